@@ -233,7 +233,7 @@ impl World {
                 }
                 Output::Send { bytes, .. } => {
                     self.accepted += usize::from(is_accepted(&bytes));
-                    self.n4.give_back(bytes);
+                    self.n4.recycle(bytes);
                 }
                 Output::Applications(_) | Output::Notice(_) => {}
             }

@@ -147,7 +147,7 @@ fn icmp(src: IpAddr, dst: IpAddr, kind: &str, rest: &[u8]) -> Option<(IpProtocol
 }
 
 /// What a case may say about an IP header: `tos N`, `ttl N`, and for IPv4 `df 1`, `id N`, `units N` (the fragment
-/// offset in eights of octets) and `more 1`.
+/// offset in eights of octets) and `allocate_next 1`.
 struct HeaderOptions {
     tos: u8,
     ttl: u8,

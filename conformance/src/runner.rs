@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU8;
 
 use causeway_dataplane::{
-    Echo, EthernetNetwork, ForwardingPolicy, GtpuEndpoint, Host, Ingress, N6Endpoint, Network, Routing,
-    SliceLimit, Topology,
+    EchoConfig, EthernetNetwork, ForwardingPolicy, GtpuEndpoint, HostReachability, Ingress, N6Endpoint,
+    Network, Routing, SliceLimit, Topology,
 };
 use causeway_rules::{NewEnd, PolicyName, Redirect, Url};
 use causeway_types::{DualIp, NetworkInstance, Span, Time};
@@ -102,7 +102,7 @@ fn surroundings(setup: &Setup) -> Topology {
     let framed = ["172.16.0.0/12", "2001:db8:77::/48"].into_iter().filter_map(|net| net.parse().ok());
     let network = Network { framed_routes: framed.collect(), ..Network::new(internet(), pools.collect()) };
     let usual = Routing::default();
-    let echo = setup.echo.map_or(usual.echo, |echo| Echo {
+    let echo = setup.echo.map_or(usual.echo, |echo| EchoConfig {
         interval: Span::from_secs(echo.interval),
         timeout: Span::from_secs(echo.timeout),
         retries: echo.retries,
@@ -126,7 +126,7 @@ fn surroundings(setup: &Setup) -> Topology {
             port: N6_PORT,
         }],
         policies: policies(),
-        host: Host { addresses: setup.host.clone(), open: setup.open.clone() },
+        host: HostReachability { addresses: setup.host.clone(), reachable: setup.reachable.clone() },
         slices: setup.slices.iter().map(SliceLimit::from).collect(),
         ..Topology::default()
     }

@@ -59,7 +59,7 @@ pub struct Setup {
     pub host: Vec<IpNet>,
     /// Those of them, and of its own, that UEs may reach.
     #[serde(deserialize_with = "prefixes")]
-    pub open: Vec<IpNet>,
+    pub reachable: Vec<IpNet>,
     /// Network slices that are limited as a whole.
     pub slices: Vec<SliceSetup>,
 }
@@ -133,7 +133,7 @@ fn address_pool((at, range): (usize, &IpNet)) -> AddressPool {
         network: internet(),
         range: *range,
         name: Some(format!("pool-{}", at + 1)),
-        barred: range.hosts().next().map(IpNet::from).into_iter().collect(),
+        reserved: range.hosts().next().map(IpNet::from).into_iter().collect(),
     }
 }
 

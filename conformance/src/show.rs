@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use causeway_dataplane::{Counters, DropReason, Egress, Fate};
+use causeway_dataplane::{Counters, Disposition, DropReason, Egress};
 use causeway_packet::gtpu::{DlPduSession, Extension, Message, Packet, PduSession};
 use causeway_packet::{IpProtocol, Udp, UserPacket};
 use causeway_pfcp::dump::DumpIes;
@@ -58,12 +58,12 @@ pub(crate) fn packet(egress: &Egress, bytes: &[u8]) -> String {
 }
 
 /// What became of a received packet.
-pub(crate) fn fate(fate: Fate) -> String {
+pub(crate) fn fate(fate: Disposition) -> String {
     match fate {
-        Fate::Forwarded => "forwarded".to_owned(),
-        Fate::Buffered => "buffered".to_owned(),
-        Fate::Consumed => "consumed".to_owned(),
-        Fate::Dropped(reason) => format!("dropped: {reason}"),
+        Disposition::Forwarded => "forwarded".to_owned(),
+        Disposition::Buffered => "buffered".to_owned(),
+        Disposition::Consumed => "consumed".to_owned(),
+        Disposition::Dropped(reason) => format!("dropped: {reason}"),
     }
 }
 

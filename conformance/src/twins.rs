@@ -7,8 +7,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Egress, Event, Fate, Host, Ingress,
-    PacketEngine, Plan, Topology, Transmit,
+    Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, DropReason, Egress, Event,
+    HostReachability, Ingress, PacketEngine, Plan, Topology, Transmit,
 };
 use causeway_fastpath::FastPath;
 use causeway_reference::{Limits, Reference};
@@ -205,15 +205,15 @@ impl Dataplane for Twins {
         one
     }
 
-    fn provision(&mut self, applications: &Arc<Applications>) {
-        self.reference.provision(applications);
-        self.fast.provision(applications);
+    fn set_applications(&mut self, applications: &Arc<Applications>) {
+        self.reference.set_applications(applications);
+        self.fast.set_applications(applications);
         self.settle("new applications");
     }
 
-    fn set_host(&mut self, host: &Arc<Host>) {
-        self.reference.set_host(host);
-        self.fast.set_host(host);
+    fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {
+        self.reference.set_host_reachability(host);
+        self.fast.set_host_reachability(host);
         self.settle("new addresses of the machine");
     }
 
@@ -243,7 +243,13 @@ impl Dataplane for Twins {
 }
 
 impl PacketEngine for Twins {
-    fn process(&mut self, now: Time, ingress: &Ingress, packet: &[u8], out: &mut dyn Transmit) -> Fate {
+    fn process(
+        &mut self,
+        now: Time,
+        ingress: &Ingress,
+        packet: &[u8],
+        out: &mut dyn Transmit,
+    ) -> Disposition {
         let (mut expected, mut sent) = (Vec::new(), Vec::new());
         let fate = self.reference.process(now, ingress, packet, &mut expected);
         let other = self.fast.process(now, ingress, packet, &mut sent);

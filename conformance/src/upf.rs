@@ -104,7 +104,7 @@ impl Upf {
         let counters = self.engine.counters();
         let from_networks = counters.ip_received.packets + counters.ethernet_received.packets;
         let received = counters.gtpu_received.packets + from_networks + counters.copies;
-        let ended = counters.forwarded + counters.consumed + counters.dropped_total() + counters.buffered;
+        let ended = counters.forwarded + counters.consumed + counters.total_drops() + counters.buffered;
         if received == ended { Ok(()) } else { Err(format!("{received} packets received, {ended} counted")) }
     }
 
@@ -194,7 +194,7 @@ impl Upf {
                     let from = SocketAddr::new(from, PFCP_PORT);
                     self.seen.1.push(Datagram { from, to, payload: bytes });
                 }
-                Some(Output::Applications(applications)) => self.engine.provision(&applications),
+                Some(Output::Applications(applications)) => self.engine.set_applications(&applications),
                 Some(Output::Apply { id, plan }) => {
                     let result = self.engine.apply(self.now, &plan);
                     self.n4.applied(self.now, id, result);

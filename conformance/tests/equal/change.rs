@@ -1,6 +1,6 @@
 //! What an SMF does to a session that there is.
 
-use causeway_rules::{BufferingDuration, ExtendedBuffering, Extras, RuleMap, RuleSet, UrrPart};
+use causeway_rules::{BufferingDuration, ExtendedBuffering, PlanOptions, RuleMap, RuleSet, UrrPart};
 use causeway_types::{BarId, FarId, Span, Time};
 
 use crate::genes::Genes;
@@ -21,8 +21,13 @@ const PARTS: [UrrPart; 6] = [
 ];
 
 /// The rules after a modification, legal or not, and what it asks for beside them.
-pub(crate) fn changed(old: &RuleSet, place: &Place, now: Time, genes: &mut Genes<'_>) -> (RuleSet, Extras) {
-    let (mut new, mut extras) = (old.clone(), Extras::default());
+pub(crate) fn changed(
+    old: &RuleSet,
+    place: &Place,
+    now: Time,
+    genes: &mut Genes<'_>,
+) -> (RuleSet, PlanOptions) {
+    let (mut new, mut extras) = (old.clone(), PlanOptions::default());
     for _ in 0..1 + genes.below(12) / 8 {
         change(&mut new, old, &mut extras, place, now, genes);
     }
@@ -35,7 +40,7 @@ pub(crate) fn changed(old: &RuleSet, place: &Place, now: Time, genes: &mut Genes
 fn change(
     new: &mut RuleSet,
     old: &RuleSet,
-    extras: &mut Extras,
+    extras: &mut PlanOptions,
     place: &Place,
     now: Time,
     genes: &mut Genes<'_>,
@@ -45,7 +50,7 @@ fn change(
         2 | 3 => any(&mut new.fars, genes, |far, genes| {
             act(far, genes);
             if far.buffers() {
-                extras.instructed.insert(far.id);
+                extras.reissued.insert(far.id);
             }
         }),
         4 => hand_over(new, extras, place, genes),
@@ -116,7 +121,7 @@ fn any<'a, I: Ord, R: Clone>(
 }
 
 /// The downlink goes to another gNB.
-fn hand_over(new: &mut RuleSet, extras: &mut Extras, place: &Place, genes: &mut Genes<'_>) {
+fn hand_over(new: &mut RuleSet, extras: &mut PlanOptions, place: &Place, genes: &mut Genes<'_>) {
     let to = place.peer(4 + genes.below(4) as u32);
     let told = genes.chance(128);
     if let Some(way) = new.fars.get_mut(&FarId(2)).and_then(|far| far.forwarding.as_mut()) {

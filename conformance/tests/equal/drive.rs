@@ -106,7 +106,7 @@ impl Run {
             sent: Vec::new(),
             tally: Tally::default(),
         };
-        run.twins.provision(&applications(true));
+        run.twins.set_applications(&applications(true));
         run
     }
 
@@ -170,8 +170,8 @@ impl Run {
             Step::Wait(octets) => self.wait(&mut Genes::new(octets)),
             Step::Applications(all) => {
                 let applications = applications(*all);
-                self.twins.provision(&applications);
-                self.twins.set_host(&host(*all));
+                self.twins.set_applications(&applications);
+                self.twins.set_host_reachability(&host(*all));
                 self.catalogue.applications = applications;
             }
         }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use causeway_conformance::{Arrival, Subject};
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Egress, Event, Fate, Host, Ingress,
-    PacketEngine, Plan, Topology, Transmit,
+    Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, DropReason, Egress, Event,
+    HostReachability, Ingress, PacketEngine, Plan, Topology, Transmit,
 };
 use causeway_fastpath::FastPath;
 use causeway_packet::gtpu::MessageType;
@@ -144,12 +144,12 @@ impl Dataplane for Saboteur {
         self.honest.apply(now, &at_once)
     }
 
-    fn provision(&mut self, applications: &Arc<Applications>) {
-        self.honest.provision(applications);
+    fn set_applications(&mut self, applications: &Arc<Applications>) {
+        self.honest.set_applications(applications);
     }
 
-    fn set_host(&mut self, host: &Arc<Host>) {
-        self.honest.set_host(host);
+    fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {
+        self.honest.set_host_reachability(host);
     }
 
     fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
@@ -176,14 +176,20 @@ impl Dataplane for Saboteur {
     fn counters(&self) -> Counters {
         let mut counters = self.honest.counters();
         if self.defect == Defect::Reason && counters.dropped(DropReason::MbrExceeded) > 0 {
-            counters.drop_one(DropReason::GateClosed);
+            counters.count_drop(DropReason::GateClosed);
         }
         counters
     }
 }
 
 impl PacketEngine for Saboteur {
-    fn process(&mut self, now: Time, ingress: &Ingress, packet: &[u8], out: &mut dyn Transmit) -> Fate {
+    fn process(
+        &mut self,
+        now: Time,
+        ingress: &Ingress,
+        packet: &[u8],
+        out: &mut dyn Transmit,
+    ) -> Disposition {
         let mut sent: Vec<(Egress, Vec<u8>)> = Vec::new();
         let packet = self.let_in(ingress, packet);
         let fate = self.honest.process(now, ingress, &packet, &mut sent);

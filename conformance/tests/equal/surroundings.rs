@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use causeway_conformance::topology;
-use causeway_dataplane::{GtpuEndpoint, Host, SliceLimit, Topology};
+use causeway_dataplane::{GtpuEndpoint, HostReachability, SliceLimit, Topology};
 use causeway_rules::{Applications, Pfd};
 use causeway_types::{Bitrate, DualIp, SNssai};
 
@@ -31,10 +31,13 @@ pub(crate) fn surroundings(genes: &mut Genes<'_>) -> Topology {
 }
 
 /// The machine has no address beside the UPF's; or some, of which UEs may reach few.
-pub(crate) fn host(all: bool) -> Arc<Host> {
+pub(crate) fn host(all: bool) -> Arc<HostReachability> {
     let nets = |texts: &[&str]| texts.iter().filter(|_| all).filter_map(|net| net.parse().ok()).collect();
     let addresses = nets(&["198.51.100.10/32", "203.0.113.0/24", "2001:db8:101::1/128", "2001:db8:200::/48"]);
-    Arc::new(Host { addresses, open: nets(&["192.0.2.6/32", "224.0.0.1/32", "2001:db8::6/128"]) })
+    Arc::new(HostReachability {
+        addresses,
+        reachable: nets(&["192.0.2.6/32", "224.0.0.1/32", "2001:db8::6/128"]),
+    })
 }
 
 /// `game` by its port, and `video` too if all are known.

@@ -8,7 +8,7 @@ use super::{Run, is_legal};
 impl Run {
     /// A session in words that may have been used before. `false`: no such words are remembered.
     pub(super) fn begin_alike(&mut self, index: usize, set: &RuleSet) -> bool {
-        let Some(alike) = self.templates.alike(set) else { return false };
+        let Some(alike) = self.templates.profiled(set) else { return false };
         // The first of its kind shows how those are that follow; it may have been there before.
         let plan = Plan { session: self.held[index].seid, ops: alike.into() };
         if is_legal(set, &self.capabilities, &self.endpoints, &self.catalogue) && self.apply(&plan) {
@@ -23,8 +23,8 @@ impl Run {
     /// known what such a change makes of it.
     pub(super) fn modify_alike(&mut self, index: usize, plan: &Plan, new: &RuleSet) -> bool {
         let held = &mut self.held[index];
-        let before = held.rules.as_ref().and_then(|old| self.templates.alike(old));
-        let moved = before.as_ref().and_then(|before| self.templates.moved(before, new, plan));
+        let before = held.rules.as_ref().and_then(|old| self.templates.profiled(old));
+        let moved = before.as_ref().and_then(|before| self.templates.transition(before, new, plan));
         held.is_alike = moved.is_some();
         let (Some(before), Some(moved)) = (before, moved) else { return false };
         let plan = Plan { session: plan.session, ops: moved.into() };

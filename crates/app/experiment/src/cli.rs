@@ -142,7 +142,7 @@ impl Common {
 /// The most UEs: numbers of rules have 24 bits.
 const MOST_UES: u32 = 2_000_000;
 
-/// Carries out what the command line asks for: tables to `out`, the rest to the folder.
+/// Carries out what the command line asks for: tables to `allocated`, the rest to the folder.
 ///
 /// # Errors
 /// [`ExperimentError`] when it makes no sense, has no room, or a result cannot be written.

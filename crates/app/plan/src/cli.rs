@@ -18,7 +18,7 @@ pub use arguments::Arguments;
 use arguments::Command;
 use ask::Answer;
 
-/// Answers what the command line asks for, on `out` and in files. Whether all that was asked for fits.
+/// Answers what the command line asks for, on `allocated` and in files. Whether all that was asked for fits.
 ///
 /// # Errors
 /// [`PlanError`] when it makes no sense, or an answer cannot be written.

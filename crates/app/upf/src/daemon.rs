@@ -6,8 +6,8 @@ use std::net::{SocketAddr, UdpSocket};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use causeway_dataplane::{Capabilities, Echo, Host, Routing, SliceLimit, Topology};
-use causeway_rules::{Scramble, TeidScheme};
+use causeway_dataplane::{Capabilities, EchoConfig, HostReachability, Routing, SliceLimit, Topology};
+use causeway_rules::{IdCipher, TeidScheme};
 use causeway_types::{NodeId, WallTime};
 use tokio::sync::{mpsc, oneshot};
 use tracing::{info, warn};
@@ -49,7 +49,7 @@ impl fmt::Display for Totals {
             counters.gtpu_received.packets,
             counters.ip_received.packets + counters.ethernet_received.packets,
         );
-        let (forwarded, dropped) = (counters.forwarded, counters.dropped_total());
+        let (forwarded, dropped) = (counters.forwarded, counters.total_drops());
         write!(f, "received {gtpu} packets on N3 and {ip} on N6, forwarded {forwarded}, dropped {dropped}")
     }
 }
@@ -102,11 +102,11 @@ impl Daemon {
         let (end, ended) = oneshot::channel();
         let policies = policies(&config.upf.forwarding_policy);
         let (routing, slices) = (routing(config), slices(config));
-        let secret = Scramble::new(random());
+        let secret = IdCipher::new(random());
         let teids = TeidScheme::hidden(secret);
         let surroundings = ports.first().map(PortSet::topology).unwrap_or_default();
         let machine = machine(config, &n4, &mut ports)?;
-        let host = Host::clone(&machine.host());
+        let host = HostReachability::clone(&machine.host());
         let neighbours = open::neighbours(&config.upf);
         let topology = Topology { routing, policies, slices, teids, host, neighbours, ..surroundings };
         let counters = ports.iter().flat_map(PortSet::counters).collect();
@@ -262,7 +262,7 @@ fn routing(config: &Config) -> Routing {
         decrement_ttl: routing.decrement_ttl,
         router_advertisement: routing.router_advertisement,
         icmp_errors_per_second: routing.icmp_errors_per_second,
-        echo: Echo { interval: echo.interval, timeout: echo.timeout, retries: echo.retries },
+        echo: EchoConfig { interval: echo.interval, timeout: echo.timeout, retries: echo.retries },
     }
 }
 

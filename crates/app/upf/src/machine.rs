@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use causeway_dataplane::Host;
+use causeway_dataplane::HostReachability;
 use causeway_ports::PortError;
 use causeway_ports::netlink::{AddressWatch, Link, Netlink};
 use causeway_ports::udp::{Arrivals, accept_from};
@@ -46,8 +46,8 @@ pub(crate) struct Machine {
     /// Addresses that the configuration names.
     named: Vec<IpNet>,
     asks_kernel: bool,
-    open: Vec<IpNet>,
-    host: Arc<Host>,
+    reachable: Vec<IpNet>,
+    host: Arc<HostReachability>,
 }
 
 /// What the kernel says.
@@ -129,7 +129,7 @@ impl Machine {
             named: named.map(IpNet::from).collect(),
             sockets,
             asks_kernel: upf.host.addresses == HostAddresses::All,
-            open: upf.host.open.clone(),
+            reachable: upf.host.reachable.clone(),
             host: Arc::default(),
         };
         let _ = machine.look();
@@ -137,7 +137,7 @@ impl Machine {
     }
 
     /// What UEs reach of it.
-    pub(crate) fn host(&self) -> Arc<Host> {
+    pub(crate) fn host(&self) -> Arc<HostReachability> {
         Arc::clone(&self.host)
     }
 
@@ -157,7 +157,7 @@ impl Machine {
             // What was known is better than nothing.
             return false;
         }
-        let host = Host { addresses, open: self.open.clone() };
+        let host = HostReachability { addresses, reachable: self.reachable.clone() };
         let is_new = *self.host != host;
         if is_new {
             debug!("UEs do not reach {:?}", host.addresses);

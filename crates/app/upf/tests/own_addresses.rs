@@ -61,7 +61,7 @@ impl World {
         let mut config = config(N3);
         config.upf.metrics.server[0].address = Ipv4Addr::LOCALHOST.into();
         config.upf.pfcp.server = vec![PfcpServer { address: Some(N4.into()), dev: None, port: 0 }];
-        config.upf.host.open = vec![IpNet::from(std::net::IpAddr::V4(SERVICE))];
+        config.upf.host.reachable = vec![IpNet::from(std::net::IpAddr::V4(SERVICE))];
         change(&mut config);
         let daemon = Daemon::start(&config).unwrap();
         let mut smf = Smf::over(smf, daemon.pfcp_addresses()[0]);

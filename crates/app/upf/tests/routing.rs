@@ -12,7 +12,7 @@ use causeway_packet::{IpProtocol, Ipv4, Ipv4Repr};
 use causeway_pfcp::NodeReportType;
 use causeway_types::Teid;
 use causeway_upf::Daemon;
-use causeway_upf::config::{Config, Echo, Session};
+use causeway_upf::config::{Config, EchoConfig, Session};
 use common::namespace::{in_namespace, ip};
 use common::smf::Smf;
 use common::{Gnb, PATIENCE, SERVER, UE, config, loopback, packet};
@@ -118,7 +118,7 @@ fn a_silent_gnb_is_reported() {
     in_namespace("a_silent_gnb_is_reported", || {
         let network = start(|config| {
             let second = std::time::Duration::from_secs(1);
-            config.upf.gtpu.echo = Echo { interval: second, timeout: second / 10, retries: 1 };
+            config.upf.gtpu.echo = EchoConfig { interval: second, timeout: second / 10, retries: 1 };
         });
         for _ in 0..2 {
             let asked = network.gnb.receive();

@@ -10,16 +10,16 @@ use causeway_pfcp::{
 use causeway_rules::Rejection;
 use causeway_types::{Seid, Time};
 
-use crate::status::Status;
+use crate::load_status::LoadStatus;
 use crate::transaction::RequestKey;
 use crate::{MessageResult, N4, Notice, Output};
 
 /// Octets that most answers have at most.
-const ANSWER: usize = 256;
+const TYPICAL_RESPONSE_LEN: usize = 256;
 
 /// Why a request is refused, and what the answer says of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct RequestRefusal {
     pub(crate) cause: Cause,
     pub(crate) offending_ie: Option<OffendingIe>,
     pub(crate) failed_rule: Option<FailedRuleId>,
@@ -27,20 +27,20 @@ pub(crate) struct Refusal {
     pub(crate) detail: String,
 }
 
-impl Refusal {
+impl RequestRefusal {
     pub(crate) fn new(cause: Cause, detail: &str) -> Self {
         Self { cause, offending_ie: None, failed_rule: None, detail: detail.to_owned() }
     }
 }
 
-impl From<DecodeError> for Refusal {
+impl From<DecodeError> for RequestRefusal {
     fn from(error: DecodeError) -> Self {
         let cause = error.cause().unwrap_or(Cause::RequestRejected);
         Self { offending_ie: error.offending().map(OffendingIe), ..Self::new(cause, &error.to_string()) }
     }
 }
 
-impl From<Rejection> for Refusal {
+impl From<Rejection> for RequestRefusal {
     fn from(rejection: Rejection) -> Self {
         Self {
             offending_ie: rejection.offending_ie(),
@@ -50,7 +50,7 @@ impl From<Rejection> for Refusal {
     }
 }
 
-impl From<&ApplyError> for Refusal {
+impl From<&ApplyError> for RequestRefusal {
     /// Whose fault a failure of the data plane is: a lack of room, a rule that does not fit, or its own.
     fn from(error: &ApplyError) -> Self {
         let cause = match error {
@@ -105,10 +105,10 @@ impl N4 {
         let result = cause.map_or(MessageResult::Ok, MessageResult::Cause);
         self.counters.received(Some(key.message), result);
         let seid = key.message.is_session_related().then_some(seid);
-        let mut bytes = self.buffers.take();
-        bytes.reserve(ANSWER);
+        let mut bytes = self.buffer_pool.take();
+        bytes.reserve(TYPICAL_RESPONSE_LEN);
         if let Err(error) = response.encode(seid, key.sequence, &mut bytes) {
-            self.notice(Notice::AnswerTooLong { to: key.from, octets: error.octets });
+            self.notice(Notice::ResponseTooLong { to: key.from, octets: error.octets });
             return None;
         }
         if seid.is_some() {
@@ -120,7 +120,7 @@ impl N4 {
     }
 
     /// Refuses a request that was begun. `seid` is the SMF's, zero if it is not known.
-    pub(crate) fn refuse(&mut self, now: Time, key: RequestKey, seid: Seid, refusal: Refusal) {
+    pub(crate) fn refuse(&mut self, now: Time, key: RequestKey, seid: Seid, refusal: RequestRefusal) {
         let status = self.status_for_refused(now, key);
         match self.refuse_with(key, seid, refusal, status) {
             Some(bytes) => self.inbound.answer(now, key, &bytes),
@@ -133,22 +133,22 @@ impl N4 {
         &mut self,
         key: RequestKey,
         seid: Seid,
-        refusal: Refusal,
+        refusal: RequestRefusal,
     ) -> Option<Vec<u8>> {
-        self.refuse_with(key, seid, refusal, Status::default())
+        self.refuse_with(key, seid, refusal, LoadStatus::default())
     }
 
     fn refuse_with(
         &mut self,
         key: RequestKey,
         seid: Seid,
-        refusal: Refusal,
-        status: Status,
+        refusal: RequestRefusal,
+        status: LoadStatus,
     ) -> Option<Vec<u8>> {
         let node = self.config.node.clone();
         let response = refusing(key.message, NodeId::from(&node), &refusal, status)?;
         let bytes = self.answer_at_once(key, seid, Some(refusal.cause), &response);
-        let Refusal { cause, detail, .. } = refusal;
+        let RequestRefusal { cause, detail, .. } = refusal;
         self.notice(Notice::Refused { message: key.message, from: key.from, cause, detail });
         bytes
     }
@@ -158,10 +158,10 @@ impl N4 {
 fn refusing<'a>(
     message: MessageType,
     node: NodeId<'a>,
-    refusal: &Refusal,
-    status: Status,
+    refusal: &RequestRefusal,
+    status: LoadStatus,
 ) -> Option<Message<'a>> {
-    let Status { load: load_control_information, overload: overload_control_information } = status;
+    let LoadStatus { load: load_control_information, overload: overload_control_information } = status;
     let cause = refusal.cause;
     let offending_ie = refusal.offending_ie;
     let failed_rule_id = refusal.failed_rule;

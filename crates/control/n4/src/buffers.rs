@@ -1,14 +1,14 @@
 //! Memory of answers that were sent, for the next ones.
 
 /// Buffers that are kept at most, and octets that each has at most: those of an answer to a session request, which nearly all are.
-const MOST: usize = 256;
+const MAX_BUFFERS: usize = 256;
 const OCTETS: usize = 1024;
 
 /// Buffers that are free.
 #[derive(Debug, Default)]
-pub(crate) struct Buffers(Vec<Vec<u8>>);
+pub(crate) struct BufferPool(Vec<Vec<u8>>);
 
-impl Buffers {
+impl BufferPool {
     /// An empty one.
     #[inline]
     pub(crate) fn take(&mut self) -> Vec<u8> {
@@ -18,7 +18,7 @@ impl Buffers {
     /// One that nobody needs any more.
     #[inline]
     pub(crate) fn put(&mut self, mut buffer: Vec<u8>) {
-        if self.0.len() < MOST && (1..=OCTETS).contains(&buffer.capacity()) {
+        if self.0.len() < MAX_BUFFERS && (1..=OCTETS).contains(&buffer.capacity()) {
             buffer.clear();
             self.0.push(buffer);
         }
@@ -33,10 +33,10 @@ mod tests {
     // Output: as many as are kept come back, empty and with their memory; then one without any.
     #[test]
     fn buffers_come_back_empty() {
-        let mut buffers = Buffers::default();
+        let mut buffers = BufferPool::default();
         (0..300).for_each(|_| buffers.put(vec![1; 100]));
-        assert_eq!(buffers.0.len(), MOST);
-        let back: Vec<_> = (0..MOST).map(|_| buffers.take()).collect();
+        assert_eq!(buffers.0.len(), MAX_BUFFERS);
+        let back: Vec<_> = (0..MAX_BUFFERS).map(|_| buffers.take()).collect();
         assert!(back.iter().all(|buffer| buffer.is_empty() && buffer.capacity() >= 100));
         buffers.put(vec![1; OCTETS + 1]);
         buffers.put(Vec::new());

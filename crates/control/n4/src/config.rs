@@ -1,6 +1,6 @@
 //! What an operator may choose about N4.
 
-use causeway_rules::{AddressPool, Catalogue, Scramble, TeidPool};
+use causeway_rules::{AddressPool, Catalogue, IdCipher, TeidPool};
 use causeway_types::{DualIp, IpNet, NodeId, Span};
 
 /// How N4 behaves. [`Config::new`] gives the usual values.
@@ -43,7 +43,7 @@ pub struct Config {
     /// Makes the sequence of SEIDs (and TEIDs) of one run differ from that of another.
     pub seed: u64,
     /// Makes SEIDs and TEIDs impossible to guess; `None`, for tests: they follow a known order.
-    pub secret: Option<Scramble>,
+    pub secret: Option<IdCipher>,
     /// TEIDs have at most 24 bits, and are not hidden by the secret.
     pub short_teids: bool,
     /// UEs whose short TEIDs end like their addresses.

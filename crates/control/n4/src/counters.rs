@@ -6,14 +6,14 @@ use std::fmt;
 use causeway_pfcp::{Cause, MessageType};
 use foldhash::fast::FixedState;
 
-use crate::names::{cause_label, message_label};
+use crate::labels::{cause_label, message_label};
 
 /// Counters since the start. For metrics, `pfcp_messages_total{message_type,direction,result}`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     messages: HashMap<MessageKey, u64, FixedState>,
     /// Requests that were accepted and the answers that say so, by message type, which nearly all are: beside the others.
-    accepted: Accepted,
+    accepted: AcceptedCounters,
     /// Session events of the data plane that came after the end of their session.
     pub late_events: u64,
     /// Reports that were dropped because too many wait, or because their rule is gone.
@@ -29,15 +29,15 @@ const TYPES: usize = 64;
 
 /// Received and sent, by the code of the message.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Accepted([[u64; 2]; TYPES]);
+struct AcceptedCounters([[u64; 2]; TYPES]);
 
-impl Default for Accepted {
+impl Default for AcceptedCounters {
     fn default() -> Self {
         Self([[0; 2]; TYPES])
     }
 }
 
-impl Accepted {
+impl AcceptedCounters {
     fn of(&self, key: &MessageKey) -> Option<&u64> {
         let is_accepted = key.result == MessageResult::Cause(Cause::RequestAccepted);
         let code = key.message.filter(|_| is_accepted)?.code();

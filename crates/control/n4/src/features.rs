@@ -6,7 +6,7 @@ use causeway_rules::Capabilities;
 use crate::N4;
 
 /// What needs no particular ability of the data plane.
-const BY_ITSELF: UpFeatures = UpFeatures::FTUP
+const CONTROL_PLANE_FEATURES: UpFeatures = UpFeatures::FTUP
     .union(UpFeatures::BUNDL)
     .union(UpFeatures::BUCP)
     .union(UpFeatures::PDIU)
@@ -16,15 +16,15 @@ const BY_ITSELF: UpFeatures = UpFeatures::FTUP
     .union(UpFeatures::EPFAR);
 
 /// What a UPF may do only if it can allocate UE addresses itself (clauses 5.22.2 to 5.22.4).
-const WITH_POOLS: UpFeatures =
+const POOL_FEATURES: UpFeatures =
     UpFeatures::UEIP.union(UpFeatures::SSET).union(UpFeatures::MPAS).union(UpFeatures::RESPS);
 
 /// UP Function Features (TS 29.244 clause 8.2.25): what Causeway's N4 does itself, and what the data plane
 /// can do. A bit that is not set here is refused when it is asked for. `has_pools`: there are UE addresses to give
 /// out.
 fn up_features(capabilities: &Capabilities, has_pools: bool) -> UpFeatures {
-    let by_pools = if has_pools { WITH_POOLS } else { UpFeatures::empty() };
-    let by_itself = BY_ITSELF;
+    let by_pools = if has_pools { POOL_FEATURES } else { UpFeatures::empty() };
+    let by_itself = CONTROL_PLANE_FEATURES;
     let by_data_plane = [
         (capabilities.end_marker, UpFeatures::EMPU),
         (capabilities.notification_delay, UpFeatures::DDND),
@@ -67,16 +67,16 @@ mod tests {
     // Input:  a data plane without any optional ability, and one with all of them.
     // Output: only what needs no data plane; one more bit for each ability that has one, and for the pools.
     #[test]
-    fn nothing_is_advertised_that_is_not_there() {
+    fn only_available_features_are_advertised() {
         let none = Capabilities::default();
-        assert_eq!(up_features(&none, false), BY_ITSELF);
-        assert!(up_features(&none, true).contains(WITH_POOLS));
+        assert_eq!(up_features(&none, false), CONTROL_PLANE_FEATURES);
+        assert!(up_features(&none, true).contains(POOL_FEATURES));
         let all = Capabilities::all(1, 1);
         let buffering = UpFeatures::DDND | UpFeatures::UDBC | UpFeatures::DLBD | UpFeatures::DDDS;
         let qos = UpFeatures::CIOT | UpFeatures::EPPPI;
         let steering = UpFeatures::TREU | UpFeatures::RATP | UpFeatures::TRST | UpFeatures::IPREP;
         let more = UpFeatures::EMPU | UpFeatures::MNOP | buffering | qos | steering | USAGE_CONTROL;
         let more = more | UpFeatures::ETHAR | UpFeatures::PFDM | UpFeatures::PFDE | UpFeatures::HEEU;
-        assert_eq!(up_features(&all, false), BY_ITSELF | more);
+        assert_eq!(up_features(&all, false), CONTROL_PLANE_FEATURES | more);
     }
 }

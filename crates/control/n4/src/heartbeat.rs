@@ -8,14 +8,14 @@ use causeway_pfcp::{
 use causeway_types::{NodeId, Seid, Time};
 
 use crate::association::AssociationId;
-use crate::node::Purpose;
+use crate::n4::Purpose;
 use crate::transaction::RequestKey;
 use crate::{DownReason, MessageResult, N4, Notice, PathFailure};
 
 impl N4 {
     /// Answers a heartbeat, whoever sends it: there need not be an association.
     pub(crate) fn heartbeat_request(&mut self, now: Time, key: RequestKey, header: &Header, body: &[u8]) {
-        let (stamp, said) = match Message::decode(header, body) {
+        let (recovery, claimed) = match Message::decode(header, body) {
             Ok(Message::HeartbeatRequest(request)) => {
                 (request.recovery_time_stamp.0, request.source_ip_address)
             }
@@ -29,20 +29,20 @@ impl N4 {
         };
         let response = HeartbeatResponse::new(RecoveryTimeStamp(self.recovery));
         self.answer_at_once(key, Seid(0), None, &response.into());
-        let said = said_to_be_from(key.from, said);
+        let claimed = claimed_source(key.from, claimed);
         if let Some((id, entity)) =
-            self.associations.identify(said).and_then(|id| self.entity(id, key.from.ip(), said.ip()))
+            self.associations.identify(claimed).and_then(|id| self.entity(id, key.from.ip(), claimed.ip()))
         {
-            self.hear_recovery(now, id, entity, key.from, stamp);
+            self.on_recovery_time_stamp(now, id, entity, key.from, recovery);
         }
     }
 
-    /// The PFCP entity of a peer that a message from `from` is of which says that it is of `said`. None for a stranger, who may say
+    /// The PFCP entity of a peer that a message from `from` is of which says that it is of `claimed`. None for a stranger, who may say
     /// what it likes. Behind address translation the Node ID is the address of who sent the setup.
-    fn entity(&self, id: AssociationId, from: IpAddr, said: IpAddr) -> Option<(AssociationId, IpAddr)> {
-        let association = self.associations.get(id).filter(|association| association.speaks_from(from))?;
-        let is_main = association.node == NodeId::Ip(said) && association.source.ip() == from;
-        Some((id, if is_main { from } else { said }))
+    fn entity(&self, id: AssociationId, from: IpAddr, claimed: IpAddr) -> Option<(AssociationId, IpAddr)> {
+        let association = self.associations.get(id).filter(|association| association.uses_address(from))?;
+        let is_main = association.node == NodeId::Ip(claimed) && association.source.ip() == from;
+        Some((id, if is_main { from } else { claimed }))
     }
 
     /// Sends the heartbeats that are due.
@@ -65,12 +65,12 @@ impl N4 {
         let peer = association.peer;
         let request = HeartbeatRequest::new(RecoveryTimeStamp(self.recovery));
         let policy = self.config.heartbeat.retransmission;
-        self.ask(now, policy, peer, None, &request.into(), Purpose::Heartbeat(id));
+        self.send_request(now, policy, peer, None, &request.into(), Purpose::Heartbeat(id));
     }
 
     /// Sends the first heartbeat of an association that we asked for, unless there are to be none. An SMF that had sessions here
     /// before we restarted restores them on our recovery time stamp, which some (Open5GS) compare in heartbeats alone.
-    pub(crate) fn tell_recovery(&mut self, now: Time, id: AssociationId) {
+    pub(crate) fn send_first_heartbeat(&mut self, now: Time, id: AssociationId) {
         if !self.config.heartbeat.interval.is_zero() {
             self.send_heartbeat(now, id);
         }
@@ -84,13 +84,13 @@ impl N4 {
     ) {
         self.schedule_heartbeat(now, id);
         self.path_is_up(now, id);
-        self.own_stamp(now, id, answer.recovery_time_stamp.0);
+        self.on_own_time_stamp(now, id, answer.recovery_time_stamp.0);
     }
 
     /// The last repetition of a heartbeat went unanswered.
     pub(crate) fn heartbeat_unanswered(&mut self, now: Time, id: AssociationId) {
         if self.config.on_path_failure == PathFailure::Purge {
-            self.leave_to_sibling(id);
+            self.hand_over_to_set(id);
             return self.end_association(now, id, DownReason::PathFailure);
         }
         self.schedule_heartbeat(now, id);
@@ -110,7 +110,7 @@ impl N4 {
     }
 
     /// Something came from this address.
-    pub(crate) fn heard_of(&mut self, now: Time, from: SocketAddr) {
+    pub(crate) fn on_message_from(&mut self, now: Time, from: SocketAddr) {
         if let Some(id) = self.associations.identify(from) {
             self.path_is_up(now, id);
         }
@@ -127,8 +127,8 @@ impl N4 {
     }
 
     /// Another SMF of the set, if there is one that is alive, gets the sessions of one that is not.
-    pub(crate) fn leave_to_sibling(&mut self, id: AssociationId) {
-        let Some(sibling) = self.associations.sibling(id) else { return };
+    pub(crate) fn hand_over_to_set(&mut self, id: AssociationId) {
+        let Some(sibling) = self.associations.available_set_member(id) else { return };
         let sessions = self.hand_over(id, sibling);
         let name = |id| self.associations.get(id).map(|association| association.node.clone());
         if let (Some(from), Some(to)) = (name(id), name(sibling)) {
@@ -138,8 +138,8 @@ impl N4 {
 }
 
 /// Behind address translation, the address that a peer says it has is the one it is known by.
-fn said_to_be_from(from: SocketAddr, said: Option<SourceIpAddress>) -> SocketAddr {
-    let addr = said.map(|said| said.addr).unwrap_or_default();
+fn claimed_source(from: SocketAddr, claimed: Option<SourceIpAddress>) -> SocketAddr {
+    let addr = claimed.map(|claimed| claimed.addr).unwrap_or_default();
     match addr.preferred() {
         Some(ip) if !addr.contains(from.ip()) => SocketAddr::new(ip, from.port()),
         _ => from,

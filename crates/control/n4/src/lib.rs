@@ -6,31 +6,31 @@
 #![forbid(unsafe_code)]
 
 mod answer;
-mod ask;
 mod association;
 mod buffers;
 mod config;
 mod counters;
 mod features;
-mod foresee;
 mod hash;
 mod heartbeat;
+mod labels;
 mod left_out;
 mod load;
+mod load_status;
 mod memory;
-mod names;
-mod node;
+mod n4;
 mod notice;
 mod output;
 mod overload;
 mod pfd;
+mod prefetch;
 mod receive;
 mod report;
 mod seid;
+mod send_request;
 mod session;
 mod shutdown;
 mod slab;
-mod status;
 mod transaction;
 mod view;
 
@@ -38,7 +38,7 @@ pub use config::{
     Config, Heartbeat, KnownSmf, Limits, OverloadControl, PFCP_PORT, PathFailure, RequestPort, Retransmission,
 };
 pub use counters::{Counters, Direction, MessageKey, MessageResult, Occupancy};
-pub use node::N4;
+pub use n4::N4;
 pub use notice::{DownReason, Level, Notice, ReleaseReason, SetupFailure};
 pub use output::{ApplyId, Output};
 pub use view::{AssociationView, SessionView};

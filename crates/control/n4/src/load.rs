@@ -7,7 +7,7 @@ use crate::association::AssociationId;
 use crate::seid::SeidSequence;
 
 /// A change of the metric by less is not worth telling (clause 6.2.3.3.2.2).
-const WORTH_TELLING: u8 = 5;
+const MIN_CHANGE: u8 = 5;
 
 /// The load as it was last said.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,7 +25,7 @@ impl Load {
     /// Takes over the load as it is now, if that is worth telling or an end of the scale.
     fn update(&mut self, percent: u8) {
         let is_end = percent != self.percent && (percent == 0 || percent == 100);
-        if is_end || percent.abs_diff(self.percent) >= WORTH_TELLING {
+        if is_end || percent.abs_diff(self.percent) >= MIN_CHANGE {
             self.percent = percent;
             self.sequence = self.sequence.wrapping_add(1);
         }
@@ -63,7 +63,7 @@ impl N4 {
         let percent = share(sessions, most).max(memory);
         self.load.update(percent);
         let Load { sequence, percent } = self.load;
-        if association.told_load.replace(sequence) == Some(sequence) {
+        if association.sent_load.replace(sequence) == Some(sequence) {
             return None;
         }
         Some(LoadControlInformation::new(SequenceNumber(sequence), Metric(percent)))
@@ -77,12 +77,15 @@ mod tests {
     // Input:  loads of 3, 5, 9, 10, 99, 100, 97, 2 and 0 percent.
     // Output: said when it changed by five, and at the ends of the scale.
     #[test]
-    fn small_changes_are_not_said() {
+    fn small_load_changes_are_not_sent() {
         let mut load = Load::new(7);
-        let said = [3, 5, 9, 10, 99, 100, 97, 2, 0].map(|percent| {
+        let claimed = [3, 5, 9, 10, 99, 100, 97, 2, 0].map(|percent| {
             load.update(percent);
             (load.percent, load.sequence)
         });
-        assert_eq!(said, [(0, 7), (5, 8), (5, 8), (10, 9), (99, 10), (100, 11), (100, 11), (2, 12), (0, 13)]);
+        assert_eq!(
+            claimed,
+            [(0, 7), (5, 8), (5, 8), (10, 9), (99, 10), (100, 11), (100, 11), (2, 12), (0, 13)]
+        );
     }
 }

@@ -4,10 +4,10 @@
 //! data plane with the first packet, when nobody can be refused any more.
 
 use causeway_pfcp::Cause;
-use causeway_rules::{Kept, RuleSet, Template};
+use causeway_rules::{RuleSet, SessionProfile, StoredRules};
 
 use crate::N4;
-use crate::answer::Refusal;
+use crate::answer::RequestRefusal;
 
 /// Octets of a session without rules, with what leads to it; and of each of its rules.
 const SESSION: usize = 2048;
@@ -34,7 +34,7 @@ impl Footprint {
     }
 
     /// Of a session that is like others.
-    pub(crate) fn alike(template: &Template) -> Self {
+    pub(crate) fn profiled(template: &SessionProfile) -> Self {
         Self { is_alike: true, ..Self::with_filters(template.rules(), template.filter_memory()) }
     }
 
@@ -46,8 +46,8 @@ impl Footprint {
     }
 
     /// Of a session of which this is kept.
-    pub(crate) fn kept(kept: &Kept) -> Self {
-        kept.alike().map_or_else(|| Self::of(&kept.rules()), |alike| Self::alike(alike.template()))
+    pub(crate) fn kept(kept: &StoredRules) -> Self {
+        kept.profiled().map_or_else(|| Self::of(&kept.rules()), |profiled| Self::profiled(profiled.profile()))
     }
 
     /// It needs more than another.
@@ -105,19 +105,23 @@ impl N4 {
     }
 
     /// There is no memory for so much more.
-    pub(crate) fn refuse_for_memory(&mut self, more: Footprint, before: Footprint) -> Result<(), Refusal> {
+    pub(crate) fn refuse_for_memory(
+        &mut self,
+        more: Footprint,
+        before: Footprint,
+    ) -> Result<(), RequestRefusal> {
         self.refuse_octets(more.octets.saturating_sub(before.octets) as usize)
     }
 
     /// The same of PFDs that take so much. Those that take no more than what there is are never refused.
-    pub(crate) fn refuse_pfds_for_memory(&mut self, octets: usize) -> Result<(), Refusal> {
+    pub(crate) fn refuse_pfds_for_memory(&mut self, octets: usize) -> Result<(), RequestRefusal> {
         match octets.saturating_sub(self.pfd_octets) {
             0 => Ok(()),
             more => self.refuse_octets(more),
         }
     }
 
-    fn refuse_octets(&mut self, more: usize) -> Result<(), Refusal> {
+    fn refuse_octets(&mut self, more: usize) -> Result<(), RequestRefusal> {
         let limit = self.config.limits.memory;
         let detail = match () {
             () if self.is_short_of_memory => "this process has hardly any memory left",
@@ -127,7 +131,7 @@ impl N4 {
             () => return Ok(()),
         };
         self.counters.memory_refusals += 1;
-        Err(Refusal::new(Cause::NoResourcesAvailable, detail))
+        Err(RequestRefusal::new(Cause::NoResourcesAvailable, detail))
     }
 
     /// There is memory for so much more.

@@ -38,12 +38,12 @@ pub struct ApplyId(u64);
 
 impl ApplyId {
     /// The plan that was handed out as one of so many, modulo 2^32, for the session at this place.
-    pub(crate) const fn new(number: u32, place: u32) -> Self {
-        Self((number as u64) << 32 | place as u64)
+    pub(crate) const fn new(number: u32, index: u32) -> Self {
+        Self((number as u64) << 32 | index as u64)
     }
 
     /// The place of the session.
-    pub(crate) const fn place(self) -> u32 {
+    pub(crate) const fn index_of(self) -> u32 {
         self.0 as u32
     }
 }

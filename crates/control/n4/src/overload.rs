@@ -10,7 +10,7 @@ use crate::load::share;
 use crate::{N4, OverloadControl};
 
 /// A change of the metric by less is not worth telling (clause 6.2.4.3.2.3).
-const WORTH_TELLING: u8 = 5;
+const MIN_CHANGE: u8 = 5;
 
 /// The overload as it was last said.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,7 +32,7 @@ impl Overload {
         let renewal = self.since + validity / 4 * 3;
         let is_ending = self.percent > 0 && now >= renewal;
         let is_end = percent != self.percent && (percent == 0 || percent == 100);
-        if is_ending || is_end || percent.abs_diff(self.percent) >= WORTH_TELLING {
+        if is_ending || is_end || percent.abs_diff(self.percent) >= MIN_CHANGE {
             *self = Self { sequence: self.sequence.wrapping_add(1), percent, since: now };
         }
     }
@@ -79,14 +79,14 @@ impl N4 {
         let association = self.associations.get_mut(id)?;
         self.overload.update(now, reduction, settings.validity);
         let Overload { sequence, percent, .. } = self.overload;
-        let told = std::mem::replace(&mut association.told_overload, (percent > 0).then_some(sequence));
-        if told == association.told_overload {
+        let previous = std::mem::replace(&mut association.sent_overload, (percent > 0).then_some(sequence));
+        if previous == association.sent_overload {
             return None;
         }
         let validity = Timer(CodedTimer::at_least(settings.validity));
-        let said = OverloadControlInformation::new(SequenceNumber(sequence), Metric(percent), validity);
+        let claimed = OverloadControlInformation::new(SequenceNumber(sequence), Metric(percent), validity);
         // What is full is the node, whichever of its addresses the session is at.
-        Some(OverloadControlInformation { flags: Some(OciFlags::AOCI), ..said })
+        Some(OverloadControlInformation { flags: Some(OciFlags::AOCI), ..claimed })
     }
 }
 
@@ -99,21 +99,24 @@ mod tests {
     // Input:  reductions of 3, 5, 9, 10, 99, 100, 97, 2 and 0 percent, a second apart.
     // Output: said when it changed by five, and at the ends of the scale.
     #[test]
-    fn small_changes_are_not_said() {
+    fn small_load_changes_are_not_sent() {
         let mut overload = Overload::new(7);
         let mut now = Time::from_secs(1000);
-        let said = [3, 5, 9, 10, 99, 100, 97, 2, 0].map(|percent| {
+        let claimed = [3, 5, 9, 10, 99, 100, 97, 2, 0].map(|percent| {
             now = now + Span::from_secs(1);
             overload.update(now, percent, VALIDITY);
             (overload.percent, overload.sequence)
         });
-        assert_eq!(said, [(0, 7), (5, 8), (5, 8), (10, 9), (99, 10), (100, 11), (100, 11), (2, 12), (0, 13)]);
+        assert_eq!(
+            claimed,
+            [(0, 7), (5, 8), (5, 8), (10, 9), (99, 10), (100, 11), (100, 11), (2, 12), (0, 13)]
+        );
     }
 
     // Input:  an overload of 50 percent that lasts, then ends; valid for 60 s.
     // Output: a new number after 45 s, and another 45 s later; none for what is over.
     #[test]
-    fn an_overload_that_lasts_is_said_again_before_it_loses_its_validity() {
+    fn a_lasting_overload_is_sent_again_before_it_expires() {
         let mut overload = Overload::new(0);
         let mut at = |secs: u64, percent| {
             overload.update(Time::from_secs(1000 + secs), percent, VALIDITY);

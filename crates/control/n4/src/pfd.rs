@@ -8,7 +8,7 @@ use causeway_pfcp::{Cause, PfdManagementRequest, PfdManagementResponse};
 use causeway_rules::{ApplicationId, Rejection};
 use causeway_types::{NodeId, Seid, Time};
 
-use crate::answer::Refusal;
+use crate::answer::RequestRefusal;
 use crate::association::canonical;
 use crate::transaction::RequestKey;
 use crate::{N4, Output};
@@ -33,7 +33,8 @@ impl N4 {
     /// that has an association.
     pub(crate) fn pfd_management(&mut self, now: Time, key: RequestKey, request: &PfdManagementRequest<'_>) {
         if !self.capabilities.application_detection {
-            let refusal = Refusal::new(Cause::ServiceNotSupported, "this data plane detects no applications");
+            let refusal =
+                RequestRefusal::new(Cause::ServiceNotSupported, "this data plane detects no applications");
             return self.refuse(now, key, Seid(0), refusal);
         }
         let owner = match self.pfd_owner(key, request) {
@@ -41,7 +42,7 @@ impl N4 {
             Err(refusal) => return self.refuse(now, key, Seid(0), refusal),
         };
         let is_others = |id: &ApplicationId| {
-            self.pfd_owners.get(id).is_some_and(|other| *other != owner && self.is_there(other))
+            self.pfd_owners.get(id).is_some_and(|other| *other != owner && self.has_association(other))
         };
         let applications = match self.catalogue.applications.manage(request, is_others) {
             Ok(applications) => applications,
@@ -53,22 +54,26 @@ impl N4 {
         }
         for group in request.application_ids_pfds.iter() {
             let id = ApplicationId::new(group.application_id.0);
-            if self.pfd_owners.get(&id).is_none_or(|other| !self.is_there(other)) {
+            if self.pfd_owners.get(&id).is_none_or(|other| !self.has_association(other)) {
                 self.pfd_owners.insert(id, owner.clone());
             }
         }
         self.pfd_owners.retain(|id, _| applications.knows(id));
         self.pfd_octets = octets;
         self.catalogue.applications = Arc::new(applications);
-        self.provision();
+        self.send_applications();
         let cause = Cause::RequestAccepted;
         let response = PfdManagementResponse::new(cause);
         self.answer(now, key, Seid(0), Some(cause), &response.into());
     }
 
     /// Who the sender of a request is: the node that it names, or the only one of its host.
-    fn pfd_owner(&self, key: RequestKey, request: &PfdManagementRequest<'_>) -> Result<PfdOwner, Refusal> {
-        let named = request.node_id.as_ref().map(|node| self.speaker(key, &node.to_owned()));
+    fn pfd_owner(
+        &self,
+        key: RequestKey,
+        request: &PfdManagementRequest<'_>,
+    ) -> Result<PfdOwner, RequestRefusal> {
+        let named = request.node_id.as_ref().map(|node| self.authorized_association(key, &node.to_owned()));
         let id = named.transpose()?.or_else(|| self.associations.identify(key.from));
         let association = id.and_then(|id| self.associations.get(id));
         Ok(match association.map(|it| (it.smf_set.clone(), &it.node)) {
@@ -79,7 +84,7 @@ impl N4 {
     }
 
     /// It has an association.
-    fn is_there(&self, owner: &PfdOwner) -> bool {
+    fn has_association(&self, owner: &PfdOwner) -> bool {
         match owner {
             PfdOwner::Set(set) => self.associations.iter().any(|it| it.smf_set.as_ref() == Some(set)),
             PfdOwner::Node(node) => self.associations.of_node(node).is_some(),
@@ -88,7 +93,7 @@ impl N4 {
     }
 
     /// Tells the data plane of the applications there are.
-    pub(crate) fn provision(&mut self) {
+    pub(crate) fn send_applications(&mut self) {
         self.push(Output::Applications(Arc::clone(&self.catalogue.applications)));
     }
 }

@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use causeway_pfcp::{Cause, Header, HeaderError, Message, MessageType};
 use causeway_types::{Seid, Time};
 
-use crate::answer::Refusal;
-use crate::node::Purpose;
+use crate::answer::RequestRefusal;
+use crate::n4::Purpose;
 use crate::session::{Session, cp_f_seid};
-use crate::transaction::{RequestKey, Seen};
+use crate::transaction::{RequestKey, RequestState};
 use crate::{MessageResult, N4, Notice, Output};
 
 /// The flag of a header with SEID, and where the sequence number is with and without it.
@@ -33,7 +33,7 @@ impl N4 {
                     self.message(now, from, header, body);
                     rest = next;
                     if !rest.is_empty() && !is_of_session && !self.associations.knows(from.ip()) {
-                        return self.drop_the_rest(from);
+                        return self.drop_remaining_messages(from);
                     }
                 }
                 Err(error) => return self.bad_header(from, rest, error),
@@ -52,7 +52,7 @@ impl N4 {
         })
     }
 
-    fn drop_the_rest(&mut self, from: SocketAddr) {
+    fn drop_remaining_messages(&mut self, from: SocketAddr) {
         self.counters.received(None, MessageResult::Unexpected);
         let detail = "more than one message in a datagram of a stranger".to_owned();
         self.notice(Notice::Discarded { from, detail });
@@ -72,23 +72,23 @@ impl N4 {
 
     #[inline(always)]
     fn request(&mut self, now: Time, from: SocketAddr, header: Header, message: MessageType, body: &[u8]) {
-        self.heard_of(now, from);
+        self.on_message_from(now, from);
         let mut key = RequestKey::new(from, message, &header, body);
         if message == MessageType::HeartbeatRequest {
             return self.heartbeat_request(now, key, &header, body);
         }
-        key.life = self.inbound.life(from.ip());
-        self.close_if_condemned(now, &key, &header, body);
-        if self.is_duplicate(&key) {
+        key.epoch = self.inbound.epoch(from.ip());
+        self.close_if_purged(now, &key, &header, body);
+        if self.handle_duplicate(&key) {
             return;
         }
-        if message != MessageType::AssociationSetupRequest && !self.may_speak(&key, &header) {
-            let refusal = Refusal::new(Cause::NoEstablishedAssociation, "there is no association");
+        if message != MessageType::AssociationSetupRequest && !self.is_authorized(&key, &header) {
+            let refusal = RequestRefusal::new(Cause::NoEstablishedAssociation, "there is no association");
             self.refuse_at_once(key, Seid(0), refusal);
             return;
         }
         if message == MessageType::AssociationSetupRequest
-            && let Some(refusal) = self.no_room_for(&key, &header, body)
+            && let Some(refusal) = self.setup_refusal_when_full(&key, &header, body)
         {
             self.refuse_at_once(key, Seid(0), refusal);
             return;
@@ -105,30 +105,30 @@ impl N4 {
     }
 
     /// A request that looks like one which is being worked on is none where that was for a session that is gone.
-    fn close_if_condemned(&mut self, now: Time, key: &RequestKey, header: &Header, body: &[u8]) {
-        if !self.sessions.has_purges() || self.inbound.look_up(key) != Seen::InProgress {
+    fn close_if_purged(&mut self, now: Time, key: &RequestKey, header: &Header, body: &[u8]) {
+        if !self.sessions.has_purges() || self.inbound.look_up(key) != RequestState::InProgress {
             return;
         }
         let seid = match key.message {
             MessageType::SessionEstablishmentRequest => {
-                cp_f_seid(body).and_then(|cp| self.sessions.of_cp(&cp))
+                cp_f_seid(body).and_then(|cp| self.sessions.by_cp_f_seid(&cp))
             }
             _ => header.seid,
         };
-        if let Some(seid) = seid.filter(|seid| self.is_condemned(*seid)) {
-            self.doom_now(now, seid);
+        if let Some(seid) = seid.filter(|seid| self.is_in_purge(*seid)) {
+            self.remove_before_purge(now, seid);
         }
     }
 
     /// Answers a duplicate as before, and drops one whose original is being worked on.
-    fn is_duplicate(&mut self, key: &RequestKey) -> bool {
+    fn handle_duplicate(&mut self, key: &RequestKey) -> bool {
         let bytes = match self.inbound.look_up(key) {
-            Seen::New => return false,
-            Seen::InProgress => {
+            RequestState::New => return false,
+            RequestState::InProgress => {
                 self.counters.received(Some(key.message), MessageResult::InProgress);
                 return true;
             }
-            Seen::Answered(bytes) => bytes.to_vec(),
+            RequestState::Answered(bytes) => bytes.to_vec(),
         };
         self.counters.received(Some(key.message), MessageResult::Duplicate);
         if let Some(response) = key.message.response() {
@@ -139,7 +139,7 @@ impl N4 {
     }
 
     /// The host belongs to an association, or to the SMF's end of the session that the message is about.
-    fn may_speak(&self, key: &RequestKey, header: &Header) -> bool {
+    fn is_authorized(&self, key: &RequestKey, header: &Header) -> bool {
         self.associations.knows(key.from.ip()) || self.session_of(key, header).is_some()
     }
 
@@ -148,7 +148,8 @@ impl N4 {
         let ip = key.from.ip();
         let session = header.seid.filter(|_| key.message.is_session_related());
         let session = self.sessions.get(session?).filter(|session| !self.sessions.is_ending(session))?;
-        let is_known = self.associations.speaks_for(session.association, ip) || session.cp.addr.contains(ip);
+        let is_known =
+            self.associations.is_authorized_for(session.association, ip) || session.cp.addr.contains(ip);
         is_known.then_some(session)
     }
 
@@ -169,7 +170,7 @@ impl N4 {
             }
             // The Node Report that only a UPF sends.
             Ok(_) => {
-                let refusal = Refusal::new(Cause::ServiceNotSupported, "this UPF does not support it");
+                let refusal = RequestRefusal::new(Cause::ServiceNotSupported, "this UPF does not support it");
                 self.refuse(now, key, Seid(0), refusal);
             }
             Err(error) => self.refuse(now, key, Seid(0), error.into()),
@@ -184,7 +185,7 @@ impl N4 {
                 return self.notice(Notice::Discarded { from, detail: error.to_string() });
             }
         };
-        if self.is_redirected(now, from, &header, &decoded) {
+        if self.handle_redirection(now, from, &header, &decoded) {
             return self.counters.received(Some(message), MessageResult::Cause(Cause::RedirectionRequested));
         }
         let Some((purpose, left_out)) = self.outbound.answered(from, header.sequence, message) else {
@@ -192,13 +193,13 @@ impl N4 {
             let detail = "a response that nobody waits for".to_owned();
             return self.notice(Notice::Discarded { from, detail });
         };
-        self.heard_of(now, from);
+        self.on_message_from(now, from);
         let result = cause_of(&decoded).map_or(MessageResult::Ok, MessageResult::Cause);
         self.counters.received(Some(message), result);
         match (purpose, decoded) {
             (Purpose::Heartbeat(id), Message::HeartbeatResponse(it)) => self.heartbeat_answered(now, id, &it),
-            (Purpose::Proof { association, entity }, Message::HeartbeatResponse(it)) => {
-                self.proof_answered(now, association, entity, it.recovery_time_stamp.0);
+            (Purpose::RecoveryCheck { association, entity }, Message::HeartbeatResponse(it)) => {
+                self.recovery_check_answered(now, association, entity, it.recovery_time_stamp.0);
             }
             (Purpose::Setup(peer), Message::AssociationSetupResponse(it)) => {
                 self.setup_answered(now, peer, from, &it);
@@ -228,7 +229,7 @@ impl N4 {
                 let message = MessageType::from_code(header.message_type);
                 if let Some(message) = message.filter(|message| message.is_request()) {
                     let key = RequestKey::new(from, message, &header, &[]);
-                    let refusal = Refusal::new(Cause::InvalidLength, &error.to_string());
+                    let refusal = RequestRefusal::new(Cause::InvalidLength, &error.to_string());
                     let seid = self.seid_of_peer(&key, &header);
                     self.refuse_at_once(key, seid, refusal);
                     return;

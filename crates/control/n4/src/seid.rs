@@ -1,10 +1,10 @@
 //! Where our SEIDs come from, and where they lead.
 
-use causeway_rules::Scramble;
+use causeway_rules::IdCipher;
 use causeway_types::Seid;
 
 /// Bits of a place; the others number the SEIDs.
-const PLACE_BITS: u32 = 28;
+const INDEX_BITS: u32 = 28;
 
 /// The highest bit of the number.
 const HIGHEST: u64 = 1 << 63;
@@ -17,7 +17,7 @@ const HIGHEST: u64 = 1 << 63;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SeidSequence {
     number: u64,
-    secret: Option<Scramble>,
+    secret: Option<IdCipher>,
 }
 
 impl Default for SeidSequence {
@@ -28,15 +28,15 @@ impl Default for SeidSequence {
 
 impl SeidSequence {
     /// Places there can be.
-    pub(crate) const PLACES: usize = 1 << PLACE_BITS;
+    pub(crate) const PLACES: usize = 1 << INDEX_BITS;
 
-    pub(crate) fn new(seed: u64, secret: Option<Scramble>) -> Self {
+    pub(crate) fn new(seed: u64, secret: Option<IdCipher>) -> Self {
         Self { number: mix(seed), secret }
     }
 
     /// The next SEID, for a session at this place, below [`SeidSequence::PLACES`].
-    pub(crate) fn peek(&self, place: u32) -> Seid {
-        let plain = self.number << PLACE_BITS | u64::from(place);
+    pub(crate) fn peek(&self, index: u32) -> Seid {
+        let plain = self.number << INDEX_BITS | u64::from(index);
         // Zero means "not known", and only one value leads there.
         match self.permuted(plain) {
             0 => Seid(self.permuted(plain ^ HIGHEST)),
@@ -51,13 +51,13 @@ impl SeidSequence {
 
     /// Where the session of a SEID is, if there is one: who has it, has it there.
     #[inline]
-    pub(crate) fn place_of(&self, Seid(value): Seid) -> u32 {
-        let plain = self.secret.map_or_else(|| unmix(value), |secret| secret.reveal64(value));
+    pub(crate) fn index_of_seid(&self, Seid(value): Seid) -> u32 {
+        let plain = self.secret.map_or_else(|| unmix(value), |secret| secret.decrypt64(value));
         plain as u32 & (Self::PLACES - 1) as u32
     }
 
     fn permuted(&self, plain: u64) -> u64 {
-        self.secret.map_or_else(|| mix(plain), |secret| secret.hide64(plain))
+        self.secret.map_or_else(|| mix(plain), |secret| secret.encrypt64(plain))
     }
 }
 
@@ -92,13 +92,13 @@ mod tests {
             let mut sequence = SeidSequence::new(seed, secret);
             let seids = (0..10_000_u32).map(|at| {
                 let seid = sequence.peek(at % 100);
-                assert_eq!((seid, sequence.place_of(seid)), (sequence.peek(at % 100), at % 100));
+                assert_eq!((seid, sequence.index_of_seid(seid)), (sequence.peek(at % 100), at % 100));
                 sequence.advance();
                 seid
             });
             seids.collect::<BTreeSet<_>>()
         };
-        let secret = Some(Scramble::new([5, 6, 7]));
+        let secret = Some(IdCipher::new([5, 6, 7]));
         let (one, two, three) = (take(1, None), take(2, None), take(1, secret));
         assert_eq!(one.len(), 10_000);
         assert!(!one.contains(&Seid(0)));
@@ -113,19 +113,22 @@ mod tests {
     fn zero_is_no_seid() {
         let sequence = SeidSequence { number: 0, secret: None };
         assert_eq!(mix(0), 0);
-        assert_eq!((sequence.peek(0), sequence.place_of(sequence.peek(0))), (Seid(mix(HIGHEST)), 0));
+        assert_eq!((sequence.peek(0), sequence.index_of_seid(sequence.peek(0))), (Seid(mix(HIGHEST)), 0));
     }
 
     // Input:  the last SEID before the numbers begin again, and the first after it, at one place; the last place there is.
     // Output: they differ, and lead there.
     #[test]
-    fn the_numbers_begin_again() {
+    fn sequence_numbers_restart() {
         let last = SeidSequence::PLACES as u32 - 1;
         let mut sequence = SeidSequence { number: u64::MAX, secret: None };
         let before = sequence.peek(last);
         sequence.advance();
         assert_ne!(before, sequence.peek(last));
-        assert_eq!((sequence.place_of(before), sequence.place_of(sequence.peek(last))), (last, last));
+        assert_eq!(
+            (sequence.index_of_seid(before), sequence.index_of_seid(sequence.peek(last))),
+            (last, last)
+        );
     }
 
     proptest! {

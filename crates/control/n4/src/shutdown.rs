@@ -6,8 +6,8 @@ use causeway_pfcp::{
 };
 use causeway_types::Time;
 
-use crate::association::{AssociationId, Farewell};
-use crate::node::Purpose;
+use crate::association::{AssociationId, ReleaseState};
+use crate::n4::Purpose;
 use crate::{DownReason, N4, Notice};
 
 /// How far the node is from its end.
@@ -42,7 +42,7 @@ impl N4 {
         self.outbound.cancel(|purpose| matches!(purpose, Purpose::Setup(_)));
         let ids: Vec<_> = self.associations.iter().map(|association| association.id).collect();
         for id in ids {
-            self.ask_for_release(now, id);
+            self.request_release(now, id);
         }
         self.check_shutdown(now);
     }
@@ -56,10 +56,10 @@ impl N4 {
         self.phase != Phase::Running
     }
 
-    pub(crate) fn ask_for_release(&mut self, now: Time, id: AssociationId) {
+    pub(crate) fn request_release(&mut self, now: Time, id: AssociationId) {
         let Some(association) = self.associations.get(id) else { return };
         if association.cp_features.contains(CpFeatures::EPFAR) {
-            return self.announce_farewell(now, id);
+            return self.announce_graceful_release(now, id);
         }
         let peer = association.peer;
         let node = self.config.node.clone();
@@ -70,7 +70,7 @@ impl N4 {
             ..AssociationUpdateRequest::new(NodeId::from(&node))
         };
         let policy = self.config.retransmission;
-        self.ask(now, policy, peer, None, &request.into(), Purpose::Release(id));
+        self.send_request(now, policy, peer, None, &request.into(), Purpose::Release(id));
     }
 
     /// The peer answered that it will, or will not, release the association.
@@ -84,7 +84,7 @@ impl N4 {
     /// is left.
     pub(crate) fn announcement_answered(&mut self, now: Time, id: AssociationId, cause: Cause) {
         match cause.is_accepted() {
-            true => self.begin_farewell(now, id),
+            true => self.begin_graceful_release(now, id),
             false => self.release_unanswered(now, id),
         }
     }
@@ -92,7 +92,7 @@ impl N4 {
     /// The peer will not release the association, so it ends without it.
     pub(crate) fn release_unanswered(&mut self, now: Time, id: AssociationId) {
         let by_operator =
-            self.associations.get(id).is_some_and(|it| matches!(it.farewell, Farewell::Asked(_)));
+            self.associations.get(id).is_some_and(|it| matches!(it.release, ReleaseState::Requested(_)));
         let reason = if by_operator { DownReason::Operator } else { DownReason::Shutdown };
         self.end_association(now, id, reason);
     }

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use causeway_rules::{Ahead, Prepare, ReleaseOf, Tail, fit};
+use causeway_rules::{PrefaultFn, Prefaulter, ReleaseOf, Tail, fit};
 
 /// How many things lie in one piece beyond the first: more come without the others being moved.
-const PIECE: usize = 256;
+const CHUNK: usize = 256;
 
 /// Places behind the last thing from which on they are too many.
 const LOOSE: u32 = 1024;
@@ -23,7 +23,7 @@ pub(crate) struct Slab<T> {
     /// There is no place from this one on yet, or any more.
     end: u32,
     len: usize,
-    ahead: Ahead,
+    ahead: Prefaulter,
     tail: Tail<Option<T>>,
 }
 
@@ -36,7 +36,7 @@ impl<T> Default for Slab<T> {
             free: Vec::new(),
             end: 0,
             len: 0,
-            ahead: Ahead::new(None),
+            ahead: Prefaulter::new(None),
             tail: Tail::new(None),
         }
     }
@@ -51,8 +51,8 @@ impl<T> Slab<T> {
     }
 
     /// The memory of the places that lie together is prepared so from now on, before it is used.
-    pub(crate) const fn prepare_with(&mut self, prepare: Prepare) {
-        self.ahead = Ahead::new(Some(prepare));
+    pub(crate) const fn prepare_with(&mut self, prepare: PrefaultFn) {
+        self.ahead = Prefaulter::new(Some(prepare));
     }
 
     /// Memory of the places that lie together is given back so from now on, when nothing is there any more.
@@ -114,30 +114,30 @@ impl<T> Slab<T> {
 
     /// The place that the next thing comes to.
     #[inline]
-    pub(crate) fn vacant(&self) -> u32 {
+    pub(crate) fn vacant_index(&self) -> u32 {
         self.free.last().copied().unwrap_or(self.end)
     }
 
     /// Puts something in a place of its own, and returns the number of that.
-    pub(crate) fn insert(&mut self, thing: T) -> u32 {
-        let place = self.vacant();
-        self.insert_at(place, thing);
-        place
+    pub(crate) fn insert(&mut self, item: T) -> u32 {
+        let index = self.vacant_index();
+        self.insert_at(index, item);
+        index
     }
 
-    /// Puts something in a place that was [`Slab::vacant`], since when nothing has come. O(what has gone since then).
-    pub(crate) fn insert_at(&mut self, place: u32, thing: T) {
-        if place >= self.end {
-            if place > self.end || !self.free.is_empty() {
-                self.bring_back(place);
+    /// Puts something in a place that was [`Slab::vacant_index`], since when nothing has come. O(what has gone since then).
+    pub(crate) fn insert_at(&mut self, index: u32, item: T) {
+        if index >= self.end {
+            if index > self.end || !self.free.is_empty() {
+                self.bring_back(index);
             }
-            self.append(Some(thing));
+            self.append(Some(item));
             self.len += 1;
             return;
         }
-        let at = self.free.iter().rposition(|free| *free == place);
-        if let (Some(at), Some(slot)) = (at, self.slot(place)) {
-            *slot = Some(thing);
+        let at = self.free.iter().rposition(|free| *free == index);
+        if let (Some(at), Some(slot)) = (at, self.slot(index)) {
+            *slot = Some(item);
             self.free.remove(at);
             self.len += 1;
             self.drop_lost();
@@ -147,59 +147,59 @@ impl<T> Slab<T> {
     /// Places before this one were lost since it was vacant: they are there again, and vacant.
     #[cold]
     #[inline(never)]
-    fn bring_back(&mut self, place: u32) {
+    fn bring_back(&mut self, index: u32) {
         let end = self.end;
         self.free.retain(|free| *free < end);
-        for lost in end..place {
+        for unanswered in end..index {
             self.append(None);
-            self.free.push(lost);
+            self.free.push(unanswered);
         }
     }
 
     // Inlined, so that the thing is not copied once more.
     #[inline(always)]
-    fn append(&mut self, thing: Option<T>) {
+    fn append(&mut self, item: Option<T>) {
         self.end += 1;
         if self.first.len() < self.reserved {
             let Range { end: used, .. } = self.first.as_ptr_range();
-            self.ahead.reach(used.cast(), self.memory().end);
-            return self.first.push(thing);
+            self.ahead.advance(used.cast(), self.memory().end);
+            return self.first.push(item);
         }
         match self.pieces.last_mut() {
-            Some(piece) if piece.len() < PIECE => piece.push(thing),
+            Some(piece) if piece.len() < CHUNK => piece.push(item),
             _ => {
-                let mut piece = Vec::with_capacity(PIECE);
-                piece.push(thing);
+                let mut piece = Vec::with_capacity(CHUNK);
+                piece.push(item);
                 self.pieces.push(piece);
             }
         }
     }
 
     #[inline]
-    pub(crate) fn get(&self, place: u32) -> Option<&T> {
-        self.get_place(place)?.as_ref()
+    pub(crate) fn get(&self, index: u32) -> Option<&T> {
+        self.get_place(index)?.as_ref()
     }
 
     /// A place that was used at least once.
     #[inline]
-    pub(crate) fn get_place(&self, place: u32) -> Option<&Option<T>> {
-        match (place as usize).checked_sub(self.reserved) {
-            None => self.first.get(place as usize),
-            Some(beyond) => self.pieces.get(beyond / PIECE)?.get(beyond % PIECE),
+    pub(crate) fn get_place(&self, index: u32) -> Option<&Option<T>> {
+        match (index as usize).checked_sub(self.reserved) {
+            None => self.first.get(index as usize),
+            Some(beyond) => self.pieces.get(beyond / CHUNK)?.get(beyond % CHUNK),
         }
     }
 
     #[inline]
-    pub(crate) fn get_mut(&mut self, place: u32) -> Option<&mut T> {
-        self.slot(place)?.as_mut()
+    pub(crate) fn get_mut(&mut self, index: u32) -> Option<&mut T> {
+        self.slot(index)?.as_mut()
     }
 
     /// Takes out what is there.
-    pub(crate) fn remove(&mut self, place: u32) -> Option<T> {
-        let thing = self.slot(place)?.take()?;
-        self.free.push(place);
+    pub(crate) fn remove(&mut self, index: u32) -> Option<T> {
+        let item = self.slot(index)?.take()?;
+        self.free.push(index);
         self.len -= 1;
-        Some(thing)
+        Some(item)
     }
 
     /// All things in the order of their places.
@@ -213,10 +213,10 @@ impl<T> Slab<T> {
     }
 
     #[inline]
-    fn slot(&mut self, place: u32) -> Option<&mut Option<T>> {
-        match (place as usize).checked_sub(self.reserved) {
-            None => self.first.get_mut(place as usize),
-            Some(beyond) => self.pieces.get_mut(beyond / PIECE)?.get_mut(beyond % PIECE),
+    fn slot(&mut self, index: u32) -> Option<&mut Option<T>> {
+        match (index as usize).checked_sub(self.reserved) {
+            None => self.first.get_mut(index as usize),
+            Some(beyond) => self.pieces.get_mut(beyond / CHUNK)?.get_mut(beyond % CHUNK),
         }
     }
 }
@@ -228,15 +228,15 @@ mod tests {
     // Input:  a thousand things, with room for none, some and all of them together; every third is taken out, twice; as many others come.
     // Output: each stays in its place; the others take those that were left.
     #[test]
-    fn places_are_used_again() {
+    fn indexes_are_reused() {
         for together in [0, 700, 5000] {
             let mut slab = Slab::with_capacity(together);
-            let places: Vec<_> = (0..1000).map(|thing| slab.insert(thing)).collect();
+            let places: Vec<_> = (0..1000).map(|item| slab.insert(item)).collect();
             assert!(places.iter().copied().eq(0..1000) && slab.iter().copied().eq(0..1000));
             let left: Vec<_> = places.iter().copied().step_by(3).collect();
-            for place in &left {
-                assert_eq!(slab.remove(*place), Some(*place));
-                assert_eq!((slab.remove(*place), slab.get(*place)), (None, None));
+            for index in &left {
+                assert_eq!(slab.remove(*index), Some(*index));
+                assert_eq!((slab.remove(*index), slab.get(*index)), (None, None));
             }
             assert_eq!((slab.len(), slab.iter().count()), (666, 666));
             let again: Vec<_> = left.iter().map(|_| slab.insert(7)).collect();
@@ -255,13 +255,13 @@ mod tests {
     fn places_at_the_end_go() {
         for together in [20_000, 5000] {
             let mut slab = Slab::with_capacity(together);
-            for thing in 0..20_000 {
-                slab.insert(thing);
+            for item in 0..20_000 {
+                slab.insert(item);
             }
-            for place in 0..19_999 {
-                slab.remove(place);
+            for index in 0..19_999 {
+                slab.remove(index);
             }
-            let unused = slab.vacant();
+            let unused = slab.vacant_index();
             slab.shorten(100);
             assert!(!slab.is_loose() && slab.end() == 20_000 && slab.len() == 1);
             assert_eq!(slab.remove(19_999), Some(19_999));
@@ -272,7 +272,7 @@ mod tests {
             }
             assert!((15..=20).contains(&steps) && slab.end() <= 2 * LOOSE, "{steps}");
             slab.shorten(usize::MAX);
-            assert_eq!((slab.end(), slab.len(), slab.vacant(), slab.get(5)), (0, 0, 0, None));
+            assert_eq!((slab.end(), slab.len(), slab.vacant_index(), slab.get(5)), (0, 0, 0, None));
             slab.insert_at(unused, 7);
             assert_eq!((slab.get(unused), slab.len(), slab.end()), (Some(&7), 1, unused + 1));
             let others: Vec<_> = (0..u64::from(unused) + 5).map(|_| slab.insert(8)).collect();
@@ -287,13 +287,13 @@ mod tests {
     // Input:  a place that is vacant; others are left before something comes to it, which is done once more with a place that was never used.
     // Output: it comes there, and the others are vacant as before.
     #[test]
-    fn a_vacant_place_stays_vacant() {
+    fn a_vacant_index_stays_vacant() {
         let mut slab = Slab::with_capacity(4);
-        assert!((0..6).map(|thing| slab.insert(thing)).eq(0..6));
-        let unused = slab.vacant();
+        assert!((0..6).map(|item| slab.insert(item)).eq(0..6));
+        let unused = slab.vacant_index();
         assert_eq!((unused, slab.remove(2)), (6, Some(2)));
         slab.insert_at(unused, 60);
-        let left = slab.vacant();
+        let left = slab.vacant_index();
         assert_eq!((left, slab.remove(5), slab.remove(0)), (2, Some(5), Some(0)));
         slab.insert_at(left, 20);
         assert_eq!((slab.get(2), slab.get(6), slab.len()), (Some(&20), Some(&60), 5));

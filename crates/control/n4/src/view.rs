@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::net::SocketAddr;
 
-use causeway_rules::{Kept, RuleSet};
+use causeway_rules::{RuleSet, StoredRules};
 use causeway_types::{FSeid, NodeId, NtpSeconds, Seid, Time};
 
 use crate::association::Association;
@@ -23,7 +23,7 @@ pub struct SessionView<'a> {
     pub since: Time,
     /// Reports that wait to be sent.
     pub waiting_reports: usize,
-    rules: &'a Kept,
+    rules: &'a StoredRules,
 }
 
 impl<'a> SessionView<'a> {

@@ -9,7 +9,7 @@ use crate::{ExtendedBuffering, Op, Ops, PduSessionType, Plan, RuleMap, RuleSet, 
 
 /// What a modification asks for beside the rules themselves.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Extras {
+pub struct PlanOptions {
     /// URRs of the old rules to report before anything changes. One that is removed is not reported twice.
     pub queries: BTreeSet<UrrId>,
     /// The parts of URRs that are given anew and so start over, even if they are the same (TS 29.244 clause
@@ -22,7 +22,7 @@ pub struct Extras {
     /// Drop what waits before anything else (DROBU).
     pub drop_buffered: bool,
     /// FARs whose action is given anew, even if it is the same.
-    pub instructed: BTreeSet<FarId>,
+    pub reissued: BTreeSet<FarId>,
     /// Buffering for longer than usual.
     pub extended: Vec<ExtendedBuffering>,
     /// MAC addresses that the old anchor of the session had.
@@ -39,14 +39,14 @@ pub fn plan_establishment(session: Seid, new: &RuleSet) -> Plan {
     if new.pdu_type != PduSessionType::default() {
         ops.push(Op::SetPduType(new.pdu_type));
     }
-    put_changed(&RuleSet::default(), new, &Extras::default(), &mut ops);
+    put_changed(&RuleSet::default(), new, &PlanOptions::default(), &mut ops);
     Plan { session, ops: ops.into() }
 }
 
 /// Plans the way from `old` to `new`: only what differs is written, and what is removed is not written.
 ///
 /// The plan is O(changed rules); finding them is O(rules of the session).
-pub fn plan_modification(session: Seid, old: &RuleSet, new: &RuleSet, extras: &Extras) -> Plan {
+pub fn plan_modification(session: Seid, old: &RuleSet, new: &RuleSet, extras: &PlanOptions) -> Plan {
     let kept = |urr: &&UrrId| new.urrs.contains_key(urr);
     let mut ops: Vec<_> = extras.drop_buffered.then_some(Op::DropBuffered).into_iter().collect();
     ops.extend(extras.queries.iter().filter(kept).copied().map(Op::QueryUrr));
@@ -64,7 +64,7 @@ pub fn plan_deletion(session: Seid) -> Plan {
     Plan { session, ops: Ops::removal() }
 }
 
-fn put_changed(old: &RuleSet, new: &RuleSet, extras: &Extras, ops: &mut Vec<Op>) {
+fn put_changed(old: &RuleSet, new: &RuleSet, extras: &PlanOptions, ops: &mut Vec<Op>) {
     if old.slice != new.slice {
         ops.push(Op::SetSlice(new.slice));
     }
@@ -91,15 +91,15 @@ fn put_changed(old: &RuleSet, new: &RuleSet, extras: &Extras, ops: &mut Vec<Op>)
 fn notified_again<'a>(
     old: &'a RuleSet,
     new: &'a RuleSet,
-    extras: &'a Extras,
+    extras: &'a PlanOptions,
 ) -> impl Iterator<Item = Op> + 'a {
-    let buffering = extras.instructed.iter().filter_map(|id| new.fars.get(id)).filter(|far| far.buffers());
+    let buffering = extras.reissued.iter().filter_map(|id| new.fars.get(id)).filter(|far| far.buffers());
     let same = buffering.filter(|far| old.fars.get(&far.id).is_some_and(|held| held.acts_like(far)));
     same.map(|far| Op::NotifyAgain(far.id))
 }
 
 /// Behind the FARs, which they may name.
-fn put_urrs(old: &RuleSet, new: &RuleSet, extras: &Extras, ops: &mut Vec<Op>) {
+fn put_urrs(old: &RuleSet, new: &RuleSet, extras: &PlanOptions, ops: &mut Vec<Op>) {
     ops.extend(changed(&old.urrs, &new.urrs).cloned().map(Op::PutUrr));
     let kept = |urr: &UrrId| old.urrs.contains_key(urr) && new.urrs.contains_key(urr);
     for (urr, parts) in extras.renewed.iter().filter(|(urr, parts)| kept(urr) && !parts.is_empty()) {

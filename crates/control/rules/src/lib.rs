@@ -33,7 +33,6 @@
 #![forbid(unsafe_code)]
 
 mod addresses;
-mod ahead;
 mod applications;
 mod capabilities;
 mod catalogue;
@@ -41,23 +40,24 @@ mod change;
 mod decode;
 mod diff;
 mod edits;
-mod few;
+mod hash_index;
+mod id_cipher;
 mod ie;
-mod kept;
+mod interned;
+mod leniency;
 mod model;
-mod places;
+mod partitioned_map;
 mod plan;
 mod predefined;
-mod recent;
-mod reject;
+mod prefault;
+mod rejection;
 mod resources;
-mod respond;
-mod scramble;
+mod response_ies;
 mod sdf;
 mod session;
+mod small_list;
 mod sorted;
-mod steady;
-mod tolerated;
+mod stored_rules;
 mod tunnels;
 mod ue_mac;
 mod usage;
@@ -66,8 +66,7 @@ mod validate;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
-pub use addresses::{AddressPool, Addresses, Owners, PoolUsage, RouteLimits};
-pub use ahead::{Ahead, Release, ReleaseOf, Tail, fit};
+pub use addresses::{AddressPool, Addresses, OverlappingSessions, PoolUsage, RouteLimits};
 pub use applications::{
     ApplicationId, Applications, Domain, DomainProtocol, Pattern, PatternError, Pfd, Seen,
 };
@@ -75,11 +74,13 @@ pub use capabilities::Capabilities;
 pub use catalogue::Catalogue;
 pub use causeway_pfcp::{ReportingTriggers, UsageInformation, UsageReportTrigger};
 pub use change::{
-    Alike, Change, Instructions, Known, Moved, Own, Policy, Remote, Template, delete, establish,
-    established_by, instruct, modify,
+    Change, Instructions, Policy, ProfileTransition, ProfiledSession, RecognizedRequest, Remote,
+    SessionParams, SessionProfile, delete, establish, instruct, modify, repeat_establishment,
 };
-pub use diff::{Extras, plan_deletion, plan_establishment, plan_modification};
-pub use kept::Kept;
+pub use diff::{PlanOptions, plan_deletion, plan_establishment, plan_modification};
+pub use hash_index::{HashIndex, PrefaultFn, Probe};
+pub use id_cipher::IdCipher;
+pub use leniency::Leniency;
 pub use model::{
     Allowance, ApplyAction, Bar, BaseInterval, BufferingDuration, CopyTo, Correlation, DeliveryStatus,
     DirectionalLimit, DroppedLimit, Duplicate, EthernetFilter, ExtendedBuffering, Far, FlowAddress,
@@ -89,18 +90,17 @@ pub use model::{
     Remaining, RemovedHeader, Replacement, RuleMap, RuleSet, SdfFilter, Steering, TagMatch, TosMarking,
     TrafficClass, UeAddress, UeSide, Url, Urr, UrrPart, UsageLimits, VlanRemoval, VlanTags,
 };
-pub use places::{Places, Prepare, Probe};
+pub use partitioned_map::PartitionedMap;
 pub use plan::{Op, Ops, Plan};
 pub use predefined::{Activated, PredefinedRule, PredefinedRules, RuleName};
-pub use reject::{Reason, Rejection, RuleId};
+pub use prefault::{Prefaulter, Release, ReleaseOf, Tail, fit};
+pub use rejection::{Reason, Rejection, RuleId};
 pub use resources::{ResourceChange, Resources};
-pub use respond::packet_rate_reports;
-pub use scramble::Scramble;
+pub use response_ies::packet_rate_reports;
 pub use sdf::FlowError;
 pub use session::SessionRules;
 pub use sorted::{SortedMap, SortedSet};
-pub use steady::SteadyMap;
-pub use tolerated::Tolerated;
+pub use stored_rules::StoredRules;
 pub use tunnels::{
     KnownPolicy, LocalEndpoint, LocalEndpoints, N6Address, TeidPool, TeidScheme, TunnelChange, Tunnels,
 };

@@ -8,7 +8,8 @@ use std::sync::{Arc, OnceLock};
 use causeway_types::{BarId, FTeid, FarId, PdrId, QerId, SNssai, Seid, Span, UrrId};
 
 use crate::{
-    Alike, Bar, ExtendedBuffering, Far, Moved, PagingPolicy, Pdr, PduSessionType, Qer, UeMac, Urr, UrrPart,
+    Bar, ExtendedBuffering, Far, PagingPolicy, Pdr, PduSessionType, ProfileTransition, ProfiledSession, Qer,
+    UeMac, Urr, UrrPart,
 };
 
 /// An ordered list of writes for one session, applied all or nothing.
@@ -26,13 +27,13 @@ pub struct Plan {
 
 /// The writes of a plan: a list, which is made when it is first looked at where a session is established or changed as others were.
 #[derive(Clone)]
-pub struct Ops(Form);
+pub struct Ops(OpsForm);
 
 #[derive(Clone)]
-enum Form {
+enum OpsForm {
     Listed(Vec<Op>),
-    Alike(Alike, OnceLock<Vec<Op>>),
-    Moved(Moved, OnceLock<Vec<Op>>),
+    Profiled(ProfiledSession, OnceLock<Vec<Op>>),
+    Transition(ProfileTransition, OnceLock<Vec<Op>>),
     /// The session ends.
     Removal,
 }
@@ -43,41 +44,45 @@ const REMOVAL: [Op; 1] = [Op::RemoveSession];
 impl Ops {
     /// The session ends, and nothing else is written.
     pub const fn removal() -> Self {
-        Self(Form::Removal)
+        Self(OpsForm::Removal)
     }
 
     /// Nothing is written but the end of the session.
     pub fn is_removal(&self) -> bool {
         match &self.0 {
-            Form::Removal => true,
-            Form::Listed(ops) => *ops == REMOVAL,
-            Form::Alike(..) | Form::Moved(..) => false,
+            OpsForm::Removal => true,
+            OpsForm::Listed(ops) => *ops == REMOVAL,
+            OpsForm::Profiled(..) | OpsForm::Transition(..) => false,
         }
     }
 
     /// What is established, where that is a session as others were: [`Deref`] gives the same as a list.
-    pub const fn alike(&self) -> Option<&Alike> {
+    pub const fn profiled(&self) -> Option<&ProfiledSession> {
         match &self.0 {
-            Form::Alike(alike, _) => Some(alike),
-            Form::Listed(_) | Form::Moved(..) | Form::Removal => None,
+            OpsForm::Profiled(profiled, _) => Some(profiled),
+            OpsForm::Listed(_) | OpsForm::Transition(..) | OpsForm::Removal => None,
         }
     }
 
     /// What is changed, where that is a session as others were, and as they were: [`Deref`] gives the same as a list.
-    pub const fn moved(&self) -> Option<&Moved> {
+    pub const fn transition(&self) -> Option<&ProfileTransition> {
         match &self.0 {
-            Form::Moved(moved, _) => Some(moved),
-            Form::Listed(_) | Form::Alike(..) | Form::Removal => None,
+            OpsForm::Transition(transition, _) => Some(transition),
+            OpsForm::Listed(_) | OpsForm::Profiled(..) | OpsForm::Removal => None,
         }
     }
 
     /// The list.
     pub fn into_vec(self) -> Vec<Op> {
         match self.0 {
-            Form::Listed(ops) => ops,
-            Form::Alike(alike, listed) => listed.into_inner().unwrap_or_else(|| alike.establishment()),
-            Form::Moved(moved, listed) => listed.into_inner().unwrap_or_else(|| moved.ops()),
-            Form::Removal => REMOVAL.to_vec(),
+            OpsForm::Listed(ops) => ops,
+            OpsForm::Profiled(profiled, listed) => {
+                listed.into_inner().unwrap_or_else(|| profiled.establishment())
+            }
+            OpsForm::Transition(transition, listed) => {
+                listed.into_inner().unwrap_or_else(|| transition.ops())
+            }
+            OpsForm::Removal => REMOVAL.to_vec(),
         }
     }
 }
@@ -87,35 +92,35 @@ impl Deref for Ops {
 
     fn deref(&self) -> &[Op] {
         match &self.0 {
-            Form::Listed(ops) => ops,
-            Form::Alike(alike, listed) => listed.get_or_init(|| alike.establishment()),
-            Form::Moved(moved, listed) => listed.get_or_init(|| moved.ops()),
-            Form::Removal => &REMOVAL,
+            OpsForm::Listed(ops) => ops,
+            OpsForm::Profiled(profiled, listed) => listed.get_or_init(|| profiled.establishment()),
+            OpsForm::Transition(transition, listed) => listed.get_or_init(|| transition.ops()),
+            OpsForm::Removal => &REMOVAL,
         }
     }
 }
 
 impl Default for Ops {
     fn default() -> Self {
-        Self(Form::Listed(Vec::new()))
+        Self(OpsForm::Listed(Vec::new()))
     }
 }
 
 impl From<Vec<Op>> for Ops {
     fn from(ops: Vec<Op>) -> Self {
-        Self(Form::Listed(ops))
+        Self(OpsForm::Listed(ops))
     }
 }
 
-impl From<Alike> for Ops {
-    fn from(alike: Alike) -> Self {
-        Self(Form::Alike(alike, OnceLock::new()))
+impl From<ProfiledSession> for Ops {
+    fn from(profiled: ProfiledSession) -> Self {
+        Self(OpsForm::Profiled(profiled, OnceLock::new()))
     }
 }
 
-impl From<Moved> for Ops {
-    fn from(moved: Moved) -> Self {
-        Self(Form::Moved(moved, OnceLock::new()))
+impl From<ProfileTransition> for Ops {
+    fn from(transition: ProfileTransition) -> Self {
+        Self(OpsForm::Transition(transition, OnceLock::new()))
     }
 }
 

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use causeway_types::{Seid, Time};
 
 use crate::addresses::{AddressChange, AddressReservation};
-use crate::recent::Recent;
+use crate::interned::Interned;
 use crate::tunnels::Reservation;
-use crate::{Addresses, Alike, SessionRules, TunnelChange, Tunnels};
+use crate::{Addresses, ProfiledSession, SessionRules, TunnelChange, Tunnels};
 
 /// Everything of which there is only so much, over all sessions.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -16,7 +16,7 @@ pub struct Resources {
     pub tunnels: Tunnels,
     /// The addresses of UEs.
     pub addresses: Addresses,
-    pub(crate) recent: Recent,
+    pub(crate) recent: Interned,
 }
 
 /// What a change of one session takes and gives back. Hand it to [`Resources::commit`] once the data plane has
@@ -30,23 +30,23 @@ pub struct ResourceChange {
 
 impl ResourceChange {
     /// Nothing is taken or given back.
-    pub(crate) const fn nothing(session: Seid) -> Self {
-        Self { tunnels: TunnelChange::nothing(session), addresses: AddressChange::nothing(session) }
+    pub(crate) const fn empty(session: Seid) -> Self {
+        Self { tunnels: TunnelChange::empty(session), addresses: AddressChange::empty(session) }
     }
 
     /// Everything goes.
-    pub(crate) fn giving_back(session: Seid, rules: &SessionRules) -> Self {
+    pub(crate) fn releasing_all(session: Seid, rules: &SessionRules) -> Self {
         Self {
-            tunnels: TunnelChange::giving_back(session, &rules.tunnels()),
-            addresses: AddressChange::giving_back(session, rules.addresses.clone()),
+            tunnels: TunnelChange::releasing_all(session, &rules.tunnels()),
+            addresses: AddressChange::releasing_all(session, rules.addresses.clone()),
         }
     }
 
     /// The same of a session that was asked for as others were.
-    pub(crate) fn giving_back_of(session: Seid, alike: &Alike) -> Self {
+    pub(crate) fn releasing_profiled(session: Seid, profiled: &ProfiledSession) -> Self {
         Self {
-            tunnels: TunnelChange::giving_back(session, &alike.tunnels().collect()),
-            addresses: AddressChange::giving_back(session, alike.addresses().collect()),
+            tunnels: TunnelChange::releasing_all(session, &profiled.tunnels().collect()),
+            addresses: AddressChange::releasing_all(session, profiled.addresses().collect()),
         }
     }
 }
@@ -54,7 +54,7 @@ impl ResourceChange {
 impl Resources {
     /// These tunnels and addresses.
     pub fn new(tunnels: Tunnels, addresses: Addresses) -> Self {
-        Self { tunnels, addresses, recent: Recent::default() }
+        Self { tunnels, addresses, recent: Interned::default() }
     }
 
     /// What time it is now, which never goes backwards: what is given back rests for a while.
@@ -76,18 +76,18 @@ impl Resources {
 
     /// The next changes may have routes around what these sessions have, or addresses and routes in theirs: packets go to
     /// whoever has the longer prefix. Until the next call.
-    pub fn let_be(&mut self, sessions: BTreeSet<Seid>) {
-        self.addresses.let_be(sessions);
+    pub fn allow_overlaps(&mut self, sessions: BTreeSet<Seid>) {
+        self.addresses.allow_overlaps(sessions);
     }
 
     /// Takes away the UE addresses of a session that ends in favour of another, before its end has come.
-    pub fn disown(&mut self, session: Seid, rules: &SessionRules) {
-        self.addresses.disown(session, &rules.addresses);
+    pub fn release_addresses(&mut self, session: Seid, rules: &SessionRules) {
+        self.addresses.release_addresses(session, &rules.addresses);
     }
 
     /// The same of a session that was asked for as others were.
-    pub fn disown_alike(&mut self, session: Seid, alike: &Alike) {
-        for held in alike.addresses() {
+    pub fn release_addresses_profiled(&mut self, session: Seid, profiled: &ProfiledSession) {
+        for held in profiled.addresses() {
             self.addresses.release(session, &held, true);
         }
     }

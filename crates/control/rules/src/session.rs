@@ -2,7 +2,7 @@
 
 use causeway_types::{FTeid, IpNet, NetworkInstance, NodeId, PdrId, UrrId};
 
-use crate::addresses::{Held, Title};
+use crate::addresses::{ClaimedPrefix, PrefixKind};
 use crate::edits::{Endpoint, EndpointId};
 use crate::{Pdr, PduSessionType, RuleSet, SortedMap, SortedSet, UeAddress, UeSide};
 
@@ -21,7 +21,7 @@ pub struct SessionRules {
     /// UE addresses that the UPF chose, with their data network.
     pub(crate) chosen_ues: SortedSet<(IpNet, NetworkInstance)>,
     /// UE addresses and framed routes that no other session may have.
-    pub(crate) addresses: SortedSet<Held>,
+    pub(crate) addresses: SortedSet<ClaimedPrefix>,
     /// Who established the session: its QER Correlation IDs are this CP function's.
     pub(crate) established_by: Option<NodeId>,
 }
@@ -56,7 +56,7 @@ impl SessionRules {
     }
 
     /// The PDR refers to this traffic endpoint, or to none.
-    pub(crate) fn refer(&mut self, pdr: PdrId, endpoint: Option<EndpointId>) {
+    pub(crate) fn set_endpoint(&mut self, pdr: PdrId, endpoint: Option<EndpointId>) {
         match endpoint {
             Some(endpoint) => drop(self.endpoint_of.insert(pdr, endpoint)),
             None => drop(self.endpoint_of.remove(&pdr)),
@@ -70,20 +70,26 @@ impl SessionRules {
         let mut held: SortedSet<_> = of_endpoints.flat_map(nets).filter_map(|net| self.chosen(net)).collect();
         for pdr in self.rules.pdrs.values() {
             let nets = pdr.pdi.ue.into_iter().flat_map(nets);
-            let ue = |net| self.chosen(net).or_else(|| found_by(pdr, (net, Title::Ue), default));
+            let ue = |net| self.chosen(net).or_else(|| found_by(pdr, (net, PrefixKind::Ue), default));
             held.extend(nets.filter_map(ue));
             let (further, framed) = (pdr.pdi.further_addresses(), pdr.pdi.framed_routes());
-            let titled = further.iter().map(|net| (*net, Title::Ue));
-            let titled = titled.chain(framed.iter().map(|net| (*net, Title::Route)));
+            let titled = further.iter().map(|net| (*net, PrefixKind::Ue));
+            let titled = titled.chain(framed.iter().map(|net| (*net, PrefixKind::Route)));
             held.extend(titled.filter_map(|titled| found_by(pdr, titled, default)));
         }
         self.chosen_ues.retain(|(net, _)| held.iter().any(|held| held.chosen && held.net == *net));
         self.addresses = held;
     }
 
-    fn chosen(&self, net: IpNet) -> Option<Held> {
+    fn chosen(&self, net: IpNet) -> Option<ClaimedPrefix> {
         let (_, network) = self.chosen_ues.iter().find(|(chosen, _)| *chosen == net)?;
-        Some(Held { network: network.clone(), net, chosen: true, everywhere: false, title: Title::Ue })
+        Some(ClaimedPrefix {
+            network: network.clone(),
+            net,
+            chosen: true,
+            all_networks: false,
+            kind: PrefixKind::Ue,
+        })
     }
 
     /// Forgets CHOOSE IDs whose tunnel no PDR has any more.
@@ -94,11 +100,15 @@ impl SessionRules {
 }
 
 /// The prefix, if packets without a tunnel are found by it.
-fn found_by(pdr: &Pdr, (net, title): (IpNet, Title), default: Option<&NetworkInstance>) -> Option<Held> {
+fn found_by(
+    pdr: &Pdr,
+    (net, kind): (IpNet, PrefixKind),
+    default: Option<&NetworkInstance>,
+) -> Option<ClaimedPrefix> {
     let is_found = pdr.pdi.tunnel.is_none() && pdr.pdi.ue_side() == UeSide::Destination;
     let named = pdr.pdi.network_instance.as_ref();
     let network = named.or(default).filter(|_| is_found)?.clone();
-    Some(Held { network, net: net.trunc(), chosen: false, everywhere: named.is_none(), title })
+    Some(ClaimedPrefix { network, net: net.trunc(), chosen: false, all_networks: named.is_none(), kind })
 }
 
 /// The prefixes of a UE address.

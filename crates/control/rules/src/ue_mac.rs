@@ -103,7 +103,7 @@ mod tests {
     // Input:  an address that comes, then goes while another comes; one that goes and comes back.
     // Output: only the other one is new.
     #[test]
-    fn what_comes_and_goes_has_not_changed() {
+    fn removed_and_readded_rules_are_unchanged() {
         let changes = |detected: &[u16], removed: &[u16]| MacChanges {
             detected: detected.iter().map(|last| mac(*last, None)).collect(),
             removed: removed.iter().map(|last| mac(*last, None)).collect(),

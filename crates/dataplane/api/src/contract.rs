@@ -5,7 +5,7 @@ use std::sync::Arc;
 use causeway_rules::{Applications, Capabilities, PacketRateReport, Plan, Usage};
 use causeway_types::{Time, WallClock};
 
-use crate::{ApplyError, Counters, Event, Fate, Host, Ingress, Transmit};
+use crate::{ApplyError, Counters, Disposition, Event, HostReachability, Ingress, Transmit};
 
 /// A data plane as the control plane sees it.
 pub trait Dataplane {
@@ -24,19 +24,19 @@ pub trait Dataplane {
 
     /// Fetches what [`Dataplane::apply`] will need for a plan that follows soon, where that may be far away. It changes nothing else,
     /// whether the plan comes or not.
-    fn foresee(&mut self, plan: &Plan) {
+    fn prefetch(&mut self, plan: &Plan) {
         let _ = plan;
     }
 
     /// Detects these applications from now on, and no others, in all sessions. PDRs of an application that is gone
     /// match no packet. Never fails: the table is bounded by the control plane.
-    fn provision(&mut self, applications: &Arc<Applications>);
+    fn set_applications(&mut self, applications: &Arc<Applications>);
 
     /// The machine has these addresses from now on, and UEs reach no others of it than these say: see [`Topology::closed`]. Never
     /// fails.
     ///
     /// [`Topology::closed`]: crate::Topology::closed
-    fn set_host(&mut self, host: &Arc<Host>);
+    fn set_host_reachability(&mut self, host: &Arc<HostReachability>);
 
     /// The wall clock says this from `now` on: it was set. Times that SMFs have given mean what it says: what they are for is due when it says
     /// them, but nothing becomes due before `now` by that, and no monitoring time a second time. Durations are not concerned. Call
@@ -67,12 +67,13 @@ pub struct Applied {
 
 /// A data plane that handles packets in the caller's thread.
 pub trait PacketEngine: Dataplane {
-    /// Handles one packet to its end: what leaves goes to `out`, and the return value says what became of it.
+    /// Handles one packet to its end: what leaves goes to `allocated`, and the return value says what became of it.
     ///
     /// `packet` starts at the GTP-U header for [`Ingress::Gtpu`], at the IP header for [`Ingress::Ip`], and at the
     /// destination address for [`Ingress::Ethernet`], without frame check sequence. What becomes of the copies
     /// of a frame for several sessions is in the counters; the return value is the best of their fates.
-    fn process(&mut self, now: Time, ingress: &Ingress, packet: &[u8], out: &mut dyn Transmit) -> Fate;
+    fn process(&mut self, now: Time, ingress: &Ingress, packet: &[u8], out: &mut dyn Transmit)
+    -> Disposition;
 
     /// Sends what [`Dataplane::apply`] and [`Dataplane::advance`] left to be sent, in order.
     fn flush(&mut self, out: &mut dyn Transmit);

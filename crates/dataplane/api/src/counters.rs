@@ -90,12 +90,12 @@ impl Counters {
     }
 
     /// Counts one packet thrown away.
-    pub fn drop_one(&mut self, reason: DropReason) {
+    pub fn count_drop(&mut self, reason: DropReason) {
         self.dropped.0[reason as usize] += 1;
     }
 
     /// Counts so many packets thrown away.
-    pub fn drop_many(&mut self, reason: DropReason, packets: u64) {
+    pub fn count_drops(&mut self, reason: DropReason, packets: u64) {
         self.dropped.0[reason as usize] += packets;
     }
 
@@ -105,7 +105,7 @@ impl Counters {
     }
 
     /// How many were thrown away in all.
-    pub fn dropped_total(&self) -> u64 {
+    pub fn total_drops(&self) -> u64 {
         self.dropped.0.iter().sum()
     }
 }

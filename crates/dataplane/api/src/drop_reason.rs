@@ -54,12 +54,12 @@ reasons! {
     /// The destination of a frame is on the side it comes from.
     SameSide = "same_side",
     /// An uplink packet to an address of the UPF or of the machine that it runs on, which UEs do not reach.
-    OwnAddress = "own_address",
+    LocalAddress = "own_address",
     /// An uplink packet to an address that no other machine has: loopback, a group or all hosts, an unspecified or an IPv4-mapped
     /// address.
     Unroutable = "unroutable",
     /// An Error Indication that names another GTP-U peer than the one that sent it.
-    ForeignIndication = "foreign_indication",
+    ErrorIndicationMismatch = "foreign_indication",
     /// The FAR says DROP.
     FarDrop = "far_drop",
     /// The gate of a QER is closed.
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_label_is_its_own() {
+    fn labels_are_unique() {
         let mut labels: Vec<_> = DropReason::ALL.iter().map(|reason| reason.label()).collect();
         labels.sort_unstable();
         labels.dedup();

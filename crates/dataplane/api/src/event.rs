@@ -44,7 +44,7 @@ pub enum Event {
         peer: IpAddr,
     },
     /// No session sends to the peer any more, and it is not asked any more.
-    PathForgotten {
+    PathUnused {
         /// Our address.
         local: IpAddr,
         /// The peer's.

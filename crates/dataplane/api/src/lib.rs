@@ -5,25 +5,25 @@
 
 #![forbid(unsafe_code)]
 
+mod blocked_addresses;
 mod contract;
 mod counters;
 mod drop_reason;
 mod error;
 mod event;
-mod host;
 mod packet;
 mod policy;
 mod routing;
 mod topology;
 
+pub use blocked_addresses::{BlockedAddresses, HostReachability, is_unroutable};
 pub use causeway_rules::{Capabilities, Op, PacketRateReport, Plan, Usage};
 pub use contract::{Applied, Dataplane, PacketEngine};
 pub use counters::{Counters, TrafficCounter};
 pub use drop_reason::DropReason;
 pub use error::ApplyError;
 pub use event::{DataStatus, DownlinkData, Event};
-pub use host::{Closed, Host, is_unroutable};
-pub use packet::{Egress, Fate, Ingress, Transmit, hops_of_relayed};
+pub use packet::{Disposition, Egress, Ingress, Transmit, hops_of_relayed};
 pub use policy::ForwardingPolicy;
-pub use routing::{Echo, Routing};
+pub use routing::{EchoConfig, Routing};
 pub use topology::{EthernetNetwork, GtpuEndpoint, N6Endpoint, Network, SliceLimit, Topology};

@@ -89,7 +89,7 @@ impl Transmit for Vec<(Egress, Vec<u8>)> {
 
 /// What became of a packet. Each ends in exactly one counter; a buffered one when it leaves the buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Fate {
+pub enum Disposition {
     /// Sent on.
     Forwarded,
     /// Waits for its FAR to forward again.

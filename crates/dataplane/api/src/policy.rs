@@ -25,7 +25,7 @@ impl ForwardingPolicy {
     }
 
     /// What rules are checked against.
-    pub fn known(&self) -> KnownPolicy {
+    pub fn to_known(&self) -> KnownPolicy {
         let answers_http = matches!(self.redirect, Some(Redirect::Http(_)));
         KnownPolicy { name: self.name.clone(), answers_http }
     }

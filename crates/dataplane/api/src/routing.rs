@@ -13,7 +13,7 @@ pub struct Routing {
     /// ICMP errors in a second, at most, to all senders together.
     pub icmp_errors_per_second: u32,
     /// Whether GTP-U peers are asked for a sign of life.
-    pub echo: Echo,
+    pub echo: EchoConfig,
 }
 
 impl Default for Routing {
@@ -22,14 +22,14 @@ impl Default for Routing {
             decrement_ttl: true,
             router_advertisement: false,
             icmp_errors_per_second: 1000,
-            echo: Echo::default(),
+            echo: EchoConfig::default(),
         }
     }
 }
 
 /// Echo Requests to the GTP-U peers that sessions send to (TS 29.281 clause 7.2.1, TS 23.007 clause 20.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Echo {
+pub struct EchoConfig {
     /// From one Echo Request to the next on the same path. Zero: none is sent; the peers' are answered all the
     /// same. No less than 60 seconds (TS 29.281 clause 7.2.1), which the caller sees to.
     pub interval: Span,
@@ -39,7 +39,7 @@ pub struct Echo {
     pub retries: u8,
 }
 
-impl Default for Echo {
+impl Default for EchoConfig {
     fn default() -> Self {
         Self { interval: Span::ZERO, timeout: Span::from_secs(5), retries: 3 }
     }

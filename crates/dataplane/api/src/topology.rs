@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use causeway_rules::{LocalEndpoint, LocalEndpoints, N6Address, TeidScheme};
 use causeway_types::{Bitrate, Direction, DualIp, IpNet, NetworkInstance, SNssai};
 
-use crate::{ForwardingPolicy, Host, Routing};
+use crate::{ForwardingPolicy, HostReachability, Routing};
 
 /// The surroundings of a data plane, fixed at start.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -29,7 +29,7 @@ pub struct Topology {
     /// How TEIDs that the UPF chose lead to slots, for a data plane that keeps its sessions in slots.
     pub teids: TeidScheme,
     /// The addresses of the machine at the start, and which of them UEs may reach.
-    pub host: Host,
+    pub host: HostReachability,
 }
 
 impl Topology {
@@ -46,15 +46,15 @@ impl Topology {
             networks: self.networks.iter().map(|network| network.instance.clone()).collect(),
             ethernet: self.ethernet.iter().map(|network| network.instance.clone()).collect(),
             n6_tunnels: n6_tunnels.collect(),
-            policies: self.policies.iter().map(ForwardingPolicy::known).collect(),
-            routable: self.networks.iter().map(Network::routable).collect(),
+            policies: self.policies.iter().map(ForwardingPolicy::to_known).collect(),
+            routable: self.networks.iter().map(Network::framed_route_prefixes).collect(),
             neighbours: self.neighbours.clone(),
-            own: self.own_addresses(),
+            own: self.upf_addresses(),
         }
     }
 
     /// Gateways, and what else the machine has as single addresses, in their order.
-    fn own_addresses(&self) -> Vec<IpAddr> {
+    fn upf_addresses(&self) -> Vec<IpAddr> {
         let is_one = |net: &&IpNet| net.prefix_len() == net.max_prefix_len();
         let host = self.host.addresses.iter().filter(is_one).map(IpNet::addr);
         let gateways = self.networks.iter().flat_map(|network| network.gateways.iter().copied());
@@ -127,7 +127,7 @@ impl Network {
     }
 
     /// Its name, and what framed routes may lie in.
-    fn routable(&self) -> (NetworkInstance, Vec<IpNet>) {
+    fn framed_route_prefixes(&self) -> (NetworkInstance, Vec<IpNet>) {
         (self.instance.clone(), self.pools.iter().chain(&self.framed_routes).copied().collect())
     }
 

@@ -1,6 +1,6 @@
 //! A batch of packets through the lines: find and fetch, then choose and act.
 
-use causeway_dataplane::{DropReason, Fate, Ingress, TrafficCounter};
+use causeway_dataplane::{Disposition, DropReason, Ingress, TrafficCounter};
 use causeway_packet::rewrite::{Ecn, set_ecn};
 use causeway_ports::{BATCH, Batch, Meta};
 use causeway_types::Time;
@@ -122,7 +122,7 @@ impl<const WAY: bool> Comparing for Pass<'_, WAY> {
         // The frames from here on have left but for those that are finished otherwise.
         let mut first = 0;
         let (now, ahead) = (self.now.as_nanos(), self.plains.ahead);
-        self.engine.fate = Fate::Forwarded;
+        self.engine.fate = Disposition::Forwarded;
         self.guessed = self.engine.guessed();
         self.engine.met = Met::new();
         for index in 0..self.plains.len() {
@@ -171,7 +171,7 @@ impl<const WAY: bool> Pass<'_, WAY> {
         }
         let Self { engine, batch, plains, glance, mute, .. } = self;
         match glance.fork::<WAY>(engine, (batch, plains), (index, course), mute) {
-            Fork::Drop(reason) => self.drop_one(reason),
+            Fork::Drop(reason) => self.count_drop(reason),
             fork => self.decide(index, fork),
         }
         // The slow room may have changed the sets.
@@ -204,10 +204,10 @@ impl<const WAY: bool> Pass<'_, WAY> {
     }
 
     #[inline(always)]
-    fn drop_one(&mut self, reason: DropReason) {
+    fn count_drop(&mut self, reason: DropReason) {
         self.others += 1;
-        self.engine.hot.drop_one(reason);
-        self.engine.fate = Fate::Dropped(reason);
+        self.engine.hot.count_drop(reason);
+        self.engine.fate = Disposition::Dropped(reason);
     }
 
     #[inline(never)]
@@ -242,7 +242,7 @@ impl<const WAY: bool> Pass<'_, WAY> {
                 engine.count_sent(exit, self.batch, index);
                 self.leaving.depart(index, exit);
             }
-            Verdict::Dropped(reason) => self.drop_one(reason),
+            Verdict::Dropped(reason) => self.count_drop(reason),
         }
     }
 }
@@ -287,6 +287,6 @@ impl FastPath {
             Exit::Tunnel { .. } => self.hot.gtpu_sent.count(octets),
         }
         self.hot.forwarded += 1;
-        self.fate = Fate::Forwarded;
+        self.fate = Disposition::Forwarded;
     }
 }

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, Event, Fate, Host, Ingress, Op, PacketEngine,
-    Plan, Transmit,
+    Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, Event, HostReachability, Ingress,
+    Op, PacketEngine, Plan, Transmit,
 };
 use causeway_ports::{Batch, Frame};
 use causeway_rules::Applications;
@@ -55,7 +55,7 @@ impl FastPath {
         ingress: &Ingress,
         packet: &[u8],
         out: &mut dyn Transmit,
-    ) -> Option<Fate> {
+    ) -> Option<Disposition> {
         let entrance = self.entrance(ingress)?;
         let mut single = self.single.take()?;
         let Single { batch, leaving } = &mut single;
@@ -96,23 +96,23 @@ impl Dataplane for FastPath {
         applied
     }
 
-    fn foresee(&mut self, plan: &Plan) {
-        match (plan.ops.alike(), plan.ops.moved()) {
-            (Some(alike), _) => self.resting.foresee(plan.session, alike),
+    fn prefetch(&mut self, plan: &Plan) {
+        match (plan.ops.profiled(), plan.ops.transition()) {
+            (Some(alike), _) => self.resting.prefetch(plan.session, alike),
             (None, Some(moved)) => self.resting.approach_change(plan.session, moved),
             (None, None) if plan.ops.is_removal() => self.resting.approach_end(plan.session),
             (None, None) => {}
         }
     }
 
-    fn provision(&mut self, applications: &Arc<Applications>) {
-        self.slow.provision(applications);
+    fn set_applications(&mut self, applications: &Arc<Applications>) {
+        self.slow.set_applications(applications);
     }
 
-    fn set_host(&mut self, host: &Arc<Host>) {
-        self.slow.set_host(host);
+    fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {
+        self.slow.set_host_reachability(host);
         self.topology.host.clone_from(host);
-        self.surroundings.set_host(&self.topology);
+        self.surroundings.set_host_reachability(&self.topology);
     }
 
     fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
@@ -144,7 +144,13 @@ impl Dataplane for FastPath {
 }
 
 impl PacketEngine for FastPath {
-    fn process(&mut self, now: Time, ingress: &Ingress, packet: &[u8], out: &mut dyn Transmit) -> Fate {
+    fn process(
+        &mut self,
+        now: Time,
+        ingress: &Ingress,
+        packet: &[u8],
+        out: &mut dyn Transmit,
+    ) -> Disposition {
         if let Some(fate) = self.process_alone(now, ingress, packet, out) {
             return fate;
         }

@@ -3,10 +3,12 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use causeway_dataplane::{Counters, Dataplane, DropReason, Fate, Ingress, PacketEngine, Topology, Transmit};
+use causeway_dataplane::{
+    Counters, Dataplane, Disposition, DropReason, Ingress, PacketEngine, Topology, Transmit,
+};
 use causeway_ports::Batch;
 use causeway_reference::{Limits, Reference};
-use causeway_rules::SteadyMap;
+use causeway_rules::PartitionedMap;
 use causeway_types::{NetworkInstance, Seid, Time};
 
 use crate::choose::Desk;
@@ -39,7 +41,7 @@ pub struct FastPath {
     pub(crate) guess: Guess,
     /// Of the last batch.
     pub(crate) met: Met,
-    pub(crate) leases: SteadyMap<Seid, Lease>,
+    pub(crate) leases: PartitionedMap<Seid, Lease>,
     pub(crate) kinds: Kinds,
     /// Sessions that neither the lines nor the slow room know of.
     pub(crate) resting: Resting,
@@ -49,7 +51,7 @@ pub struct FastPath {
     /// What the lines have counted.
     pub(crate) hot: Counters,
     /// What became of the only packet of a batch.
-    pub(crate) fate: Fate,
+    pub(crate) fate: Disposition,
     /// Some session has woken since the batch began.
     pub(crate) has_woken: bool,
     pub(crate) unknown_destinations: UnknownDestinations,
@@ -78,13 +80,13 @@ impl FastPath {
             sets: FilterSets::new(blocks)?,
             guess: Guess::default(),
             met: Met::new(),
-            leases: SteadyMap::default(),
+            leases: PartitionedMap::default(),
             kinds: Kinds::default(),
             resting: Resting::new(limits.max_sessions)?,
             awake: Awake::default(),
             most_sessions: limits.max_sessions,
             hot: Counters::default(),
-            fate: Fate::Dropped(DropReason::UnknownUe),
+            fate: Disposition::Dropped(DropReason::UnknownUe),
             has_woken: false,
             unknown_destinations: UnknownDestinations::default(),
             silence: Silence::new(),
@@ -95,7 +97,7 @@ impl FastPath {
 
     /// How many packets the lines have decided by themselves.
     pub fn hot_packets(&self) -> u64 {
-        self.hot.forwarded + self.hot.dropped_total()
+        self.hot.forwarded + self.hot.total_drops()
     }
 
     /// How many packets the slow room has decided.
@@ -151,7 +153,7 @@ impl FastPath {
         ingress: &Ingress,
         packet: &[u8],
         out: &mut dyn Transmit,
-    ) -> Fate {
+    ) -> Disposition {
         if let Some(addressee) = self.slow.addressee(ingress, packet).filter(|_| self.resting.len() > 0) {
             self.resting.of(addressee).into_iter().for_each(|seid| self.wake(seid, now));
         }

@@ -138,7 +138,7 @@ impl FastPath {
     #[inline(never)]
     fn closes(&self, network: u16, plain: &Plain) -> Option<DropReason> {
         let far = Ipv4Addr::from_bits(plain.gist.remote()).into();
-        self.surroundings.refuses(network, far, plain.gist.protocol())
+        self.surroundings.egress_drop_reason(network, far, plain.gist.protocol())
     }
 }
 

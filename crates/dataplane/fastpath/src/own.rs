@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use causeway_dataplane::Closed;
+use causeway_dataplane::BlockedAddresses;
 
 /// Multipliers that spread addresses over the bits of a word.
 const SPREAD: u32 = 0x9e37_79b1;
@@ -74,10 +74,10 @@ impl MayBeV6 {
 }
 
 /// What may be closed, or one of these addresses.
-pub(crate) fn may_be(closed: &Closed, others: impl Iterator<Item = IpAddr>) -> (MayBeV4, MayBeV6) {
+pub(crate) fn may_be(blocked: &BlockedAddresses, others: impl Iterator<Item = IpAddr>) -> (MayBeV4, MayBeV6) {
     let (mut v4, mut v6) = (MayBeV4::default(), MayBeV6::default());
-    closed.v4().for_each(|(first, last)| v4.add(first, last));
-    closed.v6().for_each(|(first, last)| v6.add(first, last));
+    blocked.v4().for_each(|(first, last)| v4.add(first, last));
+    blocked.v6().for_each(|(first, last)| v6.add(first, last));
     others.for_each(|address| match address {
         IpAddr::V4(address) => v4.add(address, address),
         IpAddr::V6(address) => v6.add(address, address),
@@ -87,7 +87,7 @@ pub(crate) fn may_be(closed: &Closed, others: impl Iterator<Item = IpAddr>) -> (
 
 #[cfg(test)]
 mod tests {
-    use causeway_dataplane::{Host, Topology};
+    use causeway_dataplane::{HostReachability, Topology};
     use causeway_types::IpNet;
     use proptest::prelude::*;
 
@@ -113,15 +113,15 @@ mod tests {
             let asked = addresses.iter().chain(&open).flat_map(|net| [net.network(), net.broadcast()]);
             let mut asked: Vec<IpAddr> = asked.collect();
             asked.extend(others.iter().map(|(net, _)| net.network()));
-            let topology = Topology { host: Host { addresses, open }, ..Topology::default() };
-            let closed = topology.closed();
-            let (v4, v6) = may_be(&closed, std::iter::empty());
+            let topology = Topology { host: HostReachability { addresses, reachable: open }, ..Topology::default() };
+            let blocked = topology.blocked_addresses();
+            let (v4, v6) = may_be(&blocked, std::iter::empty());
             for ip in asked {
                 let may_be = match ip {
                     IpAddr::V4(ip) => v4.has(ip.into()),
                     IpAddr::V6(ip) => v6.has(((u128::from(ip) >> 64) as u64, u128::from(ip) as u64)),
                 };
-                prop_assert!(may_be || !closed.contains(ip), "{}", ip);
+                prop_assert!(may_be || !blocked.contains(ip), "{}", ip);
             }
         }
     }
@@ -132,8 +132,11 @@ mod tests {
     fn others_are_hardly_asked_for() {
         let addresses = ["192.0.2.1/32", "192.0.2.7/32", "198.51.100.1/32", "10.45.0.1/32"];
         let addresses = addresses.map(|net| net.parse().unwrap()).to_vec();
-        let topology = Topology { host: Host { addresses, ..Host::default() }, ..Topology::default() };
-        let (v4, _) = may_be(&topology.closed(), std::iter::empty());
+        let topology = Topology {
+            host: HostReachability { addresses, ..HostReachability::default() },
+            ..Topology::default()
+        };
+        let (v4, _) = may_be(&topology.blocked_addresses(), std::iter::empty());
         let others = (0..100_000_u32).map(|at| 0x0800_0000 + at.wrapping_mul(0x9e37) % 0x1000_0000);
         let taken = others.filter(|address| v4.has(*address)).count();
         assert!(taken < 5_000, "{taken}");

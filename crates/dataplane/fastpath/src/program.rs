@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use causeway_dataplane::DropReason;
-use causeway_rules::SteadyMap;
+use causeway_rules::PartitionedMap;
 use causeway_types::Direction;
 
 use crate::course::{Course, Head};
@@ -141,7 +141,7 @@ pub(crate) struct Tunnel {
 #[derive(Debug)]
 pub(crate) struct Programs {
     all: Vec<Option<Shared>>,
-    ids: SteadyMap<Arc<Program>, u32>,
+    ids: PartitionedMap<Arc<Program>, u32>,
     free: Vec<u32>,
     /// Of each program, by its number.
     heads: Vec<Head>,
@@ -162,7 +162,7 @@ impl Default for Programs {
     fn default() -> Self {
         Self {
             all: Vec::new(),
-            ids: SteadyMap::default(),
+            ids: PartitionedMap::default(),
             free: Vec::new(),
             heads: Vec::new(),
             courses: Vec::new(),

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use causeway_dataplane::{Applied, ApplyError, Plan};
 use causeway_reference::Reference;
-use causeway_rules::{Alike, Moved, Op, Pdr};
+use causeway_rules::{Op, Pdr, ProfileTransition, ProfiledSession};
 use causeway_types::{FTeid, IpNet, Seid, Teid, Time};
 
 use crate::FastPath;
@@ -15,18 +15,18 @@ use crate::resting::{Paths, Woken};
 impl FastPath {
     /// A plan for which no session has to be awake. `None`: it is to be carried out in the slow room.
     pub(crate) fn apply_resting(&mut self, now: Time, plan: &Plan) -> Option<Result<Applied, ApplyError>> {
-        if let Some(moved) = plan.ops.moved() {
+        if let Some(moved) = plan.ops.transition() {
             return self.change_at_rest(now, plan.session, moved).then(|| Ok(Applied::default()));
         }
         if plan.ops.is_removal() {
             return self.end(now, plan.session).map(Ok);
         }
-        let is_new = plan.ops.alike().is_some() || plan.ops.first() == Some(&Op::CreateSession);
+        let is_new = plan.ops.profiled().is_some() || plan.ops.first() == Some(&Op::CreateSession);
         if is_new && self.is_full(plan.session) {
             let capacity = self.most_sessions.into();
             return Some(Err(ApplyError::Full { table: "sessions", capacity }));
         }
-        let alike = plan.ops.alike()?;
+        let alike = plan.ops.profiled()?;
         self.rest(now, plan.session, alike).then(|| Ok(Applied::default()))
     }
 
@@ -38,14 +38,14 @@ impl FastPath {
     }
 
     /// Lets a session rest from its establishment on. `false`: it cannot.
-    fn rest(&mut self, now: Time, seid: Seid, alike: &Alike) -> bool {
+    fn rest(&mut self, now: Time, seid: Seid, alike: &ProfiledSession) -> bool {
         let is_free = |teid: Teid, local: Option<IpAddr>| {
             local.is_none_or(|local| self.slow.is_free([(teid, local)], None))
         };
         let Some(entry) = self.resting.entry(seid, alike) else { return false };
         let can = !self.slow.has(seid)
             && !self.resting.is_at(&entry, seid)
-            && self.slow.is_free([], alike.own().ue)
+            && self.slow.is_free([], alike.params().ue)
             && alike.tunnels().all(|FTeid { teid, addr }| {
                 is_free(teid, addr.v4.map(IpAddr::V4)) && is_free(teid, addr.v6.map(IpAddr::V6))
             })
@@ -57,7 +57,7 @@ impl FastPath {
     }
 
     /// Changes a session that rests, and goes on to. `false`: it does not rest, or is to wake.
-    fn change_at_rest(&mut self, now: Time, seid: Seid, moved: &Moved) -> bool {
+    fn change_at_rest(&mut self, now: Time, seid: Seid, moved: &ProfileTransition) -> bool {
         let Some((old, new)) = self.resting.change(seid, moved) else { return false };
         self.follow(now, old, new);
         moved.end_markers().for_each(|tunnel| self.slow.end(tunnel));
@@ -68,7 +68,7 @@ impl FastPath {
     fn end(&mut self, now: Time, seid: Seid) -> Option<Applied> {
         let Woken { since, alike, paths, .. } = self.resting.take_fresh(seid)?;
         self.follow(now, paths, Paths::default());
-        let usage = Reference::final_usage(alike.template().rules(), since, now);
+        let usage = Reference::final_usage(alike.profile().rules(), since, now);
         Some(Applied { usage, ..Applied::default() })
     }
 
@@ -130,9 +130,9 @@ impl FastPath {
 
     /// Since when the session of a plan is there, if it could teach [`FastPath::learn`] something.
     pub(crate) fn could_teach(&self, now: Time, plan: &Plan) -> Option<Time> {
-        match plan.ops.moved() {
+        match plan.ops.transition() {
             Some(_) => self.resting.since(plan.session),
-            None => plan.ops.alike().map(|_| now),
+            None => plan.ops.profiled().map(|_| now),
         }
     }
 }

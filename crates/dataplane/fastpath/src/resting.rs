@@ -16,7 +16,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use causeway_reference::lease::Traces;
-use causeway_rules::{Ahead, Alike, Moved, Own, Places, Probe, Release, Remote, Tail, fit};
+use causeway_rules::{
+    HashIndex, Prefaulter, Probe, ProfileTransition, ProfiledSession, Release, Remote, SessionParams, Tail,
+    fit,
+};
 use causeway_types::{DualIp, FTeid, Seid, Teid, Time};
 
 use crate::index::{ArenaError, ToKernel, prepare};
@@ -44,15 +47,15 @@ pub(crate) struct Resting {
     kinds: Kinds,
     records: Vec<Record>,
     policies: Policies,
-    ahead: Ahead,
+    ahead: Prefaulter,
     tail: Tail<Record>,
     /// Places of records that are free, or no longer there.
     free: Vec<u32>,
-    seids: Places,
+    seids: HashIndex,
     /// By their TEIDs alone: a tunnel may end at two addresses, and few tunnels that end at others have the same TEID.
-    tunnels: Places,
-    ues: Places,
-    remotes: Places,
+    tunnels: HashIndex,
+    ues: HashIndex,
+    remotes: HashIndex,
     foreseen: Foreseen,
 }
 
@@ -65,7 +68,7 @@ pub(crate) type Paths = [Option<(IpAddr, IpAddr)>; 2];
 struct Record {
     seid: Seid,
     since: Time,
-    own: Own,
+    own: SessionParams,
     kind: u32,
     /// Its number among the policies.
     policy: u32,
@@ -84,12 +87,12 @@ pub(crate) struct Past {
 /// A session that rests no longer.
 pub(crate) struct Woken {
     pub(crate) since: Time,
-    pub(crate) alike: Alike,
+    pub(crate) alike: ProfiledSession,
     pub(crate) paths: Paths,
     pub(crate) past: Option<Box<Past>>,
 }
 
-fn ends(own: &Own) -> impl Iterator<Item = (Teid, IpAddr)> {
+fn ends(own: &SessionParams) -> impl Iterator<Item = (Teid, IpAddr)> {
     own.remotes.into_iter().flatten().map(|Remote { teid, addr }| (teid, IpAddr::V4(addr)))
 }
 
@@ -100,8 +103,8 @@ impl Resting {
     /// [`ArenaError`] when the system has not even the addresses.
     pub(crate) fn new(sessions: u32) -> Result<Self, ArenaError> {
         let places = || {
-            let mut places = Places::with_capacity(sessions as usize);
-            places.prepare_with(prepare);
+            let mut places = HashIndex::with_capacity(sessions as usize);
+            places.set_prefault(prepare);
             places
         };
         // Memory that was never used is never touched.
@@ -112,7 +115,7 @@ impl Resting {
             kinds: Kinds::default(),
             records,
             policies: Policies::new(sessions),
-            ahead: Ahead::new(Some(prepare)),
+            ahead: Prefaulter::new(Some(prepare)),
             tail: Tail::new(Some(ToKernel::release::<Record>)),
             free: Vec::new(),
             seids: places(),
@@ -129,24 +132,24 @@ impl Resting {
     }
 
     /// Sessions like this one can rest.
-    pub(crate) fn knows(&self, alike: &Alike) -> bool {
-        self.kinds.number_of(alike.template()).is_some()
+    pub(crate) fn knows(&self, alike: &ProfiledSession) -> bool {
+        self.kinds.number_of(alike.profile()).is_some()
     }
 
     /// From now on sessions like this one can rest. `sources`: where what it sends to peers comes from.
-    pub(crate) fn learn(&mut self, alike: &Alike, sources: [Option<IpAddr>; 2]) {
+    pub(crate) fn learn(&mut self, alike: &ProfiledSession, sources: [Option<IpAddr>; 2]) {
         let mut tunnels = alike.tunnels();
         let locals = [(); 2].map(|()| Some(tunnels.next()?.addr));
         // What was worked out for kinds of their numbers, which may be others' now.
         self.foreseen = Foreseen::default();
-        self.kinds.insert(Kind { template: Arc::clone(alike.template()), locals, sources, users: 0 });
+        self.kinds.insert(Kind { profile: Arc::clone(alike.profile()), locals, sources, users: 0 });
     }
 
     /// A session may rest whose tunnels and address no session has that is awake. `false`: sessions like it cannot rest, or another one
     /// that rests has what is its own, or too many rest that send to the same tunnel.
-    pub(crate) fn has_room(&self, entry: &Entry, alike: &Alike) -> bool {
+    pub(crate) fn has_room(&self, entry: &Entry, alike: &ProfiledSession) -> bool {
         let Some(kind) = self.kinds.get(entry.kind) else { return false };
-        let own = alike.own();
+        let own = alike.params();
         let mut tunnels = own.tunnels.iter().zip(&kind.locals).zip(&entry.tunnels);
         let is_taken = |((teid, addr), probe): ((&Option<Teid>, &Option<DualIp>), &Option<Probe>)| {
             let (&Some(teid), &Some(addr), &Some(probe)) = (teid, addr, probe) else { return false };
@@ -163,10 +166,10 @@ impl Resting {
         entry: &Entry,
         seid: Seid,
         since: Time,
-        alike: &Alike,
+        alike: &ProfiledSession,
         past: Option<Box<Past>>,
     ) -> Option<Paths> {
-        let own = *alike.own();
+        let own = *alike.params();
         let kind = self.kinds.get_mut(entry.kind)?;
         kind.users += 1;
         let paths = kind.paths(&own);
@@ -180,7 +183,7 @@ impl Resting {
             None => {
                 let end = self.records.as_ptr().wrapping_add(self.records.capacity());
                 let used = self.records.as_ptr().wrapping_add(self.records.len());
-                self.ahead.reach(used.cast(), end.cast());
+                self.ahead.advance(used.cast(), end.cast());
                 self.records.push(record);
             }
         }
@@ -193,8 +196,8 @@ impl Resting {
 
     /// Lets a session rest on that is changed as others were. Returns the paths that it used, and those that it uses now; `None`: it
     /// does not rest, or it has been awake before, or it could not rest, or too many rest that send to the same tunnel.
-    pub(crate) fn change(&mut self, seid: Seid, moved: &Moved) -> Option<(Paths, Paths)> {
-        let [(template, before), (next, after)] = moved.both();
+    pub(crate) fn change(&mut self, seid: Seid, moved: &ProfileTransition) -> Option<(Paths, Paths)> {
+        let [(template, before), (next, after)] = moved.before_and_after();
         let [from_ends, to_ends] = [before, after].map(|own| {
             let mut ends = ends(own);
             [(); 2].map(|()| ends.next().map(|end| (end, self.fetch_remote(end))))
@@ -204,7 +207,7 @@ impl Resting {
         let (old, new) = (record.kind, self.kinds.number_of(next)?);
         let (from, to) = (self.kinds.get(old)?, self.kinds.get(new)?);
         let is_new = |(end, _): &((Teid, IpAddr), _)| ends(before).all(|held| held != *end);
-        if !Arc::ptr_eq(&from.template, template)
+        if !Arc::ptr_eq(&from.profile, template)
             || from.locals != to.locals
             || to_ends.iter().flatten().filter(|end| is_new(end)).any(|(_, probe)| self.is_crowded(*probe))
         {
@@ -252,7 +255,7 @@ impl Resting {
         self.free.push(place);
         let kind = self.kinds.get_mut(number)?;
         kind.users -= 1;
-        let alike = Alike::new(Arc::clone(&kind.template), own, self.policies.take(policy));
+        let alike = ProfiledSession::new(Arc::clone(&kind.profile), own, self.policies.take(policy));
         Some(Woken { since, alike, paths: kind.paths(&own), past })
     }
 

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use causeway_dataplane::{Closed, DropReason, Egress, Topology};
+use causeway_dataplane::{BlockedAddresses, DropReason, Egress, Topology};
 use causeway_ports::Meta;
 use causeway_types::NetworkInstance;
 
@@ -26,7 +26,7 @@ pub(crate) struct Surroundings {
     /// Packets that are routed lose a hop.
     pub(crate) decrement_ttl: bool,
     /// What UEs do not reach.
-    closed: Closed,
+    blocked: BlockedAddresses,
     /// What may be that, or a gateway.
     pub(crate) own_v4: MayBeV4,
     pub(crate) own_v6: MayBeV6,
@@ -38,8 +38,8 @@ impl Surroundings {
             topology.gtpu.iter().flat_map(|endpoint| endpoint.addr.iter().collect::<Vec<_>>()).collect();
         locals.dedup();
         let gateways = topology.networks.iter().flat_map(|network| &network.gateways);
-        let closed = topology.closed();
-        let (own_v4, own_v6) = may_be(&closed, gateways.clone().copied());
+        let blocked = topology.blocked_addresses();
+        let (own_v4, own_v6) = may_be(&blocked, gateways.clone().copied());
         let first = match locals.first() {
             Some(IpAddr::V4(ip)) => u32::from_ne_bytes(ip.octets()).into(),
             _ => u64::MAX,
@@ -51,22 +51,22 @@ impl Surroundings {
             gateway_versions: [IpAddr::is_ipv4, IpAddr::is_ipv6].map(|is| gateways.clone().any(is)),
             gateways: gateways.map(|gateway| number_of(*gateway)).collect(),
             decrement_ttl: topology.routing.decrement_ttl,
-            closed,
+            blocked,
             own_v4,
             own_v6,
         }
     }
 
     /// The machine has other addresses, which the topology has already.
-    pub(crate) fn set_host(&mut self, topology: &Topology) {
+    pub(crate) fn set_host_reachability(&mut self, topology: &Topology) {
         let gateways = topology.networks.iter().flat_map(|network| &network.gateways);
-        self.closed = topology.closed();
-        (self.own_v4, self.own_v6) = may_be(&self.closed, gateways.copied());
+        self.blocked = topology.blocked_addresses();
+        (self.own_v4, self.own_v6) = may_be(&self.blocked, gateways.copied());
     }
 
     /// Why a packet for this destination may not leave to a data network, if it may not.
-    pub(crate) fn refuses(&self, network: u16, dst: IpAddr, protocol: u8) -> Option<DropReason> {
-        self.closed.refuses(network.into(), dst, protocol)
+    pub(crate) fn egress_drop_reason(&self, network: u16, dst: IpAddr, protocol: u8) -> Option<DropReason> {
+        self.blocked.egress_drop_reason(network.into(), dst, protocol)
     }
 
     /// The same, whatever the protocol; of a gateway it is not known.
@@ -76,7 +76,7 @@ impl Surroundings {
             true => self.own_v6.has((User::prefix(user.dst), user.dst as u64)),
             false => self.own_v4.has(user.dst as u32),
         };
-        if may_be { self.closed.refuses(network.into(), user.dst_addr(), 0) } else { None }
+        if may_be { self.blocked.egress_drop_reason(network.into(), user.dst_addr(), 0) } else { None }
     }
 
     /// The index of an address of ours.
@@ -138,7 +138,7 @@ impl Surroundings {
     /// A packet that leaves by this exit is to or from an address of ours.
     #[inline(never)]
     pub(crate) fn concerns(&self, far: IpAddr, exit: Exit) -> bool {
-        let is_closed = matches!(exit, Exit::Network(_)) && self.closed.contains(far);
+        let is_closed = matches!(exit, Exit::Network(_)) && self.blocked.contains(far);
         is_closed || self.is_gateway(number_of(far))
     }
 

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use causeway_dataplane::Topology;
-use causeway_rules::{Ahead, TeidScheme};
+use causeway_rules::{Prefaulter, TeidScheme};
 use causeway_types::IpNet;
 
 use crate::index::{AddressKey, Arena, ArenaError, Cuckoo, Pools, PrefixKey, TunnelKey, prefetch, prepare};
@@ -39,7 +39,7 @@ pub(crate) struct Table {
     lines: Arena<Line>,
     regions: Regions,
     /// Of each of these three, as far as they have been used in order.
-    ahead: [Ahead; 3],
+    ahead: [Prefaulter; 3],
     slots: u32,
     /// The last line that was ever in use of those of TEIDs, and of those of pools: what looks for one behind is for nobody.
     last_slot: u32,
@@ -49,7 +49,7 @@ pub(crate) struct Table {
     others: Numbers,
     rules: Arena<RuleLine>,
     rule_regions: Regions,
-    rules_ahead: Ahead,
+    rules_ahead: Prefaulter,
     rule_numbers: Numbers,
     tunnels: Cuckoo<TunnelKey>,
     addresses: Cuckoo<AddressKey>,
@@ -80,7 +80,7 @@ impl Table {
             pools,
             lines: Arena::sparse((first + others) as usize)?,
             regions: Regions::new((first + others) as usize, size_of::<Line>()),
-            ahead: [Ahead::new(Some(prepare)); 3],
+            ahead: [Prefaulter::new(Some(prepare)); 3],
             slots,
             last_slot: 0,
             last_number: 0,
@@ -88,7 +88,7 @@ impl Table {
             others: Numbers::new(first, first + others),
             rules: Arena::sparse(rules as usize)?,
             rule_regions: Regions::new(rules as usize, size_of::<RuleLine>()),
-            rules_ahead: Ahead::new(Some(prepare)),
+            rules_ahead: Prefaulter::new(Some(prepare)),
             rule_numbers: Numbers::new(0, rules),
             tunnels: Cuckoo::new(others as usize)?,
             addresses: Cuckoo::new(others as usize)?,
@@ -315,7 +315,7 @@ impl Table {
     fn make_ready(&mut self, number: u32, kind: usize) {
         let Range { start, end } = self.lines.as_ptr_range();
         if let Some(ahead) = self.ahead.get_mut(kind) {
-            ahead.reach(start.wrapping_add(number as usize).cast(), end.cast());
+            ahead.advance(start.wrapping_add(number as usize).cast(), end.cast());
         }
     }
 

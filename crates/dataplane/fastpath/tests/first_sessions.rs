@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use causeway_dataplane::{Dataplane, Fate, GtpuEndpoint, Ingress, Network, PacketEngine, Topology};
+use causeway_dataplane::{Dataplane, Disposition, GtpuEndpoint, Ingress, Network, PacketEngine, Topology};
 use causeway_fastpath::FastPath;
 use causeway_packet::gtpu::prefix;
 use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, UdpRepr};
@@ -80,7 +80,7 @@ fn the_first_sessions_wait_for_little_memory() {
         let before = resident_kb();
         plane.apply(now, &plan_establishment(Seid(u64::from(number) + 1), &rules(number))).unwrap();
         let fate = plane.process(now, &ingress, &packet, &mut sent);
-        assert_eq!(fate, Fate::Forwarded);
+        assert_eq!(fate, Disposition::Forwarded);
         most = most.max(resident_kb().saturating_sub(before));
     }
     assert_eq!(sent.len(), 50);

@@ -3,7 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroU8;
 
-use causeway_dataplane::{DropReason, Egress, Fate, GtpuEndpoint, Ingress, PacketEngine, Topology, Transmit};
+use causeway_dataplane::{
+    Disposition, DropReason, Egress, GtpuEndpoint, Ingress, PacketEngine, Topology, Transmit,
+};
 use causeway_fastpath::FastPath;
 use causeway_packet::gtpu::{Repr, prefix};
 use causeway_packet::{IpProtocol, IpRepr, UdpRepr};
@@ -60,7 +62,7 @@ fn g_pdu(from: &str, to: &str, has_container: bool) -> Vec<u8> {
 }
 
 /// How it goes on from UPF to UPF: how often it is forwarded, and how it ends.
-fn travel(upfs: &mut [Box<dyn PacketEngine>; 2], packet: &[u8], hops: u8) -> (usize, Fate) {
+fn travel(upfs: &mut [Box<dyn PacketEngine>; 2], packet: &[u8], hops: u8) -> (usize, Disposition) {
     let now = Time::from_secs(1_700_000_000);
     let (mut packet, mut hops, mut sender) = (packet.to_vec(), NonZeroU8::new(hops), GNB);
     for relays in 0..1000 {
@@ -69,7 +71,7 @@ fn travel(upfs: &mut [Box<dyn PacketEngine>; 2], packet: &[u8], hops: u8) -> (us
         let ingress = Ingress::Gtpu { local: UPFS[upf].into(), peer, tos: 0, hops };
         let mut sent: Vec<(Egress, Vec<u8>)> = Vec::new();
         let fate = upfs[upf].process(now, &ingress, &packet, &mut sent as &mut dyn Transmit);
-        if fate != Fate::Forwarded {
+        if fate != Disposition::Forwarded {
             assert_eq!(sent, []);
             return (relays, fate);
         }
@@ -103,7 +105,7 @@ fn a_loop_of_two_upfs_comes_to_an_end() {
         let mut drops = 0;
         for packet in &packets {
             for (hops, relays) in [(64, 63), (255, 64), (2, 1), (1, 0), (0, 64)] {
-                let end = Fate::Dropped(DropReason::OuterTtlExpired);
+                let end = Disposition::Dropped(DropReason::OuterTtlExpired);
                 assert_eq!(travel(&mut upfs, packet, hops), (relays, end), "{hops}");
                 drops += 1;
             }
@@ -124,7 +126,7 @@ fn lines_relay() {
     for hops in (0..1000).map(|number| NonZeroU8::new(2 + number as u8 % 200)) {
         let ingress = Ingress::Gtpu { local: UPFS[0].into(), peer, tos: 0, hops };
         let mut sent: Vec<(Egress, Vec<u8>)> = Vec::new();
-        assert_eq!(upf.process(now, &ingress, &packet, &mut sent), Fate::Forwarded);
+        assert_eq!(upf.process(now, &ingress, &packet, &mut sent), Disposition::Forwarded);
     }
     assert!(upf.hot_packets() > 900, "{}", upf.hot_packets());
 }

@@ -139,7 +139,7 @@ fn leave(
     if leaves_link && UserPacket::parse(packet).is_ok_and(|user| stays_on_link(&user.flow)) {
         return Err(DropReason::LinkLocal.into());
     }
-    if let Some(reason) = topology.refuses(&way, packet).filter(|_| kind == PduSessionType::Ip) {
+    if let Some(reason) = topology.egress_drop_reason(&way, packet).filter(|_| kind == PduSessionType::Ip) {
         return Err(reason.into());
     }
     let arrived = matched.qfi.filter(|_| carries_qfi_on(pdr, forwarding));

@@ -50,7 +50,7 @@ fn copy(
     let forwarding = Forwarding { outer: duplicate.outer, steering, ..Forwarding::to(side) };
     let (forwarding, packet) = steer_copy(&forwarding, matched.packet, topology)?;
     let way = way(&forwarding)?;
-    match topology.refuses(&way, &packet) {
+    match topology.egress_drop_reason(&way, &packet) {
         Some(reason) => Err(reason),
         None => {
             let carried = Carried { hops: matched.carried.hops, ..Carried::default() };

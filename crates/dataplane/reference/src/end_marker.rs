@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::num::NonZeroU8;
 
-use causeway_dataplane::{DropReason, Egress, Fate, Topology, hops_of_relayed};
+use causeway_dataplane::{Disposition, DropReason, Egress, Topology, hops_of_relayed};
 use causeway_packet::gtpu::{Extension, Packet, PduSession, Repr};
 use causeway_rules::ApplyAction;
 use causeway_types::{FTeid, Interface, Qfi, Teid, Time};
@@ -30,11 +30,13 @@ impl Reference {
         local: IpAddr,
         hops: Option<NonZeroU8>,
         packet: &Packet<'_>,
-    ) -> Fate {
+    ) -> Disposition {
         let found = packet.header.teid.and_then(|teid| Some((teid, self.index.by_tunnel(teid, local)?)));
-        let Some((teid, seid)) = found else { return Fate::Dropped(DropReason::UnknownTeid) };
+        let Some((teid, seid)) = found else { return Disposition::Dropped(DropReason::UnknownTeid) };
         let qfi = packet.extensions.pdu_session().as_ref().map(PduSession::qfi);
-        let Some(session) = self.sessions.get(&seid) else { return Fate::Dropped(DropReason::UnknownTeid) };
+        let Some(session) = self.sessions.get(&seid) else {
+            return Disposition::Dropped(DropReason::UnknownTeid);
+        };
         let markers: Vec<_> = next_tunnels(session, teid, local, qfi)
             .into_iter()
             .filter_map(|(tunnel, side, qfi)| {
@@ -43,11 +45,11 @@ impl Reference {
             .collect();
         self.report_end_marker(now, seid, teid, local);
         if markers.is_empty() {
-            return Fate::Consumed;
+            return Disposition::Consumed;
         }
         let left = match hops_of_relayed(hops) {
             Ok(left) => left,
-            Err(reason) => return Fate::Dropped(reason),
+            Err(reason) => return Disposition::Dropped(reason),
         };
         for (mut egress, marker) in markers {
             if let Egress::Gtpu { hops, .. } = &mut egress {
@@ -55,7 +57,7 @@ impl Reference {
             }
             self.send(egress, marker);
         }
-        Fate::Forwarded
+        Disposition::Forwarded
     }
 }
 

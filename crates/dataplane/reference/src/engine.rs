@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, Egress, Event, Fate, Host, Ingress, PacketEngine,
-    Plan, Topology, Transmit, Usage,
+    Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, Egress, Event, HostReachability,
+    Ingress, PacketEngine, Plan, Topology, Transmit, Usage,
 };
-use causeway_rules::{Applications, SteadyMap, UeMac};
+use causeway_rules::{Applications, PartitionedMap, UeMac};
 use causeway_types::{Seid, Time, UrrId, WallClock};
 
 use crate::Limits;
@@ -37,7 +37,7 @@ const SIGNALLING_PER_PEER: u32 = 200;
 pub struct Reference {
     pub(crate) topology: Surroundings,
     pub(crate) limits: Limits,
-    pub(crate) sessions: SteadyMap<Seid, Box<Session>>,
+    pub(crate) sessions: PartitionedMap<Seid, Box<Session>>,
     pub(crate) index: Index,
     pub(crate) indications: Indications,
     pub(crate) icmp: Ration,
@@ -70,7 +70,7 @@ impl Reference {
             shared: Shared::new(&topology.slices, limits.averaging_window),
             topology: topology.into(),
             limits,
-            sessions: SteadyMap::default(),
+            sessions: PartitionedMap::default(),
             index: Index::default(),
             indications: Indications::default(),
             stations: Stations::default(),
@@ -104,12 +104,12 @@ impl Reference {
     }
 
     /// Counts what became of a packet, or of a copy of one.
-    pub(crate) fn count_fate(&mut self, fate: Fate) {
+    pub(crate) fn count_fate(&mut self, fate: Disposition) {
         match fate {
-            Fate::Forwarded => self.counters.forwarded += 1,
-            Fate::Buffered => self.counters.buffered += 1,
-            Fate::Consumed => self.counters.consumed += 1,
-            Fate::Dropped(reason) => self.counters.drop_one(reason),
+            Disposition::Forwarded => self.counters.forwarded += 1,
+            Disposition::Buffered => self.counters.buffered += 1,
+            Disposition::Consumed => self.counters.consumed += 1,
+            Disposition::Dropped(reason) => self.counters.count_drop(reason),
         }
     }
 
@@ -121,7 +121,7 @@ impl Reference {
     }
 
     /// Handles a packet without letting timers expire first; what leaves waits for [`PacketEngine::flush`].
-    pub(crate) fn receive(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Fate {
+    pub(crate) fn receive(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Disposition {
         let fate = match ingress {
             Ingress::Gtpu { local, peer, tos, hops } => {
                 self.counters.gtpu_received.count(packet.len());
@@ -157,12 +157,12 @@ impl Dataplane for Reference {
         self.carry(now, plan)
     }
 
-    fn provision(&mut self, applications: &Arc<Applications>) {
+    fn set_applications(&mut self, applications: &Arc<Applications>) {
         self.applications = Arc::clone(applications);
     }
 
-    fn set_host(&mut self, host: &Arc<Host>) {
-        self.topology.set_host(host);
+    fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {
+        self.topology.set_host_reachability(host);
     }
 
     fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
@@ -188,7 +188,13 @@ impl Dataplane for Reference {
 }
 
 impl PacketEngine for Reference {
-    fn process(&mut self, now: Time, ingress: &Ingress, packet: &[u8], out: &mut dyn Transmit) -> Fate {
+    fn process(
+        &mut self,
+        now: Time,
+        ingress: &Ingress,
+        packet: &[u8],
+        out: &mut dyn Transmit,
+    ) -> Disposition {
         self.expire(now);
         let fate = self.receive(now, ingress, packet);
         self.flush(out);

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU8;
 
-use causeway_dataplane::{DropReason, Egress, Event, Fate};
+use causeway_dataplane::{Disposition, DropReason, Egress, Event};
 use causeway_packet::ParseError;
 use causeway_packet::gtpu::{ErrorIndication, Message, Packet, PduSession, Repr};
 use causeway_rules::PduSessionType;
@@ -31,11 +31,11 @@ pub(crate) struct Outer {
 
 impl Reference {
     /// Handles one GTP-U message.
-    pub(crate) fn receive_gtpu(&mut self, now: Time, outer: Outer, bytes: &[u8]) -> Fate {
+    pub(crate) fn receive_gtpu(&mut self, now: Time, outer: Outer, bytes: &[u8]) -> Disposition {
         let Outer { local, peer, hops, .. } = outer;
         let packet = match Packet::parse(bytes) {
             Ok(packet) => packet,
-            Err(error) => return Fate::Dropped(drop_reason_of(&error)),
+            Err(error) => return Disposition::Dropped(drop_reason_of(&error)),
         };
         match packet.message {
             Message::GPdu(user) => self.receive_g_pdu(now, outer, &packet, user),
@@ -46,24 +46,24 @@ impl Reference {
             Message::EndMarker => self.receive_end_marker(now, local, hops, &packet),
             Message::EchoResponse => {
                 self.receive_echo_response(local, peer.ip(), packet.header.sequence);
-                Fate::Consumed
+                Disposition::Consumed
             }
-            Message::SupportedExtensionHeaders(_) => Fate::Consumed,
-            Message::Other { .. } => Fate::Dropped(DropReason::UnsupportedGtpMessage),
+            Message::SupportedExtensionHeaders(_) => Disposition::Consumed,
+            Message::Other { .. } => Disposition::Dropped(DropReason::UnsupportedGtpMessage),
         }
     }
 
-    fn receive_g_pdu(&mut self, now: Time, outer: Outer, packet: &Packet<'_>, user: &[u8]) -> Fate {
+    fn receive_g_pdu(&mut self, now: Time, outer: Outer, packet: &Packet<'_>, user: &[u8]) -> Disposition {
         let Outer { local, peer, tos, hops } = outer;
-        let Some(teid) = packet.header.teid else { return Fate::Dropped(DropReason::UnknownTeid) };
+        let Some(teid) = packet.header.teid else { return Disposition::Dropped(DropReason::UnknownTeid) };
         let session = self.session_of(Some(teid), local).and_then(|seid| self.sessions.get(&seid));
         if has_unknown(&packet.extensions, session.map(Box::as_ref), teid, local) {
             self.tell_extension_headers(now, local, peer.ip());
-            return Fate::Dropped(DropReason::UnsupportedExtension);
+            return Disposition::Dropped(DropReason::UnsupportedExtension);
         }
         let Some(seid) = self.session_of(Some(teid), local) else {
             self.indicate_error(now, teid, local, peer);
-            return Fate::Dropped(DropReason::UnknownTeid);
+            return Disposition::Dropped(DropReason::UnknownTeid);
         };
         let qfi = packet.extensions.pdu_session().as_ref().map(PduSession::qfi);
         let tunnel = Tunnelled { teid, local, qfi };
@@ -77,7 +77,7 @@ impl Reference {
         let origin = Origin { tunnel: Some(tunnel), network, carried, ..Origin::default() };
         match ecn::decapsulate(tos, tos_of(user).unwrap_or(tos), user) {
             Ok(user) => self.receive_user(now, &[seid], origin, &user),
-            Err(reason) => Fate::Dropped(reason),
+            Err(reason) => Disposition::Dropped(reason),
         }
     }
 
@@ -121,9 +121,9 @@ impl Reference {
     }
 
     /// A peer speaks of its own tunnels only: what names another one's may be anybody's, to cut a UE off.
-    fn receive_error_indication(&mut self, indication: &ErrorIndication, sender: IpAddr) -> Fate {
+    fn receive_error_indication(&mut self, indication: &ErrorIndication, sender: IpAddr) -> Disposition {
         if indication.peer != sender {
-            return Fate::Dropped(DropReason::ForeignIndication);
+            return Disposition::Dropped(DropReason::ErrorIndicationMismatch);
         }
         if let Some(teid) = indication.teid {
             let tunnel = FTeid { teid, addr: indication.peer.into() };
@@ -134,14 +134,14 @@ impl Reference {
                 }
             }
         }
-        Fate::Consumed
+        Disposition::Consumed
     }
 
-    pub(crate) fn answer(&mut self, local: IpAddr, peer: SocketAddr, message: &Repr<'_>) -> Fate {
+    pub(crate) fn answer(&mut self, local: IpAddr, peer: SocketAddr, message: &Repr<'_>) -> Disposition {
         if let Ok(packet) = message.to_vec() {
             self.send(Egress::Gtpu { local, peer, tos: 0, hops: None }, packet);
         }
-        Fate::Consumed
+        Disposition::Consumed
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use causeway_dataplane::{DropReason, Egress, Fate, Network};
+use causeway_dataplane::{Disposition, DropReason, Egress, Network};
 use causeway_packet::UserPacket;
 use causeway_packet::icmp::{IcmpError, RouterAdvertisement, error_reply, is_router_solicitation};
 use causeway_rules::{ApplyAction, Pdr, UeSide};
@@ -31,14 +31,14 @@ impl Reference {
         network: Option<&NetworkInstance>,
         packet: &[u8],
         refusal: Refusal,
-    ) -> Fate {
+    ) -> Disposition {
         if refusal.reason == DropReason::LinkLocal && self.advertise(now, seid, pdr, packet) {
-            return Fate::Consumed;
+            return Disposition::Consumed;
         }
         if let Some(error) = refusal.error {
             self.send_error(now, seid, pdr, network, packet, error);
         }
-        Fate::Dropped(refusal.reason)
+        Disposition::Dropped(refusal.reason)
     }
 
     fn send_error(

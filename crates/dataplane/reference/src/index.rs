@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Bound;
 
-use causeway_rules::{PduSessionType, RuleSet, SortedSet, SteadyMap, UeSide};
+use causeway_rules::{PartitionedMap, PduSessionType, RuleSet, SortedSet, UeSide};
 use causeway_types::{DualIp, FTeid, IpNet, Ipv6Net, NetworkInstance, Seid, Teid};
 
 /// Bits of the IPv6 prefixes that nearly all sessions have.
@@ -13,15 +13,15 @@ const HALF: u8 = 64;
 /// Finds sessions by tunnel and by UE address. Follows the rules of the sessions exactly.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    tunnels: SteadyMap<(Teid, IpAddr), Seid>,
+    tunnels: PartitionedMap<(Teid, IpAddr), Seid>,
     ues: BTreeMap<IpNet, SortedSet<Seid>>,
     /// Those of `ues` that are single IPv4 addresses: nearly all, and asked for by whoever writes to any address.
-    singles: SteadyMap<Ipv4Addr, ()>,
+    singles: PartitionedMap<Ipv4Addr, ()>,
     /// The same of IPv6 prefixes of 64 bits: their upper halves.
-    halves: SteadyMap<u64, ()>,
+    halves: PartitionedMap<u64, ()>,
     /// How many of `ues` have each length of prefix, by IP version.
     lengths: [BTreeMap<u8, usize>; 2],
-    remotes: SteadyMap<(Teid, IpAddr), SortedSet<Seid>>,
+    remotes: PartitionedMap<(Teid, IpAddr), SortedSet<Seid>>,
     links: BTreeMap<Option<NetworkInstance>, BTreeSet<Seid>>,
 }
 

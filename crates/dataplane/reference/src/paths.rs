@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
-use causeway_dataplane::{Echo, Egress, Event, Topology};
+use causeway_dataplane::{EchoConfig, Egress, Event, Topology};
 use causeway_packet::gtpu::Repr;
 use causeway_rules::{Far, RuleSet};
 use causeway_types::{Span, Time};
@@ -23,7 +23,7 @@ type Ends = (IpAddr, IpAddr);
 /// All paths.
 #[derive(Debug)]
 pub(crate) struct Paths {
-    echo: Echo,
+    echo: EchoConfig,
     paths: BTreeMap<Ends, Path>,
     due: BTreeSet<(Time, Ends)>,
     sequence: u16,
@@ -56,7 +56,7 @@ enum Due {
 
 impl Paths {
     /// None yet.
-    pub(crate) fn new(echo: Echo) -> Self {
+    pub(crate) fn new(echo: EchoConfig) -> Self {
         Self { echo, paths: BTreeMap::new(), due: BTreeSet::new(), sequence: 0 }
     }
 
@@ -171,7 +171,7 @@ impl Reference {
                     self.answer(local, to, &Repr::echo_request(sequence));
                 }
                 Due::Down => self.events.push_back(Event::PathDown { local, peer }),
-                Due::Forgotten => self.events.push_back(Event::PathForgotten { local, peer }),
+                Due::Forgotten => self.events.push_back(Event::PathUnused { local, peer }),
             }
         }
     }

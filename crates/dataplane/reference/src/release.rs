@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use causeway_dataplane::{DropReason, Fate};
+use causeway_dataplane::{Disposition, DropReason};
 use causeway_rules::ApplyAction;
 use causeway_types::{Seid, Time};
 
@@ -73,8 +73,8 @@ impl Reference {
         let pdr = session.and_then(|session| session.rules.pdrs.get_shared(&waiting.pdr)).cloned();
         let fate = pdr.map(|pdr| self.refuse(now, seid, &pdr, None, &waiting.packet, refusal));
         match fate {
-            Some(Fate::Consumed) => self.counters.consumed += 1,
-            _ => self.counters.drop_one(refusal.reason),
+            Some(Disposition::Consumed) => self.counters.consumed += 1,
+            _ => self.counters.count_drop(refusal.reason),
         }
     }
 

@@ -49,12 +49,12 @@ impl Session {
     }
 
     /// Flows must be looked into to tell the applications of its PDRs.
-    pub(crate) fn looks_inside(&self, applications: &Applications) -> bool {
+    pub(crate) fn needs_dpi(&self, applications: &Applications) -> bool {
         let pdrs = || self.rules.pdrs.values();
         let predefined = pdrs().flat_map(|pdr| pdr.predefined.values()).flat_map(|rules| rules.iter());
         let named = pdrs().filter_map(|pdr| pdr.pdi.application.as_ref());
         let mut all = named.chain(predefined.filter_map(|rule| rule.application.as_ref()));
-        all.any(|id| applications.looks_inside(id))
+        all.any(|id| applications.needs_dpi(id))
     }
 
     /// The FAR that holds for a PDR now: its own, or that of an exhausted quota. Rules that were applied have no

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use causeway_dataplane::{Closed, DropReason, Egress, Host, Topology};
+use causeway_dataplane::{BlockedAddresses, DropReason, Egress, HostReachability, Topology};
 use causeway_packet::UserPacket;
 
 use crate::egress::Way;
@@ -11,7 +11,7 @@ use crate::egress::Way;
 #[derive(Clone, Debug)]
 pub(crate) struct Surroundings {
     topology: Topology,
-    closed: Closed,
+    blocked: BlockedAddresses,
 }
 
 impl Deref for Surroundings {
@@ -24,22 +24,22 @@ impl Deref for Surroundings {
 
 impl From<Topology> for Surroundings {
     fn from(topology: Topology) -> Self {
-        Self { closed: topology.closed(), topology }
+        Self { blocked: topology.blocked_addresses(), topology }
     }
 }
 
 impl Surroundings {
     /// The machine has these addresses from now on.
-    pub(crate) fn set_host(&mut self, host: &Host) {
+    pub(crate) fn set_host_reachability(&mut self, host: &HostReachability) {
         self.topology.host.clone_from(host);
-        self.closed = self.topology.closed();
+        self.blocked = self.topology.blocked_addresses();
     }
 
     /// Why a user packet may not leave this way: it would reach the UPF's own machine, or whoever listens nearby.
-    pub(crate) fn refuses(&self, way: &Way, packet: &[u8]) -> Option<DropReason> {
+    pub(crate) fn egress_drop_reason(&self, way: &Way, packet: &[u8]) -> Option<DropReason> {
         let Egress::Ip { network } = way.egress() else { return None };
         let flow = UserPacket::parse(packet).ok().filter(|_| way.is_bare())?.flow;
         let index = self.topology.networks.iter().position(|known| known.instance == *network)?;
-        self.closed.refuses(index, flow.dst, flow.protocol.0)
+        self.blocked.egress_drop_reason(index, flow.dst, flow.protocol.0)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use causeway_dataplane::{DropReason, Fate};
+use causeway_dataplane::{Disposition, DropReason};
 use causeway_packet::UserPacket;
 use causeway_rules::{HeaderRemoval, Pdr, RemovedHeader};
 use causeway_types::{NetworkInstance, Seid, Time};
@@ -19,21 +19,23 @@ use crate::route::Refusal;
 
 impl Reference {
     /// Handles one packet from a data network: a user's, or one that is for our end of a tunnel.
-    pub(crate) fn receive_ip(&mut self, now: Time, network: &NetworkInstance, bytes: &[u8]) -> Fate {
-        let Ok(user) = UserPacket::parse(bytes) else { return Fate::Dropped(DropReason::MalformedIp) };
+    pub(crate) fn receive_ip(&mut self, now: Time, network: &NetworkInstance, bytes: &[u8]) -> Disposition {
+        let Ok(user) = UserPacket::parse(bytes) else { return Disposition::Dropped(DropReason::MalformedIp) };
         let origin = Origin { network: Some(network.clone()), ..Origin::default() };
         let inner = match n6::decapsulate(&user, network, &self.topology) {
             Ok(inner) => inner,
-            Err(reason) => return Fate::Dropped(reason),
+            Err(reason) => return Disposition::Dropped(reason),
         };
         let Some((n6, inner)) = inner else {
             return self.receive_user(now, &self.index.by_ue(user.flow.dst), origin, bytes);
         };
-        let Ok(inside) = UserPacket::parse(inner) else { return Fate::Dropped(DropReason::MalformedIp) };
+        let Ok(inside) = UserPacket::parse(inner) else {
+            return Disposition::Dropped(DropReason::MalformedIp);
+        };
         let origin = Origin { n6: Some(n6), ..origin };
         match ecn::decapsulate(user.flow.tos, inside.flow.tos, inner) {
             Ok(inner) => self.receive_user(now, &self.index.by_ue(inside.flow.dst), origin, &inner),
-            Err(reason) => Fate::Dropped(reason),
+            Err(reason) => Disposition::Dropped(reason),
         }
     }
 
@@ -44,15 +46,15 @@ impl Reference {
         candidates: &[Seid],
         origin: Origin,
         bytes: &[u8],
-    ) -> Fate {
-        let Ok(user) = UserPacket::parse(bytes) else { return Fate::Dropped(DropReason::MalformedIp) };
+    ) -> Disposition {
+        let Ok(user) = UserPacket::parse(bytes) else { return Disposition::Dropped(DropReason::MalformedIp) };
         let octets = user.bytes();
         let arrival = Arrival { origin, user };
         let mut reason = DropReason::UnknownUe;
         for seid in candidates {
             let Some(session) = self.sessions.get_mut(seid) else { continue };
             let applications = &*self.applications;
-            let seen = match session.looks_inside(applications) {
+            let seen = match session.needs_dpi(applications) {
                 true => session.detector.observe(&arrival.user).cloned(),
                 false => None,
             };
@@ -68,7 +70,7 @@ impl Reference {
                 Err(why) => reason = why,
             }
         }
-        Fate::Dropped(reason)
+        Disposition::Dropped(reason)
     }
 
     pub(crate) fn receive_matched(
@@ -78,7 +80,7 @@ impl Reference {
         pdr: &Pdr,
         origin: &Origin,
         packet: &[u8],
-    ) -> Result<Fate, Refusal> {
+    ) -> Result<Disposition, Refusal> {
         self.note_activity(now, seid);
         let removal = check_removal(pdr, origin)?;
         let session = self.sessions.get_mut(&seid).ok_or(DropReason::UnknownUe)?;
@@ -97,7 +99,7 @@ impl Reference {
         let fate = match decision {
             Ok(Decision::Send(egress, pieces)) => {
                 self.send_all(&egress, pieces);
-                Ok(Fate::Forwarded)
+                Ok(Disposition::Forwarded)
             }
             Ok(Decision::Wait) => self.buffer(now, seid, pdr, qfi, &carried, packet).map_err(Refusal::from),
             Ok(Decision::Answer(answer)) => {

@@ -1,6 +1,6 @@
 //! Letting packets wait, within limits, until they may leave or have to go (TS 29.244 clause 5.2.4).
 
-use causeway_dataplane::{DropReason, Fate};
+use causeway_dataplane::{Disposition, DropReason};
 use causeway_rules::Pdr;
 use causeway_types::{BarId, Qfi, Seid, Time};
 
@@ -40,7 +40,7 @@ impl Reference {
         qfi: Option<Qfi>,
         carried: &Carried,
         packet: &[u8],
-    ) -> Result<Fate, DropReason> {
+    ) -> Result<Disposition, DropReason> {
         let octets = packet.len() + carried.octets();
         let room = self.make_room(now, seid, pdr, octets);
         if room.is_ok() {
@@ -55,7 +55,7 @@ impl Reference {
         }
         self.tell_of_buffered(now, seid, pdr, qfi, packet, room.is_ok());
         match room {
-            Ok(()) => Ok(Fate::Buffered),
+            Ok(()) => Ok(Disposition::Buffered),
             Err(reason) => {
                 self.tell_of_discarded(seid, pdr, qfi, packet);
                 Err(reason)
@@ -115,7 +115,7 @@ impl Reference {
     /// Throws away a packet that was taken out of its buffer.
     fn discard(&mut self, now: Time, seid: Seid, waiting: &Waiting, reason: DropReason) {
         self.leaves_buffer(waiting);
-        self.counters.drop_one(reason);
+        self.counters.count_drop(reason);
         self.count_dropped(now, seid, waiting.pdr, waiting.packet.len());
         let session = self.sessions.get(&seid);
         let pdr = session.and_then(|session| session.rules.pdrs.get_shared(&waiting.pdr)).cloned();
@@ -128,7 +128,7 @@ impl Reference {
     pub(crate) fn drop_buffered(&mut self, now: Time, seid: Seid) {
         for waiting in self.take_waiting(seid, |_, _| true) {
             self.leaves_buffer(&waiting);
-            self.counters.drop_one(DropReason::BufferDropRequested);
+            self.counters.count_drop(DropReason::BufferDropRequested);
             self.count_dropped(now, seid, waiting.pdr, waiting.packet.len());
         }
     }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use causeway_dataplane::{Dataplane, DropReason, Fate, Op};
+use causeway_dataplane::{Dataplane, Disposition, DropReason, Op};
 use causeway_packet::gtpu::prefix;
 use causeway_reference::Limits;
 use causeway_rules::{ApplyAction, Far, Forwarding, HeaderRemoval, Pdi, Pdr, UeAddress, UeSide};
@@ -44,23 +44,23 @@ fn packets_that_find_no_memory_are_dropped_by_name_and_nothing_else_changes() {
     bench.apply(vec![Op::PutFar(buffering(false).into())]).unwrap();
     bench.apply_to(OTHER, other_session(buffering(false))).unwrap();
     for number in 0..10 {
-        assert_eq!(bench.downlink(&large(UE, number)), Fate::Buffered);
+        assert_eq!(bench.downlink(&large(UE, number)), Disposition::Buffered);
     }
     for number in 0..100 {
         let ue = if number % 2 == 0 { UE } else { OTHER_UE };
-        assert_eq!(bench.downlink(&large(ue, number)), Fate::Dropped(DropReason::BufferMemoryFull));
+        assert_eq!(bench.downlink(&large(ue, number)), Disposition::Dropped(DropReason::BufferMemoryFull));
         assert_eq!(buffered(&bench), (10, u64::from(number) + 1));
     }
     assert_eq!((bench.plane.counters().sessions, bench.sent.len()), (2, 0));
     // What needs no memory goes on.
-    assert_eq!(bench.uplink(&from_ue(7)), Fate::Forwarded);
+    assert_eq!(bench.uplink(&from_ue(7)), Disposition::Forwarded);
     bench.take_sent();
     bench.apply(vec![forwarding()]).unwrap();
     let fills: Vec<_> = bench.take_sent().iter().filter_map(|(_, packet)| packet.last().copied()).collect();
     assert_eq!(fills, (0..10).collect::<Vec<_>>());
-    assert_eq!((buffered(&bench), bench.downlink(&large(UE, 1))), ((0, 100), Fate::Forwarded));
+    assert_eq!((buffered(&bench), bench.downlink(&large(UE, 1))), ((0, 100), Disposition::Forwarded));
     let fates = [(); 11].map(|()| bench.downlink(&large(OTHER_UE, 9)));
-    assert_eq!(fates.iter().filter(|fate| **fate == Fate::Buffered).count(), 10);
+    assert_eq!(fates.iter().filter(|fate| **fate == Disposition::Buffered).count(), 10);
     bench.take_sent();
     bench.apply_to(OTHER, vec![forwarding()]).unwrap();
     assert_eq!((bench.take_sent().len(), buffered(&bench)), (10, (0, 101)));
@@ -79,7 +79,7 @@ enum End {
 fn fill_and_drain(bench: &mut Bench, end: End) {
     bench.apply_to(OTHER, other_session(buffering(false))).unwrap();
     let packet = large(OTHER_UE, 1);
-    let waiting = (0..2000).filter(|_| bench.downlink(&packet) == Fate::Buffered).count();
+    let waiting = (0..2000).filter(|_| bench.downlink(&packet) == Disposition::Buffered).count();
     assert_eq!((waiting, buffered(bench).0), (1000, 1000), "{end:?}");
     match end {
         End::Forwarded => drop(bench.apply_to(OTHER, vec![forwarding()]).unwrap()),
@@ -162,8 +162,8 @@ fn extension_headers_of_packets_that_wait_count() {
     bench.apply(relay()).unwrap();
     for _ in 0..3 {
         let fates = [(); 4].map(|()| bench.gtpu(&with_extensions(5, 800)));
-        let full = Fate::Dropped(DropReason::BufferMemoryFull);
-        assert_eq!(fates, [Fate::Buffered, Fate::Buffered, full, full]);
+        let full = Disposition::Dropped(DropReason::BufferMemoryFull);
+        assert_eq!(fates, [Disposition::Buffered, Disposition::Buffered, full, full]);
         let [forward, wait] = [ApplyAction::Forward, ApplyAction::Buffer { notify: false }].map(|action| {
             let onward = Forwarding::into_tunnel(Interface::Core, gnb_tunnel(GNB2, 0x3001));
             vec![Op::PutFar(Far { action, ..Far::forward(FarId(1), onward) }.into())]

@@ -2,7 +2,7 @@
 
 mod common;
 
-use causeway_dataplane::{Dataplane, DownlinkData, DropReason, Event, Fate, Op};
+use causeway_dataplane::{Dataplane, Disposition, DownlinkData, DropReason, Event, Op};
 use causeway_reference::Limits;
 use causeway_rules::{ApplyAction, Bar, Far};
 use causeway_types::{BarId, FarId, Span};
@@ -19,7 +19,7 @@ fn buffered_packets_leave_first_and_in_order() {
     let mut bench = Bench::new();
     bench.apply(vec![Op::PutFar(buffering(true).into())]).unwrap();
     for n in 1..=3 {
-        assert_eq!(bench.downlink(&to_ue(n)), Fate::Buffered);
+        assert_eq!(bench.downlink(&to_ue(n)), Disposition::Buffered);
     }
     let data = DownlinkData { pdr: DOWNLINK, qfi: Some(qfi(QFI)), dscp: Some(0), status: None };
     let event = Event::DownlinkData { session: SESSION, data };
@@ -89,18 +89,21 @@ fn limits_drop_the_newest() {
     bench.apply(establishment()).unwrap();
     bench.apply(vec![Op::PutFar(buffering(false).into())]).unwrap();
     let fates: Vec<_> = (0..3).map(|n| bench.downlink(&to_ue(n))).collect();
-    assert_eq!(fates, [Fate::Buffered, Fate::Buffered, Fate::Dropped(DropReason::BufferMemoryFull)]);
+    assert_eq!(
+        fates,
+        [Disposition::Buffered, Disposition::Buffered, Disposition::Dropped(DropReason::BufferMemoryFull)]
+    );
 
     let mut bench = Bench::empty(Limits { buffer_packets_per_session: 3, ..Limits::default() });
     bench.apply(establishment()).unwrap();
     bench.apply(vec![Op::PutFar(buffering(false).into())]).unwrap();
-    assert_eq!((0..9).filter(|n| bench.downlink(&to_ue(*n)) == Fate::Buffered).count(), 3);
+    assert_eq!((0..9).filter(|n| bench.downlink(&to_ue(*n)) == Disposition::Buffered).count(), 3);
 
     let mut bench = Bench::new();
     let bar = Bar { suggested_packets: Some(2), ..Bar::new(BarId(1)) };
     let far = Far { bar: Some(BarId(1)), ..buffering(false) };
     bench.apply(vec![Op::PutBar(bar.into()), Op::PutFar(far.into())]).unwrap();
-    assert_eq!((0..9).filter(|n| bench.downlink(&to_ue(*n)) == Fate::Buffered).count(), 2);
+    assert_eq!((0..9).filter(|n| bench.downlink(&to_ue(*n)) == Disposition::Buffered).count(), 2);
     assert_eq!(bench.plane.counters().dropped(DropReason::BufferFull), 7);
 }
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use causeway_dataplane::{Dataplane, DropReason, Egress, Fate, Op};
+use causeway_dataplane::{Dataplane, Disposition, DropReason, Egress, Op};
 use causeway_reference::Limits;
 use causeway_rules::{ApplyAction, HeaderRemoval, Pdr, SdfFilter};
 use causeway_types::{FarId, Precedence, QerId};
@@ -13,7 +13,7 @@ use common::*;
 #[test]
 fn uplink_leaves_the_tunnel() {
     let mut bench = Bench::new();
-    assert_eq!(bench.uplink(&from_ue(1)), Fate::Forwarded);
+    assert_eq!(bench.uplink(&from_ue(1)), Disposition::Forwarded);
     assert_eq!(bench.sent, [(Egress::Ip { network: internet() }, one_hop_on(from_ue(1)))]);
 }
 
@@ -22,7 +22,7 @@ fn uplink_leaves_the_tunnel() {
 #[test]
 fn downlink_enters_the_tunnel_with_its_qfi() {
     let mut bench = Bench::new();
-    assert_eq!(bench.downlink(&to_ue(1)), Fate::Forwarded);
+    assert_eq!(bench.downlink(&to_ue(1)), Disposition::Forwarded);
     let (egress, packet) = &bench.sent[0];
     assert_eq!(*egress, Egress::Gtpu { local: UPF.into(), peer: (GNB, 2152).into(), tos: 0, hops: None });
     assert_eq!(packet[4..8], 0x2001_u32.to_be_bytes());
@@ -75,10 +75,10 @@ fn each_miss_has_its_reason() {
     ];
     let counters = bench.plane.counters();
     for (fate, reason) in cases {
-        assert_eq!(fate, Fate::Dropped(reason));
+        assert_eq!(fate, Disposition::Dropped(reason));
         assert!(counters.dropped(reason) >= 1, "{reason}");
     }
-    assert_eq!(counters.dropped_total(), 9);
+    assert_eq!(counters.total_drops(), 9);
     assert_eq!(counters.ip_sent.packets, 0);
 }
 
@@ -89,11 +89,11 @@ fn the_outer_header_must_be_the_one_to_remove() {
     for removal in [Some(HeaderRemoval::GTPU_IPV6), None] {
         let mut bench = Bench::new();
         bench.apply(vec![Op::PutPdr(Pdr { removal, ..uplink_pdr() }.into())]).unwrap();
-        assert_eq!(bench.uplink(&from_ue(1)), Fate::Dropped(DropReason::OuterHeaderMismatch));
+        assert_eq!(bench.uplink(&from_ue(1)), Disposition::Dropped(DropReason::OuterHeaderMismatch));
     }
     let mut bench = Bench::new();
     bench.apply(vec![Op::PutPdr(Pdr { removal: Some(HeaderRemoval::GTPU), ..uplink_pdr() }.into())]).unwrap();
-    assert_eq!(bench.uplink(&from_ue(1)), Fate::Forwarded);
+    assert_eq!(bench.uplink(&from_ue(1)), Disposition::Forwarded);
 }
 
 // Input: a second downlink PDR for UDP from port 53 that drops, first with a lower precedence value, then higher.
@@ -103,10 +103,10 @@ fn precedence_decides_then_the_id() {
     let drop_far = causeway_rules::Far { id: FarId(7), action: ApplyAction::Drop, ..to_network() };
     let dns: SdfFilter = "permit out 17 from any 53 to assigned".parse().unwrap();
     for (id, precedence, expected) in [
-        (9, 254, Fate::Dropped(DropReason::FarDrop)),
-        (9, 255, Fate::Forwarded),
-        (1, 255, Fate::Dropped(DropReason::FarDrop)),
-        (1, 256, Fate::Forwarded),
+        (9, 254, Disposition::Dropped(DropReason::FarDrop)),
+        (9, 255, Disposition::Forwarded),
+        (1, 255, Disposition::Dropped(DropReason::FarDrop)),
+        (1, 256, Disposition::Forwarded),
     ] {
         let mut bench = Bench::new();
         bench.apply(vec![Op::RemovePdr(UPLINK)]).unwrap();
@@ -126,9 +126,15 @@ fn a_flow_description_is_turned_around_for_the_uplink() {
     let mut pdr = uplink_pdr();
     pdr.pdi.filters = vec!["permit out 17 from 198.51.100.0/24 80-90 to assigned".parse().unwrap()];
     bench.apply(vec![Op::PutPdr(pdr.into())]).unwrap();
-    assert_eq!(bench.uplink(&udp((UE, 9), (SERVER, 90), 0, 1)), Fate::Forwarded);
-    assert_eq!(bench.uplink(&udp((UE, 9), (SERVER, 91), 0, 1)), Fate::Dropped(DropReason::NoMatchingPdr));
-    assert_eq!(bench.uplink(&udp((UE, 80), (SERVER, 9), 0, 1)), Fate::Dropped(DropReason::NoMatchingPdr));
+    assert_eq!(bench.uplink(&udp((UE, 9), (SERVER, 90), 0, 1)), Disposition::Forwarded);
+    assert_eq!(
+        bench.uplink(&udp((UE, 9), (SERVER, 91), 0, 1)),
+        Disposition::Dropped(DropReason::NoMatchingPdr)
+    );
+    assert_eq!(
+        bench.uplink(&udp((UE, 80), (SERVER, 9), 0, 1)),
+        Disposition::Dropped(DropReason::NoMatchingPdr)
+    );
 }
 
 // Input: a FAR to a tunnel with only an IPv6 address.
@@ -153,13 +159,13 @@ fn without_a_way_out_there_is_a_reason() {
     far.forwarding.as_mut().unwrap().network_instance = Some(elsewhere);
     let mut bench = Bench::new();
     bench.apply(vec![Op::PutFar(far.into())]).unwrap();
-    assert_eq!(bench.uplink(&from_ue(1)), Fate::Dropped(DropReason::NoEgress));
+    assert_eq!(bench.uplink(&from_ue(1)), Disposition::Dropped(DropReason::NoEgress));
 
     let mut topology = topology();
     topology.gtpu[0].addr.v4 = None;
     bench.plane = causeway_reference::Reference::new(topology, Limits::default());
     bench.apply(establishment()).unwrap();
-    assert_eq!(bench.downlink(&to_ue(1)), Fate::Dropped(DropReason::NoEgress));
+    assert_eq!(bench.downlink(&to_ue(1)), Disposition::Dropped(DropReason::NoEgress));
 }
 
 // Input: session removed, then traffic in both directions.
@@ -168,8 +174,8 @@ fn without_a_way_out_there_is_a_reason() {
 fn nothing_passes_after_removal() {
     let mut bench = Bench::new();
     bench.apply(vec![Op::RemoveSession]).unwrap();
-    assert_eq!(bench.uplink(&from_ue(1)), Fate::Dropped(DropReason::UnknownTeid));
-    assert_eq!(bench.downlink(&to_ue(1)), Fate::Dropped(DropReason::UnknownUe));
+    assert_eq!(bench.uplink(&from_ue(1)), Disposition::Dropped(DropReason::UnknownTeid));
+    assert_eq!(bench.downlink(&to_ue(1)), Disposition::Dropped(DropReason::UnknownUe));
     assert_eq!(bench.plane.counters().sessions, 0);
 }
 
@@ -205,6 +211,6 @@ fn a_refused_plan_changes_nothing() {
     let thief = vec![Op::CreateSession, Op::PutFar(to_network().into()), Op::PutPdr(uplink_pdr().into())];
     let refused = bench.apply_to(causeway_types::Seid(2), thief).unwrap_err();
     assert_eq!(refused, causeway_dataplane::ApplyError::TunnelInUse(n3()));
-    assert_eq!(bench.uplink(&from_ue(1)), Fate::Forwarded);
-    assert_eq!(bench.downlink(&to_ue(1)), Fate::Forwarded);
+    assert_eq!(bench.uplink(&from_ue(1)), Disposition::Forwarded);
+    assert_eq!(bench.downlink(&to_ue(1)), Disposition::Forwarded);
 }

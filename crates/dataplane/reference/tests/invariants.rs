@@ -2,7 +2,7 @@
 
 mod common;
 
-use causeway_dataplane::{Dataplane, Event, Fate, Op};
+use causeway_dataplane::{Dataplane, Disposition, Event, Op};
 use causeway_rules::{ApplyAction, Far, Gate, Pdr, Qer, RateLimit};
 use causeway_types::{Bitrate, FarId, QerId, Span, UrrId, Volume};
 use common::*;
@@ -110,7 +110,7 @@ proptest! {
             }
             let counters = bench.plane.counters();
             let received = counters.gtpu_received.packets + counters.ip_received.packets + counters.copies;
-            let placed = counters.forwarded + counters.consumed + counters.dropped_total() + counters.buffered;
+            let placed = counters.forwarded + counters.consumed + counters.total_drops() + counters.buffered;
             prop_assert_eq!(received, placed);
         }
     }
@@ -155,8 +155,8 @@ proptest! {
     #[test]
     fn random_octets_forward_nothing(bytes in proptest::collection::vec(any::<u8>(), 0..128)) {
         let mut bench = start();
-        prop_assert_ne!(bench.gtpu(&bytes), Fate::Forwarded);
-        prop_assert_ne!(bench.downlink(&bytes), Fate::Forwarded);
+        prop_assert_ne!(bench.gtpu(&bytes), Disposition::Forwarded);
+        prop_assert_ne!(bench.downlink(&bytes), Disposition::Forwarded);
     }
 }
 

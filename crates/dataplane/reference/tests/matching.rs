@@ -5,7 +5,7 @@ mod common;
 
 use std::net::Ipv4Addr;
 
-use causeway_dataplane::{DropReason, Fate, Op};
+use causeway_dataplane::{Disposition, DropReason, Op};
 use causeway_packet::{IpProtocol, Ipv4Repr};
 use causeway_rules::{Far, FlowDescription, Pdr, SdfFilter, TrafficClass};
 use causeway_types::{FarId, PdrId, Precedence};
@@ -172,10 +172,10 @@ proptest! {
             let sent = bench.take_sent();
             match expected(&rules, &packet) {
                 Some(index) => {
-                    prop_assert_eq!(fate, Fate::Forwarded, "{:?}", packet);
+                    prop_assert_eq!(fate, Disposition::Forwarded, "{:?}", packet);
                     prop_assert_eq!(&sent[0].1[4..8], &(index as u32 + 1).to_be_bytes(), "{:?}", packet);
                 }
-                None => prop_assert_eq!(fate, Fate::Dropped(DropReason::NoMatchingPdr), "{:?}", packet),
+                None => prop_assert_eq!(fate, Disposition::Dropped(DropReason::NoMatchingPdr), "{:?}", packet),
             }
         }
     }
@@ -187,11 +187,11 @@ proptest! {
 fn a_framed_route_is_in_the_index() {
     let mut bench = Bench::new();
     let behind = common::udp((SERVER, 53), (Ipv4Addr::new(172, 16, 5, 9), 40000), 0, 10);
-    assert_eq!(bench.downlink(&behind), Fate::Dropped(DropReason::UnknownUe));
+    assert_eq!(bench.downlink(&behind), Disposition::Dropped(DropReason::UnknownUe));
     let mut pdr = downlink_pdr();
     pdr.pdi.routes = vec!["172.16.5.0/24".parse().unwrap()];
     bench.apply(vec![Op::PutPdr(pdr.into())]).unwrap();
-    assert_eq!(bench.downlink(&behind), Fate::Forwarded);
+    assert_eq!(bench.downlink(&behind), Disposition::Forwarded);
     bench.apply(vec![Op::PutPdr(downlink_pdr().into())]).unwrap();
-    assert_eq!(bench.downlink(&behind), Fate::Dropped(DropReason::UnknownUe));
+    assert_eq!(bench.downlink(&behind), Disposition::Dropped(DropReason::UnknownUe));
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use causeway_dataplane::{Dataplane, DropReason, Event, Fate, Op};
+use causeway_dataplane::{Dataplane, Disposition, DropReason, Event, Op};
 use causeway_rules::{
     ApplyAction, Far, Gate, Pdr, Qer, RateLimit, Urr, UsageInformation, UsageReportTrigger,
 };
@@ -29,10 +29,10 @@ fn a_gate_closes_one_direction() {
     let mut bench = Bench::new();
     bench.apply(vec![Op::PutQer(Qer { downlink: Gate::Closed, ..open_qer(1) }.into())]).unwrap();
     bench.apply(vec![Op::PutPdr(Pdr { qers: vec![QerId(1)], ..uplink_pdr() }.into())]).unwrap();
-    assert_eq!(bench.downlink(&to_ue(1)), Fate::Dropped(DropReason::GateClosed));
-    assert_eq!(bench.uplink(&from_ue(1)), Fate::Forwarded);
+    assert_eq!(bench.downlink(&to_ue(1)), Disposition::Dropped(DropReason::GateClosed));
+    assert_eq!(bench.uplink(&from_ue(1)), Disposition::Forwarded);
     bench.apply(vec![Op::PutQer(open_qer(1).into())]).unwrap();
-    assert_eq!(bench.downlink(&to_ue(1)), Fate::Forwarded);
+    assert_eq!(bench.downlink(&to_ue(1)), Disposition::Forwarded);
 }
 
 // Input: 1 Mbit/s on the downlink, then changed to 2 Mbit/s, each offered four times as much for a second.
@@ -48,7 +48,7 @@ fn the_mbr_holds_and_follows_an_update() {
         let mut passed = 0;
         for _ in 0..kbps * 4_000 / bits {
             bench.now = bench.now + gap;
-            passed += u64::from(bench.downlink(&packet) == Fate::Forwarded) * bits;
+            passed += u64::from(bench.downlink(&packet) == Disposition::Forwarded) * bits;
         }
         assert!(passed.abs_diff(kbps * 1000) <= kbps * 20, "{kbps} kbit/s: {passed} bits passed");
     }
@@ -69,10 +69,10 @@ fn all_qers_must_let_it_pass() {
         ])
         .unwrap();
     for _ in 0..10 {
-        assert_eq!(bench.downlink(&to_ue(1)), Fate::Dropped(DropReason::MbrExceeded));
+        assert_eq!(bench.downlink(&to_ue(1)), Disposition::Dropped(DropReason::MbrExceeded));
     }
     bench.apply(vec![Op::PutQer(Qer { mbr: None, ..open_qer(2) }.into())]).unwrap();
-    assert_eq!(bench.downlink(&to_ue(1)), Fate::Forwarded);
+    assert_eq!(bench.downlink(&to_ue(1)), Disposition::Forwarded);
 }
 
 // Input: packets of 128 octets up and down, one URR on both PDRs; a query, more packets, session removal.
@@ -171,7 +171,7 @@ fn a_released_packet_is_counted_when_it_leaves() {
     let queried = bench.apply(vec![Op::QueryUrr(UrrId(1))]).unwrap().usage;
     assert_eq!(queried[0].volume, Some(Volume::ZERO));
     bench.apply(vec![Op::PutFar(to_gnb(gnb_tunnel(GNB, 1)).into())]).unwrap();
-    assert_eq!(bench.downlink(&to_ue(3)), Fate::Dropped(DropReason::MbrExceeded));
+    assert_eq!(bench.downlink(&to_ue(3)), Disposition::Dropped(DropReason::MbrExceeded));
     let queried = bench.apply(vec![Op::QueryUrr(UrrId(1))]).unwrap().usage;
     assert_eq!(queried[0].volume.unwrap().downlink_packets, 2);
 }

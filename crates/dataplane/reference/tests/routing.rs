@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_dataplane::{
-    Dataplane, DropReason, Egress, Fate, Host, Ingress, Network, PacketEngine, Routing, Topology,
+    Dataplane, Disposition, DropReason, Egress, HostReachability, Ingress, Network, PacketEngine, Routing,
+    Topology,
 };
 use causeway_packet::icmp::{Icmpv4, Icmpv4Message};
 use causeway_packet::{Ip, IpProtocol, Ipv4, Ipv4Repr, UserPacket};
@@ -63,7 +64,7 @@ fn the_last_hop_is_told() {
         let (src, dst) = if uplink { (UE, SERVER) } else { (SERVER, UE) };
         let original = packet(src, dst, 100, |ip| ip.ttl = 1);
         let fate = if uplink { bench.uplink(&original) } else { bench.downlink(&original) };
-        assert_eq!(fate, Fate::Dropped(DropReason::TtlExpired));
+        assert_eq!(fate, Disposition::Dropped(DropReason::TtlExpired));
         let (in_tunnel, told) = only_sent(&mut bench);
         let told = Ipv4::parse(&told).unwrap();
         assert_eq!((in_tunnel, told.src(), told.dst()), (uplink, GATEWAY, src));
@@ -78,10 +79,10 @@ fn the_last_hop_is_told() {
 fn what_is_for_the_upf_itself_loses_no_hop() {
     let mut bench = Bench::new();
     let to_gateway = packet(UE, GATEWAY, 60, |ip| (ip.ttl, ip.protocol) = (1, IpProtocol::ICMP));
-    assert_eq!(bench.uplink(&to_gateway), Fate::Forwarded);
+    assert_eq!(bench.uplink(&to_gateway), Disposition::Forwarded);
     assert_eq!(only_sent(&mut bench).1, to_gateway);
     let from_gateway = packet(GATEWAY, UE, 60, |ip| ip.ttl = 1);
-    assert_eq!(bench.downlink(&from_gateway), Fate::Forwarded);
+    assert_eq!(bench.downlink(&from_gateway), Disposition::Forwarded);
     assert_eq!(only_sent(&mut bench).1, from_gateway);
 }
 
@@ -95,7 +96,7 @@ fn a_relay_is_no_hop() {
         Far::forward(causeway_types::FarId(1), Forwarding { outer, ..Forwarding::to(Interface::Core) });
     bench.apply(vec![causeway_dataplane::Op::PutFar(to_upf.into())]).unwrap();
     let up = packet(UE, SERVER, 60, |ip| ip.ttl = 1);
-    assert_eq!(bench.uplink(&up), Fate::Forwarded);
+    assert_eq!(bench.uplink(&up), Disposition::Forwarded);
     assert_eq!(only_sent(&mut bench).1, up);
 
     let routing = Routing { decrement_ttl: false, ..Routing::default() };
@@ -112,7 +113,7 @@ fn without_an_address_nobody_is_told() {
     let network = Network::new(internet(), Vec::new());
     let mut bench = on(Topology { networks: vec![network], ..topology() });
     let up = packet(UE, SERVER, 100, |ip| ip.ttl = 1);
-    assert_eq!(bench.uplink(&up), Fate::Dropped(DropReason::TtlExpired));
+    assert_eq!(bench.uplink(&up), Disposition::Dropped(DropReason::TtlExpired));
     assert_eq!(bench.sent, []);
 }
 
@@ -123,11 +124,11 @@ fn the_sender_learns_the_mtu_of_n3() {
     let mut bench = bench(1400, 1500);
     let room = 1400 - OUTER;
     let fits = packet(SERVER, UE, room, |ip| ip.dont_fragment = true);
-    assert_eq!(bench.downlink(&fits), Fate::Forwarded);
+    assert_eq!(bench.downlink(&fits), Disposition::Forwarded);
     let (_, sent) = only_sent(&mut bench);
     assert_eq!(sent.len() + OUTER, 1400);
     let larger = packet(SERVER, UE, room + 1, |ip| ip.dont_fragment = true);
-    assert_eq!(bench.downlink(&larger), Fate::Dropped(DropReason::MtuExceeded));
+    assert_eq!(bench.downlink(&larger), Disposition::Dropped(DropReason::MtuExceeded));
     let (in_tunnel, told) = only_sent(&mut bench);
     let icmp = Icmpv4::parse(Ipv4::parse(&told).unwrap().payload()).unwrap();
     assert!(!in_tunnel && icmp.checksum_is_valid());
@@ -151,7 +152,7 @@ fn a_packet_is_fragmented_where_it_may_be() {
         ])
         .unwrap();
     let up = packet(UE, SERVER, 1500, |ip| ip.identification = 77);
-    assert_eq!(bench.uplink(&up), Fate::Forwarded);
+    assert_eq!(bench.uplink(&up), Disposition::Forwarded);
     let sent = bench.take_sent();
     assert!(sent.len() == 3 && sent.iter().all(|(_, fragment)| fragment.len() <= 576));
     let pieces: BTreeMap<_, _> = sent
@@ -164,7 +165,7 @@ fn a_packet_is_fragmented_where_it_may_be() {
         .collect();
     assert_eq!(pieces.into_values().flatten().collect::<Vec<_>>(), up[20..]);
     assert_eq!((bench.plane.counters().forwarded, bench.plane.counters().ip_sent.packets), (1, 3));
-    assert_eq!(bench.uplink(&up), Fate::Dropped(DropReason::MbrExceeded));
+    assert_eq!(bench.uplink(&up), Disposition::Dropped(DropReason::MbrExceeded));
 }
 
 // Input: a user packet of 65,535 octets, larger with its outer header than any IP packet, without and with DF.
@@ -172,17 +173,20 @@ fn a_packet_is_fragmented_where_it_may_be() {
 #[test]
 fn the_largest_packet_is_too_large_for_a_tunnel() {
     let mut bench = Bench::new();
-    assert_eq!(bench.downlink(&packet(SERVER, UE, 65_535, |_| {})), Fate::Forwarded);
+    assert_eq!(bench.downlink(&packet(SERVER, UE, 65_535, |_| {})), Disposition::Forwarded);
     assert_eq!(bench.take_sent().len(), 2);
     let whole = packet(SERVER, UE, 65_535, |ip| ip.dont_fragment = true);
-    assert_eq!(bench.downlink(&whole), Fate::Dropped(DropReason::MtuExceeded));
+    assert_eq!(bench.downlink(&whole), Disposition::Dropped(DropReason::MtuExceeded));
 }
 
 // Input: a hundred packets with TTL 1 of one UE at once; ICMP errors, later fragments and packets to groups, which are open, with TTL 1.
 // Output: ten messages; none at all.
 #[test]
 fn icmp_is_rationed_and_never_about_itself() {
-    let host = Host { open: "224.0.0.0/4".parse().into_iter().collect(), ..Host::default() };
+    let host = HostReachability {
+        reachable: "224.0.0.0/4".parse().into_iter().collect(),
+        ..HostReachability::default()
+    };
     let mut bench = on(Topology { host, ..topology() });
     let up = packet(UE, SERVER, 100, |ip| ip.ttl = 1);
     for _ in 0..100 {
@@ -198,7 +202,7 @@ fn icmp_is_rationed_and_never_about_itself() {
     let later = packet(UE, SERVER, 100, |ip| (ip.ttl, ip.fragment_units) = (1, 100));
     let to_group = packet(UE, Ipv4Addr::new(224, 0, 0, 1), 100, |ip| ip.ttl = 1);
     for silent in [about_error, later, to_group] {
-        assert_eq!(bench.uplink(&silent), Fate::Dropped(DropReason::TtlExpired));
+        assert_eq!(bench.uplink(&silent), Disposition::Dropped(DropReason::TtlExpired));
         assert_eq!(bench.sent, []);
     }
 }
@@ -210,7 +214,7 @@ fn a_wrong_header_checksum_goes_no_further() {
     let mut bench = Bench::new();
     let mut up = packet(UE, SERVER, 100, |_| {});
     up[10] ^= 1;
-    assert_eq!(bench.uplink(&up), Fate::Dropped(DropReason::MalformedIp));
+    assert_eq!(bench.uplink(&up), Disposition::Dropped(DropReason::MalformedIp));
 }
 
 /// What a UPF sends on comes back, as if the other side sent it: a routing loop.
@@ -275,6 +279,6 @@ proptest! {
         prop_assert!(bounce(&mut bench, 300) < 300);
         let counters = bench.plane.counters();
         let received = counters.gtpu_received.packets + counters.ip_received.packets;
-        prop_assert_eq!(received, counters.forwarded + counters.consumed + counters.dropped_total());
+        prop_assert_eq!(received, counters.forwarded + counters.consumed + counters.total_drops());
     }
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use causeway_dataplane::{Dataplane, DropReason, Egress, Event, Fate, Op};
+use causeway_dataplane::{Dataplane, Disposition, DropReason, Egress, Event, Op};
 use causeway_packet::gtpu::{Extension, Message, Packet, Repr};
 use causeway_types::Span;
 use common::*;
@@ -12,7 +12,7 @@ use common::*;
 #[test]
 fn an_echo_is_answered() {
     let mut bench = Bench::new();
-    assert_eq!(bench.gtpu(&Repr::echo_request(77).to_vec().unwrap()), Fate::Consumed);
+    assert_eq!(bench.gtpu(&Repr::echo_request(77).to_vec().unwrap()), Disposition::Consumed);
     let (egress, packet) = &bench.sent[0];
     assert_eq!(*egress, Egress::Gtpu { local: UPF.into(), peer: (GNB, 2152).into(), tos: 0, hops: None });
     assert_eq!(packet[..], [0x32, 2, 0, 6, 0, 0, 0, 0, 0, 77, 0, 0, 14, 0]);
@@ -43,7 +43,7 @@ fn a_received_error_indication_finds_its_session() {
     let mut bench = Bench::new();
     for raw in [0x2001, 0x2002] {
         let message = Repr::error_indication(Some(teid(raw)), GNB.into(), &[]).to_vec().unwrap();
-        assert_eq!(bench.gtpu(&message), Fate::Consumed);
+        assert_eq!(bench.gtpu(&message), Disposition::Consumed);
     }
     let tunnel = gnb_tunnel(GNB, 0x2001);
     assert_eq!(bench.events(), [Event::ErrorIndication { session: SESSION, tunnel }]);
@@ -72,9 +72,9 @@ fn an_end_marker_closes_the_old_tunnel() {
 #[test]
 fn an_end_marker_is_not_user_data() {
     let mut bench = Bench::new();
-    assert_eq!(bench.gtpu(&Repr::end_marker(n3().teid).to_vec().unwrap()), Fate::Consumed);
+    assert_eq!(bench.gtpu(&Repr::end_marker(n3().teid).to_vec().unwrap()), Disposition::Consumed);
     let unknown = Repr::end_marker(teid(0xdead)).to_vec().unwrap();
-    assert_eq!(bench.gtpu(&unknown), Fate::Dropped(DropReason::UnknownTeid));
+    assert_eq!(bench.gtpu(&unknown), Disposition::Dropped(DropReason::UnknownTeid));
     assert!(bench.sent.is_empty());
 }
 
@@ -82,7 +82,8 @@ fn an_end_marker_is_not_user_data() {
 // Output: refused with a Supported Extension Headers Notification; forwarded.
 #[test]
 fn extension_headers_are_understood_or_refused() {
-    for (kind, expected) in [(0xc2, Fate::Dropped(DropReason::UnsupportedExtension)), (0x03, Fate::Forwarded)]
+    for (kind, expected) in
+        [(0xc2, Disposition::Dropped(DropReason::UnsupportedExtension)), (0x03, Disposition::Forwarded)]
     {
         let mut bench = Bench::new();
         let user = from_ue(1);
@@ -92,7 +93,7 @@ fn extension_headers_are_understood_or_refused() {
         assert_eq!(bench.gtpu(&packet.to_vec().unwrap()), expected);
         let answered = Packet::parse(&bench.sent[0].1)
             .is_ok_and(|packet| matches!(packet.message, Message::SupportedExtensionHeaders(_)));
-        assert_eq!(answered, expected != Fate::Forwarded);
+        assert_eq!(answered, expected != Disposition::Forwarded);
         assert_eq!(bench.plane.counters().gtpu_received.packets, 1);
     }
 }

@@ -4,7 +4,7 @@ mod common;
 
 use std::num::NonZeroU16;
 
-use causeway_dataplane::{Dataplane, Event, Fate, Op, Usage};
+use causeway_dataplane::{Dataplane, Disposition, Event, Op, Usage};
 use causeway_rules::{
     ApplyAction, BaseInterval, DirectionalLimit, Far, Gate, MeasurementMethod, Monitoring, Pdr, Qer,
     ReportingTriggers as Trigger, Urr, UrrPart, UsageLimits,
@@ -228,7 +228,7 @@ proptest! {
             match action {
                 Action::Uplink => {
                     let fate = world.bench.uplink(&from_ue(1));
-                    prop_assert!(fate == Fate::Forwarded || left < PACKET || world.closed || world.inactive);
+                    prop_assert!(fate == Disposition::Forwarded || left < PACKET || world.closed || world.inactive);
                 }
                 Action::Downlink => drop(world.bench.downlink(&to_ue(1))),
                 Action::Wait(nanos) => {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use causeway_fastpath::index::{Arena, Cuckoo, Pools, PrefixKey};
-use causeway_rules::{Scramble, TeidScheme};
+use causeway_rules::{IdCipher, TeidScheme};
 use causeway_types::Ipv4Net;
 
 use crate::BenchError;
@@ -54,7 +54,7 @@ impl Population {
     /// # Errors
     /// [`BenchError::Tables`] without room for them.
     pub(super) fn new(entries: u32) -> Result<Self, BenchError> {
-        let scramble = Scramble::new([1, 2, 3]);
+        let scramble = IdCipher::new([1, 2, 3]);
         let mut population = Self {
             lines: Arena::new(entries as usize + 1)?,
             scheme: TeidScheme::hidden(scramble),
@@ -68,7 +68,7 @@ impl Population {
             next: 0,
         };
         for entry in 1..=entries {
-            let teid = scramble.hide32(entry);
+            let teid = scramble.encrypt32(entry);
             let address = FIRST_ADDRESS + entry;
             population.lines[entry as usize] =
                 [teid.into(), address.into(), key(entry).prefix, 0, 0, 0, 0, 0];
@@ -77,7 +77,7 @@ impl Population {
         }
         for batch in shuffled(entries).as_chunks().0.iter().take(PREPARED) {
             population.slots.push(*batch);
-            population.teids.push(batch.map(|entry| scramble.hide32(entry)));
+            population.teids.push(batch.map(|entry| scramble.encrypt32(entry)));
             population.addresses.push(batch.map(|entry| FIRST_ADDRESS + entry));
             population.prefixes.push(batch.map(key));
         }
@@ -103,8 +103,8 @@ fn nets() -> [(u32, Ipv4Net); 3] {
 
 /// The numbers 1 to `entries` in a random order that is the same each time.
 fn shuffled(entries: u32) -> Vec<u32> {
-    let scramble = Scramble::new([4, 5, 6]);
+    let scramble = IdCipher::new([4, 5, 6]);
     let mut order: Vec<u32> = (1..=entries).collect();
-    order.sort_by_cached_key(|entry| scramble.hide32(*entry));
+    order.sort_by_cached_key(|entry| scramble.encrypt32(*entry));
     order
 }

@@ -116,14 +116,14 @@ impl World {
     #[inline(always)]
     fn stages(&mut self, requests: &[Vec<u8>]) -> Stages {
         // As the daemon does with what it has sent.
-        self.answers.drain(..).for_each(|octets| self.n4.give_back(octets));
+        self.answers.drain(..).for_each(|octets| self.n4.recycle(octets));
         self.now = self.now + Span::from_micros(requests.len() as u64);
         let timer = CpuTimer::start();
         let mut following = requests.iter().skip(1);
         for request in requests {
             // As the daemon does where more than one has come.
             if let Some(following) = following.next() {
-                self.n4.foresee(following, prefetch_at);
+                self.n4.prefetch(following, prefetch_at);
             }
             self.n4.datagram(self.now, self.from, request);
             self.drain();
@@ -133,14 +133,14 @@ impl World {
         let mut plans = std::mem::take(&mut self.plans);
         let mut following = plans.iter().skip(1);
         if let Some(plane) = &mut self.plane {
-            following.by_ref().take(AHEAD - 1).for_each(|(_, plan)| plane.foresee(plan));
+            following.by_ref().take(AHEAD - 1).for_each(|(_, plan)| plane.prefetch(plan));
         }
         let results: Vec<_> = plans
             .iter()
             .map(|(id, plan)| {
                 // As a packet thread does that finds several.
                 if let (Some(plane), Some((_, next))) = (&mut self.plane, following.next()) {
-                    plane.foresee(next);
+                    plane.prefetch(next);
                 }
                 (*id, self.apply(plan))
             })

@@ -139,7 +139,7 @@ impl Flood {
         if self.kind == Kind::Establishment {
             world.end(&answers, turn)?;
         }
-        world.give_back(answers);
+        world.recycle(answers);
         Ok(())
     }
 }

@@ -59,7 +59,7 @@ impl World {
             while let Some(output) = self.n4.poll_output() {
                 match output {
                     // A Heartbeat Request to a new peer is no answer.
-                    Output::Send { bytes, .. } if bytes.get(1) == Some(&1) => self.n4.give_back(bytes),
+                    Output::Send { bytes, .. } if bytes.get(1) == Some(&1) => self.n4.recycle(bytes),
                     Output::Send { bytes, .. } => answers.push(bytes),
                     Output::Apply { id, .. } => self.n4.applied(self.now, id, Ok(Applied::default())),
                     Output::Applications(_) | Output::Notice(_) => {}
@@ -73,8 +73,8 @@ impl World {
     }
 
     /// Gives the memory of answers back that were sent.
-    pub(super) fn give_back(&mut self, answers: Vec<Vec<u8>>) {
-        answers.into_iter().for_each(|octets| self.n4.give_back(octets));
+    pub(super) fn recycle(&mut self, answers: Vec<Vec<u8>>) {
+        answers.into_iter().for_each(|octets| self.n4.recycle(octets));
     }
 
     /// Ends the sessions that these answers have accepted.

@@ -58,7 +58,7 @@ impl<'a> Control<'a> {
             endpoints: &self.endpoints,
             catalogue: &self.catalogue,
         };
-        let alike = self.resources.known(body).and_then(|known| self.resources.take(known, session));
+        let alike = self.resources.recognize(body).and_then(|known| self.resources.take(known, session));
         if let Some(alike) = alike {
             let Some(tunnel) = alike.tunnels().next() else { unreachable!("the request asks for a tunnel") };
             return Ok(Established { plan: Plan { session, ops: alike.into() }, tunnel, downlink: None });

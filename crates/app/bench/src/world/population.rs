@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use causeway_reference::Limits;
-use causeway_rules::{Extras, Far, Plan, RuleSet, plan_deletion, plan_modification};
+use causeway_rules::{Far, Plan, PlanOptions, RuleSet, plan_deletion, plan_modification};
 use causeway_types::{FTeid, Teid, Time};
 
 use super::choice::Backend;
@@ -156,5 +156,5 @@ pub(crate) fn hand_over(downlink: &Far, number: u32, old: u32, new: u32) -> Plan
         }
         RuleSet { fars: [(far.id, far)].into_iter().collect(), ..RuleSet::default() }
     };
-    plan_modification(seid(number), &with(old), &with(new), &Extras::default())
+    plan_modification(seid(number), &with(old), &with(new), &PlanOptions::default())
 }

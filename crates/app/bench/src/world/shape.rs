@@ -9,7 +9,7 @@ use causeway_pfcp::{
     OuterHeaderRemoval, Pdi, PdnType, RemovedHeader, ReportingTriggers, SdfFilter,
     SessionEstablishmentRequest, SourceInterface, UeIpAddress, VolumeThreshold, Volumes,
 };
-use causeway_rules::{Scramble, TeidScheme};
+use causeway_rules::{IdCipher, TeidScheme};
 use causeway_types::{
     Bitrate, DualIp, FSeid, FarId, IpNet, Ipv4Net, NetworkInstance as Dnn, PdrId, Precedence, QerId, Qfi,
     Seid, Teid, UrrId,
@@ -202,8 +202,8 @@ pub(crate) fn dnn() -> Dnn {
 }
 
 /// What hides slots and generations in TEIDs, as the daemon does it.
-pub(crate) fn secret() -> Scramble {
-    Scramble::new([1, 2, 3])
+pub(crate) fn secret() -> IdCipher {
+    IdCipher::new([1, 2, 3])
 }
 
 /// What surrounds the data plane.

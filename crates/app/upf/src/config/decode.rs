@@ -8,7 +8,7 @@ use super::detection::{Application, Predefined};
 use super::ethernet;
 use super::forwarding::{ForwardingPolicy, N6Tunnel};
 use super::framed::FramedRoutes;
-use super::host::{AcceptFrom, Host};
+use super::host::{AcceptFrom, HostReachability};
 use super::memory::Memory;
 use super::model::{
     Buffering, Config, DEFAULT_ADDRESS, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT, Metrics,
@@ -16,7 +16,7 @@ use super::model::{
 };
 use super::pfcp::{Heartbeat, KnownSmf, Pfcp, PfcpClient, PfcpServer, Retransmission, Smf};
 use super::qos::qos;
-use super::routing::{Echo, Routing};
+use super::routing::{EchoConfig, Routing};
 use super::section::Section;
 use super::switch::P4Switch;
 use super::workers::Workers;
@@ -58,7 +58,7 @@ fn upf(upf: &mut Section<'_>) -> Upf {
         ethernet: upf.list("ethernet", ethernet::network).unwrap_or(default.ethernet),
         n6_tunnel: upf.list("n6_tunnel", n6_tunnel).unwrap_or_default(),
         forwarding_policy: upf.list("forwarding_policy", forwarding_policy).unwrap_or_default(),
-        host: upf.section("host", Host::read),
+        host: upf.section("host", HostReachability::read),
         offload: upf.value("offload", values::flag).unwrap_or(default.offload),
         ue_address_rest: upf.value("ue_address_rest", quantities::span).unwrap_or(default.ue_address_rest),
         dataplane: upf.value("dataplane", values::word).unwrap_or_default(),
@@ -159,7 +159,7 @@ fn gtpu(gtpu: &mut Section<'_>) -> Gtpu {
         mode: gtpu.value("mode", values::word).unwrap_or_default(),
         server: gtpu.list("server", gtpu_server).unwrap_or(Gtpu::default().server),
         accept_from: gtpu.value("accept_from", AcceptFrom::read).unwrap_or_default(),
-        echo: gtpu.section("echo", Echo::read),
+        echo: gtpu.section("echo", EchoConfig::read),
     }
 }
 

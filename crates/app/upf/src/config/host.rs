@@ -13,19 +13,19 @@ use super::words::HostAddresses;
 
 /// The machine that the UPF runs on, as UEs see it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct Host {
+pub struct HostReachability {
     /// Which addresses UEs do not reach.
     pub addresses: HostAddresses,
     /// Those that they do reach all the same.
     #[serde(serialize_with = "prefixes", skip_serializing_if = "Vec::is_empty")]
-    pub open: Vec<IpNet>,
+    pub reachable: Vec<IpNet>,
 }
 
-impl Host {
+impl HostReachability {
     pub(super) fn read(host: &mut Section<'_>) -> Self {
         Self {
             addresses: host.value("addresses", values::word).unwrap_or_default(),
-            open: host.value("open", values::prefixes).unwrap_or_default(),
+            reachable: host.value("open", values::prefixes).unwrap_or_default(),
         }
     }
 }

@@ -36,7 +36,7 @@ pub use error::{ConfigError, ConfigErrors};
 pub use ethernet::EthernetNetwork;
 pub use forwarding::{ForwardingPolicy, N6Tunnel, RedirectTo};
 pub use framed::FramedRoutes;
-pub use host::{AcceptFrom, Host};
+pub use host::{AcceptFrom, HostReachability};
 pub use keys::{KEYS, Key};
 pub use memory::Memory;
 pub use model::{
@@ -49,7 +49,7 @@ pub use pfcp::{Heartbeat, KnownSmf, Pfcp, PfcpClient, PfcpServer, Retransmission
 pub use problem::{Hint, Problem};
 pub use qos::{Qos, Slice};
 pub(crate) use quantities::octets_text;
-pub use routing::{Echo, Routing};
+pub use routing::{EchoConfig, Routing};
 pub use switch::{P4Switch, SwitchRoute};
 pub use words::{
     DataPlane, GtpuMode, HostAddresses, Level, LogFormat, N6Mode, NameIn, PathFailure, RequestPort, RouteOf,

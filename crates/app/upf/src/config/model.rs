@@ -9,11 +9,11 @@ use super::detection::{Application, Predefined};
 use super::ethernet::EthernetNetwork;
 use super::forwarding::{ForwardingPolicy, N6Tunnel};
 use super::framed::FramedRoutes;
-use super::host::{AcceptFrom, Host};
+use super::host::{AcceptFrom, HostReachability};
 use super::memory::Memory;
 use super::pfcp::Pfcp;
 use super::qos::Qos;
-use super::routing::{Echo, Routing};
+use super::routing::{EchoConfig, Routing};
 use super::shown::{octets, prefixes, shown, shown_if_any, span};
 use super::switch::P4Switch;
 use super::words::{DataPlane, GtpuMode, Level, LogFormat, N6Mode, WhenFull};
@@ -83,7 +83,7 @@ pub struct Upf {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub forwarding_policy: Vec<ForwardingPolicy>,
     /// What UEs reach of the machine.
-    pub host: Host,
+    pub host: HostReachability,
     /// Packets of one flow cross N3 and N6 together where the kernel can join and cut them.
     pub offload: bool,
     /// What handles the packets.
@@ -124,7 +124,7 @@ impl Default for Upf {
             ethernet: Vec::new(),
             n6_tunnel: Vec::new(),
             forwarding_policy: Vec::new(),
-            host: Host::default(),
+            host: HostReachability::default(),
             offload: true,
             dataplane: DataPlane::default(),
             switch: P4Switch::default(),
@@ -149,14 +149,14 @@ pub struct Gtpu {
     /// By which interfaces GTP-U may come to the sockets of [`GtpuMode::Udp`].
     pub accept_from: AcceptFrom,
     /// Signs of life of peers.
-    pub echo: Echo,
+    pub echo: EchoConfig,
 }
 
 impl Default for Gtpu {
     fn default() -> Self {
         let server = GtpuServer { address: Some(DEFAULT_ADDRESS), ..GtpuServer::default() };
         let (mode, accept_from) = (GtpuMode::default(), AcceptFrom::default());
-        Self { mode, server: vec![server], accept_from, echo: Echo::default() }
+        Self { mode, server: vec![server], accept_from, echo: EchoConfig::default() }
     }
 }
 

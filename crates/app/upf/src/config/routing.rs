@@ -10,7 +10,7 @@ use super::{quantities, values};
 
 /// Echo Requests to GTP-U peers (TS 29.281 clause 7.2.1).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Echo {
+pub struct EchoConfig {
     /// From one to the next on a path; zero sends none.
     #[serde(serialize_with = "span")]
     pub interval: Span,
@@ -21,14 +21,14 @@ pub struct Echo {
     pub retries: u8,
 }
 
-impl Default for Echo {
+impl Default for EchoConfig {
     fn default() -> Self {
-        let dataplane::Echo { interval, timeout, retries } = dataplane::Echo::default();
+        let dataplane::EchoConfig { interval, timeout, retries } = dataplane::EchoConfig::default();
         Self { interval, timeout, retries }
     }
 }
 
-impl Echo {
+impl EchoConfig {
     pub(super) fn read(echo: &mut Section<'_>) -> Self {
         let default = Self::default();
         Self {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use causeway_dataplane::{ApplyError, Capabilities, Plan, Topology};
 use causeway_fastpath::index::{ToKernel, prefetch_at, prepare};
 use causeway_n4::{ApplyId, N4, Notice, Output};
-use causeway_rules::Scramble;
+use causeway_rules::IdCipher;
 use causeway_types::{IpNet, NodeId, Time};
 use tokio::sync::{Notify, mpsc};
 
@@ -63,7 +63,7 @@ pub(crate) struct Surroundings {
     /// What says the time of the day.
     pub(crate) wall: wall::Source,
     /// What TEIDs and SEIDs are hidden under.
-    pub(crate) secret: Scramble,
+    pub(crate) secret: IdCipher,
     /// Who may set up associations.
     pub(crate) smfs: Vec<IpNet>,
     pub(crate) n4: Vec<UdpSocket>,
@@ -238,7 +238,7 @@ impl Control {
     /// Interfaces or addresses of the machine have changed.
     fn look_around(&mut self) {
         if self.machine.look() {
-            self.worker.set_host(&self.machine.host());
+            self.worker.set_host_reachability(&self.machine.host());
         }
     }
 
@@ -268,7 +268,7 @@ impl Control {
     fn receive(&mut self) {
         for _ in 0..BURST {
             if let Some(following) = self.sockets.following() {
-                self.n4.foresee(following, prefetch_at);
+                self.n4.prefetch(following, prefetch_at);
             }
             self.heart.pulse.doing(Activity::N4Sockets);
             let Some((from, datagram)) = self.sockets.receive() else { break };
@@ -332,7 +332,7 @@ impl Control {
                     }
                 }
                 Output::Applications(applications) => {
-                    self.worker.provision(&applications);
+                    self.worker.set_applications(&applications);
                 }
                 Output::Apply { id, plan } => {
                     self.log.plan(|| self.clock.now(), &plan);
@@ -359,7 +359,7 @@ impl Control {
     fn send(&mut self) {
         let Self { sockets, log, clock, n4, .. } = self;
         let lost = |to, error| unsent(log, clock.now(), to, &error);
-        sockets.flush(lost, |octets| n4.give_back(octets));
+        sockets.flush(lost, |octets| n4.recycle(octets));
     }
 
     fn stop(&mut self, stop: Stop) {

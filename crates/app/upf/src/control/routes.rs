@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use causeway_dataplane::{Op, Plan};
-use causeway_rules::{Alike, Pdr, UeSide};
+use causeway_rules::{Pdr, ProfiledSession, UeSide};
 use causeway_types::{IpNet, NetworkInstance, PdrId, Seid};
 
 use crate::config::{N6Mode, Session};
@@ -70,10 +70,11 @@ impl<K: Ord> FramedRoutes<K> {
     /// Takes note of a plan. What the kernel has to know before the data plane carries it out.
     pub(super) fn plan(&mut self, id: K, plan: &Plan) -> Vec<Route> {
         let known = self.sessions.get(&plan.session);
-        let is_plain =
-            |alike: &Alike| alike.template().rules().pdrs.values().all(|pdr| self.routes_of(pdr).is_empty());
+        let is_plain = |alike: &ProfiledSession| {
+            alike.profile().rules().pdrs.values().all(|pdr| self.routes_of(pdr).is_empty())
+        };
         // Routes are none of what is a session's own, nor do they depend on FARs.
-        if known.is_none() && plan.ops.alike().is_some_and(is_plain) || plan.ops.moved().is_some() {
+        if known.is_none() && plan.ops.profiled().is_some_and(is_plain) || plan.ops.transition().is_some() {
             return Vec::new();
         }
         let mut pdrs = known.cloned().unwrap_or_default();

@@ -4,7 +4,7 @@ use std::net::{IpAddr, UdpSocket};
 use std::sync::Arc;
 
 use causeway_n4::{self as n4, N4};
-use causeway_rules::{AddressPool, Catalogue, Scramble};
+use causeway_rules::{AddressPool, Catalogue, IdCipher};
 use causeway_types::{DualIp, IpNet, NetworkInstance, NodeId, Span, Time, WallClock};
 
 use super::Surroundings;
@@ -17,7 +17,7 @@ const LONGEST_WAIT: Span = Span::from_secs(8);
 
 /// What the configuration says, in the words of N4. `start` makes identifiers of this run differ from
 /// those of another, `secret` makes them impossible to guess.
-fn config(upf: &Upf, node: NodeId, address: DualIp, start: Time, secret: Scramble) -> n4::Config {
+fn config(upf: &Upf, node: NodeId, address: DualIp, start: Time, secret: IdCipher) -> n4::Config {
     let pfcp = &upf.pfcp;
     n4::Config {
         retransmission: retransmission(pfcp),
@@ -70,7 +70,7 @@ fn address_pool(session: &Session) -> AddressPool {
         network: NetworkInstance::new(&session.dnn),
         range: session.ue_pool.unwrap_or(session.subnet),
         name: session.pool_identity.clone(),
-        barred: session.gateway.map(IpNet::from).into_iter().collect(),
+        reserved: session.gateway.map(IpNet::from).into_iter().collect(),
     }
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn state_machine(given: &Surroundings, answers: usize) -> N4 {
     config
         .address_pools
         .iter_mut()
-        .for_each(|pool| pool.barred.extend(own.iter().filter(|net| pool.range.contains(*net))));
+        .for_each(|pool| pool.reserved.extend(own.iter().filter(|net| pool.range.contains(*net))));
     let mut n4 = N4::new(
         config,
         given.capabilities,
@@ -141,7 +141,7 @@ mod tests {
         let upf = Config::parse(None, text, &Overrides::default()).unwrap().upf;
         let node = NodeId::Fqdn("upf.example.org".into());
         let address = DualIp::from(IpAddr::from([192, 0, 2, 1]));
-        let secret = Scramble::new([1, 2, 3]);
+        let secret = IdCipher::new([1, 2, 3]);
         let n4 = config(&upf, node.clone(), address, Time::from_secs(5), secret);
         assert_eq!((n4.node, n4.address), (node, address));
         assert_eq!((n4.limits.sessions, n4.limits.associations), (7, 3));
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(n4.address_rest, Span::from_secs(7));
         let pool = &n4.address_pools[0];
         assert_eq!((pool.range.to_string(), pool.name.as_deref()), ("10.60.128.0/24".into(), Some("a")));
-        assert_eq!(pool.barred, [IpNet::from(IpAddr::from([10, 60, 0, 1]))]);
+        assert_eq!(pool.reserved, [IpNet::from(IpAddr::from([10, 60, 0, 1]))]);
         assert_eq!(n4.secret, Some(secret));
     }
 }

@@ -70,10 +70,10 @@ fn association(view: n4::AssociationView<'_>, clock: WallClock) -> AssociationVi
 
 /// The sessions in so many places. O(places).
 fn part(n4: &N4, from: u64, places: usize) -> SessionPart {
-    let end = u64::from(n4.session_places());
+    let end = u64::from(n4.session_index_end());
     let next = from.saturating_add(places as u64).min(end);
     let range = u32::try_from(from).unwrap_or(u32::MAX)..u32::try_from(next).unwrap_or(u32::MAX);
-    let sessions = n4.sessions_at(range).map(|view| session(&view, n4.wall_clock())).collect();
+    let sessions = n4.sessions_in(range).map(|view| session(&view, n4.wall_clock())).collect();
     SessionPart { total: n4.session_count() as u64, sessions, next: (next < end).then_some(next) }
 }
 

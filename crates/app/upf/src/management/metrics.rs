@@ -282,7 +282,7 @@ mod tests {
         let ports = vec![PortCounters { name: "n6-\"x\"".into(), counters: Arc::default() }];
         let mut snapshot = Snapshot { hot: 3, ..Snapshot::default() };
         snapshot.counters.gtpu_received.count(100);
-        snapshot.counters.drop_one(DropReason::UnknownTeid);
+        snapshot.counters.count_drop(DropReason::UnknownTeid);
         let workers = vec![snapshot, Snapshot { handed: 7, ..Snapshot::default() }];
         Exposition::new(Time::from_secs(5), workers, ports, N4Status::default())
     }

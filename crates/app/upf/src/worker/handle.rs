@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 use std::{io, mem};
 
-use causeway_dataplane::{Host, Plan, Topology};
+use causeway_dataplane::{HostReachability, Plan, Topology};
 use causeway_ports::Waker;
 use causeway_rules::Applications;
 use causeway_types::WallClock;
@@ -121,7 +121,7 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
     }
 
     /// Lets these applications be detected once [`WorkerHandle::wake`] is called.
-    pub fn provision(&mut self, applications: &Arc<Applications>) {
+    pub fn set_applications(&mut self, applications: &Arc<Applications>) {
         for worker in 0..self.threads.len() {
             // A thread that has ended says so by its last report.
             let _ = self.queue(worker, Command::Provision(Arc::clone(applications)));
@@ -129,7 +129,7 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
     }
 
     /// Lets UEs reach no other addresses of the machine than these say, once [`WorkerHandle::wake`] is called.
-    pub fn set_host(&mut self, host: &Arc<Host>) {
+    pub fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {
         for worker in 0..self.threads.len() {
             // A thread that has ended says so by its last report.
             let _ = self.queue(worker, Command::Host(Arc::clone(host)));

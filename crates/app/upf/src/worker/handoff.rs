@@ -75,7 +75,7 @@ impl Inbox {
     }
 
     /// Sends a batch back to be filled again.
-    pub(super) fn give_back(&mut self, batch: Box<Batch>) {
+    pub(super) fn recycle(&mut self, batch: Box<Batch>) {
         // There is room for all batches there are.
         let _ = self.empty.push(batch);
     }
@@ -131,7 +131,7 @@ mod tests {
             bell.is_awake();
             while let Some((_, batch)) = inbox.take() {
                 received.extend(batch.frames().map(|frame| number(&frame)));
-                inbox.give_back(batch);
+                inbox.recycle(batch);
             }
         }
         received.pop();
@@ -146,7 +146,7 @@ mod tests {
         let mut put = || outbox.put(Entrance::Gtpu, Frame { meta: Meta::Ip, data: &[1] });
         assert_eq!((0..5000).filter(|_| put()).count(), UNDER_WAY * BATCH);
         let (_, batch) = inbox.take().unwrap();
-        inbox.give_back(batch);
+        inbox.recycle(batch);
         assert!(put());
     }
 

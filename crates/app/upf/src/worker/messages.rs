@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use causeway_dataplane::{Applied, ApplyError, Counters, Event, Host, Plan};
+use causeway_dataplane::{Applied, ApplyError, Counters, Event, HostReachability, Plan};
 use causeway_ports::PortError;
 use causeway_rules::Applications;
 use causeway_types::WallClock;
@@ -18,7 +18,7 @@ pub(super) enum Command<K> {
     /// Detect these applications from now on.
     Provision(Arc<Applications>),
     /// The machine has these addresses from now on.
-    Host(Arc<Host>),
+    Host(Arc<HostReachability>),
     /// The wall clock says this from now on.
     WallClock(WallClock),
     /// Supervise other paths than before for a session of another worker.

@@ -201,7 +201,7 @@ impl Packets {
                     Entrance::Ethernet(_) => &mut unfair.ethernet_received,
                 };
                 received.count(frame.data.len());
-                unfair.drop_one(DropReason::FairShare);
+                unfair.count_drop(DropReason::FairShare);
             }
             admits
         });
@@ -214,7 +214,7 @@ impl Packets {
             for _ in 0..BURST {
                 let Some((entrance, mut batch)) = team.take(from) else { break };
                 let done = self.room.process(self.clock.now(), entrance, &mut batch);
-                team.give_back(from, batch);
+                team.recycle(from, batch);
                 done?;
             }
         }
@@ -240,7 +240,7 @@ impl Packets {
                 if let Command::Apply(_, plan) = &command
                     && !coming.is_empty()
                 {
-                    self.room.engine().foresee(plan);
+                    self.room.engine().prefetch(plan);
                 }
                 coming.push_back(command);
             }
@@ -272,8 +272,8 @@ impl Packets {
                         }
                     }
                 }
-                Ok(Command::Provision(applications)) => self.room.engine().provision(&applications),
-                Ok(Command::Host(host)) => self.room.engine().set_host(&host),
+                Ok(Command::Provision(applications)) => self.room.engine().set_applications(&applications),
+                Ok(Command::Host(host)) => self.room.engine().set_host_reachability(&host),
                 Ok(Command::WallClock(wall)) => {
                     let now = self.clock.now();
                     self.room.advance(now)?;

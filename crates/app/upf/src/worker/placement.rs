@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::ops::Bound;
 
 use causeway_dataplane::{ApplyError, Op, Plan, Topology};
-use causeway_rules::{PduSessionType, RuleSet, SteadyMap};
+use causeway_rules::{PartitionedMap, PduSessionType, RuleSet};
 use causeway_types::{DualIp, FTeid, IpNet, SNssai, Seid};
 
 use super::directory::{EVERYONE, Key, Writer};
@@ -46,11 +46,11 @@ pub(super) struct Placement<K> {
     writer: Writer,
     /// How many sessions each worker has.
     loads: Vec<usize>,
-    sessions: SteadyMap<Seid, Record>,
+    sessions: PartitionedMap<Seid, Record>,
     held: BTreeMap<Holding, Held>,
     /// How many of them are prefixes of each length that are more than one UE's, by IP version.
     wide: BTreeMap<(bool, u8), usize>,
-    pending: SteadyMap<K, Pending>,
+    pending: PartitionedMap<K, Pending>,
 }
 
 impl<K: Copy + Eq + Hash> Placement<K> {
@@ -62,10 +62,10 @@ impl<K: Copy + Eq + Hash> Placement<K> {
             most_sessions,
             writer,
             loads: vec![0; workers],
-            sessions: SteadyMap::default(),
+            sessions: PartitionedMap::default(),
             held: BTreeMap::new(),
             wide: BTreeMap::new(),
-            pending: SteadyMap::default(),
+            pending: PartitionedMap::default(),
         }
     }
 
@@ -76,8 +76,8 @@ impl<K: Copy + Eq + Hash> Placement<K> {
     pub(super) fn place(&mut self, key: K, plan: &Plan) -> Result<usize, ApplyError> {
         let before = self.sessions.get(&plan.session).cloned();
         // What others had before is not listed for the purpose.
-        let is_alike = plan.ops.alike().is_some();
-        let is_listed = !is_alike && plan.ops.moved().is_none();
+        let is_alike = plan.ops.profiled().is_some();
+        let is_listed = !is_alike && plan.ops.transition().is_none();
         let is_new = is_alike || is_listed && plan.ops.first() == Some(&Op::CreateSession);
         match &before {
             // The worker knows what is wrong.
@@ -139,8 +139,8 @@ impl<K: Copy + Eq + Hash> Placement<K> {
 
     /// The worker of a session that is new, or is to hold what is added.
     fn choose(&self, before: Option<&Record>, plan: &Plan, added: &[Holding]) -> Result<usize, ApplyError> {
-        let is_for_first = match (plan.ops.alike(), plan.ops.moved()) {
-            (Some(alike), _) => self.shares(alike.template().rules()),
+        let is_for_first = match (plan.ops.profiled(), plan.ops.transition()) {
+            (Some(alike), _) => self.shares(alike.profile().rules()),
             // FARs share nothing.
             (None, Some(_)) => false,
             (None, None) => plan.ops.iter().any(|op| self.is_for_first(op)),

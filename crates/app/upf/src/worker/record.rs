@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_dataplane::{Op, Plan, Topology};
 use causeway_reference::path_of;
-use causeway_rules::{Alike, Far, Pdi, Pdr, Remote, UeSide};
+use causeway_rules::{Far, Pdi, Pdr, ProfiledSession, Remote, UeSide};
 use causeway_types::{FTeid, FarId, IpNet, PdrId, Teid};
 
 use super::directory::is_one_ue;
@@ -44,7 +44,7 @@ pub(super) struct Record {
 #[derive(Clone, Debug)]
 enum Rules {
     /// As others have it.
-    Alike(Alike),
+    Alike(ProfiledSession),
     Listed(Box<Listed>),
 }
 
@@ -64,7 +64,7 @@ struct Listed {
 impl Record {
     /// Follows a plan.
     pub(super) fn follow(&mut self, plan: &Plan, topology: &Topology) {
-        match (plan.ops.alike(), plan.ops.moved(), &mut self.rules) {
+        match (plan.ops.profiled(), plan.ops.transition(), &mut self.rules) {
             (Some(alike), _, rules) => *rules = Rules::Alike(alike.clone()),
             (None, Some(moved), Rules::Alike(alike)) => *alike = moved.after(),
             (None, _, rules) => {
@@ -88,7 +88,7 @@ impl Record {
     pub(super) fn paths(&self, topology: &Topology) -> BTreeSet<Path> {
         match &self.rules {
             Rules::Alike(alike) => {
-                let both = alike.template().senders().zip(alike.own().remotes);
+                let both = alike.profile().senders().zip(alike.params().remotes);
                 both.filter_map(|(far, remote)| Some((path_of(far?, topology)?.0, remote?.addr.into())))
                     .collect()
             }
@@ -134,9 +134,9 @@ impl Listed {
 }
 
 /// Without making its rules.
-fn of_alike(alike: &Alike) -> BTreeSet<Holding> {
-    let own = alike.own();
-    let pdrs = alike.template().rules().pdrs.values().filter(|pdr| pdr.pdi.tunnel.is_none());
+fn of_alike(alike: &ProfiledSession) -> BTreeSet<Holding> {
+    let own = alike.params();
+    let pdrs = alike.profile().rules().pdrs.values().filter(|pdr| pdr.pdi.tunnel.is_none());
     let of_ues = pdrs.flat_map(|pdr| of_ue(&pdr.pdi, own.ue));
     let remote = |remote: Remote| Holding::Remote(remote.addr.into(), remote.teid);
     let of_remotes = own.remotes.into_iter().flatten().map(remote);
@@ -185,7 +185,7 @@ mod tests {
     use causeway_dataplane::GtpuEndpoint;
     use causeway_rules::testing::Templates;
     use causeway_rules::{
-        Extras, Forwarding, OuterHeader, RuleSet, UeAddress, plan_establishment, plan_modification,
+        Forwarding, OuterHeader, PlanOptions, RuleSet, UeAddress, plan_establishment, plan_modification,
     };
     use causeway_types::{DualIp, Interface, Seid};
 
@@ -236,22 +236,22 @@ mod tests {
                 assert_eq!(one.holdings(), other.holdings());
                 assert_eq!(one.paths(&topology), other.paths(&topology));
             };
-            let alike = templates.alike(&rules).unwrap();
+            let alike = templates.profiled(&rules).unwrap();
             one.follow(&Plan { session: seid, ops: alike.clone().into() }, &topology);
             other.follow(&plan_establishment(seid, &rules), &topology);
             same(&one, &other);
             let mut moved = rules.clone();
             let outer = Some(OuterHeader::Gtpu(tunnel(200 + u32::from(number), 8)));
             moved.fars.get_mut(&FarId(2)).unwrap().forwarding.as_mut().unwrap().outer = outer;
-            let plan = plan_modification(seid, &rules, &moved, &Extras::default());
-            let ops = templates.moved(&alike, &moved, &plan).unwrap().into();
+            let plan = plan_modification(seid, &rules, &moved, &PlanOptions::default());
+            let ops = templates.transition(&alike, &moved, &plan).unwrap().into();
             one.follow(&Plan { session: seid, ops }, &topology);
             other.follow(&plan, &topology);
             same(&one, &other);
             assert!(matches!((&one.rules, &other.rules), (Rules::Alike(_), Rules::Listed(_))));
             let mut without = moved.clone();
             without.pdrs.get_mut(&PdrId(2)).unwrap().pdi.routes.clear();
-            let plan = plan_modification(seid, &moved, &without, &Extras::default());
+            let plan = plan_modification(seid, &moved, &without, &PlanOptions::default());
             one.follow(&plan, &topology);
             other.follow(&plan, &topology);
             same(&one, &other);

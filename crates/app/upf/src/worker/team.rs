@@ -113,7 +113,7 @@ impl Team {
                         Entrance::Ethernet(_) => &mut self.lost.ethernet_received,
                     };
                     received.count(frame.data.len());
-                    self.lost.drop_one(DropReason::WorkerBusy);
+                    self.lost.count_drop(DropReason::WorkerBusy);
                 }
                 None => {}
             }
@@ -176,9 +176,9 @@ impl Team {
     }
 
     /// Sends a batch of [`Team::take`] back.
-    pub(super) fn give_back(&mut self, from: usize, batch: Box<Batch>) {
+    pub(super) fn recycle(&mut self, from: usize, batch: Box<Batch>) {
         if let Some(inbox) = self.inboxes.get_mut(from) {
-            inbox.give_back(batch);
+            inbox.recycle(batch);
         }
     }
 

@@ -48,7 +48,8 @@ pub fn config(at: Ipv4Addr) -> Config {
         metrics: Metrics { server: vec![MetricsServer { address: at, port: 0 }] },
         ..Upf::default()
     };
-    config.upf.host.open = vec![IpNet::from(IpAddr::V4(SERVER)), IpNet::from(IpAddr::from([10, 45, 0, 1]))];
+    config.upf.host.reachable =
+        vec![IpNet::from(IpAddr::V4(SERVER)), IpNet::from(IpAddr::from([10, 45, 0, 1]))];
     let pfcp = &mut config.upf.pfcp;
     pfcp.server = vec![PfcpServer { address: Some(at), dev: None, port: 0 }];
     pfcp.request_port = RequestPort::Learnt;

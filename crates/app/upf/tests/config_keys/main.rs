@@ -192,7 +192,7 @@ fn the_sample_states_the_defaults() {
     sample.upf.switch.copy_session = None;
     sample.upf.switch.route.clear();
     sample.upf.n6_tunnel.clear();
-    sample.upf.host.open.clear();
+    sample.upf.host.reachable.clear();
     sample.upf.forwarding_policy.clear();
     sample.upf.applications.clear();
     sample.upf.predefined_rules.clear();

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use causeway_dataplane::{ApplyError, Echo, Event, Op, Plan, Routing};
+use causeway_dataplane::{ApplyError, EchoConfig, Event, Op, Plan, Routing};
 use causeway_packet::gtpu::Repr;
 use causeway_ports::memory::MemoryPort;
 use causeway_types::{Span, Teid};
@@ -86,7 +86,7 @@ async fn an_error_indication_finds_the_session_that_sends_there() {
 // Output: the first worker alone asks; the path is said to be down once each time, and forgotten with the last session.
 #[tokio::test]
 async fn a_path_is_supervised_once_for_all_workers() {
-    let echo = Echo { interval: Span::from_millis(20), timeout: Span::from_millis(5), retries: 0 };
+    let echo = EchoConfig { interval: Span::from_millis(20), timeout: Span::from_millis(5), retries: 0 };
     let mut bench = bench_with(2, Routing { echo, ..Routing::default() }, 1000);
     let (local, peer): (IpAddr, IpAddr) = (UPF.into(), GNB.into());
     // The second session alone: it is the second worker's once the first has gone.
@@ -99,7 +99,7 @@ async fn a_path_is_supervised_once_for_all_workers() {
         }
     }
     bench.apply(removal(1)).await.unwrap();
-    while bench.events.last() != Some(&Event::PathForgotten { local, peer }) {
+    while bench.events.last() != Some(&Event::PathUnused { local, peer }) {
         if let Report::Event(event) = bench.report().await {
             bench.events.push(event);
         }

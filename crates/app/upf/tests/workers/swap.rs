@@ -109,7 +109,7 @@ async fn a_packet_sees_old_or_new_rules_never_a_mix() {
     assert!(sides.iter().all(|count| *count > 0), "{sides:?}");
     assert!(seen.values().all(|numbers| numbers.is_sorted_by(|a, b| a < b)), "in order and once");
     let lost = counters.dropped(DropReason::WorkerBusy);
-    assert_eq!((counters.forwarded, counters.dropped_total()), (sent - lost, lost));
+    assert_eq!((counters.forwarded, counters.total_drops()), (sent - lost, lost));
     assert_eq!(sides.iter().sum::<u64>(), counters.forwarded);
     assert_eq!(seen.len(), 4);
 

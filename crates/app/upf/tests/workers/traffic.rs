@@ -126,7 +126,7 @@ async fn nothing_is_lost_or_doubled_while_sessions_come_and_go() {
         assert!(start.elapsed() < PATIENCE, "{sent} sent, {snapshot:?}");
     };
     let counters = &last.counters;
-    assert_eq!(counters.forwarded + counters.dropped_total(), sent);
+    assert_eq!(counters.forwarded + counters.total_drops(), sent);
     let mut left = 0;
     for at in 0..3 {
         for ways in bench.left(at) {

@@ -5,12 +5,12 @@ use std::net::{IpAddr, SocketAddr};
 use causeway_pfcp::{AlternativeSmfIpAddress, SmfSetId};
 
 /// How many alternative addresses of a peer are remembered.
-const MOST_ALTERNATIVES: usize = 16;
+const MAX_ALTERNATIVE_ADDRESSES: usize = 16;
 
 /// The alternative addresses of a peer, and which of them are to be preferred (TS 29.244 clause 8.2.129).
 pub(super) fn alternatives(ies: impl Iterator<Item = AlternativeSmfIpAddress>) -> Vec<(IpAddr, bool)> {
     let all = ies.flat_map(|ie| ie.addr.iter().map(move |ip| (ip, ie.preferred)));
-    all.filter(|(ip, _)| !ip.is_unspecified()).take(MOST_ALTERNATIVES).collect()
+    all.filter(|(ip, _)| !ip.is_unspecified()).take(MAX_ALTERNATIVE_ADDRESSES).collect()
 }
 
 /// The name of a set of SMFs, which is compared without regard to case.

@@ -1,18 +1,18 @@
 //! Associations with SMFs (TS 29.244 clause 6.2.6 to 6.2.8).
 
-mod ask;
-mod claim;
+mod authorization;
 mod contact;
-mod farewell;
+mod graceful_release;
 mod pools;
+mod recovery;
 mod release;
-mod set;
 mod setup;
+mod smf_set;
 mod table;
 mod targets;
-mod trust;
+mod upf_initiated;
 
-pub(crate) use claim::{Claim, PeerClock};
-pub(crate) use farewell::Farewell;
+pub(crate) use graceful_release::ReleaseState;
+pub(crate) use recovery::{RecoveryClaim, RecoveryClock};
 pub(crate) use table::{Association, AssociationId, Associations, canonical};
 pub(crate) use targets::{Target, Targets};

@@ -8,9 +8,9 @@ use causeway_types::{Seid, Time};
 
 use super::contact::set_name;
 use super::table::Contact;
-use super::{AssociationId, Claim};
-use crate::answer::Refusal;
-use crate::session::{OpenRequests, Session, Unwanted};
+use super::{AssociationId, RecoveryClaim};
+use crate::answer::RequestRefusal;
+use crate::session::{PendingRequests, PurgeFilter, Session};
 use crate::transaction::RequestKey;
 use crate::{DownReason, N4, Notice};
 
@@ -33,7 +33,7 @@ impl N4 {
         };
         self.answer(now, key, Seid(0), Some(cause), &response.into());
         if request.flags.is_some_and(|flags| flags.contains(AssociationUpdateFlags::PARPS)) {
-            self.begin_farewell(now, id);
+            self.begin_graceful_release(now, id);
         }
     }
 
@@ -41,12 +41,12 @@ impl N4 {
         let Some(association) = self.associations.get_mut(id) else { return };
         association.update(request);
         // As in a setup, what it may not say of itself is left out.
-        let mut said = association.contact();
+        let mut claimed = association.contact();
         if let Some(set) = &request.smf_set_id {
-            said.smf_set = Some(set_name(set));
+            claimed.smf_set = Some(set_name(set));
         }
         let node = association.node.clone();
-        let Contact { addresses, alternatives, smf_set, .. } = self.believable(&node, said);
+        let Contact { addresses, alternatives, smf_set, .. } = self.authorized_contact(&node, claimed);
         if let Some(association) = self.associations.get_mut(id) {
             (association.addresses, association.alternatives) = (addresses, alternatives);
             association.smf_set = smf_set;
@@ -71,15 +71,15 @@ impl N4 {
     /// Ends an association: nothing is sent to the peer any more, and its sessions go.
     pub(crate) fn end_association(&mut self, now: Time, id: AssociationId, reason: DownReason) {
         self.forget_answers(id);
-        let purged = self.purge_sessions(now, vec![id], Unwanted::All, OpenRequests::Forget);
+        let purged = self.purge_sessions(now, vec![id], PurgeFilter::All, PendingRequests::Forget);
         self.outbound.cancel_of(id, |_| true);
         self.targets.lost(id, now + self.config.associate_retry);
         if let Some(association) = self.associations.remove(id) {
-            if let Some(key) = association.claim.as_ref().and_then(Claim::held) {
+            if let Some(key) = association.claim.as_ref().and_then(RecoveryClaim::held) {
                 self.inbound.forget(&key);
             }
-            self.inbound.forget_lives(&association.addresses);
-            self.tell_purged(purged, Notice::AssociationDown { node: association.node, reason, purged: 0 });
+            self.inbound.forget_epochs(&association.addresses);
+            self.notify_purged(purged, Notice::AssociationDown { node: association.node, reason, purged: 0 });
         }
         self.check_shutdown(now);
     }
@@ -87,7 +87,7 @@ impl N4 {
     /// A new life begins for a peer: what was answered in the last one is no answer any more, even if a
     /// request of the new one looks the same.
     pub(crate) fn forget_answers(&mut self, id: AssociationId) {
-        self.forget_told_paths(id);
+        self.forget_reported_paths(id);
         for ip in self.associations.get(id).into_iter().flat_map(|association| &association.addresses) {
             self.inbound.forget_answers(*ip);
         }
@@ -95,7 +95,7 @@ impl N4 {
 
     /// The sessions of an association in the order of their SEIDs, without those that nobody wants any more.
     pub(crate) fn sessions_of(&self, id: AssociationId) -> Vec<Seid> {
-        let goes_on = |session: &&Session| !session.doomed && !self.sessions.is_condemned(session);
+        let goes_on = |session: &&Session| !session.marked_for_removal && !self.sessions.is_in_purge(session);
         let of_it = self.sessions.of_association(id).filter(goes_on);
         let mut sessions: Vec<_> = of_it.map(|session| session.seid).collect();
         sessions.sort_unstable();
@@ -116,11 +116,13 @@ impl N4 {
         let named = self.associations.of_node(&node);
         let id = named.or_else(|| self.associations.identify(key.from).filter(|_| is_nobody));
         let association = id.and_then(|id| self.associations.get(id));
-        if association.is_some_and(|association| association.speaks_from(key.from.ip())) {
+        if association.is_some_and(|association| association.uses_address(key.from.ip())) {
             return id;
         }
-        let refusal =
-            Refusal::new(Cause::NoEstablishedAssociation, "the Node ID has no association from this host");
+        let refusal = RequestRefusal::new(
+            Cause::NoEstablishedAssociation,
+            "the Node ID has no association from this host",
+        );
         self.refuse(now, key, Seid(0), refusal);
         None
     }

@@ -9,14 +9,14 @@ use causeway_pfcp::{
 use causeway_types::{Seid, Time};
 
 use super::AssociationId;
-use super::claim::NewSetup;
 use super::contact::{addresses, alternatives, set_name};
 use super::pools::pool_information;
+use super::recovery::PendingSetup;
 use super::table::Contact;
-use crate::answer::Refusal;
+use crate::answer::RequestRefusal;
 use crate::config::{PFCP_PORT, RequestPort};
-use crate::node::Purpose;
-use crate::session::{OpenRequests, Purged, Session, Unwanted};
+use crate::n4::Purpose;
+use crate::session::{PendingRequests, PurgeCount, PurgeFilter, Session};
 use crate::transaction::RequestKey;
 use crate::{N4, Notice, SetupFailure};
 
@@ -32,11 +32,11 @@ impl N4 {
         request: &AssociationSetupRequest<'_>,
     ) {
         if self.is_stopping() {
-            let refusal = Refusal::new(Cause::RequestRejected, "this UPF is shutting down");
+            let refusal = RequestRefusal::new(Cause::RequestRejected, "this UPF is shutting down");
             return self.refuse(now, key, Seid(0), refusal);
         }
         let node = request.node_id.to_owned();
-        if let Some(refusal) = self.bar(key.from.ip(), &node) {
+        if let Some(refusal) = self.setup_refusal(key.from.ip(), &node) {
             return self.refuse(now, key, Seid(0), refusal);
         }
         let alternatives = alternatives(request.alternative_smf_ip_addresses.iter());
@@ -49,22 +49,23 @@ impl N4 {
             smf_set: request.smf_set_id.as_ref().map(set_name),
             recovery: request.recovery_time_stamp.0,
         };
-        let contact = self.believable(&node, contact);
+        let contact = self.authorized_contact(&node, contact);
         let kept = match self.associations.of_node(&node) {
             Some(id) => {
                 let retained = request.session_retention_information.as_ref().map(retained);
-                match self.set_up_anew(now, id, key, NewSetup { contact, retained }) {
+                match self.renew_setup(now, id, key, PendingSetup { contact, retained }) {
                     Some(kept) => kept,
                     None => return,
                 }
             }
-            None if !self.make_place(now) => {
+            None if !self.evict_if_full(now) => {
                 let most = self.config.limits.associations;
                 self.notice(Notice::AssociationFailed {
                     peer: key.from,
                     reason: SetupFailure::TooMany(most),
                 });
-                let refusal = Refusal::new(Cause::NoResourcesAvailable, "there are too many associations");
+                let refusal =
+                    RequestRefusal::new(Cause::NoResourcesAvailable, "there are too many associations");
                 return self.refuse(now, key, Seid(0), refusal);
             }
             None => {
@@ -74,7 +75,7 @@ impl N4 {
         };
         self.accept_setup(now, key, kept);
         if let Some(id) = self.associations.of_node(&node) {
-            self.ask_about_claim(now, id);
+            self.check_claim(now, id);
         }
     }
 
@@ -83,40 +84,52 @@ impl N4 {
     ///
     /// One that says that it has not restarted keeps its sessions: it has not forgotten them. TS 29.244 clause 6.2.6.2.2 would have
     /// them removed, at the word of whoever forges one datagram.
-    fn set_up_anew(&mut self, now: Time, id: AssociationId, key: RequestKey, new: NewSetup) -> Option<bool> {
+    fn renew_setup(
+        &mut self,
+        now: Time,
+        id: AssociationId,
+        key: RequestKey,
+        new: PendingSetup,
+    ) -> Option<bool> {
         let association = self.associations.get(id)?;
         let asks = new.retained.is_some();
         let is_configured = self.is_configured_at(&association.node, key.from.ip());
-        let some_stay = if !association.speaks_from(key.from.ip()) && !is_configured {
+        let some_stay = if !association.uses_address(key.from.ip()) && !is_configured {
             if association.path_up {
-                self.claim_elsewhere(now, id, key, new);
+                self.defer_moved_setup(now, id, key, new);
                 return None;
             }
-            self.believe(now, id, new, None)
+            self.apply_setup(now, id, new, None)
         } else if new.contact.recovery == association.recovery {
-            let unwanted = new.retained.filter(|kept| !kept.is_empty()).map(Unwanted::NotAt);
+            let unwanted = new.retained.filter(|kept| !kept.is_empty()).map(PurgeFilter::NotAt);
             self.renew(now, id, new.contact, None, unwanted)
         } else if association.sessions > 0 {
             let is_retained = |kept: &Vec<IpAddr>| kept.is_empty() || self.has_sessions_at(id, kept);
             let some_stay = new.retained.as_ref().is_some_and(is_retained);
-            self.claim_setup(now, id, new);
+            self.defer_setup(now, id, new);
             some_stay
         } else {
-            self.believe(now, id, new, None)
+            self.apply_setup(now, id, new, None)
         };
         Some(asks && some_stay)
     }
 
     fn has_sessions_at(&self, id: AssociationId, ips: &[IpAddr]) -> bool {
         let mut sessions = self.sessions.of_association(id);
-        sessions.any(|session| !session.doomed && ips.iter().any(|ip| session.cp.addr.contains(*ip)))
+        sessions
+            .any(|session| !session.marked_for_removal && ips.iter().any(|ip| session.cp.addr.contains(*ip)))
     }
 
     /// Why a setup is refused whose sender is not even remembered, lest strangers displace the answers to SMFs: it is no more than
     /// another node, where there are as many as may be.
-    pub(crate) fn no_room_for(&self, key: &RequestKey, header: &Header, body: &[u8]) -> Option<Refusal> {
+    pub(crate) fn setup_refusal_when_full(
+        &self,
+        key: &RequestKey,
+        header: &Header,
+        body: &[u8],
+    ) -> Option<RequestRefusal> {
         let is_full = self.associations.len() >= self.config.limits.associations;
-        if !is_full || self.associations.knows(key.from.ip()) || self.dispensable().is_some() {
+        if !is_full || self.associations.knows(key.from.ip()) || self.eviction_candidate().is_some() {
             return None;
         }
         let is_new = match Message::decode(header, body) {
@@ -125,7 +138,7 @@ impl N4 {
             }
             _ => true,
         };
-        is_new.then(|| Refusal::new(Cause::NoResourcesAvailable, "there are too many associations"))
+        is_new.then(|| RequestRefusal::new(Cause::NoResourcesAvailable, "there are too many associations"))
     }
 
     pub(super) fn accept_setup(&mut self, now: Time, key: RequestKey, retained: bool) {
@@ -152,12 +165,12 @@ impl N4 {
         let peer = contact.peer;
         let id = self.associations.insert(now, node, contact);
         self.schedule_heartbeat(now, id);
-        self.stop_asking(peer, id);
+        self.cancel_setup(peer, id);
         // Places are scarce: who is there is to show that it answers.
-        if self.is_crowded()
+        if self.is_half_full()
             && let Some(association) = self.associations.get_mut(id)
         {
-            association.clock.ask_at(now);
+            association.clock.recheck_at(now);
         }
         self.notice(Notice::AssociationUp { node: node.clone(), peer });
         id
@@ -170,8 +183,8 @@ impl N4 {
         now: Time,
         id: AssociationId,
         contact: Contact,
-        life: Option<u32>,
-        unwanted: Option<Unwanted>,
+        epoch: Option<u32>,
+        unwanted: Option<PurgeFilter>,
     ) -> bool {
         let peer = contact.peer;
         let Some(association) = self.associations.get(id) else { return false };
@@ -179,29 +192,30 @@ impl N4 {
         let addresses = contact.addresses.clone();
         let Some(association) = self.associations.renew(now, id, contact) else { return false };
         let node = association.node.clone();
-        let open = if restarted { OpenRequests::Forget } else { OpenRequests::Answer };
+        let open = if restarted { PendingRequests::Forget } else { PendingRequests::Answer };
         let before = association.sessions;
         let stays = |session: &Session| unwanted.as_ref().is_none_or(|unwanted| !unwanted.covers(session));
-        let goes_on = |session: &&Session| !session.doomed && !self.sessions.is_condemned(session);
-        let may_stay = !matches!(unwanted, Some(Unwanted::All | Unwanted::Before { kept: None, .. }));
+        let goes_on = |session: &&Session| !session.marked_for_removal && !self.sessions.is_in_purge(session);
+        let may_stay =
+            !matches!(unwanted, Some(PurgeFilter::All | PurgeFilter::Before { retained: None, .. }));
         let some_stay = may_stay && self.sessions.of_association(id).filter(goes_on).any(stays);
         let purged = match unwanted {
-            None => Purged::Counted(0),
+            None => PurgeCount::Counted(0),
             Some(unwanted) => self.purge_sessions(now, vec![id], unwanted, open),
         };
-        self.forget_told_paths(id);
-        if restarted && life.is_none() {
-            self.inbound.begin_life(&addresses);
+        self.forget_reported_paths(id);
+        if restarted && epoch.is_none() {
+            self.inbound.begin_epoch(&addresses);
         }
-        self.call_ready(now, id);
+        self.wake_ready_sessions(now, id);
         self.schedule_heartbeat(now, id);
-        self.stop_asking(peer, id);
-        self.tell_purged(purged, Notice::AssociationRenewed { node, peer, kept: before, purged: 0 });
+        self.cancel_setup(peer, id);
+        self.notify_purged(purged, Notice::AssociationRenewed { node, peer, retained: before, purged: 0 });
         some_stay
     }
 
     /// Nobody needs to ask for an association with this peer any more, nor for heartbeats so far.
-    fn stop_asking(&mut self, peer: SocketAddr, id: AssociationId) {
+    fn cancel_setup(&mut self, peer: SocketAddr, id: AssociationId) {
         let asked = self.targets.reached(peer, id);
         self.outbound.cancel_of(id, |purpose| matches!(purpose, Purpose::Heartbeat(_)));
         if let Some(asked) = asked {

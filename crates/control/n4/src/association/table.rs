@@ -7,7 +7,7 @@ use causeway_pfcp::{AssociationUpdateRequest, CpFeatures};
 use causeway_types::{NodeId, NtpSeconds, Seid, Time};
 
 use super::contact::{addresses, alternatives};
-use super::{Claim, Farewell, PeerClock};
+use super::{RecoveryClaim, RecoveryClock, ReleaseState};
 use crate::left_out::LeftOut;
 
 /// So many associations at most are looked through for an id or a Node ID; it is looked up among more.
@@ -42,11 +42,11 @@ pub(crate) struct Association {
     /// When its other PFCP entities started, by theirs.
     pub(crate) entities: BTreeMap<IpAddr, NtpSeconds>,
     /// The number of the load information that it was told last.
-    pub(crate) told_load: Option<u32>,
+    pub(crate) sent_load: Option<u32>,
     /// The number of the overload that it was told last and that has not been taken back.
-    pub(crate) told_overload: Option<u32>,
+    pub(crate) sent_overload: Option<u32>,
     /// How far its release is.
-    pub(crate) farewell: Farewell,
+    pub(crate) release: ReleaseState,
     /// When the association began.
     pub(crate) since: Time,
     /// Its last heartbeat was answered, or it sent something since.
@@ -68,13 +68,13 @@ pub(crate) struct Association {
     /// What it gets messages without, since it answers only such.
     pub(crate) left_out: LeftOut,
     /// The sessions that may report when there are fewer.
-    pub(crate) ready: VecDeque<Seid>,
+    pub(crate) waiting_sessions: VecDeque<Seid>,
     /// What is said of it and is not confirmed yet.
-    pub(crate) claim: Option<Claim>,
+    pub(crate) claim: Option<RecoveryClaim>,
     /// The Recovery Time Stamps that it says.
-    pub(crate) clock: PeerClock,
+    pub(crate) clock: RecoveryClock,
     /// How many sessions were established since a new life of it was said to have begun.
-    pub(crate) newcomers: usize,
+    pub(crate) sessions_since_restart: usize,
     /// It has answered a heartbeat.
     pub(crate) is_proven: bool,
 }
@@ -99,11 +99,11 @@ impl Association {
         (self.alternatives, self.cp_features, self.smf_set) = (alternatives, cp_features, smf_set);
         (self.since, self.path_up, self.releasing) = (now, true, false);
         self.entities.clear();
-        (self.told_load, self.told_overload) = (None, None);
-        self.farewell = Farewell::None;
+        (self.sent_load, self.sent_overload) = (None, None);
+        self.release = ReleaseState::None;
         (self.refuses_paging_policy, self.left_out) = (false, LeftOut::NONE);
         self.path_up_since = now;
-        (self.claim, self.clock) = (None, PeerClock::default());
+        (self.claim, self.clock) = (None, RecoveryClock::default());
     }
 
     /// What is known of it by its own word.
@@ -132,7 +132,7 @@ impl Association {
     }
 
     /// It stands for a set of SMFs, of which others go on when one fails (TS 29.244 clause 5.22.2).
-    pub(crate) fn is_one_for_a_set(&self) -> bool {
+    pub(crate) fn represents_set(&self) -> bool {
         self.cp_features.contains(CpFeatures::SSET) && !self.alternatives.is_empty()
     }
 
@@ -143,11 +143,11 @@ impl Association {
 
     /// It is being released; no new sessions.
     pub(crate) fn is_leaving(&self) -> bool {
-        self.farewell != Farewell::None
+        self.release != ReleaseState::None
     }
 
     /// The host is known to send for this peer.
-    pub(crate) fn speaks_from(&self, ip: IpAddr) -> bool {
+    pub(crate) fn uses_address(&self, ip: IpAddr) -> bool {
         self.addresses.contains(&ip)
     }
 }
@@ -200,9 +200,9 @@ impl Associations {
             smf_set,
             recovery,
             entities: BTreeMap::new(),
-            told_load: None,
-            told_overload: None,
-            farewell: Farewell::None,
+            sent_load: None,
+            sent_overload: None,
+            release: ReleaseState::None,
             since: now,
             path_up: true,
             path_up_since: now,
@@ -213,10 +213,10 @@ impl Associations {
             outstanding_reports: 0,
             refuses_paging_policy: false,
             left_out: LeftOut::NONE,
-            ready: VecDeque::new(),
+            waiting_sessions: VecDeque::new(),
             claim: None,
-            clock: PeerClock::default(),
-            newcomers: 0,
+            clock: RecoveryClock::default(),
+            sessions_since_restart: 0,
             is_proven: false,
         };
         self.all.push(association);
@@ -226,12 +226,12 @@ impl Associations {
 
     /// Its peer gets messages without these IEs from now on, too. Returns what it gets them without if that is new.
     pub(crate) fn leave_out(&mut self, id: AssociationId, ies: LeftOut) -> Option<&Association> {
-        let place = self.place(id)?;
-        let association = self.all.get_mut(place)?;
+        let index = self.index_of(id)?;
+        let association = self.all.get_mut(index)?;
         let before = association.left_out;
         association.left_out = before.and(ies);
         self.leaves_out |= !ies.is_empty();
-        self.all.get(place).filter(|it| it.left_out != before)
+        self.all.get(index).filter(|it| it.left_out != before)
     }
 
     /// What messages to this host are without.
@@ -239,19 +239,19 @@ impl Associations {
         if !self.leaves_out {
             return LeftOut::NONE;
         }
-        let of_host = self.all.iter().filter(|association| association.speaks_from(ip));
+        let of_host = self.all.iter().filter(|association| association.uses_address(ip));
         of_host.fold(LeftOut::NONE, |all, association| all.and(association.left_out))
     }
 
     /// The peer of an association was heard of anew.
     pub(crate) fn renew(&mut self, now: Time, id: AssociationId, contact: Contact) -> Option<&Association> {
-        let place = self.place(id)?;
-        let association = self.all.get_mut(place)?;
+        let index = self.index_of(id)?;
+        let association = self.all.get_mut(index)?;
         let (before, after) = (association.source.ip(), contact.source.ip());
         association.renew(now, contact);
         self.count_host(before);
         self.count_host(after);
-        self.all.get(place)
+        self.all.get(index)
     }
 
     /// Counts the associations of a host. There are few places, and who asks which of them is dispensable looks at all.
@@ -263,18 +263,18 @@ impl Associations {
 
     /// Ends an association.
     pub(crate) fn remove(&mut self, id: AssociationId) -> Option<Association> {
-        let association = self.all.remove(self.place(id)?);
+        let association = self.all.remove(self.index_of(id)?);
         self.by_node.remove(&association.node);
         self.count_host(association.source.ip());
         Some(association)
     }
 
     pub(crate) fn get(&self, id: AssociationId) -> Option<&Association> {
-        self.all.get(self.place(id)?)
+        self.all.get(self.index_of(id)?)
     }
 
     #[inline]
-    fn place(&self, id: AssociationId) -> Option<usize> {
+    fn index_of(&self, id: AssociationId) -> Option<usize> {
         if self.all.len() <= FEW {
             return self.all.iter().position(|association| association.id == id);
         }
@@ -282,8 +282,8 @@ impl Associations {
     }
 
     pub(crate) fn get_mut(&mut self, id: AssociationId) -> Option<&mut Association> {
-        let place = self.place(id)?;
-        self.all.get_mut(place)
+        let index = self.index_of(id)?;
+        self.all.get_mut(index)
     }
 
     /// The association of a node, wherever it speaks from.
@@ -302,7 +302,7 @@ impl Associations {
 
     /// Some peer speaks from this host.
     pub(crate) fn knows(&self, ip: IpAddr) -> bool {
-        self.all.iter().any(|association| association.speaks_from(ip))
+        self.all.iter().any(|association| association.uses_address(ip))
     }
 
     /// The association of the peer that speaks from exactly this address and port, or else of the only one
@@ -311,7 +311,7 @@ impl Associations {
         if let Some(exact) = self.all.iter().find(|association| association.source == from) {
             return Some(exact.id);
         }
-        let mut of_host = self.all.iter().filter(|association| association.speaks_from(from.ip()));
+        let mut of_host = self.all.iter().filter(|association| association.uses_address(from.ip()));
         let only = of_host.next().filter(|_| of_host.next().is_none());
         only.map(|association| association.id)
     }
@@ -325,8 +325,8 @@ impl Associations {
     }
 
     /// When the next association that is being released ends without its peer.
-    pub(crate) fn next_farewell(&self) -> Option<Time> {
-        self.all.iter().filter_map(|it| it.farewell.deadline()).map(|(at, _)| at).min()
+    pub(crate) fn next_release_deadline(&self) -> Option<Time> {
+        self.all.iter().filter_map(|it| it.release.deadline()).map(|(at, _)| at).min()
     }
 
     /// When the next heartbeat goes out.

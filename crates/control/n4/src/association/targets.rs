@@ -11,9 +11,9 @@ use super::AssociationId;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Target {
     /// The request is on its way.
-    Asking,
+    Pending,
     /// It was in vain; asked again at that time.
-    Resting(Time),
+    RetryAt(Time),
     /// There is an association, whoever asked for it.
     Up(AssociationId),
 }
@@ -46,25 +46,25 @@ impl Targets {
         };
         let address = if self.contains(peer) { peer } else { *self.0.iter().find(waits)?.0 };
         let before = self.0.insert(address, Target::Up(id));
-        (before == Some(Target::Asking)).then_some(address)
+        (before == Some(Target::Pending)).then_some(address)
     }
 
     /// An association ended: its peer is asked again at that time.
     pub(crate) fn lost(&mut self, id: AssociationId, again: Time) {
         for target in self.0.values_mut().filter(|target| **target == Target::Up(id)) {
-            *target = Target::Resting(again);
+            *target = Target::RetryAt(again);
         }
     }
 
     /// When the next one is asked again.
     pub(crate) fn next_deadline(&self) -> Option<Time> {
-        let again = |target: &Target| if let Target::Resting(again) = target { Some(*again) } else { None };
+        let again = |target: &Target| if let Target::RetryAt(again) = target { Some(*again) } else { None };
         self.0.values().filter_map(again).min()
     }
 
     /// Those whose rest is over.
     pub(crate) fn due(&self, now: Time) -> Vec<SocketAddr> {
-        let is_due = |target: &Target| matches!(target, Target::Resting(again) if *again <= now);
+        let is_due = |target: &Target| matches!(target, Target::RetryAt(again) if *again <= now);
         self.0.iter().filter(|(_, target)| is_due(target)).map(|(peer, _)| *peer).collect()
     }
 

@@ -6,13 +6,13 @@ use std::net::{IpAddr, SocketAddr};
 
 use causeway_dataplane::ApplyError;
 use causeway_pfcp::{Cause, MessageType};
-use causeway_rules::Tolerated;
+use causeway_rules::Leniency;
 use causeway_types::{NodeId, NtpSeconds, Seid};
 use thiserror::Error;
 
 pub use reasons::{DownReason, Level, ReleaseReason, SetupFailure};
 
-use crate::names::{cause_words, message_words};
+use crate::labels::{cause_words, message_words};
 
 /// Something worth a log line. The `Display` text is the line.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -26,14 +26,14 @@ pub enum Notice {
         peer: SocketAddr,
     },
     /// An association that existed was set up anew.
-    #[error("association with {node} at {peer} was set up anew: {kept} sessions kept, {purged} removed")]
+    #[error("association with {node} at {peer} was set up anew: {retained} sessions kept, {purged} removed")]
     AssociationRenewed {
         /// Who it is.
         node: NodeId,
         /// Where our requests go.
         peer: SocketAddr,
         /// Sessions that stay.
-        kept: usize,
+        retained: usize,
         /// Sessions that are removed.
         purged: usize,
     },
@@ -71,7 +71,7 @@ pub enum Notice {
     #[error(
         "association with {node} at {peer}, which has no sessions, makes room for another one: there are as many as may be"
     )]
-    AssociationDisplaced {
+    AssociationEvicted {
         /// Who it was.
         node: NodeId,
         /// Where it was.
@@ -81,7 +81,7 @@ pub enum Notice {
     #[error(
         "{node} at {peer} says that it is of the SMF set {set}, and is taken for an SMF of its own: upf.pfcp.smf does not name it with that set"
     )]
-    SetNotClaimed {
+    SmfSetRejected {
         /// Who it is.
         node: NodeId,
         /// Where it is.
@@ -93,7 +93,7 @@ pub enum Notice {
     #[error(
         "{node} at {peer} has not restarted, though a message said so; its sessions stay. If this goes on, somebody forges messages of it"
     )]
-    NotRestarted {
+    RestartNotConfirmed {
         /// Who it is.
         node: NodeId,
         /// Where it was asked.
@@ -103,7 +103,7 @@ pub enum Notice {
     #[error(
         "{node} says another recovery time stamp each time, as if it told the time; restarts are seen by its association setups only"
     )]
-    ClockMoves {
+    RecoveryClockUnstable {
         /// Who it is.
         node: NodeId,
     },
@@ -124,20 +124,20 @@ pub enum Notice {
         peer: SocketAddr,
     },
     /// A GTP-U peer that sessions send to answers no Echo Request.
-    #[error("GTP-U peer {peer} answers no Echo Request; {told} SMFs are told")]
+    #[error("GTP-U peer {peer} answers no Echo Request; {notified} SMFs are told")]
     PeerDown {
         /// The peer.
         peer: IpAddr,
         /// How many SMFs are told.
-        told: usize,
+        notified: usize,
     },
     /// A GTP-U peer that was down answers again.
-    #[error("GTP-U peer {peer} answers again; {told} SMFs are told")]
+    #[error("GTP-U peer {peer} answers again; {notified} SMFs are told")]
     PeerUp {
         /// The peer.
         peer: IpAddr,
         /// How many SMFs are told.
-        told: usize,
+        notified: usize,
     },
     /// A Node Report went unanswered through all retransmissions; it is kept and sent again later.
     #[error("{node} at {to} does not answer a Node Report")]
@@ -173,7 +173,7 @@ pub enum Notice {
         /// Our SEID.
         session: Seid,
         /// What it is.
-        what: Tolerated,
+        what: Leniency,
     },
     /// A datagram or a part of it is no message that can be answered.
     #[error("discarded what {from} sent: {detail}")]
@@ -223,7 +223,7 @@ pub enum Notice {
     },
     /// What an answer to a report asks for cannot be done.
     #[error("session {session}: what the answer to a report asks for is not done: {detail}")]
-    AnswerNotFollowed {
+    InstructionsFailed {
         /// Our SEID.
         session: Seid,
         /// Why.
@@ -289,7 +289,7 @@ pub enum Notice {
     },
     /// A report goes to another SMF of the set.
     #[error("session {session}: a report to {from} goes to {to} instead")]
-    ReportElsewhere {
+    ReportRedirected {
         /// Our SEID.
         session: Seid,
         /// Who did not answer, or asked for it.
@@ -299,7 +299,7 @@ pub enum Notice {
     },
     /// The answer that was to be sent does not fit into a message.
     #[error("an answer to {to} is too long to be sent: {octets} octets")]
-    AnswerTooLong {
+    ResponseTooLong {
         /// Who was to get it.
         to: SocketAddr,
         /// How long it would have been.
@@ -311,10 +311,10 @@ pub enum Notice {
 }
 
 impl Notice {
-    /// The same, once it is known how many sessions are removed. What `kept` says so far is how many there were.
+    /// The same, once it is known how many sessions are removed. What `retained` says so far is how many there were.
     pub(crate) fn with_purged(mut self, count: usize) -> Self {
         match &mut self {
-            Self::AssociationRenewed { kept, purged, .. } => {
+            Self::AssociationRenewed { retained: kept, purged, .. } => {
                 (*kept, *purged) = (kept.saturating_sub(count), count);
             }
             Self::AssociationDown { purged, .. } | Self::PeerRestarted { purged, .. } => *purged = count,
@@ -337,7 +337,7 @@ impl Notice {
             | Self::SessionSetModified { .. }
             | Self::Finished => Level::Info,
             Self::Discarded { .. } => Level::Debug,
-            Self::ApplyFailed { .. } | Self::AnswerTooLong { .. } => Level::Error,
+            Self::ApplyFailed { .. } | Self::ResponseTooLong { .. } => Level::Error,
             _ => Level::Warn,
         }
     }
@@ -351,11 +351,11 @@ impl Notice {
             | Self::AssociationRenewed { .. }
             | Self::AssociationDown { .. }
             | Self::AssociationFailed { .. }
-            | Self::AssociationDisplaced { .. }
-            | Self::SetNotClaimed { .. } => "associations",
-            Self::PeerRestarted { .. } | Self::NotRestarted { .. } | Self::ClockMoves { .. } => {
-                "restarts of SMFs"
-            }
+            | Self::AssociationEvicted { .. }
+            | Self::SmfSetRejected { .. } => "associations",
+            Self::PeerRestarted { .. }
+            | Self::RestartNotConfirmed { .. }
+            | Self::RecoveryClockUnstable { .. } => "restarts of SMFs",
             Self::PathDown { .. } | Self::PathUp { .. } => "paths to SMFs",
             Self::PeerDown { .. } | Self::PeerUp { .. } => "paths to GTP-U peers",
             Self::NodeReportUnanswered { .. } | Self::NodeReportRefused { .. } => "node reports",
@@ -366,8 +366,8 @@ impl Notice {
             Self::ReportUnanswered { .. }
             | Self::ReportRefused { .. }
             | Self::ReportLost { .. }
-            | Self::ReportElsewhere { .. }
-            | Self::AnswerNotFollowed { .. }
+            | Self::ReportRedirected { .. }
+            | Self::InstructionsFailed { .. }
             | Self::NoPagingPolicy { .. }
             | Self::IesLeftOut { .. } => "session reports",
             Self::SessionUnknownToPeer { .. }
@@ -376,7 +376,7 @@ impl Notice {
             | Self::SessionSetDeleted { .. }
             | Self::SessionSetModified { .. }
             | Self::SessionsHandedOver { .. } => "ends of sessions",
-            Self::AnswerTooLong { .. } => "answers that are too long",
+            Self::ResponseTooLong { .. } => "answers that are too long",
             Self::Finished => "shutdown",
         }
     }
@@ -387,23 +387,23 @@ impl Notice {
             Self::AssociationUp { peer, .. }
             | Self::AssociationRenewed { peer, .. }
             | Self::AssociationFailed { peer, .. }
-            | Self::AssociationDisplaced { peer, .. }
-            | Self::NotRestarted { peer, .. }
-            | Self::SetNotClaimed { peer, .. }
+            | Self::AssociationEvicted { peer, .. }
+            | Self::RestartNotConfirmed { peer, .. }
+            | Self::SmfSetRejected { peer, .. }
             | Self::PathDown { peer, .. }
             | Self::PathUp { peer, .. } => Some(peer.ip()),
             Self::PeerDown { peer, .. } | Self::PeerUp { peer, .. } => Some(*peer),
             Self::NodeReportUnanswered { to, .. }
             | Self::ReportUnanswered { to, .. }
-            | Self::AnswerTooLong { to, .. } => Some(to.ip()),
+            | Self::ResponseTooLong { to, .. } => Some(to.ip()),
             Self::Refused { from, .. }
             | Self::Discarded { from, .. }
             | Self::SessionSetDeleted { from, .. }
             | Self::SessionSetModified { from, .. }
-            | Self::ReportElsewhere { from, .. } => Some(from.ip()),
+            | Self::ReportRedirected { from, .. } => Some(from.ip()),
             Self::AssociationDown { node, .. }
             | Self::PeerRestarted { node, .. }
-            | Self::ClockMoves { node }
+            | Self::RecoveryClockUnstable { node }
             | Self::NodeReportRefused { node, .. }
             | Self::NoPagingPolicy { node }
             | Self::IesLeftOut { node, .. }
@@ -416,7 +416,7 @@ impl Notice {
             | Self::ReportRefused { .. }
             | Self::ReportLost { .. }
             | Self::SessionUnknownToPeer { .. }
-            | Self::AnswerNotFollowed { .. }
+            | Self::InstructionsFailed { .. }
             | Self::SessionReleased { .. }
             | Self::SessionReplaced { .. }
             | Self::Finished => None,

@@ -3,7 +3,7 @@
 use causeway_pfcp::Cause;
 use thiserror::Error;
 
-use crate::names::cause_words;
+use crate::labels::cause_words;
 
 /// Why an association ended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Error)]
@@ -16,13 +16,13 @@ pub enum DownReason {
     PathFailure,
     /// Everything was reported, and the peer did not release it in time.
     #[error("all usage was reported, and the peer did not release it in time")]
-    Farewell,
+    GracefulRelease,
     /// The operator ended it.
     #[error("ended by the operator")]
     Operator,
     /// It had no sessions, and its place was needed.
     #[error("it has no sessions, and its place is needed")]
-    Displaced,
+    Evicted,
     /// We are shutting down and the peer did not release it in time.
     #[error("not released in time while shutting down")]
     Shutdown,

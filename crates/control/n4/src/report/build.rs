@@ -33,8 +33,8 @@ pub(super) fn request(
     if has_ended && report_type.is_empty() {
         report_type = ReportType::UISR;
     }
-    let seldom = session.seldom_mut().filter(|_| has_ended);
-    let last_rates = seldom.map(|it| std::mem::take(&mut it.last_rates)).unwrap_or_default();
+    let extras = session.extras_mut().filter(|_| has_ended);
+    let last_rates = extras.map(|it| std::mem::take(&mut it.last_rates)).unwrap_or_default();
     (!report_type.is_empty()).then(|| SessionReportRequest {
         downlink_data_report: downlink_data_report(&downlink_data, names_policy),
         error_indication_report: (!tunnels.is_empty()).then(|| ErrorIndicationReport::new(tunnels)),

@@ -12,18 +12,18 @@ const OTHERS: usize = 16;
 
 /// Collects reports of every type for one request.
 #[derive(Debug, Default)]
-pub(super) struct Bundle {
+pub(super) struct ReportBatch {
     usages: usize,
     tunnels: usize,
     downlink_data: Vec<DownlinkData>,
     others: bool,
 }
 
-impl Bundle {
+impl ReportBatch {
     /// Takes a report in, if it goes with those that are in already.
-    pub(super) fn takes(&mut self, report: &Report) -> bool {
+    pub(super) fn try_add(&mut self, report: &Report) -> bool {
         match report {
-            _ if self.is_risky() && !matches!(report, Report::DownlinkData(_)) => false,
+            _ if self.may_be_refused() && !matches!(report, Report::DownlinkData(_)) => false,
             Report::Usage(parts) => {
                 let is_first = self.usages == 0;
                 self.usages += parts.len();
@@ -37,7 +37,7 @@ impl Bundle {
                 self.tunnels += 1;
                 self.tunnels <= OTHERS
             }
-            Report::DownlinkData(data) => self.takes_downlink_data(*data),
+            Report::DownlinkData(data) => self.try_add_downlink_data(*data),
             Report::Inactivity | Report::Ended => {
                 self.others = true;
                 true
@@ -46,7 +46,7 @@ impl Bundle {
     }
 
     /// One Downlink Data Report names each PDR once, and has one status.
-    fn takes_downlink_data(&mut self, data: DownlinkData) -> bool {
+    fn try_add_downlink_data(&mut self, data: DownlinkData) -> bool {
         let status = |data: &DownlinkData| data.status.map(|status| status == DataStatus::Buffered);
         let goes = |held: &DownlinkData| held.pdr != data.pdr && status(held) == status(&data);
         let is_alone = self.usages == 0 && self.tunnels == 0 && !self.others;
@@ -57,7 +57,7 @@ impl Bundle {
     }
 
     /// An SMF that does not know paging policies may refuse the request: nothing else is to be lost with it.
-    fn is_risky(&self) -> bool {
+    fn may_be_refused(&self) -> bool {
         self.downlink_data.iter().any(names_policy)
     }
 }

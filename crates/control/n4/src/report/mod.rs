@@ -2,13 +2,13 @@
 
 mod build;
 mod bundle;
-mod elsewhere;
 mod paths;
 mod queue;
+mod redirect;
 mod reports;
 mod send;
 
 pub(crate) use bundle::USAGES;
-pub(crate) use elsewhere::{from_another_smf, set_seid};
 pub(crate) use queue::{Report, RequestNumber};
+pub(crate) use redirect::{readdress_report, set_seid};
 pub(crate) use reports::ReportQueue;

@@ -11,23 +11,23 @@ use causeway_pfcp::{
 use causeway_types::{Interface, Time};
 
 use crate::association::AssociationId;
-use crate::node::Purpose;
-use crate::transaction::Lost;
+use crate::n4::Purpose;
+use crate::transaction::UnansweredRequest;
 use crate::{MessageResult, N4, Notice, Output};
 
 /// How sessions reach a peer: by which side, in which network.
-type Ways = BTreeSet<(Interface, Option<causeway_types::NetworkInstance>)>;
+type PathUsers = BTreeSet<(Interface, Option<causeway_types::NetworkInstance>)>;
 
 impl N4 {
     /// The path to a GTP-U peer failed: the SMFs whose sessions use it are told, each once until it recovers.
     pub(crate) fn path_failed(&mut self, now: Time, peer: IpAddr) {
         let users = self.users_of(peer);
         let untold: Vec<_> =
-            users.into_iter().filter(|(id, _)| self.told_paths.insert((*id, peer))).collect();
+            users.into_iter().filter(|(id, _)| self.reported_paths.insert((*id, peer))).collect();
         if untold.is_empty() {
             return;
         }
-        self.notice(Notice::PeerDown { peer, told: untold.len() });
+        self.notice(Notice::PeerDown { peer, notified: untold.len() });
         for (id, ways) in untold {
             self.report_path(now, id, peer, &ways, true);
         }
@@ -36,25 +36,26 @@ impl N4 {
     /// It works again: those that were told of the failure, and whose sessions still use it, are told of that.
     pub(crate) fn path_recovered(&mut self, now: Time, peer: IpAddr) {
         let users = self.users_of(peer);
-        let told: Vec<_> =
-            users.into_iter().filter(|(id, _)| self.told_paths.contains(&(*id, peer))).collect();
-        self.told_paths.retain(|(_, down)| *down != peer);
-        self.notice(Notice::PeerUp { peer, told: told.len() });
-        for (id, ways) in told {
+        let notified: Vec<_> =
+            users.into_iter().filter(|(id, _)| self.reported_paths.contains(&(*id, peer))).collect();
+        self.reported_paths.retain(|(_, down)| *down != peer);
+        self.notice(Notice::PeerUp { peer, notified: notified.len() });
+        for (id, ways) in notified {
             self.report_path(now, id, peer, &ways, false);
         }
     }
 
     /// No session uses the path any more: what was told of it has no end.
     pub(crate) fn path_forgotten(&mut self, peer: IpAddr) {
-        self.told_paths.retain(|(_, down)| *down != peer);
+        self.reported_paths.retain(|(_, down)| *down != peer);
     }
 
     /// The associations with sessions that send to the peer. O(rules of all sessions): paths fail rarely.
-    fn users_of(&self, peer: IpAddr) -> BTreeMap<AssociationId, Ways> {
-        let mut users: BTreeMap<AssociationId, Ways> = BTreeMap::new();
-        let goes_on =
-            |session: &&crate::session::Session| !session.doomed && !self.sessions.is_condemned(session);
+    fn users_of(&self, peer: IpAddr) -> BTreeMap<AssociationId, PathUsers> {
+        let mut users: BTreeMap<AssociationId, PathUsers> = BTreeMap::new();
+        let goes_on = |session: &&crate::session::Session| {
+            !session.marked_for_removal && !self.sessions.is_in_purge(session)
+        };
         for session in self.sessions.iter().filter(goes_on) {
             let rules = session.rules.rules();
             for forwarding in rules.fars.values().filter_map(|far| far.forwarding.as_ref()) {
@@ -67,7 +68,7 @@ impl N4 {
         users
     }
 
-    fn report_path(&mut self, now: Time, id: AssociationId, peer: IpAddr, ways: &Ways, failed: bool) {
+    fn report_path(&mut self, now: Time, id: AssociationId, peer: IpAddr, ways: &PathUsers, failed: bool) {
         let purpose = Purpose::PathReport { association: id, peer };
         // What was said before about this path is overtaken.
         self.outbound.cancel_of(id, |other| *other == purpose);
@@ -95,7 +96,7 @@ impl N4 {
             },
         };
         let policy = self.config.retransmission;
-        self.ask(now, policy, to, None, &request.into(), purpose);
+        self.send_request(now, policy, to, None, &request.into(), purpose);
     }
 
     pub(crate) fn path_report_answered(&mut self, id: AssociationId, cause: Cause) {
@@ -106,21 +107,26 @@ impl N4 {
 
     /// The last repetition of a report went unanswered. It is kept and repeated after pauses, until it is answered
     /// or overtaken, or the association ends.
-    pub(crate) fn path_report_unanswered(&mut self, now: Time, id: AssociationId, lost: Lost<Purpose>) {
+    pub(crate) fn path_report_unanswered(
+        &mut self,
+        now: Time,
+        id: AssociationId,
+        unanswered: UnansweredRequest<Purpose>,
+    ) {
         let Some(association) = self.associations.get(id) else { return };
         let node = association.node.clone();
-        if lost.kept {
-            self.counters.sent(lost.request, MessageResult::Repeated);
-            self.push(Output::Send { to: lost.to, bytes: lost.bytes.clone() });
+        if unanswered.retained {
+            self.counters.sent(unanswered.request, MessageResult::Repeated);
+            self.push(Output::Send { to: unanswered.to, bytes: unanswered.bytes.clone() });
         } else {
-            self.notice(Notice::NodeReportUnanswered { node, to: lost.to });
+            self.notice(Notice::NodeReportUnanswered { node, to: unanswered.to });
         }
-        self.outbound.keep(now, lost, self.config.report_retry);
+        self.outbound.keep(now, unanswered, self.config.report_retry);
     }
 
     /// The peer of an association lives anew, or is gone: it has been told of nothing.
-    pub(crate) fn forget_told_paths(&mut self, id: AssociationId) {
-        self.told_paths.retain(|(association, _)| *association != id);
+    pub(crate) fn forget_reported_paths(&mut self, id: AssociationId) {
+        self.reported_paths.retain(|(association, _)| *association != id);
         self.outbound.cancel_of(id, |purpose| matches!(purpose, Purpose::PathReport { .. }));
     }
 }

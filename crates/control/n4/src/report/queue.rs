@@ -8,7 +8,7 @@ use causeway_pfcp::{AdditionalUsageReports, UsageReport};
 use causeway_rules::{Usage, UsageReportTrigger};
 use causeway_types::{FTeid, UrrId};
 
-use super::bundle::{Bundle, names_policy};
+use super::bundle::{ReportBatch, names_policy};
 
 /// Something the SMF must hear of.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,9 +28,9 @@ pub(crate) enum Report {
 }
 
 /// Requests of a session that may be on their way at a time.
-const OPEN: usize = 4;
+const MAX_OUTSTANDING: usize = 4;
 /// As many more may be, of reports that something waits for: paging, another tunnel, a quota.
-const OPEN_URGENT: usize = 4;
+const MAX_OUTSTANDING_URGENT: usize = 4;
 
 /// What a quota's end is told by: no more passes until the SMF has granted more.
 const QUOTA: UsageReportTrigger = UsageReportTrigger::VOLQU
@@ -44,7 +44,7 @@ const QUOTA: UsageReportTrigger = UsageReportTrigger::VOLQU
 pub(super) struct Queue {
     waiting: VecDeque<Report>,
     /// The requests that were sent and are not answered.
-    open: Vec<Open>,
+    outstanding: Vec<OutstandingRequest>,
     last: RequestNumber,
 }
 
@@ -53,10 +53,10 @@ pub(crate) type RequestNumber = u16;
 
 /// A request that was sent and is not answered.
 #[derive(Debug)]
-struct Open {
+struct OutstandingRequest {
     number: RequestNumber,
     /// What it tells beside usage.
-    told: Vec<Report>,
+    contents: Vec<Report>,
 }
 
 impl Queue {
@@ -64,28 +64,28 @@ impl Queue {
     /// of the same URR, so nothing is lost; other reports are then refused.
     #[must_use]
     pub(super) fn push(&mut self, report: Report, limit: usize) -> bool {
-        if self.is_being_told(&report) {
+        if self.is_in_flight(&report) {
             return true;
         }
         let is_full = self.waiting.len() >= limit;
         match report {
-            Report::Usage(parts) if is_full => self.add_up(parts),
+            Report::Usage(parts) if is_full => self.merge_usage(parts),
             _ if is_full => return false,
             report => self.waiting.push_back(report),
         }
         true
     }
 
-    /// Takes what goes into the next request, and its number: the first reports that go together. While [`OPEN`] requests
+    /// Takes what goes into the next request, and its number: the first reports that go together. While [`MAX_OUTSTANDING`] requests
     /// are on their way, only what does not wait for them, and the usage that must be numbered before it. `None` when nothing
     /// may go.
     pub(super) fn next_request(&mut self) -> Option<(RequestNumber, Vec<Report>)> {
         let may_go = self.may_go();
-        let mut bundle = Bundle::default();
+        let mut bundle = ReportBatch::default();
         let (mut request, mut rest, mut is_full) = (Vec::new(), VecDeque::new(), false);
         for report in std::mem::take(&mut self.waiting) {
             let goes = !is_full && may_go(&report);
-            is_full |= goes && !bundle.takes(&report);
+            is_full |= goes && !bundle.try_add(&report);
             if goes && !is_full {
                 request.push(report);
             } else {
@@ -97,16 +97,17 @@ impl Queue {
             return None;
         }
         self.last = self.last.wrapping_add(1);
-        let told = request.iter().filter(|report| !report.is_usage()).cloned().collect();
-        self.open.push(Open { number: self.last, told });
+        let notified = request.iter().filter(|report| !report.is_usage()).cloned().collect();
+        self.outstanding.push(OutstandingRequest { number: self.last, contents: notified });
         Some((self.last, request))
     }
 
     /// Which of the reports that wait may go now.
     fn may_go(&self) -> impl Fn(&Report) -> bool + use<> {
-        let is_open_for = |limit| self.open.len() < limit;
-        let (all, urgent) = (is_open_for(OPEN), is_open_for(OPEN + OPEN_URGENT));
-        let has_open = !self.open.is_empty();
+        let is_open_for = |limit| self.outstanding.len() < limit;
+        let (all, urgent) =
+            (is_open_for(MAX_OUTSTANDING), is_open_for(MAX_OUTSTANDING + MAX_OUTSTANDING_URGENT));
+        let has_open = !self.outstanding.is_empty();
         let quotas: Vec<UrrId> = match !all && urgent {
             true => self.waiting.iter().filter_map(Report::quota).collect(),
             false => Vec::new(),
@@ -124,9 +125,9 @@ impl Queue {
     /// This request was refused for its paging policy: its downlink data is the next to be told. False if it named
     /// no policy.
     pub(super) fn again_without_policy(&mut self, number: RequestNumber) -> bool {
-        let open = self.open.iter().find(|open| open.number == number);
-        let told = || open.into_iter().flat_map(|open| &open.told);
-        let data: Vec<_> = told().filter_map(Report::downlink_data).collect();
+        let open = self.outstanding.iter().find(|open| open.number == number);
+        let notified = || open.into_iter().flat_map(|open| &open.contents);
+        let data: Vec<_> = notified().filter_map(Report::downlink_data).collect();
         if !data.iter().any(names_policy) {
             return false;
         }
@@ -138,7 +139,7 @@ impl Queue {
 
     /// This request is answered or given up: another may go.
     pub(super) fn done(&mut self, number: RequestNumber) {
-        self.open.retain(|open| open.number != number);
+        self.outstanding.retain(|open| open.number != number);
     }
 
     /// A request could go out now.
@@ -148,7 +149,7 @@ impl Queue {
 
     /// A request was sent and is not answered.
     pub(super) fn is_on_its_way(&self) -> bool {
-        !self.open.is_empty()
+        !self.outstanding.is_empty()
     }
 
     /// How many reports wait to be sent.
@@ -158,11 +159,11 @@ impl Queue {
 
     /// There is nothing, waiting or on its way.
     pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.open.is_empty()
+        self.waiting.is_empty() && self.outstanding.is_empty()
     }
 
     /// Puts what a response had no room for before all else, and says how much that is; `None` if it is nothing.
-    pub(super) fn put_first(
+    pub(super) fn push_front(
         &mut self,
         additional: Vec<UsageReport<'static>>,
     ) -> Option<AdditionalUsageReports> {
@@ -203,24 +204,24 @@ impl Queue {
         self.waiting.drain(..).flat_map(usages).collect()
     }
 
-    fn is_being_told(&self, report: &Report) -> bool {
-        let is_same = |told: &DownlinkData| match report {
+    fn is_in_flight(&self, report: &Report) -> bool {
+        let is_same = |notified: &DownlinkData| match report {
             Report::DownlinkData(data) => {
-                (told.pdr, told.qfi, told.status) == (data.pdr, data.qfi, data.status)
+                (notified.pdr, notified.qfi, notified.status) == (data.pdr, data.qfi, data.status)
             }
             _ => false,
         };
-        let tells = |told: &Report| match told {
-            Report::ErrorIndication(_) => told == report,
-            told => told.downlink_data().is_some_and(|data| is_same(&data)),
+        let tells = |notified: &Report| match notified {
+            Report::ErrorIndication(_) => notified == report,
+            notified => notified.downlink_data().is_some_and(|data| is_same(&data)),
         };
         let is_inactive = |waiting: &Report| matches!(waiting, Report::Inactivity) && waiting == report;
-        self.open.iter().flat_map(|open| &open.told).any(tells)
+        self.outstanding.iter().flat_map(|open| &open.contents).any(tells)
             || self.waiting.iter().any(|waiting| tells(waiting) || is_inactive(waiting))
     }
 
     /// Adds usage to the last one of its URR, or to the end when there is none with the same parts.
-    fn add_up(&mut self, parts: Vec<Usage>) {
+    fn merge_usage(&mut self, parts: Vec<Usage>) {
         let is_same = |earlier: &[Usage]| {
             earlier.len() == parts.len()
                 && earlier.iter().zip(&parts).all(|(one, other)| {

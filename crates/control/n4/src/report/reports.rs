@@ -61,11 +61,11 @@ impl ReportQueue {
     }
 
     /// Puts what a response had no room for before all else, and says how much that is; `None` if it is nothing.
-    pub(crate) fn put_first(
+    pub(crate) fn push_front(
         &mut self,
         additional: Vec<UsageReport<'static>>,
     ) -> Option<AdditionalUsageReports> {
-        if additional.is_empty() { None } else { self.0.get_or_insert_default().put_first(additional) }
+        if additional.is_empty() { None } else { self.0.get_or_insert_default().push_front(additional) }
     }
 
     /// The session ends: what an earlier response had no room for and was not sent either.

@@ -12,9 +12,9 @@ use super::set_seid;
 use super::{Report, RequestNumber};
 use crate::association::AssociationId;
 use crate::left_out::LeftOut;
-use crate::node::Purpose;
-use crate::session::{OpenRequests, Session};
-use crate::transaction::Lost;
+use crate::n4::Purpose;
+use crate::session::{PendingRequests, Session};
+use crate::transaction::UnansweredRequest;
 use crate::{MessageResult, N4, Notice, Output};
 
 impl N4 {
@@ -22,7 +22,7 @@ impl N4 {
     pub fn event(&mut self, now: Time, event: Event) {
         let (seid, reports) = match event {
             Event::PathDown { peer, .. } => return self.path_failed(now, peer),
-            Event::PathForgotten { peer, .. } => return self.path_forgotten(peer),
+            Event::PathUnused { peer, .. } => return self.path_forgotten(peer),
             Event::PathUp { peer, .. } => return self.path_recovered(now, peer),
             Event::Usage { session, usage } => (session, by_urr(usage)),
             Event::DownlinkData { session, data } => (session, vec![Report::DownlinkData(data)]),
@@ -30,15 +30,16 @@ impl N4 {
             Event::ErrorIndication { session, tunnel } => (session, vec![Report::ErrorIndication(tunnel)]),
         };
         let limit = self.config.limits.queued_reports_per_session;
-        let is_gone = self.is_condemned(seid);
-        let is_there = |session: &&mut Session| !session.doomed && !session.ended && !is_gone;
+        let is_gone = self.is_in_purge(seid);
+        let is_there = |session: &&mut Session| !session.marked_for_removal && !session.ended && !is_gone;
         let Some(session) = self.sessions.get_mut(seid).filter(is_there) else {
             self.counters.late_events += 1;
             return;
         };
-        let lost = reports.into_iter().filter(|report| !session.reports.push(report.clone(), limit)).count();
-        for _ in 0..lost {
-            self.lose_report(seid, "too many wait for the SMF");
+        let unanswered =
+            reports.into_iter().filter(|report| !session.reports.push(report.clone(), limit)).count();
+        for _ in 0..unanswered {
+            self.count_lost_report(seid, "too many wait for the SMF");
         }
         self.send_reports(now, seid);
     }
@@ -52,10 +53,10 @@ impl N4 {
             let Some((number, reports)) = session.reports.next_request() else { return };
             let names_policy = self.associations.get(association).is_some_and(|it| !it.refuses_paging_policy);
             match request(session, &reports, names_policy, clock) {
-                Some(request) => self.send_request(now, seid, association, number, &request),
+                Some(request) => self.send_report_request(now, seid, association, number, &request),
                 None => {
                     session.reports.done(number);
-                    self.lose_report(seid, "its URR is gone");
+                    self.count_lost_report(seid, "its URR is gone");
                 }
             }
         }
@@ -64,21 +65,21 @@ impl N4 {
     /// The association of a session that could report now. If only its number of outstanding reports
     /// forbids it, the session is called when there are fewer.
     fn ready_to_report(&mut self, seid: Seid) -> Option<AssociationId> {
-        let is_gone = self.is_condemned(seid);
+        let is_gone = self.is_in_purge(seid);
         let session = self.sessions.get_mut(seid).filter(|_| !is_gone)?;
-        let may = session.is_established() || session.ended && !session.doomed;
+        let may = session.is_established() || session.ended && !session.marked_for_removal;
         let is_ready = may && session.in_flight.is_none() && session.reports.is_ready();
         let association = self.associations.get_mut(session.association).filter(|_| is_ready)?;
         if association.outstanding_reports < self.config.limits.outstanding_reports {
             return Some(association.id);
         }
-        if !std::mem::replace(&mut session.is_called, true) {
-            association.ready.push_back(seid);
+        if !std::mem::replace(&mut session.is_waiting_for_slot, true) {
+            association.waiting_sessions.push_back(seid);
         }
         None
     }
 
-    fn send_request(
+    fn send_report_request(
         &mut self,
         now: Time,
         seid: Seid,
@@ -96,7 +97,7 @@ impl N4 {
         let request = SessionReportRequest { old_cp_f_seid, ..request.clone() };
         let purpose = Purpose::Report { session: seid, association: id, number };
         let policy = self.config.retransmission;
-        self.ask(now, policy, to, Some(cp), &request.into(), purpose);
+        self.send_request(now, policy, to, Some(cp), &request.into(), purpose);
     }
 
     /// The SMF answered a report.
@@ -120,15 +121,15 @@ impl N4 {
         }
         if answer.cause == Cause::SessionContextNotFound && !has_ended {
             self.notice(Notice::SessionUnknownToPeer { session: seid });
-            return self.doom(now, seid, OpenRequests::Answer);
+            return self.mark_for_removal(now, seid, PendingRequests::Answer);
         }
         if !answer.cause.is_accepted() {
             self.notice(Notice::ReportRefused { session: seid, cause: answer.cause });
         }
         self.take_instructions(seid, answer);
-        self.taken_over_by_answer(seid, from, answer);
+        self.take_over_from_response(seid, from, answer);
         self.send_reports(now, seid);
-        self.drop_if_told(now, seid);
+        self.drop_if_reported(now, seid);
     }
 
     /// The SMF refuses reports that name a paging policy. It is not told of policies any more.
@@ -155,42 +156,42 @@ impl N4 {
         now: Time,
         session: Seid,
         association: AssociationId,
-        lost: Lost<Purpose>,
+        unanswered: UnansweredRequest<Purpose>,
     ) {
         if self.sessions.get(session).is_none() {
             return self.report_is_done(now, association);
         }
-        let Some(mut lost) = self.try_next_peer(now, session, lost) else { return };
-        if lost.kept {
-            if self.associations.get(association).is_some_and(|it| it.is_silent(lost.since)) {
-                lost.make_plain();
+        let Some(mut unanswered) = self.resend_to_next_peer(now, session, unanswered) else { return };
+        if unanswered.retained {
+            if self.associations.get(association).is_some_and(|it| it.is_silent(unanswered.since)) {
+                unanswered.make_plain();
             }
-            let (bytes, is_plain) = lost.to_send();
+            let (bytes, is_plain) = unanswered.to_send();
             if !is_plain {
-                lost.since = now;
+                unanswered.since = now;
             }
-            self.repeat(lost.to, lost.request, bytes, is_plain);
+            self.repeat(unanswered.to, unanswered.request, bytes, is_plain);
         } else {
-            self.notice(Notice::ReportUnanswered { session, to: lost.to });
+            self.notice(Notice::ReportUnanswered { session, to: unanswered.to });
         }
-        self.outbound.keep(now, lost, self.config.report_retry);
+        self.outbound.keep(now, unanswered, self.config.report_retry);
     }
 
     /// There is room for a report of another session of the association.
     fn report_is_done(&mut self, now: Time, id: AssociationId) {
         let Some(association) = self.associations.get_mut(id) else { return };
         association.outstanding_reports = association.outstanding_reports.saturating_sub(1);
-        self.call_ready(now, id);
+        self.wake_ready_sessions(now, id);
     }
 
     /// Lets sessions of an association report that waited for others to be done.
-    pub(crate) fn call_ready(&mut self, now: Time, id: AssociationId) {
+    pub(crate) fn wake_ready_sessions(&mut self, now: Time, id: AssociationId) {
         while let Some(association) = self.associations.get_mut(id)
             && association.outstanding_reports < self.config.limits.outstanding_reports
-            && let Some(seid) = association.ready.pop_front()
+            && let Some(seid) = association.waiting_sessions.pop_front()
         {
             if let Some(session) = self.sessions.get_mut(seid) {
-                session.is_called = false;
+                session.is_waiting_for_slot = false;
             }
             self.send_reports(now, seid);
         }
@@ -205,7 +206,7 @@ impl N4 {
         }
         self.sessions.set_cp(seid, cp);
         let Some(session) = self.sessions.get_mut(seid) else { return };
-        session.seldom_mut().into_iter().for_each(|it| it.contact = None);
+        session.extras_mut().into_iter().for_each(|it| it.contact = None);
         let Some(association) = self.associations.get(session.association) else { return };
         if !session.reports.is_on_its_way() {
             return;
@@ -219,7 +220,7 @@ impl N4 {
         }
     }
 
-    fn lose_report(&mut self, session: Seid, detail: &'static str) {
+    fn count_lost_report(&mut self, session: Seid, detail: &'static str) {
         self.counters.lost_reports += 1;
         self.notice(Notice::ReportLost { session, detail });
     }

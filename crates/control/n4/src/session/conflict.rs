@@ -12,14 +12,14 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use causeway_pfcp::{Cause, SessionEstablishmentRequest, SessionModificationRequest};
-use causeway_rules::{Change, Context, Owners, Reason, Rejection, Resources, SessionRules};
+use causeway_rules::{Change, Context, OverlappingSessions, Reason, Rejection, Resources, SessionRules};
 use causeway_types::{FSeid, IpNet, Seid, Time};
 
-use super::work::InFlight;
+use super::in_flight::InFlight;
 use super::{Session, Sessions};
-use crate::answer::Refusal;
+use crate::answer::RequestRefusal;
 use crate::association::AssociationId;
-use crate::transaction::{RequestKey, Seen};
+use crate::transaction::{RequestKey, RequestState};
 use crate::{MessageResult, N4, Output, ReleaseReason};
 
 /// Framed routes that a session is to get.
@@ -33,32 +33,33 @@ struct Routes<'a> {
 impl N4 {
     /// The request is the one that established the session with this F-SEID, and is answered as then: repeated after its answer was
     /// forgotten, or from another port or address of the SMF.
-    pub(crate) fn is_repeated(
+    pub(crate) fn handle_repeated_establishment(
         &mut self,
         now: Time,
         key: RequestKey,
         request: &SessionEstablishmentRequest<'_>,
     ) -> bool {
-        let Some(seid) = self.sessions.of_cp(&request.cp_f_seid) else { return false };
+        let Some(seid) = self.sessions.by_cp_f_seid(&request.cp_f_seid) else { return false };
         let is_its =
-            |session: &&Session| session.origin.is_same_request(&key) && !self.sessions.is_condemned(session);
+            |session: &&Session| session.origin.is_same_request(&key) && !self.sessions.is_in_purge(session);
         let Some(session) = self.sessions.get(seid).filter(is_its) else {
             return false;
         };
         let ip = key.from.ip();
-        if !self.associations.speaks_for(session.association, ip) && !session.cp.addr.contains(ip) {
+        if !self.associations.is_authorized_for(session.association, ip) && !session.cp.addr.contains(ip) {
             return false;
         }
         // Of the request itself is known by now that it is being worked on.
-        let before = if session.origin == key { Seen::New } else { self.inbound.look_up(&session.origin) };
+        let before =
+            if session.origin == key { RequestState::New } else { self.inbound.look_up(&session.origin) };
         let bytes = match before {
-            Seen::New if session.is_established() => {
+            RequestState::New if session.is_established() => {
                 self.repeat_establishment(now, key, seid, request);
                 return true;
             }
-            Seen::New => return false,
-            Seen::InProgress => None,
-            Seen::Answered(bytes) => Some(bytes.to_vec()),
+            RequestState::New => return false,
+            RequestState::InProgress => None,
+            RequestState::Answered(bytes) => Some(bytes.to_vec()),
         };
         let result = if bytes.is_some() { MessageResult::Duplicate } else { MessageResult::InProgress };
         self.counters.received(Some(key.message), result);
@@ -75,20 +76,23 @@ impl N4 {
         request: &SessionEstablishmentRequest<'_>,
         seid: Seid,
         association: AssociationId,
-    ) -> Result<(Change, BTreeSet<Seid>), Refusal> {
-        let replaced = self.sessions.of_cp(&request.cp_f_seid).filter(|it| self.gives_way(*it, association));
+    ) -> Result<(Change, BTreeSet<Seid>), RequestRefusal> {
+        let replaced = self
+            .sessions
+            .by_cp_f_seid(&request.cp_f_seid)
+            .filter(|it| self.can_be_replaced(*it, association));
         let owners = match self.plan_once(request, seid) {
             Ok(change) => return Ok((self.check_new_routes(association, change)?, BTreeSet::new())),
             Err(Rejection { reason: Reason::AddressInUse { owners, .. }, .. })
-                if self.may_stand(&owners, association, replaced) =>
+                if self.may_overlap(&owners, association, replaced) =>
             {
                 owners
             }
             Err(rejection) => return Err(rejection.into()),
         };
-        let gone = self.clear_way(seid, &owners, association, replaced)?;
+        let gone = self.release_addresses_of(seid, &owners, association, replaced)?;
         let planned = self.plan_once(request, seid);
-        self.resources.let_be(BTreeSet::new());
+        self.resources.allow_overlaps(BTreeSet::new());
         Ok((planned?, gone))
     }
 
@@ -98,20 +102,20 @@ impl N4 {
         request: &SessionModificationRequest<'_>,
         seid: Seid,
         association: AssociationId,
-    ) -> Result<Change, Refusal> {
+    ) -> Result<Change, RequestRefusal> {
         let owners = match self.plan_change_once(request, seid) {
             Ok(change) => return Ok(self.check_new_routes(association, change)?),
             Err(Rejection { reason: Reason::AddressInUse { owners, .. }, .. })
                 if owners.same_ue.iter().all(|owner| self.is_ending(*owner))
-                    && self.may_stand(&owners, association, None) =>
+                    && self.may_overlap(&owners, association, None) =>
             {
                 owners
             }
             Err(rejection) => return Err(rejection.into()),
         };
-        self.clear_way(seid, &owners, association, None)?;
+        self.release_addresses_of(seid, &owners, association, None)?;
         let planned = self.plan_change_once(request, seid);
-        self.resources.let_be(BTreeSet::new());
+        self.resources.allow_overlaps(BTreeSet::new());
         Ok(planned?)
     }
 
@@ -137,26 +141,31 @@ impl N4 {
     ) -> Result<Change, Rejection> {
         let (context, sessions, resources) = self.planning();
         let unknown = SessionRules::default();
-        let held = sessions.get(seid).map_or(Cow::Borrowed(&unknown), |session| session.rules.whole());
+        let held = sessions.get(seid).map_or(Cow::Borrowed(&unknown), |session| session.rules.to_rules());
         causeway_rules::modify(&held, request, seid, &context, resources)
     }
 
     /// A session of this SMF may have what overlaps with what these have: they give way where they have the same UE
     /// address, and stand beside it where the longer prefix decides. Sessions that end, or whose F-SEID is used again
     /// (`replaced`), are in nobody's way.
-    fn may_stand(&self, owners: &Owners, association: AssociationId, replaced: Option<Seid>) -> bool {
+    fn may_overlap(
+        &self,
+        owners: &OverlappingSessions,
+        association: AssociationId,
+        replaced: Option<Seid>,
+    ) -> bool {
         let is_gone = |owner: &Seid| Some(*owner) == replaced || self.is_ending(*owner);
-        let yields = |owner: &Seid| is_gone(owner) || self.gives_way(*owner, association);
+        let yields = |owner: &Seid| is_gone(owner) || self.can_be_replaced(*owner, association);
         let given_up = |owner: &Seid| is_gone(owner) || owners.same_ue.contains(owner);
         owners.taken.iter().all(given_up) && owners.same_ue.iter().chain(&owners.nested).all(yields)
     }
 
     /// Takes away what sessions have that give way, and lets the others be, so that the change can be planned again:
     /// nothing else is wrong with it, since addresses are looked at last. Returns those that give way.
-    fn clear_way(
+    fn release_addresses_of(
         &mut self,
         seid: Seid,
-        owners: &Owners,
+        owners: &OverlappingSessions,
         association: AssociationId,
         replaced: Option<Seid>,
     ) -> Result<BTreeSet<Seid>, Rejection> {
@@ -165,11 +174,11 @@ impl N4 {
         };
         let gone: BTreeSet<Seid> = owners.all().filter(is_gone).collect();
         let routes = Routes { session: seid, new: &owners.new_routes, all: owners.routes };
-        if let Some(refused) = self.wrong_route(association, &routes, &gone) {
+        if let Some(refused) = self.route_rejection(association, &routes, &gone) {
             return Err(refused);
         }
-        gone.iter().for_each(|owner| self.disown(*owner));
-        self.resources.let_be(owners.nested.clone());
+        gone.iter().for_each(|owner| self.release_addresses(*owner));
+        self.resources.allow_overlaps(owners.nested.clone());
         Ok(gone)
     }
 
@@ -178,7 +187,7 @@ impl N4 {
     }
 
     /// The session is of the same SMF, or of another one of its set.
-    fn gives_way(&self, owner: Seid, association: AssociationId) -> bool {
+    fn can_be_replaced(&self, owner: Seid, association: AssociationId) -> bool {
         self.sessions.get(owner).is_none_or(|session| {
             self.sessions.is_ending(session)
                 || self.associations.are_of_one_set(session.association, association)
@@ -192,7 +201,7 @@ impl N4 {
             return Ok(change);
         }
         let routes = Routes { session: change.plan.session, new: &new, all: change.routes() };
-        match self.wrong_route(association, &routes, &BTreeSet::new()) {
+        match self.route_rejection(association, &routes, &BTreeSet::new()) {
             None => Ok(change),
             Some(refused) => {
                 self.resources.abandon(change.resources);
@@ -201,7 +210,7 @@ impl N4 {
         }
     }
 
-    fn wrong_route(
+    fn route_rejection(
         &self,
         association: AssociationId,
         routes: &Routes<'_>,
@@ -231,47 +240,56 @@ impl N4 {
     }
 
     /// Takes the UE addresses of a session away, those of a change that is under way too.
-    pub(crate) fn disown(&mut self, seid: Seid) {
+    pub(crate) fn release_addresses(&mut self, seid: Seid) {
         let Some(session) = self.sessions.get(seid) else { return };
-        session.rules.disown(seid, &mut self.resources);
+        session.rules.release_addresses(seid, &mut self.resources);
         match session.in_flight.as_deref() {
-            Some((_, InFlight::Alike(_, alike) | InFlight::Moved(_, alike, _))) => {
-                self.resources.disown_alike(seid, alike);
+            Some((
+                _,
+                InFlight::EstablishProfiled(_, profiled) | InFlight::ModifyProfiled(_, profiled, _),
+            )) => {
+                self.resources.release_addresses_profiled(seid, profiled);
             }
-            Some((_, InFlight::Change { change, .. })) => self.resources.disown(seid, &change.session),
-            Some((_, InFlight::Ends(_) | InFlight::Over)) | None => {}
+            Some((_, InFlight::Change { change, .. })) => {
+                self.resources.release_addresses(seid, &change.session)
+            }
+            Some((_, InFlight::DeleteProfiled(_) | InFlight::Done)) | None => {}
         }
     }
 
     /// Ends the sessions that a new one takes the place of. One whose F-SEID is the new one's goes without a word:
     /// what would be said of it would be taken for the new one's.
-    pub(crate) fn make_way(
+    pub(crate) fn end_replaced_sessions(
         &mut self,
         now: Time,
         cp: &FSeid,
         association: AssociationId,
         owners: BTreeSet<Seid>,
     ) {
-        let same = self.sessions.of_cp(cp).filter(|older| self.gives_way(*older, association));
-        if let Some(older) = same {
-            if !self.is_condemned(older) {
-                self.notice(crate::Notice::SessionReplaced { session: older });
+        let same =
+            self.sessions.by_cp_f_seid(cp).filter(|replaced| self.can_be_replaced(*replaced, association));
+        if let Some(replaced) = same {
+            if !self.is_in_purge(replaced) {
+                self.notice(crate::Notice::SessionReplaced { session: replaced });
             }
-            self.doom_now(now, older);
+            self.remove_before_purge(now, replaced);
         }
         for owner in owners.into_iter().filter(|owner| Some(*owner) != same) {
-            match self.is_condemned(owner) {
-                true => self.doom_now(now, owner),
+            match self.is_in_purge(owner) {
+                true => self.remove_before_purge(now, owner),
                 false => self.release_session(now, owner, ReleaseReason::AddressTaken),
             }
         }
     }
 
     /// New sessions are refused while the association is being released (clause 5.18.1).
-    pub(crate) fn refuse_while_releasing(&self, association: AssociationId) -> Result<(), Refusal> {
+    pub(crate) fn refuse_while_releasing(&self, association: AssociationId) -> Result<(), RequestRefusal> {
         let is_leaving = self.associations.get(association).is_some_and(|it| it.is_leaving());
         if is_leaving {
-            return Err(Refusal::new(Cause::NoResourcesAvailable, "the association is being released"));
+            return Err(RequestRefusal::new(
+                Cause::NoResourcesAvailable,
+                "the association is being released",
+            ));
         }
         Ok(())
     }

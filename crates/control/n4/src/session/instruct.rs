@@ -4,7 +4,7 @@ use causeway_pfcp::SessionReportResponse;
 use causeway_rules::{Change, Instructions, Rejection};
 use causeway_types::Seid;
 
-use super::work::Work;
+use super::in_flight::PlanPurpose;
 use crate::{N4, Notice};
 
 impl N4 {
@@ -25,10 +25,10 @@ impl N4 {
     pub(crate) fn instruct(&mut self, seid: Seid, instructions: &Instructions) {
         let (context, sessions, resources) = self.planning();
         let Some(session) = sessions.get(seid) else { return };
-        match causeway_rules::instruct(&session.rules.whole(), instructions, seid, &context, resources) {
+        match causeway_rules::instruct(&session.rules.to_rules(), instructions, seid, &context, resources) {
             Err(rejection) => self.refuse_instructions(seid, &rejection),
             Ok(change) if change.plan.ops.is_empty() => self.instructed(seid, change),
-            Ok(change) => self.hand_out(Work::Instruct, change),
+            Ok(change) => self.submit_plan(PlanPurpose::Instruct, change),
         }
     }
 
@@ -41,6 +41,6 @@ impl N4 {
     }
 
     fn refuse_instructions(&mut self, session: Seid, rejection: &Rejection) {
-        self.notice(Notice::AnswerNotFollowed { session, detail: rejection.to_string() });
+        self.notice(Notice::InstructionsFailed { session, detail: rejection.to_string() });
     }
 }

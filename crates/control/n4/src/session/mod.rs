@@ -1,29 +1,29 @@
 //! Sessions: requests, plans and their outcome (TS 29.244 clause 6.3).
 
-mod alike;
-mod applied;
-mod condemned;
+mod association_sessions;
 mod conflict;
-mod end_form;
-mod ended;
-mod form;
+mod delete;
+mod deletion_response;
+mod establish_profiled;
+mod in_flight;
 mod instruct;
-mod members;
-mod membership;
-mod moved;
+mod modify_profiled;
+mod plan_result;
 mod purge;
+mod purge_queue;
 mod release;
 mod request;
+mod response_template;
+mod session_sets;
 mod state;
 mod table;
 mod takeover;
-mod work;
 
-pub(crate) use condemned::Unwanted;
-pub(crate) use form::Forms;
-pub(crate) use membership::{Membership, named};
-pub(crate) use purge::{OpenRequests, Purged};
+pub(crate) use purge::{PendingRequests, PurgeCount};
+pub(crate) use purge_queue::PurgeFilter;
 pub(crate) use request::cp_f_seid;
+pub(crate) use response_template::ResponseTemplates;
+pub(crate) use session_sets::{SessionSets, named};
 pub(crate) use state::Session;
 pub(crate) use table::Sessions;
 pub(crate) use takeover::Takeover;

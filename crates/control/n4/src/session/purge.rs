@@ -6,30 +6,30 @@ use causeway_rules::Change;
 use causeway_types::{Seid, Time};
 
 use super::Session;
-use super::condemned::{Fate, Met, Unwanted};
-use super::work::{Waiting, WaitingRequest, Work};
-use crate::answer::Refusal;
+use super::in_flight::{PlanPurpose, QueuedRequest, QueuedWork};
+use super::purge_queue::{PurgeFilter, PurgeStep, RemovalMode};
+use crate::answer::RequestRefusal;
 use crate::association::AssociationId;
-use crate::node::Purpose;
-use crate::status::Status;
-use crate::transaction::{RequestKey, Seen};
+use crate::load_status::LoadStatus;
+use crate::n4::Purpose;
+use crate::transaction::{RequestKey, RequestState};
 use crate::{N4, Notice, ReleaseReason};
 
 /// So many sessions of an association go at once: nobody waits long for that.
-const AT_ONCE: usize = 64;
+const PURGE_BATCH: usize = 64;
 
 /// Plans under way that remove sessions which go without their SMF's asking, at most, where there are many.
-const REMOVALS: usize = 64;
+const MAX_REMOVALS_IN_FLIGHT: usize = 64;
 
 /// Sessions that are looked at in one turn, at most.
-const LOOKED_AT: usize = 512;
+const MAX_SCANNED: usize = 512;
 
 /// Purges under way, at most: who meets one of their sessions looks through all of them.
-const MOST_PURGES: usize = 16;
+const MAX_PURGES: usize = 16;
 
 /// How many sessions go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Purged {
+pub(crate) enum PurgeCount {
     /// So many.
     Counted(usize),
     /// That is not known before all have been looked at.
@@ -38,7 +38,7 @@ pub(crate) enum Purged {
 
 /// What becomes of the requests of a session that ends before they are answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum OpenRequests {
+pub(crate) enum PendingRequests {
     /// Their SMF still waits: they are answered.
     Answer,
     /// Nobody waits: the SMF has started anew or released the association, and may use their numbers for other requests.
@@ -49,9 +49,11 @@ impl N4 {
     /// Ends a session that nobody wants any more: to SMFs it is gone at once, and from the data plane as soon
     /// as that has done what it is doing. `open` says what becomes of its requests that are not answered yet. Its UE
     /// addresses can be used at once.
-    pub(crate) fn doom(&mut self, now: Time, seid: Seid, open: OpenRequests) {
-        let Some(session) = self.sessions.get_mut(seid).filter(|session| !session.doomed) else { return };
-        session.doomed = true;
+    pub(crate) fn mark_for_removal(&mut self, now: Time, seid: Seid, open: PendingRequests) {
+        let Some(session) = self.sessions.get_mut(seid).filter(|session| !session.marked_for_removal) else {
+            return;
+        };
+        session.marked_for_removal = true;
         let (has_ended, cp) = (session.ended, session.cp.seid);
         let reports = session.reports.is_on_its_way();
         session.reports.clear();
@@ -59,25 +61,25 @@ impl N4 {
         let in_flight = session.in_flight.as_deref();
         let (is_busy, request) = (in_flight.is_some(), in_flight.and_then(|(_, it)| it.request()));
         // What concerns all sessions of its association is done already.
-        let is_written_off = self.is_written_off(seid);
+        let is_uncounted = self.is_uncounted(seid);
         self.sessions.forget_cp(seid);
-        self.disown(seid);
+        self.release_addresses(seid);
         if let Some(key) = request {
             self.close_request(now, key, cp, self.open_request(seid, &key, open));
         }
         while let Some(waiting) = self.sessions.next_waiting(seid) {
             match waiting {
-                Waiting::Request(WaitingRequest { key, .. }) => match self.open_request(seid, &key, open) {
-                    OpenRequests::Answer => self.refuse_unknown(now, key),
-                    OpenRequests::Forget => self.inbound.forget(&key),
+                QueuedWork::Request(QueuedRequest { key, .. }) => match self.open_request(seid, &key, open) {
+                    PendingRequests::Answer => self.refuse_unknown(now, key),
+                    PendingRequests::Forget => self.inbound.forget(&key),
                 },
-                Waiting::Answer(_) => {}
+                QueuedWork::Answer(_) => {}
             }
         }
         let of_session =
             |purpose: &Purpose| matches!(purpose, Purpose::Report { session, .. } if *session == seid);
-        let cancelled = if reports && !is_written_off { self.outbound.cancel(of_session) } else { 0 };
-        if let Some(association) = self.associations.get_mut(association).filter(|_| !is_written_off) {
+        let cancelled = if reports && !is_uncounted { self.outbound.cancel(of_session) } else { 0 };
+        if let Some(association) = self.associations.get_mut(association).filter(|_| !is_uncounted) {
             association.sessions -= 1;
             association.outstanding_reports -= cancelled.min(association.outstanding_reports);
         }
@@ -89,31 +91,31 @@ impl N4 {
     }
 
     /// What becomes of one request about a session that ends so: an SMF that has restarted waits for answers to what it has asked since.
-    fn open_request(&self, seid: Seid, key: &RequestKey, open: OpenRequests) -> OpenRequests {
-        let is_later = |session: &Session| key.life > session.origin.life;
-        if self.sessions.get(seid).is_some_and(is_later) { OpenRequests::Answer } else { open }
+    fn open_request(&self, seid: Seid, key: &RequestKey, open: PendingRequests) -> PendingRequests {
+        let is_later = |session: &Session| key.epoch > session.origin.epoch;
+        if self.sessions.get(seid).is_some_and(is_later) { PendingRequests::Answer } else { open }
     }
 
     /// Says what becomes of the request whose plan the data plane works on for a session that ends now. A deletion that is to be
     /// answered is when the plan is carried out.
-    fn close_request(&mut self, now: Time, key: RequestKey, cp: Seid, open: OpenRequests) {
+    fn close_request(&mut self, now: Time, key: RequestKey, cp: Seid, open: PendingRequests) {
         let (cause, detail) = match (open, key.message) {
-            (OpenRequests::Forget, _) => return self.inbound.forget(&key),
-            (OpenRequests::Answer, MessageType::SessionDeletionRequest) => return,
-            (OpenRequests::Answer, MessageType::SessionEstablishmentRequest) => {
+            (PendingRequests::Forget, _) => return self.inbound.forget(&key),
+            (PendingRequests::Answer, MessageType::SessionDeletionRequest) => return,
+            (PendingRequests::Answer, MessageType::SessionEstablishmentRequest) => {
                 (Cause::RequestRejected, "the session ends before it is established")
             }
-            (OpenRequests::Answer, _) => (Cause::SessionContextNotFound, "the session has ended"),
+            (PendingRequests::Answer, _) => (Cause::SessionContextNotFound, "the session has ended"),
         };
-        self.refuse(now, key, cp, Refusal::new(cause, detail));
+        self.refuse(now, key, cp, RequestRefusal::new(cause, detail));
     }
 
     /// Has the data plane remove a doomed session.
     pub(super) fn purge(&mut self, seid: Seid) {
         if let Some(session) = self.sessions.get(seid).filter(|session| session.in_flight.is_none()) {
             let change = session.rules.delete(seid);
-            self.removing += 1;
-            self.hand_out(Work::Purge, change);
+            self.removals_in_flight += 1;
+            self.submit_plan(PlanPurpose::Purge, change);
         }
     }
 
@@ -123,22 +125,22 @@ impl N4 {
         &mut self,
         now: Time,
         associations: Vec<AssociationId>,
-        unwanted: Unwanted,
-        open: OpenRequests,
-    ) -> Purged {
+        unwanted: PurgeFilter,
+        open: PendingRequests,
+    ) -> PurgeCount {
         let there: usize = associations.iter().map(|id| self.sessions.count_of(*id)).sum();
-        if there <= AT_ONCE {
+        if there <= PURGE_BATCH {
             let mut all: Vec<_> = associations.iter().flat_map(|id| self.sessions_of(*id)).collect();
             all.retain(|seid| self.sessions.get(*seid).is_some_and(|session| unwanted.covers(session)));
-            all.iter().for_each(|seid| self.doom(now, *seid, open));
-            return Purged::Counted(all.len());
+            all.iter().for_each(|seid| self.mark_for_removal(now, *seid, open));
+            return PurgeCount::Counted(all.len());
         }
         // However often an SMF begins anew, there is little to look through.
-        while self.sessions.has_purges() && self.sessions.purges_under_way() >= MOST_PURGES {
-            self.purge_next(now);
+        while self.sessions.has_purges() && self.sessions.purges_under_way() >= MAX_PURGES {
+            self.purge_one(now);
         }
-        let mut purged = Purged::Later;
-        if unwanted == Unwanted::All {
+        let mut purged = PurgeCount::Later;
+        if unwanted == PurgeFilter::All {
             let mut counted = 0;
             for id in &associations {
                 self.outbound.cancel_of(*id, |purpose| matches!(purpose, Purpose::Report { .. }));
@@ -148,19 +150,19 @@ impl N4 {
                 }
             }
             if counted == 0 {
-                return Purged::Counted(0);
+                return PurgeCount::Counted(0);
             }
-            purged = Purged::Counted(counted);
+            purged = PurgeCount::Counted(counted);
         }
-        self.sessions.condemn(associations, unwanted, Fate::Purged(open));
+        self.sessions.begin_purge(associations, unwanted, RemovalMode::Purged(open));
         self.purge_due = Some(now);
         purged
     }
 
     /// Ends all sessions of an association, each with its reports; many a few at a time.
     pub(crate) fn release_sessions(&mut self, now: Time, id: AssociationId) {
-        if self.sessions.count_of(id) > AT_ONCE {
-            self.sessions.condemn(vec![id], Unwanted::All, Fate::Released);
+        if self.sessions.count_of(id) > PURGE_BATCH {
+            self.sessions.begin_purge(vec![id], PurgeFilter::All, RemovalMode::Released);
             self.purge_due = Some(now);
             return;
         }
@@ -170,27 +172,29 @@ impl N4 {
     }
 
     /// Works on sessions that are to go, as far as may be at a time: the data plane has so many plans to remove sessions at most.
-    pub(crate) fn go_on_purging(&mut self, now: Time) {
+    pub(crate) fn continue_purging(&mut self, now: Time) {
         if !self.sessions.has_purges() {
             return;
         }
-        for _ in 0..LOOKED_AT {
-            if !self.sessions.has_purges() || self.removing >= REMOVALS {
+        for _ in 0..MAX_SCANNED {
+            if !self.sessions.has_purges() || self.removals_in_flight >= MAX_REMOVALS_IN_FLIGHT {
                 break;
             }
-            self.purge_next(now);
+            self.purge_one(now);
         }
-        let waits = self.sessions.has_purges() && self.removing < REMOVALS;
+        let waits = self.sessions.has_purges() && self.removals_in_flight < MAX_REMOVALS_IN_FLIGHT;
         self.purge_due = waits.then_some(now);
     }
 
-    fn purge_next(&mut self, now: Time) {
-        match self.sessions.meet_next() {
-            Some(Met::Unwanted(seid, Fate::Purged(open))) => self.doom(now, seid, open),
-            Some(Met::Unwanted(seid, Fate::Released)) => {
+    fn purge_one(&mut self, now: Time) {
+        match self.sessions.next_purge_step() {
+            Some(PurgeStep::Remove(seid, RemovalMode::Purged(open))) => {
+                self.mark_for_removal(now, seid, open)
+            }
+            Some(PurgeStep::Remove(seid, RemovalMode::Released)) => {
                 self.release_session(now, seid, ReleaseReason::AssociationReleased);
             }
-            Some(Met::Wanted) => {}
+            Some(PurgeStep::Keep) => {}
             None => {
                 let over = self.sessions.end_purge();
                 let purged = over.as_ref().map_or(0, |over| over.purged);
@@ -203,61 +207,66 @@ impl N4 {
     }
 
     /// Tells how many sessions go, once that is known.
-    pub(crate) fn tell_purged(&mut self, purged: Purged, notice: Notice) {
+    pub(crate) fn notify_purged(&mut self, purged: PurgeCount, notice: Notice) {
         match (purged, self.sessions.last_purge()) {
-            (Purged::Counted(count), _) => self.notice(notice.with_purged(count)),
-            (Purged::Later, Some(purge)) => purge.notice = Some(notice),
-            (Purged::Later, None) => {}
+            (PurgeCount::Counted(count), _) => self.notice(notice.with_purged(count)),
+            (PurgeCount::Later, Some(purge)) => purge.notice = Some(notice),
+            (PurgeCount::Later, None) => {}
         }
     }
 
     /// Ends a session that is condemned, or that its SMF has forgotten, before the others.
-    pub(crate) fn doom_now(&mut self, now: Time, seid: Seid) {
-        let open = self.sessions.get(seid).and_then(|session| self.sessions.condemned(session));
-        self.doom(now, seid, open.unwrap_or(OpenRequests::Answer));
+    pub(crate) fn remove_before_purge(&mut self, now: Time, seid: Seid) {
+        let open = self.sessions.get(seid).and_then(|session| self.sessions.purge_mode(session));
+        self.mark_for_removal(now, seid, open.unwrap_or(PendingRequests::Answer));
     }
 
     /// To its SMF the session is gone, although nothing has been done about it.
-    pub(crate) fn is_condemned(&self, seid: Seid) -> bool {
+    pub(crate) fn is_in_purge(&self, seid: Seid) -> bool {
         self.sessions.has_purges()
-            && self.sessions.get(seid).is_some_and(|session| self.sessions.is_condemned(session))
+            && self.sessions.get(seid).is_some_and(|session| self.sessions.is_in_purge(session))
     }
 
-    fn is_written_off(&self, seid: Seid) -> bool {
+    fn is_uncounted(&self, seid: Seid) -> bool {
         self.sessions.has_purges()
-            && self.sessions.get(seid).is_some_and(|session| self.sessions.is_written_off(session))
+            && self.sessions.get(seid).is_some_and(|session| self.sessions.is_uncounted(session))
     }
 
     /// Takes the outcome of a plan whose session was doomed meanwhile, and goes on removing it.
-    pub(crate) fn doomed_applied(
+    pub(crate) fn continue_removal(
         &mut self,
         now: Time,
         seid: Seid,
-        work: Work,
+        work: PlanPurpose,
         change: Change,
         result: &Result<Applied, ApplyError>,
     ) {
         let was_there = matches!(result, Ok(_) | Err(ApplyError::UnknownSession(_)));
-        let open = |key: &RequestKey| self.inbound.look_up(key) == Seen::InProgress;
+        let open = |key: &RequestKey| self.inbound.look_up(key) == RequestState::InProgress;
         match work {
-            Work::Delete(key) if was_there && open(&key) => {
+            PlanPurpose::Delete(key) if was_there && open(&key) => {
                 let applied = result.clone().unwrap_or_default();
-                self.accept_deletion(now, seid, key, change, applied, Status::default());
+                self.accept_deletion(now, seid, key, change, applied, LoadStatus::default());
             }
-            Work::Delete(_) | Work::Purge | Work::Release if was_there || self.is_stopping() => {
+            PlanPurpose::Delete(_) | PlanPurpose::Purge | PlanPurpose::Release
+                if was_there || self.is_stopping() =>
+            {
                 self.resources.commit(change.resources);
                 self.drop_session(now, seid);
             }
-            Work::Purge | Work::Release => {
+            PlanPurpose::Purge | PlanPurpose::Release => {
                 self.resources.abandon(change.resources);
                 self.removals.insert((now + self.config.removal_retry, seid));
             }
-            Work::Establish(_) if result.is_err() => {
+            PlanPurpose::Establish(_) if result.is_err() => {
                 self.resources.abandon(change.resources);
                 self.drop_session(now, seid);
             }
-            Work::Establish(_) | Work::Modify(..) | Work::Delete(_) | Work::Instruct => {
-                if let Work::Delete(key) = &work
+            PlanPurpose::Establish(_)
+            | PlanPurpose::Modify(..)
+            | PlanPurpose::Delete(_)
+            | PlanPurpose::Instruct => {
+                if let PlanPurpose::Delete(key) = &work
                     && open(key)
                 {
                     self.refuse_unknown(now, *key);
@@ -289,13 +298,13 @@ impl N4 {
     /// Forgets a session that is not in the data plane any more. Requests that wait for it are told so.
     pub(crate) fn drop_session(&mut self, now: Time, seid: Seid) {
         let Some(session) = self.sessions.remove(seid) else { return };
-        let is_counted = !session.doomed && !self.sessions.is_written_off(&session);
+        let is_counted = !session.marked_for_removal && !self.sessions.is_uncounted(&session);
         if let Some(association) = self.associations.get_mut(session.association).filter(|_| is_counted) {
             association.sessions -= 1;
         }
-        self.check_farewell(now, session.association);
+        self.check_graceful_release(now, session.association);
         for waiting in session.waiting() {
-            if let Waiting::Request(request) = waiting {
+            if let QueuedWork::Request(request) = waiting {
                 self.refuse_unknown(now, request.key);
             }
         }

@@ -5,8 +5,8 @@ use causeway_pfcp::{CpFeatures, UpFeatures};
 use causeway_rules::{Change, Usage, packet_rate_reports};
 use causeway_types::{Seid, Time, Volume};
 
-use super::OpenRequests;
-use super::work::{Waiting, Work};
+use super::PendingRequests;
+use super::in_flight::{PlanPurpose, QueuedWork};
 use crate::report::Report;
 use crate::{N4, Notice, ReleaseReason};
 
@@ -14,7 +14,7 @@ impl N4 {
     /// Ends a session: to the SMF it is gone at once, from the data plane when that has done what it is doing;
     /// then the SMF is told of its usage and, if it knows what that means, of its end.
     pub(crate) fn release_session(&mut self, now: Time, seid: Seid, reason: ReleaseReason) {
-        if self.is_condemned(seid) {
+        if self.is_in_purge(seid) {
             return;
         }
         let Some(session) = self.sessions.get_mut(seid).filter(|session| !session.is_ending()) else {
@@ -23,21 +23,21 @@ impl N4 {
         session.releasing = true;
         self.sessions.forget_cp(seid);
         while let Some(waiting) = self.sessions.next_waiting(seid) {
-            if let Waiting::Request(request) = waiting {
+            if let QueuedWork::Request(request) = waiting {
                 self.refuse_unknown(now, request.key);
             }
         }
         self.notice(Notice::SessionReleased { session: seid, reason });
-        self.go_on_releasing(seid);
+        self.continue_release(seid);
     }
 
     /// Has the data plane remove a session that is being released, when nothing else is under way of it.
-    pub(crate) fn go_on_releasing(&mut self, seid: Seid) {
+    pub(crate) fn continue_release(&mut self, seid: Seid) {
         let is_next = |session: &&super::Session| session.releasing && session.in_flight.is_none();
         if let Some(session) = self.sessions.get(seid).filter(is_next) {
             let change = session.rules.delete(seid);
-            self.removing += 1;
-            self.hand_out(Work::Release, change);
+            self.removals_in_flight += 1;
+            self.submit_plan(PlanPurpose::Release, change);
         }
     }
 
@@ -55,16 +55,16 @@ impl N4 {
             // It will be asked again; what it measured cannot be had any more.
             Err(_) => {
                 self.resources.abandon(change.resources);
-                return self.doom(now, seid, OpenRequests::Answer);
+                return self.mark_for_removal(now, seid, PendingRequests::Answer);
             }
         };
         self.resources.commit(change.resources);
-        let tells = self.tells_of_ends(seid);
+        let tells = self.reports_session_end(seid);
         let Some(session) = self.sessions.get_mut(seid) else { return };
         (session.releasing, session.ended) = (false, true);
         let rates = packet_rate_reports(&applied.packet_rates);
         if !rates.is_empty() {
-            session.make_seldom().last_rates = rates;
+            session.get_or_create_extras().last_rates = rates;
         }
         let used =
             in_parts(applied.usage).into_iter().filter(|parts| is_not_nothing(parts)).map(Report::Usage);
@@ -73,11 +73,11 @@ impl N4 {
         let all_taken = used.chain(end).all(|report| session.reports.push(report, usize::MAX));
         debug_assert!(all_taken);
         self.send_reports(now, seid);
-        self.drop_if_told(now, seid);
+        self.drop_if_reported(now, seid);
     }
 
     /// The SMF of the session knows what the end of a session by the UPF is (feature EPFAR).
-    fn tells_of_ends(&self, seid: Seid) -> bool {
+    fn reports_session_end(&self, seid: Seid) -> bool {
         let association =
             self.sessions.get(seid).and_then(|session| self.associations.get(session.association));
         let both = self.up_features().contains(UpFeatures::EPFAR);
@@ -85,7 +85,7 @@ impl N4 {
     }
 
     /// Forgets a session that has ended when the SMF has heard all of it.
-    pub(crate) fn drop_if_told(&mut self, now: Time, seid: Seid) {
+    pub(crate) fn drop_if_reported(&mut self, now: Time, seid: Seid) {
         let Some(session) = self.sessions.get(seid).filter(|session| session.ended) else { return };
         if session.reports.waiting() > 0 || session.reports.is_on_its_way() {
             return;

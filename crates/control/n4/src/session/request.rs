@@ -10,9 +10,9 @@ use causeway_pfcp::{
 use causeway_rules::Change;
 use causeway_types::{FSeid, NodeId, Seid, Time};
 
+use super::in_flight::{PlanPurpose, QueuedRequest};
 use super::state::Session;
-use super::work::{WaitingRequest, Work};
-use crate::answer::Refusal;
+use crate::answer::RequestRefusal;
 use crate::association::AssociationId;
 use crate::memory::Footprint;
 use crate::transaction::RequestKey;
@@ -30,13 +30,13 @@ impl N4 {
                 {
                     None => self.refuse_unknown(now, key),
                     Some((seid, true)) => {
-                        self.wait(now, seid, WaitingRequest { key, header, body: body.to_vec() });
+                        self.wait(now, seid, QueuedRequest { key, header, body: body.to_vec() });
                     }
                     Some((seid, false)) => self.existing_session(now, seid, key, &header, body),
                 }
             }
             _ => {
-                let refusal = Refusal::new(Cause::ServiceNotSupported, "only a UPF sends this");
+                let refusal = RequestRefusal::new(Cause::ServiceNotSupported, "only a UPF sends this");
                 self.refuse(now, key, Seid(0), refusal);
             }
         }
@@ -52,8 +52,8 @@ impl N4 {
         body: &[u8],
     ) {
         let is_begun = match key.message {
-            MessageType::SessionModificationRequest => self.modify_alike(seid, key, body),
-            _ => self.delete_alike(seid, key, body),
+            MessageType::SessionModificationRequest => self.try_modify_profiled(seid, key, body),
+            _ => self.try_delete_profiled(seid, key, body),
         };
         if is_begun {
             return;
@@ -69,22 +69,22 @@ impl N4 {
     }
 
     pub(crate) fn refuse_unknown(&mut self, now: Time, key: RequestKey) {
-        let refusal = Refusal::new(Cause::SessionContextNotFound, "there is no such session");
+        let refusal = RequestRefusal::new(Cause::SessionContextNotFound, "there is no such session");
         self.refuse(now, key, Seid(0), refusal);
     }
 
-    fn wait(&mut self, now: Time, seid: Seid, waiting: WaitingRequest) {
+    fn wait(&mut self, now: Time, seid: Seid, waiting: QueuedRequest) {
         let (key, limits) = (waiting.key, &self.config.limits);
         if !self.sessions.wait(seid, waiting, limits.waiting_per_session, limits.waiting_octets) {
             let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp.seid);
             let refusal =
-                Refusal::new(Cause::EntityInCongestion, "too many requests wait for the data plane");
+                RequestRefusal::new(Cause::EntityInCongestion, "too many requests wait for the data plane");
             self.refuse(now, key, cp, refusal);
         }
     }
 
     fn establish(&mut self, now: Time, key: RequestKey, header: &Header, body: &[u8]) {
-        if self.establish_alike(now, key, body) {
+        if self.try_establish_profiled(now, key, body) {
             return;
         }
         let request = match Message::decode(header, body) {
@@ -93,17 +93,17 @@ impl N4 {
             Err(error) => return self.refuse(now, key, cp_seid(body), error.into()),
         };
         let cp = request.cp_f_seid;
-        if self.is_repeated(now, key, &request) {
+        if self.handle_repeated_establishment(now, key, &request) {
             return;
         }
         match self.try_establish(now, key, &request) {
             Ok((cp, association, change, owners)) => {
-                self.make_way(now, &cp, association, owners);
+                self.end_replaced_sessions(now, &cp, association, owners);
                 let footprint = Footprint::of(change.session.rules());
                 let origin = self.origin(key);
                 let mut session = Session::new(now, change.plan.session, association, cp, origin, footprint);
                 if !request.fq_csids.is_empty() || request.group_id.is_some() {
-                    let membership = &mut session.make_seldom().membership;
+                    let membership = &mut session.get_or_create_extras().membership;
                     membership.update(request.fq_csids.iter(), request.group_id);
                 }
                 self.begin_session(session, key, change);
@@ -117,11 +117,11 @@ impl N4 {
         now: Time,
         key: RequestKey,
         request: &SessionEstablishmentRequest<'_>,
-    ) -> Result<(FSeid, AssociationId, Change, BTreeSet<Seid>), Refusal> {
-        let association = self.speaker(key, &request.node_id.to_owned())?;
+    ) -> Result<(FSeid, AssociationId, Change, BTreeSet<Seid>), RequestRefusal> {
+        let association = self.authorized_association(key, &request.node_id.to_owned())?;
         let cp = self.end_of(association, key.from.ip(), request.cp_f_seid)?;
-        if let Some(stamp) = request.recovery_time_stamp {
-            self.hear_recovery(now, association, key.from.ip(), key.from, stamp.0);
+        if let Some(recovery) = request.recovery_time_stamp {
+            self.on_recovery_time_stamp(now, association, key.from.ip(), key.from, recovery.0);
         }
         self.refuse_new_session(association)?;
         let seid = self.sessions.next_seid();
@@ -135,49 +135,56 @@ impl N4 {
     }
 
     /// There are to be no more sessions.
-    pub(super) fn refuse_new_session(&self, association: AssociationId) -> Result<(), Refusal> {
+    pub(super) fn refuse_new_session(&self, association: AssociationId) -> Result<(), RequestRefusal> {
         self.refuse_while_releasing(association)?;
         let most = self.most_sessions();
         if self.is_stopping() {
-            return Err(Refusal::new(Cause::NoResourcesAvailable, "this UPF is shutting down"));
+            return Err(RequestRefusal::new(Cause::NoResourcesAvailable, "this UPF is shutting down"));
         }
         if self.sessions.len() >= most {
             let detail = format!("there are {most} sessions already");
-            return Err(Refusal::new(Cause::NoResourcesAvailable, &detail));
+            return Err(RequestRefusal::new(Cause::NoResourcesAvailable, &detail));
         }
         Ok(())
     }
 
     /// The association of the Node ID in the request, if the sender may speak for that node.
-    pub(crate) fn speaker(&self, key: RequestKey, node: &NodeId) -> Result<AssociationId, Refusal> {
+    pub(crate) fn authorized_association(
+        &self,
+        key: RequestKey,
+        node: &NodeId,
+    ) -> Result<AssociationId, RequestRefusal> {
         self.spoken_for(key.from.ip(), node).ok_or_else(|| {
-            Refusal::new(Cause::NoEstablishedAssociation, "the Node ID has no association from this host")
+            RequestRefusal::new(
+                Cause::NoEstablishedAssociation,
+                "the Node ID has no association from this host",
+            )
         })
     }
 
     /// The association of this node, if this host may speak for it.
     #[inline]
     pub(super) fn spoken_for(&self, from: IpAddr, node: &NodeId) -> Option<AssociationId> {
-        let association = self.associations.at_node(node).filter(|it| it.speaks_from(from));
+        let association = self.associations.at_node(node).filter(|it| it.uses_address(from));
         association.map(|association| association.id)
     }
 
     /// The request that establishes a session, of the life of its SMF that has begun by now.
     #[inline]
     pub(super) fn origin(&self, key: RequestKey) -> RequestKey {
-        key.in_life(self.inbound.life(key.from.ip()))
+        key.in_epoch(self.inbound.epoch(key.from.ip()))
     }
 
     fn begin_session(&mut self, session: Session, key: RequestKey, change: Change) {
         self.count_session(session.association);
         self.sessions.insert(session);
-        self.hand_out(Work::Establish(key), change);
+        self.submit_plan(PlanPurpose::Establish(key), change);
     }
 
     pub(super) fn count_session(&mut self, association: AssociationId) {
         if let Some(association) = self.associations.get_mut(association) {
             association.sessions += 1;
-            association.newcomers += 1;
+            association.sessions_since_restart += 1;
         }
     }
 
@@ -213,10 +220,10 @@ impl N4 {
                 }
                 self.sessions.set_footprint(seid, before.or(after));
                 let (context, sessions, resources) = self.planning();
-                if let Some(alike) = sessions.get(seid).and_then(|session| session.rules.alike()) {
-                    resources.remember_move(alike, body, &change, &context);
+                if let Some(profiled) = sessions.get(seid).and_then(|session| session.rules.profiled()) {
+                    resources.cache_transition(profiled, body, &change, &context);
                 }
-                self.hand_out(Work::Modify(key, Box::new(takeover)), change);
+                self.submit_plan(PlanPurpose::Modify(key, Box::new(takeover)), change);
             }
         }
     }
@@ -224,7 +231,7 @@ impl N4 {
     fn delete(&mut self, now: Time, seid: Seid, key: RequestKey) {
         match self.sessions.get(seid).map(|session| session.rules.delete(seid)) {
             None => self.refuse_unknown(now, key),
-            Some(change) => self.hand_out(Work::Delete(key), change),
+            Some(change) => self.submit_plan(PlanPurpose::Delete(key), change),
         }
     }
 
@@ -236,7 +243,7 @@ impl N4 {
     }
 
     /// Has the data plane carry out a change.
-    pub(crate) fn hand_out(&mut self, work: Work, change: Change) {
+    pub(crate) fn submit_plan(&mut self, work: PlanPurpose, change: Change) {
         self.tolerate(&change);
         if let Some((id, plan)) = self.sessions.start(work, change) {
             self.push(Output::Apply { id, plan });

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
 use causeway_pfcp::PacketRateStatusReport;
-use causeway_rules::Kept;
+use causeway_rules::StoredRules;
 use causeway_types::{FSeid, Seid, Time};
 
-use super::Membership;
-use super::work::{UnderWay, Waiting};
+use super::SessionSets;
+use super::in_flight::{InFlightPlan, QueuedWork};
 use crate::association::{Association, AssociationId};
 use crate::memory::Footprint;
 use crate::report::ReportQueue;
@@ -30,17 +30,17 @@ pub(crate) struct Session {
     /// The SMF's end: the SEID of our messages, and where reports go.
     pub(crate) cp: FSeid,
     /// The rules as the data plane has them.
-    pub(crate) rules: Kept,
+    pub(crate) rules: StoredRules,
     /// What the SMF has to hear.
     pub(crate) reports: ReportQueue,
     /// When it was established.
     pub(crate) since: Time,
     /// The plan that the data plane works on.
-    pub(crate) in_flight: Option<UnderWay>,
+    pub(crate) in_flight: Option<InFlightPlan>,
     /// It will be called when its association may send more reports.
-    pub(crate) is_called: bool,
+    pub(crate) is_waiting_for_slot: bool,
     /// Nobody wants it any more; it goes as soon as the data plane lets it.
-    pub(crate) doomed: bool,
+    pub(crate) marked_for_removal: bool,
     /// We end it, with reports; the data plane is to remove it.
     pub(crate) releasing: bool,
     /// The data plane has removed it; its last reports are on their way.
@@ -48,18 +48,18 @@ pub(crate) struct Session {
     /// The request that established it.
     pub(crate) origin: RequestKey,
     /// What few sessions have.
-    seldom: Option<Box<Seldom>>,
+    extras: Option<Box<SessionExtras>>,
 }
 
 /// What few sessions have.
 #[derive(Debug, Default)]
-pub(crate) struct Seldom {
+pub(crate) struct SessionExtras {
     /// What came while a plan was under way, the oldest first.
-    pub(super) waiting: VecDeque<Waiting>,
+    pub(super) queued: VecDeque<QueuedWork>,
     /// What its QERs let pass until it ended.
     pub(crate) last_rates: Vec<PacketRateStatusReport<'static>>,
     /// The sets of sessions it belongs to.
-    pub(crate) membership: Membership,
+    pub(crate) membership: SessionSets,
     /// Where reports go instead of the SMF's end.
     pub(crate) contact: Option<IpAddr>,
     /// Who was given the report that is on its way, beside the SMF's end.
@@ -82,57 +82,57 @@ impl Session {
             purges_before: 0,
             footprint,
             cp,
-            rules: Kept::default(),
+            rules: StoredRules::default(),
             reports: ReportQueue::default(),
             since: now,
             in_flight: None,
-            is_called: false,
-            doomed: false,
+            is_waiting_for_slot: false,
+            marked_for_removal: false,
             releasing: false,
             ended: false,
             origin,
-            seldom: None,
+            extras: None,
         }
     }
 
     /// What few sessions have, where this one does.
-    pub(crate) fn seldom(&self) -> Option<&Seldom> {
-        self.seldom.as_deref()
+    pub(crate) fn extras(&self) -> Option<&SessionExtras> {
+        self.extras.as_deref()
     }
 
     /// The same, to be changed.
-    pub(crate) fn seldom_mut(&mut self) -> Option<&mut Seldom> {
-        self.seldom.as_deref_mut()
+    pub(crate) fn extras_mut(&mut self) -> Option<&mut SessionExtras> {
+        self.extras.as_deref_mut()
     }
 
     /// The same; from now on this one has it.
-    pub(crate) fn make_seldom(&mut self) -> &mut Seldom {
-        self.seldom.get_or_insert_default()
+    pub(crate) fn get_or_create_extras(&mut self) -> &mut SessionExtras {
+        self.extras.get_or_insert_default()
     }
 
     /// Where reports go instead of the SMF's end.
     pub(crate) fn contact(&self) -> Option<IpAddr> {
-        self.seldom()?.contact
+        self.extras()?.contact
     }
 
     /// The report that is on its way was given to this host, beside the SMF's end.
     pub(crate) fn has_tried(&self, ip: IpAddr) -> bool {
-        self.seldom().is_some_and(|it| it.tried.contains(&ip))
+        self.extras().is_some_and(|it| it.tried.contains(&ip))
     }
 
     /// The next report begins with the SMF's end again.
     pub(crate) fn forget_tried(&mut self) {
-        self.seldom_mut().into_iter().for_each(|it| it.tried.clear());
+        self.extras_mut().into_iter().for_each(|it| it.tried.clear());
     }
 
     /// The sets of sessions it belongs to.
-    pub(crate) fn membership(&self) -> Option<&Membership> {
-        self.seldom().map(|it| &it.membership)
+    pub(crate) fn membership(&self) -> Option<&SessionSets> {
+        self.extras().map(|it| &it.membership)
     }
 
     /// What waits for a plan of it to be carried out, the oldest first.
-    pub(crate) fn waiting(&self) -> impl Iterator<Item = &Waiting> {
-        self.seldom().into_iter().flat_map(|it| &it.waiting)
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &QueuedWork> {
+        self.extras().into_iter().flat_map(|it| &it.queued)
     }
 
     /// Nothing waits to be done with it.
@@ -148,7 +148,7 @@ impl Session {
 
     /// To its SMF it is gone, or about to go without its asking.
     pub(crate) const fn is_ending(&self) -> bool {
-        self.doomed || self.releasing || self.ended
+        self.marked_for_removal || self.releasing || self.ended
     }
 
     /// Where reports go.

@@ -1,21 +1,23 @@
 //! The sessions there are, and how they are found.
 
-mod ends;
-mod near;
+mod cp_seid_index;
+mod prefetch;
 
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-use causeway_rules::{Alike, Change, Instructions, Moved, Places, Plan, plan_deletion};
+use causeway_rules::{
+    Change, HashIndex, Instructions, Plan, ProfileTransition, ProfiledSession, plan_deletion,
+};
 use causeway_types::Seid;
 
-use self::ends::End;
+use self::cp_seid_index::CpSeidProbe;
 use super::Takeover;
-use super::condemned::Purge;
-use super::members::Members;
+use super::association_sessions::AssociationSessions;
+use super::in_flight::{InFlight, InFlightPlan, PlanPurpose, QueuedRequest, QueuedWork};
+use super::purge_queue::Purge;
 use super::state::Session;
-use super::work::{InFlight, UnderWay, Waiting, WaitingRequest, Work};
 use crate::ApplyId;
 use crate::association::AssociationId;
 use crate::memory::{Footprint, Needed};
@@ -24,7 +26,7 @@ use crate::slab::Slab;
 use crate::transaction::RequestKey;
 
 /// Plans that are over whose memory is kept, at most.
-const SPARE: usize = 256;
+const MAX_FREE_BOXES: usize = 256;
 
 /// All sessions by our SEID, and the plans under way.
 #[derive(Debug, Default)]
@@ -35,13 +37,13 @@ pub(crate) struct Sessions {
     /// The place that was found last: one session is looked for several times in a row.
     last: AtomicU32,
     /// By the SMF's end; those that are ending are not among them.
-    by_cp: Places,
-    pub(super) members: Members,
+    by_cp: HashIndex,
+    pub(super) members: AssociationSessions,
     /// How many plans were handed out.
-    handed_out: u32,
+    plans_submitted: u32,
     in_flight: usize,
     /// Memory of plans that are over, for the next ones.
-    spare: Vec<UnderWay>,
+    free_boxes: Vec<InFlightPlan>,
     waiting_octets: usize,
     /// What all sessions may come to need of memory.
     needed: Needed,
@@ -54,76 +56,76 @@ pub(crate) struct Sessions {
 impl Sessions {
     /// None, and room for so many: its tables grow no more.
     pub(crate) fn with_capacity(sessions: usize, seids: SeidSequence) -> Self {
-        let (all, by_cp) = (Slab::with_capacity(sessions), Places::with_capacity(sessions));
+        let (all, by_cp) = (Slab::with_capacity(sessions), HashIndex::with_capacity(sessions));
         Self { all, seids, by_cp, ..Self::default() }
     }
 
     /// The SEID of the next session, which is taken by [`Sessions::insert`].
     pub(crate) fn next_seid(&self) -> Seid {
-        self.seids.peek(self.all.vacant())
+        self.seids.peek(self.all.vacant_index())
     }
 
     /// Enters a session with [`Sessions::next_seid`], since when none has been entered.
     pub(crate) fn insert(&mut self, session: Session) {
         let cp = session.cp;
-        let place = self.enter(self.seids.place_of(session.seid), session);
-        self.know_cp(&cp, place);
+        let index = self.enter(self.seids.index_of_seid(session.seid), session);
+        self.index_cp(&cp, index);
     }
 
     /// The same; nothing has happened since, and no session is known by the SMF's end of this one, which is looked for so.
-    pub(super) fn insert_new(&mut self, session: Session, end: &End) {
-        let place = self.enter(self.all.vacant(), session);
-        end.probes().for_each(|probe| self.by_cp.insert_at(probe, place));
+    pub(super) fn insert_new(&mut self, session: Session, end: &CpSeidProbe) {
+        let index = self.enter(self.all.vacant_index(), session);
+        end.probes().for_each(|probe| self.by_cp.insert_at(probe, index));
     }
 
-    fn enter(&mut self, place: u32, mut session: Session) -> u32 {
-        session.number = self.members.join(session.association, place);
+    fn enter(&mut self, index: u32, mut session: Session) -> u32 {
+        session.number = self.members.join(session.association, index);
         session.purges_before = self.purges_begun;
         self.needed.add(session.footprint);
-        self.all.insert_at(place, session);
+        self.all.insert_at(index, session);
         self.seids.advance();
-        self.last.store(place, Relaxed);
-        place
+        self.last.store(index, Relaxed);
+        index
     }
 
     #[inline]
-    fn place(&self, seid: Seid) -> Option<u32> {
+    fn index_of(&self, seid: Seid) -> Option<u32> {
         let last = self.last.load(Relaxed);
         if self.is_at(last, seid) { Some(last) } else { self.find(seid) }
     }
 
     #[inline]
-    fn is_at(&self, place: u32, seid: Seid) -> bool {
-        self.all.get(place).is_some_and(|session| session.seid == seid)
+    fn is_at(&self, index: u32, seid: Seid) -> bool {
+        self.all.get(index).is_some_and(|session| session.seid == seid)
     }
 
     /// The place of one that was not found last.
     #[inline(never)]
     fn find(&self, seid: Seid) -> Option<u32> {
-        let place = self.seids.place_of(seid);
-        let is_there = self.is_at(place, seid);
-        is_there.then(|| self.last.store(place, Relaxed))?;
-        Some(place)
+        let index = self.seids.index_of_seid(seid);
+        let is_there = self.is_at(index, seid);
+        is_there.then(|| self.last.store(index, Relaxed))?;
+        Some(index)
     }
 
     #[inline]
     pub(crate) fn get(&self, seid: Seid) -> Option<&Session> {
-        self.all.get(self.place(seid)?)
+        self.all.get(self.index_of(seid)?)
     }
 
     #[inline]
     pub(crate) fn get_mut(&mut self, seid: Seid) -> Option<&mut Session> {
-        self.all.get_mut(self.place(seid)?)
+        self.all.get_mut(self.index_of(seid)?)
     }
 
     /// Forgets a session that no plan is under way of.
     pub(crate) fn remove(&mut self, seid: Seid) -> Option<Session> {
         self.forget_cp(seid);
-        let place = self.place(seid)?;
-        let session = self.all.remove(place)?;
+        let index = self.index_of(seid)?;
+        let session = self.all.remove(index)?;
         self.leave(session.association, session.number);
         self.needed.remove(session.footprint);
-        self.waiting_octets -= session.waiting().map(Waiting::octets).sum::<usize>();
+        self.waiting_octets -= session.waiting().map(QueuedWork::octets).sum::<usize>();
         Some(session)
     }
 
@@ -139,8 +141,8 @@ impl Sessions {
 
     /// The session may come to need this from now on.
     pub(super) fn set_footprint(&mut self, seid: Seid, footprint: Footprint) {
-        let Some(place) = self.place(seid) else { return };
-        let Some(session) = self.all.get_mut(place) else { return };
+        let Some(index) = self.index_of(seid) else { return };
+        let Some(session) = self.all.get_mut(index) else { return };
         let before = std::mem::replace(&mut session.footprint, footprint);
         self.needed.remove(before);
         self.needed.add(footprint);
@@ -148,26 +150,26 @@ impl Sessions {
 
     /// The session is another association's from now on. Returns whose it was.
     pub(crate) fn set_association(&mut self, seid: Seid, to: AssociationId) -> Option<AssociationId> {
-        let place = self.place(seid)?;
-        let (before, number) = self.all.get(place).map(|it| (it.association, it.number))?;
+        let index = self.index_of(seid)?;
+        let (before, number) = self.all.get(index).map(|it| (it.association, it.number))?;
         self.leave(before, number);
-        let number = self.members.join(to, place);
-        let session = self.all.get_mut(place)?;
+        let number = self.members.join(to, index);
+        let session = self.all.get_mut(index)?;
         (session.association, session.number) = (to, number);
         session.purges_before = self.purges_begun;
         Some(before)
     }
 
     fn leave(&mut self, association: AssociationId, number: u32) {
-        let heir = self.members.leave(association, number);
-        if let Some(heir) = heir.and_then(|place| self.all.get_mut(place)) {
-            heir.number = number;
+        let successor = self.members.leave(association, number);
+        if let Some(successor) = successor.and_then(|index| self.all.get_mut(index)) {
+            successor.number = number;
         }
     }
 
     /// The sessions of an association, in any order.
     pub(crate) fn of_association(&self, association: AssociationId) -> impl Iterator<Item = &Session> {
-        self.members.of(association).iter().filter_map(|place| self.all.get(*place))
+        self.members.of(association).iter().filter_map(|index| self.all.get(*index))
     }
 
     /// How many sessions an association has, those included that go.
@@ -180,13 +182,13 @@ impl Sessions {
     }
 
     /// The session of a plan that is under way, if that is condemned.
-    pub(crate) fn condemned_at(&self, id: ApplyId) -> Option<Seid> {
+    pub(crate) fn purged_session_of_plan(&self, id: ApplyId) -> Option<Seid> {
         if self.purges.is_empty() {
             return None;
         }
-        let session = self.all.get(id.place()).filter(|session| !session.doomed)?;
+        let session = self.all.get(id.index_of()).filter(|session| !session.marked_for_removal)?;
         let is_its = session.in_flight.as_deref().is_some_and(|(known, _)| *known == id);
-        (is_its && self.is_condemned(session)).then_some(session.seid)
+        (is_its && self.is_in_purge(session)).then_some(session.seid)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -194,13 +196,13 @@ impl Sessions {
     }
 
     /// No session is in this place, or beyond.
-    pub(crate) const fn places(&self) -> u32 {
+    pub(crate) const fn len_upper_bound(&self) -> u32 {
         self.all.end()
     }
 
     /// The session in this place, if one is.
-    pub(crate) fn at(&self, place: u32) -> Option<&Session> {
-        self.all.get(place)
+    pub(crate) fn at(&self, index: u32) -> Option<&Session> {
+        self.all.get(index)
     }
 
     /// How many octets the requests have that wait.
@@ -215,7 +217,7 @@ impl Sessions {
 
     /// Notes that a change of the session is under way, and returns what the data plane is to do. There
     /// must be no other.
-    pub(crate) fn start(&mut self, work: Work, mut change: Change) -> Option<(ApplyId, Plan)> {
+    pub(crate) fn start(&mut self, work: PlanPurpose, mut change: Change) -> Option<(ApplyId, Plan)> {
         let session = change.plan.session;
         let ops = std::mem::take(&mut change.plan.ops);
         let id = self.begin(session, InFlight::Change { work, change: Box::new(change) })?;
@@ -223,41 +225,45 @@ impl Sessions {
     }
 
     /// The same for a session that is established as others were.
-    pub(crate) fn start_alike(
+    pub(crate) fn start_profiled_establishment(
         &mut self,
         key: RequestKey,
         session: Seid,
-        alike: Alike,
+        profiled: ProfiledSession,
     ) -> Option<(ApplyId, Plan)> {
-        let ops = alike.clone().into();
-        let id = self.begin(session, InFlight::Alike(key, alike))?;
+        let ops = profiled.clone().into();
+        let id = self.begin(session, InFlight::EstablishProfiled(key, profiled))?;
         Some((id, Plan { session, ops }))
     }
 
     /// The same for a session that is changed as others were.
-    pub(crate) fn start_moved(
+    pub(crate) fn start_profiled_modification(
         &mut self,
         key: RequestKey,
         session: Seid,
-        moved: Moved,
+        transition: ProfileTransition,
         takeover: Option<Box<Takeover>>,
     ) -> Option<(ApplyId, Plan)> {
-        let id = self.begin(session, InFlight::Moved(key, moved.after(), takeover))?;
-        Some((id, Plan { session, ops: moved.into() }))
+        let id = self.begin(session, InFlight::ModifyProfiled(key, transition.after(), takeover))?;
+        Some((id, Plan { session, ops: transition.into() }))
     }
 
     /// The same for a session that ends, and of which is kept what it has in common with others.
-    pub(crate) fn start_end(&mut self, key: RequestKey, session: Seid) -> Option<(ApplyId, Plan)> {
-        let id = self.begin(session, InFlight::Ends(key))?;
+    pub(crate) fn start_profiled_deletion(
+        &mut self,
+        key: RequestKey,
+        session: Seid,
+    ) -> Option<(ApplyId, Plan)> {
+        let id = self.begin(session, InFlight::DeleteProfiled(key))?;
         Some((id, plan_deletion(session)))
     }
 
     fn begin(&mut self, seid: Seid, in_flight: InFlight) -> Option<ApplyId> {
-        let place = self.place(seid)?;
-        self.handed_out = self.handed_out.wrapping_add(1);
-        let id = ApplyId::new(self.handed_out, place);
-        let session = self.all.get_mut(place)?;
-        session.in_flight = Some(match self.spare.pop() {
+        let index = self.index_of(seid)?;
+        self.plans_submitted = self.plans_submitted.wrapping_add(1);
+        let id = ApplyId::new(self.plans_submitted, index);
+        let session = self.all.get_mut(index)?;
+        session.in_flight = Some(match self.free_boxes.pop() {
             Some(mut spare) => {
                 *spare = (id, in_flight);
                 spare
@@ -270,15 +276,15 @@ impl Sessions {
 
     /// The session whose plan this was, whether that is doomed, and the plan, which is no longer under way.
     pub(crate) fn finish(&mut self, id: ApplyId) -> Option<(Seid, bool, InFlight)> {
-        let session = self.all.get_mut(id.place())?;
+        let session = self.all.get_mut(id.index_of())?;
         let mut held = session.in_flight.take_if(|held| held.0 == id)?;
-        let in_flight = std::mem::replace(&mut held.1, InFlight::Over);
-        if self.spare.len() < SPARE {
-            self.spare.push(held);
+        let in_flight = std::mem::replace(&mut held.1, InFlight::Done);
+        if self.free_boxes.len() < MAX_FREE_BOXES {
+            self.free_boxes.push(held);
         }
         self.in_flight -= 1;
-        self.last.store(id.place(), Relaxed);
-        Some((session.seid, session.doomed, in_flight))
+        self.last.store(id.index_of(), Relaxed);
+        Some((session.seid, session.marked_for_removal, in_flight))
     }
 
     /// Lets a request wait for its turn. False: too many wait already.
@@ -286,7 +292,7 @@ impl Sessions {
     pub(crate) fn wait(
         &mut self,
         seid: Seid,
-        waiting: WaitingRequest,
+        waiting: QueuedRequest,
         per_session: usize,
         octets: usize,
     ) -> bool {
@@ -295,7 +301,7 @@ impl Sessions {
         if session.waiting().count() >= per_session || total > octets {
             return false;
         }
-        session.make_seldom().waiting.push_back(Waiting::Request(waiting));
+        session.get_or_create_extras().queued.push_back(QueuedWork::Request(waiting));
         self.waiting_octets = total;
         true
     }
@@ -304,13 +310,13 @@ impl Sessions {
     /// plan is under way.
     pub(crate) fn wait_with(&mut self, seid: Seid, instructions: Instructions) {
         if let Some(session) = self.get_mut(seid) {
-            session.make_seldom().waiting.push_back(Waiting::Answer(Box::new(instructions)));
+            session.get_or_create_extras().queued.push_back(QueuedWork::Answer(Box::new(instructions)));
         }
     }
 
     /// What is next.
-    pub(crate) fn next_waiting(&mut self, seid: Seid) -> Option<Waiting> {
-        let waiting = self.get_mut(seid)?.seldom_mut()?.waiting.pop_front()?;
+    pub(crate) fn next_waiting(&mut self, seid: Seid) -> Option<QueuedWork> {
+        let waiting = self.get_mut(seid)?.extras_mut()?.queued.pop_front()?;
         self.waiting_octets -= waiting.octets();
         Some(waiting)
     }

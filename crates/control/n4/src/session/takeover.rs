@@ -6,11 +6,11 @@ use std::net::IpAddr;
 use causeway_pfcp::{Cause, SessionModificationRequest, SessionReportResponse};
 use causeway_types::{FSeid, NodeId, Seid};
 
-use super::{Membership, Session};
-use crate::answer::Refusal;
+use super::{Session, SessionSets};
+use crate::answer::RequestRefusal;
 use crate::association::AssociationId;
-use crate::node::Purpose;
-use crate::report::from_another_smf;
+use crate::n4::Purpose;
+use crate::report::readdress_report;
 use crate::transaction::RequestKey;
 use crate::{MessageResult, N4, Notice, Output};
 
@@ -22,7 +22,7 @@ pub(crate) struct Takeover {
     /// The association of the SMF that takes over.
     pub(super) association: Option<AssociationId>,
     /// The sets that the session is in now, if that changes.
-    pub(super) membership: Option<Membership>,
+    pub(super) membership: Option<SessionSets>,
 }
 
 impl N4 {
@@ -35,13 +35,14 @@ impl N4 {
         key: RequestKey,
         seid: Seid,
         request: &SessionModificationRequest<'_>,
-    ) -> Result<Takeover, Refusal> {
+    ) -> Result<Takeover, RequestRefusal> {
         let Some(session) = self.sessions.get(seid) else { return Ok(Takeover::default()) };
         let held = session.association;
-        let heir = request.node_id.as_ref().map(|node| self.heir(key, held, &node.to_owned()));
+        let successor =
+            request.node_id.as_ref().map(|node| self.authorized_successor(key, held, &node.to_owned()));
         let detail = "the Node ID is not that of an SMF that may control the session";
-        let foreign = || Refusal::new(Cause::NoEstablishedAssociation, detail);
-        let association = match heir {
+        let foreign = || RequestRefusal::new(Cause::NoEstablishedAssociation, detail);
+        let association = match successor {
             None => None,
             Some(id) => Some(id.ok_or_else(foreign)?),
         };
@@ -51,8 +52,8 @@ impl N4 {
             }
             cp => cp,
         };
-        let says_sets = !request.fq_csids.is_empty() || request.group_id.is_some();
-        let membership = says_sets.then(|| {
+        let names_sets = !request.fq_csids.is_empty() || request.group_id.is_some();
+        let membership = names_sets.then(|| {
             let mut membership = session.membership().cloned().unwrap_or_default();
             membership.update(request.fq_csids.iter(), request.group_id);
             membership
@@ -61,10 +62,15 @@ impl N4 {
     }
 
     /// The association of the SMF that a request is from, if that may control the sessions of the one that holds them.
-    pub(super) fn heir(&self, key: RequestKey, held: AssociationId, node: &NodeId) -> Option<AssociationId> {
+    pub(super) fn authorized_successor(
+        &self,
+        key: RequestKey,
+        held: AssociationId,
+        node: &NodeId,
+    ) -> Option<AssociationId> {
         let is_able = |id: &AssociationId| {
             self.associations.are_of_one_set(held, *id)
-                && self.associations.get(*id).is_some_and(|it| it.speaks_from(key.from.ip()))
+                && self.associations.get(*id).is_some_and(|it| it.uses_address(key.from.ip()))
         };
         self.associations.of_node(node).filter(is_able)
     }
@@ -73,7 +79,7 @@ impl N4 {
     pub(crate) fn take_over(&mut self, seid: Seid, takeover: Takeover) {
         let Takeover { cp, association, membership } = takeover;
         if let (Some(membership), Some(session)) = (membership, self.sessions.get_mut(seid)) {
-            session.make_seldom().membership = membership;
+            session.get_or_create_extras().membership = membership;
         }
         let is_another = association.is_some_and(|association| self.move_to_association(seid, association));
         if let Some(cp) = cp {
@@ -82,7 +88,7 @@ impl N4 {
     }
 
     /// What the answer to a report says of who controls the session from now on.
-    pub(crate) fn taken_over_by_answer(
+    pub(crate) fn take_over_from_response(
         &mut self,
         seid: Seid,
         from: IpAddr,
@@ -90,7 +96,7 @@ impl N4 {
     ) {
         let Some(session) = self.sessions.get_mut(seid) else { return };
         if answer.fq_csid.is_some() || answer.group_id.is_some() {
-            session.make_seldom().membership.update(answer.fq_csid.into_iter(), answer.group_id);
+            session.get_or_create_extras().membership.update(answer.fq_csid.into_iter(), answer.group_id);
         }
         let held = session.association;
         let named = answer.node_id.as_ref().and_then(|node| self.associations.of_node(&node.to_owned()));
@@ -99,13 +105,15 @@ impl N4 {
         let Some(cp) = answer.cp_f_seid else { return };
         match self.end_of(able.unwrap_or(held), from, cp) {
             Ok(cp) => self.move_session(seid, cp, is_another),
-            Err(Refusal { detail, .. }) => self.notice(Notice::AnswerNotFollowed { session: seid, detail }),
+            Err(RequestRefusal { detail, .. }) => {
+                self.notice(Notice::InstructionsFailed { session: seid, detail })
+            }
         }
     }
 
     /// Gives a session to an association. Says whether it had another.
     pub(crate) fn move_to_association(&mut self, seid: Seid, id: AssociationId) -> bool {
-        let counts = |session: &Session| !session.doomed && !self.sessions.is_written_off(session);
+        let counts = |session: &Session| !session.marked_for_removal && !self.sessions.is_uncounted(session);
         let Some(counts) = self.sessions.get(seid).map(counts) else { return false };
         let Some(before) = self.sessions.set_association(seid, id) else { return false };
         if let Some(association) = self.associations.get_mut(before).filter(|_| counts) {
@@ -119,16 +127,16 @@ impl N4 {
 
     /// Reports of the session go to this address from now on, as to an SMF that did not assign its F-SEID; the one
     /// on its way too.
-    pub(crate) fn report_elsewhere(&mut self, seid: Seid, ip: IpAddr) {
+    pub(crate) fn redirect_reports(&mut self, seid: Seid, ip: IpAddr) {
         let Some(session) = self.sessions.get_mut(seid) else { return };
-        session.make_seldom().contact = Some(ip);
+        session.get_or_create_extras().contact = Some(ip);
         session.forget_tried();
         let cp = session.cp;
         let Some(association) = self.associations.get(session.association) else { return };
         let to = session.reports_to(association);
         let of_session =
             |purpose: &Purpose| matches!(purpose, Purpose::Report { session, .. } if *session == seid);
-        for (message, bytes) in self.outbound.redirect(to, of_session, |bytes| from_another_smf(bytes, cp)) {
+        for (message, bytes) in self.outbound.redirect(to, of_session, |bytes| readdress_report(bytes, cp)) {
             self.counters.sent(message, MessageResult::Repeated);
             self.push(Output::Send { to, bytes });
         }

@@ -9,55 +9,55 @@ use crate::slab::Slab;
 
 /// By their addresses. The host that was met last is found at once: most requests come from few.
 #[derive(Debug)]
-pub(super) struct Hosts<H> {
+pub(super) struct HostTable<H> {
     all: Slab<(IpAddr, H)>,
     by_address: HashMap<IpAddr, u32>,
     /// The place that was found last.
     last: AtomicU32,
 }
 
-impl<H> Default for Hosts<H> {
+impl<H> Default for HostTable<H> {
     fn default() -> Self {
         Self { all: Slab::default(), by_address: HashMap::default(), last: AtomicU32::default() }
     }
 }
 
-impl<H> Hosts<H> {
+impl<H> HostTable<H> {
     pub(super) fn len(&self) -> usize {
         self.all.len()
     }
 
     #[inline]
-    fn place(&self, ip: IpAddr) -> Option<u32> {
+    fn index_of(&self, ip: IpAddr) -> Option<u32> {
         let last = self.last.load(Relaxed);
         if self.all.get(last).is_some_and(|(known, _)| *known == ip) {
             return Some(last);
         }
-        let place = self.by_address.get(&ip).copied()?;
-        self.last.store(place, Relaxed);
-        Some(place)
+        let index = self.by_address.get(&ip).copied()?;
+        self.last.store(index, Relaxed);
+        Some(index)
     }
 
     #[inline]
     pub(super) fn get(&self, ip: IpAddr) -> Option<&H> {
-        self.all.get(self.place(ip)?).map(|(_, host)| host)
+        self.all.get(self.index_of(ip)?).map(|(_, host)| host)
     }
 
     #[inline]
     pub(super) fn get_mut(&mut self, ip: IpAddr) -> Option<&mut H> {
-        let place = self.place(ip)?;
-        self.all.get_mut(place).map(|(_, host)| host)
+        let index = self.index_of(ip)?;
+        self.all.get_mut(index).map(|(_, host)| host)
     }
 
     /// Enters a host that is new.
     pub(super) fn insert(&mut self, ip: IpAddr, host: H) {
-        let place = self.all.insert((ip, host));
-        self.by_address.insert(ip, place);
+        let index = self.all.insert((ip, host));
+        self.by_address.insert(ip, index);
     }
 
     pub(super) fn remove(&mut self, ip: IpAddr) -> Option<H> {
-        let place = self.by_address.remove(&ip)?;
-        self.all.remove(place).map(|(_, host)| host)
+        let index = self.by_address.remove(&ip)?;
+        self.all.remove(index).map(|(_, host)| host)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (IpAddr, &H)> {
@@ -76,9 +76,9 @@ mod tests {
     // Input:  three hosts; the second, met last, goes, and another one comes into its place.
     // Output: each finds its own and nothing else, whichever was met last.
     #[test]
-    fn a_host_is_not_taken_for_the_one_before_it() {
+    fn hosts_are_distinguished() {
         let ip = |last: u8| IpAddr::from([192, 0, 2, last]);
-        let mut hosts = Hosts::default();
+        let mut hosts = HostTable::default();
         (1..=3).for_each(|number| hosts.insert(ip(number), number));
         assert_eq!((hosts.get(ip(2)), hosts.get(ip(4)), hosts.len()), (Some(&2), None, 3));
         assert_eq!((hosts.remove(ip(2)), hosts.remove(ip(2))), (Some(2), None));

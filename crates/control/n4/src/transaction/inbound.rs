@@ -5,12 +5,12 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
 
 use causeway_pfcp::{Header, MessageType};
-use causeway_rules::Places;
+use causeway_rules::HashIndex;
 use causeway_types::{Span, Time};
 use foldhash::quality::FixedState;
 
-use super::answers::{Answers, Stored};
-use super::hosts::Hosts;
+use super::hosts::HostTable;
+use super::response_cache::{ResponseCache, ResponseRef};
 use crate::slab::Slab;
 
 /// What makes two requests the same.
@@ -25,22 +25,22 @@ pub(crate) struct RequestKey {
     /// Stands for its contents: a peer that restarted may use the numbers of its last life for other requests.
     digest: u64,
     /// The life of its sender in which it came: what came in another one is another request.
-    pub(crate) life: u32,
+    pub(crate) epoch: u32,
     /// Where it is remembered from [`Inbound::begin`] on.
-    hint: Hint,
+    hint: IndexHint,
 }
 
 /// A place to look first. It tells no requests apart.
 #[derive(Clone, Copy, Debug)]
-struct Hint(u32);
+struct IndexHint(u32);
 
-impl PartialEq for Hint {
+impl PartialEq for IndexHint {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Hint {}
+impl Eq for IndexHint {}
 
 impl Hash for RequestKey {
     /// Its number and contents tell it apart from nearly all others.
@@ -54,12 +54,12 @@ impl RequestKey {
     /// The identity of a request with this header and body.
     pub(crate) fn new(from: SocketAddr, message: MessageType, header: &Header, body: &[u8]) -> Self {
         let digest = FixedState::with_seed(0).hash_one((header.seid, body));
-        Self { from, sequence: header.sequence, message, digest, life: 0, hint: Hint(u32::MAX) }
+        Self { from, sequence: header.sequence, message, digest, epoch: 0, hint: IndexHint(u32::MAX) }
     }
 
     /// The same in another life of its sender.
-    pub(crate) const fn in_life(self, life: u32) -> Self {
-        Self { life, ..self }
+    pub(crate) const fn in_epoch(self, epoch: u32) -> Self {
+        Self { epoch, ..self }
     }
 
     /// The same request, though it may have come from elsewhere.
@@ -70,7 +70,7 @@ impl RequestKey {
 
 /// What is known of a request that arrives.
 #[derive(PartialEq, Eq, Debug)]
-pub(crate) enum Seen<'a> {
+pub(crate) enum RequestState<'a> {
     /// Not seen before.
     New,
     /// It is being worked on; its answer will follow.
@@ -80,8 +80,8 @@ pub(crate) enum Seen<'a> {
 }
 
 /// Answers that are forgotten in one step, at most, and for each request that comes.
-const AT_ONCE: usize = 256;
-const FORGOTTEN: usize = 4;
+const EXPIRY_BATCH: usize = 256;
+const EXPIRY_PER_REQUEST: usize = 4;
 
 /// Octets that are kept of an answered request, beside its answer: the request, its place, its turn.
 const OF_REQUEST: usize = size_of::<Option<Request>>() + size_of::<(Time, u32)>() + 16;
@@ -92,15 +92,15 @@ const OF_FULLEST: usize = 64;
 /// Requests being worked on and answers given, apart for each host, so that no peer displaces another's.
 #[derive(Debug)]
 pub(crate) struct Inbound {
-    hosts: Hosts<Host>,
+    hosts: HostTable<Host>,
     lifetime: Span,
     bounds: Bounds,
     /// Octets of memory that all answers take.
     octets: usize,
     /// The number of the last life that began.
-    last_life: u32,
+    last_epoch: u32,
     /// The lives of hosts that began another one, and those before.
-    lives: Vec<(IpAddr, [u32; 2])>,
+    epochs: Vec<(IpAddr, [u32; 2])>,
 }
 
 /// How much is remembered at most.
@@ -121,10 +121,10 @@ pub(crate) struct Bounds {
 struct Host {
     requests: Slab<Request>,
     /// Where each is.
-    places: Places,
+    places: HashIndex,
     /// The answered ones, oldest first, and when they expire.
     order: VecDeque<(Time, u32)>,
-    answers: Answers,
+    answers: ResponseCache,
     /// Answers in pieces before this one are none any more, though they are still kept: the first ones of `order`.
     valid_from: u32,
     void: usize,
@@ -134,25 +134,25 @@ struct Host {
 struct Request {
     key: RequestKey,
     /// `None` while in progress.
-    answer: Option<Stored>,
+    answer: Option<ResponseRef>,
 }
 
 impl Host {
-    fn place(&self, key: &RequestKey) -> Option<u32> {
-        let is_valid = |answer: Stored| !answer.is_before(self.valid_from);
+    fn index_of(&self, key: &RequestKey) -> Option<u32> {
+        let is_valid = |answer: ResponseRef| !answer.is_before(self.valid_from);
         let is_its = |request: &Request| request.key == *key && request.answer.is_none_or(is_valid);
-        let is_it = |place| self.requests.get(place).is_some_and(is_its);
-        let Hint(hint) = key.hint;
+        let is_it = |index| self.requests.get(index).is_some_and(is_its);
+        let IndexHint(hint) = key.hint;
         if is_it(hint) { Some(hint) } else { self.places.find(key, is_it) }
     }
 
-    fn look_up(&self, key: &RequestKey) -> Seen<'_> {
-        let request = self.place(key).and_then(|place| self.requests.get(place));
+    fn look_up(&self, key: &RequestKey) -> RequestState<'_> {
+        let request = self.index_of(key).and_then(|index| self.requests.get(index));
         match request.map(|request| request.answer) {
-            None => Seen::New,
-            Some(answer) => {
-                answer.and_then(|it| self.answers.get(it)).map_or(Seen::InProgress, Seen::Answered)
-            }
+            None => RequestState::New,
+            Some(answer) => answer
+                .and_then(|it| self.answers.get(it))
+                .map_or(RequestState::InProgress, RequestState::Answered),
         }
     }
 
@@ -175,20 +175,20 @@ impl Host {
     }
 
     fn begin(&mut self, key: &mut RequestKey) {
-        let place = self.requests.insert(Request { key: *key, answer: None });
-        self.places.insert(*key, place);
-        key.hint = Hint(place);
+        let index = self.requests.insert(Request { key: *key, answer: None });
+        self.places.insert(*key, index);
+        key.hint = IndexHint(index);
     }
 
-    fn remove(&mut self, place: u32) {
-        let Some(request) = self.requests.remove(place) else { return };
-        self.places.remove(request.key, place);
+    fn remove(&mut self, index: u32) {
+        let Some(request) = self.requests.remove(index) else { return };
+        self.places.remove(request.key, index);
         request.answer.into_iter().for_each(|answer| self.answers.forget(answer));
     }
 
     fn forget_oldest(&mut self) {
-        if let Some((_, place)) = self.order.pop_front() {
-            self.remove(place);
+        if let Some((_, index)) = self.order.pop_front() {
+            self.remove(index);
             self.void = self.void.saturating_sub(1);
         }
     }
@@ -202,44 +202,44 @@ impl Host {
 impl Inbound {
     /// Keeps answers for `lifetime`.
     pub(crate) fn new(lifetime: Span, bounds: Bounds) -> Self {
-        Self { hosts: Hosts::default(), lifetime, bounds, octets: 0, last_life: 0, lives: Vec::new() }
+        Self { hosts: HostTable::default(), lifetime, bounds, octets: 0, last_epoch: 0, epochs: Vec::new() }
     }
 
     /// What is known of this request.
-    pub(crate) fn look_up(&self, key: &RequestKey) -> Seen<'_> {
-        self.hosts.get(key.from.ip()).map_or(Seen::New, |host| host.look_up(key))
+    pub(crate) fn look_up(&self, key: &RequestKey) -> RequestState<'_> {
+        self.hosts.get(key.from.ip()).map_or(RequestState::New, |host| host.look_up(key))
     }
 
     /// The life that a host is in. Few ever began another one.
     #[inline]
-    pub(crate) fn life(&self, ip: IpAddr) -> u32 {
-        self.lives.iter().find(|(host, _)| *host == ip).map_or(0, |(_, [life, _])| *life)
+    pub(crate) fn epoch(&self, ip: IpAddr) -> u32 {
+        self.epochs.iter().find(|(host, _)| *host == ip).map_or(0, |(_, [epoch, _])| *epoch)
     }
 
     /// Another life begins, for these hosts. Returns its number, which is higher than all before.
-    pub(crate) fn begin_life(&mut self, hosts: &[IpAddr]) -> u32 {
-        self.last_life = self.last_life.saturating_add(1);
+    pub(crate) fn begin_epoch(&mut self, hosts: &[IpAddr]) -> u32 {
+        self.last_epoch = self.last_epoch.saturating_add(1);
         for ip in hosts {
-            let before = self.life(*ip);
-            self.lives.retain(|(host, _)| host != ip);
-            self.lives.push((*ip, [self.last_life, before]));
+            let before = self.epoch(*ip);
+            self.epochs.retain(|(host, _)| host != ip);
+            self.epochs.push((*ip, [self.last_epoch, before]));
         }
-        self.last_life
+        self.last_epoch
     }
 
     /// The last life of these hosts did not begin after all.
-    pub(crate) fn end_life(&mut self, hosts: &[IpAddr]) {
-        for (_, [life, before]) in self.lives.iter_mut().filter(|(host, _)| hosts.contains(host)) {
-            *life = *before;
+    pub(crate) fn cancel_epoch(&mut self, hosts: &[IpAddr]) {
+        for (_, [epoch, before]) in self.epochs.iter_mut().filter(|(host, _)| hosts.contains(host)) {
+            *epoch = *before;
         }
     }
 
     /// Nobody speaks from these hosts any more.
-    pub(crate) fn forget_lives(&mut self, hosts: &[IpAddr]) {
-        self.lives.retain(|(host, _)| !hosts.contains(host));
+    pub(crate) fn forget_epochs(&mut self, hosts: &[IpAddr]) {
+        self.epochs.retain(|(host, _)| !hosts.contains(host));
     }
 
-    /// Work on a request that is [`Seen::New`] begins, and ends with [`Inbound::answer`] or [`Inbound::forget`]. False: too many are open.
+    /// Work on a request that is [`RequestState::New`] begins, and ends with [`Inbound::answer`] or [`Inbound::forget`]. False: too many are open.
     #[must_use]
     pub(crate) fn begin(&mut self, key: &mut RequestKey) -> bool {
         let ip = key.from.ip();
@@ -248,7 +248,7 @@ impl Inbound {
             if has_room {
                 if host.void > 0 {
                     let before = host.octets();
-                    host.forget_void(FORGOTTEN);
+                    host.forget_void(EXPIRY_PER_REQUEST);
                     self.octets -= before - host.octets();
                 }
                 host.begin(key);
@@ -267,10 +267,10 @@ impl Inbound {
     /// Keeps the answer of a request that was begun. The oldest ones make room for it.
     pub(crate) fn answer(&mut self, now: Time, key: RequestKey, bytes: &[u8]) {
         let Some(host) = self.hosts.get_mut(key.from.ip()) else { return };
-        let Some(place) = host.place(&key) else { return };
-        let Some(Request { answer: answer @ None, .. }) = host.requests.get_mut(place) else { return };
+        let Some(index) = host.index_of(&key) else { return };
+        let Some(Request { answer: answer @ None, .. }) = host.requests.get_mut(index) else { return };
         *answer = Some(host.answers.put(bytes));
-        host.order.push_back((now + self.lifetime, place));
+        host.order.push_back((now + self.lifetime, index));
         self.octets += bytes.len() + OF_REQUEST;
         if host.answers.octets() > self.bounds.octets_per_host {
             let before = host.octets();
@@ -304,10 +304,10 @@ impl Inbound {
     /// Work on it ended without an answer: a duplicate will be new.
     pub(crate) fn forget(&mut self, key: &RequestKey) {
         if let Some(host) = self.hosts.get_mut(key.from.ip())
-            && let Some(place) = host.place(key)
-            && host.requests.get(place).is_some_and(|request| request.answer.is_none())
+            && let Some(index) = host.index_of(key)
+            && host.requests.get(index).is_some_and(|request| request.answer.is_none())
         {
-            host.remove(place);
+            host.remove(index);
             self.drop_empty(key.from.ip());
         }
     }
@@ -318,7 +318,7 @@ impl Inbound {
             let before = host.octets();
             host.void = host.order.len();
             host.valid_from = host.answers.next_piece();
-            host.forget_void(AT_ONCE);
+            host.forget_void(EXPIRY_BATCH);
             self.octets -= before - host.octets();
         }
         self.drop_empty(ip);
@@ -334,7 +334,7 @@ impl Inbound {
         let mut empty = Vec::new();
         for (ip, host) in self.hosts.iter_mut() {
             let before = host.octets();
-            for _ in 0..AT_ONCE {
+            for _ in 0..EXPIRY_BATCH {
                 if host.order.front().is_none_or(|(expiry, _)| *expiry > now) {
                     break;
                 }

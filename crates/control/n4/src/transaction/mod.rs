@@ -1,9 +1,9 @@
 //! Requests and their answers, both ways (TS 29.244 clause 6.4).
 
-mod answers;
 mod hosts;
 mod inbound;
 mod outbound;
+mod response_cache;
 
-pub(crate) use inbound::{Bounds, Inbound, RequestKey, Seen};
-pub(crate) use outbound::{Aim, Expired, Lost, Outbound, Request};
+pub(crate) use inbound::{Bounds, Inbound, RequestKey, RequestState};
+pub(crate) use outbound::{Aim, Expired, Outbound, Request, UnansweredRequest};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use causeway_pfcp::{MessageType, TooLong};
-use causeway_rules::{Scramble, SteadyMap};
+use causeway_rules::{IdCipher, PartitionedMap};
 use causeway_types::{Span, Time};
 
 use crate::Retransmission;
@@ -35,8 +35,8 @@ pub(crate) trait Aim {
 pub(crate) struct Outbound<P> {
     last_number: u32,
     /// Makes sequence numbers impossible to guess.
-    secret: Option<Scramble>,
-    pending: SteadyMap<u32, Pending<P>>,
+    secret: Option<IdCipher>,
+    pending: PartitionedMap<u32, Pending<P>>,
     deadlines: BTreeSet<(Time, u32)>,
     /// The numbers of those that are about an association.
     of_associations: BTreeSet<(AssociationId, u32)>,
@@ -52,7 +52,7 @@ struct Pending<P> {
     wait: Span,
     retries_left: u8,
     policy: Retransmission,
-    kept: bool,
+    retained: bool,
     /// When it was sent for the first time; of one that is kept, when all of it was sent last.
     since: Time,
     /// What is sent instead of `bytes`, and what was left out there.
@@ -84,12 +84,12 @@ pub(crate) enum Expired<P> {
         is_plain: bool,
     },
     /// The last repetition went unanswered.
-    GivenUp(Lost<P>),
+    GivenUp(UnansweredRequest<P>),
 }
 
 /// A request that went unanswered. [`Outbound::keep`] keeps it, dropping it gives it up.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Lost<P> {
+pub(crate) struct UnansweredRequest<P> {
     /// Where it went.
     pub(crate) to: SocketAddr,
     /// Its message type.
@@ -99,14 +99,14 @@ pub(crate) struct Lost<P> {
     /// Its octets.
     pub(crate) bytes: Vec<u8>,
     /// It was lost before, and kept.
-    pub(crate) kept: bool,
+    pub(crate) retained: bool,
     /// When all of it was sent.
     pub(crate) since: Time,
     plain: Option<(Vec<u8>, LeftOut)>,
     sequence: u32,
 }
 
-impl<P> Lost<P> {
+impl<P> UnansweredRequest<P> {
     /// What is sent of it, and whether IEs are left out there.
     pub(crate) fn to_send(&self) -> (Vec<u8>, bool) {
         match &self.plain {
@@ -133,11 +133,11 @@ fn without(bytes: &[u8]) -> Option<(Vec<u8>, LeftOut)> {
 impl<P: Aim> Outbound<P> {
     /// No request yet. Without a secret the first gets the number after `last`; with one the numbers come in an order that nobody
     /// else knows: an answer is believed to be of who was asked, and so must not be written by somebody who was not.
-    pub(crate) fn new(last: u32, secret: Option<Scramble>) -> Self {
+    pub(crate) fn new(last: u32, secret: Option<IdCipher>) -> Self {
         Self {
             last_number: last & SEQUENCE_MASK,
             secret,
-            pending: SteadyMap::default(),
+            pending: PartitionedMap::default(),
             deadlines: BTreeSet::new(),
             of_associations: BTreeSet::new(),
         }
@@ -167,7 +167,7 @@ impl<P: Aim> Outbound<P> {
             wait,
             retries_left: policy.retries,
             policy,
-            kept: false,
+            retained: false,
             since: now,
             plain: None,
         };
@@ -210,13 +210,13 @@ impl<P: Aim> Outbound<P> {
         let (_, sequence) = *self.deadlines.first().filter(|(deadline, _)| *deadline <= now)?;
         let mut pending = self.take(sequence)?;
         let Some(retries_left) = pending.retries_left.checked_sub(1) else {
-            let Pending { to, request, purpose, bytes, kept, since, plain, .. } = pending;
-            return Some(Expired::GivenUp(Lost {
+            let Pending { to, request, purpose, bytes, retained: kept, since, plain, .. } = pending;
+            return Some(Expired::GivenUp(UnansweredRequest {
                 to,
                 request,
                 purpose,
                 bytes,
-                kept,
+                retained: kept,
                 since,
                 plain,
                 sequence,
@@ -237,8 +237,8 @@ impl<P: Aim> Outbound<P> {
 
     /// Keeps a request that went unanswered, under the same number. It is lost again after `wait`; until
     /// then it can be answered.
-    pub(crate) fn keep(&mut self, now: Time, lost: Lost<P>, wait: Span) {
-        let Lost { to, request, purpose, bytes, sequence, since, plain, .. } = lost;
+    pub(crate) fn keep(&mut self, now: Time, unanswered: UnansweredRequest<P>, wait: Span) {
+        let UnansweredRequest { to, request, purpose, bytes, sequence, since, plain, .. } = unanswered;
         let wait = wait.max(SHORTEST_WAIT);
         let policy = Retransmission { first_wait: wait, retries: 0, backoff: 1, longest_wait: wait };
         let deadline = now + wait;
@@ -251,7 +251,7 @@ impl<P: Aim> Outbound<P> {
             wait,
             retries_left: 0,
             policy,
-            kept: true,
+            retained: true,
             since,
             plain,
         };
@@ -284,11 +284,11 @@ impl<P: Aim> Outbound<P> {
         &mut self,
         now: Time,
         policy: Retransmission,
-        lost: Lost<P>,
+        unanswered: UnansweredRequest<P>,
         to: SocketAddr,
         rewrite: impl Fn(&mut Vec<u8>),
     ) -> Vec<u8> {
-        let Lost { request, purpose, mut bytes, sequence, .. } = lost;
+        let UnansweredRequest { request, purpose, mut bytes, sequence, .. } = unanswered;
         rewrite(&mut bytes);
         let wait = policy.first_wait.max(SHORTEST_WAIT);
         let pending = Pending {
@@ -300,7 +300,7 @@ impl<P: Aim> Outbound<P> {
             wait,
             retries_left: policy.retries,
             policy,
-            kept: false,
+            retained: false,
             since: now,
             plain: None,
         };
@@ -325,9 +325,11 @@ impl<P: Aim> Outbound<P> {
         to: SocketAddr,
         rewrite: impl Fn(&mut Vec<u8>),
     ) -> Option<(MessageType, Vec<u8>)> {
-        let Pending { to: before, bytes, request, purpose, kept, since, plain, .. } = self.take(sequence)?;
-        let lost = Lost { to: before, request, purpose, bytes, kept, since, plain, sequence };
-        Some((request, self.restart(now, policy, lost, to, rewrite)))
+        let Pending { to: before, bytes, request, purpose, retained: kept, since, plain, .. } =
+            self.take(sequence)?;
+        let unanswered =
+            UnansweredRequest { to: before, request, purpose, bytes, retained: kept, since, plain, sequence };
+        Some((request, self.restart(now, policy, unanswered, to, rewrite)))
     }
 
     /// Stops repeating the requests that `unwanted` picks, and says how many; answers to them will be
@@ -396,9 +398,9 @@ impl<P: Aim> Outbound<P> {
 }
 
 /// Another number of 24 bits for each: a Feistel network, whose rounds are the cipher of SEIDs.
-fn shuffle(number: u32, secret: Scramble) -> u32 {
+fn shuffle(number: u32, secret: IdCipher) -> u32 {
     let round = |(left, right): (u32, u32), round: u64| {
-        let mixed = secret.hide64(ROUNDS_APART.wrapping_mul(round + 1) ^ u64::from(right)) as u32;
+        let mixed = secret.encrypt64(ROUNDS_APART.wrapping_mul(round + 1) ^ u64::from(right)) as u32;
         (right, left ^ mixed & HALF)
     };
     let (left, right) = (0..ROUNDS).fold((number >> HALF_BITS & HALF, number & HALF), round);

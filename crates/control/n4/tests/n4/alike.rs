@@ -9,7 +9,7 @@ mod handover;
 
 use handover::{Beside, Known, handover, tunnel_of_smf};
 
-use crate::world::{Pace, Smf, World, establishment, query, used};
+use crate::world::{Pace, Smf, TestN4, establishment, query, used};
 
 /// What an SMF does.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +57,7 @@ fn step() -> impl Strategy<Value = Step> {
     let recovery = proptest::option::weighted(0.2, 0..3_u8);
     prop_oneof![
         12 => (0..20_u8, 0..5_u8, recovery)
-            .prop_map(|(number, wording, recovery)| Step::Establish { number, wording, recovery }),
+            .prop_map(|(number, variant, recovery)| Step::Establish { number, wording: variant, recovery }),
         1 => (8805..8807_u16).prop_map(Step::Repeat),
         8 => (any::<u8>(), 0..3_u8, 0..2_u8, any::<bool>(), proptest::sample::select(&Beside::ALL[..]))
             .prop_map(|(session, teid, gnb, end_marker, beside)| Step::Handover { session, teid, gnb, end_marker, beside }),
@@ -104,7 +104,7 @@ fn set_policy(request: &mut SessionEstablishmentRequest<'static>, number: u8) {
 
 /// A world, the SMF in it, and what it knows.
 struct Story {
-    world: World,
+    world: TestN4,
     smf: Smf,
     sessions: Vec<Known>,
     last: Vec<u8>,
@@ -113,9 +113,9 @@ struct Story {
 
 impl Story {
     fn new(has_new_words: bool) -> Self {
-        let (mut world, smf) = World::associated();
-        world.plane.is_varied = true;
-        Self { world, smf, sessions: Vec::new(), last: Vec::new(), has_new_words }
+        let (mut n4, smf) = TestN4::associated();
+        n4.plane.is_varied = true;
+        Self { world: n4, smf, sessions: Vec::new(), last: Vec::new(), has_new_words }
     }
 
     fn step(&mut self, at: u32, step: Step) {
@@ -123,12 +123,12 @@ impl Story {
             |sessions: &[Known], at: u8| sessions.get(usize::from(at) % sessions.len().max(1)).cloned();
         let of = |sessions: &[Known], at: u8| known(sessions, at).map(|known| known.seid);
         match step {
-            Step::Establish { number, wording, recovery } => {
+            Step::Establish { number, wording: variant, recovery } => {
                 let cp = FSeid { seid: Seid(number.into()), addr: self.smf.ip().into() };
                 let mut request = establishment(self.smf.node_id(), cp);
                 request.recovery_time_stamp =
                     recovery.map(|later| RecoveryTimeStamp(NtpSeconds(1000 + u32::from(later) / 2)));
-                match wording {
+                match variant {
                     0 => {}
                     1 => request.pdn_type = None,
                     2 => {
@@ -229,7 +229,7 @@ proptest! {
 //         is each session's own; then in words that say something else.
 // Output: after a while every plan is that of a change that was met before, to whatever gNB; in the other words never.
 #[test]
-fn handovers_are_known_when_they_are_met_again() {
+fn a_repeated_handover_matches_its_template() {
     for beside in Beside::ALL {
         let mut story = Story::new(false);
         let (mut unknown, mut met) = (Vec::new(), 0);
@@ -242,7 +242,7 @@ fn handovers_are_known_when_they_are_met_again() {
             for (teid, gnb) in [(1, 0), (2, 1), (1, number % 2), (2, 1 - number % 2)] {
                 let (session, end_marker) = (number, true);
                 story.step(0, Step::Handover { session, teid, gnb, end_marker, beside });
-                let was_met = story.world.plane.held.iter().map(|(_, plan)| plan.ops.moved().is_some());
+                let was_met = story.world.plane.held.iter().map(|(_, plan)| plan.ops.transition().is_some());
                 was_met.for_each(|was_met| if was_met { met += 1 } else { new += 1 });
                 story.step(0, Step::Apply { fails: false });
             }
@@ -265,12 +265,12 @@ fn handovers_are_known_when_they_are_met_again() {
 // Input:  an SMF that chooses the tunnels of its sessions itself; then a session with a tunnel that another one has.
 // Output: from the third session on plans are those of sessions that were met before; the last one is refused.
 #[test]
-fn sessions_with_tunnels_of_the_smf_are_known_when_they_are_met_again() {
+fn sessions_with_smf_assigned_tunnels_match_their_template() {
     let mut story = Story::new(false);
     for number in 0..8 {
         story.world.plane.pace = Pace::Held;
         story.step(0, Step::Establish { number, wording: 2, recovery: None });
-        let is_known = story.world.plane.held.iter().all(|(_, plan)| plan.ops.alike().is_some());
+        let is_known = story.world.plane.held.iter().all(|(_, plan)| plan.ops.profiled().is_some());
         assert_eq!(is_known, number >= 2, "{number}");
         story.step(0, Step::Apply { fails: false });
     }
@@ -296,8 +296,8 @@ fn sessions_with_a_policy_of_their_own_are_known_when_they_are_met_again() {
         other.step(at, step);
         assert_eq!(one.world.plane.held, other.world.plane.held, "{step:?}");
         let ops = one.world.plane.held.iter().map(|(_, plan)| &plan.ops);
-        known.extend(ops.clone().filter(|ops| ops.alike().is_some()).map(|_| at));
-        moved.extend(ops.filter(|ops| ops.moved().is_some()).map(|_| at));
+        known.extend(ops.clone().filter(|ops| ops.profiled().is_some()).map(|_| at));
+        moved.extend(ops.filter(|ops| ops.transition().is_some()).map(|_| at));
         [&mut one, &mut other].into_iter().for_each(|story| story.step(at, Step::Apply { fails: false }));
         let sent = [&mut one, &mut other].map(|story| story.world.sent.drain(..).collect::<Vec<_>>());
         assert_eq!(sent[0], sent[1], "{step:?}");
@@ -319,7 +319,7 @@ fn sessions_with_a_policy_of_their_own_are_known_when_they_are_met_again() {
 //         In a second world in words that nobody has used before.
 // Output: the same answers octet by octet.
 #[test]
-fn ends_in_known_words_tell_the_same() {
+fn templated_deletion_responses_equal_encoded_ones() {
     let (mut one, mut other) = (Story::new(false), Story::new(true));
     let mut at = 0;
     let mut both = |step: Step| {

@@ -6,7 +6,7 @@ use causeway_pfcp::*;
 use causeway_types::{FSeid, NtpSeconds, PdrId, Seid, Span};
 use proptest::prelude::*;
 
-use crate::world::{Pace, Smf, World, activation, config, establishment, query};
+use crate::world::{Pace, Smf, TestN4, activation, config, establishment, query};
 
 /// One thing that happens.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +71,7 @@ fn setup(smf: &Smf) -> AssociationSetupRequest<'static> {
 
 /// The SMF's side: sessions it was told of, and its last request.
 struct Story {
-    world: World,
+    world: TestN4,
     smf: Smf,
     sessions: Vec<Seid>,
     last: Vec<u8>,
@@ -131,8 +131,8 @@ impl Story {
             Step::Release => self.request(None, AssociationReleaseRequest::new(self.smf.node_id())),
             Step::Restart => {
                 self.smf.recovery = NtpSeconds(self.smf.recovery.0 + 1);
-                let stamp = RecoveryTimeStamp(self.smf.recovery);
-                self.request(None, HeartbeatRequest::new(stamp));
+                let recovery = RecoveryTimeStamp(self.smf.recovery);
+                self.request(None, HeartbeatRequest::new(recovery));
             }
             Step::Repeat => self.world.deliver(self.smf.addr, &self.last.clone()),
             Step::AnswerOurs(pick) => self.answer_ours(pick),
@@ -162,19 +162,19 @@ impl Story {
     /// Reads what the UPF sent; answers some of its requests, and lets others be lost.
     fn answer_ours(&mut self, pick: u8) {
         let answers = !pick.is_multiple_of(3);
-        while let Some(got) = self.world.try_next(self.smf.addr) {
+        while let Some(received) = self.world.try_next(self.smf.addr) {
             let known = |session: Option<Seid>| session.unwrap_or(Seid(0));
-            match got.message() {
+            match received.message() {
                 Message::SessionEstablishmentResponse(it) => {
                     self.sessions.extend(it.up_f_seid.map(|it| it.seid));
                 }
                 Message::HeartbeatRequest(_) if answers => {
-                    self.world.deliver(self.smf.addr, &self.smf.heartbeat_response(&got));
+                    self.world.deliver(self.smf.addr, &self.smf.heartbeat_response(&received));
                 }
                 Message::SessionReportRequest(_) if answers => {
                     let cause =
                         if pick % 7 == 1 { Cause::SessionContextNotFound } else { Cause::RequestAccepted };
-                    let answer = Smf::report_response(&got, known(got.header.seid), cause);
+                    let answer = Smf::report_response(&received, known(received.header.seid), cause);
                     self.world.deliver(self.smf.addr, &answer);
                 }
                 _ => {}
@@ -192,9 +192,9 @@ proptest! {
     fn nothing_is_left_in_the_end(steps in prop::collection::vec(step(), 1..150), purge: bool) {
         let heartbeat = Heartbeat { interval: Span::from_secs(5), ..Heartbeat::default() };
         let on_path_failure = if purge { PathFailure::Purge } else { PathFailure::Keep };
-        let (mut world, smf) = World::associated_with(Config { heartbeat, on_path_failure, ..config() });
-        world.plane.pace = Pace::Held;
-        let mut story = Story { world, smf, sessions: Vec::new(), last: Vec::new() };
+        let (mut n4, smf) = TestN4::associated_with(Config { heartbeat, on_path_failure, ..config() });
+        n4.plane.pace = Pace::Held;
+        let mut story = Story { world: n4, smf, sessions: Vec::new(), last: Vec::new() };
         for step in steps {
             story.take(step);
             let occupancy = story.world.n4.occupancy();

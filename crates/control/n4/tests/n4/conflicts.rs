@@ -4,7 +4,7 @@ use causeway_n4::{Notice, ReleaseReason};
 use causeway_pfcp::*;
 use causeway_types::{FSeid, Seid};
 
-use crate::world::{Got, Pace, Smf, World, establishment};
+use crate::world::{Got, Pace, Smf, TestN4, establishment};
 
 /// An establishment with the F-SEID `cp` and the UE address of the session with the F-SEID `ue`.
 fn with_address_of(smf: &Smf, cp: FSeid, ue: FSeid) -> SessionEstablishmentRequest<'static> {
@@ -12,15 +12,15 @@ fn with_address_of(smf: &Smf, cp: FSeid, ue: FSeid) -> SessionEstablishmentReque
 }
 
 /// An establishment with the UE address that belongs to its F-SEID, and the answer.
-fn ask_new(world: &mut World, smf: &mut Smf, cp: FSeid) -> Got {
+fn ask_new(n4: &mut TestN4, smf: &mut Smf, cp: FSeid) -> Got {
     let request = establishment(smf.node_id(), cp);
-    world.ask(smf, Some(Seid(0)), request)
+    n4.ask(smf, Some(Seid(0)), request)
 }
 
 /// The same, whose answer comes later.
-fn send_new(world: &mut World, smf: &mut Smf, cp: FSeid) {
+fn send_new(n4: &mut TestN4, smf: &mut Smf, cp: FSeid) {
     let request = establishment(smf.node_id(), cp);
-    world.send(smf, Some(Seid(0)), request);
+    n4.send(smf, Some(Seid(0)), request);
 }
 
 /// The SMF says that it supports the enhanced release.
@@ -32,43 +32,40 @@ fn knowing_ends(smf: &Smf) -> AssociationSetupRequest<'static> {
 // Output: the second is established; the first is gone, and the SMF hears of its usage and that it was deleted.
 #[test]
 fn a_ue_address_of_the_same_smf_moves_to_the_new_session() {
-    let (mut world, mut smf) = (World::new(), Smf::new(10));
+    let (mut n4, mut smf) = (TestN4::new(), Smf::new(10));
     let setup = knowing_ends(&smf);
-    world.ask(&mut smf, None, setup);
+    n4.ask(&mut smf, None, setup);
     let first = smf.f_seid();
-    let older = ask_new(&mut world, &mut smf, first).up_seid();
+    let older = ask_new(&mut n4, &mut smf, first).up_seid();
     let second = smf.f_seid();
     let request = with_address_of(&smf, second, first);
-    world.send(&mut smf, Some(Seid(0)), request);
-    let report = world.next(smf.addr);
+    n4.send(&mut smf, Some(Seid(0)), request);
+    let report = n4.next(smf.addr);
     let Message::SessionReportRequest(request) = report.message() else { panic!("{:?}", report.kind()) };
     assert_eq!((report.header.seid, request.flags), (Some(first.seid), Some(SessionReportFlags::PSDBU)));
     assert_eq!(report.usage(), [(1, 0, 30, UsageReportTrigger::TEBUR)]);
-    let newer = world.next(smf.addr).up_seid();
-    assert!(world.plane.has(newer) && !world.plane.has(older));
+    let newer = n4.next(smf.addr).up_seid();
+    assert!(n4.plane.has(newer) && !n4.plane.has(older));
     assert!(
-        world.has_notice(|it| matches!(
-            it,
-            Notice::SessionReleased { reason: ReleaseReason::AddressTaken, .. }
-        ))
+        n4.has_notice(|it| matches!(it, Notice::SessionReleased { reason: ReleaseReason::AddressTaken, .. }))
     );
-    let gone = world.ask(&mut smf, Some(older), SessionDeletionRequest::default());
+    let gone = n4.ask(&mut smf, Some(older), SessionDeletionRequest::default());
     assert_eq!(gone.cause(), Cause::SessionContextNotFound);
-    world.deliver(smf.addr, &Smf::report_response(&report, older, Cause::RequestAccepted));
-    assert_eq!((world.n4.occupancy().sessions, world.n4.occupancy().addresses), (1, 1));
+    n4.deliver(smf.addr, &Smf::report_response(&report, older, Cause::RequestAccepted));
+    assert_eq!((n4.n4.occupancy().sessions, n4.n4.occupancy().addresses), (1, 1));
 }
 
 // Input:  the same by an SMF that does not know what the end of a session by the UPF is.
 // Output: its usage is reported as that of a deleted session, without the flag.
 #[test]
-fn an_smf_without_the_feature_hears_of_the_usage() {
-    let (mut world, mut smf) = World::associated();
+fn an_smf_without_the_feature_gets_the_usage() {
+    let (mut n4, mut smf) = TestN4::associated();
     let first = smf.f_seid();
-    ask_new(&mut world, &mut smf, first);
+    ask_new(&mut n4, &mut smf, first);
     let second = smf.f_seid();
     let request = with_address_of(&smf, second, first);
-    world.send(&mut smf, Some(Seid(0)), request);
-    let report = world.next(smf.addr);
+    n4.send(&mut smf, Some(Seid(0)), request);
+    let report = n4.next(smf.addr);
     let Message::SessionReportRequest(request) = report.message() else { panic!("{:?}", report.kind()) };
     assert_eq!((request.report_type, request.flags), (ReportType::USAR, None));
 }
@@ -77,30 +74,30 @@ fn an_smf_without_the_feature_hears_of_the_usage() {
 // Output: refused with the UE IP Address as offending IE; the first SMF's session is untouched.
 #[test]
 fn a_ue_address_of_another_smf_is_not_taken() {
-    let (mut world, mut smf) = World::associated();
+    let (mut n4, mut smf) = TestN4::associated();
     let first = smf.f_seid();
-    let older = ask_new(&mut world, &mut smf, first).up_seid();
+    let older = ask_new(&mut n4, &mut smf, first).up_seid();
     let mut other = Smf::new(11);
-    world.associate(&mut other);
+    n4.associate(&mut other);
     let second = other.f_seid();
     let request = with_address_of(&other, second, first);
-    let got = world.ask(&mut other, Some(Seid(0)), request);
-    assert_eq!(got.refusal(), (Cause::RuleCreationModificationFailure, Some(93)));
-    assert!(world.plane.has(older) && world.n4.session(older).is_some());
+    let received = n4.ask(&mut other, Some(Seid(0)), request);
+    assert_eq!(received.refusal(), (Cause::RuleCreationModificationFailure, Some(93)));
+    assert!(n4.plane.has(older) && n4.n4.session(older).is_some());
 }
 
 // Input:  a session that takes a UE address and is wrong in another way.
 // Output: refused; the older session keeps its address.
 #[test]
 fn a_wrong_session_takes_nothing() {
-    let (mut world, mut smf) = World::associated();
+    let (mut n4, mut smf) = TestN4::associated();
     let first = smf.f_seid();
-    let older = ask_new(&mut world, &mut smf, first).up_seid();
+    let older = ask_new(&mut n4, &mut smf, first).up_seid();
     let second = smf.f_seid();
     let wrong =
         SessionEstablishmentRequest { create_urrs: Many::default(), ..with_address_of(&smf, second, first) };
-    assert!(!world.ask(&mut smf, Some(Seid(0)), wrong).cause().is_accepted());
-    assert!(world.n4.session(older).is_some() && world.n4.occupancy().addresses == 1);
+    assert!(!n4.ask(&mut smf, Some(Seid(0)), wrong).cause().is_accepted());
+    assert!(n4.n4.session(older).is_some() && n4.n4.occupancy().addresses == 1);
 }
 
 // Input:  a new request with the F-SEID of an established session, and of one that is being established.
@@ -108,19 +105,19 @@ fn a_wrong_session_takes_nothing() {
 #[test]
 fn an_f_seid_used_again_replaces_the_session() {
     for pace in [Pace::AtOnce, Pace::Held] {
-        let (mut world, mut smf) = World::associated();
-        world.plane.pace = pace;
+        let (mut n4, mut smf) = TestN4::associated();
+        n4.plane.pace = pace;
         let cp = smf.f_seid();
-        send_new(&mut world, &mut smf, cp);
-        send_new(&mut world, &mut smf, cp);
-        while !world.plane.held.is_empty() {
-            world.apply_next();
+        send_new(&mut n4, &mut smf, cp);
+        send_new(&mut n4, &mut smf, cp);
+        while !n4.plane.held.is_empty() {
+            n4.apply_next();
         }
-        assert_eq!((world.plane.sessions(), world.n4.occupancy().sessions), (1, 1), "{pace:?}");
-        assert!(world.has_notice(|it| matches!(it, Notice::SessionReplaced { .. })));
-        assert_eq!(world.n4.sessions().next().unwrap().cp, cp);
-        while let Some(got) = world.try_next(smf.addr) {
-            assert_ne!(got.kind(), MessageType::SessionReportRequest);
+        assert_eq!((n4.plane.sessions(), n4.n4.occupancy().sessions), (1, 1), "{pace:?}");
+        assert!(n4.has_notice(|it| matches!(it, Notice::SessionReplaced { .. })));
+        assert_eq!(n4.n4.sessions().next().unwrap().cp, cp);
+        while let Some(received) = n4.try_next(smf.addr) {
+            assert_ne!(received.kind(), MessageType::SessionReportRequest);
         }
     }
 }
@@ -128,16 +125,16 @@ fn an_f_seid_used_again_replaces_the_session() {
 // Input:  a modification moves the F-SEID of a session; a new session has the F-SEID that it had before.
 // Output: both exist.
 #[test]
-fn an_f_seid_given_up_is_free() {
-    let (mut world, mut smf) = World::associated();
+fn a_released_f_seid_is_free() {
+    let (mut n4, mut smf) = TestN4::associated();
     let old = smf.f_seid();
-    let seid = ask_new(&mut world, &mut smf, old).up_seid();
+    let seid = ask_new(&mut n4, &mut smf, old).up_seid();
     let moved = FSeid { seid: Seid(900), ..old };
     let request =
         SessionModificationRequest { cp_f_seid: Some(moved), ..SessionModificationRequest::default() };
-    assert_eq!(world.ask(&mut smf, Some(seid), request).cause(), Cause::RequestAccepted);
+    assert_eq!(n4.ask(&mut smf, Some(seid), request).cause(), Cause::RequestAccepted);
     let elsewhere = FSeid { seid: Seid(77), ..old };
     let request = with_address_of(&smf, old, elsewhere);
-    assert_eq!(world.ask(&mut smf, Some(Seid(0)), request).cause(), Cause::RequestAccepted);
-    assert_eq!(world.plane.sessions(), 2);
+    assert_eq!(n4.ask(&mut smf, Some(Seid(0)), request).cause(), Cause::RequestAccepted);
+    assert_eq!(n4.plane.sessions(), 2);
 }

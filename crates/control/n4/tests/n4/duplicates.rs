@@ -4,26 +4,26 @@ use causeway_n4::{Config, Direction, Limits, MessageResult};
 use causeway_pfcp::*;
 use causeway_types::{FSeid, Seid, Span};
 
-use crate::world::{Pace, Smf, World, activation, config, establishment};
+use crate::world::{Pace, Smf, TestN4, activation, config, establishment};
 
 /// How many received messages of a type had this result.
-fn received(world: &World, message: MessageType, result: MessageResult) -> u64 {
-    world.n4.counters().message(message, Direction::Received, result)
+fn received(n4: &TestN4, message: MessageType, result: MessageResult) -> u64 {
+    n4.n4.counters().message(message, Direction::Received, result)
 }
 
 // Input:  an establishment whose response was lost: the same request comes again.
 // Output: the same octets; one session, one plan.
 #[test]
 fn a_lost_response_is_sent_again() {
-    let (mut world, mut smf) = World::associated();
+    let (mut n4, mut smf) = TestN4::associated();
     let request = establishment(smf.node_id(), smf.f_seid());
-    let bytes = world.send(&mut smf, Some(Seid(0)), request);
-    let first = world.next(smf.addr);
-    world.pass(Span::from_secs(5));
-    world.deliver(smf.addr, &bytes);
-    assert_eq!(world.next(smf.addr).bytes, first.bytes);
-    assert_eq!((world.n4.sessions().count(), world.plane.done.len()), (1, 1));
-    let duplicates = received(&world, MessageType::SessionEstablishmentRequest, MessageResult::Duplicate);
+    let bytes = n4.send(&mut smf, Some(Seid(0)), request);
+    let first = n4.next(smf.addr);
+    n4.pass(Span::from_secs(5));
+    n4.deliver(smf.addr, &bytes);
+    assert_eq!(n4.next(smf.addr).bytes, first.bytes);
+    assert_eq!((n4.n4.sessions().count(), n4.plane.done.len()), (1, 1));
+    let duplicates = received(&n4, MessageType::SessionEstablishmentRequest, MessageResult::Duplicate);
     assert_eq!(duplicates, 1);
 }
 
@@ -31,12 +31,12 @@ fn a_lost_response_is_sent_again() {
 // Output: the same final usage again, not "session context not found".
 #[test]
 fn a_lost_deletion_response_is_sent_again() {
-    let (mut world, mut smf) = World::associated();
-    let seid = world.establish(&mut smf);
-    let bytes = world.send(&mut smf, Some(seid), SessionDeletionRequest::default());
-    let first = world.next(smf.addr);
-    world.deliver(smf.addr, &bytes);
-    let second = world.next(smf.addr);
+    let (mut n4, mut smf) = TestN4::associated();
+    let seid = n4.establish(&mut smf);
+    let bytes = n4.send(&mut smf, Some(seid), SessionDeletionRequest::default());
+    let first = n4.next(smf.addr);
+    n4.deliver(smf.addr, &bytes);
+    let second = n4.next(smf.addr);
     assert_eq!((&second.bytes, second.usage().len()), (&first.bytes, 1));
 }
 
@@ -44,18 +44,18 @@ fn a_lost_deletion_response_is_sent_again() {
 // Output: dropped and counted; one response when the plan is carried out.
 #[test]
 fn a_duplicate_of_a_request_in_progress_is_dropped() {
-    let (mut world, mut smf) = World::associated();
-    world.plane.pace = Pace::Held;
+    let (mut n4, mut smf) = TestN4::associated();
+    n4.plane.pace = Pace::Held;
     let request = establishment(smf.node_id(), smf.f_seid());
-    let bytes = world.send(&mut smf, Some(Seid(0)), request);
-    world.deliver(smf.addr, &bytes);
-    world.deliver(smf.addr, &bytes);
-    world.is_quiet();
-    assert_eq!(world.plane.held.len(), 1);
-    world.apply_next();
-    assert_eq!(world.next(smf.addr).cause(), Cause::RequestAccepted);
-    world.is_quiet();
-    let dropped = received(&world, MessageType::SessionEstablishmentRequest, MessageResult::InProgress);
+    let bytes = n4.send(&mut smf, Some(Seid(0)), request);
+    n4.deliver(smf.addr, &bytes);
+    n4.deliver(smf.addr, &bytes);
+    n4.is_quiet();
+    assert_eq!(n4.plane.held.len(), 1);
+    n4.apply_next();
+    assert_eq!(n4.next(smf.addr).cause(), Cause::RequestAccepted);
+    n4.is_quiet();
+    let dropped = received(&n4, MessageType::SessionEstablishmentRequest, MessageResult::InProgress);
     assert_eq!(dropped, 2);
 }
 
@@ -63,30 +63,30 @@ fn a_duplicate_of_a_request_in_progress_is_dropped() {
 // Output: dropped; both are answered once.
 #[test]
 fn a_duplicate_of_a_waiting_request_is_dropped() {
-    let (mut world, mut smf) = World::associated();
-    let seid = world.establish(&mut smf);
-    world.plane.pace = Pace::Held;
-    world.send(&mut smf, Some(seid), activation(1));
-    let waiting = world.send(&mut smf, Some(seid), activation(2));
-    world.deliver(smf.addr, &waiting);
-    world.apply_next();
-    world.apply_next();
-    assert_eq!(world.sent.len(), 2);
+    let (mut n4, mut smf) = TestN4::associated();
+    let seid = n4.establish(&mut smf);
+    n4.plane.pace = Pace::Held;
+    n4.send(&mut smf, Some(seid), activation(1));
+    let waiting = n4.send(&mut smf, Some(seid), activation(2));
+    n4.deliver(smf.addr, &waiting);
+    n4.apply_next();
+    n4.apply_next();
+    assert_eq!(n4.sent.len(), 2);
 }
 
 // Input:  a duplicate after the answer's lifetime of 30 s.
 // Output: it is a new request: a modification is carried out again, and changes nothing.
 #[test]
 fn answers_are_kept_for_a_while() {
-    let (mut world, mut smf) = World::associated();
-    let seid = world.establish(&mut smf);
-    let bytes = world.send(&mut smf, Some(seid), activation(1));
-    world.next(smf.addr);
-    world.pass(Span::from_secs(30));
-    world.deliver(smf.addr, &bytes);
-    assert_eq!(world.next(smf.addr).cause(), Cause::RequestAccepted);
+    let (mut n4, mut smf) = TestN4::associated();
+    let seid = n4.establish(&mut smf);
+    let bytes = n4.send(&mut smf, Some(seid), activation(1));
+    n4.next(smf.addr);
+    n4.pass(Span::from_secs(30));
+    n4.deliver(smf.addr, &bytes);
+    assert_eq!(n4.next(smf.addr).cause(), Cause::RequestAccepted);
     let accepted = MessageResult::Cause(Cause::RequestAccepted);
-    assert_eq!(received(&world, MessageType::SessionModificationRequest, accepted), 2);
+    assert_eq!(received(&n4, MessageType::SessionModificationRequest, accepted), 2);
 }
 
 // Input:  an establishment is sent again, octet by octet, from another port: while it is being worked on, and after
@@ -94,19 +94,19 @@ fn answers_are_kept_for_a_while() {
 // Output: nothing at first, then the same answer; one session.
 #[test]
 fn an_establishment_repeated_from_another_port_is_the_same() {
-    let (mut world, mut smf) = World::associated();
-    world.plane.pace = Pace::Held;
+    let (mut n4, mut smf) = TestN4::associated();
+    n4.plane.pace = Pace::Held;
     let request = establishment(smf.node_id(), smf.f_seid());
-    let bytes = world.send(&mut smf, Some(Seid(0)), request);
+    let bytes = n4.send(&mut smf, Some(Seid(0)), request);
     let mut elsewhere = smf.addr;
     elsewhere.set_port(9000);
-    world.deliver(elsewhere, &bytes);
-    world.is_quiet();
-    world.apply_next();
-    let answer = world.next(smf.addr);
-    world.deliver(elsewhere, &bytes);
-    assert_eq!(world.next(elsewhere).bytes, answer.bytes);
-    assert_eq!(world.n4.occupancy().sessions, 1);
+    n4.deliver(elsewhere, &bytes);
+    n4.is_quiet();
+    n4.apply_next();
+    let answer = n4.next(smf.addr);
+    n4.deliver(elsewhere, &bytes);
+    assert_eq!(n4.next(elsewhere).bytes, answer.bytes);
+    assert_eq!(n4.n4.occupancy().sessions, 1);
 }
 
 // Input:  room for 2 open requests of a peer, a slow data plane, and 3 establishments.
@@ -114,21 +114,21 @@ fn an_establishment_repeated_from_another_port_is_the_same() {
 #[test]
 fn open_requests_are_bounded() {
     let limits = Limits { in_progress_per_peer: 2, ..Limits::default() };
-    let (mut world, mut smf) = World::associated_with(Config { limits, ..config() });
-    world.plane.pace = Pace::Held;
+    let (mut n4, mut smf) = TestN4::associated_with(Config { limits, ..config() });
+    n4.plane.pace = Pace::Held;
     for _ in 0..2 {
         let request = establishment(smf.node_id(), smf.f_seid());
-        world.send(&mut smf, Some(Seid(0)), request);
+        n4.send(&mut smf, Some(Seid(0)), request);
     }
     let request = establishment(smf.node_id(), smf.f_seid());
-    let third = world.send(&mut smf, Some(Seid(0)), request);
-    assert_eq!(world.plane.held.len(), 2);
-    assert_eq!(received(&world, MessageType::SessionEstablishmentRequest, MessageResult::Overload), 1);
-    world.apply_next();
-    world.deliver(smf.addr, &third);
-    world.apply_next();
-    world.apply_next();
-    assert_eq!((world.sent.len(), world.n4.sessions().count()), (3, 3));
+    let third = n4.send(&mut smf, Some(Seid(0)), request);
+    assert_eq!(n4.plane.held.len(), 2);
+    assert_eq!(received(&n4, MessageType::SessionEstablishmentRequest, MessageResult::Overload), 1);
+    n4.apply_next();
+    n4.deliver(smf.addr, &third);
+    n4.apply_next();
+    n4.apply_next();
+    assert_eq!((n4.sent.len(), n4.n4.sessions().count()), (3, 3));
 }
 
 // Input:  room for 600 octets of answers, and many sessions.
@@ -136,11 +136,11 @@ fn open_requests_are_bounded() {
 #[test]
 fn kept_answers_are_bounded() {
     let limits = Limits { answer_octets_per_peer: 600, ..Limits::default() };
-    let (mut world, mut smf) = World::associated_with(Config { limits, ..config() });
+    let (mut n4, mut smf) = TestN4::associated_with(Config { limits, ..config() });
     for _ in 0..100 {
-        world.establish(&mut smf);
+        n4.establish(&mut smf);
     }
-    assert!((1..10).contains(&world.n4.occupancy().remembered_requests));
+    assert!((1..10).contains(&n4.n4.occupancy().remembered_requests));
 }
 
 /// Two establishments that the UPF answers in different ways: the same as others before it, and one of which it chooses a tunnel for a
@@ -165,28 +165,28 @@ fn establishments(smf: &mut Smf) -> [SessionEstablishmentRequest<'static>; 2] {
 fn an_establishment_is_answered_for_as_long_as_its_session_lasts() {
     let limits = Limits { answer_octets_per_peer: 600, ..Limits::default() };
     for (evicted, port) in [(false, 8805), (false, 9000), (true, 8805), (true, 9000)] {
-        let (mut world, mut smf) = World::associated_with(Config { limits, ..config() });
+        let (mut n4, mut smf) = TestN4::associated_with(Config { limits, ..config() });
         let mut first = Vec::new();
         for request in establishments(&mut smf) {
-            let bytes = world.send(&mut smf, Some(Seid(0)), request);
-            first.push((bytes, world.next(smf.addr)));
+            let bytes = n4.send(&mut smf, Some(Seid(0)), request);
+            first.push((bytes, n4.next(smf.addr)));
         }
         assert_eq!(
-            world.ask(&mut smf, Some(first[0].1.up_seid()), activation(1)).cause(),
+            n4.ask(&mut smf, Some(first[0].1.up_seid()), activation(1)).cause(),
             Cause::RequestAccepted
         );
         match evicted {
-            true => (0..20).for_each(|_| assert!(world.establish(&mut smf) != Seid(0))),
-            false => world.pass(Span::from_secs(33)),
+            true => (0..20).for_each(|_| assert!(n4.establish(&mut smf) != Seid(0))),
+            false => n4.pass(Span::from_secs(33)),
         }
-        let sessions = world.n4.occupancy().sessions;
+        let sessions = n4.n4.occupancy().sessions;
         let mut elsewhere = smf.addr;
         elsewhere.set_port(port);
         for (bytes, answer) in &first {
-            world.deliver(elsewhere, bytes);
-            assert_eq!(world.next(elsewhere).bytes, answer.bytes, "evicted: {evicted}, from port {port}");
+            n4.deliver(elsewhere, bytes);
+            assert_eq!(n4.next(elsewhere).bytes, answer.bytes, "evicted: {evicted}, from port {port}");
         }
-        assert_eq!(world.n4.occupancy().sessions, sessions);
+        assert_eq!(n4.n4.occupancy().sessions, sessions);
     }
 }
 
@@ -194,21 +194,21 @@ fn an_establishment_is_answered_for_as_long_as_its_session_lasts() {
 // Output: one answer when it is done, the same again, then Session context not found.
 #[test]
 fn a_repeated_deletion_is_answered() {
-    let (mut world, mut smf) = World::associated();
-    let seid = world.establish(&mut smf);
-    world.plane.pace = Pace::Held;
-    let bytes = world.send(&mut smf, Some(seid), SessionDeletionRequest::default());
-    world.deliver(smf.addr, &bytes);
-    world.is_quiet();
-    world.apply_next();
-    let answer = world.next(smf.addr);
-    world.deliver(smf.addr, &bytes);
-    assert_eq!(world.next(smf.addr).bytes, answer.bytes);
-    world.pass(Span::from_secs(33));
-    world.deliver(smf.addr, &bytes);
-    let late = world.next(smf.addr);
+    let (mut n4, mut smf) = TestN4::associated();
+    let seid = n4.establish(&mut smf);
+    n4.plane.pace = Pace::Held;
+    let bytes = n4.send(&mut smf, Some(seid), SessionDeletionRequest::default());
+    n4.deliver(smf.addr, &bytes);
+    n4.is_quiet();
+    n4.apply_next();
+    let answer = n4.next(smf.addr);
+    n4.deliver(smf.addr, &bytes);
+    assert_eq!(n4.next(smf.addr).bytes, answer.bytes);
+    n4.pass(Span::from_secs(33));
+    n4.deliver(smf.addr, &bytes);
+    let late = n4.next(smf.addr);
     assert_eq!((late.cause(), late.header.seid), (Cause::SessionContextNotFound, Some(Seid(0))));
-    world.is_quiet();
+    n4.is_quiet();
 }
 
 // Input:  an establishment, a modification with one waiting and a deletion are under way of one session each when their SMF gives the
@@ -216,40 +216,41 @@ fn a_repeated_deletion_is_answered() {
 // Output: the establishment and the modifications are refused at once, the deletion is accepted with its usage when it is carried out,
 //         and repetitions are answered the same; the new sessions stay.
 #[test]
-fn what_is_under_way_is_answered_when_its_f_seid_is_used_again() {
-    let (mut world, mut smf) = World::associated();
-    let (modified, deleted) = (world.establish(&mut smf), world.establish(&mut smf));
-    world.plane.pace = Pace::Held;
+fn in_flight_requests_are_answered_when_their_f_seid_is_reused() {
+    let (mut n4, mut smf) = TestN4::associated();
+    let (modified, deleted) = (n4.establish(&mut smf), n4.establish(&mut smf));
+    n4.plane.pace = Pace::Held;
     let cp = smf.f_seid();
     let request = establishment(smf.node_id(), cp);
     let requests = [
-        world.send(&mut smf, Some(Seid(0)), request),
-        world.send(&mut smf, Some(modified), activation(1)),
-        world.send(&mut smf, Some(modified), activation(2)),
-        world.send(&mut smf, Some(deleted), SessionDeletionRequest::default()),
+        n4.send(&mut smf, Some(Seid(0)), request),
+        n4.send(&mut smf, Some(modified), activation(1)),
+        n4.send(&mut smf, Some(modified), activation(2)),
+        n4.send(&mut smf, Some(deleted), SessionDeletionRequest::default()),
     ];
     let again = |seid| FSeid { seid: Seid(seid), ..cp };
     for seid in [cp.seid.0, 1, 2] {
         let ue = FSeid { seid: Seid(700 + seid), ..cp };
         let request =
             SessionEstablishmentRequest { cp_f_seid: again(seid), ..establishment(smf.node_id(), ue) };
-        world.send(&mut smf, Some(Seid(0)), request);
+        n4.send(&mut smf, Some(Seid(0)), request);
     }
-    while !world.plane.held.is_empty() {
-        world.apply_next();
+    while !n4.plane.held.is_empty() {
+        n4.apply_next();
     }
     let mut answers = Vec::new();
-    while let Some(got) = world.try_next(smf.addr) {
-        answers.push(got);
+    while let Some(received) = n4.try_next(smf.addr) {
+        answers.push(received);
     }
-    let answer = |sequence| answers.iter().find(|got| got.header.sequence == sequence).expect("an answer");
+    let answer =
+        |sequence| answers.iter().find(|received| received.header.sequence == sequence).expect("an answer");
     let first = smf.sequence - 6;
     let causes: Vec<_> = (0..7).map(|number| answer(first + number).cause().code()).collect();
     assert_eq!(causes, [64, 65, 65, 1, 1, 1, 1]);
     assert_eq!(answer(first + 3).usage().len(), 1);
     for (request, sequence) in requests.iter().zip(first..) {
-        world.deliver(smf.addr, request);
-        assert_eq!(world.next(smf.addr).bytes, answer(sequence).bytes);
+        n4.deliver(smf.addr, request);
+        assert_eq!(n4.next(smf.addr).bytes, answer(sequence).bytes);
     }
-    assert_eq!((world.n4.occupancy().sessions, world.plane.sessions()), (3, 3));
+    assert_eq!((n4.n4.occupancy().sessions, n4.plane.sessions()), (3, 3));
 }

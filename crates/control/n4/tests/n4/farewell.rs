@@ -4,13 +4,13 @@ use causeway_n4::Notice;
 use causeway_pfcp::*;
 use causeway_types::{Seid, Span};
 
-use crate::world::{Got, Smf, World, config, establishment};
+use crate::world::{Got, Smf, TestN4, config, establishment};
 
-fn associated() -> (World, Smf) {
-    let (mut world, mut smf) = (World::with(config()), Smf::new(10));
+fn associated() -> (TestN4, Smf) {
+    let (mut n4, mut smf) = (TestN4::with(config()), Smf::new(10));
     let setup = AssociationSetupRequest { cp_function_features: Some(CpFeatures::EPFAR), ..smf.setup() };
-    world.ask(&mut smf, None, setup);
-    (world, smf)
+    n4.ask(&mut smf, None, setup);
+    (n4, smf)
 }
 
 fn preparation(smf: &Smf) -> AssociationUpdateRequest<'static> {
@@ -19,18 +19,20 @@ fn preparation(smf: &Smf) -> AssociationUpdateRequest<'static> {
 }
 
 /// Answers the next report, and says what it was.
-fn answer_report(world: &mut World, smf: &Smf) -> (ReportType, Option<SessionReportFlags>) {
-    let got = world.next(smf.addr);
-    let Message::SessionReportRequest(request) = got.message() else { panic!("{:?}", got.kind()) };
-    world.deliver(smf.addr, &Smf::report_response(&got, Seid(0), Cause::RequestAccepted));
+fn answer_report(n4: &mut TestN4, smf: &Smf) -> (ReportType, Option<SessionReportFlags>) {
+    let received = n4.next(smf.addr);
+    let Message::SessionReportRequest(request) = received.message() else { panic!("{:?}", received.kind()) };
+    n4.deliver(smf.addr, &Smf::report_response(&received, Seid(0), Cause::RequestAccepted));
     (request.report_type, request.flags)
 }
 
-fn is_all_sent(world: &mut World, smf: &Smf) -> bool {
-    let got = world.next(smf.addr);
-    let Message::AssociationUpdateRequest(request) = got.message() else { panic!("{:?}", got.kind()) };
+fn is_all_sent(n4: &mut TestN4, smf: &Smf) -> bool {
+    let received = n4.next(smf.addr);
+    let Message::AssociationUpdateRequest(request) = received.message() else {
+        panic!("{:?}", received.kind())
+    };
     let answer = AssociationUpdateResponse::new(smf.node_id(), Cause::RequestAccepted);
-    world.deliver(smf.addr, &Smf::answer(&got, None, answer));
+    n4.deliver(smf.addr, &Smf::answer(&received, None, answer));
     request.association_release_request == Some(ReleaseRequestFlags::URSS)
 }
 
@@ -38,32 +40,29 @@ fn is_all_sent(world: &mut World, smf: &Smf) -> bool {
 // Output: accepted; usage and end of each session; then that all is sent, only when both are answered; released.
 #[test]
 fn an_smf_prepares_the_release() {
-    let (mut world, mut smf) = associated();
-    let (one, _) = (world.establish(&mut smf), world.establish(&mut smf));
+    let (mut n4, mut smf) = associated();
+    let (one, _) = (n4.establish(&mut smf), n4.establish(&mut smf));
     let request = preparation(&smf);
-    assert_eq!(world.ask(&mut smf, None, request).cause(), Cause::RequestAccepted);
-    assert_eq!((world.plane.sessions(), world.n4.sessions().count()), (0, 0));
+    assert_eq!(n4.ask(&mut smf, None, request).cause(), Cause::RequestAccepted);
+    assert_eq!((n4.plane.sessions(), n4.n4.sessions().count()), (0, 0));
     let deletion = SessionDeletionRequest::default();
-    assert_eq!(last_answer(&mut world, &mut smf, one, deletion), Cause::SessionContextNotFound);
+    assert_eq!(last_answer(&mut n4, &mut smf, one, deletion), Cause::SessionContextNotFound);
     let late = establishment(smf.node_id(), smf.f_seid());
-    assert_eq!(last_answer(&mut world, &mut smf, Seid(0), late), Cause::NoResourcesAvailable);
+    assert_eq!(last_answer(&mut n4, &mut smf, Seid(0), late), Cause::NoResourcesAvailable);
     let expected = (ReportType::USAR, Some(SessionReportFlags::PSDBU));
-    assert_eq!(answer_report(&mut world, &smf), expected);
-    assert_eq!(answer_report(&mut world, &smf), expected);
-    assert!(is_all_sent(&mut world, &smf));
-    assert_eq!(world.n4.occupancy().sessions, 0);
+    assert_eq!(answer_report(&mut n4, &smf), expected);
+    assert_eq!(answer_report(&mut n4, &smf), expected);
+    assert!(is_all_sent(&mut n4, &smf));
+    assert_eq!(n4.n4.occupancy().sessions, 0);
     let node = smf.node_id();
-    assert_eq!(
-        world.ask(&mut smf, None, AssociationReleaseRequest::new(node)).cause(),
-        Cause::RequestAccepted
-    );
-    assert_eq!((world.n4.occupancy().associations, world.rest()), (0, causeway_n4::Occupancy::default()));
+    assert_eq!(n4.ask(&mut smf, None, AssociationReleaseRequest::new(node)).cause(), Cause::RequestAccepted);
+    assert_eq!((n4.n4.occupancy().associations, n4.rest()), (0, causeway_n4::Occupancy::default()));
 }
 
 /// The cause of the answer to a session request, whatever else was sent before.
-fn last_answer<'a>(world: &mut World, smf: &mut Smf, seid: Seid, request: impl Into<Message<'a>>) -> Cause {
-    world.send(smf, Some(seid), request);
-    let (_, bytes) = world.sent.pop_back().expect("an answer");
+fn last_answer<'a>(n4: &mut TestN4, smf: &mut Smf, seid: Seid, request: impl Into<Message<'a>>) -> Cause {
+    n4.send(smf, Some(seid), request);
+    let (_, bytes) = n4.sent.pop_back().expect("an answer");
     Got::from_bytes(&bytes).cause()
 }
 
@@ -71,68 +70,70 @@ fn last_answer<'a>(world: &mut World, smf: &mut Smf, seid: Seid, request: impl I
 // Output: a report of its end alone (UISR).
 #[test]
 fn a_session_without_usage_is_reported_as_ended() {
-    let (mut world, mut smf) = associated();
+    let (mut n4, mut smf) = associated();
     let cp = smf.f_seid();
     let mut request = establishment(smf.node_id(), cp);
     let without = |pdr: CreatePdr<'static>| CreatePdr { urr_ids: Many::default(), ..pdr };
     request.create_pdrs = request.create_pdrs.iter().map(without).collect::<Vec<_>>().into();
     request.create_urrs = Many::default();
-    world.ask(&mut smf, Some(Seid(0)), request);
+    n4.ask(&mut smf, Some(Seid(0)), request);
     let request = preparation(&smf);
-    world.ask(&mut smf, None, request);
-    assert_eq!(answer_report(&mut world, &smf), (ReportType::UISR, Some(SessionReportFlags::PSDBU)));
-    assert!(is_all_sent(&mut world, &smf));
+    n4.ask(&mut smf, None, request);
+    assert_eq!(answer_report(&mut n4, &smf), (ReportType::UISR, Some(SessionReportFlags::PSDBU)));
+    assert!(is_all_sent(&mut n4, &smf));
 }
 
 // Input:  all is sent, and the SMF does not release the association.
 // Output: after the configured time it ends without it.
 #[test]
 fn an_association_ends_in_time_without_its_smf() {
-    let (mut world, mut smf) = associated();
+    let (mut n4, mut smf) = associated();
     let request = preparation(&smf);
-    world.ask(&mut smf, None, request);
-    assert!(is_all_sent(&mut world, &smf));
-    world.pass(Span::from_millis(4999));
-    assert_eq!(world.n4.occupancy().associations, 1);
-    world.pass(Span::from_millis(1));
-    assert_eq!(world.n4.occupancy().associations, 0);
-    assert!(world.has_notice(|it| matches!(it, Notice::AssociationDown { .. })));
+    n4.ask(&mut smf, None, request);
+    assert!(is_all_sent(&mut n4, &smf));
+    n4.pass(Span::from_millis(4999));
+    assert_eq!(n4.n4.occupancy().associations, 1);
+    n4.pass(Span::from_millis(1));
+    assert_eq!(n4.n4.occupancy().associations, 0);
+    assert!(n4.has_notice(|it| matches!(it, Notice::AssociationDown { .. })));
 }
 
 // Input:  a shutdown with an SMF that knows the enhanced release.
 // Output: it is announced; the session is reported and ended; that all is sent; the SMF releases; finished.
 #[test]
 fn a_shutdown_reports_usage_first() {
-    let (mut world, mut smf) = associated();
-    world.establish(&mut smf);
-    world.n4.shutdown(world.now);
-    world.drain();
-    let got = world.next(smf.addr);
-    let Message::AssociationUpdateRequest(request) = got.message() else { panic!("{:?}", got.kind()) };
+    let (mut n4, mut smf) = associated();
+    n4.establish(&mut smf);
+    n4.n4.shutdown(n4.now);
+    n4.drain();
+    let received = n4.next(smf.addr);
+    let Message::AssociationUpdateRequest(request) = received.message() else {
+        panic!("{:?}", received.kind())
+    };
     assert_eq!(
         (request.flags, request.association_release_request),
         (Some(AssociationUpdateFlags::PARPS), None)
     );
-    assert_eq!(world.plane.sessions(), 1);
+    assert_eq!(n4.plane.sessions(), 1);
     let node = smf.node_id();
     let answer = AssociationUpdateResponse::new(node, Cause::RequestAccepted);
-    world.deliver(smf.addr, &Smf::answer(&got, None, answer));
-    assert_eq!(answer_report(&mut world, &smf).1, Some(SessionReportFlags::PSDBU));
-    assert!(is_all_sent(&mut world, &smf));
-    world.ask(&mut smf, None, AssociationReleaseRequest::new(node));
-    assert!(world.n4.is_finished());
+    n4.deliver(smf.addr, &Smf::answer(&received, None, answer));
+    assert_eq!(answer_report(&mut n4, &smf).1, Some(SessionReportFlags::PSDBU));
+    assert!(is_all_sent(&mut n4, &smf));
+    n4.ask(&mut smf, None, AssociationReleaseRequest::new(node));
+    assert!(n4.n4.is_finished());
 }
 
 // Input:  the last reports go unanswered while the SMF releases the association.
 // Output: nothing is left.
 #[test]
-fn a_release_does_not_wait_for_answers() {
-    let (mut world, mut smf) = associated();
-    world.establish(&mut smf);
+fn a_release_does_not_wait_for_responses() {
+    let (mut n4, mut smf) = associated();
+    n4.establish(&mut smf);
     let request = preparation(&smf);
-    world.ask(&mut smf, None, request);
-    world.pass(Span::from_secs(2));
+    n4.ask(&mut smf, None, request);
+    n4.pass(Span::from_secs(2));
     let node = smf.node_id();
-    world.send(&mut smf, None, AssociationReleaseRequest::new(node));
-    assert_eq!(world.rest(), causeway_n4::Occupancy::default());
+    n4.send(&mut smf, None, AssociationReleaseRequest::new(node));
+    assert_eq!(n4.rest(), causeway_n4::Occupancy::default());
 }

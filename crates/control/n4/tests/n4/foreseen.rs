@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 use causeway_pfcp::*;
 use causeway_types::Seid;
 
-use crate::world::{World, establishment};
+use crate::world::{TestN4, establishment};
 
 /// What is named for a datagram that follows, each in one of the tables: which of them, and how far from its beginning.
-fn foreseen(world: &World, following: &[u8]) -> Vec<(usize, usize)> {
-    let tables: Vec<_> = world.n4.tables().map(|table| table.start.addr()..table.end.addr()).collect();
+fn foreseen(n4: &TestN4, following: &[u8]) -> Vec<(usize, usize)> {
+    let tables: Vec<_> = n4.n4.tables().map(|table| table.start.addr()..table.end.addr()).collect();
     let named = RefCell::new(Vec::new());
-    world.n4.foresee(following, |address| {
+    n4.n4.prefetch(following, |address| {
         let table = tables.iter().position(|table| table.contains(&address.addr())).expect("a table of N4");
         named.borrow_mut().push((table, address.addr() - tables[table].start));
     });
@@ -24,8 +24,8 @@ fn foreseen(world: &World, following: &[u8]) -> Vec<(usize, usize)> {
 // Output: once the words are known, the SMF's end is looked for in its table, each elsewhere. A session is in as many lines as
 //         another, one after the other, apart from all others; what is not there is looked for nowhere. All are accepted.
 #[test]
-fn a_session_is_where_it_was_foreseen() {
-    let (mut world, mut smf) = World::associated();
+fn a_session_is_at_the_prefetched_index() {
+    let (mut n4, mut smf) = TestN4::associated();
     let requests: Vec<_> = (0..8)
         .map(|_| {
             let request = establishment(smf.node_id(), smf.f_seid());
@@ -34,47 +34,47 @@ fn a_session_is_where_it_was_foreseen() {
         .collect();
     let (mut places, mut seids) = (Vec::new(), Vec::new());
     for (at, request) in requests.iter().enumerate() {
-        places.extend(requests.get(at + 1).map(|following| foreseen(&world, following)));
-        world.deliver(smf.addr, request);
-        seids.push(world.next(smf.addr).up_seid());
+        places.extend(requests.get(at + 1).map(|following| foreseen(&n4, following)));
+        n4.deliver(smf.addr, request);
+        seids.push(n4.next(smf.addr).up_seid());
     }
     let ends: BTreeSet<_> = places[3..].concat().into_iter().collect();
     assert!(ends.len() == 4 && ends.iter().all(|(table, at)| *table == 1 && at % 4 == 0), "{places:?}");
     let mut lines = Vec::new();
     for seid in seids {
         let deletion = smf.request(Some(seid), SessionDeletionRequest::default());
-        let named = foreseen(&world, &deletion);
+        let named = foreseen(&n4, &deletion);
         assert!(named.windows(2).all(|pair| pair[1] == (0, pair[0].1 + 64)), "{named:?}");
         lines.push(named);
-        world.deliver(smf.addr, &deletion);
-        assert_eq!(world.next(smf.addr).cause(), Cause::RequestAccepted);
+        n4.deliver(smf.addr, &deletion);
+        assert_eq!(n4.next(smf.addr).cause(), Cause::RequestAccepted);
     }
     assert!(lines.windows(2).all(|pair| pair[0].len() == pair[1].len() && pair[0].len() > 1));
     assert!(lines.windows(2).all(|pair| pair[0].last() < pair[1].first()), "{lines:?}");
     let nobody = smf.request(Some(Seid(u64::MAX)), SessionDeletionRequest::default());
-    assert_eq!(foreseen(&world, &nobody), []);
+    assert_eq!(foreseen(&n4, &nobody), []);
 }
 
 // Input:  an establishment in known words, a deletion and a heartbeat, cut after each octet, and each octet of them changed.
 // Output: at most the lines of a session are named, and nothing happens.
 #[test]
-fn what_is_foreseen_may_be_anything() {
-    let (mut world, mut smf) = World::associated();
-    let seid = (0..4).map(|_| world.establish(&mut smf)).last().unwrap();
+fn prefetch_accepts_any_octets() {
+    let (mut n4, mut smf) = TestN4::associated();
+    let seid = (0..4).map(|_| n4.establish(&mut smf)).last().unwrap();
     let request = establishment(smf.node_id(), smf.f_seid());
     let all = [
         smf.request(Some(Seid(0)), request),
         smf.request(Some(seid), SessionDeletionRequest::default()),
         smf.request(None, HeartbeatRequest::new(RecoveryTimeStamp(smf.recovery))),
     ];
-    let before = world.n4.occupancy();
+    let before = n4.n4.occupancy();
     for whole in &all {
         for at in 0..whole.len() {
-            assert!(foreseen(&world, &whole[..at]).len() <= 8);
+            assert!(foreseen(&n4, &whole[..at]).len() <= 8);
             let mut changed = whole.clone();
             changed[at] ^= 0xff;
-            assert!(foreseen(&world, &changed).len() <= 8);
+            assert!(foreseen(&n4, &changed).len() <= 8);
         }
     }
-    assert_eq!(world.n4.occupancy(), before);
+    assert_eq!(n4.n4.occupancy(), before);
 }

@@ -6,7 +6,7 @@ use causeway_n4::{Config, DownReason, Heartbeat, Notice, PathFailure, Retransmis
 use causeway_pfcp::*;
 use causeway_types::{NtpSeconds, Seid, Span};
 
-use crate::world::{RECOVERY, Smf, World, config, establishment};
+use crate::world::{RECOVERY, Smf, TestN4, config, establishment};
 
 /// Heartbeats every 10 s, repeated twice after 2 s.
 fn with_heartbeats(on_path_failure: PathFailure) -> Config {
@@ -19,30 +19,30 @@ fn with_heartbeats(on_path_failure: PathFailure) -> Config {
 // Input:  a heartbeat of a stranger.
 // Output: answered with our recovery time stamp; no association, nothing kept.
 #[test]
-fn a_strangers_heartbeat_is_answered() {
-    let (mut world, mut stranger) = (World::new(), Smf::new(20));
-    let stamp = RecoveryTimeStamp(stranger.recovery);
-    let got = world.ask(&mut stranger, None, HeartbeatRequest::new(stamp));
-    let Message::HeartbeatResponse(response) = got.message() else { panic!("{:?}", got.kind()) };
+fn a_heartbeat_of_an_unassociated_peer_is_answered() {
+    let (mut n4, mut unassociated_peer) = (TestN4::new(), Smf::new(20));
+    let recovery = RecoveryTimeStamp(unassociated_peer.recovery);
+    let received = n4.ask(&mut unassociated_peer, None, HeartbeatRequest::new(recovery));
+    let Message::HeartbeatResponse(response) = received.message() else { panic!("{:?}", received.kind()) };
     assert_eq!(response.recovery_time_stamp.0, RECOVERY);
-    assert_eq!(world.n4.occupancy(), Default::default());
+    assert_eq!(n4.n4.occupancy(), Default::default());
 }
 
 // Input:  an interval of 10 s, and an SMF that answers.
 // Output: one heartbeat 10 s after each answer; nothing is said of the path.
 #[test]
 fn heartbeats_go_out_at_the_interval() {
-    let (mut world, smf) = World::associated_with(with_heartbeats(PathFailure::Keep));
-    world.notices.clear();
+    let (mut n4, smf) = TestN4::associated_with(with_heartbeats(PathFailure::Keep));
+    n4.notices.clear();
     for _ in 0..3 {
-        world.pass(Span::from_millis(9_999));
-        world.is_quiet();
-        world.pass(Span::from_millis(1));
-        let got = world.next(smf.addr);
-        assert_eq!(got.kind(), MessageType::HeartbeatRequest);
-        world.deliver(smf.addr, &smf.heartbeat_response(&got));
+        n4.pass(Span::from_millis(9_999));
+        n4.is_quiet();
+        n4.pass(Span::from_millis(1));
+        let received = n4.next(smf.addr);
+        assert_eq!(received.kind(), MessageType::HeartbeatRequest);
+        n4.deliver(smf.addr, &smf.heartbeat_response(&received));
     }
-    assert_eq!(world.notices, []);
+    assert_eq!(n4.notices, []);
 }
 
 // Input:  we ask an SMF for an association, and it accepts; it answers our heartbeat.
@@ -50,188 +50,188 @@ fn heartbeats_go_out_at_the_interval() {
 //         not all of them do in the setup. The next one comes after the interval.
 #[test]
 fn a_heartbeat_follows_the_setup_that_we_asked_for() {
-    let (mut world, smf) = (World::with(with_heartbeats(PathFailure::Keep)), Smf::new(10));
-    world.n4.associate(world.now, smf.addr);
-    world.drain();
-    let asked = world.next(smf.addr);
-    world.is_quiet();
+    let (mut n4, smf) = (TestN4::with(with_heartbeats(PathFailure::Keep)), Smf::new(10));
+    n4.n4.associate(n4.now, smf.addr);
+    n4.drain();
+    let asked = n4.next(smf.addr);
+    n4.is_quiet();
     let response = AssociationSetupResponse {
         recovery_time_stamp: Some(RecoveryTimeStamp(smf.recovery)),
         ..AssociationSetupResponse::new(smf.node_id(), Cause::RequestAccepted)
     };
-    world.deliver(smf.addr, &Smf::answer(&asked, None, response));
-    let got = world.next(smf.addr);
-    let Message::HeartbeatRequest(heartbeat) = got.message() else { panic!("{:?}", got.kind()) };
+    n4.deliver(smf.addr, &Smf::answer(&asked, None, response));
+    let received = n4.next(smf.addr);
+    let Message::HeartbeatRequest(heartbeat) = received.message() else { panic!("{:?}", received.kind()) };
     assert_eq!(heartbeat.recovery_time_stamp.0, RECOVERY);
-    world.is_quiet();
-    world.deliver(smf.addr, &smf.heartbeat_response(&got));
-    world.pass(Span::from_millis(9_999));
-    world.is_quiet();
-    world.pass(Span::from_millis(1));
-    assert_eq!(world.next(smf.addr).kind(), MessageType::HeartbeatRequest);
+    n4.is_quiet();
+    n4.deliver(smf.addr, &smf.heartbeat_response(&received));
+    n4.pass(Span::from_millis(9_999));
+    n4.is_quiet();
+    n4.pass(Span::from_millis(1));
+    assert_eq!(n4.next(smf.addr).kind(), MessageType::HeartbeatRequest);
 }
 
 // Input:  as above; on our heartbeat the SMF sets the association up anew, as Open5GS does that had sessions here, before it answers.
 // Output: accepted; the association stays one, the heartbeat is not repeated, and a session can be established.
 #[test]
-fn an_smf_that_reads_of_our_restart_sets_up_anew() {
-    let (mut world, mut smf) = (World::with(with_heartbeats(PathFailure::Keep)), Smf::new(10));
-    world.n4.associate(world.now, smf.addr);
-    world.drain();
-    let asked = world.next(smf.addr);
+fn an_smf_that_sees_our_restart_renews_the_association() {
+    let (mut n4, mut smf) = (TestN4::with(with_heartbeats(PathFailure::Keep)), Smf::new(10));
+    n4.n4.associate(n4.now, smf.addr);
+    n4.drain();
+    let asked = n4.next(smf.addr);
     let response = AssociationSetupResponse {
         recovery_time_stamp: Some(RecoveryTimeStamp(smf.recovery)),
         ..AssociationSetupResponse::new(smf.node_id(), Cause::RequestAccepted)
     };
-    world.deliver(smf.addr, &Smf::answer(&asked, None, response));
-    assert_eq!(world.next(smf.addr).kind(), MessageType::HeartbeatRequest);
+    n4.deliver(smf.addr, &Smf::answer(&asked, None, response));
+    assert_eq!(n4.next(smf.addr).kind(), MessageType::HeartbeatRequest);
     let setup = smf.setup();
-    assert_eq!(world.ask(&mut smf, None, setup).cause(), Cause::RequestAccepted);
-    assert_eq!(world.n4.associations().count(), 1);
-    let seid = world.establish(&mut smf);
-    world.pass(Span::from_millis(9_999));
-    world.is_quiet();
-    assert!(world.plane.has(seid));
+    assert_eq!(n4.ask(&mut smf, None, setup).cause(), Cause::RequestAccepted);
+    assert_eq!(n4.n4.associations().count(), 1);
+    let seid = n4.establish(&mut smf);
+    n4.pass(Span::from_millis(9_999));
+    n4.is_quiet();
+    assert!(n4.plane.has(seid));
 }
 
 // Input:  an interval of zero.
 // Output: no timer, no heartbeat.
 #[test]
 fn an_interval_of_zero_sends_none() {
-    let (mut world, _) = World::associated();
-    world.pass(Span::from_secs(3600));
-    world.is_quiet();
-    assert_eq!(world.n4.next_timer(), None);
+    let (mut n4, _) = TestN4::associated();
+    n4.pass(Span::from_secs(3600));
+    n4.is_quiet();
+    assert_eq!(n4.n4.next_timer(), None);
 }
 
 // Input:  an SMF that stops answering, and PathFailure::Keep; later it answers again.
 // Output: three heartbeats, then the path is down, said once; sessions stay; the next answer brings it up.
 #[test]
 fn an_unreachable_peer_keeps_its_sessions() {
-    let (mut world, mut smf) = World::associated_with(with_heartbeats(PathFailure::Keep));
-    let seid = world.establish(&mut smf);
-    world.pass(Span::from_secs(16));
-    assert_eq!(world.sent.len(), 3);
-    assert!(!world.n4.associations().next().unwrap().path_up);
-    world.pass(Span::from_secs(16));
+    let (mut n4, mut smf) = TestN4::associated_with(with_heartbeats(PathFailure::Keep));
+    let seid = n4.establish(&mut smf);
+    n4.pass(Span::from_secs(16));
+    assert_eq!(n4.sent.len(), 3);
+    assert!(!n4.n4.associations().next().unwrap().path_up);
+    n4.pass(Span::from_secs(16));
     let down = |notice: &&Notice| matches!(notice, Notice::PathDown { .. });
-    assert_eq!(world.notices.iter().filter(down).count(), 1);
-    assert!(world.plane.has(seid));
+    assert_eq!(n4.notices.iter().filter(down).count(), 1);
+    assert!(n4.plane.has(seid));
 
-    world.sent.clear();
-    world.pass(Span::from_secs(10));
-    let got = world.next(smf.addr);
-    world.deliver(smf.addr, &smf.heartbeat_response(&got));
-    assert!(world.n4.associations().next().unwrap().path_up);
-    assert!(world.has_notice(|notice| matches!(notice, Notice::PathUp { .. })));
+    n4.sent.clear();
+    n4.pass(Span::from_secs(10));
+    let received = n4.next(smf.addr);
+    n4.deliver(smf.addr, &smf.heartbeat_response(&received));
+    assert!(n4.n4.associations().next().unwrap().path_up);
+    assert!(n4.has_notice(|notice| matches!(notice, Notice::PathUp { .. })));
 }
 
 // Input:  an SMF that stops answering, and PathFailure::Purge.
 // Output: association and sessions are gone; a session request gets cause 72.
 #[test]
 fn an_unreachable_peer_is_purged_if_configured() {
-    let (mut world, mut smf) = World::associated_with(with_heartbeats(PathFailure::Purge));
-    let seid = world.establish(&mut smf);
-    world.pass(Span::from_secs(16));
-    world.sent.clear();
-    assert!(!world.plane.has(seid));
-    assert!(world.has_notice(|notice| matches!(
+    let (mut n4, mut smf) = TestN4::associated_with(with_heartbeats(PathFailure::Purge));
+    let seid = n4.establish(&mut smf);
+    n4.pass(Span::from_secs(16));
+    n4.sent.clear();
+    assert!(!n4.plane.has(seid));
+    assert!(n4.has_notice(|notice| matches!(
         notice,
         Notice::AssociationDown { reason: DownReason::PathFailure, purged: 1, .. }
     )));
     let request = establishment(smf.node_id(), smf.f_seid());
-    assert_eq!(world.ask(&mut smf, Some(Seid(0)), request).cause(), Cause::NoEstablishedAssociation);
-    world.pass(Span::from_secs(60));
-    world.is_quiet();
+    assert_eq!(n4.ask(&mut smf, Some(Seid(0)), request).cause(), Cause::NoEstablishedAssociation);
+    n4.pass(Span::from_secs(60));
+    n4.is_quiet();
 }
 
 // Input:  a path that is down, and any request of the SMF.
 // Output: the path is up.
 #[test]
 fn any_message_brings_the_path_up() {
-    let (mut world, mut smf) = World::associated_with(with_heartbeats(PathFailure::Keep));
-    world.pass(Span::from_secs(16));
-    world.sent.clear();
-    world.establish(&mut smf);
-    assert!(world.n4.associations().next().unwrap().path_up);
+    let (mut n4, mut smf) = TestN4::associated_with(with_heartbeats(PathFailure::Keep));
+    n4.pass(Span::from_secs(16));
+    n4.sent.clear();
+    n4.establish(&mut smf);
+    assert!(n4.n4.associations().next().unwrap().path_up);
 }
 
 // Input:  a later recovery time stamp in the SMF's heartbeat, and in its answer to ours.
 // Output: it is asked, and asked again 2 s later; its sessions are removed then, both times; the association stays.
 #[test]
 fn a_restart_shows_in_a_heartbeat() {
-    let (mut world, mut smf) = World::associated_with(with_heartbeats(PathFailure::Keep));
-    let first = world.establish(&mut smf);
+    let (mut n4, mut smf) = TestN4::associated_with(with_heartbeats(PathFailure::Keep));
+    let first = n4.establish(&mut smf);
     smf.recovery = NtpSeconds(smf.recovery.0 + 5);
-    let stamp = RecoveryTimeStamp(smf.recovery);
-    world.ask(&mut smf, None, HeartbeatRequest::new(stamp));
-    assert!(world.plane.has(first));
-    world.shows_its_restart(&smf);
-    assert!(!world.plane.has(first));
+    let recovery = RecoveryTimeStamp(smf.recovery);
+    n4.ask(&mut smf, None, HeartbeatRequest::new(recovery));
+    assert!(n4.plane.has(first));
+    n4.shows_its_restart(&smf);
+    assert!(!n4.plane.has(first));
     let restarted = |notice: &Notice| matches!(notice, Notice::PeerRestarted { purged: 1, .. });
-    assert!(world.has_notice(restarted));
+    assert!(n4.has_notice(restarted));
 
-    let second = world.establish(&mut smf);
+    let second = n4.establish(&mut smf);
     smf.recovery = NtpSeconds(smf.recovery.0 + 5);
-    world.pass(Span::from_secs(10));
-    world.shows_its_restart(&smf);
-    assert!(!world.plane.has(second));
-    assert_eq!(world.n4.associations().count(), 1);
+    n4.pass(Span::from_secs(10));
+    n4.shows_its_restart(&smf);
+    assert!(!n4.plane.has(second));
+    assert_eq!(n4.n4.associations().count(), 1);
 }
 
 // Input:  a restart of one of two SMFs.
 // Output: the other's sessions stay.
 #[test]
 fn a_restart_concerns_one_smf() {
-    let (mut world, mut smf) = World::associated();
+    let (mut n4, mut smf) = TestN4::associated();
     let mut other = Smf::new(11);
-    world.associate(&mut other);
-    let (gone, kept) = (world.establish(&mut smf), world.establish(&mut other));
+    n4.associate(&mut other);
+    let (gone, kept) = (n4.establish(&mut smf), n4.establish(&mut other));
     smf.recovery = NtpSeconds(9999);
-    world.ask(&mut smf, None, HeartbeatRequest::new(RecoveryTimeStamp(NtpSeconds(9999))));
-    world.shows_its_restart(&smf);
-    assert!(!world.plane.has(gone) && world.plane.has(kept));
+    n4.ask(&mut smf, None, HeartbeatRequest::new(RecoveryTimeStamp(NtpSeconds(9999))));
+    n4.shows_its_restart(&smf);
+    assert!(!n4.plane.has(gone) && n4.plane.has(kept));
 }
 
 // Input:  an earlier recovery time stamp, as in a heartbeat that was overtaken.
 // Output: nothing happens.
 #[test]
 fn an_earlier_time_stamp_is_no_restart() {
-    let (mut world, mut smf) = World::associated();
-    let seid = world.establish(&mut smf);
+    let (mut n4, mut smf) = TestN4::associated();
+    let seid = n4.establish(&mut smf);
     let earlier = NtpSeconds(smf.recovery.0 - 1);
-    world.ask(&mut smf, None, HeartbeatRequest::new(RecoveryTimeStamp(earlier)));
-    assert!(world.plane.has(seid));
+    n4.ask(&mut smf, None, HeartbeatRequest::new(RecoveryTimeStamp(earlier)));
+    assert!(n4.plane.has(seid));
 }
 
 // Input:  an SMF that we set up the association with restarts.
 // Output: we ask it for an association as soon as it has shown that it restarted, since it waits to be asked.
 #[test]
-fn we_ask_a_restarted_smf_again() {
-    let (mut world, mut smf) = World::associated();
-    world.n4.associate(world.now, smf.addr);
-    world.drain();
-    world.is_quiet();
+fn association_setup_is_sent_again_to_a_restarted_smf() {
+    let (mut n4, mut smf) = TestN4::associated();
+    n4.n4.associate(n4.now, smf.addr);
+    n4.drain();
+    n4.is_quiet();
     smf.recovery = NtpSeconds(9999);
-    world.ask(&mut smf, None, HeartbeatRequest::new(RecoveryTimeStamp(NtpSeconds(9999))));
-    world.shows_its_restart(&smf);
-    let got = world.next(smf.addr);
-    assert_eq!(got.kind(), MessageType::AssociationSetupRequest);
+    n4.ask(&mut smf, None, HeartbeatRequest::new(RecoveryTimeStamp(NtpSeconds(9999))));
+    n4.shows_its_restart(&smf);
+    let received = n4.next(smf.addr);
+    assert_eq!(received.kind(), MessageType::AssociationSetupRequest);
     let response = AssociationSetupResponse {
         recovery_time_stamp: Some(RecoveryTimeStamp(NtpSeconds(9999))),
         ..AssociationSetupResponse::new(smf.node_id(), Cause::RequestAccepted)
     };
-    world.deliver(smf.addr, &Smf::answer(&got, None, response));
-    world.pass(Span::from_secs(60));
-    world.is_quiet();
-    assert_eq!(world.n4.associations().count(), 1);
+    n4.deliver(smf.addr, &Smf::answer(&received, None, response));
+    n4.pass(Span::from_secs(60));
+    n4.is_quiet();
+    assert_eq!(n4.n4.associations().count(), 1);
 }
 
 /// A heartbeat of an SMF that has restarted, and says that it is at this address.
 fn restarted_at(smf: &Smf) -> HeartbeatRequest<'static> {
     let source_ip_address = Some(SourceIpAddress { addr: smf.ip().into(), prefix_len: None });
-    let stamp = RecoveryTimeStamp(NtpSeconds(smf.recovery.0 + 1));
-    HeartbeatRequest { source_ip_address, ..HeartbeatRequest::new(stamp) }
+    let recovery = RecoveryTimeStamp(NtpSeconds(smf.recovery.0 + 1));
+    HeartbeatRequest { source_ip_address, ..HeartbeatRequest::new(recovery) }
 }
 
 // Input:  two SMFs behind one address translator, at two ports of it; a heartbeat of the first one with its Source IP Address, from
@@ -239,7 +239,7 @@ fn restarted_at(smf: &Smf) -> HeartbeatRequest<'static> {
 // Output: it is taken for that of the SMF with this address: the restart is seen, and the other's session stays.
 #[test]
 fn a_heartbeat_behind_address_translation() {
-    let mut world = World::new();
+    let mut n4 = TestN4::new();
     let behind = |last: u8, port: u16| {
         let inside = Smf::new(last);
         let addr = SocketAddr::from(([192, 0, 2, 99], port));
@@ -248,27 +248,27 @@ fn a_heartbeat_behind_address_translation() {
     let seids = [(10, 1000), (11, 2000)].map(|(last, port)| {
         let (node, mut smf) = behind(last, port);
         let setup = AssociationSetupRequest::new(node, RecoveryTimeStamp(smf.recovery));
-        assert_eq!(world.ask(&mut smf, None, setup).cause(), Cause::RequestAccepted);
+        assert_eq!(n4.ask(&mut smf, None, setup).cause(), Cause::RequestAccepted);
         let request = establishment(node, smf.f_seid());
-        world.ask(&mut smf, Some(Seid(0)), request).up_seid()
+        n4.ask(&mut smf, Some(Seid(0)), request).up_seid()
     });
     let (_, mut translator) = behind(10, 3000);
-    world.ask(&mut translator, None, restarted_at(&Smf::new(10)));
+    n4.ask(&mut translator, None, restarted_at(&Smf::new(10)));
     let outside = SocketAddr::from(([192, 0, 2, 99], 8805));
-    world.shows_its_restart(&Smf { addr: outside, recovery: NtpSeconds(1001), ..Smf::new(10) });
-    assert!(!world.plane.has(seids[0]) && world.plane.has(seids[1]));
+    n4.shows_its_restart(&Smf { addr: outside, recovery: NtpSeconds(1001), ..Smf::new(10) });
+    assert!(!n4.plane.has(seids[0]) && n4.plane.has(seids[1]));
 }
 
 // Input:  a heartbeat with the Source IP Address of an SMF and a later time stamp, from a stranger, and from another SMF.
 // Output: both are answered, and believed by nobody: the sessions stay.
 #[test]
-fn nobody_tells_of_the_restart_of_another() {
-    let (mut world, mut smf) = World::associated();
-    let seid = world.establish(&mut smf);
+fn no_peer_can_announce_the_restart_of_another() {
+    let (mut n4, mut smf) = TestN4::associated();
+    let seid = n4.establish(&mut smf);
     let mut other = Smf::new(11);
-    world.associate(&mut other);
+    n4.associate(&mut other);
     for from in [&mut Smf::new(99), &mut other] {
-        world.ask(from, None, restarted_at(&smf));
-        assert!(world.plane.has(seid), "{from:?}");
+        n4.ask(from, None, restarted_at(&smf));
+        assert!(n4.plane.has(seid), "{from:?}");
     }
 }

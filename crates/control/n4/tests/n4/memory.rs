@@ -4,23 +4,25 @@ use causeway_n4::{Config, Limits, Notice};
 use causeway_pfcp::*;
 use causeway_types::{Seid, UrrId};
 
-use crate::world::{Smf, World, activation, config, establishment, query, volume_urr};
+use crate::world::{Smf, TestN4, activation, config, establishment, query, volume_urr};
 
 /// Octets that a session of the tests may come to need.
 fn of_one() -> usize {
-    let (mut world, mut smf) = World::associated();
-    world.establish(&mut smf);
-    world.n4.memory_needed()
+    let (mut n4, mut smf) = TestN4::associated();
+    n4.establish(&mut smf);
+    n4.n4.memory_needed()
 }
 
-fn with_memory(octets: usize) -> (World, Smf) {
-    World::associated_with(Config { limits: Limits { memory: octets, ..Limits::default() }, ..config() })
+fn with_memory(octets: usize) -> (TestN4, Smf) {
+    TestN4::associated_with(Config { limits: Limits { memory: octets, ..Limits::default() }, ..config() })
 }
 
-fn try_establish(world: &mut World, smf: &mut Smf) -> (Cause, Option<Seid>) {
+fn try_establish(n4: &mut TestN4, smf: &mut Smf) -> (Cause, Option<Seid>) {
     let request = establishment(smf.node_id(), smf.f_seid());
-    let got = world.ask(smf, Some(Seid(0)), request);
-    let Message::SessionEstablishmentResponse(response) = got.message() else { panic!("{:?}", got.kind()) };
+    let received = n4.ask(smf, Some(Seid(0)), request);
+    let Message::SessionEstablishmentResponse(response) = received.message() else {
+        panic!("{:?}", received.kind())
+    };
     (response.cause, response.up_f_seid.map(|f_seid| f_seid.seid))
 }
 
@@ -38,42 +40,42 @@ fn more_rules(id: u32) -> SessionModificationRequest<'static> {
 //         changes or ends a session is accepted, but for more rules than there is memory for. What has ended makes room for as much.
 #[test]
 fn sessions_come_as_long_as_there_is_memory() {
-    let (mut world, mut smf) = with_memory(of_one() * 7 / 2);
-    let seids: Vec<_> = (0..3).map(|_| world.establish(&mut smf)).collect();
-    let before = world.rest();
+    let (mut n4, mut smf) = with_memory(of_one() * 7 / 2);
+    let seids: Vec<_> = (0..3).map(|_| n4.establish(&mut smf)).collect();
+    let before = n4.rest();
     for refused in 1..=5 {
-        assert_eq!(try_establish(&mut world, &mut smf), (Cause::NoResourcesAvailable, None));
-        assert_eq!(world.n4.counters().memory_refusals, refused);
+        assert_eq!(try_establish(&mut n4, &mut smf), (Cause::NoResourcesAvailable, None));
+        assert_eq!(n4.n4.counters().memory_refusals, refused);
     }
-    assert!(world.has_notice(
+    assert!(n4.has_notice(
         |it| matches!(it, Notice::Refused { detail, .. } if detail.contains("memory (upf.memory)"))
     ));
-    assert_eq!((world.rest().tunnels, world.rest().sessions), (before.tunnels, 3));
+    assert_eq!((n4.rest().tunnels, n4.rest().sessions), (before.tunnels, 3));
     for seid in &seids {
-        assert_eq!(world.ask(&mut smf, Some(*seid), activation(7)).cause(), Cause::RequestAccepted);
+        assert_eq!(n4.ask(&mut smf, Some(*seid), activation(7)).cause(), Cause::RequestAccepted);
     }
-    assert_eq!(world.n4.memory_needed(), 3 * of_one());
+    assert_eq!(n4.n4.memory_needed(), 3 * of_one());
     // There is room for a few rules more, of one session or another.
     let mut accepted = 0;
-    while world.ask(&mut smf, Some(seids[0]), more_rules(10 + accepted)).cause() == Cause::RequestAccepted {
+    while n4.ask(&mut smf, Some(seids[0]), more_rules(10 + accepted)).cause() == Cause::RequestAccepted {
         accepted += 1;
     }
     assert!((1..20).contains(&accepted), "{accepted}");
-    assert_eq!(world.ask(&mut smf, Some(seids[1]), more_rules(9)).cause(), Cause::NoResourcesAvailable);
-    assert_eq!(world.ask(&mut smf, Some(seids[1]), activation(9)).cause(), Cause::RequestAccepted);
+    assert_eq!(n4.ask(&mut smf, Some(seids[1]), more_rules(9)).cause(), Cause::NoResourcesAvailable);
+    assert_eq!(n4.ask(&mut smf, Some(seids[1]), activation(9)).cause(), Cause::RequestAccepted);
     // What the rules take comes back with them, and what a session takes with it.
     let gone = (10..10 + accepted).map(|id| RemoveUrr::new(UrrId(id))).collect::<Vec<_>>();
     let fewer =
         SessionModificationRequest { remove_urrs: gone.into(), ..SessionModificationRequest::default() };
-    assert_eq!(world.ask(&mut smf, Some(seids[0]), fewer).cause(), Cause::RequestAccepted);
-    assert_eq!(world.n4.memory_needed(), 3 * of_one());
+    assert_eq!(n4.ask(&mut smf, Some(seids[0]), fewer).cause(), Cause::RequestAccepted);
+    assert_eq!(n4.n4.memory_needed(), 3 * of_one());
     for seid in seids {
         assert_eq!(
-            world.ask(&mut smf, Some(seid), SessionDeletionRequest::default()).cause(),
+            n4.ask(&mut smf, Some(seid), SessionDeletionRequest::default()).cause(),
             Cause::RequestAccepted
         );
-        assert_eq!(try_establish(&mut world, &mut smf).0, Cause::RequestAccepted);
-        assert_eq!(try_establish(&mut world, &mut smf).0, Cause::NoResourcesAvailable);
+        assert_eq!(try_establish(&mut n4, &mut smf).0, Cause::RequestAccepted);
+        assert_eq!(try_establish(&mut n4, &mut smf).0, Cause::NoResourcesAvailable);
     }
 }
 
@@ -81,16 +83,16 @@ fn sessions_come_as_long_as_there_is_memory() {
 // Output: no session comes meanwhile, and none gets more rules; all else is as ever.
 #[test]
 fn no_session_comes_while_memory_is_short() {
-    let (mut world, mut smf) = World::associated();
-    let seid = world.establish(&mut smf);
-    world.n4.set_short_of_memory(true);
-    assert_eq!(try_establish(&mut world, &mut smf).0, Cause::NoResourcesAvailable);
-    assert_eq!(world.ask(&mut smf, Some(seid), more_rules(9)).cause(), Cause::NoResourcesAvailable);
-    assert_eq!(world.ask(&mut smf, Some(seid), activation(9)).cause(), Cause::RequestAccepted);
-    world.n4.set_short_of_memory(false);
-    assert_eq!(try_establish(&mut world, &mut smf).0, Cause::RequestAccepted);
-    assert_eq!(world.ask(&mut smf, Some(seid), more_rules(9)).cause(), Cause::RequestAccepted);
-    assert_eq!(world.ask(&mut smf, Some(seid), query()).cause(), Cause::RequestAccepted);
+    let (mut n4, mut smf) = TestN4::associated();
+    let seid = n4.establish(&mut smf);
+    n4.n4.set_short_of_memory(true);
+    assert_eq!(try_establish(&mut n4, &mut smf).0, Cause::NoResourcesAvailable);
+    assert_eq!(n4.ask(&mut smf, Some(seid), more_rules(9)).cause(), Cause::NoResourcesAvailable);
+    assert_eq!(n4.ask(&mut smf, Some(seid), activation(9)).cause(), Cause::RequestAccepted);
+    n4.n4.set_short_of_memory(false);
+    assert_eq!(try_establish(&mut n4, &mut smf).0, Cause::RequestAccepted);
+    assert_eq!(n4.ask(&mut smf, Some(seid), more_rules(9)).cause(), Cause::RequestAccepted);
+    assert_eq!(n4.ask(&mut smf, Some(seid), query()).cause(), Cause::RequestAccepted);
 }
 
 /// PFDs of so many names for an application; none: it is removed.
@@ -111,38 +113,38 @@ fn pfds(application: &'static [u8], names: usize) -> PfdManagementRequest<'stati
 //         log and counted; nothing of the refused ones is left. What takes no more is never refused, and what has gone makes room.
 #[test]
 fn pfds_come_as_long_as_there_is_memory() {
-    let (mut world, mut smf) = with_memory(of_one() * 20);
+    let (mut n4, mut smf) = with_memory(of_one() * 20);
     let names: [&'static [u8]; 26] = std::array::from_fn(|at| &b"abcdefghijklmnopqrstuvwxyz"[at..=at]);
     let mut provisioned = 0;
     for name in names {
-        let before = (world.n4.memory_needed(), world.applications.clone());
-        let cause = world.ask(&mut smf, None, pfds(name, 1)).cause();
+        let before = (n4.n4.memory_needed(), n4.applications.clone());
+        let cause = n4.ask(&mut smf, None, pfds(name, 1)).cause();
         if cause == Cause::NoResourcesAvailable {
-            assert_eq!((world.n4.memory_needed(), &world.applications), (before.0, &before.1));
-            assert_eq!(world.n4.counters().memory_refusals, 1);
+            assert_eq!((n4.n4.memory_needed(), &n4.applications), (before.0, &before.1));
+            assert_eq!(n4.n4.counters().memory_refusals, 1);
             break;
         }
         assert_eq!(cause, Cause::RequestAccepted);
-        assert!(world.n4.memory_needed() > before.0 + 8192);
+        assert!(n4.n4.memory_needed() > before.0 + 8192);
         provisioned += 1;
     }
     assert!((3..12).contains(&provisioned), "{provisioned}");
-    assert!(world.has_notice(
+    assert!(n4.has_notice(
         |it| matches!(it, Notice::Refused { detail, .. } if detail.contains("memory (upf.memory)"))
     ));
-    while try_establish(&mut world, &mut smf).0 == Cause::RequestAccepted {}
+    while try_establish(&mut n4, &mut smf).0 == Cause::RequestAccepted {}
     // The same again takes no more.
-    assert_eq!(world.ask(&mut smf, None, pfds(names[0], 1)).cause(), Cause::RequestAccepted);
+    assert_eq!(n4.ask(&mut smf, None, pfds(names[0], 1)).cause(), Cause::RequestAccepted);
     for name in &names[1..provisioned] {
-        assert_eq!(world.ask(&mut smf, None, pfds(name, 0)).cause(), Cause::RequestAccepted);
+        assert_eq!(n4.ask(&mut smf, None, pfds(name, 0)).cause(), Cause::RequestAccepted);
     }
-    assert_eq!(try_establish(&mut world, &mut smf).0, Cause::RequestAccepted);
-    world.n4.set_short_of_memory(true);
-    assert_eq!(world.ask(&mut smf, None, pfds(names[1], 1)).cause(), Cause::NoResourcesAvailable);
-    assert_eq!(world.ask(&mut smf, None, pfds(names[0], 1)).cause(), Cause::RequestAccepted);
-    let before = world.n4.memory_needed();
-    assert_eq!(world.ask(&mut smf, None, pfds(names[0], 0)).cause(), Cause::RequestAccepted);
-    assert!(world.n4.memory_needed() < before);
+    assert_eq!(try_establish(&mut n4, &mut smf).0, Cause::RequestAccepted);
+    n4.n4.set_short_of_memory(true);
+    assert_eq!(n4.ask(&mut smf, None, pfds(names[1], 1)).cause(), Cause::NoResourcesAvailable);
+    assert_eq!(n4.ask(&mut smf, None, pfds(names[0], 1)).cause(), Cause::RequestAccepted);
+    let before = n4.n4.memory_needed();
+    assert_eq!(n4.ask(&mut smf, None, pfds(names[0], 0)).cause(), Cause::RequestAccepted);
+    assert!(n4.n4.memory_needed() < before);
 }
 
 /// The rules of a session, with so many filters more in the downlink PDR, each with a few ports.
@@ -165,12 +167,12 @@ fn with_filters(smf: &mut Smf, count: u16) -> SessionEstablishmentRequest<'stati
 // Output: filters count: the first is refused with No resources available, the others are accepted, and the one with a filter needs more.
 #[test]
 fn filters_are_counted() {
-    let (mut world, mut smf) = with_memory(of_one() * 7 / 2);
+    let (mut n4, mut smf) = with_memory(of_one() * 7 / 2);
     let mut ask = |count| {
         let request = with_filters(&mut smf, count);
-        let before = world.n4.memory_needed();
-        let cause = world.ask(&mut smf, Some(Seid(0)), request).cause();
-        (cause, world.n4.memory_needed() - before)
+        let before = n4.n4.memory_needed();
+        let cause = n4.ask(&mut smf, Some(Seid(0)), request).cause();
+        (cause, n4.n4.memory_needed() - before)
     };
     assert_eq!(ask(50), (Cause::NoResourcesAvailable, 0));
     let (cause, with) = ask(1);

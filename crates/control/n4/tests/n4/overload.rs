@@ -4,20 +4,20 @@ use causeway_n4::{Config, Limits, OverloadControl};
 use causeway_pfcp::*;
 use causeway_types::{Seid, Span};
 
-use crate::world::{Pace, RECOVERY, Smf, World, config, encode, establishment, query, wrong_update};
+use crate::world::{Pace, RECOVERY, Smf, TestN4, config, encode, establishment, query, wrong_update};
 
 /// A UPF that counts as overloaded above half of these limits, and an SMF that can do this.
-fn overloadable(limits: Limits, features: CpFeatures) -> (World, Smf) {
+fn overloadable(limits: Limits, features: CpFeatures) -> (TestN4, Smf) {
     let overload_control = Some(OverloadControl { mark: 50, validity: Span::from_secs(60) });
-    let mut world = World::with(Config { limits, overload_control, ..config() });
+    let mut n4 = TestN4::with(Config { limits, overload_control, ..config() });
     let mut smf = Smf::new(10);
-    associate(&mut world, &mut smf, features);
-    (world, smf)
+    associate(&mut n4, &mut smf, features);
+    (n4, smf)
 }
 
-fn associate(world: &mut World, smf: &mut Smf, features: CpFeatures) {
+fn associate(n4: &mut TestN4, smf: &mut Smf, features: CpFeatures) {
     let setup = AssociationSetupRequest { cp_function_features: Some(features), ..smf.setup() };
-    assert_eq!(world.ask(smf, None, setup).cause(), Cause::RequestAccepted);
+    assert_eq!(n4.ask(smf, None, setup).cause(), Cause::RequestAccepted);
 }
 
 /// The overload in a response: how far its number is from the first one, and its metric.
@@ -34,17 +34,17 @@ fn said(response: &Message<'_>) -> Option<(u32, u8)> {
     Some((overload.sequence_number.0 - RECOVERY.0, overload.metric.0))
 }
 
-fn establish(world: &mut World, smf: &mut Smf) -> Option<(u32, u8)> {
+fn establish(n4: &mut TestN4, smf: &mut Smf) -> Option<(u32, u8)> {
     let request = establishment(smf.node_id(), smf.f_seid());
-    said(&world.ask(smf, Some(Seid(0)), request).message())
+    said(&n4.ask(smf, Some(Seid(0)), request).message())
 }
 
-fn modify(world: &mut World, smf: &mut Smf, seid: Seid) -> Option<(u32, u8)> {
-    said(&world.ask(smf, Some(seid), query()).message())
+fn modify(n4: &mut TestN4, smf: &mut Smf, seid: Seid) -> Option<(u32, u8)> {
+    said(&n4.ask(smf, Some(seid), query()).message())
 }
 
-fn delete(world: &mut World, smf: &mut Smf, seid: Seid) -> Option<(u32, u8)> {
-    said(&world.ask(smf, Some(seid), SessionDeletionRequest::default()).message())
+fn delete(n4: &mut TestN4, smf: &mut Smf, seid: Seid) -> Option<(u32, u8)> {
+    said(&n4.ask(smf, Some(seid), SessionDeletionRequest::default()).message())
 }
 
 fn four_sessions() -> Limits {
@@ -55,63 +55,63 @@ fn four_sessions() -> Limits {
 //         sessions; one that was never told of the overload comes when it is over.
 // Output: each is told once of each step when it next hears from us; 0 goes to those that were told of more.
 #[test]
-fn each_smf_is_told_once_of_each_step() {
-    let (mut world, mut one) = overloadable(four_sessions(), CpFeatures::OVRL);
+fn each_smf_is_notified_once_of_each_change() {
+    let (mut n4, mut one) = overloadable(four_sessions(), CpFeatures::OVRL);
     let [mut two, mut without, mut late] = [11, 12, 13].map(Smf::new);
-    associate(&mut world, &mut two, CpFeatures::OVRL);
-    associate(&mut world, &mut without, CpFeatures::LOAD);
-    associate(&mut world, &mut late, CpFeatures::OVRL);
-    let first = world.establish(&mut one);
-    assert_eq!(establish(&mut world, &mut two), None);
-    assert_eq!(establish(&mut world, &mut one), Some((1, 50)));
-    assert_eq!(establish(&mut world, &mut without), None);
-    assert_eq!(modify(&mut world, &mut one, first), Some((2, 100)));
-    assert_eq!(modify(&mut world, &mut one, first), None);
-    assert_eq!(establish(&mut world, &mut two), Some((2, 100)), "in the refusal");
-    let others: Vec<_> = world.n4.sessions().map(|session| session.seid).filter(|it| *it != first).collect();
-    assert_eq!(delete(&mut world, &mut one, first), Some((3, 50)));
-    let owner = |world: &World, seid| world.n4.session(seid).map(|session| session.node.clone());
+    associate(&mut n4, &mut two, CpFeatures::OVRL);
+    associate(&mut n4, &mut without, CpFeatures::LOAD);
+    associate(&mut n4, &mut late, CpFeatures::OVRL);
+    let first = n4.establish(&mut one);
+    assert_eq!(establish(&mut n4, &mut two), None);
+    assert_eq!(establish(&mut n4, &mut one), Some((1, 50)));
+    assert_eq!(establish(&mut n4, &mut without), None);
+    assert_eq!(modify(&mut n4, &mut one, first), Some((2, 100)));
+    assert_eq!(modify(&mut n4, &mut one, first), None);
+    assert_eq!(establish(&mut n4, &mut two), Some((2, 100)), "in the refusal");
+    let others: Vec<_> = n4.n4.sessions().map(|session| session.seid).filter(|it| *it != first).collect();
+    assert_eq!(delete(&mut n4, &mut one, first), Some((3, 50)));
+    let owner = |n4: &TestN4, seid| n4.n4.session(seid).map(|session| session.node.clone());
     let mut told = Vec::new();
     for seid in others {
-        let node = owner(&world, seid);
+        let node = owner(&n4, seid);
         let smf =
             [&mut one, &mut two, &mut without].into_iter().find(|smf| Some(smf.node()) == node).unwrap();
-        told.extend(delete(&mut world, smf, seid));
+        told.extend(delete(&mut n4, smf, seid));
     }
     assert_eq!(told, [(4, 0), (4, 0)], "to one and to two");
-    assert_eq!(establish(&mut world, &mut late), None);
+    assert_eq!(establish(&mut n4, &mut late), None);
 }
 
 // Input:  an overload that lasts for minutes, of which an SMF hears every 10 s; then it ends.
 // Output: told anew after 50 s and 100 s, before 60 s are over each time; then 0, once.
 #[test]
-fn a_lasting_overload_is_told_again_in_time() {
+fn a_lasting_overload_is_sent_again_in_time() {
     let limits = Limits { sessions: 2, ..Limits::default() };
-    let (mut world, mut smf) = overloadable(limits, CpFeatures::OVRL);
-    let (first, _) = (world.establish(&mut smf), world.establish(&mut smf));
+    let (mut n4, mut smf) = overloadable(limits, CpFeatures::OVRL);
+    let (first, _) = (n4.establish(&mut smf), n4.establish(&mut smf));
     let mut told = Vec::new();
     for step in 1..=10 {
-        world.pass(Span::from_secs(10));
-        told.extend(modify(&mut world, &mut smf, first).map(|overload| (step * 10, overload)));
+        n4.pass(Span::from_secs(10));
+        told.extend(modify(&mut n4, &mut smf, first).map(|overload| (step * 10, overload)));
     }
     assert_eq!(told, [(50, (2, 100)), (100, (3, 100))]);
-    assert_eq!(delete(&mut world, &mut smf, first), Some((4, 0)));
-    assert_eq!(establish(&mut world, &mut smf), Some((5, 100)));
+    assert_eq!(delete(&mut n4, &mut smf, first), Some((4, 0)));
+    assert_eq!(establish(&mut n4, &mut smf), Some((5, 100)));
 }
 
 // Input:  an SMF that was told of the overload sets its association up again.
 // Output: it is told again, with the same number: nothing has changed.
 #[test]
-fn a_new_association_is_told_anew() {
+fn a_new_association_gets_load_information() {
     let limits = Limits { sessions: 2, ..Limits::default() };
-    let (mut world, mut smf) = overloadable(limits, CpFeatures::OVRL);
+    let (mut n4, mut smf) = overloadable(limits, CpFeatures::OVRL);
     let mut other = Smf::new(11);
-    associate(&mut world, &mut other, CpFeatures::OVRL);
-    let (_, _) = (world.establish(&mut smf), world.establish(&mut smf));
-    assert_eq!(establish(&mut world, &mut other), Some((1, 100)));
-    assert_eq!(establish(&mut world, &mut other), None);
-    associate(&mut world, &mut other, CpFeatures::OVRL);
-    assert_eq!(establish(&mut world, &mut other), Some((1, 100)));
+    associate(&mut n4, &mut other, CpFeatures::OVRL);
+    let (_, _) = (n4.establish(&mut smf), n4.establish(&mut smf));
+    assert_eq!(establish(&mut n4, &mut other), Some((1, 100)));
+    assert_eq!(establish(&mut n4, &mut other), None);
+    associate(&mut n4, &mut other, CpFeatures::OVRL);
+    assert_eq!(establish(&mut n4, &mut other), Some((1, 100)));
 }
 
 // Input:  at most four unanswered reports; three sessions report usage, and the SMF answers none; then all.
@@ -119,17 +119,17 @@ fn a_new_association_is_told_anew() {
 #[test]
 fn unanswered_reports_are_an_overload() {
     let limits = Limits { outstanding_reports: 4, ..Limits::default() };
-    let (mut world, mut smf) = overloadable(limits, CpFeatures::OVRL);
-    let sessions = [(); 3].map(|()| world.establish(&mut smf));
+    let (mut n4, mut smf) = overloadable(limits, CpFeatures::OVRL);
+    let sessions = [(); 3].map(|()| n4.establish(&mut smf));
     for session in sessions {
-        world.uses(session, 10);
+        n4.uses(session, 10);
     }
-    let requests = sessions.map(|_| world.next(smf.addr));
-    assert_eq!(establish(&mut world, &mut smf), Some((1, 50)));
+    let requests = sessions.map(|_| n4.next(smf.addr));
+    assert_eq!(establish(&mut n4, &mut smf), Some((1, 50)));
     for (request, session) in requests.iter().zip(sessions) {
-        world.deliver(smf.addr, &Smf::report_response(request, session, Cause::RequestAccepted));
+        n4.deliver(smf.addr, &Smf::report_response(request, session, Cause::RequestAccepted));
     }
-    assert_eq!(modify(&mut world, &mut smf, sessions[0]), Some((2, 0)));
+    assert_eq!(modify(&mut n4, &mut smf, sessions[0]), Some((2, 0)));
 }
 
 // Input:  the data plane is slow: of one session three modifications are open and of another one is refused, where
@@ -143,18 +143,18 @@ fn requests_that_wait_are_an_overload() {
     let waiting = Limits { waiting_octets: octets * 2, ..Limits::default() };
     for (limits, then) in [(open, [Some((2, 50)), Some((3, 0)), None]), (waiting, [None, Some((2, 0)), None])]
     {
-        let (mut world, mut smf) = overloadable(limits, CpFeatures::OVRL);
-        let (first, second) = (world.establish(&mut smf), world.establish(&mut smf));
-        world.plane.pace = Pace::Held;
+        let (mut n4, mut smf) = overloadable(limits, CpFeatures::OVRL);
+        let (first, second) = (n4.establish(&mut smf), n4.establish(&mut smf));
+        n4.plane.pace = Pace::Held;
         for _ in 0..3 {
-            world.send(&mut smf, Some(first), query());
+            n4.send(&mut smf, Some(first), query());
         }
-        assert!(world.try_next(smf.addr).is_none());
-        let refused = world.ask(&mut smf, Some(second), wrong_update());
+        assert!(n4.try_next(smf.addr).is_none());
+        let refused = n4.ask(&mut smf, Some(second), wrong_update());
         assert_eq!(said(&refused.message()), Some((1, 100)), "{limits:?}");
         let told = [(); 3].map(|()| {
-            world.apply_next();
-            said(&world.next(smf.addr).message())
+            n4.apply_next();
+            said(&n4.next(smf.addr).message())
         });
         assert_eq!(told, then, "{limits:?}");
     }
@@ -165,8 +165,8 @@ fn requests_that_wait_are_an_overload() {
 #[test]
 fn overload_control_can_be_off() {
     let limits = Limits { sessions: 1, ..Limits::default() };
-    let mut world = World::with(Config { limits, ..config() });
+    let mut n4 = TestN4::with(Config { limits, ..config() });
     let mut smf = Smf::new(10);
-    associate(&mut world, &mut smf, CpFeatures::OVRL);
-    assert_eq!((establish(&mut world, &mut smf), establish(&mut world, &mut smf)), (None, None));
+    associate(&mut n4, &mut smf, CpFeatures::OVRL);
+    assert_eq!((establish(&mut n4, &mut smf), establish(&mut n4, &mut smf)), (None, None));
 }

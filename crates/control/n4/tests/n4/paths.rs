@@ -7,7 +7,7 @@ use causeway_n4::Notice;
 use causeway_pfcp::*;
 use causeway_types::Span;
 
-use crate::world::{Got, Smf, World, activation};
+use crate::world::{Got, Smf, TestN4, activation};
 
 const GNB: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 200));
 const UPF: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 100));
@@ -21,91 +21,91 @@ fn up() -> Event {
 }
 
 /// An SMF with a session that sends to the gNB.
-fn with_tunnel(world: &mut World, last: u8) -> Smf {
+fn with_tunnel(n4: &mut TestN4, last: u8) -> Smf {
     let mut smf = Smf::new(last);
-    world.associate(&mut smf);
-    let session = world.establish(&mut smf);
-    world.ask(&mut smf, Some(session), activation(0x2001));
+    n4.associate(&mut smf);
+    let session = n4.establish(&mut smf);
+    n4.ask(&mut smf, Some(session), activation(0x2001));
     smf
 }
 
 /// What the next message to the SMF reports.
-fn reported(world: &mut World, smf: &Smf) -> (NodeReportType, Got) {
-    let got = world.next(smf.addr);
-    let Message::NodeReportRequest(report) = got.message() else { panic!("{:?}", got.kind()) };
-    (report.node_report_type, got)
+fn reported(n4: &mut TestN4, smf: &Smf) -> (NodeReportType, Got) {
+    let received = n4.next(smf.addr);
+    let Message::NodeReportRequest(report) = received.message() else { panic!("{:?}", received.kind()) };
+    (report.node_report_type, received)
 }
 
-fn accept(world: &mut World, smf: &Smf, got: &Got) {
+fn accept(n4: &mut TestN4, smf: &Smf, received: &Got) {
     let accepted = NodeReportResponse::new(smf.node_id(), Cause::RequestAccepted);
-    world.deliver(smf.addr, &Smf::answer(got, None, accepted));
+    n4.deliver(smf.addr, &Smf::answer(received, None, accepted));
 }
 
 // Input:  a path fails that sessions of two SMFs use, and not the one of a third; it fails on; it recovers.
 // Output: the two are told once of the failure and once of the recovery; the third hears nothing.
 #[test]
-fn those_whom_it_concerns_are_told_once() {
-    let mut world = World::new();
-    let (a, b) = (with_tunnel(&mut world, 10), with_tunnel(&mut world, 11));
+fn affected_smfs_are_notified_once() {
+    let mut n4 = TestN4::new();
+    let (a, b) = (with_tunnel(&mut n4, 10), with_tunnel(&mut n4, 11));
     let mut idle = Smf::new(12);
-    world.associate(&mut idle);
-    world.establish(&mut idle);
-    world.event(down());
-    world.event(down());
+    n4.associate(&mut idle);
+    n4.establish(&mut idle);
+    n4.event(down());
+    n4.event(down());
     for smf in [&a, &b] {
-        let (report, got) = reported(&mut world, smf);
+        let (report, received) = reported(&mut n4, smf);
         assert_eq!(report, NodeReportType::UPFR);
-        accept(&mut world, smf, &got);
+        accept(&mut n4, smf, &received);
     }
-    world.is_quiet();
-    assert!(world.has_notice(|notice| *notice == Notice::PeerDown { peer: GNB, told: 2 }));
-    world.event(up());
+    n4.is_quiet();
+    assert!(n4.has_notice(|notice| *notice == Notice::PeerDown { peer: GNB, notified: 2 }));
+    n4.event(up());
     for smf in [&a, &b] {
-        let (report, got) = reported(&mut world, smf);
+        let (report, received) = reported(&mut n4, smf);
         assert_eq!(report, NodeReportType::UPRR);
-        accept(&mut world, smf, &got);
+        accept(&mut n4, smf, &received);
     }
-    world.pass(Span::from_secs(600));
-    world.is_quiet();
+    n4.pass(Span::from_secs(600));
+    n4.is_quiet();
 }
 
 // Input:  an SMF that does not answer a Node Report, and releases its association meanwhile.
 // Output: the report is repeated until then, and no longer; nothing is left of it.
 #[test]
 fn a_report_ends_with_its_association() {
-    let mut world = World::new();
-    let mut smf = with_tunnel(&mut world, 10);
-    world.event(down());
-    world.next(smf.addr);
-    world.pass(Span::from_secs(100));
-    assert!(!world.sent.is_empty());
-    world.sent.clear();
+    let mut n4 = TestN4::new();
+    let mut smf = with_tunnel(&mut n4, 10);
+    n4.event(down());
+    n4.next(smf.addr);
+    n4.pass(Span::from_secs(100));
+    assert!(!n4.sent.is_empty());
+    n4.sent.clear();
     let release = AssociationReleaseRequest::new(smf.node_id());
-    assert_eq!(world.ask(&mut smf, None, release).cause(), Cause::RequestAccepted);
-    world.sent.clear();
-    world.event(up());
-    world.pass(Span::from_secs(600));
-    world.is_quiet();
-    assert_eq!(world.n4.occupancy().unanswered_requests, 0);
+    assert_eq!(n4.ask(&mut smf, None, release).cause(), Cause::RequestAccepted);
+    n4.sent.clear();
+    n4.event(up());
+    n4.pass(Span::from_secs(600));
+    n4.is_quiet();
+    assert_eq!(n4.n4.occupancy().unanswered_requests, 0);
 }
 
 // Input:  an SMF that was told of a failure refuses the report, restarts and sets up a session anew on the path, which is
 //         still down.
 // Output: the refusal is said to the operator; the new life of the SMF is told again.
 #[test]
-fn an_smf_that_restarted_is_told_again() {
-    let mut world = World::new();
-    let mut smf = with_tunnel(&mut world, 10);
-    world.event(down());
-    let (_, got) = reported(&mut world, &smf);
+fn a_restarted_smf_is_notified_again() {
+    let mut n4 = TestN4::new();
+    let mut smf = with_tunnel(&mut n4, 10);
+    n4.event(down());
+    let (_, received) = reported(&mut n4, &smf);
     let refused = NodeReportResponse::new(smf.node_id(), Cause::RequestRejected);
-    world.deliver(smf.addr, &Smf::answer(&got, None, refused));
-    assert!(world.has_notice(|notice| matches!(notice, Notice::NodeReportRefused { .. })));
+    n4.deliver(smf.addr, &Smf::answer(&received, None, refused));
+    assert!(n4.has_notice(|notice| matches!(notice, Notice::NodeReportRefused { .. })));
     smf.recovery = causeway_types::NtpSeconds(u32::MAX / 2);
-    world.associate(&mut smf);
-    world.hearts(&smf);
-    let session = world.establish(&mut smf);
-    world.ask(&mut smf, Some(session), activation(0x2002));
-    world.event(down());
-    assert_eq!(reported(&mut world, &smf).0, NodeReportType::UPFR);
+    n4.associate(&mut smf);
+    n4.hearts(&smf);
+    let session = n4.establish(&mut smf);
+    n4.ask(&mut smf, Some(session), activation(0x2002));
+    n4.event(down());
+    assert_eq!(reported(&mut n4, &smf).0, NodeReportType::UPFR);
 }

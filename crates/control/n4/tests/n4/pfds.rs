@@ -2,7 +2,7 @@
 
 use causeway_pfcp::*;
 
-use crate::world::{Smf, World};
+use crate::world::{Smf, TestN4};
 
 /// PFDs of one domain name for the application `video`; without a name: none.
 fn video(name: Option<&'static str>) -> PfdManagementRequest<'static> {
@@ -15,8 +15,8 @@ fn video(name: Option<&'static str>) -> PfdManagementRequest<'static> {
     PfdManagementRequest { application_ids_pfds: [group].into(), ..PfdManagementRequest::default() }
 }
 
-fn knows(world: &World, id: &str) -> bool {
-    world.applications.knows(&id.into())
+fn knows(n4: &TestN4, id: &str) -> bool {
+    n4.applications.knows(&id.into())
 }
 
 // Input:  an SMF provisions an application; another one gives it the same PFDs, other ones, none, and removes everything; then the first
@@ -25,33 +25,33 @@ fn knows(world: &World, id: &str) -> bool {
 //         of the first; the first may change them. When that has no association any more, the other may.
 #[test]
 fn an_smf_changes_its_own_pfds() {
-    let (mut world, mut smf) = World::associated();
+    let (mut n4, mut smf) = TestN4::associated();
     let mut other = Smf::new(11);
-    world.associate(&mut other);
-    assert_eq!(world.ask(&mut smf, None, video(Some("a.example"))).cause(), Cause::RequestAccepted);
-    assert_eq!(world.ask(&mut other, None, video(Some("a.example"))).cause(), Cause::RequestAccepted);
-    let before = world.applications.clone();
+    n4.associate(&mut other);
+    assert_eq!(n4.ask(&mut smf, None, video(Some("a.example"))).cause(), Cause::RequestAccepted);
+    assert_eq!(n4.ask(&mut other, None, video(Some("a.example"))).cause(), Cause::RequestAccepted);
+    let before = n4.applications.clone();
     for change in [video(Some("b.example")), video(None)] {
-        let got = world.ask(&mut other, None, change);
-        assert_eq!(got.refusal(), (Cause::RequestRejected, Some(24)));
+        let received = n4.ask(&mut other, None, change);
+        assert_eq!(received.refusal(), (Cause::RequestRejected, Some(24)));
     }
-    assert_eq!(world.ask(&mut other, None, PfdManagementRequest::default()).cause(), Cause::RequestAccepted);
-    assert_eq!(world.applications, before);
-    assert_eq!(world.ask(&mut smf, None, video(Some("c.example"))).cause(), Cause::RequestAccepted);
-    assert_ne!(world.applications, before);
+    assert_eq!(n4.ask(&mut other, None, PfdManagementRequest::default()).cause(), Cause::RequestAccepted);
+    assert_eq!(n4.applications, before);
+    assert_eq!(n4.ask(&mut smf, None, video(Some("c.example"))).cause(), Cause::RequestAccepted);
+    assert_ne!(n4.applications, before);
 
     let node = smf.node_id();
-    world.ask(&mut smf, None, AssociationReleaseRequest::new(node));
-    assert!(knows(&world, "video"));
-    assert_eq!(world.ask(&mut other, None, video(None)).cause(), Cause::RequestAccepted);
-    assert!(!knows(&world, "video"));
+    n4.ask(&mut smf, None, AssociationReleaseRequest::new(node));
+    assert!(knows(&n4, "video"));
+    assert_eq!(n4.ask(&mut other, None, video(None)).cause(), Cause::RequestAccepted);
+    assert!(!knows(&n4, "video"));
 }
 
 // Input:  PFDs of one SMF of a set; another one of the set removes them.
 // Output: accepted.
 #[test]
 fn the_smfs_of_a_set_share_their_pfds() {
-    let mut world = World::new();
+    let mut n4 = TestN4::new();
     let mut smfs = [Smf::new(10), Smf::new(11)];
     for smf in &mut smfs {
         let setup = AssociationSetupRequest {
@@ -59,10 +59,10 @@ fn the_smfs_of_a_set_share_their_pfds() {
             smf_set_id: Some(SmfSetId(Fqdn::new("set1.example"))),
             ..smf.setup()
         };
-        assert_eq!(world.ask(smf, None, setup).cause(), Cause::RequestAccepted);
+        assert_eq!(n4.ask(smf, None, setup).cause(), Cause::RequestAccepted);
     }
     let [one, two] = &mut smfs;
-    assert_eq!(world.ask(one, None, video(Some("a.example"))).cause(), Cause::RequestAccepted);
-    assert_eq!(world.ask(two, None, video(None)).cause(), Cause::RequestAccepted);
-    assert!(!knows(&world, "video"));
+    assert_eq!(n4.ask(one, None, video(Some("a.example"))).cause(), Cause::RequestAccepted);
+    assert_eq!(n4.ask(two, None, video(None)).cause(), Cause::RequestAccepted);
+    assert!(!knows(&n4, "video"));
 }

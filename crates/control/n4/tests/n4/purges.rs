@@ -7,7 +7,7 @@ use causeway_n4::{Notice, Occupancy};
 use causeway_pfcp::*;
 use causeway_types::{FSeid, NtpSeconds, Seid, Span};
 
-use crate::world::{Pace, Smf, World, activation, establishment};
+use crate::world::{Pace, Smf, TestN4, activation, establishment};
 
 /// Sessions of the SMF that goes, and plans that may be under way to remove them.
 const MANY: usize = 500;
@@ -20,29 +20,29 @@ const CSID: FqCsid<'static> = FqCsid {
 };
 
 /// Two SMFs; the first has many sessions and the second one. From now on plans are carried out when the test says so.
-fn many() -> (World, Smf, Vec<Seid>, Smf, Seid) {
+fn many() -> (TestN4, Smf, Vec<Seid>, Smf, Seid) {
     many_with(|_, _| {})
 }
 
 fn many_with(
     change: impl Fn(usize, &mut SessionEstablishmentRequest<'static>),
-) -> (World, Smf, Vec<Seid>, Smf, Seid) {
-    let (mut world, mut smf) = (World::new(), Smf { others: vec![99], ..Smf::new(10) });
+) -> (TestN4, Smf, Vec<Seid>, Smf, Seid) {
+    let (mut n4, mut smf) = (TestN4::new(), Smf { others: vec![99], ..Smf::new(10) });
     let mut other = Smf::new(11);
-    world.associate(&mut smf);
-    world.associate(&mut other);
+    n4.associate(&mut smf);
+    n4.associate(&mut other);
     let seids = (0..MANY)
         .map(|number| {
             let mut request = establishment(smf.node_id(), smf.f_seid());
             change(number, &mut request);
-            let got = world.ask(&mut smf, Some(Seid(0)), request);
-            assert_eq!(got.cause(), Cause::RequestAccepted);
-            got.up_seid()
+            let received = n4.ask(&mut smf, Some(Seid(0)), request);
+            assert_eq!(received.cause(), Cause::RequestAccepted);
+            received.up_seid()
         })
         .collect();
-    let its = world.establish(&mut other);
-    world.plane.pace = Pace::Held;
-    (world, smf, seids, other, its)
+    let its = n4.establish(&mut other);
+    n4.plane.pace = Pace::Held;
+    (n4, smf, seids, other, its)
 }
 
 fn release(smf: &Smf) -> AssociationReleaseRequest<'static> {
@@ -50,38 +50,38 @@ fn release(smf: &Smf) -> AssociationReleaseRequest<'static> {
 }
 
 /// One turn of the UPF without a request: what is due is done, and one plan carried out.
-fn turn(world: &mut World) {
-    if world.n4.next_timer().is_some_and(|due| due <= world.now) {
-        world.n4.timer(world.now);
-        world.drain();
+fn turn(n4: &mut TestN4) {
+    if n4.n4.next_timer().is_some_and(|due| due <= n4.now) {
+        n4.n4.timer(n4.now);
+        n4.drain();
     }
     // Those of requests come on top.
-    assert!(world.plane.held.len() <= AT_A_TIME + 8, "{} plans at a time", world.plane.held.len());
-    if !world.plane.held.is_empty() {
-        world.apply_next();
+    assert!(n4.plane.held.len() <= AT_A_TIME + 8, "{} plans at a time", n4.plane.held.len());
+    if !n4.plane.held.is_empty() {
+        n4.apply_next();
     }
 }
 
 /// Turns until nothing goes any more.
-fn finish(world: &mut World) {
-    while world.n4.next_timer().is_some_and(|due| due <= world.now) || !world.plane.held.is_empty() {
-        turn(world);
+fn finish(n4: &mut TestN4) {
+    while n4.n4.next_timer().is_some_and(|due| due <= n4.now) || !n4.plane.held.is_empty() {
+        turn(n4);
     }
 }
 
-fn served(world: &mut World, smf: &mut Smf, seid: Seid) {
-    world.send(smf, Some(seid), activation(7));
+fn served(n4: &mut TestN4, smf: &mut Smf, seid: Seid) {
+    n4.send(smf, Some(seid), activation(7));
     // Its plan comes after those that are under way.
-    while world.sent.iter().all(|(to, _)| *to != smf.addr) {
-        assert!(!world.plane.held.is_empty());
-        world.apply_next();
+    while n4.sent.iter().all(|(to, _)| *to != smf.addr) {
+        assert!(!n4.plane.held.is_empty());
+        n4.apply_next();
     }
-    assert_eq!(world.next(smf.addr).cause(), Cause::RequestAccepted);
+    assert_eq!(n4.next(smf.addr).cause(), Cause::RequestAccepted);
 }
 
-fn refused(world: &mut World, smf: &mut Smf, seid: Seid) {
-    let got = world.ask(smf, Some(seid), activation(9));
-    assert_eq!((got.cause(), got.header.seid), (Cause::SessionContextNotFound, Some(Seid(0))));
+fn refused(n4: &mut TestN4, smf: &mut Smf, seid: Seid) {
+    let received = n4.ask(smf, Some(seid), activation(9));
+    assert_eq!((received.cause(), received.header.seid), (Cause::SessionContextNotFound, Some(Seid(0))));
 }
 
 // Input:  an SMF with five hundred sessions releases its association; another one asks for something again and again.
@@ -89,66 +89,66 @@ fn refused(world: &mut World, smf: &mut Smf, seid: Seid) {
 //         time; the other one is answered in between; at the end nothing is left but its session.
 #[test]
 fn a_release_is_carried_out_a_few_sessions_at_a_time() {
-    let (mut world, mut smf, seids, mut other, its) = many();
+    let (mut n4, mut smf, seids, mut other, its) = many();
     let request = release(&smf);
-    assert_eq!(world.ask(&mut smf, None, request).cause(), Cause::RequestAccepted);
+    assert_eq!(n4.ask(&mut smf, None, request).cause(), Cause::RequestAccepted);
     let is_down = |notice: &Notice| matches!(notice, Notice::AssociationDown { purged: MANY, .. });
-    assert!(world.has_notice(is_down), "{:?}", world.notices);
-    assert!(world.plane.held.len() <= AT_A_TIME, "{} plans at once", world.plane.held.len());
-    assert_eq!(world.n4.sessions().map(|view| view.seid).collect::<Vec<_>>(), [its]);
-    assert!(seids.iter().all(|seid| world.n4.session(*seid).is_none()));
-    assert_eq!(world.n4.sessions_at(0..1000).count(), 1);
+    assert!(n4.has_notice(is_down), "{:?}", n4.notices);
+    assert!(n4.plane.held.len() <= AT_A_TIME, "{} plans at once", n4.plane.held.len());
+    assert_eq!(n4.n4.sessions().map(|view| view.seid).collect::<Vec<_>>(), [its]);
+    assert!(seids.iter().all(|seid| n4.n4.session(*seid).is_none()));
+    assert_eq!(n4.n4.sessions_in(0..1000).count(), 1);
     let mut served_meanwhile = 0;
-    while world.plane.sessions() > 1 {
-        turn(&mut world);
-        if world.plane.sessions() % 50 == 0 {
-            served(&mut world, &mut other, its);
+    while n4.plane.sessions() > 1 {
+        turn(&mut n4);
+        if n4.plane.sessions() % 50 == 0 {
+            served(&mut n4, &mut other, its);
             served_meanwhile += 1;
         }
     }
-    finish(&mut world);
+    finish(&mut n4);
     assert!(served_meanwhile >= 5, "{served_meanwhile}");
-    assert_eq!(world.n4.occupancy().sessions, 1);
+    assert_eq!(n4.n4.occupancy().sessions, 1);
     let request = release(&other);
-    assert_eq!(world.ask(&mut other, None, request).cause(), Cause::RequestAccepted);
-    finish(&mut world);
-    assert_eq!((world.n4.occupancy().associations, world.rest()), (0, Occupancy::default()));
+    assert_eq!(n4.ask(&mut other, None, request).cause(), Cause::RequestAccepted);
+    finish(&mut n4);
+    assert_eq!((n4.n4.occupancy().associations, n4.rest()), (0, Occupancy::default()));
 }
 
 // Input:  while its sessions are being removed an SMF comes back, and establishes sessions with the same F-SEIDs and UE addresses, of
 //         sessions that are gone, that are going, and that nothing has been done about; it asks for some of the old ones, too.
 // Output: each new one is accepted, and stays; the old ones are unknown; in the end there are as many as were established since.
 #[test]
-fn an_smf_comes_back_while_its_sessions_go() {
-    let (mut world, mut smf, seids, mut other, its) = many();
+fn an_smf_returns_during_its_purge() {
+    let (mut n4, mut smf, seids, mut other, its) = many();
     let request = release(&smf);
-    world.ask(&mut smf, None, request);
-    (0..100).for_each(|_| turn(&mut world));
-    assert!((300..450).contains(&world.plane.sessions()), "{}", world.plane.sessions());
-    world.associate(&mut smf);
+    n4.ask(&mut smf, None, request);
+    (0..100).for_each(|_| turn(&mut n4));
+    assert!((300..450).contains(&n4.plane.sessions()), "{}", n4.plane.sessions());
+    n4.associate(&mut smf);
     let mut new = Vec::new();
     for number in (0..MANY).step_by(10) {
-        refused(&mut world, &mut smf, seids[number]);
+        refused(&mut n4, &mut smf, seids[number]);
         let cp = FSeid { seid: Seid(number as u64 + 1), addr: smf.ip().into() };
         let request = establishment(smf.node_id(), cp);
-        world.send(&mut smf, Some(Seid(0)), request);
-        while world.sent.is_empty() {
-            turn(&mut world);
+        n4.send(&mut smf, Some(Seid(0)), request);
+        while n4.sent.is_empty() {
+            turn(&mut n4);
         }
-        let got = world.next(smf.addr);
-        assert_eq!(got.cause(), Cause::RequestAccepted, "{number}");
-        new.push(got.up_seid());
+        let received = n4.next(smf.addr);
+        assert_eq!(received.cause(), Cause::RequestAccepted, "{number}");
+        new.push(received.up_seid());
     }
-    assert!(!world.has_notice(|notice| matches!(notice, Notice::SessionReplaced { .. })));
-    served(&mut world, &mut smf, new[3]);
-    finish(&mut world);
-    assert_eq!((world.plane.sessions(), world.n4.sessions().count()), (new.len() + 1, new.len() + 1));
-    served(&mut world, &mut other, its);
+    assert!(!n4.has_notice(|notice| matches!(notice, Notice::SessionReplaced { .. })));
+    served(&mut n4, &mut smf, new[3]);
+    finish(&mut n4);
+    assert_eq!((n4.plane.sessions(), n4.n4.sessions().count()), (new.len() + 1, new.len() + 1));
+    served(&mut n4, &mut other, its);
     for seid in new {
-        assert!(world.n4.session(seid).is_some());
-        served(&mut world, &mut smf, seid);
+        assert!(n4.n4.session(seid).is_some());
+        served(&mut n4, &mut smf, seid);
     }
-    let views: Vec<_> = world.n4.associations().map(|view| view.sessions).collect();
+    let views: Vec<_> = n4.n4.associations().map(|view| view.sessions).collect();
     assert_eq!(views, [1, MANY / 10]);
 }
 
@@ -156,36 +156,38 @@ fn an_smf_comes_back_while_its_sessions_go() {
 //         establishes one session.
 // Output: each setup is accepted, without sessions that were retained; the session of the setup before goes, the last one stays.
 #[test]
-fn an_smf_sets_up_anew_while_its_sessions_go() {
-    let (mut world, mut smf, seids, _, its) = many();
+fn an_smf_renews_its_association_during_its_purge() {
+    let (mut n4, mut smf, seids, _, its) = many();
     let mut last = Seid(0);
     for life in 1..=3 {
         smf.recovery = NtpSeconds(smf.recovery.0 + life);
         let setup = smf.setup();
-        let got = world.ask(&mut smf, None, setup);
-        let Message::AssociationSetupResponse(response) = got.message() else { panic!("{:?}", got.kind()) };
+        let received = n4.ask(&mut smf, None, setup);
+        let Message::AssociationSetupResponse(response) = received.message() else {
+            panic!("{:?}", received.kind())
+        };
         assert_eq!((response.cause, response.flags), (Cause::RequestAccepted, None));
-        world.hearts(&smf);
-        assert_eq!(world.n4.sessions().count(), 1);
-        refused(&mut world, &mut smf, seids[life as usize]);
-        (0..20).for_each(|_| turn(&mut world));
+        n4.hearts(&smf);
+        assert_eq!(n4.n4.sessions().count(), 1);
+        refused(&mut n4, &mut smf, seids[life as usize]);
+        (0..20).for_each(|_| turn(&mut n4));
         let request = establishment(smf.node_id(), smf.f_seid());
-        world.send(&mut smf, Some(Seid(0)), request);
-        while world.sent.is_empty() {
-            turn(&mut world);
+        n4.send(&mut smf, Some(Seid(0)), request);
+        while n4.sent.is_empty() {
+            turn(&mut n4);
         }
-        let got = world.next(smf.addr);
-        assert_eq!(got.cause(), Cause::RequestAccepted);
-        last = got.up_seid();
+        let received = n4.next(smf.addr);
+        assert_eq!(received.cause(), Cause::RequestAccepted);
+        last = received.up_seid();
     }
-    finish(&mut world);
-    let mut left: Vec<_> = world.n4.sessions().map(|view| view.seid).collect();
+    finish(&mut n4);
+    let mut left: Vec<_> = n4.n4.sessions().map(|view| view.seid).collect();
     left.sort_unstable();
     let mut expected = vec![its, last];
     expected.sort_unstable();
-    assert_eq!((left, world.plane.sessions()), (expected, 2));
-    let renewed = |notice: &&Notice| matches!(notice, Notice::AssociationRenewed { kept: 0, purged, .. } if [MANY, 1].contains(purged));
-    assert_eq!(world.notices.iter().filter(renewed).count(), 3, "{:?}", world.notices);
+    assert_eq!((left, n4.plane.sessions()), (expected, 2));
+    let renewed = |notice: &&Notice| matches!(notice, Notice::AssociationRenewed { retained: 0, purged, .. } if [MANY, 1].contains(purged));
+    assert_eq!(n4.notices.iter().filter(renewed).count(), 3, "{:?}", n4.notices);
 }
 
 // Input:  an SMF has the sessions of one set deleted, every third of five hundred; it changes and deletes sessions of both kinds
@@ -193,8 +195,8 @@ fn an_smf_sets_up_anew_while_its_sessions_go() {
 // Output: answered at once; those of the set are unknown from then on, the others are served; it is told how many went when they
 //         have; the others stay.
 #[test]
-fn the_sessions_of_a_set_go_a_few_at_a_time() {
-    let (mut world, mut smf, seids, _, _) = many_with(|number, request| {
+fn sessions_of_a_set_are_purged_in_batches() {
+    let (mut n4, mut smf, seids, _, _) = many_with(|number, request| {
         if number % 3 == 0 {
             request.fq_csids = [CSID].into();
         }
@@ -203,34 +205,34 @@ fn the_sessions_of_a_set_go_a_few_at_a_time() {
         fq_csids: [CSID].into(),
         ..SessionSetDeletionRequest::new(smf.node_id())
     };
-    assert_eq!(world.ask(&mut smf, None, request).cause(), Cause::RequestAccepted);
+    assert_eq!(n4.ask(&mut smf, None, request).cause(), Cause::RequestAccepted);
     let (gone, left) = (MANY.div_ceil(3), MANY - MANY.div_ceil(3));
-    assert_eq!(world.n4.sessions().count(), left + 1);
+    assert_eq!(n4.n4.sessions().count(), left + 1);
     for number in [0, 3, 498] {
-        refused(&mut world, &mut smf, seids[number]);
+        refused(&mut n4, &mut smf, seids[number]);
     }
     for number in [1, 250, 499] {
-        served(&mut world, &mut smf, seids[number]);
+        served(&mut n4, &mut smf, seids[number]);
     }
-    world.send(&mut smf, Some(seids[2]), SessionDeletionRequest::default());
-    finish(&mut world);
-    assert_eq!(world.next(smf.addr).cause(), Cause::RequestAccepted);
+    n4.send(&mut smf, Some(seids[2]), SessionDeletionRequest::default());
+    finish(&mut n4);
+    assert_eq!(n4.next(smf.addr).cause(), Cause::RequestAccepted);
     assert!(
-        world.has_notice(|it| matches!(it, Notice::SessionSetDeleted { sessions, .. } if *sessions == gone))
+        n4.has_notice(|it| matches!(it, Notice::SessionSetDeleted { sessions, .. } if *sessions == gone))
     );
-    assert_eq!((world.plane.sessions(), world.n4.sessions().count()), (left, left));
-    let views: Vec<_> = world.n4.associations().map(|view| view.sessions).collect();
+    assert_eq!((n4.plane.sessions(), n4.n4.sessions().count()), (left, left));
+    let views: Vec<_> = n4.n4.associations().map(|view| view.sessions).collect();
     assert_eq!(views, [left - 1, 1]);
-    served(&mut world, &mut smf, seids[4]);
+    served(&mut n4, &mut smf, seids[4]);
 }
 
 // Input:  an SMF sets up anew, and has the sessions of one of its two addresses retained: one of five hundred.
 // Output: it is told that sessions are retained; that one is served, the others are unknown from then on, and are removed; how
 //         many went is told when they have.
 #[test]
-fn what_is_retained_stays() {
+fn retained_sessions_stay() {
     let kept: IpAddr = Ipv4Addr::new(192, 0, 2, 99).into();
-    let (mut world, mut smf, seids, _, _) = many_with(|number, request| {
+    let (mut n4, mut smf, seids, _, _) = many_with(|number, request| {
         if number == 77 {
             request.cp_f_seid.addr = Ipv4Addr::new(192, 0, 2, 99).into();
         }
@@ -240,18 +242,20 @@ fn what_is_retained_stays() {
         ..SessionRetentionInformation::default()
     };
     let setup = AssociationSetupRequest { session_retention_information: Some(retention), ..smf.setup() };
-    let got = world.ask(&mut smf, None, setup);
-    let Message::AssociationSetupResponse(response) = got.message() else { panic!("{:?}", got.kind()) };
+    let received = n4.ask(&mut smf, None, setup);
+    let Message::AssociationSetupResponse(response) = received.message() else {
+        panic!("{:?}", received.kind())
+    };
     assert_eq!(response.flags, Some(AssociationSetupResponseFlags::PSREI));
-    assert_eq!(world.n4.sessions().count(), 2);
-    refused(&mut world, &mut smf, seids[76]);
-    served(&mut world, &mut smf, seids[77]);
-    finish(&mut world);
-    assert_eq!((world.plane.sessions(), world.n4.sessions().count()), (2, 2));
-    assert_eq!(world.n4.session(seids[77]).map(|view| view.cp.addr.contains(kept)), Some(true));
-    let renewed = |notice: &Notice| matches!(notice, Notice::AssociationRenewed { kept: 1, purged, .. } if *purged == MANY - 1);
-    assert!(world.has_notice(renewed), "{:?}", world.notices);
-    let views: Vec<_> = world.n4.associations().map(|view| view.sessions).collect();
+    assert_eq!(n4.n4.sessions().count(), 2);
+    refused(&mut n4, &mut smf, seids[76]);
+    served(&mut n4, &mut smf, seids[77]);
+    finish(&mut n4);
+    assert_eq!((n4.plane.sessions(), n4.n4.sessions().count()), (2, 2));
+    assert_eq!(n4.n4.session(seids[77]).map(|view| view.cp.addr.contains(kept)), Some(true));
+    let renewed = |notice: &Notice| matches!(notice, Notice::AssociationRenewed { retained: 1, purged, .. } if *purged == MANY - 1);
+    assert!(n4.has_notice(renewed), "{:?}", n4.notices);
+    let views: Vec<_> = n4.n4.associations().map(|view| view.sessions).collect();
     assert_eq!(views, [1, 1]);
 }
 
@@ -259,78 +263,80 @@ fn what_is_retained_stays() {
 //         plane carries them out, and fails to remove some sessions at first.
 // Output: none of those requests is answered; what failed is tried again, which does not hold up the others; all sessions go.
 #[test]
-fn what_was_under_way_ends_with_the_session() {
-    let (mut world, mut smf, seids, _, _) = many();
+fn in_flight_work_ends_with_the_session() {
+    let (mut n4, mut smf, seids, _, _) = many();
     for seid in &seids[..3] {
-        world.send(&mut smf, Some(*seid), activation(3));
+        n4.send(&mut smf, Some(*seid), activation(3));
     }
-    world.send(&mut smf, Some(seids[0]), activation(4));
+    n4.send(&mut smf, Some(seids[0]), activation(4));
     let request = release(&smf);
-    assert_eq!(world.ask(&mut smf, None, request).cause(), Cause::RequestAccepted);
-    (0..3).for_each(|_| world.apply_next());
-    (0..40).for_each(|_| world.plane.failures.push_back(ApplyError::Backend("busy".into())));
-    finish(&mut world);
-    world.is_quiet();
-    assert_eq!(world.plane.sessions(), 41);
-    world.pass(Span::from_secs(60));
-    finish(&mut world);
-    world.is_quiet();
-    assert_eq!((world.plane.sessions(), world.n4.occupancy().sessions), (1, 1));
+    assert_eq!(n4.ask(&mut smf, None, request).cause(), Cause::RequestAccepted);
+    (0..3).for_each(|_| n4.apply_next());
+    (0..40).for_each(|_| n4.plane.failures.push_back(ApplyError::Backend("busy".into())));
+    finish(&mut n4);
+    n4.is_quiet();
+    assert_eq!(n4.plane.sessions(), 41);
+    n4.pass(Span::from_secs(60));
+    finish(&mut n4);
+    n4.is_quiet();
+    assert_eq!((n4.plane.sessions(), n4.n4.occupancy().sessions), (1, 1));
 }
 
 // Input:  an SMF that knows the enhanced release prepares that of an association with five hundred sessions.
 // Output: each session ends with its last report, not more than 64 at a time in the data plane; then the SMF hears that all is sent.
 #[test]
 fn an_enhanced_release_goes_a_few_sessions_at_a_time() {
-    let (mut world, mut smf) = (World::new(), Smf::new(10));
+    let (mut n4, mut smf) = (TestN4::new(), Smf::new(10));
     let setup = AssociationSetupRequest { cp_function_features: Some(CpFeatures::EPFAR), ..smf.setup() };
-    world.ask(&mut smf, None, setup);
+    n4.ask(&mut smf, None, setup);
     for _ in 0..MANY {
-        world.establish(&mut smf);
+        n4.establish(&mut smf);
     }
-    world.plane.pace = Pace::Held;
+    n4.plane.pace = Pace::Held;
     let flags = Some(AssociationUpdateFlags::PARPS);
     let request = AssociationUpdateRequest { flags, ..AssociationUpdateRequest::new(smf.node_id()) };
-    assert_eq!(world.ask(&mut smf, None, request).cause(), Cause::RequestAccepted);
+    assert_eq!(n4.ask(&mut smf, None, request).cause(), Cause::RequestAccepted);
     let mut ends = 0;
     loop {
-        finish(&mut world);
-        let got = world.next(smf.addr);
-        if let Message::SessionReportRequest(_) = got.message() {
+        finish(&mut n4);
+        let received = n4.next(smf.addr);
+        if let Message::SessionReportRequest(_) = received.message() {
             ends += 1;
-            world.deliver(smf.addr, &Smf::report_response(&got, Seid(0), Cause::RequestAccepted));
+            n4.deliver(smf.addr, &Smf::report_response(&received, Seid(0), Cause::RequestAccepted));
             continue;
         }
-        let Message::AssociationUpdateRequest(request) = got.message() else { panic!("{:?}", got.kind()) };
+        let Message::AssociationUpdateRequest(request) = received.message() else {
+            panic!("{:?}", received.kind())
+        };
         assert_eq!(request.association_release_request, Some(ReleaseRequestFlags::URSS));
         break;
     }
-    assert_eq!((ends, world.plane.sessions(), world.n4.occupancy().sessions), (MANY, 0, 0));
+    assert_eq!((ends, n4.plane.sessions(), n4.n4.occupancy().sessions), (MANY, 0, 0));
 }
 
 // Input:  an SMF restarts with five hundred sessions while the data plane works on a modification and on an establishment of its last
 //         life; it sends the same octets again: the establishment is a new one now.
 // Output: the modification is for a session that there is not; the establishment is accepted, and its session stays.
 #[test]
-fn the_requests_of_the_last_life_are_forgotten_at_once() {
-    let (mut world, mut smf, seids, _, its) = many();
-    let modification = world.send(&mut smf, Some(seids[0]), activation(3));
+fn requests_of_the_last_epoch_are_dropped_at_once() {
+    let (mut n4, mut smf, seids, _, its) = many();
+    let modification = n4.send(&mut smf, Some(seids[0]), activation(3));
     let request = establishment(smf.node_id(), smf.f_seid());
-    let establishment = world.send(&mut smf, Some(Seid(0)), request);
+    let establishment = n4.send(&mut smf, Some(Seid(0)), request);
     smf.recovery = NtpSeconds(smf.recovery.0 + 1);
     let setup = smf.setup();
-    assert_eq!(world.ask(&mut smf, None, setup).cause(), Cause::RequestAccepted);
-    world.hearts(&smf);
-    world.deliver(smf.addr, &modification);
-    assert_eq!(world.next(smf.addr).cause(), Cause::SessionContextNotFound);
-    world.deliver(smf.addr, &establishment);
-    finish(&mut world);
-    let got = world.next(smf.addr);
-    assert_eq!(got.cause(), Cause::RequestAccepted);
-    world.is_quiet();
-    let mut left: Vec<_> = world.n4.sessions().map(|view| view.seid).collect();
+    assert_eq!(n4.ask(&mut smf, None, setup).cause(), Cause::RequestAccepted);
+    n4.hearts(&smf);
+    n4.deliver(smf.addr, &modification);
+    assert_eq!(n4.next(smf.addr).cause(), Cause::SessionContextNotFound);
+    n4.deliver(smf.addr, &establishment);
+    finish(&mut n4);
+    let received = n4.next(smf.addr);
+    assert_eq!(received.cause(), Cause::RequestAccepted);
+    n4.is_quiet();
+    let mut left: Vec<_> = n4.n4.sessions().map(|view| view.seid).collect();
     left.sort_unstable();
-    let mut expected = vec![its, got.up_seid()];
+    let mut expected = vec![its, received.up_seid()];
     expected.sort_unstable();
-    assert_eq!((left, world.plane.sessions()), (expected, 2));
+    assert_eq!((left, n4.plane.sessions()), (expected, 2));
 }

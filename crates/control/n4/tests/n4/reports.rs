@@ -5,15 +5,15 @@ use causeway_n4::Notice;
 use causeway_pfcp::*;
 use causeway_types::{BarId, PdrId, Qfi, Seid, Span, Teid, UrrId};
 
-use crate::world::{Smf, World, activation, used};
+use crate::world::{Smf, TestN4, activation, used};
 
 const VOLTH: UsageReportTrigger = UsageReportTrigger::VOLTH;
 
 /// A world with one session, and the end that its reports go to.
-fn with_session() -> (World, Smf, Seid) {
-    let (mut world, mut smf) = World::associated();
-    let seid = world.establish(&mut smf);
-    (world, smf, seid)
+fn with_session() -> (TestN4, Smf, Seid) {
+    let (mut n4, mut smf) = TestN4::associated();
+    let seid = n4.establish(&mut smf);
+    (n4, smf, seid)
 }
 
 fn downlink(session: Seid) -> Event {
@@ -25,59 +25,59 @@ fn downlink(session: Seid) -> Event {
 // Output: a Session Report Request to the SMF's SEID, with the usage; done when it is answered.
 #[test]
 fn a_threshold_is_reported() {
-    let (mut world, smf, seid) = with_session();
-    world.uses(seid, 1000);
-    let got = world.next(smf.addr);
-    assert_eq!((got.header.seid, got.usage()), (Some(Seid(1)), vec![(1, 0, 1000, VOLTH)]));
-    let Message::SessionReportRequest(request) = got.message() else { panic!("{:?}", got.kind()) };
+    let (mut n4, smf, seid) = with_session();
+    n4.uses(seid, 1000);
+    let received = n4.next(smf.addr);
+    assert_eq!((received.header.seid, received.usage()), (Some(Seid(1)), vec![(1, 0, 1000, VOLTH)]));
+    let Message::SessionReportRequest(request) = received.message() else { panic!("{:?}", received.kind()) };
     assert_eq!(request.report_type, ReportType::USAR);
-    world.deliver(smf.addr, &Smf::report_response(&got, seid, Cause::RequestAccepted));
-    world.pass(Span::from_secs(100));
-    world.is_quiet();
+    n4.deliver(smf.addr, &Smf::report_response(&received, seid, Cause::RequestAccepted));
+    n4.pass(Span::from_secs(100));
+    n4.is_quiet();
 }
 
 // Input:  the SMF does not answer for a long time, then it does.
 // Output: repeated after 1, 3 and 7 s, then after pauses, always the same octets; nothing is lost.
 #[test]
 fn a_report_is_repeated_until_it_is_answered() {
-    let (mut world, smf, seid) = with_session();
-    world.uses(seid, 1000);
-    let got = world.next(smf.addr);
-    world.pass(Span::from_secs(14));
-    assert_eq!(world.sent.len(), 3);
-    world.pass(Span::from_secs(1));
-    assert!(world.notices.contains(&Notice::ReportUnanswered { session: seid, to: smf.addr }));
-    world.pass(Span::from_secs(600));
-    assert!(world.sent.len() > 10);
-    assert!(world.sent.iter().all(|(_, bytes)| *bytes == got.bytes));
+    let (mut n4, smf, seid) = with_session();
+    n4.uses(seid, 1000);
+    let received = n4.next(smf.addr);
+    n4.pass(Span::from_secs(14));
+    assert_eq!(n4.sent.len(), 3);
+    n4.pass(Span::from_secs(1));
+    assert!(n4.notices.contains(&Notice::ReportUnanswered { session: seid, to: smf.addr }));
+    n4.pass(Span::from_secs(600));
+    assert!(n4.sent.len() > 10);
+    assert!(n4.sent.iter().all(|(_, bytes)| *bytes == received.bytes));
     let said = |notice: &&Notice| matches!(notice, Notice::ReportUnanswered { .. });
-    assert_eq!(world.notices.iter().filter(said).count(), 1, "said once");
-    world.deliver(smf.addr, &Smf::report_response(&got, seid, Cause::RequestAccepted));
-    world.sent.clear();
-    world.pass(Span::from_secs(600));
-    world.is_quiet();
+    assert_eq!(n4.notices.iter().filter(said).count(), 1, "said once");
+    n4.deliver(smf.addr, &Smf::report_response(&received, seid, Cause::RequestAccepted));
+    n4.sent.clear();
+    n4.pass(Span::from_secs(600));
+    n4.is_quiet();
 }
 
 // Input:  downlink data, an error indication, inactivity and usage while a modification is under way.
 // Output: one request after its answer, with all of it, each type with its IE.
 #[test]
-fn what_waits_for_a_plan_shares_a_request() {
-    let (mut world, mut smf, seid) = with_session();
+fn reports_queued_during_a_plan_share_a_request() {
+    let (mut n4, mut smf, seid) = with_session();
     let tunnel = causeway_types::FTeid { teid: Teid::new(5).unwrap(), addr: smf.ip().into() };
-    world.plane.pace = crate::world::Pace::Held;
-    world.send(&mut smf, Some(seid), activation(1));
-    world.event(downlink(seid));
-    world.event(Event::ErrorIndication { session: seid, tunnel });
-    world.event(Event::Inactivity { session: seid });
-    world.uses(seid, 1);
-    world.is_quiet();
-    world.apply_next();
-    assert_eq!(world.next(smf.addr).cause(), Cause::RequestAccepted);
-    let got = world.next(smf.addr);
-    let Message::SessionReportRequest(request) = got.message() else { panic!("{:?}", got.kind()) };
+    n4.plane.pace = crate::world::Pace::Held;
+    n4.send(&mut smf, Some(seid), activation(1));
+    n4.event(downlink(seid));
+    n4.event(Event::ErrorIndication { session: seid, tunnel });
+    n4.event(Event::Inactivity { session: seid });
+    n4.uses(seid, 1);
+    n4.is_quiet();
+    n4.apply_next();
+    assert_eq!(n4.next(smf.addr).cause(), Cause::RequestAccepted);
+    let received = n4.next(smf.addr);
+    let Message::SessionReportRequest(request) = received.message() else { panic!("{:?}", received.kind()) };
     let types = ReportType::USAR | ReportType::DLDR | ReportType::ERIR | ReportType::UPIR;
-    assert_eq!((request.report_type, got.usage()), (types, vec![(1, 0, 1, VOLTH)]));
-    world.is_quiet();
+    assert_eq!((request.report_type, received.usage()), (types, vec![(1, 0, 1, VOLTH)]));
+    n4.is_quiet();
 }
 
 // Input:  usage four times, then usage, downlink data, an error indication and inactivity before any is answered.
@@ -85,30 +85,32 @@ fn what_waits_for_a_plan_shares_a_request() {
 //         numbers go up.
 #[test]
 fn only_ordinary_reports_wait_for_answers() {
-    let (mut world, smf, seid) = with_session();
+    let (mut n4, smf, seid) = with_session();
     let tunnel = causeway_types::FTeid { teid: Teid::new(5).unwrap(), addr: smf.ip().into() };
-    (1..6).for_each(|octets| world.uses(seid, octets));
-    world.event(Event::Inactivity { session: seid });
-    let first = world.next(smf.addr);
+    (1..6).for_each(|octets| n4.uses(seid, octets));
+    n4.event(Event::Inactivity { session: seid });
+    let first = n4.next(smf.addr);
     assert_eq!(first.usage(), [(1, 0, 1, VOLTH)]);
     for number in 1..4 {
-        assert_eq!(world.next(smf.addr).usage(), [(1, number, u64::from(number) + 1, VOLTH)]);
+        assert_eq!(n4.next(smf.addr).usage(), [(1, number, u64::from(number) + 1, VOLTH)]);
     }
-    world.is_quiet();
-    world.event(downlink(seid));
-    let paging = world.next(smf.addr);
-    world.event(Event::ErrorIndication { session: seid, tunnel });
-    let error = world.next(smf.addr);
-    world.is_quiet();
-    world.deliver(smf.addr, &Smf::report_response(&first, seid, Cause::RequestAccepted));
-    world.is_quiet();
-    world.deliver(smf.addr, &Smf::report_response(&paging, seid, Cause::RequestAccepted));
-    world.is_quiet();
-    world.deliver(smf.addr, &Smf::report_response(&error, seid, Cause::RequestAccepted));
-    let last = world.next(smf.addr);
+    n4.is_quiet();
+    n4.event(downlink(seid));
+    let paging = n4.next(smf.addr);
+    n4.event(Event::ErrorIndication { session: seid, tunnel });
+    let error = n4.next(smf.addr);
+    n4.is_quiet();
+    n4.deliver(smf.addr, &Smf::report_response(&first, seid, Cause::RequestAccepted));
+    n4.is_quiet();
+    n4.deliver(smf.addr, &Smf::report_response(&paging, seid, Cause::RequestAccepted));
+    n4.is_quiet();
+    n4.deliver(smf.addr, &Smf::report_response(&error, seid, Cause::RequestAccepted));
+    let last = n4.next(smf.addr);
     assert_eq!(last.usage(), [(1, 4, 5, VOLTH)]);
-    let types = |got: &crate::world::Got| {
-        let Message::SessionReportRequest(request) = got.message() else { panic!("{:?}", got.kind()) };
+    let types = |received: &crate::world::Got| {
+        let Message::SessionReportRequest(request) = received.message() else {
+            panic!("{:?}", received.kind())
+        };
         request.report_type
     };
     assert_eq!(types(&last), ReportType::USAR | ReportType::UPIR);
@@ -120,69 +122,71 @@ fn only_ordinary_reports_wait_for_answers() {
     assert_eq!((service.qfi, service.paging_policy), (Qfi::new(9), Some(0)));
     let Message::SessionReportRequest(request) = error.message() else { panic!("{:?}", error.kind()) };
     assert_eq!(request.error_indication_report.unwrap().remote_f_teids.first(), Some(FTeid::from(tunnel)));
-    world.deliver(smf.addr, &Smf::report_response(&last, seid, Cause::RequestAccepted));
-    world.is_quiet();
+    n4.deliver(smf.addr, &Smf::report_response(&last, seid, Cause::RequestAccepted));
+    n4.is_quiet();
 }
 
 // Input:  a usage report that the SMF never answers; 3.5 s later downlink data comes for an idle UE.
 // Output: the SMF hears of the downlink data at once, and of the usage no more than N1 times again until then.
 #[test]
 fn paging_does_not_wait_for_a_lost_usage_report() {
-    let (mut world, smf, seid) = with_session();
-    world.uses(seid, 1000);
-    let usage = world.next(smf.addr);
-    world.pass(Span::from_millis(3500));
-    assert_eq!(world.sent.len(), 2);
-    assert!(world.sent.drain(..).all(|(_, bytes)| bytes == usage.bytes));
-    world.event(downlink(seid));
-    let got = world.next(smf.addr);
-    let Message::SessionReportRequest(request) = got.message() else { panic!("{:?}", got.kind()) };
+    let (mut n4, smf, seid) = with_session();
+    n4.uses(seid, 1000);
+    let usage = n4.next(smf.addr);
+    n4.pass(Span::from_millis(3500));
+    assert_eq!(n4.sent.len(), 2);
+    assert!(n4.sent.drain(..).all(|(_, bytes)| bytes == usage.bytes));
+    n4.event(downlink(seid));
+    let received = n4.next(smf.addr);
+    let Message::SessionReportRequest(request) = received.message() else { panic!("{:?}", received.kind()) };
     assert_eq!(request.report_type, ReportType::DLDR);
 }
 
 // Input:  four usage reports that the SMF does not answer, more usage of the same URR, and the end of its quota.
 // Output: the quota's end is told at once, with the usage before it, in the order of their numbers.
 #[test]
-fn the_end_of_a_quota_does_not_wait() {
-    let (mut world, smf, seid) = with_session();
-    (1..6).for_each(|octets| world.uses(seid, octets));
+fn quota_exhaustion_is_reported_at_once() {
+    let (mut n4, smf, seid) = with_session();
+    (1..6).for_each(|octets| n4.uses(seid, octets));
     for _ in 0..4 {
-        world.next(smf.addr);
+        n4.next(smf.addr);
     }
-    world.is_quiet();
-    let usage = used(world.now, UrrId(1), 6, UsageReportTrigger::VOLQU);
-    world.event(Event::Usage { session: seid, usage: vec![usage] });
-    let got = world.next(smf.addr);
-    assert_eq!(got.usage(), [(1, 4, 5, VOLTH), (1, 5, 6, UsageReportTrigger::VOLQU)]);
+    n4.is_quiet();
+    let usage = used(n4.now, UrrId(1), 6, UsageReportTrigger::VOLQU);
+    n4.event(Event::Usage { session: seid, usage: vec![usage] });
+    let received = n4.next(smf.addr);
+    assert_eq!(received.usage(), [(1, 4, 5, VOLTH), (1, 5, 6, UsageReportTrigger::VOLQU)]);
 }
 
 // Input:  a usage report that is not answered, and modifications that name the SMF's end as it is.
 // Output: the report is repeated N1 times by its timer, and never for a modification.
 #[test]
 fn a_modification_repeats_no_report() {
-    let (mut world, mut smf, seid) = with_session();
-    world.uses(seid, 1000);
-    let report = world.next(smf.addr);
-    let cp = world.n4.session(seid).unwrap().cp;
+    let (mut n4, mut smf, seid) = with_session();
+    n4.uses(seid, 1000);
+    let report = n4.next(smf.addr);
+    let cp = n4.n4.session(seid).unwrap().cp;
     for step in 0..14 {
         let request = SessionModificationRequest { cp_f_seid: Some(cp), ..activation(1) };
-        let bytes = world.send(&mut smf, Some(seid), request);
+        let bytes = n4.send(&mut smf, Some(seid), request);
         assert!(!bytes.is_empty());
-        let answers = world.sent.iter().filter(|(_, bytes)| *bytes != report.bytes).count();
+        let answers = n4.sent.iter().filter(|(_, bytes)| *bytes != report.bytes).count();
         assert_eq!(answers, step + 1);
-        world.pass(Span::from_secs(1));
+        n4.pass(Span::from_secs(1));
     }
-    assert_eq!(world.sent.iter().filter(|(_, bytes)| *bytes == report.bytes).count(), 3);
+    assert_eq!(n4.sent.iter().filter(|(_, bytes)| *bytes == report.bytes).count(), 3);
 }
 
 // Input:  a packet of DSCP 46; the SMF answers that it does not support the service.
 // Output: the same report without a Paging Policy Indication value, at once; from then on none has it.
 #[test]
-fn an_smf_without_paging_policies_is_told_without() {
-    let (mut world, smf, seid) = with_session();
+fn an_smf_without_paging_policies_gets_reports_without() {
+    let (mut n4, smf, seid) = with_session();
     let data = DownlinkData { pdr: PdrId(2), qfi: Qfi::new(9), dscp: Some(46), status: None };
-    let policy = |got: &crate::world::Got| {
-        let Message::SessionReportRequest(request) = got.message() else { panic!("{:?}", got.kind()) };
+    let policy = |received: &crate::world::Got| {
+        let Message::SessionReportRequest(request) = received.message() else {
+            panic!("{:?}", received.kind())
+        };
         request
             .downlink_data_report
             .unwrap()
@@ -191,62 +195,62 @@ fn an_smf_without_paging_policies_is_told_without() {
             .unwrap()
             .paging_policy
     };
-    world.event(Event::DownlinkData { session: seid, data });
-    let first = world.next(smf.addr);
+    n4.event(Event::DownlinkData { session: seid, data });
+    let first = n4.next(smf.addr);
     assert_eq!(policy(&first), Some(46));
-    world.deliver(smf.addr, &Smf::report_response(&first, seid, Cause::ServiceNotSupported));
-    assert!(world.has_notice(|notice| matches!(notice, Notice::NoPagingPolicy { .. })));
-    let again = world.next(smf.addr);
+    n4.deliver(smf.addr, &Smf::report_response(&first, seid, Cause::ServiceNotSupported));
+    assert!(n4.has_notice(|notice| matches!(notice, Notice::NoPagingPolicy { .. })));
+    let again = n4.next(smf.addr);
     assert_eq!(policy(&again), None);
-    world.deliver(smf.addr, &Smf::report_response(&again, seid, Cause::RequestAccepted));
-    world.event(Event::DownlinkData { session: seid, data });
-    assert_eq!(policy(&world.next(smf.addr)), None);
+    n4.deliver(smf.addr, &Smf::report_response(&again, seid, Cause::RequestAccepted));
+    n4.event(Event::DownlinkData { session: seid, data });
+    assert_eq!(policy(&n4.next(smf.addr)), None);
 }
 
 // Input:  downlink data of the same PDR while its report waits for an answer.
 // Output: one report.
 #[test]
 fn downlink_data_is_reported_once() {
-    let (mut world, smf, seid) = with_session();
-    world.event(downlink(seid));
-    world.event(downlink(seid));
-    let got = world.next(smf.addr);
-    world.deliver(smf.addr, &Smf::report_response(&got, seid, Cause::RequestAccepted));
-    world.is_quiet();
+    let (mut n4, smf, seid) = with_session();
+    n4.event(downlink(seid));
+    n4.event(downlink(seid));
+    let received = n4.next(smf.addr);
+    n4.deliver(smf.addr, &Smf::report_response(&received, seid, Cause::RequestAccepted));
+    n4.is_quiet();
 }
 
 // Input:  the SMF does not know the session of a report.
 // Output: it is removed here too, with what else is on its way.
 #[test]
 fn a_session_that_the_smf_does_not_know_is_removed() {
-    let (mut world, smf, seid) = with_session();
-    world.uses(seid, 1);
-    world.event(downlink(seid));
-    let got = world.next(smf.addr);
-    world.next(smf.addr);
-    world.deliver(smf.addr, &Smf::report_response(&got, Seid(0), Cause::SessionContextNotFound));
-    assert!(world.notices.contains(&Notice::SessionUnknownToPeer { session: seid }));
-    assert_eq!((world.plane.sessions(), world.rest()), (0, Default::default()));
-    world.is_quiet();
+    let (mut n4, smf, seid) = with_session();
+    n4.uses(seid, 1);
+    n4.event(downlink(seid));
+    let received = n4.next(smf.addr);
+    n4.next(smf.addr);
+    n4.deliver(smf.addr, &Smf::report_response(&received, Seid(0), Cause::SessionContextNotFound));
+    assert!(n4.notices.contains(&Notice::SessionUnknownToPeer { session: seid }));
+    assert_eq!((n4.plane.sessions(), n4.rest()), (0, Default::default()));
+    n4.is_quiet();
 }
 
 // Input:  the SMF refuses a report for another reason.
 // Output: said, and not repeated; the next report goes out.
 #[test]
 fn a_refused_report_is_not_repeated() {
-    let (mut world, smf, seid) = with_session();
-    world.uses(seid, 1);
-    world.event(downlink(seid));
-    let got = world.next(smf.addr);
-    world.deliver(smf.addr, &Smf::report_response(&got, seid, Cause::RequestRejected));
+    let (mut n4, smf, seid) = with_session();
+    n4.uses(seid, 1);
+    n4.event(downlink(seid));
+    let received = n4.next(smf.addr);
+    n4.deliver(smf.addr, &Smf::report_response(&received, seid, Cause::RequestRejected));
     let refused = Notice::ReportRefused { session: seid, cause: Cause::RequestRejected };
-    assert!(world.notices.contains(&refused));
-    let got = world.next(smf.addr);
-    let Message::SessionReportRequest(next) = got.message() else { panic!("{:?}", got.kind()) };
+    assert!(n4.notices.contains(&refused));
+    let received = n4.next(smf.addr);
+    let Message::SessionReportRequest(next) = received.message() else { panic!("{:?}", received.kind()) };
     assert_eq!(next.report_type, ReportType::DLDR);
-    world.deliver(smf.addr, &Smf::report_response(&got, seid, Cause::RequestAccepted));
-    world.pass(Span::from_secs(600));
-    world.is_quiet();
+    n4.deliver(smf.addr, &Smf::report_response(&received, seid, Cause::RequestAccepted));
+    n4.pass(Span::from_secs(600));
+    n4.is_quiet();
 }
 
 // Input:  a deletion while four reports are on their way and another waits.
@@ -254,55 +258,55 @@ fn a_refused_report_is_not_repeated() {
 //         and then given up, since their session is gone.
 #[test]
 fn a_deletion_takes_waiting_usage_with_it() {
-    let (mut world, mut smf, seid) = with_session();
-    (1..6).for_each(|octets| world.uses(seid, 1000 * octets));
-    let reports: Vec<_> = (0..4).map(|_| world.next(smf.addr)).collect();
+    let (mut n4, mut smf, seid) = with_session();
+    (1..6).for_each(|octets| n4.uses(seid, 1000 * octets));
+    let reports: Vec<_> = (0..4).map(|_| n4.next(smf.addr)).collect();
     let usage: Vec<_> = reports.iter().flat_map(|report| report.usage()).collect();
     let expected = [(1, 0, 1000, VOLTH), (1, 1, 2000, VOLTH), (1, 2, 3000, VOLTH), (1, 3, 4000, VOLTH)];
     assert_eq!(usage, expected);
-    let got = world.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
-    assert_eq!(got.usage(), [(1, 4, 5000, VOLTH), (1, 5, 30, UsageReportTrigger::TERMR)]);
-    world.pass(Span::from_secs(120));
-    assert_eq!(world.sent.len(), 4 * 3);
+    let received = n4.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
+    assert_eq!(received.usage(), [(1, 4, 5000, VOLTH), (1, 5, 30, UsageReportTrigger::TERMR)]);
+    n4.pass(Span::from_secs(120));
+    assert_eq!(n4.sent.len(), 4 * 3);
     for report in reports {
-        assert_eq!(world.sent.iter().filter(|(_, bytes)| *bytes == report.bytes).count(), 3);
+        assert_eq!(n4.sent.iter().filter(|(_, bytes)| *bytes == report.bytes).count(), 3);
     }
-    assert_eq!(world.n4.occupancy().unanswered_requests, 0);
+    assert_eq!(n4.n4.occupancy().unanswered_requests, 0);
 }
 
 // Input:  an event of a session that was deleted.
 // Output: dropped and counted.
 #[test]
 fn an_event_after_the_end_is_dropped() {
-    let (mut world, mut smf, seid) = with_session();
-    world.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
-    world.uses(seid, 1000);
-    world.is_quiet();
-    assert_eq!(world.n4.counters().late_events, 1);
+    let (mut n4, mut smf, seid) = with_session();
+    n4.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
+    n4.uses(seid, 1000);
+    n4.is_quiet();
+    assert_eq!(n4.n4.counters().late_events, 1);
 }
 
 // Input:  a usage report is on its way; meanwhile the SMF's end of the session moves to another address.
 // Output: it is sent there at once, under its number and to the new SEID, and answered from there.
 #[test]
 fn a_report_follows_its_session() {
-    let (mut world, mut smf) = (World::new(), Smf { others: vec![12], ..Smf::new(10) });
-    world.associate(&mut smf);
-    let seid = world.establish(&mut smf);
-    world.uses(seid, 1000);
-    let before = world.next(smf.addr);
-    let heir = Smf::new(12);
-    let cp = causeway_types::FSeid { seid: Seid(4711), addr: heir.ip().into() };
+    let (mut n4, mut smf) = (TestN4::new(), Smf { others: vec![12], ..Smf::new(10) });
+    n4.associate(&mut smf);
+    let seid = n4.establish(&mut smf);
+    n4.uses(seid, 1000);
+    let before = n4.next(smf.addr);
+    let successor = Smf::new(12);
+    let cp = causeway_types::FSeid { seid: Seid(4711), addr: successor.ip().into() };
     let request = SessionModificationRequest { cp_f_seid: Some(cp), ..activation(1) };
-    world.ask(&mut smf, Some(seid), request);
-    let after = world.next(heir.addr);
+    n4.ask(&mut smf, Some(seid), request);
+    let after = n4.next(successor.addr);
     assert_eq!((after.header.sequence, after.header.seid), (before.header.sequence, Some(cp.seid)));
-    world.deliver(heir.addr, &Smf::report_response(&after, seid, Cause::RequestAccepted));
-    world.pass(Span::from_secs(100));
-    world.is_quiet();
+    n4.deliver(successor.addr, &Smf::report_response(&after, seid, Cause::RequestAccepted));
+    n4.pass(Span::from_secs(100));
+    n4.is_quiet();
 }
 
 /// An answer that asks to drop what waits and changes BAR 1.
-fn instructing(got: &crate::world::Got, seid: Seid) -> Vec<u8> {
+fn instructing(received: &crate::world::Got, seid: Seid) -> Vec<u8> {
     let update_bar = UpdateBar {
         dl_buffering_suggested_packet_count: Some(DlBufferingSuggestedPacketCount(7)),
         ..UpdateBar::new(BarId(1))
@@ -312,45 +316,45 @@ fn instructing(got: &crate::world::Got, seid: Seid) -> Vec<u8> {
         update_bar: Some(update_bar),
         ..SessionReportResponse::new(Cause::RequestAccepted)
     };
-    Smf::answer(got, Some(seid), answer)
+    Smf::answer(received, Some(seid), answer)
 }
 
 // Input:  an answer that asks to drop what waits and to change a BAR that is not there; then one that is.
 // Output: the first is said and nothing of it done, since it cannot be refused; the second is carried out, after
 //         the modification that was under way, and before the one that came later.
 #[test]
-fn what_an_answer_asks_for_is_done_in_its_turn() {
-    let (mut world, mut smf, seid) = with_session();
-    world.event(downlink(seid));
-    let got = world.next(smf.addr);
-    world.deliver(smf.addr, &instructing(&got, seid));
-    assert!(world.has_notice(|notice| matches!(notice, Notice::AnswerNotFollowed { .. })));
-    assert_eq!((world.plane.done.len(), world.n4.occupancy().unanswered_requests), (1, 0));
+fn instructions_in_report_responses_are_queued() {
+    let (mut n4, mut smf, seid) = with_session();
+    n4.event(downlink(seid));
+    let received = n4.next(smf.addr);
+    n4.deliver(smf.addr, &instructing(&received, seid));
+    assert!(n4.has_notice(|notice| matches!(notice, Notice::InstructionsFailed { .. })));
+    assert_eq!((n4.plane.done.len(), n4.n4.occupancy().unanswered_requests), (1, 0));
 
     let create_bar = Some(CreateBar::new(BarId(1)));
-    world.event(downlink(seid));
-    let got = world.next(smf.addr);
-    world.plane.pace = crate::world::Pace::Held;
-    world.send(&mut smf, Some(seid), SessionModificationRequest { create_bar, ..Default::default() });
-    world.deliver(smf.addr, &instructing(&got, seid));
-    world.send(&mut smf, Some(seid), activation(1));
+    n4.event(downlink(seid));
+    let received = n4.next(smf.addr);
+    n4.plane.pace = crate::world::Pace::Held;
+    n4.send(&mut smf, Some(seid), SessionModificationRequest { create_bar, ..Default::default() });
+    n4.deliver(smf.addr, &instructing(&received, seid));
+    n4.send(&mut smf, Some(seid), activation(1));
     for _ in 0..3 {
-        world.apply_next();
+        n4.apply_next();
     }
-    let done: Vec<_> = world.plane.done.iter().skip(1).map(|plan| plan.ops.clone()).collect();
+    let done: Vec<_> = n4.plane.done.iter().skip(1).map(|plan| plan.ops.clone()).collect();
     assert!(matches!(done[0][..], [Op::PutBar(_)]), "{done:?}");
     assert!(matches!(done[1][..], [Op::DropBuffered, Op::ExtendBuffering(_)]), "{done:?}");
     assert!(matches!(done[2][..], [Op::PutFar(_)]), "{done:?}");
-    assert_eq!(world.n4.occupancy().plans, 0);
+    assert_eq!(n4.n4.occupancy().plans, 0);
 }
 
 // Input:  a usage event and a modification that fails, in either order.
 // Output: the report goes out; its number is the next.
 #[test]
 fn a_failed_modification_does_not_disturb_reports() {
-    let (mut world, mut smf, seid) = with_session();
-    world.plane.failures.push_back(ApplyError::Backend("timed out".into()));
-    assert_eq!(world.ask(&mut smf, Some(seid), activation(1)).cause(), Cause::SystemFailure);
-    world.uses(seid, 5);
-    assert_eq!(world.next(smf.addr).usage(), [(1, 0, 5, VOLTH)]);
+    let (mut n4, mut smf, seid) = with_session();
+    n4.plane.failures.push_back(ApplyError::Backend("timed out".into()));
+    assert_eq!(n4.ask(&mut smf, Some(seid), activation(1)).cause(), Cause::SystemFailure);
+    n4.uses(seid, 5);
+    assert_eq!(n4.next(smf.addr).usage(), [(1, 0, 5, VOLTH)]);
 }

@@ -4,7 +4,7 @@ use causeway_n4::{Limits, ReleaseReason};
 use causeway_pfcp::*;
 use causeway_types::{FSeid, Seid};
 
-use crate::world::{Got, Pace, Smf, World, config, establishment};
+use crate::world::{Got, Pace, Smf, TestN4, config, establishment};
 
 const ROUTE: u16 = 153;
 
@@ -16,17 +16,17 @@ fn with_routes(smf: &Smf, cp: FSeid, routes: &[&'static str]) -> SessionEstablis
     SessionEstablishmentRequest { create_pdrs: pdrs.into_iter().collect(), ..request }
 }
 
-fn ask(world: &mut World, smf: &mut Smf, routes: &[&'static str]) -> Got {
+fn ask(n4: &mut TestN4, smf: &mut Smf, routes: &[&'static str]) -> Got {
     let cp = smf.f_seid();
     let request = with_routes(smf, cp, routes);
-    world.ask(smf, Some(Seid(0)), request)
+    n4.ask(smf, Some(Seid(0)), request)
 }
 
-fn world(limits: Limits) -> (World, Smf, Smf) {
-    let (mut world, smf) = World::associated_with(causeway_n4::Config { limits, ..config() });
+fn world(limits: Limits) -> (TestN4, Smf, Smf) {
+    let (mut n4, smf) = TestN4::associated_with(causeway_n4::Config { limits, ..config() });
     let mut other = Smf::new(11);
-    world.associate(&mut other);
-    (world, smf, other)
+    n4.associate(&mut other);
+    (n4, smf, other)
 }
 
 // Input:  three routes of one session, two sessions of one SMF with two and one, and one of another SMF, then one more, where
@@ -36,73 +36,73 @@ fn world(limits: Limits) -> (World, Smf, Smf) {
 #[test]
 fn routes_are_limited_per_session_per_smf_and_in_all() {
     let limits = Limits { routes: 3, routes_per_session: 2, routes_per_smf: 2, ..Limits::default() };
-    let (mut world, mut smf, mut other) = world(limits);
+    let (mut n4, mut smf, mut other) = world(limits);
     let full = (Cause::NoResourcesAvailable, None);
     let three = ["172.16.1.0/24", "172.16.2.0/24", "172.16.3.0/24"];
-    assert_eq!(ask(&mut world, &mut smf, &three).refusal(), full);
-    let first = ask(&mut world, &mut smf, &three[..2]).up_seid();
-    assert_eq!(ask(&mut world, &mut smf, &three[2..]).refusal(), full);
-    assert_eq!(world.n4.occupancy().routes, 2);
-    assert_eq!(ask(&mut world, &mut other, &three[2..]).cause(), Cause::RequestAccepted);
-    assert_eq!(ask(&mut world, &mut other, &["172.16.4.0/24"]).refusal(), full);
+    assert_eq!(ask(&mut n4, &mut smf, &three).refusal(), full);
+    let first = ask(&mut n4, &mut smf, &three[..2]).up_seid();
+    assert_eq!(ask(&mut n4, &mut smf, &three[2..]).refusal(), full);
+    assert_eq!(n4.n4.occupancy().routes, 2);
+    assert_eq!(ask(&mut n4, &mut other, &three[2..]).cause(), Cause::RequestAccepted);
+    assert_eq!(ask(&mut n4, &mut other, &["172.16.4.0/24"]).refusal(), full);
     let deletion = SessionDeletionRequest::default();
-    assert_eq!(world.ask(&mut smf, Some(first), deletion).cause(), Cause::RequestAccepted);
-    assert_eq!(ask(&mut world, &mut other, &["172.16.4.0/24"]).cause(), Cause::RequestAccepted);
-    assert_eq!(world.n4.occupancy().routes, 2);
+    assert_eq!(n4.ask(&mut smf, Some(first), deletion).cause(), Cause::RequestAccepted);
+    assert_eq!(ask(&mut n4, &mut other, &["172.16.4.0/24"]).cause(), Cause::RequestAccepted);
+    assert_eq!(n4.n4.occupancy().routes, 2);
 }
 
 // Input:  a session with the only route that there may be is established anew by its SMF.
 // Output: accepted: the older one gives way with its route.
 #[test]
 fn a_session_with_routes_is_established_anew_where_there_are_no_more() {
-    let (mut world, mut smf, _) = world(Limits { routes: 1, routes_per_smf: 1, ..Limits::default() });
+    let (mut n4, mut smf, _) = world(Limits { routes: 1, routes_per_smf: 1, ..Limits::default() });
     let first = smf.f_seid();
     let request = with_routes(&smf, first, &["172.16.1.0/24"]);
-    let older = world.ask(&mut smf, Some(Seid(0)), request.clone()).up_seid();
+    let older = n4.ask(&mut smf, Some(Seid(0)), request.clone()).up_seid();
     let second = FSeid { seid: Seid(first.seid.0 + 500), ..first };
     let request = SessionEstablishmentRequest { cp_f_seid: second, ..request };
-    world.send(&mut smf, Some(Seid(0)), request);
-    let report = world.next(smf.addr);
+    n4.send(&mut smf, Some(Seid(0)), request);
+    let report = n4.next(smf.addr);
     assert_eq!(report.kind(), MessageType::SessionReportRequest);
-    assert!(world.next(smf.addr).cause().is_accepted());
+    assert!(n4.next(smf.addr).cause().is_accepted());
     let taken = |it: &causeway_n4::Notice| {
         matches!(it, causeway_n4::Notice::SessionReleased { reason: ReleaseReason::AddressTaken, .. })
     };
-    assert!(world.has_notice(taken) && !world.plane.has(older));
-    assert_eq!((world.n4.occupancy().routes, world.n4.occupancy().addresses), (1, 1));
+    assert!(n4.has_notice(taken) && !n4.plane.has(older));
+    assert_eq!((n4.n4.occupancy().routes, n4.n4.occupancy().addresses), (1, 1));
 }
 
 // Input:  a session is established anew with a route that holds the address of an SMF.
 // Output: refused; the older session keeps its address, and another SMF cannot have it.
 #[test]
 fn a_refused_route_takes_nothing_from_the_older_session() {
-    let (mut world, mut smf, mut other) = world(Limits::default());
+    let (mut n4, mut smf, mut other) = world(Limits::default());
     let first = smf.f_seid();
     let request = establishment(smf.node_id(), first);
-    let older = world.ask(&mut smf, Some(Seid(0)), request).up_seid();
+    let older = n4.ask(&mut smf, Some(Seid(0)), request).up_seid();
     let second = FSeid { seid: Seid(first.seid.0 + 500), ..first };
     let over_smf = with_routes(&smf, first, &["192.0.2.8/29"]);
     let request = SessionEstablishmentRequest { cp_f_seid: second, ..over_smf };
     let refused = (Cause::RuleCreationModificationFailure, Some(ROUTE));
-    assert_eq!(world.ask(&mut smf, Some(Seid(0)), request).refusal(), refused);
-    assert!(world.plane.has(older) && world.n4.session(older).is_some());
+    assert_eq!(n4.ask(&mut smf, Some(Seid(0)), request).refusal(), refused);
+    assert!(n4.plane.has(older) && n4.n4.session(older).is_some());
     let theirs = other.f_seid();
     let stolen = SessionEstablishmentRequest { cp_f_seid: theirs, ..establishment(other.node_id(), first) };
-    let got = world.ask(&mut other, Some(Seid(0)), stolen);
-    assert_eq!(got.refusal(), (Cause::RuleCreationModificationFailure, Some(93)));
+    let received = n4.ask(&mut other, Some(Seid(0)), stolen);
+    assert_eq!(received.refusal(), (Cause::RuleCreationModificationFailure, Some(93)));
 }
 
 // Input:  while the deletion of a session with a route is under way, another SMF asks for the route; then again when it is over.
 // Output: refused, as packets still go there; accepted.
 #[test]
 fn a_route_is_free_when_its_session_is_gone() {
-    let (mut world, mut smf, mut other) = world(Limits::default());
-    let first = ask(&mut world, &mut smf, &["172.16.1.0/24"]).up_seid();
-    world.plane.pace = Pace::Held;
-    world.send(&mut smf, Some(first), SessionDeletionRequest::default());
+    let (mut n4, mut smf, mut other) = world(Limits::default());
+    let first = ask(&mut n4, &mut smf, &["172.16.1.0/24"]).up_seid();
+    n4.plane.pace = Pace::Held;
+    n4.send(&mut smf, Some(first), SessionDeletionRequest::default());
     let refused = (Cause::RuleCreationModificationFailure, Some(ROUTE));
-    assert_eq!(ask(&mut world, &mut other, &["172.16.1.0/24"]).refusal(), refused);
-    world.apply_next();
-    world.plane.pace = Pace::AtOnce;
-    assert_eq!(ask(&mut world, &mut other, &["172.16.1.0/24"]).cause(), Cause::RequestAccepted);
+    assert_eq!(ask(&mut n4, &mut other, &["172.16.1.0/24"]).refusal(), refused);
+    n4.apply_next();
+    n4.plane.pace = Pace::AtOnce;
+    assert_eq!(ask(&mut n4, &mut other, &["172.16.1.0/24"]).cause(), Cause::RequestAccepted);
 }

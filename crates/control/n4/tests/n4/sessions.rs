@@ -3,31 +3,33 @@
 use causeway_dataplane::ApplyError;
 use causeway_n4::{Config, Limits, Notice};
 use causeway_pfcp::*;
-use causeway_rules::{Op, RuleId, Tolerated};
+use causeway_rules::{Leniency, Op, RuleId};
 use causeway_types::{FarId, QerId, Seid, UrrId};
 
-use crate::world::{Smf, World, activation, config, encode, establishment, query, volume_urr, wrong_update};
+use crate::world::{Smf, TestN4, activation, config, encode, establishment, query, volume_urr, wrong_update};
 
 // Input:  an establishment with CHOOSE.
 // Output: accepted to the SMF's SEID, with our F-SEID and the chosen F-TEID; the session is in the data
 //         plane and in the list.
 #[test]
 fn a_session_is_established() {
-    let (mut world, mut smf) = World::associated();
+    let (mut n4, mut smf) = TestN4::associated();
     let cp = smf.f_seid();
     let request = establishment(smf.node_id(), cp);
-    let got = world.ask(&mut smf, Some(Seid(0)), request);
-    assert_eq!(got.header.seid, Some(cp.seid));
-    let Message::SessionEstablishmentResponse(response) = got.message() else { panic!("{:?}", got.kind()) };
+    let received = n4.ask(&mut smf, Some(Seid(0)), request);
+    assert_eq!(received.header.seid, Some(cp.seid));
+    let Message::SessionEstablishmentResponse(response) = received.message() else {
+        panic!("{:?}", received.kind())
+    };
     let up = response.up_f_seid.unwrap();
     assert_eq!((response.cause, up.addr), (Cause::RequestAccepted, config().address));
     assert_ne!(up.seid, Seid(0));
     let created: Vec<_> = response.created_pdrs.iter().collect();
     assert_eq!(created.len(), 1);
     assert!(created[0].local_f_teid.and_then(|tunnel| tunnel.assigned()).is_some());
-    let view = world.n4.session(up.seid).unwrap();
+    let view = n4.n4.session(up.seid).unwrap();
     assert_eq!((view.cp, view.node, view.rules().pdrs.len()), (cp, &smf.node(), 2));
-    assert!(world.plane.has(up.seid));
+    assert!(n4.plane.has(up.seid));
 }
 
 // Input:  two sessions.
@@ -35,8 +37,8 @@ fn a_session_is_established() {
 #[test]
 fn seids_are_distinct_and_follow_from_the_seed() {
     let establish_two = |seed| {
-        let (mut world, mut smf) = World::associated_with(Config { seed, ..config() });
-        [world.establish(&mut smf), world.establish(&mut smf)]
+        let (mut n4, mut smf) = TestN4::associated_with(Config { seed, ..config() });
+        [n4.establish(&mut smf), n4.establish(&mut smf)]
     };
     let [first, second] = establish_two(1);
     assert_ne!(first, second);
@@ -48,31 +50,34 @@ fn seids_are_distinct_and_follow_from_the_seed() {
 // Output: cause 72 to the SMF's SEID, nothing planned.
 #[test]
 fn an_establishment_needs_an_association() {
-    let (mut world, mut smf) = World::associated();
+    let (mut n4, mut smf) = TestN4::associated();
     let mut other = Smf::new(11);
-    world.associate(&mut other);
+    n4.associate(&mut other);
     let cp = smf.f_seid();
     for node in [Smf::new(30).node_id(), other.node_id()] {
-        let got = world.ask(&mut smf, Some(Seid(0)), establishment(node, cp));
-        assert_eq!((got.cause(), got.header.seid), (Cause::NoEstablishedAssociation, Some(cp.seid)));
+        let received = n4.ask(&mut smf, Some(Seid(0)), establishment(node, cp));
+        assert_eq!(
+            (received.cause(), received.header.seid),
+            (Cause::NoEstablishedAssociation, Some(cp.seid))
+        );
     }
-    assert_eq!(world.plane.sessions(), 0);
+    assert_eq!(n4.plane.sessions(), 0);
 }
 
 // Input:  an establishment whose CP F-SEID is missing; one without PDRs.
 // Output: Mandatory IE missing with the type of the IE; the second to the SMF's SEID, which can be read.
 #[test]
 fn a_missing_ie_is_named() {
-    let (mut world, mut smf) = World::associated();
+    let (mut n4, mut smf) = TestN4::associated();
     let cp = smf.f_seid();
     let whole = encode(Some(Seid(0)), 0, establishment(smf.node_id(), cp));
     for (missing, seid) in [(57_u16, Seid(0)), (1, cp.seid)] {
         smf.sequence += 1;
         let bytes = without(&whole, missing, smf.sequence);
-        world.deliver(smf.addr, &bytes);
-        let got = world.next(smf.addr);
-        assert_eq!(got.refusal(), (Cause::MandatoryIeMissing, Some(missing)));
-        assert_eq!(got.header.seid, Some(seid));
+        n4.deliver(smf.addr, &bytes);
+        let received = n4.next(smf.addr);
+        assert_eq!(received.refusal(), (Cause::MandatoryIeMissing, Some(missing)));
+        assert_eq!(received.header.seid, Some(seid));
     }
 }
 
@@ -93,24 +98,26 @@ fn without(whole: &[u8], ie_type: u16, sequence: u32) -> Vec<u8> {
 // Input:  a session of the PDN type Non-IP; a PDR whose FAR does not exist.
 // Output: refused with cause and offending IE, or Failed Rule ID; no TEID stays taken.
 #[test]
-fn rules_that_cannot_be_are_refused() {
-    let (mut world, mut smf) = World::associated();
+fn invalid_rules_are_refused() {
+    let (mut n4, mut smf) = TestN4::associated();
     let request = SessionEstablishmentRequest {
         pdn_type: Some(PdnType::NonIp),
         ..establishment(smf.node_id(), smf.f_seid())
     };
-    let got = world.ask(&mut smf, Some(Seid(0)), request);
-    assert_eq!(got.refusal(), (Cause::ServiceNotSupported, Some(113)));
+    let received = n4.ask(&mut smf, Some(Seid(0)), request);
+    assert_eq!(received.refusal(), (Cause::ServiceNotSupported, Some(113)));
 
     let request = SessionEstablishmentRequest {
         create_fars: [CreateFar::new(FarId(1), ApplyAction::DROP)].into(),
         ..establishment(smf.node_id(), smf.f_seid())
     };
-    let got = world.ask(&mut smf, Some(Seid(0)), request);
-    let Message::SessionEstablishmentResponse(response) = got.message() else { panic!("{:?}", got.kind()) };
+    let received = n4.ask(&mut smf, Some(Seid(0)), request);
+    let Message::SessionEstablishmentResponse(response) = received.message() else {
+        panic!("{:?}", received.kind())
+    };
     assert_eq!(response.cause, Cause::RuleCreationModificationFailure);
     assert_eq!(response.failed_rule_id, Some(FailedRuleId { kind: RuleKind::Pdr, id: 2 }));
-    assert_eq!(world.n4.occupancy().tunnels, 0);
+    assert_eq!(n4.n4.occupancy().tunnels, 0);
 }
 
 // Input:  one session more than there may be; one is deleted.
@@ -118,23 +125,23 @@ fn rules_that_cannot_be_are_refused() {
 #[test]
 fn sessions_are_bounded() {
     let limits = Limits { sessions: 1, ..Limits::default() };
-    let (mut world, mut smf) = World::associated_with(Config { limits, ..config() });
-    let seid = world.establish(&mut smf);
+    let (mut n4, mut smf) = TestN4::associated_with(Config { limits, ..config() });
+    let seid = n4.establish(&mut smf);
     let request = establishment(smf.node_id(), smf.f_seid());
-    assert_eq!(world.ask(&mut smf, Some(Seid(0)), request).cause(), Cause::NoResourcesAvailable);
-    world.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
-    world.establish(&mut smf);
+    assert_eq!(n4.ask(&mut smf, Some(Seid(0)), request).cause(), Cause::NoResourcesAvailable);
+    n4.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
+    n4.establish(&mut smf);
 }
 
 // Input:  the UE becomes active.
 // Output: one FAR is written; the response goes to the SMF's SEID.
 #[test]
 fn a_session_is_modified() {
-    let (mut world, mut smf) = World::associated();
-    let seid = world.establish(&mut smf);
-    let got = world.ask(&mut smf, Some(seid), activation(0x100));
-    assert_eq!((got.cause(), got.header.seid), (Cause::RequestAccepted, Some(Seid(1))));
-    let ops = &world.plane.done.last().unwrap().ops;
+    let (mut n4, mut smf) = TestN4::associated();
+    let seid = n4.establish(&mut smf);
+    let received = n4.ask(&mut smf, Some(seid), activation(0x100));
+    assert_eq!((received.cause(), received.header.seid), (Cause::RequestAccepted, Some(Seid(1))));
+    let ops = &n4.plane.done.last().unwrap().ops;
     assert!(matches!(&ops[..], [Op::PutFar(far)] if far.id == FarId(2)), "{ops:?}");
 }
 
@@ -142,23 +149,26 @@ fn a_session_is_modified() {
 // Output: accepted without asking the data plane.
 #[test]
 fn nothing_to_change_is_nothing_to_apply() {
-    let (mut world, mut smf) = World::associated();
-    let seid = world.establish(&mut smf);
-    let plans = world.plane.done.len();
-    let got = world.ask(&mut smf, Some(seid), SessionModificationRequest::default());
-    assert_eq!((got.cause(), world.plane.done.len()), (Cause::RequestAccepted, plans));
+    let (mut n4, mut smf) = TestN4::associated();
+    let seid = n4.establish(&mut smf);
+    let plans = n4.plane.done.len();
+    let received = n4.ask(&mut smf, Some(seid), SessionModificationRequest::default());
+    assert_eq!((received.cause(), n4.plane.done.len()), (Cause::RequestAccepted, plans));
 }
 
 // Input:  modification and deletion with a SEID that is not known, and with SEID 0.
 // Output: Session context not found, to SEID 0.
 #[test]
 fn an_unknown_session_is_not_found() {
-    let (mut world, mut smf) = World::associated();
-    world.establish(&mut smf);
+    let (mut n4, mut smf) = TestN4::associated();
+    n4.establish(&mut smf);
     for seid in [Seid(0), Seid(77)] {
         for request in [Message::from(activation(1)), SessionDeletionRequest::default().into()] {
-            let got = world.ask(&mut smf, Some(seid), request);
-            assert_eq!((got.cause(), got.header.seid), (Cause::SessionContextNotFound, Some(Seid(0))));
+            let received = n4.ask(&mut smf, Some(seid), request);
+            assert_eq!(
+                (received.cause(), received.header.seid),
+                (Cause::SessionContextNotFound, Some(Seid(0)))
+            );
         }
     }
 }
@@ -167,143 +177,145 @@ fn an_unknown_session_is_not_found() {
 // Output: to it, the session does not exist.
 #[test]
 fn a_session_belongs_to_its_smf() {
-    let (mut world, mut smf) = World::associated();
+    let (mut n4, mut smf) = TestN4::associated();
     let mut other = Smf::new(11);
-    world.associate(&mut other);
-    let seid = world.establish(&mut smf);
-    let got = world.ask(&mut other, Some(seid), SessionDeletionRequest::default());
-    assert_eq!((got.cause(), got.header.seid), (Cause::SessionContextNotFound, Some(Seid(0))));
-    assert!(world.plane.has(seid));
+    n4.associate(&mut other);
+    let seid = n4.establish(&mut smf);
+    let received = n4.ask(&mut other, Some(seid), SessionDeletionRequest::default());
+    assert_eq!((received.cause(), received.header.seid), (Cause::SessionContextNotFound, Some(Seid(0))));
+    assert!(n4.plane.has(seid));
 }
 
 // Input:  a modification with a new CP F-SEID at another address; then a deletion from there.
 // Output: this response and all later ones go to the new SEID; the new address may speak.
 #[test]
 fn the_cp_f_seid_changes() {
-    let (mut world, mut smf) = (World::new(), Smf { others: vec![12], ..Smf::new(10) });
-    world.associate(&mut smf);
-    let seid = world.establish(&mut smf);
-    let mut heir = Smf { sequence: 100, ..Smf::new(12) };
-    let mut cp = heir.f_seid();
+    let (mut n4, mut smf) = (TestN4::new(), Smf { others: vec![12], ..Smf::new(10) });
+    n4.associate(&mut smf);
+    let seid = n4.establish(&mut smf);
+    let mut successor = Smf { sequence: 100, ..Smf::new(12) };
+    let mut cp = successor.f_seid();
     cp.seid = Seid(4711);
     let request = SessionModificationRequest { cp_f_seid: Some(cp), ..activation(1) };
-    assert_eq!(world.ask(&mut smf, Some(seid), request).header.seid, Some(cp.seid));
-    assert_eq!(world.n4.session(seid).unwrap().cp, cp);
-    let got = world.ask(&mut heir, Some(seid), SessionDeletionRequest::default());
-    assert_eq!((got.cause(), got.header.seid), (Cause::RequestAccepted, Some(cp.seid)));
+    assert_eq!(n4.ask(&mut smf, Some(seid), request).header.seid, Some(cp.seid));
+    assert_eq!(n4.n4.session(seid).unwrap().cp, cp);
+    let received = n4.ask(&mut successor, Some(seid), SessionDeletionRequest::default());
+    assert_eq!((received.cause(), received.header.seid), (Cause::RequestAccepted, Some(cp.seid)));
 }
 
 // Input:  a query, the removal of URR 1 that queries too, and one more query of a new URR.
 // Output: each usage is reported once, numbered from 0 for each URR.
 #[test]
 fn usage_is_reported_in_responses() {
-    let (mut world, mut smf) = World::associated();
-    let seid = world.establish(&mut smf);
-    let got = world.ask(&mut smf, Some(seid), query());
-    assert_eq!(got.usage(), [(1, 0, 10, UsageReportTrigger::IMMER)]);
+    let (mut n4, mut smf) = TestN4::associated();
+    let seid = n4.establish(&mut smf);
+    let received = n4.ask(&mut smf, Some(seid), query());
+    assert_eq!(received.usage(), [(1, 0, 10, UsageReportTrigger::IMMER)]);
     let request = SessionModificationRequest {
         remove_urrs: [RemoveUrr::new(UrrId(1))].into(),
         create_urrs: [volume_urr(2)].into(),
         ..query()
     };
-    let got = world.ask(&mut smf, Some(seid), request);
-    assert_eq!(got.usage(), [(1, 1, 20, UsageReportTrigger::TERMR)]);
-    let got = world.ask(&mut smf, Some(seid), query());
-    assert_eq!(got.usage(), [(2, 0, 10, UsageReportTrigger::IMMER)]);
+    let received = n4.ask(&mut smf, Some(seid), request);
+    assert_eq!(received.usage(), [(1, 1, 20, UsageReportTrigger::TERMR)]);
+    let received = n4.ask(&mut smf, Some(seid), query());
+    assert_eq!(received.usage(), [(2, 0, 10, UsageReportTrigger::IMMER)]);
 }
 
 // Input:  a deletion, and its session once more.
 // Output: the final usage; then the session is not found; nothing is left.
 #[test]
 fn a_deletion_reports_the_final_usage() {
-    let (mut world, mut smf) = World::associated();
-    let seid = world.establish(&mut smf);
-    let got = world.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
-    assert_eq!(got.cause(), Cause::RequestAccepted);
-    assert_eq!(got.usage(), [(1, 0, 30, UsageReportTrigger::TERMR)]);
-    let got = world.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
-    assert_eq!(got.cause(), Cause::SessionContextNotFound);
-    assert_eq!(world.rest(), Default::default());
+    let (mut n4, mut smf) = TestN4::associated();
+    let seid = n4.establish(&mut smf);
+    let received = n4.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
+    assert_eq!(received.cause(), Cause::RequestAccepted);
+    assert_eq!(received.usage(), [(1, 0, 30, UsageReportTrigger::TERMR)]);
+    let received = n4.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
+    assert_eq!(received.cause(), Cause::SessionContextNotFound);
+    assert_eq!(n4.rest(), Default::default());
 }
 
 // Input:  a modification that does not fit the session.
 // Output: refused with the rule; the session is as before and can be used.
 #[test]
 fn a_refused_modification_changes_nothing() {
-    let (mut world, mut smf) = World::associated();
-    let seid = world.establish(&mut smf);
-    let before = world.n4.session(seid).unwrap().rules().into_owned();
-    let got = world.ask(&mut smf, Some(seid), wrong_update());
-    let Message::SessionModificationResponse(response) = got.message() else { panic!("{:?}", got.kind()) };
+    let (mut n4, mut smf) = TestN4::associated();
+    let seid = n4.establish(&mut smf);
+    let before = n4.n4.session(seid).unwrap().rules().into_owned();
+    let received = n4.ask(&mut smf, Some(seid), wrong_update());
+    let Message::SessionModificationResponse(response) = received.message() else {
+        panic!("{:?}", received.kind())
+    };
     assert_eq!(response.failed_rule_id, Some(FailedRuleId { kind: RuleKind::Far, id: 77 }));
-    assert_eq!(*world.n4.session(seid).unwrap().rules(), before);
-    assert_eq!(world.ask(&mut smf, Some(seid), activation(1)).cause(), Cause::RequestAccepted);
+    assert_eq!(*n4.n4.session(seid).unwrap().rules(), before);
+    assert_eq!(n4.ask(&mut smf, Some(seid), activation(1)).cause(), Cause::RequestAccepted);
 }
 
 // Input:  the data plane fails an establishment, a modification and a deletion, each for another reason.
 // Output: the cause that fits; nothing has changed; the next attempt succeeds.
 #[test]
 fn a_failure_of_the_data_plane_leaves_everything_as_it_was() {
-    let (mut world, mut smf) = World::associated();
-    world.plane.failures.push_back(ApplyError::Full { table: "sessions", capacity: 1 });
+    let (mut n4, mut smf) = TestN4::associated();
+    n4.plane.failures.push_back(ApplyError::Full { table: "sessions", capacity: 1 });
     let request = establishment(smf.node_id(), smf.f_seid());
-    assert_eq!(world.ask(&mut smf, Some(Seid(0)), request).cause(), Cause::NoResourcesAvailable);
-    assert_eq!(world.rest(), Default::default());
+    assert_eq!(n4.ask(&mut smf, Some(Seid(0)), request).cause(), Cause::NoResourcesAvailable);
+    assert_eq!(n4.rest(), Default::default());
 
-    let seid = world.establish(&mut smf);
-    let before = world.n4.session(seid).unwrap().rules().into_owned();
-    world.plane.failures.push_back(ApplyError::DanglingReference { session: seid, rule: "FAR 2".into() });
-    let got = world.ask(&mut smf, Some(seid), activation(1));
-    assert_eq!(got.cause(), Cause::RuleCreationModificationFailure);
-    assert_eq!(*world.n4.session(seid).unwrap().rules(), before);
+    let seid = n4.establish(&mut smf);
+    let before = n4.n4.session(seid).unwrap().rules().into_owned();
+    n4.plane.failures.push_back(ApplyError::DanglingReference { session: seid, rule: "FAR 2".into() });
+    let received = n4.ask(&mut smf, Some(seid), activation(1));
+    assert_eq!(received.cause(), Cause::RuleCreationModificationFailure);
+    assert_eq!(*n4.n4.session(seid).unwrap().rules(), before);
 
-    world.plane.failures.push_back(ApplyError::Backend("timed out".into()));
-    let got = world.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
-    assert_eq!(got.cause(), Cause::SystemFailure);
-    assert!(world.n4.session(seid).is_some());
-    assert_eq!(world.n4.counters().failed_plans, 3);
+    n4.plane.failures.push_back(ApplyError::Backend("timed out".into()));
+    let received = n4.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
+    assert_eq!(received.cause(), Cause::SystemFailure);
+    assert!(n4.n4.session(seid).is_some());
+    assert_eq!(n4.n4.counters().failed_plans, 3);
 
-    assert_eq!(world.ask(&mut smf, Some(seid), activation(1)).cause(), Cause::RequestAccepted);
-    let got = world.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
-    assert_eq!(got.cause(), Cause::RequestAccepted);
-    assert_eq!(world.rest(), Default::default());
+    assert_eq!(n4.ask(&mut smf, Some(seid), activation(1)).cause(), Cause::RequestAccepted);
+    let received = n4.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
+    assert_eq!(received.cause(), Cause::RequestAccepted);
+    assert_eq!(n4.rest(), Default::default());
 }
 
 // Input:  a deletion of a session that the data plane does not have any more.
 // Output: accepted: it is gone.
 #[test]
 fn a_session_lost_by_the_data_plane_can_be_deleted() {
-    let (mut world, mut smf) = World::associated();
-    let seid = world.establish(&mut smf);
-    world.plane.failures.push_back(ApplyError::UnknownSession(seid));
-    let got = world.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
-    assert_eq!(got.cause(), Cause::RequestAccepted);
-    assert_eq!(world.rest(), Default::default());
+    let (mut n4, mut smf) = TestN4::associated();
+    let seid = n4.establish(&mut smf);
+    n4.plane.failures.push_back(ApplyError::UnknownSession(seid));
+    let received = n4.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
+    assert_eq!(received.cause(), Cause::RequestAccepted);
+    assert_eq!(n4.rest(), Default::default());
 }
 
 // Input:  10,000 sessions established and deleted, then a minute.
 // Output: nothing is left anywhere, and all TEIDs can be chosen again.
 #[test]
 fn nothing_leaks() {
-    let (mut world, mut smf) = World::associated();
+    let (mut n4, mut smf) = TestN4::associated();
     for _ in 0..10_000 {
-        let seid = world.establish(&mut smf);
-        let got = world.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
-        assert_eq!(got.cause(), Cause::RequestAccepted);
-        world.plane.done.clear();
+        let seid = n4.establish(&mut smf);
+        let received = n4.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
+        assert_eq!(received.cause(), Cause::RequestAccepted);
+        n4.plane.done.clear();
     }
-    world.pass(causeway_types::Span::from_secs(60));
+    n4.pass(causeway_types::Span::from_secs(60));
     let occupancy = causeway_n4::Occupancy { associations: 1, ..Default::default() };
-    assert_eq!(world.n4.occupancy(), occupancy);
-    assert_eq!((world.n4.next_timer(), world.plane.sessions()), (None, 0));
+    assert_eq!(n4.n4.occupancy(), occupancy);
+    assert_eq!((n4.n4.next_timer(), n4.plane.sessions()), (None, 0));
 }
 
 // Input:  a QER that guarantees 4,000,000,000 kbit/s and allows 1000, as an SMF sends it for a rule with a maximum rate alone; then the
 //         removal of rules that are not there.
 // Output: both are accepted; what is not as it should be is said once each.
 #[test]
-fn what_does_no_harm_is_accepted_and_said() {
-    let (mut world, mut smf) = World::associated();
+fn harmless_deviations_are_accepted_and_logged() {
+    let (mut n4, mut smf) = TestN4::associated();
     let rate = |kbps| causeway_types::Bitrate::from_kbps(kbps).unwrap();
     let (low, high) = (rate(1000), rate(4_000_000_000));
     let open = GateStatus { uplink_open: true, downlink_open: true };
@@ -314,15 +326,15 @@ fn what_does_no_harm_is_accepted_and_said() {
     };
     let mut request = establishment(smf.node_id(), smf.f_seid());
     request.create_qers = [qer].into();
-    let got = world.ask(&mut smf, Some(Seid(0)), request);
-    assert_eq!(got.cause(), Cause::RequestAccepted);
-    let session = got.up_seid();
+    let received = n4.ask(&mut smf, Some(Seid(0)), request);
+    assert_eq!(received.cause(), Cause::RequestAccepted);
+    let session = received.up_seid();
     let is = |what| Notice::Tolerated { session, what };
-    assert!(world.notices.contains(&is(Tolerated::GuaranteeAboveMaximum(QerId(7)))));
+    assert!(n4.notices.contains(&is(Leniency::GuaranteeAboveMaximum(QerId(7)))));
     let remove_fars = [RemoveFar::new(FarId(77))].into();
     let request = SessionModificationRequest { remove_fars, ..activation(1) };
-    assert_eq!(world.ask(&mut smf, Some(session), request).cause(), Cause::RequestAccepted);
-    assert!(world.notices.contains(&is(Tolerated::RemovedAlready(RuleId::Far(FarId(77))))));
+    assert_eq!(n4.ask(&mut smf, Some(session), request).cause(), Cause::RequestAccepted);
+    assert!(n4.notices.contains(&is(Leniency::AlreadyRemoved(RuleId::Far(FarId(77))))));
     let said = |notice: &&Notice| matches!(notice, Notice::Tolerated { .. });
-    assert_eq!(world.notices.iter().filter(said).count(), 2);
+    assert_eq!(n4.notices.iter().filter(said).count(), 2);
 }

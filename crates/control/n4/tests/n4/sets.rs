@@ -6,7 +6,7 @@ use causeway_n4::{Config, Heartbeat, PathFailure, Retransmission};
 use causeway_pfcp::*;
 use causeway_types::{FSeid, NtpSeconds, Seid, Span};
 
-use crate::world::{Smf, World, config, establishment};
+use crate::world::{Smf, TestN4, config, establishment};
 
 const CSID: FqCsid<'static> = FqCsid {
     address: CsidAddress::Ip(std::net::IpAddr::V4(Ipv4Addr::new(192, 0, 2, 10))),
@@ -19,15 +19,15 @@ fn alternative(last: u8, preferred: bool) -> AlternativeSmfIpAddress {
 }
 
 /// One association for a set: the SMF at .10, with others at .12 and, preferred, .13.
-fn one_for_all() -> (World, Smf) {
-    let (mut world, mut smf) = (World::new(), Smf::new(10));
+fn one_for_all() -> (TestN4, Smf) {
+    let (mut n4, mut smf) = (TestN4::new(), Smf::new(10));
     let setup = AssociationSetupRequest {
         cp_function_features: Some(CpFeatures::SSET),
         alternative_smf_ip_addresses: [alternative(12, false), alternative(13, true)].into(),
         ..smf.setup()
     };
-    world.ask(&mut smf, None, setup);
-    (world, smf)
+    n4.ask(&mut smf, None, setup);
+    (n4, smf)
 }
 
 fn member(smf: &Smf) -> AssociationSetupRequest<'static> {
@@ -39,13 +39,13 @@ fn member(smf: &Smf) -> AssociationSetupRequest<'static> {
 }
 
 /// Two SMFs of one set, at .10 and .11, each with an association.
-fn each_its_own(config: Config) -> (World, Smf, Smf) {
-    let (mut world, mut one, mut two) = (World::with(config), Smf::new(10), Smf::new(11));
+fn each_its_own(config: Config) -> (TestN4, Smf, Smf) {
+    let (mut n4, mut one, mut two) = (TestN4::with(config), Smf::new(10), Smf::new(11));
     for smf in [&mut one, &mut two] {
         let setup = member(smf);
-        assert_eq!(world.ask(smf, None, setup).cause(), Cause::RequestAccepted);
+        assert_eq!(n4.ask(smf, None, setup).cause(), Cause::RequestAccepted);
     }
-    (world, one, two)
+    (n4, one, two)
 }
 
 fn at(last: u8) -> SocketAddr {
@@ -57,28 +57,28 @@ fn at(last: u8) -> SocketAddr {
 //         answers names its F-SEID, and further reports go there.
 #[test]
 fn a_report_goes_to_another_smf_of_the_set() {
-    let (mut world, mut smf) = one_for_all();
-    let seid = world.establish(&mut smf);
-    world.uses(seid, 1000);
-    world.pass(Span::from_secs(15));
-    while world.try_next(smf.addr).is_some() {}
-    let first = world.next(at(13));
+    let (mut n4, mut smf) = one_for_all();
+    let seid = n4.establish(&mut smf);
+    n4.uses(seid, 1000);
+    n4.pass(Span::from_secs(15));
+    while n4.try_next(smf.addr).is_some() {}
+    let first = n4.next(at(13));
     let Message::SessionReportRequest(request) = first.message() else { panic!("{:?}", first.kind()) };
     let old = FSeid { seid: Seid(1), addr: smf.ip().into() };
     assert_eq!((first.header.seid, request.old_cp_f_seid), (Some(Seid(0)), Some(old)));
     assert_eq!(first.usage()[0].2, 1000);
-    world.pass(Span::from_secs(15));
-    let second = world.next(at(12));
+    n4.pass(Span::from_secs(15));
+    let second = n4.next(at(12));
     assert_eq!(second.header.sequence, first.header.sequence);
     let new = FSeid { seid: Seid(500), addr: Ipv4Addr::new(192, 0, 2, 12).into() };
     let answer =
         SessionReportResponse { cp_f_seid: Some(new), ..SessionReportResponse::new(Cause::RequestAccepted) };
-    world.deliver(at(12), &Smf::answer(&second, Some(seid), answer));
-    world.uses(seid, 5);
+    n4.deliver(at(12), &Smf::answer(&second, Some(seid), answer));
+    n4.uses(seid, 5);
     let third = loop {
-        let got = world.next(at(12));
-        if got.header.sequence != second.header.sequence {
-            break got;
+        let received = n4.next(at(12));
+        if received.header.sequence != second.header.sequence {
+            break received;
         }
     };
     assert_eq!((third.header.seid, third.usage()[0].2), (Some(Seid(500)), 5));
@@ -88,20 +88,20 @@ fn a_report_goes_to_another_smf_of_the_set() {
 // Output: the other gets the report; the way back is not gone.
 #[test]
 fn a_report_is_redirected_once() {
-    let (mut world, mut smf) = one_for_all();
-    let seid = world.establish(&mut smf);
-    world.uses(seid, 1000);
+    let (mut n4, mut smf) = one_for_all();
+    let seid = n4.establish(&mut smf);
+    n4.uses(seid, 1000);
     let redirect = |last| SessionReportResponse {
         alternative_smf_ip_address: Some(alternative(last, false)),
         ..SessionReportResponse::new(Cause::RedirectionRequested)
     };
-    let got = world.next(smf.addr);
-    world.deliver(smf.addr, &Smf::answer(&got, Some(seid), redirect(12)));
-    let again = world.next(at(12));
-    assert_eq!((again.header.seid, again.usage()), (Some(Seid(0)), got.usage()));
-    world.deliver(at(12), &Smf::answer(&again, Some(seid), redirect(12)));
-    world.is_quiet();
-    assert_eq!(world.n4.occupancy().unanswered_requests, 0);
+    let received = n4.next(smf.addr);
+    n4.deliver(smf.addr, &Smf::answer(&received, Some(seid), redirect(12)));
+    let again = n4.next(at(12));
+    assert_eq!((again.header.seid, again.usage()), (Some(Seid(0)), received.usage()));
+    n4.deliver(at(12), &Smf::answer(&again, Some(seid), redirect(12)));
+    n4.is_quiet();
+    assert_eq!(n4.n4.occupancy().unanswered_requests, 0);
 }
 
 // Input:  another SMF of the set modifies a session, with its Node ID and F-SEID, then deletes it; a stranger tries
@@ -109,40 +109,43 @@ fn a_report_is_redirected_once() {
 // Output: accepted; the session belongs to the other association. To the stranger there is no session.
 #[test]
 fn another_smf_of_the_set_takes_over() {
-    let (mut world, mut one, mut two) = each_its_own(config());
-    let mut stranger = Smf::new(20);
-    world.associate(&mut stranger);
-    let seid = world.establish(&mut one);
+    let (mut n4, mut one, mut two) = each_its_own(config());
+    let mut unassociated_peer = Smf::new(20);
+    n4.associate(&mut unassociated_peer);
+    let seid = n4.establish(&mut one);
     let cp = FSeid { seid: Seid(700), addr: two.ip().into() };
     let takeover = SessionModificationRequest {
         cp_f_seid: Some(cp),
         node_id: Some(two.node_id()),
         ..SessionModificationRequest::default()
     };
-    assert_eq!(world.ask(&mut stranger, Some(seid), takeover.clone()).cause(), Cause::SessionContextNotFound);
-    assert_eq!(world.ask(&mut two, Some(seid), takeover).cause(), Cause::RequestAccepted);
-    let view = world.n4.session(seid).unwrap();
+    assert_eq!(
+        n4.ask(&mut unassociated_peer, Some(seid), takeover.clone()).cause(),
+        Cause::SessionContextNotFound
+    );
+    assert_eq!(n4.ask(&mut two, Some(seid), takeover).cause(), Cause::RequestAccepted);
+    let view = n4.n4.session(seid).unwrap();
     assert_eq!((view.node, view.cp), (&two.node(), cp));
-    world.uses(seid, 1);
-    assert_eq!(world.next(two.addr).header.seid, Some(Seid(700)));
-    let got = world.ask(&mut one, Some(seid), SessionDeletionRequest::default());
-    assert_eq!((got.cause(), got.header.seid), (Cause::RequestAccepted, Some(Seid(700))));
+    n4.uses(seid, 1);
+    assert_eq!(n4.next(two.addr).header.seid, Some(Seid(700)));
+    let received = n4.ask(&mut one, Some(seid), SessionDeletionRequest::default());
+    assert_eq!((received.cause(), received.header.seid), (Cause::RequestAccepted, Some(Seid(700))));
 }
 
 // Input:  a modification with the Node ID of an SMF that is not of the set, or does not belong to the sender.
 // Output: refused; nothing has changed.
 #[test]
-fn a_node_id_of_somebody_else_is_refused() {
-    let (mut world, mut one, two) = each_its_own(config());
+fn a_node_id_of_another_smf_is_refused() {
+    let (mut n4, mut one, two) = each_its_own(config());
     let mut other = Smf::new(20);
-    world.associate(&mut other);
-    let seid = world.establish(&mut one);
+    n4.associate(&mut other);
+    let seid = n4.establish(&mut one);
     for node in [other.node_id(), two.node_id()] {
         let request =
             SessionModificationRequest { node_id: Some(node), ..SessionModificationRequest::default() };
-        assert_eq!(world.ask(&mut one, Some(seid), request).cause(), Cause::NoEstablishedAssociation);
+        assert_eq!(n4.ask(&mut one, Some(seid), request).cause(), Cause::NoEstablishedAssociation);
     }
-    assert_eq!(world.n4.session(seid).unwrap().node, &one.node());
+    assert_eq!(n4.n4.session(seid).unwrap().node, &one.node());
 }
 
 // Input:  heartbeats to one of two SMFs of a set go unanswered, and sessions of unreachable SMFs are to be purged.
@@ -156,69 +159,71 @@ fn sessions_survive_an_smf_of_a_set() {
         longest_wait: Span::from_secs(1),
     };
     let heartbeat = Heartbeat { interval: Span::from_secs(5), retransmission: policy };
-    let (mut world, mut one, two) =
+    let (mut n4, mut one, two) =
         each_its_own(Config { heartbeat, on_path_failure: PathFailure::Purge, ..config() });
-    let seid = world.establish(&mut one);
+    let seid = n4.establish(&mut one);
     for _ in 0..12 {
-        world.pass(Span::from_secs(1));
-        while let Some(got) = world.try_next(two.addr) {
-            world.deliver(two.addr, &two.heartbeat_response(&got));
+        n4.pass(Span::from_secs(1));
+        while let Some(received) = n4.try_next(two.addr) {
+            n4.deliver(two.addr, &two.heartbeat_response(&received));
         }
     }
-    let nodes: Vec<_> = world.n4.associations().map(|it| it.node.clone()).collect();
+    let nodes: Vec<_> = n4.n4.associations().map(|it| it.node.clone()).collect();
     assert_eq!(nodes, [two.node()]);
-    assert!(world.plane.has(seid));
-    assert_eq!(world.n4.session(seid).unwrap().node, &two.node());
+    assert!(n4.plane.has(seid));
+    assert_eq!(n4.n4.session(seid).unwrap().node, &two.node());
 }
 
 // Input:  a restart of an entity of an SMF that is not its main one, and that has the end of one of two sessions.
 // Output: only that session goes.
 #[test]
 fn a_restarted_entity_loses_its_own_sessions() {
-    let (mut world, mut smf) = (World::new(), Smf::new(10));
+    let (mut n4, mut smf) = (TestN4::new(), Smf::new(10));
     let alternatives = [alternative(12, false)].into();
     let setup = AssociationSetupRequest { alternative_smf_ip_addresses: alternatives, ..smf.setup() };
-    world.ask(&mut smf, None, setup);
-    let kept = world.establish(&mut smf);
+    n4.ask(&mut smf, None, setup);
+    let kept = n4.establish(&mut smf);
     let cp = FSeid { seid: Seid(50), addr: Ipv4Addr::new(192, 0, 2, 12).into() };
     let request = establishment(smf.node_id(), cp);
-    let lost = world.ask(&mut smf, Some(Seid(0)), request).up_seid();
+    let lost = n4.ask(&mut smf, Some(Seid(0)), request).up_seid();
     let mut entity = Smf::new(12);
-    for stamp in [100, 101] {
-        entity.recovery = NtpSeconds(stamp);
-        world.ask(&mut entity, None, HeartbeatRequest::new(RecoveryTimeStamp(NtpSeconds(stamp))));
-        world.hearts(&entity);
+    for recovery in [100, 101] {
+        entity.recovery = NtpSeconds(recovery);
+        n4.ask(&mut entity, None, HeartbeatRequest::new(RecoveryTimeStamp(NtpSeconds(recovery))));
+        n4.hearts(&entity);
     }
-    assert!(world.plane.has(kept) && !world.plane.has(lost));
+    assert!(n4.plane.has(kept) && !n4.plane.has(lost));
 }
 
 // Input:  three sessions of which two are in an FQ-CSID; its deletion by their SMF, by another one, and without any.
 // Output: the two are gone without reports; nothing of it for the other SMF; Conditional IE missing.
 #[test]
 fn a_set_of_sessions_is_deleted() {
-    let (mut world, mut smf) = World::associated();
+    let (mut n4, mut smf) = TestN4::associated();
     let mut other = Smf::new(11);
-    world.associate(&mut other);
-    let kept = world.establish(&mut smf);
+    n4.associate(&mut other);
+    let kept = n4.establish(&mut smf);
     for _ in 0..2 {
         let request = establishment(smf.node_id(), smf.f_seid());
         let request = SessionEstablishmentRequest { fq_csids: [CSID].into(), ..request };
-        world.ask(&mut smf, Some(Seid(0)), request);
+        n4.ask(&mut smf, Some(Seid(0)), request);
     }
     let deletion = |smf: &Smf| SessionSetDeletionRequest {
         fq_csids: [CSID].into(),
         ..SessionSetDeletionRequest::new(smf.node_id())
     };
     let request = deletion(&other);
-    assert_eq!(world.ask(&mut other, None, request).cause(), Cause::RequestAccepted);
-    assert_eq!(world.plane.sessions(), 3);
+    assert_eq!(n4.ask(&mut other, None, request).cause(), Cause::RequestAccepted);
+    assert_eq!(n4.plane.sessions(), 3);
     let request = deletion(&smf);
-    assert_eq!(world.ask(&mut smf, None, request).cause(), Cause::RequestAccepted);
-    assert!(world.plane.sessions() == 1 && world.plane.has(kept));
-    world.is_quiet();
+    assert_eq!(n4.ask(&mut smf, None, request).cause(), Cause::RequestAccepted);
+    assert!(n4.plane.sessions() == 1 && n4.plane.has(kept));
+    n4.is_quiet();
     let node = smf.node_id();
-    let got = world.ask(&mut smf, None, SessionSetDeletionRequest::new(node));
-    let Message::SessionSetDeletionResponse(response) = got.message() else { panic!("{:?}", got.kind()) };
+    let received = n4.ask(&mut smf, None, SessionSetDeletionRequest::new(node));
+    let Message::SessionSetDeletionResponse(response) = received.message() else {
+        panic!("{:?}", received.kind())
+    };
     assert_eq!((response.cause, response.offending_ie), (Cause::ConditionalIeMissing, Some(OffendingIe(65))));
 }
 
@@ -227,18 +232,18 @@ fn a_set_of_sessions_is_deleted() {
 // Output: reports go there from now on, the one on its way too, with SEID 0 and the old F-SEID; the answer's F-SEID
 //         and group count from then on.
 #[test]
-fn reports_of_sets_go_elsewhere() {
+fn reports_of_session_sets_are_redirected() {
     for by in ["FQ-CSID", "group", "address"] {
-        let (mut world, mut smf) = one_for_all();
+        let (mut n4, mut smf) = one_for_all();
         let request = establishment(smf.node_id(), smf.f_seid());
         let request = SessionEstablishmentRequest {
             fq_csids: [CSID].into(),
             group_id: Some(GroupId(b"g1")),
             ..request
         };
-        let seid = world.ask(&mut smf, Some(Seid(0)), request).up_seid();
-        world.uses(seid, 1000);
-        let lost = world.next(smf.addr);
+        let seid = n4.ask(&mut smf, Some(Seid(0)), request).up_seid();
+        n4.uses(seid, 1000);
+        let lost = n4.next(smf.addr);
         let mut info = SessionChangeInfo::new(alternative(12, false));
         match by {
             "FQ-CSID" => info.fq_csids = [CSID].into(),
@@ -246,9 +251,9 @@ fn reports_of_sets_go_elsewhere() {
             _ => info.cp_ip_addresses = [CpIpAddress(smf.ip().into())].into(),
         }
         let node = smf.node_id();
-        let got = world.ask(&mut smf, None, SessionSetModificationRequest::new(node, [info]));
-        assert_eq!(got.cause(), Cause::RequestAccepted);
-        let moved = world.next(at(12));
+        let received = n4.ask(&mut smf, None, SessionSetModificationRequest::new(node, [info]));
+        assert_eq!(received.cause(), Cause::RequestAccepted);
+        let moved = n4.next(at(12));
         assert_eq!((moved.header.seid, moved.usage()), (Some(Seid(0)), lost.usage()), "{by}");
         let cp = FSeid { seid: Seid(600), addr: Ipv4Addr::new(192, 0, 2, 12).into() };
         let answer = SessionReportResponse {
@@ -256,9 +261,9 @@ fn reports_of_sets_go_elsewhere() {
             group_id: Some(GroupId(b"g2")),
             ..SessionReportResponse::new(Cause::RequestAccepted)
         };
-        world.deliver(at(12), &Smf::answer(&moved, Some(seid), answer));
-        world.uses(seid, 5);
-        assert_eq!(world.next(at(12)).header.seid, Some(Seid(600)));
+        n4.deliver(at(12), &Smf::answer(&moved, Some(seid), answer));
+        n4.uses(seid, 5);
+        assert_eq!(n4.next(at(12)).header.seid, Some(Seid(600)));
     }
 }
 
@@ -266,28 +271,28 @@ fn reports_of_sets_go_elsewhere() {
 // Output: Conditional IE missing with the FQ-CSID as offending IE; no association.
 #[test]
 fn a_change_of_no_sessions_is_refused() {
-    let (mut world, mut smf) = one_for_all();
+    let (mut n4, mut smf) = one_for_all();
     let request = |smf: &Smf| {
         SessionSetModificationRequest::new(smf.node_id(), [SessionChangeInfo::new(alternative(12, true))])
     };
-    let (mine, mut stranger) = (request(&smf), Smf::new(20));
-    assert_eq!(world.ask(&mut smf, None, mine).cause(), Cause::ConditionalIeMissing);
-    let theirs = request(&stranger);
-    assert_eq!(world.ask(&mut stranger, None, theirs).cause(), Cause::NoEstablishedAssociation);
+    let (mine, mut unassociated_peer) = (request(&smf), Smf::new(20));
+    assert_eq!(n4.ask(&mut smf, None, mine).cause(), Cause::ConditionalIeMissing);
+    let theirs = request(&unassociated_peer);
+    assert_eq!(n4.ask(&mut unassociated_peer, None, theirs).cause(), Cause::NoEstablishedAssociation);
 }
 
 // Input:  an establishment with a later recovery time stamp than the association's.
 // Output: the sessions of the earlier life are gone, the new one is there.
 #[test]
 fn an_establishment_shows_a_restart() {
-    let (mut world, mut smf) = World::associated();
-    let old = world.establish(&mut smf);
-    let stamp = Some(RecoveryTimeStamp(NtpSeconds(smf.recovery.0 + 5)));
+    let (mut n4, mut smf) = TestN4::associated();
+    let old = n4.establish(&mut smf);
+    let recovery = Some(RecoveryTimeStamp(NtpSeconds(smf.recovery.0 + 5)));
     let request = establishment(smf.node_id(), smf.f_seid());
-    let request = SessionEstablishmentRequest { recovery_time_stamp: stamp, ..request };
-    world.send(&mut smf, Some(Seid(0)), request);
+    let request = SessionEstablishmentRequest { recovery_time_stamp: recovery, ..request };
+    n4.send(&mut smf, Some(Seid(0)), request);
     smf.recovery = NtpSeconds(smf.recovery.0 + 5);
-    world.shows_its_restart(&smf);
-    let new = world.next(smf.addr).up_seid();
-    assert!(!world.plane.has(old) && world.plane.has(new));
+    n4.shows_its_restart(&smf);
+    let new = n4.next(smf.addr).up_seid();
+    assert!(!n4.plane.has(old) && n4.plane.has(new));
 }

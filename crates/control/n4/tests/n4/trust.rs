@@ -6,7 +6,7 @@ use causeway_n4::{Config, DownReason, KnownSmf, Limits, Notice};
 use causeway_pfcp::*;
 use causeway_types::{DualIp, FSeid, NodeId as Node, NtpSeconds, Seid, Span};
 
-use crate::world::{Got, Pace, Smf, World, activation, config, establishment};
+use crate::world::{Got, Pace, Smf, TestN4, activation, config, establishment};
 
 const NAME: &str = "smf.example";
 
@@ -19,9 +19,9 @@ fn named(last: u8) -> (Smf, AssociationSetupRequest<'static>) {
     )
 }
 
-fn session(world: &mut World, smf: &mut Smf, node: NodeId<'static>) -> Seid {
+fn session(n4: &mut TestN4, smf: &mut Smf, node: NodeId<'static>) -> Seid {
     let request = establishment(node, smf.f_seid());
-    world.ask(smf, Some(Seid(0)), request).up_seid()
+    n4.ask(smf, Some(Seid(0)), request).up_seid()
 }
 
 fn fqdn() -> NodeId<'static> {
@@ -29,48 +29,48 @@ fn fqdn() -> NodeId<'static> {
 }
 
 /// A world with an SMF that goes by a name and has a session.
-fn with_name(config: Config) -> (World, Smf, Seid) {
-    let mut world = World::with(config);
+fn with_name(config: Config) -> (TestN4, Smf, Seid) {
+    let mut n4 = TestN4::with(config);
     let (mut smf, setup) = named(10);
-    assert_eq!(world.ask(&mut smf, None, setup).cause(), Cause::RequestAccepted);
-    let seid = session(&mut world, &mut smf, fqdn());
-    (world, smf, seid)
+    assert_eq!(n4.ask(&mut smf, None, setup).cause(), Cause::RequestAccepted);
+    let seid = session(&mut n4, &mut smf, fqdn());
+    (n4, smf, seid)
 }
 
 // Input:  a heartbeat, an establishment and a setup with a later time stamp, forged with the address of an SMF that has a session; a
 //         setup with its own time stamp, and one without sessions of its own but an address of the forger's.
 // Output: each is answered; the SMF is asked, says that it has not restarted, and the session stays and can be used. That is said.
 #[test]
-fn forged_restarts_end_nothing() {
-    let (mut world, mut smf) = World::associated();
-    let seid = world.establish(&mut smf);
+fn forged_restarts_remove_nothing() {
+    let (mut n4, mut smf) = TestN4::associated();
+    let seid = n4.establish(&mut smf);
     let mut forger = Smf { recovery: NtpSeconds(5000), sequence: 900, next_seid: 70, ..smf.clone() };
     for kind in 0..3 {
-        world.notices.clear();
-        let stamp = RecoveryTimeStamp(forger.recovery);
+        n4.notices.clear();
+        let recovery = RecoveryTimeStamp(forger.recovery);
         let message: Message<'_> = match kind {
-            0 => HeartbeatRequest::new(stamp).into(),
+            0 => HeartbeatRequest::new(recovery).into(),
             1 => forger.setup().into(),
             _ => {
                 let request = establishment(forger.node_id(), forger.f_seid());
-                SessionEstablishmentRequest { recovery_time_stamp: Some(stamp), ..request }.into()
+                SessionEstablishmentRequest { recovery_time_stamp: Some(recovery), ..request }.into()
             }
         };
-        world.send(&mut forger, (kind == 2).then_some(Seid(0)), message);
-        assert!(world.plane.has(seid));
-        world.hearts(&smf);
-        assert!(!world.sent.is_empty(), "the forged message is answered, to the SMF");
-        world.sent.clear();
-        assert!(world.has_notice(|it| matches!(it, Notice::NotRestarted { .. })), "{kind}");
-        world.pass(Span::from_secs(60));
-        assert!(world.plane.has(seid) && world.n4.session(seid).is_some(), "{kind}");
-        assert_eq!(world.ask(&mut smf, Some(seid), activation(1)).cause(), Cause::RequestAccepted);
+        n4.send(&mut forger, (kind == 2).then_some(Seid(0)), message);
+        assert!(n4.plane.has(seid));
+        n4.hearts(&smf);
+        assert!(!n4.sent.is_empty(), "the forged message is answered, to the SMF");
+        n4.sent.clear();
+        assert!(n4.has_notice(|it| matches!(it, Notice::RestartNotConfirmed { .. })), "{kind}");
+        n4.pass(Span::from_secs(60));
+        assert!(n4.plane.has(seid) && n4.n4.session(seid).is_some(), "{kind}");
+        assert_eq!(n4.ask(&mut smf, Some(seid), activation(1)).cause(), Cause::RequestAccepted);
     }
     let same = smf.setup();
     let mut replayed = Smf { sequence: 950, ..smf.clone() };
-    assert_eq!(world.ask(&mut replayed, None, same).cause(), Cause::RequestAccepted);
-    assert!(world.plane.has(seid));
-    assert_eq!(world.n4.associations().next().unwrap().recovery, smf.recovery);
+    assert_eq!(n4.ask(&mut replayed, None, same).cause(), Cause::RequestAccepted);
+    assert!(n4.plane.has(seid));
+    assert_eq!(n4.n4.associations().next().unwrap().recovery, smf.recovery);
 }
 
 // Input:  an SMF restarts: its setup, then at once new sessions, one with an F-SEID of its last life, before it is asked.
@@ -78,74 +78,77 @@ fn forged_restarts_end_nothing() {
 //         stay. A real restart costs nobody time.
 #[test]
 fn a_real_restart_is_served_at_once() {
-    let (mut world, mut smf) = World::associated();
-    let old: Vec<_> = (0..3).map(|_| world.establish(&mut smf)).collect();
+    let (mut n4, mut smf) = TestN4::associated();
+    let old: Vec<_> = (0..3).map(|_| n4.establish(&mut smf)).collect();
     let mut second = Smf { recovery: NtpSeconds(2000), sequence: 0, next_seid: 2, ..smf.clone() };
-    world.associate(&mut second);
-    let new = [world.establish(&mut second), world.establish(&mut second)];
-    assert!(world.plane.has(old[0]) && world.plane.has(new[1]));
-    world.hearts(&second);
-    assert!(old.iter().all(|seid| !world.plane.has(*seid)));
-    assert!(new.iter().all(|seid| world.n4.session(*seid).is_some()));
-    assert_eq!(world.n4.associations().next().unwrap().recovery, second.recovery);
-    assert_eq!(world.n4.occupancy().sessions, 2);
-    world.pass(Span::from_secs(60));
-    world.is_quiet();
+    n4.associate(&mut second);
+    let new = [n4.establish(&mut second), n4.establish(&mut second)];
+    assert!(n4.plane.has(old[0]) && n4.plane.has(new[1]));
+    n4.hearts(&second);
+    assert!(old.iter().all(|seid| !n4.plane.has(*seid)));
+    assert!(new.iter().all(|seid| n4.n4.session(*seid).is_some()));
+    assert_eq!(n4.n4.associations().next().unwrap().recovery, second.recovery);
+    assert_eq!(n4.n4.occupancy().sessions, 2);
+    n4.pass(Span::from_secs(60));
+    n4.is_quiet();
 }
 
 // Input:  an SMF restarts: its setup, then at once modifications of a session of before, one under way in the data plane and one that
 //         waits, before it is asked.
 // Output: when it has answered a heartbeat the session goes, and both are answered: there is no such session.
 #[test]
-fn requests_of_the_new_life_about_the_last_one_are_answered() {
-    let (mut world, mut smf) = World::associated();
-    let old = world.establish(&mut smf);
+fn requests_after_a_restart_about_earlier_sessions_are_answered() {
+    let (mut n4, mut smf) = TestN4::associated();
+    let old = n4.establish(&mut smf);
     let mut second = Smf { recovery: NtpSeconds(2000), sequence: 0, ..smf.clone() };
-    world.associate(&mut second);
-    world.plane.pace = Pace::Held;
-    world.send(&mut second, Some(old), activation(1));
-    world.send(&mut second, Some(old), activation(2));
-    world.plane.pace = Pace::AtOnce;
-    world.hearts(&second);
-    let causes: Vec<_> = world.sent.iter().map(|(_, bytes)| Got::from_bytes(bytes).cause()).collect();
+    n4.associate(&mut second);
+    n4.plane.pace = Pace::Held;
+    n4.send(&mut second, Some(old), activation(1));
+    n4.send(&mut second, Some(old), activation(2));
+    n4.plane.pace = Pace::AtOnce;
+    n4.hearts(&second);
+    let causes: Vec<_> = n4.sent.iter().map(|(_, bytes)| Got::from_bytes(bytes).cause()).collect();
     assert_eq!(causes, [Cause::SessionContextNotFound; 2]);
-    world.apply_next();
-    assert!(!world.plane.has(old));
+    n4.apply_next();
+    assert!(!n4.plane.has(old));
 }
 
 // Input:  an SMF that answers no heartbeats sets up its association with a later time stamp.
 // Output: its old session goes when it has not answered as often as heartbeats are repeated, 12 s later; what it established since
 //         stays.
 #[test]
-fn a_setup_is_believed_of_an_smf_that_answers_no_heartbeats() {
-    let (mut world, mut smf) = World::associated();
-    let old = world.establish(&mut smf);
+fn a_setup_of_an_smf_that_answers_no_heartbeats_is_applied() {
+    let (mut n4, mut smf) = TestN4::associated();
+    let old = n4.establish(&mut smf);
     smf.recovery = NtpSeconds(2000);
-    world.associate(&mut smf);
-    let new = world.establish(&mut smf);
-    world.pass(Span::from_millis(11_999));
-    assert!(world.plane.has(old) && world.plane.has(new));
-    world.pass(Span::from_millis(1));
-    assert!(!world.plane.has(old) && world.plane.has(new));
+    n4.associate(&mut smf);
+    let new = n4.establish(&mut smf);
+    n4.pass(Span::from_millis(11_999));
+    assert!(n4.plane.has(old) && n4.plane.has(new));
+    n4.pass(Span::from_millis(1));
+    assert!(!n4.plane.has(old) && n4.plane.has(new));
 }
 
 // Input:  a setup of another host with the Node ID of an SMF that has a session and answers; then its session requests.
 // Output: refused, with its time stamp or another one; the association and the session are as before.
 #[test]
 fn a_node_id_stays_with_an_smf_that_is_alive() {
-    for stamp in [1000, 5000] {
-        let (mut world, smf, seid) = with_name(config());
-        let (mut impostor, setup) = named(66);
+    for recovery in [1000, 5000] {
+        let (mut n4, smf, seid) = with_name(config());
+        let (mut spoofing_host, setup) = named(66);
         let setup =
-            AssociationSetupRequest { recovery_time_stamp: RecoveryTimeStamp(NtpSeconds(stamp)), ..setup };
-        world.send(&mut impostor, None, setup);
-        assert!(world.try_next(impostor.addr).is_none(), "it waits until the SMF was asked");
-        world.hearts(&smf);
-        assert_eq!(world.next(impostor.addr).cause(), Cause::RequestRejected);
-        let request = establishment(fqdn(), impostor.f_seid());
-        assert_eq!(world.ask(&mut impostor, Some(Seid(0)), request).cause(), Cause::NoEstablishedAssociation);
-        assert_eq!(world.n4.associations().next().unwrap().peer, smf.addr);
-        assert!(world.n4.session(seid).is_some());
+            AssociationSetupRequest { recovery_time_stamp: RecoveryTimeStamp(NtpSeconds(recovery)), ..setup };
+        n4.send(&mut spoofing_host, None, setup);
+        assert!(n4.try_next(spoofing_host.addr).is_none(), "it waits until the SMF was asked");
+        n4.hearts(&smf);
+        assert_eq!(n4.next(spoofing_host.addr).cause(), Cause::RequestRejected);
+        let request = establishment(fqdn(), spoofing_host.f_seid());
+        assert_eq!(
+            n4.ask(&mut spoofing_host, Some(Seid(0)), request).cause(),
+            Cause::NoEstablishedAssociation
+        );
+        assert_eq!(n4.n4.associations().next().unwrap().peer, smf.addr);
+        assert!(n4.n4.session(seid).is_some());
     }
 }
 
@@ -154,21 +157,21 @@ fn a_node_id_stays_with_an_smf_that_is_alive() {
 //         established from there and not from the old address.
 #[test]
 fn an_smf_may_move_when_its_old_address_is_silent() {
-    let (mut world, mut smf, seid) = with_name(config());
+    let (mut n4, mut smf, seid) = with_name(config());
     let (mut moved, setup) = named(30);
     let setup = AssociationSetupRequest { recovery_time_stamp: RecoveryTimeStamp(NtpSeconds(7000)), ..setup };
-    let bytes = world.send(&mut moved, None, setup);
-    world.pass(Span::from_secs(6));
-    world.deliver(moved.addr, &bytes);
-    assert!(world.try_next(moved.addr).is_none());
-    world.pass(Span::from_secs(6));
-    assert_eq!(world.next(moved.addr).cause(), Cause::RequestAccepted);
-    assert!(!world.plane.has(seid));
-    assert_eq!(world.n4.associations().map(|it| it.peer).collect::<Vec<_>>(), [moved.addr]);
-    session(&mut world, &mut moved, fqdn());
-    world.sent.clear();
+    let bytes = n4.send(&mut moved, None, setup);
+    n4.pass(Span::from_secs(6));
+    n4.deliver(moved.addr, &bytes);
+    assert!(n4.try_next(moved.addr).is_none());
+    n4.pass(Span::from_secs(6));
+    assert_eq!(n4.next(moved.addr).cause(), Cause::RequestAccepted);
+    assert!(!n4.plane.has(seid));
+    assert_eq!(n4.n4.associations().map(|it| it.peer).collect::<Vec<_>>(), [moved.addr]);
+    session(&mut n4, &mut moved, fqdn());
+    n4.sent.clear();
     let request = establishment(fqdn(), smf.f_seid());
-    assert_eq!(world.ask(&mut smf, Some(Seid(0)), request).cause(), Cause::NoEstablishedAssociation);
+    assert_eq!(n4.ask(&mut smf, Some(Seid(0)), request).cause(), Cause::NoEstablishedAssociation);
 }
 
 // Input:  the configuration says where the SMF of a name is; a setup with that name from elsewhere while there is no association, and
@@ -179,13 +182,13 @@ fn the_configuration_says_where_a_node_id_is() {
     let addresses = ["192.0.2.10/32", "192.0.2.30/32"].map(|net| net.parse().unwrap()).to_vec();
     let known = KnownSmf { node: Node::Fqdn("SMF.example".into()), addresses, set: None };
     let config = Config { smfs: vec![known], ..config() };
-    let mut world = World::with(config.clone());
-    let (mut impostor, setup) = named(66);
-    assert_eq!(world.ask(&mut impostor, None, setup).cause(), Cause::RequestRejected);
-    assert_eq!(world.n4.associations().count(), 0);
-    let (mut world, _, _) = with_name(config);
+    let mut n4 = TestN4::with(config.clone());
+    let (mut spoofing_host, setup) = named(66);
+    assert_eq!(n4.ask(&mut spoofing_host, None, setup).cause(), Cause::RequestRejected);
+    assert_eq!(n4.n4.associations().count(), 0);
+    let (mut n4, _, _) = with_name(config);
     let (mut other, setup) = named(30);
-    assert_eq!(world.ask(&mut other, None, setup).cause(), Cause::RequestAccepted);
+    assert_eq!(n4.ask(&mut other, None, setup).cause(), Cause::RequestAccepted);
 }
 
 // Input:  only one SMF may say that it is of a set; another one says so, too, in a setup and in an update, and wants to take over a
@@ -199,81 +202,82 @@ fn a_set_of_smfs_has_the_members_that_are_configured() {
         addresses: vec!["192.0.2.10/32".parse().unwrap()],
         set: Some("SET1.example".into()),
     };
-    let mut world = World::with(Config { smfs: vec![known], any_set: false, ..config() });
+    let mut n4 = TestN4::with(Config { smfs: vec![known], any_set: false, ..config() });
     let (mut smf, mut other) = (Smf::new(10), Smf::new(11));
     for smf in [&mut smf, &mut other] {
         let setup = AssociationSetupRequest { smf_set_id: set(), ..smf.setup() };
-        assert_eq!(world.ask(smf, None, setup).cause(), Cause::RequestAccepted);
+        assert_eq!(n4.ask(smf, None, setup).cause(), Cause::RequestAccepted);
     }
     let update =
         AssociationUpdateRequest { smf_set_id: set(), ..AssociationUpdateRequest::new(other.node_id()) };
-    assert_eq!(world.ask(&mut other, None, update).cause(), Cause::RequestAccepted);
-    assert_eq!(world.notices.iter().filter(|it| matches!(it, Notice::SetNotClaimed { .. })).count(), 2);
-    let seid = world.establish(&mut smf);
+    assert_eq!(n4.ask(&mut other, None, update).cause(), Cause::RequestAccepted);
+    assert_eq!(n4.notices.iter().filter(|it| matches!(it, Notice::SmfSetRejected { .. })).count(), 2);
+    let seid = n4.establish(&mut smf);
     let takeover = SessionModificationRequest {
         node_id: Some(other.node_id()),
         ..SessionModificationRequest::default()
     };
-    assert_eq!(world.ask(&mut other, Some(seid), takeover).cause(), Cause::SessionContextNotFound);
+    assert_eq!(n4.ask(&mut other, Some(seid), takeover).cause(), Cause::SessionContextNotFound);
 }
 
 // Input:  room for four associations: an SMF with a session, one that answers heartbeats, and a host that invents a hundred Node IDs,
 //         and as many hosts with one each; then a new SMF.
 // Output: the two stay, the new one is accepted, and there are never more than four.
 #[test]
-fn invented_node_ids_take_no_place_of_an_smf() {
+fn invented_node_ids_evict_no_smf() {
     let limits = Limits { associations: 4, ..Limits::default() };
-    let (mut world, mut smf) = World::associated_with(Config { limits, ..config() });
-    let seid = world.establish(&mut smf);
+    let (mut n4, mut smf) = TestN4::associated_with(Config { limits, ..config() });
+    let seid = n4.establish(&mut smf);
     let mut idle = Smf::new(11);
-    world.associate(&mut idle);
-    world.pass(Span::ZERO);
-    world.hearts(&idle);
+    n4.associate(&mut idle);
+    n4.pass(Span::ZERO);
+    n4.hearts(&idle);
     for number in 0..100_u32 {
         let host = SocketAddr::from(([198, 51, 100, if number % 2 == 0 { 1 } else { number as u8 }], 8805));
         let mut inventor = Smf { addr: host, sequence: number, ..Smf::new(1) };
         let name: &'static str = String::leak(format!("invented{number}.example"));
         let setup =
             AssociationSetupRequest::new(NodeId::Fqdn(Fqdn::new(name)), RecoveryTimeStamp(NtpSeconds(1)));
-        world.send(&mut inventor, None, setup);
-        assert!(world.n4.associations().count() <= 4);
+        n4.send(&mut inventor, None, setup);
+        assert!(n4.n4.associations().count() <= 4);
     }
-    world.sent.clear();
+    n4.sent.clear();
     let mut new = Smf::new(12);
-    world.associate(&mut new);
-    let nodes: Vec<_> = world.n4.associations().map(|it| it.node.clone()).collect();
+    n4.associate(&mut new);
+    let nodes: Vec<_> = n4.n4.associations().map(|it| it.node.clone()).collect();
     assert!([&smf, &idle, &new].iter().all(|it| nodes.contains(&it.node())), "{nodes:?}");
-    assert!(world.n4.session(seid).is_some());
+    assert!(n4.n4.session(seid).is_some());
 }
 
 // Input:  an SMF whose heartbeats, every 5 s, tell the time, and that answers none of ours, as pfcpsim; one that tells the time in its
 //         answers, too.
 // Output: the sessions stay; that is said once.
 #[test]
-fn a_time_stamp_that_moves_is_a_clock() {
+fn a_recovery_time_stamp_that_keeps_changing_is_ignored() {
     for answers in [false, true] {
-        let (mut world, mut smf) = World::associated();
-        let seid = world.establish(&mut smf);
+        let (mut n4, mut smf) = TestN4::associated();
+        let seid = n4.establish(&mut smf);
         for _ in 0..20 {
-            world.pass(Span::from_secs(5));
+            n4.pass(Span::from_secs(5));
             smf.recovery = NtpSeconds(smf.recovery.0 + 5);
-            let stamp = RecoveryTimeStamp(smf.recovery);
-            world.send(&mut smf, None, HeartbeatRequest::new(stamp));
+            let recovery = RecoveryTimeStamp(smf.recovery);
+            n4.send(&mut smf, None, HeartbeatRequest::new(recovery));
             for _ in 0..2 {
                 match answers {
-                    true => world.hearts(&smf),
-                    false => world.sent.clear(),
+                    true => n4.hearts(&smf),
+                    false => n4.sent.clear(),
                 }
-                world.pass(Span::from_secs(2));
+                n4.pass(Span::from_secs(2));
                 smf.recovery = NtpSeconds(smf.recovery.0 + 2);
             }
         }
-        assert!(world.n4.session(seid).is_some(), "{answers}");
-        let clocks = world.notices.iter().filter(|it| matches!(it, Notice::ClockMoves { .. })).count();
-        assert_eq!(clocks, 1, "{answers}: {:?}", world.notices);
-        world.sent.clear();
+        assert!(n4.n4.session(seid).is_some(), "{answers}");
+        let clocks =
+            n4.notices.iter().filter(|it| matches!(it, Notice::RecoveryClockUnstable { .. })).count();
+        assert_eq!(clocks, 1, "{answers}: {:?}", n4.notices);
+        n4.sent.clear();
         assert_eq!(
-            world.ask(&mut smf, Some(seid), SessionDeletionRequest::default()).cause(),
+            n4.ask(&mut smf, Some(seid), SessionDeletionRequest::default()).cause(),
             Cause::RequestAccepted
         );
     }
@@ -284,36 +288,32 @@ fn a_time_stamp_that_moves_is_a_clock() {
 // Output: the sessions of the first are gone; the second takes no new sessions, and ends by its SMF or after 5 s.
 #[test]
 fn the_operator_ends_associations() {
-    let (mut world, mut smf) = World::associated();
-    let seid = world.establish(&mut smf);
-    assert_eq!(world.n4.end(world.now, &Smf::new(99).node()), None);
-    assert_eq!(world.n4.end(world.now, &smf.node()), Some(1));
-    world.drain();
-    assert!(!world.plane.has(seid) && world.n4.associations().count() == 0);
-    assert!(
-        world.has_notice(|it| matches!(it, Notice::AssociationDown { reason: DownReason::Operator, .. }))
-    );
+    let (mut n4, mut smf) = TestN4::associated();
+    let seid = n4.establish(&mut smf);
+    assert_eq!(n4.n4.end(n4.now, &Smf::new(99).node()), None);
+    assert_eq!(n4.n4.end(n4.now, &smf.node()), Some(1));
+    n4.drain();
+    assert!(!n4.plane.has(seid) && n4.n4.associations().count() == 0);
+    assert!(n4.has_notice(|it| matches!(it, Notice::AssociationDown { reason: DownReason::Operator, .. })));
     for releases in [true, false] {
-        world.associate(&mut smf);
-        let seid = world.establish(&mut smf);
-        assert!(
-            world.n4.release(world.now, &smf.node()) && !world.n4.release(world.now, &Smf::new(99).node())
-        );
-        world.drain();
-        let got = world.next(smf.addr);
-        assert_eq!(got.kind(), MessageType::AssociationUpdateRequest);
+        n4.associate(&mut smf);
+        let seid = n4.establish(&mut smf);
+        assert!(n4.n4.release(n4.now, &smf.node()) && !n4.n4.release(n4.now, &Smf::new(99).node()));
+        n4.drain();
+        let received = n4.next(smf.addr);
+        assert_eq!(received.kind(), MessageType::AssociationUpdateRequest);
         let answer = AssociationUpdateResponse::new(smf.node_id(), Cause::RequestAccepted);
-        world.deliver(smf.addr, &Smf::answer(&got, None, answer));
+        n4.deliver(smf.addr, &Smf::answer(&received, None, answer));
         let request = establishment(smf.node_id(), smf.f_seid());
-        assert_eq!(world.ask(&mut smf, Some(Seid(0)), request).cause(), Cause::NoResourcesAvailable);
-        assert!(world.plane.has(seid));
+        assert_eq!(n4.ask(&mut smf, Some(Seid(0)), request).cause(), Cause::NoResourcesAvailable);
+        assert!(n4.plane.has(seid));
         if releases {
             let node = smf.node_id();
-            world.ask(&mut smf, None, AssociationReleaseRequest::new(node));
+            n4.ask(&mut smf, None, AssociationReleaseRequest::new(node));
         } else {
-            world.pass(Span::from_secs(5));
+            n4.pass(Span::from_secs(5));
         }
-        assert!(!world.plane.has(seid) && world.n4.associations().count() == 0, "{releases}");
+        assert!(!n4.plane.has(seid) && n4.n4.associations().count() == 0, "{releases}");
     }
 }
 
@@ -322,27 +322,27 @@ fn the_operator_ends_associations() {
 // Output: the first is answered when it is carried out, the repetition the same. The second is of a life that is over: it ends, and its
 //         repetition is a new session.
 #[test]
-fn an_establishment_under_way_when_its_smf_sets_up_anew() {
+fn an_establishment_in_flight_when_its_smf_renews_the_association() {
     for restarts in [false, true] {
-        let (mut world, mut smf) = World::associated();
-        world.plane.pace = Pace::Held;
+        let (mut n4, mut smf) = TestN4::associated();
+        n4.plane.pace = Pace::Held;
         let request = establishment(smf.node_id(), smf.f_seid());
-        let bytes = world.send(&mut smf, Some(Seid(0)), request);
+        let bytes = n4.send(&mut smf, Some(Seid(0)), request);
         smf.recovery = NtpSeconds(smf.recovery.0 + u32::from(restarts));
-        world.associate(&mut smf);
-        world.hearts(&smf);
+        n4.associate(&mut smf);
+        n4.hearts(&smf);
         if restarts {
-            world.deliver(smf.addr, &bytes);
+            n4.deliver(smf.addr, &bytes);
         }
-        while !world.plane.held.is_empty() {
-            world.apply_next();
+        while !n4.plane.held.is_empty() {
+            n4.apply_next();
         }
-        let first = world.next(smf.addr);
+        let first = n4.next(smf.addr);
         assert_eq!(first.cause(), Cause::RequestAccepted);
-        world.deliver(smf.addr, &bytes);
-        assert_eq!(world.next(smf.addr).bytes, first.bytes);
-        assert_eq!((world.n4.occupancy().sessions, world.plane.sessions()), (1, 1));
-        world.is_quiet();
+        n4.deliver(smf.addr, &bytes);
+        assert_eq!(n4.next(smf.addr).bytes, first.bytes);
+        assert_eq!((n4.n4.occupancy().sessions, n4.plane.sessions()), (1, 1));
+        n4.is_quiet();
     }
 }
 
@@ -364,32 +364,32 @@ fn both(last: u8) -> DualIp {
 // Output: each is refused with cause 69 and the F-SEID as offending IE, and changes nothing: the report goes to the SMF.
 #[test]
 fn no_third_party_gets_the_reports_of_a_session() {
-    let (mut world, mut smf) = World::associated();
+    let (mut n4, mut smf) = TestN4::associated();
     let mut other = Smf::new(11);
-    world.associate(&mut other);
+    n4.associate(&mut other);
     let v6_of_other = DualIp { v4: None, v6: Some("2001:db8::11".parse().unwrap()) };
     let alternative = AlternativeSmfIpAddress { addr: v6_of_other, preferred: false };
     let setup =
         AssociationSetupRequest { alternative_smf_ip_addresses: [alternative].into(), ..other.setup() };
-    assert_eq!(world.ask(&mut other, None, setup).cause(), Cause::RequestAccepted);
+    assert_eq!(n4.ask(&mut other, None, setup).cause(), Cause::RequestAccepted);
     let wrong = [v4(66), v4(11), DualIp { v6: v6_of_other.v6, ..v4(10) }];
     let refused = (Cause::MandatoryIeIncorrect, Some(57));
     let mut seids = Vec::new();
     for round in 0..3 {
         for (addr, number) in wrong.iter().zip(100..) {
             let request = establishment(smf.node_id(), end(number, *addr));
-            assert_eq!(world.ask(&mut smf, Some(Seid(0)), request).refusal(), refused, "{round}: {addr:?}");
+            assert_eq!(n4.ask(&mut smf, Some(Seid(0)), request).refusal(), refused, "{round}: {addr:?}");
         }
-        assert_eq!(world.n4.occupancy().sessions, round);
-        seids.push(world.establish(&mut smf));
+        assert_eq!(n4.n4.occupancy().sessions, round);
+        seids.push(n4.establish(&mut smf));
     }
     for (addr, number) in wrong.iter().zip(200..) {
         let request = SessionModificationRequest { cp_f_seid: Some(end(number, *addr)), ..activation(1) };
-        assert_eq!(world.ask(&mut smf, Some(seids[0]), request).refusal(), refused, "{addr:?}");
+        assert_eq!(n4.ask(&mut smf, Some(seids[0]), request).refusal(), refused, "{addr:?}");
     }
-    world.uses(seids[0], 1000);
-    assert_eq!(world.next(smf.addr).header.seid, Some(Seid(1)));
-    world.is_quiet();
+    n4.uses(seids[0], 1000);
+    assert_eq!(n4.next(smf.addr).header.seid, Some(Seid(1)));
+    n4.is_quiet();
 }
 
 // Input:  F-SEIDs at another address that the setup names, at one that the configuration gives the SMF, and at another SMF of its set;
@@ -404,23 +404,23 @@ fn reports_go_to_all_addresses_of_an_smf_and_its_set() {
         set: Some("set1.example".into()),
     };
     let smfs = vec![known(10, &["192.0.2.10/32", "192.0.2.13/32"]), known(11, &["192.0.2.11/32"])];
-    let mut world = World::with(Config { smfs, any_set: false, ..config() });
+    let mut n4 = TestN4::with(Config { smfs, any_set: false, ..config() });
     let mut smf = Smf { others: vec![12], ..Smf::new(10) };
     let setup = AssociationSetupRequest { smf_set_id: set(), ..smf.setup() };
-    assert_eq!(world.ask(&mut smf, None, setup).cause(), Cause::RequestAccepted);
+    assert_eq!(n4.ask(&mut smf, None, setup).cause(), Cause::RequestAccepted);
     for (last, number) in [12, 13, 11].into_iter().zip(300..) {
         let request = establishment(smf.node_id(), end(number, v4(last)));
-        let seid = world.ask(&mut smf, Some(Seid(0)), request).up_seid();
-        world.uses(seid, 1);
-        assert_eq!(world.next(Smf::new(last).addr).header.seid, Some(Seid(number)));
+        let seid = n4.ask(&mut smf, Some(Seid(0)), request).up_seid();
+        n4.uses(seid, 1);
+        assert_eq!(n4.next(Smf::new(last).addr).header.seid, Some(Seid(number)));
     }
     let request = establishment(smf.node_id(), end(400, both(10)));
-    let seid = world.ask(&mut smf, Some(Seid(0)), request).up_seid();
-    world.uses(seid, 1);
-    assert_eq!(world.next(smf.addr).header.seid, Some(Seid(400)));
+    let seid = n4.ask(&mut smf, Some(Seid(0)), request).up_seid();
+    n4.uses(seid, 1);
+    assert_eq!(n4.next(smf.addr).header.seid, Some(Seid(400)));
     let again = SessionModificationRequest { cp_f_seid: Some(end(400, both(10))), ..activation(1) };
-    assert_eq!(world.ask(&mut smf, Some(seid), again).cause(), Cause::RequestAccepted);
-    world.is_quiet();
+    assert_eq!(n4.ask(&mut smf, Some(seid), again).cause(), Cause::RequestAccepted);
+    n4.is_quiet();
 }
 
 // Input:  answers to reports that name an F-SEID at a third party, or redirect there; a change of the SMF of all sessions to it.
@@ -428,8 +428,8 @@ fn reports_go_to_all_addresses_of_an_smf_and_its_set() {
 //         on to the SMF.
 #[test]
 fn no_answer_leads_reports_to_a_third_party() {
-    let (mut world, mut smf) = World::associated();
-    let seid = world.establish(&mut smf);
+    let (mut n4, mut smf) = TestN4::associated();
+    let seid = n4.establish(&mut smf);
     let foreign = AlternativeSmfIpAddress { addr: v4(66), preferred: true };
     let redirected = SessionReportResponse {
         alternative_smf_ip_address: Some(foreign),
@@ -440,24 +440,26 @@ fn no_answer_leads_reports_to_a_third_party() {
         ..SessionReportResponse::new(Cause::RequestAccepted)
     };
     for (answer, said) in [(redirected, "refused a report"), (moved, "192.0.2.66")] {
-        world.notices.clear();
-        world.uses(seid, 1);
-        let report = world.next(smf.addr);
-        world.deliver(smf.addr, &Smf::answer(&report, Some(seid), answer));
-        assert!(world.has_notice(|it| it.to_string().contains(said)), "{:?}", world.notices);
-        world.is_quiet();
+        n4.notices.clear();
+        n4.uses(seid, 1);
+        let report = n4.next(smf.addr);
+        n4.deliver(smf.addr, &Smf::answer(&report, Some(seid), answer));
+        assert!(n4.has_notice(|it| it.to_string().contains(said)), "{:?}", n4.notices);
+        n4.is_quiet();
     }
     let info = SessionChangeInfo {
         cp_ip_addresses: [CpIpAddress(v4(10))].into(),
         ..SessionChangeInfo::new(foreign)
     };
     let request = SessionSetModificationRequest::new(smf.node_id(), [info]);
-    let got = world.ask(&mut smf, None, request);
-    let Message::SessionSetModificationResponse(response) = got.message() else { panic!("{:?}", got.kind()) };
+    let received = n4.ask(&mut smf, None, request);
+    let Message::SessionSetModificationResponse(response) = received.message() else {
+        panic!("{:?}", received.kind())
+    };
     assert_eq!(
         (response.cause, response.offending_ie),
         (Cause::MandatoryIeIncorrect, Some(OffendingIe(178)))
     );
-    world.uses(seid, 1);
-    assert_eq!(world.next(smf.addr).header.seid, Some(Seid(1)));
+    n4.uses(seid, 1);
+    assert_eq!(n4.next(smf.addr).header.seid, Some(Seid(1)));
 }

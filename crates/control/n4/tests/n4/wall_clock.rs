@@ -5,21 +5,21 @@ use causeway_pfcp::*;
 use causeway_rules::Usage;
 use causeway_types::{NtpSeconds, Seid, Span, Time, UrrId, WallClock, WallTime};
 
-use crate::world::{Got, RECOVERY, Smf, World, query, used};
+use crate::world::{Got, RECOVERY, Smf, TestN4, query, used};
 
 const HOUR: u64 = 3600;
 
 /// The wall clock says so many seconds more than at the start of the story; fewer, if it is less than zero.
-fn set(world: &mut World, seconds: i64) {
-    let says = WallTime::from_nanos(world.now.as_nanos());
+fn set(n4: &mut TestN4, seconds: i64) {
+    let says = WallTime::from_nanos(n4.now.as_nanos());
     let by = Span::from_secs(seconds.unsigned_abs());
     let says = if seconds < 0 { says - by } else { says + by };
-    world.n4.set_wall_clock(WallClock::saying(says, world.now));
+    n4.n4.set_wall_clock(WallClock::saying(says, n4.now));
 }
 
 /// What a message says of times: start and end, and first and last packet.
-fn times(got: &Got) -> Vec<[u32; 4]> {
-    let reports: Vec<UsageReport<'_>> = match got.message() {
+fn times(received: &Got) -> Vec<[u32; 4]> {
+    let reports: Vec<UsageReport<'_>> = match received.message() {
         Message::SessionModificationResponse(it) => it.usage_reports.iter().collect(),
         Message::SessionDeletionResponse(it) => it.usage_reports.iter().collect(),
         Message::SessionReportRequest(it) => it.usage_reports.iter().collect(),
@@ -39,15 +39,12 @@ fn told(time: Time, seconds: i64) -> u32 {
 }
 
 /// The data plane reports what was used in the last minute.
-fn uses_for_a_minute(world: &mut World, session: Seid) -> Time {
-    let start = world.now;
-    world.pass(Span::from_secs(60));
-    let usage = Usage {
-        start,
-        first_packet: Some(start),
-        ..used(world.now, UrrId(1), 1000, UsageReportTrigger::VOLTH)
-    };
-    world.event(Event::Usage { session, usage: vec![usage] });
+fn uses_for_a_minute(n4: &mut TestN4, session: Seid) -> Time {
+    let start = n4.now;
+    n4.pass(Span::from_secs(60));
+    let usage =
+        Usage { start, first_packet: Some(start), ..used(n4.now, UrrId(1), 1000, UsageReportTrigger::VOLTH) };
+    n4.event(Event::Usage { session, usage: vec![usage] });
     start
 }
 
@@ -57,53 +54,53 @@ fn uses_for_a_minute(world: &mut World, session: Seid) -> Time {
 //         lasted. What was told before is repeated as it was.
 #[test]
 fn times_are_told_as_the_wall_clock_says_them() {
-    let (mut world, mut smf) = World::associated();
-    let seid = world.establish(&mut smf);
+    let (mut n4, mut smf) = TestN4::associated();
+    let seid = n4.establish(&mut smf);
     for seconds in [0, 2 * HOUR as i64, -(HOUR as i64), 23 * HOUR as i64] {
-        set(&mut world, seconds);
-        let start = uses_for_a_minute(&mut world, seid);
-        let got = world.next(smf.addr);
+        set(&mut n4, seconds);
+        let start = uses_for_a_minute(&mut n4, seid);
+        let received = n4.next(smf.addr);
         let minute = [told(start, seconds), told(start, seconds) + 60];
-        assert_eq!(times(&got), [[minute[0], minute[1], minute[0], minute[1]]]);
-        set(&mut world, seconds + 5);
-        world.pass(Span::from_secs(1));
-        assert_eq!(world.next(smf.addr).bytes, got.bytes, "as it was told first");
-        world.deliver(smf.addr, &Smf::report_response(&got, seid, Cause::RequestAccepted));
-        let answer = world.ask(&mut smf, Some(seid), query());
-        assert_eq!(times(&answer), [[told(world.now, seconds + 5); 4]]);
+        assert_eq!(times(&received), [[minute[0], minute[1], minute[0], minute[1]]]);
+        set(&mut n4, seconds + 5);
+        n4.pass(Span::from_secs(1));
+        assert_eq!(n4.next(smf.addr).bytes, received.bytes, "as it was told first");
+        n4.deliver(smf.addr, &Smf::report_response(&received, seid, Cause::RequestAccepted));
+        let answer = n4.ask(&mut smf, Some(seid), query());
+        assert_eq!(times(&answer), [[told(n4.now, seconds + 5); 4]]);
     }
-    let answer = world.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
-    assert_eq!(times(&answer), [[told(world.now, 23 * HOUR as i64 + 5); 4]]);
+    let answer = n4.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
+    assert_eq!(times(&answer), [[told(n4.now, 23 * HOUR as i64 + 5); 4]]);
 }
 
 // Input:  usage is measured, and waits for a plan that is under way; the wall clock is set back by two hours before it can be told.
 // Output: it is told as the wall clock says it then: usage that ended before the step does not end in the future.
 #[test]
 fn what_waits_is_told_by_the_clock_of_its_telling() {
-    let (mut world, mut smf) = World::associated();
-    let seid = world.establish(&mut smf);
-    world.plane.pace = crate::world::Pace::Held;
-    world.send(&mut smf, Some(seid), crate::world::activation(1));
-    let start = uses_for_a_minute(&mut world, seid);
-    world.is_quiet();
-    set(&mut world, -2 * HOUR as i64);
-    world.apply_next();
-    assert_eq!(world.next(smf.addr).cause(), Cause::RequestAccepted);
+    let (mut n4, mut smf) = TestN4::associated();
+    let seid = n4.establish(&mut smf);
+    n4.plane.pace = crate::world::Pace::Held;
+    n4.send(&mut smf, Some(seid), crate::world::activation(1));
+    let start = uses_for_a_minute(&mut n4, seid);
+    n4.is_quiet();
+    set(&mut n4, -2 * HOUR as i64);
+    n4.apply_next();
+    assert_eq!(n4.next(smf.addr).cause(), Cause::RequestAccepted);
     let told = told(start, -2 * HOUR as i64);
-    assert_eq!(times(&world.next(smf.addr)), [[told, told + 60, told, told + 60]]);
+    assert_eq!(times(&n4.next(smf.addr)), [[told, told + 60, told, told + 60]]);
 }
 
 // Input:  sessions asked for in the same words end, of whose answers only the values change; the wall clock is set between them.
 // Output: each is told its end as the wall clock says it.
 #[test]
 fn ends_in_known_words_follow_the_wall_clock() {
-    let (mut world, mut smf) = World::associated();
-    let sessions: Vec<Seid> = (0..6).map(|_| world.establish(&mut smf)).collect();
+    let (mut n4, mut smf) = TestN4::associated();
+    let sessions: Vec<Seid> = (0..6).map(|_| n4.establish(&mut smf)).collect();
     for (seid, hours) in sessions.into_iter().zip([0, 0, 2, -3, -3, 0]) {
         let seconds = hours * HOUR as i64;
-        set(&mut world, seconds);
-        let answer = world.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
-        assert_eq!(times(&answer), [[told(world.now, seconds); 4]]);
+        set(&mut n4, seconds);
+        let answer = n4.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
+        assert_eq!(times(&answer), [[told(n4.now, seconds); 4]]);
     }
 }
 
@@ -111,26 +108,26 @@ fn ends_in_known_words_follow_the_wall_clock() {
 // Output: the Recovery Time Stamp is that of the start, always: nobody takes the UPF for one that has restarted. No timer is late or early.
 #[test]
 fn the_recovery_time_stamp_stays() {
-    let (mut world, mut smf) = World::associated();
-    let seid = world.establish(&mut smf);
+    let (mut n4, mut smf) = TestN4::associated();
+    let seid = n4.establish(&mut smf);
     for seconds in [2 * HOUR as i64, -(HOUR as i64)] {
-        set(&mut world, seconds);
+        set(&mut n4, seconds);
         let heartbeat = HeartbeatRequest::new(RecoveryTimeStamp(smf.recovery));
-        let answer = world.ask(&mut smf, None, heartbeat);
+        let answer = n4.ask(&mut smf, None, heartbeat);
         let Message::HeartbeatResponse(response) = answer.message() else { panic!("{:?}", answer.kind()) };
         assert_eq!(response.recovery_time_stamp.0, RECOVERY);
         let setup = smf.setup();
-        let answer = world.ask(&mut smf, None, setup);
+        let answer = n4.ask(&mut smf, None, setup);
         let Message::AssociationSetupResponse(response) = answer.message() else {
             panic!("{:?}", answer.kind())
         };
         assert_eq!(response.recovery_time_stamp, Some(RecoveryTimeStamp(RECOVERY)));
-        world.uses(seid, 1000);
-        let got = world.next(smf.addr);
-        world.pass(Span::from_millis(999));
-        world.is_quiet();
-        world.pass(Span::from_millis(1));
-        assert_eq!(world.next(smf.addr).bytes, got.bytes, "repeated after T1");
-        world.deliver(smf.addr, &Smf::report_response(&got, seid, Cause::RequestAccepted));
+        n4.uses(seid, 1000);
+        let received = n4.next(smf.addr);
+        n4.pass(Span::from_millis(999));
+        n4.is_quiet();
+        n4.pass(Span::from_millis(1));
+        assert_eq!(n4.next(smf.addr).bytes, received.bytes, "repeated after T1");
+        n4.deliver(smf.addr, &Smf::report_response(&received, seid, Cause::RequestAccepted));
     }
 }

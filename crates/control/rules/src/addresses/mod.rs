@@ -1,10 +1,10 @@
 //! The addresses of UEs: which session has which, and which the UPF may give out (TS 29.244 clause 5.21).
 
-mod blocks;
-mod hosts;
+mod host_map;
+mod overlaps;
 mod pool;
+mod prefix_map;
 mod reservation;
-mod rivals;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
@@ -12,11 +12,11 @@ use std::net::{IpAddr, Ipv4Addr};
 use causeway_types::{IpNet, NetworkInstance, Seid, Span, Time};
 
 use crate::SortedSet;
-use crate::few::Few;
-use blocks::{Block, Blocks, Family};
+use crate::small_list::SmallList;
+pub use overlaps::{OverlappingSessions, RouteLimits};
 use pool::Pool;
-pub(crate) use reservation::{AddressReservation, ChooseError, KeepError};
-pub use rivals::{Owners, RouteLimits};
+use prefix_map::{Family, Prefix, PrefixMap};
+pub(crate) use reservation::{AddressReservation, ChooseError, ClaimError};
 
 /// Addresses that the UPF may give out to UEs.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,7 +28,7 @@ pub struct AddressPool {
     /// The UE IP address Pool Identity (TS 29.244 clause 8.2.128) by which SMFs choose it; `None`: none.
     pub name: Option<String>,
     /// Addresses inside that are never given out, for example the gateway.
-    pub barred: Vec<IpNet>,
+    pub reserved: Vec<IpNet>,
 }
 
 /// How much of a pool is given out (TS 29.244 clause 5.21.3.2).
@@ -48,20 +48,20 @@ pub struct PoolUsage<'a> {
 
 /// An address or prefix that a session has.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Held {
+pub(crate) struct ClaimedPrefix {
     pub(crate) network: NetworkInstance,
     pub(crate) net: IpNet,
     /// The UPF chose it.
     pub(crate) chosen: bool,
     /// Packets of any data network are found by it: its PDI names none.
-    pub(crate) everywhere: bool,
+    pub(crate) all_networks: bool,
     /// What it is to the session.
-    pub(crate) title: Title,
+    pub(crate) kind: PrefixKind,
 }
 
 /// What a prefix is to the session that has it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Title {
+pub(crate) enum PrefixKind {
     /// A UE IP address.
     Ue,
     /// A framed route.
@@ -74,7 +74,7 @@ pub(crate) enum Title {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Addresses {
     networks: BTreeMap<NetworkInstance, Network>,
-    rest: Span,
+    quarantine: Span,
     now: Time,
     /// How many framed routes each session has, where it has any.
     routed: BTreeMap<Seid, usize>,
@@ -82,27 +82,27 @@ pub struct Addresses {
     routes: usize,
     limits: RouteLimits,
     /// Sessions that a change may stand beside: their prefixes lie in its own, or the reverse.
-    beside: BTreeSet<Seid>,
+    allowed_overlaps: BTreeSet<Seid>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Network {
-    v4: Versioned,
-    v6: Versioned,
+    v4: VersionTables,
+    v6: VersionTables,
 }
 
 /// The addresses of one IP version in one data network.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Versioned {
+struct VersionTables {
     /// UE addresses.
-    used: Blocks<Few<Seid>>,
+    used: PrefixMap<SmallList<Seid>>,
     /// Framed routes.
-    routes: Blocks<Few<Seid>>,
-    pools: Vec<Named>,
+    routes: PrefixMap<SmallList<Seid>>,
+    pools: Vec<NamedPool>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Named {
+struct NamedPool {
     name: Option<String>,
     pool: Pool,
 }
@@ -111,42 +111,45 @@ struct Named {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct AddressChange {
     session: Seid,
-    taken: Vec<Held>,
-    released: Vec<Held>,
+    taken: Vec<ClaimedPrefix>,
+    released: Vec<ClaimedPrefix>,
 }
 
 impl AddressChange {
     /// Nothing is taken or given back.
-    pub(crate) const fn nothing(session: Seid) -> Self {
+    pub(crate) const fn empty(session: Seid) -> Self {
         Self { session, taken: Vec::new(), released: Vec::new() }
     }
 
     /// The framed routes that are taken.
     pub(crate) fn routes(&self) -> impl Iterator<Item = IpNet> {
-        self.taken.iter().filter(|held| held.title == Title::Route).map(|held| held.net)
+        self.taken.iter().filter(|held| held.kind == PrefixKind::Route).map(|held| held.net)
     }
 
     /// These are taken already.
-    pub(crate) const fn taking(session: Seid, taken: Vec<Held>) -> Self {
+    pub(crate) const fn taking(session: Seid, taken: Vec<ClaimedPrefix>) -> Self {
         Self { session, taken, released: Vec::new() }
     }
 
     /// Everything goes.
-    pub(crate) fn giving_back(session: Seid, held: SortedSet<Held>) -> Self {
+    pub(crate) fn releasing_all(session: Seid, held: SortedSet<ClaimedPrefix>) -> Self {
         Self { session, taken: Vec::new(), released: held.into_iter().collect() }
     }
 }
 
 impl Default for Network {
     fn default() -> Self {
-        let versioned =
-            |family| Versioned { used: Blocks::new(family), routes: Blocks::new(family), pools: Vec::new() };
+        let versioned = |family| VersionTables {
+            used: PrefixMap::new(family),
+            routes: PrefixMap::new(family),
+            pools: Vec::new(),
+        };
         Self { v4: versioned(Family::V4), v6: versioned(Family::V6) }
     }
 }
 
 impl Network {
-    const fn version(&mut self, family: Family) -> &mut Versioned {
+    const fn version(&mut self, family: Family) -> &mut VersionTables {
         match family {
             Family::V4 => &mut self.v4,
             Family::V6 => &mut self.v6,
@@ -155,20 +158,20 @@ impl Network {
 }
 
 impl Addresses {
-    /// The pools, the preferred first. An address that is given back is not given out again for `rest`, so
+    /// The pools, the preferred first. An address that is given back is not given out again for `quarantine`, so
     /// that late packets do not reach its next owner.
-    pub fn new(pools: Vec<AddressPool>, rest: Span) -> Self {
-        let mut addresses = Self { rest, ..Self::default() };
-        for AddressPool { network, range, name, barred } in pools {
+    pub fn new(pools: Vec<AddressPool>, quarantine: Span) -> Self {
+        let mut addresses = Self { quarantine, ..Self::default() };
+        for AddressPool { network, range, name, reserved: barred } in pools {
             let network = addresses.networks.entry(network).or_default();
             let pool = Pool::new(&range, barred.into_iter());
-            network.version(Family::of(&range)).pools.push(Named { name, pool });
+            network.version(Family::of(&range)).pools.push(NamedPool { name, pool });
         }
         addresses
     }
 
     /// Data networks beside those of the pools: what is found in packets of any network is found in theirs.
-    pub fn know<'a>(&mut self, networks: impl Iterator<Item = &'a NetworkInstance>) {
+    pub fn add_networks<'a>(&mut self, networks: impl Iterator<Item = &'a NetworkInstance>) {
         for network in networks {
             self.networks.entry(network.clone()).or_default();
         }
@@ -194,12 +197,12 @@ impl Addresses {
         self.networks.iter().flat_map(|(network, held)| {
             let versions = [(false, &held.v4), (true, &held.v6)].into_iter();
             versions.flat_map(move |(is_v6, version)| {
-                version.pools.iter().map(move |Named { name, pool }| PoolUsage {
+                version.pools.iter().map(move |NamedPool { name, pool }| PoolUsage {
                     network,
                     name: name.as_deref(),
                     is_v6,
                     total: pool.size(),
-                    occupied: pool.out(),
+                    occupied: pool.allocated(),
                 })
             })
         })
@@ -233,19 +236,19 @@ impl Addresses {
     }
 
     /// Takes away what a session has, which ends in favour of another.
-    pub(crate) fn disown(&mut self, session: Seid, held: &SortedSet<Held>) {
+    pub(crate) fn release_addresses(&mut self, session: Seid, held: &SortedSet<ClaimedPrefix>) {
         for held in held {
             self.release(session, held, true);
         }
     }
 
-    pub(crate) fn claim(&mut self, session: Seid, held: &Held) {
+    pub(crate) fn claim(&mut self, session: Seid, held: &ClaimedPrefix) {
         self.claim_net(session, held, &held.net);
     }
 
     /// The same of another address that the session has in the place of one like it.
-    fn claim_net(&mut self, session: Seid, held: &Held, net: &IpNet) {
-        if held.title == Title::Route {
+    fn claim_net(&mut self, session: Seid, held: &ClaimedPrefix, net: &IpNet) {
+        if held.kind == PrefixKind::Route {
             self.routes += 1;
             *self.routed.entry(session).or_default() += 1;
         }
@@ -253,13 +256,13 @@ impl Addresses {
             self.networks.insert(held.network.clone(), Network::default());
         }
         for network in self.networks_of(held) {
-            network.version(Family::of(net)).claims(held.title).entry(Block::of(net)).push(session);
+            network.version(Family::of(net)).claims(held.kind).entry(Prefix::of(net)).push(session);
         }
     }
 
     /// The same, unless another session has it or something that overlaps it: then nothing happens, and this is `false`.
-    pub(crate) fn claim_free(&mut self, session: Seid, held: &Held, net: &IpNet) -> bool {
-        let is_free = !self.is_disputed(session, held, net);
+    pub(crate) fn try_claim(&mut self, session: Seid, held: &ClaimedPrefix, net: &IpNet) -> bool {
+        let is_free = !self.is_in_use(session, held, net);
         if is_free {
             self.claim_net(session, held, net);
         }
@@ -267,8 +270,8 @@ impl Addresses {
     }
 
     /// The same of a single IPv4 address.
-    pub(crate) fn claim_free_host(&mut self, session: Seid, held: &Held, host: Ipv4Addr) -> bool {
-        let is_alone = !held.everywhere || self.networks.len() == 1;
+    pub(crate) fn try_claim_host(&mut self, session: Seid, held: &ClaimedPrefix, host: Ipv4Addr) -> bool {
+        let is_alone = !held.all_networks || self.networks.len() == 1;
         let known = self.networks.get_mut(&held.network).map(|known| &mut known.v4);
         match known.filter(|v4| is_alone && v4.used.has_only_hosts() && v4.routes.is_empty()) {
             Some(v4) => {
@@ -279,22 +282,27 @@ impl Addresses {
                 }
                 is_free
             }
-            None => self.claim_free(session, held, &IpNet::from(IpAddr::V4(host))),
+            None => self.try_claim(session, held, &IpNet::from(IpAddr::V4(host))),
         }
     }
 
     /// Undoes such a claim, of which nobody has heard.
-    pub(crate) fn disclaim(&mut self, session: Seid, held: &Held, net: &IpNet) {
-        self.give_up(session, (held, net), |_, _| {});
+    pub(crate) fn undo_claim(&mut self, session: Seid, held: &ClaimedPrefix, net: &IpNet) {
+        self.remove_claim(session, (held, net), |_, _| {});
     }
 
     /// The session does not have it any more, where it had; `pools` are told then.
-    fn give_up(&mut self, session: Seid, (held, net): (&Held, &IpNet), pools: impl Fn(&mut [Named], Block)) {
-        let (block, family) = (Block::of(net), Family::of(net));
+    fn remove_claim(
+        &mut self,
+        session: Seid,
+        (held, net): (&ClaimedPrefix, &IpNet),
+        pools: impl Fn(&mut [NamedPool], Prefix),
+    ) {
+        let (block, family) = (Prefix::of(net), Family::of(net));
         let mut was_there = false;
         for network in self.networks_of(held) {
             let version = network.version(family);
-            let claims = version.claims(held.title);
+            let claims = version.claims(held.kind);
             let Some(users) = claims.get_mut(block) else { continue };
             if !users.remove(&session) {
                 continue;
@@ -305,7 +313,7 @@ impl Addresses {
             }
             pools(&mut version.pools, block);
         }
-        if was_there && held.title == Title::Route {
+        if was_there && held.kind == PrefixKind::Route {
             self.routes -= 1;
             if let Some(count) = self.routed.get_mut(&session) {
                 *count -= 1;
@@ -317,8 +325,8 @@ impl Addresses {
     }
 
     /// The networks whose packets are found by it.
-    fn networks_of(&mut self, held: &Held) -> impl Iterator<Item = &mut Network> {
-        let (one, all) = match held.everywhere {
+    fn networks_of(&mut self, held: &ClaimedPrefix) -> impl Iterator<Item = &mut Network> {
+        let (one, all) = match held.all_networks {
             true => (None, Some(self.networks.values_mut())),
             false => (self.networks.get_mut(&held.network), None),
         };
@@ -326,23 +334,28 @@ impl Addresses {
     }
 
     /// Nothing happens if the session does not have it (any more).
-    pub(crate) fn release(&mut self, session: Seid, held: &Held, was_seen: bool) {
+    pub(crate) fn release(&mut self, session: Seid, held: &ClaimedPrefix, was_seen: bool) {
         self.release_net(session, (held, &held.net), was_seen);
     }
 
     /// The same of another address that the session has in the place of one like it.
-    pub(crate) fn release_net(&mut self, session: Seid, (held, net): (&Held, &IpNet), was_seen: bool) {
-        let (now, rest) = (self.now, self.rest);
-        self.give_up(session, (held, net), |pools, block| {
-            for Named { pool, .. } in pools {
+    pub(crate) fn release_net(
+        &mut self,
+        session: Seid,
+        (held, net): (&ClaimedPrefix, &IpNet),
+        was_seen: bool,
+    ) {
+        let (now, quarantine) = (self.now, self.quarantine);
+        self.remove_claim(session, (held, net), |pools, block| {
+            for NamedPool { pool, .. } in pools {
                 match (pool.covers(block), held.chosen, was_seen) {
-                    (true, true, true) => pool.give_back(block, now, rest),
+                    (true, true, true) => pool.release(block, now, quarantine),
                     (true, true, false) => pool.undo_take(block),
-                    (true, false, _) => pool.free(),
+                    (true, false, _) => pool.mark_freed(),
                     // A route may have held all of the pool.
                     (false, ..) => {
-                        if held.title == Title::Route {
-                            pool.free();
+                        if held.kind == PrefixKind::Route {
+                            pool.mark_freed();
                         }
                     }
                 }
@@ -351,11 +364,11 @@ impl Addresses {
     }
 }
 
-impl Versioned {
-    const fn claims(&mut self, title: Title) -> &mut Blocks<Few<Seid>> {
-        match title {
-            Title::Ue => &mut self.used,
-            Title::Route => &mut self.routes,
+impl VersionTables {
+    const fn claims(&mut self, kind: PrefixKind) -> &mut PrefixMap<SmallList<Seid>> {
+        match kind {
+            PrefixKind::Ue => &mut self.used,
+            PrefixKind::Route => &mut self.routes,
         }
     }
 }

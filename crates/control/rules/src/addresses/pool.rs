@@ -4,16 +4,16 @@ use std::collections::VecDeque;
 
 use causeway_types::{IpNet, Span, Time};
 
-use super::blocks::{Block, Blocks, Family, span};
+use super::prefix_map::{Family, Prefix, PrefixMap, span};
 
 /// So many addresses may rest before one that has rested long enough is used again although there are some
 /// that were never used: bounds what a wide range costs in memory.
-const MOST_RESTING: usize = 1 << 16;
+const MAX_QUARANTINED: usize = 1 << 16;
 
 /// What sessions have.
 pub(super) trait InUse {
     /// A prefix that a session has and that shares an address with this one.
-    fn within(&self, block: Block) -> Option<Block>;
+    fn within(&self, block: Prefix) -> Option<Prefix>;
 }
 
 /// A range, and what of it must not be given out now.
@@ -23,42 +23,42 @@ pub(super) trait InUse {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Pool {
     family: Family,
-    range: Block,
+    range: Prefix,
     /// Where the addresses begin that were never given out.
-    fresh: Option<u128>,
+    next_unused: Option<u128>,
     /// What was given back, the first to be used again first.
-    resting: VecDeque<(Time, Block)>,
+    quarantined: VecDeque<(Time, Prefix)>,
     /// What rests, and what is never given out.
-    idle: Blocks<()>,
+    unavailable: PrefixMap<()>,
     /// Something that the search has passed by may be free by now.
-    has_holes: bool,
+    has_freed_blocks: bool,
     /// How many blocks are given out.
-    out: u64,
+    allocated: u64,
 }
 
 impl Pool {
-    /// `barred` are addresses inside that belong to others, for example the gateway. The first and the last
+    /// `reserved` are addresses inside that belong to others, for example the gateway. The first and the last
     /// address of an IPv4 range of more than two are left out too.
     pub(super) fn new(range: &IpNet, barred: impl Iterator<Item = IpNet>) -> Self {
         let family = Family::of(range);
-        let range = Block::of(range);
-        let mut idle = Blocks::new(family);
+        let range = Prefix::of(range);
+        let mut idle = PrefixMap::new(family);
         if family == Family::V4 && range.len < 31 {
             for first in [range.first, range.last(family)] {
-                idle.entry(Block { first, len: 32 });
+                idle.entry(Prefix { first, len: 32 });
             }
         }
         for net in barred.filter(|net| Family::of(net) == family) {
-            idle.entry(Block::of(&net));
+            idle.entry(Prefix::of(&net));
         }
         Self {
             family,
             range,
-            fresh: Some(range.first),
-            resting: VecDeque::new(),
-            idle,
-            has_holes: false,
-            out: 0,
+            next_unused: Some(range.first),
+            quarantined: VecDeque::new(),
+            unavailable: idle,
+            has_freed_blocks: false,
+            allocated: 0,
         }
     }
 
@@ -72,12 +72,12 @@ impl Pool {
     }
 
     /// How many blocks are given out.
-    pub(super) const fn out(&self) -> u64 {
-        self.out
+    pub(super) const fn allocated(&self) -> u64 {
+        self.allocated
     }
 
     /// The block lies inside.
-    pub(super) fn covers(&self, block: Block) -> bool {
+    pub(super) fn covers(&self, block: Prefix) -> bool {
         block.len >= self.range.len
             && self.range.first <= block.first
             && block.first <= self.range.last(self.family)
@@ -89,81 +89,81 @@ impl Pool {
     }
 
     /// Takes the next free block of this length that is not in `used`.
-    pub(super) fn take(&mut self, len: u8, now: Time, used: &impl InUse) -> Option<Block> {
+    pub(super) fn take(&mut self, len: u8, now: Time, used: &impl InUse) -> Option<Prefix> {
         let block = self.next(len, now, used)?;
-        self.out += 1;
+        self.allocated += 1;
         Some(block)
     }
 
-    fn next(&mut self, len: u8, now: Time, used: &impl InUse) -> Option<Block> {
-        if self.resting.len() > MOST_RESTING
-            && let Some(block) = self.rested(len, now, used)
+    fn next(&mut self, len: u8, now: Time, used: &impl InUse) -> Option<Prefix> {
+        if self.quarantined.len() > MAX_QUARANTINED
+            && let Some(block) = self.take_quarantined(len, now, used)
         {
             return Some(block);
         }
-        if let Some(from) = self.fresh
+        if let Some(from) = self.next_unused
             && let Some(block) = self.search(from, len, used)
         {
-            self.fresh = block.last(self.family).checked_add(1).filter(|next| self.is_inside(*next));
+            self.next_unused = block.last(self.family).checked_add(1).filter(|next| self.is_inside(*next));
             return Some(block);
         }
-        self.rested(len, now, used).or_else(|| self.reclaim(len, now, used))
+        self.take_quarantined(len, now, used).or_else(|| self.reclaim(len, now, used))
     }
 
     /// Gives a block back; it is used again after its rest.
-    pub(super) fn give_back(&mut self, block: Block, now: Time, rest: Span) {
-        self.out = self.out.saturating_sub(1);
-        self.idle.entry(block);
-        self.resting.push_back((now + rest, block));
+    pub(super) fn release(&mut self, block: Prefix, now: Time, quarantine: Span) {
+        self.allocated = self.allocated.saturating_sub(1);
+        self.unavailable.entry(block);
+        self.quarantined.push_back((now + quarantine, block));
     }
 
     /// A block inside that an SMF had assigned is not used any more.
-    pub(super) const fn free(&mut self) {
-        self.has_holes = true;
+    pub(super) const fn mark_freed(&mut self) {
+        self.has_freed_blocks = true;
     }
 
     /// Undoes a take: nobody has seen the block, which may come again at once.
-    pub(super) fn undo_take(&mut self, block: Block) {
-        self.out = self.out.saturating_sub(1);
-        self.idle.entry(block);
-        self.resting.push_front((Time::default(), block));
+    pub(super) fn undo_take(&mut self, block: Prefix) {
+        self.allocated = self.allocated.saturating_sub(1);
+        self.unavailable.entry(block);
+        self.quarantined.push_front((Time::default(), block));
     }
 
     /// The block of this length that rested longest, if its rest is over. Those that an SMF assigned
     /// meanwhile go to the end.
-    fn rested(&mut self, len: u8, now: Time, used: &impl InUse) -> Option<Block> {
+    fn take_quarantined(&mut self, len: u8, now: Time, used: &impl InUse) -> Option<Prefix> {
         let at = self
-            .resting
+            .quarantined
             .iter()
             .take_while(|(until, _)| *until <= now)
             .position(|(_, block)| block.len == len && used.within(*block).is_none())?;
-        let (_, block) = self.resting.remove(at)?;
-        self.idle.remove(block);
+        let (_, block) = self.quarantined.remove(at)?;
+        self.unavailable.remove(block);
         Some(block)
     }
 
     /// Makes everything whose rest is over free again, whatever its length, and looks once more.
-    fn reclaim(&mut self, len: u8, now: Time, used: &impl InUse) -> Option<Block> {
-        let over = self.resting.iter().take_while(|(until, _)| *until <= now).count();
-        if over == 0 && !std::mem::take(&mut self.has_holes) {
+    fn reclaim(&mut self, len: u8, now: Time, used: &impl InUse) -> Option<Prefix> {
+        let over = self.quarantined.iter().take_while(|(until, _)| *until <= now).count();
+        if over == 0 && !std::mem::take(&mut self.has_freed_blocks) {
             return None;
         }
-        for (_, block) in self.resting.drain(..over) {
-            self.idle.remove(block);
+        for (_, block) in self.quarantined.drain(..over) {
+            self.unavailable.remove(block);
         }
         let block = self.search(self.range.first, len, used)?;
         // What was freed lies anywhere, so that the search begins anew the next time, too.
-        self.fresh = Some(self.range.first);
+        self.next_unused = Some(self.range.first);
         Some(block)
     }
 
     /// The first free block of this length at or above `from`.
-    fn search(&self, from: u128, len: u8, used: &impl InUse) -> Option<Block> {
+    fn search(&self, from: u128, len: u8, used: &impl InUse) -> Option<Prefix> {
         let mask = span(len, self.family);
         let mut first = from.checked_add(mask)? & !mask;
         while self.is_inside(first) {
-            let block = Block { first, len };
-            let idle = || self.idle.overlapping(block).map(|(held, ())| held).next();
+            let block = Prefix { first, len };
+            let idle = || self.unavailable.overlapping(block).map(|(held, ())| held).next();
             let Some(held) = used.within(block).or_else(idle) else { return Some(block) };
             let beyond = held.last(self.family).max(block.last(self.family));
             first = beyond.checked_add(1)?.checked_add(mask)? & !mask;

@@ -2,29 +2,31 @@
 
 use causeway_types::{IpNet, NetworkInstance, Seid};
 
-use super::blocks::{Block, Blocks, Family};
 use super::pool::InUse;
+use super::prefix_map::{Family, Prefix, PrefixMap};
 use crate::SortedSet;
-use crate::few::Few;
+use crate::small_list::SmallList;
 
-use super::{AddressChange, Addresses, Held, Named, Owners, Title, Versioned};
+use super::{
+    AddressChange, Addresses, ClaimedPrefix, NamedPool, OverlappingSessions, PrefixKind, VersionTables,
+};
 
 /// Addresses chosen for a change that is being made. Dropped, it gives them back as if they had not been taken.
 pub(crate) struct AddressReservation<'a> {
     addresses: &'a mut Addresses,
     session: Seid,
-    chosen: Vec<Held>,
+    chosen: Vec<ClaimedPrefix>,
 }
 
 /// Why addresses cannot be taken.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum KeepError {
+pub(crate) enum ClaimError {
     /// Other sessions have the same, or what overlaps it.
-    Disputed {
+    InUse {
         /// The one of which that is so.
-        held: Held,
+        held: ClaimedPrefix,
         /// All those sessions.
-        owners: Box<Owners>,
+        owners: Box<OverlappingSessions>,
     },
     /// There would be more framed routes than there may be.
     TooMany {
@@ -37,13 +39,14 @@ pub(crate) enum KeepError {
 
 /// Addresses and routes of sessions.
 struct Claims<'a> {
-    used: &'a Blocks<Few<Seid>>,
-    routes: &'a Blocks<Few<Seid>>,
+    used: &'a PrefixMap<SmallList<Seid>>,
+    routes: &'a PrefixMap<SmallList<Seid>>,
 }
 
 impl InUse for Claims<'_> {
-    fn within(&self, block: Block) -> Option<Block> {
-        let held = |blocks: &Blocks<Few<Seid>>| blocks.overlapping(block).map(|(held, _)| held).next();
+    fn within(&self, block: Prefix) -> Option<Prefix> {
+        let held =
+            |blocks: &PrefixMap<SmallList<Seid>>| blocks.overlapping(block).map(|(held, _)| held).next();
         held(self.used).or_else(|| held(self.routes))
     }
 }
@@ -98,36 +101,37 @@ impl<'a> AddressReservation<'a> {
     ) -> Result<IpNet, ChooseError> {
         let now = self.addresses.now;
         let held = self.addresses.networks.get_mut(network).ok_or(ChooseError::NoPool)?;
-        let Versioned { used, routes, pools } = held.version(family);
+        let VersionTables { used, routes, pools } = held.version(family);
         let used = &Claims { used, routes };
-        let fitting = |named: &&mut Named| named.pool.has_room_for(len);
+        let fitting = |named: &&mut NamedPool| named.pool.has_room_for(len);
         if !pools.iter_mut().any(|named| fitting(&named)) {
             return Err(ChooseError::NoPool);
         }
-        let is_named = |named: &Named| {
+        let is_named = |named: &NamedPool| {
             let name = named.name.as_deref().map(str::as_bytes);
             names.is_empty() || names.iter().any(|wanted| Some(wanted.as_slice()) == name)
         };
         if !pools.iter().any(is_named) {
             return Err(ChooseError::UnknownPool);
         }
-        let mut asked = pools.iter_mut().filter(|named| is_named(named)).filter(fitting);
-        let block = asked.find_map(|named| named.pool.take(len, now, used)).ok_or(ChooseError::Occupied)?;
+        let mut requested = pools.iter_mut().filter(|named| is_named(named)).filter(fitting);
+        let block =
+            requested.find_map(|named| named.pool.take(len, now, used)).ok_or(ChooseError::Occupied)?;
         let net = block.net(family).ok_or(ChooseError::Occupied)?;
-        let (network, title) = (network.clone(), Title::Ue);
-        self.chosen.push(Held { network, net, chosen: true, everywhere: false, title });
+        let (network, kind) = (network.clone(), PrefixKind::Ue);
+        self.chosen.push(ClaimedPrefix { network, net, chosen: true, all_networks: false, kind });
         Ok(net)
     }
 
     /// Takes what is in `new` and not in `old`, which the session has already.
     ///
     /// # Errors
-    /// [`KeepError`]; nothing is taken then.
-    pub(crate) fn keep(
+    /// [`ClaimError`]; nothing is taken then.
+    pub(crate) fn claim_changes(
         mut self,
-        old: &SortedSet<Held>,
-        new: &SortedSet<Held>,
-    ) -> Result<AddressChange, KeepError> {
+        old: &SortedSet<ClaimedPrefix>,
+        new: &SortedSet<ClaimedPrefix>,
+    ) -> Result<AddressChange, ClaimError> {
         let taken: Vec<_> = new.difference(old).cloned().collect();
         self.addresses.check(self.session, &taken, new)?;
         for held in &taken {
@@ -142,7 +146,7 @@ impl<'a> AddressReservation<'a> {
 impl Drop for AddressReservation<'_> {
     fn drop(&mut self) {
         for held in self.chosen.drain(..).rev() {
-            let block = Block::of(&held.net);
+            let block = Prefix::of(&held.net);
             if let Some(network) = self.addresses.networks.get_mut(&held.network) {
                 let pools = &mut network.version(Family::of(&held.net)).pools;
                 if let Some(named) = pools.iter_mut().find(|named| named.pool.covers(block)) {

@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use crate::SortedSet;
 
 use super::{
-    AddressPool, AddressReservation, Addresses, ChooseError, Held, KeepError, Owners, RouteLimits, Title,
+    AddressPool, AddressReservation, Addresses, ChooseError, ClaimError, ClaimedPrefix, OverlappingSessions,
+    PrefixKind, RouteLimits,
 };
 
 fn internet() -> NetworkInstance {
@@ -19,7 +20,7 @@ fn net(text: &str) -> IpNet {
 
 fn pool(range: &str, name: Option<&str>, barred: &[&str]) -> AddressPool {
     let barred = barred.iter().map(|text| net(text)).collect();
-    AddressPool { network: internet(), range: net(range), name: name.map(str::to_owned), barred }
+    AddressPool { network: internet(), range: net(range), name: name.map(str::to_owned), reserved: barred }
 }
 
 /// Six addresses, of which the gateway has one, and sixteen /64; what is given back rests for 10 s.
@@ -31,23 +32,23 @@ fn addresses() -> Addresses {
     Addresses::new(pools, Span::from_secs(10))
 }
 
-fn held(text: &str, chosen: bool) -> SortedSet<Held> {
-    let title = Title::Ue;
-    [Held { network: internet(), net: net(text), chosen, everywhere: false, title }].into()
+fn held(text: &str, chosen: bool) -> SortedSet<ClaimedPrefix> {
+    let kind = PrefixKind::Ue;
+    [ClaimedPrefix { network: internet(), net: net(text), chosen, all_networks: false, kind }].into()
 }
 
 /// Chooses an IPv4 address for a session that has none.
 fn choose(addresses: &mut Addresses, session: u64) -> Result<String, ChooseError> {
     let mut reservation = AddressReservation::new(addresses, Seid(session));
     let net = reservation.choose_v4(&internet(), &[])?;
-    let change = reservation.keep(&SortedSet::new(), &held(&net.to_string(), true)).unwrap();
+    let change = reservation.claim_changes(&SortedSet::new(), &held(&net.to_string(), true)).unwrap();
     addresses.commit(&change);
     Ok(net.addr().to_string())
 }
 
 fn release(addresses: &mut Addresses, session: u64, text: &str, chosen: bool) {
     let reservation = AddressReservation::new(addresses, Seid(session));
-    let change = reservation.keep(&held(text, chosen), &SortedSet::new()).unwrap();
+    let change = reservation.claim_changes(&held(text, chosen), &SortedSet::new()).unwrap();
     addresses.commit(&change);
 }
 
@@ -66,7 +67,7 @@ fn the_gateway_and_the_ends_of_a_range_are_left_out() {
 // Input:  an exhausted pool; .4 is given back, then .3, one second apart.
 // Output: nothing for 10 s, then .4, a second later .3.
 #[test]
-fn an_address_rests_and_the_one_that_rested_longest_is_next() {
+fn a_freed_address_is_quarantined_and_reused_oldest_first() {
     let mut addresses = addresses();
     (0..5).for_each(|session| drop(choose(&mut addresses, session).unwrap()));
     addresses.set_time(Time::from_secs(100));
@@ -86,7 +87,7 @@ fn an_address_rests_and_the_one_that_rested_longest_is_next() {
 fn what_an_smf_assigned_is_not_given_out() {
     let mut addresses = addresses();
     let change = AddressReservation::new(&mut addresses, Seid(1))
-        .keep(&SortedSet::new(), &held("10.45.0.2/32", false));
+        .claim_changes(&SortedSet::new(), &held("10.45.0.2/32", false));
     addresses.commit(&change.unwrap());
     assert_eq!(choose(&mut addresses, 2).unwrap(), "10.45.0.3");
     (3..6).for_each(|session| drop(choose(&mut addresses, session).unwrap()));
@@ -101,18 +102,24 @@ fn what_an_smf_assigned_is_not_given_out() {
 fn an_address_belongs_to_one_session_of_its_network() {
     let mut addresses = addresses();
     let wanted = held("203.0.113.5/32", false);
-    let change = AddressReservation::new(&mut addresses, Seid(1)).keep(&SortedSet::new(), &wanted).unwrap();
+    let change =
+        AddressReservation::new(&mut addresses, Seid(1)).claim_changes(&SortedSet::new(), &wanted).unwrap();
     addresses.commit(&change);
-    let refused =
-        AddressReservation::new(&mut addresses, Seid(2)).keep(&SortedSet::new(), &wanted).unwrap_err();
-    let KeepError::Disputed { held: conflict, owners } = refused else { panic!("{refused:?}") };
-    let expected = Owners { same_ue: [Seid(1)].into(), ..Owners::default() };
+    let refused = AddressReservation::new(&mut addresses, Seid(2))
+        .claim_changes(&SortedSet::new(), &wanted)
+        .unwrap_err();
+    let ClaimError::InUse { held: conflict, owners } = refused else { panic!("{refused:?}") };
+    let expected = OverlappingSessions { same_ue: [Seid(1)].into(), ..OverlappingSessions::default() };
     assert_eq!((conflict.net.to_string().as_str(), *owners), ("203.0.113.5/32", expected));
-    let ims =
-        wanted.iter().map(|held| Held { network: NetworkInstance::new("ims"), ..held.clone() }).collect();
-    assert!(AddressReservation::new(&mut addresses, Seid(3)).keep(&SortedSet::new(), &ims).is_ok());
-    addresses.disown(Seid(1), &wanted);
-    assert!(AddressReservation::new(&mut addresses, Seid(2)).keep(&SortedSet::new(), &wanted).is_ok());
+    let ims = wanted
+        .iter()
+        .map(|held| ClaimedPrefix { network: NetworkInstance::new("ims"), ..held.clone() })
+        .collect();
+    assert!(AddressReservation::new(&mut addresses, Seid(3)).claim_changes(&SortedSet::new(), &ims).is_ok());
+    addresses.release_addresses(Seid(1), &wanted);
+    assert!(
+        AddressReservation::new(&mut addresses, Seid(2)).claim_changes(&SortedSet::new(), &wanted).is_ok()
+    );
 }
 
 // Input:  prefixes of /64, /60, /128 of a /60 whose first /64 is barred by the gateway; one of /56; IPv4 of a
@@ -124,7 +131,7 @@ fn prefixes_of_different_lengths_do_not_overlap() {
     let mut reservation = AddressReservation::new(&mut addresses, Seid(1));
     let text = |net: Result<IpNet, ChooseError>| net.map(|net| net.to_string());
     assert_eq!(text(reservation.choose_v6(&internet(), 64, &[])).unwrap(), "2001:db8:45:1::/64");
-    let change = reservation.keep(&SortedSet::new(), &held("2001:db8:45:1::/64", true)).unwrap();
+    let change = reservation.claim_changes(&SortedSet::new(), &held("2001:db8:45:1::/64", true)).unwrap();
     addresses.commit(&change);
     let mut reservation = AddressReservation::new(&mut addresses, Seid(2));
     assert_eq!(reservation.choose_v6(&internet(), 60, &[]), Err(ChooseError::Occupied));
@@ -146,7 +153,7 @@ fn an_abandoned_address_is_free_at_once() {
     for _ in 0..10 {
         let mut reservation = AddressReservation::new(&mut addresses, Seid(1));
         let net = reservation.choose_v4(&internet(), &[]).unwrap();
-        let change = reservation.keep(&SortedSet::new(), &held(&net.to_string(), true)).unwrap();
+        let change = reservation.claim_changes(&SortedSet::new(), &held(&net.to_string(), true)).unwrap();
         addresses.abandon(&change);
     }
     assert_eq!(addresses.in_use(), 0);
@@ -158,7 +165,7 @@ proptest! {
     //         that passes.
     // Output: no address is in two sessions, none is given out before its rest is over, and in the end all are free.
     #[test]
-    fn churn_gives_nothing_twice_and_loses_nothing(
+    fn churn_allocates_each_address_once(
         steps in proptest::collection::vec((0..8_u64, 0..12_u8, 0..4_u64), 0..200),
     ) {
         let mut addresses = addresses();
@@ -184,7 +191,7 @@ proptest! {
                 let text = format!("10.45.0.{}/32", pick - 6);
                 let wanted = held(&text, false);
                 let reservation = AddressReservation::new(&mut addresses, Seid(session));
-                if let Ok(change) = reservation.keep(&SortedSet::new(), &wanted) {
+                if let Ok(change) = reservation.claim_changes(&SortedSet::new(), &wanted) {
                     addresses.commit(&change);
                     owned.push((session, text, false));
                 }
@@ -201,13 +208,17 @@ proptest! {
     }
 }
 
-fn of(text: &str, title: Title, everywhere: bool) -> Held {
-    Held { network: internet(), net: net(text), chosen: false, everywhere, title }
+fn of(text: &str, kind: PrefixKind, everywhere: bool) -> ClaimedPrefix {
+    ClaimedPrefix { network: internet(), net: net(text), chosen: false, all_networks: everywhere, kind }
 }
 
-fn keep(addresses: &mut Addresses, session: u64, wanted: &[Held]) -> Result<(), KeepError> {
+fn claim_changes(
+    addresses: &mut Addresses,
+    session: u64,
+    wanted: &[ClaimedPrefix],
+) -> Result<(), ClaimError> {
     let wanted = wanted.iter().cloned().collect();
-    let kept = AddressReservation::new(addresses, Seid(session)).keep(&SortedSet::new(), &wanted);
+    let kept = AddressReservation::new(addresses, Seid(session)).claim_changes(&SortedSet::new(), &wanted);
     kept.map(|change| addresses.commit(&change))
 }
 
@@ -215,13 +226,13 @@ fn keep(addresses: &mut Addresses, session: u64, wanted: &[Held]) -> Result<(), 
 //         beside them.
 // Output: what takes packets of the other session is told apart from what leaves them to the longer prefix.
 #[test]
-fn overlaps_are_told_apart() {
-    use Title::{Route, Ue};
+fn overlaps_are_classified() {
+    use PrefixKind::{Route, Ue};
     let mut addresses = addresses();
     let first =
         [("10.45.0.2/32", Ue), ("2001:db8:1::/64", Ue), ("172.16.5.0/24", Route), ("2001:db8:5::/48", Route)];
-    keep(&mut addresses, 1, &first.map(|(text, title)| of(text, title, false))).unwrap();
-    for (text, title, expected) in [
+    claim_changes(&mut addresses, 1, &first.map(|(text, kind)| of(text, kind, false))).unwrap();
+    for (text, kind, expected) in [
         ("10.45.0.2/32", Ue, "same"),
         ("10.45.0.2/32", Route, "taken"),
         ("10.45.0.0/24", Route, "nested"),
@@ -239,17 +250,17 @@ fn overlaps_are_told_apart() {
         ("2001:db8:5::/48", Ue, "taken"),
     ] {
         let mut addresses = addresses.clone();
-        let found = match keep(&mut addresses, 2, &[of(text, title, false)]) {
+        let found = match claim_changes(&mut addresses, 2, &[of(text, kind, false)]) {
             Ok(()) => "free",
-            Err(KeepError::Disputed { owners, .. }) if !owners.taken.is_empty() => "taken",
-            Err(KeepError::Disputed { owners, .. }) if !owners.nested.is_empty() => "nested",
-            Err(KeepError::Disputed { .. }) => "same",
+            Err(ClaimError::InUse { owners, .. }) if !owners.taken.is_empty() => "taken",
+            Err(ClaimError::InUse { owners, .. }) if !owners.nested.is_empty() => "nested",
+            Err(ClaimError::InUse { .. }) => "same",
             Err(error) => panic!("{error:?}"),
         };
-        assert_eq!(found, expected, "{text} {title:?}");
-        addresses.let_be([Seid(1)].into());
-        let is_let = keep(&mut addresses, 2, &[of(text, title, false)]).is_ok();
-        assert_eq!(is_let, matches!(expected, "free" | "nested"), "{text} {title:?}");
+        assert_eq!(found, expected, "{text} {kind:?}");
+        addresses.allow_overlaps([Seid(1)].into());
+        let is_let = claim_changes(&mut addresses, 2, &[of(text, kind, false)]).is_ok();
+        assert_eq!(is_let, matches!(expected, "free" | "nested"), "{text} {kind:?}");
     }
 }
 
@@ -259,13 +270,15 @@ fn overlaps_are_told_apart() {
 fn an_address_of_any_network_is_one_of_each() {
     let mut addresses = addresses();
     let ims = NetworkInstance::new("ims");
-    addresses.know([&ims].into_iter());
-    let (any, one) =
-        (of("10.45.0.4/32", Title::Ue, true), Held { network: ims, ..of("10.45.0.4/32", Title::Ue, false) });
+    addresses.add_networks([&ims].into_iter());
+    let (any, one) = (
+        of("10.45.0.4/32", PrefixKind::Ue, true),
+        ClaimedPrefix { network: ims, ..of("10.45.0.4/32", PrefixKind::Ue, false) },
+    );
     for (first, second) in [(&any, &one), (&one, &any)] {
-        keep(&mut addresses, 1, std::slice::from_ref(first)).unwrap();
-        assert!(keep(&mut addresses, 2, std::slice::from_ref(second)).is_err());
-        assert!(!addresses.claim_free(Seid(2), second, &second.net));
+        claim_changes(&mut addresses, 1, std::slice::from_ref(first)).unwrap();
+        assert!(claim_changes(&mut addresses, 2, std::slice::from_ref(second)).is_err());
+        assert!(!addresses.try_claim(Seid(2), second, &second.net));
         addresses.release(Seid(1), first, true);
         assert_eq!(addresses.in_use(), 0);
     }
@@ -277,19 +290,19 @@ fn an_address_of_any_network_is_one_of_each() {
 fn routes_are_limited() {
     let mut addresses = addresses();
     addresses.limit_routes(RouteLimits { total: 3, per_session: 2 });
-    let routes = |from: u8, count: u8| -> Vec<Held> {
-        (from..from + count).map(|at| of(&format!("172.16.{at}.0/24"), Title::Route, false)).collect()
+    let routes = |from: u8, count: u8| -> Vec<ClaimedPrefix> {
+        (from..from + count).map(|at| of(&format!("172.16.{at}.0/24"), PrefixKind::Route, false)).collect()
     };
-    let refused = |error: KeepError| match error {
-        KeepError::TooMany { limit, .. } => limit,
-        disputed @ KeepError::Disputed { .. } => panic!("{disputed:?}"),
+    let refused = |error: ClaimError| match error {
+        ClaimError::TooMany { limit, .. } => limit,
+        disputed @ ClaimError::InUse { .. } => panic!("{disputed:?}"),
     };
-    assert_eq!(refused(keep(&mut addresses, 1, &routes(0, 3)).unwrap_err()), 2);
-    keep(&mut addresses, 1, &routes(0, 2)).unwrap();
-    assert_eq!(refused(keep(&mut addresses, 2, &routes(2, 2)).unwrap_err()), 3);
+    assert_eq!(refused(claim_changes(&mut addresses, 1, &routes(0, 3)).unwrap_err()), 2);
+    claim_changes(&mut addresses, 1, &routes(0, 2)).unwrap();
+    assert_eq!(refused(claim_changes(&mut addresses, 2, &routes(2, 2)).unwrap_err()), 3);
     assert_eq!((addresses.routes(), addresses.routed().collect::<Vec<_>>()), (2, vec![(Seid(1), 2)]));
     addresses.release(Seid(1), &routes(0, 1)[0], true);
-    keep(&mut addresses, 2, &routes(2, 2)).unwrap();
+    claim_changes(&mut addresses, 2, &routes(2, 2)).unwrap();
     assert_eq!(addresses.routes(), 3);
 }
 
@@ -298,7 +311,7 @@ fn routes_are_limited() {
 #[test]
 fn chosen_addresses_lie_beside_routes() {
     let mut addresses = addresses();
-    keep(&mut addresses, 1, &[of("10.45.0.0/30", Title::Route, false)]).unwrap();
+    claim_changes(&mut addresses, 1, &[of("10.45.0.0/30", PrefixKind::Route, false)]).unwrap();
     let chosen: Vec<_> = (2..5).map(|session| choose(&mut addresses, session).unwrap()).collect();
     assert_eq!(chosen, ["10.45.0.4", "10.45.0.5", "10.45.0.6"]);
 }

@@ -2,7 +2,7 @@
 
 use causeway_pfcp::{ApplicationIdsPfds, CountedList, Octets, PfdContents, PfdManagementRequest};
 
-use crate::reject::refuse_if;
+use crate::rejection::refuse_if;
 use crate::{FlowDescription, Reason, ie};
 
 use super::{Application, ApplicationId, Applications, Domain, DomainProtocol, Pattern, Pfd};
@@ -19,7 +19,7 @@ const MAX_EXPRESSIONS: usize = 16;
 
 impl Applications {
     /// The applications after a request: those it names have the PFDs it gives and no others, or are gone when it
-    /// gives none; when it names none, everything that the sender provisioned is gone. `is_others` says which applications
+    /// gives none; when it names none, everything that the sender provisioned is gone. `is_owned_by_other` says which applications
     /// somebody else provisioned.
     ///
     /// # Errors
@@ -28,11 +28,11 @@ impl Applications {
     pub fn manage(
         &self,
         request: &PfdManagementRequest<'_>,
-        is_others: impl Fn(&ApplicationId) -> bool,
+        is_owned_by_other: impl Fn(&ApplicationId) -> bool,
     ) -> Result<Self, Reason> {
         let mut next = self.clone();
         if request.application_ids_pfds.is_empty() {
-            next.0.retain(|id, application| application.configured || is_others(id));
+            next.0.retain(|id, application| application.configured || is_owned_by_other(id));
             return Ok(next);
         }
         let mut named = Vec::new();
@@ -42,8 +42,8 @@ impl Applications {
                 return incorrect(ie::APPLICATION_ID, "the request names the application twice");
             }
             next.replace(id.clone(), &group)?;
-            if is_others(&id) && next.0.get(&id) != self.0.get(&id) {
-                return Err(Reason::OthersApplication(id));
+            if is_owned_by_other(&id) && next.0.get(&id) != self.0.get(&id) {
+                return Err(Reason::OtherSmfApplication(id));
             }
             named.push(id);
         }
@@ -119,13 +119,15 @@ fn values<'a>(first: Option<Octets<'a>>, more: Option<CountedList<'a>>) -> Resul
 
 fn flow(text: Octets<'_>) -> Result<FlowDescription, Reason> {
     let parsed = text.as_str().and_then(|text| text.parse().ok());
-    let why = "a flow description is malformed or not supported";
-    parsed.ok_or(Reason::Incorrect { ie: ie::PFD_CONTENTS, why })
+    let reason = "a flow description is malformed or not supported";
+    parsed.ok_or(Reason::Incorrect { ie: ie::PFD_CONTENTS, why: reason })
 }
 
 fn pattern<E>(text: Octets<'_>, read: impl Fn(&str) -> Result<Pattern, E>) -> Result<Pattern, Reason> {
-    let why = "neither a name or URL nor a regular expression";
-    text.as_str().and_then(|text| read(text).ok()).ok_or(Reason::Incorrect { ie: ie::PFD_CONTENTS, why })
+    let reason = "neither a name or URL nor a regular expression";
+    text.as_str()
+        .and_then(|text| read(text).ok())
+        .ok_or(Reason::Incorrect { ie: ie::PFD_CONTENTS, why: reason })
 }
 
 /// The domain names. An additional one is followed by its protocol, which may be empty.
@@ -166,6 +168,6 @@ fn protocol(octets: Octets<'_>) -> Result<DomainProtocol, Reason> {
     }
 }
 
-fn incorrect<T>(ie: u16, why: &'static str) -> Result<T, Reason> {
-    Err(Reason::Incorrect { ie, why })
+fn incorrect<T>(ie: u16, reason: &'static str) -> Result<T, Reason> {
+    Err(Reason::Incorrect { ie, why: reason })
 }

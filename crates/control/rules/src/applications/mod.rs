@@ -138,7 +138,7 @@ impl Applications {
     }
 
     /// Something must be looked for in the payload to detect this application.
-    pub fn looks_inside(&self, id: &ApplicationId) -> bool {
+    pub fn needs_dpi(&self, id: &ApplicationId) -> bool {
         let looks = |pfd: &Pfd| !pfd.urls.is_empty() || !pfd.domains.is_empty();
         self.0.get(id).is_some_and(|it| it.pfds.iter().any(looks))
     }

@@ -6,16 +6,16 @@ use regex_lite::{Regex, RegexBuilder};
 use thiserror::Error;
 
 /// The longest text of a pattern.
-const LONGEST: usize = 1024;
+const MAX_PATTERN: usize = 1024;
 
 /// Octets that one compiled expression may take: what bounds the steps for each character of a text.
-const COMPILED: usize = 8 << 10;
+const MAX_COMPILED: usize = 8 << 10;
 
 /// Octets that the allocator and the list around it add to one.
 const OVERHEAD: usize = 64;
 
 /// Octets of a name or URL that an expression is asked about; what is behind them is not looked at.
-const ASKED: usize = 1024;
+const MAX_MATCHED: usize = 1024;
 
 /// A domain name or URL, or an expression for some.
 ///
@@ -36,7 +36,7 @@ pub enum PatternError {
     #[error("it is empty")]
     Empty,
     /// Longer than any name or URL that is looked at.
-    #[error("it is longer than {LONGEST} octets")]
+    #[error("it is longer than {MAX_PATTERN} octets")]
     TooLong,
     /// A regular expression that cannot be used.
     #[error("{0}")]
@@ -64,20 +64,20 @@ impl Pattern {
         if text.is_empty() {
             return Err(PatternError::Empty);
         }
-        if text.len() > LONGEST {
+        if text.len() > MAX_PATTERN {
             return Err(PatternError::TooLong);
         }
         if text.chars().all(is_literal) {
             return Ok(Self { text: text.trim_matches('.').to_ascii_lowercase(), expression: None });
         }
-        let expression = RegexBuilder::new(text).case_insensitive(true).size_limit(COMPILED).build();
+        let expression = RegexBuilder::new(text).case_insensitive(true).size_limit(MAX_COMPILED).build();
         let expression = expression.map_err(|error| PatternError::Expression(error.to_string()))?;
         Ok(Self { text: text.to_owned(), expression: Some(expression) })
     }
 
     /// Octets of memory that it takes, at most: an expression has beside its program what it needs to match, which is no larger.
     pub(super) fn octets(&self) -> usize {
-        let compiled = if self.is_expression() { 2 * COMPILED } else { 0 };
+        let compiled = if self.is_expression() { 2 * MAX_COMPILED } else { 0 };
         OVERHEAD + size_of::<Self>() + self.text.len() + compiled
     }
 
@@ -89,7 +89,7 @@ impl Pattern {
     /// A domain name, in lower case, matches.
     pub(super) fn matches_domain(&self, name: &str) -> bool {
         match &self.expression {
-            Some(expression) => expression.is_match(beginning(name)),
+            Some(expression) => expression.is_match(truncated(name)),
             None => name.strip_suffix(&*self.text).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')),
         }
     }
@@ -97,7 +97,7 @@ impl Pattern {
     /// A URL matches. The case of host and path is not regarded.
     pub(super) fn matches_url(&self, url: &str) -> bool {
         match &self.expression {
-            Some(expression) => expression.is_match(beginning(url)),
+            Some(expression) => expression.is_match(truncated(url)),
             None => {
                 let begins = |text: &str| {
                     text.get(..self.text.len()).is_some_and(|start| start.eq_ignore_ascii_case(&self.text))
@@ -109,8 +109,8 @@ impl Pattern {
 }
 
 /// As much of a text as expressions are asked about.
-fn beginning(text: &str) -> &str {
-    let end = (0..=ASKED.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+fn truncated(text: &str) -> &str {
+    let end = (0..=MAX_MATCHED.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     text.get(..end.unwrap_or(0)).unwrap_or_default()
 }
 

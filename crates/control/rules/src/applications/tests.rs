@@ -175,12 +175,12 @@ fn a_flood_of_applications_is_bounded() {
 fn pfds_are_changed_by_those_who_provisioned_them() {
     let given = |id, name| request(vec![(id, vec![domain(name)])]);
     let first = Applications::default().manage(&given("a", "a.example"), |_| false).unwrap();
-    let is_others = |id: &ApplicationId| *id == "a".into();
-    assert_eq!(first.manage(&given("a", "a.example"), is_others).as_ref(), Ok(&first));
+    let is_owned_by_other = |id: &ApplicationId| *id == "a".into();
+    assert_eq!(first.manage(&given("a", "a.example"), is_owned_by_other).as_ref(), Ok(&first));
     for change in [given("a", "x.example"), request(vec![("a", vec![])])] {
-        let reason = first.manage(&change, is_others).unwrap_err();
+        let reason = first.manage(&change, is_owned_by_other).unwrap_err();
         assert_eq!((reason.cause().code(), reason.offending_ie()), (64, Some(24)));
     }
-    let both = first.manage(&given("b", "b.example"), is_others).unwrap();
-    assert_eq!(both.manage(&request(vec![]), is_others), Ok(first));
+    let both = first.manage(&given("b", "b.example"), is_owned_by_other).unwrap();
+    assert_eq!(both.manage(&request(vec![]), is_owned_by_other), Ok(first));
 }

@@ -1,6 +1,6 @@
 //! From a request of the SMF to a change that the data plane can carry out, or a rejection.
 
-mod alike;
+mod profile;
 
 use causeway_pfcp::{
     EthernetContextInformation, Ie, MacAddressesDetected, SessionEstablishmentRequest,
@@ -8,21 +8,23 @@ use causeway_pfcp::{
 };
 use causeway_types::{FTeid, IpNet, PdrId, Seid};
 
-pub(crate) use self::alike::Wordings;
+pub(crate) use self::profile::TemplateCache;
 #[cfg(any(test, feature = "testing"))]
-pub(crate) use self::alike::of_plan;
-pub use self::alike::{Alike, Known, Moved, Own, Policy, Remote, Template};
-use self::alike::{establish_alike, remember};
-use crate::addresses::{AddressReservation, KeepError, Title};
+pub(crate) use self::profile::from_plan;
+pub use self::profile::{
+    Policy, ProfileTransition, ProfiledSession, RecognizedRequest, Remote, SessionParams, SessionProfile,
+};
+use self::profile::{establish_profiled, insert as cache_template};
+use crate::addresses::{AddressReservation, ClaimError, PrefixKind};
 use crate::decode;
-use crate::diff::{Extras, plan_deletion, plan_establishment, plan_modification};
-use crate::edits::{Changes, ChosenUes, EndpointId, Merged, Setting, merge};
-use crate::reject::refuse_if;
+use crate::diff::{PlanOptions, plan_deletion, plan_establishment, plan_modification};
+use crate::edits::{ChosenUes, EndpointId, Merged, RequestedChanges, Setting, merge};
+use crate::rejection::refuse_if;
 use crate::tunnels::Reservation;
 use crate::validate::{Context, validate};
 use crate::{
-    Pdr, PduSessionType, Plan, Reason, Rejection, ResourceChange, Resources, RuleSet, SessionRules,
-    Tolerated, UeMac, ie, tolerated,
+    Leniency, Pdr, PduSessionType, Plan, Reason, Rejection, ResourceChange, Resources, RuleSet, SessionRules,
+    UeMac, ie, leniency,
 };
 
 /// A change of one session's rules, ready to be carried out.
@@ -47,7 +49,7 @@ pub struct Change {
     /// Goes back in the reports of URRs that were queried.
     pub(crate) query_reference: Option<u32>,
     /// What of the request is not as it should be.
-    pub tolerated: Vec<Tolerated>,
+    pub tolerated: Vec<Leniency>,
 }
 
 /// Plans the session that a request asks for. `session` is the UPF's own SEID for it.
@@ -60,15 +62,15 @@ pub fn establish(
     context: &Context<'_>,
     resources: &mut Resources,
 ) -> Result<Change, Rejection> {
-    let wording = match establish_alike(request, session, context, resources) {
+    let candidate = match establish_profiled(request, session, context, resources) {
         Ok(change) => return Ok(change),
-        Err(wording) => wording,
+        Err(candidate) => candidate,
     };
     let change = establish_with(decode::establishment(request)?, session, context, resources)?;
     // Those with routes are few, and each has routes of its own.
-    let has_routes = change.session.addresses.iter().any(|held| held.title == Title::Route);
-    if let Some(wording) = wording.filter(|_| !has_routes) {
-        remember(wording, &change, context, resources);
+    let has_routes = change.session.addresses.iter().any(|held| held.kind == PrefixKind::Route);
+    if let Some(candidate) = candidate.filter(|_| !has_routes) {
+        cache_template(candidate, &change, context, resources);
     }
     Ok(change)
 }
@@ -78,7 +80,7 @@ pub fn establish(
 ///
 /// # Errors
 /// The request is none that could have established a session.
-pub fn established_by(
+pub fn repeat_establishment(
     request: &SessionEstablishmentRequest<'_>,
     session: Seid,
     held: &SessionRules,
@@ -103,7 +105,7 @@ pub fn established_by(
                 .filter_map(|draft| Some((draft.id, held.endpoints.get(&draft.id)?.ue.first?)))
                 .collect(),
         },
-        ..Change::without_choices(held.clone(), plan, ResourceChange::nothing(session))
+        ..Change::without_choices(held.clone(), plan, ResourceChange::empty(session))
     })
 }
 
@@ -123,7 +125,7 @@ pub fn modify(
 
 /// What the SMF asks for in its answer to a report: packets to be dropped, a BAR to be changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Instructions(Changes);
+pub struct Instructions(RequestedChanges);
 
 impl Instructions {
     /// Reads what an answer asks for; `None` if that is nothing.
@@ -132,7 +134,7 @@ impl Instructions {
     /// The first IE that is wrong or not supported. There is no way to tell the SMF.
     pub fn of(response: &SessionReportResponse<'_>) -> Result<Option<Self>, Rejection> {
         let changes = decode::report_response(response)?;
-        Ok((changes != Changes::default()).then_some(Self(changes)))
+        Ok((changes != RequestedChanges::default()).then_some(Self(changes)))
     }
 }
 
@@ -154,7 +156,7 @@ pub fn instruct(
 pub fn delete(old: &SessionRules, session: Seid) -> Change {
     // What is still needed of it: how far the reports have come.
     let left = SessionRules { reports: old.reports.clone(), ..SessionRules::default() };
-    Change::without_choices(left, plan_deletion(session), ResourceChange::giving_back(session, old))
+    Change::without_choices(left, plan_deletion(session), ResourceChange::releasing_all(session, old))
 }
 
 impl Change {
@@ -165,7 +167,7 @@ impl Change {
 
     /// How many framed routes it has then.
     pub fn routes(&self) -> usize {
-        self.session.addresses.iter().filter(|held| held.title == Title::Route).count()
+        self.session.addresses.iter().filter(|held| held.kind == PrefixKind::Route).count()
     }
 
     pub(crate) fn without_choices(left: SessionRules, plan: Plan, resources: ResourceChange) -> Self {
@@ -183,7 +185,7 @@ impl Change {
 }
 
 pub(crate) fn establish_with(
-    changes: Changes,
+    changes: RequestedChanges,
     session: Seid,
     context: &Context<'_>,
     resources: &mut Resources,
@@ -195,18 +197,18 @@ pub(crate) fn establish_with(
         taken.map_err(|rejection| if restoration { not_restored(rejection) } else { rejection })?;
     let plan = plan_establishment(session, merged.session.rules());
     let Merged { session, chosen, chosen_endpoints, ues, .. } = merged;
-    let tolerated = tolerated::guarantees(&RuleSet::default(), session.rules());
+    let tolerated = leniency::guarantees(&RuleSet::default(), session.rules());
     Ok(Change { session, plan, chosen, chosen_endpoints, ues, resources, query_reference: None, tolerated })
 }
 
 pub(crate) fn modify_with(
     old: &SessionRules,
-    mut changes: Changes,
+    mut changes: RequestedChanges,
     session: Seid,
     context: &Context<'_>,
     resources: &mut Resources,
 ) -> Result<Change, Rejection> {
-    let mut tolerated = tolerated::forget_absent(&mut changes, old.rules());
+    let mut tolerated = leniency::drop_absent_removals(&mut changes, old.rules());
     check_extended(&changes, context)?;
     check_macs(&changes.macs, old.rules().pdu_type)?;
     let mut queries = changes.query.clone();
@@ -214,8 +216,8 @@ pub(crate) fn modify_with(
         queries.extend(old.rules().urrs.keys());
     }
     let instructed = changes.fars.update.iter().filter(|update| update.action.is_some());
-    let extras = Extras {
-        instructed: instructed.map(|update| update.id).collect(),
+    let extras = PlanOptions {
+        reissued: instructed.map(|update| update.id).collect(),
         queries,
         renewed: changes.urrs.update.iter().map(|update| (update.id, update.renewed())).collect(),
         packet_rates: changes.query_packet_rates.clone(),
@@ -227,28 +229,28 @@ pub(crate) fn modify_with(
     };
     let query_reference = changes.query_reference;
     let (merged, resources) = take(old, changes, session, context, resources)?;
-    let extras = Extras { end_markers: merged.end_markers, ..extras };
+    let extras = PlanOptions { end_markers: merged.end_markers, ..extras };
     let plan = plan_modification(session, old.rules(), merged.session.rules(), &extras);
     let Merged { session, chosen, chosen_endpoints, ues, .. } = merged;
-    tolerated.extend(tolerated::guarantees(old.rules(), session.rules()));
+    tolerated.extend(leniency::guarantees(old.rules(), session.rules()));
     Ok(Change { session, plan, chosen, chosen_endpoints, ues, resources, query_reference, tolerated })
 }
 
 /// Only an Ethernet session has MAC addresses, and none of them is a group's.
 fn check_macs(macs: &[UeMac], kind: PduSessionType) -> Result<(), Reason> {
     if !macs.is_empty() && kind != PduSessionType::Ethernet {
-        let why = "the session carries IP packets";
-        return Err(Reason::Incorrect { ie: EthernetContextInformation::TYPE, why });
+        let reason = "the session carries IP packets";
+        return Err(Reason::Incorrect { ie: EthernetContextInformation::TYPE, why: reason });
     }
     if macs.iter().any(|mac| mac.mac.is_multicast()) {
-        let why = "a group address behind a UE";
-        return Err(Reason::Incorrect { ie: MacAddressesDetected::TYPE, why });
+        let reason = "a group address behind a UE";
+        return Err(Reason::Incorrect { ie: MacAddressesDetected::TYPE, why: reason });
     }
     Ok(())
 }
 
 /// Buffering for longer needs a data plane that can, and a BAR that is there.
-fn check_extended(changes: &Changes, context: &Context<'_>) -> Result<(), Rejection> {
+fn check_extended(changes: &RequestedChanges, context: &Context<'_>) -> Result<(), Rejection> {
     let Some(first) = changes.extended.first() else { return Ok(()) };
     let cannot = !context.capabilities.extended_buffering;
     refuse_if(cannot, ie::DL_BUFFERING_DURATION, "buffering for longer")
@@ -257,7 +259,7 @@ fn check_extended(changes: &Changes, context: &Context<'_>) -> Result<(), Reject
 
 fn take(
     old: &SessionRules,
-    changes: Changes,
+    changes: RequestedChanges,
     session: Seid,
     context: &Context<'_>,
     resources: &mut Resources,
@@ -268,7 +270,7 @@ fn take(
         merge(old, changes, endpoints, capabilities, &catalogue.predefined, &mut tunnels, &mut addresses)?;
     validate(merged.session.rules(), context)?;
     let change = claim(session, old, &merged.session, tunnels, addresses)?;
-    resources.recent.share(&mut merged.session.rules, &old.rules);
+    resources.recent.intern(&mut merged.session.rules, &old.rules);
     Ok((merged, change))
 }
 
@@ -281,26 +283,28 @@ fn claim(
     addresses: AddressReservation<'_>,
 ) -> Result<ResourceChange, Rejection> {
     if old.rules.pdrs == new.rules.pdrs && old.endpoints == new.endpoints && old.addresses == new.addresses {
-        return Ok(ResourceChange::nothing(session));
+        return Ok(ResourceChange::empty(session));
     }
     let (held, wanted) = (old.tunnels(), new.tunnels());
     tunnels.check(&held, &wanted).map_err(|tunnel| in_use(tunnel, new))?;
     // Last, so that whoever gives way for this session does so for one that is otherwise legal.
-    let addresses = addresses.keep(&old.addresses, &new.addresses).map_err(|error| not_kept(error, new))?;
-    Ok(ResourceChange { tunnels: tunnels.keep(&held, &wanted), addresses })
+    let addresses = addresses
+        .claim_changes(&old.addresses, &new.addresses)
+        .map_err(|error| claim_rejection(error, new))?;
+    Ok(ResourceChange { tunnels: tunnels.claim_changes(&held, &wanted), addresses })
 }
 
-fn not_kept(error: KeepError, session: &SessionRules) -> Rejection {
+fn claim_rejection(error: ClaimError, session: &SessionRules) -> Rejection {
     let (held, owners) = match error {
-        KeepError::Disputed { held, owners } => (held, owners),
-        KeepError::TooMany { what, limit } => return Reason::TooMany { what, limit }.into(),
+        ClaimError::InUse { held, owners } => (held, owners),
+        ClaimError::TooMany { what, limit } => return Reason::TooMany { what, limit }.into(),
     };
     let has = |pdr: &&Pdr| pdr.pdi.tunnel.is_none() && pdr.pdi.ue_nets().any(|net| net.trunc() == held.net);
     let user = session.rules().pdrs.values().find(has);
-    let ie = match (held.title, held.net) {
-        (Title::Ue, _) => ie::UE_IP_ADDRESS,
-        (Title::Route, IpNet::V4(_)) => ie::FRAMED_ROUTE,
-        (Title::Route, IpNet::V6(_)) => ie::FRAMED_IPV6_ROUTE,
+    let ie = match (held.kind, held.net) {
+        (PrefixKind::Ue, _) => ie::UE_IP_ADDRESS,
+        (PrefixKind::Route, IpNet::V4(_)) => ie::FRAMED_ROUTE,
+        (PrefixKind::Route, IpNet::V6(_)) => ie::FRAMED_IPV6_ROUTE,
     };
     let reason = Reason::AddressInUse { net: held.net, ie, owners, restored: false };
     Rejection { rule: user.map(|pdr| pdr.id.into()), reason }
@@ -314,8 +318,8 @@ fn in_use(tunnel: FTeid, session: &SessionRules) -> Rejection {
 /// The cause of a restoration that fails is one of its own.
 fn not_restored(rejection: Rejection) -> Rejection {
     match rejection.reason {
-        Reason::ForeignTunnel(tunnel) | Reason::TunnelInUse(tunnel) => {
-            Rejection { reason: Reason::NotRestorable(tunnel), ..rejection }
+        Reason::NonLocalTunnel(tunnel) | Reason::TunnelInUse(tunnel) => {
+            Rejection { reason: Reason::CannotRestore(tunnel), ..rejection }
         }
         Reason::AddressInUse { net, ie, owners, .. } => {
             Rejection { reason: Reason::AddressInUse { net, ie, owners, restored: true }, ..rejection }

@@ -2,10 +2,10 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use crate::addresses::Title;
-use crate::testing::{SESSION, World, apply, capabilities, changes, endpoints, fit, rule_set};
+use crate::addresses::PrefixKind;
+use crate::testing::{SESSION, TestUpf, apply, capabilities, changes, endpoints, fit, rule_set};
 use crate::{
-    Context, Extras, Op, RuleSet, delete, plan_deletion, plan_establishment, plan_modification, validate,
+    Context, Op, PlanOptions, RuleSet, delete, plan_deletion, plan_establishment, plan_modification, validate,
 };
 
 /// The rules after a plan that is legal at every step.
@@ -28,7 +28,7 @@ proptest! {
         let created = after(&RuleSet::default(), &plan_establishment(SESSION, &old))?;
         prop_assert_eq!(&created, &old);
         let queries = old.urrs.keys().copied().collect();
-        let plan = plan_modification(SESSION, &old, &new, &Extras { queries, ..Extras::default() });
+        let plan = plan_modification(SESSION, &old, &new, &PlanOptions { queries, ..PlanOptions::default() });
         prop_assert_eq!(after(&old, &plan)?, new);
         prop_assert_eq!(after(&old, &plan_deletion(SESSION))?, RuleSet::default());
     }
@@ -37,7 +37,7 @@ proptest! {
     // Output: nothing to do.
     #[test]
     fn no_difference_no_write(rules in rule_set()) {
-        let plan = plan_modification(SESSION, &rules, &rules, &Extras::default());
+        let plan = plan_modification(SESSION, &rules, &rules, &PlanOptions::default());
         prop_assert_eq!(plan.ops, vec![]);
     }
 
@@ -46,54 +46,54 @@ proptest! {
     //         and leaves rules and tunnels as they were. In the end every tunnel is given back.
     #[test]
     fn changes_are_whole_or_nothing(steps in proptest::collection::vec((changes(), 0..8_u8), 1..8)) {
-        let mut world = World::with(crate::testing::usual());
-        let all = world.resources.tunnels.available() + 1;
+        let mut upf = TestUpf::with(crate::testing::usual());
+        let all = upf.resources.tunnels.available() + 1;
         for (step, luck) in steps {
-            let step = if luck == 0 { step } else { fit(step, &world.session) };
-            let (session, tunnels) = (world.session.clone(), world.resources.tunnels.clone());
-            let addresses = world.resources.addresses.clone();
-            match world.modify(step) {
+            let step = if luck == 0 { step } else { fit(step, &upf.session) };
+            let (session, tunnels) = (upf.session.clone(), upf.resources.tunnels.clone());
+            let addresses = upf.resources.addresses.clone();
+            match upf.modify(step) {
                 Ok(change) => {
                     let rules = after(session.rules(), &change.plan)?;
                     prop_assert_eq!(&rules, change.session.rules());
-                    let context = Context { capabilities: &world.capabilities, endpoints: &world.endpoints, catalogue: &crate::Catalogue::default() };
+                    let context = Context { capabilities: &upf.capabilities, endpoints: &upf.endpoints, catalogue: &crate::Catalogue::default() };
                     prop_assert_eq!(validate(&rules, &context), Ok(()));
-                    world.keep(change);
-                    prop_assert_eq!(world.resources.tunnels.in_use(), world.session.tunnels().len());
-                    let held = |title: Title| world.session.addresses.iter().filter(move |held| held.title == title);
-                    let ues = held(Title::Ue).map(|held| held.net).collect::<BTreeSet<_>>();
-                    prop_assert_eq!(world.resources.addresses.in_use(), ues.len());
-                    prop_assert_eq!(world.resources.addresses.routes(), held(Title::Route).count());
+                    upf.keep(change);
+                    prop_assert_eq!(upf.resources.tunnels.in_use(), upf.session.tunnels().len());
+                    let held = |title: PrefixKind| upf.session.addresses.iter().filter(move |held| held.kind == title);
+                    let ues = held(PrefixKind::Ue).map(|held| held.net).collect::<BTreeSet<_>>();
+                    prop_assert_eq!(upf.resources.addresses.in_use(), ues.len());
+                    prop_assert_eq!(upf.resources.addresses.routes(), held(PrefixKind::Route).count());
                 }
                 Err(rejection) => {
                     prop_assert!(!rejection.cause().is_accepted(), "{}", rejection);
-                    prop_assert_eq!(&world.session, &session);
-                    prop_assert_eq!(world.resources.tunnels.available(), tunnels.available());
-                    prop_assert_eq!(world.resources.tunnels.in_use(), tunnels.in_use());
+                    prop_assert_eq!(&upf.session, &session);
+                    prop_assert_eq!(upf.resources.tunnels.available(), tunnels.available());
+                    prop_assert_eq!(upf.resources.tunnels.in_use(), tunnels.in_use());
                     let given_out = |addresses: &crate::Addresses| addresses.pools().map(|pool| pool.occupied).sum::<u64>();
-                    prop_assert_eq!(world.resources.addresses.in_use(), addresses.in_use());
-                    prop_assert_eq!(given_out(&world.resources.addresses), given_out(&addresses));
+                    prop_assert_eq!(upf.resources.addresses.in_use(), addresses.in_use());
+                    prop_assert_eq!(given_out(&upf.resources.addresses), given_out(&addresses));
                 }
             }
         }
-        let end = delete(&world.session, SESSION);
+        let end = delete(&upf.session, SESSION);
         prop_assert_eq!(&end.plan.ops, &[Op::RemoveSession]);
-        world.keep(end);
-        prop_assert_eq!((world.resources.tunnels.available(), world.resources.tunnels.in_use()), (all, 0));
-        prop_assert_eq!((world.resources.addresses.in_use(), world.resources.addresses.routes()), (0, 0));
-        prop_assert!(world.resources.addresses.pools().all(|pool| pool.occupied == 0));
+        upf.keep(end);
+        prop_assert_eq!((upf.resources.tunnels.available(), upf.resources.tunnels.in_use()), (all, 0));
+        prop_assert_eq!((upf.resources.addresses.in_use(), upf.resources.addresses.routes()), (0, 0));
+        prop_assert!(upf.resources.addresses.pools().all(|pool| pool.occupied == 0));
     }
 
     // Input:  a change that the data plane cannot carry out.
     // Output: abandoned, it leaves no trace in the tunnels.
     #[test]
     fn an_abandoned_change_leaves_no_trace(step in changes()) {
-        let mut world = World::with(crate::testing::usual());
-        let step = fit(step, &world.session);
-        let (available, in_use) = (world.resources.tunnels.available(), world.resources.tunnels.in_use());
-        if let Ok(change) = world.modify(step) {
-            world.resources.abandon(change.resources);
+        let mut upf = TestUpf::with(crate::testing::usual());
+        let step = fit(step, &upf.session);
+        let (available, in_use) = (upf.resources.tunnels.available(), upf.resources.tunnels.in_use());
+        if let Ok(change) = upf.modify(step) {
+            upf.resources.abandon(change.resources);
         }
-        prop_assert_eq!((world.resources.tunnels.available(), world.resources.tunnels.in_use()), (available, in_use));
+        prop_assert_eq!((upf.resources.tunnels.available(), upf.resources.tunnels.in_use()), (available, in_use));
     }
 }

@@ -5,7 +5,7 @@ use causeway_pfcp::{
 };
 use causeway_types::Span;
 
-use super::treatment::Treated;
+use super::ie_support::CheckSupport;
 use super::{about, setting};
 use crate::edits::BarUpdate;
 use crate::{Bar, BufferingDuration, ExtendedBuffering, Rejection};

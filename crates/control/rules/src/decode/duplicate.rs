@@ -6,8 +6,8 @@ use causeway_pfcp::{
 };
 
 use super::far::destination;
+use super::ie_support::CheckSupport;
 use super::redirect::policy;
-use super::treatment::Treated;
 use super::{setting, tunnel};
 use crate::edits::{DuplicateUpdate, Setting};
 use crate::{CopyTo, Duplicate, OuterHeader, Reason};

@@ -6,7 +6,7 @@ use causeway_pfcp::{
 };
 use causeway_types::{Interface, Qfi};
 
-use super::treatment::Treated;
+use super::ie_support::CheckSupport;
 use super::{ethernet, framed, setting, tunnel, ue};
 use crate::Reason;
 use crate::edits::{Endpoint, EndpointDraft, EndpointId, EndpointUe, EndpointUpdate, Setting};

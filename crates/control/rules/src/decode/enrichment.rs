@@ -33,6 +33,6 @@ fn field(ie: &HeaderEnrichment<'_>) -> Result<HttpField, Reason> {
     HttpField::new(ie.name.0, ie.value.0).map_or_else(|| incorrect("no HTTP field that may be added"), Ok)
 }
 
-fn incorrect<T>(why: &'static str) -> Result<T, Reason> {
-    Err(Reason::Incorrect { ie: HeaderEnrichment::TYPE, why })
+fn incorrect<T>(reason: &'static str) -> Result<T, Reason> {
+    Err(Reason::Incorrect { ie: HeaderEnrichment::TYPE, why: reason })
 }

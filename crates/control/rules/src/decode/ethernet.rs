@@ -8,7 +8,7 @@ use causeway_pfcp::{
 use causeway_types::MacAddr;
 
 use super::flow;
-use super::treatment::Treated;
+use super::ie_support::CheckSupport;
 use crate::edits::EthernetDraft;
 use crate::{EthernetFilter, MacMatch, MacRange, PduSessionType, Proxying, Reason, TagMatch, VlanTags, ie};
 
@@ -56,8 +56,8 @@ fn filter(group: &EthernetPacketFilter<'_>) -> Result<EthernetDraft, Reason> {
     let says_nothing = flows.is_empty() && filter == empty;
     match group.ethernet_filter_id {
         None if bidirectional => {
-            let why = "the filter is bidirectional";
-            Err(Reason::ConditionalMissing { ie: EthernetFilterId::TYPE, why })
+            let reason = "the filter is bidirectional";
+            Err(Reason::ConditionalMissing { ie: EthernetFilterId::TYPE, why: reason })
         }
         Some(id) if says_nothing && !bidirectional => Ok(EthernetDraft::Shared(id.0)),
         _ if says_nothing => incorrect(EthernetPacketFilter::TYPE, "an Ethernet filter without definition"),
@@ -128,6 +128,6 @@ pub(super) fn proxying(flags: Option<ProxyingFlags>) -> Proxying {
     }
 }
 
-fn incorrect<T>(ie: u16, why: &'static str) -> Result<T, Reason> {
-    Err(Reason::Incorrect { ie, why })
+fn incorrect<T>(ie: u16, reason: &'static str) -> Result<T, Reason> {
+    Err(Reason::Incorrect { ie, why: reason })
 }

@@ -7,10 +7,10 @@ use causeway_pfcp::{
 };
 use causeway_types::{BarId, Interface};
 
-use super::treatment::Treated;
+use super::ie_support::CheckSupport;
 use super::{about, duplicate, enrichment, ethernet, marking, not_predefined, redirect, setting, tunnel};
 use crate::edits::{FarUpdate, ForwardingUpdate, Setting};
-use crate::reject::refuse_if;
+use crate::rejection::refuse_if;
 use crate::{ApplyAction, DeliveryStatus, Far, Forwarding, Reason, Rejection, ie};
 
 pub(super) fn create(group: &CreateFar<'_>) -> Result<Far, Rejection> {
@@ -54,8 +54,8 @@ fn delivery_status(flags: Flags) -> Result<DeliveryStatus, Reason> {
     let status = DeliveryStatus { buffered: is(Flags::BDPN), discarded: is(Flags::DDPN) };
     let wrong =
         status.buffered && !is(Flags::BUFF) || status.discarded && !is(Flags::BUFF) && !is(Flags::DROP);
-    let why = "BDPN without BUFF, or DDPN without BUFF or DROP";
-    if wrong { Err(Reason::Incorrect { ie: ie::APPLY_ACTION, why }) } else { Ok(status) }
+    let reason = "BDPN without BUFF, or DDPN without BUFF or DROP";
+    if wrong { Err(Reason::Incorrect { ie: ie::APPLY_ACTION, why: reason }) } else { Ok(status) }
 }
 
 /// Exactly one of DROP, FORW and BUFF; NOCP with BUFF only. DUPL goes with any (clause 8.2.26).
@@ -73,8 +73,8 @@ fn action(flags: Flags) -> Result<ApplyAction, Reason> {
     } else if flags == Flags::BUFF | Flags::NOCP {
         Ok(ApplyAction::Buffer { notify: true })
     } else {
-        let why = "not exactly one of DROP, FORW and BUFF, or NOCP without BUFF";
-        Err(Reason::Incorrect { ie: ie::APPLY_ACTION, why })
+        let reason = "not exactly one of DROP, FORW and BUFF, or NOCP without BUFF";
+        Err(Reason::Incorrect { ie: ie::APPLY_ACTION, why: reason })
     }
 }
 
@@ -122,8 +122,8 @@ fn forwarding_update(group: &UpdateForwardingParameters<'_>) -> Result<Forwardin
 pub(super) fn destination(interface: DestinationInterface) -> Result<Interface, Reason> {
     match interface {
         DestinationInterface::Spare(_) => {
-            let why = "no release names this interface";
-            Err(Reason::Incorrect { ie: ie::DESTINATION_INTERFACE, why })
+            let reason = "no release names this interface";
+            Err(Reason::Incorrect { ie: ie::DESTINATION_INTERFACE, why: reason })
         }
         _ => {
             let what = "forwarding to this interface";

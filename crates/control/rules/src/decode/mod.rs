@@ -8,12 +8,12 @@ mod ethernet;
 mod far;
 mod flow;
 mod framed;
+mod ie_support;
 mod marking;
 pub(crate) mod packet_rate;
 mod pdr;
 mod qer;
 mod redirect;
-mod treatment;
 mod tunnel;
 mod ue;
 mod urr;
@@ -27,31 +27,33 @@ use causeway_pfcp::{
 
 use causeway_types::Span;
 
-use crate::edits::{Changes, Setting};
-use crate::reject::refuse_if;
+use crate::edits::{RequestedChanges, Setting};
+use crate::rejection::refuse_if;
 use crate::ue_mac;
 use crate::{PagingPolicy, Reason, Rejection, RuleId, ie};
-use treatment::Treated;
+use ie_support::CheckSupport;
 
 /// Bit 32 of the ID of a FAR, QER or URR: the rule is predefined in the UPF (clauses 8.2.54, 8.2.74, 8.2.75).
 const PREDEFINED: u32 = 1 << 31;
 
 /// # Errors
 /// The first IE that is wrong, missing, or not supported.
-pub(crate) fn establishment(request: &SessionEstablishmentRequest<'_>) -> Result<Changes, Rejection> {
+pub(crate) fn establishment(
+    request: &SessionEstablishmentRequest<'_>,
+) -> Result<RequestedChanges, Rejection> {
     request.refuse_unsupported()?;
     let pdu_type = ethernet::session_type(request.pdn_type)?;
     let flags = request.flags.unwrap_or_default();
     let pauses = flags.contains(SessionEstablishmentFlags::SUMPC);
     refuse_if(pauses, ie::SE_REQ_FLAGS, "pausing of charging")?;
     let restoration = flags.contains(SessionEstablishmentFlags::RESTI);
-    let mut changes = Changes {
+    let mut changes = RequestedChanges {
         restoration,
         pdu_type,
         established_by: Some(request.node_id.to_owned()),
         slice: request.s_nssai,
         paging: Some(paging(request)?),
-        ..Changes::default()
+        ..RequestedChanges::default()
     };
     changes.inactivity_timer = inactivity_timer(request.user_plane_inactivity_timer, &request.other);
     changes.pdrs.create = each(&request.create_pdrs, |group| pdr::create(group))?;
@@ -65,13 +67,13 @@ pub(crate) fn establishment(request: &SessionEstablishmentRequest<'_>) -> Result
 
 /// # Errors
 /// The first IE that is wrong, missing, or not supported.
-pub(crate) fn modification(request: &SessionModificationRequest<'_>) -> Result<Changes, Rejection> {
+pub(crate) fn modification(request: &SessionModificationRequest<'_>) -> Result<RequestedChanges, Rejection> {
     request.refuse_unsupported()?;
     let flags = request.flags.unwrap_or_default();
     let done = SessionModificationFlags::QAURR | SessionModificationFlags::DROBU;
     let unsupported = flags - done;
     refuse_if(!unsupported.is_empty(), ie::SM_REQ_FLAGS, "a flag of the message other than QAURR and DROBU")?;
-    let mut changes = Changes {
+    let mut changes = RequestedChanges {
         query_all: flags.contains(SessionModificationFlags::QAURR),
         query: request.query_urrs.iter().map(|group| group.urr_id).collect(),
         drop_buffered: flags.contains(SessionModificationFlags::DROBU),
@@ -82,7 +84,7 @@ pub(crate) fn modification(request: &SessionModificationRequest<'_>) -> Result<C
         macs: request.ethernet_context_information.as_ref().map(ue_mac::given).unwrap_or_default(),
         slice: request.s_nssai,
         paging: new_paging(request)?,
-        ..Changes::default()
+        ..RequestedChanges::default()
     };
     removals(request, &mut changes);
     changes.pdrs.create = each(&request.create_pdrs, |group| pdr::create(group))?;
@@ -118,12 +120,12 @@ fn new_paging(request: &SessionModificationRequest<'_>) -> Result<Option<Vec<Pag
 ///
 /// # Errors
 /// The first IE that is wrong or not supported.
-pub(crate) fn report_response(response: &SessionReportResponse<'_>) -> Result<Changes, Rejection> {
+pub(crate) fn report_response(response: &SessionReportResponse<'_>) -> Result<RequestedChanges, Rejection> {
     let flags = response.flags.unwrap_or_default();
-    let mut changes = Changes {
+    let mut changes = RequestedChanges {
         drop_buffered: flags.contains(SessionReportResponseFlags::DROBU),
         extended: response.update_bar.iter().filter_map(bar::extended).collect(),
-        ..Changes::default()
+        ..RequestedChanges::default()
     };
     changes.bars.update = response.update_bar.iter().map(bar::update).collect::<Result<_, _>>()?;
     Ok(changes)
@@ -138,7 +140,7 @@ fn inactivity_timer(timer: Option<UserPlaneInactivityTimer>, others: &Others<'_>
     }
 }
 
-fn removals(request: &SessionModificationRequest<'_>, changes: &mut Changes) {
+fn removals(request: &SessionModificationRequest<'_>, changes: &mut RequestedChanges) {
     changes.pdrs.remove = request.remove_pdrs.iter().map(|group| group.pdr_id).collect();
     changes.fars.remove = request.remove_fars.iter().map(|group| group.far_id).collect();
     changes.qers.remove = request.remove_qers.iter().map(|group| group.qer_id).collect();

@@ -5,7 +5,7 @@ use causeway_pfcp::{
 };
 use causeway_types::FarId;
 
-use super::treatment::Treated;
+use super::ie_support::CheckSupport;
 use super::tunnel::Removal;
 use super::{about, endpoint, ethernet, flow, framed, not_predefined, setting, tunnel, ue};
 use crate::edits::{PdiDraft, PdrDraft, PdrUpdate, Setting, UeChoice};
@@ -15,8 +15,8 @@ pub(super) fn create(group: &CreatePdr<'_>) -> Result<PdrDraft, Rejection> {
     about(group.pdr_id, || {
         group.refuse_unsupported()?;
         group.refuse_nulls()?;
-        let why = "predefined rules have none of their own";
-        let far = group.far_id.ok_or(Reason::ConditionalMissing { ie: ie::FAR_ID, why })?;
+        let reason = "predefined rules have none of their own";
+        let far = group.far_id.ok_or(Reason::ConditionalMissing { ie: ie::FAR_ID, why: reason })?;
         not_predefined(far.0, ie::FAR_ID)?;
         let mut pdi = pdi(&group.pdi)?;
         pools(pdi.ue_choice.as_mut(), group);
@@ -71,8 +71,8 @@ pub(super) fn update(group: &UpdatePdr<'_>) -> Result<PdrUpdate, Rejection> {
 fn pdi(group: &Pdi<'_>) -> Result<PdiDraft, Reason> {
     group.refuse_unsupported()?;
     group.refuse_nulls()?;
-    let why = "no release names this interface";
-    let spare = Reason::Incorrect { ie: ie::SOURCE_INTERFACE, why };
+    let reason = "no release names this interface";
+    let spare = Reason::Incorrect { ie: ie::SOURCE_INTERFACE, why: reason };
     let source = group.source_interface.interface().ok_or(spare)?;
     let ue::Addresses { first, further, choice } = ue::addresses(group.ue_ip_addresses.iter(), source)?;
     let framed = framed::routes(&group.framed_routes, &group.framed_ipv6_routes)?;

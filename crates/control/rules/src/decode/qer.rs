@@ -6,10 +6,10 @@ use causeway_pfcp::{
 };
 use causeway_types::{Ppi, QerId, Qfi, Span};
 
-use super::treatment::Treated;
+use super::ie_support::CheckSupport;
 use super::{about, marking, not_predefined, packet_rate, setting};
 use crate::edits::{QerUpdate, Setting};
-use crate::reject::refuse_if;
+use crate::rejection::refuse_if;
 use crate::{Correlation, Gate, Qer, RateLimit, Rejection, ie};
 
 pub(super) fn create(group: &CreateQer<'_>) -> Result<Qer, Rejection> {

@@ -98,13 +98,13 @@ impl Unspecified for std::net::Ipv6Addr {
     }
 }
 
-fn incorrect<T>(why: &'static str) -> Result<T, Reason> {
-    Err(Reason::Incorrect { ie: RedirectInformation::TYPE, why })
+fn incorrect<T>(reason: &'static str) -> Result<T, Reason> {
+    Err(Reason::Incorrect { ie: RedirectInformation::TYPE, why: reason })
 }
 
 /// The new ends of packets: at least one address (clause 8.2.200).
 fn replacement(ie: &IpAddressAndPortReplacement) -> Result<Replacement, Reason> {
-    let wrong = |why| Err(Reason::Incorrect { ie: IpAddressAndPortReplacement::TYPE, why });
+    let wrong = |reason| Err(Reason::Incorrect { ie: IpAddressAndPortReplacement::TYPE, why: reason });
     let replacement = Replacement {
         source: NewEnd { v4: ie.source_ipv4, v6: ie.source_ipv6, port: ie.source_port },
         destination: NewEnd { v4: ie.destination_ipv4, v6: ie.destination_ipv6, port: ie.destination_port },

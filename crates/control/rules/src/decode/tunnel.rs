@@ -71,8 +71,8 @@ fn known(ip: IpAddr, header: OuterHeader) -> OuterHeader {
     if ip.is_unspecified() { OuterHeader::Unknown } else { header }
 }
 
-fn incorrect<T>(why: &'static str) -> Result<T, Reason> {
-    Err(Reason::Incorrect { ie: OuterHeaderCreation::TYPE, why })
+fn incorrect<T>(reason: &'static str) -> Result<T, Reason> {
+    Err(Reason::Incorrect { ie: OuterHeaderCreation::TYPE, why: reason })
 }
 
 /// The header that a PDR takes off.
@@ -105,8 +105,8 @@ pub(super) fn removal(removal: &OuterHeaderRemoval) -> Result<Removal, Reason> {
         WireRemoved::Ipv4 => RemovedHeader::Ipv4,
         WireRemoved::Ipv6 => RemovedHeader::Ipv6,
         WireRemoved::Spare(_) => {
-            let why = "a header that no release names";
-            return Err(Reason::Incorrect { ie: OuterHeaderRemoval::TYPE, why });
+            let reason = "a header that no release names";
+            return Err(Reason::Incorrect { ie: OuterHeaderRemoval::TYPE, why: reason });
         }
         WireRemoved::VlanTag => return Ok(Removal::Vlan(VlanRemoval::Pop)),
         WireRemoved::VlanTags => return Ok(Removal::Vlan(VlanRemoval::PopPop)),

@@ -117,8 +117,8 @@ fn unsupported<T>(what: &'static str) -> Result<T, Reason> {
     Err(Reason::Unsupported { ie: UeIpAddress::TYPE, what })
 }
 
-fn incorrect<T>(why: &'static str) -> Result<T, Reason> {
-    Err(Reason::Incorrect { ie: UeIpAddress::TYPE, why })
+fn incorrect<T>(reason: &'static str) -> Result<T, Reason> {
+    Err(Reason::Incorrect { ie: UeIpAddress::TYPE, why: reason })
 }
 
 #[cfg(test)]

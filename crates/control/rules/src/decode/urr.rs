@@ -11,10 +11,10 @@ use causeway_pfcp::{
 };
 use causeway_types::{FarId, Span, UrrId};
 
-use super::treatment::Treated;
+use super::ie_support::CheckSupport;
 use super::{about, flow, not_predefined, setting, urr_limits};
 use crate::edits::{Measuring, Setting, UrrDraft, UrrUpdate};
-use crate::reject::refuse_if;
+use crate::rejection::refuse_if;
 use crate::{BaseInterval, DroppedLimit, MeasurementMethod, Reason, Rejection, SdfFilter, Urr, ie};
 
 /// Triggers whose reports are not supported.
@@ -122,8 +122,8 @@ fn settings(group: &UpdateUrr<'_>) -> Result<UrrUpdate, Reason> {
 }
 
 fn method(flags: MethodFlags) -> Result<MeasurementMethod, Reason> {
-    let why = "nothing is measured";
-    let none = Reason::Incorrect { ie: ie::MEASUREMENT_METHOD, why };
+    let reason = "nothing is measured";
+    let none = Reason::Incorrect { ie: ie::MEASUREMENT_METHOD, why: reason };
     let method = MeasurementMethod {
         volume: flags.contains(MethodFlags::VOLUM),
         duration: flags.contains(MethodFlags::DURAT),
@@ -163,8 +163,8 @@ fn base_interval(mechanism: TimeQuotaMechanism) -> Result<BaseInterval, Reason> 
 }
 
 fn number_of_reports(number: NumberOfReports) -> Result<NonZeroU16, Reason> {
-    let why = "the value 0 is excluded";
-    NonZeroU16::new(number.0).ok_or(Reason::Incorrect { ie: ie::NUMBER_OF_REPORTS, why })
+    let reason = "the value 0 is excluded";
+    NonZeroU16::new(number.0).ok_or(Reason::Incorrect { ie: ie::NUMBER_OF_REPORTS, why: reason })
 }
 
 fn dropped(threshold: DroppedDlTrafficThreshold) -> DroppedLimit {
@@ -189,6 +189,6 @@ fn list<'a, W: Ie<'a>, L: IntoIterator + Clone>(list: L, others: &Others<'_>) ->
     setting::<W, _>(some.then_some(list), others)
 }
 
-fn incorrect<T>(ie: u16, why: &'static str) -> Result<T, Reason> {
-    Err(Reason::Incorrect { ie, why })
+fn incorrect<T>(ie: u16, reason: &'static str) -> Result<T, Reason> {
+    Err(Reason::Incorrect { ie, why: reason })
 }

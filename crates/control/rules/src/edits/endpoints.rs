@@ -6,7 +6,7 @@ use causeway_types::{FTeid, Interface, IpNet, NetworkInstance, QfiSet};
 
 use crate::{Pdi, Pdr, Reason, Rejection, SessionRules, SortedMap, UeAddress, UeSide, ie};
 
-use super::resolve::{Resolver, fitting};
+use super::resolve::{Resolver, matching_removal};
 use super::ue::ChosenUes;
 use super::{Setting, TunnelRequest, UeChoice};
 
@@ -85,7 +85,7 @@ impl EndpointEdits {
 
     /// # Errors
     /// When one is named twice, created though it exists, or changed though it does not.
-    pub(super) fn check(&self, held: &SortedMap<EndpointId, Endpoint>) -> Result<(), Reason> {
+    pub(super) fn check(&self, current: &SortedMap<EndpointId, Endpoint>) -> Result<(), Reason> {
         let mut seen = Vec::new();
         let changed = self.remove.iter().copied().chain(self.update.iter().map(|update| update.id));
         for (id, exists) in
@@ -95,7 +95,7 @@ impl EndpointEdits {
                 return Err(Reason::Endpoint { id: id.0, what: "appears more than once in the message" });
             }
             seen.push(id);
-            match (held.contains_key(&id), exists) {
+            match (current.contains_key(&id), exists) {
                 (true, false) => return Err(Reason::Endpoint { id: id.0, what: "exists already" }),
                 (false, true) => return Err(Reason::Endpoint { id: id.0, what: "does not exist" }),
                 _ => {}
@@ -134,14 +134,14 @@ pub(super) fn merge(
         let unknown = Reason::Endpoint { id: id.0, what: "does not exist" };
         let endpoint = session.endpoints.get_mut(&id).ok_or(unknown)?;
         let is_choice = matches!(update.tunnel, Some(TunnelRequest::Choose { .. }));
-        let held = endpoint.ue.first;
+        let current = endpoint.ue.first;
         change(endpoint, update, resolver)?;
-        ues.endpoints.extend(endpoint.choose(held, resolver)?.map(|ue| (id, ue)));
+        ues.endpoints.extend(endpoint.choose(current, resolver)?.map(|ue| (id, ue)));
         chosen.extend(endpoint.tunnel.filter(|_| is_choice).map(|tunnel| (id, tunnel)));
         let users = session.endpoint_of.iter().filter(|(_, used)| **used == id).map(|(pdr, _)| pdr);
         for pdr in users {
             if let Some(pdr) = session.rules.pdrs.get_mut(pdr) {
-                endpoint.give(pdr);
+                endpoint.fill_pdr(pdr);
             }
         }
     }
@@ -165,11 +165,11 @@ fn change(
 }
 
 /// A part that is never absent, only empty.
-fn replace<T: Default>(setting: Setting<T>, held: &mut T) {
+fn replace<T: Default>(setting: Setting<T>, current: &mut T) {
     match setting {
         Setting::Keep => {}
-        Setting::Remove => *held = T::default(),
-        Setting::Set(value) => *held = value,
+        Setting::Remove => *current = T::default(),
+        Setting::Set(value) => *current = value,
     }
 }
 
@@ -177,22 +177,22 @@ impl Endpoint {
     /// Has the UPF choose what it is asked to; the whole UE address then.
     fn choose(
         &mut self,
-        held: Option<UeAddress>,
+        current: Option<UeAddress>,
         resolver: &mut Resolver<'_, '_, '_>,
     ) -> Result<Option<UeAddress>, Reason> {
         let Some(choice) = self.ue.choice.take() else { return Ok(None) };
         let instance = self.network_instance.as_ref();
-        self.ue.first = resolver.ues.resolve(self.ue.first, Some(&choice), instance, held)?;
+        self.ue.first = resolver.ues.resolve(self.ue.first, Some(&choice), instance, current)?;
         Ok(self.ue.first)
     }
 
     /// Puts what it says into the PDI of a PDR that refers to it.
-    pub(super) fn give(&self, pdr: &mut Pdr) {
-        self.give_pdi(&mut pdr.pdi);
-        pdr.removal = pdr.removal.map(|removal| fitting(removal, self.tunnel));
+    pub(super) fn fill_pdr(&self, pdr: &mut Pdr) {
+        self.fill_pdi(&mut pdr.pdi);
+        pdr.removal = pdr.removal.map(|removal| matching_removal(removal, self.tunnel));
     }
 
-    pub(super) fn give_pdi(&self, pdi: &mut Pdi) {
+    pub(super) fn fill_pdi(&self, pdi: &mut Pdi) {
         pdi.tunnel = self.tunnel;
         pdi.network_instance = self.network_instance.clone();
         let side = |ue: UeAddress| match pdi.source {
@@ -225,9 +225,9 @@ pub(super) fn check_reference(
         (ue, ie::UE_IP_ADDRESS),
         (qfis, ie::QFI),
     ];
-    let why = "it belongs to the traffic endpoint that the PDI refers to";
+    let reason = "it belongs to the traffic endpoint that the PDI refers to";
     match both.into_iter().find(|(given, _)| *given) {
-        Some((_, ie)) => Err(Reason::Incorrect { ie, why }),
+        Some((_, ie)) => Err(Reason::Incorrect { ie, why: reason }),
         None => Ok(()),
     }
 }

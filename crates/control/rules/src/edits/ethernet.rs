@@ -6,7 +6,7 @@ use causeway_pfcp::{EthernetFilterId, Ie};
 use causeway_types::PdrId;
 
 use super::filters::Definitions;
-use super::{Changes, FilterDraft, PdiDraft};
+use super::{FilterDraft, PdiDraft, RequestedChanges};
 use crate::{EthernetFilter, Pdr, Reason, Rejection, RuleMap};
 
 /// An Ethernet Packet Filter as a message has it; its flows still have to be resolved.
@@ -41,13 +41,13 @@ impl SharedFilters {
     /// # Errors
     /// [`Reason::Incorrect`] when the message defines one filter in two ways.
     pub(super) fn of(
-        changes: &Changes,
-        held: &RuleMap<PdrId, Pdr>,
+        changes: &RequestedChanges,
+        current: &RuleMap<PdrId, Pdr>,
         definitions: &Definitions,
     ) -> Result<Self, Rejection> {
-        let held = held.values().flat_map(|pdr| &pdr.pdi.ethernet);
-        let held = held.filter_map(|held| Some((held.shared?, held.clone()))).collect();
-        let (mut filters, mut seen) = (Self(held), BTreeMap::new());
+        let current = current.values().flat_map(|pdr| &pdr.pdi.ethernet);
+        let current = current.filter_map(|current| Some((current.shared?, current.clone()))).collect();
+        let (mut filters, mut seen) = (Self(current), BTreeMap::new());
         let created = changes.pdrs.create.iter().map(|pdr| (pdr.id, &pdr.pdi));
         let updated = changes.pdrs.update.iter().filter_map(|pdr| Some((pdr.id, pdr.pdi.as_ref()?)));
         for (id, pdi) in created.chain(updated) {
@@ -74,8 +74,8 @@ impl SharedFilters {
             let flows = definitions.resolve(flows.clone())?;
             let filter = EthernetFilter { shared: Some(id), flows, ..filter.clone() };
             if seen.insert(id, filter.clone()).is_some_and(|other| other != filter) {
-                let why = "the message defines the Ethernet Filter ID twice";
-                return Err(Reason::Incorrect { ie: EthernetFilterId::TYPE, why });
+                let reason = "the message defines the Ethernet Filter ID twice";
+                return Err(Reason::Incorrect { ie: EthernetFilterId::TYPE, why: reason });
             }
             self.0.insert(id, filter);
         }
@@ -103,13 +103,13 @@ impl SharedFilters {
         if let Some(shared) = id.and_then(|id| self.0.get(&id)) {
             return Ok(shared.clone());
         }
-        let why = "no bidirectional Ethernet filter of the session has this id";
-        let filter = filter.ok_or(Reason::Incorrect { ie: EthernetFilterId::TYPE, why })?;
+        let reason = "no bidirectional Ethernet filter of the session has this id";
+        let filter = filter.ok_or(Reason::Incorrect { ie: EthernetFilterId::TYPE, why: reason })?;
         Ok(EthernetFilter { flows: definitions.resolve(flows)?, ..filter })
     }
 
     /// Gives every PDR the definitions there are now.
-    pub(super) fn spread(&self, pdrs: &mut RuleMap<PdrId, Pdr>) {
+    pub(super) fn apply_to_pdrs(&self, pdrs: &mut RuleMap<PdrId, Pdr>) {
         let current = |filter: &EthernetFilter| filter.shared.and_then(|id| self.0.get(&id));
         let is_old = |filter: &EthernetFilter| current(filter).is_some_and(|current| current != filter);
         let concerns = |pdr: &Pdr| pdr.pdi.ethernet.iter().any(is_old);

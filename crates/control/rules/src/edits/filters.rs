@@ -7,7 +7,7 @@ use causeway_types::PdrId;
 
 use crate::{Pdr, Reason, Rejection, RuleMap, SdfFilter, ie};
 
-use super::{Changes, EthernetDraft, PdiDraft};
+use super::{EthernetDraft, PdiDraft, RequestedChanges};
 
 /// An SDF filter of a PDI.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,17 +30,17 @@ pub(super) struct Definitions {
 impl Definitions {
     /// # Errors
     /// [`Reason::Incorrect`] when the message defines one filter in two ways.
-    pub(super) fn of(changes: &Changes, held: &RuleMap<PdrId, Pdr>) -> Result<Self, Rejection> {
+    pub(super) fn of(changes: &RequestedChanges, current: &RuleMap<PdrId, Pdr>) -> Result<Self, Rejection> {
         let mut new = BTreeMap::new();
         let created = changes.pdrs.create.iter().map(|pdr| (pdr.id, &pdr.pdi));
         let updated = changes.pdrs.update.iter().filter_map(|pdr| Some((pdr.id, pdr.pdi.as_ref()?)));
         for (id, pdi) in created.chain(updated) {
             define(pdi, &mut new).map_err(|reason| reason.of(id))?;
         }
-        let inside = held.values().flat_map(|pdr| &pdr.pdi.ethernet).flat_map(|filter| &filter.flows);
-        let filters = held.values().flat_map(|pdr| &pdr.pdi.filters).chain(inside);
-        let held = filters.filter_map(|filter| Some((filter.id?, filter.clone()))).collect();
-        Ok(Self { new, held })
+        let inside = current.values().flat_map(|pdr| &pdr.pdi.ethernet).flat_map(|filter| &filter.flows);
+        let filters = current.values().flat_map(|pdr| &pdr.pdi.filters).chain(inside);
+        let current = filters.filter_map(|filter| Some((filter.id?, filter.clone()))).collect();
+        Ok(Self { new, held: current })
     }
 
     /// The filters of a PDI, the named ones as they are defined.
@@ -48,8 +48,8 @@ impl Definitions {
     /// # Errors
     /// [`Reason::Incorrect`] for one that is defined nowhere.
     pub(super) fn resolve(&self, drafts: Vec<FilterDraft>) -> Result<Vec<SdfFilter>, Reason> {
-        let why = "no SDF filter of the session has this SDF Filter ID";
-        let unknown = Reason::Incorrect { ie: ie::SDF_FILTER, why };
+        let reason = "no SDF filter of the session has this SDF Filter ID";
+        let unknown = Reason::Incorrect { ie: ie::SDF_FILTER, why: reason };
         let resolve = |draft| match draft {
             FilterDraft::Defined(filter) => Ok(filter),
             FilterDraft::Named(id) => {
@@ -63,7 +63,7 @@ impl Definitions {
     }
 
     /// Brings every PDR that names a filter up to its new definition.
-    pub(super) fn spread(&self, pdrs: &mut RuleMap<PdrId, Pdr>) {
+    pub(super) fn apply_to_pdrs(&self, pdrs: &mut RuleMap<PdrId, Pdr>) {
         let is_new = |filter: &SdfFilter| filter.id.is_some_and(|id| self.new.contains_key(&id));
         let concerns = |pdr: &Pdr| {
             let inside = pdr.pdi.ethernet.iter().flat_map(|filter| &filter.flows);
@@ -71,11 +71,11 @@ impl Definitions {
         };
         pdrs.change(concerns, |Pdr { pdi, .. }| {
             let inside = pdi.ethernet.iter_mut().flat_map(|filter| &mut filter.flows);
-            pdi.filters.iter_mut().chain(inside).for_each(|filter| self.bring_up(filter));
+            pdi.filters.iter_mut().chain(inside).for_each(|filter| self.update_filter(filter));
         });
     }
 
-    fn bring_up(&self, filter: &mut SdfFilter) {
+    fn update_filter(&self, filter: &mut SdfFilter) {
         if let Some(new) = filter.id.and_then(|id| self.new.get(&id)) {
             *filter = new.clone();
         }
@@ -89,8 +89,8 @@ fn define(pdi: &PdiDraft, into: &mut BTreeMap<u32, SdfFilter>) -> Result<(), Rea
             && let Some(id) = filter.id
             && into.insert(id, filter.clone()).is_some_and(|other| other != *filter)
         {
-            let why = "the message defines the SDF Filter ID twice";
-            return Err(Reason::Incorrect { ie: ie::SDF_FILTER, why });
+            let reason = "the message defines the SDF Filter ID twice";
+            return Err(Reason::Incorrect { ie: ie::SDF_FILTER, why: reason });
         }
     }
     Ok(())

@@ -15,10 +15,11 @@ use crate::{
 use super::Measuring;
 use super::ethernet::SharedFilters;
 use super::filters::Definitions;
-use super::resolve::{Resolver, fitting};
-use super::ue::{ChosenUes, UeResolver, home};
+use super::resolve::{Resolver, matching_removal};
+use super::ue::{ChosenUes, UeResolver, home_network};
 use super::{
-    Changes, Edits, EndpointId, FarUpdate, PdrDraft, PdrUpdate, endpoints as points, shape, update, urr,
+    Edits, EndpointId, FarUpdate, PdrDraft, PdrUpdate, RequestedChanges, check, endpoints as points, update,
+    urr,
 };
 
 /// The session as it will be, and what goes with the way there.
@@ -44,14 +45,14 @@ pub(crate) struct Merged {
 /// When the changes do not fit the rules there are, or a tunnel cannot be chosen.
 pub(crate) fn merge(
     old: &SessionRules,
-    mut changes: Changes,
+    mut changes: RequestedChanges,
     endpoints: &LocalEndpoints,
     capabilities: &Capabilities,
     predefined: &PredefinedRules,
     reservation: &mut Reservation<'_>,
     addresses: &mut AddressReservation<'_>,
 ) -> Result<Merged, Rejection> {
-    shape::check(&changes, &old.rules)?;
+    check::check(&changes, &old.rules)?;
     changes.endpoints.check(&old.endpoints)?;
     let mut session = old.clone();
     session.reports.retain(|urr, _| old.rules.urrs.contains_key(urr));
@@ -70,7 +71,7 @@ pub(crate) fn merge(
     let frames = SharedFilters::of(&changes, &old.rules.pdrs, &filters)?;
     let mut choose_ids = std::mem::take(&mut session.choose_ids);
     let mut chosen_ues = std::mem::take(&mut session.chosen_ues);
-    let home = home(&changes, &chosen_ues, endpoints, addresses);
+    let home = home_network(&changes, &chosen_ues, endpoints, addresses);
     let mut resolver = Resolver {
         endpoints,
         capabilities,
@@ -84,15 +85,15 @@ pub(crate) fn merge(
     let mut ues = ChosenUes::default();
     let chosen_endpoints = points::merge(&mut session, changes.endpoints, &mut resolver, &mut ues)?;
     let chosen = merge_pdrs(&mut session, changes.pdrs, &mut resolver, &mut ues)?;
-    frames.spread(&mut session.rules.pdrs);
-    filters.spread(&mut session.rules.pdrs);
+    frames.apply_to_pdrs(&mut session.rules.pdrs);
+    filters.apply_to_pdrs(&mut session.rules.pdrs);
     (session.choose_ids, session.chosen_ues) = (choose_ids, chosen_ues);
     session.forget_unused_choose_ids();
     session.sync_addresses(endpoints.networks.first());
     Ok(Merged { session, chosen, chosen_endpoints, ues, end_markers })
 }
 
-fn remove(session: &mut SessionRules, changes: &Changes) {
+fn remove(session: &mut SessionRules, changes: &RequestedChanges) {
     let keeps_others = changes.fars.remove.is_empty()
         && changes.qers.remove.is_empty()
         && changes.urrs.remove.is_empty()
@@ -139,17 +140,17 @@ fn end_markers(
         if !capabilities.end_marker {
             return Err(Reason::Unsupported { ie: ie::SM_REQ_FLAGS, what: "End Markers" }.of(update.id));
         }
-        let held = old.rules.fars.get(&update.id).and_then(|far| far.forwarding.as_ref()?.outer);
-        let mut outer = held;
+        let current = old.rules.fars.get(&update.id).and_then(|far| far.forwarding.as_ref()?.outer);
+        let mut outer = current;
         forwarding.outer.apply(&mut outer);
-        let changed = held.filter(|_| held != outer).and_then(OuterHeader::tunnel);
+        let changed = current.filter(|_| current != outer).and_then(OuterHeader::tunnel);
         markers.extend(changed.filter(|tunnel| told.insert(*tunnel)).map(|tunnel| (update.id, tunnel)));
     }
     Ok(markers)
 }
 
 /// What concerns the session as a whole.
-fn merge_session(session: &mut SessionRules, changes: &Changes) {
+fn merge_session(session: &mut SessionRules, changes: &RequestedChanges) {
     session.established_by = changes.established_by.clone().or(session.established_by.take());
     session.rules.slice = changes.slice.or(session.rules.slice);
     if let Some(paging) = &changes.paging {
@@ -167,7 +168,7 @@ fn claim_correlations(session: &mut SessionRules) {
 }
 
 /// Everything but PDRs: rules that are written as they come.
-fn merge_simple(session: &mut SessionRules, changes: &mut Changes) -> Result<(), Rejection> {
+fn merge_simple(session: &mut SessionRules, changes: &mut RequestedChanges) -> Result<(), Rejection> {
     let rules = &mut session.rules;
     rules.fars.extend(std::mem::take(&mut changes.fars.create).into_iter().map(|far| (far.id, far)));
     rules.qers.extend(std::mem::take(&mut changes.qers.create).into_iter().map(|qer| (qer.id, qer)));
@@ -210,18 +211,18 @@ fn merge_pdrs(
         let pdr = new_pdr(draft, resolver, session).map_err(|reason| reason.of(id))?;
         chosen.extend(pdr.pdi.tunnel.filter(|_| is_choice).map(|tunnel| (id, tunnel)));
         ues.created.extend(pdr.pdi.ue.filter(|_| is_ue_choice).map(|ue| (id, ue)));
-        session.refer(id, endpoint);
+        session.set_endpoint(id, endpoint);
         session.rules.pdrs.insert(id, pdr);
     }
     for change in edits.update {
         let id = change.id;
         let is_ue_choice = change.pdi.as_ref().is_some_and(|pdi| pdi.ue_choice.is_some());
-        let refers = change.pdi.as_ref().filter(|pdi| !pdi.names_no_session()).map(|pdi| pdi.endpoint);
+        let refers = change.pdi.as_ref().filter(|pdi| !pdi.is_unrelated_to_session()).map(|pdi| pdi.endpoint);
         let pdr = held(&mut session.rules.pdrs, id)?;
         update::pdr(pdr, change, resolver, &session.endpoints).map_err(|reason| reason.of(id))?;
         ues.updated.extend(pdr.pdi.ue.filter(|_| is_ue_choice).map(|ue| (id, ue)));
         if let Some(endpoint) = refers {
-            session.refer(id, endpoint);
+            session.set_endpoint(id, endpoint);
         }
     }
     let pdrs = &session.rules.pdrs;
@@ -239,7 +240,7 @@ fn new_pdr(
     let PdrDraft { id, precedence, pdi, removal, vlan_removal, far, qers, urrs, .. } = draft;
     let (active_from, active_until) = (draft.active_from, draft.active_until);
     let pdi = resolver.create(pdi, &session.endpoints)?;
-    let removal = removal.map(|removal| fitting(removal, pdi.tunnel));
+    let removal = removal.map(|removal| matching_removal(removal, pdi.tunnel));
     Ok(Pdr {
         precedence,
         removal,

@@ -1,12 +1,12 @@
 //! What one message asks to be done to a session's rules, typed but not yet checked against them.
 
+mod check;
 mod endpoints;
 mod ethernet;
 mod filters;
 mod merge;
 mod pdr;
 mod resolve;
-mod shape;
 mod ue;
 mod update;
 mod urr;
@@ -33,7 +33,7 @@ use crate::{
 
 /// Everything that one session message asks for.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Changes {
+pub(crate) struct RequestedChanges {
     pub(crate) pdrs: Edits<PdrId, PdrDraft, PdrUpdate>,
     pub(crate) fars: Edits<FarId, Far, FarUpdate>,
     pub(crate) qers: Edits<QerId, Qer, QerUpdate>,
@@ -102,11 +102,11 @@ pub(crate) enum Setting<T> {
 }
 
 impl<T: Clone> Setting<T> {
-    pub(crate) fn apply(&self, held: &mut Option<T>) {
+    pub(crate) fn apply(&self, current: &mut Option<T>) {
         match self {
             Self::Keep => {}
-            Self::Remove => *held = None,
-            Self::Set(value) => *held = Some(value.clone()),
+            Self::Remove => *current = None,
+            Self::Set(value) => *current = Some(value.clone()),
         }
     }
 
@@ -116,20 +116,20 @@ impl<T: Clone> Setting<T> {
     }
 
     /// For a part that has a value of its own when nothing is provisioned.
-    pub(crate) fn apply_or_default(&self, held: &mut T)
+    pub(crate) fn apply_or_default(&self, current: &mut T)
     where
         T: Default,
     {
         match self {
             Self::Keep => {}
-            Self::Remove => *held = T::default(),
-            Self::Set(value) => *held = value.clone(),
+            Self::Remove => *current = T::default(),
+            Self::Set(value) => *current = value.clone(),
         }
     }
 }
 
 /// Anything that names its rule.
-pub(crate) trait Named {
+pub(crate) trait HasRuleId {
     type Id: Copy + Ord + Into<RuleId>;
 
     fn id(&self) -> Self::Id;
@@ -207,7 +207,7 @@ pub(crate) struct BarUpdate {
 /// Says for each type which rule it names.
 macro_rules! named {
     ($($type:ty: $id:ty, $path:tt $(. $rest:tt)*;)*) => {
-        $(impl Named for $type {
+        $(impl HasRuleId for $type {
             type Id = $id;
 
             fn id(&self) -> $id {

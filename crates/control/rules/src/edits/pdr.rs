@@ -67,7 +67,7 @@ impl PdiDraft {
     }
 
     /// It says nothing of whose packets it is about: an update that concerns something else.
-    pub(crate) fn names_no_session(&self) -> bool {
+    pub(crate) fn is_unrelated_to_session(&self) -> bool {
         let no_ue = self.ue.is_none() && self.ue_choice.is_none();
         self.tunnel.is_none() && no_ue && self.routes.is_empty() && self.endpoint.is_none()
     }

@@ -40,7 +40,7 @@ type Endpoints = SortedMap<EndpointId, Endpoint>;
 impl Resolver<'_, '_, '_> {
     /// The PDI of a new PDR.
     pub(super) fn create(&mut self, mut draft: PdiDraft, endpoints: &Endpoints) -> Result<Pdi, Reason> {
-        let filters = self.found(&mut draft)?;
+        let filters = self.resolve_filters(&mut draft)?;
         match draft.endpoint {
             Some(id) => at_endpoint(draft, filters, named(endpoints, id)?),
             None => {
@@ -52,12 +52,12 @@ impl Resolver<'_, '_, '_> {
         }
     }
 
-    fn ue(&mut self, draft: &PdiDraft, held: Option<UeAddress>) -> Result<Option<UeAddress>, Reason> {
-        self.ues.resolve(draft.ue, draft.ue_choice.as_ref(), draft.network_instance.as_ref(), held)
+    fn ue(&mut self, draft: &PdiDraft, current: Option<UeAddress>) -> Result<Option<UeAddress>, Reason> {
+        self.ues.resolve(draft.ue, draft.ue_choice.as_ref(), draft.network_instance.as_ref(), current)
     }
 
     /// The filters of a PDI, those that it only names as they are defined.
-    fn found(&self, draft: &mut PdiDraft) -> Result<Filters, Reason> {
+    fn resolve_filters(&self, draft: &mut PdiDraft) -> Result<Filters, Reason> {
         let frames = std::mem::take(&mut draft.ethernet);
         Ok(Filters {
             sdf: self.filters.resolve(std::mem::take(&mut draft.filters))?,
@@ -76,9 +76,9 @@ impl Resolver<'_, '_, '_> {
             None => Ok(None),
             Some(TunnelRequest::Assigned(tunnel)) => self.assigned(tunnel, instance).map(Some),
             Some(TunnelRequest::Choose { v4, v6, choose_id }) => {
-                let held = choose_id.and_then(|id| self.choose_ids.get(&id)).copied();
-                let tunnel = match held {
-                    Some(held) => self.same(held, v4, v6, instance)?,
+                let current = choose_id.and_then(|id| self.choose_ids.get(&id)).copied();
+                let tunnel = match current {
+                    Some(current) => self.same(current, v4, v6, instance)?,
                     None => self.choose(v4, v6, instance, ue)?,
                 };
                 self.choose_ids.extend(choose_id.map(|id| (id, tunnel)));
@@ -87,32 +87,32 @@ impl Resolver<'_, '_, '_> {
         }
     }
 
-    /// The PDI that replaces `held`. Nothing new is chosen: CHOOSE stands for the tunnel there is.
+    /// The PDI that replaces `current`. Nothing new is chosen: CHOOSE stands for the tunnel there is.
     ///
     /// A PDI that names neither a tunnel nor a UE address nor a traffic endpoint could match no packet, so what
     /// there is of them is kept then: SMFs send the flow descriptions alone when only those change.
     pub(super) fn update(
         &mut self,
         mut draft: PdiDraft,
-        held: &Pdi,
+        current: &Pdi,
         endpoints: &Endpoints,
     ) -> Result<Pdi, Reason> {
-        let filters = self.found(&mut draft)?;
+        let filters = self.resolve_filters(&mut draft)?;
         if let Some(id) = draft.endpoint {
             return at_endpoint(draft, filters, named(endpoints, id)?);
         }
-        draft.ue = self.ue(&draft, held.ue)?;
+        draft.ue = self.ue(&draft, current.ue)?;
         let instance = draft.network_instance.as_ref();
         let tunnel = match draft.tunnel {
-            None if draft.names_no_session() => {
-                let (ue, routes, further) = (held.ue, held.routes.clone(), held.further);
-                return Ok(Pdi { ue, routes, further, ..pdi(draft, filters, held.tunnel) });
+            None if draft.is_unrelated_to_session() => {
+                let (ue, routes, further) = (current.ue, current.routes.clone(), current.further);
+                return Ok(Pdi { ue, routes, further, ..pdi(draft, filters, current.tunnel) });
             }
             None => None,
             Some(TunnelRequest::Assigned(tunnel)) => Some(self.assigned(tunnel, instance)?),
             Some(TunnelRequest::Choose { v4, v6, choose_id }) => {
                 let named = choose_id.and_then(|id| self.choose_ids.get(&id)).copied();
-                let tunnel = named.or(held.tunnel).ok_or(Reason::ChooseInUpdate)?;
+                let tunnel = named.or(current.tunnel).ok_or(Reason::ChooseInUpdate)?;
                 Some(self.same(tunnel, v4, v6, instance)?)
             }
         };
@@ -121,21 +121,21 @@ impl Resolver<'_, '_, '_> {
 
     fn assigned(&self, tunnel: FTeid, instance: Option<&NetworkInstance>) -> Result<FTeid, Reason> {
         let is_local = |ip| self.endpoints.is_local(ip, instance);
-        if tunnel.addr.iter().all(is_local) { Ok(tunnel) } else { Err(Reason::ForeignTunnel(tunnel)) }
+        if tunnel.addr.iter().all(is_local) { Ok(tunnel) } else { Err(Reason::NonLocalTunnel(tunnel)) }
     }
 
     /// A tunnel that exists, if it is what is asked for.
     fn same(
         &self,
-        held: FTeid,
+        current: FTeid,
         v4: bool,
         v6: bool,
         instance: Option<&NetworkInstance>,
     ) -> Result<FTeid, Reason> {
         let names_none = !v4 && !v6;
-        let has_version = names_none || v4 && held.addr.v4.is_some() || v6 && held.addr.v6.is_some();
-        let serves = held.addr.iter().all(|ip| self.endpoints.is_local(ip, instance));
-        if has_version && serves { Ok(held) } else { Err(Reason::ChooseConflict(held)) }
+        let has_version = names_none || v4 && current.addr.v4.is_some() || v6 && current.addr.v6.is_some();
+        let serves = current.addr.iter().all(|ip| self.endpoints.is_local(ip, instance));
+        if has_version && serves { Ok(current) } else { Err(Reason::ChooseConflict(current)) }
     }
 
     fn choose(
@@ -161,7 +161,7 @@ impl Resolver<'_, '_, '_> {
 ///
 /// SMFs name the version of the user's packets instead of the tunnel's, which they cannot know when the
 /// UPF chooses it. Unless the tunnel has exactly the version named, whichever arrives is taken off.
-pub(super) fn fitting(removal: HeaderRemoval, tunnel: Option<FTeid>) -> HeaderRemoval {
+pub(super) fn matching_removal(removal: HeaderRemoval, tunnel: Option<FTeid>) -> HeaderRemoval {
     let Some(FTeid { addr, .. }) = tunnel else { return removal };
     let fits = match removal.header {
         RemovedHeader::GtpuIpv4 => addr.v6.is_none(),
@@ -181,7 +181,7 @@ fn at_endpoint(draft: PdiDraft, filters: Filters, endpoint: &Endpoint) -> Result
     let qfis = !draft.qfis.is_empty() && !endpoint.qfis.is_empty();
     check_reference(draft.tunnel.is_some(), draft.network_instance.is_some(), ue, qfis)?;
     let mut pdi = pdi(draft, filters, None);
-    endpoint.give_pdi(&mut pdi);
+    endpoint.fill_pdi(&mut pdi);
     Ok(pdi)
 }
 

@@ -5,7 +5,7 @@ use causeway_types::{IpNet, Ipv6Net, NetworkInstance, PdrId};
 use crate::addresses::{AddressReservation, ChooseError};
 use crate::{LocalEndpoints, Reason, SortedSet, UeAddress};
 
-use super::{Changes, EndpointId, UeChoice};
+use super::{EndpointId, RequestedChanges, UeChoice};
 
 /// The UE addresses that the UPF chose, by what asked for it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -29,8 +29,8 @@ pub(super) struct UeResolver<'a, 'b> {
 
 /// The data network whose pool is meant by PDIs that name none, or that of the access: the one that another PDI
 /// of the message asks for, or the session has an address of, or the default.
-pub(super) fn home(
-    changes: &Changes,
+pub(super) fn home_network(
+    changes: &RequestedChanges,
     chosen: &SortedSet<(IpNet, NetworkInstance)>,
     endpoints: &LocalEndpoints,
     reservation: &AddressReservation<'_>,
@@ -43,22 +43,22 @@ pub(super) fn home(
     let of_endpoints = endpoints_choosing.filter_map(|draft| draft.rest.network_instance.as_ref());
     let named = of_pdis.chain(of_endpoints);
     let mut pooled = named.filter(|network| reservation.is_pooled(network));
-    let held = || chosen.first().map(|(_, network)| network);
-    pooled.next().or_else(held).or_else(|| endpoints.networks.first()).cloned()
+    let current = || chosen.first().map(|(_, network)| network);
+    pooled.next().or_else(current).or_else(|| endpoints.networks.first()).cloned()
 }
 
 impl UeResolver<'_, '_> {
-    /// The UE address of a PDI that replaces one with `held`. What is to be chosen and is there already stays.
+    /// The UE address of a PDI that replaces one with `current`. What is to be chosen and is there already stays.
     pub(super) fn resolve(
         &mut self,
         given: Option<UeAddress>,
         choice: Option<&UeChoice>,
         instance: Option<&NetworkInstance>,
-        held: Option<UeAddress>,
+        current: Option<UeAddress>,
     ) -> Result<Option<UeAddress>, Reason> {
         let Some(choice) = choice else { return Ok(given) };
         let network = self.network(instance)?;
-        let given = given.or(held);
+        let given = given.or(current);
         let mut ue = UeAddress { v4: None, v6: None, side: choice.side };
         (ue.v4, ue.v6) = given.map_or((None, None), |given| (given.v4, given.v6));
         if choice.v4 && ue.v4.is_none() {
@@ -96,8 +96,8 @@ impl UeResolver<'_, '_> {
             IpNet::V4(_) => v6.is_none(),
             IpNet::V6(net) => v6 == Some(net.prefix_len()),
         };
-        let held = self.chosen.iter().find(|(net, of)| of == network && fits(net));
-        if let Some((net, _)) = held {
+        let current = self.chosen.iter().find(|(net, of)| of == network && fits(net));
+        if let Some((net, _)) = current {
             return Ok(*net);
         }
         let names = match (&choice.pools[..], v6) {

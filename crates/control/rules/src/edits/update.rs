@@ -4,7 +4,7 @@ use crate::{Bar, Duplicate, Far, Forwarding, Pdr, Qer, Reason, SortedMap, ie};
 
 use crate::predefined::deactivate;
 
-use super::resolve::{Resolver, fitting};
+use super::resolve::{Resolver, matching_removal};
 use super::{
     BarUpdate, DuplicateUpdate, Endpoint, EndpointId, FarUpdate, ForwardingUpdate, PdrUpdate, QerUpdate,
     Setting,
@@ -26,7 +26,7 @@ pub(super) fn pdr(
     pdr.precedence = update.precedence.unwrap_or(pdr.precedence);
     update.removal.apply(&mut pdr.removal);
     update.vlan_removal.apply(&mut pdr.vlan_removal);
-    pdr.removal = pdr.removal.map(|removal| fitting(removal, pdr.pdi.tunnel));
+    pdr.removal = pdr.removal.map(|removal| matching_removal(removal, pdr.pdi.tunnel));
     pdr.far = update.far.unwrap_or(pdr.far);
     if let Some(qers) = update.qers {
         pdr.qers = qers;
@@ -46,7 +46,7 @@ pub(super) fn far(far: &mut Far, update: &FarUpdate) -> Result<(), Reason> {
     match (&mut far.forwarding, &update.forwarding) {
         (_, None) => {}
         (Some(forwarding), Some(update)) => update_forwarding(forwarding, update),
-        (held, Some(update)) => *held = Some(new_forwarding(update)?),
+        (current, Some(update)) => *current = Some(new_forwarding(update)?),
     }
     Ok(())
 }
@@ -65,8 +65,8 @@ fn update_forwarding(forwarding: &mut Forwarding, update: &ForwardingUpdate) {
 
 /// The first forwarding parameters of a FAR may come with an update.
 fn new_forwarding(update: &ForwardingUpdate) -> Result<Forwarding, Reason> {
-    let why = "the FAR has no forwarding parameters yet";
-    let missing = Reason::ConditionalMissing { ie: ie::DESTINATION_INTERFACE, why };
+    let reason = "the FAR has no forwarding parameters yet";
+    let missing = Reason::ConditionalMissing { ie: ie::DESTINATION_INTERFACE, why: reason };
     let destination = update.destination.ok_or(missing)?;
     let mut forwarding = Forwarding::to(destination);
     update_forwarding(&mut forwarding, update);
@@ -74,28 +74,28 @@ fn new_forwarding(update: &ForwardingUpdate) -> Result<Forwarding, Reason> {
 }
 
 /// The first update is about the first destination, and so on; what is left over makes new ones.
-fn duplicates(held: &mut Vec<Duplicate>, updates: &Setting<Vec<DuplicateUpdate>>) -> Result<(), Reason> {
+fn duplicates(current: &mut Vec<Duplicate>, updates: &Setting<Vec<DuplicateUpdate>>) -> Result<(), Reason> {
     let updates = match updates {
         Setting::Keep => return Ok(()),
         Setting::Remove => {
-            held.clear();
+            current.clear();
             return Ok(());
         }
         Setting::Set(updates) => updates,
     };
-    for (duplicate, update) in held.iter_mut().zip(updates) {
+    for (duplicate, update) in current.iter_mut().zip(updates) {
         duplicate.destination = update.destination.unwrap_or(duplicate.destination);
         update.outer.apply(&mut duplicate.outer);
         update.policy.apply(&mut duplicate.policy);
     }
-    for update in updates.iter().skip(held.len()) {
-        let why = "the copies have no destination yet";
-        let missing = Reason::ConditionalMissing { ie: ie::DESTINATION_INTERFACE, why };
+    for update in updates.iter().skip(current.len()) {
+        let reason = "the copies have no destination yet";
+        let missing = Reason::ConditionalMissing { ie: ie::DESTINATION_INTERFACE, why: reason };
         let mut duplicate =
             Duplicate { destination: update.destination.ok_or(missing)?, outer: None, policy: None };
         update.outer.apply(&mut duplicate.outer);
         update.policy.apply(&mut duplicate.policy);
-        held.push(duplicate);
+        current.push(duplicate);
     }
     Ok(())
 }

@@ -127,10 +127,10 @@ impl UrrUpdate {
 }
 
 impl LimitsUpdate {
-    fn apply(&self, held: &mut UsageLimits) {
-        self.volume.apply(&mut held.volume);
-        self.time.apply(&mut held.time);
-        self.events.apply(&mut held.events);
+    fn apply(&self, current: &mut UsageLimits) {
+        self.volume.apply(&mut current.volume);
+        self.time.apply(&mut current.time);
+        self.events.apply(&mut current.events);
     }
 
     fn sets_any(&self) -> bool {
@@ -173,8 +173,8 @@ pub(super) fn update(urr: &mut Urr, update: &UrrUpdate) -> Result<(), Reason> {
     update.number_of_reports.apply(&mut urr.number_of_reports);
     set_monitoring(&mut urr.monitoring, &update.monitoring)?;
     let links = !urr.linked.is_empty() || !urr.triggers.contains(ReportingTriggers::LIUSA);
-    let why = "the reporting triggers name it";
-    if links { Ok(()) } else { Err(Reason::ConditionalMissing { ie: ie::LINKED_URR_ID, why }) }
+    let reason = "the reporting triggers name it";
+    if links { Ok(()) } else { Err(Reason::ConditionalMissing { ie: ie::LINKED_URR_ID, why: reason }) }
 }
 
 /// MBQE cannot be changed, only repeated (TS 29.244 table 7.5.4.4-1).
@@ -202,24 +202,24 @@ fn drop_without_trigger(urr: &mut Urr) {
     };
 }
 
-fn set_monitoring(held: &mut Option<Monitoring>, update: &MonitoringUpdate) -> Result<(), Reason> {
+fn set_monitoring(current: &mut Option<Monitoring>, update: &MonitoringUpdate) -> Result<(), Reason> {
     let subsequent = update.thresholds.sets_any() || update.quotas.sets_any();
-    match (&update.at, held.as_mut()) {
-        (Setting::Remove, _) => *held = None,
+    match (&update.at, current.as_mut()) {
+        (Setting::Remove, _) => *current = None,
         (Setting::Set(at), None) => {
             let (thresholds, quotas) = (UsageLimits::default(), UsageLimits::default());
-            *held = Some(Monitoring { at: *at, thresholds, quotas });
+            *current = Some(Monitoring { at: *at, thresholds, quotas });
         }
-        (Setting::Set(at), Some(held)) => held.at = *at,
+        (Setting::Set(at), Some(current)) => current.at = *at,
         (Setting::Keep, None) if subsequent => {
-            let why = "limits are given for what comes after it";
-            return Err(Reason::ConditionalMissing { ie: ie::MONITORING_TIME, why });
+            let reason = "limits are given for what comes after it";
+            return Err(Reason::ConditionalMissing { ie: ie::MONITORING_TIME, why: reason });
         }
         (Setting::Keep, _) => {}
     }
-    if let Some(held) = held {
-        update.thresholds.apply(&mut held.thresholds);
-        update.quotas.apply(&mut held.quotas);
+    if let Some(current) = current {
+        update.thresholds.apply(&mut current.thresholds);
+        update.quotas.apply(&mut current.quotas);
     }
     Ok(())
 }

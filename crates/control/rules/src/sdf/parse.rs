@@ -65,7 +65,7 @@ impl FromStr for FlowDescription {
     type Err = FlowError;
 
     fn from_str(text: &str) -> Result<Self, FlowError> {
-        let mut words = Words(text.split_ascii_whitespace());
+        let mut words = Tokens(text.split_ascii_whitespace());
         let action = words.next("an action")?;
         if action != "permit" {
             return Err(FlowError::Action(action.into()));
@@ -101,9 +101,9 @@ impl FromStr for SdfFilter {
 }
 
 /// The words of a description, from left to right.
-struct Words<'a>(SplitAsciiWhitespace<'a>);
+struct Tokens<'a>(SplitAsciiWhitespace<'a>);
 
-impl<'a> Words<'a> {
+impl<'a> Tokens<'a> {
     fn next(&mut self, what: &'static str) -> Result<&'a str, FlowError> {
         self.0.next().ok_or(FlowError::Incomplete(what))
     }

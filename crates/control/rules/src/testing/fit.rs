@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use causeway_types::QerId;
 
 use crate::SessionRules;
-use crate::edits::{Changes, Edits, EndpointId, FilterDraft, Named, Setting};
+use crate::edits::{Edits, EndpointId, FilterDraft, HasRuleId, RequestedChanges, Setting};
 
 /// The changes without those that name a rule twice, create one that exists or change one that does not;
 /// references lead to rules that will exist, where there are any.
-pub(crate) fn fit(mut changes: Changes, session: &SessionRules) -> Changes {
+pub(crate) fn fit(mut changes: RequestedChanges, session: &SessionRules) -> RequestedChanges {
     let rules = session.rules();
     fit_endpoints(&mut changes, session);
     let fars = fit_kind(&mut changes.fars, rules.fars.keys().copied().collect());
@@ -51,7 +51,7 @@ pub(crate) fn fit(mut changes: Changes, session: &SessionRules) -> Changes {
 }
 
 /// Endpoints are created, changed and named only where they can be; no filter is named or numbered.
-fn fit_endpoints(changes: &mut Changes, session: &SessionRules) {
+fn fit_endpoints(changes: &mut RequestedChanges, session: &SessionRules) {
     let mut seen = BTreeSet::new();
     let held: BTreeSet<EndpointId> = session.endpoints.keys().copied().collect();
     let edits = &mut changes.endpoints;
@@ -70,7 +70,7 @@ fn fit_endpoints(changes: &mut Changes, session: &SessionRules) {
 }
 
 /// Fits one kind; the ids that will exist.
-fn fit_kind<C: Named, U: Named<Id = C::Id>>(
+fn fit_kind<C: HasRuleId, U: HasRuleId<Id = C::Id>>(
     edits: &mut Edits<C::Id, C, U>,
     mut held: BTreeSet<C::Id>,
 ) -> BTreeSet<C::Id> {
@@ -79,6 +79,6 @@ fn fit_kind<C: Named, U: Named<Id = C::Id>>(
     edits.update.retain(|update| held.contains(&update.id()) && seen.insert(update.id()));
     edits.create.retain(|rule| !held.contains(&rule.id()) && seen.insert(rule.id()));
     held.retain(|id| !edits.remove.contains(id));
-    held.extend(edits.create.iter().map(Named::id));
+    held.extend(edits.create.iter().map(HasRuleId::id));
     held
 }

@@ -5,20 +5,20 @@
     allow(dead_code, unused_imports, reason = "the tests of other crates need random rule sets and no more")
 )]
 
-mod alike;
 mod fit;
 mod generate;
 mod model;
+mod profiles;
 
-pub use alike::Templates;
 pub(crate) use fit::fit;
 pub(crate) use generate::changes;
 pub use generate::rule_set;
 pub(crate) use model::apply;
+pub use profiles::Templates;
 
 use causeway_types::{FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, Seid, Teid, UrrId};
 
-use crate::edits::{Changes, PdiDraft, PdrDraft, TunnelRequest};
+use crate::edits::{PdiDraft, PdrDraft, RequestedChanges, TunnelRequest};
 use crate::validate::Context;
 use crate::{
     AddressPool, Addresses, ApplyAction, Capabilities, Change, Far, Forwarding, HeaderRemoval, KnownPolicy,
@@ -64,7 +64,7 @@ pub(crate) fn addresses() -> Addresses {
         network: internet(),
         range: range.parse().expect("a prefix"),
         name: Some(name.to_owned()),
-        barred: vec!["10.45.128.1/32".parse().expect("an address")],
+        reserved: vec!["10.45.128.1/32".parse().expect("an address")],
     };
     let rest = causeway_types::Span::from_secs(10);
     Addresses::new(vec![pool("10.45.128.0/29", "four"), pool("2001:db8:45::/60", "six")], rest)
@@ -157,8 +157,8 @@ pub(crate) fn bar(id: u8) -> crate::Bar {
 }
 
 /// The usual session: uplink to the internet through a chosen tunnel, downlink to a gNB.
-pub(crate) fn usual() -> Changes {
-    let mut changes = Changes::default();
+pub(crate) fn usual() -> RequestedChanges {
+    let mut changes = RequestedChanges::default();
     changes.pdrs.create = vec![uplink_pdr(1, CHOOSE, 1), downlink_pdr(2, 2)];
     changes.fars.create = vec![to_internet(1), to_gnb(2, gnb(0x100))];
     changes
@@ -170,14 +170,14 @@ pub(crate) fn answer(rejection: &Rejection) -> (u8, Option<u16>) {
 }
 
 /// One session of a UPF, and its tunnels.
-pub(crate) struct World {
+pub(crate) struct TestUpf {
     pub(crate) capabilities: Capabilities,
     pub(crate) endpoints: LocalEndpoints,
     pub(crate) resources: Resources,
     pub(crate) session: SessionRules,
 }
 
-impl World {
+impl TestUpf {
     pub(crate) fn new() -> Self {
         Self {
             capabilities: capabilities(),
@@ -188,14 +188,14 @@ impl World {
     }
 
     /// With the session that these changes make.
-    pub(crate) fn with(changes: Changes) -> Self {
-        let mut world = Self::new();
-        let change = world.establish(changes).expect("a legal session");
-        world.keep(change);
-        world
+    pub(crate) fn with(changes: RequestedChanges) -> Self {
+        let mut upf = Self::new();
+        let change = upf.establish(changes).expect("a legal session");
+        upf.keep(change);
+        upf
     }
 
-    pub(crate) fn establish(&mut self, changes: Changes) -> Result<Change, Rejection> {
+    pub(crate) fn establish(&mut self, changes: RequestedChanges) -> Result<Change, Rejection> {
         let context = Context {
             capabilities: &self.capabilities,
             endpoints: &self.endpoints,
@@ -204,7 +204,7 @@ impl World {
         change::establish_with(changes, SESSION, &context, &mut self.resources)
     }
 
-    pub(crate) fn modify(&mut self, changes: Changes) -> Result<Change, Rejection> {
+    pub(crate) fn modify(&mut self, changes: RequestedChanges) -> Result<Change, Rejection> {
         let context = Context {
             capabilities: &self.capabilities,
             endpoints: &self.endpoints,

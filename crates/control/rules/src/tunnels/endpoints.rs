@@ -110,7 +110,7 @@ impl LocalEndpoints {
     /// Why none has it.
     pub(crate) fn check_ue(&self, ip: IpAddr) -> Result<(), &'static str> {
         match unusable(ip) {
-            Some(why) => Err(why),
+            Some(reason) => Err(reason),
             None if ip.is_loopback() => Err("a loopback address is no UE's"),
             None if self.is_own(ip) => Err("it is an address of this UPF or of its machine"),
             None => Ok(()),
@@ -123,7 +123,7 @@ impl LocalEndpoints {
     /// Why none ends there.
     pub(crate) fn check_peer(&self, ip: IpAddr) -> Result<(), &'static str> {
         match unusable(ip) {
-            Some(why) => Err(why),
+            Some(reason) => Err(reason),
             None if ip.is_loopback() && !self.is_inside() => Err("a loopback address is no peer's"),
             None if self.is_tunnel_end(ip) => Err("it leads back to this UPF"),
             None => Ok(()),
@@ -147,7 +147,7 @@ impl LocalEndpoints {
     }
 
     /// The address is one of the further ones of this machine.
-    pub(crate) fn has_own(&self, ip: Ipv4Addr) -> bool {
+    pub(crate) fn has_local(&self, ip: Ipv4Addr) -> bool {
         self.own.binary_search(&ip.into()).is_ok()
     }
 

@@ -8,8 +8,8 @@ mod slots;
 
 use causeway_types::{FTeid, Seid, Teid};
 
-use crate::few::Few;
-use crate::{Scramble, SortedSet, SteadyMap};
+use crate::small_list::SmallList;
+use crate::{IdCipher, PartitionedMap, SortedSet};
 
 pub use endpoints::{KnownPolicy, LocalEndpoint, LocalEndpoints, N6Address};
 pub use pools::TeidPool;
@@ -28,7 +28,7 @@ pub struct Tunnels {
     /// UEs whose TEIDs end like their addresses.
     pools: Vec<TeidPool>,
     /// Tunnels of TEIDs that are not in slots, and all but one of a TEID.
-    claims: SteadyMap<Teid, Few<Claim>>,
+    claims: PartitionedMap<Teid, SmallList<Claim>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,7 +49,7 @@ pub struct TunnelChange {
 
 impl TunnelChange {
     /// Nothing is taken or given back.
-    pub(crate) const fn nothing(session: Seid) -> Self {
+    pub(crate) const fn empty(session: Seid) -> Self {
         Self { session, taken: Vec::new(), released: Vec::new() }
     }
 
@@ -59,7 +59,7 @@ impl TunnelChange {
     }
 
     /// Everything goes.
-    pub(crate) fn giving_back(session: Seid, tunnels: &SortedSet<FTeid>) -> Self {
+    pub(crate) fn releasing_all(session: Seid, tunnels: &SortedSet<FTeid>) -> Self {
         Self { session, taken: Vec::new(), released: tunnels.iter().copied().collect() }
     }
 }
@@ -68,11 +68,11 @@ impl Tunnels {
     /// No tunnels. `capacity` is how many TEIDs can be chosen at a time, at most 2^24 - 1; `seed` decides
     /// where the choice starts, so that a restarted UPF does not give out the TEIDs of its last life.
     pub fn new(capacity: u32, seed: u64) -> Self {
-        Self { slots: Slots::new(capacity, seed), pools: Vec::new(), claims: SteadyMap::default() }
+        Self { slots: Slots::new(capacity, seed), pools: Vec::new(), claims: PartitionedMap::default() }
     }
 
     /// The same, with TEIDs that cannot be guessed from others.
-    pub fn scrambled(self, scramble: Scramble) -> Self {
+    pub fn scrambled(self, scramble: IdCipher) -> Self {
         Self { slots: self.slots.made_by(TeidScheme::hidden(scramble)), ..self }
     }
 
@@ -111,19 +111,19 @@ impl Tunnels {
     fn is_foreign(&self, session: Seid, tunnel: FTeid) -> bool {
         let overlaps = |claim: &Claim| claim.tunnel.addr.iter().any(|ip| tunnel.addr.contains(ip));
         let noted = self.slots.claimed(tunnel.teid);
-        let mut claims = self.claims.get(&tunnel.teid).into_iter().flat_map(Few::iter).chain(&noted);
+        let mut claims = self.claims.get(&tunnel.teid).into_iter().flat_map(SmallList::iter).chain(&noted);
         claims.any(|claim| claim.session != session && overlaps(claim))
     }
 
     fn claim(&mut self, session: Seid, tunnel: FTeid) {
         let claim = Claim { session, tunnel };
         if !self.slots.claim(&claim) {
-            self.claims.get_or_insert_with(tunnel.teid, Few::default).push(claim);
+            self.claims.get_or_insert_with(tunnel.teid, SmallList::default).push(claim);
         }
     }
 
     /// Takes tunnels that the SMF chose. `false`: another session has one of them, and nothing is taken.
-    pub(crate) fn claim_free(&mut self, session: Seid, tunnels: impl Iterator<Item = FTeid> + Clone) -> bool {
+    pub(crate) fn try_claim(&mut self, session: Seid, tunnels: impl Iterator<Item = FTeid> + Clone) -> bool {
         let are_free = !tunnels.clone().any(|tunnel| self.is_foreign(session, tunnel));
         if are_free {
             tunnels.for_each(|tunnel| self.claim(session, tunnel));
@@ -139,7 +139,7 @@ impl Tunnels {
 
     fn release_one(&mut self, claim: &Claim) {
         let teid = claim.tunnel.teid;
-        if self.slots.disclaim(claim) {
+        if self.slots.undo_claim(claim) {
             if !self.claims.contains_key(&teid) {
                 self.slots.give_back(teid);
             }

@@ -37,7 +37,7 @@ impl<'a> Reservation<'a> {
     }
 
     /// Takes the tunnels of `new` that are not in `old`. They were checked.
-    pub(crate) fn keep(mut self, old: &SortedSet<FTeid>, new: &SortedSet<FTeid>) -> TunnelChange {
+    pub(crate) fn claim_changes(mut self, old: &SortedSet<FTeid>, new: &SortedSet<FTeid>) -> TunnelChange {
         let taken: Vec<_> = new.difference(old).copied().collect();
         for tunnel in &taken {
             self.tunnels.claim(self.session, *tunnel);

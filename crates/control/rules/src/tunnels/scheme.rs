@@ -2,7 +2,7 @@
 
 use causeway_types::Teid;
 
-use crate::Scramble;
+use crate::IdCipher;
 
 const SLOT_BITS: u32 = 24;
 
@@ -12,7 +12,7 @@ const SLOT_BITS: u32 = 24;
 /// one, so that the whole TEID must be compared with that of the session found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TeidScheme {
-    scramble: Option<Scramble>,
+    scramble: Option<IdCipher>,
 }
 
 impl TeidScheme {
@@ -20,19 +20,19 @@ impl TeidScheme {
     pub const MAX_SLOT: u32 = (1 << SLOT_BITS) - 1;
 
     /// TEIDs that show neither slot nor generation, nor follow from others.
-    pub const fn hidden(scramble: Scramble) -> Self {
+    pub const fn hidden(scramble: IdCipher) -> Self {
         Self { scramble: Some(scramble) }
     }
 
     /// The TEID of a slot, 1 to [`TeidScheme::MAX_SLOT`], and a generation.
     pub(super) fn teid(&self, slot: u32, generation: u8) -> Option<Teid> {
         let plain = u32::from(generation) << SLOT_BITS | slot;
-        Teid::new(self.scramble.map_or(plain, |scramble| scramble.hide32(plain)))
+        Teid::new(self.scramble.map_or(plain, |scramble| scramble.encrypt32(plain)))
     }
 
     /// The slot and the generation of a TEID.
     pub(super) fn parts(&self, teid: Teid) -> (u32, u8) {
-        let plain = self.scramble.map_or(teid.value(), |scramble| scramble.reveal32(teid.value()));
+        let plain = self.scramble.map_or(teid.value(), |scramble| scramble.decrypt32(teid.value()));
         (plain & Self::MAX_SLOT, (plain >> SLOT_BITS) as u8)
     }
 
@@ -41,7 +41,7 @@ impl TeidScheme {
     #[inline]
     pub fn slots<const N: usize>(&self, teids: &[u32; N]) -> [u32; N] {
         let mut plain = match &self.scramble {
-            Some(scramble) => scramble.reveal32_many(teids),
+            Some(scramble) => scramble.decrypt32_many(teids),
             None => *teids,
         };
         for plain in &mut plain {
@@ -59,7 +59,7 @@ mod tests {
     // Output: the TEID leads back to both, alone and in a batch; zero to no slot.
     #[test]
     fn a_teid_leads_to_its_slot() {
-        for scheme in [TeidScheme::default(), TeidScheme::hidden(Scramble::new([1, 2, 3]))] {
+        for scheme in [TeidScheme::default(), TeidScheme::hidden(IdCipher::new([1, 2, 3]))] {
             let parts = [(1, 0), (TeidScheme::MAX_SLOT, 0xff), (0x12_3456, 0x78)];
             let teids = parts.map(|(slot, generation)| scheme.teid(slot, generation).unwrap());
             assert_eq!(teids.map(|teid| scheme.parts(teid)), parts);

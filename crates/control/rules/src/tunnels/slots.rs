@@ -158,7 +158,7 @@ impl Slots {
     }
 
     /// Forgets a tunnel that was noted so. `false`: it was not.
-    pub(super) fn disclaim(&mut self, claim: &Claim) -> bool {
+    pub(super) fn undo_claim(&mut self, claim: &Claim) -> bool {
         let Some(index) = self.index_if_taken(claim.tunnel.teid) else { return false };
         let is_noted = self.claim_at(index, claim.tunnel.teid) == Some(*claim);
         if let Some(slot) = self.used.get_mut(index as usize).filter(|_| is_noted) {

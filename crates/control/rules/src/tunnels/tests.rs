@@ -29,7 +29,7 @@ fn set(tunnels: &[FTeid]) -> SortedSet<FTeid> {
 fn take(tunnels: &mut Tunnels, session: u64, wanted: &[FTeid]) -> Result<(), FTeid> {
     let reservation = Reservation::new(tunnels, Seid(session));
     reservation.check(&set(&[]), &set(wanted))?;
-    let change = reservation.keep(&set(&[]), &set(wanted));
+    let change = reservation.claim_changes(&set(&[]), &set(wanted));
     tunnels.commit(change);
     Ok(())
 }
@@ -37,13 +37,13 @@ fn take(tunnels: &mut Tunnels, session: u64, wanted: &[FTeid]) -> Result<(), FTe
 fn choose(tunnels: &mut Tunnels, session: u64) -> Option<FTeid> {
     let mut reservation = Reservation::new(tunnels, Seid(session));
     let tunnel = reservation.choose(addr(HERE), None)?;
-    let change = reservation.keep(&set(&[]), &set(&[tunnel]));
+    let change = reservation.claim_changes(&set(&[]), &set(&[tunnel]));
     tunnels.commit(change);
     Some(tunnel)
 }
 
 fn release(tunnels: &mut Tunnels, session: u64, held: &[FTeid]) {
-    let change = Reservation::new(tunnels, Seid(session)).keep(&set(held), &set(&[]));
+    let change = Reservation::new(tunnels, Seid(session)).claim_changes(&set(held), &set(&[]));
     tunnels.commit(change);
 }
 
@@ -70,7 +70,7 @@ fn a_change_is_committed_or_abandoned() {
         let old = choose(&mut tunnels, 1).unwrap();
         let mut reservation = Reservation::new(&mut tunnels, Seid(1));
         let new = reservation.choose(addr(HERE), None).unwrap();
-        let change = reservation.keep(&set(&[old]), &set(&[new]));
+        let change = reservation.claim_changes(&set(&[old]), &set(&[new]));
         assert_eq!(tunnels.available(), 0);
         let held = if commit {
             tunnels.commit(change);
@@ -114,7 +114,7 @@ fn a_teid_is_free_when_nobody_names_it() {
     let mut reservation = Reservation::new(&mut tunnels, Seid(1));
     let whole = reservation.choose(both(), None).unwrap();
     let part = FTeid { addr: addr(HERE), ..whole };
-    let change = reservation.keep(&set(&[]), &set(&[whole, part]));
+    let change = reservation.claim_changes(&set(&[]), &set(&[whole, part]));
     tunnels.commit(change);
     release(&mut tunnels, 1, &[whole]);
     assert_eq!(tunnels.available(), 0);
@@ -126,7 +126,7 @@ proptest! {
     // Input:  sessions that come and go in any order, some with a tunnel that the SMF assigned.
     // Output: no tunnel is given to two sessions, and when all are gone every TEID can be chosen.
     #[test]
-    fn churn_gives_nothing_twice_and_loses_nothing(steps in proptest::collection::vec((0..8_u64, 0..12_u32), 0..200)) {
+    fn churn_allocates_each_address_once(steps in proptest::collection::vec((0..8_u64, 0..12_u32), 0..200)) {
         const CAPACITY: u32 = 5;
         let mut tunnels = Tunnels::new(CAPACITY, 2);
         let mut held: Vec<(u64, FTeid)> = Vec::new();

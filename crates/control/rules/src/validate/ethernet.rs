@@ -6,7 +6,7 @@ use causeway_pfcp::{
 };
 use causeway_types::{Interface, NetworkInstance};
 
-use crate::reject::refuse_if;
+use crate::rejection::refuse_if;
 use crate::{
     Activated, EthernetFilter, Forwarding, Pdr, PduSessionType, Proxying, Reason, SdfFilter, Urr, ie,
 };
@@ -37,9 +37,9 @@ pub(super) fn check_pdr(pdr: &Pdr, kind: PduSessionType, context: &Context<'_>) 
 }
 
 fn check_ip_pdr(pdr: &Pdr) -> Result<(), Reason> {
-    let why = "the session carries IP packets";
-    forbid(pdr.pdi.whole_ethernet_session, EthernetPduSessionInformation::TYPE, why)?;
-    forbid(!pdr.pdi.ethernet.is_empty(), EthernetPacketFilter::TYPE, why)?;
+    let reason = "the session carries IP packets";
+    forbid(pdr.pdi.whole_ethernet_session, EthernetPduSessionInformation::TYPE, reason)?;
+    forbid(!pdr.pdi.ethernet.is_empty(), EthernetPacketFilter::TYPE, reason)?;
     forbid(pdr.vlan_removal.is_some(), ie::OUTER_HEADER_REMOVAL, "IP packets have no VLAN tag")
 }
 
@@ -52,21 +52,21 @@ fn check_ethernet_pdr(pdr: &Pdr) -> Result<(), Reason> {
     let both = !pdi.filters.is_empty() && !pdi.ethernet.is_empty();
     forbid(both, ie::SDF_FILTER, "an SDF filter beside an Ethernet filter")?;
     let uplink = pdi.source == Interface::Access;
-    let why = "it is about downlink frames only";
-    forbid(uplink && pdi.whole_ethernet_session, EthernetPduSessionInformation::TYPE, why)?;
-    let why = "a VLAN tag is removed from frames of the data network only";
-    forbid(pdi.tunnel.is_some() && pdr.vlan_removal.is_some(), ie::OUTER_HEADER_REMOVAL, why)?;
+    let reason = "it is about downlink frames only";
+    forbid(uplink && pdi.whole_ethernet_session, EthernetPduSessionInformation::TYPE, reason)?;
+    let reason = "a VLAN tag is removed from frames of the data network only";
+    forbid(pdi.tunnel.is_some() && pdr.vlan_removal.is_some(), ie::OUTER_HEADER_REMOVAL, reason)?;
     let known = pdi.tunnel.is_some() || pdi.whole_ethernet_session || !pdi.ethernet.is_empty();
-    let why = "nothing else says whose frames they are";
-    require(uplink || known, EthernetPduSessionInformation::TYPE, why)?;
+    let reason = "nothing else says whose frames they are";
+    require(uplink || known, EthernetPduSessionInformation::TYPE, reason)?;
     pdi.filters.iter().try_for_each(check_flow)?;
     pdi.ethernet.iter().try_for_each(check_filter)
 }
 
 fn check_filter(filter: &EthernetFilter) -> Result<(), Reason> {
     let not_ip = filter.ether_type.is_some_and(|number| !IP.contains(&number));
-    let why = "frames of this Ethertype hold no IP packet";
-    forbid(not_ip && !filter.flows.is_empty(), WireFilter::TYPE, why)?;
+    let reason = "frames of this Ethertype hold no IP packet";
+    forbid(not_ip && !filter.flows.is_empty(), WireFilter::TYPE, reason)?;
     filter.flows.iter().try_for_each(check_flow)
 }
 
@@ -78,10 +78,10 @@ fn check_flow(flow: &SdfFilter) -> Result<(), Reason> {
 /// Only frames have MAC addresses to be reported.
 pub(super) fn check_urr(urr: &Urr, kind: PduSessionType) -> Result<(), Reason> {
     let reports = urr.triggers.contains(ReportingTriggers::MACAR);
-    let why = "the session carries IP packets";
-    forbid(reports && kind == PduSessionType::Ip, ie::REPORTING_TRIGGERS, why)?;
-    let why = "the timer of MAC addresses without their trigger";
-    forbid(urr.mac_inactivity.is_some() && !reports, EthernetInactivityTimer::TYPE, why)
+    let reason = "the session carries IP packets";
+    forbid(reports && kind == PduSessionType::Ip, ie::REPORTING_TRIGGERS, reason)?;
+    let reason = "the timer of MAC addresses without their trigger";
+    forbid(urr.mac_inactivity.is_some() && !reports, EthernetInactivityTimer::TYPE, reason)
 }
 
 /// The FAR does what can be done with what its session carries.
@@ -91,10 +91,10 @@ pub(super) fn check_forwarding(
     context: &Context<'_>,
 ) -> Result<(), Reason> {
     if kind == PduSessionType::Ip {
-        let why = "IP packets have no VLAN tag";
-        forbid(forwarding.vlan.is_some(), ie::OUTER_HEADER_CREATION, why)?;
-        let why = "the session carries IP packets";
-        forbid(forwarding.proxying != Proxying::default(), ProxyingIe::TYPE, why)?;
+        let reason = "IP packets have no VLAN tag";
+        forbid(forwarding.vlan.is_some(), ie::OUTER_HEADER_CREATION, reason)?;
+        let reason = "the session carries IP packets";
+        forbid(forwarding.proxying != Proxying::default(), ProxyingIe::TYPE, reason)?;
     }
     match forwarding.network_instance.as_ref().filter(|_| forwarding.is_n6()) {
         Some(instance) => check_network(instance, kind, context),
@@ -115,6 +115,6 @@ fn check_network(
     if other { Err(Reason::NetworkOfOtherType(instance.clone(), kind)) } else { Ok(()) }
 }
 
-fn forbid(there: bool, ie: u16, why: &'static str) -> Result<(), Reason> {
-    if there { Err(Reason::Incorrect { ie, why }) } else { Ok(()) }
+fn forbid(there: bool, ie: u16, reason: &'static str) -> Result<(), Reason> {
+    if there { Err(Reason::Incorrect { ie, why: reason }) } else { Ok(()) }
 }

@@ -2,7 +2,7 @@
 
 use causeway_types::{Interface, NetworkInstance};
 
-use crate::reject::refuse_if;
+use crate::rejection::refuse_if;
 use crate::{
     ApplyAction, CopyTo, DeliveryStatus, Duplicate, Far, Forwarding, OuterHeader, PduSessionType, Reason,
     RuleSet, ie,
@@ -16,7 +16,7 @@ pub(super) fn check(far: &Far, rules: &RuleSet, context: &Context<'_>) -> Result
     let told = far.delivery_status != DeliveryStatus::NONE && !context.capabilities.delivery_status;
     refuse_if(told, ie::APPLY_ACTION, "the delivery status of downlink data")?;
     if let Some(bar) = far.bar.filter(|bar| !rules.bars.contains_key(bar)) {
-        return Err(Reason::Dangling(bar.into()));
+        return Err(Reason::DanglingReference(bar.into()));
     }
     if let Some(forwarding) = &far.forwarding {
         check_forwarding(forwarding, rules.pdu_type, context)?;
@@ -57,8 +57,8 @@ fn check_way_out(forwarding: &Forwarding, kind: PduSessionType, context: &Contex
     if forwarding.destination == Interface::Access {
         return Ok(());
     }
-    let why = "packets to the CP function need a tunnel";
-    require(forwarding.destination != Interface::CpFunction, ie::OUTER_HEADER_CREATION, why)?;
+    let reason = "packets to the CP function need a tunnel";
+    require(forwarding.destination != Interface::CpFunction, ie::OUTER_HEADER_CREATION, reason)?;
     match &forwarding.network_instance {
         Some(instance) if !networks(kind, context).contains(instance) => {
             Err(Reason::UnknownNetworkInstance(instance.clone()))

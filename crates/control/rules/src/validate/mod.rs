@@ -14,7 +14,7 @@ use causeway_types::NetworkInstance;
 
 pub use routes::is_routable;
 
-use crate::reject::refuse_if;
+use crate::rejection::refuse_if;
 use crate::{Capabilities, Catalogue, LocalEndpoints, Reason, Rejection, RuleSet, ie};
 
 /// What rules are checked against: what the data plane can do, and where it stands.
@@ -59,8 +59,8 @@ pub fn validate(rules: &RuleSet, context: &Context<'_>) -> Result<(), Rejection>
     Ok(())
 }
 
-fn require(there: bool, ie: u16, why: &'static str) -> Result<(), Reason> {
-    if there { Ok(()) } else { Err(Reason::ConditionalMissing { ie, why }) }
+fn require(there: bool, ie: u16, reason: &'static str) -> Result<(), Reason> {
+    if there { Ok(()) } else { Err(Reason::ConditionalMissing { ie, why: reason }) }
 }
 
 fn known(instance: Option<&NetworkInstance>, context: &Context<'_>) -> Result<(), Reason> {

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use causeway_types::{FTeid, NetworkInstance};
 
-use crate::reject::refuse_if;
+use crate::rejection::refuse_if;
 use crate::{OuterHeader, PduSessionType, Reason, ie};
 
 use super::Context;
@@ -39,7 +39,7 @@ pub(super) fn check_known(outer: Option<OuterHeader>, context: &Context<'_>) -> 
         Some(OuterHeader::Ip(peer)) => check(peer),
         None => Ok(()),
     };
-    found.map_err(|why| Reason::Incorrect { ie: ie::OUTER_HEADER_CREATION, why })
+    found.map_err(|reason| Reason::Incorrect { ie: ie::OUTER_HEADER_CREATION, why: reason })
 }
 
 fn is_reachable(tunnel: FTeid, context: &Context<'_>) -> bool {
@@ -59,8 +59,8 @@ fn check_n6(
     context: &Context<'_>,
 ) -> Result<bool, Reason> {
     if !to_network {
-        let why = "only GTP-U leads to this interface";
-        return Err(Reason::Incorrect { ie: ie::OUTER_HEADER_CREATION, why });
+        let reason = "only GTP-U leads to this interface";
+        return Err(Reason::Incorrect { ie: ie::OUTER_HEADER_CREATION, why: reason });
     }
     Ok(context.endpoints.has_n6_tunnel(network, peer.is_ipv6()))
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use causeway_types::Interface;
 
-use crate::reject::refuse_if;
+use crate::rejection::refuse_if;
 use crate::{Pdi, Pdr, PduSessionType, Reason, RemovedHeader, RuleSet, ie};
 
 use super::{Context, ethernet, known, require, routes};
@@ -29,13 +29,13 @@ pub(super) fn check(pdr: &Pdr, rules: &RuleSet, context: &Context<'_>) -> Result
 
 fn check_references(pdr: &Pdr, rules: &RuleSet) -> Result<(), Reason> {
     if !rules.fars.contains_key(&pdr.far) {
-        return Err(Reason::Dangling(pdr.far.into()));
+        return Err(Reason::DanglingReference(pdr.far.into()));
     }
     if let Some(qer) = pdr.qers.iter().find(|qer| !rules.qers.contains_key(qer)) {
-        return Err(Reason::Dangling((*qer).into()));
+        return Err(Reason::DanglingReference((*qer).into()));
     }
     match pdr.urrs.iter().find(|urr| !rules.urrs.contains_key(urr)) {
-        Some(urr) => Err(Reason::Dangling((*urr).into())),
+        Some(urr) => Err(Reason::DanglingReference((*urr).into())),
         None => Ok(()),
     }
 }
@@ -46,7 +46,7 @@ fn check_ue(pdi: &Pdi, context: &Context<'_>) -> Result<(), Reason> {
     let v6 = ue.v6.map(|net| net.addr().into());
     let addresses = ue.v4.map(IpAddr::from).into_iter().chain(v6);
     let checked = addresses.into_iter().try_for_each(|ip| context.endpoints.check_ue(ip));
-    checked.map_err(|why| Reason::Incorrect { ie: ie::UE_IP_ADDRESS, why })
+    checked.map_err(|reason| Reason::Incorrect { ie: ie::UE_IP_ADDRESS, why: reason })
 }
 
 /// Packets of a data network find the session by the UE's address in some PDR.
@@ -84,8 +84,8 @@ fn check_removal(pdr: &Pdr, context: &Context<'_>) -> Result<(), Reason> {
         Some(_) => false,
         None => return require(false, ie::OUTER_HEADER_REMOVAL, "packets of the PDR come in a tunnel"),
     };
-    let why = "the tunnel is not of this kind and IP version";
-    if there { Ok(()) } else { Err(Reason::Incorrect { ie: ie::OUTER_HEADER_REMOVAL, why }) }
+    let reason = "the tunnel is not of this kind and IP version";
+    if there { Ok(()) } else { Err(Reason::Incorrect { ie: ie::OUTER_HEADER_REMOVAL, why: reason }) }
 }
 
 fn check_application(pdi: &Pdi, pdu_type: PduSessionType, context: &Context<'_>) -> Result<(), Reason> {
@@ -102,8 +102,8 @@ fn check_application(pdi: &Pdi, pdu_type: PduSessionType, context: &Context<'_>)
 fn check_n6_removal(pdr: &Pdr, context: &Context<'_>) -> Result<(), Reason> {
     let Some(header) = pdr.removal.map(|removal| removal.header) else { return Ok(()) };
     if header.is_gtpu() {
-        let why = "the PDI has no tunnel whose header could be removed";
-        return Err(Reason::Incorrect { ie: ie::OUTER_HEADER_REMOVAL, why });
+        let reason = "the PDI has no tunnel whose header could be removed";
+        return Err(Reason::Incorrect { ie: ie::OUTER_HEADER_REMOVAL, why: reason });
     }
     let there = context.endpoints.has_n6_tunnel(pdr.pdi.network_instance.as_ref(), header.is_ipv6());
     refuse_if(!there, ie::OUTER_HEADER_REMOVAL, "tunnels over N6 of this IP version")
@@ -115,6 +115,6 @@ fn check_qfis(pdi: &Pdi, context: &Context<'_>) -> Result<(), Reason> {
         return Ok(());
     }
     refuse_if(!context.capabilities.pdu_session_container, ie::QFI, "PDU Session Containers")?;
-    let why = "packets without tunnel have no QFI";
-    if pdi.tunnel.is_some() { Ok(()) } else { Err(Reason::Incorrect { ie: ie::QFI, why }) }
+    let reason = "packets without tunnel have no QFI";
+    if pdi.tunnel.is_some() { Ok(()) } else { Err(Reason::Incorrect { ie: ie::QFI, why: reason }) }
 }

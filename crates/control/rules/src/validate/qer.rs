@@ -1,6 +1,6 @@
 //! Checks of one QER, and of the paging policies beside them.
 
-use crate::reject::refuse_if;
+use crate::rejection::refuse_if;
 use crate::{Capabilities, FlowMarking, Qer, Reason, RuleSet, ie};
 
 use super::require;

@@ -36,7 +36,7 @@ pub fn is_routable(net: &IpNet) -> bool {
 pub(super) fn check(pdi: &Pdi, endpoints: &LocalEndpoints) -> Result<(), Reason> {
     pdi.framed_routes().iter().try_for_each(|net| {
         let allowed = endpoints.routable(pdi.network_instance.as_ref());
-        let refused = |why| Err(Reason::RouteNotAllowed { net: *net, why });
+        let refused = |reason| Err(Reason::RouteNotAllowed { net: *net, why: reason });
         if !is_routable(net) {
             return refused("no UE can have this behind it");
         }

@@ -2,7 +2,7 @@
 
 use causeway_types::Interface;
 
-use crate::reject::refuse_if;
+use crate::rejection::refuse_if;
 use crate::{Forwarding, PduSessionType, PolicyName, Reason, Redirect, ie};
 
 use super::Context;
@@ -29,9 +29,9 @@ fn check_enrichment(forwarding: &Forwarding, is_able: bool) -> Result<(), Reason
         return Ok(());
     }
     refuse_if(!is_able, ie::HEADER_ENRICHMENT, "header enrichment")?;
-    let why = "header enrichment of what goes to the access";
+    let reason = "header enrichment of what goes to the access";
     let to_ue = forwarding.destination == Interface::Access;
-    if to_ue { Err(Reason::Incorrect { ie: ie::HEADER_ENRICHMENT, why }) } else { Ok(()) }
+    if to_ue { Err(Reason::Incorrect { ie: ie::HEADER_ENRICHMENT, why: reason }) } else { Ok(()) }
 }
 
 /// The policy, if one is named, is configured.

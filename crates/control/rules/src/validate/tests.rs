@@ -1,7 +1,7 @@
 use causeway_types::{BarId, Bitrate, FarId, Interface, NetworkInstance, PdrId, QerId, Qfi, QfiSet, Span};
 
-use crate::edits::Changes;
-use crate::testing::{self, World, bar, buffering, gnb, to_gnb, to_internet, urr, usual};
+use crate::edits::RequestedChanges;
+use crate::testing::{self, TestUpf, bar, buffering, gnb, to_gnb, to_internet, urr, usual};
 use crate::{
     Bar, Catalogue, Context, DirectionalLimit, Far, MeasurementMethod, Qer, RateLimit, Reason, Rejection,
     ReportingTriggers, RuleId, RuleSet, Urr, UsageLimits, validate,
@@ -9,7 +9,7 @@ use crate::{
 
 /// The rules of the usual session with something done to them, checked.
 fn check(change: impl FnOnce(&mut RuleSet)) -> Result<(), Rejection> {
-    let world = World::with(usual());
+    let world = TestUpf::with(usual());
     let mut rules = world.session.rules().clone();
     change(&mut rules);
     validate(
@@ -48,7 +48,7 @@ fn downlink(change: impl FnOnce(&mut crate::Pdr)) -> impl FnOnce(&mut RuleSet) {
 // Input:  rules that name a FAR, QER, URR or BAR that is not there.
 // Output: Rule creation/modification failure, with the rule that names it.
 #[test]
-fn every_reference_leads_somewhere() {
+fn every_reference_resolves() {
     let cases: [(Result<(), Rejection>, RuleId, RuleId); 4] = [
         (check(uplink(|pdr| pdr.far = FarId(9))), PdrId(1).into(), FarId(9).into()),
         (check(uplink(|pdr| pdr.qers = vec![QerId(9)])), PdrId(1).into(), QerId(9).into()),
@@ -61,7 +61,7 @@ fn every_reference_leads_somewhere() {
     ];
     for (result, user, missing) in cases {
         let rejection = result.unwrap_err();
-        assert_eq!(rejection.reason, Reason::Dangling(missing));
+        assert_eq!(rejection.reason, Reason::DanglingReference(missing));
         assert_eq!(rejection.rule, Some(user));
         assert!(rejection.failed_rule().is_some());
     }
@@ -70,15 +70,15 @@ fn every_reference_leads_somewhere() {
 // Input:  FARs that forward without saying where, to the access without tunnel, over IPv6 where there is none.
 // Output: the IE that is missing; nothing, since the tunnel may be told later; what is not supported.
 #[test]
-fn what_forwards_has_a_way_out() {
+fn forwarding_needs_a_destination() {
     assert_eq!(answer(check(put_far(Far { forwarding: None, ..to_internet(1) }))), (67, Some(4)));
     let mut far = to_gnb(2, gnb(1));
     far.forwarding.as_mut().unwrap().outer = None;
     assert_eq!(check(put_far(far)), Ok(()));
 
-    let mut world = World::new();
+    let mut world = TestUpf::new();
     world.endpoints.gtpu[0].addr.v4 = None;
-    let mut changes = Changes::default();
+    let mut changes = RequestedChanges::default();
     changes.fars.create = vec![to_gnb(2, gnb(1))];
     let rejection = world.establish(changes).unwrap_err();
     assert_eq!(testing::answer(&rejection), (76, Some(84)));
@@ -123,7 +123,7 @@ fn the_cp_function_is_reached_by_tunnel() {
 // Output: the default network; Service not supported.
 #[test]
 fn n6_needs_a_data_network() {
-    let mut world = World::new();
+    let mut world = TestUpf::new();
     let mut far = to_internet(1);
     far.forwarding.as_mut().unwrap().network_instance = None;
     let mut changes = usual();
@@ -205,8 +205,8 @@ fn a_threshold_is_complete_or_refused() {
 // Output: Service not supported, with the IE that asks for it.
 #[test]
 fn capabilities_are_not_exceeded() {
-    let check = |limit: fn(&mut crate::Capabilities), change: fn(&mut Changes)| {
-        let mut world = World::new();
+    let check = |limit: fn(&mut crate::Capabilities), change: fn(&mut RequestedChanges)| {
+        let mut world = TestUpf::new();
         limit(&mut world.capabilities);
         let mut changes = usual();
         change(&mut changes);

@@ -2,7 +2,7 @@
 
 use causeway_pfcp::ReportingTriggers;
 
-use crate::reject::refuse_if;
+use crate::rejection::refuse_if;
 use crate::{Capabilities, DirectionalLimit, Reason, RuleSet, Urr, UsageLimits, ie};
 
 use super::{ethernet, require};
@@ -21,10 +21,10 @@ pub(super) fn check(urr: &Urr, rules: &RuleSet, capabilities: &Capabilities) -> 
         return incorrect(ie::LINKED_URR_ID, "it is linked to itself");
     }
     if let Some(missing) = urr.linked.iter().find(|id| !rules.urrs.contains_key(id)) {
-        return Err(Reason::Dangling((*missing).into()));
+        return Err(Reason::DanglingReference((*missing).into()));
     }
     match urr.quota_far.filter(|id| !rules.fars.contains_key(id)) {
-        Some(missing) => Err(Reason::Dangling(missing.into())),
+        Some(missing) => Err(Reason::DanglingReference(missing.into())),
         None => Ok(()),
     }
 }
@@ -69,8 +69,8 @@ fn check_time(urr: &Urr) -> Result<(), Reason> {
     }
     let closes = urr.triggers.contains(ReportingTriggers::ENVCL);
     measured(urr.method.duration, closes, "envelopes without DURAT")?;
-    let why = "the reporting triggers name the closure of envelopes";
-    require(!closes || paced, ie::TIME_QUOTA_MECHANISM, why)
+    let reason = "the reporting triggers name the closure of envelopes";
+    require(!closes || paced, ie::TIME_QUOTA_MECHANISM, reason)
 }
 
 fn check_events(urr: &Urr) -> Result<(), Reason> {
@@ -107,10 +107,10 @@ fn check_timers(urr: &Urr) -> Result<(), Reason> {
 fn check_subsequent(urr: &Urr) -> Result<(), Reason> {
     for monitoring in urr.monitoring_times() {
         for limits in [monitoring.thresholds, monitoring.quotas] {
-            let why = "a subsequent limit of what is not measured";
-            measured(urr.method.volume, limits.volume.is_some(), why)?;
-            measured(urr.method.duration, limits.time.is_some(), why)?;
-            measured(urr.method.events, limits.events.is_some(), why)?;
+            let reason = "a subsequent limit of what is not measured";
+            measured(urr.method.volume, limits.volume.is_some(), reason)?;
+            measured(urr.method.duration, limits.time.is_some(), reason)?;
+            measured(urr.method.events, limits.events.is_some(), reason)?;
         }
         monitoring.thresholds.volume.map_or(Ok(()), check_threshold)?;
         monitoring.quotas.volume.map_or(Ok(()), |quota| check_volumes(quota, ie::VOLUME_QUOTA))?;
@@ -118,8 +118,8 @@ fn check_subsequent(urr: &Urr) -> Result<(), Reason> {
     Ok(())
 }
 
-fn measured(is: bool, needed: bool, why: &'static str) -> Result<(), Reason> {
-    if is || !needed { Ok(()) } else { incorrect(ie::MEASUREMENT_METHOD, why) }
+fn measured(is: bool, needed: bool, reason: &'static str) -> Result<(), Reason> {
+    if is || !needed { Ok(()) } else { incorrect(ie::MEASUREMENT_METHOD, reason) }
 }
 
 /// What a trigger names is there; and, `both` ways, the trigger for what is there.
@@ -152,6 +152,6 @@ fn check_volumes(limit: DirectionalLimit, ie: u16) -> Result<(), Reason> {
     if limit == DirectionalLimit::default() { incorrect(ie, "no volume in it") } else { Ok(()) }
 }
 
-fn incorrect(ie: u16, why: &'static str) -> Result<(), Reason> {
-    Err(Reason::Incorrect { ie, why })
+fn incorrect(ie: u16, reason: &'static str) -> Result<(), Reason> {
+    Err(Reason::Incorrect { ie, why: reason })
 }

@@ -21,7 +21,7 @@ impl<const WAY: bool> Pass<'_, WAY> {
             fork => fork,
         };
         match fork {
-            Fork::Drop(reason) => self.drop_one(reason),
+            Fork::Drop(reason) => self.count_drop(reason),
             fork => {
                 self.decide(index, fork);
                 // The slow room may have changed the sets.

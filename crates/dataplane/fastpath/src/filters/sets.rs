@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use causeway_rules::SteadyMap;
+use causeway_rules::PartitionedMap;
 use causeway_types::Qfi;
 use thiserror::Error;
 
@@ -97,8 +97,8 @@ pub struct FilterSets {
     compare: Compare,
     blocks: Runs<Block>,
     columns: Runs<Column>,
-    ids: SteadyMap<Arc<[Lane]>, SetId>,
-    shared: SteadyMap<SetId, Shared>,
+    ids: PartitionedMap<Arc<[Lane]>, SetId>,
+    shared: PartitionedMap<SetId, Shared>,
     version: u64,
 }
 
@@ -124,8 +124,8 @@ impl FilterSets {
             compare,
             blocks: Runs::new(blocks).map_err(none)?,
             columns: Runs::new(blocks.saturating_mul(COLUMNS_PER_BLOCK)).map_err(none)?,
-            ids: SteadyMap::default(),
-            shared: SteadyMap::default(),
+            ids: PartitionedMap::default(),
+            shared: PartitionedMap::default(),
             version: 0,
         })
     }

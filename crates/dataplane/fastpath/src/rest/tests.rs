@@ -6,14 +6,15 @@ mod unknown_destinations;
 use std::net::Ipv4Addr;
 
 use causeway_dataplane::{
-    Dataplane, Egress, Event, Fate, GtpuEndpoint, Ingress, Network, PacketEngine, Topology,
+    Dataplane, Disposition, Egress, Event, GtpuEndpoint, Ingress, Network, PacketEngine, Topology,
 };
 use causeway_packet::gtpu::Repr;
 use causeway_reference::Limits;
 use causeway_rules::testing::Templates;
 use causeway_rules::{
-    ApplyAction, Extras, Far, Forwarding, HeaderRemoval, MeasurementMethod, OuterHeader, Pdi, Qer, RateLimit,
-    RemovedHeader, RuleSet, UeAddress, UeSide, Urr, plan_deletion, plan_establishment, plan_modification,
+    ApplyAction, Far, Forwarding, HeaderRemoval, MeasurementMethod, OuterHeader, Pdi, PlanOptions, Qer,
+    RateLimit, RemovedHeader, RuleSet, UeAddress, UeSide, Urr, plan_deletion, plan_establishment,
+    plan_modification,
 };
 use causeway_types::{Bitrate, DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, QerId, UrrId};
 
@@ -80,18 +81,18 @@ fn at(secs: u64) -> Time {
 /// Sessions 1 to `count`, each a second after the one before.
 fn establish(plane: &mut FastPath, templates: &mut Templates, count: u8) {
     for ue in 1..=count {
-        let ops = templates.alike(&rules(ue)).unwrap().into();
+        let ops = templates.profiled(&rules(ue)).unwrap().into();
         let done = plane.apply(at(ue.into()), &Plan { session: Seid(ue.into()), ops });
         assert_eq!(done, Ok(Applied::default()));
     }
 }
 
 /// From the network to the UE of this number.
-fn downlink(plane: &mut FastPath, ue: u8, now: Time) -> Fate {
+fn downlink(plane: &mut FastPath, ue: u8, now: Time) -> Disposition {
     downlink_to(plane, ue, now, &mut Vec::new())
 }
 
-fn downlink_to(plane: &mut FastPath, ue: u8, now: Time, sent: &mut Vec<(Egress, Vec<u8>)>) -> Fate {
+fn downlink_to(plane: &mut FastPath, ue: u8, now: Time, sent: &mut Vec<(Egress, Vec<u8>)>) -> Disposition {
     let mut packet = vec![0x45, 0, 0, 28, 0, 0, 0x40, 0, 64, 17, 0, 0, 8, 8, 8, 8, 10, 0, 0, ue];
     packet.extend([0, 53, 0x12, 0x34, 0, 8, 0, 0]);
     let sum = causeway_packet::checksum::checksum(&packet[..20]);
@@ -107,12 +108,15 @@ fn sessions_rest_until_something_happens() {
     let (mut plane, mut templates) = (plane(), Templates::default());
     establish(&mut plane, &mut templates, 3);
     assert_eq!((plane.resting.len(), plane.slow.sessions(), plane.counters().sessions), (2, 1, 3));
-    assert_eq!(downlink(&mut plane, 2, at(10)), Fate::Forwarded);
-    assert_eq!(downlink(&mut plane, 9, at(10)), Fate::Dropped(causeway_dataplane::DropReason::UnknownUe));
+    assert_eq!(downlink(&mut plane, 2, at(10)), Disposition::Forwarded);
+    assert_eq!(
+        downlink(&mut plane, 9, at(10)),
+        Disposition::Dropped(causeway_dataplane::DropReason::UnknownUe)
+    );
     assert_eq!((plane.resting.len(), plane.slow.sessions(), plane.counters().sessions), (1, 2, 3));
     let indication = Repr::error_indication(Teid::new(0x103), GNB.into(), &[]).to_vec().unwrap();
     let ingress = Ingress::Gtpu { local: UPF.into(), peer: (GNB, 2152).into(), tos: 0, hops: None };
-    assert_eq!(plane.process(at(11), &ingress, &indication, &mut Vec::new()), Fate::Consumed);
+    assert_eq!(plane.process(at(11), &ingress, &indication, &mut Vec::new()), Disposition::Consumed);
     assert!(plane.poll_event().is_some() && plane.resting.len() == 0);
     let ends = [1, 2, 3].map(|seid| plane.apply(at(20), &plan_deletion(Seid(seid))).unwrap().usage);
     let measured =
@@ -122,7 +126,7 @@ fn sessions_rest_until_something_happens() {
 }
 
 /// From the UE of this number, in its tunnel to this address of ours.
-fn uplink(plane: &mut FastPath, local: IpAddr, ue: u8, now: Time) -> Fate {
+fn uplink(plane: &mut FastPath, local: IpAddr, ue: u8, now: Time) -> Disposition {
     let mut user = vec![0x45, 0, 0, 28, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, ue, 8, 8, 8, 8];
     user.extend([0x12, 0x34, 0, 53, 0, 8, 0, 0]);
     let sum = causeway_packet::checksum::checksum(&user[..20]);
@@ -148,12 +152,12 @@ fn a_session_with_tunnels_over_both_ip_versions_rests() {
         rules
     };
     for ue in 1..=4 {
-        let ops = templates.alike(&rules_at(ue, n3)).unwrap().into();
+        let ops = templates.profiled(&rules_at(ue, n3)).unwrap().into();
         plane.apply(at(ue.into()), &Plan { session: Seid(ue.into()), ops }).unwrap();
     }
     assert_eq!((plane.resting.len(), plane.slow.sessions()), (3, 1));
     for (ue, local) in [(2, IpAddr::V4(UPF)), (3, IpAddr::V6(v6))] {
-        assert_eq!(uplink(&mut plane, local, ue, at(10)), Fate::Forwarded);
+        assert_eq!(uplink(&mut plane, local, ue, at(10)), Disposition::Forwarded);
     }
     assert_eq!((plane.resting.len(), plane.slow.sessions()), (1, 3));
     let at_v6 = DualIp::from(v6);
@@ -181,13 +185,16 @@ fn a_session_rests_with_a_policy_of_its_own() {
         rules
     };
     for ue in 1..=5 {
-        let ops = templates.alike(&policy(ue)).unwrap().into();
+        let ops = templates.profiled(&policy(ue)).unwrap().into();
         plane.apply(at(ue.into()), &Plan { session: Seid(ue.into()), ops }).unwrap();
     }
     assert_eq!((plane.resting.len(), plane.slow.sessions()), (4, 1));
     let fates = [2, 3, 4, 5].map(|ue| downlink(&mut plane, ue, at(10)));
-    assert_eq!((fates[0], fates[3], plane.resting.len()), (Fate::Forwarded, Fate::Forwarded, 0));
-    assert_eq!(fates[1..3].iter().filter(|fate| matches!(fate, Fate::Dropped(_))).count(), 2);
+    assert_eq!(
+        (fates[0], fates[3], plane.resting.len()),
+        (Disposition::Forwarded, Disposition::Forwarded, 0)
+    );
+    assert_eq!(fates[1..3].iter().filter(|fate| matches!(fate, Disposition::Dropped(_))).count(), 2);
     assert_ne!(fates[1], fates[2]);
     for ue in 2..=5 {
         assert_eq!(plane.slow.rules_of(Seid(ue.into())), Some(&policy(ue)));
@@ -223,7 +230,7 @@ fn what_concerns_a_session_wakes_it() {
     let (mut plane, mut templates) = (plane(), Templates::default());
     establish(&mut plane, &mut templates, 4);
     let full = Err(ApplyError::Full { table: "sessions", capacity: 4 });
-    let ops = templates.alike(&rules(5)).unwrap().into();
+    let ops = templates.profiled(&rules(5)).unwrap().into();
     assert_eq!(plane.apply(at(9), &Plan { session: Seid(5), ops }), full);
     assert_eq!(plane.apply(at(9), &plan_establishment(Seid(5), &rules(5))), full);
     let query = Plan { session: Seid(2), ops: vec![Op::QueryUrr(UrrId(1))].into() };
@@ -248,10 +255,11 @@ fn change(plane: &mut FastPath, templates: &mut Templates, ue: u8, secs: u64, ac
     act(to.fars.get_mut(&FarId(2)).unwrap());
     let end_markers = vec![(FarId(2), tunnel(0x100 + u32::from(ue), GNB))];
     let is_told = rules(ue).fars[&FarId(2)].forwarding != to.fars[&FarId(2)].forwarding;
-    let extras = Extras { end_markers: if is_told { end_markers } else { Vec::new() }, ..Extras::default() };
+    let extras =
+        PlanOptions { end_markers: if is_told { end_markers } else { Vec::new() }, ..PlanOptions::default() };
     let plan = plan_modification(Seid(ue.into()), &from, &to, &extras);
-    let before = templates.alike(&from).unwrap();
-    let moved = templates.moved(&before, &to, &plan).unwrap();
+    let before = templates.profiled(&from).unwrap();
+    let moved = templates.transition(&before, &to, &plan).unwrap();
     let like_others = Plan { session: plan.session, ops: moved.into() };
     assert_eq!(like_others, plan);
     assert_eq!(plane.apply(at(secs), &like_others), Ok(Applied::default()));
@@ -284,7 +292,7 @@ fn a_session_is_handed_over_at_rest() {
     plane.process(at(11), &ingress, &indication, &mut Vec::new());
     assert_eq!((plane.resting.len(), plane.poll_event()), (2, None));
     let mut sent: Vec<(Egress, Vec<u8>)> = Vec::new();
-    assert_eq!(downlink_to(&mut plane, 3, at(12), &mut sent), Fate::Forwarded);
+    assert_eq!(downlink_to(&mut plane, 3, at(12), &mut sent), Disposition::Forwarded);
     assert_eq!((peer_of(&sent[0].0), &sent[0].1[4..8]), (Some(OTHER_GNB.into()), &[0, 0, 2, 0][..]));
     assert_eq!(plane.resting.len(), 1);
     let ends = [2, 3].map(|seid| plane.apply(at(20), &plan_deletion(Seid(seid))).unwrap().usage);
@@ -303,7 +311,7 @@ fn what_a_change_makes_of_sessions_is_learnt_from_the_first() {
         assert_eq!(change(&mut plane, &mut templates, ue, 10, buffer), 0);
         assert_eq!(plane.resting.len(), resting);
     }
-    assert_eq!(downlink(&mut plane, 3, at(12)), Fate::Buffered);
+    assert_eq!(downlink(&mut plane, 3, at(12)), Disposition::Buffered);
     assert!(matches!(plane.poll_event(), Some(Event::DownlinkData { session: Seid(3), .. })));
     assert_eq!(plane.resting.len(), 1);
 }
@@ -319,13 +327,13 @@ fn only_so_many_rest_that_send_to_the_same_tunnel() {
         let mut rules = rules(ue);
         let into_tunnel = Far::forward(FarId(2), Forwarding::into_tunnel(Interface::Access, gnb));
         rules.fars.extend([(FarId(2), into_tunnel)]);
-        let ops = templates.alike(&rules).unwrap().into();
+        let ops = templates.profiled(&rules).unwrap().into();
         let done = plane.apply(at(ue.into()), &Plan { session: Seid(ue.into()), ops });
         assert_eq!(done, Ok(Applied::default()));
     }
     assert_eq!((plane.resting.len(), plane.slow.sessions()), (MOST_SENDERS, 2));
     let indication = Repr::error_indication(Some(gnb.teid), GNB.into(), &[]).to_vec().unwrap();
     let ingress = Ingress::Gtpu { local: UPF.into(), peer: (GNB, 2152).into(), tos: 0, hops: None };
-    assert_eq!(plane.process(at(200), &ingress, &indication, &mut Vec::new()), Fate::Consumed);
+    assert_eq!(plane.process(at(200), &ingress, &indication, &mut Vec::new()), Disposition::Consumed);
     assert_eq!((plane.resting.len(), plane.slow.sessions()), (0, MOST_SENDERS + 2));
 }

@@ -2,7 +2,7 @@
 
 use causeway_dataplane::{Applied, Dataplane, Op, Plan};
 use causeway_reference::path_of;
-use causeway_rules::{Alike, Far, Moved};
+use causeway_rules::{Far, ProfileTransition, ProfiledSession};
 use causeway_types::{Seid, Time};
 
 use crate::FastPath;
@@ -40,7 +40,7 @@ impl FastPath {
     /// A plan has been carried out: its session can rest again only if it has changed as others have.
     pub(crate) fn follow_plan(&mut self, plan: &Plan) {
         let is_query = || plan.ops.iter().all(|op| matches!(op, Op::QueryUrr(_)));
-        let moved = plan.ops.moved();
+        let moved = plan.ops.transition();
         if moved.is_none() && is_query() {
             return;
         }
@@ -79,15 +79,16 @@ impl FastPath {
 
     /// Remembers that sessions like the one just established, or changed at rest, can rest, if they can.
     pub(crate) fn learn(&mut self, since: Time, plan: &Plan) {
-        let alike = plan.ops.alike().cloned().or_else(|| plan.ops.moved().map(Moved::after));
+        let alike =
+            plan.ops.profiled().cloned().or_else(|| plan.ops.transition().map(ProfileTransition::after));
         let Some(alike) = alike.filter(|alike| !self.resting.knows(alike)) else { return };
         if self.slow.could_rest(plan.session, since) {
             self.learn_kind(&alike);
         }
     }
 
-    fn learn_kind(&mut self, alike: &Alike) {
-        let mut senders = alike.template().senders();
+    fn learn_kind(&mut self, alike: &ProfiledSession) {
+        let mut senders = alike.profile().senders();
         let source = |far: Option<&Far>| Some(path_of(far?, &self.topology)?.0);
         let sources = [(); 2].map(|()| source(senders.next().flatten()));
         self.resting.learn(alike, sources);

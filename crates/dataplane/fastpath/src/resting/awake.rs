@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use causeway_rules::{Alike, SteadyMap};
+use causeway_rules::{PartitionedMap, ProfiledSession};
 use causeway_types::{Seid, Time};
 
 /// How many such sessions are awake at most, if they can rest: they take five times as much memory as those that rest.
@@ -12,7 +12,7 @@ const MOST: usize = 1 << 18;
 #[derive(Debug)]
 pub(crate) struct Awake {
     most: usize,
-    sessions: SteadyMap<Seid, (u64, Candidate)>,
+    sessions: PartitionedMap<Seid, (u64, Candidate)>,
     /// By their turns.
     order: BTreeMap<u64, Seid>,
     turn: u64,
@@ -22,12 +22,12 @@ pub(crate) struct Awake {
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
     pub(crate) since: Time,
-    pub(crate) alike: Alike,
+    pub(crate) alike: ProfiledSession,
 }
 
 impl Default for Awake {
     fn default() -> Self {
-        Self { most: MOST, sessions: SteadyMap::default(), order: BTreeMap::new(), turn: 0 }
+        Self { most: MOST, sessions: PartitionedMap::default(), order: BTreeMap::new(), turn: 0 }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use causeway_rules::{Alike, Own, Places, Probe};
+use causeway_rules::{HashIndex, Probe, ProfiledSession, SessionParams};
 use causeway_types::{Seid, Teid};
 
 use super::{Resting, ends};
@@ -20,8 +20,8 @@ pub(crate) struct Entry {
 }
 
 /// Fetches what a key leads to.
-pub(super) fn fetch(places: &Places, probe: Probe) -> Probe {
-    let (words, at) = places.home_of(probe);
+pub(super) fn fetch(places: &HashIndex, probe: Probe) -> Probe {
+    let (words, at) = places.home_bucket(probe);
     prefetch(words, at);
     probe
 }
@@ -41,16 +41,16 @@ impl Resting {
 
     /// Where a session like this is found, all of which is fetched. `None`: sessions like it cannot rest.
     #[inline]
-    pub(crate) fn entry(&self, seid: Seid, alike: &Alike) -> Option<Entry> {
-        let number = self.kinds.number_of(alike.template())?;
-        if let Some(entry) = self.foreseen.get(seid, number, alike.own()) {
+    pub(crate) fn entry(&self, seid: Seid, alike: &ProfiledSession) -> Option<Entry> {
+        let number = self.kinds.number_of(alike.profile())?;
+        if let Some(entry) = self.foreseen.get(seid, number, alike.params()) {
             return Some(*entry);
         }
-        Some(self.entry_of(seid, number, alike.own()))
+        Some(self.entry_of(seid, number, alike.params()))
     }
 
     #[inline]
-    pub(super) fn entry_of(&self, seid: Seid, number: u32, own: &Own) -> Entry {
+    pub(super) fn entry_of(&self, seid: Seid, number: u32, own: &SessionParams) -> Entry {
         let tunnels = own.tunnels.map(|teid| Some(fetch(&self.tunnels, self.tunnels.probe(teid?))));
         let mut remotes = ends(own);
         let mut remote = || remotes.next().map(|end| self.fetch_remote(end));

@@ -1,6 +1,6 @@
 //! What plans that come soon will need.
 
-use causeway_rules::{Alike, Moved, Own, Probe};
+use causeway_rules::{Probe, ProfileTransition, ProfiledSession, SessionParams};
 use causeway_types::Seid;
 
 use super::entry::fetch;
@@ -19,7 +19,7 @@ const AHEAD: usize = 2 * STEP;
 #[derive(Debug, Default)]
 pub(super) struct Foreseen {
     /// With what was theirs alone when it was worked out where they are found.
-    entries: [Option<(Seid, Own, Entry)>; SLOTS],
+    entries: [Option<(Seid, SessionParams, Entry)>; SLOTS],
     /// Those that rest, and what they are found by. The latest is before `turn`.
     coming: [Option<(Seid, Probe)>; AHEAD],
     turn: usize,
@@ -28,12 +28,12 @@ pub(super) struct Foreseen {
 impl Foreseen {
     /// Where a session with this kind and this of its own is found, if that was worked out.
     #[inline]
-    pub(super) fn get(&self, seid: Seid, kind: u32, own: &Own) -> Option<&Entry> {
+    pub(super) fn get(&self, seid: Seid, kind: u32, own: &SessionParams) -> Option<&Entry> {
         let (known, its, entry) = self.entries[slot_of(seid)].as_ref()?;
         (*known == seid && entry.kind == kind && its == own).then_some(entry)
     }
 
-    fn put(&mut self, seid: Seid, own: Own, entry: Entry) {
+    fn put(&mut self, seid: Seid, own: SessionParams, entry: Entry) {
         self.entries[slot_of(seid)] = Some((seid, own, entry));
     }
 }
@@ -45,15 +45,15 @@ const fn slot_of(seid: Seid) -> usize {
 
 impl Resting {
     /// A session like this will be established soon.
-    pub(crate) fn foresee(&mut self, seid: Seid, alike: &Alike) {
+    pub(crate) fn prefetch(&mut self, seid: Seid, alike: &ProfiledSession) {
         if let Some(entry) = self.entry(seid, alike) {
-            self.foreseen.put(seid, *alike.own(), entry);
+            self.foreseen.put(seid, *alike.params(), entry);
         }
     }
 
     /// A session will be changed soon, to one that others became.
-    pub(crate) fn approach_change(&mut self, seid: Seid, moved: &Moved) {
-        for (_, own) in moved.both() {
+    pub(crate) fn approach_change(&mut self, seid: Seid, moved: &ProfileTransition) {
+        for (_, own) in moved.before_and_after() {
             ends(own).for_each(|end| {
                 self.fetch_remote(end);
             });

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use causeway_rules::{Own, Remote, SteadyMap, Template};
+use causeway_rules::{PartitionedMap, Remote, SessionParams, SessionProfile};
 use causeway_types::{DualIp, FTeid};
 
 use super::Paths;
@@ -14,7 +14,7 @@ const OCTETS: usize = 1 << 20;
 /// What resting sessions have in common.
 #[derive(Debug)]
 pub(super) struct Kind {
-    pub(super) template: Arc<Template>,
+    pub(super) profile: Arc<SessionProfile>,
     /// Where its tunnels end: our addresses of each.
     pub(super) locals: [Option<DualIp>; 2],
     /// Where what it sends to peers comes from: our address for each of those.
@@ -25,13 +25,13 @@ pub(super) struct Kind {
 
 impl Kind {
     /// The tunnels of ours of a session with this of its own.
-    pub(super) fn tunnels(&self, own: &Own) -> impl Iterator<Item = FTeid> {
+    pub(super) fn tunnels(&self, own: &SessionParams) -> impl Iterator<Item = FTeid> {
         let both = own.tunnels.into_iter().zip(self.locals);
         both.filter_map(|(teid, addr)| Some(FTeid { teid: teid?, addr: addr? }))
     }
 
     /// The paths of a session with this of its own.
-    pub(super) fn paths(&self, own: &Own) -> Paths {
+    pub(super) fn paths(&self, own: &SessionParams) -> Paths {
         let [one, other] = self.sources;
         let path = |local: Option<IpAddr>, remote: Option<Remote>| Some((local?, remote?.addr.into()));
         [path(one, own.remotes[0]), path(other, own.remotes[1])]
@@ -45,14 +45,14 @@ pub(super) struct Kinds {
     /// Numbers that are free.
     free: Vec<u32>,
     /// By the address of the template, which the kind holds.
-    by_template: SteadyMap<usize, u32>,
+    by_template: PartitionedMap<usize, u32>,
     /// Of the requests that all of them were made of.
     octets: usize,
 }
 
 impl Kinds {
-    pub(super) fn number_of(&self, template: &Arc<Template>) -> Option<u32> {
-        self.by_template.get(&key_of(template)).copied()
+    pub(super) fn number_of(&self, profile: &Arc<SessionProfile>) -> Option<u32> {
+        self.by_template.get(&key_of(profile)).copied()
     }
 
     pub(super) fn get(&self, number: u32) -> Option<&Kind> {
@@ -65,10 +65,10 @@ impl Kinds {
 
     /// Enters one that is new. Where there are too many, some go by which no session rests.
     pub(super) fn insert(&mut self, kind: Kind) {
-        self.octets += kind.template.octets();
+        self.octets += kind.profile.octets();
         while self.octets > OCTETS && self.forget_idle() {}
         let number = self.free.pop().unwrap_or(self.all.len() as u32);
-        self.by_template.insert(key_of(&kind.template), number);
+        self.by_template.insert(key_of(&kind.profile), number);
         match self.all.get_mut(number as usize) {
             Some(slot) => *slot = Some(kind),
             None => self.all.push(Some(kind)),
@@ -80,16 +80,16 @@ impl Kinds {
         let is_idle = |slot: &Option<Kind>| slot.as_ref().is_some_and(|kind| kind.users == 0);
         let Some(place) = self.all.iter().position(is_idle) else { return false };
         if let Some(kind) = self.all.get_mut(place).and_then(Option::take) {
-            self.octets -= kind.template.octets();
-            self.by_template.remove(&key_of(&kind.template));
+            self.octets -= kind.profile.octets();
+            self.by_template.remove(&key_of(&kind.profile));
             self.free.push(place as u32);
         }
         true
     }
 }
 
-fn key_of(template: &Arc<Template>) -> usize {
-    Arc::as_ptr(template).addr()
+fn key_of(profile: &Arc<SessionProfile>) -> usize {
+    Arc::as_ptr(profile).addr()
 }
 
 #[cfg(test)]
@@ -108,9 +108,9 @@ mod tests {
         for number in 1..=3000 {
             let mut rules = RuleSet::default();
             rules.urrs.extend([(UrrId(number), Urr::new(UrrId(number), MeasurementMethod::default()))]);
-            let template = Arc::clone(Templates::default().alike(&rules).unwrap().template());
+            let profile = Arc::clone(Templates::default().profiled(&rules).unwrap().profile());
             let users = usize::from(number <= 2000);
-            kinds.insert(Kind { template, locals: [None; 2], sources: [None; 2], users });
+            kinds.insert(Kind { profile, locals: [None; 2], sources: [None; 2], users });
         }
         let known = kinds.all.iter().flatten();
         assert_eq!((known.clone().count(), known.filter(|kind| kind.users == 0).count()), (2001, 1));

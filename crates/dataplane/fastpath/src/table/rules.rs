@@ -24,7 +24,7 @@ impl Table {
         let first = self.rule_numbers.take(count)?;
         let Range { start, end } = self.rules.as_ptr_range();
         self.rule_regions.take(first, count);
-        self.rules_ahead.reach(start.wrapping_add(first as usize).cast(), end.cast());
+        self.rules_ahead.advance(start.wrapping_add(first as usize).cast(), end.cast());
         Some(first)
     }
 

@@ -4,7 +4,7 @@
 use std::net::Ipv4Addr;
 
 use causeway_dataplane::{
-    Dataplane, Egress, Fate, GtpuEndpoint, Ingress, Network, PacketEngine, Plan, Topology,
+    Dataplane, Disposition, Egress, GtpuEndpoint, Ingress, Network, PacketEngine, Plan, Topology,
 };
 use causeway_fastpath::FastPath;
 use causeway_reference::{Limits, Reference};
@@ -97,7 +97,7 @@ impl Both {
         Self { slow, fast, now }
     }
 
-    fn send(&mut self, (ingress, packet): &(Ingress, Vec<u8>)) -> Fate {
+    fn send(&mut self, (ingress, packet): &(Ingress, Vec<u8>)) -> Disposition {
         self.now = self.now + Span::from_micros(1);
         let (mut by_slow, mut by_fast) = (Vec::<(Egress, Vec<u8>)>::new(), Vec::new());
         let wanted = self.slow.process(self.now, ingress, packet, &mut by_slow);
@@ -129,7 +129,7 @@ fn floods_need_no_slow_room() {
         for good in
             [tunnelled(&from_ue()), tunnelled_with(RELAYED, &[], &from_ue(), 0), from_network(to_ue())]
         {
-            assert_eq!(both.send(&good), Fate::Forwarded);
+            assert_eq!(both.send(&good), Disposition::Forwarded);
         }
         let fates: Vec<_> = (0..FLOOD).map(|_| both.send(&packet)).collect();
         assert_eq!(both.slow.counters(), both.fast.counters(), "{name}");

@@ -53,7 +53,7 @@ impl Cutter {
         legal.then_some(Self { layout, segment: usize::from(segment), done: 0, pieces: 0, summed })
     }
 
-    /// Makes the next packet at the beginning of `out`. `None` when the last one was made.
+    /// Makes the next packet at the beginning of `allocated`. `None` when the last one was made.
     pub(super) fn next(&mut self, packet: &[u8], out: &mut [u8]) -> Option<Piece> {
         let Layout { payload, len, .. } = self.layout;
         let from = payload + self.done;

@@ -6,7 +6,7 @@
 
 use std::net::IpAddr;
 
-use causeway_dataplane::{Egress, Fate};
+use causeway_dataplane::{Disposition, Egress};
 use causeway_packet::icmp::{NeighbourAdvertisement, NeighbourSolicitation};
 use causeway_packet::{Arp, EtherType, Ethernet, MacAddr};
 use causeway_rules::{ApplyAction, Pdr, Proxying};
@@ -141,7 +141,7 @@ impl Reference {
             let pdr = self.match_frame(now, seid, network, true, &answer)?;
             self.deliver(now, seid, &pdr, &answer)
         };
-        let fate = deliver().unwrap_or_else(|refusal: Refusal| Fate::Dropped(refusal.reason));
+        let fate = deliver().unwrap_or_else(|refusal: Refusal| Disposition::Dropped(refusal.reason));
         self.counters.copies += 1;
         self.count_fate(fate);
         true

@@ -1,6 +1,6 @@
 //! Frames from tunnels and from data networks.
 
-use causeway_dataplane::{DropReason, Egress, Fate};
+use causeway_dataplane::{Disposition, DropReason, Egress};
 use causeway_rules::{ApplyAction, Pdr};
 use causeway_types::{Interface, NetworkInstance, Seid, Time};
 
@@ -15,7 +15,13 @@ use crate::route::Refusal;
 
 impl Reference {
     /// Handles one frame out of a tunnel of an Ethernet session.
-    pub(crate) fn receive_frame_of(&mut self, now: Time, seid: Seid, origin: Origin, bytes: &[u8]) -> Fate {
+    pub(crate) fn receive_frame_of(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        origin: Origin,
+        bytes: &[u8],
+    ) -> Disposition {
         let Origin { tunnel, network, carried, .. } = origin;
         let handle = || {
             let frame = Frame::parse(bytes)?;
@@ -26,12 +32,12 @@ impl Reference {
                 let outside = Frame::parse(&bytes)?;
                 self.hear(now, &network, &outside, Some(seid));
                 if self.answer_ue(now, seid, &pdr, &network, &outside) {
-                    return Ok(Fate::Consumed);
+                    return Ok(Disposition::Consumed);
                 }
             }
             self.receive_matched(now, seid, &pdr, &Origin { tunnel, carried, ..Origin::default() }, bytes)
         };
-        handle().unwrap_or_else(|refusal| Fate::Dropped(refusal.reason))
+        handle().unwrap_or_else(|refusal| Disposition::Dropped(refusal.reason))
     }
 
     /// Keeps that the source of an uplink frame is behind its session, if the frame goes to a data network.
@@ -80,14 +86,19 @@ impl Reference {
     }
 
     /// Handles one frame from an Ethernet data network: a copy for each session it is for.
-    pub(crate) fn receive_frame(&mut self, now: Time, network: &NetworkInstance, bytes: &[u8]) -> Fate {
+    pub(crate) fn receive_frame(
+        &mut self,
+        now: Time,
+        network: &NetworkInstance,
+        bytes: &[u8],
+    ) -> Disposition {
         let frame = match Frame::parse(bytes) {
             Ok(frame) => frame,
-            Err(reason) => return Fate::Dropped(reason),
+            Err(reason) => return Disposition::Dropped(reason),
         };
         let targets = match self.targets(network, &frame) {
             Ok(targets) => targets,
-            Err(reason) => return Fate::Dropped(reason),
+            Err(reason) => return Disposition::Dropped(reason),
         };
         if targets.sender.is_none() {
             self.hear(now, network, &frame, None);
@@ -99,10 +110,10 @@ impl Reference {
                 Ok(pdr) => {
                     let is_answered = self.answer_network(now, seid, &pdr, network, &frame, &mut answered);
                     fates.push(match is_answered {
-                        true => Fate::Consumed,
+                        true => Disposition::Consumed,
                         false => self
                             .deliver(now, seid, &pdr, &frame)
-                            .unwrap_or_else(|refusal| Fate::Dropped(refusal.reason)),
+                            .unwrap_or_else(|refusal| Disposition::Dropped(refusal.reason)),
                     });
                     if targets.only_one {
                         break;
@@ -112,7 +123,7 @@ impl Reference {
                 Err(_) => {}
             }
         }
-        self.settle_copies(fates).unwrap_or(Fate::Dropped(reason))
+        self.settle_copies(fates).unwrap_or(Disposition::Dropped(reason))
     }
 
     /// The sessions that a frame from a network may be for.
@@ -157,7 +168,7 @@ impl Reference {
         seid: Seid,
         pdr: &Pdr,
         frame: &Frame<'_>,
-    ) -> Result<Fate, Refusal> {
+    ) -> Result<Disposition, Refusal> {
         match pdr.vlan_removal {
             Some(removal) => {
                 let inside = remove_tags(frame, removal)?;
@@ -168,12 +179,12 @@ impl Reference {
     }
 
     /// The best of the fates stands for the frame; the others are those of its copies.
-    fn settle_copies(&mut self, mut fates: Vec<Fate>) -> Option<Fate> {
-        let rank = |fate: &Fate| match fate {
-            Fate::Forwarded => 0,
-            Fate::Buffered => 1,
-            Fate::Consumed => 2,
-            Fate::Dropped(_) => 3,
+    fn settle_copies(&mut self, mut fates: Vec<Disposition>) -> Option<Disposition> {
+        let rank = |fate: &Disposition| match fate {
+            Disposition::Forwarded => 0,
+            Disposition::Buffered => 1,
+            Disposition::Consumed => 2,
+            Disposition::Dropped(_) => 3,
         };
         let best = (0..fates.len()).min_by_key(|at| fates.get(*at).map(rank))?;
         let best = fates.swap_remove(best);

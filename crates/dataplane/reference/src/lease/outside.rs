@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use causeway_dataplane::{Applied, ApplyError, Fate, Ingress, Plan};
+use causeway_dataplane::{Applied, ApplyError, Disposition, Ingress, Plan};
 use causeway_rules::{Pdr, RuleSet, Usage};
 use causeway_types::{PdrId, Seid, Time, UrrId};
 
@@ -63,7 +63,7 @@ impl Reference {
     }
 
     /// Handles a packet without letting timers expire first. What leaves waits to be flushed.
-    pub fn take_packet(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Fate {
+    pub fn take_packet(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Disposition {
         self.receive(now, ingress, packet)
     }
 

@@ -1,6 +1,6 @@
 //! How an answer of the UPF itself reaches the UE.
 
-use causeway_dataplane::{DropReason, Fate};
+use causeway_dataplane::{Disposition, DropReason};
 use causeway_packet::UserPacket;
 use causeway_rules::{Applications, Forwarding, Pdr};
 use causeway_types::{Interface, PdrId, Qfi, Seid, Time, WallTime};
@@ -25,7 +25,7 @@ impl Reference {
         pdr: PdrId,
         qfi: Option<Qfi>,
         answer: Answer,
-    ) -> Result<Fate, DropReason> {
+    ) -> Result<Disposition, DropReason> {
         let session = self.sessions.get(&seid).ok_or(DropReason::UnknownUe)?;
         let pdr = session.rules.pdrs.get(&pdr).ok_or(DropReason::NoMatchingPdr)?;
         if let Some(packet) = answer.packet {
@@ -36,7 +36,7 @@ impl Reference {
             let (egress, wrapped) = way.wrap(&packet, &Marks { qfi, ..Marks::default() })?;
             self.send(egress, wrapped);
         }
-        if answer.is_redirection { Ok(Fate::Consumed) } else { Err(DropReason::NotRedirectable) }
+        if answer.is_redirection { Ok(Disposition::Consumed) } else { Err(DropReason::NotRedirectable) }
     }
 }
 

@@ -4,8 +4,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use causeway_dataplane::{
-    Applied, ApplyError, Dataplane, Egress, EthernetNetwork, Event, Fate, GtpuEndpoint, Ingress, N6Endpoint,
-    Network, Op, PacketEngine, Plan, Topology,
+    Applied, ApplyError, Dataplane, Disposition, Egress, EthernetNetwork, Event, GtpuEndpoint, Ingress,
+    N6Endpoint, Network, Op, PacketEngine, Plan, Topology,
 };
 use causeway_packet::gtpu::prefix;
 use causeway_packet::rewrite::decrement_hop_limit;
@@ -159,17 +159,17 @@ impl Bench {
         applied
     }
 
-    pub fn gtpu(&mut self, bytes: &[u8]) -> Fate {
+    pub fn gtpu(&mut self, bytes: &[u8]) -> Disposition {
         let ingress =
             Ingress::Gtpu { local: IpAddr::V4(UPF), peer: SocketAddr::from((GNB, 2152)), tos: 0, hops: None };
         self.plane.process(self.now, &ingress, bytes, &mut self.sent)
     }
 
-    pub fn uplink(&mut self, user: &[u8]) -> Fate {
+    pub fn uplink(&mut self, user: &[u8]) -> Disposition {
         self.gtpu(&g_pdu(n3().teid, QFI, user))
     }
 
-    pub fn downlink(&mut self, user: &[u8]) -> Fate {
+    pub fn downlink(&mut self, user: &[u8]) -> Disposition {
         self.plane.process(self.now, &Ingress::Ip { network: internet() }, user, &mut self.sent)
     }
 

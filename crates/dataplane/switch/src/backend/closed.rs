@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use causeway_dataplane::{DropReason, Host, Topology};
+use causeway_dataplane::{DropReason, HostReachability, Topology};
 use foldhash::fast::RandomState;
 
 use super::layout::Layout;
@@ -38,7 +38,7 @@ type Row = (IpAddr, u128, i32, Option<u8>, Option<upf::DropReason>);
 
 impl<D: SwitchDriver> Switch<D> {
     /// The machine has these addresses from now on. Where the switch has no room for all, what it held stays, and the operator hears of it.
-    pub(super) fn close(&mut self, host: &Host) {
+    pub(super) fn close(&mut self, host: &HostReachability) {
         self.config.topology.host.clone_from(host);
         let closed = entries(&self.layout, &self.config.topology);
         if let Some((room, needed)) = lacks_room(&self.layout, &closed) {
@@ -76,7 +76,7 @@ pub(super) fn lacks_room(layout: &Layout, entries: &[Entry]) -> Option<(usize, u
 
 /// The rows of a topology whose first data network is the switch's.
 pub(super) fn entries(layout: &Layout, topology: &Topology) -> Vec<Entry> {
-    let closed = topology.closed();
+    let closed = topology.blocked_addresses();
     let v4 = LINK_V4.map(|(ip, mask)| (ip.into(), u32::from(mask).into()));
     let v6 = LINK_V6.map(|(ip, mask)| (ip.into(), u128::from(mask)));
     let link = v4.into_iter().chain(v6);
@@ -89,7 +89,7 @@ pub(super) fn entries(layout: &Layout, topology: &Topology) -> Vec<Entry> {
     let nets = closed.nets().map(|(net, reason)| {
         let reason = match reason {
             DropReason::Unroutable => upf::DropReason::Unroutable,
-            _ => upf::DropReason::OwnAddress,
+            _ => upf::DropReason::LocalAddress,
         };
         (net.network(), bits(net.netmask()), CLOSED, None, Some(reason))
     });

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use causeway_dataplane::{Applied, ApplyError, Capabilities, Counters, Dataplane, Event, Host, Plan};
+use causeway_dataplane::{
+    Applied, ApplyError, Capabilities, Counters, Dataplane, Event, HostReachability, Plan,
+};
 use causeway_rules::Applications;
 use causeway_types::{Span, Time, WallClock};
 
@@ -71,12 +73,12 @@ impl<D: SwitchDriver> Dataplane for Switch<D> {
     }
 
     /// Applications are not detected: a rule for one is refused.
-    fn provision(&mut self, applications: &Arc<Applications>) {
-        self.software.provision(applications);
+    fn set_applications(&mut self, applications: &Arc<Applications>) {
+        self.software.set_applications(applications);
     }
 
-    fn set_host(&mut self, host: &Arc<Host>) {
-        self.software.set_host(host);
+    fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {
+        self.software.set_host_reachability(host);
         self.close(host);
     }
 

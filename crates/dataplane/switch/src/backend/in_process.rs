@@ -5,8 +5,8 @@ use std::num::NonZeroU8;
 use std::sync::Arc;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Egress, Event, Fate, Host, Ingress,
-    PacketEngine, Plan, Topology, Transmit,
+    Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, DropReason, Egress, Event,
+    HostReachability, Ingress, PacketEngine, Plan, Topology, Transmit,
 };
 use causeway_packet::{Ipv4, UserPacket, gtpu};
 use causeway_reference::Limits;
@@ -173,20 +173,20 @@ impl<D: WithPorts> InProcess<D> {
     }
 
     /// What became of a packet, from what the switch counted and the software said.
-    fn fate(&mut self, before: &[u64], of_software: Option<Fate>) -> Option<Fate> {
+    fn fate(&mut self, before: &[u64], of_software: Option<Disposition>) -> Option<Disposition> {
         let after = self.dropped();
         let grown = before.iter().zip(&after).position(|(before, after)| after > before);
         match (of_software, grown.and_then(|place| upf::DropReason::ALL.get(place))) {
             // The software has counted it.
             (Some(_), _) => None,
-            (None, Some(reason)) => Some(Fate::Dropped(reason_of(*reason))),
-            (None, None) => Some(Fate::Forwarded),
+            (None, Some(reason)) => Some(Disposition::Dropped(reason_of(*reason))),
+            (None, None) => Some(Disposition::Forwarded),
         }
     }
 
     /// The reason why a packet is dropped, with what the switch cannot tell: whether its tunnel or UE is of a session at all.
-    fn refined(&self, fate: Fate, ingress: &Ingress, packet: &[u8]) -> Fate {
-        let Fate::Dropped(reason) = fate else { return fate };
+    fn refined(&self, fate: Disposition, ingress: &Ingress, packet: &[u8]) -> Disposition {
+        let Disposition::Dropped(reason) = fate else { return fate };
         let door = match (reason, ingress) {
             (DropReason::UnknownTeid | DropReason::SpoofedSource, Ingress::Gtpu { .. }) => {
                 let teid = gtpu::Packet::parse(packet).ok().and_then(|packet| packet.header.teid);
@@ -200,26 +200,26 @@ impl<D: WithPorts> InProcess<D> {
             _ => None,
         };
         let is_known = door.is_some_and(|door| self.switch.doors.contains_key(&door));
-        Fate::Dropped(match reason {
+        Disposition::Dropped(match reason {
             DropReason::SpoofedSource if !is_known => DropReason::UnknownTeid,
             DropReason::UnknownTeid | DropReason::UnknownUe if is_known => DropReason::NoMatchingPdr,
             reason => reason,
         })
     }
 
-    fn count(&mut self, ingress: &Ingress, octets: usize, fate: Fate) {
+    fn count(&mut self, ingress: &Ingress, octets: usize, fate: Disposition) {
         match ingress {
             Ingress::Gtpu { .. } => self.counters.gtpu_received.count(octets),
             Ingress::Ip { .. } => self.counters.ip_received.count(octets),
             Ingress::Ethernet { .. } => self.counters.ethernet_received.count(octets),
         }
         match fate {
-            Fate::Forwarded => self.counters.forwarded += 1,
-            Fate::Dropped(reason) => self.counters.drop_one(reason),
-            Fate::Consumed => self.counters.consumed += 1,
-            Fate::Buffered => self.counters.buffered += 1,
+            Disposition::Forwarded => self.counters.forwarded += 1,
+            Disposition::Dropped(reason) => self.counters.count_drop(reason),
+            Disposition::Consumed => self.counters.consumed += 1,
+            Disposition::Buffered => self.counters.buffered += 1,
         }
-        if fate == Fate::Forwarded
+        if fate == Disposition::Forwarded
             && let Some((egress, packet)) = self.outbox.last()
         {
             match egress {
@@ -244,12 +244,12 @@ impl<D: WithPorts> Dataplane for InProcess<D> {
         applied
     }
 
-    fn provision(&mut self, applications: &Arc<Applications>) {
-        self.switch.provision(applications);
+    fn set_applications(&mut self, applications: &Arc<Applications>) {
+        self.switch.set_applications(applications);
     }
 
-    fn set_host(&mut self, host: &Arc<Host>) {
-        self.switch.set_host(host);
+    fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {
+        self.switch.set_host_reachability(host);
     }
 
     fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
@@ -277,13 +277,19 @@ impl<D: WithPorts> Dataplane for InProcess<D> {
 }
 
 impl<D: WithPorts> PacketEngine for InProcess<D> {
-    fn process(&mut self, now: Time, ingress: &Ingress, packet: &[u8], out: &mut dyn Transmit) -> Fate {
+    fn process(
+        &mut self,
+        now: Time,
+        ingress: &Ingress,
+        packet: &[u8],
+        out: &mut dyn Transmit,
+    ) -> Disposition {
         let now = self.at(now);
         self.switch.drive(now);
         self.collect();
         self.switch.last_fate = None;
         let Some((port, frame)) = self.frame_of(ingress, packet) else {
-            let fate = Fate::Dropped(DropReason::NoEgress);
+            let fate = Disposition::Dropped(DropReason::NoEgress);
             self.count(ingress, packet.len(), fate);
             return fate;
         };
@@ -300,7 +306,7 @@ impl<D: WithPorts> PacketEngine for InProcess<D> {
             self.count(ingress, packet.len(), fate);
         }
         self.flush(out);
-        fate.or(of_software).unwrap_or(Fate::Consumed)
+        fate.or(of_software).unwrap_or(Disposition::Consumed)
     }
 
     fn flush(&mut self, out: &mut dyn Transmit) {

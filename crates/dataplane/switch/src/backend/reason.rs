@@ -20,7 +20,7 @@ pub(super) const fn reason_of(reason: upf::DropReason) -> DropReason {
         upf::DropReason::Congested => DropReason::Congested,
         upf::DropReason::NoEgress => DropReason::NoEgress,
         upf::DropReason::QuotaExhausted => DropReason::QuotaExhausted,
-        upf::DropReason::OwnAddress => DropReason::OwnAddress,
+        upf::DropReason::LocalAddress => DropReason::LocalAddress,
         upf::DropReason::Unroutable => DropReason::Unroutable,
         upf::DropReason::LinkLocal => DropReason::LinkLocal,
         upf::DropReason::NoForwarding => DropReason::NoTunnel,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use causeway_dataplane::{Event, Fate, Plan};
+use causeway_dataplane::{Disposition, Event, Plan};
 use causeway_reference::Reference;
 use causeway_types::{Seid, Span, Time};
 use foldhash::fast::RandomState;
@@ -91,7 +91,7 @@ pub struct Switch<D> {
     /// Frames of the software for a switch that has not all its rows.
     pub(super) held_frames: VecDeque<Vec<u8>>,
     /// What became of the packet that the software has handled last.
-    pub(super) last_fate: Option<Fate>,
+    pub(super) last_fate: Option<Disposition>,
     pub(super) tally: Tally,
     pub(super) statistics: Statistics,
 }

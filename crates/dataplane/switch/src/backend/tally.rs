@@ -73,7 +73,7 @@ impl Tally {
         for ((reason, before), now) in DropReason::ALL.into_iter().zip(before).zip(now) {
             // One that has become less has started from zero.
             let more = now.checked_sub(before).unwrap_or(now);
-            self.counters.drop_many(reason_of(reason), more);
+            self.counters.count_drops(reason_of(reason), more);
         }
     }
 }

@@ -4,8 +4,8 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, Event, Fate, Host, Ingress, PacketEngine, Plan,
-    Topology, Transmit,
+    Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, Event, HostReachability, Ingress,
+    PacketEngine, Plan, Topology, Transmit,
 };
 use causeway_ports::Waker;
 use causeway_reference::Limits;
@@ -71,11 +71,11 @@ impl Dataplane for Remote {
         match self.0 {}
     }
 
-    fn provision(&mut self, _: &Arc<Applications>) {
+    fn set_applications(&mut self, _: &Arc<Applications>) {
         match self.0 {}
     }
 
-    fn set_host(&mut self, _: &Arc<Host>) {
+    fn set_host_reachability(&mut self, _: &Arc<HostReachability>) {
         match self.0 {}
     }
 
@@ -101,7 +101,7 @@ impl Dataplane for Remote {
 }
 
 impl PacketEngine for Remote {
-    fn process(&mut self, _: Time, _: &Ingress, _: &[u8], _: &mut dyn Transmit) -> Fate {
+    fn process(&mut self, _: Time, _: &Ingress, _: &[u8], _: &mut dyn Transmit) -> Disposition {
         match self.0 {}
     }
 

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, DropReason, Event, Fate, Host, Ingress,
-    PacketEngine, Plan, Transmit,
+    Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, DropReason, Event, HostReachability,
+    Ingress, PacketEngine, Plan, Transmit,
 };
 use causeway_p4runtime::client::{Options, P4Runtime};
 use causeway_ports::Waker;
@@ -137,12 +137,12 @@ impl Dataplane for Remote {
         self.switch.apply(now, plan)
     }
 
-    fn provision(&mut self, applications: &Arc<Applications>) {
-        self.switch.provision(applications);
+    fn set_applications(&mut self, applications: &Arc<Applications>) {
+        self.switch.set_applications(applications);
     }
 
-    fn set_host(&mut self, host: &Arc<Host>) {
-        self.switch.set_host(host);
+    fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {
+        self.switch.set_host_reachability(host);
     }
 
     fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
@@ -171,8 +171,8 @@ impl Dataplane for Remote {
 
 impl PacketEngine for Remote {
     /// No packet comes by ports of this machine.
-    fn process(&mut self, _: Time, _: &Ingress, _: &[u8], _: &mut dyn Transmit) -> Fate {
-        Fate::Dropped(DropReason::NoEgress)
+    fn process(&mut self, _: Time, _: &Ingress, _: &[u8], _: &mut dyn Transmit) -> Disposition {
+        Disposition::Dropped(DropReason::NoEgress)
     }
 
     fn flush(&mut self, _: &mut dyn Transmit) {}

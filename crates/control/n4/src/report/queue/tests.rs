@@ -62,7 +62,7 @@ fn next(queue: &mut Queue) -> Vec<Report> {
 // Output: four requests; the fifth usage and inactivity wait, the others do not, but with the usage of the quota's URR that came
 //         before; and no more than eight requests.
 #[test]
-fn what_is_urgent_waits_for_no_answer() {
+fn urgent_reports_do_not_wait() {
     let mut queue = Queue::default();
     for urr in 1..5 {
         assert!(queue.push(report(urr, 1, 0, 1), 99));
@@ -89,7 +89,7 @@ fn what_is_urgent_waits_for_no_answer() {
 // Input:  the end of the session while a request is on its way.
 // Output: it waits for the answer.
 #[test]
-fn the_end_is_told_last() {
+fn the_session_end_is_reported_last() {
     let mut queue = Queue::default();
     assert!(queue.push(report(1, 1, 0, 1), 9) && next(&mut queue).len() == 1);
     assert!(queue.push(Report::Ended, 9) && !queue.is_ready());
@@ -100,7 +100,7 @@ fn the_end_is_told_last() {
 // Input:  buffered and discarded packets; one PDR with two QoS flows; a packet that names a paging policy.
 // Output: one request has one status, names a PDR once, and a policy only beside other downlink data.
 #[test]
-fn what_does_not_go_together_is_told_apart() {
+fn reports_that_cannot_share_a_request_are_split() {
     let (buffered, discarded) = (DataStatus::Buffered, DataStatus::Discarded);
     let status = [with(1, 0, buffered), with(2, 0, buffered), with(1, 0, discarded)];
     assert_eq!(requests(&status), [status[..2].to_vec(), status[2..].to_vec()]);
@@ -125,7 +125,7 @@ fn a_refused_policy_is_left_out() {
 // Input:  downlink data of one PDR while its report waits, is on its way, and is answered.
 // Output: told once; told again only after the answer.
 #[test]
-fn downlink_data_is_not_told_twice() {
+fn downlink_data_is_not_reported_twice() {
     let mut queue = Queue::default();
     assert!(queue.push(downlink(1), 9) && queue.push(downlink(1), 9));
     assert_eq!(next(&mut queue), [downlink(1)]);

@@ -21,16 +21,16 @@ fn inbound() -> Inbound {
 #[test]
 fn a_duplicate_gets_the_same_answer_for_a_while() {
     let mut inbound = inbound();
-    assert_eq!(inbound.look_up(&key(1, 7)), Seen::New);
+    assert_eq!(inbound.look_up(&key(1, 7)), RequestState::New);
     assert!(inbound.begin(&mut key(1, 7)));
-    assert_eq!(inbound.look_up(&key(1, 7)), Seen::InProgress);
+    assert_eq!(inbound.look_up(&key(1, 7)), RequestState::InProgress);
     inbound.answer(Time::from_secs(1), key(1, 7), b"yes");
-    assert_eq!(inbound.look_up(&key(1, 7)), Seen::Answered(b"yes"));
-    assert_eq!(inbound.look_up(&key(2, 7)), Seen::New);
-    assert_eq!(inbound.look_up(&key_of(1, 7, b"other")), Seen::New);
+    assert_eq!(inbound.look_up(&key(1, 7)), RequestState::Answered(b"yes"));
+    assert_eq!(inbound.look_up(&key(2, 7)), RequestState::New);
+    assert_eq!(inbound.look_up(&key_of(1, 7, b"other")), RequestState::New);
     assert_eq!(inbound.next_deadline(), Some(Time::from_secs(31)));
     inbound.expire(Time::from_secs(31));
-    assert_eq!((inbound.look_up(&key(1, 7)), inbound.len()), (Seen::New, 0));
+    assert_eq!((inbound.look_up(&key(1, 7)), inbound.len()), (RequestState::New, 0));
     assert_eq!((inbound.hosts.len(), inbound.next_deadline()), (0, None));
 }
 
@@ -43,8 +43,8 @@ fn the_oldest_answer_makes_room() {
         assert!(inbound.begin(&mut key(1, sequence)));
         inbound.answer(Time::default(), key(1, sequence), b"four");
     }
-    assert_eq!(inbound.look_up(&key(1, 1)), Seen::New);
-    assert_eq!(inbound.look_up(&key(1, 2)), Seen::Answered(b"four"));
+    assert_eq!(inbound.look_up(&key(1, 1)), RequestState::New);
+    assert_eq!(inbound.look_up(&key(1, 2)), RequestState::Answered(b"four"));
     assert_eq!(inbound.len(), 2);
 }
 
@@ -63,8 +63,8 @@ fn hosts_are_bounded() {
         inbound.answer(Time::default(), key, b"yes");
     }
     assert!(inbound.begin(&mut of(3, 1)));
-    assert_eq!(inbound.look_up(&of(2, 1)), Seen::New);
-    assert_eq!(inbound.look_up(&of(1, 1)), Seen::Answered(b"yes"));
+    assert_eq!(inbound.look_up(&of(2, 1)), RequestState::New);
+    assert_eq!(inbound.look_up(&of(1, 1)), RequestState::Answered(b"yes"));
     assert!(inbound.begin(&mut of(1, 3)));
     assert!(!inbound.begin(&mut of(4, 1)));
 }
@@ -88,7 +88,7 @@ fn open_requests_are_bounded() {
 //         another's by now.
 // Output: each has its own answer.
 #[test]
-fn a_place_that_is_told_is_no_more_than_a_hint() {
+fn an_index_hint_may_be_wrong() {
     let bounds = Bounds { octets_per_host: 1000, in_progress_per_host: 10, ..BOUNDS };
     let mut inbound = Inbound::new(Span::from_secs(30), bounds);
     let mut told = [1, 2, 3].map(|sequence| key(1, sequence));
@@ -101,10 +101,10 @@ fn a_place_that_is_told_is_no_more_than_a_hint() {
     for (key, answer) in [(swapped, b"two"), (key(1, 3), b"san"), (fourth, b"shi")] {
         inbound.answer(Time::default(), key, answer);
     }
-    assert_eq!(inbound.look_up(&key(1, 1)), Seen::New);
+    assert_eq!(inbound.look_up(&key(1, 1)), RequestState::New);
     let answers: [&[u8; 3]; 3] = [b"two", b"san", b"shi"];
     for (sequence, answer) in (2..).zip(answers) {
-        assert_eq!(inbound.look_up(&key(1, sequence)), Seen::Answered(answer));
+        assert_eq!(inbound.look_up(&key(1, sequence)), RequestState::Answered(answer));
     }
 }
 
@@ -113,7 +113,7 @@ fn a_place_that_is_told_is_no_more_than_a_hint() {
 // Output: none is an answer any more, at once, and the open request is open; no step gives back more than 256 of them, and in the end
 //         nothing is left but what came since.
 #[test]
-fn many_answers_are_forgotten_a_few_at_a_time() {
+fn cached_responses_expire_a_few_at_a_time() {
     let bounds = Bounds { octets_per_host: 1 << 20, ..BOUNDS };
     let mut inbound = Inbound::new(Span::from_secs(30), bounds);
     for sequence in 0..10_000 {
@@ -124,25 +124,25 @@ fn many_answers_are_forgotten_a_few_at_a_time() {
     let held = |inbound: &Inbound| inbound.hosts.iter().map(|(_, host)| host.requests.len()).sum::<usize>();
     let before = held(&inbound);
     inbound.forget_answers(key(1, 3).from.ip());
-    assert!(before == 10_001 && held(&inbound) == before - AT_ONCE);
-    assert!((0..10_000).all(|sequence| inbound.look_up(&key(1, sequence)) == Seen::New));
-    assert_eq!((inbound.look_up(&key(1, 70_000)), inbound.len()), (Seen::InProgress, 1));
+    assert!(before == 10_001 && held(&inbound) == before - EXPIRY_BATCH);
+    assert!((0..10_000).all(|sequence| inbound.look_up(&key(1, sequence)) == RequestState::New));
+    assert_eq!((inbound.look_up(&key(1, 70_000)), inbound.len()), (RequestState::InProgress, 1));
     assert!(inbound.begin(&mut key(1, 9000)));
     inbound.answer(Time::from_secs(2), key(1, 9000), b"so");
-    assert_eq!(inbound.look_up(&key(1, 9000)), Seen::Answered(b"so"));
+    assert_eq!(inbound.look_up(&key(1, 9000)), RequestState::Answered(b"so"));
     inbound.forget(&key(1, 70_000));
     let mut steps = 0;
     while inbound.next_deadline().is_some_and(|due| due <= Time::from_secs(31)) {
         let before = held(&inbound);
         inbound.expire(Time::from_secs(31));
-        assert!(before - held(&inbound) <= AT_ONCE);
+        assert!(before - held(&inbound) <= EXPIRY_BATCH);
         steps += 1;
     }
     assert!(steps > 30, "{steps}");
     assert_eq!((held(&inbound), inbound.len()), (1, 1));
-    assert_eq!(inbound.look_up(&key(1, 9000)), Seen::Answered(b"so"));
+    assert_eq!(inbound.look_up(&key(1, 9000)), RequestState::Answered(b"so"));
     inbound.expire(Time::from_secs(32));
-    assert_eq!((held(&inbound), inbound.look_up(&key(1, 9000))), (0, Seen::New));
+    assert_eq!((held(&inbound), inbound.look_up(&key(1, 9000))), (0, RequestState::New));
 }
 
 // Input:  room for 40 answers with their requests in all; one host has 30, another comes to 20.
@@ -165,8 +165,8 @@ fn answers_of_all_hosts_stay_within_their_memory() {
     }
     let octets: Vec<_> = inbound.hosts.iter().map(|(_, host)| host.octets()).collect();
     assert_eq!(inbound.octets, octets.iter().sum::<usize>());
-    assert_eq!(inbound.look_up(&of(1, 1)), Seen::New);
-    assert_eq!(inbound.look_up(&of(2, 20)), Seen::Answered(b"four"));
+    assert_eq!(inbound.look_up(&of(1, 1)), RequestState::New);
+    assert_eq!(inbound.look_up(&of(2, 20)), RequestState::Answered(b"four"));
     inbound.expire(Time::from_secs(31));
     assert_eq!((inbound.octets, inbound.len()), (0, 0));
 }

@@ -48,8 +48,10 @@ fn an_unanswered_request_backs_off_and_is_given_up() {
         assert_eq!(outbound.expire(at(due), |_, _| false), Some(repeat));
         assert!(outbound.expire(at(due), |_, _| false).is_none());
     }
-    let Some(Expired::GivenUp(lost)) = outbound.expire(at(9), |_, _| false) else { panic!("it is given up") };
-    assert_eq!((lost.purpose, outbound.len(), outbound.next_deadline()), ("x", 0, None));
+    let Some(Expired::GivenUp(unanswered)) = outbound.expire(at(9), |_, _| false) else {
+        panic!("it is given up")
+    };
+    assert_eq!((unanswered.purpose, outbound.len(), outbound.next_deadline()), ("x", 0, None));
 }
 
 // Input:  a request given up and then kept, with a wait of 30 s.
@@ -61,11 +63,11 @@ fn a_lost_request_can_be_kept() {
     outbound.start(at(0), policy, request("x"), |_| Ok(vec![7])).unwrap();
     for (now, kept) in [(1, false), (31, true), (61, true)] {
         assert!(outbound.expire(at(now) - Span::from_nanos(1), |_, _| false).is_none());
-        let Some(Expired::GivenUp(lost)) = outbound.expire(at(now), |_, _| false) else {
+        let Some(Expired::GivenUp(unanswered)) = outbound.expire(at(now), |_, _| false) else {
             panic!("it is given up")
         };
-        assert_eq!((lost.kept, &lost.bytes[..]), (kept, &[7][..]));
-        outbound.keep(at(now), lost, Span::from_secs(30));
+        assert_eq!((unanswered.retained, &unanswered.bytes[..]), (kept, &[7][..]));
+        outbound.keep(at(now), unanswered, Span::from_secs(30));
     }
     assert_eq!(outbound.answered(peer(8805), 1, HeartbeatResponse), Some(("x", LeftOut::NONE)));
 }
@@ -130,9 +132,11 @@ fn requests_about_an_association_are_cancelled_together() {
     for purpose in ["of 1", "of 2", "x", "of 1"] {
         outbound.start(at(0), policy, request(purpose), |_| Ok(Vec::new())).unwrap();
     }
-    let Some(Expired::GivenUp(lost)) = outbound.expire(at(1), |_, _| false) else { panic!("it is given up") };
-    assert_eq!((lost.purpose, outbound.is_asked(&"of 1")), ("of 1", true));
-    outbound.keep(at(1), lost, Span::from_secs(30));
+    let Some(Expired::GivenUp(unanswered)) = outbound.expire(at(1), |_, _| false) else {
+        panic!("it is given up")
+    };
+    assert_eq!((unanswered.purpose, outbound.is_asked(&"of 1")), ("of 1", true));
+    outbound.keep(at(1), unanswered, Span::from_secs(30));
     assert_eq!(outbound.cancel_of(AssociationId(1), |_| false), 0);
     assert_eq!(outbound.cancel_of(AssociationId(1), |_| true), 2);
     assert_eq!(outbound.cancel_of(AssociationId(1), |_| true), 0);
@@ -141,9 +145,9 @@ fn requests_about_an_association_are_cancelled_together() {
 }
 
 /// The number that led to a sequence number.
-fn unshuffle(sequence: u32, secret: Scramble) -> u32 {
+fn unshuffle(sequence: u32, secret: IdCipher) -> u32 {
     let round = |(left, right): (u32, u32), round: u64| {
-        let mixed = secret.hide64(ROUNDS_APART.wrapping_mul(round + 1) ^ u64::from(left)) as u32;
+        let mixed = secret.encrypt64(ROUNDS_APART.wrapping_mul(round + 1) ^ u64::from(left)) as u32;
         (right ^ mixed & HALF, left)
     };
     let (left, right) = (0..ROUNDS).rev().fold((sequence >> HALF_BITS & HALF, sequence & HALF), round);
@@ -156,7 +160,7 @@ fn unshuffle(sequence: u32, secret: Scramble) -> u32 {
 //         other do not follow from each other.
 #[test]
 fn shuffled_numbers_are_all_different() {
-    for secret in [[1, 2, 3], [0, 0, 0], [u64::MAX; 3]].map(Scramble::new) {
+    for secret in [[1, 2, 3], [0, 0, 0], [u64::MAX; 3]].map(IdCipher::new) {
         let in_a_row = (0..4096).chain(SEQUENCE_MASK - 4095..=SEQUENCE_MASK);
         let halves =
             (0..=HALF).flat_map(|half| [half << HALF_BITS, half << HALF_BITS | HALF, half | 5 << HALF_BITS]);

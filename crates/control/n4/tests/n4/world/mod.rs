@@ -18,7 +18,7 @@ pub(crate) use plane::{Pace, Plane, used};
 pub(crate) use rules::*;
 pub(crate) use smf::{Got, Smf, encode};
 
-pub(crate) struct World {
+pub(crate) struct TestN4 {
     pub n4: N4,
     pub(crate) plane: Plane,
     pub(crate) now: Time,
@@ -42,7 +42,7 @@ pub(crate) fn capabilities() -> Capabilities {
 /// The UPF's recovery time stamp.
 pub(crate) const RECOVERY: NtpSeconds = NtpSeconds(3_900_000_000);
 
-impl World {
+impl TestN4 {
     pub(crate) fn new() -> Self {
         Self::with(config())
     }
@@ -74,9 +74,9 @@ impl World {
     }
 
     pub(crate) fn associated_with(config: Config) -> (Self, Smf) {
-        let (mut world, mut smf) = (Self::with(config), Smf::new(10));
-        world.associate(&mut smf);
-        (world, smf)
+        let (mut n4, mut smf) = (Self::with(config), Smf::new(10));
+        n4.associate(&mut smf);
+        (n4, smf)
     }
 
     pub(crate) fn associate(&mut self, smf: &mut Smf) {
@@ -117,13 +117,13 @@ impl World {
         };
         if let Some(at) = self.sent.iter().position(is_it) {
             let (_, bytes) = self.sent.remove(at).expect("it is there");
-            let got = Got::from_bytes(&bytes);
-            self.n4.give_back(bytes);
-            return got;
+            let received = Got::from_bytes(&bytes);
+            self.n4.recycle(bytes);
+            return received;
         }
-        let got = self.next(smf.addr);
-        assert_eq!(got.header.sequence, smf.sequence, "the answer has the number of the request");
-        got
+        let received = self.next(smf.addr);
+        assert_eq!(received.header.sequence, smf.sequence, "the answer has the number of the request");
+        received
     }
 
     /// The SMF answers the heartbeats that the UPF has sent it.
@@ -145,9 +145,9 @@ impl World {
     /// A session is established; returns the UPF's SEID.
     pub(crate) fn establish(&mut self, smf: &mut Smf) -> Seid {
         let request = establishment(smf.node_id(), smf.f_seid());
-        let got = self.ask(smf, Some(Seid(0)), request);
-        assert_eq!(got.cause(), Cause::RequestAccepted);
-        got.up_seid()
+        let received = self.ask(smf, Some(Seid(0)), request);
+        assert_eq!(received.cause(), Cause::RequestAccepted);
+        received.up_seid()
     }
 
     /// The data plane reports usage of URR 1.
@@ -197,10 +197,10 @@ impl World {
     pub(crate) fn try_next(&mut self, to: SocketAddr) -> Option<Got> {
         let at = self.sent.iter().position(|(addr, _)| *addr == to)?;
         let (_, bytes) = self.sent.remove(at)?;
-        let got = Got::from_bytes(&bytes);
+        let received = Got::from_bytes(&bytes);
         // As a UPF does with what it has sent.
-        self.n4.give_back(bytes);
-        Some(got)
+        self.n4.recycle(bytes);
+        Some(received)
     }
 
     /// Nothing was sent since.

@@ -126,16 +126,16 @@ impl Smf {
     }
 
     /// The answer to a request of the UPF.
-    pub(crate) fn answer<'a>(got: &Got, seid: Option<Seid>, message: impl Into<Message<'a>>) -> Vec<u8> {
-        encode(seid, got.header.sequence, message)
+    pub(crate) fn answer<'a>(received: &Got, seid: Option<Seid>, message: impl Into<Message<'a>>) -> Vec<u8> {
+        encode(seid, received.header.sequence, message)
     }
 
-    pub(crate) fn heartbeat_response(&self, got: &Got) -> Vec<u8> {
-        Self::answer(got, None, HeartbeatResponse::new(RecoveryTimeStamp(self.recovery)))
+    pub(crate) fn heartbeat_response(&self, received: &Got) -> Vec<u8> {
+        Self::answer(received, None, HeartbeatResponse::new(RecoveryTimeStamp(self.recovery)))
     }
 
-    pub(crate) fn report_response(got: &Got, seid: Seid, cause: Cause) -> Vec<u8> {
-        Self::answer(got, Some(seid), SessionReportResponse::new(cause))
+    pub(crate) fn report_response(received: &Got, seid: Seid, cause: Cause) -> Vec<u8> {
+        Self::answer(received, Some(seid), SessionReportResponse::new(cause))
     }
 
     pub(crate) fn ip(&self) -> IpAddr {

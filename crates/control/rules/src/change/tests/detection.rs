@@ -4,10 +4,10 @@ use causeway_types::{Interface, PdrId};
 
 use super::{pdr_update, updates};
 use crate::edits::{
-    Changes, Endpoint, EndpointDraft, EndpointId, EndpointUe, EndpointUpdate, FilterDraft, PdiDraft,
-    PdrUpdate, Setting,
+    Endpoint, EndpointDraft, EndpointId, EndpointUe, EndpointUpdate, FilterDraft, PdiDraft, PdrUpdate,
+    RequestedChanges, Setting,
 };
-use crate::testing::{CHOOSE, World, answer, downlink_pdr, ue, uplink_pdr, usual};
+use crate::testing::{CHOOSE, TestUpf, answer, downlink_pdr, ue, uplink_pdr, usual};
 use crate::{Op, Reason, SdfFilter, UeSide};
 
 fn filter(text: &str, id: u32) -> FilterDraft {
@@ -19,15 +19,15 @@ const DNS: &str = "permit out 17 from any 53 to assigned";
 const WEB: &str = "permit out 6 from any 80 to assigned";
 
 /// The usual session; the uplink PDR defines filter 7, the downlink PDR names it.
-fn bidirectional() -> Changes {
+fn bidirectional() -> RequestedChanges {
     let mut changes = usual();
     changes.pdrs.create[0].pdi.filters = vec![filter(DNS, 7)];
     changes.pdrs.create[1].pdi.filters = vec![FilterDraft::Named(7)];
     changes
 }
 
-fn flows(world: &World, pdr: u16) -> Vec<String> {
-    world.session.rules().pdrs[&PdrId(pdr)].pdi.filters.iter().map(|filter| filter.flow.to_string()).collect()
+fn flows(upf: &TestUpf, pdr: u16) -> Vec<String> {
+    upf.session.rules().pdrs[&PdrId(pdr)].pdi.filters.iter().map(|filter| filter.flow.to_string()).collect()
 }
 
 // Input:  a filter with SDF Filter ID 7 in one PDR, ID 7 alone in the other; then the first is changed, and
@@ -35,23 +35,25 @@ fn flows(world: &World, pdr: u16) -> Vec<String> {
 // Output: both have the filter; both have the new one; it lives on in the second, and the new PDR gets it.
 #[test]
 fn a_bidirectional_filter_is_one_filter() {
-    let mut world = World::with(bidirectional());
-    assert_eq!(flows(&world, 2), [DNS]);
+    let mut upf = TestUpf::with(bidirectional());
+    assert_eq!(flows(&upf, 2), [DNS]);
     let pdi = PdiDraft { filters: vec![filter(WEB, 7)], ..uplink_pdr(1, CHOOSE, 1).pdi };
-    let changed =
-        Changes { pdrs: updates(PdrUpdate { pdi: Some(pdi), ..pdr_update(1) }), ..Changes::default() };
-    let change = world.modify(changed).unwrap();
+    let changed = RequestedChanges {
+        pdrs: updates(PdrUpdate { pdi: Some(pdi), ..pdr_update(1) }),
+        ..RequestedChanges::default()
+    };
+    let change = upf.modify(changed).unwrap();
     assert_eq!(change.plan.ops.len(), 2, "both PDRs are written");
-    world.keep(change);
-    assert_eq!(flows(&world, 2), [WEB]);
-    let mut last = Changes::default();
+    upf.keep(change);
+    assert_eq!(flows(&upf, 2), [WEB]);
+    let mut last = RequestedChanges::default();
     last.pdrs.remove = vec![PdrId(1)];
     let mut third = uplink_pdr(3, CHOOSE, 1);
     third.pdi.filters = vec![FilterDraft::Named(7)];
     last.pdrs.create = vec![third];
-    let change = world.modify(last).unwrap();
-    world.keep(change);
-    assert_eq!((flows(&world, 2), flows(&world, 3)), (vec![WEB.to_owned()], vec![WEB.to_owned()]));
+    let change = upf.modify(last).unwrap();
+    upf.keep(change);
+    assert_eq!((flows(&upf, 2), flows(&upf, 3)), (vec![WEB.to_owned()], vec![WEB.to_owned()]));
 }
 
 // Input:  an SDF Filter ID that nothing defines; one that two PDRs of a message define differently.
@@ -60,13 +62,13 @@ fn a_bidirectional_filter_is_one_filter() {
 fn a_filter_id_means_one_filter() {
     let mut unknown = bidirectional();
     unknown.pdrs.create[0].pdi.filters = vec![filter(DNS, 8)];
-    assert_eq!(answer(&World::new().establish(unknown).unwrap_err()), (69, Some(23)));
+    assert_eq!(answer(&TestUpf::new().establish(unknown).unwrap_err()), (69, Some(23)));
     let mut twice = bidirectional();
     twice.pdrs.create[1].pdi.filters = vec![filter(WEB, 7)];
-    assert_eq!(answer(&World::new().establish(twice).unwrap_err()), (69, Some(23)));
+    assert_eq!(answer(&TestUpf::new().establish(twice).unwrap_err()), (69, Some(23)));
     let mut same = bidirectional();
     same.pdrs.create[1].pdi.filters = vec![filter(DNS, 7)];
-    assert!(World::new().establish(same).is_ok());
+    assert!(TestUpf::new().establish(same).is_ok());
 }
 
 fn endpoint(id: u8) -> EndpointDraft {
@@ -75,7 +77,7 @@ fn endpoint(id: u8) -> EndpointDraft {
 }
 
 /// The usual session whose uplink PDRs, 1 and 3, refer to traffic endpoint 5.
-fn at_an_endpoint() -> Changes {
+fn at_an_endpoint() -> RequestedChanges {
     let mut changes = usual();
     let pdi = PdiDraft { endpoint: Some(EndpointId(5)), ..PdiDraft::new(Interface::Access) };
     changes.endpoints.create = vec![endpoint(5)];
@@ -90,7 +92,7 @@ fn at_an_endpoint() -> Changes {
 // Output: one tunnel for both, told for the endpoint and for no PDR.
 #[test]
 fn an_endpoint_gives_its_pdrs_one_tunnel() {
-    let change = World::new().establish(at_an_endpoint()).unwrap();
+    let change = TestUpf::new().establish(at_an_endpoint()).unwrap();
     assert!(change.chosen.is_empty());
     let created = change.created_traffic_endpoints();
     assert_eq!((created.len(), created[0].traffic_endpoint_id.0), (1, 5));
@@ -104,10 +106,10 @@ fn an_endpoint_gives_its_pdrs_one_tunnel() {
 // Output: every PDR at it has the new address; every PDR at it is gone, and its tunnel is given back.
 #[test]
 fn pdrs_follow_their_endpoint() {
-    let mut world = World::with(at_an_endpoint());
+    let mut upf = TestUpf::with(at_an_endpoint());
     let mut other = ue(UeSide::Source);
     other.v4 = Some([10, 45, 0, 77].into());
-    let mut change = Changes::default();
+    let mut change = RequestedChanges::default();
     change.endpoints.update = vec![EndpointUpdate {
         id: EndpointId(5),
         tunnel: None,
@@ -116,16 +118,16 @@ fn pdrs_follow_their_endpoint() {
         framed: Setting::Keep,
         qfis: Setting::Keep,
     }];
-    let change = world.modify(change).unwrap();
-    world.keep(change);
-    assert_eq!(world.session.rules().pdrs[&PdrId(1)].pdi.ue, Some(other));
-    assert_eq!(world.session.rules().pdrs[&PdrId(3)].pdi.ue, Some(other));
-    let mut removal = Changes::default();
+    let change = upf.modify(change).unwrap();
+    upf.keep(change);
+    assert_eq!(upf.session.rules().pdrs[&PdrId(1)].pdi.ue, Some(other));
+    assert_eq!(upf.session.rules().pdrs[&PdrId(3)].pdi.ue, Some(other));
+    let mut removal = RequestedChanges::default();
     removal.endpoints.remove = vec![EndpointId(5)];
-    let change = world.modify(removal).unwrap();
+    let change = upf.modify(removal).unwrap();
     assert_eq!(change.plan.ops, [Op::RemovePdr(PdrId(1)), Op::RemovePdr(PdrId(3))]);
-    world.keep(change);
-    assert_eq!(world.resources.tunnels.in_use(), 0);
+    upf.keep(change);
+    assert_eq!(upf.resources.tunnels.in_use(), 0);
 }
 
 // Input:  a PDI at an endpoint that does not exist; one that repeats the endpoint's UE address; an endpoint
@@ -135,15 +137,15 @@ fn pdrs_follow_their_endpoint() {
 fn wrong_endpoints_are_refused() {
     let mut unknown = at_an_endpoint();
     unknown.endpoints.create[0].id = EndpointId(6);
-    assert_eq!(answer(&World::new().establish(unknown).unwrap_err()), (73, Some(131)));
+    assert_eq!(answer(&TestUpf::new().establish(unknown).unwrap_err()), (73, Some(131)));
     let mut both = at_an_endpoint();
     both.pdrs.create[0].pdi.ue = downlink_pdr(2, 2).pdi.ue;
-    assert_eq!(answer(&World::new().establish(both).unwrap_err()), (69, Some(93)));
+    assert_eq!(answer(&TestUpf::new().establish(both).unwrap_err()), (69, Some(93)));
     let mut twice = at_an_endpoint();
     twice.endpoints.create.push(endpoint(5));
-    assert_eq!(answer(&World::new().establish(twice).unwrap_err()), (73, Some(131)));
-    let mut gone = Changes::default();
+    assert_eq!(answer(&TestUpf::new().establish(twice).unwrap_err()), (73, Some(131)));
+    let mut gone = RequestedChanges::default();
     gone.endpoints.remove = vec![EndpointId(9)];
-    let rejection = World::with(at_an_endpoint()).modify(gone).unwrap_err();
+    let rejection = TestUpf::with(at_an_endpoint()).modify(gone).unwrap_err();
     assert_eq!(rejection.reason, Reason::Endpoint { id: 9, what: "does not exist" });
 }

@@ -3,8 +3,8 @@
 use causeway_types::{FTeid, Interface};
 
 use super::{far_update, names};
-use crate::edits::{Changes, FarUpdate, ForwardingUpdate, Setting};
-use crate::testing::{World, answer, buffering, gnb, to_gnb, usual};
+use crate::edits::{FarUpdate, ForwardingUpdate, RequestedChanges, Setting};
+use crate::testing::{TestUpf, answer, buffering, gnb, to_gnb, usual};
 use crate::{ApplyAction, Op, OuterHeader};
 
 // Input:  an idle UE is called: the buffering FAR gets its first forwarding parameters and FORW.
@@ -13,8 +13,8 @@ use crate::{ApplyAction, Op, OuterHeader};
 fn a_service_request_writes_one_far() {
     let mut changes = usual();
     changes.fars.create[1] = buffering(2);
-    let mut world = World::with(changes);
-    let mut changes = Changes::default();
+    let mut upf = TestUpf::with(changes);
+    let mut changes = RequestedChanges::default();
     let forwarding = ForwardingUpdate {
         destination: Some(Interface::Access),
         outer: Setting::Set(OuterHeader::Gtpu(gnb(0x200))),
@@ -22,16 +22,16 @@ fn a_service_request_writes_one_far() {
     };
     changes.fars.update =
         vec![FarUpdate { action: Some(ApplyAction::Forward), forwarding: Some(forwarding), ..far_update(2) }];
-    let change = world.modify(changes).unwrap();
+    let change = upf.modify(changes).unwrap();
     assert_eq!(change.plan.ops, [Op::PutFar(to_gnb(2, gnb(0x200)).into())]);
     assert_eq!(change.chosen, []);
 }
 
 /// A handover of FARs to another tunnel, with SNDEM.
-fn handover(fars: &[u32], tunnel: FTeid) -> Changes {
+fn handover(fars: &[u32], tunnel: FTeid) -> RequestedChanges {
     let outer = Setting::Set(OuterHeader::Gtpu(tunnel));
     let forwarding = ForwardingUpdate { outer, end_marker: true, ..ForwardingUpdate::default() };
-    let mut changes = Changes::default();
+    let mut changes = RequestedChanges::default();
     changes.fars.update = fars
         .iter()
         .map(|far| FarUpdate { forwarding: Some(forwarding.clone()), ..far_update(*far) })
@@ -45,8 +45,8 @@ fn handover(fars: &[u32], tunnel: FTeid) -> Changes {
 fn a_handover_sends_one_end_marker() {
     let mut changes = usual();
     changes.fars.create.push(to_gnb(3, gnb(0x100)));
-    let mut world = World::with(changes);
-    let change = world.modify(handover(&[2, 3], gnb(0x200))).unwrap();
+    let mut upf = TestUpf::with(changes);
+    let change = upf.modify(handover(&[2, 3], gnb(0x200))).unwrap();
     assert_eq!(names(&change.plan.ops), ["put FAR 2", "end marker of FAR 2 to 0x00000100", "put FAR 3"]);
 }
 
@@ -54,9 +54,9 @@ fn a_handover_sends_one_end_marker() {
 // Output: no End Marker.
 #[test]
 fn no_old_tunnel_no_end_marker() {
-    let mut world = World::with(usual());
-    assert_eq!(world.modify(handover(&[2], gnb(0x100))).unwrap().plan.ops, []);
-    let change = world.modify(handover(&[1], gnb(0x300))).unwrap();
+    let mut upf = TestUpf::with(usual());
+    assert_eq!(upf.modify(handover(&[2], gnb(0x100))).unwrap().plan.ops, []);
+    let change = upf.modify(handover(&[1], gnb(0x300))).unwrap();
     assert_eq!(names(&change.plan.ops), ["put FAR 1"]);
 }
 
@@ -64,8 +64,8 @@ fn no_old_tunnel_no_end_marker() {
 // Output: Service not supported; not accepted and forgotten.
 #[test]
 fn end_markers_need_a_data_plane_that_sends_them() {
-    let mut world = World::with(usual());
-    world.capabilities.end_marker = false;
-    let rejection = world.modify(handover(&[2], gnb(0x200))).unwrap_err();
+    let mut upf = TestUpf::with(usual());
+    upf.capabilities.end_marker = false;
+    let rejection = upf.modify(handover(&[2], gnb(0x200))).unwrap_err();
     assert_eq!(answer(&rejection), (76, Some(49)));
 }

@@ -5,8 +5,8 @@ mod ues;
 
 use causeway_types::{FarId, PdrId, Precedence, QerId, UrrId};
 
-use crate::edits::{Changes, FarUpdate, FilterDraft, PdrUpdate, Setting, UrrDraft};
-use crate::testing::{CHOOSE, SESSION, World, answer, bar, buffering, to_internet, uplink_pdr, urr, usual};
+use crate::edits::{FarUpdate, FilterDraft, PdrUpdate, RequestedChanges, Setting, UrrDraft};
+use crate::testing::{CHOOSE, SESSION, TestUpf, answer, bar, buffering, to_internet, uplink_pdr, urr, usual};
 use crate::{Bar, Op, Qer, Reason, RuleId, SdfFilter, delete};
 
 fn far_update(id: u32) -> FarUpdate {
@@ -79,7 +79,7 @@ fn establishment_writes_references_first() {
     changes.urrs.create = vec![urr_draft(1)];
     changes.pdrs.create[0].qers = vec![QerId(1)];
     changes.pdrs.create[1].urrs = vec![UrrId(1)];
-    let change = World::new().establish(changes).unwrap();
+    let change = TestUpf::new().establish(changes).unwrap();
     let expected = [
         "CreateSession",
         "put BAR 1",
@@ -104,11 +104,11 @@ fn a_removed_qer_or_urr_leaves_its_pdrs() {
     changes.urrs.create = vec![urr_draft(1)];
     changes.pdrs.create[1].qers = vec![QerId(1), QerId(2)];
     changes.pdrs.create[1].urrs = vec![UrrId(1)];
-    let mut world = World::with(changes);
-    let mut changes = Changes::default();
+    let mut upf = TestUpf::with(changes);
+    let mut changes = RequestedChanges::default();
     changes.qers.remove = vec![QerId(1)];
     changes.urrs.remove = vec![UrrId(1)];
-    let change = world.modify(changes).unwrap();
+    let change = upf.modify(changes).unwrap();
     let expected = ["put PDR 2", "RemoveUrr(UrrId(1))", "RemoveQer(QerId(1))"];
     assert_eq!(names(&change.plan.ops), expected);
     let pdr = &change.session.rules().pdrs[&PdrId(2)];
@@ -119,15 +119,15 @@ fn a_removed_qer_or_urr_leaves_its_pdrs() {
 // Output: the PDR goes first; refused, naming the PDR.
 #[test]
 fn a_far_goes_after_its_pdrs_or_not_at_all() {
-    let mut world = World::with(usual());
-    let mut changes = Changes { pdrs: removal(2), ..Changes::default() };
+    let mut upf = TestUpf::with(usual());
+    let mut changes = RequestedChanges { pdrs: removal(2), ..RequestedChanges::default() };
     changes.fars.remove = vec![FarId(2)];
-    let change = world.modify(changes.clone()).unwrap();
+    let change = upf.modify(changes.clone()).unwrap();
     assert_eq!(change.plan.ops, [Op::RemovePdr(PdrId(2)), Op::RemoveFar(FarId(2))]);
-    world.resources.abandon(change.resources);
+    upf.resources.abandon(change.resources);
     changes.pdrs.remove.clear();
-    let rejection = world.modify(changes).unwrap_err();
-    assert_eq!(rejection.reason, Reason::Dangling(RuleId::Far(FarId(2))));
+    let rejection = upf.modify(changes).unwrap_err();
+    assert_eq!(rejection.reason, Reason::DanglingReference(RuleId::Far(FarId(2))));
     assert_eq!(rejection.failed_rule(), Some(RuleId::Pdr(PdrId(2)).into()));
 }
 
@@ -135,11 +135,11 @@ fn a_far_goes_after_its_pdrs_or_not_at_all() {
 // Output: cause 73 and the rule, whatever its kind.
 #[test]
 fn changes_that_do_not_fit_name_their_rule() {
-    type Case = (fn(&mut Changes), RuleId, Reason);
+    type Case = (fn(&mut RequestedChanges), RuleId, Reason);
     let cases: [Case; 6] = [
         (|it| it.fars.create = vec![to_internet(1)], RuleId::Far(FarId(1)), Reason::RuleExists),
-        (|it| it.qers.create = vec![open_qer(7), open_qer(7)], RuleId::Qer(QerId(7)), Reason::RuleTwice),
-        (|it| it.pdrs.remove = vec![PdrId(1), PdrId(1)], RuleId::Pdr(PdrId(1)), Reason::RuleTwice),
+        (|it| it.qers.create = vec![open_qer(7), open_qer(7)], RuleId::Qer(QerId(7)), Reason::DuplicateRule),
+        (|it| it.pdrs.remove = vec![PdrId(1), PdrId(1)], RuleId::Pdr(PdrId(1)), Reason::DuplicateRule),
         (|it| it.fars.update = vec![far_update(9)], RuleId::Far(FarId(9)), Reason::RuleUnknown),
         (|it| it.query = [UrrId(3)].into(), RuleId::Urr(UrrId(3)), Reason::RuleUnknown),
         (
@@ -148,14 +148,14 @@ fn changes_that_do_not_fit_name_their_rule() {
                 it.pdrs.update = vec![pdr_update(1)];
             },
             RuleId::Pdr(PdrId(1)),
-            Reason::RuleTwice,
+            Reason::DuplicateRule,
         ),
     ];
-    let mut world = World::with(usual());
+    let mut upf = TestUpf::with(usual());
     for (ask, rule, reason) in cases {
-        let mut changes = Changes::default();
+        let mut changes = RequestedChanges::default();
         ask(&mut changes);
-        let rejection = world.modify(changes).unwrap_err();
+        let rejection = upf.modify(changes).unwrap_err();
         assert_eq!((rejection.failed_rule(), &rejection.reason), (Some(rule.into()), &reason));
         assert_eq!(answer(&rejection), (73, None));
     }
@@ -165,15 +165,15 @@ fn changes_that_do_not_fit_name_their_rule() {
 // Output: the rest stays; nothing is written.
 #[test]
 fn what_an_update_does_not_name_stays() {
-    let mut world = World::with(usual());
-    let mut changes = Changes::default();
+    let mut upf = TestUpf::with(usual());
+    let mut changes = RequestedChanges::default();
     changes.pdrs.update = vec![PdrUpdate { precedence: Some(Precedence(5)), ..pdr_update(1) }];
-    let before = world.session.rules().pdrs[&PdrId(1)].clone();
-    let change = world.modify(changes).unwrap();
+    let before = upf.session.rules().pdrs[&PdrId(1)].clone();
+    let change = upf.modify(changes).unwrap();
     assert_eq!(change.plan.ops, [Op::PutPdr(crate::Pdr { precedence: Precedence(5), ..before }.into())]);
-    world.keep(change);
-    let changes = Changes { pdrs: updates(pdr_update(1)), ..Changes::default() };
-    assert_eq!(world.modify(changes).unwrap().plan.ops, []);
+    upf.keep(change);
+    let changes = RequestedChanges { pdrs: updates(pdr_update(1)), ..RequestedChanges::default() };
+    assert_eq!(upf.modify(changes).unwrap().plan.ops, []);
 }
 
 // Input:  a modification adds a flow description; its PDI has neither F-TEID nor UE address (as Open5GS
@@ -182,16 +182,18 @@ fn what_an_update_does_not_name_stays() {
 #[test]
 fn a_flow_description_added_later() {
     for tunnel in [None, Some(CHOOSE)] {
-        let mut world = World::with(usual());
-        let held = world.session.rules().pdrs[&PdrId(1)].pdi.clone();
+        let mut upf = TestUpf::with(usual());
+        let held = upf.session.rules().pdrs[&PdrId(1)].pdi.clone();
         let mut pdi = uplink_pdr(1, CHOOSE, 1).pdi;
         pdi.ue = pdi.ue.filter(|_| tunnel.is_some());
         pdi.tunnel = tunnel;
         let filters: Vec<SdfFilter> = vec!["permit out 17 from any 53 to assigned".parse().unwrap()];
         pdi.filters = filters.iter().cloned().map(FilterDraft::Defined).collect();
-        let changes =
-            Changes { pdrs: updates(PdrUpdate { pdi: Some(pdi), ..pdr_update(1) }), ..Changes::default() };
-        let change = world.modify(changes).unwrap();
+        let changes = RequestedChanges {
+            pdrs: updates(PdrUpdate { pdi: Some(pdi), ..pdr_update(1) }),
+            ..RequestedChanges::default()
+        };
+        let change = upf.modify(changes).unwrap();
         assert_eq!(change.session.rules().pdrs[&PdrId(1)].pdi, crate::Pdi { filters, ..held });
     }
 }
@@ -202,11 +204,12 @@ fn a_flow_description_added_later() {
 fn a_query_comes_before_the_changes() {
     let mut changes = usual();
     changes.urrs.create = vec![urr_draft(1), urr_draft(2)];
-    let mut world = World::with(changes);
-    let mut changes = Changes { query_all: true, query: [UrrId(1)].into(), ..Changes::default() };
+    let mut upf = TestUpf::with(changes);
+    let mut changes =
+        RequestedChanges { query_all: true, query: [UrrId(1)].into(), ..RequestedChanges::default() };
     changes.urrs.remove = vec![UrrId(2)];
     changes.urrs.create = vec![urr_draft(3)];
-    let change = world.modify(changes).unwrap();
+    let change = upf.modify(changes).unwrap();
     let expected = ["QueryUrr(UrrId(1))", "put URR 3", "RemoveUrr(UrrId(2))"];
     assert_eq!(names(&change.plan.ops), expected);
 }
@@ -215,10 +218,10 @@ fn a_query_comes_before_the_changes() {
 // Output: one write; its tunnel is free once that is done, not before.
 #[test]
 fn deletion_gives_everything_back() {
-    let mut world = World::with(usual());
-    let change = delete(&world.session, SESSION);
+    let mut upf = TestUpf::with(usual());
+    let change = delete(&upf.session, SESSION);
     assert_eq!(change.plan.ops, [Op::RemoveSession]);
-    assert_eq!(world.resources.tunnels.in_use(), 1);
-    world.keep(change);
-    assert_eq!((world.resources.tunnels.in_use(), world.resources.tunnels.available()), (0, 100));
+    assert_eq!(upf.resources.tunnels.in_use(), 1);
+    upf.keep(change);
+    assert_eq!((upf.resources.tunnels.in_use(), upf.resources.tunnels.available()), (0, 100));
 }

@@ -4,8 +4,8 @@ use causeway_types::{FTeid, PdrId, Seid};
 
 use super::removal;
 use crate::change::establish_with;
-use crate::edits::{Changes, TunnelRequest};
-use crate::testing::{CHOOSE, World, answer, downlink_pdr, gnb, uplink_pdr, usual};
+use crate::edits::{RequestedChanges, TunnelRequest};
+use crate::testing::{CHOOSE, TestUpf, answer, downlink_pdr, gnb, uplink_pdr, usual};
 use crate::{Context, HeaderRemoval, Reason, RuleId, Tunnels};
 
 fn chosen_with_id(id: u8) -> TunnelRequest {
@@ -19,11 +19,11 @@ fn choose_yields_the_addresses_there_are() {
     for (v4, outer_ipv6, addr) in
         [(true, true, "192.0.2.1/2001:db8::1"), (false, true, "2001:db8::1"), (true, false, "192.0.2.1")]
     {
-        let mut world = World::new();
-        world.capabilities.outer_ipv6 = outer_ipv6;
+        let mut upf = TestUpf::new();
+        upf.capabilities.outer_ipv6 = outer_ipv6;
         let mut changes = usual();
         changes.pdrs.create[0].pdi.tunnel = Some(TunnelRequest::Choose { v4, v6: true, choose_id: None });
-        let change = world.establish(changes).unwrap();
+        let change = upf.establish(changes).unwrap();
         assert_eq!(change.chosen[0].1.addr.to_string(), addr);
     }
 }
@@ -32,11 +32,11 @@ fn choose_yields_the_addresses_there_are() {
 // Output: Invalid F-TEID allocation option, with the F-TEID as offending IE.
 #[test]
 fn choose_of_a_version_that_is_not_there() {
-    let mut world = World::new();
-    world.endpoints.gtpu[0].addr.v6 = None;
+    let mut upf = TestUpf::new();
+    upf.endpoints.gtpu[0].addr.v6 = None;
     let mut changes = usual();
     changes.pdrs.create[0].pdi.tunnel = Some(TunnelRequest::Choose { v4: false, v6: true, choose_id: None });
-    let rejection = world.establish(changes).unwrap_err();
+    let rejection = upf.establish(changes).unwrap_err();
     assert_eq!(rejection.reason, Reason::NoAddressToChoose);
     assert_eq!(answer(&rejection), (71, Some(21)));
 }
@@ -46,23 +46,23 @@ fn choose_of_a_version_that_is_not_there() {
 // Output: the first three share a tunnel, the last has its own; all are reported back.
 #[test]
 fn a_choose_id_stands_for_one_tunnel_in_the_whole_session() {
-    let mut world = World::new();
+    let mut upf = TestUpf::new();
     let mut changes = usual();
     changes.pdrs.create =
         vec![uplink_pdr(1, chosen_with_id(5), 1), uplink_pdr(3, chosen_with_id(5), 1), downlink_pdr(2, 2)];
-    let change = world.establish(changes).unwrap();
+    let change = upf.establish(changes).unwrap();
     let shared = change.chosen[0].1;
     assert_eq!(change.chosen, [(PdrId(1), shared), (PdrId(3), shared)]);
-    world.keep(change);
+    upf.keep(change);
 
-    let mut changes = Changes::default();
+    let mut changes = RequestedChanges::default();
     changes.pdrs.create = vec![uplink_pdr(4, chosen_with_id(5), 1), uplink_pdr(5, chosen_with_id(10), 2)];
-    let change = world.modify(changes).unwrap();
+    let change = upf.modify(changes).unwrap();
     let other = change.chosen[1].1;
     assert_eq!(change.chosen, [(PdrId(4), shared), (PdrId(5), other)]);
     assert_ne!(shared.teid, other.teid);
-    world.keep(change);
-    assert_eq!(world.resources.tunnels.in_use(), 2);
+    upf.keep(change);
+    assert_eq!(upf.resources.tunnels.in_use(), 2);
 }
 
 // Input:  every PDR of a CHOOSE ID is removed, then the CHOOSE ID comes again.
@@ -71,28 +71,28 @@ fn a_choose_id_stands_for_one_tunnel_in_the_whole_session() {
 fn a_choose_id_ends_with_its_last_pdr() {
     let mut changes = usual();
     changes.pdrs.create[0].pdi.tunnel = Some(chosen_with_id(5));
-    let mut world = World::with(changes);
-    let first = world.session.tunnels();
-    let change = world.modify(Changes { pdrs: removal(1), ..Changes::default() }).unwrap();
-    world.keep(change);
-    assert_eq!(world.resources.tunnels.in_use(), 0);
-    let mut changes = Changes::default();
+    let mut upf = TestUpf::with(changes);
+    let first = upf.session.tunnels();
+    let change = upf.modify(RequestedChanges { pdrs: removal(1), ..RequestedChanges::default() }).unwrap();
+    upf.keep(change);
+    assert_eq!(upf.resources.tunnels.in_use(), 0);
+    let mut changes = RequestedChanges::default();
     changes.pdrs.create = vec![uplink_pdr(1, chosen_with_id(5), 1)];
-    let change = world.modify(changes).unwrap();
+    let change = upf.modify(changes).unwrap();
     assert!(!first.contains(&change.chosen[0].1));
 }
 
 // Input:  one TEID, and a session that asks for two; then one that asks for one.
 // Output: No resources available, nothing taken; then accepted.
 #[test]
-fn exhausted_teids_are_said_and_not_lost() {
-    let mut world = World::new();
-    world.resources.tunnels = Tunnels::new(1, 0);
+fn exhausted_teids_are_reported_and_not_lost() {
+    let mut upf = TestUpf::new();
+    upf.resources.tunnels = Tunnels::new(1, 0);
     let mut changes = usual();
     changes.pdrs.create.push(uplink_pdr(3, CHOOSE, 1));
-    let rejection = world.establish(changes).unwrap_err();
+    let rejection = upf.establish(changes).unwrap_err();
     assert_eq!((rejection.rule, answer(&rejection)), (Some(RuleId::Pdr(PdrId(3))), (75, None)));
-    assert!(world.establish(usual()).is_ok());
+    assert!(upf.establish(usual()).is_ok());
 }
 
 // Input:  an F-TEID that the SMF assigned: ours, another UPF's, another session's.
@@ -105,17 +105,17 @@ fn tunnels_that_the_smf_assigned() {
         changes
     };
     let ours = FTeid { addr: std::net::Ipv4Addr::new(192, 0, 2, 1).into(), ..gnb(0xabcd) };
-    let mut world = World::with(with(ours));
-    assert_eq!(world.session.tunnels().first(), Some(&ours));
+    let mut upf = TestUpf::with(with(ours));
+    assert_eq!(upf.session.tunnels().first(), Some(&ours));
 
-    let foreign = World::new().establish(with(gnb(7))).unwrap_err();
-    assert_eq!(foreign.reason, Reason::ForeignTunnel(gnb(7)));
+    let foreign = TestUpf::new().establish(with(gnb(7))).unwrap_err();
+    assert_eq!(foreign.reason, Reason::NonLocalTunnel(gnb(7)));
     let context = Context {
-        capabilities: &world.capabilities,
-        endpoints: &world.endpoints,
+        capabilities: &upf.capabilities,
+        endpoints: &upf.endpoints,
         catalogue: &crate::Catalogue::default(),
     };
-    let second = establish_with(with(ours), Seid(2), &context, &mut world.resources).unwrap_err();
+    let second = establish_with(with(ours), Seid(2), &context, &mut upf.resources).unwrap_err();
     assert_eq!(second.reason, Reason::TunnelInUse(ours));
     for rejection in [foreign, second] {
         assert_eq!(answer(&rejection), (73, Some(21)));
@@ -131,7 +131,7 @@ fn outer_header_removal_by_the_users_version() {
         let mut changes = usual();
         changes.pdrs.create[0].pdi.tunnel = Some(request);
         changes.pdrs.create[0].removal = Some(HeaderRemoval::GTPU_IPV6);
-        let change = World::new().establish(changes).unwrap();
+        let change = TestUpf::new().establish(changes).unwrap();
         assert_eq!(change.session.rules().pdrs[&PdrId(1)].removal, Some(HeaderRemoval::GTPU));
     }
 }

@@ -4,16 +4,16 @@ use causeway_types::{IpNet, NetworkInstance, PdrId, Seid};
 
 use super::{pdr_update, removal};
 use crate::change::establish_with;
-use crate::edits::{Changes, PdrUpdate, UeChoice};
-use crate::testing::{SESSION, World, answer, downlink_pdr, uplink_pdr, usual};
-use crate::{Change, Context, Owners, Reason, UeSide, delete};
+use crate::edits::{PdrUpdate, RequestedChanges, UeChoice};
+use crate::testing::{SESSION, TestUpf, answer, downlink_pdr, uplink_pdr, usual};
+use crate::{Change, Context, OverlappingSessions, Reason, UeSide, delete};
 
 fn choice(v4: bool, v6: Option<u8>, side: UeSide) -> UeChoice {
     UeChoice { v4, v6, side, pools: Vec::new() }
 }
 
 /// The usual session, whose PDRs both ask for an address of the UPF's choice.
-fn choosing(v4: bool, v6: Option<u8>) -> Changes {
+fn choosing(v4: bool, v6: Option<u8>) -> RequestedChanges {
     let mut changes = usual();
     for (pdr, side) in changes.pdrs.create.iter_mut().zip([UeSide::Source, UeSide::Destination]) {
         pdr.pdi.ue = None;
@@ -40,21 +40,21 @@ fn created(change: &Change) -> Vec<(u16, String)> {
 #[test]
 fn the_pdrs_of_a_session_share_the_address() {
     for access in [None, Some(NetworkInstance::new("access"))] {
-        let mut world = World::new();
-        world.endpoints.gtpu.push(crate::LocalEndpoint {
+        let mut upf = TestUpf::new();
+        upf.endpoints.gtpu.push(crate::LocalEndpoint {
             addr: std::net::Ipv4Addr::new(192, 0, 2, 1).into(),
             network_instance: Some(NetworkInstance::new("access")),
         });
         let mut changes = choosing(true, Some(64));
         changes.pdrs.create[0].pdi.network_instance = access;
-        let change = world.establish(changes).unwrap();
+        let change = upf.establish(changes).unwrap();
         let both = "10.45.128.2 2001:db8:45::/64";
         assert_eq!(created(&change), [(1, both.to_owned()), (2, both.to_owned())]);
         let sides: Vec<_> =
             change.session.rules().pdrs.values().map(|pdr| pdr.pdi.ue.unwrap().side).collect();
         assert_eq!(sides, [UeSide::Source, UeSide::Destination]);
-        world.keep(change);
-        assert_eq!(world.resources.addresses.in_use(), 2);
+        upf.keep(change);
+        assert_eq!(upf.resources.addresses.in_use(), 2);
     }
 }
 
@@ -63,15 +63,15 @@ fn the_pdrs_of_a_session_share_the_address() {
 // Output: the third PDR gets the same IPv4 address; the Updated PDR has the old address and the new prefix.
 #[test]
 fn a_later_request_gets_the_address_there_is_and_what_is_missing() {
-    let mut world = World::with(choosing(true, None));
-    let mut changes = Changes::default();
+    let mut upf = TestUpf::with(choosing(true, None));
+    let mut changes = RequestedChanges::default();
     let mut third = downlink_pdr(3, 2);
     (third.pdi.ue, third.pdi.ue_choice) = (None, Some(choice(true, None, UeSide::Destination)));
     changes.pdrs.create = vec![third];
     let mut pdi = downlink_pdr(2, 2).pdi;
     (pdi.ue, pdi.ue_choice) = (None, Some(choice(false, Some(64), UeSide::Destination)));
     changes.pdrs.update = vec![PdrUpdate { pdi: Some(pdi), ..pdr_update(2) }];
-    let change = world.modify(changes).unwrap();
+    let change = upf.modify(changes).unwrap();
     assert_eq!(created(&change), [(3, "10.45.128.2".to_owned())]);
     let updated = change.updated_pdrs();
     let ue = updated[0].ue_ip_addresses.first().unwrap();
@@ -83,15 +83,16 @@ fn a_later_request_gets_the_address_there_is_and_what_is_missing() {
 // Output: the address is the session's until its last PDR is gone; then it rests, and another comes first.
 #[test]
 fn an_address_is_released_with_its_last_pdr() {
-    let mut world = World::with(choosing(true, None));
+    let mut upf = TestUpf::with(choosing(true, None));
     for (pdr, left) in [(1, 1), (2, 0)] {
-        let change = world.modify(Changes { pdrs: removal(pdr), ..Changes::default() }).unwrap();
-        world.keep(change);
-        assert_eq!(world.resources.addresses.in_use(), left);
+        let change =
+            upf.modify(RequestedChanges { pdrs: removal(pdr), ..RequestedChanges::default() }).unwrap();
+        upf.keep(change);
+        assert_eq!(upf.resources.addresses.in_use(), left);
     }
-    let mut changes = Changes::default();
+    let mut changes = RequestedChanges::default();
     changes.pdrs.create = choosing(true, None).pdrs.create;
-    assert_eq!(created(&world.modify(changes).unwrap())[0].1, "10.45.128.3");
+    assert_eq!(created(&upf.modify(changes).unwrap())[0].1, "10.45.128.3");
 }
 
 // Input:  a pool of five addresses, of which all are in use; a pool by an identity that does not exist; a prefix
@@ -99,21 +100,21 @@ fn an_address_is_released_with_its_last_pdr() {
 // Output: all dynamic addresses are occupied; failure of the rule; not supported; accepted. Nothing is taken by
 //         those that are refused.
 #[test]
-fn what_cannot_be_chosen_is_refused_whole() {
-    let mut world = World::new();
-    let ask = |world: &mut World, seid, changes| {
+fn a_choice_that_fails_rejects_the_request() {
+    let mut upf = TestUpf::new();
+    let ask = |upf: &mut TestUpf, seid, changes| {
         let context = Context {
-            capabilities: &world.capabilities,
-            endpoints: &world.endpoints,
+            capabilities: &upf.capabilities,
+            endpoints: &upf.endpoints,
             catalogue: &crate::Catalogue::default(),
         };
-        establish_with(changes, Seid(seid), &context, &mut world.resources)
+        establish_with(changes, Seid(seid), &context, &mut upf.resources)
     };
     for seid in 10..15 {
-        let change = ask(&mut world, seid, choosing(true, None)).unwrap();
-        world.resources.commit(change.resources);
+        let change = ask(&mut upf, seid, choosing(true, None)).unwrap();
+        upf.resources.commit(change.resources);
     }
-    let tunnels = world.resources.tunnels.in_use();
+    let tunnels = upf.resources.tunnels.in_use();
     let mut unknown = choosing(false, Some(64));
     unknown.pdrs.create[0].pdi.ue_choice.as_mut().unwrap().pools = vec![b"nine".to_vec()];
     for (changes, expected) in [
@@ -121,40 +122,41 @@ fn what_cannot_be_chosen_is_refused_whole() {
         (unknown, (73, Some(177))),
         (choosing(false, Some(48)), (76, Some(93))),
     ] {
-        let rejection = ask(&mut world, 99, changes).unwrap_err();
+        let rejection = ask(&mut upf, 99, changes).unwrap_err();
         assert_eq!(answer(&rejection), expected, "{rejection}");
     }
-    assert_eq!((world.resources.addresses.in_use(), world.resources.tunnels.in_use()), (5, tunnels));
+    assert_eq!((upf.resources.addresses.in_use(), upf.resources.tunnels.in_use()), (5, tunnels));
     let mut named = choosing(false, Some(64));
     for pdr in &mut named.pdrs.create {
         pdr.pdi.ue_choice.as_mut().unwrap().pools = vec![b"four".to_vec(), b"six".to_vec()];
     }
-    assert_eq!(created(&ask(&mut world, 99, named).unwrap())[1].1, "2001:db8:45::/64");
+    assert_eq!(created(&ask(&mut upf, 99, named).unwrap())[1].1, "2001:db8:45::/64");
 }
 
 // Input:  a second session with the UE address of the first, without and with the Restoration Indication.
 // Output: refused, naming the first session; its tunnel is given back. In another data network it is accepted.
 #[test]
 fn an_address_that_the_smf_assigns_twice() {
-    let mut world = World::with(usual());
+    let mut upf = TestUpf::with(usual());
     let context = Context {
-        capabilities: &world.capabilities,
-        endpoints: &world.endpoints,
+        capabilities: &upf.capabilities,
+        endpoints: &upf.endpoints,
         catalogue: &crate::Catalogue::default(),
     };
     for (restoration, cause) in [(false, 73), (true, 86)] {
-        let changes = Changes { restoration, ..usual() };
-        let rejection = establish_with(changes, Seid(2), &context, &mut world.resources).unwrap_err();
+        let changes = RequestedChanges { restoration, ..usual() };
+        let rejection = establish_with(changes, Seid(2), &context, &mut upf.resources).unwrap_err();
         let net: IpNet = "10.45.0.2/32".parse().unwrap();
-        let owners = Box::new(Owners { same_ue: [SESSION].into(), ..Owners::default() });
+        let owners =
+            Box::new(OverlappingSessions { same_ue: [SESSION].into(), ..OverlappingSessions::default() });
         let ie = crate::ie::UE_IP_ADDRESS;
         assert_eq!(rejection.reason, Reason::AddressInUse { net, ie, owners, restored: restoration });
         assert_eq!(answer(&rejection), (cause, Some(93)));
     }
-    assert_eq!(world.resources.tunnels.in_use(), 1);
-    let end = delete(&world.session, SESSION);
-    world.keep(end);
-    assert_eq!(world.resources.addresses.in_use(), 0);
+    assert_eq!(upf.resources.tunnels.in_use(), 1);
+    let end = delete(&upf.session, SESSION);
+    upf.keep(end);
+    assert_eq!(upf.resources.addresses.in_use(), 0);
 }
 
 // Input:  two sessions whose tunnelled PDRs have the same UE address: this UPF is both the branching point and
@@ -162,13 +164,13 @@ fn an_address_that_the_smf_assigns_twice() {
 // Output: accepted: packets in tunnels are not found by the UE address.
 #[test]
 fn an_address_behind_tunnels_may_be_in_several_sessions() {
-    let mut world = World::with(usual());
+    let mut upf = TestUpf::with(usual());
     let context = Context {
-        capabilities: &world.capabilities,
-        endpoints: &world.endpoints,
+        capabilities: &upf.capabilities,
+        endpoints: &upf.endpoints,
         catalogue: &crate::Catalogue::default(),
     };
     let mut changes = usual();
     changes.pdrs.create = vec![uplink_pdr(1, crate::testing::CHOOSE, 1)];
-    assert!(establish_with(changes, Seid(2), &context, &mut world.resources).is_ok());
+    assert!(establish_with(changes, Seid(2), &context, &mut upf.resources).is_ok());
 }

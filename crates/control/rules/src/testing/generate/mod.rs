@@ -24,9 +24,9 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
 
 use crate::edits::{
-    BarUpdate, Changes, DuplicateUpdate, Edits, Endpoint, EndpointDraft, EndpointEdits, EndpointId,
-    EndpointUe, EndpointUpdate, FarUpdate, FilterDraft, ForwardingUpdate, PdiDraft, PdrDraft, PdrUpdate,
-    QerUpdate, Setting, SteeringUpdate, TunnelRequest, UeChoice,
+    BarUpdate, DuplicateUpdate, Edits, Endpoint, EndpointDraft, EndpointEdits, EndpointId, EndpointUe,
+    EndpointUpdate, FarUpdate, FilterDraft, ForwardingUpdate, PdiDraft, PdrDraft, PdrUpdate, QerUpdate,
+    RequestedChanges, Setting, SteeringUpdate, TunnelRequest, UeChoice,
 };
 use crate::{
     Allowance, ApplyAction, Bar, BufferingDuration, CopyTo, Correlation, DeliveryStatus, Duplicate,
@@ -110,7 +110,7 @@ fn slice() -> impl Strategy<Value = SNssai> {
 }
 
 /// Any change: of rules that may exist or not, legal or not.
-pub(crate) fn changes() -> impl Strategy<Value = Changes> {
+pub(crate) fn changes() -> impl Strategy<Value = RequestedChanges> {
     let pdrs = edits(0..IDS as u16, any_pdr(), any_pdr_update());
     let fars = edits(0..IDS, any_far(), any_far_update());
     let qers = edits(0..IDS, (0..IDS).prop_flat_map(qer), any_qer_update());
@@ -129,9 +129,14 @@ pub(crate) fn changes() -> impl Strategy<Value = Changes> {
             (slice, paging),
         )| {
             let (pdrs, fars, qers, urrs, bars, endpoints) = rules;
-            let session = Changes { drop_buffered, extended, inactivity_timer: timer, ..Changes::default() };
-            let session = Changes { query_packet_rates, slice, paging, ..session };
-            Changes { pdrs, fars, qers, urrs, bars, query, query_all, endpoints, ..session }
+            let session = RequestedChanges {
+                drop_buffered,
+                extended,
+                inactivity_timer: timer,
+                ..RequestedChanges::default()
+            };
+            let session = RequestedChanges { query_packet_rates, slice, paging, ..session };
+            RequestedChanges { pdrs, fars, qers, urrs, bars, query, query_all, endpoints, ..session }
         },
     )
 }

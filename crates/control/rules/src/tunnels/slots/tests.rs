@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
-use crate::Scramble;
+use crate::IdCipher;
 
 fn any_teid(_: Teid) -> bool {
     true
@@ -50,7 +50,7 @@ fn the_seed_decides_where_to_start() {
 // Input:  a TEID given back twice, one of an old generation, one never taken.
 // Output: nothing happens: each slot is in the list once.
 #[test]
-fn what_was_not_taken_is_not_given_back() {
+fn only_claimed_prefixes_are_released() {
     let mut slots = Slots::new(2, 0);
     let teid = slots.take(any_teid).unwrap();
     slots.give_back(teid);
@@ -86,7 +86,7 @@ fn the_generation_wraps() {
 // Output: TEIDs without order that all differ; each is found again when it is given back.
 #[test]
 fn scrambled_teids_find_their_slots() {
-    let mut slots = Slots::new(1000, 0).made_by(TeidScheme::hidden(Scramble::new([3, 4, 5])));
+    let mut slots = Slots::new(1000, 0).made_by(TeidScheme::hidden(IdCipher::new([3, 4, 5])));
     let first: Vec<_> = (0..1000).filter_map(|_| slots.take(any_teid)).collect();
     assert_eq!((first.len(), slots.available()), (1000, 0));
     assert!(first.iter().filter(|teid| teid.value() <= 1000).count() < 3);
@@ -97,7 +97,7 @@ fn scrambled_teids_find_their_slots() {
 }
 
 #[test]
-fn no_slots_no_teid() {
+fn without_slots_no_teid_is_chosen() {
     assert_eq!(Slots::new(0, 7).take(any_teid), None);
     assert_eq!(Slots::new(u32::MAX, 0).available(), MAX_SLOTS);
 }
@@ -127,7 +127,7 @@ proptest! {
             prop_assert_eq!(distinct.len(), out.len());
             prop_assert_eq!(slots.available() + out.len() as u32, CAPACITY);
         }
-        let rest = std::iter::from_fn(|| slots.take(any_teid)).count();
-        prop_assert_eq!(rest + out.len(), CAPACITY as usize);
+        let quarantine = std::iter::from_fn(|| slots.take(any_teid)).count();
+        prop_assert_eq!(quarantine + out.len(), CAPACITY as usize);
     }
 }

@@ -21,10 +21,10 @@ fn a_session_rests_again_after_its_first_packet() {
     let (mut plane, mut templates) = (plane_with_awake(0), Templates::default());
     establish(&mut plane, &mut templates, 3);
     for secs in 10..14 {
-        assert_eq!(downlink(&mut plane, 2, at(secs)), Fate::Forwarded);
+        assert_eq!(downlink(&mut plane, 2, at(secs)), Disposition::Forwarded);
         assert_eq!(in_all(&plane), (2, 1, 3));
     }
-    assert_eq!(downlink(&mut plane, 3, at(14)), Fate::Forwarded);
+    assert_eq!(downlink(&mut plane, 3, at(14)), Disposition::Forwarded);
     assert_eq!((in_all(&plane), plane.hot_packets(), plane.slow_packets()), ((2, 1, 3), 3, 2));
     let ends = [2, 3].map(|seid| plane.apply(at(20), &plan_deletion(Seid(seid))).unwrap().usage);
     let measured = ends.map(|usage| {
@@ -44,12 +44,12 @@ fn those_awake_for_longest_rest_first() {
     let (mut plane, mut templates) = (plane_with_awake(1), Templates::default());
     establish(&mut plane, &mut templates, 4);
     for (ue, expected) in [(2, (2, 2, 4)), (3, (2, 2, 4)), (4, (2, 2, 4))] {
-        assert_eq!(downlink(&mut plane, ue, at(10)), Fate::Forwarded);
+        assert_eq!(downlink(&mut plane, ue, at(10)), Disposition::Forwarded);
         assert_eq!(in_all(&plane), expected);
     }
     assert!(plane.slow.has(Seid(4)) && plane.slow_packets() == 3);
     for ue in [2, 3, 4] {
-        assert_eq!(downlink(&mut plane, ue, at(11)), Fate::Forwarded);
+        assert_eq!(downlink(&mut plane, ue, at(11)), Disposition::Forwarded);
     }
     assert!(plane.slow.has(Seid(4)) && plane.slow_packets() == 3 && plane.hot_packets() == 3);
 }
@@ -64,12 +64,12 @@ fn thresholds_are_reached_at_rest() {
         let urr = rules.urrs.get_mut(&UrrId(1)).unwrap();
         urr.triggers = ReportingTriggers::VOLTH;
         urr.thresholds.volume = Some(DirectionalLimit { total: Some(300), uplink: None, downlink: None });
-        let ops = templates.alike(&rules).unwrap().into();
+        let ops = templates.profiled(&rules).unwrap().into();
         plane.apply(at(ue.into()), &Plan { session: Seid(ue.into()), ops }).unwrap();
     }
     let mut reported = Vec::new();
     for count in 1..=25 {
-        assert_eq!(downlink(&mut plane, 2, at(10 + count)), Fate::Forwarded);
+        assert_eq!(downlink(&mut plane, 2, at(10 + count)), Disposition::Forwarded);
         assert_eq!(in_all(&plane), (1, 1, 2));
         if let Some(Event::Usage { usage, .. }) = plane.poll_event() {
             reported.extend(usage.iter().map(|usage| (count, usage.volume.unwrap().downlink)));
@@ -88,17 +88,17 @@ fn a_session_with_packets_is_changed_as_others_and_rests_again() {
     let (mut plane, mut templates) = (plane_with_awake(0), Templates::default());
     establish(&mut plane, &mut templates, 3);
     for ue in [2, 3] {
-        assert_eq!(downlink(&mut plane, ue, at(9)), Fate::Forwarded);
+        assert_eq!(downlink(&mut plane, ue, at(9)), Disposition::Forwarded);
     }
     assert_eq!(change(&mut plane, &mut templates, 2, 10, handover), 1);
     assert_eq!(in_all(&plane), (2, 1, 3));
     let mut sent = Vec::new();
-    assert_eq!(downlink_to(&mut plane, 2, at(11), &mut sent), Fate::Forwarded);
+    assert_eq!(downlink_to(&mut plane, 2, at(11), &mut sent), Disposition::Forwarded);
     assert_eq!((peer_of(&sent[0].0), &sent[0].1[4..8]), (Some(OTHER_GNB.into()), &[0, 0, 2, 0][..]));
     let query = Plan { session: Seid(2), ops: vec![Op::QueryUrr(UrrId(1))].into() };
     let usage = plane.apply(at(12), &query).unwrap().usage;
     assert_eq!((usage[0].volume.unwrap().downlink, in_all(&plane)), (2 * PACKET, (2, 1, 3)));
-    assert_eq!(downlink(&mut plane, 2, at(13)), Fate::Forwarded);
+    assert_eq!(downlink(&mut plane, 2, at(13)), Disposition::Forwarded);
     assert_eq!(in_all(&plane), (2, 1, 3));
     let usage = plane.apply(at(20), &plan_deletion(Seid(2))).unwrap().usage;
     assert_eq!((usage[0].start, usage[0].volume.unwrap().downlink), (at(12), PACKET));
@@ -114,9 +114,9 @@ fn a_session_whose_packets_wait_is_awake() {
     for ue in [2, 3] {
         change(&mut plane, &mut templates, ue, 10, buffer);
     }
-    assert_eq!(downlink(&mut plane, 3, at(11)), Fate::Buffered);
+    assert_eq!(downlink(&mut plane, 3, at(11)), Disposition::Buffered);
     assert!(matches!(plane.poll_event(), Some(Event::DownlinkData { session: Seid(3), .. })));
     assert!(plane.slow.has(Seid(3)) && !plane.slow.has(Seid(2)));
-    assert_eq!(downlink(&mut plane, 2, at(12)), Fate::Buffered);
+    assert_eq!(downlink(&mut plane, 2, at(12)), Disposition::Buffered);
     assert!(plane.slow.has(Seid(3)) && plane.slow.has(Seid(2)));
 }

@@ -11,17 +11,17 @@ use super::*;
 fn what_is_foreseen_changes_nothing() {
     let (mut plane, mut templates) = (plane_for(8), Templates::default());
     let mut plan = |seid: u8, ue: u8| {
-        let ops = templates.alike(&rules(ue)).unwrap().into();
+        let ops = templates.profiled(&rules(ue)).unwrap().into();
         Plan { session: Seid(seid.into()), ops }
     };
     for round in 0..2 {
         let ue_of = |seid: u8| if round == 0 { seid } else { 9 - seid };
         for seid in 1..=8 {
             if seid % 4 < 2 {
-                plane.foresee(&plan(seid, 9 - ue_of(seid)));
+                plane.prefetch(&plan(seid, 9 - ue_of(seid)));
             }
             if seid % 2 == 0 {
-                plane.foresee(&plan(seid, ue_of(seid)));
+                plane.prefetch(&plan(seid, ue_of(seid)));
             }
             assert_eq!(plane.apply(at(1), &plan(seid, ue_of(seid))), Ok(Applied::default()));
         }
@@ -32,13 +32,13 @@ fn what_is_foreseen_changes_nothing() {
                 let tunnel = (Teid::new(ue_of(seid).into()).unwrap(), UPF.into());
                 plane.resting.of_tunnel(tunnel) == Some(Seid(seid.into()))
             });
-            assert_eq!(downlink(&mut plane, ue_of(seid), at(2)), Fate::Forwarded);
+            assert_eq!(downlink(&mut plane, ue_of(seid), at(2)), Disposition::Forwarded);
         }
         assert_eq!(plane.resting.len(), 0);
         for seid in 1..=8_u8 {
             let end = plan_deletion(Seid(seid.into()));
             if seid % 3 == 0 {
-                plane.foresee(&end);
+                plane.prefetch(&end);
             }
             let usage = plane.apply(at(3), &end).unwrap().usage;
             assert_eq!(usage.iter().map(|it| it.volume.unwrap().total()).collect::<Vec<_>>(), [28]);
@@ -67,7 +67,7 @@ fn plans_for(acts: &[(u8, Act)]) -> Vec<Result<Plan, u8>> {
         plans.push(match (act, held.as_mut()) {
             (Act::Come, None) => {
                 *held = Some(rules(*ue));
-                Ok(Plan { session, ops: templates.alike(&rules(*ue)).unwrap().into() })
+                Ok(Plan { session, ops: templates.profiled(&rules(*ue)).unwrap().into() })
             }
             (Act::Move, Some(from)) => {
                 let mut to = from.clone();
@@ -75,9 +75,9 @@ fn plans_for(acts: &[(u8, Act)]) -> Vec<Result<Plan, u8>> {
                 let old = way.tunnel().unwrap();
                 let peer = if old.addr == DualIp::from(GNB) { OTHER_GNB } else { GNB };
                 way.outer = Some(OuterHeader::Gtpu(FTeid { addr: DualIp::from(peer), ..old }));
-                let plan = plan_modification(session, from, &to, &Extras::default());
-                let before = templates.alike(from).unwrap();
-                let moved = templates.moved(&before, &to, &plan).unwrap();
+                let plan = plan_modification(session, from, &to, &PlanOptions::default());
+                let before = templates.profiled(from).unwrap();
+                let moved = templates.transition(&before, &to, &plan).unwrap();
                 *from = to;
                 Ok(Plan { session, ops: moved.into() })
             }
@@ -105,11 +105,11 @@ proptest! {
         let plans = plans_for(&acts.iter().copied().chain(all_go).collect::<Vec<_>>());
         let mut planes = [plane_for(6), plane_for(6)];
         let mut coming: VecDeque<_> = plans.iter().collect();
-        (0..6).for_each(|_| planes[1].foresee(&plan_deletion(Seid(99))));
+        (0..6).for_each(|_| planes[1].prefetch(&plan_deletion(Seid(99))));
         for (turn, step) in (0..).zip(&plans) {
             coming.pop_front();
             if let Some(Ok(plan)) = coming.get(ahead) {
-                planes[1].foresee(plan);
+                planes[1].prefetch(plan);
             }
             match step {
                 Ok(plan) => {

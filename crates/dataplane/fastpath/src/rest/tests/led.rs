@@ -14,7 +14,7 @@ fn lead(plane: &mut FastPath, ue: u8, rules: &mut RuleSet, to: FTeid, now: Time)
     let way = new.fars.get_mut(&FarId(2)).and_then(|far| far.forwarding.as_mut()).unwrap();
     let old = way.tunnel().unwrap();
     way.outer = Some(OuterHeader::Gtpu(to));
-    let extras = Extras { end_markers: vec![(FarId(2), old)], ..Extras::default() };
+    let extras = PlanOptions { end_markers: vec![(FarId(2), old)], ..PlanOptions::default() };
     assert!(plane.lead(now, &plan_modification(Seid(ue.into()), rules, &new, &extras)));
     *rules = new;
 }
@@ -40,8 +40,8 @@ fn packets_follow_a_handover_without_the_slow_room() {
     let mut plane = plane();
     let mut first = established(&mut plane, 1);
     let mut second = established(&mut plane, 2);
-    assert_eq!(downlink(&mut plane, 1, at(10)), Fate::Forwarded);
-    assert_eq!(downlink(&mut plane, 2, at(10)), Fate::Forwarded);
+    assert_eq!(downlink(&mut plane, 1, at(10)), Disposition::Forwarded);
+    assert_eq!(downlink(&mut plane, 2, at(10)), Disposition::Forwarded);
     let slow = plane.slow_packets();
     let ways = [tunnel(0x201, GNB), tunnel(0x202, OTHER_GNB), tunnel(0x101, GNB)];
     let mut before = (GNB, 0x101);
@@ -49,14 +49,14 @@ fn packets_follow_a_handover_without_the_slow_room() {
         let (mut out, to) = (Vec::new(), (way.addr.v4.unwrap(), way.teid.value()));
         lead(&mut plane, 1, &mut first, way, at(11 + turn));
         plane.flush(&mut out);
-        assert_eq!(downlink_to(&mut plane, 1, at(11 + turn), &mut out), Fate::Forwarded);
+        assert_eq!(downlink_to(&mut plane, 1, at(11 + turn), &mut out), Disposition::Forwarded);
         assert_eq!(sent(&out), [(before.0, END_MARKER, before.1), (to.0, G_PDU, to.1)]);
         before = to;
     }
     let mut out = Vec::new();
     lead(&mut plane, 2, &mut second, tunnel(0x303, OTHER_GNB), at(20));
     plane.flush(&mut out);
-    assert_eq!(downlink_to(&mut plane, 2, at(20), &mut out), Fate::Forwarded);
+    assert_eq!(downlink_to(&mut plane, 2, at(20), &mut out), Disposition::Forwarded);
     assert_eq!(sent(&out), [(GNB, END_MARKER, 0x102), (OTHER_GNB, G_PDU, 0x303)]);
     assert_eq!(plane.slow_packets(), slow);
     let ends = [1, 2].map(|seid| plane.apply(at(30), &plan_deletion(Seid(seid))).unwrap().usage);
@@ -99,14 +99,14 @@ fn what_is_more_than_a_handover_goes_the_long_way() {
     let mut plane = plane();
     let alone = established(&mut plane, 1);
     let modified = |ue: u8, old: &RuleSet, new: &RuleSet| {
-        plan_modification(Seid(ue.into()), old, new, &Extras::default())
+        plan_modification(Seid(ue.into()), old, new, &PlanOptions::default())
     };
 
     let mut waiting = alone.clone();
     waiting.fars.get_mut(&FarId(2)).unwrap().action = ApplyAction::Buffer { notify: false };
     assert!(!plane.lead(at(5), &modified(1, &alone, &waiting)));
     plane.apply(at(5), &modified(1, &alone, &waiting)).unwrap();
-    assert_eq!(downlink(&mut plane, 1, at(6)), Fate::Buffered);
+    assert_eq!(downlink(&mut plane, 1, at(6)), Disposition::Buffered);
     assert!(!plane.lead(at(7), &modified(1, &waiting, &elsewhere(&waiting))));
 
     let mut twice = rules(2);

@@ -3,7 +3,9 @@
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use causeway_dataplane::{Dataplane, DropReason, Fate, Host, Network, PacketEngine, Topology};
+use causeway_dataplane::{
+    Dataplane, Disposition, DropReason, HostReachability, Network, PacketEngine, Topology,
+};
 use causeway_p4::{Contract, profiles};
 use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr};
 use causeway_reference::{Limits, Reference};
@@ -18,25 +20,25 @@ use crate::driver::Program;
 const PROFILES: [&Contract; 5] =
     [&profiles::HIP4, &profiles::DIRECT, &profiles::RED_SPT, &profiles::RED, &profiles::BASELINE];
 
-fn host(addresses: &[&str], open: &[&str]) -> Host {
+fn host(addresses: &[&str], open: &[&str]) -> HostReachability {
     let nets = |texts: &[&str]| texts.iter().map(|text| text.parse::<IpNet>().unwrap()).collect();
-    Host { addresses: nets(addresses), open: nets(open) }
+    HostReachability { addresses: nets(addresses), reachable: nets(open) }
 }
 
 /// So many addresses of which no two are in one prefix.
-fn apart(count: u32) -> Host {
+fn apart(count: u32) -> HostReachability {
     let net = |place: u32| IpNet::from(std::net::IpAddr::from(Ipv4Addr::from_bits(0x0b00_0000 + 2 * place)));
-    Host { addresses: (0..count).map(net).collect(), open: Vec::new() }
+    HostReachability { addresses: (0..count).map(net).collect(), reachable: Vec::new() }
 }
 
-fn with(host: Host) -> Topology {
+fn with(host: HostReachability) -> Topology {
     let base = topology();
     let network = Network { gateways: vec!["10.45.0.1".parse().unwrap()], ..base.networks[0].clone() };
     Topology { networks: vec![network], host, ..base }
 }
 
 /// The switch and the reference with one session each.
-fn both(contract: &Contract, host: Host) -> (InProcess, Reference) {
+fn both(contract: &Contract, host: HostReachability) -> (InProcess, Reference) {
     let mut switch = InProcess::new(&Program::from(contract), with(host.clone()), Limits::default()).unwrap();
     let mut oracle = Reference::new(with(host), Limits::default());
     let plan = plan_establishment(Seid(1), &session(0));
@@ -54,7 +56,7 @@ fn uplink(protocol: IpProtocol, to: &str) -> Vec<u8> {
 }
 
 /// What becomes of datagrams and pings to addresses of all kinds, on both alike.
-fn fates(switch: &mut InProcess, oracle: &mut Reference, now: causeway_types::Time) -> Vec<Fate> {
+fn fates(switch: &mut InProcess, oracle: &mut Reference, now: causeway_types::Time) -> Vec<Disposition> {
     let own = ["192.0.2.1", "192.0.2.7", "10.45.0.1", "203.0.113.3", "203.0.113.4", "203.0.113.7"];
     let others = ["192.0.2.0", "192.0.2.8", "10.45.0.9", "203.0.113.8", "198.51.100.9", "128.0.0.0"];
     let nobody = ["127.0.0.1", "0.1.2.3", "224.0.0.1", "239.255.255.255", "255.255.255.255", "169.254.1.1"];
@@ -70,8 +72,8 @@ fn fates(switch: &mut InProcess, oracle: &mut Reference, now: causeway_types::Ti
     fates
 }
 
-fn count(fates: &[Fate], reason: DropReason) -> usize {
-    fates.iter().filter(|fate| **fate == Fate::Dropped(reason)).count()
+fn count(fates: &[Disposition], reason: DropReason) -> usize {
+    fates.iter().filter(|fate| **fate == Disposition::Dropped(reason)).count()
 }
 
 // Input:  in each profile, a UE that sends datagrams and pings to addresses of the UPF, of its machine, of nobody and of others; then the machine has
@@ -83,21 +85,21 @@ fn own_addresses_are_those_of_the_reference() {
         let (mut switch, mut oracle) = both(contract, host(&["192.0.2.7/32", "203.0.113.0/29"], &[]));
         let first = fates(&mut switch, &mut oracle, START);
         // Pings to the gateway of the UE's network leave.
-        assert_eq!(count(&first, DropReason::OwnAddress), 11, "{}", contract.profile);
+        assert_eq!(count(&first, DropReason::LocalAddress), 11, "{}", contract.profile);
         assert_eq!(count(&first, DropReason::Unroutable), 10, "{}", contract.profile);
         assert_eq!(count(&first, DropReason::LinkLocal), 2, "{}", contract.profile);
         let changed = Arc::new(host(&["203.0.113.4/30"], &["203.0.113.7/32", "10.45.0.1/32", "224.0.0.0/4"]));
-        switch.set_host(&changed);
-        oracle.set_host(&changed);
+        switch.set_host_reachability(&changed);
+        oracle.set_host_reachability(&changed);
         let second = fates(&mut switch, &mut oracle, START);
-        assert_eq!(count(&second, DropReason::OwnAddress), 4, "{}", contract.profile);
+        assert_eq!(count(&second, DropReason::LocalAddress), 4, "{}", contract.profile);
         assert_eq!(count(&second, DropReason::Unroutable), 6, "{}", contract.profile);
         let later = START + Span::from_secs(1);
         switch.switch().driver().restart(later);
         switch.advance(later);
         assert_eq!(fates(&mut switch, &mut oracle, later), second, "{}", contract.profile);
         let told = |plane: &dyn Dataplane, reason| plane.counters().dropped(reason);
-        for reason in [DropReason::OwnAddress, DropReason::Unroutable, DropReason::LinkLocal] {
+        for reason in [DropReason::LocalAddress, DropReason::Unroutable, DropReason::LinkLocal] {
             assert_eq!(told(&switch, reason), told(&oracle, reason), "{} {reason}", contract.profile);
         }
     }
@@ -113,13 +115,13 @@ fn there_is_room_for_so_many_addresses() {
     assert!(needed > 300 && room == 256, "{needed} {room}");
     let (mut switch, mut oracle) = both(&profiles::HIP4, host(&["192.0.2.7/32"], &[]));
     let closed = fates(&mut switch, &mut oracle, START);
-    switch.set_host(&Arc::new(apart(300)));
+    switch.set_host_reachability(&Arc::new(apart(300)));
     let notice = switch.switch().poll_notice();
     assert!(matches!(notice, Some(Notice::Closed { room: 256, .. })), "{notice:?}");
     assert_eq!(fates(&mut switch, &mut oracle, START), closed);
     let changed = Arc::new(apart(200));
-    switch.set_host(&changed);
-    oracle.set_host(&changed);
+    switch.set_host_reachability(&changed);
+    oracle.set_host_reachability(&changed);
     assert_ne!(fates(&mut switch, &mut oracle, START), closed);
     assert_eq!(switch.switch().poll_notice(), None);
 }
@@ -128,13 +130,13 @@ fn there_is_room_for_so_many_addresses() {
 // Output: the address is closed once it is back.
 #[test]
 fn an_address_that_came_while_the_switch_was_away_is_closed() {
-    let (mut switch, mut oracle) = both(&profiles::HIP4, Host::default());
+    let (mut switch, mut oracle) = both(&profiles::HIP4, HostReachability::default());
     let changed = Arc::new(host(&["203.0.113.3/32"], &[]));
     let later = START + Span::from_secs(1);
     switch.switch().driver().restart(later);
-    switch.set_host(&changed);
-    oracle.set_host(&changed);
+    switch.set_host_reachability(&changed);
+    oracle.set_host_reachability(&changed);
     switch.advance(later);
     let after = fates(&mut switch, &mut oracle, later);
-    assert_eq!(count(&after, DropReason::OwnAddress), 2 + 1 + 2);
+    assert_eq!(count(&after, DropReason::LocalAddress), 2 + 1 + 2);
 }

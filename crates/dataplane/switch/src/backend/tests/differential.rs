@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use causeway_dataplane::{Dataplane, Egress, Fate, PacketEngine};
+use causeway_dataplane::{Dataplane, Disposition, Egress, PacketEngine};
 use causeway_p4::{Contract, profiles};
-use causeway_rules::{Extras, RuleSet, plan_deletion, plan_establishment, plan_modification};
+use causeway_rules::{PlanOptions, RuleSet, plan_deletion, plan_establishment, plan_modification};
 use causeway_types::{Seid, Span, Time, UrrId};
 
 use super::choices::Choices;
@@ -57,7 +57,7 @@ impl Pair {
                 let new = self.choices.altered(&rules, number);
                 let queries =
                     if self.choices.chance(20) { BTreeSet::from([UrrId(2)]) } else { BTreeSet::new() };
-                let extras = Extras { queries, ..Extras::default() };
+                let extras = PlanOptions { queries, ..PlanOptions::default() };
                 (plan_modification(seid, &rules, &new, &extras), Some(new))
             }
         };
@@ -157,12 +157,12 @@ fn bare(sent: Vec<(Egress, Vec<u8>)>) -> Vec<(Egress, Vec<u8>)> {
 }
 
 /// A packet is dropped for other reasons where the switch cannot tell sessions from rules.
-fn kind(fate: Fate) -> &'static str {
+fn kind(fate: Disposition) -> &'static str {
     match fate {
-        Fate::Forwarded => "forwarded",
-        Fate::Buffered => "buffered",
-        Fate::Consumed => "consumed",
-        Fate::Dropped(_) => "dropped",
+        Disposition::Forwarded => "forwarded",
+        Disposition::Buffered => "buffered",
+        Disposition::Consumed => "consumed",
+        Disposition::Dropped(_) => "dropped",
     }
 }
 

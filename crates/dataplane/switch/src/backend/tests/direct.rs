@@ -1,10 +1,10 @@
 //! What profile `direct` has of its own: numbers that stay, that follow from addresses, and that are not used again too soon.
 
-use causeway_dataplane::{ApplyError, Dataplane, Fate, PacketEngine};
+use causeway_dataplane::{ApplyError, Dataplane, Disposition, PacketEngine};
 use causeway_p4::profiles;
 use causeway_reference::Limits;
 use causeway_rules::{
-    Extras, HeaderRemoval, Qer, RateLimit, RuleSet, TosMarking, plan_deletion, plan_establishment,
+    HeaderRemoval, PlanOptions, Qer, RateLimit, RuleSet, TosMarking, plan_deletion, plan_establishment,
     plan_modification,
 };
 use causeway_types::{Bitrate, FarId, PdrId, QerId, Qfi, QfiSet, Seid, Span, Time, UrrId};
@@ -44,11 +44,11 @@ pub(super) fn end(upf: &mut InProcess, number: u8) -> (u64, u64) {
     (volumes().map(|volume| volume.uplink).sum(), volumes().map(|volume| volume.downlink).sum())
 }
 
-pub(super) fn up(upf: &mut InProcess, number: u8) -> Fate {
+pub(super) fn up(upf: &mut InProcess, number: u8) -> Disposition {
     upf.process(START, &from_gnb(), &request(number, 72), &mut Vec::new())
 }
 
-pub(super) fn down(upf: &mut InProcess, number: u8) -> Fate {
+pub(super) fn down(upf: &mut InProcess, number: u8) -> Disposition {
     upf.process(START, &from_network(), &reply(number, 172), &mut Vec::new())
 }
 
@@ -61,15 +61,15 @@ fn a_handover_changes_an_entry_and_no_number() {
     establish(&mut upf, 3, &rules);
     let first = numbers(&mut upf, 3);
     assert_eq!(first, [0x1003, 0x40_0001]);
-    assert_eq!((up(&mut upf, 3), down(&mut upf, 3)), (Fate::Forwarded, Fate::Forwarded));
+    assert_eq!((up(&mut upf, 3), down(&mut upf, 3)), (Disposition::Forwarded, Disposition::Forwarded));
     for far in [to_gnb(gnb(1, 3)), buffering(gnb(1, 3)), to_gnb(gnb(0, 3))] {
         let waits = far.action != to_gnb(gnb(0, 3)).action;
         let mut new = rules.clone();
         new.fars.insert(FarId(2), far);
-        upf.apply(START, &plan_modification(Seid(3), &rules, &new, &Extras::default())).unwrap();
+        upf.apply(START, &plan_modification(Seid(3), &rules, &new, &PlanOptions::default())).unwrap();
         rules = new;
         assert_eq!(numbers(&mut upf, 3), first);
-        assert_eq!(down(&mut upf, 3), if waits { Fate::Buffered } else { Fate::Forwarded });
+        assert_eq!(down(&mut upf, 3), if waits { Disposition::Buffered } else { Disposition::Forwarded });
     }
     assert_eq!((entries(&mut upf, "ul_sessions_low"), entries(&mut upf, "dl_sessions_low")), (1, 1));
     assert_eq!((entries(&mut upf, "ul_to_n6_simple"), entries(&mut upf, "dl_template")), (0, 1));
@@ -89,7 +89,7 @@ fn what_counts_otherwise_has_another_number() {
     up(&mut upf, 0);
     let mut new = rules.clone();
     new.pdrs.get_mut(&PdrId(1)).unwrap().urrs = vec![UrrId(2)];
-    upf.apply(START, &plan_modification(Seid(0), &rules, &new, &Extras::default())).unwrap();
+    upf.apply(START, &plan_modification(Seid(0), &rules, &new, &PlanOptions::default())).unwrap();
     assert_eq!(numbers(&mut upf, 0)[0], 0x80_0000);
     assert_eq!(entries(&mut upf, "ul_sessions_low"), 0);
     up(&mut upf, 0);
@@ -114,7 +114,7 @@ fn a_late_packet_of_a_former_session_is_dropped() {
     pdr.pdi.tunnel = Some(causeway_types::FTeid { teid: teid(0x4_1005), addr: UPF.into() });
     establish(&mut upf, 5, &rules);
     assert_eq!(numbers(&mut upf, 5)[0], 0x1005);
-    assert!(matches!(up(&mut upf, 5), Fate::Dropped(_)));
+    assert!(matches!(up(&mut upf, 5), Disposition::Dropped(_)));
     assert_eq!(end(&mut upf, 5), (0, 0));
 }
 
@@ -130,7 +130,7 @@ fn a_number_has_one_rule_at_a_time() {
     pdr.pdi.qfis = QfiSet::from_iter(Qfi::new(9));
     establish(&mut upf, 2, &rules);
     assert_eq!((numbers(&mut upf, 1)[0], numbers(&mut upf, 2)[0]), (0x1001, 0x80_0000));
-    assert_eq!((up(&mut upf, 1), entries(&mut upf, "ul_to_n6_simple")), (Fate::Forwarded, 1));
+    assert_eq!((up(&mut upf, 1), entries(&mut upf, "ul_to_n6_simple")), (Disposition::Forwarded, 1));
     assert_eq!((end(&mut upf, 2), end(&mut upf, 1)), ((0, 0), (100, 0)));
 }
 
@@ -167,7 +167,7 @@ fn meters_are_of_two_kinds() {
     let mut new = rules.clone();
     let pdr = new.pdrs.get_mut(&PdrId(1)).unwrap();
     pdr.pdi.qfis = QfiSet::from_iter([8, 9].into_iter().filter_map(Qfi::new));
-    upf.apply(START, &plan_modification(Seid(0), &rules, &new, &Extras::default())).unwrap();
+    upf.apply(START, &plan_modification(Seid(0), &rules, &new, &PlanOptions::default())).unwrap();
     let meters: Vec<bool> =
         upf.switch().sessions[&Seid(0)].meters.keys().map(|meter| meter.is_simple).collect();
     assert_eq!(meters, [true, false]);
@@ -239,9 +239,9 @@ fn a_rule_whose_template_finds_no_number_says_what_it_does() {
     // Each of these has an entry for every QFI.
     assert_eq!((entries(&mut upf, "ul_template"), entries(&mut upf, "ul_to_n6_simple")), (48, 2 * 64));
     assert_eq!((numbers(&mut upf, 47)[0], numbers(&mut upf, 48)[0]), (0x102f, 0x80_0000));
-    assert_eq!((up(&mut upf, 47), up(&mut upf, 48)), (Fate::Forwarded, Fate::Forwarded));
+    assert_eq!((up(&mut upf, 47), up(&mut upf, 48)), (Disposition::Forwarded, Disposition::Forwarded));
     assert_eq!((end(&mut upf, 47), end(&mut upf, 48)), ((100, 0), (100, 0)));
     establish(&mut upf, 50, &marked(50));
     assert_eq!((entries(&mut upf, "ul_template"), entries(&mut upf, "ul_sessions_low")), (48, 48));
-    assert_eq!(up(&mut upf, 50), Fate::Forwarded);
+    assert_eq!(up(&mut upf, 50), Disposition::Forwarded);
 }

@@ -1,10 +1,10 @@
 //! Rules with filters in profile `direct`: on the switch, by classes that all sessions share; in the software where that cannot be.
 
-use causeway_dataplane::{Dataplane, Fate, PacketEngine};
+use causeway_dataplane::{Dataplane, Disposition, PacketEngine};
 use causeway_p4::profiles;
 use causeway_reference::Limits;
 use causeway_rules::{
-    ApplyAction, Extras, Far, FlowAddress, FlowDescription, FlowEnd, Pdr, RuleSet, SdfFilter, Usage,
+    ApplyAction, Far, FlowAddress, FlowDescription, FlowEnd, Pdr, PlanOptions, RuleSet, SdfFilter, Usage,
     plan_deletion, plan_establishment, plan_modification,
 };
 use causeway_types::{FarId, PdrId, Precedence, Qfi, QfiSet, Seid, Span, UrrId};
@@ -66,7 +66,7 @@ const ROWS: [&str; 4] = ["ul_to_n6_rules", "dl_from_n6_rules", "ul_to_n6_simple"
 /// Packets both ways that the switch forwards without its software.
 fn pass(upf: &mut InProcess, number: u8) {
     let before = upf.switch().software.counters().received();
-    assert_eq!((up(upf, number), down(upf, number)), (Fate::Forwarded, Fate::Forwarded));
+    assert_eq!((up(upf, number), down(upf, number)), (Disposition::Forwarded, Disposition::Forwarded));
     assert_eq!(upf.switch().software.counters().received(), before, "the switch did it");
 }
 
@@ -113,7 +113,7 @@ fn an_intersection_is_of_the_rule_of_each_session() {
     upf.advance(START);
     assert_eq!((entries(&mut upf, CLASSES), entries(&mut upf, ROWS)), ([3, 3], [4, 4, 2, 2]));
     pass(&mut upf, 0);
-    assert!(matches!(up(&mut upf, 1), Fate::Dropped(_)));
+    assert!(matches!(up(&mut upf, 1), Disposition::Dropped(_)));
     assert_eq!(end_by_urr(&mut upf, 1), [0, 0]);
     upf.advance(START);
     assert_eq!((entries(&mut upf, CLASSES), entries(&mut upf, ROWS)), ([1, 1], [1, 1, 1, 1]));
@@ -136,7 +136,7 @@ fn precedence_decides_between_filters_and_the_rest() {
     }
     let mut usage = Vec::new();
     for (new, rows) in [(behind, [0, 0]), (filtered(0, &[]), [0, 0]), (rules.clone(), [1, 1])] {
-        let plan = plan_modification(Seid(0), &rules, &new, &Extras::default());
+        let plan = plan_modification(Seid(0), &rules, &new, &PlanOptions::default());
         usage.extend(upf.apply(START, &plan).unwrap().usage);
         upf.advance(START);
         assert_eq!(
@@ -179,7 +179,7 @@ fn what_has_no_room_goes_to_the_software() {
         let rows = entries(&mut upf, ["ul_to_n6_rules", "dl_from_n6_rules"]);
         assert_eq!((entries(&mut upf, CLASSES), rows), counts);
         pass(&mut upf, 0);
-        assert_eq!((up(&mut upf, 1), down(&mut upf, 1)), (Fate::Forwarded, Fate::Forwarded));
+        assert_eq!((up(&mut upf, 1), down(&mut upf, 1)), (Disposition::Forwarded, Disposition::Forwarded));
         assert_eq!((end(&mut upf, 0), end(&mut upf, 1)), ((100, 200), (100, 200)));
     }
 }
@@ -239,7 +239,7 @@ fn classes_come_back_after_a_restart() {
     assert_eq!((entries(&mut upf, CLASSES), entries(&mut upf, ROWS)), all);
     let mut out = Vec::new();
     let passed = upf.process(later, &super::world::from_network(), &super::world::reply(0, 172), &mut out);
-    assert_eq!((passed, out.len()), (Fate::Forwarded, 1));
+    assert_eq!((passed, out.len()), (Disposition::Forwarded, 1));
     let usage = upf.apply(later, &plan_deletion(Seid(0))).unwrap().usage;
     assert_eq!(usage.iter().map(|usage| usage.volume.unwrap().total()).sum::<u64>(), 500);
 }

@@ -3,7 +3,9 @@
 use causeway_dataplane::{ApplyError, Dataplane};
 use causeway_p4::profiles;
 use causeway_reference::Limits;
-use causeway_rules::{Extras, Qer, RateLimit, RuleSet, plan_deletion, plan_establishment, plan_modification};
+use causeway_rules::{
+    PlanOptions, Qer, RateLimit, RuleSet, plan_deletion, plan_establishment, plan_modification,
+};
 use causeway_types::{Bitrate, PdrId, QerId, Qfi, Seid};
 
 use super::world::{START, on_switch, session, topology};
@@ -36,11 +38,11 @@ fn rows_for_meters_come_and_go_with_them() {
         upf.apply(START, &plan_establishment(Seid(1), &session(1))).unwrap();
         assert_eq!(rows(&mut upf, table), 2, "{table}");
         let faster = limited(0, 16_000);
-        upf.apply(START, &plan_modification(Seid(0), &rules, &faster, &Extras::default())).unwrap();
+        upf.apply(START, &plan_modification(Seid(0), &rules, &faster, &PlanOptions::default())).unwrap();
         assert_eq!(rows(&mut upf, table), 2, "{table}");
         let mut without = faster.clone();
         without.pdrs.get_mut(&PdrId(2)).unwrap().qers.clear();
-        upf.apply(START, &plan_modification(Seid(0), &faster, &without, &Extras::default())).unwrap();
+        upf.apply(START, &plan_modification(Seid(0), &faster, &without, &PlanOptions::default())).unwrap();
         assert_eq!(rows(&mut upf, table), 1, "{table}");
         upf.apply(START, &plan_deletion(Seid(0))).unwrap();
         assert_eq!(rows(&mut upf, table), 0, "{table}");

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use causeway_dataplane::Dataplane;
 use causeway_p4::profiles;
 use causeway_reference::Limits;
-use causeway_rules::{Extras, RuleSet, TosMarking, plan_establishment, plan_modification};
+use causeway_rules::{PlanOptions, RuleSet, TosMarking, plan_establishment, plan_modification};
 use causeway_types::{FarId, Seid, Span, Time};
 
 use super::world::{START, buffering, gnb, session, topology};
@@ -112,7 +112,7 @@ fn templates_come_first() {
         uplink.forwarding.as_mut().unwrap().marking = Some(TosMarking::new((step + 1) << 2, 0xfc));
         let plan = match step {
             0 => plan_establishment(Seid(1), &new),
-            _ => plan_modification(Seid(1), &rules, &new, &Extras::default()),
+            _ => plan_modification(Seid(1), &rules, &new, &PlanOptions::default()),
         };
         switch.apply(START + Span::from_secs(step.into()), &plan).unwrap();
         rules = new;

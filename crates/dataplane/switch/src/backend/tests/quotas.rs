@@ -3,7 +3,7 @@
 use causeway_dataplane::{Dataplane, Egress, PacketEngine};
 use causeway_p4::{Contract, profiles};
 use causeway_rules::{
-    DirectionalLimit, Extras, Far, ReportingTriggers, RuleSet, Urr, plan_deletion, plan_establishment,
+    DirectionalLimit, Far, PlanOptions, ReportingTriggers, RuleSet, Urr, plan_deletion, plan_establishment,
     plan_modification,
 };
 use causeway_types::{FarId, PdrId, Seid, UrrId};
@@ -52,7 +52,7 @@ fn what_goes_elsewhere_counts_for_other_urrs_alone() {
         assert_eq!(first, ["192.0.2.11", "192.0.2.12", "192.0.2.12"], "{}", contract.profile);
         while upf.poll_event().is_some() {}
         let mut query = |rules: &RuleSet, new: &RuleSet| {
-            let extras = Extras { queries: [UrrId(1), UrrId(2)].into(), ..Extras::default() };
+            let extras = PlanOptions { queries: [UrrId(1), UrrId(2)].into(), ..PlanOptions::default() };
             let usage = upf.apply(START, &plan_modification(Seid(1), rules, new, &extras)).unwrap().usage;
             usage.iter().map(|usage| (usage.urr.0, usage.volume.unwrap().total())).collect::<Vec<_>>()
         };
@@ -84,7 +84,7 @@ fn what_goes_elsewhere_stays_uncounted_after_a_restart() {
         assert_eq!(gnb_of(&mut upf), "192.0.2.12", "{}", contract.profile);
         let mut new = rules.clone();
         new.urrs.insert(UrrId(1), quota(1, 1000));
-        upf.apply(START, &plan_modification(Seid(1), &rules, &new, &Extras::default())).unwrap();
+        upf.apply(START, &plan_modification(Seid(1), &rules, &new, &PlanOptions::default())).unwrap();
         assert_eq!(gnb_of(&mut upf), "192.0.2.11", "{}", contract.profile);
         let usage = upf.apply(START, &plan_deletion(Seid(1))).unwrap().usage;
         let octets: Vec<(u32, u64)> =

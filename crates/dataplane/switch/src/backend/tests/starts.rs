@@ -1,9 +1,9 @@
 //! Traffic that starts, of which a switch tells by its counters only.
 
-use causeway_dataplane::{Dataplane, Event, Fate, PacketEngine};
+use causeway_dataplane::{Dataplane, Disposition, Event, PacketEngine};
 use causeway_p4::profiles;
 use causeway_rules::{
-    Extras, ReportingTriggers, RuleSet, Usage, UsageReportTrigger, plan_establishment, plan_modification,
+    PlanOptions, ReportingTriggers, RuleSet, Usage, UsageReportTrigger, plan_establishment, plan_modification,
 };
 use causeway_types::{PdrId, Seid, Span, UrrId};
 
@@ -42,10 +42,10 @@ fn a_start_is_told_of_before_its_packets() {
             upf.apply(START, &plan_establishment(Seid(number.into()), &rules)).unwrap();
             for _ in 0..3 {
                 let fate = upf.process(START, &from_gnb(), &request(number, 72), &mut Vec::new());
-                assert_eq!(fate, Fate::Forwarded);
+                assert_eq!(fate, Disposition::Forwarded);
                 upf.process(START, &from_network(), &reply(number, 172), &mut Vec::new());
             }
-            let extras = Extras { queries: [UrrId(1)].into(), ..Extras::default() };
+            let extras = PlanOptions { queries: [UrrId(1)].into(), ..PlanOptions::default() };
             let query = plan_modification(Seid(number.into()), &rules, &rules, &extras);
             let answer: Vec<_> = upf.apply(START, &query).unwrap().usage.iter().map(told).collect();
             let events = events(&mut upf);

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use causeway_dataplane::{ApplyError, Dataplane, Egress, Event, Fate, Op, PacketEngine, Plan};
+use causeway_dataplane::{ApplyError, Dataplane, Disposition, Egress, Event, Op, PacketEngine, Plan};
 use causeway_rules::{
-    Extras, FlowDescription, FlowEnd, Gate, Pdi, Qer, SdfFilter, plan_deletion, plan_establishment,
+    FlowDescription, FlowEnd, Gate, Pdi, PlanOptions, Qer, SdfFilter, plan_deletion, plan_establishment,
     plan_modification,
 };
 use causeway_types::{FarId, Interface, PdrId, QerId, Qfi, Seid, WallTime};
@@ -29,8 +29,8 @@ fn a_session_counts_to_its_end() {
     let mut upf = hip4();
     upf.apply(START, &plan_establishment(Seid(1), &session(0))).unwrap();
     let mut out = Vec::new();
-    assert_eq!(upf.process(START, &from_gnb(), &request(0, 100), &mut out), Fate::Forwarded);
-    assert_eq!(upf.process(START, &from_network(), &reply(0, 300), &mut out), Fate::Forwarded);
+    assert_eq!(upf.process(START, &from_gnb(), &request(0, 100), &mut out), Disposition::Forwarded);
+    assert_eq!(upf.process(START, &from_network(), &reply(0, 300), &mut out), Disposition::Forwarded);
     assert_eq!(sent_to(&out), ["internet", "192.0.2.11"]);
     let applied = upf.apply(START, &plan_deletion(Seid(1))).unwrap();
     let volume = applied.usage[0].volume.unwrap();
@@ -43,7 +43,7 @@ trait Dropped {
     fn dropped(self) -> Option<&'static str>;
 }
 
-impl Dropped for Fate {
+impl Dropped for Disposition {
     fn dropped(self) -> Option<&'static str> {
         match self {
             Self::Dropped(reason) => Some(reason.label()),
@@ -64,13 +64,13 @@ fn handovers_lose_no_octet() {
         upf.process(START, &from_network(), &reply(0, 72), &mut out);
         let mut new = rules.clone();
         new.fars.insert(FarId(2), to_gnb(gnb(1 - handover % 2, 0)));
-        upf.apply(START, &plan_modification(Seid(1), &rules, &new, &Extras::default())).unwrap();
+        upf.apply(START, &plan_modification(Seid(1), &rules, &new, &PlanOptions::default())).unwrap();
         rules = new;
     }
     upf.process(START, &from_network(), &reply(0, 72), &mut out);
     let expected: Vec<&str> = (0..11).map(|handover| ["192.0.2.11", "192.0.2.12"][handover % 2]).collect();
     assert_eq!(sent_to(&out), expected);
-    let extras = Extras { queries: [causeway_types::UrrId(1)].into(), ..Extras::default() };
+    let extras = PlanOptions { queries: [causeway_types::UrrId(1)].into(), ..PlanOptions::default() };
     let applied = upf.apply(START, &plan_modification(Seid(1), &rules, &rules, &extras)).unwrap();
     assert_eq!(applied.usage[0].volume.unwrap().downlink, 1100);
 }
@@ -85,13 +85,13 @@ fn waiting_packets_leave_first() {
     upf.apply(START, &plan_establishment(Seid(1), &rules)).unwrap();
     let mut out = Vec::new();
     for octets in [10, 20, 30] {
-        assert_eq!(upf.process(START, &from_network(), &reply(0, octets), &mut out), Fate::Buffered);
+        assert_eq!(upf.process(START, &from_network(), &reply(0, octets), &mut out), Disposition::Buffered);
     }
     assert!(matches!(events(&mut upf)[..], [Event::DownlinkData { session: Seid(1), .. }]));
     assert!(out.is_empty());
     let mut new = rules.clone();
     new.fars.insert(FarId(2), to_gnb(gnb(1, 0)));
-    upf.apply(START, &plan_modification(Seid(1), &rules, &new, &Extras::default())).unwrap();
+    upf.apply(START, &plan_modification(Seid(1), &rules, &new, &PlanOptions::default())).unwrap();
     upf.process(START, &from_network(), &reply(0, 40), &mut out);
     let sizes: Vec<usize> = out.iter().map(|(_, packet)| packet.len() - 16 - 28).collect();
     assert_eq!((sizes, sent_to(&out)), (vec![10, 20, 30, 40], vec!["192.0.2.12".to_owned(); 4]));
@@ -121,10 +121,10 @@ fn signalling_reaches_the_software() {
     upf.apply(START, &plan_establishment(Seid(1), &session(0))).unwrap();
     let mut out = Vec::new();
     let echo = [0x32, 1, 0, 4, 0, 0, 0, 0, 0, 7, 0, 0];
-    assert_eq!(upf.process(START, &from_gnb(), &echo, &mut out), Fate::Consumed);
+    assert_eq!(upf.process(START, &from_gnb(), &echo, &mut out), Disposition::Consumed);
     assert_eq!((sent_to(&out), out[0].1[1]), (vec!["192.0.2.11".to_owned()], 2));
     let unknown = [0x32, 26, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0x20, 0, 133, 0, 4, 192, 0, 2, 11];
-    assert_eq!(upf.process(START, &from_gnb(), &unknown, &mut out), Fate::Consumed);
+    assert_eq!(upf.process(START, &from_gnb(), &unknown, &mut out), Disposition::Consumed);
     assert!(matches!(events(&mut upf)[..], [Event::ErrorIndication { session: Seid(1), .. }]));
 }
 
@@ -177,7 +177,7 @@ fn what_the_switch_cannot_do_is_done_by_software() {
     rules.qers.insert(QerId(1), Qer { downlink: Gate::Open, qfi: None, ..Qer::new(QerId(1)) });
     upf.apply(START, &plan_establishment(Seid(1), &rules)).unwrap();
     let mut out = Vec::new();
-    assert_eq!(upf.process(START, &from_network(), &reply(0, 100), &mut out), Fate::Forwarded);
+    assert_eq!(upf.process(START, &from_network(), &reply(0, 100), &mut out), Disposition::Forwarded);
     assert_eq!(sent_to(&out), ["192.0.2.11"]);
     let applied = upf.apply(START, &plan_deletion(Seid(1))).unwrap();
     assert_eq!(applied.usage[0].volume.unwrap().downlink, 128);

@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashSet};
 use causeway_dataplane::{Applied, ApplyError, Event, Plan};
 use causeway_p4::Contract;
 use causeway_rules::{
-    ApplyAction, DirectionalLimit, Extras, Far, Gate, Qer, ReportingTriggers, RuleSet, Usage, plan_deletion,
-    plan_establishment, plan_modification,
+    ApplyAction, DirectionalLimit, Far, Gate, PlanOptions, Qer, ReportingTriggers, RuleSet, Usage,
+    plan_deletion, plan_establishment, plan_modification,
 };
 use causeway_types::{FarId, PdrId, QerId, Qfi, Seid, Span, Time, UrrId};
 
@@ -120,7 +120,7 @@ impl Storm {
             Some(rules) => {
                 let new = self.altered(&rules, number);
                 let queries = BTreeSet::from_iter(self.random.bool().then_some(UrrId(1)));
-                let extras = Extras { queries, ..Extras::default() };
+                let extras = PlanOptions { queries, ..PlanOptions::default() };
                 (plan_modification(seid, &rules, &new, &extras), Some(new))
             }
         };
@@ -240,7 +240,7 @@ impl Storm {
 
     /// Each drop is told once, but for those that a restart took.
     fn check_drops(&mut self) {
-        let told = self.switch.tally.counters().dropped_total();
+        let told = self.switch.tally.counters().total_drops();
         let before = self.switch.driver().book().dropped;
         let all = before + drops(self.switch.driver().model().state());
         // What was dropped before the last controller came is not told by it.

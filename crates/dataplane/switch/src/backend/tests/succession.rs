@@ -2,7 +2,7 @@
 
 use causeway_p4::Contract;
 use causeway_reference::Limits;
-use causeway_rules::{Extras, plan_modification};
+use causeway_rules::{PlanOptions, plan_modification};
 use causeway_types::{Seid, Span, UrrId};
 
 use super::storm::Storm;
@@ -29,7 +29,7 @@ impl Storm {
         for (place, rules) in self.sessions.clone().into_iter().enumerate() {
             let Some(rules) = rules else { continue };
             // What only the controller knows would be lost with it.
-            let extras = Extras { queries: [UrrId(1)].into(), ..Extras::default() };
+            let extras = PlanOptions { queries: [UrrId(1)].into(), ..PlanOptions::default() };
             let plan = plan_modification(Seid(place as u64 + 1), &rules, &rules, &extras);
             let applied = self.apply(&plan).unwrap();
             self.count(&applied.usage);

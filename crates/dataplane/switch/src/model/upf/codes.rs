@@ -36,7 +36,7 @@ pub enum DropReason {
     /// The FAR forwards, and a quota of the packet's rule is exhausted.
     QuotaExhausted = 16,
     /// The packet would leave to a data network for an address of the UPF or of its machine.
-    OwnAddress = 17,
+    LocalAddress = 17,
     /// The same for an address that no machine has.
     Unroutable = 18,
     /// The same for an address or a group of the link.
@@ -62,7 +62,7 @@ impl DropReason {
         Self::NoForwarding,
         Self::BadCommand,
         Self::QuotaExhausted,
-        Self::OwnAddress,
+        Self::LocalAddress,
         Self::Unroutable,
         Self::LinkLocal,
     ];
@@ -70,7 +70,7 @@ impl DropReason {
     /// Why UEs do not reach a destination, by the last two bits of the reason; zero: they do.
     pub(super) const fn of_closed(bits: u8) -> Option<Self> {
         match bits & 3 {
-            1 => Some(Self::OwnAddress),
+            1 => Some(Self::LocalAddress),
             2 => Some(Self::Unroutable),
             3 => Some(Self::LinkLocal),
             _ => None,

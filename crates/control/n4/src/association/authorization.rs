@@ -1,0 +1,177 @@
+//! Who may be an SMF, and which one.
+
+use std::cmp::Reverse;
+use std::net::{IpAddr, Ipv4Addr};
+
+use causeway_pfcp::{Cause, Ie, OffendingIe};
+use causeway_types::{DualIp, FSeid, IpNet, NodeId, Time};
+
+use super::table::{Contact, is_same_node};
+use super::{Association, AssociationId};
+use crate::answer::RequestRefusal;
+use crate::{DownReason, KnownSmf, N4, Notice};
+
+fn is_in(nets: &[IpNet], ip: IpAddr) -> bool {
+    nets.iter().any(|net| net.contains(&ip.to_canonical()) || net.contains(&ip))
+}
+
+impl N4 {
+    fn known_smf(&self, node: &NodeId) -> Option<&KnownSmf> {
+        self.config.smfs.iter().find(|smf| is_same_node(&super::canonical(&smf.node), node))
+    }
+
+    /// This host may be an SMF at all.
+    fn is_allowed_smf(&self, ip: IpAddr) -> bool {
+        let known = self.config.smfs.iter().any(|smf| is_in(&smf.addresses, ip));
+        self.config.allow.is_empty() || is_in(&self.config.allow, ip) || known
+    }
+
+    /// Why this host may not set up an association with this Node ID, whatever else.
+    pub(super) fn setup_refusal(&self, from: IpAddr, node: &NodeId) -> Option<RequestRefusal> {
+        let detail = if !self.is_allowed_smf(from) {
+            "this host may not set up an association: it is not in upf.pfcp.allow"
+        } else if self.known_smf(node).is_some_and(|smf| !is_in(&smf.addresses, from)) {
+            "upf.pfcp.smf gives this Node ID to other addresses"
+        } else {
+            return None;
+        };
+        Some(RequestRefusal::new(Cause::RequestRejected, detail))
+    }
+
+    /// The configuration says that this Node ID is at this host.
+    pub(super) fn is_configured_at(&self, node: &NodeId, from: IpAddr) -> bool {
+        self.known_smf(node).is_some_and(|smf| is_in(&smf.addresses, from))
+    }
+
+    /// Leaves out of what a setup says of its SMF what it may not say: a set that it is not known to belong to, and addresses that may
+    /// not be those of an SMF, or are those of another one.
+    pub(super) fn authorized_contact(&mut self, node: &NodeId, mut contact: Contact) -> Contact {
+        if let Some(set) = contact.smf_set.take_if(|set| !self.may_join_set(node, set)) {
+            self.notice(Notice::SmfSetRejected { node: node.clone(), peer: contact.peer, set });
+        }
+        let (own, set) = (contact.source.ip(), contact.smf_set.clone());
+        let is_other = |it: &Association, ip| {
+            let same_set = set.is_some() && it.smf_set == set;
+            !is_same_node(&it.node, node) && it.source.ip() == ip && !same_set
+        };
+        let may = |ip: IpAddr| {
+            ip == own || self.is_allowed_smf(ip) && !self.associations.iter().any(|it| is_other(it, ip))
+        };
+        contact.addresses.retain(|ip| may(*ip));
+        contact.alternatives.retain(|(ip, _)| may(*ip));
+        contact
+    }
+
+    /// The SMF of this Node ID may say that it belongs to this set.
+    pub(super) fn may_join_set(&self, node: &NodeId, set: &str) -> bool {
+        let known = self.known_smf(node).and_then(|smf| smf.set.as_deref());
+        known.map_or(self.config.any_set, |known| known.eq_ignore_ascii_case(set))
+    }
+
+    /// The host is known to be the SMF's of an association, or another one of its set: by what they said when they set theirs up, as far as
+    /// that is believed, or by the configuration.
+    pub(crate) fn is_host_of(&self, id: AssociationId, ip: IpAddr) -> bool {
+        if self.associations.is_authorized_for(id, ip) {
+            return true;
+        }
+        let Some(association) = self.associations.get(id) else { return false };
+        let set = association.smf_set.as_deref();
+        let is_of_set = |smf: &KnownSmf| {
+            smf.set.as_deref().zip(set).is_some_and(|(known, set)| known.eq_ignore_ascii_case(set))
+        };
+        let is_it =
+            |smf: &&KnownSmf| is_same_node(&association.node, &super::canonical(&smf.node)) || is_of_set(smf);
+        self.config.smfs.iter().filter(is_it).any(|smf| is_in(&smf.addresses, ip))
+    }
+
+    /// The SMF's end of a session, as a message from this host names it. Reports go to its address, so that must be the sender's or
+    /// another one of the SMF or its set. One of the other IP version that is nobody's is left out: SMFs with both name both, and use
+    /// one.
+    ///
+    /// # Errors
+    /// No address of it is the SMF's, or one is another SMF's.
+    #[inline]
+    pub(crate) fn end_of(&self, id: AssociationId, from: IpAddr, cp: FSeid) -> Result<FSeid, RequestRefusal> {
+        // Most SMFs name the address that they send from, and no other.
+        let is_sender = match (cp.addr, from) {
+            (DualIp { v4: Some(ip), v6: None }, IpAddr::V4(from)) => ip == from,
+            (DualIp { v4: None, v6: Some(ip) }, IpAddr::V6(from)) => ip == from,
+            _ => false,
+        };
+        if is_sender { Ok(cp) } else { self.end_elsewhere(id, from, cp) }
+    }
+
+    #[inline(never)]
+    fn end_elsewhere(&self, id: AssociationId, from: IpAddr, cp: FSeid) -> Result<FSeid, RequestRefusal> {
+        let mut known = DualIp::default();
+        for ip in cp.addr.iter() {
+            match ip {
+                _ if ip != from && !self.is_host_of(id, ip) => {
+                    if self.associations.knows(ip) {
+                        return Err(foreign_end(ip));
+                    }
+                }
+                IpAddr::V4(ip) => known.v4 = Some(ip),
+                IpAddr::V6(ip) => known.v6 = Some(ip),
+            }
+        }
+        match known.preferred() {
+            Some(_) => Ok(FSeid { addr: known, ..cp }),
+            None => Err(foreign_end(cp.addr.preferred().unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)))),
+        }
+    }
+
+    /// The association that ends when another one needs its place, if there are as many as may be: one without sessions. Those whose
+    /// SMF never answered go first, then those of hosts that have many. The only one of a host stays that answers, or that the
+    /// configuration names.
+    pub(super) fn eviction_candidate(&self) -> Option<AssociationId> {
+        let answers = |it: &Association| it.is_proven && it.path_up;
+        let may_go =
+            |it: &&Association| it.sessions == 0 && it.claim.is_none() && (!answers(it) || it.of_host > 1);
+        let rank = |it: &Association| (answers(it), Reverse(it.of_host), it.since, it.id);
+        let mut first: Option<&Association> = None;
+        // This is asked for each setup while all places are taken.
+        for it in self.associations.iter().filter(may_go) {
+            if first.is_none_or(|first| rank(it) < rank(first)) && !self.is_named(it) {
+                first = Some(it);
+            }
+        }
+        first.map(|it| it.id)
+    }
+
+    /// The configuration names the SMF, or its host alone.
+    fn is_named(&self, it: &Association) -> bool {
+        let is_host = |net: &IpNet| net.prefix_len() == net.max_prefix_len() && net.contains(&it.source.ip());
+        self.known_smf(&it.node).is_some()
+            || self.targets.of(it.id).is_some()
+            || it.of_host == 1 && self.config.allow.iter().any(is_host)
+    }
+
+    /// Makes room for one more association, if there is none.
+    pub(super) fn evict_if_full(&mut self, now: Time) -> bool {
+        if self.associations.len() < self.config.limits.associations {
+            return true;
+        }
+        let Some(id) = self.eviction_candidate() else { return false };
+        if let Some(association) = self.associations.get(id) {
+            let (node, peer) = (association.node.clone(), association.peer);
+            self.notice(Notice::AssociationEvicted { node, peer });
+        }
+        self.end_association(now, id, DownReason::Evicted);
+        true
+    }
+
+    /// There are half as many associations as there may be.
+    pub(super) fn is_half_full(&self) -> bool {
+        self.associations.len() >= self.config.limits.associations / 2
+    }
+}
+
+fn foreign_end(ip: IpAddr) -> RequestRefusal {
+    let detail =
+        format!("{ip} in the CP F-SEID is not known to be the SMF's; upf.pfcp.smf can say that it is");
+    RequestRefusal {
+        offending_ie: Some(OffendingIe(FSeid::TYPE)),
+        ..RequestRefusal::new(Cause::MandatoryIeIncorrect, &detail)
+    }
+}

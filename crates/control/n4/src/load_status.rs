@@ -1,0 +1,55 @@
+//! What an SMF is told of the UPF beside the answer to a session request (TS 29.244 clauses 6.2.3 and 6.2.4).
+
+use causeway_pfcp::{CpFeatures, LoadControlInformation, OverloadControlInformation};
+use causeway_types::Time;
+
+use crate::N4;
+use crate::association::{Association, AssociationId};
+use crate::transaction::RequestKey;
+
+/// What an SMF that supports it has not been told yet.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct LoadStatus {
+    pub(crate) load: Option<LoadControlInformation<'static>>,
+    pub(crate) overload: Option<OverloadControlInformation<'static>>,
+}
+
+impl LoadStatus {
+    /// There is nothing to be told.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.load.is_none() && self.overload.is_none()
+    }
+}
+
+impl N4 {
+    /// What goes to the SMF of an association with an answer now; `leaving` sessions go as it is sent.
+    #[inline]
+    pub(crate) fn status(
+        &mut self,
+        now: Time,
+        association: Option<AssociationId>,
+        leaving: usize,
+    ) -> LoadStatus {
+        let listens = |it: &Association| it.cp_features.intersects(CpFeatures::LOAD | CpFeatures::OVRL);
+        match association {
+            Some(id) if self.associations.get(id).is_some_and(listens) => self.status_for(now, id, leaving),
+            _ => LoadStatus::default(),
+        }
+    }
+
+    #[inline(never)]
+    fn status_for(&mut self, now: Time, id: AssociationId, leaving: usize) -> LoadStatus {
+        let sessions = self.sessions.len().saturating_sub(leaving);
+        LoadStatus {
+            load: self.load_information(id, sessions),
+            overload: self.overload_information(now, id, sessions),
+        }
+    }
+
+    /// What goes with the refusal of a request.
+    pub(crate) fn status_for_refused(&mut self, now: Time, key: RequestKey) -> LoadStatus {
+        let is_about_session = key.message.is_session_related();
+        let association = is_about_session.then(|| self.associations.identify(key.from)).flatten();
+        self.status(now, association, 0)
+    }
+}

@@ -1,0 +1,370 @@
+//! The state machine as a whole: what goes in, what comes out, when it wants to be called.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
+
+use causeway_pfcp::MessageType;
+use causeway_rules::{Addresses, Capabilities, Catalogue, LocalEndpoints, Resources, RouteLimits, Tunnels};
+use causeway_types::{NtpSeconds, Seid, Time, WallClock};
+
+use crate::association::{AssociationId, Associations, Targets};
+use crate::buffers::BufferPool;
+use crate::counters::{Counters, Occupancy};
+use crate::load::Load;
+use crate::overload::Overload;
+use crate::pfd::PfdOwners;
+use crate::report::RequestNumber;
+use crate::seid::SeidSequence;
+use crate::session::{ResponseTemplates, Session, Sessions};
+use crate::shutdown::Phase;
+use crate::transaction::{Aim, Bounds, Expired, Inbound, Outbound};
+use crate::view::{AssociationView, SessionView};
+use crate::{Config, MessageResult, Notice, Output};
+
+/// How many TEIDs the UPF can have chosen at a time, for each session it may have.
+const TUNNELS_PER_SESSION: u64 = 4;
+
+/// Hosts whose requests are remembered, for each association there may be: peers have several addresses,
+/// and answers outlive associations.
+const HOSTS_PER_ASSOCIATION: usize = 4;
+
+/// The N4 interface of a UPF as one state machine, without sockets or clocks (TS 29.244).
+///
+/// Feed it with [`N4::datagram`], [`N4::applied`], [`N4::event`] and, at [`N4::next_timer`], [`N4::timer`];
+/// after each, do what [`N4::poll_output`] says until it says nothing. Time never goes backwards.
+///
+/// Who may speak: an association is a peer's Node ID. A Session Establishment Request must name a Node ID
+/// that has an association and come from a host of that node: where its setup came from, its Node ID if
+/// that is an address, or an Alternative SMF IP Address. A later request of the session must come from such
+/// a host, or from an address of the session's CP F-SEID. To anybody else the session does not exist.
+#[derive(Debug)]
+pub struct N4 {
+    pub(crate) config: Config,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) endpoints: LocalEndpoints,
+    pub(crate) catalogue: Catalogue,
+    pub(crate) recovery: NtpSeconds,
+    pub(crate) associations: Associations,
+    pub(crate) targets: Targets,
+    pub(crate) sessions: Sessions,
+    pub(crate) response_templates: ResponseTemplates,
+    pub(crate) resources: Resources,
+    pub(crate) inbound: Inbound,
+    pub(crate) outbound: Outbound<Purpose>,
+    /// The GTP-U peers of which an SMF knows that they are down.
+    pub(crate) reported_paths: BTreeSet<(AssociationId, IpAddr)>,
+    /// Sessions that the data plane would not remove, and when to try again.
+    pub(crate) removals: BTreeSet<(Time, Seid)>,
+    /// Who provisioned the PFDs of applications.
+    pub(crate) pfd_owners: PfdOwners,
+    /// Octets that the PFDs take that came over N4, by an estimate.
+    pub(crate) pfd_octets: usize,
+    /// Plans under way that remove sessions which nobody wants any more.
+    pub(crate) removals_in_flight: usize,
+    /// When purges go on, if nothing is under way that they wait for.
+    pub(crate) purge_due: Option<Time>,
+    pub(crate) phase: Phase,
+    pub(crate) load: Load,
+    pub(crate) overload: Overload,
+    pub(crate) is_short_of_memory: bool,
+    pub(crate) counters: Counters,
+    /// What times are told to SMFs by.
+    pub(crate) wall: WallClock,
+    /// Memory of answers.
+    pub(crate) buffer_pool: BufferPool,
+    outputs: VecDeque<Output>,
+}
+
+/// What a request of ours is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Purpose {
+    /// Is the peer alive?
+    Heartbeat(AssociationId),
+    /// Is it so what was said of the peer, at this address of it?
+    RecoveryCheck {
+        /// The peer.
+        association: AssociationId,
+        /// The address of which it was said.
+        entity: IpAddr,
+    },
+    /// An association from our side.
+    Setup(SocketAddr),
+    /// The peer is asked to release the association.
+    Release(AssociationId),
+    /// The peer is told that the association will be released, and usage reported before.
+    Announcement(AssociationId),
+    /// The peer is told that all usage is reported, and to release the association.
+    GracefulRelease(AssociationId),
+    /// A report of a user plane path.
+    PathReport {
+        /// Who is told.
+        association: AssociationId,
+        /// The GTP-U peer that the path leads to.
+        peer: IpAddr,
+    },
+    /// A report of a session.
+    Report {
+        /// Ours.
+        session: Seid,
+        /// Whose it is.
+        association: AssociationId,
+        /// Which of the session's requests.
+        number: RequestNumber,
+    },
+}
+
+impl Aim for Purpose {
+    fn association(&self) -> Option<AssociationId> {
+        match self {
+            Self::Setup(_) => None,
+            Self::Heartbeat(association)
+            | Self::Release(association)
+            | Self::Announcement(association)
+            | Self::GracefulRelease(association)
+            | Self::RecoveryCheck { association, .. }
+            | Self::PathReport { association, .. }
+            | Self::Report { association, .. } => Some(*association),
+        }
+    }
+}
+
+impl N4 {
+    /// A UPF that started at `recovery` and has no association yet.
+    pub fn new(
+        config: Config,
+        capabilities: Capabilities,
+        endpoints: LocalEndpoints,
+        recovery: NtpSeconds,
+    ) -> Self {
+        let Config { seed, secret, short_teids, teid_pools, answer_lifetime, limits, .. } = &config;
+        let sessions = limits.sessions.min(capabilities.max_sessions as usize) as u64;
+        let teids = u32::try_from(sessions * TUNNELS_PER_SESSION).unwrap_or(u32::MAX);
+        let tunnels = Tunnels::new(teids, *seed);
+        let tunnels = match secret {
+            _ if *short_teids => tunnels.short(teid_pools.clone()),
+            Some(secret) => tunnels.scrambled(*secret),
+            None => tunnels,
+        };
+        let mut addresses = Addresses::new(config.address_pools.clone(), config.address_rest);
+        addresses.add_networks(endpoints.networks.iter());
+        addresses.limit_routes(RouteLimits { total: limits.routes, per_session: limits.routes_per_session });
+        let bounds = Bounds {
+            hosts: limits.associations.saturating_mul(HOSTS_PER_ASSOCIATION),
+            octets_per_host: limits.answer_octets_per_peer,
+            octets: limits.answer_octets,
+            in_progress_per_host: limits.in_progress_per_peer,
+        };
+        let catalogue = config.catalogue.clone();
+        let mut n4 = Self {
+            associations: Associations::default(),
+            targets: Targets::default(),
+            sessions: Sessions::with_capacity(sessions as usize, SeidSequence::new(*seed, *secret)),
+            response_templates: ResponseTemplates::default(),
+            resources: Resources::new(tunnels, addresses),
+            inbound: Inbound::new(*answer_lifetime, bounds),
+            outbound: Outbound::new(recovery.0, config.secret),
+            reported_paths: BTreeSet::new(),
+            removals: BTreeSet::new(),
+            pfd_owners: PfdOwners::new(),
+            pfd_octets: 0,
+            removals_in_flight: 0,
+            purge_due: None,
+            phase: Phase::Running,
+            load: Load::new(recovery.0),
+            overload: Overload::new(recovery.0),
+            is_short_of_memory: false,
+            counters: Counters::default(),
+            wall: WallClock::default(),
+            buffer_pool: BufferPool::default(),
+            outputs: VecDeque::new(),
+            config,
+            capabilities,
+            endpoints,
+            catalogue,
+            recovery,
+        };
+        n4.send_applications();
+        n4
+    }
+
+    /// The next thing to do; `None` when there is nothing left.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// The wall clock says this from now on: it was set. Usage that is reported from now on has its times by it, also where it was measured
+    /// before; the Recovery Time Stamp stays as it is. Until then it says the same as the clock of [`Time`]. O(1).
+    pub const fn set_wall_clock(&mut self, clock: WallClock) {
+        self.wall = clock;
+    }
+
+    /// What times are told to SMFs by.
+    pub const fn wall_clock(&self) -> WallClock {
+        self.wall
+    }
+
+    /// Takes back the octets of an [`Output::Send`] that is done: another answer is written there. Whoever keeps them does no harm.
+    pub fn recycle(&mut self, octets: Vec<u8>) {
+        self.buffer_pool.put(octets);
+    }
+
+    /// When [`N4::timer`] has something to do; `None` when no timer runs.
+    pub fn next_timer(&self) -> Option<Time> {
+        if self.sessions.are_loose() {
+            return Some(Time::default());
+        }
+        [
+            self.outbound.next_deadline(),
+            self.inbound.next_deadline(),
+            self.associations.next_heartbeat(),
+            self.targets.next_deadline(),
+            self.removals.first().map(|(time, _)| *time),
+            self.purge_due,
+            self.associations.next_release_deadline(),
+            self.phase.deadline(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    /// Does what is due. Call at or after [`N4::next_timer`]; calling earlier does no harm.
+    pub fn timer(&mut self, now: Time) {
+        self.inbound.expire(now);
+        while let Some(expired) = self.next_expired(now) {
+            self.expired(now, expired);
+        }
+        self.send_heartbeats(now);
+        self.recheck_clocks(now);
+        self.retry_targets(now);
+        self.retry_removals(now);
+        self.continue_purging(now);
+        self.expire_graceful_releases(now);
+        self.check_shutdown(now);
+        if self.sessions.are_loose() {
+            self.sessions.tighten();
+        }
+    }
+
+    /// The counters since the start.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// How much there is of everything that comes and goes. O(sessions).
+    pub fn occupancy(&self) -> Occupancy {
+        Occupancy {
+            associations: self.associations.len(),
+            sessions: self.sessions.len(),
+            plans: self.sessions.in_flight(),
+            waiting_requests: self.sessions.iter().map(|session| session.waiting().count()).sum(),
+            remembered_requests: self.inbound.len(),
+            unanswered_requests: self.outbound.len(),
+            waiting_reports: self.sessions.iter().map(|session| session.reports.waiting()).sum(),
+            tunnels: self.resources.tunnels.in_use(),
+            addresses: self.resources.addresses.in_use(),
+            routes: self.resources.addresses.routes(),
+        }
+    }
+
+    /// How many framed routes sessions have.
+    pub const fn routes(&self) -> usize {
+        self.resources.addresses.routes()
+    }
+
+    /// The sessions that are established, in no order.
+    pub fn sessions(&self) -> impl Iterator<Item = SessionView<'_>> {
+        let established = self.sessions.iter().filter(|session| session.is_established());
+        established.filter_map(|session| self.view(session))
+    }
+
+    /// How many sessions there are, those included that are being set up or end. O(1).
+    pub fn session_count(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Sessions have places with numbers below this.
+    pub fn session_index_end(&self) -> u32 {
+        self.sessions.len_upper_bound()
+    }
+
+    /// The sessions in these places that are established, in their order. A session stays in its place. O(places).
+    pub fn sessions_in(&self, places: Range<u32>) -> impl Iterator<Item = SessionView<'_>> {
+        let sessions = places.filter_map(|index| self.sessions.at(index));
+        sessions.filter(|session| session.is_established()).filter_map(|session| self.view(session))
+    }
+
+    /// The session of this SEID of ours, if it is established. O(1).
+    pub fn session(&self, seid: Seid) -> Option<SessionView<'_>> {
+        let session = self.sessions.get(seid).filter(|session| session.is_established())?;
+        self.view(session)
+    }
+
+    /// `None`: it is to go.
+    fn view<'a>(&'a self, session: &'a Session) -> Option<SessionView<'a>> {
+        if self.sessions.is_in_purge(session) {
+            return None;
+        }
+        Some(SessionView::of(session, self.associations.get(session.association)?))
+    }
+
+    /// The associations, the oldest first.
+    pub fn associations(&self) -> impl Iterator<Item = AssociationView<'_>> {
+        self.associations.iter().map(AssociationView::of)
+    }
+
+    pub(crate) fn push(&mut self, output: Output) {
+        self.outputs.push_back(output);
+    }
+
+    pub(crate) fn notice(&mut self, notice: Notice) {
+        self.push(Output::Notice(notice));
+    }
+
+    /// Sends a request again.
+    pub(crate) fn repeat(&mut self, to: SocketAddr, request: MessageType, bytes: Vec<u8>, is_plain: bool) {
+        let result = if is_plain { MessageResult::Shortened } else { MessageResult::Repeated };
+        self.counters.sent(request, result);
+        self.push(Output::Send { to, bytes });
+    }
+
+    fn next_expired(&mut self, now: Time) -> Option<Expired<Purpose>> {
+        let Self { outbound, associations, .. } = self;
+        outbound.expire(now, |purpose, since| match purpose {
+            Purpose::Report { association, .. } => {
+                associations.get(*association).is_some_and(|it| it.is_silent(since))
+            }
+            _ => false,
+        })
+    }
+
+    fn expired(&mut self, now: Time, expired: Expired<Purpose>) {
+        if let Expired::GivenUp(unanswered) = &expired
+            && !unanswered.retained
+        {
+            self.counters.sent(unanswered.request, MessageResult::Unanswered);
+        }
+        match expired {
+            Expired::Repeat { to, request, bytes, is_plain } => self.repeat(to, request, bytes, is_plain),
+            Expired::GivenUp(unanswered) => match unanswered.purpose {
+                Purpose::Heartbeat(association) => self.heartbeat_unanswered(now, association),
+                Purpose::RecoveryCheck { association, entity } => {
+                    self.recovery_check_unanswered(now, association, entity)
+                }
+                Purpose::Setup(peer) => self.setup_unanswered(now, peer),
+                Purpose::Release(association) | Purpose::Announcement(association) => {
+                    self.release_unanswered(now, association);
+                }
+                // The association ends at its deadline, whether this was heard or not.
+                Purpose::GracefulRelease(_) => {}
+                Purpose::PathReport { association, .. } => {
+                    self.path_report_unanswered(now, association, unanswered);
+                }
+                Purpose::Report { session, association, .. } => {
+                    self.report_unanswered(now, session, association, unanswered);
+                }
+            },
+        }
+    }
+}

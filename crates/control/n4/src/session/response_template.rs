@@ -1,0 +1,176 @@
+//! Answers to requests in the same words: the octets, but for what is each session's own.
+
+use std::sync::Arc;
+
+use causeway_pfcp::{CreatedPdr, FTeid, Header, Ie, RawIes};
+use causeway_rules::{ProfiledSession, SessionProfile, StoredRules, Usage};
+use causeway_types::{FSeid, Seid, WallClock};
+
+use super::deletion_response::DeletionResponseTemplate;
+
+/// Templates whose answers are remembered.
+const CACHE_SIZE: usize = 64;
+
+/// Where the header of a message about a session has its SEID and sequence number.
+const SEID: usize = 4;
+const SEQUENCE: usize = 12;
+
+/// The answer to a session of a template.
+#[derive(Debug)]
+struct ResponseTemplate {
+    profile: Arc<SessionProfile>,
+    octets: Vec<u8>,
+    /// Where the UPF's SEID is.
+    up_seid: usize,
+    /// Where TEIDs are, and which of [`causeway_rules::SessionParams::tunnels`] each is.
+    teids: Vec<(usize, usize)>,
+}
+
+/// The answers that were given lately.
+#[derive(Debug, Default)]
+pub(crate) struct ResponseTemplates {
+    establishments: Vec<ResponseTemplate>,
+    /// To a modification: that it is accepted.
+    modification: Vec<u8>,
+    ends: Vec<DeletionResponseTemplate>,
+}
+
+impl ResponseTemplates {
+    /// The answer to an establishment, if one like it was given before that said nothing beside what the UPF chose.
+    /// Written into `octets`, which are empty.
+    pub(super) fn encode(
+        &self,
+        profiled: &ProfiledSession,
+        up: Seid,
+        cp: Seid,
+        sequence: u32,
+        octets: Vec<u8>,
+    ) -> Option<Vec<u8>> {
+        self.establishments
+            .iter()
+            .find(|form| Arc::ptr_eq(&form.profile, profiled.profile()))?
+            .encode(profiled, up, cp, sequence, octets)
+    }
+
+    /// Remembers an answer, which said nothing beside what the UPF chose.
+    pub(super) fn remember(
+        &mut self,
+        profiled: &ProfiledSession,
+        up: Seid,
+        cp: Seid,
+        sequence: u32,
+        answer: &[u8],
+    ) {
+        let Some(form) = ResponseTemplate::of(profiled, up, answer) else { return };
+        if form.encode(profiled, up, cp, sequence, Vec::new()).as_deref() == Some(answer) {
+            self.establishments.truncate(CACHE_SIZE - 1);
+            self.establishments.insert(0, form);
+        }
+    }
+
+    /// The answer to a modification, if one was given before that said no more than that. Written into `octets`, which are empty.
+    pub(super) fn accept(&self, cp: Seid, sequence: u32, mut octets: Vec<u8>) -> Option<Vec<u8>> {
+        octets.extend_from_slice(&self.modification);
+        address(&mut octets, cp, sequence)?;
+        Some(octets)
+    }
+
+    /// Remembers an answer to a modification that says no more than that it is accepted.
+    pub(super) fn remember_accepted(&mut self, answer: &[u8]) {
+        self.modification = answer.to_vec();
+    }
+
+    /// The answer to the end of a session, if one like it was given before that said nothing beside the usage. Written into
+    /// `octets`, which are empty, with times as the wall clock says them.
+    pub(super) fn end(
+        &self,
+        kept: &StoredRules,
+        usage: &[Usage],
+        cp: Seid,
+        sequence: u32,
+        octets: Vec<u8>,
+        clock: WallClock,
+    ) -> Option<Vec<u8>> {
+        self.ends
+            .iter()
+            .find(|form| form.matches(kept, usage))?
+            .encode(kept, usage, cp, sequence, octets, clock)
+    }
+
+    /// Remembers an answer to the end of a session that said no more than what it used.
+    pub(super) fn remember_end(
+        &mut self,
+        kept: &StoredRules,
+        usage: &[Usage],
+        cp: Seid,
+        sequence: u32,
+        answer: &[u8],
+        clock: WallClock,
+    ) {
+        let Some(form) = DeletionResponseTemplate::of(kept, usage, answer) else { return };
+        if form.encode(kept, usage, cp, sequence, Vec::new(), clock).as_deref() == Some(answer) {
+            self.ends.truncate(CACHE_SIZE - 1);
+            self.ends.insert(0, form);
+        }
+    }
+}
+
+impl ResponseTemplate {
+    fn of(profiled: &ProfiledSession, up: Seid, answer: &[u8]) -> Option<Self> {
+        let (_, body, _) = Header::decode(answer).ok()?;
+        let place_of = |part: &[u8]| part.as_ptr().addr().checked_sub(answer.as_ptr().addr());
+        let (mut up_seid, mut teids) = (None, Vec::new());
+        for ie in RawIes::new(body) {
+            let ie = ie.ok()?;
+            match ie.ie_type {
+                FSeid::TYPE if FSeid::decode(ie.value).ok()?.seid == up => {
+                    up_seid = Some(place_of(ie.value)? + 1);
+                }
+                <CreatedPdr<'_> as Ie<'_>>::TYPE => {
+                    for inner in RawIes::new(ie.value) {
+                        let inner = inner.ok()?;
+                        if inner.ie_type == FTeid::TYPE {
+                            let teid = FTeid::decode(inner.value).ok()?.assigned()?.teid;
+                            let which =
+                                profiled.params().tunnels.iter().position(|own| *own == Some(teid))?;
+                            teids.push((place_of(inner.value)? + 1, which));
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        let profile = Arc::clone(profiled.profile());
+        Some(Self { profile, octets: answer.to_vec(), up_seid: up_seid?, teids })
+    }
+
+    fn encode(
+        &self,
+        profiled: &ProfiledSession,
+        up: Seid,
+        cp: Seid,
+        sequence: u32,
+        mut octets: Vec<u8>,
+    ) -> Option<Vec<u8>> {
+        octets.extend_from_slice(&self.octets);
+        address(&mut octets, cp, sequence)?;
+        put(&mut octets, self.up_seid, &up.0.to_be_bytes())?;
+        for (at, which) in &self.teids {
+            let teid = profiled.params().tunnels.get(*which).copied().flatten()?;
+            put(&mut octets, *at, &teid.value().to_be_bytes())?;
+        }
+        Some(octets)
+    }
+}
+
+/// Writes whom an answer is for. `None`: there is none.
+pub(super) fn address(octets: &mut [u8], cp: Seid, sequence: u32) -> Option<()> {
+    let [_, number @ ..] = sequence.to_be_bytes();
+    put(octets, SEID, &cp.0.to_be_bytes())?;
+    put(octets, SEQUENCE, &number)
+}
+
+pub(super) fn put(octets: &mut [u8], at: usize, value: &[u8]) -> Option<()> {
+    octets.get_mut(at..at + value.len())?.copy_from_slice(value);
+    Some(())
+}

@@ -1,0 +1,96 @@
+//! What sessions have in common that may fail or move together: FQ-CSIDs and Group IDs (TS 29.244 clause 5.22.4,
+//! TS 23.007 clause 23).
+
+use causeway_pfcp::{CsidAddress, FqCsid, GroupId, Many};
+
+/// How many sets one session may be in: each kind of node (clause 8.2.43) with as many as one IE holds.
+const MAX_SESSION_SETS: usize = 90;
+
+/// One set of sessions: a CSID and the node that gave it out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Csid {
+    node: CsidAddress,
+    number: [u8; 2],
+}
+
+/// The sets that a session is in.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct SessionSets {
+    csids: Vec<Csid>,
+    group: Option<Vec<u8>>,
+}
+
+/// Every set that these IEs name.
+pub(crate) fn named(ies: &Many<'_, FqCsid<'_>>) -> Vec<Csid> {
+    let of =
+        |ie: FqCsid<'_>| ie.csids.iter().map(|number| Csid { node: ie.address, number: *number }).collect();
+    ies.iter().flat_map(|ie| -> Vec<_> { of(ie) }).collect()
+}
+
+impl SessionSets {
+    /// Takes over what a message says: the sets of a node replace those it named before, and so does a group.
+    pub(crate) fn update<'a>(
+        &mut self,
+        fq_csids: impl Iterator<Item = FqCsid<'a>>,
+        group: Option<GroupId<'_>>,
+    ) {
+        let mut cleared = Vec::new();
+        for ie in fq_csids {
+            if !cleared.contains(&ie.address) {
+                self.csids.retain(|csid| csid.node != ie.address);
+                cleared.push(ie.address);
+            }
+            self.csids.extend(ie.csids.iter().map(|number| Csid { node: ie.address, number: *number }));
+        }
+        self.csids.truncate(MAX_SESSION_SETS);
+        if let Some(group) = group {
+            self.group = Some(group.0.to_vec());
+        }
+    }
+
+    /// The session is in one of these sets.
+    pub(crate) fn is_in(&self, sets: &[Csid]) -> bool {
+        self.csids.iter().any(|csid| sets.contains(csid))
+    }
+
+    /// The session is in this group.
+    pub(crate) fn is_of(&self, group: &[u8]) -> bool {
+        self.group.as_deref() == Some(group)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    fn fq_csid(last: u8, csids: &'static [[u8; 2]]) -> FqCsid<'static> {
+        let address = CsidAddress::Ip(Ipv4Addr::new(192, 0, 2, last).into());
+        FqCsid { address, csids, node: None }
+    }
+
+    // Input:  two CSIDs of one node and one of another; then another one of the first node; then none of it.
+    // Output: each replaces what its node named before; the other node's stays.
+    #[test]
+    fn the_sets_of_a_node_replace_each_other() {
+        let mut membership = SessionSets::default();
+        let is_in =
+            |membership: &SessionSets, last, csids| membership.is_in(&named(&[fq_csid(last, csids)].into()));
+        membership.update([fq_csid(1, &[[0, 1], [0, 2]]), fq_csid(2, &[[0, 1]])].into_iter(), None);
+        assert!(is_in(&membership, 1, &[[0, 2]]) && is_in(&membership, 2, &[[0, 1]]));
+        assert!(!is_in(&membership, 2, &[[0, 2]]));
+        membership.update([fq_csid(1, &[[0, 3]])].into_iter(), None);
+        assert!(is_in(&membership, 1, &[[0, 3]]) && !is_in(&membership, 1, &[[0, 1], [0, 2]]));
+        membership.update([fq_csid(1, &[])].into_iter(), None);
+        assert!(!is_in(&membership, 1, &[[0, 3]]) && is_in(&membership, 2, &[[0, 1]]));
+    }
+
+    #[test]
+    fn a_session_is_in_one_group() {
+        let mut membership = SessionSets::default();
+        membership.update(std::iter::empty(), Some(GroupId(b"a")));
+        membership.update(std::iter::empty(), Some(GroupId(b"b")));
+        assert!(membership.is_of(b"b") && !membership.is_of(b"a"));
+    }
+}

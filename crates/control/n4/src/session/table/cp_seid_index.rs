@@ -1,0 +1,79 @@
+//! Sessions are found by their ends at their SMFs.
+
+use std::net::IpAddr;
+
+use causeway_rules::Probe;
+use causeway_types::{FSeid, Seid};
+
+use super::Sessions;
+use crate::session::Session;
+
+/// A session's end at its SMF, with what it is looked for by.
+pub(in crate::session) struct CpSeidProbe {
+    seid: Seid,
+    ends: [Option<(IpAddr, Probe)>; 2],
+}
+
+impl CpSeidProbe {
+    pub(super) fn probes(&self) -> impl Iterator<Item = Probe> {
+        self.ends.iter().flatten().map(|(_, probe)| *probe)
+    }
+}
+
+impl Sessions {
+    /// How a session is looked for by its end at its SMF.
+    pub(in crate::session) fn end(&self, cp: &FSeid) -> CpSeidProbe {
+        let mut ips = cp.addr.iter();
+        let mut next = || ips.next().map(|ip| (ip, self.by_cp.probe((cp.seid, ip))));
+        CpSeidProbe { seid: cp.seid, ends: [next(), next()] }
+    }
+
+    /// A session has this end at its SMF.
+    pub(in crate::session) fn contains_cp(&self, end: &CpSeidProbe) -> bool {
+        end.ends.iter().flatten().any(|(ip, probe)| self.index_at(*probe, end.seid, *ip).is_some())
+    }
+
+    /// The session with this end at its SMF.
+    pub(crate) fn by_cp_f_seid(&self, cp: &FSeid) -> Option<Seid> {
+        let index = cp.addr.iter().find_map(|ip| self.index_of_cp(cp.seid, ip))?;
+        self.all.get(index).map(|session| session.seid)
+    }
+
+    fn index_of_cp(&self, seid: Seid, ip: IpAddr) -> Option<u32> {
+        self.index_at(self.by_cp.probe((seid, ip)), seid, ip)
+    }
+
+    fn index_at(&self, probe: Probe, seid: Seid, ip: IpAddr) -> Option<u32> {
+        let is_it = |session: &Session| session.cp.seid == seid && session.cp.addr.contains(ip);
+        self.by_cp.find_at(probe, |index| self.all.get(index).is_some_and(is_it))
+    }
+
+    /// One session is found by an end: the last one that had it.
+    pub(super) fn index_cp(&mut self, cp: &FSeid, index: u32) {
+        for ip in cp.addr.iter() {
+            if let Some(other) = self.index_of_cp(cp.seid, ip) {
+                self.by_cp.remove((cp.seid, ip), other);
+            }
+            self.by_cp.insert((cp.seid, ip), index);
+        }
+    }
+
+    /// The SMF's end of a session is another one now.
+    pub(crate) fn set_cp(&mut self, seid: Seid, cp: FSeid) {
+        self.forget_cp(seid);
+        let Some(index) = self.index_of(seid) else { return };
+        if let Some(session) = self.all.get_mut(index) {
+            session.cp = cp;
+        }
+        self.index_cp(&cp, index);
+    }
+
+    /// The SMF may use the end of this session for another one.
+    pub(crate) fn forget_cp(&mut self, seid: Seid) {
+        let Some(index) = self.index_of(seid) else { return };
+        let Some(session) = self.all.get(index) else { return };
+        for ip in session.cp.addr.iter() {
+            self.by_cp.remove((session.cp.seid, ip), index);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The part of a session's parameters that a policy sets: bit rates and flow descriptions.
+
+use std::sync::Arc;
+
+use causeway_types::{PdrId, QerId};
+
+use crate::{FlowDescription, Qer, RateLimit, RuleSet};
+
+/// The bit rates and flow descriptions of one session, in the order in which its profile has the slots for them.
+#[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Policy {
+    pub(super) rates: Box<[RateLimit]>,
+    pub(super) flows: Box<[FlowDescription]>,
+}
+
+/// Where the rules of a profile have the values of a [`Policy`], in the order of the request.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(super) struct PolicySlots {
+    pub(super) rates: Vec<(QerId, Rate)>,
+    /// A PDR, and which of its SDF filters.
+    pub(super) flows: Vec<(PdrId, usize)>,
+}
+
+/// One of the bit rates of a QER.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Rate {
+    /// MBR.
+    Maximum,
+    /// GBR.
+    Guaranteed,
+}
+
+impl Rate {
+    const fn of(self, qer: &Qer) -> Option<RateLimit> {
+        match self {
+            Self::Maximum => qer.mbr,
+            Self::Guaranteed => qer.gbr,
+        }
+    }
+
+    const fn set(self, qer: &mut Qer, limit: RateLimit) {
+        match self {
+            Self::Maximum => qer.mbr = Some(limit),
+            Self::Guaranteed => qer.gbr = Some(limit),
+        }
+    }
+}
+
+impl PolicySlots {
+    /// There is none: sessions of the profile have the rates and flows that it has.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.rates.is_empty() && self.flows.is_empty()
+    }
+
+    /// Of all rates and flow descriptions of these rules, but for filters that several PDRs name.
+    #[cfg(any(test, feature = "testing"))]
+    pub(super) fn of(rules: &RuleSet) -> Self {
+        let mut slots = Self::default();
+        for qer in rules.qers.values() {
+            for rate in [Rate::Maximum, Rate::Guaranteed] {
+                slots.rates.extend(rate.of(qer).map(|_| (qer.id, rate)));
+            }
+        }
+        for pdr in rules.pdrs.values() {
+            let params = (0..).zip(&pdr.pdi.filters).filter(|(_, filter)| filter.id.is_none());
+            slots.flows.extend(params.map(|(at, _)| (pdr.id, at)));
+        }
+        slots
+    }
+
+    /// What these rules have in the slots. `None`: they have no such rates and filters.
+    pub(super) fn read(&self, rules: &RuleSet) -> Option<Policy> {
+        let rate = |(qer, rate): &(QerId, Rate)| rate.of(rules.qers.get(qer)?);
+        let flow = |(pdr, at): &(PdrId, usize)| Some(rules.pdrs.get(pdr)?.pdi.filters.get(*at)?.flow.clone());
+        Some(Policy {
+            rates: self.rates.iter().map(rate).collect::<Option<_>>()?,
+            flows: self.flows.iter().map(flow).collect::<Option<_>>()?,
+        })
+    }
+
+    /// The same as a session keeps it: nothing, where there are no slots.
+    pub(super) fn policy_of(&self, rules: &RuleSet) -> Option<Option<Arc<Policy>>> {
+        if self.is_empty() { Some(None) } else { Some(Some(Arc::new(self.read(rules)?))) }
+    }
+
+    /// Puts other values into the slots. Rules that have them already stay shared.
+    pub(super) fn write(&self, policy: &Policy, rules: &mut RuleSet) {
+        for ((id, rate), limit) in self.rates.iter().zip(&policy.rates) {
+            if rules.qers.get(id).is_some_and(|qer| rate.of(qer) != Some(*limit)) {
+                rules.qers.get_mut(id).into_iter().for_each(|qer| rate.set(qer, *limit));
+            }
+        }
+        for ((id, at), flow) in self.flows.iter().zip(&policy.flows) {
+            let held = rules.pdrs.get(id).and_then(|pdr| pdr.pdi.filters.get(*at));
+            if held.is_some_and(|held| held.flow != *flow) {
+                let filter = rules.pdrs.get_mut(id).and_then(|pdr| pdr.pdi.filters.get_mut(*at));
+                filter.into_iter().for_each(|filter| filter.flow = flow.clone());
+            }
+        }
+    }
+
+    /// A policy as a session keeps it whose profile was made of one with the policy `first`. `None`: it has not the values for these slots, or
+    /// validation could say something else of them.
+    pub(super) fn admit(&self, policy: Policy, first: &Arc<Policy>) -> Option<Arc<Policy>> {
+        if policy == **first {
+            return Some(Arc::clone(first));
+        }
+        // What `assigned` means is asked of the rest of the rules, where it is said.
+        let mut flows = policy.flows.iter().zip(&first.flows);
+        let has_all = (policy.rates.len(), policy.flows.len()) == (self.rates.len(), self.flows.len());
+        let is_sound = has_all
+            && flows.all(|(flow, first)| !flow.names_assigned() || first.names_assigned())
+            && !self.guarantees_too_much(&policy);
+        is_sound.then(|| Arc::new(policy))
+    }
+
+    /// A guaranteed rate is above the maximum one, which somebody is told of.
+    fn guarantees_too_much(&self, policy: &Policy) -> bool {
+        let all = || self.rates.iter().zip(&policy.rates);
+        all().filter(|((_, rate), _)| *rate == Rate::Guaranteed).any(|((id, _), gbr)| {
+            let mbr =
+                all().find(|((qer, rate), _)| (*qer, *rate) == (*id, Rate::Maximum)).map(|(_, mbr)| *mbr);
+            Qer { mbr, gbr: Some(*gbr), ..Qer::new(*id) }.guarantees_too_much()
+        })
+    }
+}

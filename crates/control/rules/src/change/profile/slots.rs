@@ -1,0 +1,413 @@
+//! Where a request has what is its session's own.
+
+use std::net::Ipv4Addr;
+use std::ops::Range;
+
+use causeway_pfcp::{
+    CreateFar, CreatePdr, CreateQer, CreateTrafficEndpoint, FTeid, ForwardingParameters, Gbr, Ie, Mbr,
+    NodeId, OuterHeaderCreation, Pdi, RecoveryTimeStamp, SdfFilter, UeIpAddress, UpdateFar,
+    UpdateForwardingParameters, UpdatePdr, UserId,
+};
+use causeway_types::{FSeid, FarId, NtpSeconds, PdrId, QerId, Seid, Teid};
+
+use super::params::{MAX_TUNNELS, Remote, SessionParams};
+use super::policy::{Policy, PolicySlots, Rate};
+use crate::RateLimit;
+
+/// The flags of a UE IP Address that holds an IPv4 address and nothing else: V4, and S/D as it may be.
+const V4: u8 = 0x02;
+const DESTINATION: u8 = 0x04;
+
+/// The flags of an F-TEID that is given, over IPv4 alone, and over both IP versions.
+const TUNNEL_V4: u8 = 0x01;
+const TUNNEL_DUAL: u8 = 0x03;
+/// The flag of an F-TEID that the UPF is to choose, which is no session's own.
+const CHOOSE: u8 = 0x04;
+
+/// The flags of an F-SEID at an IPv4 address alone.
+const FSEID_V4: u8 = 0x02;
+
+/// The flags of an SDF Filter: it has a flow description, and an SDF Filter ID, by which other PDRs name it.
+const FLOW: u8 = 0x01;
+const BIDIRECTIONAL: u8 = 0x10;
+
+/// Octets of MBR and GBR.
+const RATES: usize = 10;
+
+/// The description of GTP-U over IPv4 in Outer Header Creation.
+const GTPU_IPV4: [u8; 2] = [1, 0];
+
+/// The octets of one value that differs from session to session.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Slot {
+    pub(super) at: Range<usize>,
+    what: SlotKind,
+}
+
+impl Slot {
+    /// What stands for its value. Two tunnels have another mark than one that is named twice.
+    pub(super) const fn marker(&self) -> u8 {
+        match self.what {
+            SlotKind::AssignedTeid(number) => number as u8,
+            _ => u8::MAX,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum SlotKind {
+    /// The IPv4 address of the UE, in all PDIs the same.
+    Ue,
+    /// The tunnel that a FAR leads into: its TEID and address, of which neither is zero, which would ask for something else.
+    Remote,
+    /// A tunnel that ends here: its TEID and address.
+    Local,
+    /// The TEID of a tunnel that ends here and that the SMF chose: which of those of the session, counted from zero.
+    AssignedTeid(usize),
+    /// CP F-SEID.
+    CpFSeid,
+    /// Recovery Time Stamp.
+    RecoveryTimeStamp,
+    /// User ID, on which no rule depends.
+    User,
+    /// MBR or GBR.
+    Rate,
+    /// The text of a flow description.
+    Flow,
+}
+
+impl SlotKind {
+    /// It is a value of a [`Policy`].
+    const fn is_policy(self) -> bool {
+        matches!(self, Self::Rate | Self::Flow)
+    }
+}
+
+/// The holes of a request, in the order of the message.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(super) struct Slots {
+    pub(super) all: Vec<Slot>,
+    /// The FARs with a tunnel of their own.
+    pub(super) fars: [Option<FarId>; MAX_TUNNELS],
+    /// Where the rules have what is in the holes of the policy.
+    pub(super) slots: PolicySlots,
+}
+
+/// What a request has in its holes.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct SlotValues {
+    pub(super) params: SessionParams,
+    /// The tunnels that are named of those that end here, in the order of the message.
+    pub(super) locals: [Option<Remote>; MAX_TUNNELS],
+    /// The SMF's end; rules do not depend on it.
+    pub(super) cp: Option<FSeid>,
+    /// When the SMF's entity started; rules do not depend on it.
+    pub(super) recovery: Option<NtpSeconds>,
+}
+
+impl Slots {
+    /// Of the body of an establishment. `None`: it is worded so that what is its session's own cannot be told apart for certain.
+    pub(super) fn of(body: &[u8]) -> Option<Self> {
+        let mut slots = Self::default();
+        let (mut cp, mut stamp) = (None, None);
+        each_ie(body, 0, |ie_type, at| {
+            match ie_type {
+                <CreatePdr<'_> as Ie<'_>>::TYPE => slots.of_pdr(body, at)?,
+                <CreateFar<'_> as Ie<'_>>::TYPE => {
+                    slots.of_far(body, at, <ForwardingParameters<'_> as Ie<'_>>::TYPE)?;
+                }
+                <CreateQer<'_> as Ie<'_>>::TYPE => slots.of_qer(body, at)?,
+                <CreateTrafficEndpoint<'_> as Ie<'_>>::TYPE => return None,
+                FSeid::TYPE => {
+                    once(&mut cp, at.clone())?;
+                    slots.add(SlotKind::CpFSeid, at);
+                }
+                RecoveryTimeStamp::TYPE => {
+                    once(&mut stamp, at.clone())?;
+                    slots.add(SlotKind::RecoveryTimeStamp, at);
+                }
+                <UserId<'_> as Ie<'_>>::TYPE => slots.add(SlotKind::User, at),
+                _ => {}
+            }
+            Some(())
+        })?;
+        Some(slots)
+    }
+
+    /// The same where the policy is one of the words.
+    pub(super) fn without_policy(&self) -> Self {
+        let all = self.all.iter().filter(|slot| !slot.what.is_policy()).cloned().collect();
+        Self { all, fars: self.fars, slots: PolicySlots::default() }
+    }
+
+    /// Of the body of a modification that updates FARs and PDRs, names the SMF and does nothing else. `None`: as for [`Slots::of`], or
+    /// it is another one.
+    pub(super) fn of_update(body: &[u8]) -> Option<Self> {
+        let mut slots = Self::default();
+        let (mut cp, mut node) = (None, None);
+        each_ie(body, 0, |ie_type, at| match ie_type {
+            <UpdateFar<'_> as Ie<'_>>::TYPE => {
+                slots.of_far(body, at, <UpdateForwardingParameters<'_> as Ie<'_>>::TYPE)
+            }
+            <UpdatePdr<'_> as Ie<'_>>::TYPE => slots.of_updated_pdr(body, at),
+            FSeid::TYPE => {
+                slots.add(SlotKind::CpFSeid, at.clone());
+                once(&mut cp, at)
+            }
+            <NodeId<'_> as Ie<'_>>::TYPE => once(&mut node, at),
+            _ => None,
+        })?;
+        Some(slots)
+    }
+
+    /// What there would be of a CP F-SEID in a body with these holes.
+    pub(super) fn peek_cp_f_seid(&self, body: &[u8]) -> Option<FSeid> {
+        let slot = self.all.iter().find(|slot| slot.what == SlotKind::CpFSeid)?;
+        f_seid_of(body.get(slot.at.clone())?)
+    }
+
+    fn add(&mut self, what: SlotKind, at: Range<usize>) {
+        self.all.push(Slot { at, what });
+    }
+
+    fn of_pdr(&mut self, body: &[u8], group: Range<usize>) -> Option<()> {
+        let pdi = pdi_of(body, group.clone())??;
+        self.of_filters(body, group, pdi.clone())?;
+        let Some(tunnel) = self.of_pdi(body, pdi)? else { return Some(()) };
+        match body.get(tunnel.clone())? {
+            [TUNNEL_V4, _, _, _, _, addr @ ..] if addr.len() == 4 => self.of_given_tunnel(body, tunnel),
+            [TUNNEL_DUAL, _, _, _, _, addr @ ..] if addr.len() == 20 => self.of_given_tunnel(body, tunnel),
+            _ => Some(()),
+        }
+    }
+
+    /// The flow descriptions of a PDI, but for those that other PDRs may name.
+    fn of_filters(&mut self, body: &[u8], group: Range<usize>, pdi: Range<usize>) -> Option<()> {
+        let mut id = None;
+        each_ie(body.get(group.clone())?, group.start, |ie_type, at| match ie_type {
+            PdrId::TYPE => once(&mut id, at),
+            _ => Some(()),
+        })?;
+        let mut filters = 0..;
+        each_ie(body.get(pdi.clone())?, pdi.start, |ie_type, at| {
+            if ie_type != <SdfFilter<'_> as Ie<'_>>::TYPE {
+                return Some(());
+            }
+            let number = filters.next()?;
+            if let [flags, _, a, b, rest @ ..] = body.get(at.clone())?
+                && flags & (FLOW | BIDIRECTIONAL) == FLOW
+            {
+                let length = usize::from(u16::from_be_bytes([*a, *b]));
+                (length <= rest.len()).then_some(())?;
+                let id = PdrId::decode(body.get(id.clone()?)?).ok()?;
+                self.slots.flows.push((id, number));
+                self.add(SlotKind::Flow, at.start + 4..at.start + 4 + length);
+            }
+            Some(())
+        })
+    }
+
+    fn of_qer(&mut self, body: &[u8], group: Range<usize>) -> Option<()> {
+        let (mut id, mut mbr, mut gbr) = (None, None, None);
+        each_ie(body.get(group.clone())?, group.start, |ie_type, at| match ie_type {
+            QerId::TYPE => once(&mut id, at),
+            Mbr::TYPE => once(&mut mbr, at),
+            Gbr::TYPE => once(&mut gbr, at),
+            _ => Some(()),
+        })?;
+        let id = QerId::decode(body.get(id?)?).ok()?;
+        for (rate, at) in [(Rate::Maximum, mbr), (Rate::Guaranteed, gbr)] {
+            if let Some(at) = at.filter(|at| at.len() == RATES) {
+                self.slots.rates.push((id, rate));
+                self.add(SlotKind::Rate, at);
+            }
+        }
+        Some(())
+    }
+
+    /// A tunnel that the SMF chose, at an address of ours that is the same for all of them.
+    fn of_given_tunnel(&mut self, body: &[u8], tunnel: Range<usize>) -> Option<()> {
+        let (teid, addr) = (tunnel.start + 1..tunnel.start + 5, tunnel.start + 5..tunnel.end);
+        let mut all = self.all.iter().filter_map(|slot| match slot.what {
+            SlotKind::AssignedTeid(number) => Some((number, slot.at.clone())),
+            _ => None,
+        });
+        let mut next = 0;
+        let known = all.find_map(|(number, at)| {
+            next = next.max(number + 1);
+            let its_addr = at.end..at.end + addr.len();
+            // The flags before it, too: an address of another length is another one.
+            let is_there = body.get(at.start - 1) == body.get(tunnel.start)
+                && body.get(its_addr) == body.get(addr.clone());
+            match (body.get(at) == body.get(teid.clone()), is_there) {
+                (_, false) => Some(None),
+                (true, true) => Some(Some(number)),
+                (false, true) => None,
+            }
+        });
+        let number = known.unwrap_or(Some(next))?;
+        (number < MAX_TUNNELS).then(|| self.add(SlotKind::AssignedTeid(number), teid))
+    }
+
+    /// Its tunnel is not chosen, but named again.
+    fn of_updated_pdr(&mut self, body: &[u8], group: Range<usize>) -> Option<()> {
+        let Some(pdi) = pdi_of(body, group)? else { return Some(()) };
+        let Some(tunnel) = self.of_pdi(body, pdi)? else { return Some(()) };
+        match body.get(tunnel.clone())? {
+            [flags, ..] if flags & CHOOSE != 0 => {}
+            [TUNNEL_V4, _, _, _, _, _, _, _, _] => self.add(SlotKind::Local, tunnel.start + 1..tunnel.end),
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// Says where the Local F-TEID is, if there is one.
+    fn of_pdi(&mut self, body: &[u8], pdi: Range<usize>) -> Option<Option<Range<usize>>> {
+        let (mut ue, mut tunnel) = (None, None);
+        each_ie(body.get(pdi.clone())?, pdi.start, |ie_type, at| match ie_type {
+            UeIpAddress::TYPE => once(&mut ue, at),
+            FTeid::TYPE => once(&mut tunnel, at),
+            _ => Some(()),
+        })?;
+        let Some(ue) = ue else { return Some(tunnel) };
+        // An address of IPv6 alone is one of the words. An IPv4 address beside it could be that of another PDI by chance.
+        if let Some([flags, address @ ..]) = body.get(ue.clone())
+            && flags & V4 != 0
+        {
+            (flags & !DESTINATION == V4 && address.len() == 4).then_some(())?;
+            self.add(SlotKind::Ue, ue.start + 1..ue.end);
+        }
+        Some(tunnel)
+    }
+
+    fn of_far(&mut self, body: &[u8], group: Range<usize>, parameters: u16) -> Option<()> {
+        let (mut id, mut forwarding, mut creation) = (None, None, None);
+        each_ie(body.get(group.clone())?, group.start, |ie_type, at| match ie_type {
+            FarId::TYPE => once(&mut id, at),
+            _ if ie_type == parameters => once(&mut forwarding, at),
+            _ => Some(()),
+        })?;
+        let id = FarId::decode(body.get(id?)?).ok()?;
+        let Some(forwarding) = forwarding else { return Some(()) };
+        each_ie(body.get(forwarding.clone())?, forwarding.start, |ie_type, at| match ie_type {
+            OuterHeaderCreation::TYPE => once(&mut creation, at),
+            _ => Some(()),
+        })?;
+        let Some(creation) = creation else { return Some(()) };
+        if let Some([a, b, remote @ ..]) = body.get(creation.clone())
+            && [*a, *b] == GTPU_IPV4
+            && remote_of(remote).is_some()
+        {
+            *self.fars.iter_mut().find(|slot| slot.is_none())? = Some(id);
+            self.add(SlotKind::Remote, creation.start + 2..creation.end);
+        }
+        Some(())
+    }
+
+    /// What a request with these holes has in them. `None`: something that must not be there.
+    pub(super) fn slot_values(&self, body: &[u8]) -> Option<SlotValues> {
+        let mut filling = SlotValues::default();
+        let (mut remotes, mut locals) = (filling.params.remotes.iter_mut(), filling.locals.iter_mut());
+        for slot in &self.all {
+            let value = body.get(slot.at.clone())?;
+            match slot.what {
+                SlotKind::Ue => {
+                    let found = Ipv4Addr::from(<[u8; 4]>::try_from(value).ok()?);
+                    (*filling.params.ue.get_or_insert(found) == found).then_some(())?;
+                }
+                SlotKind::Remote => *remotes.next()? = Some(remote_of(value)?),
+                SlotKind::Local => *locals.next()? = Some(remote_of(value)?),
+                SlotKind::AssignedTeid(number) => {
+                    let found = Teid::new(u32::from_be_bytes(value.try_into().ok()?))?;
+                    (*filling.params.tunnels.get_mut(number)?.get_or_insert(found) == found).then_some(())?;
+                }
+                SlotKind::CpFSeid => filling.cp = Some(f_seid_of(value)?),
+                SlotKind::RecoveryTimeStamp => {
+                    filling.recovery = Some(RecoveryTimeStamp::decode(value).ok()?.0)
+                }
+                SlotKind::User => drop(UserId::decode(value).ok()?),
+                SlotKind::Rate | SlotKind::Flow => {}
+            }
+        }
+        // Tunnels that differ in one session differ in all of them.
+        let [one, other] = filling.params.tunnels;
+        (one.is_none() || one != other).then_some(filling)
+    }
+}
+
+impl Slots {
+    /// The policy in a request with these holes. `None`: a flow description cannot be read.
+    pub(super) fn policy(&self, body: &[u8]) -> Option<Policy> {
+        let (mut rates, mut flows) = (Vec::new(), Vec::new());
+        rates.reserve_exact(self.slots.rates.len());
+        flows.reserve_exact(self.slots.flows.len());
+        for slot in self.all.iter().filter(|slot| slot.what.is_policy()) {
+            let value = body.get(slot.at.clone())?;
+            match slot.what {
+                SlotKind::Flow => flows.push(str::from_utf8(value).ok()?.parse().ok()?),
+                _ => {
+                    // GBR is coded alike.
+                    let Mbr { uplink, downlink } = Mbr::decode(value).ok()?;
+                    rates.push(RateLimit { uplink, downlink });
+                }
+            }
+        }
+        Some(Policy { rates: rates.into(), flows: flows.into() })
+    }
+}
+
+/// Where the PDI of a PDR is, if it has one. `None`: it has more than one.
+fn pdi_of(body: &[u8], group: Range<usize>) -> Option<Option<Range<usize>>> {
+    let mut pdi = None;
+    each_ie(body.get(group.clone())?, group.start, |ie_type, at| match ie_type {
+        <Pdi<'_> as Ie<'_>>::TYPE => once(&mut pdi, at),
+        _ => Some(()),
+    })?;
+    Some(pdi)
+}
+
+/// The Node ID of a request, if it names one. `None`: it cannot be read.
+pub(super) fn node_id(body: &[u8]) -> Option<Option<causeway_types::NodeId>> {
+    let mut node = None;
+    each_ie(body, 0, |ie_type, at| match ie_type {
+        <NodeId<'_> as Ie<'_>>::TYPE => once(&mut node, at),
+        _ => Some(()),
+    })?;
+    let Some(at) = node else { return Some(None) };
+    NodeId::decode(body.get(at)?).ok().map(|node| Some(node.to_owned()))
+}
+
+fn remote_of(octets: &[u8]) -> Option<Remote> {
+    let [a, b, c, d, addr @ ..] = <[u8; 8]>::try_from(octets).ok()?;
+    let (teid, addr) = (Teid::new(u32::from_be_bytes([a, b, c, d]))?, Ipv4Addr::from(addr));
+    (!addr.is_unspecified()).then_some(Remote { teid, addr })
+}
+
+fn f_seid_of(octets: &[u8]) -> Option<FSeid> {
+    // As nearly all are.
+    if let [FSEID_V4, a, b, c, d, e, f, g, h, ip @ ..] = octets
+        && let Ok(ip) = <[u8; 4]>::try_from(ip)
+    {
+        let seid = Seid(u64::from_be_bytes([*a, *b, *c, *d, *e, *f, *g, *h]));
+        return Some(FSeid { seid, addr: Ipv4Addr::from(ip).into() });
+    }
+    FSeid::decode(octets).ok()
+}
+
+/// Of what is there twice only the first counts: such a wording is not worth understanding.
+fn once(held: &mut Option<Range<usize>>, at: Range<usize>) -> Option<()> {
+    held.replace(at).is_none().then_some(())
+}
+
+/// Does something with the place of the value of every IE, counted from `start` on; `None` if an IE goes beyond the end,
+/// or nothing is to be done with one.
+fn each_ie(octets: &[u8], start: usize, mut act: impl FnMut(u16, Range<usize>) -> Option<()>) -> Option<()> {
+    let (mut rest, mut at) = (octets, start);
+    while let Some(([a, b, c, d], after)) = rest.split_first_chunk() {
+        let (_, next) = after.split_at_checked(usize::from(u16::from_be_bytes([*c, *d])))?;
+        let end = at + 4 + (after.len() - next.len());
+        act(u16::from_be_bytes([*a, *b]), at + 4..end)?;
+        (rest, at) = (next, end);
+    }
+    rest.is_empty().then_some(())
+}

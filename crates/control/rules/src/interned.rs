@@ -1,0 +1,133 @@
+//! Rules that many sessions have alike are held once.
+
+use std::hash::{BuildHasher, Hash};
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+
+use crate::change::TemplateCache;
+use crate::{Far, Qer, RuleSet, Urr};
+
+/// How many rules of a kind are remembered.
+const CACHE_SIZE: usize = 256;
+
+/// Rules that sessions were given lately. An SMF gives most sessions of a data network the same QER and URR, and the
+/// same FAR of the uplink: they share one.
+///
+/// What is remembered changes no result, only how much memory it takes; so any two are equal.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Interned {
+    fars: InternTable<Far>,
+    qers: InternTable<Qer>,
+    urrs: InternTable<Urr>,
+    /// Whole sessions.
+    pub(crate) template_cache: TemplateCache,
+}
+
+impl PartialEq for Interned {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Interned {}
+
+impl Interned {
+    /// Puts rules that were given lately in the place of equal ones, but for those of `old`, where that was done before.
+    /// O(changed rules).
+    pub(crate) fn intern(&mut self, rules: &mut RuleSet, old: &RuleSet) {
+        // A tunnel is one session's alone.
+        let has_tunnel = |far: &Far| far.forwarding.as_ref().is_some_and(|it| it.tunnel().is_some());
+        let is_held = |far: &Arc<Far>| old.fars.get_shared(&far.id).is_some_and(|old| Arc::ptr_eq(old, far));
+        rules.fars.replace(|far| if has_tunnel(&far) || is_held(&far) { far } else { self.fars.known(far) });
+        let is_held = |qer: &Arc<Qer>| old.qers.get_shared(&qer.id).is_some_and(|old| Arc::ptr_eq(old, qer));
+        rules.qers.replace(|qer| if is_held(&qer) { qer } else { self.qers.known(qer) });
+        let is_held = |urr: &Arc<Urr>| old.urrs.get_shared(&urr.id).is_some_and(|old| Arc::ptr_eq(old, urr));
+        rules.urrs.replace(|urr| if is_held(&urr) { urr } else { self.urrs.known(urr) });
+    }
+}
+
+/// Each rule has one place, by its hash; the latest there is remembered.
+#[derive(Clone, Debug)]
+struct InternTable<R>(Vec<Option<Arc<R>>>);
+
+impl<R> Default for InternTable<R> {
+    fn default() -> Self {
+        Self(vec![None; CACHE_SIZE])
+    }
+}
+
+impl<R: Eq + Hash> InternTable<R> {
+    fn known(&mut self, rule: Arc<R>) -> Arc<R> {
+        let hash = FixedState::with_seed(0).hash_one(&rule);
+        let Some(slot) = self.0.get_mut(hash as usize % CACHE_SIZE) else { return rule };
+        match slot {
+            Some(known) if *known == rule => Arc::clone(known),
+            _ => {
+                *slot = Some(Arc::clone(&rule));
+                rule
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use causeway_types::{DualIp, FTeid, FarId, Interface, QerId, Teid};
+
+    use super::*;
+    use crate::{ApplyAction, Forwarding, Gate};
+
+    fn far(forwarding: Forwarding) -> RuleSet {
+        let mut rules = RuleSet::default();
+        rules.fars.insert(FarId(1), Far::forward(FarId(1), forwarding));
+        rules
+    }
+
+    // Input:  two sessions with equal QERs and FARs, and a third whose QER differs.
+    // Output: the first two share theirs; the third has what it was given.
+    #[test]
+    fn equal_rules_are_held_once() {
+        let mut recent = Interned::default();
+        let mut sessions = [Gate::Open, Gate::Open, Gate::Closed].map(|uplink| {
+            let mut rules = far(Forwarding::to(Interface::Core));
+            rules.qers.insert(QerId(1), Qer { uplink, ..Qer::new(QerId(1)) });
+            rules
+        });
+        let given = sessions.clone();
+        sessions.iter_mut().for_each(|rules| recent.intern(rules, &RuleSet::default()));
+        assert_eq!(sessions, given);
+        let [one, two, three] = &sessions;
+        let qer = |rules: &RuleSet| Arc::clone(rules.qers.get_shared(&QerId(1)).unwrap());
+        assert!(Arc::ptr_eq(&qer(one), &qer(two)) && !Arc::ptr_eq(&qer(one), &qer(three)));
+        let uplink = |rules: &RuleSet| Arc::clone(rules.fars.get_shared(&FarId(1)).unwrap());
+        assert!(Arc::ptr_eq(&uplink(one), &uplink(three)));
+    }
+
+    // Input:  a session with a FAR that drops; then one that shares it changes its own.
+    // Output: the other's stays.
+    #[test]
+    fn a_shared_rule_changes_for_one_session_alone() {
+        let mut recent = Interned::default();
+        let (mut one, mut two) = (far(Forwarding::to(Interface::Core)), far(Forwarding::to(Interface::Core)));
+        recent.intern(&mut one, &RuleSet::default());
+        recent.intern(&mut two, &RuleSet::default());
+        two.fars.get_mut(&FarId(1)).unwrap().action = ApplyAction::Drop;
+        assert_eq!(one.fars[&FarId(1)].action, ApplyAction::Forward);
+    }
+
+    // Input:  FARs to tunnels.
+    // Output: none of them displaces what sessions share.
+    #[test]
+    fn tunnels_are_not_part_of_the_template() {
+        let mut recent = Interned::default();
+        let mut rules = far(Forwarding::to(Interface::Core));
+        recent.intern(&mut rules, &RuleSet::default());
+        for teid in 1..1000 {
+            let addr = DualIp::from(std::net::Ipv4Addr::LOCALHOST);
+            let tunnel = FTeid { teid: Teid::new(teid).unwrap(), addr };
+            recent.intern(&mut far(Forwarding::into_tunnel(Interface::Access, tunnel)), &RuleSet::default());
+        }
+        assert_eq!(recent.fars.0.iter().flatten().count(), 1);
+    }
+}

@@ -1,0 +1,159 @@
+//! What is kept of a session's rules while nothing happens to it.
+
+use std::borrow::Cow;
+
+use causeway_pfcp::UsageReport;
+use causeway_types::{Seid, UrrId, WallClock};
+
+use crate::change::{Change, delete};
+use crate::session::ReportState;
+use crate::{
+    Ops, Plan, ProfiledSession, ResourceChange, Resources, RuleSet, SessionRules, SortedMap, Usage,
+    plan_deletion,
+};
+
+/// The rules of a session, as small as they can be kept.
+#[derive(Clone, Debug)]
+pub struct StoredRules(StoredForm);
+
+#[derive(Clone, Debug)]
+enum StoredForm {
+    /// No rules.
+    Empty,
+    Full(Box<SessionRules>),
+    Profiled {
+        profiled: ProfiledSession,
+        /// How far the reports have come; empty: as far as when the session began.
+        reports: SortedMap<UrrId, ReportState>,
+    },
+}
+
+impl Default for StoredRules {
+    /// No rules.
+    fn default() -> Self {
+        Self(StoredForm::Empty)
+    }
+}
+
+impl From<SessionRules> for StoredRules {
+    fn from(whole: SessionRules) -> Self {
+        Self(StoredForm::Full(Box::new(whole)))
+    }
+}
+
+impl From<ProfiledSession> for StoredRules {
+    fn from(profiled: ProfiledSession) -> Self {
+        Self(StoredForm::Profiled { profiled, reports: SortedMap::new() })
+    }
+}
+
+impl StoredRules {
+    /// All of it. O(rules) where it is made for the purpose.
+    pub fn to_rules(&self) -> Cow<'_, SessionRules> {
+        match &self.0 {
+            StoredForm::Empty => Cow::Owned(SessionRules::default()),
+            StoredForm::Full(whole) => Cow::Borrowed(whole),
+            StoredForm::Profiled { profiled, reports } => {
+                let mut whole = profiled.to_rules();
+                if !reports.is_empty() {
+                    whole.reports = reports.clone();
+                }
+                Cow::Owned(whole)
+            }
+        }
+    }
+
+    /// The rules as the data plane has them. O(rules) where they are made for the purpose.
+    pub fn rules(&self) -> Cow<'_, RuleSet> {
+        match &self.0 {
+            StoredForm::Empty => Cow::Owned(RuleSet::default()),
+            StoredForm::Full(whole) => Cow::Borrowed(whole.rules()),
+            StoredForm::Profiled { profiled, .. } => Cow::Owned(profiled.rules()),
+        }
+    }
+
+    /// What it has in common with others and what is its own, where it is kept so.
+    pub fn profiled(&self) -> Option<&ProfiledSession> {
+        match &self.0 {
+            StoredForm::Empty | StoredForm::Full(_) => None,
+            StoredForm::Profiled { profiled, .. } => Some(profiled),
+        }
+    }
+
+    /// It has become this; how far the reports have come is as before.
+    pub fn set_profiled(&mut self, after: ProfiledSession) {
+        match &mut self.0 {
+            StoredForm::Profiled { profiled, .. } => *profiled = after,
+            StoredForm::Empty | StoredForm::Full(_) => *self = after.into(),
+        }
+    }
+
+    /// A change that leaves it as it is.
+    pub fn unchanged(&self, session: Seid) -> Change {
+        let plan = Plan { session, ops: Ops::default() };
+        Change::without_choices(self.to_rules().into_owned(), plan, ResourceChange::empty(session))
+    }
+
+    /// It has a URR of this id.
+    pub fn has_urr(&self, urr: UrrId) -> bool {
+        match &self.0 {
+            StoredForm::Empty => false,
+            StoredForm::Full(whole) => whole.rules().urrs.contains_key(&urr),
+            StoredForm::Profiled { profiled, .. } => profiled.profile_rules().rules().urrs.contains_key(&urr),
+        }
+    }
+
+    /// The Usage Report IE of what the data plane measured, with times as the wall clock says them. Counts its sequence number (UR-SEQN), which begins at 0 for each
+    /// URR.
+    pub fn usage_report(&mut self, usage: &Usage, clock: WallClock) -> UsageReport<'static> {
+        if matches!(self.0, StoredForm::Empty) {
+            self.0 = StoredForm::Full(Box::default());
+        }
+        match &mut self.0 {
+            StoredForm::Empty => SessionRules::default().usage_report(usage, clock),
+            StoredForm::Full(whole) => whole.usage_report(usage, clock),
+            StoredForm::Profiled { profiled, reports } => {
+                if reports.is_empty() {
+                    reports.clone_from(&profiled.profile_rules().reports);
+                }
+                SessionRules::usage_report_of(reports, usage, clock)
+            }
+        }
+    }
+
+    /// The sequence number (UR-SEQN) of the next report of a URR that it has or had.
+    pub fn next_report(&self, urr: UrrId) -> Option<u32> {
+        let reports = match &self.0 {
+            StoredForm::Empty => return None,
+            StoredForm::Full(whole) => &whole.reports,
+            StoredForm::Profiled { profiled, reports } if reports.is_empty() => {
+                &profiled.profile_rules().reports
+            }
+            StoredForm::Profiled { reports, .. } => reports,
+        };
+        Some(reports.get(&urr)?.next)
+    }
+
+    /// The end of the session, as [`delete`] plans it.
+    pub fn delete(&self, session: Seid) -> Change {
+        match &self.0 {
+            StoredForm::Empty => delete(&SessionRules::default(), session),
+            StoredForm::Full(whole) => delete(whole, session),
+            StoredForm::Profiled { profiled, reports } => {
+                let reports = if reports.is_empty() { &profiled.profile_rules().reports } else { reports };
+                let left = SessionRules { reports: reports.clone(), ..SessionRules::default() };
+                let resources = ResourceChange::releasing_profiled(session, profiled);
+                Change::without_choices(left, plan_deletion(session), resources)
+            }
+        }
+    }
+
+    /// Takes away the UE addresses of a session that ends in favour of another, before its end has come.
+    pub fn release_addresses(&self, session: Seid, resources: &mut Resources) {
+        match &self.0 {
+            StoredForm::Empty => {}
+            StoredForm::Full(whole) => resources.release_addresses(session, whole),
+            StoredForm::Profiled { profiled, .. } => resources.release_addresses_profiled(session, profiled),
+        }
+    }
+}

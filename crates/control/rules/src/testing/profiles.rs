@@ -1,0 +1,41 @@
+//! Rule sets as sessions that were asked for in the same words.
+
+use std::sync::Arc;
+
+use crate::change::from_plan;
+use crate::{Plan, ProfileTransition, ProfiledSession, RuleSet, SessionProfile};
+
+/// What the sessions of a test have in common.
+#[derive(Debug, Default)]
+pub struct Templates(Vec<Arc<SessionProfile>>);
+
+impl Templates {
+    /// The rules as those of a session like one before, or as the first of their kind. `None`: no request for a session with these
+    /// rules is remembered.
+    pub fn profiled(&mut self, rules: &RuleSet) -> Option<ProfiledSession> {
+        let of_known = |template: &Arc<SessionProfile>| {
+            let its = SessionProfile::of_rules(rules)?;
+            let profiled = ProfiledSession::new(Arc::clone(template), *its.params(), its.policy().cloned());
+            (profiled.rules() == *rules).then_some(profiled)
+        };
+        if let Some(profiled) = self.0.iter().find_map(of_known) {
+            return Some(profiled);
+        }
+        let template = Arc::new(SessionProfile::of_rules(rules)?);
+        self.0.push(Arc::clone(&template));
+        Some(ProfiledSession::new(Arc::clone(&template), *template.params(), template.policy().cloned()))
+    }
+
+    /// A plan that changes nothing but FARs as one that was met before. `None`: it does more, or nobody has changed a session so.
+    pub fn transition(
+        &mut self,
+        profiled: &ProfiledSession,
+        to: &RuleSet,
+        plan: &Plan,
+    ) -> Option<ProfileTransition> {
+        let before = profiled.rules();
+        let changes_only_fars = RuleSet { fars: before.fars.clone(), ..to.clone() } == before;
+        let after = self.profiled(to).filter(|_| changes_only_fars && !plan.ops.is_empty())?;
+        from_plan(profiled, &after, plan.ops.to_vec())
+    }
+}
