@@ -1,7 +1,7 @@
 //! The fast path given packets in batches, as ports give them.
 
 use causeway_dataplane::{PacketEngine, Transmit};
-use causeway_fastpath::{FastPath, Leaving, meta_of};
+use causeway_fastpath::{FastPath, TransmitQueue, meta_of};
 use causeway_ports::{Batch, Frame};
 use causeway_types::Time;
 
@@ -9,13 +9,15 @@ use crate::twins::{Arrival, Subject};
 
 impl Subject for FastPath {
     fn burst(&mut self, now: Time, arrivals: &[Arrival], out: &mut dyn Transmit) {
-        let (mut batch, mut leaving) = (Batch::new(), Leaving::default());
+        let (mut batch, mut leaving) = (Batch::new(), TransmitQueue::default());
         let mut rest = arrivals;
         while let Some(((ingress, packet), others)) = rest.split_first() {
             batch.clear();
-            let entrance = self.entrance(ingress);
-            let count =
-                rest.iter().take_while(|it| self.entrance(&it.0) == entrance && push(&mut batch, it)).count();
+            let entrance = self.receive_source(ingress);
+            let count = rest
+                .iter()
+                .take_while(|it| self.receive_source(&it.0) == entrance && push(&mut batch, it))
+                .count();
             let Some(entrance) = entrance.filter(|_| count > 0) else {
                 // From a network that no port has, or larger than the frames of the ports.
                 self.process(now, ingress, packet, out);
@@ -28,8 +30,8 @@ impl Subject for FastPath {
         }
     }
 
-    fn hot_packets(&self) -> u64 {
-        Self::hot_packets(self)
+    fn fast_path_packets(&self) -> u64 {
+        Self::fast_path_packets(self)
     }
 }
 

@@ -26,7 +26,7 @@ pub trait Subject: PacketEngine {
     fn burst(&mut self, now: Time, arrivals: &[Arrival], out: &mut dyn Transmit);
 
     /// How many packets it handled in a way that the oracle does not have.
-    fn hot_packets(&self) -> u64;
+    fn fast_path_packets(&self) -> u64;
 }
 
 /// What twins did differently first, if anything. Clones are the same verdict.
@@ -99,8 +99,8 @@ impl Twins {
     }
 
     /// How many packets the faster data plane handled in its own way.
-    pub fn hot_packets(&self) -> u64 {
-        self.fast.hot_packets()
+    pub fn fast_path_packets(&self) -> u64 {
+        self.fast.fast_path_packets()
     }
 
     fn same_output(

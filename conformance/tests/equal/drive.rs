@@ -77,7 +77,7 @@ pub(crate) fn happen(world: &World, make: Make<'_>) -> Result<Tally, String> {
         run.end(index);
         run.check(&[index], || format!("session {index} ends"))?;
     }
-    run.tally.end(&run.twins.counters(), run.twins.hot_packets());
+    run.tally.end(&run.twins.counters(), run.twins.fast_path_packets());
     Ok(run.tally)
 }
 

@@ -70,7 +70,7 @@ const HOT: u64 = 20;
 fn compare(name: &str, sessions: usize, seed: u64, most_awake: usize) {
     let all = RefCell::new(Tally::default());
     let fast_path = |topology: Topology, limits: Limits| -> Box<dyn Subject> {
-        Box::new(FastPath::new(topology, limits).unwrap().with_most_awake(most_awake))
+        Box::new(FastPath::new(topology, limits).unwrap().with_max_active(most_awake))
     };
     let result = TestRunner::new(config(seed)).run(&world(sessions), |world| {
         let tally = happen(&world, &fast_path).map_err(TestCaseError::fail)?;

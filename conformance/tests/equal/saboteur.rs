@@ -229,7 +229,7 @@ impl Subject for Saboteur {
         self.catch_up(now);
     }
 
-    fn hot_packets(&self) -> u64 {
-        self.honest.hot_packets()
+    fn fast_path_packets(&self) -> u64 {
+        self.honest.fast_path_packets()
     }
 }

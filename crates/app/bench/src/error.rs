@@ -70,7 +70,7 @@ pub enum BenchError {
     },
     /// The filters of the benchmark found no room.
     #[error("filter sets: {0}")]
-    Filters(#[from] causeway_fastpath::filters::Full),
+    Filters(#[from] causeway_fastpath::filters::FilterSetError),
     /// The table of the benchmark found no room.
     #[error("lookup table: {0}")]
     Table(#[from] causeway_fastpath::index::Full),

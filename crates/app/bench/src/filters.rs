@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use causeway_fastpath::filters::{Compare, FilterSets, MAX_RULES, PacketKey, Rule, SetId};
+use causeway_fastpath::filters::{Compare, FilterSets, FullPacketKey, MAX_RULES, Rule, SetId};
 use causeway_rules::{FlowAddress, FlowDescription, FlowEnd};
 use causeway_types::{Ipv4Net, QfiSet};
 use clap::Args;
@@ -103,8 +103,8 @@ struct Packet {
 
 impl Packet {
     #[inline]
-    fn key(&self) -> PacketKey {
-        PacketKey::v4(self.remote, UE, self.protocol, 0).with_ports(443, 5000).with_ue(false, true)
+    fn key(&self) -> FullPacketKey {
+        FullPacketKey::v4(self.remote, UE, self.protocol, 0).with_ports(443, 5000).with_ue(false, true)
     }
 }
 

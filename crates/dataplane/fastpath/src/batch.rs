@@ -5,242 +5,263 @@ use causeway_packet::rewrite::{Ecn, set_ecn};
 use causeway_ports::{BATCH, Batch, Meta};
 use causeway_types::Time;
 
-use crate::choose::{Chooser, DOWNLINK, Desk, UPLINK};
-use crate::deed::Verdict;
+use crate::action::Verdict;
+use crate::batch_state::{BatchState, NextStage, packet_flag};
+use crate::early_drop::EarlyDrop;
 use crate::engine::FastPath;
-use crate::filters::{Block, Comparing, Gist, SetId};
+use crate::filters::{Block, PacketKey, SetId, WithComparator};
 use crate::forward::{Forwarding, Sent};
-use crate::glance::Glance;
-use crate::guess::{Met, NO_STEP};
-use crate::leaving::{Entrance, Leaving};
-use crate::plain::{Fork, Plains, flaw};
-use crate::refusal::Mute;
-use crate::surroundings::Exit;
+use crate::general_path::GeneralPackets;
+use crate::icmp_limit::BatchSuppression;
+use crate::lookup::{BatchScratch, Classifier, DOWNLINK, UPLINK};
+use crate::prediction::{NO_RULE, SetObservations};
+use crate::topology_index::Exit;
+use crate::transmit_queue::{ReceiveSource, TransmitQueue};
 use crate::unknown_destinations::UnknownDestinations;
-use crate::work::Odd;
 
-mod late;
-mod six;
+mod ipv6;
+mod retry;
 
 impl FastPath {
-    /// Handles the frames of a batch that came in together. What leaves is in `leaving`, which is cleared first; frames of
+    /// Handles the frames of a batch that came in together. What leaves is in `queue`, which is cleared first; frames of
     /// the batch that leave have been changed in place.
     #[inline(never)]
-    pub fn process_batch(&mut self, now: Time, entrance: Entrance, batch: &mut Batch, leaving: &mut Leaving) {
-        leaving.clear();
+    pub fn process_batch(
+        &mut self,
+        now: Time,
+        source: ReceiveSource,
+        batch: &mut Batch,
+        queue: &mut TransmitQueue,
+    ) {
+        queue.clear();
         self.expire(now);
-        let mut desk = self.desk.take().unwrap_or_else(|| Box::new(Desk::new()));
-        desk.begin(batch.len(), self.table.is_large());
-        (self.has_woken, self.unknown_destinations) = (false, UnknownDestinations::default());
-        self.guess.begin(batch.len());
-        let (mut odd, octets) = (Odd::new(), batch.octets() as u64);
-        let (compare, odd) = (self.sets.compare(), &mut odd);
-        match entrance {
-            Entrance::Gtpu => {
-                self.find_tunnels(batch, &mut desk, odd);
-                self.choose_some::<UPLINK>(0, batch, &mut desk.plains, odd);
-                let (engine, plains) = (&mut *self, &desk.plains);
-                let (mute, glance) = (Mute::default(), Glance::of::<UPLINK>(engine, now));
-                compare.run(Pass::<UPLINK> {
+        let mut scratch = self.scratch.take().unwrap_or_else(|| Box::new(BatchScratch::new()));
+        scratch.reset(batch.len(), self.table.is_large());
+        (self.has_activated, self.unknown_destinations) = (false, UnknownDestinations::default());
+        self.prediction.reset(batch.len());
+        let (mut general, octets) = (GeneralPackets::new(), batch.octets() as u64);
+        let (compare, general) = (self.sets.compare(), &mut general);
+        match source {
+            ReceiveSource::Gtpu => {
+                self.look_up_tunnels(batch, &mut scratch, general);
+                self.classify_remaining::<UPLINK>(0, batch, &mut scratch.state, general);
+                let (engine, state) = (&mut *self, &scratch.state);
+                let (suppression, early_drop) =
+                    (BatchSuppression::default(), EarlyDrop::of::<UPLINK>(engine, now));
+                compare.run(BatchPass::<UPLINK> {
                     engine,
                     now,
-                    entrance,
+                    source,
                     batch,
-                    plains,
-                    odd,
-                    leaving,
+                    state,
+                    general,
+                    queue,
                     octets,
-                    others: 0,
-                    mute,
-                    glance,
-                    guessed: SetId::NOTHING,
+                    slow_or_late: 0,
+                    suppression,
+                    early_drop,
+                    predicted_set: SetId::NOTHING,
                 });
             }
-            Entrance::Network(network) => {
-                self.find_addresses(network, batch, &mut desk, odd);
-                self.choose_some::<DOWNLINK>(network, batch, &mut desk.plains, odd);
-                let (engine, plains) = (&mut *self, &desk.plains);
-                let (mute, glance) = (Mute::default(), Glance::of::<DOWNLINK>(engine, now));
-                compare.run(Pass::<DOWNLINK> {
+            ReceiveSource::Network(network) => {
+                self.look_up_addresses(network, batch, &mut scratch, general);
+                self.classify_remaining::<DOWNLINK>(network, batch, &mut scratch.state, general);
+                let (engine, state) = (&mut *self, &scratch.state);
+                let (suppression, early_drop) =
+                    (BatchSuppression::default(), EarlyDrop::of::<DOWNLINK>(engine, now));
+                compare.run(BatchPass::<DOWNLINK> {
                     engine,
                     now,
-                    entrance,
+                    source,
                     batch,
-                    plains,
-                    odd,
-                    leaving,
+                    state,
+                    general,
+                    queue,
                     octets,
-                    others: 0,
-                    mute,
-                    glance,
-                    guessed: SetId::NOTHING,
+                    slow_or_late: 0,
+                    suppression,
+                    early_drop,
+                    predicted_set: SetId::NOTHING,
                 });
             }
-            Entrance::Ethernet(_) => {
-                (0..batch.len()).for_each(|index| self.ask(now, entrance, batch, index, leaving));
+            ReceiveSource::Ethernet(_) => {
+                (0..batch.len()).for_each(|index| self.send_to_slow_path(now, source, batch, index, queue));
             }
         }
-        self.desk = Some(desk);
+        self.scratch = Some(scratch);
     }
 
     /// The second stage for packets and rules that are not as simple as most.
     #[inline(always)]
-    fn choose_some<const WAY: bool>(&self, network: u16, batch: &Batch, plains: &mut Plains, odd: &mut Odd) {
-        if WAY == DOWNLINK && plains.has_sixes {
-            self.seek_sixes(network, plains);
+    fn classify_remaining<const IS_UPLINK: bool>(
+        &self,
+        network: u16,
+        batch: &Batch,
+        state: &mut BatchState,
+        general: &mut GeneralPackets,
+    ) {
+        if IS_UPLINK == DOWNLINK && state.has_ipv6 {
+            self.look_up_ipv6(network, state);
         }
-        self.look_twice::<WAY>(plains);
-        if !odd.is_empty() {
-            self.choose_odd(batch, odd);
+        self.prefetch_second::<IS_UPLINK>(state);
+        if !general.is_empty() {
+            self.classify_general_packets(batch, general);
         }
     }
 }
 
 /// The second and the third stage of a batch: which rule, and act, in order.
-struct Pass<'a, const WAY: bool> {
+struct BatchPass<'a, const IS_UPLINK: bool> {
     engine: &'a mut FastPath,
     now: Time,
-    entrance: Entrance,
+    source: ReceiveSource,
     batch: &'a mut Batch,
-    plains: &'a Plains,
-    odd: &'a mut Odd,
-    leaving: &'a mut Leaving,
+    state: &'a BatchState,
+    general: &'a mut GeneralPackets,
+    queue: &'a mut TransmitQueue,
     /// Of all frames but those that the slow room has counted.
     octets: u64,
     /// How many of these frames were not sent on at once.
-    others: u64,
-    mute: Mute,
-    glance: Glance,
+    slow_or_late: u64,
+    suppression: BatchSuppression,
+    early_drop: EarlyDrop,
     /// The set that is guessed.
-    guessed: SetId,
+    predicted_set: SetId,
 }
 
-impl<const WAY: bool> Comparing for Pass<'_, WAY> {
+impl<const IS_UPLINK: bool> WithComparator for BatchPass<'_, IS_UPLINK> {
     #[inline(always)]
-    fn run(mut self, fits: impl Fn(&Block, Gist) -> u16) {
+    fn run(mut self, fits: impl Fn(&Block, PacketKey) -> u16) {
         let (mut sent, mut exits) = (Sent::default(), [Exit::Network(0); BATCH]);
         // The frames from here on have left but for those that are finished otherwise.
         let mut first = 0;
-        let (now, ahead) = (self.now.as_nanos(), self.plains.ahead);
+        let (now, ahead) = (self.now.as_nanos(), self.state.prefetched);
         self.engine.fate = Disposition::Forwarded;
-        self.guessed = self.engine.guessed();
-        self.engine.met = Met::new();
-        for index in 0..self.plains.len() {
-            let FastPath { table, programs, sets, surroundings, met, .. } = &mut *self.engine;
-            table.prefetch(self.plains.lines[(index + ahead) % (2 * BATCH)]);
-            let chooser = Chooser { programs, sets, fits: &fits, guessed: self.guessed };
-            let Some((line, course)) = chooser.choose::<WAY>(table, self.plains, index, met) else {
-                self.leaving.depart_all(first..index, &exits);
+        self.predicted_set = self.engine.predicted_set();
+        self.engine.observations = SetObservations::new();
+        for index in 0..self.state.len() {
+            let FastPath { table, programs, sets, topology_index, observations, .. } = &mut *self.engine;
+            table.prefetch(self.state.entries[(index + ahead) % (2 * BATCH)]);
+            let chooser = Classifier { programs, sets, fits: &fits, predicted_set: self.predicted_set };
+            let Some((entry, action)) = chooser.choose::<IS_UPLINK>(table, self.state, index, observations)
+            else {
+                self.queue.push_frames(first..index, &exits);
                 self.finish(index, None);
                 first = index + 1;
                 continue;
             };
-            let forwarding = Forwarding { now, plains: self.plains, programs, surroundings };
+            let forwarding = Forwarding { now, state: self.state, programs, topology_index };
             let exit = &mut exits[index % BATCH];
             if forwarding
-                .forward::<0, false, WAY>((self.batch, index), (line, course), (&mut sent, exit))
+                .forward::<0, false, IS_UPLINK>((self.batch, index), (entry, action), (&mut sent, exit))
                 .is_none()
             {
-                self.leaving.depart_all(first..index, &exits);
-                self.finish(index, Some(course).filter(|course| *course < NO_STEP));
+                self.queue.push_frames(first..index, &exits);
+                self.finish(index, Some(action).filter(|action| *action < NO_RULE));
                 first = index + 1;
             }
         }
-        self.leaving.depart_all(first..self.plains.len(), &exits);
-        self.engine.learn_from(sent.all());
-        let counters = &mut self.engine.hot;
+        self.queue.push_frames(first..self.state.len(), &exits);
+        self.engine.update_prediction(sent.all());
+        let counters = &mut self.engine.fast_counters;
         counters.forwarded += sent.all();
         counters.ip_sent = counters.ip_sent.with(sent.by_ip());
         counters.gtpu_sent = counters.gtpu_sent.with(sent.by_gtpu());
-        let received = self.engine.received(self.entrance);
-        *received = received.with(TrafficCounter { packets: sent.all() + self.others, octets: self.octets });
+        let received = self.engine.received(self.source);
+        *received =
+            received.with(TrafficCounter { packets: sent.all() + self.slow_or_late, octets: self.octets });
     }
 }
 
-impl<const WAY: bool> Pass<'_, WAY> {
+impl<const IS_UPLINK: bool> BatchPass<'_, IS_UPLINK> {
     /// What is not as simple. `course`: the packet was for it.
     #[cold]
     #[inline(never)]
-    fn finish(&mut self, index: usize, course: Option<u32>) {
-        if self.plains.forks[index % BATCH] == Fork::Six {
-            return self.finish_six(index);
+    fn finish(&mut self, index: usize, action: Option<u32>) {
+        if self.state.next_stages[index % BATCH] == NextStage::Ipv6 {
+            return self.finish_ipv6(index);
         }
-        let is_marked = self.plains.flaws[index % BATCH] as u8 & flaw::CONGESTED != 0;
-        if is_marked && course.is_some_and(|course| self.forward_marked(index, course).is_some()) {
+        let is_marked = self.state.flags[index % BATCH] as u8 & packet_flag::ECN_UPDATE != 0;
+        if is_marked && action.is_some_and(|action| self.forward_marked(index, action).is_some()) {
             return;
         }
-        let Self { engine, batch, plains, glance, mute, .. } = self;
-        match glance.fork::<WAY>(engine, (batch, plains), (index, course), mute) {
-            Fork::Drop(reason) => self.count_drop(reason),
-            fork => self.decide(index, fork),
+        let Self { engine, batch, state, early_drop, suppression, .. } = self;
+        match early_drop.next_stage::<IS_UPLINK>(engine, (batch, state), (index, action), suppression) {
+            NextStage::Drop(reason) => self.count_drop(reason),
+            next => self.run_next_stage(index, next),
         }
         // The slow room may have changed the sets.
-        self.guessed = self.engine.guessed();
+        self.predicted_set = self.engine.predicted_set();
     }
 
     /// Sends a packet on that has taken over a mark of congestion from its outer header. `None`: as for [`Forwarding::forward`].
     #[inline(never)]
-    fn forward_marked(&mut self, index: usize, course: u32) -> Option<()> {
-        let (now, plains) = (self.now.as_nanos(), self.plains);
-        let FastPath { table, programs, surroundings, .. } = &mut *self.engine;
-        let line = table.line_mut(plains.lines[index % BATCH])?;
+    fn forward_marked(&mut self, index: usize, action: u32) -> Option<()> {
+        let (now, state) = (self.now.as_nanos(), self.state);
+        let FastPath { table, programs, topology_index, .. } = &mut *self.engine;
+        let entry = table.entry_mut(state.entries[index % BATCH])?;
         let (mut sent, mut exit) = (Sent::default(), Exit::Network(0));
-        let header_len = programs.course(course)?.header_len;
-        let forwarding = Forwarding { now, plains, programs, surroundings };
+        let header_len = programs.compiled_action(action)?.header_len;
+        let forwarding = Forwarding { now, state, programs, topology_index };
         let frame = (&mut *self.batch, index);
-        forwarding.forward::<{ flaw::CONGESTED }, false, WAY>(
+        forwarding.forward::<{ packet_flag::ECN_UPDATE }, false, IS_UPLINK>(
             frame,
-            (line, course),
+            (entry, action),
             (&mut sent, &mut exit),
         )?;
         if let Some(packet) = self.batch.frame_mut(index)?.data().get_mut(header_len.into()..) {
             // It is an IP packet.
-            let _ = set_ecn(packet, Ecn::of_tos(plains.gist(index).tos()));
+            let _ = set_ecn(packet, Ecn::of_tos(state.packet_key(index).tos()));
         }
-        self.others += 1;
+        self.slow_or_late += 1;
         self.engine.count_sent(exit, self.batch, index);
-        self.leaving.depart(index, exit);
+        self.queue.push_frame(index, exit);
         Some(())
     }
 
     #[inline(always)]
     fn count_drop(&mut self, reason: DropReason) {
-        self.others += 1;
-        self.engine.hot.count_drop(reason);
+        self.slow_or_late += 1;
+        self.engine.fast_counters.count_drop(reason);
         self.engine.fate = Disposition::Dropped(reason);
     }
 
     #[inline(never)]
-    fn decide(&mut self, index: usize, fork: Fork) {
-        let plain = &self.plains.at(index);
-        let fork = match fork {
-            Fork::Sought => self.choose_late(index, plain),
-            Fork::Six => self.choose_anew(index),
-            fork => fork,
+    fn run_next_stage(&mut self, index: usize, next: NextStage) {
+        let plain = &self.state.at(index);
+        let next = match next {
+            NextStage::Lookup => self.classify_again(index, plain),
+            NextStage::Ipv6 => self.classify_general(index),
+            next => next,
         };
-        let (engine, now, entrance) = (&mut *self.engine, self.now, self.entrance);
-        let verdict = match fork {
-            Fork::Ask | Fork::Sought | Fork::Six => Verdict::Ask,
-            Fork::Drop(reason) => Verdict::Dropped(reason),
-            Fork::Course(course) => engine.act_plain(now, self.batch, index, plain, course),
-            Fork::Strange => {
-                engine.untold(now, self.batch, (index, DropReason::UnsupportedExtension), &mut self.mute)
+        let (engine, now, source) = (&mut *self.engine, self.now, self.source);
+        let verdict = match next {
+            NextStage::SlowPath | NextStage::Lookup | NextStage::Ipv6 => Verdict::SlowPath,
+            NextStage::Drop(reason) => Verdict::Dropped(reason),
+            NextStage::Action(action) => engine.act_by_step(now, self.batch, index, plain, action),
+            NextStage::UnsupportedExtension => engine.drop_or_notify_peer(
+                now,
+                self.batch,
+                (index, DropReason::UnsupportedExtension),
+                &mut self.suppression,
+            ),
+            NextStage::TableMiss => {
+                engine.act_on_miss(now, self.batch, (index, plain), &mut self.suppression)
             }
-            Fork::Unknown => engine.act_unknown(now, self.batch, (index, plain), &mut self.mute),
-            Fork::Odd(place) => match self.odd.get(usize::from(place)) {
-                Some(work) => engine.act_odd(now, self.batch, (index, work), &mut self.mute),
-                None => Verdict::Ask,
+            NextStage::General(place) => match self.general.get(usize::from(place)) {
+                Some(work) => engine.act_on_general(now, self.batch, (index, work), &mut self.suppression),
+                None => Verdict::SlowPath,
             },
         };
         match verdict {
-            Verdict::Ask => {
+            Verdict::SlowPath => {
                 self.octets -= self.batch.data(index).map_or(0, <[u8]>::len) as u64;
-                engine.ask(now, entrance, self.batch, index, self.leaving);
+                engine.send_to_slow_path(now, source, self.batch, index, self.queue);
             }
             Verdict::Sent(exit) => {
-                self.others += 1;
+                self.slow_or_late += 1;
                 engine.count_sent(exit, self.batch, index);
-                self.leaving.depart(index, exit);
+                self.queue.push_frame(index, exit);
             }
             Verdict::Dropped(reason) => self.count_drop(reason),
         }
@@ -250,32 +271,41 @@ impl<const WAY: bool> Pass<'_, WAY> {
 impl FastPath {
     /// Hands a packet to the slow room.
     #[cold]
-    fn ask(&mut self, now: Time, entrance: Entrance, batch: &mut Batch, index: usize, leaving: &mut Leaving) {
+    fn send_to_slow_path(
+        &mut self,
+        now: Time,
+        source: ReceiveSource,
+        batch: &mut Batch,
+        index: usize,
+        queue: &mut TransmitQueue,
+    ) {
         let Some(frame) = batch.frame(index) else { return };
-        let Some(ingress) = self.ingress(entrance, &frame.meta) else { return };
+        let Some(ingress) = self.ingress(source, &frame.meta) else { return };
         let mut out = Vec::new();
-        self.fate = self.ask_slow(now, &ingress, frame.data, &mut out);
-        out.into_iter().for_each(|(egress, packet)| leaving.store(egress, packet));
+        self.fate = self.process_slow(now, &ingress, frame.data, &mut out);
+        out.into_iter().for_each(|(egress, packet)| queue.push_owned(egress, packet));
     }
 
-    fn ingress(&self, entrance: Entrance, meta: &Meta) -> Option<Ingress> {
-        Some(match (entrance, meta) {
-            (Entrance::Gtpu, Meta::Gtpu { local, peer, tos, hops }) => {
+    fn ingress(&self, source: ReceiveSource, meta: &Meta) -> Option<Ingress> {
+        Some(match (source, meta) {
+            (ReceiveSource::Gtpu, Meta::Gtpu { local, peer, tos, hops }) => {
                 Ingress::Gtpu { local: *local, peer: *peer, tos: *tos, hops: *hops }
             }
-            (Entrance::Network(index), _) => Ingress::Ip { network: self.network(index)?.clone() },
-            (Entrance::Ethernet(index), _) => Ingress::Ethernet { network: self.ethernet(index)?.clone() },
-            (Entrance::Gtpu, _) => return None,
+            (ReceiveSource::Network(index), _) => Ingress::Ip { network: self.network(index)?.clone() },
+            (ReceiveSource::Ethernet(index), _) => {
+                Ingress::Ethernet { network: self.ethernet(index)?.clone() }
+            }
+            (ReceiveSource::Gtpu, _) => return None,
         })
     }
 
     /// What was received of this kind.
     #[inline]
-    fn received(&mut self, entrance: Entrance) -> &mut TrafficCounter {
-        match entrance {
-            Entrance::Gtpu => &mut self.hot.gtpu_received,
-            Entrance::Network(_) => &mut self.hot.ip_received,
-            Entrance::Ethernet(_) => &mut self.hot.ethernet_received,
+    fn received(&mut self, source: ReceiveSource) -> &mut TrafficCounter {
+        match source {
+            ReceiveSource::Gtpu => &mut self.fast_counters.gtpu_received,
+            ReceiveSource::Network(_) => &mut self.fast_counters.ip_received,
+            ReceiveSource::Ethernet(_) => &mut self.fast_counters.ethernet_received,
         }
     }
 
@@ -283,10 +313,10 @@ impl FastPath {
     fn count_sent(&mut self, exit: Exit, batch: &Batch, index: usize) {
         let octets = batch.data(index).map_or(0, <[u8]>::len);
         match exit {
-            Exit::Network(_) => self.hot.ip_sent.count(octets),
-            Exit::Tunnel { .. } => self.hot.gtpu_sent.count(octets),
+            Exit::Network(_) => self.fast_counters.ip_sent.count(octets),
+            Exit::Tunnel { .. } => self.fast_counters.gtpu_sent.count(octets),
         }
-        self.hot.forwarded += 1;
+        self.fast_counters.forwarded += 1;
         self.fate = Disposition::Forwarded;
     }
 }

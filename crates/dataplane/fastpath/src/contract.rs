@@ -12,16 +12,16 @@ use causeway_rules::Applications;
 use causeway_types::{Time, WallClock};
 
 use crate::engine::FastPath;
-use crate::leaving::{Leaving, meta_of};
+use crate::transmit_queue::{TransmitQueue, meta_of};
 
 /// A batch for one packet.
 #[derive(Default)]
-pub(crate) struct Single {
+pub(crate) struct SinglePacketBatch {
     batch: Batch,
-    leaving: Leaving,
+    queue: TransmitQueue,
 }
 
-impl fmt::Debug for Single {
+impl fmt::Debug for SinglePacketBatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Single")
     }
@@ -29,41 +29,41 @@ impl fmt::Debug for Single {
 
 impl FastPath {
     /// Carries out a plan in the slow room, and writes its session into the lines anew.
-    fn apply_awake(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
-        let changes_ways = plan.ops.iter().any(may_change_ways);
+    fn apply_active(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
+        let changes_ways = plan.ops.iter().any(may_change_lookup);
         let mut rivals =
-            if self.is_alone(plan.session) { Vec::new() } else { self.slow.rivals(plan.session) };
-        self.leave(plan.session);
-        let applied = self.slow.apply(now, plan);
+            if self.has_no_overlap(plan.session) { Vec::new() } else { self.slow_path.rivals(plan.session) };
+        self.remove_session(plan.session);
+        let applied = self.slow_path.apply(now, plan);
         if changes_ways {
-            rivals.extend(self.slow.rivals(plan.session));
+            rivals.extend(self.slow_path.rivals(plan.session));
             rivals.sort_unstable();
             rivals.dedup();
         }
-        self.enter(plan.session, rivals.is_empty(), now);
+        self.insert_session(plan.session, rivals.is_empty(), now);
         for rival in rivals {
-            self.leave(rival);
-            self.enter(rival, false, now);
+            self.remove_session(rival);
+            self.insert_session(rival, false, now);
         }
         applied
     }
 
     /// Handles one packet by the lines, if it fits into a batch.
-    fn process_alone(
+    fn process_single(
         &mut self,
         now: Time,
         ingress: &Ingress,
         packet: &[u8],
         out: &mut dyn Transmit,
     ) -> Option<Disposition> {
-        let entrance = self.entrance(ingress)?;
+        let source = self.receive_source(ingress)?;
         let mut single = self.single.take()?;
-        let Single { batch, leaving } = &mut single;
+        let SinglePacketBatch { batch, queue } = &mut single;
         batch.clear();
         let fits = batch.push(Frame { meta: meta_of(ingress), data: packet });
         if fits {
-            self.process_batch(now, entrance, batch, leaving);
-            leaving.transmit(batch, &self.surroundings, out);
+            self.process_batch(now, source, batch, queue);
+            queue.transmit(batch, &self.topology_index, out);
         }
         self.single = Some(single);
         fits.then_some(self.fate)
@@ -71,74 +71,75 @@ impl FastPath {
 }
 
 /// Other packets may find the session than before.
-const fn may_change_ways(op: &Op) -> bool {
+const fn may_change_lookup(op: &Op) -> bool {
     matches!(op, Op::CreateSession | Op::RemoveSession | Op::SetPduType(_) | Op::PutPdr(_) | Op::RemovePdr(_))
 }
 
 impl Dataplane for FastPath {
     fn capabilities(&self) -> Capabilities {
-        self.slow.capabilities()
+        self.slow_path.capabilities()
     }
 
     fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
         self.expire(now);
-        if let Some(applied) = self.apply_resting(now, plan) {
+        if let Some(applied) = self.apply_dormant(now, plan) {
             return applied;
         }
-        let since = self.could_teach(now, plan);
-        self.wake_concerned(now, plan);
-        let applied = if self.lead(now, plan) { Ok(Applied::default()) } else { self.apply_awake(now, plan) };
+        let since = self.can_learn_from(now, plan);
+        self.activate_affected(now, plan);
+        let applied =
+            if self.hand_over(now, plan) { Ok(Applied::default()) } else { self.apply_active(now, plan) };
         if applied.is_ok() {
-            self.follow_plan(plan);
-            since.into_iter().for_each(|since| self.learn(since, plan));
+            self.update_candidate(plan);
+            since.into_iter().for_each(|since| self.learn_profile(since, plan));
         }
-        self.calm(now);
+        self.limit_active(now);
         applied
     }
 
     fn prefetch(&mut self, plan: &Plan) {
         match (plan.ops.profiled(), plan.ops.transition()) {
-            (Some(alike), _) => self.resting.prefetch(plan.session, alike),
-            (None, Some(moved)) => self.resting.approach_change(plan.session, moved),
-            (None, None) if plan.ops.is_removal() => self.resting.approach_end(plan.session),
+            (Some(profiled), _) => self.dormant.prefetch(plan.session, profiled),
+            (None, Some(moved)) => self.dormant.prefetch_change(plan.session, moved),
+            (None, None) if plan.ops.is_removal() => self.dormant.prefetch_removal(plan.session),
             (None, None) => {}
         }
     }
 
     fn set_applications(&mut self, applications: &Arc<Applications>) {
-        self.slow.set_applications(applications);
+        self.slow_path.set_applications(applications);
     }
 
     fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {
-        self.slow.set_host_reachability(host);
+        self.slow_path.set_host_reachability(host);
         self.topology.host.clone_from(host);
-        self.surroundings.set_host_reachability(&self.topology);
+        self.topology_index.set_host_reachability(&self.topology);
     }
 
     fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
-        self.slow.set_wall_clock(now, clock);
+        self.slow_path.set_wall_clock(now, clock);
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        self.slow.poll_event()
+        self.slow_path.poll_event()
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        let loose = self.resting.is_loose().then(Time::default);
-        loose.or_else(|| self.slow.next_deadline())
+        let loose = self.dormant.is_loose().then(Time::default);
+        loose.or_else(|| self.slow_path.next_deadline())
     }
 
     fn advance(&mut self, now: Time) {
         self.expire(now);
-        if self.resting.is_loose() {
-            self.resting.tighten();
+        if self.dormant.is_loose() {
+            self.dormant.tighten();
         }
-        self.slow.advance(now);
+        self.slow_path.advance(now);
     }
 
     fn counters(&self) -> Counters {
-        let mut counters = self.slow.counters().with(&self.hot);
-        counters.sessions += self.resting.len() as u64;
+        let mut counters = self.slow_path.counters().with(&self.fast_counters);
+        counters.sessions += self.dormant.len() as u64;
         counters
     }
 }
@@ -151,14 +152,14 @@ impl PacketEngine for FastPath {
         packet: &[u8],
         out: &mut dyn Transmit,
     ) -> Disposition {
-        if let Some(fate) = self.process_alone(now, ingress, packet, out) {
+        if let Some(fate) = self.process_single(now, ingress, packet, out) {
             return fate;
         }
         self.expire(now);
-        self.ask_slow(now, ingress, packet, out)
+        self.process_slow(now, ingress, packet, out)
     }
 
     fn flush(&mut self, out: &mut dyn Transmit) {
-        self.slow.flush(out);
+        self.slow_path.flush(out);
     }
 }

@@ -1,4 +1,4 @@
-//! Plain packets by an ordinary course: what [`crate::deed`] does, written for them alone.
+//! Plain packets by an ordinary course: what [`crate::action`] does, written for them alone.
 
 use std::net::Ipv4Addr;
 use std::num::NonZeroU8;
@@ -6,12 +6,12 @@ use std::num::NonZeroU8;
 use causeway_dataplane::{TrafficCounter, hops_of_relayed};
 use causeway_ports::{BATCH, Batch, FrameMut, Meta};
 
-use crate::choose::UPLINK;
-use crate::course::{Course, HEADER_AND_CONTAINER};
-use crate::line::{Account, Line, PER_OCTET};
-use crate::plain::{Plain, Plains, flaw};
+use crate::batch_state::{BatchState, PacketState, packet_flag};
+use crate::compiled_action::{CompiledAction, HEADER_AND_CONTAINER};
+use crate::flow_entry::{Account, FlowEntry, PER_OCTET};
+use crate::lookup::UPLINK;
 use crate::program::{Programs, Rate};
-use crate::surroundings::{Exit, Surroundings};
+use crate::topology_index::{Exit, TopologyIndex};
 
 /// An IPv4 header without options, or the beginning of one of IPv6.
 type Header = [u8; 20];
@@ -49,58 +49,64 @@ impl Sent {
 
 /// Something is the matter that the course does mind. Hardly ever asked.
 #[inline(never)]
-fn is_flawed<const BUT: u8>(plain: &Plain, course: &Course, surroundings: &Surroundings) -> bool {
-    let minds = plain.flaws & course.minds & !BUT;
-    minds != flaw::OURS || surroundings.concerns(Ipv4Addr::from_bits(plain.gist.remote()).into(), course.exit)
+fn is_flawed<const ACCEPTED_FLAGS: u8>(
+    plain: &PacketState,
+    action: &CompiledAction,
+    topology_index: &TopologyIndex,
+) -> bool {
+    let minds = plain.flags & action.rejected_flags & !ACCEPTED_FLAGS;
+    minds != packet_flag::LOCAL_ADDRESS
+        || topology_index.involves_upf(Ipv4Addr::from_bits(plain.key.remote()).into(), action.exit)
 }
 
 /// What packets of a batch are sent on with.
 pub(crate) struct Forwarding<'a> {
     /// In nanoseconds.
     pub(crate) now: u64,
-    pub(crate) plains: &'a Plains,
+    pub(crate) state: &'a BatchState,
     pub(crate) programs: &'a Programs,
-    pub(crate) surroundings: &'a Surroundings,
+    pub(crate) topology_index: &'a TopologyIndex,
 }
 
 impl Forwarding<'_> {
-    /// Sends a packet on by a course, and says by which exit, whether it has the flaws `BUT` or not. `None`: it is not as simple as that,
-    /// and nothing has changed. `SIX`: the packet is IPv6. `WAY`: it came by GTP-U.
+    /// Sends a packet on by a course, and says by which exit, whether it has the flaws `ACCEPTED_FLAGS` or not. `None`: it is not as simple as that,
+    /// and nothing has changed. `IS_IPV6`: the packet is IPv6. `IS_UPLINK`: it came by GTP-U.
     #[inline(always)]
-    pub(crate) fn forward<const BUT: u8, const SIX: bool, const WAY: bool>(
+    pub(crate) fn forward<const ACCEPTED_FLAGS: u8, const IS_IPV6: bool, const IS_UPLINK: bool>(
         &self,
         (batch, index): (&mut Batch, usize),
-        (line, course): (&mut Line, u32),
+        (entry, action): (&mut FlowEntry, u32),
         (sent, exit): (&mut Sent, &mut Exit),
     ) -> Option<()> {
-        let (plains, at) = (self.plains, index % BATCH);
-        let course = self.programs.course(course)?;
-        let (len, flaws) = (plains.lens[at], plains.flaws[at] as u8 & !BUT);
-        if len > course.room
-            || flaws & course.minds != 0 && is_flawed::<BUT>(&plains.at(index), course, self.surroundings)
+        let (state, at) = (self.state, index % BATCH);
+        let action = self.programs.compiled_action(action)?;
+        let (len, flaws) = (state.lens[at], state.flags[at] as u8 & !ACCEPTED_FLAGS);
+        if len > action.max_payload
+            || flaws & action.rejected_flags != 0
+                && is_flawed::<ACCEPTED_FLAGS>(&state.at(index), action, self.topology_index)
         {
             return None;
         }
-        if WAY == UPLINK && course.is_tunnel {
-            let octets = relay::<SIX>((batch, index), (line, course), plains, self.now)?;
+        if IS_UPLINK == UPLINK && action.is_tunnel {
+            let octets = relay::<IS_IPV6>((batch, index), (entry, action), state, self.now)?;
             sent.count(true, octets);
-            *exit = course.exit;
+            *exit = action.exit;
             return Some(());
         }
-        line.account.charge(course, len, self.now)?;
+        entry.account.charge(action, len, self.now)?;
         // The frame is there, what is kept of it was looked at, and the headroom of a batch's frames has place for any header.
         let mut frame = batch.frame_mut(index)?;
-        let start = plains.starts[at] as usize;
+        let start = state.starts[at] as usize;
         let mut octets = u64::from(len);
-        if course.is_tunnel {
-            wrap::<SIX>(&mut frame, (start, len), (plains, at), course, line.aux)?;
-            octets += u64::from(course.header_len);
+        if action.is_tunnel {
+            wrap::<IS_IPV6>(&mut frame, (start, len), (state, at), action, entry.ue_or_teid)?;
+            octets += u64::from(action.header_len);
         } else {
-            take_hop::<SIX>(frame.recut::<0, 20>(start, len as usize)?, (plains, at), course);
+            decrement_hop_limit::<IS_IPV6>(frame.recut::<0, 20>(start, len as usize)?, (state, at), action);
             frame.set_meta(Meta::Ip);
         }
-        sent.count(course.is_tunnel, octets);
-        *exit = course.exit;
+        sent.count(action.is_tunnel, octets);
+        *exit = action.exit;
         Some(())
     }
 }
@@ -108,22 +114,22 @@ impl Forwarding<'_> {
 /// Sends a packet that came in a tunnel on in another one, with one hop less outside, and says how many octets it has there. `None`: as for
 /// [`Forwarding::forward`]. By itself, so that those that leave to a data network are not asked about their hops.
 #[inline(never)]
-fn relay<const SIX: bool>(
+fn relay<const IS_IPV6: bool>(
     (batch, index): (&mut Batch, usize),
-    (line, course): (&mut Line, &Course),
-    plains: &Plains,
+    (entry, action): (&mut FlowEntry, &CompiledAction),
+    state: &BatchState,
     now: u64,
 ) -> Option<u64> {
     let at = index % BATCH;
-    let (start, len) = (plains.starts[at] as usize, plains.lens[at]);
+    let (start, len) = (state.starts[at] as usize, state.lens[at]);
     let mut frame = batch.frame_mut(index)?;
     let left = hops_left(frame.meta_mut())?;
-    line.account.charge(course, len, now)?;
-    wrap::<SIX>(&mut frame, (start, len), (plains, at), course, line.aux)?;
+    entry.account.charge(action, len, now)?;
+    wrap::<IS_IPV6>(&mut frame, (start, len), (state, at), action, entry.ue_or_teid)?;
     if let Meta::Gtpu { hops, .. } = frame.meta_mut() {
         *hops = left;
     }
-    Some(u64::from(len) + u64::from(course.header_len))
+    Some(u64::from(len) + u64::from(action.header_len))
 }
 
 /// The TTL with which a packet that came so goes on in another tunnel. `None`: with none, which the slow room says.
@@ -137,38 +143,42 @@ pub(crate) fn hops_left(meta: &Meta) -> Option<Option<NonZeroU8>> {
 
 /// Puts the header of the tunnel in front of one of the packets: where it begins, and its octets.
 #[inline(always)]
-fn wrap<const SIX: bool>(
+fn wrap<const IS_IPV6: bool>(
     frame: &mut FrameMut<'_>,
     (start, len): (usize, u32),
-    (plains, at): (&Plains, usize),
-    course: &Course,
+    (state, at): (&BatchState, usize),
+    action: &CompiledAction,
     teid: u32,
 ) -> Option<()> {
     // The length of the packet adds to that of what else is behind the header, and there is room for both.
-    let first = course.header[0].wrapping_add(u64::from(len) << 32) | u64::from(teid);
-    let user = if course.header_len == HEADER_AND_CONTAINER {
+    let first = action.header[0].wrapping_add(u64::from(len) << 32) | u64::from(teid);
+    let user = if action.header_len == HEADER_AND_CONTAINER {
         let (header, user) = frame.recut::<16, 36>(start, len as usize)?.split_first_chunk_mut::<16>()?;
-        *header = (u128::from(first) << 64 | u128::from(course.header[1])).to_be_bytes();
+        *header = (u128::from(first) << 64 | u128::from(action.header[1])).to_be_bytes();
         user
     } else {
         let (header, user) = frame.recut::<8, 28>(start, len as usize)?.split_first_chunk_mut::<8>()?;
         *header = first.to_be_bytes();
         user
     };
-    take_hop::<SIX>(user.first_chunk_mut()?, (plains, at), course);
-    *frame.meta_mut() = course.meta;
+    decrement_hop_limit::<IS_IPV6>(user.first_chunk_mut()?, (state, at), action);
+    *frame.meta_mut() = action.meta;
     if let Meta::Gtpu { tos: outer, .. } = frame.meta_mut() {
-        *outer |= plains.gist(at).tos() & 0x03;
+        *outer |= state.packet_key(at).tos() & 0x03;
     }
     Some(())
 }
 
 /// What is routed loses a hop.
 #[inline(always)]
-const fn take_hop<const SIX: bool>(header: &mut Header, (plains, at): (&Plains, usize), course: &Course) {
-    if course.loses_hop {
-        let [a, b, c, d] = plains.hops[at % BATCH].to_le_bytes();
-        if SIX {
+const fn decrement_hop_limit<const IS_IPV6: bool>(
+    header: &mut Header,
+    (state, at): (&BatchState, usize),
+    action: &CompiledAction,
+) {
+    if action.decrements_ttl {
+        let [a, b, c, d] = state.hops[at % BATCH].to_le_bytes();
+        if IS_IPV6 {
             [header[4], header[5], header[6], header[7]] = [a, b, c, d];
         } else {
             [header[8], header[9], header[10], header[11]] = [a, b, c, d];
@@ -179,17 +189,17 @@ const fn take_hop<const SIX: bool>(header: &mut Header, (plains, at): (&Plains, 
 impl Account {
     /// Counts a packet that passes. `None`: the slow room must see it, or the rate does not let it pass.
     #[inline(always)]
-    fn charge(&mut self, course: &Course, len: u32, now: u64) -> Option<()> {
-        // A time that runs backwards is for [`crate::deed`] as well.
-        if self.budget < u64::from(len) || now.wrapping_sub(self.last_pass) >= course.pause {
+    fn charge(&mut self, action: &CompiledAction, len: u32, now: u64) -> Option<()> {
+        // A time that runs backwards is for [`crate::action`] as well.
+        if self.budget < u64::from(len) || now.wrapping_sub(self.last_pass) >= action.idle_limit {
             return None;
         }
-        if course.is_metered {
+        if action.is_metered {
             let passed = now.wrapping_sub(self.updated).cast_signed();
             if passed < 0 {
                 return None;
             }
-            let tokens = self.filled(course.rate, passed);
+            let tokens = self.filled(action.rate, passed);
             if tokens <= 0 {
                 return None;
             }
@@ -203,14 +213,14 @@ impl Account {
 
     /// Goes on without a packet that is dropped whatever the account says. `None`: the slow room must see it.
     #[inline(always)]
-    pub(crate) fn pass_over(&mut self, course: &Course, len: u32, now: u64) -> Option<()> {
-        if self.budget < u64::from(len) || now.saturating_sub(self.last_pass) >= course.pause {
+    pub(crate) fn advance_for_drop(&mut self, action: &CompiledAction, len: u32, now: u64) -> Option<()> {
+        if self.budget < u64::from(len) || now.saturating_sub(self.last_pass) >= action.idle_limit {
             return None;
         }
-        if course.is_metered {
+        if action.is_metered {
             // What the rate has gained until now is not lost.
             let passed = now.saturating_sub(self.updated).cast_signed();
-            self.tokens = self.filled(course.rate, passed);
+            self.tokens = self.filled(action.rate, passed);
         }
         self.updated = now;
         Some(())

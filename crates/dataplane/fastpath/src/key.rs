@@ -1,13 +1,13 @@
 //! What brings packets to lines.
 
-use crate::line::Line;
+use crate::flow_entry::FlowEntry;
 
 /// The place of the first data network. Those of our addresses, which have indices of 8 bits, are below.
 const FIRST_NETWORK: u32 = 0x101;
 
 /// What brings a packet to a line.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Key {
+pub(crate) enum FlowKey {
     /// A TEID at one of our addresses, by its index.
     Tunnel(u32, u8),
     /// An IPv4 address in a data network, by its index.
@@ -16,10 +16,10 @@ pub(crate) enum Key {
     Ipv6(u16, u64),
 }
 
-impl Key {
+impl FlowKey {
     /// Where the key is one: our address, or the data network. Never zero.
     #[inline]
-    pub(crate) const fn place(self) -> u32 {
+    pub(crate) const fn scope(self) -> u32 {
         match self {
             Self::Tunnel(_, local) => 1 + local as u32,
             Self::Ipv4(network, _) | Self::Ipv6(network, _) => FIRST_NETWORK + network as u32,
@@ -36,11 +36,11 @@ impl Key {
 
     /// The line is one of this key.
     #[inline]
-    pub(crate) fn fits(self, line: &Line) -> bool {
+    pub(crate) fn fits(self, entry: &FlowEntry) -> bool {
         let is_it = match self {
-            Self::Tunnel(key, _) | Self::Ipv4(_, key) => line.key == key,
-            Self::Ipv6(_, prefix) => line.prefix == prefix,
+            Self::Tunnel(key, _) | Self::Ipv4(_, key) => entry.key == key,
+            Self::Ipv6(_, prefix) => entry.prefix == prefix,
         };
-        is_it && line.place == self.place()
+        is_it && entry.scope == self.scope()
     }
 }

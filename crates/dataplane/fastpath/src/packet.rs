@@ -5,14 +5,14 @@ use std::net::{IpAddr, Ipv4Addr};
 use causeway_packet::{Ip, UserPacket};
 use causeway_types::{Direction, Qfi};
 
-use crate::filters::PacketKey;
+use crate::filters::FullPacketKey;
 
 /// In the octet of an IPv4 header that has the flags.
 const DO_NOT_FRAGMENT: u8 = 0x40;
 
 /// A user packet, as far as the lines need it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct User {
+pub(crate) struct UserHeader {
     /// Octets of the packet, without what may stand behind it.
     pub(crate) len: u32,
     /// Source and destination; IPv4 addresses in the lower 32 bits.
@@ -29,7 +29,7 @@ pub(crate) struct User {
     pub(crate) is_uncuttable: bool,
 }
 
-impl User {
+impl UserHeader {
     /// No packet.
     pub(crate) const NOTHING: Self = Self {
         len: 0,
@@ -70,7 +70,7 @@ impl User {
             tos: head[1],
             hops: head[8],
             is_plain: true,
-            is_damaged: !sums_up(head),
+            is_damaged: !has_valid_checksum(head),
             is_uncuttable: head[6] & DO_NOT_FRAGMENT != 0,
         })
     }
@@ -141,18 +141,18 @@ impl User {
 
     /// One of its ends is of a link, or a group: such packets are for the slow room.
     #[inline]
-    pub(crate) const fn is_of_link(&self) -> bool {
+    pub(crate) const fn is_link_scoped(&self) -> bool {
         if self.is_v6 {
-            is_of_link_v6(self.src) || is_of_link_v6(self.dst)
+            is_link_scoped_v6(self.src) || is_link_scoped_v6(self.dst)
         } else {
-            is_of_link_v4(self.src) || is_of_link_v4(self.dst)
+            is_link_scoped_v4(self.src) || is_link_scoped_v4(self.dst)
         }
     }
 
     /// Both ends of an IPv6 packet are of a link, or a group.
     #[inline]
-    pub(crate) const fn stays_on_link(&self) -> bool {
-        is_of_link_v6(self.src) && is_of_link_v6(self.dst)
+    pub(crate) const fn is_link_scoped_both(&self) -> bool {
+        is_link_scoped_v6(self.src) && is_link_scoped_v6(self.dst)
     }
 
     /// What filters look at. `is_ue` says whether the remote and the local end are the UE.
@@ -163,7 +163,7 @@ impl User {
         direction: Direction,
         qfi: Option<Qfi>,
         is_ue: (bool, bool),
-    ) -> Option<PacketKey> {
+    ) -> Option<FullPacketKey> {
         let key = if self.is_plain { self.plain_key(bytes, direction)? } else { any_key(bytes, direction)? };
         // What the outer header says of congestion may have changed it.
         let key = key.with_tos(self.tos).with_ue(is_ue.0, is_ue.1);
@@ -171,7 +171,7 @@ impl User {
     }
 
     #[inline]
-    fn plain_key(&self, bytes: &[u8], direction: Direction) -> Option<PacketKey> {
+    fn plain_key(&self, bytes: &[u8], direction: Direction) -> Option<FullPacketKey> {
         let (remote, local) = match direction {
             Direction::Uplink => (self.dst, self.src),
             Direction::Downlink => (self.src, self.dst),
@@ -179,11 +179,11 @@ impl User {
         let (start, protocol, key) = if self.is_v6 {
             let head = bytes.first_chunk::<40>()?;
             let label = u32::from_be_bytes([0, head[1] & 0x0f, head[2], head[3]]);
-            let key = PacketKey::v6(remote, local, head[6], self.tos).with_flow_label(label);
+            let key = FullPacketKey::v6(remote, local, head[6], self.tos).with_flow_label(label);
             (40, head[6], key)
         } else {
             let protocol = *bytes.get(9)?;
-            (20, protocol, PacketKey::v4(remote as u32, local as u32, protocol, self.tos))
+            (20, protocol, FullPacketKey::v4(remote as u32, local as u32, protocol, self.tos))
         };
         let transport = bytes.get(start..self.len as usize)?;
         Some(match (protocol, transport.first_chunk::<4>()) {
@@ -201,23 +201,23 @@ impl User {
 }
 
 #[cold]
-fn any_key(bytes: &[u8], direction: Direction) -> Option<PacketKey> {
+fn any_key(bytes: &[u8], direction: Direction) -> Option<FullPacketKey> {
     let flow = UserPacket::parse(bytes).ok()?.flow;
-    Some(PacketKey::from_flow(&flow, direction, None, |_| false))
+    Some(FullPacketKey::from_flow(&flow, direction, None, |_| false))
 }
 
-const fn is_of_link_v4(address: u128) -> bool {
+const fn is_link_scoped_v4(address: u128) -> bool {
     address >> 16 == 0xa9fe
 }
 
 /// Link-local, unspecified, or a group.
-const fn is_of_link_v6(address: u128) -> bool {
+const fn is_link_scoped_v6(address: u128) -> bool {
     address >> 118 == 0x3fa || address >> 120 == 0xff || address == 0
 }
 
 /// The checksum of the header is right: the sum of its words, carries added, is all ones.
 #[inline]
-fn sums_up(head: &[u8; 20]) -> bool {
+fn has_valid_checksum(head: &[u8; 20]) -> bool {
     let mut sum = 0_u64;
     for word in head.chunks_exact(4) {
         if let Some(word) = word.first_chunk() {

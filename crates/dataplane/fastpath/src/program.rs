@@ -6,10 +6,10 @@ use causeway_dataplane::DropReason;
 use causeway_rules::PartitionedMap;
 use causeway_types::Direction;
 
-use crate::course::{Course, Head};
+use crate::compiled_action::{CompiledAction, ProgramHead};
 use crate::filters::SetId;
-use crate::numbers::Numbers;
-use crate::surroundings::Surroundings;
+use crate::index_allocator::IndexAllocator;
+use crate::topology_index::TopologyIndex;
 
 /// The largest GTP-U header with the extension headers that we put in front.
 pub(crate) const MAX_HEADER: usize = 32;
@@ -37,13 +37,15 @@ pub(crate) struct Program {
 
 impl Program {
     /// Nothing is decided here.
-    pub(crate) fn is_for_slow_room(&self) -> bool {
-        self.steps.iter().all(|step| step.deed == Deed::Ask)
+    pub(crate) fn needs_slow_path(&self) -> bool {
+        self.steps.iter().all(|step| step.action == Action::SlowPath)
     }
 
     /// Some packets leave the tunnels here.
-    pub(crate) fn leads_out(&self) -> bool {
-        self.steps.iter().any(|step| matches!(step.deed, Deed::Send(Sending { way: Way::Network(_), .. })))
+    pub(crate) fn leaves_tunnels(&self) -> bool {
+        self.steps
+            .iter()
+            .any(|step| matches!(step.action, Action::Send(CompiledSend { way: Route::Network(_), .. })))
     }
 
     /// Whatever comes in is for its only rule.
@@ -65,11 +67,11 @@ pub(crate) struct Rate {
 /// What one rule does with a packet.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Step {
-    pub(crate) deed: Deed,
+    pub(crate) action: Action,
     /// Which line has the account: 0 is the door's own, 1 the first of the rules'.
     pub(crate) account: u8,
     /// The rate of the rule's own.
-    pub(crate) own: Option<Rate>,
+    pub(crate) rule_rate: Option<Rate>,
     /// The rate that the rules share holds for it.
     pub(crate) is_shared: bool,
     /// Dropped packets are for the slow room.
@@ -77,27 +79,27 @@ pub(crate) struct Step {
     /// Dropped packets are counted.
     pub(crate) counts_drops: bool,
     /// After so many nanoseconds without a packet, the next is for the slow room.
-    pub(crate) pause: u64,
+    pub(crate) idle_limit: u64,
 }
 
 /// What becomes of a packet.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Deed {
+pub(crate) enum Action {
     /// It is for the slow room.
-    Ask,
+    SlowPath,
     /// It is dropped.
     Drop(DropReason),
     /// It is sent.
-    Send(Sending),
+    Send(CompiledSend),
 }
 
 /// How a packet leaves.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Sending {
+pub(crate) struct CompiledSend {
     /// Where to.
-    pub(crate) way: Way,
+    pub(crate) way: Route,
     /// The largest user packet, in octets.
-    pub(crate) room: u32,
+    pub(crate) max_payload: u32,
     /// It loses a hop.
     pub(crate) is_routed: bool,
     /// What belongs to a link stays there.
@@ -106,16 +108,16 @@ pub(crate) struct Sending {
     pub(crate) is_gated: bool,
 }
 
-impl Sending {
+impl CompiledSend {
     /// To a data network, where UEs do not reach every address.
     pub(crate) const fn leaves_network(&self) -> bool {
-        matches!(self.way, Way::Network(_))
+        matches!(self.way, Route::Network(_))
     }
 }
 
 /// The way of a packet.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Way {
+pub(crate) enum Route {
     /// To a data network, by its index.
     Network(u16),
     /// Into a tunnel.
@@ -140,20 +142,20 @@ pub(crate) struct Tunnel {
 /// The programs of one worker, each once.
 #[derive(Debug)]
 pub(crate) struct Programs {
-    all: Vec<Option<Shared>>,
+    all: Vec<Option<SharedProgram>>,
     ids: PartitionedMap<Arc<Program>, u32>,
     free: Vec<u32>,
     /// Of each program, by its number.
-    heads: Vec<Head>,
+    program_heads: Vec<ProgramHead>,
     /// Of the steps of all programs; those of one follow one another.
-    courses: Vec<Course>,
-    course_numbers: Numbers,
+    actions: Vec<CompiledAction>,
+    action_indexes: IndexAllocator,
     /// Programs with accounts that are not in the line.
     with_rule_lines: usize,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedProgram {
     program: Arc<Program>,
     users: u32,
 }
@@ -164,9 +166,9 @@ impl Default for Programs {
             all: Vec::new(),
             ids: PartitionedMap::default(),
             free: Vec::new(),
-            heads: Vec::new(),
-            courses: Vec::new(),
-            course_numbers: Numbers::new(0, u32::MAX),
+            program_heads: Vec::new(),
+            actions: Vec::new(),
+            action_indexes: IndexAllocator::new(0, u32::MAX),
             with_rule_lines: 0,
         }
     }
@@ -174,7 +176,7 @@ impl Default for Programs {
 
 impl Programs {
     /// The number of a program, with one user more. `false`: it was there already.
-    pub(crate) fn insert(&mut self, program: Program, surroundings: &Surroundings) -> (u32, bool) {
+    pub(crate) fn insert(&mut self, program: Program, topology_index: &TopologyIndex) -> (u32, bool) {
         if let Some(id) = self.ids.get(&program).copied() {
             if let Some(shared) = self.all.get_mut(id as usize).and_then(Option::as_mut) {
                 shared.users += 1;
@@ -185,14 +187,16 @@ impl Programs {
             Some(id) => id,
             None => {
                 self.all.push(None);
-                self.heads.push(Head::NOTHING);
+                self.program_heads.push(ProgramHead::NOTHING);
                 self.all.len() as u32 - 1
             }
         };
-        let head = self.lay_out(id, &program, surroundings);
+        let head = self.lay_out(id, &program, topology_index);
         let program = Arc::new(program);
-        if let (Some(slot), Some(place)) = (self.all.get_mut(id as usize), self.heads.get_mut(id as usize)) {
-            *slot = Some(Shared { program: Arc::clone(&program), users: 1 });
+        if let (Some(slot), Some(place)) =
+            (self.all.get_mut(id as usize), self.program_heads.get_mut(id as usize))
+        {
+            *slot = Some(SharedProgram { program: Arc::clone(&program), users: 1 });
             *place = head;
         }
         self.ids.insert(program, id);
@@ -200,17 +204,19 @@ impl Programs {
     }
 
     /// Writes the courses of a new program.
-    fn lay_out(&mut self, id: u32, program: &Program, surroundings: &Surroundings) -> Head {
-        let Some(first) = self.course_numbers.take(program.steps.len() as u32) else { return Head::NOTHING };
+    fn lay_out(&mut self, id: u32, program: &Program, topology_index: &TopologyIndex) -> ProgramHead {
+        let Some(first) = self.action_indexes.take(program.steps.len() as u32) else {
+            return ProgramHead::NOTHING;
+        };
         let end = first as usize + program.steps.len();
-        if self.courses.len() < end {
-            self.courses.resize(end, Course::ASK);
+        if self.actions.len() < end {
+            self.actions.resize(end, CompiledAction::SLOW_PATH);
         }
-        let courses = self.courses.iter_mut().skip(first as usize);
-        for ((course, step), index) in courses.zip(&program.steps).zip(0..) {
-            *course = Course::of(step, surroundings).numbered(id, index);
+        let actions = self.actions.iter_mut().skip(first as usize);
+        for ((action, step), index) in actions.zip(&program.steps).zip(0..) {
+            *action = CompiledAction::of(step, topology_index).numbered(id, index);
         }
-        let head = Head::of(program, first);
+        let head = ProgramHead::of(program, first);
         self.with_rule_lines += usize::from(head.has_rule_lines);
         head
     }
@@ -227,10 +233,10 @@ impl Programs {
         self.ids.remove(&shared.program);
         *slot = None;
         self.free.push(id);
-        if let Some(head) = self.heads.get_mut(id as usize) {
-            self.course_numbers.give_back(head.first, steps);
+        if let Some(head) = self.program_heads.get_mut(id as usize) {
+            self.action_indexes.give_back(head.first, steps);
             self.with_rule_lines -= usize::from(head.has_rule_lines);
-            *head = Head::NOTHING;
+            *head = ProgramHead::NOTHING;
         }
         Some(set)
     }
@@ -248,26 +254,26 @@ impl Programs {
 
     /// The head of a program.
     #[inline(always)]
-    pub(crate) fn head(&self, id: u32) -> Option<&Head> {
-        self.heads.get(id as usize)
+    pub(crate) fn head(&self, id: u32) -> Option<&ProgramHead> {
+        self.program_heads.get(id as usize)
     }
 
     /// A course.
     #[inline(always)]
-    pub(crate) fn course(&self, number: u32) -> Option<&Course> {
-        self.courses.get(number as usize)
+    pub(crate) fn compiled_action(&self, number: u32) -> Option<&CompiledAction> {
+        self.actions.get(number as usize)
     }
 }
 
 impl Step {
     /// The packets are for the slow room.
-    pub(crate) const ASK: Self = Self {
-        deed: Deed::Ask,
+    pub(crate) const SLOW_PATH: Self = Self {
+        action: Action::SlowPath,
         account: 0,
-        own: None,
+        rule_rate: None,
         is_shared: false,
         reports_drops: false,
         counts_drops: false,
-        pause: u64::MAX,
+        idle_limit: u64::MAX,
     };
 }

@@ -8,16 +8,16 @@ use arrayvec::ArrayVec;
 use causeway_ports::{BATCH, Batch, Meta};
 use causeway_types::Teid;
 
-use crate::choose::UPLINK;
+use crate::batch_state::{BatchState, NextStage};
 use crate::engine::FastPath;
-use crate::plain::{Fork, Plains};
-use crate::six::TARGET;
+use crate::ipv6::DESTINATION;
+use crate::lookup::UPLINK;
 
 /// How many packets are asked about at once.
-const TOGETHER: usize = 16;
+const PROBES_IN_FLIGHT: usize = 16;
 
 /// Packets of a batch and what they are for.
-type Asked<T> = ArrayVec<(usize, T), TOGETHER>;
+type Probes<T> = ArrayVec<(usize, T), PROBES_IN_FLIGHT>;
 
 /// What was found out about the packets of a batch, a bit each. It holds until the slow room has acted.
 #[derive(Clone, Copy, Default, Debug)]
@@ -42,76 +42,76 @@ const _: () = assert!(BATCH == u64::BITS as usize);
 impl FastPath {
     /// Nobody has the tunnel or the address of a packet, for which there is no line.
     #[inline]
-    pub(crate) fn is_for_nobody<const WAY: bool>(
+    pub(crate) fn has_unknown_destination<const IS_UPLINK: bool>(
         &mut self,
-        (batch, plains): (&Batch, &Plains),
+        (batch, state): (&Batch, &BatchState),
         index: usize,
     ) -> bool {
         if self.unknown_destinations.asked & bit(index) == 0 {
-            match WAY {
-                UPLINK => self.ask_for_tunnels((batch, plains), index),
-                _ => self.ask_for_addresses((batch, plains), index),
+            match IS_UPLINK {
+                UPLINK => self.probe_tunnels((batch, state), index),
+                _ => self.probe_addresses((batch, state), index),
             }
         }
         self.unknown_destinations.asked & !self.unknown_destinations.known & bit(index) != 0
     }
 
     #[inline(never)]
-    fn ask_for_tunnels(&mut self, (batch, plains): (&Batch, &Plains), from: usize) {
-        if self.resting.len() == 0 && !self.has_woken {
+    fn probe_tunnels(&mut self, (batch, state): (&Batch, &BatchState), from: usize) {
+        if self.dormant.len() == 0 && !self.has_activated {
             // Whoever has a tunnel has a line.
             self.unknown_destinations = UnknownDestinations { asked: u64::MAX, known: 0 };
             return;
         }
-        let mut tunnels = Asked::new();
-        for index in from..plains.len().min(from + TOGETHER) {
+        let mut tunnels = Probes::new();
+        for index in from..state.len().min(from + PROBES_IN_FLIGHT) {
             if let (Some(Meta::Gtpu { local, .. }), Some(teid)) =
-                (batch.meta(index), Teid::new(plains.keys[index % BATCH]))
-                && self.is_without_line(plains, index)
+                (batch.meta(index), Teid::new(state.keys[index % BATCH]))
+                && self.needs_probe(state, index)
             {
                 tunnels.push((index, (teid, *local)));
             }
         }
-        tunnels.iter().for_each(|(_, tunnel)| self.resting.approach_tunnel(tunnel.0));
+        tunnels.iter().for_each(|(_, tunnel)| self.dormant.prefetch_tunnel(tunnel.0));
         for (index, (teid, local)) in tunnels {
             self.unknown_destinations.note(index, self.has_tunnel(teid, local));
         }
     }
 
     #[inline(never)]
-    fn ask_for_addresses(&mut self, (batch, plains): (&Batch, &Plains), from: usize) {
-        let mut addresses = Asked::new();
-        for index in from..plains.len().min(from + TOGETHER) {
+    fn probe_addresses(&mut self, (batch, state): (&Batch, &BatchState), from: usize) {
+        let mut addresses = Probes::new();
+        for index in from..state.len().min(from + PROBES_IN_FLIGHT) {
             let at = index % BATCH;
-            match plains.forks[at] {
-                Fork::Six if plains.lines[at] == 0 => {
+            match state.next_stages[at] {
+                NextStage::Ipv6 if state.entries[at] == 0 => {
                     let octets =
-                        batch.data(index).and_then(|packet| packet.get(TARGET..)?.first_chunk::<16>());
+                        batch.data(index).and_then(|packet| packet.get(DESTINATION..)?.first_chunk::<16>());
                     addresses.extend(octets.map(|octets| (index, IpAddr::V6(Ipv6Addr::from(*octets)))));
                 }
-                Fork::Sought if self.is_without_line(plains, index) => {
-                    addresses.push((index, Ipv4Addr::from_bits(plains.keys[at]).into()));
+                NextStage::Lookup if self.needs_probe(state, index) => {
+                    addresses.push((index, Ipv4Addr::from_bits(state.keys[at]).into()));
                 }
                 _ => {}
             }
         }
-        let rests = self.resting.len() > 0;
-        if rests {
-            addresses.iter().for_each(|(_, address)| self.resting.approach_ue(*address));
+        let has_dormant = self.dormant.len() > 0;
+        if has_dormant {
+            addresses.iter().for_each(|(_, address)| self.dormant.prefetch_ue(*address));
         }
         for (index, address) in &addresses {
-            self.unknown_destinations.note(*index, self.slow.knows(*address));
+            self.unknown_destinations.note(*index, self.slow_path.knows(*address));
         }
-        if rests {
+        if has_dormant {
             for (index, address) in addresses {
-                self.unknown_destinations.note(index, self.rests(address));
+                self.unknown_destinations.note(index, self.is_dormant(address));
             }
         }
     }
 
-    fn is_without_line(&self, plains: &Plains, index: usize) -> bool {
+    fn needs_probe(&self, state: &BatchState, index: usize) -> bool {
         let at = index % BATCH;
-        let id = u64::from(plains.places[at]) << 32 | u64::from(plains.keys[at]);
-        self.table.line(plains.lines[at]).is_none_or(|line| line.id() != id)
+        let id = u64::from(state.scopes[at]) << 32 | u64::from(state.keys[at]);
+        self.table.entry(state.entries[at]).is_none_or(|entry| entry.entry_id() != id)
     }
 }

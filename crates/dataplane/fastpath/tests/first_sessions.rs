@@ -54,7 +54,7 @@ fn rules(number: u32) -> RuleSet {
 // Output: less than 32 MB of memory without a session; none of these takes as much as a huge page, which the thread
 //         would wait for while the kernel clears it. Where tables lie in huge pages the first ones take several each.
 #[test]
-fn the_first_sessions_wait_for_little_memory() {
+fn first_sessions_touch_little_memory() {
     let topology = Topology {
         gtpu: vec![GtpuEndpoint::new(N3.into())],
         networks: vec![Network::new(NetworkInstance::new("internet"), vec!["10.0.0.0/8".parse().unwrap()])],

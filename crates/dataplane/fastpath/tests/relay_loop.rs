@@ -128,5 +128,5 @@ fn lines_relay() {
         let mut sent: Vec<(Egress, Vec<u8>)> = Vec::new();
         assert_eq!(upf.process(now, &ingress, &packet, &mut sent), Disposition::Forwarded);
     }
-    assert!(upf.hot_packets() > 900, "{}", upf.hot_packets());
+    assert!(upf.fast_path_packets() > 900, "{}", upf.fast_path_packets());
 }

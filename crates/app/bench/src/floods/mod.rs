@@ -168,13 +168,13 @@ impl Flood {
     fn step(&mut self, bench: &mut Bench, population: &mut Population) -> Result<(), BenchError> {
         let mix = Mix { way: self.kind.way(), size: Size::Small, pdrs: 1 };
         bench.fill(mix, &population.teids, |frame, random| self.kind.spoil(frame, random))?;
-        let before = (population.worker.counters().forwarded, population.worker.hot_packets());
+        let before = (population.worker.counters().forwarded, population.worker.fast_path_packets());
         let (sent, elapsed) = bench.run(population);
         self.used += elapsed;
         self.packets.add(elapsed.as_secs_f64() * 1e9 / sent as f64);
         self.sent += sent;
         self.forwarded += population.worker.counters().forwarded - before.0;
-        self.hot += population.worker.hot_packets() - before.1;
+        self.hot += population.worker.fast_path_packets() - before.1;
         population.worker.forget_events();
         Ok(())
     }

@@ -103,10 +103,10 @@ impl Bench {
     pub(super) fn step(&mut self, population: &mut Population, trial: &mut Trial) -> Result<(), BenchError> {
         self.chunk.fill(trial.mix, &population.teids, &mut self.random)?;
         self.look();
-        let before = (population.worker.counters().forwarded, population.worker.hot_packets());
+        let before = (population.worker.counters().forwarded, population.worker.fast_path_packets());
         let (_, elapsed) = self.run(population);
         let forwarded = population.worker.counters().forwarded - before.0;
-        let hot = population.worker.hot_packets() - before.1;
+        let hot = population.worker.fast_path_packets() - before.1;
         trial.used += elapsed;
         trial.packets.add(per_packet(elapsed));
         trial.sent += CHUNK as u64;

@@ -6,7 +6,7 @@ use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, Egress, Ingress, PacketEngine, Plan, Transmit,
 };
 use causeway_fastpath::index::ArenaError;
-use causeway_fastpath::{Entrance, FastPath, Leaving};
+use causeway_fastpath::{FastPath, ReceiveSource, TransmitQueue};
 use causeway_ports::{Batch, Meta};
 use causeway_reference::{Limits, Reference};
 use causeway_types::Time;
@@ -16,7 +16,7 @@ use super::shape;
 
 /// A data plane as one thread drives it.
 pub(crate) enum Worker {
-    Fastpath(Box<FastPath>, Leaving),
+    Fastpath(Box<FastPath>, TransmitQueue),
     Reference(Box<Reference>),
 }
 
@@ -29,7 +29,7 @@ impl Worker {
         let topology = shape::topology();
         Ok(match backend {
             Backend::Fastpath => {
-                Self::Fastpath(Box::new(FastPath::new(topology, limits)?), Leaving::default())
+                Self::Fastpath(Box::new(FastPath::new(topology, limits)?), TransmitQueue::default())
             }
             Backend::Reference => Self::Reference(Box::new(Reference::new(topology, limits))),
         })
@@ -54,9 +54,10 @@ impl Worker {
         match self {
             Self::Fastpath(engine, leaving) => {
                 let Some(first) = batch.frame(0) else { return };
-                let entrance = if first.meta == Meta::Ip { Entrance::Network(0) } else { Entrance::Gtpu };
+                let entrance =
+                    if first.meta == Meta::Ip { ReceiveSource::Network(0) } else { ReceiveSource::Gtpu };
                 engine.process_batch(now, entrance, batch, leaving);
-                black_box(leaving.departures());
+                black_box(leaving.packets());
             }
             Self::Reference(engine) => {
                 let network = Ingress::Ip { network: shape::dnn() };
@@ -89,9 +90,9 @@ impl Worker {
     }
 
     /// Packets that were decided by hot lines alone.
-    pub(crate) fn hot_packets(&self) -> u64 {
+    pub(crate) fn fast_path_packets(&self) -> u64 {
         match self {
-            Self::Fastpath(engine, _) => engine.hot_packets(),
+            Self::Fastpath(engine, _) => engine.fast_path_packets(),
             Self::Reference(_) => 0,
         }
     }

@@ -99,7 +99,7 @@ impl Engine {
     /// How many packets hot lines have decided, and how many the slow room.
     pub(super) fn rooms(&self) -> (u64, u64) {
         match self {
-            Self::FastPath(engine) => (engine.hot_packets(), engine.slow_packets()),
+            Self::FastPath(engine) => (engine.fast_path_packets(), engine.slow_path_packets()),
             Self::Reference(_) | Self::Switch(_) | Self::Remote(_) => (0, 0),
         }
     }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use causeway_dataplane::{Egress, Ingress};
-use causeway_fastpath::{Entrance, Exit};
+use causeway_fastpath::{Exit, ReceiveSource};
 use causeway_ports::MAX_PORTS;
 use causeway_types::NetworkInstance;
 
@@ -62,14 +62,14 @@ impl Exits {
     }
 
     /// The data network that an entrance comes from; `None`: none, but GTP-U.
-    pub(super) fn ingress(&self, entrance: Entrance) -> Option<Ingress> {
+    pub(super) fn ingress(&self, entrance: ReceiveSource) -> Option<Ingress> {
         let named = |known: &[(NetworkInstance, usize)], number: u16| {
             known.get(usize::from(number)).map(|(network, _)| network.clone())
         };
         match entrance {
-            Entrance::Gtpu => None,
-            Entrance::Network(number) => named(&self.ip, number).map(|network| Ingress::Ip { network }),
-            Entrance::Ethernet(number) => {
+            ReceiveSource::Gtpu => None,
+            ReceiveSource::Network(number) => named(&self.ip, number).map(|network| Ingress::Ip { network }),
+            ReceiveSource::Ethernet(number) => {
                 named(&self.ethernet, number).map(|network| Ingress::Ethernet { network })
             }
         }

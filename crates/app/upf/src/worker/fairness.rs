@@ -19,7 +19,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::time::Duration;
 
-use causeway_fastpath::Entrance;
+use causeway_fastpath::ReceiveSource;
 use causeway_ports::{Frame, Meta};
 use causeway_types::Time;
 
@@ -171,9 +171,9 @@ struct Watch {
 
 impl Owner {
     /// Whose packet came in there. `None` for what is not shared out: frames of Ethernet networks.
-    pub(super) fn of(entrance: Entrance, frame: &Frame<'_>) -> Option<Self> {
+    pub(super) fn of(entrance: ReceiveSource, frame: &Frame<'_>) -> Option<Self> {
         match (entrance, frame.meta) {
-            (Entrance::Gtpu, Meta::Gtpu { peer, .. }) => {
+            (ReceiveSource::Gtpu, Meta::Gtpu { peer, .. }) => {
                 let group = of_address(peer.ip());
                 let teid = match frame.data.first_chunk::<GTPU>() {
                     Some([_, G_PDU, _, _, teid @ ..]) => Some(u32::from_be_bytes(*teid)),
@@ -182,7 +182,7 @@ impl Owner {
                 // What is in no tunnel is one user of each peer.
                 Some(Self { group, user: teid.map_or(!group, u64::from) })
             }
-            (Entrance::Network(_), _) => {
+            (ReceiveSource::Network(_), _) => {
                 let user = match frame.data.first()? >> 4 {
                     4 => u64::from(u32::from_be_bytes(*frame.data.get(16..)?.first_chunk()?)),
                     _ => u64::from_be_bytes(*frame.data.get(24..)?.first_chunk()?),

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use causeway_fastpath::Entrance;
+use causeway_fastpath::ReceiveSource;
 use causeway_ports::{Batch, Frame};
 use rtrb::{Consumer, Producer, RingBuffer};
 
@@ -15,7 +15,7 @@ use super::bell::Bell;
 const UNDER_WAY: usize = 16;
 
 /// A batch with the place where its packets came in.
-type Parcel = (Entrance, Box<Batch>);
+type Parcel = (ReceiveSource, Box<Batch>);
 
 /// The end where packets are put in.
 pub(super) struct Outbox {
@@ -45,7 +45,7 @@ pub(super) fn way(bell: Arc<Bell>, frame_size: usize) -> (Outbox, Inbox) {
 
 impl Outbox {
     /// Puts a packet in. `false`: there was no room, and it is lost.
-    pub(super) fn put(&mut self, entrance: Entrance, frame: Frame<'_>) -> bool {
+    pub(super) fn put(&mut self, entrance: ReceiveSource, frame: Frame<'_>) -> bool {
         if self.open.as_ref().is_some_and(|(of, batch)| *of != entrance || batch.is_full()) {
             self.post();
         }
@@ -110,7 +110,7 @@ mod tests {
             let mut sent = Vec::new();
             for n in 0..100_000_u32 {
                 let frame = Frame { meta: Meta::Ip, data: &n.to_be_bytes() };
-                if outbox.put(Entrance::Network(0), frame) {
+                if outbox.put(ReceiveSource::Network(0), frame) {
                     sent.push(n);
                 }
                 if n % 5 == 0 {
@@ -118,7 +118,9 @@ mod tests {
                 }
             }
             // The last batch may have to wait for one to come back.
-            while !outbox.put(Entrance::Network(0), Frame { meta: Meta::Ip, data: &u32::MAX.to_be_bytes() }) {
+            while !outbox
+                .put(ReceiveSource::Network(0), Frame { meta: Meta::Ip, data: &u32::MAX.to_be_bytes() })
+            {
             }
             outbox.post();
             sent
@@ -143,7 +145,7 @@ mod tests {
     #[test]
     fn a_full_way_refuses() {
         let (mut outbox, mut inbox) = way(bell(), 64);
-        let mut put = || outbox.put(Entrance::Gtpu, Frame { meta: Meta::Ip, data: &[1] });
+        let mut put = || outbox.put(ReceiveSource::Gtpu, Frame { meta: Meta::Ip, data: &[1] });
         assert_eq!((0..5000).filter(|_| put()).count(), UNDER_WAY * BATCH);
         let (_, batch) = inbox.take().unwrap();
         inbox.recycle(batch);
@@ -157,13 +159,13 @@ mod tests {
         let (mut outbox, mut inbox) = way(bell(), 64);
         for n in 0..4_u32 {
             let frame = Frame { meta: Meta::Ip, data: &n.to_be_bytes() };
-            assert!(outbox.put(Entrance::Network((n / 2) as u16), frame));
+            assert!(outbox.put(ReceiveSource::Network((n / 2) as u16), frame));
         }
         outbox.post();
         let parcels: Vec<_> = std::iter::from_fn(|| inbox.take()).collect();
         let seen =
             parcels.iter().map(|(at, batch)| (*at, batch.frames().map(|f| number(&f)).collect::<Vec<_>>()));
-        let expected = [(Entrance::Network(0), vec![0, 1]), (Entrance::Network(1), vec![2, 3])];
+        let expected = [(ReceiveSource::Network(0), vec![0, 1]), (ReceiveSource::Network(1), vec![2, 3])];
         assert!(seen.eq(expected));
     }
 }

@@ -2,7 +2,7 @@
 
 use arrayvec::ArrayVec;
 use causeway_dataplane::{Egress, Transmit};
-use causeway_fastpath::{Departure, Leaving};
+use causeway_fastpath::{QueuedPacket, TransmitQueue};
 use causeway_ports::{BATCH, Batch, Frame, MAX_PORTS, Meta, PortError};
 
 use super::exits::Exits;
@@ -37,7 +37,7 @@ impl Outgoing {
     ///
     /// # Errors
     /// [`PortError::Lost`] when a port is of no use any more.
-    pub(super) fn send_leaving(&mut self, batch: &Batch, leaving: &Leaving) -> Result<(), PortError> {
+    pub(super) fn send_leaving(&mut self, batch: &Batch, leaving: &TransmitQueue) -> Result<(), PortError> {
         let ports = self.find_ways(leaving);
         for index in (0..MAX_PORTS).filter(|index| ports & 1 << index != 0) {
             self.send_way(index, batch, leaving)?;
@@ -46,14 +46,14 @@ impl Outgoing {
     }
 
     /// Finds the port of each packet that leaves. Returns the set of these ports.
-    fn find_ways(&mut self, leaving: &Leaving) -> u64 {
+    fn find_ways(&mut self, leaving: &TransmitQueue) -> u64 {
         let mut ports = 0;
         self.ways.clear();
-        for departure in leaving.departures() {
+        for departure in leaving.packets() {
             let way = match departure {
-                Departure::Frame(_, exit) => self.exits.of_exit(*exit),
-                Departure::Stored(index) => {
-                    leaving.stored(*index).and_then(|(egress, _)| self.exits.of_egress(egress))
+                QueuedPacket::Frame(_, exit) => self.exits.of_exit(*exit),
+                QueuedPacket::Owned(index) => {
+                    leaving.owned(*index).and_then(|(egress, _)| self.exits.of_egress(egress))
                 }
             };
             match way {
@@ -65,19 +65,19 @@ impl Outgoing {
         ports
     }
 
-    fn send_way(&mut self, index: usize, batch: &Batch, leaving: &Leaving) -> Result<(), PortError> {
+    fn send_way(&mut self, index: usize, batch: &Batch, leaving: &TransmitQueue) -> Result<(), PortError> {
         let Some(slot) = self.set.slot_mut(index) else { return Ok(()) };
         let mut run: ArrayVec<Frame<'_>, BATCH> = ArrayVec::new();
-        let own = leaving.departures().iter().zip(&self.ways).filter(|(_, way)| **way == Some(index));
+        let own = leaving.packets().iter().zip(&self.ways).filter(|(_, way)| **way == Some(index));
         for (departure, _) in own {
             if run.is_full() {
                 slot.port.send(&run)?;
                 run.clear();
             }
             let frame = match departure {
-                Departure::Frame(index, _) => batch.frame(*index),
-                Departure::Stored(index) => leaving
-                    .stored(*index)
+                QueuedPacket::Frame(index, _) => batch.frame(*index),
+                QueuedPacket::Owned(index) => leaving
+                    .owned(*index)
                     .map(|(egress, packet)| Frame { meta: meta_of(egress), data: packet }),
             };
             run.extend(frame);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use arrayvec::ArrayVec;
 use causeway_dataplane::{Applied, ApplyError, Counters, DropReason};
-use causeway_fastpath::Entrance;
+use causeway_fastpath::ReceiveSource;
 use causeway_ports::{BATCH, Batch, MAX_PORTS, PortError, Ready, wait};
 use causeway_switch::backend::Operation;
 
@@ -189,16 +189,16 @@ impl Packets {
     }
 
     /// Drops what is beyond the share of its UE or gNB.
-    fn share_out(&mut self, index: usize, entrance: Entrance) {
+    fn share_out(&mut self, index: usize, entrance: ReceiveSource) {
         let Some(fairness) = self.fairness.get_mut(index) else { return };
         let unfair = &mut self.unfair;
         self.received.retain(|frame| {
             let admits = fairness.admits(Owner::of(entrance, &frame));
             if !admits {
                 let received = match entrance {
-                    Entrance::Gtpu => &mut unfair.gtpu_received,
-                    Entrance::Network(_) => &mut unfair.ip_received,
-                    Entrance::Ethernet(_) => &mut unfair.ethernet_received,
+                    ReceiveSource::Gtpu => &mut unfair.gtpu_received,
+                    ReceiveSource::Network(_) => &mut unfair.ip_received,
+                    ReceiveSource::Ethernet(_) => &mut unfair.ethernet_received,
                 };
                 received.count(frame.data.len());
                 unfair.count_drop(DropReason::FairShare);

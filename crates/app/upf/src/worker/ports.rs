@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use causeway_dataplane::{EthernetNetwork, GtpuEndpoint, Ingress, N6Endpoint, Network, Topology};
-use causeway_fastpath::Entrance;
+use causeway_fastpath::ReceiveSource;
 use causeway_ports::{Port, Share};
 use causeway_types::{DualIp, NetworkInstance};
 
@@ -25,7 +25,7 @@ pub struct PortSlot {
     /// The port.
     pub port: Box<dyn Port>,
     role: PortRole,
-    entrance: Entrance,
+    entrance: ReceiveSource,
 }
 
 impl PortSlot {
@@ -35,7 +35,7 @@ impl PortSlot {
     }
 
     /// Where the fast path meets what comes in here.
-    pub(super) fn entrance(&self) -> Entrance {
+    pub(super) fn entrance(&self) -> ReceiveSource {
         self.entrance
     }
 }
@@ -86,7 +86,7 @@ impl PortSet {
         let before = self.topology.gtpu.len();
         self.topology.gtpu.extend(endpoints);
         let own = self.topology.gtpu.iter().skip(before).map(|endpoint| endpoint.addr).collect();
-        self.slots.push(PortSlot { port, role: PortRole::Gtpu(own), entrance: Entrance::Gtpu });
+        self.slots.push(PortSlot { port, role: PortRole::Gtpu(own), entrance: ReceiveSource::Gtpu });
     }
 
     /// Adds a descriptor of a UDP socket that is among the ports.
@@ -102,7 +102,7 @@ impl PortSet {
     /// Adds a port that carries the IP packets of a data network.
     pub fn add_network(&mut self, network: Network, port: Box<dyn Port>) {
         let ingress = Ingress::Ip { network: network.instance.clone() };
-        let entrance = Entrance::Network(number(self.topology.networks.len()));
+        let entrance = ReceiveSource::Network(number(self.topology.networks.len()));
         self.slots.push(PortSlot { port, role: PortRole::Network(ingress), entrance });
         self.topology.networks.push(network);
     }
@@ -110,7 +110,7 @@ impl PortSet {
     /// Adds a port that carries the frames of an Ethernet data network.
     pub fn add_ethernet(&mut self, network: EthernetNetwork, port: Box<dyn Port>) {
         let ingress = Ingress::Ethernet { network: network.instance.clone() };
-        let entrance = Entrance::Ethernet(number(self.topology.ethernet.len()));
+        let entrance = ReceiveSource::Ethernet(number(self.topology.ethernet.len()));
         self.slots.push(PortSlot { port, role: PortRole::Network(ingress), entrance });
         self.topology.ethernet.push(network);
     }

@@ -1,7 +1,7 @@
 //! A data plane with its ports: packets in, packets out.
 
 use causeway_dataplane::{Applied, ApplyError, Ingress, PacketEngine, Plan};
-use causeway_fastpath::{Entrance, Leaving};
+use causeway_fastpath::{ReceiveSource, TransmitQueue};
 use causeway_ports::{Batch, Frame, Meta, PortError};
 use causeway_switch::backend::Operation;
 use causeway_types::Time;
@@ -18,14 +18,14 @@ use super::remote::Begun;
 pub(super) struct Room {
     engine: Engine,
     out: Outgoing,
-    leaving: Leaving,
+    leaving: TransmitQueue,
 }
 
 impl Room {
     /// A data plane with these ports, for frames of that size.
     pub(super) fn new(engine: Engine, ports: PortSet, frame_size: usize) -> Self {
         let exits = Exits::of(&ports, engine.local_addresses());
-        Self { engine, out: Outgoing::new(ports, exits, frame_size), leaving: Leaving::default() }
+        Self { engine, out: Outgoing::new(ports, exits, frame_size), leaving: TransmitQueue::default() }
     }
 
     /// The ports.
@@ -56,7 +56,7 @@ impl Room {
         &mut self,
         index: usize,
         batch: &mut Batch,
-    ) -> Result<Option<(Entrance, usize)>, PortError> {
+    ) -> Result<Option<(ReceiveSource, usize)>, PortError> {
         let Some(slot) = self.out.set.slot_mut(index) else { return Ok(None) };
         let count = slot.port.receive(batch)?;
         Ok((count > 0).then(|| (slot.entrance(), count)))
@@ -69,7 +69,7 @@ impl Room {
     pub(super) fn process(
         &mut self,
         now: Time,
-        entrance: Entrance,
+        entrance: ReceiveSource,
         batch: &mut Batch,
     ) -> Result<(), PortError> {
         // What timers set free leaves before the packets that came after them.
@@ -86,7 +86,7 @@ impl Room {
     }
 
     /// Handles the batch by a data plane that knows no batches.
-    fn one_by_one(&mut self, now: Time, entrance: Entrance, batch: &Batch) -> Result<(), PortError> {
+    fn one_by_one(&mut self, now: Time, entrance: ReceiveSource, batch: &Batch) -> Result<(), PortError> {
         let network = self.out.exits().ingress(entrance);
         let engine = self.engine.contract_mut();
         for frame in batch.frames() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrayvec::ArrayVec;
 use causeway_dataplane::{Counters, DropReason, Topology};
-use causeway_fastpath::Entrance;
+use causeway_fastpath::ReceiveSource;
 use causeway_packet::gtpu::{Message, Packet};
 use causeway_ports::{BATCH, Batch, Frame, Meta};
 
@@ -82,7 +82,7 @@ pub(super) fn team(
 
 impl Team {
     /// Hands the packets of a batch that are others' to them; what stays is this worker's.
-    pub(super) fn hand_over(&mut self, entrance: Entrance, batch: &mut Batch) {
+    pub(super) fn hand_over(&mut self, entrance: ReceiveSource, batch: &mut Batch) {
         // All are looked up before the first one moves: their ways through the memory overlap.
         let owners: ArrayVec<usize, BATCH> =
             batch.frames().map(|frame| self.owner(entrance, &frame)).collect();
@@ -101,16 +101,16 @@ impl Team {
     }
 
     /// Hands a packet to one other worker, or to each.
-    fn hand(&mut self, owner: usize, entrance: Entrance, frame: Frame<'_>) {
+    fn hand(&mut self, owner: usize, entrance: ReceiveSource, frame: Frame<'_>) {
         let is_for = |worker: &usize| owner == EVERYONE || owner == *worker;
         for (_, outbox) in self.outboxes.iter_mut().enumerate().filter(|(worker, _)| is_for(worker)) {
             match outbox.as_mut().map(|outbox| outbox.put(entrance, frame)) {
                 Some(true) => self.handed += 1,
                 Some(false) => {
                     let received = match entrance {
-                        Entrance::Gtpu => &mut self.lost.gtpu_received,
-                        Entrance::Network(_) => &mut self.lost.ip_received,
-                        Entrance::Ethernet(_) => &mut self.lost.ethernet_received,
+                        ReceiveSource::Gtpu => &mut self.lost.gtpu_received,
+                        ReceiveSource::Network(_) => &mut self.lost.ip_received,
+                        ReceiveSource::Ethernet(_) => &mut self.lost.ethernet_received,
                     };
                     received.count(frame.data.len());
                     self.lost.count_drop(DropReason::WorkerBusy);
@@ -131,10 +131,10 @@ impl Team {
     }
 
     /// Whose a packet is. What nobody owns is dropped where it came in, and costs nobody else anything.
-    fn owner(&self, entrance: Entrance, frame: &Frame<'_>) -> usize {
+    fn owner(&self, entrance: ReceiveSource, frame: &Frame<'_>) -> usize {
         match (entrance, frame.meta) {
-            (Entrance::Gtpu, Meta::Gtpu { local, .. }) => self.owner_of_message(local, frame.data),
-            (Entrance::Network(_), _) => self.owner_of_packet(frame.data),
+            (ReceiveSource::Gtpu, Meta::Gtpu { local, .. }) => self.owner_of_message(local, frame.data),
+            (ReceiveSource::Network(_), _) => self.owner_of_packet(frame.data),
             _ => FIRST,
         }
     }
@@ -171,7 +171,7 @@ impl Team {
     }
 
     /// The next batch that others have for this worker.
-    pub(super) fn take(&mut self, from: usize) -> Option<(Entrance, Box<Batch>)> {
+    pub(super) fn take(&mut self, from: usize) -> Option<(ReceiveSource, Box<Batch>)> {
         self.inboxes.get_mut(from)?.take()
     }
 

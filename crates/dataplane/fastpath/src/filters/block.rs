@@ -12,9 +12,9 @@ pub(super) const LANES: usize = 16;
 /// One number of each lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C, align(64))]
-pub(super) struct Numbers(pub(super) [u32; LANES]);
+pub(super) struct LaneWords(pub(super) [u32; LANES]);
 
-impl Numbers {
+impl LaneWords {
     const ZERO: Self = Self([0; LANES]);
 }
 
@@ -22,13 +22,13 @@ impl Numbers {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub(super) struct Column {
-    pub(super) value: Numbers,
-    pub(super) mask: Numbers,
+    pub(super) value: LaneWords,
+    pub(super) mask: LaneWords,
 }
 
 impl Column {
     /// No lane asks for anything.
-    pub(super) const ANY: Self = Self { value: Numbers::ZERO, mask: Numbers::ZERO };
+    pub(super) const ANY: Self = Self { value: LaneWords::ZERO, mask: LaneWords::ZERO };
 
     fn of<'l>(lanes: &[&'l Lane], part: impl Fn(&'l Lane) -> Masked) -> Self {
         let mut column = Self::ANY;
@@ -44,8 +44,8 @@ impl Column {
 #[repr(C)]
 pub(crate) struct Block {
     pub(super) word: Column,
-    pub(super) port_low: Numbers,
-    pub(super) port_width: Numbers,
+    pub(super) port_low: LaneWords,
+    pub(super) port_width: LaneWords,
     /// The first word of the far end's address.
     pub(super) remote: Column,
     /// The rule of each lane.
@@ -55,24 +55,24 @@ pub(crate) struct Block {
     /// Which columns these are, in ascending order: a bit for each.
     pub(super) others: u16,
     /// In the first block of a set only.
-    pub(super) head: Head,
+    pub(super) head: BlockLayout,
 }
 
 /// Where the blocks of a set are, counted from its first one.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(super) struct Head {
+pub(super) struct BlockLayout {
     /// Blocks for IPv4 packets, from the first one on.
     pub(super) v4: u8,
     /// The first block for IPv6 packets.
     pub(super) v6_at: u8,
     /// Blocks for IPv6 packets.
     pub(super) v6: u8,
-    /// How many lanes there are for IPv4 packets, where they are in one block without other columns. Else [`Head::MANY`] or
-    /// [`Head::OTHER`].
+    /// How many lanes there are for IPv4 packets, where they are in one block without other columns. Else [`BlockLayout::MANY`] or
+    /// [`BlockLayout::OTHER`].
     pub(super) few: u8,
 }
 
-impl Head {
+impl BlockLayout {
     /// They are in several blocks without other columns.
     pub(super) const MANY: u8 = u8::MAX;
 
@@ -83,14 +83,14 @@ impl Head {
 impl Block {
     /// Sixteen lanes that fit no packet.
     pub(super) const EMPTY: Self = Self {
-        word: Column { value: Numbers([word::NEVER; LANES]), mask: Numbers([word::NEVER; LANES]) },
-        port_low: Numbers::ZERO,
-        port_width: Numbers::ZERO,
+        word: Column { value: LaneWords([word::NEVER; LANES]), mask: LaneWords([word::NEVER; LANES]) },
+        port_low: LaneWords::ZERO,
+        port_width: LaneWords::ZERO,
         remote: Column::ANY,
         rules: [0; LANES],
         others_at: 0,
         others: 0,
-        head: Head { v4: 0, v6_at: 0, v6: 0, few: Head::OTHER },
+        head: BlockLayout { v4: 0, v6_at: 0, v6: 0, few: BlockLayout::OTHER },
     };
 
     /// At most sixteen lanes, and the columns that the block does not have itself. They come to be at `others_at`.

@@ -6,7 +6,7 @@ use causeway_rules::{FlowAddress, FlowDescription, SdfFilter};
 use causeway_types::{Qfi, QfiSet};
 
 use super::lane::{LABEL, LOCAL, Lane, Masked, PortRanges, REMOTE, SPI, word};
-use super::{Full, MAX_LANES, MAX_RULES};
+use super::{FilterSetError, MAX_LANES, MAX_RULES};
 
 /// What one PDR asks for beyond the UE address. A packet fits when it has one of the QFIs and fits one of the filters.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -19,15 +19,15 @@ pub struct Rule {
 
 /// The lanes of rules in the order in which they are tried. Those behind a lane that fits every packet are left
 /// out, so that sets which decide alike are equal more often.
-pub(super) fn compile(rules: &[Rule]) -> Result<Vec<Lane>, Full> {
+pub(super) fn compile(rules: &[Rule]) -> Result<Vec<Lane>, FilterSetError> {
     if rules.len() > MAX_RULES {
-        return Err(Full::Rules(rules.len()));
+        return Err(FilterSetError::Rules(rules.len()));
     }
     let mut lanes = Vec::new();
     for (index, rule) in (0_u8..).zip(rules) {
         for lane in lanes_of(index, rule) {
             if lanes.len() == MAX_LANES {
-                return Err(Full::Lanes);
+                return Err(FilterSetError::Lanes);
             }
             let is_last = lane.is_any();
             lanes.push(lane);
@@ -50,7 +50,7 @@ fn lanes_of(index: u8, rule: &Rule) -> impl Iterator<Item = Lane> {
 
 /// The lanes of one filter.
 fn alternatives(base: Lane, filter: &SdfFilter) -> impl Iterator<Item = Lane> {
-    let lane = with_addresses(with_small_parts(base, filter), &filter.flow);
+    let lane = with_addresses(with_scalars(base, filter), &filter.flow);
     lane.into_iter().flat_map(|lane| {
         let locals = || spans(&filter.flow.local.ports);
         let pairs = spans(&filter.flow.remote.ports)
@@ -59,7 +59,7 @@ fn alternatives(base: Lane, filter: &SdfFilter) -> impl Iterator<Item = Lane> {
     })
 }
 
-fn with_small_parts(mut lane: Lane, filter: &SdfFilter) -> Lane {
+fn with_scalars(mut lane: Lane, filter: &SdfFilter) -> Lane {
     if let Some(protocol) = filter.flow.protocol {
         lane.word = lane.word.and(word::of(protocol, 0), word::of(u8::MAX, 0));
     }

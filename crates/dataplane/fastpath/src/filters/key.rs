@@ -9,14 +9,14 @@ use super::lane::{COLUMNS, LABEL, LOCAL, REMOTE, SPI, word};
 
 /// What nearly every filter is about, packed as the lanes are. All numbers in host byte order.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Gist {
+pub struct PacketKey {
     pub(super) word: u32,
     pub(super) ports: u32,
     /// The first word of the far end's address.
     pub(super) remote: u32,
 }
 
-impl Gist {
+impl PacketKey {
     /// An IPv4 packet with ports; `tos` is its type of service, and the local port is in the upper half of `ports`.
     #[inline]
     pub const fn v4(remote: u32, ports: u32, protocol: u8, tos: u8) -> Self {
@@ -39,7 +39,7 @@ impl Gist {
         matches!(self.word as u8, 50 | 51)
     }
 
-    /// As [`Gist::parts`] says them.
+    /// As [`PacketKey::parts`] says them.
     #[inline(always)]
     pub(crate) const fn of_parts(word: u32, ports: u32, remote: u32) -> Self {
         Self { word, ports, remote }
@@ -75,7 +75,7 @@ impl Gist {
         Self { word: self.word & (mask | !word::HAS_PORTS), ports: self.ports & mask, ..self }
     }
 
-    /// As before [`Gist::with_ue`].
+    /// As before [`PacketKey::with_ue`].
     #[inline]
     #[must_use]
     pub(crate) const fn without_ue(self) -> Self {
@@ -110,29 +110,29 @@ impl Gist {
 ///
 /// The far end is `remote`, the UE's side `local`, whatever the direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PacketKey {
-    pub(super) gist: Gist,
+pub struct FullPacketKey {
+    pub(super) key: PacketKey,
     pub(super) columns: [u32; COLUMNS],
     pub(super) is_v6: bool,
 }
 
-impl PacketKey {
+impl FullPacketKey {
     /// An IPv4 packet; `tos` is its type of service.
     #[inline]
     pub const fn v4(remote: u32, local: u32, protocol: u8, tos: u8) -> Self {
         let mut columns = [0; COLUMNS];
         columns[REMOTE[0]] = remote;
         columns[LOCAL[0]] = local;
-        let gist = Gist { word: word::of(protocol, tos), ports: 0, remote };
-        Self { gist, columns, is_v6: false }
+        let packet_key = PacketKey { word: word::of(protocol, tos), ports: 0, remote };
+        Self { key: packet_key, columns, is_v6: false }
     }
 
     /// An IPv4 packet of which the gist is known, and the local address.
-    pub const fn of_v4(gist: Gist, local: u32) -> Self {
+    pub const fn of_v4(packet_key: PacketKey, local: u32) -> Self {
         let mut columns = [0; COLUMNS];
-        columns[REMOTE[0]] = gist.remote;
+        columns[REMOTE[0]] = packet_key.remote;
         columns[LOCAL[0]] = local;
-        Self { gist, columns, is_v6: false }
+        Self { key: packet_key, columns, is_v6: false }
     }
 
     /// An IPv6 packet; `protocol` is the one behind the extension headers, `tos` the traffic class.
@@ -146,14 +146,14 @@ impl PacketKey {
             at += 1;
         }
         let word = word::of(protocol, tos) | word::IS_V6;
-        Self { gist: Gist { word, ports: 0, remote: columns[REMOTE[0]] }, columns, is_v6: true }
+        Self { key: PacketKey { word, ports: 0, remote: columns[REMOTE[0]] }, columns, is_v6: true }
     }
 
     /// As if it had no Security Parameter Index.
     #[cfg(test)]
     #[must_use]
     pub(crate) const fn without_spi(mut self) -> Self {
-        self.gist.word &= !word::HAS_SPI;
+        self.key.word &= !word::HAS_SPI;
         self.columns[SPI] = 0;
         self
     }
@@ -162,8 +162,8 @@ impl PacketKey {
     #[inline]
     #[must_use]
     pub const fn with_ports(mut self, remote: u16, local: u16) -> Self {
-        self.gist.word |= word::HAS_PORTS;
-        self.gist.ports = remote as u32 | (local as u32) << 16;
+        self.key.word |= word::HAS_PORTS;
+        self.key.ports = remote as u32 | (local as u32) << 16;
         self
     }
 
@@ -171,7 +171,7 @@ impl PacketKey {
     #[inline]
     #[must_use]
     pub const fn with_spi(mut self, spi: u32) -> Self {
-        self.gist.word |= word::HAS_SPI;
+        self.key.word |= word::HAS_SPI;
         self.columns[SPI] = spi;
         self
     }
@@ -180,7 +180,7 @@ impl PacketKey {
     #[inline]
     #[must_use]
     pub const fn with_flow_label(mut self, label: u32) -> Self {
-        self.gist.word |= word::HAS_LABEL;
+        self.key.word |= word::HAS_LABEL;
         self.columns[LABEL] = label;
         self
     }
@@ -189,7 +189,7 @@ impl PacketKey {
     #[inline]
     #[must_use]
     pub const fn with_tos(mut self, tos: u8) -> Self {
-        self.gist.word = word::with_tos(self.gist.word, tos);
+        self.key.word = word::with_tos(self.key.word, tos);
         self
     }
 
@@ -197,7 +197,7 @@ impl PacketKey {
     #[inline]
     #[must_use]
     pub const fn with_qfi(mut self, qfi: Qfi) -> Self {
-        self.gist = self.gist.with_qfi(qfi);
+        self.key = self.key.with_qfi(qfi);
         self
     }
 
@@ -205,7 +205,7 @@ impl PacketKey {
     #[inline]
     #[must_use]
     pub const fn with_ue(mut self, is_remote: bool, is_local: bool) -> Self {
-        self.gist = self.gist.with_ue(is_remote, is_local);
+        self.key = self.key.with_ue(is_remote, is_local);
         self
     }
 

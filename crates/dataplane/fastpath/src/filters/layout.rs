@@ -1,6 +1,6 @@
 //! From lanes to blocks.
 
-use super::block::{Block, Column, Head, LANES};
+use super::block::{Block, BlockLayout, Column, LANES};
 use super::lane::{Family, Lane};
 
 /// The blocks of a set and their other columns, which the blocks name by their place among them.
@@ -21,14 +21,14 @@ pub(super) fn layout(lanes: &[Lane]) -> (Vec<Block>, Vec<Column>) {
     }
     let v6_at = if is_shared { 0 } else { count(&v4) };
     let few = match v4.len() {
-        _ if blocks.iter().take(count(&v4).into()).any(|block| block.others != 0) => Head::OTHER,
+        _ if blocks.iter().take(count(&v4).into()).any(|block| block.others != 0) => BlockLayout::OTHER,
         // None of them is for IPv4.
-        0 => Head::OTHER,
+        0 => BlockLayout::OTHER,
         few @ 1..=LANES => few as u8,
-        _ => Head::MANY,
+        _ => BlockLayout::MANY,
     };
     if let Some(block) = blocks.first_mut() {
-        block.head = Head { v4: count(&v4), v6_at, v6: count(&v6), few };
+        block.head = BlockLayout { v4: count(&v4), v6_at, v6: count(&v6), few };
     }
     (blocks, columns)
 }
@@ -37,26 +37,27 @@ pub(super) fn layout(lanes: &[Lane]) -> (Vec<Block>, Vec<Column>) {
 mod tests {
     use causeway_rules::SdfFilter;
 
-    use super::super::{Compare, Comparing, FilterSets, Gist, Rule, SetId};
+    use super::super::{Compare, FilterSets, PacketKey, Rule, SetId, WithComparator};
     use super::*;
 
     /// Asks a set about a packet as the fast path does.
     struct Asking<'a> {
         sets: &'a FilterSets,
         set: SetId,
-        gist: Gist,
+        key: PacketKey,
         local: u32,
         found: &'a mut Option<u8>,
     }
 
-    impl Comparing for Asking<'_> {
-        fn run(self, fits: impl Fn(&Block, Gist) -> u16) {
-            let Self { sets, set, gist, local, found } = self;
-            *found = sets.first_at_once((set, FilterSets::block_of(set)), || gist, || local, &fits);
+    impl WithComparator for Asking<'_> {
+        fn run(self, fits: impl Fn(&Block, PacketKey) -> u16) {
+            let Self { sets, set, key: packet_key, local, found } = self;
+            *found =
+                sets.first_match_in_block((set, FilterSets::block_of(set)), || packet_key, || local, &fits);
         }
     }
 
-    /// Four filters to a rule; an open rule behind them if it `is_open`.
+    /// Four filters to a rule; an open rule behind them if it `is_granted`.
     fn rules(filters: impl Iterator<Item = String>, is_open: bool) -> Vec<Rule> {
         let filters: Vec<SdfFilter> = filters.map(|filter| filter.parse().unwrap()).collect();
         let lists = filters.chunks(4).map(<[_]>::to_vec).chain(is_open.then(Vec::new));
@@ -82,10 +83,16 @@ mod tests {
                 let set = sets.insert(&rules((0..lanes).map(port).chain(extra), is_open)).unwrap();
                 for at in 0..2 * lanes as u32 {
                     let protocol = [17, 17, 6, 50][at as usize % 4];
-                    let gist = Gist::v4(1, at / 2, protocol, 0).with_ue(false, true);
+                    let packet_key = PacketKey::v4(1, at / 2, protocol, 0).with_ue(false, true);
                     let mut found = None;
-                    compare.run(Asking { sets: &sets, set, gist, local: LOCAL, found: &mut found });
-                    let wanted = sets.first_match_v4(set, gist, LOCAL);
+                    compare.run(Asking {
+                        sets: &sets,
+                        set,
+                        key: packet_key,
+                        local: LOCAL,
+                        found: &mut found,
+                    });
+                    let wanted = sets.first_match_v4(set, packet_key, LOCAL);
                     let wanted = wanted.filter(|_| !(is_near && protocol == 50));
                     assert_eq!(found, wanted, "{} {lanes} {is_near} {at}", compare.name());
                 }

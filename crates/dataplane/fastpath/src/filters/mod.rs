@@ -8,7 +8,6 @@
 //! Each alternative of a rule becomes a lane, in rule order; sixteen lanes are a block. One pass of vector
 //! instructions finds all lanes of a block that fit, and the lowest one names the rule.
 
-mod alone;
 mod block;
 mod compile;
 mod key;
@@ -16,17 +15,18 @@ mod lane;
 mod layout;
 mod portable;
 mod runs;
+mod scalar;
 mod scan;
 mod sets;
 #[allow(unsafe_code, reason = "vector instructions")]
 mod simd;
 
-pub use alone::Alone;
 pub(crate) use block::Block;
 pub use compile::Rule;
-pub use key::{Gist, PacketKey};
-pub(crate) use scan::Comparing;
-pub use sets::{FilterSets, Full, SetId};
+pub use key::{FullPacketKey, PacketKey};
+pub use scalar::ScalarFilter;
+pub(crate) use scan::WithComparator;
+pub use sets::{FilterSetError, FilterSets, SetId};
 pub use simd::Compare;
 
 /// Rules in a set, at most.

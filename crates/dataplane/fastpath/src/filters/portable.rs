@@ -3,13 +3,13 @@
 //! All comparisons follow one scheme: a difference that is zero where a lane fits. Differences of all columns are
 //! joined by or, and tested once.
 
-use super::block::{Block, Column, LANES, Numbers};
-use super::key::{Gist, PacketKey};
+use super::block::{Block, Column, LANES, LaneWords};
+use super::key::{FullPacketKey, PacketKey};
 use super::scan::{self, Memory};
 
 /// The rule of the first lane that a packet fits, in the set whose first block is `first`.
-pub(super) fn first_fit(memory: &Memory<'_>, first: u32, key: &PacketKey) -> Option<u8> {
-    let fits = |block: &Block| fits(block, &key.gist);
+pub(super) fn first_fit(memory: &Memory<'_>, first: u32, key: &FullPacketKey) -> Option<u8> {
+    let fits = |block: &Block| fits(block, &key.key);
     let others = |group: &[Block]| scan::fits_others(group, memory.columns, key, fits_column);
     scan::first_fit(memory.blocks, first, key, fits, others, |group| {
         scan::first_of_group(group, fits, others)
@@ -17,10 +17,10 @@ pub(super) fn first_fit(memory: &Memory<'_>, first: u32, key: &PacketKey) -> Opt
 }
 
 /// The lanes of a block that a packet fits but for its other columns; lane 0 in the lowest bit.
-pub(super) fn fits(block: &Block, gist: &Gist) -> u16 {
-    let mut differences = beyond(gist.ports, &block.port_low, &block.port_width);
-    join(&mut differences, &block.word, gist.word);
-    join(&mut differences, &block.remote, gist.remote);
+pub(super) fn fits(block: &Block, packet_key: &PacketKey) -> u16 {
+    let mut differences = beyond(packet_key.ports, &block.port_low, &block.port_width);
+    join(&mut differences, &block.word, packet_key.word);
+    join(&mut differences, &block.remote, packet_key.remote);
     zeros(&differences)
 }
 
@@ -38,7 +38,7 @@ fn join(differences: &mut [u32; LANES], column: &Column, number: u32) {
 }
 
 /// How far two ports lie beyond their ranges.
-fn beyond(ports: u32, low: &Numbers, width: &Numbers) -> [u32; LANES] {
+fn beyond(ports: u32, low: &LaneWords, width: &LaneWords) -> [u32; LANES] {
     let excess = |port: u16, low: u16, width: u16| u32::from(port.wrapping_sub(low).saturating_sub(width));
     std::array::from_fn(|lane| {
         let (low, width) = (low.0[lane], width.0[lane]);

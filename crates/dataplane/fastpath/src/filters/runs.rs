@@ -127,7 +127,7 @@ mod tests {
         // Input:  runs of random lengths, inserted and freed at random.
         // Output: each keeps what was written, the others are blank, and after all are freed nothing is left.
         #[test]
-        fn runs_keep_their_items(steps in vec((1..6_u32, any::<prop::sample::Index>(), any::<bool>()), 1..60)) {
+        fn runs_keep_their_contents(steps in vec((1..6_u32, any::<prop::sample::Index>(), any::<bool>()), 1..60)) {
             let mut runs = Runs::new(40).unwrap();
             let mut live: Vec<(u32, u32, u32)> = Vec::new();
             for (mark, (len, index, is_insert)) in (1_u32..).zip(steps) {

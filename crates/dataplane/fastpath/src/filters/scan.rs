@@ -3,7 +3,7 @@
 //! Written once for all ways of comparing: always inlined, so that each way compiles it for its instruction set.
 
 use super::block::{Block, Column, LANES};
-use super::key::{Gist, PacketKey};
+use super::key::{FullPacketKey, PacketKey};
 use super::lane::COLUMNS;
 
 /// Blocks compared before their results are looked at: four masks of sixteen lanes are one word, and looking at
@@ -18,10 +18,10 @@ pub(super) struct Memory<'m> {
 }
 
 /// What compares packets with blocks.
-pub(crate) trait Comparing {
+pub(crate) trait WithComparator {
     /// Does it. `fits`: the lanes of a block that a packet fits but for its other columns, lane 0 in the lowest bit. To be inlined
     /// always.
-    fn run(self, fits: impl Fn(&Block, Gist) -> u16);
+    fn run(self, fits: impl Fn(&Block, PacketKey) -> u16);
 }
 
 /// The rule of the first lane that fits, in the set whose first block is `first`.
@@ -32,7 +32,7 @@ pub(crate) trait Comparing {
 pub(super) fn first_fit<'m>(
     blocks: &'m [Block],
     first: u32,
-    key: &PacketKey,
+    key: &FullPacketKey,
     fits: impl Fn(&Block) -> u16,
     fits_others: impl Fn(&'m [Block]) -> u64,
     of_group: impl Fn(&'m [Block]) -> Option<u8>,
@@ -93,7 +93,7 @@ fn rule_of(group: &[Block], found: u64) -> Option<u8> {
 pub(super) fn fits_others(
     group: &[Block],
     columns: &[Column],
-    key: &PacketKey,
+    key: &FullPacketKey,
     fits: impl Fn(&Column, u32) -> u16,
 ) -> u64 {
     let masks = group.iter().enumerate().map(|(at, block)| {

@@ -6,13 +6,13 @@ use causeway_rules::PartitionedMap;
 use causeway_types::Qfi;
 use thiserror::Error;
 
-use super::alone::Alone;
-use super::block::{Block, Column, Head, LANES};
+use super::block::{Block, BlockLayout, Column, LANES};
 use super::compile::{Rule, compile};
-use super::key::{Gist, PacketKey};
+use super::key::{FullPacketKey, PacketKey};
 use super::lane::{Lane, Masked, word};
 use super::layout::layout;
 use super::runs::Runs;
+use super::scalar::ScalarFilter;
 use super::scan::Memory;
 use super::simd::Compare;
 use super::{MAX_LANES, MAX_RULES};
@@ -53,7 +53,7 @@ impl SetId {
     }
 
     /// The lane of a set that takes no memory.
-    fn own_lane(self) -> Option<Lane> {
+    fn inline_lane(self) -> Option<Lane> {
         match self.0.checked_sub(Self::FIRST_QFI) {
             Some(raw) => Qfi::new(u8::try_from(raw).ok()?).map(lane_of),
             None => (self == Self::ANY).then(|| Lane::any(0)),
@@ -63,7 +63,7 @@ impl SetId {
 
 /// Why a set was refused. Nothing has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-pub enum Full {
+pub enum FilterSetError {
     /// More rules than a set can have.
     #[error("{0} rules in a filter set that has room for {MAX_RULES}")]
     Rules(usize),
@@ -83,7 +83,7 @@ const NO_BLOCK: u32 = u32::MAX;
 
 /// A set in use.
 #[derive(Debug)]
-struct Shared {
+struct SharedSet {
     content: Arc<[Lane]>,
     users: u32,
 }
@@ -98,7 +98,7 @@ pub struct FilterSets {
     blocks: Runs<Block>,
     columns: Runs<Column>,
     ids: PartitionedMap<Arc<[Lane]>, SetId>,
-    shared: PartitionedMap<SetId, Shared>,
+    shared: PartitionedMap<SetId, SharedSet>,
     version: u64,
 }
 
@@ -133,8 +133,8 @@ impl FilterSets {
     /// The set of these rules, in the order in which they are tried, with one user more.
     ///
     /// # Errors
-    /// [`Full`], also where a rule needs too many lanes.
-    pub fn insert(&mut self, rules: &[Rule]) -> Result<SetId, Full> {
+    /// [`FilterSetError`], also where a rule needs too many lanes.
+    pub fn insert(&mut self, rules: &[Rule]) -> Result<SetId, FilterSetError> {
         let lanes = compile(rules)?;
         if let Some(set) = SetId::without_lanes(&lanes) {
             return Ok(set);
@@ -148,7 +148,7 @@ impl FilterSets {
         let set = self.place(&lanes)?;
         let content = Arc::<[Lane]>::from(lanes);
         self.ids.insert(content.clone(), set);
-        self.shared.insert(set, Shared { content, users: 1 });
+        self.shared.insert(set, SharedSet { content, users: 1 });
         self.version += 1;
         Ok(set)
     }
@@ -171,13 +171,13 @@ impl FilterSets {
     ///
     /// `None` where it fits none, and for a set that is not in use.
     #[inline]
-    pub fn first_match(&self, set: SetId, key: &PacketKey) -> Option<u8> {
+    pub fn first_match(&self, set: SetId, key: &FullPacketKey) -> Option<u8> {
         match set.0.checked_sub(SetId::FIRST_BLOCK) {
             Some(first) => {
                 let memory = Memory { blocks: self.blocks.as_slice(), columns: self.columns.as_slice() };
                 self.compare.first_fit(&memory, first, key)
             }
-            None => fits_without_lanes(set, &key.gist).then_some(0),
+            None => fits_without_lanes(set, &key.key).then_some(0),
         }
     }
 
@@ -197,23 +197,23 @@ impl FilterSets {
     /// As [`FilterSets::first_match_v4`] in the set with this first block, as [`FilterSets::block_of`] says. `None` also for a
     /// packet that may have what its gist and its local address do not say, where the set asks for that.
     #[inline(always)]
-    pub(crate) fn first_at_once(
+    pub(crate) fn first_match_in_block(
         &self,
         (set, first): (SetId, u32),
-        gist: impl Fn() -> Gist,
+        packet_key: impl Fn() -> PacketKey,
         local: impl Fn() -> u32,
-        fits: &impl Fn(&Block, Gist) -> u16,
+        fits: &impl Fn(&Block, PacketKey) -> u16,
     ) -> Option<u8> {
         // `NO_BLOCK` is none of them.
         let Some(block) = self.blocks.as_slice().get(first as usize) else {
-            return fits_without_lanes(set, &gist()).then_some(0);
+            return fits_without_lanes(set, &packet_key()).then_some(0);
         };
         match block.head.few {
-            Head::MANY => self.compare.first_of_many(self.blocks.as_slice(), first, gist()),
-            Head::OTHER if gist().may_have_spi() => None,
-            Head::OTHER => self.first_match_v4(set, gist(), local()),
+            BlockLayout::MANY => self.compare.first_of_many(self.blocks.as_slice(), first, packet_key()),
+            BlockLayout::OTHER if packet_key().may_have_spi() => None,
+            BlockLayout::OTHER => self.first_match_v4(set, packet_key(), local()),
             _ => {
-                let lanes = fits(block, gist());
+                let lanes = fits(block, packet_key());
                 (lanes != 0).then(|| block.rules[lanes.trailing_zeros() as usize % LANES])
             }
         }
@@ -225,21 +225,21 @@ impl FilterSets {
     }
 
     /// The lanes of a set that IPv4 packets can fit, in their order, each by itself. `None` where some are about more than the gist.
-    pub fn alone(&self, set: SetId) -> Option<Vec<Alone>> {
+    pub fn scalar_filters(&self, set: SetId) -> Option<Vec<ScalarFilter>> {
         match self.shared.get(&set) {
-            Some(shared) => Alone::of(&shared.content),
-            None => Alone::of(set.own_lane().as_slice()),
+            Some(shared) => ScalarFilter::of(&shared.content),
+            None => ScalarFilter::of(set.inline_lane().as_slice()),
         }
     }
 
     /// Some filter is about IPv6 packets alone.
-    pub(crate) fn names_v6(&self, set: SetId) -> bool {
+    pub(crate) fn has_ipv6_filters(&self, set: SetId) -> bool {
         self.shared.get(&set).is_some_and(|shared| shared.content.iter().any(Lane::is_v6))
     }
 
     /// As [`FilterSets::first_match`] for an IPv4 packet without Security Parameter Index, given its gist and the local address.
-    pub fn first_match_v4(&self, set: SetId, gist: Gist, local: u32) -> Option<u8> {
-        self.first_match(set, &PacketKey::of_v4(gist, local))
+    pub fn first_match_v4(&self, set: SetId, packet_key: PacketKey, local: u32) -> Option<u8> {
+        self.first_match(set, &FullPacketKey::of_v4(packet_key, local))
     }
 
     /// Sets that take memory. Those without lanes do not.
@@ -257,9 +257,9 @@ impl FilterSets {
         self.blocks.len()
     }
 
-    fn place(&mut self, lanes: &[Lane]) -> Result<SetId, Full> {
+    fn place(&mut self, lanes: &[Lane]) -> Result<SetId, FilterSetError> {
         let (mut blocks, columns) = layout(lanes);
-        let full = Full::Blocks(blocks.len());
+        let full = FilterSetError::Blocks(blocks.len());
         let columns_at = self.columns.insert(&columns).ok_or(full)?;
         blocks.iter_mut().for_each(|block| block.others_at += columns_at);
         let Some(first) = self.blocks.insert(&blocks) else {
@@ -285,9 +285,9 @@ fn lane_of(qfi: Qfi) -> Lane {
 
 /// Nothing, any packet, or those with one QFI.
 #[inline]
-fn fits_without_lanes(set: SetId, gist: &Gist) -> bool {
+fn fits_without_lanes(set: SetId, packet_key: &PacketKey) -> bool {
     match set.0.checked_sub(SetId::FIRST_QFI) {
-        Some(raw) => gist.has_qfi(Qfi::from_low_bits(raw as u8)),
+        Some(raw) => packet_key.has_qfi(Qfi::from_low_bits(raw as u8)),
         None => set == SetId::ANY,
     }
 }

@@ -3,17 +3,17 @@
 //! The scheme is that of [`super::portable`], which is also what remains where there are no such instructions.
 
 use super::block::Block;
-use super::key::{Gist, PacketKey};
+use super::key::{FullPacketKey, PacketKey};
 use super::portable;
-use super::scan::{self, Comparing, Memory};
+use super::scan::{self, Memory, WithComparator};
 
 /// How lanes are compared. All ways give the same answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Compare(Way);
+pub struct Compare(CompareImpl);
 
 /// Private, so that a way with vector instructions exists only where the machine has them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Way {
+enum CompareImpl {
     Portable,
     #[cfg(target_arch = "x86_64")]
     Avx2,
@@ -24,7 +24,7 @@ enum Way {
 impl Compare {
     /// Without vector instructions beyond what the program was compiled for.
     pub const fn portable() -> Self {
-        Self(Way::Portable)
+        Self(CompareImpl::Portable)
     }
 
     /// The fastest way that this machine has.
@@ -37,10 +37,14 @@ impl Compare {
     pub fn available() -> impl Iterator<Item = Self> {
         let avx2 = std::is_x86_feature_detected!("avx2");
         let avx512 = std::is_x86_feature_detected!("avx512f") && std::is_x86_feature_detected!("avx512bw");
-        [Some(Way::Portable), avx2.then_some(Way::Avx2), avx512.then_some(Way::Avx512)]
-            .into_iter()
-            .flatten()
-            .map(Self)
+        [
+            Some(CompareImpl::Portable),
+            avx2.then_some(CompareImpl::Avx2),
+            avx512.then_some(CompareImpl::Avx512),
+        ]
+        .into_iter()
+        .flatten()
+        .map(Self)
     }
 
     /// All ways that this machine has.
@@ -52,55 +56,57 @@ impl Compare {
     /// What it is called in tables: `portable`, `avx2` or `avx512`.
     pub const fn name(self) -> &'static str {
         match self.0 {
-            Way::Portable => "portable",
+            CompareImpl::Portable => "portable",
             #[cfg(target_arch = "x86_64")]
-            Way::Avx2 => "avx2",
+            CompareImpl::Avx2 => "avx2",
             #[cfg(target_arch = "x86_64")]
-            Way::Avx512 => "avx512",
+            CompareImpl::Avx512 => "avx512",
         }
     }
 
     /// The rule of the first lane that the packet fits, in the set whose first block is `first`.
     #[inline]
-    pub(super) fn first_fit(self, memory: &Memory<'_>, first: u32, key: &PacketKey) -> Option<u8> {
+    pub(super) fn first_fit(self, memory: &Memory<'_>, first: u32, key: &FullPacketKey) -> Option<u8> {
         match self.0 {
-            Way::Portable => portable::first_fit(memory, first, key),
-            // SAFETY: `Way::Avx2` is made by `Compare::available` only, where the processor has AVX2.
+            CompareImpl::Portable => portable::first_fit(memory, first, key),
+            // SAFETY: `CompareImpl::Avx2` is made by `Compare::available` only, where the processor has AVX2.
             #[cfg(target_arch = "x86_64")]
-            Way::Avx2 => unsafe { avx2::first_fit(memory, first, key) },
-            // SAFETY: `Way::Avx512` is made by `Compare::available` only, where the processor has AVX-512 F and BW.
+            CompareImpl::Avx2 => unsafe { avx2::first_fit(memory, first, key) },
+            // SAFETY: `CompareImpl::Avx512` is made by `Compare::available` only, where the processor has AVX-512 F and BW.
             #[cfg(target_arch = "x86_64")]
-            Way::Avx512 => unsafe { avx512::first_fit(memory, first, key) },
+            CompareImpl::Avx512 => unsafe { avx512::first_fit(memory, first, key) },
         }
     }
 
     /// The same for an IPv4 packet, in a set of whose blocks for IPv4 none has other columns.
     #[inline(always)]
-    pub(super) fn first_of_many(self, blocks: &[Block], first: u32, gist: Gist) -> Option<u8> {
+    pub(super) fn first_of_many(self, blocks: &[Block], first: u32, packet_key: PacketKey) -> Option<u8> {
         match self.0 {
-            Way::Portable => scan::first_of_many(blocks, first, |block| portable::fits(block, &gist)),
+            CompareImpl::Portable => {
+                scan::first_of_many(blocks, first, |block| portable::fits(block, &packet_key))
+            }
             // SAFETY: as in `first_fit`.
             #[cfg(target_arch = "x86_64")]
-            Way::Avx2 => unsafe { avx2::first_of_many(blocks, first, gist) },
+            CompareImpl::Avx2 => unsafe { avx2::first_of_many(blocks, first, packet_key) },
             // SAFETY: as in `first_fit`.
             #[cfg(target_arch = "x86_64")]
-            Way::Avx512 => unsafe { avx512::first_of_many(blocks, first, gist) },
+            CompareImpl::Avx512 => unsafe { avx512::first_of_many(blocks, first, packet_key) },
         }
     }
 
     /// Runs something with the comparison of blocks, compiled for the instructions that it takes.
     #[inline(always)]
-    pub(crate) fn run(self, comparing: impl Comparing) {
+    pub(crate) fn run(self, comparing: impl WithComparator) {
         match self.0 {
-            Way::Portable => {
-                comparing.run(|block, gist| portable::fits(block, &gist));
+            CompareImpl::Portable => {
+                comparing.run(|block, packet_key| portable::fits(block, &packet_key));
             }
             // SAFETY: as in `first_fit`.
             #[cfg(target_arch = "x86_64")]
-            Way::Avx2 => unsafe { avx2::run(comparing) },
+            CompareImpl::Avx2 => unsafe { avx2::run(comparing) },
             // SAFETY: as in `first_fit`.
             #[cfg(target_arch = "x86_64")]
-            Way::Avx512 => unsafe { avx512::run(comparing) },
+            CompareImpl::Avx512 => unsafe { avx512::run(comparing) },
         }
     }
 }
@@ -109,48 +115,48 @@ impl Compare {
 mod avx512 {
     use std::arch::x86_64::*;
 
-    use super::super::block::{Block, Column, Numbers};
-    use super::super::key::{Gist, PacketKey};
-    use super::super::scan::{self, Comparing, Memory};
+    use super::super::block::{Block, Column, LaneWords};
+    use super::super::key::{FullPacketKey, PacketKey};
+    use super::super::scan::{self, Memory, WithComparator};
 
     #[target_feature(enable = "avx512f,avx512bw")]
-    pub(super) fn first_fit(memory: &Memory<'_>, first: u32, key: &PacketKey) -> Option<u8> {
+    pub(super) fn first_fit(memory: &Memory<'_>, first: u32, key: &FullPacketKey) -> Option<u8> {
         let others = |group: &[Block]| fits_others(group, memory, key);
         let of_group = |group: &[Block]| first_of_group(group, memory, key);
-        scan::first_fit(memory.blocks, first, key, |block| fits(block, &key.gist), others, of_group)
+        scan::first_fit(memory.blocks, first, key, |block| fits(block, &key.key), others, of_group)
     }
 
     #[target_feature(enable = "avx512f,avx512bw")]
     #[inline]
-    pub(super) fn run(comparing: impl Comparing) {
-        comparing.run(|block, gist| fits(block, &gist));
+    pub(super) fn run(comparing: impl WithComparator) {
+        comparing.run(|block, packet_key| fits(block, &packet_key));
     }
 
     #[target_feature(enable = "avx512f,avx512bw")]
     #[inline(never)]
-    pub(super) fn first_of_many(blocks: &[Block], first: u32, gist: Gist) -> Option<u8> {
-        scan::first_of_many(blocks, first, |block| fits(block, &gist))
+    pub(super) fn first_of_many(blocks: &[Block], first: u32, packet_key: PacketKey) -> Option<u8> {
+        scan::first_of_many(blocks, first, |block| fits(block, &packet_key))
     }
 
     #[target_feature(enable = "avx512f,avx512bw")]
     #[inline(never)]
-    fn first_of_group(group: &[Block], memory: &Memory<'_>, key: &PacketKey) -> Option<u8> {
-        scan::first_of_group(group, |block| fits(block, &key.gist), |group| fits_others(group, memory, key))
+    fn first_of_group(group: &[Block], memory: &Memory<'_>, key: &FullPacketKey) -> Option<u8> {
+        scan::first_of_group(group, |block| fits(block, &key.key), |group| fits_others(group, memory, key))
     }
 
     #[target_feature(enable = "avx512f,avx512bw")]
     #[inline]
-    fn fits(block: &Block, gist: &Gist) -> u16 {
-        let word = difference(&block.word, gist.word);
-        let remote = difference(&block.remote, gist.remote);
-        let ports = _mm512_sub_epi16(broadcast(gist.ports), load(&block.port_low));
+    fn fits(block: &Block, packet_key: &PacketKey) -> u16 {
+        let word = difference(&block.word, packet_key.word);
+        let remote = difference(&block.remote, packet_key.remote);
+        let ports = _mm512_sub_epi16(broadcast(packet_key.ports), load(&block.port_low));
         let beyond = _mm512_subs_epu16(ports, load(&block.port_width));
         zeros(_mm512_or_si512(_mm512_or_si512(word, remote), beyond))
     }
 
     #[target_feature(enable = "avx512f")]
     #[inline(never)]
-    fn fits_others(group: &[Block], memory: &Memory<'_>, key: &PacketKey) -> u64 {
+    fn fits_others(group: &[Block], memory: &Memory<'_>, key: &FullPacketKey) -> u64 {
         scan::fits_others(group, memory.columns, key, |column, number| zeros(difference(column, number)))
     }
 
@@ -175,8 +181,8 @@ mod avx512 {
 
     #[target_feature(enable = "avx512f")]
     #[inline]
-    fn load(numbers: &Numbers) -> __m512i {
-        // SAFETY: `Numbers` is 64 octets, aligned to 64.
+    fn load(numbers: &LaneWords) -> __m512i {
+        // SAFETY: `LaneWords` is 64 octets, aligned to 64.
         unsafe { _mm512_load_si512(std::ptr::from_ref(numbers).cast()) }
     }
 }
@@ -185,9 +191,9 @@ mod avx512 {
 mod avx2 {
     use std::arch::x86_64::*;
 
-    use super::super::block::{Block, Column, LANES, Numbers};
-    use super::super::key::{Gist, PacketKey};
-    use super::super::scan::{self, Comparing, Memory};
+    use super::super::block::{Block, Column, LANES, LaneWords};
+    use super::super::key::{FullPacketKey, PacketKey};
+    use super::super::scan::{self, Memory, WithComparator};
 
     /// Eight of sixteen lanes.
     #[derive(Clone, Copy)]
@@ -197,60 +203,60 @@ mod avx2 {
     }
 
     #[target_feature(enable = "avx2")]
-    pub(super) fn first_fit(memory: &Memory<'_>, first: u32, key: &PacketKey) -> Option<u8> {
+    pub(super) fn first_fit(memory: &Memory<'_>, first: u32, key: &FullPacketKey) -> Option<u8> {
         let others = |group: &[Block]| fits_others(group, memory, key);
         let of_group = |group: &[Block]| first_of_group(group, memory, key);
-        scan::first_fit(memory.blocks, first, key, |block| fits(block, &key.gist), others, of_group)
+        scan::first_fit(memory.blocks, first, key, |block| fits(block, &key.key), others, of_group)
     }
 
     #[target_feature(enable = "avx2")]
     #[inline]
-    pub(super) fn run(comparing: impl Comparing) {
-        comparing.run(|block, gist| fits_few(block, &gist));
+    pub(super) fn run(comparing: impl WithComparator) {
+        comparing.run(|block, packet_key| fits_few(block, &packet_key));
     }
 
     #[target_feature(enable = "avx2")]
     #[inline(never)]
-    pub(super) fn first_of_many(blocks: &[Block], first: u32, gist: Gist) -> Option<u8> {
-        scan::first_of_many(blocks, first, |block| fits(block, &gist))
+    pub(super) fn first_of_many(blocks: &[Block], first: u32, packet_key: PacketKey) -> Option<u8> {
+        scan::first_of_many(blocks, first, |block| fits(block, &packet_key))
     }
 
     #[target_feature(enable = "avx2")]
     #[inline(never)]
-    fn first_of_group(group: &[Block], memory: &Memory<'_>, key: &PacketKey) -> Option<u8> {
-        scan::first_of_group(group, |block| fits(block, &key.gist), |group| fits_others(group, memory, key))
+    fn first_of_group(group: &[Block], memory: &Memory<'_>, key: &FullPacketKey) -> Option<u8> {
+        scan::first_of_group(group, |block| fits(block, &key.key), |group| fits_others(group, memory, key))
     }
 
     #[target_feature(enable = "avx2")]
     #[inline]
-    fn fits(block: &Block, gist: &Gist) -> u16 {
-        zeros(half(block, gist, Half::Low), half(block, gist, Half::High))
+    fn fits(block: &Block, packet_key: &PacketKey) -> u16 {
+        zeros(half(block, packet_key, Half::Low), half(block, packet_key, Half::High))
     }
 
     /// As `fits`, for a block that may have so few lanes that a half holds them.
     #[target_feature(enable = "avx2")]
     #[inline]
-    fn fits_few(block: &Block, gist: &Gist) -> u16 {
+    fn fits_few(block: &Block, packet_key: &PacketKey) -> u16 {
         if usize::from(block.head.few) > LANES / 2 {
-            return fits(block, gist);
+            return fits(block, packet_key);
         }
-        zeros_of(half(block, gist, Half::Low))
+        zeros_of(half(block, packet_key, Half::Low))
     }
 
     /// Zero where a lane fits.
     #[target_feature(enable = "avx2")]
     #[inline]
-    fn half(block: &Block, gist: &Gist, half: Half) -> __m256i {
-        let word = difference(&block.word, gist.word, half);
-        let remote = difference(&block.remote, gist.remote, half);
-        let ports = _mm256_sub_epi16(broadcast(gist.ports), load(&block.port_low, half));
+    fn half(block: &Block, packet_key: &PacketKey, half: Half) -> __m256i {
+        let word = difference(&block.word, packet_key.word, half);
+        let remote = difference(&block.remote, packet_key.remote, half);
+        let ports = _mm256_sub_epi16(broadcast(packet_key.ports), load(&block.port_low, half));
         let beyond = _mm256_subs_epu16(ports, load(&block.port_width, half));
         _mm256_or_si256(_mm256_or_si256(word, remote), beyond)
     }
 
     #[target_feature(enable = "avx2")]
     #[inline(never)]
-    fn fits_others(group: &[Block], memory: &Memory<'_>, key: &PacketKey) -> u64 {
+    fn fits_others(group: &[Block], memory: &Memory<'_>, key: &FullPacketKey) -> u64 {
         scan::fits_others(group, memory.columns, key, |column, number| {
             zeros(difference(column, number, Half::Low), difference(column, number, Half::High))
         })
@@ -284,7 +290,7 @@ mod avx2 {
 
     #[target_feature(enable = "avx2")]
     #[inline]
-    fn load(numbers: &Numbers, half: Half) -> __m256i {
+    fn load(numbers: &LaneWords, half: Half) -> __m256i {
         let from: &[u32] = match half {
             Half::Low => &numbers.0[..LANES / 2],
             Half::High => &numbers.0[LANES / 2..],

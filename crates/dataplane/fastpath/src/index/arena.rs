@@ -35,7 +35,7 @@ pub struct Arena<T> {
 
 /// What an arena lies in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Backing {
+pub enum PageKind {
     /// Pages that the kernel joins to huge ones where it can.
     Transparent,
     /// Pages of the ordinary size.
@@ -67,7 +67,7 @@ pub enum ArenaError {
 
 /// What must be given back.
 enum Memory {
-    Mapped { start: *mut c_void, octets: usize, backing: Backing },
+    Mapped { start: *mut c_void, octets: usize, backing: PageKind },
     Allocated(Layout),
 }
 
@@ -131,10 +131,10 @@ impl<T: FromZeros> Arena<T> {
 
 impl<T> Arena<T> {
     /// What it lies in.
-    pub fn backing(&self) -> Backing {
+    pub fn backing(&self) -> PageKind {
         match self.memory {
             Memory::Mapped { backing, .. } => backing,
-            Memory::Allocated(_) => Backing::Heap,
+            Memory::Allocated(_) => PageKind::Heap,
         }
     }
 }
@@ -205,7 +205,7 @@ fn transparent(octets: usize, are_huge: bool) -> Result<(NonNull<u8>, Memory), E
     let aligned = start.wrapping_byte_add(start.align_offset(HUGE_PAGE));
     // SAFETY: the aligned range begins at most one huge page after the start of the mapping, which is longer by that.
     if are_huge && unsafe { madvise(aligned, octets, Advice::LinuxHugepage) }.is_ok() {
-        *backing = Backing::Transparent;
+        *backing = PageKind::Transparent;
     }
     Ok((NonNull::new(aligned.cast()).ok_or(Errno::NOMEM)?, memory))
 }
@@ -215,7 +215,7 @@ fn map(octets: usize) -> Result<Memory, Errno> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: the kernel chooses an unused place for the mapping.
     let start = unsafe { mmap_anonymous(ptr::null_mut(), octets, access, flags) }?;
-    Ok(Memory::Mapped { start, octets, backing: Backing::Small })
+    Ok(Memory::Mapped { start, octets, backing: PageKind::Small })
 }
 
 fn allocated(layout: Layout) -> Option<(NonNull<u8>, Memory)> {
@@ -279,15 +279,15 @@ mod tests {
     // Input:  arenas of no, one and many lines.
     // Output: so many lines at multiples of 64 octets, all zero, which keep what is written to them.
     #[test]
-    fn lines_are_zero_and_keep_what_they_are_given() {
+    fn arena_elements_start_at_zero_and_keep_their_values() {
         for len in [0, 1, 70_000] {
-            let mut lines = Arena::<Line>::new(if cfg!(miri) { len.min(100) } else { len }).unwrap();
-            assert!(lines.as_ptr().is_aligned() && lines.iter().all(|line| line.0 == [0; 8]));
-            for (number, line) in lines.iter_mut().enumerate() {
-                line.0 = [number as u64; 8];
+            let mut values = Arena::<Line>::new(if cfg!(miri) { len.min(100) } else { len }).unwrap();
+            assert!(values.as_ptr().is_aligned() && values.iter().all(|value| value.0 == [0; 8]));
+            for (number, value) in values.iter_mut().enumerate() {
+                value.0 = [number as u64; 8];
             }
-            assert!(lines.iter().enumerate().all(|(number, line)| line.0 == [number as u64; 8]));
-            assert!(lines.get(lines.len()).is_none());
+            assert!(values.iter().enumerate().all(|(number, value)| value.0 == [number as u64; 8]));
+            assert!(values.get(values.len()).is_none());
         }
     }
 
@@ -295,29 +295,29 @@ mod tests {
     // Output: reserved at once, and by the kernel; less than 10 MB of memory is taken.
     #[test]
     #[cfg_attr(miri, ignore = "needs mmap")]
-    fn only_what_is_touched_takes_memory() {
-        let mut lines = Arena::<Line>::new(1 << 24).unwrap();
-        assert_ne!(lines.backing(), Backing::Heap);
-        let last = lines.len() - 1;
-        (lines[0].0[0], lines[last].0[0]) = (1, 2);
+    fn only_touched_pages_take_memory() {
+        let mut values = Arena::<Line>::new(1 << 24).unwrap();
+        assert_ne!(values.backing(), PageKind::Heap);
+        let last = values.len() - 1;
+        (values[0].0[0], values[last].0[0]) = (1, 2);
         let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
-        let place = lines.as_ptr().addr();
-        assert!(resident_kb(&smaps, place) < 10_000);
-        assert_eq!((lines[0].0[0], lines[1].0[0], lines[last].0[0]), (1, 0, 2));
+        let slot = values.as_ptr().addr();
+        assert!(resident_kb(&smaps, slot) < 10_000);
+        assert_eq!((values[0].0[0], values[1].0[0], values[last].0[0]), (1, 0, 2));
     }
 
     // Input:  a million lines with a number each, of which some in the middle are given back.
     // Output: they are zero but at the edges, where they may be; the others keep their numbers.
     #[test]
     fn elements_that_are_given_back_are_zero() {
-        let mut lines = Arena::<Line>::sparse(if cfg!(miri) { 1000 } else { 1 << 20 }).unwrap();
-        lines.iter_mut().zip(1..).for_each(|(line, number)| line.0 = [number; 8]);
-        let (end, part) = (lines.len(), lines.len() / 4..lines.len() / 2);
-        lines.release(part.clone());
-        lines.release(end..end + 1);
-        for (at, line) in lines.iter().enumerate() {
-            let is_kept = line.0 == [at as u64 + 1; 8];
-            assert!(is_kept || part.contains(&at) && line.0 == [0; 8], "{at}");
+        let mut values = Arena::<Line>::sparse(if cfg!(miri) { 1000 } else { 1 << 20 }).unwrap();
+        values.iter_mut().zip(1..).for_each(|(value, number)| value.0 = [number; 8]);
+        let (end, part) = (values.len(), values.len() / 4..values.len() / 2);
+        values.release(part.clone());
+        values.release(end..end + 1);
+        for (at, value) in values.iter().enumerate() {
+            let is_kept = value.0 == [at as u64 + 1; 8];
+            assert!(is_kept || part.contains(&at) && value.0 == [0; 8], "{at}");
             assert!(cfg!(miri) || !is_kept || at < part.start + 64 || at + 64 >= part.end, "{at}");
         }
     }
@@ -343,8 +343,8 @@ mod tests {
     #[cfg_attr(miri, ignore = "needs mmap")]
     fn unused_memory_is_given_back() {
         let mut words = vec![7_u64; 8 << 20];
-        let place = words.as_ptr().addr();
-        let resident = || resident_kb(&std::fs::read_to_string("/proc/self/smaps").unwrap(), place);
+        let slot = words.as_ptr().addr();
+        let resident = || resident_kb(&std::fs::read_to_string("/proc/self/smaps").unwrap(), slot);
         assert!(resident() > 60_000);
         words.truncate(100);
         ToKernel::release(words.spare_capacity_mut());
@@ -356,12 +356,12 @@ mod tests {
     /// The `Rss` line of the mapping that an address lies in.
     fn resident_kb(smaps: &str, address: usize) -> u64 {
         let mut here = false;
-        for line in smaps.lines() {
-            let range = line.split(' ').next().and_then(|range| range.split_once('-'));
+        for value in smaps.lines() {
+            let range = value.split(' ').next().and_then(|range| range.split_once('-'));
             if let Some((start, end)) = range {
                 let bound = |text| usize::from_str_radix(text, 16).unwrap_or(0);
                 here = (bound(start)..bound(end)).contains(&address);
-            } else if let (true, Some(rest)) = (here, line.strip_prefix("Rss:")) {
+            } else if let (true, Some(rest)) = (here, value.strip_prefix("Rss:")) {
                 return rest.trim().trim_end_matches(" kB").parse().unwrap();
             }
         }

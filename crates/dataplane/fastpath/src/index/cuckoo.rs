@@ -5,14 +5,14 @@ use std::marker::PhantomData;
 
 use arrayvec::ArrayVec;
 
+use super::arch::prefetch;
 use super::arena::{Arena, ArenaError};
-use super::bucket::{Bucket, Entry, PLACES};
+use super::bucket::{Bucket, Entry, SLOTS_PER_BUCKET};
 use super::hash::KeyedHash;
-use super::key::Key;
-use super::machine::prefetch;
+use super::key::TableKey;
 
 /// Buckets that an insertion looks at before it gives up.
-const MOST_STEPS: usize = 512;
+const MAX_SEARCH: usize = 512;
 
 /// How full a table of the capacity asked for is at most, in percent.
 const LOAD: usize = 90;
@@ -51,7 +51,7 @@ struct Step {
     place: u8,
 }
 
-type Steps = ArrayVec<Step, MOST_STEPS>;
+type Steps = ArrayVec<Step, MAX_SEARCH>;
 
 /// No place can be made for another entry. Nothing has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -63,7 +63,7 @@ pub struct Full {
     pub places: usize,
 }
 
-impl<K: Key> Cuckoo<K> {
+impl<K: TableKey> Cuckoo<K> {
     /// An empty table in which so many entries fit; by chance a few more, or up to twice as many.
     ///
     /// # Errors
@@ -75,7 +75,7 @@ impl<K: Key> Cuckoo<K> {
     fn with_hash(capacity: usize, hash: KeyedHash) -> Result<Self, ArenaError> {
         let too_large = ArenaError::TooLarge { len: capacity, size: size_of::<Bucket>() };
         let places = capacity.checked_mul(100).ok_or(too_large)?.div_ceil(LOAD);
-        let buckets = places.div_ceil(PLACES).max(2).next_power_of_two();
+        let buckets = places.div_ceil(SLOTS_PER_BUCKET).max(2).next_power_of_two();
         let mask = u32::try_from(buckets - 1).map_err(|_| too_large)?;
         Ok(Self { buckets: Arena::sparse(buckets)?, hash, mask, entries: 0, key: PhantomData })
     }
@@ -93,33 +93,33 @@ impl<K: Key> Cuckoo<K> {
         prefetch(&self.buckets, probe.bucket as usize);
     }
 
-    /// The first line that the key may have and `is_it` says yes to. When it says so to any, the line is that of the key, if
+    /// The first line that the key may have and `matches` says yes to. When it says so to any, the line is that of the key, if
     /// the key is in the table, but for about one in 8000.
     #[inline]
-    pub fn find(&self, probe: Probe, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
+    pub fn find(&self, probe: Probe, mut matches: impl FnMut(u32) -> bool) -> Option<u32> {
         let first = self.bucket(probe.bucket);
-        let found = Self::find_in(first, probe.tag, &mut is_it);
+        let found = Self::find_in(first, probe.tag, &mut matches);
         if found.is_some() || !first.has_displaced() {
             return found;
         }
-        Self::find_in(self.bucket(self.second(probe)), probe.tag, &mut is_it)
+        Self::find_in(self.bucket(self.second(probe)), probe.tag, &mut matches)
     }
 
     #[inline]
-    fn find_in(bucket: &Bucket, tag: u16, is_it: &mut impl FnMut(u32) -> bool) -> Option<u32> {
-        bucket.places_of(tag).map(|place| bucket.line(place)).find(|line| is_it(*line))
+    fn find_in(bucket: &Bucket, tag: u16, matches: &mut impl FnMut(u32) -> bool) -> Option<u32> {
+        bucket.slots_with_tag(tag).map(|slot| bucket.value(slot)).find(|value| matches(*value))
     }
 
     /// Enters a key that is not in the table. At most 512 buckets are looked at, and few entries moved.
     ///
     /// # Errors
     /// [`Full`] when no place was found; nothing has changed then.
-    pub fn insert(&mut self, key: &K, line: u32) -> Result<(), Full> {
+    pub fn insert(&mut self, key: &K, value: u32) -> Result<(), Full> {
         let Probe { bucket, tag } = self.probe(key);
         let full = Full { entries: self.entries, places: self.places() };
-        let (at, place) = self.make_way([bucket, self.other(bucket, tag)]).ok_or(full)?;
+        let (at, slot) = self.displace([bucket, self.other(bucket, tag)]).ok_or(full)?;
         let away = at != bucket;
-        self.bucket_mut(at).put(place, Entry { tag, line, away });
+        self.bucket_mut(at).put(slot, Entry { tag, value, away });
         if away {
             self.bucket_mut(bucket).count_displaced(true);
         }
@@ -128,11 +128,11 @@ impl<K: Key> Cuckoo<K> {
     }
 
     /// Takes out a key that was entered with this line. `false` if there is none.
-    pub fn remove(&mut self, key: &K, line: u32) -> bool {
+    pub fn remove(&mut self, key: &K, value: u32) -> bool {
         let Probe { bucket, tag } = self.probe(key);
         for (at, away) in [(bucket, false), (self.other(bucket, tag), true)] {
-            let Some(place) = self.bucket(at).place_of(Entry { tag, line, away }) else { continue };
-            self.bucket_mut(at).take(place);
+            let Some(slot) = self.bucket(at).slot_of_entry(Entry { tag, value, away }) else { continue };
+            self.bucket_mut(at).take(slot);
             if away {
                 self.bucket_mut(bucket).count_displaced(false);
             }
@@ -143,18 +143,18 @@ impl<K: Key> Cuckoo<K> {
     }
 
     /// An empty place in one of two buckets, if need be by moving entries along the shortest way to an empty place.
-    fn make_way(&mut self, ends: [u32; 2]) -> Option<(u32, usize)> {
+    fn displace(&mut self, ends: [u32; 2]) -> Option<(u32, usize)> {
         let mut steps: Steps = ends.map(|bucket| Step { bucket, before: 0, place: 0 }).into_iter().collect();
         let mut at = 0;
         while let Some(Step { bucket, .. }) = steps.get(at).copied() {
             let looked_at = self.bucket(bucket);
-            if let Some(place) = looked_at.empty_place() {
-                return Some(self.shift(&steps, at, place));
+            if let Some(slot) = looked_at.empty_slot() {
+                return Some(self.shift(&steps, at, slot));
             }
-            let onward = (0..PLACES).map(|place| Step {
-                bucket: self.other(bucket, looked_at.tag(place)),
+            let onward = (0..SLOTS_PER_BUCKET).map(|slot| Step {
+                bucket: self.other(bucket, looked_at.tag(slot)),
                 before: at as u16,
-                place: place as u8,
+                place: slot as u8,
             });
             let room = steps.remaining_capacity();
             steps.extend(onward.take(room));
@@ -165,8 +165,8 @@ impl<K: Key> Cuckoo<K> {
 
     /// Moves each entry on the way to `last`, which has this empty place, one step on. No bucket is on the way twice: the
     /// steps from where it is first had been looked at before those from where it is next.
-    fn shift(&mut self, steps: &Steps, last: usize, place: usize) -> (u32, usize) {
-        let (mut step, mut empty) = (last, (steps[last].bucket, place));
+    fn shift(&mut self, steps: &Steps, last: usize, slot: usize) -> (u32, usize) {
+        let (mut step, mut empty) = (last, (steps[last].bucket, slot));
         while step > 1 {
             let before = usize::from(steps[step].before);
             let full = (steps[before].bucket, usize::from(steps[step].place));
@@ -208,7 +208,7 @@ impl<K: Key> Cuckoo<K> {
 
     /// How many places there are, for entries.
     pub fn places(&self) -> usize {
-        self.buckets.len() * PLACES
+        self.buckets.len() * SLOTS_PER_BUCKET
     }
 
     /// How many entries there are.

@@ -1,7 +1,7 @@
 //! What lines are found by when there is no slot for it.
 
 /// A key of a [`super::Cuckoo`]: different keys have different words.
-pub trait Key: Copy {
+pub trait TableKey: Copy {
     /// The key as two words.
     fn words(&self) -> [u64; 2];
 }
@@ -15,7 +15,7 @@ pub struct TunnelKey {
     pub local: u32,
 }
 
-impl Key for TunnelKey {
+impl TableKey for TunnelKey {
     #[inline]
     fn words(&self) -> [u64; 2] {
         [u64::from(self.teid) | u64::from(self.local) << 32, 0]
@@ -31,7 +31,7 @@ pub struct PrefixKey {
     pub network: u32,
 }
 
-impl Key for PrefixKey {
+impl TableKey for PrefixKey {
     #[inline]
     fn words(&self) -> [u64; 2] {
         [self.prefix, u64::from(self.network)]
@@ -47,7 +47,7 @@ pub struct AddressKey {
     pub network: u32,
 }
 
-impl Key for AddressKey {
+impl TableKey for AddressKey {
     #[inline]
     fn words(&self) -> [u64; 2] {
         [u64::from(self.address) | u64::from(self.network) << 32, 0]

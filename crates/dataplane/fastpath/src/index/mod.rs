@@ -2,18 +2,18 @@
 //!
 //! All lookups come in stages, so that a batch can ask the memory for all its lines before it needs the first.
 
+mod arch;
 mod arena;
 mod bucket;
 mod cuckoo;
 mod hash;
 mod key;
-mod machine;
 mod pools;
-mod ready;
+mod prefault;
 
-pub use arena::{Arena, ArenaError, Backing, ToKernel, ask_for_huge_pages, ask_for_huge_pages_in};
+pub use arch::{prefetch, prefetch_at};
+pub use arena::{Arena, ArenaError, PageKind, ToKernel, ask_for_huge_pages, ask_for_huge_pages_in};
 pub use cuckoo::{Cuckoo, Full, Probe};
-pub use key::{AddressKey, Key, PrefixKey, TunnelKey};
-pub use machine::{prefetch, prefetch_at};
+pub use key::{AddressKey, PrefixKey, TableKey, TunnelKey};
 pub use pools::Pools;
-pub use ready::{prepare, start_preparing};
+pub use prefault::{prepare, start_prefault_thread};

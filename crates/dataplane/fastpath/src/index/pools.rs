@@ -52,12 +52,12 @@ impl Pools {
     /// The number of an address (host byte order), if it has one.
     #[inline(always)]
     pub fn slot(&self, address: u32) -> Option<u32> {
-        self.near(address).or_else(|| self.slot_elsewhere(address))
+        self.slot_in_largest(address).or_else(|| self.slot_elsewhere(address))
     }
 
     /// The same, of one of the largest ranges alone.
     #[inline(always)]
-    pub(crate) const fn near(&self, address: u32) -> Option<u32> {
+    pub(crate) const fn slot_in_largest(&self, address: u32) -> Option<u32> {
         let (first, size, slot) = self.largest;
         let offset = address.wrapping_sub(first);
         if offset < size { Some(slot.wrapping_add(offset)) } else { None }

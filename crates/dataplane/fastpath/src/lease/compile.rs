@@ -8,111 +8,111 @@ use causeway_reference::lease::{Act, Door, DoorKey, Own, RuleShape, Send, Shape}
 use causeway_types::{Direction, Teid};
 
 use super::layout::{Layout, counts_drops, own_meters, rate_of, teid_of};
-use super::{Lease, LeasedRule, Pattern, Place, SharedRate};
+use super::{AccountLocation, CompiledProfile, Lease, LeasedRule, SharedRate};
 use crate::filters::{FilterSets, Rule, SetId};
-use crate::key::Key;
-use crate::line::{Line, RuleLine};
-use crate::program::{Deed, MAX_HEADER, Program, Programs, Sending, Step, Tunnel, Way};
-use crate::surroundings::Surroundings;
-use crate::table::Table;
+use crate::flow_entry::{FlowEntry, RuleEntry};
+use crate::flow_table::FlowTable;
+use crate::key::FlowKey;
+use crate::program::{Action, CompiledSend, MAX_HEADER, Program, Programs, Route, Step, Tunnel};
+use crate::topology_index::TopologyIndex;
 
 /// Writes sessions into lines and takes them out.
 pub(crate) struct Compiler<'a> {
-    pub(crate) table: &'a mut Table,
+    pub(crate) table: &'a mut FlowTable,
     pub(crate) programs: &'a mut Programs,
     pub(crate) sets: &'a mut FilterSets,
-    pub(crate) surroundings: &'a Surroundings,
+    pub(crate) topology_index: &'a TopologyIndex,
 }
 
 impl Compiler<'_> {
-    /// Enters a session. `own`: what it has of its own, if the pattern is another's. `tunnels`: where its packets come
+    /// Enters a session. `params`: what it has of its own, if the pattern is another's. `tunnels`: where its packets come
     /// out, known to the pattern or not.
-    pub(crate) fn enter(
+    pub(crate) fn insert(
         &mut self,
-        pattern: Option<Arc<Pattern>>,
-        own: Option<&Own>,
+        profile: Option<Arc<CompiledProfile>>,
+        params: Option<&Own>,
         tunnels: &[(Teid, IpAddr)],
     ) -> Lease {
-        let mut lease = pattern.as_deref().map(Lease::for_pattern).unwrap_or_default();
-        if let Some(pattern) = &pattern {
+        let mut lease = profile.as_deref().map(Lease::for_pattern).unwrap_or_default();
+        if let Some(profile) = &profile {
             for direction in [Direction::Uplink, Direction::Downlink] {
-                self.enter_direction(pattern, direction, own, &mut lease);
+                self.insert_direction(profile, direction, params, &mut lease);
             }
         }
-        lease.pattern = pattern;
-        self.enter_others(tunnels, &mut lease);
+        lease.profile = profile;
+        self.insert_slow_path_tunnels(tunnels, &mut lease);
         lease
     }
 
     /// Takes a session out.
     pub(crate) fn remove(&mut self, lease: Lease) {
-        lease.keys.into_iter().for_each(|(key, line)| self.table.forget(key, line));
-        lease.lines.into_iter().for_each(|line| self.table.release(line));
+        lease.keys.into_iter().for_each(|(key, entry)| self.table.remove_key(key, entry));
+        lease.entries.into_iter().for_each(|entry| self.table.release(entry));
         lease.runs.into_iter().for_each(|(first, count)| self.table.release_rules(first, count));
-        lease.programs.into_iter().for_each(|program| self.forget_program(program));
-        lease.pattern.into_iter().for_each(|pattern| self.forget_pattern(pattern));
+        lease.programs.into_iter().for_each(|program| self.release_program(program));
+        lease.profile.into_iter().for_each(|profile| self.release_profile(profile));
     }
 
     /// A pattern has one user less.
-    pub(crate) fn forget_pattern(&mut self, pattern: Arc<Pattern>) {
-        let last = Arc::into_inner(pattern);
+    pub(crate) fn release_profile(&mut self, profile: Arc<CompiledProfile>) {
+        let last = Arc::into_inner(profile);
         last.into_iter()
-            .for_each(|pattern| pattern.programs().for_each(|program| self.forget_program(program)));
+            .for_each(|profile| profile.programs().for_each(|program| self.release_program(program)));
     }
 
-    fn forget_program(&mut self, program: u32) {
+    fn release_program(&mut self, program: u32) {
         if let Some(set) = self.programs.remove(program) {
             self.sets.remove(set);
         }
     }
 
-    fn enter_direction(
+    fn insert_direction(
         &mut self,
-        pattern: &Pattern,
+        profile: &CompiledProfile,
         direction: Direction,
-        own: Option<&Own>,
+        params: Option<&Own>,
         lease: &mut Lease,
     ) {
         let mut primary = None;
-        for (door, program) in pattern.doors(direction) {
-            let renewed = own.map(|own| door.of_another(own));
-            let door = renewed.as_ref().unwrap_or(door);
-            let (Some(key), Some(program)) = (self.key_of(door), program) else { continue };
+        for (lookup, program) in profile.lookups(direction) {
+            let renewed = params.map(|params| lookup.of_another(params));
+            let lookup = renewed.as_ref().unwrap_or(lookup);
+            let (Some(key), Some(program)) = (self.key_of(lookup), program) else { continue };
             // Both addresses of a UE lead to one line where the rules are the same.
-            if let Some((line, known)) = primary
+            if let Some((entry, known)) = primary
                 && known == program
-                && !matches!(door.key, DoorKey::Tunnel { .. })
+                && !matches!(lookup.key, DoorKey::Tunnel { .. })
             {
-                if self.table.lead(key, line) {
-                    self.add_address(line, door);
-                    lease.keys.push((key, line));
+                if self.table.add_key(key, entry) {
+                    self.add_address(entry, lookup);
+                    lease.keys.push((key, entry));
                 }
                 continue;
             }
-            let of = primary.map(|(line, _)| line);
-            let Some(line) = self.table.insert(key, line_of(door, key, program, of)) else { continue };
-            lease.keys.push((key, line));
-            lease.lines.push(line);
+            let of = primary.map(|(entry, _)| entry);
+            let Some(entry) = self.table.insert(key, entry_of(lookup, key, program, of)) else { continue };
+            lease.keys.push((key, entry));
+            lease.entries.push(entry);
             if primary.is_none() {
-                primary = Some((line, program));
+                primary = Some((entry, program));
             }
         }
-        if let Some((line, _)) = primary {
-            let remote = own.and_then(|own| own.remote);
-            self.place(pattern, direction, remote, line, lease);
+        if let Some((entry, _)) = primary {
+            let remote = params.and_then(|params| params.remote);
+            self.assign_accounts(profile, direction, remote, entry, lease);
         }
     }
 
     /// Gives the rules their accounts.
-    fn place(
+    fn assign_accounts(
         &mut self,
-        pattern: &Pattern,
+        profile: &CompiledProfile,
         direction: Direction,
         remote: Option<Teid>,
-        line: u32,
+        entry: u32,
         lease: &mut Lease,
     ) {
-        let layout = pattern.layout(direction);
+        let layout = profile.layout(direction);
         let first = if layout.is_inline || layout.accounts.is_empty() {
             None
         } else {
@@ -120,96 +120,99 @@ impl Compiler<'_> {
             // Without room the rules have nothing granted, and their packets are for the slow room.
             let Some(first) = self.table.take_rules(count) else { return };
             lease.runs.push((first, count));
-            if let Some(line) = self.table.line_mut(line) {
-                line.account.budget = first.into();
+            if let Some(entry) = self.table.entry_mut(entry) {
+                entry.account.budget = first.into();
             }
             Some(first)
         };
-        lease.shared.extend(layout.shared.map(|meter| SharedRate::new(meter.qer, direction, line)));
+        lease.shared.extend(layout.shared.map(|meter| SharedRate::new(meter.qer, direction, entry)));
         for (offset, rules) in (0..).zip(&layout.accounts) {
-            let Some((number, rule)) = rules.first().and_then(|rule| pattern.rule(*rule)) else { continue };
-            let place = first.map_or(Place::Line(line), |first| Place::Rule(first + offset));
-            let own = own_meters(rule, layout.shared.as_ref()).map(|meter| meter.qer).next();
-            lease.rules.push(LeasedRule { rule: number, place, own, granted: 0, since: 0 });
+            let Some((number, rule)) = rules.first().and_then(|rule| profile.rule(*rule)) else { continue };
+            let place = first
+                .map_or(AccountLocation::Entry(entry), |first| AccountLocation::RuleEntry(first + offset));
+            let rate_qer = own_meters(rule, layout.shared.as_ref()).map(|meter| meter.qer).next();
+            lease.rules.push(LeasedRule { rule: number, place, rate_qer, granted: 0, granted_at: 0 });
             let teid = teid_of(&rule.act).map(|teid| remote.map_or(teid, Teid::value));
             match (place, teid) {
-                (Place::Rule(rule), teid) => {
+                (AccountLocation::RuleEntry(rule), teid) => {
                     if let Some(slot) = self.table.rule_mut(rule) {
-                        *slot = RuleLine { teid: teid.unwrap_or(0), ..RuleLine::default() };
+                        *slot = RuleEntry { teid: teid.unwrap_or(0), ..RuleEntry::default() };
                     }
                 }
-                (Place::Line(line), Some(teid)) => {
-                    if let Some(line) = self.table.line_mut(line) {
-                        line.aux = teid;
+                (AccountLocation::Entry(entry), Some(teid)) => {
+                    if let Some(entry) = self.table.entry_mut(entry) {
+                        entry.ue_or_teid = teid;
                     }
                 }
-                (Place::Line(_), None) => {}
+                (AccountLocation::Entry(_), None) => {}
             }
         }
     }
 
     /// Lets the tunnels that have no door lead to the slow room, so that they are not unknown.
-    fn enter_others(&mut self, tunnels: &[(Teid, IpAddr)], lease: &mut Lease) {
+    fn insert_slow_path_tunnels(&mut self, tunnels: &[(Teid, IpAddr)], lease: &mut Lease) {
         for (teid, local) in tunnels {
-            let Some(local) = self.surroundings.local(local) else { continue };
-            let key = Key::Tunnel(teid.value(), local);
+            let Some(local) = self.topology_index.local(local) else { continue };
+            let key = FlowKey::Tunnel(teid.value(), local);
             if lease.keys.iter().any(|(known, _)| *known == key) {
                 continue;
             }
-            let (program, _) = self.programs.insert(ask(local), self.surroundings);
+            let (program, _) = self.programs.insert(slow_path_program(local), self.topology_index);
             lease.programs.push(program);
-            if let Some(line) = self.table.insert(key, Line::new(teid.value(), key.place(), program)) {
-                lease.keys.push((key, line));
-                lease.lines.push(line);
+            if let Some(entry) = self.table.insert(key, FlowEntry::new(teid.value(), key.scope(), program)) {
+                lease.keys.push((key, entry));
+                lease.entries.push(entry);
             }
         }
     }
 
-    fn add_address(&mut self, line: u32, door: &Door) {
-        let Some(line) = self.table.line_mut(line) else { return };
-        match door.key {
-            DoorKey::Ipv4 { ue, .. } => line.key = ue.into(),
-            DoorKey::Ipv6 { prefix, .. } => line.prefix = prefix,
+    fn add_address(&mut self, entry: u32, lookup: &Door) {
+        let Some(entry) = self.table.entry_mut(entry) else { return };
+        match lookup.key {
+            DoorKey::Ipv4 { ue, .. } => entry.key = ue.into(),
+            DoorKey::Ipv6 { prefix, .. } => entry.prefix = prefix,
             DoorKey::Tunnel { .. } => {}
         }
     }
 
-    pub(super) fn key_of(&self, door: &Door) -> Option<Key> {
-        Some(match door.key {
-            DoorKey::Tunnel { teid, local } => Key::Tunnel(teid.value(), self.surroundings.local(&local)?),
-            DoorKey::Ipv4 { network, ue } => Key::Ipv4(u16::try_from(network).ok()?, ue.into()),
-            DoorKey::Ipv6 { network, prefix } => Key::Ipv6(u16::try_from(network).ok()?, prefix),
+    pub(super) fn key_of(&self, lookup: &Door) -> Option<FlowKey> {
+        Some(match lookup.key {
+            DoorKey::Tunnel { teid, local } => {
+                FlowKey::Tunnel(teid.value(), self.topology_index.local(&local)?)
+            }
+            DoorKey::Ipv4 { network, ue } => FlowKey::Ipv4(u16::try_from(network).ok()?, ue.into()),
+            DoorKey::Ipv6 { network, prefix } => FlowKey::Ipv6(u16::try_from(network).ok()?, prefix),
         })
     }
 
     /// The number of the program of a door, which has one user more.
-    pub(super) fn program(&mut self, shape: &Shape, door: &Door, layout: &Layout) -> u32 {
-        let asked = door.rules.iter().filter_map(|index| {
+    pub(super) fn program(&mut self, shape: &Shape, lookup: &Door, layout: &Layout) -> u32 {
+        let asked = lookup.rules.iter().filter_map(|index| {
             let rule = shape.rules.get(usize::from(*index))?;
             let filter = Rule { qfis: rule.qfis, filters: rule.filters.clone() };
             Some((filter, self.step(rule, *index, layout)))
         });
-        let (rules, steps) = super::join::join(asked);
-        let local = match door.key {
-            DoorKey::Tunnel { local, .. } => self.surroundings.local(&local),
+        let (rules, steps) = super::merge_rules::merge_equal_rules(asked);
+        let local = match lookup.key {
+            DoorKey::Tunnel { local, .. } => self.topology_index.local(&local),
             _ => None,
         };
         let (set, steps) = match self.sets.insert(&rules) {
             Ok(set) => (set, steps),
             // What does not fit into the table of sets is for the slow room.
-            Err(_) => (SetId::ANY, Box::from([Step::ASK])),
+            Err(_) => (SetId::ANY, Box::from([Step::SLOW_PATH])),
         };
         let program = Program {
             set,
             steps,
-            direction: door.direction,
+            direction: lookup.direction,
             shared: layout.shared.as_ref().map(rate_of),
             local,
-            names_ue: door.ue.is_named,
-            has_more: door.ue.has_more,
-            is_final: door.is_final,
+            names_ue: lookup.ue.is_named,
+            has_more: lookup.ue.has_more,
+            is_final: lookup.is_final,
         };
-        let (id, is_new) = self.programs.insert(program, self.surroundings);
+        let (id, is_new) = self.programs.insert(program, self.topology_index);
         if !is_new {
             self.sets.remove(set);
         }
@@ -217,41 +220,41 @@ impl Compiler<'_> {
     }
 
     fn step(&self, rule: &RuleShape, index: u8, layout: &Layout) -> Step {
-        let deed = self.deed(&rule.act);
-        let Some(account) = layout.account(usize::from(index)).filter(|_| deed != Deed::Ask) else {
-            return Step::ASK;
+        let action = self.action(&rule.act);
+        let Some(account) = layout.account(usize::from(index)).filter(|_| action != Action::SlowPath) else {
+            return Step::SLOW_PATH;
         };
         let shared = layout.shared.as_ref();
         Step {
-            deed,
+            action,
             account,
-            own: own_meters(rule, shared).next().map(rate_of),
+            rule_rate: own_meters(rule, shared).next().map(rate_of),
             is_shared: shared.is_some_and(|shared| rule.meters.contains(shared)),
             reports_drops: rule.reports_drops,
             counts_drops: counts_drops(rule),
-            pause: u64::try_from(rule.pause.as_nanos()).unwrap_or(u64::MAX),
+            idle_limit: u64::try_from(rule.pause.as_nanos()).unwrap_or(u64::MAX),
         }
     }
 
-    fn deed(&self, act: &Act) -> Deed {
+    fn action(&self, act: &Act) -> Action {
         match act {
-            Act::Ask => Deed::Ask,
-            Act::Drop(reason) => Deed::Drop(*reason),
-            Act::Send(send) => self.sending(send).map_or(Deed::Ask, Deed::Send),
+            Act::Ask => Action::SlowPath,
+            Act::Drop(reason) => Action::Drop(*reason),
+            Act::Send(send) => self.sending(send).map_or(Action::SlowPath, Action::Send),
         }
     }
 
-    fn sending(&self, send: &Send) -> Option<Sending> {
+    fn sending(&self, send: &Send) -> Option<CompiledSend> {
         let way = match &send.egress {
             Egress::Ip { network } if send.header.is_empty() => {
-                Way::Network(self.surroundings.network(network)?)
+                Route::Network(self.topology_index.network(network)?)
             }
             Egress::Gtpu { local, peer, .. } => {
                 let mut header = [0; MAX_HEADER];
                 header.get_mut(..send.header.len())?.copy_from_slice(&send.header);
                 header[4..8].fill(0);
-                Way::Tunnel(Tunnel {
-                    local: self.surroundings.local(local)?,
+                Route::Tunnel(Tunnel {
+                    local: self.topology_index.local(local)?,
                     peer: *peer,
                     header,
                     header_len: send.header.len() as u8,
@@ -260,9 +263,9 @@ impl Compiler<'_> {
             }
             _ => return None,
         };
-        Some(Sending {
+        Some(CompiledSend {
             way,
-            room: u32::try_from(send.room).unwrap_or(u32::MAX),
+            max_payload: u32::try_from(send.room).unwrap_or(u32::MAX),
             is_routed: send.is_routed,
             leaves_link: send.leaves_link,
             is_gated: send.is_gated,
@@ -271,10 +274,10 @@ impl Compiler<'_> {
 }
 
 /// All packets of a tunnel are for the slow room.
-fn ask(local: u8) -> Program {
+fn slow_path_program(local: u8) -> Program {
     Program {
         set: SetId::ANY,
-        steps: Box::from([Step::ASK]),
+        steps: Box::from([Step::SLOW_PATH]),
         direction: Direction::Uplink,
         shared: None,
         local: Some(local),
@@ -284,17 +287,17 @@ fn ask(local: u8) -> Program {
     }
 }
 
-fn line_of(door: &Door, at: Key, program: u32, of: Option<u32>) -> Line {
-    let v4 = door.ue.v4.map_or(0, u32::from);
-    let (key, aux, prefix) = match door.key {
-        DoorKey::Tunnel { teid, .. } => (teid.value(), v4, door.ue.v6.unwrap_or(0)),
+fn entry_of(lookup: &Door, at: FlowKey, program: u32, of: Option<u32>) -> FlowEntry {
+    let v4 = lookup.ue.v4.map_or(0, u32::from);
+    let (key, aux, prefix) = match lookup.key {
+        DoorKey::Tunnel { teid, .. } => (teid.value(), v4, lookup.ue.v6.unwrap_or(0)),
         DoorKey::Ipv4 { ue, .. } => (ue.into(), 0, 0),
         DoorKey::Ipv6 { prefix, .. } => (0, 0, prefix),
     };
-    let mut line = match of {
-        Some(of) => Line::alias(key, at.place(), program, of),
-        None => Line::new(key, at.place(), program),
+    let mut entry = match of {
+        Some(of) => FlowEntry::alias(key, at.scope(), program, of),
+        None => FlowEntry::new(key, at.scope(), program),
     };
-    (line.aux, line.prefix) = (aux, prefix);
-    line
+    (entry.ue_or_teid, entry.prefix) = (aux, prefix);
+    entry
 }

@@ -19,8 +19,8 @@ pub(super) struct Layout {
 impl Layout {
     /// Of the rules of a direction. `has_spare_teid`: the first door's line has room for the TEID of a tunnel.
     pub(super) fn of(shape: &Shape, direction: Direction, has_spare_teid: bool) -> Self {
-        let is_hot = |rule: &RuleShape| rule.key.direction == direction && rule.act != Act::Ask;
-        let groups = groups(shape, is_hot);
+        let is_offloaded = |rule: &RuleShape| rule.key.direction == direction && rule.act != Act::Ask;
+        let groups = groups(shape, is_offloaded);
         let first_of = |group: &Vec<usize>| shape.rules.get(*group.first()?);
         let shared = shared_rate(&groups.iter().filter_map(first_of).collect::<Vec<_>>());
         let fits = |group: &Vec<usize>| {
@@ -42,9 +42,9 @@ impl Layout {
     }
 }
 
-fn groups(shape: &Shape, is_hot: impl Fn(&RuleShape) -> bool) -> Vec<Vec<usize>> {
+fn groups(shape: &Shape, is_offloaded: impl Fn(&RuleShape) -> bool) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
-    for (index, rule) in shape.rules.iter().enumerate().filter(|(_, rule)| is_hot(rule)) {
+    for (index, rule) in shape.rules.iter().enumerate().filter(|(_, rule)| is_offloaded(rule)) {
         let is_like = |group: &&mut Vec<usize>| {
             group.first().and_then(|first| shape.rules.get(*first)).is_some_and(|first| first.is_like(rule))
         };

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use causeway_fastpath::filters::{FilterSets, Full, PacketKey, Rule, SetId};
+use causeway_fastpath::filters::{FilterSetError, FilterSets, FullPacketKey, Rule, SetId};
 use causeway_rules::{FlowAddress, FlowDescription, FlowEnd, SdfFilter};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -29,7 +29,7 @@ fn equal_content_has_one_id() {
 // Input:  rules behind one that every packet fits.
 // Output: they make no difference, as they are never reached.
 #[test]
-fn what_is_never_reached_is_no_content() {
+fn unreachable_lanes_are_not_part_of_the_content() {
     let mut sets = FilterSets::new(16).unwrap();
     let rules = [protocol_rule(6), rule(&[], vec![]), protocol_rule(17)];
     assert_eq!(sets.insert(&rules), sets.insert(&rules[..2]));
@@ -41,7 +41,7 @@ fn what_is_never_reached_is_no_content() {
 #[test]
 fn the_last_user_frees_the_set() {
     let mut sets = FilterSets::new(1).unwrap();
-    let key = PacketKey::v4(1, 2, 6, 0);
+    let key = FullPacketKey::v4(1, 2, 6, 0);
     let set = sets.insert(&[protocol_rule(6)]).unwrap();
     assert_eq!(sets.insert(&[protocol_rule(6)]), Ok(set));
     for left in [Some(0), None, None] {
@@ -55,13 +55,13 @@ fn the_last_user_frees_the_set() {
 // Input:  room for two blocks: a set of one, one of two, and after the first is gone the one of two again.
 // Output: the second is refused and the first still matches; then it finds room.
 #[test]
-fn a_full_room_refuses_and_changes_nothing() {
+fn a_full_filter_memory_refuses_and_changes_nothing() {
     let mut sets = FilterSets::new(2).unwrap();
-    let key = PacketKey::v4(1, 2, 6, 0);
+    let key = FullPacketKey::v4(1, 2, 6, 0);
     let (small, large): (Vec<Rule>, Vec<Rule>) =
         (vec![protocol_rule(6)], (0..17).map(protocol_rule).collect());
     let set = sets.insert(&small).unwrap();
-    assert_eq!(sets.insert(&large), Err(Full::Blocks(2)));
+    assert_eq!(sets.insert(&large), Err(FilterSetError::Blocks(2)));
     assert_eq!((sets.first_match(set, &key), sets.len(), sets.blocks()), (Some(0), 1, 1));
     sets.remove(set);
     let set = sets.insert(&large).unwrap();
@@ -87,7 +87,7 @@ fn families_share_blocks_of_ipv4_filters() {
         let mut sets = FilterSets::new(16).unwrap();
         let set = sets.insert(&rules).unwrap();
         assert_eq!(sets.blocks(), blocks);
-        let keys = [PacketKey::v4(0xc633_640e, 2, 6, 0), PacketKey::v6(0xc633_640e << 96, 2, 6, 0)];
+        let keys = [FullPacketKey::v4(0xc633_640e, 2, 6, 0), FullPacketKey::v6(0xc633_640e << 96, 2, 6, 0)];
         assert_eq!(keys.map(|key| sets.first_match(set, &key)), answers);
     }
 }
@@ -103,7 +103,7 @@ proptest! {
     // Output: at any time each session's set chooses the rule that its content says, sets of equal content are one, and
     //         in the end no room is taken.
     #[test]
-    fn sessions_come_and_go(steps in vec((0..10_u8, any::<Index>(), prop::bool::weighted(0.6)), 1..if cfg!(miri) { 8 } else { 80 })) {
+    fn random_inserts_and_removals_keep_sets_consistent(steps in vec((0..10_u8, any::<Index>(), prop::bool::weighted(0.6)), 1..if cfg!(miri) { 8 } else { 80 })) {
         let content = |kind: u8| -> Vec<Rule> { (0..=kind * 5).map(|at| protocol_rule(100 + kind + at)).collect() };
         let mut sets = FilterSets::new(10).unwrap();
         let mut sessions: Vec<(u8, SetId)> = Vec::new();
@@ -118,7 +118,7 @@ proptest! {
             for &(kind, set) in &sessions {
                 prop_assert_eq!(by_kind.get(&kind), Some(&set));
                 let last = kind * 5;
-                let key = |protocol| PacketKey::v4(1, 2, protocol, 0);
+                let key = |protocol| FullPacketKey::v4(1, 2, protocol, 0);
                 prop_assert_eq!(sets.first_match(set, &key(100 + kind + last)), Some(last));
                 prop_assert_eq!(sets.first_match(set, &key(100 + kind + last + 1)), None);
             }

@@ -4,7 +4,7 @@ mod interning;
 mod matching;
 mod random;
 
-use causeway_fastpath::filters::{Compare, FilterSets, PacketKey, Rule};
+use causeway_fastpath::filters::{Compare, FilterSets, FullPacketKey, Rule};
 use causeway_packet::{Flow, Fragment, IpProtocol};
 use causeway_rules::{FlowDescription, SdfFilter};
 use causeway_types::{Direction, Qfi, QfiSet};
@@ -33,7 +33,7 @@ fn packet(src: &str, dst: &str) -> Packet {
 }
 
 /// The rules that a new room for sets chooses for packets, asked in each way of comparing that this machine has.
-fn matches(rules: &[Rule], keys: &[PacketKey]) -> Vec<Option<u8>> {
+fn matches(rules: &[Rule], keys: &[FullPacketKey]) -> Vec<Option<u8>> {
     let mut answers = Compare::available().map(|compare| {
         let mut sets = FilterSets::comparing(256, compare).unwrap();
         let set = sets.insert(rules).unwrap();
@@ -45,7 +45,7 @@ fn matches(rules: &[Rule], keys: &[PacketKey]) -> Vec<Option<u8>> {
 }
 
 /// As [`matches`], for one packet.
-fn first_match(rules: &[Rule], key: PacketKey) -> Option<u8> {
+fn first_match(rules: &[Rule], key: FullPacketKey) -> Option<u8> {
     matches(rules, &[key])[0]
 }
 

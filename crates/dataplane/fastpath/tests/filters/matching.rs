@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 
 use causeway_fastpath::filters::{
-    Alone, Compare, FilterSets, Full, Gist, MAX_LANES, MAX_RULES, PacketKey, Rule, SetId,
+    Compare, FilterSetError, FilterSets, FullPacketKey, MAX_LANES, MAX_RULES, PacketKey, Rule, ScalarFilter,
+    SetId,
 };
 use causeway_packet::FlowLabel;
 use causeway_reference::matches_filter;
@@ -25,12 +26,12 @@ fn expected(rules: &[Rule], packet: &Packet) -> Option<u8> {
     u8::try_from(index).ok()
 }
 
-fn key(packet: &Packet) -> PacketKey {
-    PacketKey::from_flow(&packet.flow, packet.direction, packet.qfi, is_assigned)
+fn key(packet: &Packet) -> FullPacketKey {
+    FullPacketKey::from_flow(&packet.flow, packet.direction, packet.qfi, is_assigned)
 }
 
 /// The gist of an IPv4 packet with ports, and its local address.
-fn gist(packet: &Packet) -> Option<(Gist, u32)> {
+fn packet_key(packet: &Packet) -> Option<(PacketKey, u32)> {
     let (flow, ports) = (&packet.flow, packet.flow.ports?);
     let (IpAddr::V4(src), IpAddr::V4(dst)) = (flow.src, flow.dst) else { return None };
     let (remote, local, ports) = match packet.direction {
@@ -38,20 +39,20 @@ fn gist(packet: &Packet) -> Option<(Gist, u32)> {
         Direction::Downlink => (src, dst, (ports.src, ports.dst)),
     };
     let ports = u32::from(ports.1) << 16 | u32::from(ports.0);
-    let gist = Gist::v4(remote.into(), ports, flow.protocol.0, flow.tos)
+    let packet_key = PacketKey::v4(remote.into(), ports, flow.protocol.0, flow.tos)
         .with_ue(is_assigned(remote.into()), is_assigned(local.into()));
-    Some((packet.qfi.map_or(gist, |qfi| gist.with_qfi(qfi)), local.into()))
+    Some((packet.qfi.map_or(packet_key, |qfi| packet_key.with_qfi(qfi)), local.into()))
 }
 
 /// The rule that is chosen for an IPv4 packet with ports by the lanes of a set, one after the other.
-fn match_alone(sets: &FilterSets, set: SetId, packet: &Packet) -> Option<Option<u8>> {
-    let ((gist, _), lanes) = (gist(packet)?, sets.alone(set)?);
-    Some(lanes.iter().find(|lane| lane.fits(gist)).map(Alone::rule))
+fn match_scalar(sets: &FilterSets, set: SetId, packet: &Packet) -> Option<Option<u8>> {
+    let ((packet_key, _), lanes) = (packet_key(packet)?, sets.scalar_filters(set)?);
+    Some(lanes.iter().find(|lane| lane.fits(packet_key)).map(ScalarFilter::rule))
 }
 
 /// The rule that is chosen for an IPv4 packet with ports by its gist.
-fn match_by_gist(sets: &FilterSets, set: SetId, packet: &Packet) -> Option<Option<u8>> {
-    gist(packet).map(|(gist, local)| sets.first_match_v4(set, gist, local))
+fn match_by_packet_key(sets: &FilterSets, set: SetId, packet: &Packet) -> Option<Option<u8>> {
+    packet_key(packet).map(|(packet_key, local)| sets.first_match_v4(set, packet_key, local))
 }
 
 proptest! {
@@ -76,9 +77,9 @@ proptest! {
                 for packet in &packets {
                     let (found, wanted) = (sets.first_match(id, &key(packet)), expected(rules, packet));
                     prop_assert_eq!(found, wanted, "{} {:?}", compare.name(), packet);
-                    let by_gist = match_by_gist(&sets, id, packet);
+                    let by_gist = match_by_packet_key(&sets, id, packet);
                     prop_assert_eq!(by_gist.unwrap_or(wanted), wanted, "{} {:?}", compare.name(), packet);
-                    let alone = match_alone(&sets, id, packet).unwrap_or(wanted);
+                    let alone = match_scalar(&sets, id, packet).unwrap_or(wanted);
                     prop_assert_eq!(alone, wanted, "{:?}", packet);
                 }
             }
@@ -98,9 +99,9 @@ proptest! {
             let mut sets = FilterSets::comparing(256, compare).unwrap();
             let set = sets.insert(&rules).unwrap();
             for packet in &packets {
-                let by_gist = match_by_gist(&sets, set, packet).unwrap_or_else(|| expected(&rules, packet));
+                let by_gist = match_by_packet_key(&sets, set, packet).unwrap_or_else(|| expected(&rules, packet));
                 prop_assert_eq!(by_gist, expected(&rules, packet), "{} {:?}", compare.name(), packet);
-                let alone = match_alone(&sets, set, packet).unwrap_or(by_gist);
+                let alone = match_scalar(&sets, set, packet).unwrap_or(by_gist);
                 prop_assert_eq!(alone, by_gist, "{:?}", packet);
             }
         }
@@ -140,7 +141,7 @@ fn sixty_four_rules_are_the_most() {
         assert_eq!(first_match(&rules, key(&packet)), (protocol < 64).then_some(protocol));
     }
     let too_many = vec![protocol_rule(6); MAX_RULES + 1];
-    assert_eq!(FilterSets::new(256).unwrap().insert(&too_many), Err(Full::Rules(65)));
+    assert_eq!(FilterSets::new(256).unwrap().insert(&too_many), Err(FilterSetError::Rules(65)));
 }
 
 /// A filter for so many single ports at each end, two apart.
@@ -157,22 +158,25 @@ fn port_lists(remote: u16, local: u16) -> SdfFilter {
 #[test]
 fn port_lists_multiply_up_to_the_most_lanes() {
     let rules = [rule(&[], vec![port_lists(32, 32)])];
-    let key = PacketKey::v4(1, 2, 17, 0);
+    let key = FullPacketKey::v4(1, 2, 17, 0);
     assert_eq!(first_match(&rules, key.with_ports(62, 62)), Some(0));
     assert_eq!(first_match(&rules, key.with_ports(62, 61)), None);
     let mut sets = FilterSets::new(256).unwrap();
     assert_eq!(
         sets.insert(&[rule(&[], vec![port_lists(32, 32), protocol_rule(1).filters.remove(0)])]),
-        Err(Full::Lanes)
+        Err(FilterSetError::Lanes)
     );
-    assert_eq!(sets.insert(&[rule(&[], vec![port_lists(u16::MAX / 2, u16::MAX / 2)])]), Err(Full::Lanes));
+    assert_eq!(
+        sets.insert(&[rule(&[], vec![port_lists(u16::MAX / 2, u16::MAX / 2)])]),
+        Err(FilterSetError::Lanes)
+    );
     assert_eq!((sets.len(), sets.blocks(), MAX_LANES), (0, 0, 1024));
 }
 
 // Input:  an IPv6 ESP packet with SPI 7 and flow label 9 against a filter for both, and packets that lack one of them.
 // Output: only the first fits.
 #[test]
-fn an_spi_and_a_flow_label_are_both_asked_for() {
+fn spi_and_flow_label_both_match() {
     let filter = SdfFilter { spi: Some(7), flow_label: Some(9), ..FlowDescription::ANY.into() };
     let rules = [rule(&[], vec![filter])];
     let mut both = packet("2001:db8::1", "2001:db8:45::1");
@@ -186,9 +190,9 @@ fn an_spi_and_a_flow_label_are_both_asked_for() {
 // Input:  an id that was never given out, and one whose set is gone, both with an open packet.
 // Output: nothing fits.
 #[test]
-fn stale_ids_fit_nothing() {
+fn stale_set_ids_match_nothing() {
     let mut sets = FilterSets::new(4).unwrap();
-    let key = PacketKey::v4(1, 2, 6, 0);
+    let key = FullPacketKey::v4(1, 2, 6, 0);
     let set = sets.insert(&[protocol_rule(6)]).unwrap();
     assert_eq!(sets.first_match(set, &key), Some(0));
     sets.remove(set);
@@ -199,7 +203,7 @@ fn stale_ids_fit_nothing() {
 // Input:  sets of every kind, one of 64 lanes, one about the near end's address, and one about IPv6 alone.
 // Output: so many lanes by themselves as IPv4 packets can fit; none of the one that asks for more.
 #[test]
-fn sets_have_their_lanes_by_themselves() {
+fn scalar_filters_equal_the_blocks() {
     let mut sets = FilterSets::new(256).unwrap();
     let end = |net: &str| FlowEnd { address: FlowAddress::Net(net.parse().unwrap()), ports: vec![] };
     let far = |net| FlowDescription { remote: end(net), ..FlowDescription::ANY };
@@ -215,6 +219,6 @@ fn sets_have_their_lanes_by_themselves() {
         (vec![rule(&[], vec![near.into()])], None),
     ] {
         let set = sets.insert(&rules).unwrap();
-        assert_eq!(sets.alone(set).map(|lanes| lanes.len()), count, "{rules:?}");
+        assert_eq!(sets.scalar_filters(set).map(|lanes| lanes.len()), count, "{rules:?}");
     }
 }

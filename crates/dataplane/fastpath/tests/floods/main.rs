@@ -16,9 +16,9 @@ use causeway_types::{
     DualIp, FTeid, FarId, Interface, Ipv6Net, NetworkInstance, PdrId, Seid, Span, Teid, Time, UrrId,
 };
 
-mod kinds;
+mod invalid_packets;
 
-use kinds::{from_network, from_ue, kinds, to_ue, tunnelled, tunnelled_with};
+use invalid_packets::{from_data_network, from_ue, invalid_packets, to_ue, tunnelled, tunnelled_with};
 
 const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const GNB: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
@@ -119,22 +119,22 @@ impl Both {
 // Output: the same from reference and fast path: fates, what leaves, all counters, and usage. All but a tenth, which is answered,
 //         is decided without the slow room.
 #[test]
-fn floods_need_no_slow_room() {
+fn floods_stay_off_the_slow_path() {
     let mut slow = Vec::new();
     for (before_qos, (name, packet)) in
-        [false, true].into_iter().flat_map(|it| kinds().into_iter().map(move |kind| (it, kind)))
+        [false, true].into_iter().flat_map(|it| invalid_packets().into_iter().map(move |kind| (it, kind)))
     {
         let mut both = Both::new(before_qos);
         // Measurement begins with what passes.
         for good in
-            [tunnelled(&from_ue()), tunnelled_with(RELAYED, &[], &from_ue(), 0), from_network(to_ue())]
+            [tunnelled(&from_ue()), tunnelled_with(RELAYED, &[], &from_ue(), 0), from_data_network(to_ue())]
         {
             assert_eq!(both.send(&good), Disposition::Forwarded);
         }
         let fates: Vec<_> = (0..FLOOD).map(|_| both.send(&packet)).collect();
         assert_eq!(both.slow.counters(), both.fast.counters(), "{name}");
-        if both.fast.hot_packets() < FLOOD as u64 * 9 / 10 {
-            slow.push((name, before_qos, both.fast.hot_packets(), fates.last().copied()));
+        if both.fast.fast_path_packets() < FLOOD as u64 * 9 / 10 {
+            slow.push((name, before_qos, both.fast.fast_path_packets(), fates.last().copied()));
         }
         both.end();
     }
@@ -144,10 +144,10 @@ fn floods_need_no_slow_room() {
 // Input:  all kinds in turns, so that batches before and after are of other kinds.
 // Output: the same from both.
 #[test]
-fn mixed_floods_are_the_same_to_both() {
+fn mixed_floods_equal_the_reference() {
     let mut both = Both::new(true);
     for round in 0..200 {
-        for (name, packet) in kinds() {
+        for (name, packet) in invalid_packets() {
             both.send(&packet);
             assert_eq!(both.slow.counters(), both.fast.counters(), "{name} in round {round}");
         }

@@ -211,12 +211,12 @@ fn packets_have_owners() {
         hops: None,
     };
     let gpdu = |teid| prefix::without_extensions(Teid::new(teid).unwrap(), 0).unwrap().to_vec();
-    let up = |last, data: &[u8]| Owner::of(Entrance::Gtpu, &Frame { meta: meta(last), data });
+    let up = |last, data: &[u8]| Owner::of(ReceiveSource::Gtpu, &Frame { meta: meta(last), data });
     let [a, b, other] = [up(9, &gpdu(1)), up(9, &gpdu(2)), up(8, &gpdu(1))].map(Option::unwrap);
     assert!(a.group == b.group && a.user != b.user && a.group != other.group && a.user == other.user);
     let echo = up(9, &[0x32, 1, 0, 4, 0, 0, 0, 0]).unwrap();
     assert!(echo.group == a.group && echo != a && echo != b);
-    let down = |data: &[u8]| Owner::of(Entrance::Network(0), &Frame { meta: Meta::Ip, data });
+    let down = |data: &[u8]| Owner::of(ReceiveSource::Network(0), &Frame { meta: Meta::Ip, data });
     let packet = |last: u8| {
         let mut packet = [0; 40];
         (packet[0], packet[19]) = (0x45, last);
@@ -228,5 +228,8 @@ fn packets_have_owners() {
     (v6[0], v6[31]) = (0x60, 7);
     assert_eq!(down(&v6), Some(Owner { group: 0, user: 7 }));
     assert_eq!(down(&packet(1)[..18]), None);
-    assert_eq!(Owner::of(Entrance::Ethernet(0), &Frame { meta: Meta::Ethernet, data: &packet(1) }), None);
+    assert_eq!(
+        Owner::of(ReceiveSource::Ethernet(0), &Frame { meta: Meta::Ethernet, data: &packet(1) }),
+        None
+    );
 }

@@ -9,39 +9,39 @@ const SECRET: [u64; 4] =
     [0x0123_4567_89ab_cdef, 0x1122_3344_5566_7788, 0x99aa_bbcc_ddee_ff00, 0x0f1e_2d3c_4b5a_6978];
 
 /// A table with a known hash, the keys of its lines, and the model that it must agree with.
-struct Bench {
+struct CuckooModel {
     table: Cuckoo<PrefixKey>,
     lines: Vec<PrefixKey>,
     model: HashMap<PrefixKey, u32>,
 }
 
-impl Bench {
+impl CuckooModel {
     fn new(capacity: usize) -> Self {
         let table = Cuckoo::with_hash(capacity, KeyedHash::new(SECRET)).unwrap();
         Self { table, lines: Vec::new(), model: HashMap::new() }
     }
 
     fn look_up(&self, key: &PrefixKey) -> Option<u32> {
-        self.table.find(self.table.probe(key), |line| self.lines[line as usize] == *key)
+        self.table.find(self.table.probe(key), |value| self.lines[value as usize] == *key)
     }
 
     fn insert(&mut self, key: PrefixKey) -> Result<(), Full> {
-        let line = self.lines.len() as u32;
-        self.table.insert(&key, line)?;
+        let value = self.lines.len() as u32;
+        self.table.insert(&key, value)?;
         self.lines.push(key);
-        self.model.insert(key, line);
+        self.model.insert(key, value);
         Ok(())
     }
 
     fn remove(&mut self, key: &PrefixKey) -> bool {
-        let line = self.model.remove(key);
-        self.table.remove(key, line.unwrap_or(0))
+        let value = self.model.remove(key);
+        self.table.remove(key, value.unwrap_or(0))
     }
 
     fn assert_equal(&self) {
         assert_eq!(self.table.len(), self.model.len());
-        for (key, line) in &self.model {
-            assert_eq!(self.look_up(key), Some(*line));
+        for (key, value) in &self.model {
+            assert_eq!(self.look_up(key), Some(*value));
         }
     }
 
@@ -49,8 +49,8 @@ impl Bench {
     fn assert_consistent(&self) {
         let mut displaced = vec![0_u32; self.table.buckets.len()];
         for (number, bucket) in self.table.buckets.iter().enumerate() {
-            for entry in (0..PLACES)
-                .map(|place| bucket.clone().take(place))
+            for entry in (0..SLOTS_PER_BUCKET)
+                .map(|slot| bucket.clone().take(slot))
                 .filter(|entry| entry.tag != 0 && entry.away)
             {
                 displaced[self.table.other(number as u32, entry.tag) as usize] += 1;
@@ -69,8 +69,8 @@ fn key(number: u64) -> PrefixKey {
 // Output: every key is found all along; the load is 90 % at least, `Full` says how many there are and changes nothing, and
 //         after all are removed nothing is left.
 #[test]
-fn it_fills_to_nine_tenths_and_says_when_it_is_full() {
-    let mut bench = Bench::new(if cfg!(miri) { 50 } else { 10_000 });
+fn fills_to_nine_tenths_and_reports_full() {
+    let mut bench = CuckooModel::new(if cfg!(miri) { 50 } else { 10_000 });
     let places = bench.table.places();
     let full = (0..).find_map(|number| bench.insert(key(number)).err()).unwrap();
     assert_eq!(full, Full { entries: bench.model.len(), places });
@@ -90,7 +90,7 @@ fn it_fills_to_nine_tenths_and_says_when_it_is_full() {
 #[test]
 fn the_capacity_asked_for_fits() {
     for capacity in if cfg!(miri) { &[1, 14, 28][..] } else { &[1, 14, 900, 7_372] } {
-        let mut bench = Bench::new(*capacity);
+        let mut bench = CuckooModel::new(*capacity);
         (0..*capacity as u64).try_for_each(|number| bench.insert(key(number))).unwrap();
         bench.assert_equal();
     }
@@ -101,8 +101,8 @@ fn the_capacity_asked_for_fits() {
 //         in. Removing one of the keys leaves the others.
 #[test]
 #[cfg_attr(miri, ignore = "takes long: searches millions of keys")]
-fn keys_that_crowd_are_told_apart_by_their_lines() {
-    let mut bench = Bench::new(100);
+fn colliding_keys_are_distinguished_by_their_entries() {
+    let mut bench = CuckooModel::new(100);
     let wanted = bench.table.probe(&key(0));
     let same = |number: &u64| {
         let probe = bench.table.probe(&key(*number));
@@ -130,8 +130,8 @@ fn keys_that_crowd_are_told_apart_by_their_lines() {
 // Input:  a key that is not there, and one that is there with another line.
 // Output: nothing is removed.
 #[test]
-fn only_what_is_there_is_removed() {
-    let mut bench = Bench::new(10);
+fn removal_of_an_absent_key_changes_nothing() {
+    let mut bench = CuckooModel::new(10);
     bench.insert(key(1)).unwrap();
     assert!(!bench.table.remove(&key(2), 0) && !bench.table.remove(&key(1), 1));
     bench.assert_equal();
@@ -176,8 +176,8 @@ proptest! {
     // Input:  any order of entering, removing and looking up few keys in a table that is nearly full at times.
     // Output: as the model, one by one and in batches; a key that was refused is not there.
     #[test]
-    fn it_agrees_with_the_model(steps in proptest::collection::vec((any::<bool>(), 0..40_u64), 0..400)) {
-        let mut bench = Bench::new(10);
+    fn cuckoo_table_equals_its_model(steps in proptest::collection::vec((any::<bool>(), 0..40_u64), 0..400)) {
+        let mut bench = CuckooModel::new(10);
         for (enter, number) in steps {
             let key = key(number);
             if !enter {
@@ -193,10 +193,10 @@ proptest! {
         let probes: [Probe; 40] = std::array::from_fn(|number| bench.table.probe(&key(number as u64)));
         probes.iter().for_each(|probe| bench.table.prefetch(*probe));
         let candidates = probes.map(|probe| bench.table.find(probe, |_| true));
-        for (key, line) in &bench.model {
+        for (key, value) in &bench.model {
             let found = candidates[key.prefix as usize];
             prop_assert!(found.is_some());
-            prop_assert!(found == Some(*line) || bench.lines[found.unwrap() as usize] != *key);
+            prop_assert!(found == Some(*value) || bench.lines[found.unwrap() as usize] != *key);
         }
     }
 }

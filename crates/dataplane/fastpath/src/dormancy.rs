@@ -1,0 +1,141 @@
+//! How sessions come to rest, and how they wake.
+
+mod activate;
+
+use std::net::IpAddr;
+
+use causeway_dataplane::{Applied, ApplyError, Plan};
+use causeway_reference::Reference;
+use causeway_rules::{Op, Pdr, ProfileTransition, ProfiledSession};
+use causeway_types::{FTeid, IpNet, Seid, Teid, Time};
+
+use crate::FastPath;
+use crate::dormant::{Activated, Paths};
+
+impl FastPath {
+    /// A plan for which no session has to be awake. `None`: it is to be carried out in the slow room.
+    pub(crate) fn apply_dormant(&mut self, now: Time, plan: &Plan) -> Option<Result<Applied, ApplyError>> {
+        if let Some(transition) = plan.ops.transition() {
+            return self.change_dormant(now, plan.session, transition).then(|| Ok(Applied::default()));
+        }
+        if plan.ops.is_removal() {
+            return self.remove_dormant(now, plan.session).map(Ok);
+        }
+        let is_new = plan.ops.profiled().is_some() || plan.ops.first() == Some(&Op::CreateSession);
+        if is_new && self.is_full(plan.session) {
+            let capacity = self.max_sessions.into();
+            return Some(Err(ApplyError::Full { table: "sessions", capacity }));
+        }
+        let profiled = plan.ops.profiled()?;
+        self.make_dormant(now, plan.session, profiled).then(|| Ok(Applied::default()))
+    }
+
+    /// There is no room for a session that is new.
+    fn is_full(&self, seid: Seid) -> bool {
+        self.slow_path.sessions() + self.dormant.len() >= self.max_sessions as usize
+            && !self.slow_path.has(seid)
+            && !self.dormant.has(seid)
+    }
+
+    /// Lets a session rest from its establishment on. `false`: it cannot.
+    fn make_dormant(&mut self, now: Time, seid: Seid, profiled: &ProfiledSession) -> bool {
+        let is_free = |teid: Teid, local: Option<IpAddr>| {
+            local.is_none_or(|local| self.slow_path.is_free([(teid, local)], None))
+        };
+        let Some(entry) = self.dormant.entry(seid, profiled) else { return false };
+        let can = !self.slow_path.has(seid)
+            && !self.dormant.is_at(&entry, seid)
+            && self.slow_path.is_free([], profiled.params().ue)
+            && profiled.tunnels().all(|FTeid { teid, addr }| {
+                is_free(teid, addr.v4.map(IpAddr::V4)) && is_free(teid, addr.v6.map(IpAddr::V6))
+            })
+            && self.dormant.can_insert(&entry, profiled);
+        let paths = if can { self.dormant.add(&entry, seid, now, profiled, None) } else { None };
+        let is_dormant = paths.is_some();
+        self.update_paths(now, Paths::default(), paths.unwrap_or_default());
+        is_dormant
+    }
+
+    /// Changes a session that rests, and goes on to. `false`: it does not rest, or is to wake.
+    fn change_dormant(&mut self, now: Time, seid: Seid, transition: &ProfileTransition) -> bool {
+        let Some((old, new)) = self.dormant.change(seid, transition) else { return false };
+        self.update_paths(now, old, new);
+        transition.end_markers().for_each(|tunnel| self.slow_path.end(tunnel));
+        true
+    }
+
+    /// The end of a session that rests. `None`: it does not, or it has been awake.
+    fn remove_dormant(&mut self, now: Time, seid: Seid) -> Option<Applied> {
+        let Activated { since, profiled, paths, .. } = self.dormant.take_never_active(seid)?;
+        self.update_paths(now, paths, Paths::default());
+        let usage = Reference::final_usage(profiled.profile().rules(), since, now);
+        Some(Applied { usage, ..Applied::default() })
+    }
+
+    /// Supervises the paths `new` for a session that another worker has, and no longer those in `old`, which it was told for
+    /// that session before.
+    pub fn follow_paths(&mut self, now: Time, old: &[(IpAddr, IpAddr)], new: &[(IpAddr, IpAddr)]) {
+        self.slow_path.follow_paths(now, old, new);
+    }
+
+    pub(crate) fn update_paths(&mut self, now: Time, old: Paths, new: Paths) {
+        old.into_iter().flatten().for_each(|path| self.slow_path.follow_paths(now, &[path], &[]));
+        new.into_iter().flatten().for_each(|path| self.slow_path.follow_paths(now, &[], &[path]));
+    }
+
+    /// A packet from a data network for this address is not for nobody.
+    pub(crate) fn has_destination(&self, address: IpAddr) -> bool {
+        self.is_dormant(address) || self.slow_path.knows(address)
+    }
+
+    /// It is the address of a session that rests.
+    #[inline]
+    pub(crate) fn is_dormant(&self, address: IpAddr) -> bool {
+        self.dormant.len() > 0 && matches!(address, IpAddr::V4(ue) if self.dormant.of_ue(ue).is_some())
+    }
+
+    /// A tunnel for which a batch has found no line ends in a session all the same: one that rests, or has woken since.
+    #[inline]
+    pub(crate) fn has_tunnel(&self, teid: Teid, local: IpAddr) -> bool {
+        self.dormant.len() > 0 && self.dormant.of_tunnel((teid, local)).is_some()
+            || self.has_activated && !self.slow_path.is_free([(teid, local)], None)
+    }
+
+    /// Wakes every session that a plan may have to do with.
+    pub(crate) fn activate_affected(&mut self, now: Time, plan: &Plan) {
+        if self.dormant.len() == 0 {
+            return;
+        }
+        self.activate(plan.session, now);
+        let written =
+            plan.ops.iter().filter_map(|op| if let Op::PutPdr(pdr) = op { Some(pdr) } else { None });
+        let concerned: Vec<_> = written.flat_map(|pdr| self.affected_by(pdr)).collect();
+        concerned.into_iter().for_each(|seid| self.activate(seid, now));
+    }
+
+    fn affected_by(&self, pdr: &Pdr) -> Vec<Seid> {
+        let ends = pdr
+            .pdi
+            .tunnel
+            .into_iter()
+            .flat_map(|tunnel| tunnel.addr.iter().map(move |ip| (tunnel.teid, ip)).collect::<Vec<_>>());
+        let mut concerned: Vec<_> = ends.filter_map(|end| self.dormant.of_tunnel(end)).collect();
+        for net in pdr.pdi.ue_nets() {
+            if let IpNet::V4(net) = net {
+                concerned.extend(self.dormant.within(net));
+            }
+        }
+        concerned
+    }
+
+    /// Since when the session of a plan is there, if it could teach [`FastPath::learn_profile`] something.
+    pub(crate) fn can_learn_from(&self, now: Time, plan: &Plan) -> Option<Time> {
+        match plan.ops.transition() {
+            Some(_) => self.dormant.since(plan.session),
+            None => plan.ops.profiled().map(|_| now),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! From rest to the slow room and back.
+
+use causeway_dataplane::{Applied, Dataplane, Op, Plan};
+use causeway_reference::path_of;
+use causeway_rules::{Far, ProfileTransition, ProfiledSession};
+use causeway_types::{Seid, Time};
+
+use crate::FastPath;
+use crate::dormant::{Activated, DormancyCandidate, Paths, PriorState};
+
+/// How many sessions are tried at a time that could rest again: one more may have woken.
+const DORMANCY_ATTEMPTS: usize = 2;
+
+impl FastPath {
+    /// The same with so many sessions awake at most, of those that could rest.
+    #[must_use]
+    pub fn with_max_active(mut self, most: usize) -> Self {
+        self.active.limit(most);
+        self
+    }
+
+    /// Establishes a session that rests, if it does, as of the time since which it is there. It has what its packets have left behind, and
+    /// its lines go on.
+    pub(crate) fn activate(&mut self, seid: Seid, now: Time) {
+        let Some(Activated { since, profiled, paths, prior }) = self.dormant.take(seid) else { return };
+        self.has_activated = true;
+        let done = self.slow_path.apply(since, &Plan { session: seid, ops: profiled.clone().into() });
+        debug_assert_eq!(done, Ok(Applied::default()));
+        self.update_paths(now, paths, Paths::default());
+        match prior.map(|prior| *prior) {
+            None => self.insert_session(seid, true, now),
+            Some(PriorState { lease, measured: traces }) => {
+                self.slow_path.retrace(seid, &traces);
+                self.resume_lease(seid, lease);
+            }
+        }
+        self.active.add(seid, DormancyCandidate { since, profiled });
+    }
+
+    /// A plan has been carried out: its session can rest again only if it has changed as others have.
+    pub(crate) fn update_candidate(&mut self, plan: &Plan) {
+        let is_query = || plan.ops.iter().all(|op| matches!(op, Op::QueryUrr(_)));
+        let transition = plan.ops.transition();
+        if transition.is_none() && is_query() {
+            return;
+        }
+        let candidate = self.active.remove(plan.session);
+        if let (Some(candidate), Some(transition)) = (candidate, transition) {
+            self.active.add(plan.session, DormancyCandidate { profiled: transition.after(), ..candidate });
+        }
+    }
+
+    /// Lets sessions rest again, those that have been awake for longest, if too many are awake.
+    pub(crate) fn limit_active(&mut self, now: Time) {
+        for _ in 0..DORMANCY_ATTEMPTS {
+            let Some((seid, candidate)) = self.active.pop() else { return };
+            if !self.make_dormant_again(now, seid, &candidate) {
+                self.active.add(seid, candidate);
+            }
+        }
+    }
+
+    /// `false`: something is due, or the session has more to it than can be kept of one at rest.
+    fn make_dormant_again(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        DormancyCandidate { since, profiled }: &DormancyCandidate,
+    ) -> bool {
+        debug_assert_eq!(self.slow_path.rules_of(seid), Some(&profiled.rules()));
+        if !self.dormant.has_profile(profiled) && self.slow_path.is_alone(seid) {
+            self.learn_dormant_profile(profiled);
+        }
+        let Some(entry) = self.dormant.entry(seid, profiled) else { return false };
+        let is_possible = self.dormant.can_insert(&entry, profiled) && self.slow_path.rivals(seid).is_empty();
+        let Some(traces) = (if is_possible { self.slow_path.put_to_rest(seid, *since, now) } else { None })
+        else {
+            return false;
+        };
+        let prior = PriorState { lease: self.detach_lease(seid), measured: traces };
+        let paths = self.dormant.add(&entry, seid, *since, profiled, Some(Box::new(prior)));
+        self.update_paths(now, Paths::default(), paths.unwrap_or_default());
+        true
+    }
+
+    /// Remembers that sessions like the one just established, or changed at rest, can rest, if they can.
+    pub(crate) fn learn_profile(&mut self, since: Time, plan: &Plan) {
+        let profiled =
+            plan.ops.profiled().cloned().or_else(|| plan.ops.transition().map(ProfileTransition::after));
+        let Some(profiled) = profiled.filter(|profiled| !self.dormant.has_profile(profiled)) else { return };
+        if self.slow_path.could_rest(plan.session, since) {
+            self.learn_dormant_profile(&profiled);
+        }
+    }
+
+    fn learn_dormant_profile(&mut self, profiled: &ProfiledSession) {
+        let mut senders = profiled.profile().senders();
+        let source = |far: Option<&Far>| Some(path_of(far?, &self.topology)?.0);
+        let sources = [(); 2].map(|()| source(senders.next().flatten()));
+        self.dormant.learn(profiled, sources);
+    }
+}

@@ -1,0 +1,165 @@
+//! Packets that go no further, and whose senders may be told why. They are told by the slow room, so often and no more: beyond
+//! that such a packet is dropped here, without the slow room.
+
+use std::net::IpAddr;
+
+use causeway_dataplane::DropReason;
+use causeway_packet::UserPacket;
+use causeway_packet::icmp::{IcmpError, may_reply};
+use causeway_ports::{Batch, Meta};
+use causeway_reference::Reference;
+use causeway_types::{Teid, Time};
+
+use crate::action::{MatchedPacket, Verdict};
+use crate::engine::FastPath;
+use crate::topology_index::TopologyIndex;
+
+/// Knows whether the sender of a packet is told that it is dropped.
+pub(crate) struct IcmpErrorLimit<'a> {
+    pub(crate) slow_path: &'a mut Reference,
+    pub(crate) topology_index: &'a TopologyIndex,
+    pub(crate) now: Time,
+}
+
+impl IcmpErrorLimit<'_> {
+    /// The slow room may send an ICMP error about a packet in this frame.
+    #[cold]
+    pub(crate) fn may_send_icmp_error(
+        &mut self,
+        matched: &MatchedPacket<'_>,
+        error: IcmpError,
+        frame: &[u8],
+    ) -> bool {
+        let user = matched.user;
+        self.topology_index.has_gateway_for(user.is_v6)
+            && self.slow_path.may_tell_sender(user.src_addr(), self.now)
+            && frame
+                .get(matched.start.into()..)
+                .and_then(|packet| UserPacket::parse(packet).ok())
+                .is_some_and(|packet| may_reply(error, &packet).is_ok())
+    }
+}
+
+/// A peer, and a sender of user packets, that are told nothing of the packets of this batch.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BatchSuppression {
+    peer: Option<IpAddr>,
+    sender: Option<IpAddr>,
+}
+
+impl BatchSuppression {
+    /// It is this peer.
+    #[inline]
+    pub(crate) fn contains_peer(&self, peer: IpAddr) -> bool {
+        self.peer == Some(peer)
+    }
+}
+
+/// Peers with IPv4 addresses that are told nothing for a while, as they have been told enough; each at a place of its own, or of others,
+/// too.
+#[derive(Debug)]
+pub(crate) struct SuppressedPeers([(u32, Time); MAX_SUPPRESSED]);
+
+/// How many are remembered: a power of two.
+const MAX_SUPPRESSED: usize = 256;
+
+impl SuppressedPeers {
+    pub(crate) const fn new() -> Self {
+        Self([(0, Time::from_nanos(0)); MAX_SUPPRESSED])
+    }
+
+    /// The peer is told nothing at this time.
+    #[inline]
+    pub(crate) fn is_suppressed(&self, peer: IpAddr, now: Time) -> bool {
+        let IpAddr::V4(peer) = peer else { return false };
+        let (of, until) = self.0[place(peer.to_bits())];
+        of == peer.to_bits() && now < until
+    }
+
+    fn suppress(&mut self, peer: IpAddr, until: Time) {
+        if let IpAddr::V4(peer) = peer {
+            self.0[place(peer.to_bits())] = (peer.to_bits(), until);
+        }
+    }
+}
+
+/// Neighbours have different ones.
+const fn place(peer: u32) -> usize {
+    (peer ^ peer >> 8 ^ peer >> 16) as usize % MAX_SUPPRESSED
+}
+
+impl FastPath {
+    /// The sender of an IPv4 packet may be told that it goes no further, as far as the limits allow. Once it may not, that remains so
+    /// for the batch.
+    #[inline]
+    pub(crate) fn may_send_icmp_error(
+        &mut self,
+        now: Time,
+        sender: IpAddr,
+        suppression: &mut BatchSuppression,
+    ) -> bool {
+        if !self.topology_index.has_gateway_for(false) || suppression.sender == Some(sender) {
+            return false;
+        }
+        let may_tell = self.slow_path.may_tell_sender(sender, now);
+        if !may_tell {
+            suppression.sender = Some(sender);
+        }
+        may_tell
+    }
+
+    /// A packet for a tunnel that no line has: it is dropped, or the slow room tells the peer.
+    #[inline(never)]
+    pub(crate) fn unknown_tunnel(
+        &mut self,
+        now: Time,
+        batch: &Batch,
+        (index, reason): (usize, DropReason),
+        suppression: &mut BatchSuppression,
+    ) -> Verdict {
+        let (Some(Meta::Gtpu { local, .. }), Some(packet)) = (batch.meta(index), batch.data(index)) else {
+            return Verdict::SlowPath;
+        };
+        let Some(octets) = packet.get(4..).and_then(<[u8]>::first_chunk) else { return Verdict::SlowPath };
+        // There is no tunnel with TEID zero, and nothing is said of it.
+        let Some(teid) = Teid::new(u32::from_be_bytes(*octets)) else {
+            return Verdict::Dropped(DropReason::UnknownTeid);
+        };
+        if self.table.is_complete() && !self.has_tunnel(teid, *local) {
+            self.drop_or_notify_peer(now, batch, (index, reason), suppression)
+        } else {
+            Verdict::SlowPath
+        }
+    }
+
+    /// A packet that is dropped, unless its peer is told why, which the slow room does.
+    #[inline]
+    pub(crate) fn drop_or_notify_peer(
+        &mut self,
+        now: Time,
+        batch: &Batch,
+        (index, reason): (usize, DropReason),
+        suppression: &mut BatchSuppression,
+    ) -> Verdict {
+        match batch.meta(index) {
+            Some(Meta::Gtpu { peer, .. }) if self.is_suppressed(now, peer.ip(), suppression) => {
+                Verdict::Dropped(reason)
+            }
+            _ => Verdict::SlowPath,
+        }
+    }
+
+    /// The peer is told nothing now. Once it is so, it remains so for the batch: the clock stands.
+    fn is_suppressed(&mut self, now: Time, peer: IpAddr, suppression: &mut BatchSuppression) -> bool {
+        if suppression.contains_peer(peer) {
+            return true;
+        }
+        let until = self.slow_path.silent_until(peer, now);
+        until.into_iter().for_each(|until| self.suppressed_peers.suppress(peer, until));
+        let is_suppressed = until.is_some() || !self.slow_path.may_signal(peer, now);
+        if is_suppressed {
+            suppression.peer = Some(peer);
+        }
+        is_suppressed
+    }
+}

@@ -1,0 +1,334 @@
+//! The stages of plain packets before anything changes: where the line is, and which rule.
+
+use std::ops::Range;
+
+use causeway_dataplane::DropReason;
+use causeway_ports::{BATCH, Batch, Meta};
+
+use crate::batch_state::{BatchState, HALF_BATCH, NextStage, PacketState, packet_flag};
+use crate::compiled_action::ProgramHead;
+use crate::engine::FastPath;
+use crate::filters::{Block, FilterSets, PacketKey, SetId};
+use crate::flow_entry::FlowEntry;
+use crate::flow_table::FlowTable;
+use crate::general_path::GeneralPackets;
+use crate::headers::{BatchHeaders, HeaderReading, MESSAGE_HEAD_LEN, SkipFirstParse, USER_HEAD_LEN};
+use crate::key::FlowKey;
+use crate::prediction::{NO_RULE, SetObservations};
+use crate::program::Programs;
+
+/// Uplink packets, which come in by GTP-U.
+pub(crate) const UPLINK: bool = true;
+/// Downlink packets, which come in from a data network.
+pub(crate) const DOWNLINK: bool = false;
+
+/// What is in hand of the packets of a batch. It is kept, as writing it anew would cost more than reading it.
+#[derive(Debug)]
+pub(crate) struct BatchScratch {
+    pub(crate) headers: BatchHeaders,
+    pub(crate) state: BatchState,
+}
+
+impl BatchScratch {
+    /// Of no packets.
+    pub(crate) const fn new() -> Self {
+        Self { headers: BatchHeaders::new(), state: BatchState::new() }
+    }
+
+    /// For so many other packets: [`BatchState::reset`].
+    pub(crate) const fn reset(&mut self, len: usize, is_large: bool) {
+        self.headers.clear();
+        self.state.reset(len, is_large);
+    }
+}
+
+impl FastPath {
+    /// The first stage for GTP-U: where the lines are. Fetches those of the first packets.
+    #[inline(never)]
+    pub(crate) fn look_up_tunnels(
+        &self,
+        batch: &Batch,
+        scratch: &mut BatchScratch,
+        general: &mut GeneralPackets,
+    ) {
+        self.read_messages::<0>(batch, scratch);
+        self.fetch(&scratch.state, 0..HALF_BATCH);
+        if batch.len() > HALF_BATCH {
+            self.read_messages::<HALF_BATCH>(batch, scratch);
+            self.fetch(&scratch.state, HALF_BATCH..scratch.state.prefetched);
+        } else {
+            scratch.state.skip_second_half();
+        }
+        if !scratch.state.are_plain() {
+            self.parse_unusual_headers::<UPLINK>(None, batch, scratch, general);
+        }
+    }
+
+    #[inline(always)]
+    fn read_messages<const FROM: usize>(
+        &self,
+        batch: &Batch,
+        BatchScratch { headers, state }: &mut BatchScratch,
+    ) {
+        for (index, (meta, len, head)) in (FROM..FROM + HALF_BATCH).zip(batch.heads::<MESSAGE_HEAD_LEN>(FROM))
+        {
+            if let (Some(head), Some((place, ecn))) = (head, self.key_scope(meta)) {
+                headers.push_message(index, head, len, (place, ecn));
+            }
+        }
+        self.parse_half::<UPLINK, FROM>(headers, state);
+        // They are compared with the keys later, wherever they lead.
+        let Some(keys) = state.keys[FROM..].first_chunk::<HALF_BATCH>() else { return };
+        state.entries[FROM..FROM + HALF_BATCH].copy_from_slice(&self.table.at_teids(keys));
+    }
+
+    /// The first look at half a batch.
+    #[inline(always)]
+    fn parse_half<const IS_UPLINK: bool, const FROM: usize>(
+        &self,
+        headers: &mut BatchHeaders,
+        state: &mut BatchState,
+    ) {
+        let compare = self.sets.compare();
+        if state.expects_unusual::<IS_UPLINK>() {
+            compare.run(SkipFirstParse::<IS_UPLINK, FROM> { headers, state });
+        } else {
+            compare.run(HeaderReading::<IS_UPLINK, FROM> {
+                headers,
+                state,
+                prediction: &self.prediction,
+                blocked: self.topology_index.blocked_v4,
+            });
+        }
+    }
+
+    /// The place of the keys of messages that came in so, and the ECN of their outer header.
+    #[inline(always)]
+    pub(crate) fn key_scope(&self, meta: &Meta) -> Option<(u32, u32)> {
+        let Meta::Gtpu { local, tos, .. } = meta else { return None };
+        let local = self.topology_index.local(local)?;
+        Some((FlowKey::Tunnel(0, local).scope(), u32::from(tos & 0x03)))
+    }
+
+    /// The first stage for packets of a data network: where the lines are. Fetches those of the first packets.
+    #[inline(never)]
+    pub(crate) fn look_up_addresses(
+        &self,
+        network: u16,
+        batch: &Batch,
+        scratch: &mut BatchScratch,
+        general: &mut GeneralPackets,
+    ) {
+        self.read_packets::<0>(network, batch, scratch);
+        self.fetch(&scratch.state, 0..HALF_BATCH);
+        if batch.len() > HALF_BATCH {
+            self.read_packets::<HALF_BATCH>(network, batch, scratch);
+            self.fetch(&scratch.state, HALF_BATCH..scratch.state.prefetched);
+        } else {
+            scratch.state.skip_second_half();
+        }
+        if !scratch.state.are_plain() {
+            self.parse_unusual_headers::<DOWNLINK>(Some(network), batch, scratch, general);
+        }
+    }
+
+    #[inline(always)]
+    fn read_packets<const FROM: usize>(
+        &self,
+        network: u16,
+        batch: &Batch,
+        BatchScratch { headers, state }: &mut BatchScratch,
+    ) {
+        let place = FlowKey::Ipv4(network, 0).scope();
+        for (index, (_, len, head)) in (FROM..FROM + HALF_BATCH).zip(batch.heads::<USER_HEAD_LEN>(FROM)) {
+            if let Some(head) = head {
+                headers.push_packet(index, head, len, place);
+            }
+        }
+        self.parse_half::<DOWNLINK, FROM>(headers, state);
+        // They are compared with the keys later, wherever they lead.
+        let BatchState { entries, keys, .. } = state;
+        if let Some(keys) = keys[FROM..].first_chunk::<HALF_BATCH>() {
+            self.table.at_addresses(keys, &mut entries[FROM..FROM + HALF_BATCH]);
+        }
+    }
+
+    /// Fetches the lines of some packets.
+    #[inline(always)]
+    fn fetch(&self, state: &BatchState, packets: Range<usize>) {
+        state.entries.get(packets).unwrap_or_default().iter().for_each(|entry| self.table.prefetch(*entry));
+    }
+
+    /// What some packets need before any is acted on: lines that are not near, and rules with lines of their own.
+    #[inline(always)]
+    pub(crate) fn prefetch_second<const IS_UPLINK: bool>(&self, state: &mut BatchState) {
+        let has_far = match IS_UPLINK {
+            UPLINK => self.table.has_indirect_tunnels(),
+            DOWNLINK => self.table.has_indirect_addresses(),
+        };
+        if !has_far && !self.programs.has_rule_lines() {
+            return;
+        }
+        self.fetch(state, state.prefetched..state.len());
+        if has_far {
+            self.look_up_indirect(state);
+        }
+        if self.programs.has_rule_lines() {
+            self.classify_ahead::<IS_UPLINK>(state);
+        }
+    }
+
+    /// Where tables lead to keys that are not near: fetches first what they say of all, then the lines.
+    #[inline(never)]
+    fn look_up_indirect(&self, state: &mut BatchState) {
+        state.undecided().for_each(|index| self.table.prefetch_index(state.at(index).key()));
+        for index in state.undecided() {
+            let plain = state.at(index);
+            if self.entry_of(&plain).is_none()
+                && let Some(far) = self.table.prefetch_indirect(plain.key())
+            {
+                state.entries[index] = far;
+            }
+        }
+    }
+
+    /// A stage more where rules have lines of their own: which rule, and fetch its line.
+    #[inline(never)]
+    fn classify_ahead<const IS_UPLINK: bool>(&self, state: &mut BatchState) {
+        for index in state.undecided() {
+            let plain = state.at(index);
+            if plain.flags & packet_flag::ALWAYS_DROPPED != 0 {
+                continue;
+            }
+            let head = self
+                .entry_of(&plain)
+                .and_then(|entry| Some((entry, self.programs.head(entry.program_unless_alias())?)));
+            if let Some((entry, head)) = head.filter(|(_, head)| head.has_rule_lines)
+                && let Some(next) = classify_by::<IS_UPLINK>(self, &plain, entry, head)
+            {
+                state.set_stage(index, next);
+                self.prefetch_rule_of(entry, next);
+            }
+        }
+    }
+
+    fn prefetch_rule_of(&self, entry: &FlowEntry, next: NextStage) {
+        let NextStage::Action(action) = next else { return };
+        let account = self.programs.compiled_action(action).map_or(0, |action| action.account);
+        if account > 0 {
+            self.table.prefetch_rule(entry.account.budget as u32 + u32::from(account) - 1);
+        }
+    }
+
+    /// No line has what leads to a packet's: neither is it near nor do tables lead to one.
+    pub(crate) fn is_table_miss<const IS_UPLINK: bool>(&self, plain: &PacketState) -> bool {
+        let has_far = match IS_UPLINK {
+            UPLINK => self.table.has_indirect_tunnels(),
+            DOWNLINK => self.table.has_indirect_addresses(),
+        };
+        self.entry_of(plain).is_none() && !(has_far && self.table.prefetch_indirect(plain.key()).is_some())
+    }
+
+    #[inline(always)]
+    fn entry_of(&self, plain: &PacketState) -> Option<&FlowEntry> {
+        self.table.entry(plain.entry).filter(|entry| entry.entry_id() == plain.id)
+    }
+
+    /// The second stage for other plain packets. `None`: they are not for a line that says what is asked here.
+    pub(crate) fn classify_simple<const IS_UPLINK: bool>(&self, plain: &PacketState) -> Option<NextStage> {
+        let entry = self.entry_of(plain)?;
+        if plain.flags & packet_flag::ALWAYS_DROPPED != 0 {
+            let Some(head) = self.programs.head(entry.program()) else { return Some(NextStage::SlowPath) };
+            // An Ethernet frame is no IP packet, and says nothing of congestion.
+            return Some(match plain.flags & packet_flag::ALWAYS_DROPPED {
+                // Where packets go on into other tunnels, fewer headers have to be understood.
+                packet_flag::UNSUPPORTED_EXTENSION if head.leaves_tunnels => NextStage::UnsupportedExtension,
+                packet_flag::MALFORMED if !head.needs_slow_path => NextStage::Drop(DropReason::MalformedIp),
+                packet_flag::ECN_DROP if !head.needs_slow_path => NextStage::Drop(DropReason::Congested),
+                _ => NextStage::SlowPath,
+            });
+        }
+        let head = self.programs.head(entry.program_unless_alias())?;
+        classify_by::<IS_UPLINK>(self, plain, entry, head)
+    }
+}
+
+/// What the second stage asks for most packets.
+#[derive(Clone, Copy)]
+pub(crate) struct Classifier<'a, F> {
+    pub(crate) programs: &'a Programs,
+    pub(crate) sets: &'a FilterSets,
+    /// As in [`crate::filters::Comparing`].
+    pub(crate) fits: &'a F,
+    /// The set that is guessed.
+    pub(crate) predicted_set: SetId,
+}
+
+impl<F: Fn(&Block, PacketKey) -> u16> Classifier<'_, F> {
+    /// The second stage: which line and which course, where it is as simple as for nearly all. There may be no such course:
+    /// it comes from [`crate::prediction::NO_RULE`] then.
+    #[inline(always)]
+    pub(crate) fn choose<'t, const IS_UPLINK: bool>(
+        &self,
+        table: &'t mut FlowTable,
+        state: &BatchState,
+        index: usize,
+        observations: &mut SetObservations,
+    ) -> Option<(&'t mut FlowEntry, u32)> {
+        let index = index % BATCH;
+        let entry = table.entry_mut(state.entries[index])?;
+        // The remote end is another one, and neither is zero.
+        if entry.entry_id() != state.ids[index]
+            || IS_UPLINK == UPLINK && entry.ue_or_teid != state.locals[index]
+        {
+            return None;
+        }
+        let head = self.programs.head(entry.program_unless_alias())?;
+        if head.common_set == self.predicted_set {
+            return Some((entry, head.first.wrapping_add(state.steps[index])));
+        }
+        observations.note(head.common_set);
+        let (packet_key, local) = (|| state.packet_key(index), || state.locals[index]);
+        let step =
+            self.sets.first_match_in_block((head.common_set, head.block), packet_key, local, self.fits)?;
+        Some((entry, head.first + u32::from(step)))
+    }
+}
+
+/// The address of the UE that a line has, zero for none.
+#[inline(always)]
+const fn ue_of<const IS_UPLINK: bool>(entry: &FlowEntry) -> u32 {
+    match IS_UPLINK {
+        UPLINK => entry.ue_or_teid,
+        DOWNLINK => entry.key,
+    }
+}
+
+fn classify_by<const IS_UPLINK: bool>(
+    engine: &FastPath,
+    plain: &PacketState,
+    entry: &FlowEntry,
+    head: &ProgramHead,
+) -> Option<NextStage> {
+    if !head.is_plain {
+        return None;
+    }
+    let ue = ue_of::<IS_UPLINK>(entry);
+    let is_ue = |address| !head.names_ue || ue != 0 && address == ue;
+    let is_local = is_ue(plain.local);
+    let packet_key = plain.key.with_ue(is_ue(plain.key.remote()), is_local);
+    let step = if head.set == engine.predicted_set() {
+        Some(engine.prediction.step(packet_key)).filter(|step| *step < NO_RULE)
+    } else if packet_key.may_have_spi() {
+        return None;
+    } else {
+        engine.sets.first_match_v4(head.set, packet_key, plain.local).map(u32::from)
+    };
+    match step {
+        Some(step) if is_local => Some(NextStage::Action(head.first + step)),
+        _ if !head.is_final || !is_local && head.has_more => None,
+        Some(_) if IS_UPLINK == UPLINK => Some(NextStage::Drop(DropReason::SpoofedSource)),
+        Some(_) => None,
+        None => Some(NextStage::Drop(DropReason::NoMatchingPdr)),
+    }
+}

@@ -1,0 +1,271 @@
+//! What the packets of a batch are most likely measured against: the filter set that all packets of a batch before had.
+//!
+//! Sessions with the same policy share a set, and most batches meet no other. So rules are chosen for all packets at once, lane
+//! by lane, before any line is there; a line only confirms that it has this set. Where batches meet several sets, nothing
+//! is guessed.
+
+use causeway_ports::BATCH;
+
+use crate::batch_state::{BatchState, HALF_BATCH};
+use crate::engine::FastPath;
+use crate::filters::{FilterSets, PacketKey, ScalarFilter, SetId};
+
+/// The packet fits no rule. The course of no step comes from it: it is more than there can be.
+pub(crate) const NO_RULE: u32 = 1 << 31;
+
+/// No line has this set.
+const NO_SET: SetId = SetId::from_raw(u32::MAX);
+
+/// The ports of both ends of each packet, which are compared as numbers of 16 bits: twice as many at once.
+#[inline(always)]
+const fn ends(ports: [u32; HALF_BATCH]) -> [u16; 2 * HALF_BATCH] {
+    zerocopy::transmute!(ports)
+}
+
+/// Lanes that are compared before it is seen whether all packets have their rules.
+const LANES_PER_CHECK: usize = 32;
+
+/// A set of more lanes is not worth comparing for half a batch at once where that has fewer packets than [`FEW_PACKETS`].
+const FEW_LANES: usize = 32;
+
+const FEW_PACKETS: usize = 8;
+
+/// A set, lane by lane.
+#[derive(Debug)]
+pub(crate) struct ClassifierPrediction {
+    set: SetId,
+    /// [`FilterSets::version`] when it was made.
+    version: u64,
+    lanes: Vec<ScalarFilter>,
+    /// Nothing is guessed for this batch.
+    is_idle: bool,
+    /// No lane is about IPv6 packets alone, so that those fit the lanes that they fit here.
+    is_for_v6: bool,
+}
+
+impl Default for ClassifierPrediction {
+    fn default() -> Self {
+        Self { set: NO_SET, version: 0, lanes: Vec::new(), is_idle: false, is_for_v6: false }
+    }
+}
+
+impl ClassifierPrediction {
+    /// A set, as it is now. Nothing, if it is about more than the gist.
+    fn of(set: SetId, sets: &FilterSets) -> Self {
+        match sets.scalar_filters(set).filter(|lanes| !lanes.is_empty()) {
+            Some(lanes) => {
+                let (version, is_for_v6) = (sets.version(), !sets.has_ipv6_filters(set));
+                Self { set, version, lanes, is_for_v6, ..Self::default() }
+            }
+            None => Self::default(),
+        }
+    }
+
+    /// For a batch of so many packets.
+    #[inline]
+    pub(crate) const fn reset(&mut self, len: usize) {
+        self.is_idle = len < FEW_PACKETS && self.lanes.len() > FEW_LANES;
+    }
+
+    /// The set, if it still is what it was and guessed for this batch; else one that no line has.
+    #[inline]
+    pub(crate) const fn set(&self, sets: &FilterSets) -> SetId {
+        if self.version == sets.version() && !self.is_idle { self.set } else { NO_SET }
+    }
+
+    /// IPv6 packets can be measured against it, too.
+    pub(crate) const fn is_for_v6(&self) -> bool {
+        self.is_for_v6
+    }
+
+    /// The rule that a packet fits, if it is this set that it is measured against.
+    pub(crate) fn step(&self, packet_key: PacketKey) -> u32 {
+        self.lanes.iter().find(|lane| lane.fits(packet_key)).map_or(NO_RULE, |lane| lane.rule().into())
+    }
+
+    /// Chooses the rules that [`HALF_BATCH`] packets of a batch fit, from the packet `FROM` on, if it is this set that they are
+    /// measured against.
+    ///
+    /// A plain loop over plain arrays: only so does the compiler see the vectors.
+    #[inline(always)]
+    pub(crate) fn choose<const FROM: usize>(&self, state: &mut BatchState) {
+        if self.lanes.is_empty() || self.is_idle {
+            return;
+        }
+        let mut steps = [NO_RULE; HALF_BATCH];
+        let of = |each: &[u32; BATCH]| *each[FROM..].first_chunk::<HALF_BATCH>().unwrap_or(&[0; HALF_BATCH]);
+        let (words, remotes) = (of(&state.words), of(&state.remotes));
+        let ports = ends(of(&state.ports));
+        for lanes in self.lanes.chunks(LANES_PER_CHECK) {
+            let mut found = [NO_RULE; HALF_BATCH];
+            // The first lane that fits counts.
+            for lane in lanes.iter().rev() {
+                let (low, width) = lane.ports();
+                let (low, width) = (ends([low; HALF_BATCH]), ends([width; HALF_BATCH]));
+                let mut beyond = [0; 2 * HALF_BATCH];
+                for (at, beyond) in beyond.iter_mut().enumerate() {
+                    *beyond = ports[at].wrapping_sub(low[at]).saturating_sub(width[at]);
+                }
+                let beyond: [u32; HALF_BATCH] = zerocopy::transmute!(beyond);
+                let (lane, rule) = (*lane, u32::from(lane.rule()));
+                for (at, found) in found.iter_mut().enumerate() {
+                    let difference = lane.difference_but_for_ports(words[at], remotes[at]) | beyond[at];
+                    *found = if difference == 0 { rule } else { *found };
+                }
+            }
+            let mut left = 0;
+            for (step, found) in steps.iter_mut().zip(found) {
+                *step = if *step == NO_RULE { found } else { *step };
+                left |= *step;
+            }
+            if left & NO_RULE == 0 {
+                break;
+            }
+        }
+        state.steps[FROM..FROM + HALF_BATCH].copy_from_slice(&steps);
+    }
+}
+
+/// Which sets the packets of a batch met that were not guessed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SetObservations {
+    packets: u64,
+    set: SetId,
+    is_mixed: bool,
+}
+
+impl SetObservations {
+    /// None.
+    pub(crate) const fn new() -> Self {
+        Self { packets: 0, set: NO_SET, is_mixed: false }
+    }
+
+    #[inline(always)]
+    pub(crate) fn note(&mut self, set: SetId) {
+        self.is_mixed |= self.packets > 0 && self.set != set;
+        self.packets += 1;
+        self.set = set;
+    }
+}
+
+impl FastPath {
+    /// The set that is guessed.
+    #[inline]
+    pub(crate) const fn predicted_set(&self) -> SetId {
+        self.prediction.set(&self.sets)
+    }
+
+    /// Guesses anew for the next batch, of a batch of which so many packets were sent by ordinary courses.
+    #[inline]
+    pub(crate) fn update_prediction(&mut self, sent: u64) {
+        if self.observations.packets > 0 && !self.prediction.is_idle {
+            self.predict_next(self.observations, sent.saturating_sub(self.observations.packets));
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn predict_next(&mut self, observations: SetObservations, guessed: u64) {
+        if guessed > 0 || observations.is_mixed {
+            // A few others among many do not matter.
+            if guessed < 8 * observations.packets {
+                self.prediction = ClassifierPrediction::default();
+            }
+        } else if self.predicted_set() != observations.set {
+            self.prediction = ClassifierPrediction::of(observations.set, &self.sets);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use causeway_rules::{FlowDescription, FlowEnd};
+
+    use super::*;
+    use crate::filters::Rule;
+
+    /// A set of a filter for each port below `lanes`, four to a rule, and of a rule for the others if it `is_granted`.
+    fn insert(sets: &mut FilterSets, lanes: u16, is_open: bool) -> SetId {
+        let of = |port: u16| {
+            let remote = FlowEnd { ports: vec![port..=port], ..FlowEnd::ANY };
+            FlowDescription { protocol: Some(17), remote, ..FlowDescription::ANY }.into()
+        };
+        let filters = (0..lanes).step_by(4).map(|first| (first..lanes.min(first + 4)).map(of).collect());
+        let open = is_open.then(Vec::new);
+        let rules = filters.chain(open).map(|filters| Rule { qfis: Default::default(), filters });
+        sets.insert(&rules.collect::<Vec<_>>()).unwrap()
+    }
+
+    // Input:  packets to a port for each two lanes, by UDP and some by TCP, while sets of 1 to 250 lanes are guessed, with an open
+    //         rule behind them and without.
+    // Output: each packet has the rule that the set says, or none.
+    #[test]
+    fn packets_have_the_rules_that_they_fit() {
+        let mut sets = FilterSets::new(256).unwrap();
+        for (lanes, is_open) in [0, 2, 31, 32, 33, 40, 64, 65, 100, 128, 250]
+            .into_iter()
+            .flat_map(|lanes| [(lanes, true), (lanes.max(1), false)])
+        {
+            let set = insert(&mut sets, lanes, is_open);
+            let packet_key = |at: usize| {
+                let port = (at as u32 * 37) % u32::from(2 * lanes).max(1);
+                PacketKey::v4(0x0a00_0001, port, if at % 7 < 6 { 17 } else { 6 }, 0)
+            };
+            let mut state = BatchState::new();
+            for at in 0..BATCH {
+                (state.words[at], state.ports[at], state.remotes[at]) = packet_key(at).parts();
+            }
+            let prediction = ClassifierPrediction::of(set, &sets);
+            prediction.choose::<0>(&mut state);
+            prediction.choose::<HALF_BATCH>(&mut state);
+            let wanted = |at| sets.first_match_v4(set, packet_key(at), 0).map_or(NO_RULE, u32::from);
+            assert_eq!((prediction.set(&sets), state.steps), (set, std::array::from_fn(wanted)));
+            assert!((0..BATCH).all(|at| prediction.step(packet_key(at)) == wanted(at)));
+        }
+    }
+
+    // Input:  a set of 33 lanes and one of 32, in batches of 7 packets and of 8.
+    // Output: the larger one is not guessed for 7 packets.
+    #[test]
+    fn few_packets_are_not_compared_with_many_lanes() {
+        let mut sets = FilterSets::new(16).unwrap();
+        for (lanes, of_seven) in [(32, false), (31, true)] {
+            let set = insert(&mut sets, lanes, true);
+            let mut prediction = ClassifierPrediction::of(set, &sets);
+            let mut guessed = |len| {
+                prediction.reset(len);
+                prediction.set(&sets)
+            };
+            assert_eq!([7, 8].map(&mut guessed), [if of_seven { set } else { NO_SET }, set]);
+        }
+    }
+
+    // Input:  a guess, and then a set more, or one less.
+    // Output: it is no guess any more: the number may be another set's.
+    #[test]
+    fn a_prediction_ends_when_sets_change() {
+        let mut sets = FilterSets::new(16).unwrap();
+        let [three, two] = [3, 2].map(|lanes| insert(&mut sets, lanes, true));
+        let prediction = ClassifierPrediction::of(three, &sets);
+        assert_eq!((prediction.set(&sets), ClassifierPrediction::default().set(&sets)), (three, NO_SET));
+        sets.remove(two);
+        assert_eq!(prediction.set(&sets), NO_SET);
+        let prediction = ClassifierPrediction::of(three, &sets);
+        insert(&mut sets, 4, true);
+        assert_eq!(prediction.set(&sets), NO_SET);
+    }
+
+    // Input:  batches of one set, of two, and of none.
+    // Output: it is mixed only where there are two.
+    #[test]
+    fn several_sets_are_mixed() {
+        let observations = |sets: &[u32]| {
+            let mut observations = SetObservations::new();
+            sets.iter().for_each(|set| observations.note(SetId::from_raw(*set)));
+            (observations.packets, observations.set, observations.is_mixed)
+        };
+        assert_eq!(observations(&[4, 4, 4]), (3, SetId::from_raw(4), false));
+        assert_eq!(observations(&[4, 5, 5]), (3, SetId::from_raw(5), true));
+        assert_eq!(observations(&[]), (0, NO_SET, false));
+    }
+}
