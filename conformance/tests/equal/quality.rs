@@ -67,7 +67,7 @@ fn packet_rates(genes: &mut Genes<'_>) -> PacketRates {
         period: Span::from_secs(genes.pick(&[60, 360, 3600])),
     };
     let rate = |genes: &mut Genes<'_>| PacketRate {
-        usual: allowance(genes),
+        base: allowance(genes),
         additional: genes.chance(64).then(|| allowance(genes)),
     };
     PacketRates { uplink: Some(rate(genes)), downlink: genes.chance(128).then(|| rate(genes)) }

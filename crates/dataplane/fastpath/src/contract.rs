@@ -31,12 +31,15 @@ impl FastPath {
     /// Carries out a plan in the slow room, and writes its session into the lines anew.
     fn apply_active(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
         let changes_ways = plan.ops.iter().any(may_change_lookup);
-        let mut rivals =
-            if self.has_no_overlap(plan.session) { Vec::new() } else { self.slow_path.rivals(plan.session) };
+        let mut rivals = if self.has_no_overlap(plan.session) {
+            Vec::new()
+        } else {
+            self.slow_path.overlapping_sessions(plan.session)
+        };
         self.remove_session(plan.session);
         let applied = self.slow_path.apply(now, plan);
         if changes_ways {
-            rivals.extend(self.slow_path.rivals(plan.session));
+            rivals.extend(self.slow_path.overlapping_sessions(plan.session));
             rivals.sort_unstable();
             rivals.dedup();
         }

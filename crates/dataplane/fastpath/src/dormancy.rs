@@ -85,7 +85,7 @@ impl FastPath {
 
     /// A packet from a data network for this address is not for nobody.
     pub(crate) fn has_destination(&self, address: IpAddr) -> bool {
-        self.is_dormant(address) || self.slow_path.knows(address)
+        self.is_dormant(address) || self.slow_path.has_destination(address)
     }
 
     /// It is the address of a session that rests.

@@ -15,7 +15,7 @@ mod profiles;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use causeway_reference::lease::Traces;
+use causeway_reference::lease::MeasuredState;
 use causeway_rules::{
     HashIndex, Prefaulter, Probe, ProfileTransition, ProfiledSession, Release, Remote, SessionParams, Tail,
     fit,
@@ -81,7 +81,7 @@ pub(crate) struct PriorState {
     /// What it has in the lines, if it has something there.
     pub(crate) lease: Option<Lease>,
     /// What its packets have left behind, but for what is in the lines.
-    pub(crate) measured: Traces,
+    pub(crate) measured: MeasuredState,
 }
 
 /// A session that rests no longer.

@@ -139,7 +139,7 @@ impl FastPath {
 
     /// Lets timers that are due expire.
     pub(crate) fn expire(&mut self, now: Time) {
-        while let Some(seid) = self.slow_path.due(now) {
+        while let Some(seid) = self.slow_path.expired_session(now) {
             self.settle_lease(seid);
             self.slow_path.expire_one(now);
             self.grant_lease(seid, now);
@@ -154,11 +154,12 @@ impl FastPath {
         packet: &[u8],
         out: &mut dyn Transmit,
     ) -> Disposition {
-        if let Some(addressee) = self.slow_path.addressee(ingress, packet).filter(|_| self.dormant.len() > 0)
+        if let Some(addressee) =
+            self.slow_path.destination_of(ingress, packet).filter(|_| self.dormant.len() > 0)
         {
             self.dormant.sessions_of(addressee).into_iter().for_each(|seid| self.activate(seid, now));
         }
-        let concerned = self.slow_path.concerned(ingress, packet);
+        let concerned = self.slow_path.sessions_for_packet(ingress, packet);
         concerned.iter().for_each(|seid| self.settle_lease(*seid));
         let fate = self.slow_path.process(now, ingress, packet, out);
         concerned.iter().for_each(|seid| self.grant_lease(*seid, now));
@@ -213,7 +214,7 @@ impl FastPath {
         let params = candidate.as_ref().map(|candidate| candidate.params).filter(|_| known.is_some());
         let profile = match (known, self.slow_path.tunnels(seid)) {
             (None, tunnels) => {
-                let shape = self.slow_path.shape(seid);
+                let shape = self.slow_path.offload_spec(seid);
                 if shape.is_none() && tunnels.is_empty() {
                     return;
                 }

@@ -10,7 +10,7 @@ impl FastPath {
     /// granted. `false`: the plan does more; nothing has happened.
     pub(crate) fn hand_over(&mut self, now: Time, plan: &Plan) -> bool {
         let seid = plan.session;
-        if !(self.has_no_overlap(seid) && self.slow_path.lead(now, plan)) {
+        if !(self.has_no_overlap(seid) && self.slow_path.hand_over(now, plan)) {
             return false;
         }
         if !self.relearn_profile(seid) {

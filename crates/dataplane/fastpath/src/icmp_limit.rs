@@ -32,7 +32,7 @@ impl IcmpErrorLimit<'_> {
     ) -> bool {
         let user = matched.user;
         self.topology_index.has_gateway_for(user.is_v6)
-            && self.slow_path.may_tell_sender(user.src_addr(), self.now)
+            && self.slow_path.may_send_icmp_error(user.src_addr(), self.now)
             && frame
                 .get(matched.start.into()..)
                 .and_then(|packet| UserPacket::parse(packet).ok())
@@ -101,7 +101,7 @@ impl FastPath {
         if !self.topology_index.has_gateway_for(false) || suppression.sender == Some(sender) {
             return false;
         }
-        let may_tell = self.slow_path.may_tell_sender(sender, now);
+        let may_tell = self.slow_path.may_send_icmp_error(sender, now);
         if !may_tell {
             suppression.sender = Some(sender);
         }
@@ -154,9 +154,9 @@ impl FastPath {
         if suppression.contains_peer(peer) {
             return true;
         }
-        let until = self.slow_path.silent_until(peer, now);
+        let until = self.slow_path.suppressed_until(peer, now);
         until.into_iter().for_each(|until| self.suppressed_peers.suppress(peer, until));
-        let is_suppressed = until.is_some() || !self.slow_path.may_signal(peer, now);
+        let is_suppressed = until.is_some() || !self.slow_path.may_send_signalling(peer, now);
         if is_suppressed {
             suppression.peer = Some(peer);
         }

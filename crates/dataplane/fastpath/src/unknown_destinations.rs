@@ -100,7 +100,7 @@ impl FastPath {
             addresses.iter().for_each(|(_, address)| self.dormant.prefetch_ue(*address));
         }
         for (index, address) in &addresses {
-            self.unknown_destinations.note(*index, self.slow_path.knows(*address));
+            self.unknown_destinations.note(*index, self.slow_path.has_destination(*address));
         }
         if has_dormant {
             for (index, address) in addresses {

@@ -51,7 +51,7 @@ impl Bucket {
 
     /// Takes the size of a packet that passes in any case; the debt is never more than one burst, so that others
     /// need not wait for longer than that once such packets end.
-    pub(crate) fn take_at_most_a_burst(&mut self, octets: usize) {
+    pub(crate) fn take_up_to_burst(&mut self, octets: usize) {
         let before = self.tokens;
         self.take(octets);
         self.tokens = self.tokens.max(before.min(-self.capacity()));

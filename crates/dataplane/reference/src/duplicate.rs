@@ -8,39 +8,39 @@ use causeway_dataplane::{DropReason, Egress};
 use causeway_rules::{CopyTo, Duplicate, Forwarding, PduSessionType, Steering};
 use causeway_types::{Interface, Qfi};
 
-use crate::act::{Decision, Matched, marking};
-use crate::carried::Carried;
-use crate::egress::Way;
+use crate::apply_far::{FarDecision, Matched, qfi_marking};
+use crate::carried_extensions::CarriedExtensions;
+use crate::egress::EgressRoute;
 use crate::marks::Marks;
-use crate::route::Refusal;
+use crate::route::DropWithError;
 use crate::session::Session;
 use crate::steer::steer_copy;
-use crate::surroundings::Surroundings;
+use crate::topology_view::TopologyView;
 
 /// The copies that the FAR of a matched packet asks for, each with its way out.
 pub(crate) fn copies(
     session: &Session,
     matched: &Matched<'_>,
-    decision: &Result<Decision, Refusal>,
-    topology: &Surroundings,
+    decision: &Result<FarDecision, DropWithError>,
+    topology: &TopologyView,
 ) -> Vec<(Egress, Vec<u8>)> {
-    let reached = matches!(decision, Ok(_) | Err(Refusal { reason: DropReason::FarDrop, .. }));
+    let reached = matches!(decision, Ok(_) | Err(DropWithError { reason: DropReason::FarDrop, .. }));
     let far = session.rules.fars.get(&matched.pdr.far).filter(|far| far.duplicate && reached);
-    let qfi = marking(session, matched.pdr).or(matched.qfi);
+    let qfi = qfi_marking(session, matched.pdr).or(matched.qfi);
     let duplicates = far.into_iter().flat_map(|far| &far.duplicates);
-    let way = |forwarding: &Forwarding| match session.rules.pdu_type {
-        PduSessionType::Ip => Way::of(forwarding, None, topology),
-        PduSessionType::Ethernet => Way::of_frame(forwarding, None, topology),
+    let route = |forwarding: &Forwarding| match session.rules.pdu_type {
+        PduSessionType::Ip => EgressRoute::of(forwarding, None, topology),
+        PduSessionType::Ethernet => EgressRoute::of_frame(forwarding, None, topology),
     };
-    duplicates.filter_map(|duplicate| copy(duplicate, matched, qfi, way, topology).ok()).collect()
+    duplicates.filter_map(|duplicate| copy(duplicate, matched, qfi, route, topology).ok()).collect()
 }
 
 fn copy(
     duplicate: &Duplicate,
     matched: &Matched<'_>,
     qfi: Option<Qfi>,
-    way: impl Fn(&Forwarding) -> Result<Way, DropReason>,
-    topology: &Surroundings,
+    route: impl Fn(&Forwarding) -> Result<EgressRoute, DropReason>,
+    topology: &TopologyView,
 ) -> Result<(Egress, Vec<u8>), DropReason> {
     let (side, qfi) = match duplicate.destination {
         CopyTo::Side(side) => (side, qfi),
@@ -49,12 +49,13 @@ fn copy(
     let steering = Steering { policy: duplicate.policy.clone(), ..Steering::default() };
     let forwarding = Forwarding { outer: duplicate.outer, steering, ..Forwarding::to(side) };
     let (forwarding, packet) = steer_copy(&forwarding, matched.packet, topology)?;
-    let way = way(&forwarding)?;
-    match topology.egress_drop_reason(&way, &packet) {
+    let route = route(&forwarding)?;
+    match topology.egress_drop_reason(&route, &packet) {
         Some(reason) => Err(reason),
         None => {
-            let carried = Carried { hops: matched.carried.hops, ..Carried::default() };
-            way.wrap(&packet, &Marks { qfi, carried, ..Marks::default() })
+            let extensions =
+                CarriedExtensions { hops: matched.extensions.hops, ..CarriedExtensions::default() };
+            route.wrap(&packet, &Marks { qfi, extensions, ..Marks::default() })
         }
     }
 }

@@ -22,7 +22,7 @@ pub(crate) const GTPU_PORT: u16 = 2152;
 
 /// A way out: where to, and the header to put in front.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Way {
+pub(crate) struct EgressRoute {
     egress: Egress,
     header: Header,
     marking: Option<TosMarking>,
@@ -44,7 +44,7 @@ enum Header {
     Ip { local: IpAddr, peer: IpAddr },
 }
 
-impl Way {
+impl EgressRoute {
     /// The way that a FAR asks for.
     ///
     /// # Errors
@@ -78,7 +78,7 @@ impl Way {
     /// The way that a FAR of an Ethernet session asks for.
     ///
     /// # Errors
-    /// As [`Way::of`].
+    /// As [`EgressRoute::of`].
     pub(crate) fn of_frame(
         forwarding: &Forwarding,
         arrived_from: Option<&NetworkInstance>,
@@ -89,8 +89,8 @@ impl Way {
             let header = Header::None;
             return Ok(Self { egress, header, marking: None, tags: forwarding.vlan, is_frame: true });
         }
-        let way = Self::of(forwarding, arrived_from, topology)?;
-        Ok(Self { tags: forwarding.vlan, is_frame: true, ..way })
+        let route = Self::of(forwarding, arrived_from, topology)?;
+        Ok(Self { tags: forwarding.vlan, is_frame: true, ..route })
     }
 
     /// The way of packets of this direction. To the SMF they take the container of their direction with them,
@@ -137,7 +137,7 @@ impl Way {
         match self.header {
             Header::None => Ok((self.egress.clone(), self.marked(packet).into_owned())),
             Header::Gtpu(teid, side) => {
-                let hops = hops_of_relayed(marks.carried.hops)?;
+                let hops = hops_of_relayed(marks.extensions.hops)?;
                 Ok((self.marked_egress(packet, hops), in_gtpu(packet, teid, side, marks)?))
             }
             Header::Udp { local, peer } => Ok(self.over_n6(packet, n6::in_udp(packet, local, peer)?)),
@@ -176,9 +176,9 @@ fn in_gtpu(packet: &[u8], teid: Teid, side: Interface, marks: &Marks) -> Result<
     let class = class.as_ref().map(|content| Extension::Other { kind: SERVICE_CLASS_INDICATOR, content });
     let container = container(side, marks).map(Extension::PduSession);
     let is_ours = |kind: u8| kind == SERVICE_CLASS_INDICATOR && class.is_some();
-    let carried = marks.carried.others.iter().filter(|(kind, _)| !is_ours(*kind));
-    let carried = carried.map(|(kind, content)| Extension::Other { kind: *kind, content });
-    let extensions: Vec<_> = container.into_iter().chain(class).chain(carried).collect();
+    let extensions = marks.extensions.others.iter().filter(|(kind, _)| !is_ours(*kind));
+    let extensions = extensions.map(|(kind, content)| Extension::Other { kind: *kind, content });
+    let extensions: Vec<_> = container.into_iter().chain(class).chain(extensions).collect();
     let header = gtpu::Header { teid: Some(teid), sequence: None, n_pdu: None };
     let message = Message::GPdu(packet);
     Repr { header, extensions: &extensions, message }.to_vec().map_err(|_| DropReason::TooBig)
@@ -191,14 +191,14 @@ pub(crate) fn container(side: Interface, marks: &Marks) -> Option<PduSession> {
     let qfi = marks.qfi?;
     Some(match side {
         Interface::Access => {
-            let held = match marks.carried.container {
+            let held = match marks.extensions.container {
                 Some(PduSession::Downlink(info)) => info,
                 _ => DlPduSession::new(qfi),
             };
             let rqi = marks.reflective || held.rqi;
             PduSession::Downlink(DlPduSession { qfi, rqi, ppi: marks.ppi.or(held.ppi), ..held })
         }
-        _ => match marks.carried.container {
+        _ => match marks.extensions.container {
             Some(PduSession::Uplink(info)) => PduSession::Uplink(UlPduSession { qfi, ..info }),
             _ => PduSession::Uplink(UlPduSession::new(qfi)),
         },
@@ -215,7 +215,7 @@ pub(crate) fn to_tunnel(
     topology: &Topology,
 ) -> Result<Egress, DropReason> {
     let serves = |instance: &Option<NetworkInstance>| match (instance, network) {
-        (Some(serves), Some(asked)) => serves == asked,
+        (Some(serves), Some(requested)) => serves == requested,
         _ => true,
     };
     let locals = topology.gtpu.iter().filter(|endpoint| serves(&endpoint.network_instance));

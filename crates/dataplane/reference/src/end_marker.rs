@@ -31,7 +31,8 @@ impl Reference {
         hops: Option<NonZeroU8>,
         packet: &Packet<'_>,
     ) -> Disposition {
-        let found = packet.header.teid.and_then(|teid| Some((teid, self.index.by_tunnel(teid, local)?)));
+        let found =
+            packet.header.teid.and_then(|teid| Some((teid, self.index.session_of_tunnel(teid, local)?)));
         let Some((teid, seid)) = found else { return Disposition::Dropped(DropReason::UnknownTeid) };
         let qfi = packet.extensions.pdu_session().as_ref().map(PduSession::qfi);
         let Some(session) = self.sessions.get(&seid) else {

@@ -8,24 +8,24 @@ use crate::packet_rate::PacketMeter;
 
 /// What one QER, or all QERs of one correlation, have let pass.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Enforcer {
-    uplink: OneWay,
-    downlink: OneWay,
+pub(crate) struct QerState {
+    uplink: DirectionState,
+    downlink: DirectionState,
     packet_rate: Option<PacketRates>,
 }
 
 /// One direction of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct OneWay {
+pub(crate) struct DirectionState {
     pub(crate) meter: Meter,
     pub(crate) packets: Option<PacketMeter>,
 }
 
-impl Enforcer {
+impl QerState {
     /// Of a new QER: nothing has passed yet, but what its packet rate status says. `burst` is for those that
     /// have no averaging window of their own.
     pub(crate) fn new(qer: &Qer, burst: Span, now: Time) -> Self {
-        let one_way = |direction| OneWay {
+        let one_way = |direction| DirectionState {
             meter: Meter::new(peak(qer, direction), committed(qer, direction), window(qer, burst), now),
             packets: packets(qer, direction, qer.packet_rate_status, now),
         };
@@ -39,19 +39,19 @@ impl Enforcer {
     /// The QER has changed. Rates go on from what has passed; another packet rate begins anew.
     pub(crate) fn update(&mut self, qer: &Qer, burst: Span, now: Time) {
         for direction in [Direction::Uplink, Direction::Downlink] {
-            let way = self.way(direction);
-            way.meter.set(peak(qer, direction), committed(qer, direction), window(qer, burst), now);
+            let state = self.direction_mut(direction);
+            state.meter.set(peak(qer, direction), committed(qer, direction), window(qer, burst), now);
         }
         if self.packet_rate != qer.packet_rate {
             self.packet_rate = qer.packet_rate;
             for direction in [Direction::Uplink, Direction::Downlink] {
-                self.way(direction).packets = packets(qer, direction, None, now);
+                self.direction_mut(direction).packets = packets(qer, direction, None, now);
             }
         }
     }
 
     /// One direction, to look at.
-    pub(crate) const fn look(&self, direction: Direction) -> &OneWay {
+    pub(crate) const fn direction(&self, direction: Direction) -> &DirectionState {
         match direction {
             Direction::Uplink => &self.uplink,
             Direction::Downlink => &self.downlink,
@@ -59,7 +59,7 @@ impl Enforcer {
     }
 
     /// One direction.
-    pub(crate) fn way(&mut self, direction: Direction) -> &mut OneWay {
+    pub(crate) fn direction_mut(&mut self, direction: Direction) -> &mut DirectionState {
         match direction {
             Direction::Uplink => &mut self.uplink,
             Direction::Downlink => &mut self.downlink,
@@ -68,7 +68,7 @@ impl Enforcer {
 
     /// What is left of the packets; `None` where they are not limited.
     pub(crate) fn packet_rate_status(&self, now: Time, wall: WallClock) -> Option<PacketRateStatus> {
-        let left = |way: &OneWay| way.packets.as_ref().map(|packets| packets.left(now, wall));
+        let left = |state: &DirectionState| state.packets.as_ref().map(|packets| packets.left(now, wall));
         let (uplink, downlink) = (left(&self.uplink), left(&self.downlink));
         let valid_until = uplink.iter().chain(&downlink).map(|(_, until)| *until).max()?;
         Some(PacketRateStatus {

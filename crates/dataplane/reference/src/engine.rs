@@ -16,11 +16,11 @@ use crate::gtpu::Outer;
 use crate::index::Index;
 use crate::indication::Indications;
 use crate::paths::Paths;
-use crate::qos::Shared;
-use crate::ration::Ration;
+use crate::qos::SharedLimits;
+use crate::rate_limiter::RateLimiter;
 use crate::session::Session;
-use crate::surroundings::Surroundings;
 use crate::timers::Timers;
+use crate::topology_view::TopologyView;
 
 /// ICMP messages to one host in a second. A traceroute sends three probes of a kind; a host that learns a path MTU for
 /// several connections needs a few.
@@ -35,55 +35,55 @@ const SIGNALLING_PER_PEER: u32 = 200;
 /// The reference data plane.
 #[derive(Debug)]
 pub struct Reference {
-    pub(crate) topology: Surroundings,
+    pub(crate) topology: TopologyView,
     pub(crate) limits: Limits,
     pub(crate) sessions: PartitionedMap<Seid, Box<Session>>,
     pub(crate) index: Index,
     pub(crate) indications: Indications,
-    pub(crate) icmp: Ration,
-    pub(crate) signalling: Ration,
+    pub(crate) icmp_limit: RateLimiter,
+    pub(crate) signalling_limit: RateLimiter,
     pub(crate) paths: Paths,
-    pub(crate) shared: Shared,
+    pub(crate) shared: SharedLimits,
     pub(crate) stations: Stations,
     /// The MAC addresses that each URR has reported.
-    pub(crate) told_macs: BTreeMap<(Seid, UrrId), Arc<BTreeSet<UeMac>>>,
+    pub(crate) reported_macs: BTreeMap<(Seid, UrrId), Arc<BTreeSet<UeMac>>>,
     pub(crate) neighbours: Neighbours,
     pub(crate) counters: Counters,
     pub(crate) buffered_octets: usize,
     /// The packets that wait, by the order of their arrival, and their sessions.
-    pub(crate) arrivals: BTreeMap<u64, Seid>,
+    pub(crate) buffered_order: BTreeMap<u64, Seid>,
     /// How many packets have begun to wait since the start.
-    pub(crate) waited: u64,
+    pub(crate) buffered_total: u64,
     pub(crate) timers: Timers,
     pub(crate) events: VecDeque<Event>,
     pub(crate) applications: Arc<Applications>,
-    outbox: VecDeque<(Egress, Vec<u8>)>,
+    transmit_queue: VecDeque<(Egress, Vec<u8>)>,
 }
 
 impl Reference {
     /// An empty data plane in these surroundings.
     pub fn new(topology: Topology, limits: Limits) -> Self {
         Self {
-            icmp: Ration::new(topology.routing.icmp_errors_per_second, ICMP_PER_HOST),
-            signalling: Ration::new(SIGNALLING, SIGNALLING_PER_PEER),
+            icmp_limit: RateLimiter::new(topology.routing.icmp_errors_per_second, ICMP_PER_HOST),
+            signalling_limit: RateLimiter::new(SIGNALLING, SIGNALLING_PER_PEER),
             paths: Paths::new(topology.routing.echo),
-            shared: Shared::new(&topology.slices, limits.averaging_window),
+            shared: SharedLimits::new(&topology.slices, limits.averaging_window),
             topology: topology.into(),
             limits,
             sessions: PartitionedMap::default(),
             index: Index::default(),
             indications: Indications::default(),
             stations: Stations::default(),
-            told_macs: BTreeMap::new(),
+            reported_macs: BTreeMap::new(),
             neighbours: Neighbours::default(),
             counters: Counters::default(),
             buffered_octets: 0,
-            arrivals: BTreeMap::new(),
-            waited: 0,
+            buffered_order: BTreeMap::new(),
+            buffered_total: 0,
             timers: Timers::default(),
             events: VecDeque::new(),
             applications: Arc::default(),
-            outbox: VecDeque::new(),
+            transmit_queue: VecDeque::new(),
         }
     }
 
@@ -95,7 +95,7 @@ impl Reference {
             Egress::Ethernet { .. } => &mut self.counters.ethernet_sent,
         };
         counter.count(packet.len());
-        self.outbox.push_back((egress, packet));
+        self.transmit_queue.push_back((egress, packet));
     }
 
     /// Sends the pieces of a packet, in order.
@@ -154,7 +154,7 @@ impl Dataplane for Reference {
 
     fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
         self.expire(now);
-        self.carry(now, plan)
+        self.apply_plan(now, plan)
     }
 
     fn set_applications(&mut self, applications: &Arc<Applications>) {
@@ -202,7 +202,7 @@ impl PacketEngine for Reference {
     }
 
     fn flush(&mut self, out: &mut dyn Transmit) {
-        for (egress, packet) in self.outbox.drain(..) {
+        for (egress, packet) in self.transmit_queue.drain(..) {
             out.transmit(&egress, &packet);
         }
     }

@@ -25,7 +25,7 @@ pub fn matches(
 
 /// A flow description is written for the downlink; for the uplink its ends are exchanged.
 pub(crate) fn matches_description(
-    asked: &FlowDescription,
+    requested: &FlowDescription,
     flow: &Flow,
     direction: Direction,
     is_assigned: impl Fn(IpAddr) -> bool,
@@ -36,9 +36,9 @@ pub(crate) fn matches_description(
         Direction::Uplink => (destination, source),
         Direction::Downlink => (source, destination),
     };
-    asked.protocol.is_none_or(|protocol| protocol == flow.protocol.0)
-        && asked.remote.covers_address(remote.0, &is_assigned)
-        && asked.local.covers_address(local.0, &is_assigned)
-        && asked.remote.covers_port(remote.1)
-        && asked.local.covers_port(local.1)
+    requested.protocol.is_none_or(|protocol| protocol == flow.protocol.0)
+        && requested.remote.covers_address(remote.0, &is_assigned)
+        && requested.local.covers_address(local.0, &is_assigned)
+        && requested.remote.covers_port(remote.1)
+        && requested.local.covers_port(local.1)
 }

@@ -9,12 +9,12 @@ use causeway_packet::gtpu::{ErrorIndication, Message, Packet, PduSession, Repr};
 use causeway_rules::PduSessionType;
 use causeway_types::{FTeid, NetworkInstance, Teid, Time};
 
-use crate::arrival::{Origin, Tunnelled};
-use crate::carried::{Carried, has_unknown};
+use crate::carried_extensions::{CarriedExtensions, has_unknown};
 use crate::ecn;
 use crate::egress::GTPU_PORT;
 use crate::engine::Reference;
 use crate::marks::tos_of;
+use crate::received::{PacketOrigin, TunnelSource};
 
 /// How a message came.
 #[derive(Clone, Copy, Debug)]
@@ -58,23 +58,24 @@ impl Reference {
         let Some(teid) = packet.header.teid else { return Disposition::Dropped(DropReason::UnknownTeid) };
         let session = self.session_of(Some(teid), local).and_then(|seid| self.sessions.get(&seid));
         if has_unknown(&packet.extensions, session.map(Box::as_ref), teid, local) {
-            self.tell_extension_headers(now, local, peer.ip());
+            self.send_supported_extension_headers(now, local, peer.ip());
             return Disposition::Dropped(DropReason::UnsupportedExtension);
         }
         let Some(seid) = self.session_of(Some(teid), local) else {
-            self.indicate_error(now, teid, local, peer);
+            self.send_error_indication(now, teid, local, peer);
             return Disposition::Dropped(DropReason::UnknownTeid);
         };
         let qfi = packet.extensions.pdu_session().as_ref().map(PduSession::qfi);
-        let tunnel = Tunnelled { teid, local, qfi };
+        let tunnel = TunnelSource { teid, local, qfi };
         let network = self.instance_of(local);
         if self.sessions.get(&seid).map(|session| session.rules.pdu_type) == Some(PduSessionType::Ethernet) {
-            let carried = Carried { hops, ..Carried::default() };
-            let origin = Origin { tunnel: Some(tunnel), network, carried, ..Origin::default() };
+            let extensions = CarriedExtensions { hops, ..CarriedExtensions::default() };
+            let origin =
+                PacketOrigin { tunnel: Some(tunnel), network, extensions, ..PacketOrigin::default() };
             return self.receive_frame_of(now, seid, origin, user);
         }
-        let carried = Carried::of(&packet.extensions, hops);
-        let origin = Origin { tunnel: Some(tunnel), network, carried, ..Origin::default() };
+        let extensions = CarriedExtensions::of(&packet.extensions, hops);
+        let origin = PacketOrigin { tunnel: Some(tunnel), network, extensions, ..PacketOrigin::default() };
         match ecn::decapsulate(tos, tos_of(user).unwrap_or(tos), user) {
             Ok(user) => self.receive_user(now, &[seid], origin, &user),
             Err(reason) => Disposition::Dropped(reason),
@@ -82,7 +83,7 @@ impl Reference {
     }
 
     fn session_of(&self, teid: Option<Teid>, local: IpAddr) -> Option<causeway_types::Seid> {
-        self.index.by_tunnel(teid?, local)
+        self.index.session_of_tunnel(teid?, local)
     }
 
     /// The network instance that an address of ours serves; `None` serves all.
@@ -93,24 +94,24 @@ impl Reference {
 
     /// Tells the peer that there is no such tunnel, to the GTP-U port as clause 4.4.2.4 says. Without the optional
     /// UDP Port extension header, which not every receiver knows.
-    fn indicate_error(&mut self, now: Time, teid: Teid, local: IpAddr, peer: SocketAddr) {
-        if self.may_answer(peer.ip(), now) && self.indications.may_tell(peer.ip(), teid, now) {
+    fn send_error_indication(&mut self, now: Time, teid: Teid, local: IpAddr, peer: SocketAddr) {
+        if self.may_respond(peer.ip(), now) && self.indications.may_send(peer.ip(), teid, now) {
             let to = SocketAddr::new(peer.ip(), GTPU_PORT);
             self.answer(local, to, &Repr::error_indication(Some(teid), local, &[]));
         }
     }
 
     /// Tells the peer which extension headers we know, to the GTP-U port as clause 4.4.2.5 says.
-    fn tell_extension_headers(&mut self, now: Time, local: IpAddr, peer: IpAddr) {
-        if self.may_answer(peer, now) {
+    fn send_supported_extension_headers(&mut self, now: Time, local: IpAddr, peer: IpAddr) {
+        if self.may_respond(peer, now) {
             let to = SocketAddr::new(peer, GTPU_PORT);
             self.answer(local, to, &Repr::supported_extension_headers(0));
         }
     }
 
     /// The peer is one host, and none of ours, and has not been told too much lately.
-    fn may_answer(&mut self, peer: IpAddr, now: Time) -> bool {
-        self.is_another_host(peer) && self.signalling.may_send(peer, now)
+    fn may_respond(&mut self, peer: IpAddr, now: Time) -> bool {
+        self.is_another_host(peer) && self.signalling_limit.may_send(peer, now)
     }
 
     /// The peer is one host, and none of ours.
@@ -127,7 +128,7 @@ impl Reference {
         }
         if let Some(teid) = indication.teid {
             let tunnel = FTeid { teid, addr: indication.peer.into() };
-            for seid in self.index.by_remote(teid, indication.peer) {
+            for seid in self.index.sessions_of_remote(teid, indication.peer) {
                 let session = self.sessions.get_mut(&seid);
                 if session.is_some_and(|session| session.refused_tunnels.insert(tunnel)) {
                     self.events.push_back(Event::ErrorIndication { session: seid, tunnel });

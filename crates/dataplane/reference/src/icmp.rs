@@ -8,14 +8,14 @@ use causeway_packet::icmp::{IcmpError, RouterAdvertisement, error_reply, is_rout
 use causeway_rules::{ApplyAction, Pdr, UeSide};
 use causeway_types::{Interface, NetworkInstance, Seid, Time};
 
-use crate::act::marking;
-use crate::arrival::{Arrival, Origin};
-use crate::egress::Way;
+use crate::apply_far::qfi_marking;
+use crate::egress::EgressRoute;
 use crate::engine::Reference;
 use crate::marks::Marks;
 use crate::matching::matches_filters;
 use crate::qos::check_gates;
-use crate::route::{Refusal, fit};
+use crate::received::{PacketOrigin, ReceivedPacket};
+use crate::route::{DropWithError, fit};
 use crate::session::{Session, direction_of};
 
 /// Our address on the link of every UE. The SMF gives UEs other interface identifiers.
@@ -23,22 +23,22 @@ const LINK_LOCAL: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
 
 impl Reference {
     /// Drops a packet that a PDR matched, and tells its sender if it is owed that.
-    pub(crate) fn refuse(
+    pub(crate) fn drop_and_notify(
         &mut self,
         now: Time,
         seid: Seid,
         pdr: &Pdr,
         network: Option<&NetworkInstance>,
         packet: &[u8],
-        refusal: Refusal,
+        drop: DropWithError,
     ) -> Disposition {
-        if refusal.reason == DropReason::LinkLocal && self.advertise(now, seid, pdr, packet) {
+        if drop.reason == DropReason::LinkLocal && self.send_router_advertisement(now, seid, pdr, packet) {
             return Disposition::Consumed;
         }
-        if let Some(error) = refusal.error {
+        if let Some(error) = drop.error {
             self.send_error(now, seid, pdr, network, packet, error);
         }
-        Disposition::Dropped(refusal.reason)
+        Disposition::Dropped(drop.reason)
     }
 
     fn send_error(
@@ -57,11 +57,11 @@ impl Reference {
         let (from, instance) = (network.gateway_of(ue)?, network.instance.clone());
         let mut reply = Vec::new();
         error_reply(error, from, packet, &mut reply).ok()?;
-        if !self.icmp.may_send(flow.src, now) {
+        if !self.icmp_limit.may_send(flow.src, now) {
             return None;
         }
         if came_by_tunnel {
-            self.send_back(seid, pdr, &reply)
+            self.send_to_source(seid, pdr, &reply)
         } else {
             self.send(Egress::Ip { network: instance }, reply);
             Some(())
@@ -77,7 +77,7 @@ impl Reference {
     }
 
     /// Answers a Router Solicitation with the prefix of the UE, if that is what the operator wants.
-    fn advertise(&mut self, now: Time, seid: Seid, pdr: &Pdr, packet: &[u8]) -> bool {
+    fn send_router_advertisement(&mut self, now: Time, seid: Seid, pdr: &Pdr, packet: &[u8]) -> bool {
         if !self.topology.routing.router_advertisement || pdr.pdi.source != Interface::Access {
             return false;
         }
@@ -94,18 +94,20 @@ impl Reference {
         let to = if src.is_unspecified() { all_nodes } else { src };
         let mut reply = Vec::new();
         let advertisement = RouterAdvertisement { prefix, mtu };
-        if advertisement.write(LINK_LOCAL, to, &mut reply).is_err() || !self.icmp.may_send(src.into(), now) {
+        if advertisement.write(LINK_LOCAL, to, &mut reply).is_err()
+            || !self.icmp_limit.may_send(src.into(), now)
+        {
             return false;
         }
-        self.send_back(seid, pdr, &reply).is_some()
+        self.send_to_source(seid, pdr, &reply).is_some()
     }
 
     /// Sends a packet of ours against the direction of the PDR: by the first rule of the other direction that takes it. It
     /// is nobody's traffic, so nothing meters or counts it; a closed gate holds it all the same.
-    fn send_back(&mut self, seid: Seid, pdr: &Pdr, reply: &[u8]) -> Option<()> {
+    fn send_to_source(&mut self, seid: Seid, pdr: &Pdr, reply: &[u8]) -> Option<()> {
         let session = self.sessions.get(&seid)?;
         let user = UserPacket::parse(reply).ok()?;
-        let arrival = Arrival { origin: Origin::default(), user };
+        let arrival = ReceivedPacket { origin: PacketOrigin::default(), user };
         let direction = direction_of(pdr);
         let takes = |back: &&Pdr| {
             back.pdi.source != Interface::CpFunction
@@ -117,10 +119,10 @@ impl Reference {
         let far = session.far_of(back.id).filter(|far| far.action == ApplyAction::Forward)?;
         let forwarding = far.forwarding.as_ref()?;
         check_gates(session, back, direction_of(back)).ok()?;
-        let way = Way::of(forwarding, back.pdi.network_instance.as_ref(), &self.topology).ok()?;
-        let way = way.carrying(direction_of(back));
-        let marks = Marks { qfi: marking(session, back), ..Marks::default() };
-        let (egress, pieces) = fit(&way, reply, &marks, &self.topology).ok()?;
+        let route = EgressRoute::of(forwarding, back.pdi.network_instance.as_ref(), &self.topology).ok()?;
+        let route = route.carrying(direction_of(back));
+        let marks = Marks { qfi: qfi_marking(session, back), ..Marks::default() };
+        let (egress, pieces) = fit(&route, reply, &marks, &self.topology).ok()?;
         self.send_all(&egress, pieces);
         Some(())
     }

@@ -14,20 +14,20 @@ pub(crate) struct Inactivity {
     /// When the last packet came, or the timer was started.
     last: Time,
     /// The SMF has been told and no packet has come since.
-    told: bool,
+    notified: bool,
 }
 
 impl Inactivity {
     /// Starts now.
     pub(crate) fn new(limit: Span, now: Time) -> Self {
-        Self { limit, last: now, told: false }
+        Self { limit, last: now, notified: false }
     }
 }
 
 impl Inactivity {
     /// The SMF has been told, and the next packet lets the timer run again.
-    pub(crate) const fn has_told(&self) -> bool {
-        self.told
+    pub(crate) const fn has_reported(&self) -> bool {
+        self.notified
     }
 
     /// A packet came at this time.
@@ -38,32 +38,32 @@ impl Inactivity {
 
 impl Reference {
     /// Sets the timer of a session that watches for inactivity.
-    pub(crate) fn arm_inactivity(&mut self, seid: Seid) {
+    pub(crate) fn schedule_inactivity(&mut self, seid: Seid) {
         let watching = self.sessions.get(&seid).and_then(|session| session.inactivity);
-        if let Some(inactivity) = watching.filter(|inactivity| !inactivity.told) {
+        if let Some(inactivity) = watching.filter(|inactivity| !inactivity.notified) {
             self.timers.set(inactivity.last + inactivity.limit, seid, Timer::Inactivity);
         }
     }
 
     /// A packet of the session came, whatever becomes of it.
-    pub(crate) fn note_activity(&mut self, now: Time, seid: Seid) {
+    pub(crate) fn record_activity_of(&mut self, now: Time, seid: Seid) {
         let watching = self.sessions.get_mut(&seid).and_then(|session| session.inactivity.as_mut());
         let Some(inactivity) = watching else { return };
         inactivity.last = now;
-        if std::mem::take(&mut inactivity.told) {
-            self.arm_inactivity(seid);
+        if std::mem::take(&mut inactivity.notified) {
+            self.schedule_inactivity(seid);
         }
     }
 
     /// The session may have been inactive for long enough.
     pub(crate) fn check_inactivity(&mut self, at: Time, seid: Seid) {
         let watching = self.sessions.get_mut(&seid).and_then(|session| session.inactivity.as_mut());
-        let Some(inactivity) = watching.filter(|inactivity| !inactivity.told) else { return };
+        let Some(inactivity) = watching.filter(|inactivity| !inactivity.notified) else { return };
         if inactivity.last + inactivity.limit <= at {
-            inactivity.told = true;
+            inactivity.notified = true;
             self.events.push_back(Event::Inactivity { session: seid });
         } else {
-            self.arm_inactivity(seid);
+            self.schedule_inactivity(seid);
         }
     }
 }

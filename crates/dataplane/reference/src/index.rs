@@ -8,7 +8,7 @@ use causeway_rules::{PartitionedMap, PduSessionType, RuleSet, SortedSet, UeSide}
 use causeway_types::{DualIp, FTeid, IpNet, Ipv6Net, NetworkInstance, Seid, Teid};
 
 /// Bits of the IPv6 prefixes that nearly all sessions have.
-const HALF: u8 = 64;
+const UE_PREFIX_BITS: u8 = 64;
 
 /// Finds sessions by tunnel and by UE address. Follows the rules of the sessions exactly.
 #[derive(Debug, Default)]
@@ -16,21 +16,21 @@ pub(crate) struct Index {
     tunnels: PartitionedMap<(Teid, IpAddr), Seid>,
     ues: BTreeMap<IpNet, SortedSet<Seid>>,
     /// Those of `ues` that are single IPv4 addresses: nearly all, and asked for by whoever writes to any address.
-    singles: PartitionedMap<Ipv4Addr, ()>,
+    ipv4_addresses: PartitionedMap<Ipv4Addr, ()>,
     /// The same of IPv6 prefixes of 64 bits: their upper halves.
-    halves: PartitionedMap<u64, ()>,
+    ipv6_prefixes: PartitionedMap<u64, ()>,
     /// How many of `ues` have each length of prefix, by IP version.
     lengths: [BTreeMap<u8, usize>; 2],
     remotes: PartitionedMap<(Teid, IpAddr), SortedSet<Seid>>,
-    links: BTreeMap<Option<NetworkInstance>, BTreeSet<Seid>>,
+    ethernet_networks: BTreeMap<Option<NetworkInstance>, BTreeSet<Seid>>,
 }
 
 impl Index {
     /// A session that had the rules `old` has the rules `new` from now on.
-    pub(crate) fn follow(&mut self, seid: Seid, old: &RuleSet, new: &RuleSet) {
+    pub(crate) fn update(&mut self, seid: Seid, old: &RuleSet, new: &RuleSet) {
         if old.pdrs != new.pdrs || old.pdu_type != new.pdu_type {
-            self.remove_ways_in(seid, old);
-            self.add_ways_in(seid, new);
+            self.remove_lookup_keys(seid, old);
+            self.add_lookup_keys(seid, new);
         }
         if old.fars != new.fars {
             for remote in remote_tunnels(old) {
@@ -43,7 +43,7 @@ impl Index {
     }
 
     /// A session sends into the tunnel `new` from now on, and no longer into `old`, which no other rule of it names.
-    pub(crate) fn lead(&mut self, seid: Seid, old: FTeid, new: FTeid) {
+    pub(crate) fn hand_over(&mut self, seid: Seid, old: FTeid, new: FTeid) {
         old.addr.iter().for_each(|ip| self.forget_remote(seid, (old.teid, ip)));
         for ip in new.addr.iter() {
             self.remotes.get_or_insert_with((new.teid, ip), SortedSet::default).insert(seid);
@@ -59,7 +59,7 @@ impl Index {
         }
     }
 
-    fn add_ways_in(&mut self, seid: Seid, rules: &RuleSet) {
+    fn add_lookup_keys(&mut self, seid: Seid, rules: &RuleSet) {
         for tunnel in local_tunnels(rules) {
             self.tunnels.insert(tunnel, seid);
         }
@@ -68,18 +68,18 @@ impl Index {
                 *self.lengths[version(net)].entry(net.prefix_len()).or_default() += 1;
             }
             if let Some(ip) = single(net) {
-                self.singles.insert(ip, ());
+                self.ipv4_addresses.insert(ip, ());
             }
             if let Some(half) = half(net) {
-                self.halves.insert(half, ());
+                self.ipv6_prefixes.insert(half, ());
             }
         }
         for link in links(rules) {
-            self.links.entry(link).or_default().insert(seid);
+            self.ethernet_networks.entry(link).or_default().insert(seid);
         }
     }
 
-    fn remove_ways_in(&mut self, seid: Seid, rules: &RuleSet) {
+    fn remove_lookup_keys(&mut self, seid: Seid, rules: &RuleSet) {
         for tunnel in local_tunnels(rules) {
             self.tunnels.remove(&tunnel);
         }
@@ -93,29 +93,29 @@ impl Index {
                 }
             }
             if let Some(ip) = single(net).filter(|_| !self.ues.contains_key(&net)) {
-                self.singles.remove(&ip);
+                self.ipv4_addresses.remove(&ip);
             }
             if let Some(half) = half(net).filter(|_| !self.ues.contains_key(&net)) {
-                self.halves.remove(&half);
+                self.ipv6_prefixes.remove(&half);
             }
         }
         for link in links(rules) {
-            if let Some(seids) = self.links.get_mut(&link) {
+            if let Some(seids) = self.ethernet_networks.get_mut(&link) {
                 seids.remove(&seid);
                 if seids.is_empty() {
-                    self.links.remove(&link);
+                    self.ethernet_networks.remove(&link);
                 }
             }
         }
     }
 
     /// The session that a tunnel of ours ends in.
-    pub(crate) fn by_tunnel(&self, teid: Teid, local: IpAddr) -> Option<Seid> {
+    pub(crate) fn session_of_tunnel(&self, teid: Teid, local: IpAddr) -> Option<Seid> {
         self.tunnels.get(&(teid, local)).copied()
     }
 
     /// The sessions of an address, by UE address or framed route, the longest prefix first.
-    pub(crate) fn by_ue(&self, ip: IpAddr) -> Vec<Seid> {
+    pub(crate) fn sessions_of_ue(&self, ip: IpAddr) -> Vec<Seid> {
         self.covering(IpNet::from(ip)).flatten().copied().collect()
     }
 
@@ -128,12 +128,13 @@ impl Index {
 
     /// The Ethernet sessions that take frames from a network, in the order of their SEIDs.
     pub(crate) fn by_ethernet_network(&self, network: &NetworkInstance) -> BTreeSet<Seid> {
-        let of = |link: Option<NetworkInstance>| self.links.get(&link).into_iter().flatten().copied();
+        let of =
+            |link: Option<NetworkInstance>| self.ethernet_networks.get(&link).into_iter().flatten().copied();
         of(Some(network.clone())).chain(of(None)).collect()
     }
 
     /// The sessions that send to a tunnel of a peer.
-    pub(crate) fn by_remote(&self, teid: Teid, peer: IpAddr) -> Vec<Seid> {
+    pub(crate) fn sessions_of_remote(&self, teid: Teid, peer: IpAddr) -> Vec<Seid> {
         self.remotes.get(&(teid, peer)).into_iter().flatten().copied().collect()
     }
 
@@ -143,29 +144,29 @@ impl Index {
     }
 
     /// One session at most may take the packets for this address or prefix.
-    pub(crate) fn is_alone(&self, net: IpNet) -> bool {
+    pub(crate) fn has_no_overlap(&self, net: IpNet) -> bool {
         self.covering(net).flatten().nth(1).is_none()
     }
 
     /// Some session has the address, by UE address or framed route.
     pub(crate) fn has_ue(&self, ip: IpAddr) -> bool {
         match ip {
-            IpAddr::V4(ip) if self.singles.contains_key(&ip) => true,
-            IpAddr::V4(_) if !self.has_wide_v4() => false,
-            IpAddr::V6(ip) if self.halves.contains_key(&upper(ip)) => true,
-            IpAddr::V6(_) if self.has_only_halves() => false,
+            IpAddr::V4(ip) if self.ipv4_addresses.contains_key(&ip) => true,
+            IpAddr::V4(_) if !self.has_ipv4_prefixes() => false,
+            IpAddr::V6(ip) if self.ipv6_prefixes.contains_key(&upper(ip)) => true,
+            IpAddr::V6(_) if self.has_only_64_bit_prefixes() => false,
             _ => self.covering(IpNet::from(ip)).next().is_some(),
         }
     }
 
     /// Some session has an IPv4 prefix that is more than one address.
-    fn has_wide_v4(&self) -> bool {
+    fn has_ipv4_prefixes(&self) -> bool {
         self.lengths[0].first_key_value().is_some_and(|(len, _)| u32::from(*len) < Ipv4Addr::BITS)
     }
 
     /// No session has an IPv6 prefix of another length than 64 bits.
-    fn has_only_halves(&self) -> bool {
-        self.lengths[1].keys().all(|len| *len == HALF)
+    fn has_only_64_bit_prefixes(&self) -> bool {
+        self.lengths[1].keys().all(|len| *len == UE_PREFIX_BITS)
     }
 
     /// There is an address or prefix that lies in this one and is not the same.
@@ -174,7 +175,7 @@ impl Index {
     }
 
     /// The other sessions that have an address or prefix of these rules, or one that lies in it or that it lies in.
-    pub(crate) fn rivals(&self, seid: Seid, rules: &RuleSet) -> Vec<Seid> {
+    pub(crate) fn overlapping_sessions(&self, seid: Seid, rules: &RuleSet) -> Vec<Seid> {
         let mut rivals = BTreeSet::new();
         for net in ue_nets(rules) {
             rivals.extend(self.covering(net).flatten().copied());
@@ -222,7 +223,7 @@ fn single(net: IpNet) -> Option<Ipv4Addr> {
 /// The upper half, where the net is an IPv6 prefix of 64 bits.
 fn half(net: IpNet) -> Option<u64> {
     match net {
-        IpNet::V6(net) if net.prefix_len() == HALF => Some(upper(net.addr())),
+        IpNet::V6(net) if net.prefix_len() == UE_PREFIX_BITS => Some(upper(net.addr())),
         _ => None,
     }
 }

@@ -10,7 +10,7 @@ use causeway_types::{Span, Teid, Time};
 const INTERVAL: Span = Span::from_secs(1);
 
 /// How many tunnels are remembered; beyond that no Error Indication is sent until some are forgotten.
-const REMEMBERED: usize = 4096;
+const MAX_TRACKED: usize = 4096;
 
 /// Remembers what peers have been told lately.
 #[derive(Debug, Default)]
@@ -21,14 +21,14 @@ pub(crate) struct Indications {
 
 impl Indications {
     /// The peer may be told now that we do not know the tunnel; it then counts as told.
-    pub(crate) fn may_tell(&mut self, peer: IpAddr, teid: Teid, now: Time) -> bool {
+    pub(crate) fn may_send(&mut self, peer: IpAddr, teid: Teid, now: Time) -> bool {
         while let Some((_, key)) =
-            self.in_order.front().filter(|(told, _)| now.since(*told) >= INTERVAL).copied()
+            self.in_order.front().filter(|(allowed, _)| now.since(*allowed) >= INTERVAL).copied()
         {
             self.in_order.pop_front();
             self.recent.remove(&key);
         }
-        if self.recent.len() >= REMEMBERED || !self.recent.insert((peer, teid)) {
+        if self.recent.len() >= MAX_TRACKED || !self.recent.insert((peer, teid)) {
             return false;
         }
         self.in_order.push_back((now, (peer, teid)));
@@ -49,14 +49,14 @@ mod tests {
     // Input: packets to an unknown tunnel, ten in half a second and one after a second.
     // Output: the peer is told twice.
     #[test]
-    fn a_peer_is_told_once_a_second() {
+    fn a_peer_gets_one_error_indication_a_second() {
         let mut indications = Indications::default();
-        let told = (0..10)
+        let allowed = (0..10)
             .map(|n| Time::from_nanos(n * 50_000_000))
             .chain([Time::from_secs(1)])
-            .filter(|now| indications.may_tell(PEER, teid(7), *now))
+            .filter(|now| indications.may_send(PEER, teid(7), *now))
             .count();
-        assert_eq!(told, 2);
+        assert_eq!(allowed, 2);
     }
 
     // Input: a flood of random tunnels.
@@ -64,9 +64,10 @@ mod tests {
     #[test]
     fn a_flood_is_bounded() {
         let mut indications = Indications::default();
-        let told = (1..100_000).filter(|raw| indications.may_tell(PEER, teid(*raw), Time::default())).count();
-        assert_eq!((told, indications.recent.len()), (REMEMBERED, REMEMBERED));
-        assert!(indications.may_tell(PEER, teid(1), Time::from_secs(1)));
+        let allowed =
+            (1..100_000).filter(|raw| indications.may_send(PEER, teid(*raw), Time::default())).count();
+        assert_eq!((allowed, indications.recent.len()), (MAX_TRACKED, MAX_TRACKED));
+        assert!(indications.may_send(PEER, teid(1), Time::from_secs(1)));
         assert_eq!((indications.recent.len(), indications.in_order.len()), (1, 1));
     }
 }

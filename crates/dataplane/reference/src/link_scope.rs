@@ -44,7 +44,7 @@ mod tests {
     // Input: packets to and from link-local, global, unspecified and group addresses.
     // Output: only global ones, and groups of a wider scope, may leave the link.
     #[test]
-    fn what_stays_on_the_link() {
+    fn link_scoped_packets_are_not_routed() {
         for (src, dst, stays, unnumbered) in [
             ("fe80::1", "ff02::2", true, true),
             ("::", "ff02::1:ff00:2", true, true),

@@ -7,8 +7,8 @@ use causeway_packet::rewrite::{Dscp, set_dscp};
 use causeway_rules::{Pdr, PduSessionType, TosMarking};
 use causeway_types::{Direction, Ppi, Qfi};
 
-use crate::act::{Matched, marking};
-use crate::carried::Carried;
+use crate::apply_far::{Matched, qfi_marking};
+use crate::carried_extensions::CarriedExtensions;
 use crate::session::{Session, direction_of};
 
 /// The content of the GTP-U extension headers of a packet.
@@ -23,7 +23,7 @@ pub(crate) struct Marks {
     /// Service Class Indicator.
     pub(crate) service_class: Option<u16>,
     /// What the packet brought out of another tunnel.
-    pub(crate) carried: Carried,
+    pub(crate) extensions: CarriedExtensions,
 }
 
 impl Marks {
@@ -31,7 +31,7 @@ impl Marks {
     /// paging policies of the session.
     pub(crate) fn of(session: &Session, matched: &Matched<'_>, arrived: Option<Qfi>) -> Self {
         let pdr = matched.pdr;
-        let qfi = marking(session, pdr).or(arrived);
+        let qfi = qfi_marking(session, pdr).or(arrived);
         let is_ip = session.rules.pdu_type == PduSessionType::Ip;
         let by_dscp = || paging(session, qfi, tos_of(matched.packet).filter(|_| is_ip)?);
         Self {
@@ -39,7 +39,7 @@ impl Marks {
             reflective: session.qers_of(pdr).any(|qer| qer.reflective),
             ppi: session.qers_of(pdr).find_map(|qer| qer.ppi).or_else(by_dscp),
             service_class: session.qers_of(pdr).find_map(|qer| qer.flow_marking.service_class),
-            carried: matched.carried.clone(),
+            extensions: matched.extensions.clone(),
         }
     }
 }

@@ -4,10 +4,10 @@ use causeway_dataplane::DropReason;
 use causeway_rules::{ApplicationId, Pdi, Pdr, SdfFilter, UeSide};
 use causeway_types::{NetworkInstance, QfiSet, WallTime};
 
-use crate::arrival::{Arrival, Tunnelled};
-use crate::detect::Detection;
+use crate::application_detection::Detection;
 use crate::filter;
 use crate::link_scope::is_unnumbered_ue;
+use crate::received::{ReceivedPacket, TunnelSource};
 use crate::session::{Session, direction_of};
 
 /// The first PDR, by precedence and then by id, that is active when the wall clock says this, and that the packet matches.
@@ -17,7 +17,7 @@ use crate::session::{Session, direction_of};
 /// [`DropReason::NoMatchingPdr`].
 pub(crate) fn find_pdr<'s>(
     session: &'s Session,
-    arrival: &Arrival<'_>,
+    arrival: &ReceivedPacket<'_>,
     detection: &Detection<'_>,
     now: WallTime,
 ) -> Result<&'s Pdr, DropReason> {
@@ -32,7 +32,7 @@ pub(crate) fn find_pdr<'s>(
 }
 
 /// Everything in the PDI matches but, perhaps, the UE address.
-fn matches_around_ue(pdr: &Pdr, arrival: &Arrival<'_>, detection: &Detection<'_>) -> bool {
+fn matches_around_ue(pdr: &Pdr, arrival: &ReceivedPacket<'_>, detection: &Detection<'_>) -> bool {
     let pdi = &pdr.pdi;
     matches_tunnel(pdi, arrival.origin.tunnel)
         && matches_network(pdi, arrival.origin.network.as_ref())
@@ -43,7 +43,7 @@ fn matches_around_ue(pdr: &Pdr, arrival: &Arrival<'_>, detection: &Detection<'_>
 }
 
 /// The packet fits one of the predefined rules that are active, if any are.
-fn matches_predefined(pdr: &Pdr, arrival: &Arrival<'_>, detection: &Detection<'_>) -> bool {
+fn matches_predefined(pdr: &Pdr, arrival: &ReceivedPacket<'_>, detection: &Detection<'_>) -> bool {
     let mut rules = pdr.predefined.values().flat_map(|rules| rules.iter());
     pdr.predefined.is_empty()
         || rules.any(|rule| {
@@ -54,7 +54,7 @@ fn matches_predefined(pdr: &Pdr, arrival: &Arrival<'_>, detection: &Detection<'_
 }
 
 /// One of the filters matches, if there are any.
-pub(crate) fn matches_filters(filters: &[SdfFilter], pdr: &Pdr, arrival: &Arrival<'_>) -> bool {
+pub(crate) fn matches_filters(filters: &[SdfFilter], pdr: &Pdr, arrival: &ReceivedPacket<'_>) -> bool {
     let (pdi, flow) = (&pdr.pdi, &arrival.user.flow);
     let is_unnumbered = is_unnumbered_ue(flow) && names_prefix(pdi);
     let is_assigned = |ip| pdi.covers_ue(ip) || is_unnumbered && ip == flow.src;
@@ -66,42 +66,44 @@ pub(crate) fn matches_filters(filters: &[SdfFilter], pdr: &Pdr, arrival: &Arriva
 fn matches_application(
     id: Option<&ApplicationId>,
     pdr: &Pdr,
-    arrival: &Arrival<'_>,
+    arrival: &ReceivedPacket<'_>,
     detection: &Detection<'_>,
 ) -> bool {
     let Some(id) = id else { return true };
     let (direction, flow) = (direction_of(pdr), &arrival.user.flow);
     let is_assigned = |ip| pdr.pdi.covers_ue(ip);
-    let fits = |asked: &_| filter::matches_description(asked, flow, direction, is_assigned);
+    let fits = |requested: &_| filter::matches_description(requested, flow, direction, is_assigned);
     detection.applications.detects(id, fits, detection.seen)
 }
 
-pub(crate) fn matches_tunnel(pdi: &Pdi, tunnel: Option<Tunnelled>) -> bool {
+pub(crate) fn matches_tunnel(pdi: &Pdi, tunnel: Option<TunnelSource>) -> bool {
     match (pdi.tunnel, tunnel) {
         (None, None) => true,
-        (Some(asked), Some(found)) => asked.teid == found.teid && asked.addr.contains(found.local),
+        (Some(requested), Some(found)) => {
+            requested.teid == found.teid && requested.addr.contains(found.local)
+        }
         _ => false,
     }
 }
 
 pub(crate) fn matches_network(pdi: &Pdi, network: Option<&NetworkInstance>) -> bool {
     match (&pdi.network_instance, network) {
-        (Some(asked), Some(found)) => asked == found,
+        (Some(requested), Some(found)) => requested == found,
         _ => true,
     }
 }
 
-pub(crate) fn matches_qfi(pdi: &Pdi, tunnel: Option<Tunnelled>) -> bool {
+pub(crate) fn matches_qfi(pdi: &Pdi, tunnel: Option<TunnelSource>) -> bool {
     contains_qfi(pdi.qfis, tunnel)
 }
 
-fn contains_qfi(asked: QfiSet, tunnel: Option<Tunnelled>) -> bool {
+fn contains_qfi(requested: QfiSet, tunnel: Option<TunnelSource>) -> bool {
     let found = tunnel.and_then(|tunnel| tunnel.qfi);
-    asked.is_empty() || found.is_some_and(|qfi| asked.contains(qfi))
+    requested.is_empty() || found.is_some_and(|qfi| requested.contains(qfi))
 }
 
 /// What a UE with an IPv6 prefix sends before it knows that prefix is its own too.
-fn matches_ue(pdi: &Pdi, arrival: &Arrival<'_>) -> bool {
+fn matches_ue(pdi: &Pdi, arrival: &ReceivedPacket<'_>) -> bool {
     let flow = &arrival.user.flow;
     match pdi.ue_side() {
         UeSide::Source => pdi.covers_ue(flow.src) || names_prefix(pdi) && is_unnumbered_ue(flow),

@@ -69,8 +69,8 @@ pub(crate) fn local_end(
     topology: &Topology,
 ) -> Result<SocketAddr, DropReason> {
     let of_network = topology.n6_tunnels.iter().filter(|end| end.network == *network);
-    let mut ours = of_network.flat_map(|end| end.addr.iter().map(|ip| SocketAddr::new(ip, end.port)));
-    ours.find(|local| local.is_ipv4() == peer.is_ipv4()).ok_or(DropReason::NoEgress)
+    let mut local_ends = of_network.flat_map(|end| end.addr.iter().map(|ip| SocketAddr::new(ip, end.port)));
+    local_ends.find(|local| local.is_ipv4() == peer.is_ipv4()).ok_or(DropReason::NoEgress)
 }
 
 /// The packet in a UDP datagram to the peer.

@@ -12,7 +12,7 @@ use causeway_types::{Time, WallClock, WallTime};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct PacketMeter {
     from_elsewhere: Option<(Remaining, WallTime)>,
-    usual: Period,
+    base: Period,
     additional: Option<Period>,
 }
 
@@ -20,7 +20,7 @@ impl PacketMeter {
     /// Nothing counted yet. `from_elsewhere`: what is left, and until when no more than that may pass.
     pub(crate) fn new(rate: PacketRate, from_elsewhere: Option<(Remaining, WallTime)>, now: Time) -> Self {
         let period = |allowance| Period { allowance, start: now, used: 0 };
-        Self { from_elsewhere, usual: period(rate.usual), additional: rate.additional.map(period) }
+        Self { from_elsewhere, base: period(rate.base), additional: rate.additional.map(period) }
     }
 
     /// A packet may pass now.
@@ -34,15 +34,15 @@ impl PacketMeter {
         if let Some((left, _)) = self.from_elsewhere.as_mut().filter(|(_, until)| wall.at(now) < *until) {
             return take_remaining(left);
         }
-        (self.usual, self.additional) = self.periods(wall);
+        (self.base, self.additional) = self.periods(wall);
         self.from_elsewhere = None;
-        self.usual.advance(now);
+        self.base.advance(now);
         match &mut self.additional {
-            Some(additional) if self.usual.left(now) == 0 => {
+            Some(additional) if self.base.left(now) == 0 => {
                 additional.advance(now);
                 additional.used = additional.used.saturating_add(1);
             }
-            _ => self.usual.used = self.usual.used.saturating_add(1),
+            _ => self.base.used = self.base.used.saturating_add(1),
         }
     }
 
@@ -67,7 +67,7 @@ impl PacketMeter {
             Some((_, until)) => Period { start: wall.reaches(until).max(period.start), ..period },
             None => period,
         };
-        (begun(self.usual), self.additional.map(begun))
+        (begun(self.base), self.additional.map(begun))
     }
 }
 
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn additional_packets_have_their_own_period() {
         let additional = Some(Allowance { packets: 2, period: Span::from_secs(3600) });
-        let rate = PacketRate { usual: per_minute(3), additional };
+        let rate = PacketRate { base: per_minute(3), additional };
         let mut meter = PacketMeter::new(rate, None, Time::from_secs(1000));
         let floods = [1000, 1060, 1179, 4600].map(|second| passed(&mut meter, second, 100));
         assert_eq!(floods, [5, 3, 3, 5]);
@@ -146,7 +146,7 @@ mod tests {
     // Output: 2, none, 3, 3: what was left is not renewed while it is valid, and the first period begins where it ends.
     #[test]
     fn what_is_left_from_elsewhere_comes_first() {
-        let rate = PacketRate { usual: per_minute(3), additional: None };
+        let rate = PacketRate { base: per_minute(3), additional: None };
         let left = Remaining { packets: 2, additional: None };
         let until = WallTime::from_secs(1090);
         let mut meter = PacketMeter::new(rate, Some((left, until)), Time::from_secs(1000));
@@ -158,7 +158,7 @@ mod tests {
     // Output: it means nothing.
     #[test]
     fn a_status_of_the_past_means_nothing() {
-        let rate = PacketRate { usual: per_minute(3), additional: None };
+        let rate = PacketRate { base: per_minute(3), additional: None };
         let none = Remaining { packets: 0, additional: None };
         let mut meter = PacketMeter::new(rate, Some((none, WallTime::from_secs(1))), Time::from_secs(1000));
         assert_eq!(passed(&mut meter, 1000, 100), 3);
@@ -170,7 +170,7 @@ mod tests {
     // Output: what is left holds for an hour longer; or until it is set forward for the second time, when the first period begins.
     #[test]
     fn the_wall_clock_says_how_long_a_status_is_valid() {
-        let rate = PacketRate { usual: per_minute(3), additional: None };
+        let rate = PacketRate { base: per_minute(3), additional: None };
         let left = Remaining { packets: 2, additional: None };
         let at = |wall, now| WallClock::saying(WallTime::from_secs(wall), Time::from_secs(now));
         let new =

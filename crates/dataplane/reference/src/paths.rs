@@ -15,17 +15,17 @@ use crate::egress::{GTPU_PORT, to_tunnel};
 use crate::engine::Reference;
 
 /// A wait of zero would never let time pass.
-const SHORTEST_WAIT: Span = Span::from_millis(1);
+const MIN_TIMEOUT: Span = Span::from_millis(1);
 
 /// Our address and the peer's.
-type Ends = (IpAddr, IpAddr);
+type PathKey = (IpAddr, IpAddr);
 
 /// All paths.
 #[derive(Debug)]
 pub(crate) struct Paths {
     echo: EchoConfig,
-    paths: BTreeMap<Ends, Path>,
-    due: BTreeSet<(Time, Ends)>,
+    paths: BTreeMap<PathKey, Path>,
+    due: BTreeSet<(Time, PathKey)>,
     sequence: u16,
 }
 
@@ -37,21 +37,21 @@ struct Path {
     /// When the current or the last question was first asked.
     asked: Time,
     /// The question that waits for its answer.
-    waiting: Option<Question>,
+    waiting: Option<PendingEcho>,
     is_down: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Question {
+struct PendingEcho {
     sequence: u16,
     repetitions_left: u8,
 }
 
 /// What is to be done about a path that is due.
-enum Due {
-    Ask(u16),
+enum EchoAction {
+    SendEcho(u16),
     Down,
-    Forgotten,
+    Unused,
 }
 
 impl Paths {
@@ -66,7 +66,7 @@ impl Paths {
     }
 
     /// A session that had the rules `old` has the rules `new` from now on.
-    pub(crate) fn follow(&mut self, now: Time, old: &RuleSet, new: &RuleSet, topology: &Topology) {
+    pub(crate) fn update(&mut self, now: Time, old: &RuleSet, new: &RuleSet, topology: &Topology) {
         if !self.echo.interval.is_zero() && old.fars != new.fars {
             self.follow_ends(now, paths_of(old, topology), paths_of(new, topology));
         }
@@ -75,8 +75,8 @@ impl Paths {
     fn follow_ends(
         &mut self,
         now: Time,
-        old: impl IntoIterator<Item = Ends>,
-        new: impl IntoIterator<Item = Ends>,
+        old: impl IntoIterator<Item = PathKey>,
+        new: impl IntoIterator<Item = PathKey>,
     ) {
         for of in old {
             if let Some(path) = self.paths.get_mut(&of) {
@@ -94,7 +94,7 @@ impl Paths {
     }
 
     /// The peer answered. Says whether the path was down.
-    fn answered(&mut self, of: Ends, sequence: u16) -> bool {
+    fn answered(&mut self, of: PathKey, sequence: u16) -> bool {
         let Some(path) = self.paths.get_mut(&of) else { return false };
         if path.waiting.is_none_or(|question| question.sequence != sequence) {
             return false;
@@ -107,29 +107,29 @@ impl Paths {
     }
 
     /// The next path that is due, and what to do about it.
-    fn expire(&mut self, now: Time) -> Option<(Ends, Due)> {
+    fn expire(&mut self, now: Time) -> Option<(PathKey, EchoAction)> {
         let (at, of) = *self.due.first().filter(|(at, _)| *at <= now)?;
         self.due.remove(&(at, of));
-        let timeout = self.echo.timeout.max(SHORTEST_WAIT);
+        let timeout = self.echo.timeout.max(MIN_TIMEOUT);
         let path = self.paths.get_mut(&of)?;
         let (due, next) = match &mut path.waiting {
             None if path.users == 0 => {
                 self.paths.remove(&of);
-                return Some((of, Due::Forgotten));
+                return Some((of, EchoAction::Unused));
             }
             None => {
                 self.sequence = self.sequence.wrapping_add(1);
-                let question = Question { sequence: self.sequence, repetitions_left: self.echo.retries };
+                let question = PendingEcho { sequence: self.sequence, repetitions_left: self.echo.retries };
                 (path.waiting, path.asked) = (Some(question), now);
-                (Due::Ask(self.sequence), now + timeout)
+                (EchoAction::SendEcho(self.sequence), now + timeout)
             }
             Some(question) if question.repetitions_left > 0 => {
                 question.repetitions_left -= 1;
-                (Due::Ask(question.sequence), now + timeout)
+                (EchoAction::SendEcho(question.sequence), now + timeout)
             }
             Some(_) => {
                 (path.waiting, path.is_down) = (None, true);
-                (Due::Down, (path.asked + self.echo.interval).max(now + SHORTEST_WAIT))
+                (EchoAction::Down, (path.asked + self.echo.interval).max(now + MIN_TIMEOUT))
             }
         };
         path.due = next;
@@ -139,7 +139,7 @@ impl Paths {
 }
 
 /// The paths of the tunnels that these rules send to, once for each FAR.
-fn paths_of(rules: &RuleSet, topology: &Topology) -> impl Iterator<Item = Ends> {
+fn paths_of(rules: &RuleSet, topology: &Topology) -> impl Iterator<Item = PathKey> {
     rules.fars.values().filter_map(|far| path_of(far, topology))
 }
 
@@ -166,12 +166,12 @@ impl Reference {
     pub(crate) fn expire_paths(&mut self, now: Time) {
         while let Some(((local, peer), due)) = self.paths.expire(now) {
             match due {
-                Due::Ask(sequence) => {
+                EchoAction::SendEcho(sequence) => {
                     let to = SocketAddr::new(peer, GTPU_PORT);
                     self.answer(local, to, &Repr::echo_request(sequence));
                 }
-                Due::Down => self.events.push_back(Event::PathDown { local, peer }),
-                Due::Forgotten => self.events.push_back(Event::PathUnused { local, peer }),
+                EchoAction::Down => self.events.push_back(Event::PathDown { local, peer }),
+                EchoAction::Unused => self.events.push_back(Event::PathUnused { local, peer }),
             }
         }
     }

@@ -10,17 +10,17 @@ use causeway_dataplane::{DropReason, SliceLimit};
 use causeway_rules::{Correlation, Gate, Pdr, Qer, RuleSet};
 use causeway_types::{Direction, QerId, SNssai, Seid, Span, Time, WallClock};
 
-use crate::act::Matched;
+use crate::apply_far::Matched;
 use crate::bucket::Bucket;
-use crate::enforcer::Enforcer;
-use crate::late::Late;
+use crate::enforcer::QerState;
+use crate::lazy::Lazy;
 use crate::meter::Colour;
 use crate::session::Session;
 
 /// What sessions share: the allowances of correlated QERs, those of slices, and the wall clock.
 #[derive(Debug, Default)]
-pub(crate) struct Shared {
-    correlated: BTreeMap<Correlation, Correlated>,
+pub(crate) struct SharedLimits {
+    correlated: BTreeMap<Correlation, CorrelatedQer>,
     slices: BTreeMap<(SNssai, Direction), Bucket>,
     /// The burst of rates without an averaging window of their own.
     burst: Span,
@@ -30,19 +30,19 @@ pub(crate) struct Shared {
 
 /// One allowance for the QERs of several sessions.
 #[derive(Debug)]
-struct Correlated {
+struct CorrelatedQer {
     users: BTreeSet<(Seid, QerId)>,
-    enforcer: Enforcer,
+    enforcer: QerState,
 }
 
 /// Where the state of a QER is.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum QerScope {
     Session(QerId),
     Shared(Correlation),
 }
 
-impl Shared {
+impl SharedLimits {
     /// With these limits of slices; `burst` is for rates without an averaging window.
     pub(crate) fn new(limits: &[SliceLimit], burst: Span) -> Self {
         let mut slices = BTreeMap::new();
@@ -62,7 +62,7 @@ impl Shared {
     }
 
     /// The state of a QER that a plan writes into its session; those of a correlation follow with
-    /// [`Shared::follow`].
+    /// [`SharedLimits::update`].
     pub(crate) fn provision(&self, session: &mut Session, old: Option<&Qer>, qer: &Qer, now: Time) {
         if qer.correlation.is_some() {
             session.enforcers.remove(&qer.id);
@@ -70,14 +70,16 @@ impl Shared {
         }
         match (session.enforcers.get_mut(&qer.id), old) {
             (Some(enforcer), Some(old)) => {
-                enforcer.make(|begin| Enforcer::new(old, self.burst, begin)).update(qer, self.burst, now);
+                enforcer
+                    .get_or_create(|begin| QerState::new(old, self.burst, begin))
+                    .update(qer, self.burst, now);
             }
-            _ => drop(session.enforcers.insert(qer.id, Late::since(now))),
+            _ => drop(session.enforcers.insert(qer.id, Lazy::since(now))),
         }
     }
 
     /// Lets correlated QERs follow a change of a session's rules. What the last of them leaves is forgotten.
-    pub(crate) fn follow(&mut self, session: Seid, old: &RuleSet, new: &RuleSet, now: Time) {
+    pub(crate) fn update(&mut self, session: Seid, old: &RuleSet, new: &RuleSet, now: Time) {
         for qer in new.qers.values().filter(|qer| old.qers.get(&qer.id) != Some(qer)) {
             let Some(correlation) = &qer.correlation else { continue };
             let user = (session, qer.id);
@@ -87,8 +89,8 @@ impl Shared {
                     correlated.enforcer.update(qer, self.burst, now);
                 }
                 None => {
-                    let enforcer = Enforcer::new(qer, self.burst, now);
-                    let correlated = Correlated { users: [user].into(), enforcer };
+                    let enforcer = QerState::new(qer, self.burst, now);
+                    let correlated = CorrelatedQer { users: [user].into(), enforcer };
                     self.correlated.insert(correlation.clone(), correlated);
                 }
             }
@@ -104,30 +106,30 @@ impl Shared {
     }
 
     /// The state of a QER of a session.
-    pub(crate) fn look<R>(
+    pub(crate) fn inspect<R>(
         &self,
         session: &Session,
         qer: &Qer,
-        look: impl FnOnce(&Enforcer) -> R,
+        inspect: impl FnOnce(&QerState) -> R,
     ) -> Option<R> {
         match &qer.correlation {
             Some(correlation) => {
-                self.correlated.get(correlation).map(|correlated| look(&correlated.enforcer))
+                self.correlated.get(correlation).map(|correlated| inspect(&correlated.enforcer))
             }
             None => {
                 let enforcer = session.enforcers.get(&qer.id)?;
-                Some(enforcer.look(|begin| Enforcer::new(qer, self.burst, begin), look))
+                Some(enforcer.inspect(|begin| QerState::new(qer, self.burst, begin), inspect))
             }
         }
     }
 
-    fn at<'a>(&'a mut self, session: &'a mut Session, place: &Place) -> Option<&'a mut Enforcer> {
+    fn at<'a>(&'a mut self, session: &'a mut Session, place: &QerScope) -> Option<&'a mut QerState> {
         match place {
-            Place::Session(id) => {
+            QerScope::Session(id) => {
                 let (enforcer, qer) = (session.enforcers.get_mut(id)?, session.rules.qers.get(id)?);
-                Some(enforcer.make(|begin| Enforcer::new(qer, self.burst, begin)))
+                Some(enforcer.get_or_create(|begin| QerState::new(qer, self.burst, begin)))
             }
-            Place::Shared(correlation) => {
+            QerScope::Shared(correlation) => {
                 self.correlated.get_mut(correlation).map(|correlated| &mut correlated.enforcer)
             }
         }
@@ -145,7 +147,7 @@ pub(crate) fn check_gates(session: &Session, pdr: &Pdr, direction: Direction) ->
 /// Asks gates, packet rates, bit rates and the slice, in this order, and charges them if all agree.
 pub(crate) fn enforce(
     session: &mut Session,
-    shared: &mut Shared,
+    shared: &mut SharedLimits,
     matched: &Matched<'_>,
     direction: Direction,
     now: Time,
@@ -154,7 +156,8 @@ pub(crate) fn enforce(
     let places = places(session, matched.pdr);
     let wall = shared.wall;
     for place in &places {
-        let packets = shared.at(session, place).and_then(|enforcer| enforcer.way(direction).packets.as_ref());
+        let packets =
+            shared.at(session, place).and_then(|enforcer| enforcer.direction_mut(direction).packets.as_ref());
         if packets.is_some_and(|packets| !packets.is_open(now, wall)) {
             return Err(DropReason::PacketRateExceeded);
         }
@@ -162,19 +165,19 @@ pub(crate) fn enforce(
     let mut colours = BTreeMap::new();
     for place in places {
         if let Some(enforcer) = shared.at(session, &place) {
-            colours.insert(place, enforcer.way(direction).meter.colour(now));
+            colours.insert(place, enforcer.direction_mut(direction).meter.colour(now));
         }
     }
-    if colours.values().any(|colour| *colour == Colour::Red) && !matched.has_waited {
+    if colours.values().any(|colour| *colour == Colour::Red) && !matched.was_buffered {
         return Err(DropReason::MbrExceeded);
     }
-    let is_guaranteed = matched.has_waited || colours.values().any(|colour| *colour == Colour::Green);
+    let is_guaranteed = matched.was_buffered || colours.values().any(|colour| *colour == Colour::Green);
     pass_slice(session, shared, direction, is_guaranteed, matched.packet.len(), now)?;
     for (place, colour) in colours {
         if let Some(enforcer) = shared.at(session, &place) {
-            let way = enforcer.way(direction);
-            way.meter.take(colour, matched.packet.len());
-            way.packets.iter_mut().for_each(|packets| packets.take(now, wall));
+            let state = enforcer.direction_mut(direction);
+            state.meter.take(colour, matched.packet.len());
+            state.packets.iter_mut().for_each(|packets| packets.take(now, wall));
         }
     }
     Ok(())
@@ -183,7 +186,7 @@ pub(crate) fn enforce(
 /// What a GBR guarantees passes the limit of the slice, and is charged there: the rest has what is left.
 fn pass_slice(
     session: &Session,
-    shared: &mut Shared,
+    shared: &mut SharedLimits,
     direction: Direction,
     is_guaranteed: bool,
     octets: usize,
@@ -195,17 +198,17 @@ fn pass_slice(
     };
     match (bucket.is_open(now), is_guaranteed) {
         (false, false) => return Err(DropReason::SliceRateExceeded),
-        (_, true) => bucket.take_at_most_a_burst(octets),
+        (_, true) => bucket.take_up_to_burst(octets),
         (true, false) => bucket.take(octets),
     }
     Ok(())
 }
 
 /// Each once, however often a PDR lists it.
-fn places(session: &Session, pdr: &Pdr) -> BTreeSet<Place> {
+fn places(session: &Session, pdr: &Pdr) -> BTreeSet<QerScope> {
     let place = |qer: &Qer| match &qer.correlation {
-        Some(correlation) => Place::Shared(correlation.clone()),
-        None => Place::Session(qer.id),
+        Some(correlation) => QerScope::Shared(correlation.clone()),
+        None => QerScope::Session(qer.id),
     };
     session.qers_of(pdr).map(place).collect()
 }

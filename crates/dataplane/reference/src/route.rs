@@ -14,7 +14,7 @@ use causeway_packet::{FragmentError, Ip, UserPacket, fragment_v4};
 use causeway_rules::Pdr;
 use causeway_types::Direction;
 
-use crate::egress::Way;
+use crate::egress::EgressRoute;
 use crate::marks::Marks;
 use crate::session::direction_of;
 
@@ -22,16 +22,16 @@ use crate::session::direction_of;
 const UDP_HEADER: usize = 8;
 
 /// Where a packet goes, and the pieces of it, each with its outer header.
-pub(crate) type Pieces = (Egress, Vec<Vec<u8>>);
+pub(crate) type Fragments = (Egress, Vec<Vec<u8>>);
 
 /// Why a packet goes no further, and what its sender is owed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct DropWithError {
     pub(crate) reason: DropReason,
     pub(crate) error: Option<IcmpError>,
 }
 
-impl From<DropReason> for Refusal {
+impl From<DropReason> for DropWithError {
     fn from(reason: DropReason) -> Self {
         Self { reason, error: None }
     }
@@ -43,14 +43,14 @@ impl From<DropReason> for Refusal {
 /// As [`hop`] and [`fit`].
 pub(crate) fn routed(
     pdr: &Pdr,
-    way: &Way,
+    route: &EgressRoute,
     packet: &[u8],
     marks: &Marks,
     topology: &Topology,
-) -> Result<Pieces, Refusal> {
-    let is_routed = pdr.pdi.tunnel.is_none() || way.leaves_link();
+) -> Result<Fragments, DropWithError> {
+    let is_routed = pdr.pdi.tunnel.is_none() || route.leaves_link();
     let packet = if is_routed { hop(packet, direction_of(pdr), topology)? } else { packet.into() };
-    fit(way, &packet, marks, topology)
+    fit(route, &packet, marks, topology)
 }
 
 /// The packet with one hop less.
@@ -58,7 +58,11 @@ pub(crate) fn routed(
 /// # Errors
 /// [`DropReason::TtlExpired`] when that was its last, [`DropReason::MalformedIp`] when its header checksum is wrong
 /// (RFC 1812 clause 5.2.2).
-fn hop<'p>(packet: &'p [u8], direction: Direction, topology: &Topology) -> Result<Cow<'p, [u8]>, Refusal> {
+fn hop<'p>(
+    packet: &'p [u8],
+    direction: Direction,
+    topology: &Topology,
+) -> Result<Cow<'p, [u8]>, DropWithError> {
     let Ok(user) = UserPacket::parse(packet) else { return Ok(packet.into()) };
     if matches!(user.ip(), Ip::V4(ip) if !ip.checksum_is_valid()) {
         return Err(DropReason::MalformedIp.into());
@@ -72,7 +76,7 @@ fn hop<'p>(packet: &'p [u8], direction: Direction, topology: &Topology) -> Resul
     match decrement_hop_limit(&mut next) {
         Ok(_) => Ok(next.into()),
         Err(RewriteError::HopLimit) => {
-            Err(Refusal { reason: DropReason::TtlExpired, error: Some(IcmpError::TimeExceeded) })
+            Err(DropWithError { reason: DropReason::TtlExpired, error: Some(IcmpError::TimeExceeded) })
         }
         Err(RewriteError::NotIp) => Err(DropReason::MalformedIp.into()),
     }
@@ -83,34 +87,43 @@ fn hop<'p>(packet: &'p [u8], direction: Direction, topology: &Topology) -> Resul
 ///
 /// # Errors
 /// [`DropReason::MtuExceeded`] when it does not fit, [`DropReason::TooBig`] when the GTP-U length field cannot hold it.
-pub(crate) fn fit(way: &Way, packet: &[u8], marks: &Marks, topology: &Topology) -> Result<Pieces, Refusal> {
-    let room = room(way, marks, topology)?;
+pub(crate) fn fit(
+    route: &EgressRoute,
+    packet: &[u8],
+    marks: &Marks,
+    topology: &Topology,
+) -> Result<Fragments, DropWithError> {
+    let room = max_payload(route, marks, topology)?;
     if packet.len() <= room {
-        let (egress, wrapped) = way.wrap(packet, marks)?;
+        let (egress, wrapped) = route.wrap(packet, marks)?;
         return Ok((egress, vec![wrapped]));
     }
     let too_big = IcmpError::PacketTooBig { mtu: u32::try_from(room).unwrap_or(u32::MAX) };
     match fragment_v4(packet, room) {
         Ok(pieces) => {
-            let wrap = |piece: &Vec<u8>| way.wrap(piece, marks);
+            let wrap = |piece: &Vec<u8>| route.wrap(piece, marks);
             let wrapped = pieces.iter().map(wrap).collect::<Result<Vec<_>, _>>()?;
             // All pieces have the type of service of the whole, and so the same way.
-            let egress = wrapped.first().map_or(way.egress(), |(egress, _)| egress).clone();
+            let egress = wrapped.first().map_or(route.egress(), |(egress, _)| egress).clone();
             Ok((egress, wrapped.into_iter().map(|(_, piece)| piece).collect()))
         }
         Err(FragmentError::MtuTooSmall(_)) => Err(DropReason::MtuExceeded.into()),
         // IPv6 is fragmented by nobody but its sender.
-        Err(_) => Err(Refusal { reason: DropReason::MtuExceeded, error: Some(too_big) }),
+        Err(_) => Err(DropWithError { reason: DropReason::MtuExceeded, error: Some(too_big) }),
     }
 }
 
 /// Octets of the largest user packet that fits on its way in one piece.
 ///
 /// # Errors
-/// As [`Way::wrap`].
-pub(crate) fn room(way: &Way, marks: &Marks, topology: &Topology) -> Result<usize, DropReason> {
-    let (outer, mtu) = outer_and_mtu(way.egress(), topology);
-    let (_, header) = way.wrap(&[], marks)?;
+/// As [`EgressRoute::wrap`].
+pub(crate) fn max_payload(
+    route: &EgressRoute,
+    marks: &Marks,
+    topology: &Topology,
+) -> Result<usize, DropReason> {
+    let (outer, mtu) = outer_and_mtu(route.egress(), topology);
+    let (_, header) = route.wrap(&[], marks)?;
     Ok((mtu as usize).saturating_sub(outer + header.len()))
 }
 
@@ -119,13 +132,13 @@ pub(crate) fn room(way: &Way, marks: &Marks, topology: &Topology) -> Result<usiz
 /// # Errors
 /// [`DropReason::MtuExceeded`] when it does not fit, [`DropReason::TooBig`] when the GTP-U length field cannot hold it.
 pub(crate) fn fit_frame(
-    way: &Way,
+    route: &EgressRoute,
     frame: &[u8],
     marks: &Marks,
     topology: &Topology,
-) -> Result<Pieces, Refusal> {
-    let (egress, wrapped) = way.wrap(frame, marks)?;
-    let (outer, mtu) = outer_and_mtu(way.egress(), topology);
+) -> Result<Fragments, DropWithError> {
+    let (egress, wrapped) = route.wrap(frame, marks)?;
+    let (outer, mtu) = outer_and_mtu(route.egress(), topology);
     let fits = wrapped.len() + outer <= mtu as usize;
     if fits { Ok((egress, vec![wrapped])) } else { Err(DropReason::MtuExceeded.into()) }
 }

@@ -5,33 +5,33 @@ use std::collections::BTreeSet;
 use causeway_rules::{Applications, Far, Pdr, Qer, RuleSet, SortedMap, UeSide};
 use causeway_types::{BarId, Direction, FTeid, FarId, Interface, PdrId, QerId, UrrId};
 
+use crate::application_detection::Detector;
 use crate::buffer::Buffer;
-use crate::detect::Detector;
-use crate::enforcer::Enforcer;
+use crate::buffering_duration::ExtendedBufferingState;
+use crate::downlink_notification::NotificationState;
+use crate::enforcer::QerState;
 use crate::enrich::EnrichedFlows;
-use crate::expiry::Extended;
 use crate::inactivity::Inactivity;
-use crate::late::Late;
+use crate::lazy::Lazy;
 use crate::measure::Measurement;
 use crate::steer::RedirectedFlows;
-use crate::telling::Told;
 
 /// A session's rules and their state. Cloned before each change, so that a failed one leaves no trace.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Session {
     pub(crate) rules: RuleSet,
     /// Of the QERs that share with no other session.
-    pub(crate) enforcers: SortedMap<QerId, Late<Enforcer>>,
-    pub(crate) measurements: SortedMap<UrrId, Late<Measurement>>,
+    pub(crate) enforcers: SortedMap<QerId, Lazy<QerState>>,
+    pub(crate) measurements: SortedMap<UrrId, Lazy<Measurement>>,
     pub(crate) buffer: Buffer,
     /// What its flows have shown of themselves.
     pub(crate) detector: Detector,
     /// Tunnels of peers that said that they do not know them, since the FARs that send there changed.
     pub(crate) refused_tunnels: BTreeSet<FTeid>,
     /// What the SMF was told of packets that wait or were discarded.
-    pub(crate) told: Told,
+    pub(crate) notified: NotificationState,
     /// BARs whose packets wait for longer than usual.
-    pub(crate) extended: SortedMap<BarId, Extended>,
+    pub(crate) extended: SortedMap<BarId, ExtendedBufferingState>,
     /// Uplink flows that were redirected to another address.
     pub(crate) redirected: RedirectedFlows,
     /// TCP connections whose HTTP requests are enriched.
@@ -75,17 +75,17 @@ impl Session {
     }
 
     /// How many packets wait for the FARs of a BAR.
-    pub(crate) fn waiting_for(&self, bar: BarId) -> usize {
-        self.buffer.iter().filter(|waiting| self.bar_of(waiting.pdr) == Some(bar)).count()
+    pub(crate) fn buffered_for(&self, bar: BarId) -> usize {
+        self.buffer.iter().filter(|buffered| self.bar_of(buffered.pdr) == Some(bar)).count()
     }
 
     /// Packets of some flows are changed in a way that depends on those before them.
-    pub(crate) fn has_changed_flows(&self) -> bool {
+    pub(crate) fn has_rewritten_flows(&self) -> bool {
         !(self.redirected.is_empty() && self.enriched.is_empty())
     }
 
     /// A FAR changes: what peers said about its tunnel so far is about the past.
-    pub(crate) fn trust_tunnels_of(&mut self, far: FarId) {
+    pub(crate) fn forget_error_indications(&mut self, far: FarId) {
         let tunnel = self.rules.fars.get(&far).and_then(|far| far.forwarding.as_ref()?.tunnel());
         self.refused_tunnels.retain(|refused| Some(refused.teid) != tunnel.map(|tunnel| tunnel.teid));
     }

@@ -133,7 +133,7 @@ impl Reference {
     /// Does what a timer of this time is there for.
     pub(crate) fn act_on_timer(&mut self, at: Time, session: Seid, timer: Timer) {
         match timer {
-            Timer::Notification => self.notify(at, session),
+            Timer::Notification => self.send_notification(at, session),
             Timer::BufferTime => self.expire_waiting(at, session),
             Timer::ExtendedBuffering(bar) => self.end_extended(at, session, bar),
             Timer::Inactivity => self.check_inactivity(at, session),

@@ -9,17 +9,17 @@ use causeway_packet::UserPacket;
 use causeway_rules::{Far, Pdr, ReportingTriggers, Urr, UrrPart, Usage, UsageReportTrigger};
 use causeway_types::{Direction, FarId, PdrId, Seid, Span, Teid, Time, UrrId, WallTime};
 
-use crate::act::Matched;
+use crate::apply_far::Matched;
 use crate::engine::Reference;
 use crate::filter;
-use crate::late::Late;
+use crate::lazy::Lazy;
 use crate::measure::Measurement;
 use crate::session::{Session, direction_of};
 use crate::timers::Timer;
 
 /// What an exhausted quota makes of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Blocked {
+pub(crate) enum QuotaAction {
     /// It follows this FAR instead of the PDR's (FAR ID for Quota Action).
     By(FarId),
     /// It is not forwarded.
@@ -28,13 +28,13 @@ pub(crate) enum Blocked {
 
 impl Session {
     /// The URR is created, or replaces the one of its id.
-    pub(crate) fn put_urr(&mut self, urr: &Arc<Urr>, now: Time) {
+    pub(crate) fn replace_urr(&mut self, urr: &Arc<Urr>, now: Time) {
         let old = self.rules.urrs.insert(urr.id, Arc::clone(urr));
         match (old, self.measurements.get_mut(&urr.id)) {
             (Some(old), Some(measurement)) => {
-                measurement.make(|begin| Measurement::new(&old, begin)).update(&old, urr, now);
+                measurement.get_or_create(|begin| Measurement::new(&old, begin)).update(&old, urr, now);
             }
-            _ => drop(self.measurements.insert(urr.id, Late::since(now))),
+            _ => drop(self.measurements.insert(urr.id, Lazy::since(now))),
         }
     }
 
@@ -50,34 +50,42 @@ impl Session {
 
     fn with_urr<R>(&mut self, id: UrrId, act: impl FnOnce(&mut Measurement, &Urr) -> R) -> Option<R> {
         let (measurement, urr) = (self.measurements.get_mut(&id)?, self.rules.urrs.get(&id)?);
-        Some(act(measurement.make(|begin| Measurement::new(urr, begin)), urr))
+        Some(act(measurement.get_or_create(|begin| Measurement::new(urr, begin)), urr))
     }
 
     /// Looks at what a URR has measured.
-    pub(crate) fn look_at_urr<R>(&self, id: UrrId, look: impl FnOnce(&Measurement, &Urr) -> R) -> Option<R> {
+    pub(crate) fn look_at_urr<R>(
+        &self,
+        id: UrrId,
+        inspect: impl FnOnce(&Measurement, &Urr) -> R,
+    ) -> Option<R> {
         let (measurement, urr) = (self.measurements.get(&id)?, self.rules.urrs.get(&id)?);
-        Some(measurement.look(|begin| Measurement::new(urr, begin), |measurement| look(measurement, urr)))
+        Some(
+            measurement
+                .inspect(|begin| Measurement::new(urr, begin), |measurement| inspect(measurement, urr)),
+        )
     }
 
     /// Makes the measurements that have something to report or wait for. The others stay as they were when they began.
-    fn make_busy(&mut self, now: Time) {
+    fn create_due_measurements(&mut self, now: Time) {
         for (id, measurement) in self.measurements.iter_mut() {
-            if let (Some(begin), Some(urr)) = (measurement.idle(), self.rules.urrs.get(id)) {
+            if let (Some(begin), Some(urr)) = (measurement.begin_if_unused(), self.rules.urrs.get(id)) {
                 let fresh = Measurement::new(urr, begin);
                 let mut probe = fresh.clone();
                 let is_idle = probe.check(urr, now).is_empty()
                     && probe.next_deadline(urr).is_none()
                     && probe.next_monitoring(urr).is_none();
                 if !is_idle || probe != fresh {
-                    measurement.make(|_| fresh);
+                    measurement.get_or_create(|_| fresh);
                 }
             }
         }
     }
 
     /// The URRs of which something was measured, or that wait for something.
-    fn busy_urrs(&self) -> Vec<UrrId> {
-        let busy = self.measurements.iter().filter(|(_, measurement)| measurement.idle().is_none());
+    fn active_urrs(&self) -> Vec<UrrId> {
+        let busy =
+            self.measurements.iter().filter(|(_, measurement)| measurement.begin_if_unused().is_none());
         busy.map(|(id, _)| *id).collect()
     }
 
@@ -152,8 +160,8 @@ impl Session {
 
     /// Finds out which quotas are exhausted from the start.
     pub(crate) fn check_urrs(&mut self, now: Time) {
-        self.make_busy(now);
-        let urrs = self.busy_urrs();
+        self.create_due_measurements(now);
+        let urrs = self.active_urrs();
         let _due = self.triggered(&urrs, |measurement, urr| measurement.check(urr, now));
     }
 
@@ -178,27 +186,20 @@ impl Session {
     }
 
     /// What the exhausted quotas of its PDR make of a packet, unless it is exempted from them.
-    pub(crate) fn blocked(&self, matched: &Matched<'_>) -> Option<Blocked> {
+    pub(crate) fn blocked(&self, matched: &Matched<'_>) -> Option<QuotaAction> {
         let mut exhausted = self.exhausted_urrs(matched.pdr).filter(|urr| !is_exempted(urr, matched));
         let first = exhausted.next()?;
         let far = first.quota_far.or_else(|| exhausted.find_map(|urr| urr.quota_far));
-        Some(far.map_or(Blocked::Entirely, Blocked::By))
+        Some(far.map_or(QuotaAction::Entirely, QuotaAction::By))
     }
 
     /// A packet that QoS enforcement let pass is more than what is left of a quota. From then on the quota is
     /// exhausted, and the packet must not pass by the FAR it was to pass by.
-    pub(crate) fn exhausts_a_quota(
-        &mut self,
-        matched: &Matched<'_>,
-        now: Time,
-        reports: &mut Vec<Usage>,
-    ) -> bool {
+    pub(crate) fn check_quota(&mut self, matched: &Matched<'_>, now: Time, reports: &mut Vec<Usage>) -> bool {
         let (direction, octets) = (direction_of(matched.pdr), matched.packet.len());
         let is_too_much = |id: &&UrrId| {
             let is = |measurement: &Measurement, urr: &Urr| {
-                !urr.before_qos
-                    && !measurement.is_exhausted()
-                    && measurement.is_too_much(urr, direction, octets)
+                !urr.before_qos && !measurement.is_exhausted() && measurement.exceeds(urr, direction, octets)
             };
             self.look_at_urr(**id, is).unwrap_or(false)
         };
@@ -224,8 +225,8 @@ impl Reference {
     /// Reports what a plan made due, and sets the timers of the session's URRs.
     pub(crate) fn check_usage(&mut self, now: Time, seid: Seid) {
         let Some(session) = self.sessions.get_mut(&seid) else { return };
-        session.make_busy(now);
-        let urrs = session.busy_urrs();
+        session.create_due_measurements(now);
+        let urrs = session.active_urrs();
         let due = session.triggered(&urrs, |measurement, urr| measurement.check(urr, now));
         let usages = session.report_all(due, now);
         self.report(seid, usages);
@@ -237,7 +238,9 @@ impl Reference {
         let Some(session) = self.sessions.get_mut(&seid) else { return };
         let wall = self.shared.wall.at(now);
         for (id, urr) in session.rules.urrs.iter() {
-            let Some(measurement) = session.measurements.get_mut(id).and_then(Late::made) else { continue };
+            let Some(measurement) = session.measurements.get_mut(id).and_then(Lazy::get_mut) else {
+                continue;
+            };
             if let Some(at) = measurement.timer_to_set(urr, now, wall) {
                 self.timers.set(at, seid, Timer::Usage(*id));
             }
@@ -251,7 +254,7 @@ impl Reference {
     pub(crate) fn usage_due(&mut self, at: Time, seid: Seid, id: UrrId) {
         let Some(session) = self.sessions.get_mut(&seid) else { return };
         let is_set =
-            session.measurements.get_mut(&id).and_then(Late::made).is_some_and(|it| it.timer_expired(at));
+            session.measurements.get_mut(&id).and_then(Lazy::get_mut).is_some_and(|it| it.timer_expired(at));
         if is_set {
             self.urr_due(at, seid, id);
         }
@@ -260,7 +263,7 @@ impl Reference {
     /// The timer for a monitoring time of a URR has expired, at this time.
     pub(crate) fn monitoring_due(&mut self, at: Time, monitoring: WallTime, seid: Seid, id: UrrId) {
         let Some(session) = self.sessions.get_mut(&seid) else { return };
-        let measurement = session.measurements.get_mut(&id).and_then(Late::made);
+        let measurement = session.measurements.get_mut(&id).and_then(Lazy::get_mut);
         if measurement.is_some_and(|it| it.monitoring_expired(monitoring)) {
             self.urr_due(at, seid, id);
         }
@@ -268,7 +271,7 @@ impl Reference {
 
     fn urr_due(&mut self, at: Time, seid: Seid, id: UrrId) {
         let Some(session) = self.sessions.get_mut(&seid) else { return };
-        let (wall, soon) = (self.shared.wall.at(at), soon_after(seid));
+        let (wall, soon) = (self.shared.wall.at(at), report_jitter(seid));
         let due = session.triggered(&[id], |measurement, urr| measurement.due(urr, at, wall, soon));
         let usages = session.report_all(due, at);
         self.report(seid, usages);
@@ -305,6 +308,6 @@ impl Reference {
 
 /// How long after a monitoring time its reports are sent at the latest: 1 to 10 s, different for each session, so
 /// that not all of them report at a change of tariff at once (TS 29.244 clause 5.2.2.3.1 note 4).
-fn soon_after(seid: Seid) -> Span {
+fn report_jitter(seid: Seid) -> Span {
     Span::from_millis(1000 + seid.0 % 9000)
 }

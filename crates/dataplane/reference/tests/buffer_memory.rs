@@ -28,8 +28,8 @@ fn forwarding() -> Op {
     Op::PutFar(to_gnb(gnb_tunnel(GNB, 0x2001)).into())
 }
 
-fn buffered(bench: &Bench) -> (u64, u64) {
-    let counters = bench.plane.counters();
+fn buffered(setup: &Bench) -> (u64, u64) {
+    let counters = setup.plane.counters();
     (counters.buffered, counters.dropped(DropReason::BufferMemoryFull))
 }
 
@@ -39,31 +39,31 @@ fn buffered(bench: &Bench) -> (u64, u64) {
 //         exactly the ten leave, in order, both sessions forward, and there is memory for ten again.
 #[test]
 fn packets_that_find_no_memory_are_dropped_by_name_and_nothing_else_changes() {
-    let mut bench = Bench::empty(Limits { buffer_octets: 10_000, ..Limits::default() });
-    bench.apply(establishment()).unwrap();
-    bench.apply(vec![Op::PutFar(buffering(false).into())]).unwrap();
-    bench.apply_to(OTHER, other_session(buffering(false))).unwrap();
+    let mut setup = Bench::empty(Limits { buffer_octets: 10_000, ..Limits::default() });
+    setup.apply(establishment()).unwrap();
+    setup.apply(vec![Op::PutFar(buffering(false).into())]).unwrap();
+    setup.apply_to(OTHER, other_session(buffering(false))).unwrap();
     for number in 0..10 {
-        assert_eq!(bench.downlink(&large(UE, number)), Disposition::Buffered);
+        assert_eq!(setup.downlink(&large(UE, number)), Disposition::Buffered);
     }
     for number in 0..100 {
         let ue = if number % 2 == 0 { UE } else { OTHER_UE };
-        assert_eq!(bench.downlink(&large(ue, number)), Disposition::Dropped(DropReason::BufferMemoryFull));
-        assert_eq!(buffered(&bench), (10, u64::from(number) + 1));
+        assert_eq!(setup.downlink(&large(ue, number)), Disposition::Dropped(DropReason::BufferMemoryFull));
+        assert_eq!(buffered(&setup), (10, u64::from(number) + 1));
     }
-    assert_eq!((bench.plane.counters().sessions, bench.sent.len()), (2, 0));
+    assert_eq!((setup.plane.counters().sessions, setup.sent.len()), (2, 0));
     // What needs no memory goes on.
-    assert_eq!(bench.uplink(&from_ue(7)), Disposition::Forwarded);
-    bench.take_sent();
-    bench.apply(vec![forwarding()]).unwrap();
-    let fills: Vec<_> = bench.take_sent().iter().filter_map(|(_, packet)| packet.last().copied()).collect();
+    assert_eq!(setup.uplink(&from_ue(7)), Disposition::Forwarded);
+    setup.take_sent();
+    setup.apply(vec![forwarding()]).unwrap();
+    let fills: Vec<_> = setup.take_sent().iter().filter_map(|(_, packet)| packet.last().copied()).collect();
     assert_eq!(fills, (0..10).collect::<Vec<_>>());
-    assert_eq!((buffered(&bench), bench.downlink(&large(UE, 1))), ((0, 100), Disposition::Forwarded));
-    let fates = [(); 11].map(|()| bench.downlink(&large(OTHER_UE, 9)));
+    assert_eq!((buffered(&setup), setup.downlink(&large(UE, 1))), ((0, 100), Disposition::Forwarded));
+    let fates = [(); 11].map(|()| setup.downlink(&large(OTHER_UE, 9)));
     assert_eq!(fates.iter().filter(|fate| **fate == Disposition::Buffered).count(), 10);
-    bench.take_sent();
-    bench.apply_to(OTHER, vec![forwarding()]).unwrap();
-    assert_eq!((bench.take_sent().len(), buffered(&bench)), (10, (0, 101)));
+    setup.take_sent();
+    setup.apply_to(OTHER, vec![forwarding()]).unwrap();
+    assert_eq!((setup.take_sent().len(), buffered(&setup)), (10, (0, 101)));
 }
 
 /// How packets stop waiting.
@@ -76,28 +76,28 @@ enum End {
 }
 
 /// Fills the buffers, says so, and drains them.
-fn fill_and_drain(bench: &mut Bench, end: End) {
-    bench.apply_to(OTHER, other_session(buffering(false))).unwrap();
+fn fill_and_drain(setup: &mut Bench, end: End) {
+    setup.apply_to(OTHER, other_session(buffering(false))).unwrap();
     let packet = large(OTHER_UE, 1);
-    let waiting = (0..2000).filter(|_| bench.downlink(&packet) == Disposition::Buffered).count();
-    assert_eq!((waiting, buffered(bench).0), (1000, 1000), "{end:?}");
+    let waiting = (0..2000).filter(|_| setup.downlink(&packet) == Disposition::Buffered).count();
+    assert_eq!((waiting, buffered(setup).0), (1000, 1000), "{end:?}");
     match end {
-        End::Forwarded => drop(bench.apply_to(OTHER, vec![forwarding()]).unwrap()),
+        End::Forwarded => drop(setup.apply_to(OTHER, vec![forwarding()]).unwrap()),
         End::Dropped => {
             let far = Far { action: ApplyAction::Drop, ..buffering(false) };
-            bench.apply_to(OTHER, vec![Op::PutFar(far.into())]).unwrap();
+            setup.apply_to(OTHER, vec![Op::PutFar(far.into())]).unwrap();
         }
         End::Expired => {
-            bench.now = bench.now + Span::from_secs(60);
-            bench.plane.advance(bench.now);
+            setup.now = setup.now + Span::from_secs(60);
+            setup.plane.advance(setup.now);
         }
         End::SessionRemoved => {}
     }
-    drop(bench.take_sent());
-    bench.sent = Vec::new();
-    bench.apply_to(OTHER, vec![Op::RemoveSession]).unwrap();
-    drop(bench.events());
-    assert_eq!(buffered(bench).0, 0, "{end:?}");
+    drop(setup.take_sent());
+    setup.sent = Vec::new();
+    setup.apply_to(OTHER, vec![Op::RemoveSession]).unwrap();
+    drop(setup.events());
+    assert_eq!(buffered(setup).0, 0, "{end:?}");
 }
 
 // Input:  a megabyte of packets that waits and then leaves, is dropped, expires, or goes with its session, several times.
@@ -112,11 +112,11 @@ fn what_drained_buffers_took_is_given_back() {
         ..Limits::default()
     };
     for end in [End::Forwarded, End::Dropped, End::Expired, End::SessionRemoved] {
-        let mut bench = Bench::empty(limits);
+        let mut setup = Bench::empty(limits);
         // Tables take what they need the first time.
-        fill_and_drain(&mut bench, end);
+        fill_and_drain(&mut setup, end);
         for _ in 0..3 {
-            let taken = allocation_counter::measure(|| fill_and_drain(&mut bench, end));
+            let taken = allocation_counter::measure(|| fill_and_drain(&mut setup, end));
             assert!(taken.bytes_max > 1_000_000, "{end:?}: {taken:?}");
             assert!(taken.bytes_current.abs() < 10_000, "{end:?}: {taken:?}");
         }
@@ -158,18 +158,18 @@ fn with_extensions(count: usize, len: usize) -> Vec<u8> {
 // Output: two wait: the headers count; when they have left, as many wait again.
 #[test]
 fn extension_headers_of_packets_that_wait_count() {
-    let mut bench = Bench::empty(Limits { buffer_octets: 10_000, ..Limits::default() });
-    bench.apply(relay()).unwrap();
+    let mut setup = Bench::empty(Limits { buffer_octets: 10_000, ..Limits::default() });
+    setup.apply(relay()).unwrap();
     for _ in 0..3 {
-        let fates = [(); 4].map(|()| bench.gtpu(&with_extensions(5, 800)));
+        let fates = [(); 4].map(|()| setup.gtpu(&with_extensions(5, 800)));
         let full = Disposition::Dropped(DropReason::BufferMemoryFull);
         assert_eq!(fates, [Disposition::Buffered, Disposition::Buffered, full, full]);
         let [forward, wait] = [ApplyAction::Forward, ApplyAction::Buffer { notify: false }].map(|action| {
             let onward = Forwarding::into_tunnel(Interface::Core, gnb_tunnel(GNB2, 0x3001));
             vec![Op::PutFar(Far { action, ..Far::forward(FarId(1), onward) }.into())]
         });
-        bench.apply(forward).unwrap();
-        assert_eq!(bench.take_sent().len(), 2);
-        bench.apply(wait).unwrap();
+        setup.apply(forward).unwrap();
+        assert_eq!(setup.take_sent().len(), 2);
+        setup.apply(wait).unwrap();
     }
 }

@@ -12,18 +12,18 @@ use common::*;
 // Output: the user packet, unchanged, to the data network.
 #[test]
 fn uplink_leaves_the_tunnel() {
-    let mut bench = Bench::new();
-    assert_eq!(bench.uplink(&from_ue(1)), Disposition::Forwarded);
-    assert_eq!(bench.sent, [(Egress::Ip { network: internet() }, one_hop_on(from_ue(1)))]);
+    let mut setup = Bench::new();
+    assert_eq!(setup.uplink(&from_ue(1)), Disposition::Forwarded);
+    assert_eq!(setup.sent, [(Egress::Ip { network: internet() }, one_hop_on(from_ue(1)))]);
 }
 
 // Input: a packet from the data network to the UE.
 // Output: a G-PDU to the gNB's tunnel, marked with the QER's QFI in a downlink container.
 #[test]
 fn downlink_enters_the_tunnel_with_its_qfi() {
-    let mut bench = Bench::new();
-    assert_eq!(bench.downlink(&to_ue(1)), Disposition::Forwarded);
-    let (egress, packet) = &bench.sent[0];
+    let mut setup = Bench::new();
+    assert_eq!(setup.downlink(&to_ue(1)), Disposition::Forwarded);
+    let (egress, packet) = &setup.sent[0];
     assert_eq!(*egress, Egress::Gtpu { local: UPF.into(), peer: (GNB, 2152).into(), tos: 0, hops: None });
     assert_eq!(packet[4..8], 0x2001_u32.to_be_bytes());
     assert_eq!(packet[8..16], [0, 0, 0, 0x85, 1, 0x00, QFI, 0]);
@@ -34,46 +34,46 @@ fn downlink_enters_the_tunnel_with_its_qfi() {
 // Output: a G-PDU without a PDU Session Container.
 #[test]
 fn without_a_qfi_there_is_no_container() {
-    let mut bench = Bench::new();
-    bench.apply(vec![Op::PutPdr(downlink_pdr().into())]).unwrap();
-    bench.downlink(&to_ue(1));
-    assert_eq!(bench.sent[0].1[..2], [0x30, 0xff]);
-    assert_eq!(bench.sent[0].1[8..], one_hop_on(to_ue(1)));
+    let mut setup = Bench::new();
+    setup.apply(vec![Op::PutPdr(downlink_pdr().into())]).unwrap();
+    setup.downlink(&to_ue(1));
+    assert_eq!(setup.sent[0].1[..2], [0x30, 0xff]);
+    assert_eq!(setup.sent[0].1[8..], one_hop_on(to_ue(1)));
 }
 
 // Input: octets behind the user packet's own end, as Ethernet padding leaves them.
 // Output: they are not sent on.
 #[test]
 fn padding_is_cut_off() {
-    let mut bench = Bench::new();
+    let mut setup = Bench::new();
     let mut padded = to_ue(1);
     padded.extend([0; 6]);
-    bench.downlink(&padded);
-    assert_eq!(inner(&bench.sent[0].1), one_hop_on(to_ue(1)));
+    setup.downlink(&padded);
+    assert_eq!(inner(&setup.sent[0].1), one_hop_on(to_ue(1)));
 }
 
 // Input: an unknown TEID, an unknown UE, a spoofed source, a wrong QFI, and octets that are no packet.
 // Output: each dropped under its own reason, nothing sent to the network, and every packet in one counter.
 #[test]
 fn each_miss_has_its_reason() {
-    let mut bench = Bench::new();
+    let mut setup = Bench::new();
     let mut pdr = uplink_pdr();
     pdr.pdi.qfis.insert(qfi(QFI));
-    bench.apply(vec![Op::PutPdr(pdr.into())]).unwrap();
+    setup.apply(vec![Op::PutPdr(pdr.into())]).unwrap();
     let spoofed = udp(("10.45.0.77".parse().unwrap(), 1), (SERVER, 53), 0, 10);
     let stranger = udp((SERVER, 53), ("10.45.0.77".parse().unwrap(), 1), 0, 10);
     let cases = [
-        (bench.gtpu(&g_pdu(teid(0xdead), QFI, &from_ue(1))), DropReason::UnknownTeid),
-        (bench.downlink(&stranger), DropReason::UnknownUe),
-        (bench.uplink(&spoofed), DropReason::SpoofedSource),
-        (bench.gtpu(&g_pdu(n3().teid, QFI + 1, &from_ue(1))), DropReason::NoMatchingPdr),
-        (bench.uplink(&[0x45, 0, 0]), DropReason::MalformedIp),
-        (bench.gtpu(&[0x30, 0xff, 0, 99]), DropReason::MalformedGtpu),
-        (bench.gtpu(&[0x50; 8]), DropReason::UnsupportedGtpVersion),
-        (bench.gtpu(&[0x20, 1, 0, 0, 0, 0, 0, 0]), DropReason::UnsupportedGtpVersion),
-        (bench.gtpu(&[0x30, 77, 0, 0, 0, 0, 0, 0]), DropReason::UnsupportedGtpMessage),
+        (setup.gtpu(&g_pdu(teid(0xdead), QFI, &from_ue(1))), DropReason::UnknownTeid),
+        (setup.downlink(&stranger), DropReason::UnknownUe),
+        (setup.uplink(&spoofed), DropReason::SpoofedSource),
+        (setup.gtpu(&g_pdu(n3().teid, QFI + 1, &from_ue(1))), DropReason::NoMatchingPdr),
+        (setup.uplink(&[0x45, 0, 0]), DropReason::MalformedIp),
+        (setup.gtpu(&[0x30, 0xff, 0, 99]), DropReason::MalformedGtpu),
+        (setup.gtpu(&[0x50; 8]), DropReason::UnsupportedGtpVersion),
+        (setup.gtpu(&[0x20, 1, 0, 0, 0, 0, 0, 0]), DropReason::UnsupportedGtpVersion),
+        (setup.gtpu(&[0x30, 77, 0, 0, 0, 0, 0, 0]), DropReason::UnsupportedGtpMessage),
     ];
-    let counters = bench.plane.counters();
+    let counters = setup.plane.counters();
     for (fate, reason) in cases {
         assert_eq!(fate, Disposition::Dropped(reason));
         assert!(counters.dropped(reason) >= 1, "{reason}");
@@ -87,13 +87,13 @@ fn each_miss_has_its_reason() {
 #[test]
 fn the_outer_header_must_be_the_one_to_remove() {
     for removal in [Some(HeaderRemoval::GTPU_IPV6), None] {
-        let mut bench = Bench::new();
-        bench.apply(vec![Op::PutPdr(Pdr { removal, ..uplink_pdr() }.into())]).unwrap();
-        assert_eq!(bench.uplink(&from_ue(1)), Disposition::Dropped(DropReason::OuterHeaderMismatch));
+        let mut setup = Bench::new();
+        setup.apply(vec![Op::PutPdr(Pdr { removal, ..uplink_pdr() }.into())]).unwrap();
+        assert_eq!(setup.uplink(&from_ue(1)), Disposition::Dropped(DropReason::OuterHeaderMismatch));
     }
-    let mut bench = Bench::new();
-    bench.apply(vec![Op::PutPdr(Pdr { removal: Some(HeaderRemoval::GTPU), ..uplink_pdr() }.into())]).unwrap();
-    assert_eq!(bench.uplink(&from_ue(1)), Disposition::Forwarded);
+    let mut setup = Bench::new();
+    setup.apply(vec![Op::PutPdr(Pdr { removal: Some(HeaderRemoval::GTPU), ..uplink_pdr() }.into())]).unwrap();
+    assert_eq!(setup.uplink(&from_ue(1)), Disposition::Forwarded);
 }
 
 // Input: a second downlink PDR for UDP from port 53 that drops, first with a lower precedence value, then higher.
@@ -108,13 +108,13 @@ fn precedence_decides_then_the_id() {
         (1, 255, Disposition::Dropped(DropReason::FarDrop)),
         (1, 256, Disposition::Forwarded),
     ] {
-        let mut bench = Bench::new();
-        bench.apply(vec![Op::RemovePdr(UPLINK)]).unwrap();
+        let mut setup = Bench::new();
+        setup.apply(vec![Op::RemovePdr(UPLINK)]).unwrap();
         let mut pdr =
             Pdr { id: id.into(), far: FarId(7), precedence: Precedence(precedence), ..downlink_pdr() };
         pdr.pdi.filters = vec![dns.clone()];
-        bench.apply(vec![Op::PutFar(drop_far.clone().into()), Op::PutPdr(pdr.into())]).unwrap();
-        assert_eq!(bench.downlink(&to_ue(1)), expected, "PDR {id}, precedence {precedence}");
+        setup.apply(vec![Op::PutFar(drop_far.clone().into()), Op::PutPdr(pdr.into())]).unwrap();
+        assert_eq!(setup.downlink(&to_ue(1)), expected, "PDR {id}, precedence {precedence}");
     }
 }
 
@@ -122,17 +122,17 @@ fn precedence_decides_then_the_id() {
 // Output: its ends are exchanged for the uplink; only the packet to port 80 to 90 matches.
 #[test]
 fn a_flow_description_is_turned_around_for_the_uplink() {
-    let mut bench = Bench::new();
+    let mut setup = Bench::new();
     let mut pdr = uplink_pdr();
     pdr.pdi.filters = vec!["permit out 17 from 198.51.100.0/24 80-90 to assigned".parse().unwrap()];
-    bench.apply(vec![Op::PutPdr(pdr.into())]).unwrap();
-    assert_eq!(bench.uplink(&udp((UE, 9), (SERVER, 90), 0, 1)), Disposition::Forwarded);
+    setup.apply(vec![Op::PutPdr(pdr.into())]).unwrap();
+    assert_eq!(setup.uplink(&udp((UE, 9), (SERVER, 90), 0, 1)), Disposition::Forwarded);
     assert_eq!(
-        bench.uplink(&udp((UE, 9), (SERVER, 91), 0, 1)),
+        setup.uplink(&udp((UE, 9), (SERVER, 91), 0, 1)),
         Disposition::Dropped(DropReason::NoMatchingPdr)
     );
     assert_eq!(
-        bench.uplink(&udp((UE, 80), (SERVER, 9), 0, 1)),
+        setup.uplink(&udp((UE, 80), (SERVER, 9), 0, 1)),
         Disposition::Dropped(DropReason::NoMatchingPdr)
     );
 }
@@ -141,64 +141,64 @@ fn a_flow_description_is_turned_around_for_the_uplink() {
 // Output: sent from our IPv6 address.
 #[test]
 fn the_outer_header_follows_the_tunnel_s_address() {
-    let mut bench = Bench::new();
+    let mut setup = Bench::new();
     let peer: std::net::Ipv6Addr = "2001:db8::b".parse().unwrap();
     let tunnel = causeway_types::FTeid { teid: teid(5), addr: peer.into() };
-    bench.apply(vec![Op::PutFar(to_gnb(tunnel).into())]).unwrap();
-    bench.downlink(&to_ue(1));
+    setup.apply(vec![Op::PutFar(to_gnb(tunnel).into())]).unwrap();
+    setup.downlink(&to_ue(1));
     let local = "2001:db8::1".parse().unwrap();
-    assert_eq!(bench.sent[0].0, Egress::Gtpu { local, peer: (peer, 2152).into(), tos: 0, hops: None });
+    assert_eq!(setup.sent[0].0, Egress::Gtpu { local, peer: (peer, 2152).into(), tos: 0, hops: None });
 }
 
 // Input: a FAR to a network that is not configured, and one to a tunnel of an IP version that we have no address of.
 // Output: both drop for want of a way out.
 #[test]
-fn without_a_way_out_there_is_a_reason() {
+fn a_missing_egress_has_a_drop_reason() {
     let elsewhere = causeway_types::NetworkInstance::new("elsewhere");
     let mut far = to_network();
     far.forwarding.as_mut().unwrap().network_instance = Some(elsewhere);
-    let mut bench = Bench::new();
-    bench.apply(vec![Op::PutFar(far.into())]).unwrap();
-    assert_eq!(bench.uplink(&from_ue(1)), Disposition::Dropped(DropReason::NoEgress));
+    let mut setup = Bench::new();
+    setup.apply(vec![Op::PutFar(far.into())]).unwrap();
+    assert_eq!(setup.uplink(&from_ue(1)), Disposition::Dropped(DropReason::NoEgress));
 
     let mut topology = topology();
     topology.gtpu[0].addr.v4 = None;
-    bench.plane = causeway_reference::Reference::new(topology, Limits::default());
-    bench.apply(establishment()).unwrap();
-    assert_eq!(bench.downlink(&to_ue(1)), Disposition::Dropped(DropReason::NoEgress));
+    setup.plane = causeway_reference::Reference::new(topology, Limits::default());
+    setup.apply(establishment()).unwrap();
+    assert_eq!(setup.downlink(&to_ue(1)), Disposition::Dropped(DropReason::NoEgress));
 }
 
 // Input: session removed, then traffic in both directions.
 // Output: nothing passes; removed means gone.
 #[test]
-fn nothing_passes_after_removal() {
-    let mut bench = Bench::new();
-    bench.apply(vec![Op::RemoveSession]).unwrap();
-    assert_eq!(bench.uplink(&from_ue(1)), Disposition::Dropped(DropReason::UnknownTeid));
-    assert_eq!(bench.downlink(&to_ue(1)), Disposition::Dropped(DropReason::UnknownUe));
-    assert_eq!(bench.plane.counters().sessions, 0);
+fn no_packet_passes_after_removal() {
+    let mut setup = Bench::new();
+    setup.apply(vec![Op::RemoveSession]).unwrap();
+    assert_eq!(setup.uplink(&from_ue(1)), Disposition::Dropped(DropReason::UnknownTeid));
+    assert_eq!(setup.downlink(&to_ue(1)), Disposition::Dropped(DropReason::UnknownUe));
+    assert_eq!(setup.plane.counters().sessions, 0);
 }
 
 // Input: the UPF is full; then one session leaves.
 // Output: the next one is refused by the name of the table, then accepted.
 #[test]
 fn a_full_table_is_a_named_error() {
-    let mut bench = Bench::empty(Limits { max_sessions: 1, max_pdrs_per_session: 2, ..Limits::default() });
-    bench.apply(establishment()).unwrap();
-    let refused = bench.apply_to(causeway_types::Seid(2), vec![Op::CreateSession]).unwrap_err();
+    let mut setup = Bench::empty(Limits { max_sessions: 1, max_pdrs_per_session: 2, ..Limits::default() });
+    setup.apply(establishment()).unwrap();
+    let refused = setup.apply_to(causeway_types::Seid(2), vec![Op::CreateSession]).unwrap_err();
     assert_eq!(refused.to_string(), "sessions is full: 1 entries");
     let third = Pdr { id: 3.into(), ..downlink_pdr() };
-    let refused = bench.apply(vec![Op::PutPdr(third.into())]).unwrap_err();
+    let refused = setup.apply(vec![Op::PutPdr(third.into())]).unwrap_err();
     assert_eq!(refused.to_string(), "PDRs of the session is full: 2 entries");
-    bench.apply(vec![Op::RemoveSession]).unwrap();
-    bench.apply_to(causeway_types::Seid(2), vec![Op::CreateSession]).unwrap();
+    setup.apply(vec![Op::RemoveSession]).unwrap();
+    setup.apply_to(causeway_types::Seid(2), vec![Op::CreateSession]).unwrap();
 }
 
 // Input: plans that name a rule that is not there, and a tunnel of another session.
 // Output: refused, and the session forwards as before.
 #[test]
 fn a_refused_plan_changes_nothing() {
-    let mut bench = Bench::new();
+    let mut setup = Bench::new();
     let dangling = [
         vec![Op::RemoveFar(FarId(2))],
         vec![Op::RemoveQer(QerId(1))],
@@ -206,11 +206,11 @@ fn a_refused_plan_changes_nothing() {
         vec![Op::CreateSession],
     ];
     for ops in dangling {
-        assert!(bench.apply(ops.clone()).is_err(), "{ops:?}");
+        assert!(setup.apply(ops.clone()).is_err(), "{ops:?}");
     }
     let thief = vec![Op::CreateSession, Op::PutFar(to_network().into()), Op::PutPdr(uplink_pdr().into())];
-    let refused = bench.apply_to(causeway_types::Seid(2), thief).unwrap_err();
+    let refused = setup.apply_to(causeway_types::Seid(2), thief).unwrap_err();
     assert_eq!(refused, causeway_dataplane::ApplyError::TunnelInUse(n3()));
-    assert_eq!(bench.uplink(&from_ue(1)), Disposition::Forwarded);
-    assert_eq!(bench.downlink(&to_ue(1)), Disposition::Forwarded);
+    assert_eq!(setup.uplink(&from_ue(1)), Disposition::Forwarded);
+    assert_eq!(setup.downlink(&to_ue(1)), Disposition::Forwarded);
 }

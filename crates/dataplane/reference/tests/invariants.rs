@@ -61,9 +61,9 @@ struct Ledger {
 }
 
 impl Ledger {
-    fn collect(&mut self, bench: &mut Bench, usage: impl IntoIterator<Item = causeway_dataplane::Usage>) {
+    fn collect(&mut self, setup: &mut Bench, usage: impl IntoIterator<Item = causeway_dataplane::Usage>) {
         usage.into_iter().for_each(|usage| self.reported += usage.volume.unwrap_or_default());
-        for event in bench.events() {
+        for event in setup.events() {
             if let Event::Usage { usage, .. } = event {
                 usage.iter().for_each(|usage| self.reported += usage.volume.unwrap_or_default());
             }
@@ -72,15 +72,15 @@ impl Ledger {
 }
 
 fn start() -> Bench {
-    let mut bench = Bench::new();
-    bench
+    let mut setup = Bench::new();
+    setup
         .apply(vec![
             Op::PutUrr(volume_urr(1, Some(1000)).into()),
             Op::PutPdr(Pdr { urrs: vec![UrrId(1)], ..uplink_pdr() }.into()),
             Op::PutPdr(Pdr { urrs: vec![UrrId(1)], qers: vec![QerId(1)], ..downlink_pdr() }.into()),
         ])
         .unwrap();
-    bench
+    setup
 }
 
 proptest! {
@@ -88,27 +88,27 @@ proptest! {
     // Output: no panic; every packet received is in exactly one counter; a refused plan leaves the counters alone.
     #[test]
     fn every_packet_is_in_exactly_one_counter(actions in proptest::collection::vec(action(), 1..60)) {
-        let mut bench = start();
+        let mut setup = start();
         for action in actions {
             match action {
-                Action::Uplink(n) => drop(bench.uplink(&from_ue(n))),
-                Action::Downlink(n) => drop(bench.downlink(&to_ue(n))),
+                Action::Uplink(n) => drop(setup.uplink(&from_ue(n))),
+                Action::Downlink(n) => drop(setup.downlink(&to_ue(n))),
                 Action::Octets(bytes) => {
-                    bench.gtpu(&bytes);
-                    bench.downlink(&bytes);
+                    setup.gtpu(&bytes);
+                    setup.downlink(&bytes);
                 }
                 Action::Apply(ops) => {
-                    let before = bench.plane.counters();
-                    if bench.apply(ops).is_err() {
-                        prop_assert_eq!(bench.plane.counters(), before);
+                    let before = setup.plane.counters();
+                    if setup.apply(ops).is_err() {
+                        prop_assert_eq!(setup.plane.counters(), before);
                     }
                 }
                 Action::Wait(nanos) => {
-                    bench.now = bench.now + Span::from_nanos(nanos);
-                    bench.plane.advance(bench.now);
+                    setup.now = setup.now + Span::from_nanos(nanos);
+                    setup.plane.advance(setup.now);
                 }
             }
-            let counters = bench.plane.counters();
+            let counters = setup.plane.counters();
             let received = counters.gtpu_received.packets + counters.ip_received.packets + counters.copies;
             let placed = counters.forwarded + counters.consumed + counters.total_drops() + counters.buffered;
             prop_assert_eq!(received, placed);
@@ -129,22 +129,22 @@ proptest! {
             1..80,
         ),
     ) {
-        let (mut bench, mut ledger) = (start(), Ledger::default());
+        let (mut setup, mut ledger) = (start(), Ledger::default());
         for action in actions {
             match action {
-                Action::Uplink(n) => drop(bench.uplink(&from_ue(n))),
-                Action::Downlink(n) => drop(bench.downlink(&to_ue(n))),
+                Action::Uplink(n) => drop(setup.uplink(&from_ue(n))),
+                Action::Downlink(n) => drop(setup.downlink(&to_ue(n))),
                 Action::Apply(ops) => {
-                    let usage = bench.apply(ops).unwrap().usage;
-                    ledger.collect(&mut bench, usage);
+                    let usage = setup.apply(ops).unwrap().usage;
+                    ledger.collect(&mut setup, usage);
                 }
                 Action::Octets(_) | Action::Wait(_) => {}
             }
-            ledger.collect(&mut bench, []);
+            ledger.collect(&mut setup, []);
         }
-        let usage = bench.apply(vec![Op::RemoveSession]).unwrap().usage;
-        ledger.collect(&mut bench, usage);
-        let counters = bench.plane.counters();
+        let usage = setup.apply(vec![Op::RemoveSession]).unwrap().usage;
+        ledger.collect(&mut setup, usage);
+        let counters = setup.plane.counters();
         prop_assert_eq!(ledger.reported.uplink_packets, counters.ip_sent.packets);
         prop_assert_eq!(ledger.reported.downlink_packets, counters.gtpu_sent.packets);
         prop_assert_eq!(ledger.reported.total_packets(), counters.forwarded);
@@ -154,9 +154,9 @@ proptest! {
     // Output: nothing is forwarded but what the session's rules allow: here, nothing.
     #[test]
     fn random_octets_forward_nothing(bytes in proptest::collection::vec(any::<u8>(), 0..128)) {
-        let mut bench = start();
-        prop_assert_ne!(bench.gtpu(&bytes), Disposition::Forwarded);
-        prop_assert_ne!(bench.downlink(&bytes), Disposition::Forwarded);
+        let mut setup = start();
+        prop_assert_ne!(setup.gtpu(&bytes), Disposition::Forwarded);
+        prop_assert_ne!(setup.downlink(&bytes), Disposition::Forwarded);
     }
 }
 

@@ -134,7 +134,7 @@ impl PacketNumbers {
 
 /// Downlink PDRs, each with a tunnel of its own number.
 fn bench(rules: &[(u32, Vec<Numbers>)]) -> Bench {
-    let mut bench = Bench::empty(causeway_reference::Limits::default());
+    let mut setup = Bench::empty(causeway_reference::Limits::default());
     let mut ops = vec![Op::CreateSession];
     for (index, (precedence, filters)) in rules.iter().enumerate() {
         let id = index as u16 + 1;
@@ -144,8 +144,8 @@ fn bench(rules: &[(u32, Vec<Numbers>)]) -> Bench {
         pdr.pdi.filters = filters.iter().map(Numbers::filter).collect();
         ops.extend([Op::PutFar(far.into()), Op::PutPdr(pdr.into())]);
     }
-    bench.apply(ops).expect("legal rules");
-    bench
+    setup.apply(ops).expect("legal rules");
+    setup
 }
 
 /// The place of the PDR that must match: the lowest precedence value, then the lowest id.
@@ -166,10 +166,10 @@ proptest! {
         rules in vec((0..3_u32, vec(numbers(), 0..3)), 1..6),
         packets in vec(packet(), 1..8),
     ) {
-        let mut bench = bench(&rules);
+        let mut setup = bench(&rules);
         for packet in packets {
-            let fate = bench.downlink(&packet.octets());
-            let sent = bench.take_sent();
+            let fate = setup.downlink(&packet.octets());
+            let sent = setup.take_sent();
             match expected(&rules, &packet) {
                 Some(index) => {
                     prop_assert_eq!(fate, Disposition::Forwarded, "{:?}", packet);
@@ -185,13 +185,13 @@ proptest! {
 // Output: it finds the session only with the route; the longest route wins among sessions by construction.
 #[test]
 fn a_framed_route_is_in_the_index() {
-    let mut bench = Bench::new();
+    let mut setup = Bench::new();
     let behind = common::udp((SERVER, 53), (Ipv4Addr::new(172, 16, 5, 9), 40000), 0, 10);
-    assert_eq!(bench.downlink(&behind), Disposition::Dropped(DropReason::UnknownUe));
+    assert_eq!(setup.downlink(&behind), Disposition::Dropped(DropReason::UnknownUe));
     let mut pdr = downlink_pdr();
     pdr.pdi.routes = vec!["172.16.5.0/24".parse().unwrap()];
-    bench.apply(vec![Op::PutPdr(pdr.into())]).unwrap();
-    assert_eq!(bench.downlink(&behind), Disposition::Forwarded);
-    bench.apply(vec![Op::PutPdr(downlink_pdr().into())]).unwrap();
-    assert_eq!(bench.downlink(&behind), Disposition::Dropped(DropReason::UnknownUe));
+    setup.apply(vec![Op::PutPdr(pdr.into())]).unwrap();
+    assert_eq!(setup.downlink(&behind), Disposition::Forwarded);
+    setup.apply(vec![Op::PutPdr(downlink_pdr().into())]).unwrap();
+    assert_eq!(setup.downlink(&behind), Disposition::Dropped(DropReason::UnknownUe));
 }

@@ -26,42 +26,42 @@ fn mbr(kbps: u64) -> Option<RateLimit> {
 // Output: only the uplink passes; opening the gate lets the downlink pass.
 #[test]
 fn a_gate_closes_one_direction() {
-    let mut bench = Bench::new();
-    bench.apply(vec![Op::PutQer(Qer { downlink: Gate::Closed, ..open_qer(1) }.into())]).unwrap();
-    bench.apply(vec![Op::PutPdr(Pdr { qers: vec![QerId(1)], ..uplink_pdr() }.into())]).unwrap();
-    assert_eq!(bench.downlink(&to_ue(1)), Disposition::Dropped(DropReason::GateClosed));
-    assert_eq!(bench.uplink(&from_ue(1)), Disposition::Forwarded);
-    bench.apply(vec![Op::PutQer(open_qer(1).into())]).unwrap();
-    assert_eq!(bench.downlink(&to_ue(1)), Disposition::Forwarded);
+    let mut setup = Bench::new();
+    setup.apply(vec![Op::PutQer(Qer { downlink: Gate::Closed, ..open_qer(1) }.into())]).unwrap();
+    setup.apply(vec![Op::PutPdr(Pdr { qers: vec![QerId(1)], ..uplink_pdr() }.into())]).unwrap();
+    assert_eq!(setup.downlink(&to_ue(1)), Disposition::Dropped(DropReason::GateClosed));
+    assert_eq!(setup.uplink(&from_ue(1)), Disposition::Forwarded);
+    setup.apply(vec![Op::PutQer(open_qer(1).into())]).unwrap();
+    assert_eq!(setup.downlink(&to_ue(1)), Disposition::Forwarded);
 }
 
 // Input: 1 Mbit/s on the downlink, then changed to 2 Mbit/s, each offered four times as much for a second.
 // Output: the rate is in force from establishment on, and the update is too; within 2 %.
 #[test]
 fn the_mbr_holds_and_follows_an_update() {
-    let mut bench = Bench::new();
+    let mut setup = Bench::new();
     for kbps in [1_000, 2_000] {
-        bench.apply(vec![Op::PutQer(Qer { mbr: mbr(kbps), ..open_qer(1) }.into())]).unwrap();
+        setup.apply(vec![Op::PutQer(Qer { mbr: mbr(kbps), ..open_qer(1) }.into())]).unwrap();
         let packet = to_ue(1);
         let bits = packet.len() as u64 * 8;
         let gap = Span::from_nanos(bits * 1_000_000 / (kbps * 4));
         let mut passed = 0;
         for _ in 0..kbps * 4_000 / bits {
-            bench.now = bench.now + gap;
-            passed += u64::from(bench.downlink(&packet) == Disposition::Forwarded) * bits;
+            setup.now = setup.now + gap;
+            passed += u64::from(setup.downlink(&packet) == Disposition::Forwarded) * bits;
         }
         assert!(passed.abs_diff(kbps * 1000) <= kbps * 20, "{kbps} kbit/s: {passed} bits passed");
     }
-    assert!(bench.plane.counters().dropped(DropReason::MbrExceeded) > 0);
+    assert!(setup.plane.counters().dropped(DropReason::MbrExceeded) > 0);
 }
 
 // Input: two QERs on one PDR, one of them with an MBR of zero.
 // Output: every one must let the packet pass, and the one that would have is not charged for the other's drop.
 #[test]
 fn all_qers_must_let_it_pass() {
-    let mut bench = Bench::new();
+    let mut setup = Bench::new();
     let pdr = Pdr { qers: vec![QerId(1), QerId(2)], ..downlink_pdr() };
-    bench
+    setup
         .apply(vec![
             Op::PutQer(Qer { mbr: mbr(80), ..open_qer(1) }.into()),
             Op::PutQer(Qer { mbr: mbr(0), ..open_qer(2) }.into()),
@@ -69,25 +69,25 @@ fn all_qers_must_let_it_pass() {
         ])
         .unwrap();
     for _ in 0..10 {
-        assert_eq!(bench.downlink(&to_ue(1)), Disposition::Dropped(DropReason::MbrExceeded));
+        assert_eq!(setup.downlink(&to_ue(1)), Disposition::Dropped(DropReason::MbrExceeded));
     }
-    bench.apply(vec![Op::PutQer(Qer { mbr: None, ..open_qer(2) }.into())]).unwrap();
-    assert_eq!(bench.downlink(&to_ue(1)), Disposition::Forwarded);
+    setup.apply(vec![Op::PutQer(Qer { mbr: None, ..open_qer(2) }.into())]).unwrap();
+    assert_eq!(setup.downlink(&to_ue(1)), Disposition::Forwarded);
 }
 
 // Input: packets of 128 octets up and down, one URR on both PDRs; a query, more packets, session removal.
 // Output: each report has exactly what came since the last one, inner IP octets, per direction.
 #[test]
 fn usage_is_exact_and_never_counted_twice() {
-    let mut bench = Bench::new();
-    bench.apply(counted(1)).unwrap();
+    let mut setup = Bench::new();
+    setup.apply(counted(1)).unwrap();
     for _ in 0..3 {
-        bench.uplink(&from_ue(1));
+        setup.uplink(&from_ue(1));
     }
-    bench.downlink(&to_ue(1));
-    let queried = bench.apply(vec![Op::QueryUrr(UrrId(1))]).unwrap().usage;
-    bench.uplink(&from_ue(1));
-    let last = bench.apply(vec![Op::RemoveSession]).unwrap().usage;
+    setup.downlink(&to_ue(1));
+    let queried = setup.apply(vec![Op::QueryUrr(UrrId(1))]).unwrap().usage;
+    setup.uplink(&from_ue(1));
+    let last = setup.apply(vec![Op::RemoveSession]).unwrap().usage;
     let volume = |up, down| Volume {
         uplink: up * 128,
         downlink: down * 128,
@@ -103,34 +103,34 @@ fn usage_is_exact_and_never_counted_twice() {
 // Output: the third packet reports 384; lowering the threshold reports at once.
 #[test]
 fn a_threshold_reports_at_the_packet_that_reaches_it() {
-    let mut bench = Bench::new();
-    bench.apply(counted(1)).unwrap();
-    bench.apply(vec![Op::PutUrr(volume_urr(1, Some(300)).into())]).unwrap();
-    let volumes = |bench: &mut Bench| -> Vec<u64> {
-        let usage = bench.events().into_iter().map(|event| match event {
+    let mut setup = Bench::new();
+    setup.apply(counted(1)).unwrap();
+    setup.apply(vec![Op::PutUrr(volume_urr(1, Some(300)).into())]).unwrap();
+    let volumes = |setup: &mut Bench| -> Vec<u64> {
+        let usage = setup.events().into_iter().map(|event| match event {
             Event::Usage { usage, .. } => usage[0].volume.map_or(0, |volume| volume.total()),
             other => panic!("{other:?}"),
         });
         usage.collect()
     };
-    bench.uplink(&from_ue(1));
-    bench.uplink(&from_ue(1));
-    assert_eq!(volumes(&mut bench), []);
-    bench.uplink(&from_ue(1));
-    assert_eq!(volumes(&mut bench), [384]);
-    bench.uplink(&from_ue(1));
-    bench.apply(vec![Op::PutUrr(volume_urr(1, Some(100)).into())]).unwrap();
-    assert_eq!(volumes(&mut bench), [128]);
+    setup.uplink(&from_ue(1));
+    setup.uplink(&from_ue(1));
+    assert_eq!(volumes(&mut setup), []);
+    setup.uplink(&from_ue(1));
+    assert_eq!(volumes(&mut setup), [384]);
+    setup.uplink(&from_ue(1));
+    setup.apply(vec![Op::PutUrr(volume_urr(1, Some(100)).into())]).unwrap();
+    assert_eq!(volumes(&mut setup), [128]);
 }
 
 // Input: a URR before QoS enforcement and one after it; one packet passes, the gate drops one and the FAR another.
 // Output: one report each, of three packets and of one; a threshold counts what is reported.
 #[test]
 fn before_and_after_qos_enforcement() {
-    let mut bench = Bench::new();
+    let mut setup = Bench::new();
     let pdr = Pdr { urrs: vec![UrrId(1), UrrId(2)], qers: vec![QerId(1)], ..downlink_pdr() };
     let before = Urr { before_qos: true, ..volume_urr(1, Some(3 * 128)) };
-    bench
+    setup
         .apply(vec![
             Op::PutUrr(before.into()),
             Op::PutUrr(volume_urr(2, Some(129)).into()),
@@ -138,17 +138,17 @@ fn before_and_after_qos_enforcement() {
             Op::PutPdr(pdr.into()),
         ])
         .unwrap();
-    bench.downlink(&to_ue(1));
-    bench.apply(vec![Op::PutQer(Qer { downlink: Gate::Closed, ..open_qer(1) }.into())]).unwrap();
-    bench.downlink(&to_ue(1));
-    bench.apply(vec![Op::PutFar(Far { action: ApplyAction::Drop, ..buffering(false) }.into())]).unwrap();
-    assert_eq!(bench.events(), []);
-    bench.downlink(&to_ue(1));
-    let events = bench.events();
+    setup.downlink(&to_ue(1));
+    setup.apply(vec![Op::PutQer(Qer { downlink: Gate::Closed, ..open_qer(1) }.into())]).unwrap();
+    setup.downlink(&to_ue(1));
+    setup.apply(vec![Op::PutFar(Far { action: ApplyAction::Drop, ..buffering(false) }.into())]).unwrap();
+    assert_eq!(setup.events(), []);
+    setup.downlink(&to_ue(1));
+    let events = setup.events();
     let [Event::Usage { usage, .. }] = &events[..] else { panic!("{events:?}") };
     let told: Vec<_> = usage.iter().map(|usage| (usage.part, usage.volume.unwrap().total())).collect();
     assert_eq!(told, [(UsageInformation::empty(), 3 * 128)]);
-    let usage = bench.apply(vec![Op::QueryUrr(UrrId(1)), Op::QueryUrr(UrrId(2))]).unwrap().usage;
+    let usage = setup.apply(vec![Op::QueryUrr(UrrId(1)), Op::QueryUrr(UrrId(2))]).unwrap().usage;
     let told: Vec<_> =
         usage.iter().map(|usage| (usage.part, usage.volume.unwrap().downlink_packets)).collect();
     assert_eq!(told, [(UsageInformation::empty(), 0), (UsageInformation::empty(), 1)]);
@@ -157,22 +157,22 @@ fn before_and_after_qos_enforcement() {
 // Input: a buffered packet that leaves against an exhausted meter.
 // Output: it leaves and is counted when it does; the meter is charged, so the next packet is dropped.
 #[test]
-fn a_released_packet_is_counted_when_it_leaves() {
-    let mut bench = Bench::new();
-    bench.apply(counted(1)).unwrap();
-    bench
+fn a_buffered_packet_is_counted_when_it_is_sent() {
+    let mut setup = Bench::new();
+    setup.apply(counted(1)).unwrap();
+    setup
         .apply(vec![
             Op::PutQer(Qer { mbr: mbr(8), ..open_qer(1) }.into()),
             Op::PutFar(buffering(false).into()),
         ])
         .unwrap();
-    bench.downlink(&to_ue(1));
-    bench.downlink(&to_ue(2));
-    let queried = bench.apply(vec![Op::QueryUrr(UrrId(1))]).unwrap().usage;
+    setup.downlink(&to_ue(1));
+    setup.downlink(&to_ue(2));
+    let queried = setup.apply(vec![Op::QueryUrr(UrrId(1))]).unwrap().usage;
     assert_eq!(queried[0].volume, Some(Volume::ZERO));
-    bench.apply(vec![Op::PutFar(to_gnb(gnb_tunnel(GNB, 1)).into())]).unwrap();
-    assert_eq!(bench.downlink(&to_ue(3)), Disposition::Dropped(DropReason::MbrExceeded));
-    let queried = bench.apply(vec![Op::QueryUrr(UrrId(1))]).unwrap().usage;
+    setup.apply(vec![Op::PutFar(to_gnb(gnb_tunnel(GNB, 1)).into())]).unwrap();
+    assert_eq!(setup.downlink(&to_ue(3)), Disposition::Dropped(DropReason::MbrExceeded));
+    let queried = setup.apply(vec![Op::QueryUrr(UrrId(1))]).unwrap().usage;
     assert_eq!(queried[0].volume.unwrap().downlink_packets, 2);
 }
 
@@ -180,12 +180,12 @@ fn a_released_packet_is_counted_when_it_leaves() {
 // Output: its usage is reported as terminated at that moment.
 #[test]
 fn losing_the_last_pdr_ends_the_measurement() {
-    let mut bench = Bench::new();
-    bench.apply(counted(1)).unwrap();
-    bench.uplink(&from_ue(1));
-    let applied = bench.apply(vec![Op::PutPdr(uplink_pdr().into())]).unwrap();
+    let mut setup = Bench::new();
+    setup.apply(counted(1)).unwrap();
+    setup.uplink(&from_ue(1));
+    let applied = setup.apply(vec![Op::PutPdr(uplink_pdr().into())]).unwrap();
     assert_eq!(applied.usage, []);
-    let applied = bench.apply(vec![Op::PutPdr(downlink_pdr().into())]).unwrap();
+    let applied = setup.apply(vec![Op::PutPdr(downlink_pdr().into())]).unwrap();
     assert_eq!(applied.usage[0].triggers, UsageReportTrigger::TERMR);
     assert_eq!(applied.usage[0].volume.unwrap().uplink, 128);
 }

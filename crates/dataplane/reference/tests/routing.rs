@@ -29,10 +29,10 @@ fn bench(n3_mtu: u32, n6_mtu: u32) -> Bench {
 }
 
 fn on(topology: Topology) -> Bench {
-    let mut bench = Bench::empty(Limits::default());
-    bench.plane = Reference::new(topology, Limits::default());
-    bench.apply(establishment()).unwrap();
-    bench
+    let mut setup = Bench::empty(Limits::default());
+    setup.plane = Reference::new(topology, Limits::default());
+    setup.apply(establishment()).unwrap();
+    setup
 }
 
 fn packet(src: Ipv4Addr, dst: Ipv4Addr, octets: usize, change: impl FnOnce(&mut Ipv4Repr)) -> Vec<u8> {
@@ -45,8 +45,8 @@ fn packet(src: Ipv4Addr, dst: Ipv4Addr, octets: usize, change: impl FnOnce(&mut 
 }
 
 /// The one IP packet that was sent, and whether into a tunnel.
-fn only_sent(bench: &mut Bench) -> (bool, Vec<u8>) {
-    let sent = bench.take_sent();
+fn only_sent(setup: &mut Bench) -> (bool, Vec<u8>) {
+    let sent = setup.take_sent();
     let [(egress, bytes)] = sent.as_slice() else { panic!("{sent:?}") };
     match egress {
         Egress::Gtpu { .. } => (true, inner(bytes).to_vec()),
@@ -58,14 +58,14 @@ fn only_sent(bench: &mut Bench) -> (bool, Vec<u8>) {
 // Output: both are dropped by name; the UE hears of it through its tunnel, the server through the data network, both
 //         from the gateway address, with the packet quoted.
 #[test]
-fn the_last_hop_is_told() {
-    let mut bench = Bench::new();
+fn ttl_expiry_sends_time_exceeded() {
+    let mut setup = Bench::new();
     for uplink in [true, false] {
         let (src, dst) = if uplink { (UE, SERVER) } else { (SERVER, UE) };
         let original = packet(src, dst, 100, |ip| ip.ttl = 1);
-        let fate = if uplink { bench.uplink(&original) } else { bench.downlink(&original) };
+        let fate = if uplink { setup.uplink(&original) } else { setup.downlink(&original) };
         assert_eq!(fate, Disposition::Dropped(DropReason::TtlExpired));
-        let (in_tunnel, told) = only_sent(&mut bench);
+        let (in_tunnel, told) = only_sent(&mut setup);
         let told = Ipv4::parse(&told).unwrap();
         assert_eq!((in_tunnel, told.src(), told.dst()), (uplink, GATEWAY, src));
         let icmp = Icmpv4::parse(told.payload()).unwrap();
@@ -76,60 +76,60 @@ fn the_last_hop_is_told() {
 // Input: pings to the gateway address and answers from it with TTL 1.
 // Output: they pass untouched: that address is the UPF's own.
 #[test]
-fn what_is_for_the_upf_itself_loses_no_hop() {
-    let mut bench = Bench::new();
+fn packets_to_the_upf_keep_their_ttl() {
+    let mut setup = Bench::new();
     let to_gateway = packet(UE, GATEWAY, 60, |ip| (ip.ttl, ip.protocol) = (1, IpProtocol::ICMP));
-    assert_eq!(bench.uplink(&to_gateway), Disposition::Forwarded);
-    assert_eq!(only_sent(&mut bench).1, to_gateway);
+    assert_eq!(setup.uplink(&to_gateway), Disposition::Forwarded);
+    assert_eq!(only_sent(&mut setup).1, to_gateway);
     let from_gateway = packet(GATEWAY, UE, 60, |ip| ip.ttl = 1);
-    assert_eq!(bench.downlink(&from_gateway), Disposition::Forwarded);
-    assert_eq!(only_sent(&mut bench).1, from_gateway);
+    assert_eq!(setup.downlink(&from_gateway), Disposition::Forwarded);
+    assert_eq!(only_sent(&mut setup).1, from_gateway);
 }
 
 // Input: an uplink packet with TTL 1 that goes on in a tunnel to another UPF; one with TTL 9 where hops are not counted.
 // Output: the hop limit stays.
 #[test]
-fn a_relay_is_no_hop() {
-    let mut bench = Bench::new();
+fn a_relay_does_not_decrement_ttl() {
+    let mut setup = Bench::new();
     let outer = Some(OuterHeader::Gtpu(gnb_tunnel(GNB2, 0x77)));
     let to_upf =
         Far::forward(causeway_types::FarId(1), Forwarding { outer, ..Forwarding::to(Interface::Core) });
-    bench.apply(vec![causeway_dataplane::Op::PutFar(to_upf.into())]).unwrap();
+    setup.apply(vec![causeway_dataplane::Op::PutFar(to_upf.into())]).unwrap();
     let up = packet(UE, SERVER, 60, |ip| ip.ttl = 1);
-    assert_eq!(bench.uplink(&up), Disposition::Forwarded);
-    assert_eq!(only_sent(&mut bench).1, up);
+    assert_eq!(setup.uplink(&up), Disposition::Forwarded);
+    assert_eq!(only_sent(&mut setup).1, up);
 
     let routing = Routing { decrement_ttl: false, ..Routing::default() };
-    let mut bench = on(Topology { routing, ..topology() });
+    let mut setup = on(Topology { routing, ..topology() });
     let up = packet(UE, SERVER, 60, |ip| ip.ttl = 9);
-    bench.uplink(&up);
-    assert_eq!(only_sent(&mut bench).1, up);
+    setup.uplink(&up);
+    assert_eq!(only_sent(&mut setup).1, up);
 }
 
 // Input: a data network where the UPF has no address, and a packet with TTL 1.
 // Output: dropped by name; there is nobody who could say so.
 #[test]
-fn without_an_address_nobody_is_told() {
+fn without_a_gateway_no_icmp_error_is_sent() {
     let network = Network::new(internet(), Vec::new());
-    let mut bench = on(Topology { networks: vec![network], ..topology() });
+    let mut setup = on(Topology { networks: vec![network], ..topology() });
     let up = packet(UE, SERVER, 100, |ip| ip.ttl = 1);
-    assert_eq!(bench.uplink(&up), Disposition::Dropped(DropReason::TtlExpired));
-    assert_eq!(bench.sent, []);
+    assert_eq!(setup.uplink(&up), Disposition::Dropped(DropReason::TtlExpired));
+    assert_eq!(setup.sent, []);
 }
 
 // Input: a downlink packet with DF of exactly the room, and one octet more, on an N3 of 1400 octets.
 // Output: the first passes; the second is dropped, and its sender told the MTU that would fit.
 #[test]
 fn the_sender_learns_the_mtu_of_n3() {
-    let mut bench = bench(1400, 1500);
+    let mut setup = bench(1400, 1500);
     let room = 1400 - OUTER;
     let fits = packet(SERVER, UE, room, |ip| ip.dont_fragment = true);
-    assert_eq!(bench.downlink(&fits), Disposition::Forwarded);
-    let (_, sent) = only_sent(&mut bench);
+    assert_eq!(setup.downlink(&fits), Disposition::Forwarded);
+    let (_, sent) = only_sent(&mut setup);
     assert_eq!(sent.len() + OUTER, 1400);
     let larger = packet(SERVER, UE, room + 1, |ip| ip.dont_fragment = true);
-    assert_eq!(bench.downlink(&larger), Disposition::Dropped(DropReason::MtuExceeded));
-    let (in_tunnel, told) = only_sent(&mut bench);
+    assert_eq!(setup.downlink(&larger), Disposition::Dropped(DropReason::MtuExceeded));
+    let (in_tunnel, told) = only_sent(&mut setup);
     let icmp = Icmpv4::parse(Ipv4::parse(&told).unwrap().payload()).unwrap();
     assert!(!in_tunnel && icmp.checksum_is_valid());
     assert!(
@@ -141,19 +141,19 @@ fn the_sender_learns_the_mtu_of_n3() {
 // Output: it leaves as fragments that make it up again, counts as one packet, and is charged once.
 #[test]
 fn a_packet_is_fragmented_where_it_may_be() {
-    let mut bench = bench(65_535, 576);
+    let mut setup = bench(65_535, 576);
     let rate = Bitrate::from_kbps(1).unwrap();
     let mbr = Some(causeway_rules::RateLimit { uplink: rate, downlink: rate });
     let qers = vec![causeway_types::QerId(7)];
-    bench
+    setup
         .apply(vec![
             causeway_dataplane::Op::PutQer(causeway_rules::Qer { mbr, ..open_qer(7) }.into()),
             causeway_dataplane::Op::PutPdr(causeway_rules::Pdr { qers, ..uplink_pdr() }.into()),
         ])
         .unwrap();
     let up = packet(UE, SERVER, 1500, |ip| ip.identification = 77);
-    assert_eq!(bench.uplink(&up), Disposition::Forwarded);
-    let sent = bench.take_sent();
+    assert_eq!(setup.uplink(&up), Disposition::Forwarded);
+    let sent = setup.take_sent();
     assert!(sent.len() == 3 && sent.iter().all(|(_, fragment)| fragment.len() <= 576));
     let pieces: BTreeMap<_, _> = sent
         .iter()
@@ -164,36 +164,36 @@ fn a_packet_is_fragmented_where_it_may_be() {
         })
         .collect();
     assert_eq!(pieces.into_values().flatten().collect::<Vec<_>>(), up[20..]);
-    assert_eq!((bench.plane.counters().forwarded, bench.plane.counters().ip_sent.packets), (1, 3));
-    assert_eq!(bench.uplink(&up), Disposition::Dropped(DropReason::MbrExceeded));
+    assert_eq!((setup.plane.counters().forwarded, setup.plane.counters().ip_sent.packets), (1, 3));
+    assert_eq!(setup.uplink(&up), Disposition::Dropped(DropReason::MbrExceeded));
 }
 
 // Input: a user packet of 65,535 octets, larger with its outer header than any IP packet, without and with DF.
 // Output: two fragments; dropped by name.
 #[test]
 fn the_largest_packet_is_too_large_for_a_tunnel() {
-    let mut bench = Bench::new();
-    assert_eq!(bench.downlink(&packet(SERVER, UE, 65_535, |_| {})), Disposition::Forwarded);
-    assert_eq!(bench.take_sent().len(), 2);
+    let mut setup = Bench::new();
+    assert_eq!(setup.downlink(&packet(SERVER, UE, 65_535, |_| {})), Disposition::Forwarded);
+    assert_eq!(setup.take_sent().len(), 2);
     let whole = packet(SERVER, UE, 65_535, |ip| ip.dont_fragment = true);
-    assert_eq!(bench.downlink(&whole), Disposition::Dropped(DropReason::MtuExceeded));
+    assert_eq!(setup.downlink(&whole), Disposition::Dropped(DropReason::MtuExceeded));
 }
 
 // Input: a hundred packets with TTL 1 of one UE at once; ICMP errors, later fragments and packets to groups, which are open, with TTL 1.
 // Output: ten messages; none at all.
 #[test]
-fn icmp_is_rationed_and_never_about_itself() {
+fn icmp_errors_are_rate_limited_and_never_about_icmp_errors() {
     let host = HostReachability {
         reachable: "224.0.0.0/4".parse().into_iter().collect(),
         ..HostReachability::default()
     };
-    let mut bench = on(Topology { host, ..topology() });
+    let mut setup = on(Topology { host, ..topology() });
     let up = packet(UE, SERVER, 100, |ip| ip.ttl = 1);
     for _ in 0..100 {
-        bench.uplink(&up);
+        setup.uplink(&up);
     }
-    assert_eq!(bench.take_sent().len(), 10);
-    bench.now = Time::from_secs(2_000_000);
+    assert_eq!(setup.take_sent().len(), 10);
+    setup.now = Time::from_secs(2_000_000);
     let mut error = Vec::new();
     Icmpv4Message::TimeExceeded { code: 0, original: &up }.write(&mut error);
     let mut about_error = Vec::new();
@@ -202,35 +202,35 @@ fn icmp_is_rationed_and_never_about_itself() {
     let later = packet(UE, SERVER, 100, |ip| (ip.ttl, ip.fragment_units) = (1, 100));
     let to_group = packet(UE, Ipv4Addr::new(224, 0, 0, 1), 100, |ip| ip.ttl = 1);
     for silent in [about_error, later, to_group] {
-        assert_eq!(bench.uplink(&silent), Disposition::Dropped(DropReason::TtlExpired));
-        assert_eq!(bench.sent, []);
+        assert_eq!(setup.uplink(&silent), Disposition::Dropped(DropReason::TtlExpired));
+        assert_eq!(setup.sent, []);
     }
 }
 
 // Input: an uplink packet with a wrong header checksum.
 // Output: dropped as malformed: a router must not pass it on.
 #[test]
-fn a_wrong_header_checksum_goes_no_further() {
-    let mut bench = Bench::new();
+fn a_wrong_header_checksum_is_dropped() {
+    let mut setup = Bench::new();
     let mut up = packet(UE, SERVER, 100, |_| {});
     up[10] ^= 1;
-    assert_eq!(bench.uplink(&up), Disposition::Dropped(DropReason::MalformedIp));
+    assert_eq!(setup.uplink(&up), Disposition::Dropped(DropReason::MalformedIp));
 }
 
 /// What a UPF sends on comes back, as if the other side sent it: a routing loop.
-fn bounce(bench: &mut Bench, rounds: usize) -> usize {
+fn bounce(setup: &mut Bench, rounds: usize) -> usize {
     for round in 0..rounds {
-        let sent = bench.take_sent();
+        let sent = setup.take_sent();
         if sent.is_empty() {
             return round;
         }
         for (egress, bytes) in sent {
-            let now = bench.now;
+            let now = setup.now;
             let ingress = match egress {
                 Egress::Gtpu { .. } | Egress::Ethernet { .. } => continue,
                 Egress::Ip { network } => Ingress::Ip { network },
             };
-            bench.plane.process(now, &ingress, &bytes, &mut bench.sent);
+            setup.plane.process(now, &ingress, &bytes, &mut setup.sent);
         }
     }
     rounds
@@ -242,7 +242,7 @@ proptest! {
     // Output: every packet that leaves has right checksums and fits; an end comes within a few rounds; every packet is
     //         in one counter.
     #[test]
-    fn what_leaves_is_right_and_nothing_loops(
+    fn output_is_valid_and_does_not_loop(
         uplink: bool,
         octets in 20..2200_usize,
         ttl: u8,
@@ -252,7 +252,7 @@ proptest! {
         protocol in prop::sample::select(vec![1_u8, 6, 17, 50]),
         between_ues: bool,
     ) {
-        let mut bench = bench(600, 576);
+        let mut setup = bench(600, 576);
         let far_end = if between_ues { UE } else { SERVER };
         let (src, dst) = if uplink { (UE, far_end) } else { (far_end, UE) };
         let bytes = packet(src, dst, octets, |ip| {
@@ -260,8 +260,8 @@ proptest! {
             (ip.dont_fragment, ip.more_fragments, ip.fragment_units) = (df, more, units);
             ip.protocol = IpProtocol(protocol);
         });
-        if uplink { bench.uplink(&bytes) } else { bench.downlink(&bytes) };
-        for (egress, sent) in &bench.sent {
+        if uplink { setup.uplink(&bytes) } else { setup.downlink(&bytes) };
+        for (egress, sent) in &setup.sent {
             let (sent, outer) = match egress {
                 Egress::Gtpu { .. } => (inner(sent), OUTER),
                 Egress::Ip { .. } | Egress::Ethernet { .. } => (sent.as_slice(), 0),
@@ -276,8 +276,8 @@ proptest! {
                 prop_assert!(Icmpv4::parse(ip.payload()).unwrap().checksum_is_valid());
             }
         }
-        prop_assert!(bounce(&mut bench, 300) < 300);
-        let counters = bench.plane.counters();
+        prop_assert!(bounce(&mut setup, 300) < 300);
+        let counters = setup.plane.counters();
         let received = counters.gtpu_received.packets + counters.ip_received.packets;
         prop_assert_eq!(received, counters.forwarded + counters.consumed + counters.total_drops());
     }

@@ -11,9 +11,9 @@ use common::*;
 // Output: an Echo Response with that number and the Recovery element, to where it came from.
 #[test]
 fn an_echo_is_answered() {
-    let mut bench = Bench::new();
-    assert_eq!(bench.gtpu(&Repr::echo_request(77).to_vec().unwrap()), Disposition::Consumed);
-    let (egress, packet) = &bench.sent[0];
+    let mut setup = Bench::new();
+    assert_eq!(setup.gtpu(&Repr::echo_request(77).to_vec().unwrap()), Disposition::Consumed);
+    let (egress, packet) = &setup.sent[0];
     assert_eq!(*egress, Egress::Gtpu { local: UPF.into(), peer: (GNB, 2152).into(), tos: 0, hops: None });
     assert_eq!(packet[..], [0x32, 2, 0, 6, 0, 0, 0, 0, 0, 77, 0, 0, 14, 0]);
 }
@@ -21,17 +21,17 @@ fn an_echo_is_answered() {
 // Input: three packets to an unknown tunnel at once, one a second later.
 // Output: two Error Indications that name the tunnel and our address.
 #[test]
-fn an_unknown_tunnel_is_indicated_once_a_second() {
-    let mut bench = Bench::new();
+fn error_indications_are_limited_to_one_a_second() {
+    let mut setup = Bench::new();
     let lost = g_pdu(teid(0xdead), QFI, &from_ue(1));
     for _ in 0..3 {
-        bench.gtpu(&lost);
+        setup.gtpu(&lost);
     }
-    assert_eq!(bench.sent.len(), 1);
-    bench.now = bench.now + Span::from_secs(1);
-    bench.gtpu(&lost);
-    assert_eq!(bench.sent.len(), 2);
-    let packet = Packet::parse(&bench.sent[0].1).unwrap();
+    assert_eq!(setup.sent.len(), 1);
+    setup.now = setup.now + Span::from_secs(1);
+    setup.gtpu(&lost);
+    assert_eq!(setup.sent.len(), 2);
+    let packet = Packet::parse(&setup.sent[0].1).unwrap();
     let Message::ErrorIndication(indication) = packet.message else { panic!("{packet:?}") };
     assert_eq!((indication.teid, indication.peer), (Some(teid(0xdead)), UPF.into()));
 }
@@ -40,27 +40,27 @@ fn an_unknown_tunnel_is_indicated_once_a_second() {
 // Output: an event for the session; nothing for the other.
 #[test]
 fn a_received_error_indication_finds_its_session() {
-    let mut bench = Bench::new();
+    let mut setup = Bench::new();
     for raw in [0x2001, 0x2002] {
         let message = Repr::error_indication(Some(teid(raw)), GNB.into(), &[]).to_vec().unwrap();
-        assert_eq!(bench.gtpu(&message), Disposition::Consumed);
+        assert_eq!(setup.gtpu(&message), Disposition::Consumed);
     }
     let tunnel = gnb_tunnel(GNB, 0x2001);
-    assert_eq!(bench.events(), [Event::ErrorIndication { session: SESSION, tunnel }]);
+    assert_eq!(setup.events(), [Event::ErrorIndication { session: SESSION, tunnel }]);
 }
 
 // Input: a handover that asks for an End Marker.
 // Output: exactly one, to the old tunnel, and no user packet to it afterwards.
 #[test]
-fn an_end_marker_closes_the_old_tunnel() {
-    let mut bench = Bench::new();
+fn an_end_marker_ends_the_old_tunnel() {
+    let mut setup = Bench::new();
     let old = gnb_tunnel(GNB, 0x2001);
     let far = to_gnb(gnb_tunnel(GNB2, 0x3001));
-    bench
+    setup
         .apply(vec![Op::PutFar(far.clone().into()), Op::SendEndMarker { far: far.id, tunnel: old }])
         .unwrap();
-    bench.downlink(&to_ue(1));
-    let sent = bench.take_sent();
+    setup.downlink(&to_ue(1));
+    let sent = setup.take_sent();
     assert_eq!(sent.len(), 2);
     assert_eq!(sent[0].0, Egress::Gtpu { local: UPF.into(), peer: (GNB, 2152).into(), tos: 0, hops: None });
     assert_eq!(sent[0].1[..], [0x30, 254, 0, 0, 0, 0, 0x20, 0x01]);
@@ -71,11 +71,11 @@ fn an_end_marker_closes_the_old_tunnel() {
 // Output: dealt with; dropped as unknown, without an Error Indication.
 #[test]
 fn an_end_marker_is_not_user_data() {
-    let mut bench = Bench::new();
-    assert_eq!(bench.gtpu(&Repr::end_marker(n3().teid).to_vec().unwrap()), Disposition::Consumed);
+    let mut setup = Bench::new();
+    assert_eq!(setup.gtpu(&Repr::end_marker(n3().teid).to_vec().unwrap()), Disposition::Consumed);
     let unknown = Repr::end_marker(teid(0xdead)).to_vec().unwrap();
-    assert_eq!(bench.gtpu(&unknown), Disposition::Dropped(DropReason::UnknownTeid));
-    assert!(bench.sent.is_empty());
+    assert_eq!(setup.gtpu(&unknown), Disposition::Dropped(DropReason::UnknownTeid));
+    assert!(setup.sent.is_empty());
 }
 
 // Input: a G-PDU with an extension header that an endpoint must understand and does not, and with one it may skip.
@@ -85,15 +85,15 @@ fn extension_headers_are_understood_or_refused() {
     for (kind, expected) in
         [(0xc2, Disposition::Dropped(DropReason::UnsupportedExtension)), (0x03, Disposition::Forwarded)]
     {
-        let mut bench = Bench::new();
+        let mut setup = Bench::new();
         let user = from_ue(1);
         let header = causeway_packet::gtpu::Header { teid: Some(n3().teid), sequence: None, n_pdu: None };
         let extensions = [Extension::Other { kind, content: &[0, 0] }];
         let packet = Repr { header, extensions: &extensions, message: Message::GPdu(&user) };
-        assert_eq!(bench.gtpu(&packet.to_vec().unwrap()), expected);
-        let answered = Packet::parse(&bench.sent[0].1)
+        assert_eq!(setup.gtpu(&packet.to_vec().unwrap()), expected);
+        let answered = Packet::parse(&setup.sent[0].1)
             .is_ok_and(|packet| matches!(packet.message, Message::SupportedExtensionHeaders(_)));
         assert_eq!(answered, expected != Disposition::Forwarded);
-        assert_eq!(bench.plane.counters().gtpu_received.packets, 1);
+        assert_eq!(setup.plane.counters().gtpu_received.packets, 1);
     }
 }

@@ -99,17 +99,17 @@ fn pdr(index: usize, far: usize) -> Op {
 }
 
 fn bench(limits: Limits) -> Bench {
-    let mut bench = Bench::empty(limits);
-    bench.apply(establishment()).unwrap();
-    bench
+    let mut setup = Bench::empty(limits);
+    setup.apply(establishment()).unwrap();
+    setup
         .apply(vec![far(0, ApplyAction::Forward), far(1, ApplyAction::Forward), pdr(0, 0), pdr(1, 1)])
         .unwrap();
-    bench
+    setup
 }
 
 /// The numbers of the packets that were sent, in order.
-fn sent(bench: &Bench) -> Vec<u8> {
-    bench.sent.iter().filter_map(|(_, packet)| packet.last().copied()).collect()
+fn sent(setup: &Bench) -> Vec<u8> {
+    setup.sent.iter().filter_map(|(_, packet)| packet.last().copied()).collect()
 }
 
 proptest! {
@@ -127,7 +127,7 @@ proptest! {
         let when_full = if oldest && most > 0 { WhenFull::DropOldest } else { WhenFull::DropNewest };
         let buffer_time = millis.map(Span::from_millis);
         let limits = Limits { buffer_packets_per_session: most, when_full, buffer_time, ..Limits::default() };
-        let mut bench = bench(limits);
+        let mut setup = bench(limits);
         let mut model = Model {
             limits,
             actions: [ApplyAction::Forward; 2],
@@ -140,40 +140,40 @@ proptest! {
             match step {
                 Step::Packet(pdr) => {
                     let port = if pdr == 0 { 53 } else { 80 };
-                    bench.downlink(&udp((SERVER, port), (UE, 40000), number, 20));
-                    model.packet(bench.now, pdr, number);
+                    setup.downlink(&udp((SERVER, port), (UE, 40000), number, 20));
+                    model.packet(setup.now, pdr, number);
                 }
                 Step::Far(index, action) => {
-                    bench.apply(vec![far(index, action)]).unwrap();
+                    setup.apply(vec![far(index, action)]).unwrap();
                     model.actions[index] = action;
                     model.settle();
                 }
                 Step::Exchange => {
                     model.fars.reverse();
-                    bench.apply(vec![pdr(0, model.fars[0]), pdr(1, model.fars[1])]).unwrap();
+                    setup.apply(vec![pdr(0, model.fars[0]), pdr(1, model.fars[1])]).unwrap();
                     model.settle();
                 }
                 Step::DropBuffered => {
-                    bench.apply(vec![Op::DropBuffered]).unwrap();
+                    setup.apply(vec![Op::DropBuffered]).unwrap();
                     model.discard(DropReason::BufferDropRequested, |_| true);
                 }
                 Step::Wait(millis) => {
-                    bench.now = bench.now + Span::from_millis(millis);
-                    bench.plane.advance(bench.now);
+                    setup.now = setup.now + Span::from_millis(millis);
+                    setup.plane.advance(setup.now);
                     if let Some(limit) = limits.buffer_time {
-                        model.discard(DropReason::BufferExpired, |since| since + limit <= bench.now);
+                        model.discard(DropReason::BufferExpired, |since| since + limit <= setup.now);
                     }
                 }
             }
-            prop_assert_eq!(sent(&bench), model.sent.clone());
-            let counters = bench.plane.counters();
+            prop_assert_eq!(sent(&setup), model.sent.clone());
+            let counters = setup.plane.counters();
             prop_assert_eq!(counters.buffered, model.waiting.len() as u64);
             for reason in DropReason::ALL {
                 let expected = model.dropped.iter().filter(|(why, _)| why == reason).count();
                 prop_assert_eq!(counters.dropped(*reason), expected as u64, "{}", reason);
             }
         }
-        bench.apply(vec![Op::RemoveSession]).unwrap();
-        prop_assert_eq!(bench.plane.counters().buffered, 0);
+        setup.apply(vec![Op::RemoveSession]).unwrap();
+        prop_assert_eq!(setup.plane.counters().buffered, 0);
     }
 }

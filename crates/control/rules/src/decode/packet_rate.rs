@@ -9,7 +9,7 @@ const MINUTE: u64 = 60;
 
 pub(super) fn rates(given: pfcp::PacketRate) -> Result<PacketRates, Reason> {
     let rate = |usual: Option<pfcp::Rate>, additional: Option<pfcp::Rate>| {
-        usual.map(|usual| PacketRate { usual: allowance(usual), additional: additional.map(allowance) })
+        usual.map(|usual| PacketRate { base: allowance(usual), additional: additional.map(allowance) })
     };
     let rates = PacketRates {
         uplink: rate(given.uplink, given.additional_uplink),

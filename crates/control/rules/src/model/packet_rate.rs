@@ -25,7 +25,7 @@ impl PacketRates {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PacketRate {
     /// In each period.
-    pub usual: Allowance,
+    pub base: Allowance,
     /// Beyond those, for exception reports.
     pub additional: Option<Allowance>,
 }

@@ -30,7 +30,7 @@ impl FastPath {
         match prior.map(|prior| *prior) {
             None => self.insert_session(seid, true, now),
             Some(PriorState { lease, measured: traces }) => {
-                self.slow_path.retrace(seid, &traces);
+                self.slow_path.restore_measured_state(seid, &traces);
                 self.resume_lease(seid, lease);
             }
         }
@@ -68,12 +68,14 @@ impl FastPath {
         DormancyCandidate { since, profiled }: &DormancyCandidate,
     ) -> bool {
         debug_assert_eq!(self.slow_path.rules_of(seid), Some(&profiled.rules()));
-        if !self.dormant.has_profile(profiled) && self.slow_path.is_alone(seid) {
+        if !self.dormant.has_profile(profiled) && self.slow_path.is_independent(seid) {
             self.learn_dormant_profile(profiled);
         }
         let Some(entry) = self.dormant.entry(seid, profiled) else { return false };
-        let is_possible = self.dormant.can_insert(&entry, profiled) && self.slow_path.rivals(seid).is_empty();
-        let Some(traces) = (if is_possible { self.slow_path.put_to_rest(seid, *since, now) } else { None })
+        let is_possible =
+            self.dormant.can_insert(&entry, profiled) && self.slow_path.overlapping_sessions(seid).is_empty();
+        let Some(traces) =
+            (if is_possible { self.slow_path.remove_for_dormancy(seid, *since, now) } else { None })
         else {
             return false;
         };
@@ -88,7 +90,7 @@ impl FastPath {
         let profiled =
             plan.ops.profiled().cloned().or_else(|| plan.ops.transition().map(ProfileTransition::after));
         let Some(profiled) = profiled.filter(|profiled| !self.dormant.has_profile(profiled)) else { return };
-        if self.slow_path.could_rest(plan.session, since) {
+        if self.slow_path.can_be_dormant(plan.session, since) {
             self.learn_dormant_profile(&profiled);
         }
     }

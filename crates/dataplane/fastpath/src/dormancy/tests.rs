@@ -246,7 +246,7 @@ fn a_packet_or_plan_activates_its_session() {
         ue.v4 = Some(Ipv4Addr::new(10, 0, 0, 4));
     }
     assert!(plane.apply(at(9), &plan_establishment(Seid(5), &same_address)).is_ok());
-    assert_eq!((plane.dormant.len(), plane.slow_path.rivals(Seid(5))), (0, vec![Seid(4)]));
+    assert_eq!((plane.dormant.len(), plane.slow_path.overlapping_sessions(Seid(5))), (0, vec![Seid(4)]));
 }
 
 /// Changes the downlink FAR of a session as it was changed for others; returns how many End Markers went to the old gNB.

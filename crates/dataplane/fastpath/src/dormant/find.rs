@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use causeway_reference::lease::Addressee;
+use causeway_reference::lease::Destination;
 use causeway_rules::Probe;
 use causeway_types::{FTeid, Ipv4Net, Seid, Teid};
 
@@ -57,12 +57,12 @@ impl DormantSessions {
     }
 
     /// The sessions of whom a packet may be.
-    pub(crate) fn sessions_of(&self, addressee: Addressee) -> Vec<Seid> {
+    pub(crate) fn sessions_of(&self, addressee: Destination) -> Vec<Seid> {
         match addressee {
-            Addressee::Tunnel(teid, local) => self.of_tunnel((teid, local)).into_iter().collect(),
-            Addressee::Ue(IpAddr::V4(ue)) => self.of_ue(ue).into_iter().collect(),
-            Addressee::Ue(IpAddr::V6(_)) => Vec::new(),
-            Addressee::Senders(teid, peer) => {
+            Destination::Tunnel(teid, local) => self.of_tunnel((teid, local)).into_iter().collect(),
+            Destination::Ue(IpAddr::V4(ue)) => self.of_ue(ue).into_iter().collect(),
+            Destination::Ue(IpAddr::V6(_)) => Vec::new(),
+            Destination::Remote(teid, peer) => {
                 let remote = (teid, peer);
                 let matches =
                     |record: &DormantSession, _: &DormantProfile| ends(&record.params).any(|it| it == remote);

@@ -4,7 +4,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use causeway_dataplane::Egress;
-use causeway_reference::lease::{Act, Door, DoorKey, Own, RuleShape, Send, Shape};
+use causeway_reference::lease::{
+    LookupEntry, LookupKey, OffloadRule, OffloadSpec, ProfileParams, RuleAction, SendAction,
+};
 use causeway_types::{Direction, Teid};
 
 use super::layout::{Layout, counts_drops, own_meters, rate_of, teid_of};
@@ -30,7 +32,7 @@ impl Compiler<'_> {
     pub(crate) fn insert(
         &mut self,
         profile: Option<Arc<CompiledProfile>>,
-        params: Option<&Own>,
+        params: Option<&ProfileParams>,
         tunnels: &[(Teid, IpAddr)],
     ) -> Lease {
         let mut lease = profile.as_deref().map(Lease::for_pattern).unwrap_or_default();
@@ -70,18 +72,18 @@ impl Compiler<'_> {
         &mut self,
         profile: &CompiledProfile,
         direction: Direction,
-        params: Option<&Own>,
+        params: Option<&ProfileParams>,
         lease: &mut Lease,
     ) {
         let mut primary = None;
         for (lookup, program) in profile.lookups(direction) {
-            let renewed = params.map(|params| lookup.of_another(params));
+            let renewed = params.map(|params| lookup.with_params(params));
             let lookup = renewed.as_ref().unwrap_or(lookup);
             let (Some(key), Some(program)) = (self.key_of(lookup), program) else { continue };
             // Both addresses of a UE lead to one line where the rules are the same.
             if let Some((entry, known)) = primary
                 && known == program
-                && !matches!(lookup.key, DoorKey::Tunnel { .. })
+                && !matches!(lookup.key, LookupKey::Tunnel { .. })
             {
                 if self.table.add_key(key, entry) {
                     self.add_address(entry, lookup);
@@ -132,7 +134,7 @@ impl Compiler<'_> {
                 .map_or(AccountLocation::Entry(entry), |first| AccountLocation::RuleEntry(first + offset));
             let rate_qer = own_meters(rule, layout.shared.as_ref()).map(|meter| meter.qer).next();
             lease.rules.push(LeasedRule { rule: number, place, rate_qer, granted: 0, granted_at: 0 });
-            let teid = teid_of(&rule.act).map(|teid| remote.map_or(teid, Teid::value));
+            let teid = teid_of(&rule.action).map(|teid| remote.map_or(teid, Teid::value));
             match (place, teid) {
                 (AccountLocation::RuleEntry(rule), teid) => {
                     if let Some(slot) = self.table.rule_mut(rule) {
@@ -166,27 +168,27 @@ impl Compiler<'_> {
         }
     }
 
-    fn add_address(&mut self, entry: u32, lookup: &Door) {
+    fn add_address(&mut self, entry: u32, lookup: &LookupEntry) {
         let Some(entry) = self.table.entry_mut(entry) else { return };
         match lookup.key {
-            DoorKey::Ipv4 { ue, .. } => entry.key = ue.into(),
-            DoorKey::Ipv6 { prefix, .. } => entry.prefix = prefix,
-            DoorKey::Tunnel { .. } => {}
+            LookupKey::Ipv4 { ue, .. } => entry.key = ue.into(),
+            LookupKey::Ipv6 { prefix, .. } => entry.prefix = prefix,
+            LookupKey::Tunnel { .. } => {}
         }
     }
 
-    pub(super) fn key_of(&self, lookup: &Door) -> Option<FlowKey> {
+    pub(super) fn key_of(&self, lookup: &LookupEntry) -> Option<FlowKey> {
         Some(match lookup.key {
-            DoorKey::Tunnel { teid, local } => {
+            LookupKey::Tunnel { teid, local } => {
                 FlowKey::Tunnel(teid.value(), self.topology_index.local(&local)?)
             }
-            DoorKey::Ipv4 { network, ue } => FlowKey::Ipv4(u16::try_from(network).ok()?, ue.into()),
-            DoorKey::Ipv6 { network, prefix } => FlowKey::Ipv6(u16::try_from(network).ok()?, prefix),
+            LookupKey::Ipv4 { network, ue } => FlowKey::Ipv4(u16::try_from(network).ok()?, ue.into()),
+            LookupKey::Ipv6 { network, prefix } => FlowKey::Ipv6(u16::try_from(network).ok()?, prefix),
         })
     }
 
     /// The number of the program of a door, which has one user more.
-    pub(super) fn program(&mut self, shape: &Shape, lookup: &Door, layout: &Layout) -> u32 {
+    pub(super) fn program(&mut self, shape: &OffloadSpec, lookup: &LookupEntry, layout: &Layout) -> u32 {
         let asked = lookup.rules.iter().filter_map(|index| {
             let rule = shape.rules.get(usize::from(*index))?;
             let filter = Rule { qfis: rule.qfis, filters: rule.filters.clone() };
@@ -194,7 +196,7 @@ impl Compiler<'_> {
         });
         let (rules, steps) = super::merge_rules::merge_equal_rules(asked);
         let local = match lookup.key {
-            DoorKey::Tunnel { local, .. } => self.topology_index.local(&local),
+            LookupKey::Tunnel { local, .. } => self.topology_index.local(&local),
             _ => None,
         };
         let (set, steps) = match self.sets.insert(&rules) {
@@ -219,8 +221,8 @@ impl Compiler<'_> {
         id
     }
 
-    fn step(&self, rule: &RuleShape, index: u8, layout: &Layout) -> Step {
-        let action = self.action(&rule.act);
+    fn step(&self, rule: &OffloadRule, index: u8, layout: &Layout) -> Step {
+        let action = self.action(&rule.action);
         let Some(account) = layout.account(usize::from(index)).filter(|_| action != Action::SlowPath) else {
             return Step::SLOW_PATH;
         };
@@ -232,19 +234,19 @@ impl Compiler<'_> {
             is_shared: shared.is_some_and(|shared| rule.meters.contains(shared)),
             reports_drops: rule.reports_drops,
             counts_drops: counts_drops(rule),
-            idle_limit: u64::try_from(rule.pause.as_nanos()).unwrap_or(u64::MAX),
+            idle_limit: u64::try_from(rule.idle_limit.as_nanos()).unwrap_or(u64::MAX),
         }
     }
 
-    fn action(&self, act: &Act) -> Action {
+    fn action(&self, act: &RuleAction) -> Action {
         match act {
-            Act::Ask => Action::SlowPath,
-            Act::Drop(reason) => Action::Drop(*reason),
-            Act::Send(send) => self.sending(send).map_or(Action::SlowPath, Action::Send),
+            RuleAction::SlowPath => Action::SlowPath,
+            RuleAction::Drop(reason) => Action::Drop(*reason),
+            RuleAction::Send(send) => self.sending(send).map_or(Action::SlowPath, Action::Send),
         }
     }
 
-    fn sending(&self, send: &Send) -> Option<CompiledSend> {
+    fn sending(&self, send: &SendAction) -> Option<CompiledSend> {
         let way = match &send.egress {
             Egress::Ip { network } if send.header.is_empty() => {
                 Route::Network(self.topology_index.network(network)?)
@@ -265,7 +267,7 @@ impl Compiler<'_> {
         };
         Some(CompiledSend {
             way,
-            max_payload: u32::try_from(send.room).unwrap_or(u32::MAX),
+            max_payload: u32::try_from(send.max_payload).unwrap_or(u32::MAX),
             is_routed: send.is_routed,
             leaves_link: send.leaves_link,
             is_gated: send.is_gated,
@@ -287,12 +289,12 @@ fn slow_path_program(local: u8) -> Program {
     }
 }
 
-fn entry_of(lookup: &Door, at: FlowKey, program: u32, of: Option<u32>) -> FlowEntry {
+fn entry_of(lookup: &LookupEntry, at: FlowKey, program: u32, of: Option<u32>) -> FlowEntry {
     let v4 = lookup.ue.v4.map_or(0, u32::from);
     let (key, aux, prefix) = match lookup.key {
-        DoorKey::Tunnel { teid, .. } => (teid.value(), v4, lookup.ue.v6.unwrap_or(0)),
-        DoorKey::Ipv4 { ue, .. } => (ue.into(), 0, 0),
-        DoorKey::Ipv6 { prefix, .. } => (0, 0, prefix),
+        LookupKey::Tunnel { teid, .. } => (teid.value(), v4, lookup.ue.v6.unwrap_or(0)),
+        LookupKey::Ipv4 { ue, .. } => (ue.into(), 0, 0),
+        LookupKey::Ipv6 { prefix, .. } => (0, 0, prefix),
     };
     let mut entry = match of {
         Some(of) => FlowEntry::alias(key, at.scope(), program, of),

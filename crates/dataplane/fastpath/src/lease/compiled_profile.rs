@@ -1,6 +1,6 @@
 //! What sessions have in common that are treated alike.
 
-use causeway_reference::lease::{Door, DoorKey, RuleKey, RuleShape, Shape};
+use causeway_reference::lease::{GrantKey, LookupEntry, LookupKey, OffloadRule, OffloadSpec};
 use causeway_types::Direction;
 
 use super::compile::Compiler;
@@ -9,7 +9,7 @@ use super::layout::Layout;
 /// The shape of one of them, ready to be written into lines.
 #[derive(Debug)]
 pub(crate) struct CompiledProfile {
-    shape: Shape,
+    shape: OffloadSpec,
     /// Of uplink and downlink.
     layouts: [Layout; 2],
     /// Of each door; none where its packets come in by nothing that is known. The pattern is a user of each.
@@ -18,18 +18,18 @@ pub(crate) struct CompiledProfile {
 
 impl CompiledProfile {
     /// Of this shape. `programs` are those of its doors, in their order.
-    pub(super) fn new(shape: Shape, layouts: [Layout; 2], programs: Vec<Option<u32>>) -> Self {
+    pub(super) fn new(shape: OffloadSpec, layouts: [Layout; 2], programs: Vec<Option<u32>>) -> Self {
         Self { shape, layouts, programs }
     }
 
     /// The shape of the session that it was made of.
-    pub(super) const fn shape(&self) -> &Shape {
+    pub(super) const fn offload_spec(&self) -> &OffloadSpec {
         &self.shape
     }
 
     /// The doors of a direction, with their programs.
-    pub(super) fn lookups(&self, direction: Direction) -> impl Iterator<Item = (&Door, Option<u32>)> {
-        let lookups = self.shape.doors.iter().zip(self.programs.iter().copied());
+    pub(super) fn lookups(&self, direction: Direction) -> impl Iterator<Item = (&LookupEntry, Option<u32>)> {
+        let lookups = self.shape.lookups.iter().zip(self.programs.iter().copied());
         lookups.filter(move |(lookup, _)| lookup.direction == direction)
     }
 
@@ -48,12 +48,12 @@ impl CompiledProfile {
     }
 
     /// A rule, and its number.
-    pub(super) fn rule(&self, number: usize) -> Option<(u8, &RuleShape)> {
+    pub(super) fn rule(&self, number: usize) -> Option<(u8, &OffloadRule)> {
         Some((u8::try_from(number).ok()?, self.shape.rules.get(number)?))
     }
 
     /// What grants for a rule are asked by.
-    pub(super) fn key(&self, rule: u8) -> Option<&RuleKey> {
+    pub(super) fn key(&self, rule: u8) -> Option<&GrantKey> {
         self.shape.rules.get(usize::from(rule)).map(|rule| &rule.key)
     }
 
@@ -73,14 +73,14 @@ impl CompiledProfile {
 
 impl Compiler<'_> {
     /// What sessions of a shape have in common, with the programs of its doors.
-    pub(crate) fn pattern(&mut self, shape: Shape) -> CompiledProfile {
+    pub(crate) fn pattern(&mut self, shape: OffloadSpec) -> CompiledProfile {
         let layouts = [Direction::Uplink, Direction::Downlink].map(|direction| {
-            let first = shape.doors.iter().find(|lookup| lookup.direction == direction);
-            let has_spare_teid = first.is_some_and(|lookup| !matches!(lookup.key, DoorKey::Tunnel { .. }));
+            let first = shape.lookups.iter().find(|lookup| lookup.direction == direction);
+            let has_spare_teid = first.is_some_and(|lookup| !matches!(lookup.key, LookupKey::Tunnel { .. }));
             Layout::of(&shape, direction, has_spare_teid)
         });
-        let mut programs = Vec::with_capacity(shape.doors.len());
-        for lookup in &shape.doors {
+        let mut programs = Vec::with_capacity(shape.lookups.len());
+        for lookup in &shape.lookups {
             let layout = &layouts[lookup.direction as usize];
             programs.push(self.key_of(lookup).map(|_| self.program(&shape, lookup, layout)));
         }

@@ -34,7 +34,7 @@ impl Lease {
             }
         }
         for rule in &self.rules {
-            let act = profile.rule(rule.rule.into()).map(|(_, rule)| &rule.act);
+            let act = profile.rule(rule.rule.into()).map(|(_, rule)| &rule.action);
             let Some(teid) = act.and_then(teid_of) else { continue };
             let teid = remote.map_or(teid, Teid::value);
             match rule.place {

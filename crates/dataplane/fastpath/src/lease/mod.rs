@@ -9,7 +9,7 @@ mod profile_cache;
 
 use std::sync::Arc;
 
-use causeway_reference::lease::{Grant, MeterSpent, Passed, RuleKey, Spent};
+use causeway_reference::lease::{ForwardedUsage, Grant, GrantKey, MeterState, RuleUsage};
 use causeway_types::{Direction, QerId, Time};
 use thin_vec::ThinVec;
 
@@ -94,7 +94,7 @@ impl Lease {
     }
 
     /// The rules, to ask grants for.
-    pub(crate) fn rule_keys(&self) -> impl Iterator<Item = &RuleKey> + Clone {
+    pub(crate) fn rule_keys(&self) -> impl Iterator<Item = &GrantKey> + Clone {
         let profile = self.profile.as_deref();
         self.rules.iter().filter_map(move |rule| profile?.key(rule.rule))
     }
@@ -138,7 +138,7 @@ impl Lease {
                 budget: grant.budget.min(MAX_GRANT),
                 tokens: rate_meter.map_or(0, |meter| meter.tokens),
                 updated: rate_meter.map_or(0, |meter| meter.updated.as_nanos()),
-                last_pass: grant.quiet_since.as_nanos(),
+                last_pass: grant.last_packet.as_nanos(),
                 last_size: rate_meter.map_or(0, |meter| octets(meter.last)),
                 packets: 0,
             };
@@ -162,7 +162,7 @@ impl Lease {
     }
 
     /// Takes back what is granted, and says what of it was used.
-    pub(crate) fn revoke(&mut self, table: &mut FlowTable) -> (Vec<Spent>, Vec<MeterSpent>) {
+    pub(crate) fn revoke(&mut self, table: &mut FlowTable) -> (Vec<RuleUsage>, Vec<MeterState>) {
         let (mut spent, mut meters) = (Vec::new(), Vec::new());
         let profile = self.profile.as_deref();
         for rule in &mut self.rules {
@@ -174,10 +174,10 @@ impl Lease {
             if account.packets == 0 && packets == 0 && account.updated == rule.granted_at {
                 continue;
             }
-            spent.push(Spent {
+            spent.push(RuleUsage {
                 pdr: key.pdr,
                 last_arrival: Time::from_nanos(account.updated),
-                passed: (account.packets > 0).then_some(Passed {
+                passed: (account.packets > 0).then_some(ForwardedUsage {
                     packets: account.packets.into(),
                     octets: passed,
                     last: Time::from_nanos(account.last_pass),
@@ -213,10 +213,10 @@ fn dropped(table: &mut FlowTable, place: AccountLocation) -> (u64, u64) {
     (std::mem::take(&mut entry.dropped_packets).into(), octets)
 }
 
-fn bucket(qer: QerId, direction: Direction, account: &Account) -> MeterSpent {
+fn bucket(qer: QerId, direction: Direction, account: &Account) -> MeterState {
     let last = i64::from(account.last_size) * PER_OCTET;
     let updated = Time::from_nanos(account.updated);
-    MeterSpent { qer, direction, tokens: account.tokens, last, updated }
+    MeterState { qer, direction, tokens: account.tokens, last, updated }
 }
 
 /// A size in micro-bits as octets. Packets have whole ones.

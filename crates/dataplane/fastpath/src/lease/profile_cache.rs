@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use causeway_reference::Reference;
-use causeway_reference::lease::{Likeness, Own};
+use causeway_reference::lease::{ProfileParams, ProfileRules};
 use causeway_types::Seid;
 use foldhash::fast::RandomState;
 
@@ -22,13 +22,13 @@ pub(crate) struct ProfileCache {
 #[derive(Debug)]
 struct CachedProfile {
     hash: u64,
-    profile_rules: Likeness,
+    profile_rules: ProfileRules,
     profile: Arc<CompiledProfile>,
 }
 
 /// A session that others may be like.
 pub(crate) struct ProfileCandidate {
-    pub(crate) params: Own,
+    pub(crate) params: ProfileParams,
     hash: u64,
 }
 
@@ -43,7 +43,7 @@ impl Default for ProfileCache {
 impl ProfileCache {
     /// `None`: the session is like no other for certain. It has no rivals.
     pub(crate) fn candidate(&self, slow: &Reference, seid: Seid) -> Option<ProfileCandidate> {
-        slow.own(seid, &self.hasher).map(|(params, hash)| ProfileCandidate { params, hash })
+        slow.profile_params(seid, &self.hasher).map(|(params, hash)| ProfileCandidate { params, hash })
     }
 
     /// The pattern of a session that this one is like.
@@ -54,10 +54,10 @@ impl ProfileCache {
         candidate: &ProfileCandidate,
     ) -> Option<Arc<CompiledProfile>> {
         let kind = self.places.get(candidate.hash as usize % CACHE_SIZE)?.as_ref()?;
-        let is_it = kind.hash == candidate.hash && slow.is_like(seid, &kind.profile_rules);
+        let is_it = kind.hash == candidate.hash && slow.has_profile(seid, &kind.profile_rules);
         if is_it {
-            let renewed = || kind.profile.shape().of_another(&candidate.params);
-            debug_assert_eq!(slow.shape(seid), Some(renewed()));
+            let renewed = || kind.profile.offload_spec().with_params(&candidate.params);
+            debug_assert_eq!(slow.offload_spec(seid), Some(renewed()));
         }
         is_it.then(|| Arc::clone(&kind.profile))
     }
@@ -71,7 +71,7 @@ impl ProfileCache {
         profile: &Arc<CompiledProfile>,
     ) -> Option<Arc<CompiledProfile>> {
         let place = self.places.get_mut(candidate.hash as usize % CACHE_SIZE)?;
-        let likeness = slow.likeness(seid)?;
+        let likeness = slow.profile_rules(seid)?;
         let kind =
             CachedProfile { hash: candidate.hash, profile_rules: likeness, profile: Arc::clone(profile) };
         place.replace(kind).map(|held| held.profile)
@@ -155,6 +155,6 @@ mod tests {
             plane.apply(Time::from_secs(2), &plan_deletion(Seid(seid))).unwrap();
             assert!(plane.profile_of(Seid(seid)).is_none());
         }
-        assert!(!plane.slow_path.knows(IpAddr::from([10, 0, 0, 1])));
+        assert!(!plane.slow_path.has_destination(IpAddr::from([10, 0, 0, 1])));
     }
 }

@@ -13,7 +13,7 @@ use causeway_types::Time;
 const PENDING: usize = 16;
 
 /// So far behind, an insertion is acknowledged, whoever saw it: no window is as large.
-const FORGOTTEN: u32 = 1 << 30;
+const MAX_SEQUENCE_GAP: u32 = 1 << 30;
 
 /// A TCP connection that was seen to begin.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,7 +25,7 @@ pub(super) struct TcpFlow {
     /// Behind the last octet that the UE sent.
     high: u32,
     /// What the UE had acknowledged with its last new octets.
-    heard: u32,
+    ue_acknowledged: u32,
     /// Octets inserted so far whose place is forgotten, as they are acknowledged.
     base: u32,
     inserts: Vec<Insert>,
@@ -55,7 +55,7 @@ impl TcpFlow {
     /// A connection that begins with this SYN.
     pub(super) fn new(syn: &TcpPacket, now: Time) -> Self {
         let (first, high) = (syn.sequence(), syn.sequence().wrapping_add(1));
-        Self { used: now, first, high, heard: 0, base: 0, inserts: Vec::new(), ended: [false; 2] }
+        Self { used: now, first, high, ue_acknowledged: 0, base: 0, inserts: Vec::new(), ended: [false; 2] }
     }
 
     /// The SYN is the one that it began with.
@@ -73,7 +73,7 @@ impl TcpFlow {
         self.ended == [true; 2]
     }
 
-    /// A segment of the UE: inserts the lines if it begins a request and stays no larger than `room`, and what was
+    /// A segment of the UE: inserts the lines if it begins a request and stays no larger than `max_payload`, and what was
     /// inserted there before in any case. What is then too much is cut off: the UE sends it again.
     pub(super) fn uplink(&mut self, segment: &mut TcpPacket, lines: &[u8], room: usize) {
         self.note_end(segment, 0);
@@ -100,7 +100,7 @@ impl TcpFlow {
     fn insertion(&self, segment: &TcpPacket, lines: &[u8], room: usize) -> Option<u32> {
         let is_first = self.high == self.first.wrapping_add(1);
         let is_new = segment.sequence() == self.high && !segment.flags().contains(TcpFlags::URG);
-        let is_turn = is_first || before(self.heard, segment.acknowledgment());
+        let is_turn = is_first || before(self.ue_acknowledged, segment.acknowledgment());
         let fits = segment.len() + lines.len() <= room && self.inserts.len() < PENDING;
         if lines.is_empty() || !is_new || !is_turn || !fits {
             return None;
@@ -112,10 +112,10 @@ impl TcpFlow {
     fn note_octets(&mut self, segment: &TcpPacket) {
         let end = segment.sequence().wrapping_add(segment.payload().len() as u32);
         if before(self.high, end) {
-            (self.high, self.heard) = (end, segment.acknowledgment());
+            (self.high, self.ue_acknowledged) = (end, segment.acknowledgment());
         }
         let high = self.high;
-        self.forget(|insert, _| high.wrapping_sub(insert.at) > FORGOTTEN);
+        self.forget(|insert, _| high.wrapping_sub(insert.at) > MAX_SEQUENCE_GAP);
     }
 
     /// A segment of the server: what it acknowledges is said as the UE counts.

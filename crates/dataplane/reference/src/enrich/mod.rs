@@ -23,13 +23,13 @@ use flow::TcpFlow;
 
 /// Connections of a session that are followed. Of those that were not enriched the one that is longest unused goes first;
 /// one that was stays while it is open, and others begin without enrichment.
-const FOLLOWED: usize = 64;
+const MAX_TRACKED_FLOWS: usize = 64;
 
 /// An open connection without packets is gone after so long (RFC 5382 REQ-5).
 const IDLE: Span = Span::from_secs(2 * 3600 + 4 * 60);
 
 /// One that has ended may still repeat its last segments.
-const LINGER: Span = Span::from_secs(60);
+const TIME_WAIT: Span = Span::from_secs(60);
 
 /// MD5 signatures, Multipath TCP and the authentication option (RFC 2385, RFC 8684, RFC 5925).
 const BINDING_OPTIONS: [u8; 3] = [19, 30, 29];
@@ -137,7 +137,7 @@ impl EnrichedFlows {
             return;
         }
         self.0.retain(|(known, flow)| {
-            let limit = if flow.has_ended() { LINGER } else { IDLE };
+            let limit = if flow.has_ended() { TIME_WAIT } else { IDLE };
             *known != key && now.since(flow.used) < limit
         });
         let is_plain = syn.payload().is_empty() && !BINDING_OPTIONS.iter().any(|kind| syn.has_option(*kind));
@@ -148,7 +148,7 @@ impl EnrichedFlows {
 
     /// There is room for one more connection, if need be that of one that can go.
     fn has_room(&mut self) -> bool {
-        if self.0.len() < FOLLOWED {
+        if self.0.len() < MAX_TRACKED_FLOWS {
             return true;
         }
         let can_go =

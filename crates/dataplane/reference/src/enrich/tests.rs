@@ -117,7 +117,7 @@ fn enriched_connections_are_not_forgotten_while_open() {
     connection.send(0, REQUEST.as_bytes(), 1, 1500, false);
     let known = connection.flows.0[0].1.clone();
     let at = |port| Key { ue: (UE, port).into(), server: (SERVER, 80).into() };
-    connection.flows.0 = (0..FOLLOWED as u16).map(|port| (at(port), known.clone())).collect();
+    connection.flows.0 = (0..MAX_TRACKED_FLOWS as u16).map(|port| (at(port), known.clone())).collect();
     let user = packet(true, 5, 0, TcpFlags::SYN, &[]);
     let syn = TcpPacket::open(&UserPacket::parse(&user).unwrap()).unwrap();
     connection.flows.begin(at(1000), &syn, true, Time::from_secs(1));
@@ -126,7 +126,7 @@ fn enriched_connections_are_not_forgotten_while_open() {
     let mut reset = TcpPacket::open(&UserPacket::parse(&reset).unwrap()).unwrap();
     connection.flows.0[7].1.downlink(&mut reset);
     connection.flows.begin(at(1000), &syn, true, Time::from_secs(1));
-    assert_eq!(connection.flows.0.len(), FOLLOWED);
+    assert_eq!(connection.flows.0.len(), MAX_TRACKED_FLOWS);
     assert!(connection.flows.find(&at(1000), Time::from_secs(1)).is_some());
     assert!(connection.flows.find(&at(7), Time::from_secs(1)).is_none());
 }

@@ -6,20 +6,20 @@ use causeway_rules::{EthernetFilter, Pdr, TagMatch};
 use causeway_types::{Direction, NetworkInstance, WallTime};
 
 use super::Frame;
-use crate::arrival::Tunnelled;
 use crate::filter;
 use crate::matching::{matches_network, matches_qfi, matches_tunnel};
+use crate::received::TunnelSource;
 use crate::session::{Session, direction_of};
 
 /// A frame and how it came.
 #[derive(Clone, Debug)]
-pub(super) struct Arrived<'a> {
+pub(super) struct ReceivedFrame<'a> {
     /// The tunnel it came out of, if any.
-    pub(super) tunnel: Option<Tunnelled>,
+    pub(super) tunnel: Option<TunnelSource>,
     /// The network it came from; `None` where a GTP-U address serves every network.
     pub(super) network: Option<NetworkInstance>,
     /// It is for the session as a whole: what ETHI matches.
-    pub(super) belongs: bool,
+    pub(super) is_session_wide: bool,
     /// The frame.
     pub(super) frame: &'a Frame<'a>,
 }
@@ -30,19 +30,19 @@ pub(super) struct Arrived<'a> {
 /// [`DropReason::NoMatchingPdr`].
 pub(super) fn find_pdr<'s>(
     session: &'s Session,
-    arrived: &Arrived<'_>,
+    arrived: &ReceivedFrame<'_>,
     now: WallTime,
 ) -> Result<&'s Pdr, DropReason> {
     let mut active = session.pdrs_in_order().into_iter().filter(|pdr| pdr.is_active(now));
     active.find(|pdr| matches(pdr, arrived)).ok_or(DropReason::NoMatchingPdr)
 }
 
-fn matches(pdr: &Pdr, arrived: &Arrived<'_>) -> bool {
+fn matches(pdr: &Pdr, arrived: &ReceivedFrame<'_>) -> bool {
     let pdi = &pdr.pdi;
     matches_tunnel(pdi, arrived.tunnel)
         && matches_network(pdi, arrived.network.as_ref())
         && matches_qfi(pdi, arrived.tunnel)
-        && (!pdi.whole_ethernet_session || arrived.belongs)
+        && (!pdi.whole_ethernet_session || arrived.is_session_wide)
         && (pdi.ethernet.is_empty() || pdi.ethernet.iter().any(|f| matches_ethernet(f, pdr, arrived.frame)))
         && matches_flows(&pdi.filters, pdr, arrived.frame)
 }
@@ -55,7 +55,7 @@ fn matches_ethernet(filter: &EthernetFilter, pdr: &Pdr, frame: &Frame<'_>) -> bo
     };
     let found = frame.ethernet.ether_type.map(|found| found.value());
     (filter.macs.is_empty() || filter.macs.iter().any(|mac| mac.covers(source, destination)))
-        && filter.ether_type.is_none_or(|asked| found == Some(asked))
+        && filter.ether_type.is_none_or(|requested| found == Some(requested))
         && matches_tag(filter.c_tag, frame.customer_tag())
         && matches_tag(filter.s_tag, frame.service_tag())
         && matches_flows(&filter.flows, pdr, frame)
@@ -70,11 +70,11 @@ fn matches_flows(flows: &[causeway_rules::SdfFilter], pdr: &Pdr, frame: &Frame<'
 }
 
 /// The tag is there, and is what the filter says of it.
-fn matches_tag(asked: Option<TagMatch>, found: Option<VlanTag>) -> bool {
-    let Some(asked) = asked else { return true };
+fn matches_tag(requested: Option<TagMatch>, found: Option<VlanTag>) -> bool {
+    let Some(requested) = requested else { return true };
     found.is_some_and(|found| {
-        asked.priority.is_none_or(|priority| priority == found.priority())
-            && asked.drop_eligible.is_none_or(|eligible| eligible == found.drop_eligible())
-            && asked.vid.is_none_or(|vid| vid == found.id())
+        requested.priority.is_none_or(|priority| priority == found.priority())
+            && requested.drop_eligible.is_none_or(|eligible| eligible == found.drop_eligible())
+            && requested.vid.is_none_or(|vid| vid == found.id())
     })
 }

@@ -8,11 +8,11 @@ use causeway_types::{MacAddr, NetworkInstance, Seid, Span, Time};
 use super::frame::Vlans;
 
 /// How long what was heard of an address holds unless it is heard again.
-const STALE: Span = Span::from_secs(300);
+const ENTRY_LIFETIME: Span = Span::from_secs(300);
 
 /// An IP address on a link.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Place {
+pub(crate) struct NeighbourKey {
     /// The network.
     pub(crate) network: NetworkInstance,
     /// The VLANs there.
@@ -23,7 +23,7 @@ pub(crate) struct Place {
 
 /// What was heard of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Heard {
+struct NeighbourEntry {
     mac: MacAddr,
     /// The session it is behind; `None` is the network itself.
     session: Option<Seid>,
@@ -32,41 +32,41 @@ struct Heard {
 
 /// The neighbours that were heard of, a bounded number of them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Neighbours(BTreeMap<Place, Heard>);
+pub(crate) struct Neighbours(BTreeMap<NeighbourKey, NeighbourEntry>);
 
 impl Neighbours {
     /// Keeps that the station says of itself that it has the address. What another one said of late is not
     /// replaced: else a UE could have the UPF send others' frames to itself. A full cache forgets what is stale
     /// and otherwise takes in nothing more.
-    pub(crate) fn hear(
+    pub(crate) fn learn_neighbour(
         &mut self,
-        place: Place,
+        place: NeighbourKey,
         mac: MacAddr,
         session: Option<Seid>,
         now: Time,
         limit: usize,
     ) {
-        let is_stale = |heard: &Heard| now.since(heard.at) >= STALE;
-        if self.0.get(&place).is_some_and(|heard| heard.mac != mac && !is_stale(heard)) {
+        let is_stale = |entry: &NeighbourEntry| now.since(entry.at) >= ENTRY_LIFETIME;
+        if self.0.get(&place).is_some_and(|entry| entry.mac != mac && !is_stale(entry)) {
             return;
         }
         if self.0.len() >= limit && !self.0.contains_key(&place) {
-            self.0.retain(|_, heard| !is_stale(heard));
+            self.0.retain(|_, entry| !is_stale(entry));
         }
         if self.0.len() < limit || self.0.contains_key(&place) {
-            self.0.insert(place, Heard { mac, session, at: now });
+            self.0.insert(place, NeighbourEntry { mac, session, at: now });
         }
     }
 
     /// The MAC address, if it was heard of late, and the session it is behind; `None` is the network itself.
-    pub(crate) fn find(&self, place: &Place, now: Time) -> Option<(MacAddr, Option<Seid>)> {
-        let heard = self.0.get(place).filter(|heard| now.since(heard.at) < STALE)?;
-        Some((heard.mac, heard.session))
+    pub(crate) fn find(&self, place: &NeighbourKey, now: Time) -> Option<(MacAddr, Option<Seid>)> {
+        let entry = self.0.get(place).filter(|entry| now.since(entry.at) < ENTRY_LIFETIME)?;
+        Some((entry.mac, entry.session))
     }
 
     /// The session is gone, and what is behind it.
     pub(crate) fn forget(&mut self, session: Seid) {
-        self.0.retain(|_, heard| heard.session != Some(session));
+        self.0.retain(|_, entry| entry.session != Some(session));
     }
 }
 
@@ -77,9 +77,9 @@ mod tests {
     const A: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
     const B: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
 
-    fn place(last: u8) -> Place {
+    fn place(last: u8) -> NeighbourKey {
         let ip = IpAddr::from([10, 1, 0, last]);
-        Place { network: NetworkInstance::new("lan"), vlans: Vlans::default(), ip }
+        NeighbourKey { network: NetworkInstance::new("lan"), vlans: Vlans::default(), ip }
     }
 
     fn at(seconds: u64) -> Time {
@@ -91,11 +91,11 @@ mod tests {
     #[test]
     fn a_claim_holds_until_it_is_stale() {
         let mut neighbours = Neighbours::default();
-        neighbours.hear(place(1), A, None, at(0), 9);
-        neighbours.hear(place(1), B, Some(Seid(1)), at(299), 9);
+        neighbours.learn_neighbour(place(1), A, None, at(0), 9);
+        neighbours.learn_neighbour(place(1), B, Some(Seid(1)), at(299), 9);
         assert_eq!(neighbours.find(&place(1), at(299)), Some((A, None)));
         assert_eq!(neighbours.find(&place(1), at(300)), None);
-        neighbours.hear(place(1), B, Some(Seid(1)), at(300), 9);
+        neighbours.learn_neighbour(place(1), B, Some(Seid(1)), at(300), 9);
         assert_eq!(neighbours.find(&place(1), at(301)), Some((B, Some(Seid(1)))));
         neighbours.forget(Seid(1));
         assert_eq!(neighbours.find(&place(1), at(301)), None);
@@ -107,10 +107,10 @@ mod tests {
     fn the_cache_has_a_bound() {
         let mut neighbours = Neighbours::default();
         for last in 1..=3 {
-            neighbours.hear(place(last), A, None, at(0), 2);
+            neighbours.learn_neighbour(place(last), A, None, at(0), 2);
         }
         assert_eq!(neighbours.find(&place(3), at(1)), None);
-        neighbours.hear(place(3), A, None, at(300), 2);
+        neighbours.learn_neighbour(place(3), A, None, at(300), 2);
         assert_eq!(neighbours.find(&place(3), at(301)), Some((A, None)));
     }
 }

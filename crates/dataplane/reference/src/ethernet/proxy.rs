@@ -13,31 +13,32 @@ use causeway_rules::{ApplyAction, Pdr, Proxying};
 use causeway_types::{NetworkInstance, Seid, Time};
 
 use super::Frame;
-use super::neighbours::Place;
+use super::neighbours::NeighbourKey;
 use crate::engine::Reference;
-use crate::route::Refusal;
+use crate::route::DropWithError;
 
 /// A question for the MAC address of an IP address.
-enum Question {
+enum ResolutionRequest {
     Arp(Arp),
     Neighbour(NeighbourSolicitation),
 }
 
-impl Question {
+impl ResolutionRequest {
     /// The question in a frame, if it is one that is to be answered here.
     fn of(frame: &Frame<'_>, proxying: Proxying) -> Option<Self> {
         let arp = arp_of(frame).filter(|arp| proxying.arp && arp.is_request && !arp.is_announcement());
         let user = frame.user.as_ref().filter(|_| proxying.neighbour_solicitation);
-        let asked =
-            || user.and_then(NeighbourSolicitation::of).filter(|asked| !asked.source.is_unspecified());
-        arp.map(Self::Arp).or_else(|| asked().map(Self::Neighbour))
+        let requested = || {
+            user.and_then(NeighbourSolicitation::of).filter(|requested| !requested.source.is_unspecified())
+        };
+        arp.map(Self::Arp).or_else(|| requested().map(Self::Neighbour))
     }
 
     /// The address that is asked for.
     fn target(&self) -> IpAddr {
         match self {
             Self::Arp(arp) => arp.target.1.into(),
-            Self::Neighbour(asked) => asked.target.into(),
+            Self::Neighbour(requested) => requested.target.into(),
         }
     }
 
@@ -50,15 +51,15 @@ impl Question {
                 reply.write(&mut payload);
                 EtherType::ARP
             }
-            Self::Neighbour(asked) => {
+            Self::Neighbour(requested) => {
                 // Who answers for another does not replace what that one said (RFC 4861 clause 7.2.8).
-                let told = NeighbourAdvertisement {
-                    target: asked.target,
+                let advertisement = NeighbourAdvertisement {
+                    target: requested.target,
                     link: mac,
                     solicited: true,
                     overrides: false,
                 };
-                told.write(asked.target, asked.source, &mut payload).ok()?;
+                advertisement.write(requested.target, requested.source, &mut payload).ok()?;
                 EtherType::IPV6
             }
         };
@@ -76,12 +77,15 @@ fn arp_of(frame: &Frame<'_>) -> Option<Arp> {
 }
 
 /// The address that the sender of a frame says it has. Only its own MAC address counts.
-fn claim(frame: &Frame<'_>) -> Option<IpAddr> {
+fn claimed_address(frame: &Frame<'_>) -> Option<IpAddr> {
     let arp = arp_of(frame).map(|arp| (arp.sender.0, arp.sender.1.into()));
     let claimed = arp.or_else(|| {
         let user = frame.user.as_ref()?;
         let asks = NeighbourSolicitation::of(user).and_then(|asks| Some((asks.link?, asks.source.into())));
-        asks.or_else(|| NeighbourAdvertisement::of(user).map(|told| (told.link, told.target.into())))
+        asks.or_else(|| {
+            NeighbourAdvertisement::of(user)
+                .map(|advertisement| (advertisement.link, advertisement.target.into()))
+        })
     });
     let (mac, ip): (MacAddr, IpAddr) = claimed?;
     (mac == frame.ethernet.src && !ip.is_unspecified()).then_some(ip)
@@ -89,16 +93,16 @@ fn claim(frame: &Frame<'_>) -> Option<IpAddr> {
 
 impl Reference {
     /// Keeps what the sender of a frame says of itself. `frame` is as the network sees it.
-    pub(super) fn hear(
+    pub(super) fn learn_neighbour(
         &mut self,
         now: Time,
         network: &NetworkInstance,
         frame: &Frame<'_>,
         session: Option<Seid>,
     ) {
-        if let Some(ip) = claim(frame) {
-            let place = Place { network: network.clone(), vlans: frame.vlans(), ip };
-            self.neighbours.hear(place, frame.ethernet.src, session, now, self.limits.neighbours);
+        if let Some(ip) = claimed_address(frame) {
+            let place = NeighbourKey { network: network.clone(), vlans: frame.vlans(), ip };
+            self.neighbours.learn_neighbour(place, frame.ethernet.src, session, now, self.limits.neighbours);
         }
     }
 
@@ -106,11 +110,13 @@ impl Reference {
     fn proxying_of(&self, seid: Seid, pdr: &Pdr) -> Proxying {
         let far = self.sessions.get(&seid).and_then(|session| session.far_of(pdr.id));
         let forwards = far.filter(|far| far.action == ApplyAction::Forward);
-        forwards.and_then(|far| far.forwarding.as_ref()).map_or(Proxying::default(), |way| way.proxying)
+        forwards
+            .and_then(|far| far.forwarding.as_ref())
+            .map_or(Proxying::default(), |forwarding| forwarding.proxying)
     }
 
     /// The answer to a question that came from this session, or from the network itself.
-    fn answer_of(
+    fn response_of(
         &self,
         now: Time,
         network: &NetworkInstance,
@@ -118,15 +124,15 @@ impl Reference {
         proxying: Proxying,
         from: Option<Seid>,
     ) -> Option<Vec<u8>> {
-        let question = Question::of(frame, proxying)?;
-        let place = Place { network: network.clone(), vlans: frame.vlans(), ip: question.target() };
+        let question = ResolutionRequest::of(frame, proxying)?;
+        let place = NeighbourKey { network: network.clone(), vlans: frame.vlans(), ip: question.target() };
         let (mac, session) = self.neighbours.find(&place, now)?;
         // Who is on the side of the question answers it there.
         if session == from { None } else { question.answer(frame, mac) }
     }
 
     /// Answers a question of a UE into its tunnel. `outside` is the frame as the network would see it.
-    pub(super) fn answer_ue(
+    pub(super) fn respond_to_ue(
         &mut self,
         now: Time,
         seid: Seid,
@@ -135,20 +141,20 @@ impl Reference {
         outside: &Frame<'_>,
     ) -> bool {
         let proxying = self.proxying_of(seid, pdr);
-        let Some(bytes) = self.answer_of(now, network, outside, proxying, Some(seid)) else { return false };
+        let Some(bytes) = self.response_of(now, network, outside, proxying, Some(seid)) else { return false };
         let mut deliver = || {
             let answer = Frame::parse(&bytes)?;
             let pdr = self.match_frame(now, seid, network, true, &answer)?;
             self.deliver(now, seid, &pdr, &answer)
         };
-        let fate = deliver().unwrap_or_else(|refusal: Refusal| Disposition::Dropped(refusal.reason));
+        let fate = deliver().unwrap_or_else(|refusal: DropWithError| Disposition::Dropped(refusal.reason));
         self.counters.copies += 1;
         self.count_fate(fate);
         true
     }
 
     /// Answers a question of the network, once however many sessions it is for.
-    pub(super) fn answer_network(
+    pub(super) fn respond_to_network(
         &mut self,
         now: Time,
         seid: Seid,
@@ -158,7 +164,7 @@ impl Reference {
         answered: &mut bool,
     ) -> bool {
         let proxying = self.proxying_of(seid, pdr);
-        let Some(bytes) = self.answer_of(now, network, frame, proxying, None) else { return false };
+        let Some(bytes) = self.response_of(now, network, frame, proxying, None) else { return false };
         if !std::mem::replace(answered, true) {
             self.send(Egress::Ethernet { network: network.clone() }, bytes);
         }

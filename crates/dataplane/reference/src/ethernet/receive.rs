@@ -5,13 +5,13 @@ use causeway_rules::{ApplyAction, Pdr};
 use causeway_types::{Interface, NetworkInstance, Seid, Time};
 
 use super::Frame;
-use super::matching::{Arrived, find_pdr};
+use super::matching::{ReceivedFrame, find_pdr};
 use super::stations::{Room, Station};
 use super::vlan::{remove_tags, set_tags};
-use crate::arrival::Origin;
-use crate::egress::Way;
+use crate::egress::EgressRoute;
 use crate::engine::Reference;
-use crate::route::Refusal;
+use crate::received::PacketOrigin;
+use crate::route::DropWithError;
 
 impl Reference {
     /// Handles one frame out of a tunnel of an Ethernet session.
@@ -19,23 +19,29 @@ impl Reference {
         &mut self,
         now: Time,
         seid: Seid,
-        origin: Origin,
+        origin: PacketOrigin,
         bytes: &[u8],
     ) -> Disposition {
-        let Origin { tunnel, network, carried, .. } = origin;
+        let PacketOrigin { tunnel, network, extensions, .. } = origin;
         let handle = || {
             let frame = Frame::parse(bytes)?;
             let session = self.sessions.get(&seid).ok_or(DropReason::UnknownTeid)?;
-            let arrived = Arrived { tunnel, network, belongs: true, frame: &frame };
+            let arrived = ReceivedFrame { tunnel, network, is_session_wide: true, frame: &frame };
             let pdr = find_pdr(session, &arrived, self.shared.wall.at(now))?.clone();
             if let Some((network, bytes)) = self.learn(now, seid, &pdr, &frame)? {
                 let outside = Frame::parse(&bytes)?;
-                self.hear(now, &network, &outside, Some(seid));
-                if self.answer_ue(now, seid, &pdr, &network, &outside) {
+                self.learn_neighbour(now, &network, &outside, Some(seid));
+                if self.respond_to_ue(now, seid, &pdr, &network, &outside) {
                     return Ok(Disposition::Consumed);
                 }
             }
-            self.receive_matched(now, seid, &pdr, &Origin { tunnel, carried, ..Origin::default() }, bytes)
+            self.receive_matched(
+                now,
+                seid,
+                &pdr,
+                &PacketOrigin { tunnel, extensions, ..PacketOrigin::default() },
+                bytes,
+            )
         };
         handle().unwrap_or_else(|refusal| Disposition::Dropped(refusal.reason))
     }
@@ -76,8 +82,8 @@ impl Reference {
         let Some(far) = far.filter(|far| far.action == ApplyAction::Forward) else { return Ok(None) };
         let n6 = far.forwarding.as_ref().filter(|forwarding| forwarding.is_n6());
         let Some(forwarding) = n6.filter(|_| pdr.pdi.source == Interface::Access) else { return Ok(None) };
-        let way = Way::of_frame(forwarding, pdr.pdi.network_instance.as_ref(), &self.topology)?;
-        let Egress::Ethernet { network } = way.egress().clone() else { return Ok(None) };
+        let route = EgressRoute::of_frame(forwarding, pdr.pdi.network_instance.as_ref(), &self.topology)?;
+        let Egress::Ethernet { network } = route.egress().clone() else { return Ok(None) };
         let outside = match forwarding.vlan {
             Some(tags) => set_tags(frame.bytes, tags)?,
             None => frame.bytes.to_vec(),
@@ -101,14 +107,15 @@ impl Reference {
             Err(reason) => return Disposition::Dropped(reason),
         };
         if targets.sender.is_none() {
-            self.hear(now, network, &frame, None);
+            self.learn_neighbour(now, network, &frame, None);
         }
         let (mut fates, mut answered) = (Vec::new(), false);
         let mut reason = DropReason::UnknownMac;
         for seid in targets.sessions {
-            match self.match_frame(now, seid, network, targets.belongs, &frame) {
+            match self.match_frame(now, seid, network, targets.is_session_wide, &frame) {
                 Ok(pdr) => {
-                    let is_answered = self.answer_network(now, seid, &pdr, network, &frame, &mut answered);
+                    let is_answered =
+                        self.respond_to_network(now, seid, &pdr, network, &frame, &mut answered);
                     fates.push(match is_answered {
                         true => Disposition::Consumed,
                         false => self
@@ -119,7 +126,7 @@ impl Reference {
                         break;
                     }
                 }
-                Err(why) if targets.belongs => reason = why,
+                Err(why) if targets.is_session_wide => reason = why,
                 Err(_) => {}
             }
         }
@@ -137,14 +144,16 @@ impl Reference {
             sessions.into_iter().filter(|seid| Some(*seid) != sender).collect()
         };
         if frame.ethernet.dst.is_multicast() {
-            return Ok(Targets { sender, sessions: others(), belongs: true, only_one: false });
+            return Ok(Targets { sender, sessions: others(), is_session_wide: true, only_one: false });
         }
         match owner {
             Some(_) if owner == sender => Err(DropReason::SameSide),
-            Some(owner) => Ok(Targets { sender, sessions: vec![owner], belongs: true, only_one: true }),
+            Some(owner) => {
+                Ok(Targets { sender, sessions: vec![owner], is_session_wide: true, only_one: true })
+            }
             None => {
                 let floods = self.topology.ethernet.iter().any(|n| n.instance == *network && n.flood_unknown);
-                Ok(Targets { sender, sessions: others(), belongs: floods, only_one: !floods })
+                Ok(Targets { sender, sessions: others(), is_session_wide: floods, only_one: !floods })
             }
         }
     }
@@ -158,7 +167,8 @@ impl Reference {
         frame: &Frame<'_>,
     ) -> Result<Pdr, DropReason> {
         let session = self.sessions.get(&seid).ok_or(DropReason::UnknownMac)?;
-        let arrived = Arrived { tunnel: None, network: Some(network.clone()), belongs, frame };
+        let arrived =
+            ReceivedFrame { tunnel: None, network: Some(network.clone()), is_session_wide: belongs, frame };
         find_pdr(session, &arrived, self.shared.wall.at(now)).cloned()
     }
 
@@ -168,13 +178,13 @@ impl Reference {
         seid: Seid,
         pdr: &Pdr,
         frame: &Frame<'_>,
-    ) -> Result<Disposition, Refusal> {
+    ) -> Result<Disposition, DropWithError> {
         match pdr.vlan_removal {
             Some(removal) => {
                 let inside = remove_tags(frame, removal)?;
-                self.receive_matched(now, seid, pdr, &Origin::default(), &inside)
+                self.receive_matched(now, seid, pdr, &PacketOrigin::default(), &inside)
             }
-            None => self.receive_matched(now, seid, pdr, &Origin::default(), frame.bytes),
+            None => self.receive_matched(now, seid, pdr, &PacketOrigin::default(), frame.bytes),
         }
     }
 
@@ -200,7 +210,7 @@ struct Targets {
     sender: Option<Seid>,
     sessions: Vec<Seid>,
     /// It is for them as a whole, not only where a filter names it.
-    belongs: bool,
+    is_session_wide: bool,
     /// The first that matches has it.
     only_one: bool,
 }

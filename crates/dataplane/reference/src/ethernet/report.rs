@@ -21,28 +21,28 @@ impl Reference {
     /// Reports to each URR what it has not heard yet, and watches for silence.
     pub(crate) fn report_macs(&mut self, now: Time, seid: Seid) {
         let urrs = self.urrs_of_macs(seid);
-        let told = self.told_macs.range((seid, UrrId(0))..=(seid, UrrId(u32::MAX)));
-        let gone: Vec<_> = told.map(|(key, _)| *key).filter(|(_, urr)| !urrs.contains(urr)).collect();
-        gone.iter().for_each(|key| drop(self.told_macs.remove(key)));
+        let reported = self.reported_macs.range((seid, UrrId(0))..=(seid, UrrId(u32::MAX)));
+        let gone: Vec<_> = reported.map(|(key, _)| *key).filter(|(_, urr)| !urrs.contains(urr)).collect();
+        gone.iter().for_each(|key| drop(self.reported_macs.remove(key)));
         if urrs.is_empty() {
             return;
         }
         let known = Arc::new(self.stations.of(seid));
         let mut reports = Vec::new();
         for urr in urrs {
-            let told = self.told_macs.entry((seid, urr)).or_default();
+            let reported = self.reported_macs.entry((seid, urr)).or_default();
             let macs = MacChanges {
-                detected: known.difference(told).copied().collect(),
-                removed: told.difference(&known).copied().collect(),
+                detected: known.difference(reported).copied().collect(),
+                removed: reported.difference(&known).copied().collect(),
             };
             // All URRs of the session have one set in common.
-            told.clone_from(&known);
+            reported.clone_from(&known);
             if !macs.is_empty() {
                 reports.push(Usage { macs, ..Usage::new(urr, UsageReportTrigger::MACAR, now, now) });
             }
         }
         reports.into_iter().for_each(|report| self.report(seid, vec![report]));
-        self.arm_macs(seid);
+        self.schedule_mac_expiry(seid);
     }
 
     /// Addresses of the session may have been silent for long enough.
@@ -53,7 +53,7 @@ impl Reference {
         }
     }
 
-    fn arm_macs(&mut self, seid: Seid) {
+    fn schedule_mac_expiry(&mut self, seid: Seid) {
         if let (Some(limit), Some(oldest)) = (self.mac_inactivity(seid), self.stations.oldest_of(seid)) {
             self.timers.set(oldest + limit, seid, Timer::MacInactivity);
         }
@@ -68,7 +68,7 @@ impl Reference {
             from.into_iter().for_each(|from| self.report_macs(now, from));
         }
         for urr in self.urrs_of_macs(seid) {
-            Arc::make_mut(self.told_macs.entry((seid, urr)).or_default()).extend(macs);
+            Arc::make_mut(self.reported_macs.entry((seid, urr)).or_default()).extend(macs);
         }
     }
 
@@ -134,7 +134,7 @@ fn urrs_of_macs(session: &Session) -> Vec<&Urr> {
 fn uplink_to_network(session: &Session) -> Option<&Pdr> {
     let is_n6 = |pdr: &&Pdr| {
         let far = session.far_of(pdr.id).filter(|far| far.action == ApplyAction::Forward);
-        far.and_then(|far| far.forwarding.as_ref()).is_some_and(|way| way.is_n6())
+        far.and_then(|far| far.forwarding.as_ref()).is_some_and(|forwarding| forwarding.is_n6())
     };
     session.pdrs_in_order().into_iter().filter(|pdr| pdr.pdi.source == Interface::Access).find(is_n6)
 }

@@ -10,7 +10,7 @@ use super::frame::Vlans;
 
 /// How long an address must have been silent before another session may have it, or before it gives way to
 /// a new one in a full table: the ageing time that IEEE 802.1Q recommends.
-const STALE: Span = Span::from_secs(300);
+const ENTRY_LIFETIME: Span = Span::from_secs(300);
 
 /// A station as its data network sees it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -25,9 +25,9 @@ pub(crate) struct Station {
 
 /// What is known of a station.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Known {
+struct StationEntry {
     /// The station as the UE's side knows it, without what the UPF does to VLAN tags.
-    inside: UeMac,
+    ue_view: UeMac,
     /// When its last frame came.
     seen: Time,
 }
@@ -43,7 +43,7 @@ pub(crate) struct Room {
 
 /// What learning a station has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Learnt {
+pub(crate) struct LearnResult {
     /// The session did not have it before.
     pub(crate) is_new: bool,
     /// The session that had it before.
@@ -55,7 +55,7 @@ pub(crate) struct Learnt {
 pub(crate) struct Stations {
     owners: BTreeMap<Station, Seid>,
     /// Those of each session that has some.
-    of: BTreeMap<Seid, BTreeMap<Station, Known>>,
+    of: BTreeMap<Seid, BTreeMap<Station, StationEntry>>,
 }
 
 impl Stations {
@@ -83,14 +83,14 @@ impl Stations {
         session: Seid,
         now: Time,
         room: Room,
-    ) -> Result<Learnt, DropReason> {
-        let is_stale = |known: &Known| now.since(known.seen) >= STALE;
+    ) -> Result<LearnResult, DropReason> {
+        let is_stale = |known: &StationEntry| now.since(known.seen) >= ENTRY_LIFETIME;
         let owner = self.owner(&station);
         let known = owner.and_then(|owner| self.of.get_mut(&owner)?.get_mut(&station));
         match known {
             Some(known) if owner == Some(session) => {
                 known.seen = now;
-                return Ok(Learnt::default());
+                return Ok(LearnResult::default());
             }
             Some(known) if !is_stale(known) => return Err(DropReason::SpoofedMac),
             _ => {}
@@ -107,14 +107,14 @@ impl Stations {
     }
 
     /// The station is behind this session now, whatever was known of it.
-    pub(crate) fn take(&mut self, station: Station, inside: UeMac, session: Seid, now: Time) -> Learnt {
+    pub(crate) fn take(&mut self, station: Station, inside: UeMac, session: Seid, now: Time) -> LearnResult {
         let from = self.owner(&station).filter(|from| *from != session);
         if from.is_some() {
             self.remove(&station);
         }
         self.owners.insert(station.clone(), session);
-        self.of.entry(session).or_default().insert(station, Known { inside, seen: now });
-        Learnt { is_new: true, from }
+        self.of.entry(session).or_default().insert(station, StationEntry { ue_view: inside, seen: now });
+        LearnResult { is_new: true, from }
     }
 
     fn remove(&mut self, station: &Station) {
@@ -128,7 +128,7 @@ impl Stations {
 
     /// The stations behind a session, as its UE's side knows them.
     pub(crate) fn of(&self, session: Seid) -> BTreeSet<UeMac> {
-        self.of.get(&session).into_iter().flat_map(BTreeMap::values).map(|known| known.inside).collect()
+        self.of.get(&session).into_iter().flat_map(BTreeMap::values).map(|known| known.ue_view).collect()
     }
 
     /// When the station of a session was heard that has been silent longest.

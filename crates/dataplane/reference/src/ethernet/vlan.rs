@@ -26,9 +26,9 @@ pub(crate) fn remove_tags(frame: &Frame<'_>, removal: VlanRemoval) -> Result<Vec
 /// [`DropReason::MalformedFrame`] when it is no frame.
 pub(crate) fn set_tags(bytes: &[u8], tags: VlanTags) -> Result<Vec<u8>, DropReason> {
     let frame = Frame::parse(bytes)?;
-    let tag = |held: Option<VlanTag>, asked: Option<TagMatch>, service| match (held, asked) {
+    let tag = |held: Option<VlanTag>, requested: Option<TagMatch>, service| match (held, requested) {
         (held, None) => held,
-        (held, Some(asked)) => Some(changed(held.unwrap_or(VlanTag { service, control: 0 }), asked)),
+        (held, Some(requested)) => Some(changed(held.unwrap_or(VlanTag { service, control: 0 }), requested)),
     };
     let customer = tag(frame.customer_tag(), tags.customer, false);
     let service = tag(frame.service_tag(), tags.service, true);
@@ -39,10 +39,10 @@ pub(crate) fn set_tags(bytes: &[u8], tags: VlanTags) -> Result<Vec<u8>, DropReas
     written(&Ethernet { tags, ..frame.ethernet })
 }
 
-fn changed(tag: VlanTag, asked: TagMatch) -> VlanTag {
-    let priority = u16::from(asked.priority.unwrap_or(tag.priority()) & 7);
-    let drop_eligible = u16::from(asked.drop_eligible.unwrap_or(tag.drop_eligible()));
-    let vid = asked.vid.unwrap_or(tag.id()) & 0x0fff;
+fn changed(tag: VlanTag, requested: TagMatch) -> VlanTag {
+    let priority = u16::from(requested.priority.unwrap_or(tag.priority()) & 7);
+    let drop_eligible = u16::from(requested.drop_eligible.unwrap_or(tag.drop_eligible()));
+    let vid = requested.vid.unwrap_or(tag.id()) & 0x0fff;
     VlanTag { control: priority << 13 | drop_eligible << 12 | vid, ..tag }
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use causeway_rules::Pdr;
 use causeway_types::{Direction, PdrId, QerId, Seid, Span, Time, UrrId};
 
-use super::shape::RuleKey;
-use crate::enforcer::Enforcer;
+use super::offload_spec::GrantKey;
+use crate::enforcer::QerState;
 use crate::engine::Reference;
 use crate::session::{Session, direction_of};
 
@@ -16,9 +16,9 @@ pub struct Grant {
     /// Octets of user packets that may pass: less than what reaches a threshold or a quota, shared among the rules that
     /// count for it.
     pub budget: u64,
-    /// When the last packet came, for [`super::RuleShape::pause`].
-    pub quiet_since: Time,
-    /// What is in the buckets of its meters, in the order of [`super::RuleShape::meters`].
+    /// When the last packet came, for [`super::OffloadRule::idle_limit`].
+    pub last_packet: Time,
+    /// What is in the buckets of its meters, in the order of [`super::OffloadRule::meters`].
     pub meters: Vec<MeterGrant>,
 }
 
@@ -42,42 +42,42 @@ impl Reference {
     pub fn grants<'a>(
         &self,
         seid: Seid,
-        rules: impl Iterator<Item = &'a RuleKey> + Clone,
+        rules: impl Iterator<Item = &'a GrantKey> + Clone,
         now: Time,
     ) -> Vec<Option<Grant>> {
         let none = || rules.clone().map(|_| None).collect();
         let burst = self.shared.burst();
         let Some(session) = self.sessions.get(&seid) else { return none() };
-        let is_told = session.inactivity.is_some_and(|inactivity| inactivity.has_told());
-        if is_told || !session.buffer.is_empty() || session.has_changed_flows() {
+        let is_told = session.inactivity.is_some_and(|inactivity| inactivity.has_reported());
+        if is_told || !session.buffer.is_empty() || session.has_rewritten_flows() {
             return none();
         }
-        let quiet: Vec<_> = rules.clone().map(|rule| quiet_since(session, rule.pdr, now)).collect();
+        let last_packets: Vec<_> = rules.clone().map(|rule| quiet_since(session, rule.pdr, now)).collect();
         let mut sharers: BTreeMap<UrrId, u64> = BTreeMap::new();
-        for (rule, _) in rules.clone().zip(&quiet).filter(|(_, quiet)| quiet.is_some()) {
+        for (rule, _) in rules.clone().zip(&last_packets).filter(|(_, last_packets)| last_packets.is_some()) {
             let pdr = session.rules.pdrs.get(&rule.pdr);
             pdr.into_iter().flat_map(|pdr| &pdr.urrs).for_each(|urr| *sharers.entry(*urr).or_default() += 1);
         }
-        let grant = |(rule, quiet): (&RuleKey, Option<Time>)| {
-            let quiet_since = quiet?;
+        let grant = |(rule, last_packets): (&GrantKey, Option<Time>)| {
+            let quiet_since = last_packets?;
             let budget = budget(session, rule.pdr, &sharers);
             let meters = rule.meters.iter().map(|qer| meter_of(session, *qer, rule.direction, burst));
             let meters = meters.collect::<Option<Vec<_>>>()?;
-            Some(Grant { budget, quiet_since, meters })
+            Some(Grant { budget, last_packet: quiet_since, meters })
         };
-        rules.zip(quiet).map(grant).collect()
+        rules.zip(last_packets).map(grant).collect()
     }
 }
 
 /// When the last packet of a rule came. `None`: a URR of the PDR has to see its next packet.
 fn quiet_since(session: &Session, pdr: PdrId, now: Time) -> Option<Time> {
     let pdr = session.rules.pdrs.get(&pdr)?;
-    let mut quiet = now;
+    let mut last_packets = now;
     for id in &pdr.urrs {
-        let since = session.look_at_urr(*id, |measurement, urr| measurement.may_run(urr, pdr, now));
-        quiet = quiet.min(since??);
+        let since = session.look_at_urr(*id, |measurement, urr| measurement.may_offload(urr, pdr, now));
+        last_packets = last_packets.min(since??);
     }
-    Some(quiet)
+    Some(last_packets)
 }
 
 /// The rule's share of what its URRs have left.
@@ -93,8 +93,8 @@ fn budget(session: &Session, pdr: PdrId, sharers: &BTreeMap<UrrId, u64>) -> u64 
 
 fn meter_of(session: &Session, qer: QerId, direction: Direction, burst: Span) -> Option<MeterGrant> {
     let rule = session.rules.qers.get(&qer)?;
-    let level = |enforcer: &Enforcer| Some(enforcer.look(direction).meter.peak()?.level());
+    let level = |enforcer: &QerState| Some(enforcer.direction(direction).meter.peak()?.level());
     let enforcer = session.enforcers.get(&qer)?;
-    let (tokens, last, updated) = enforcer.look(|begin| Enforcer::new(rule, burst, begin), level)?;
+    let (tokens, last, updated) = enforcer.inspect(|begin| QerState::new(rule, burst, begin), level)?;
     Some(MeterGrant { qer, tokens, last, updated })
 }

@@ -2,20 +2,20 @@
 
 use causeway_types::{Direction, PdrId, QerId, Seid, Time};
 
-use crate::enforcer::Enforcer;
+use crate::enforcer::QerState;
 use crate::engine::Reference;
 use crate::measure::Measurement;
 use crate::session::direction_of;
 
 /// What the packets of one rule used up of its grant.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Spent {
+pub struct RuleUsage {
     /// The PDR.
     pub pdr: PdrId,
     /// When the last packet came, passed or not.
     pub last_arrival: Time,
     /// What passed.
-    pub passed: Option<Passed>,
+    pub passed: Option<ForwardedUsage>,
     /// Packets that were dropped after they had been counted before QoS enforcement.
     pub dropped_packets: u64,
     /// Their octets.
@@ -24,7 +24,7 @@ pub struct Spent {
 
 /// Packets that passed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Passed {
+pub struct ForwardedUsage {
     /// How many.
     pub packets: u64,
     /// Octets of the user packets.
@@ -35,7 +35,7 @@ pub struct Passed {
 
 /// The state of the bucket of a QER in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct MeterSpent {
+pub struct MeterState {
     /// The QER.
     pub qer: QerId,
     /// The direction.
@@ -50,7 +50,7 @@ pub struct MeterSpent {
 
 impl Reference {
     /// Folds in what happened to a session since its grants. They hold no longer.
-    pub fn settle(&mut self, seid: Seid, spent: &[Spent], meters: &[MeterSpent]) {
+    pub fn settle(&mut self, seid: Seid, spent: &[RuleUsage], meters: &[MeterState]) {
         let burst = self.shared.burst();
         let Some(session) = self.sessions.get_mut(&seid) else { return };
         for rule in spent {
@@ -60,7 +60,7 @@ impl Reference {
                 if let (Some(urr), Some(measurement)) =
                     (session.rules.urrs.get(id), session.measurements.get_mut(id))
                 {
-                    let measurement = measurement.make(|begin| Measurement::new(urr, begin));
+                    let measurement = measurement.get_or_create(|begin| Measurement::new(urr, begin));
                     measurement.settle(urr, pdr, direction, rule);
                 }
             }
@@ -74,8 +74,8 @@ impl Reference {
             else {
                 continue;
             };
-            let enforcer = enforcer.make(|begin| Enforcer::new(qer, burst, begin));
-            if let Some(bucket) = enforcer.way(meter.direction).meter.peak_mut() {
+            let enforcer = enforcer.get_or_create(|begin| QerState::new(qer, burst, begin));
+            if let Some(bucket) = enforcer.direction_mut(meter.direction).meter.peak_mut() {
                 bucket.set_level(meter.tokens, meter.last, meter.updated);
             }
         }

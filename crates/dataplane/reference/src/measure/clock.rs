@@ -5,7 +5,7 @@ use causeway_types::{Span, Time};
 
 /// When a running measurement of time pauses by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Pace {
+pub(super) enum TimeMeasurement {
     /// Never.
     Continuous,
     /// So long after the last packet (Inactivity Detection Time).
@@ -16,7 +16,7 @@ pub(super) enum Pace {
     OneInterval(Span),
 }
 
-impl Pace {
+impl TimeMeasurement {
     pub(super) fn of(urr: &Urr) -> Self {
         match (urr.base_interval, urr.inactivity_detection) {
             (Some(BaseInterval::Continuous(length)), _) => Self::Intervals(length),
@@ -27,16 +27,16 @@ impl Pace {
     }
 
     /// A packet that comes while the clock runs changes no more than when it will end.
-    pub(super) const fn adds_up(self) -> bool {
+    pub(super) const fn is_additive(self) -> bool {
         matches!(self, Self::Continuous | Self::UntilIdle(_))
     }
 }
 
 /// The time measured by a URR. It only grows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Clock {
+pub(super) struct UsageTimer {
     /// Measured before it last started.
-    banked: Span,
+    accumulated: Span,
     running: Option<Running>,
 }
 
@@ -48,12 +48,12 @@ struct Running {
 
 impl Running {
     /// When it pauses unless a packet comes first.
-    fn end(&self, pace: Pace) -> Option<Time> {
-        match pace {
-            Pace::Continuous => None,
-            Pace::UntilIdle(idle) => Some(self.last_packet + idle),
-            Pace::OneInterval(length) => Some(self.since + length),
-            Pace::Intervals(length) => {
+    fn end(&self, measurement: TimeMeasurement) -> Option<Time> {
+        match measurement {
+            TimeMeasurement::Continuous => None,
+            TimeMeasurement::UntilIdle(idle) => Some(self.last_packet + idle),
+            TimeMeasurement::OneInterval(length) => Some(self.since + length),
+            TimeMeasurement::Intervals(length) => {
                 let busy = self.last_packet.since(self.since).as_nanos() / length.as_nanos().max(1);
                 let intervals = u32::try_from(busy + 2).unwrap_or(u32::MAX);
                 Some(self.since + length.saturating_mul(intervals))
@@ -61,26 +61,26 @@ impl Running {
         }
     }
 
-    fn measured(&self, now: Time, pace: Pace) -> Span {
-        self.end(pace).map_or(now, |end| end.min(now)).since(self.since)
+    fn measured(&self, now: Time, measurement: TimeMeasurement) -> Span {
+        self.end(measurement).map_or(now, |end| end.min(now)).since(self.since)
     }
 }
 
-impl Clock {
+impl UsageTimer {
     /// All the time measured until now.
-    pub(super) fn total(&self, now: Time, pace: Pace) -> Span {
-        self.banked + self.running.map_or(Span::ZERO, |running| running.measured(now, pace))
+    pub(super) fn total(&self, now: Time, measurement: TimeMeasurement) -> Span {
+        self.accumulated + self.running.map_or(Span::ZERO, |running| running.measured(now, measurement))
     }
 
     /// It runs, and has not paused by itself.
-    pub(super) fn is_running(&self, now: Time, pace: Pace) -> bool {
-        self.running.is_some_and(|running| running.end(pace).is_none_or(|end| now < end))
+    pub(super) fn is_running(&self, now: Time, measurement: TimeMeasurement) -> bool {
+        self.running.is_some_and(|running| running.end(measurement).is_none_or(|end| now < end))
     }
 
     /// A packet was measured: it goes on, or starts again.
-    pub(super) fn packet(&mut self, now: Time, pace: Pace) {
-        if !self.is_running(now, pace) {
-            self.start(now, pace);
+    pub(super) fn packet(&mut self, now: Time, measurement: TimeMeasurement) {
+        if !self.is_running(now, measurement) {
+            self.start(now, measurement);
         } else if let Some(running) = &mut self.running {
             running.last_packet = now;
         }
@@ -92,28 +92,28 @@ impl Clock {
     }
 
     /// Packets came until this time, while it ran.
-    pub(super) fn prolong_to(&mut self, at: Time) {
+    pub(super) fn extend_to(&mut self, at: Time) {
         if let Some(running) = &mut self.running {
             running.last_packet = running.last_packet.max(at);
         }
     }
 
     /// Starts at once, unless it runs.
-    pub(super) fn start(&mut self, now: Time, pace: Pace) {
-        if !self.is_running(now, pace) {
-            self.stop(now, pace);
+    pub(super) fn start(&mut self, now: Time, measurement: TimeMeasurement) {
+        if !self.is_running(now, measurement) {
+            self.stop(now, measurement);
             self.running = Some(Running { since: now, last_packet: now });
         }
     }
 
     /// Stops until it is started or a packet comes.
-    pub(super) fn stop(&mut self, now: Time, pace: Pace) {
-        self.banked = self.total(now, pace);
+    pub(super) fn stop(&mut self, now: Time, measurement: TimeMeasurement) {
+        self.accumulated = self.total(now, measurement);
         self.running = None;
     }
 
     /// Goes on by another pace.
-    pub(super) fn change_pace(&mut self, now: Time, old: Pace, new: Pace) {
+    pub(super) fn change_pace(&mut self, now: Time, old: TimeMeasurement, new: TimeMeasurement) {
         if self.is_running(now, old) {
             self.stop(now, old);
             self.start(now, new);
@@ -123,16 +123,17 @@ impl Clock {
     }
 
     /// When it pauses by itself.
-    pub(super) fn end(&self, pace: Pace) -> Option<Time> {
-        self.running?.end(pace)
+    pub(super) fn end(&self, measurement: TimeMeasurement) -> Option<Time> {
+        self.running?.end(measurement)
     }
 
     /// When so much time will have been measured, if nothing stops it. Packets may put off a pause without being seen here one by one,
     /// where they only add up: it is then the earliest time, at which it has to be looked at again.
-    pub(super) fn reaches(&self, total: Span, pace: Pace) -> Option<Time> {
+    pub(super) fn reaches(&self, total: Span, measurement: TimeMeasurement) -> Option<Time> {
         let running = self.running?;
-        let at = running.since + total.saturating_sub(self.banked);
-        Some(at).filter(|at| pace.adds_up() || running.end(pace).is_none_or(|end| *at <= end))
+        let at = running.since + total.saturating_sub(self.accumulated);
+        Some(at)
+            .filter(|at| measurement.is_additive() || running.end(measurement).is_none_or(|end| *at <= end))
     }
 }
 
@@ -149,46 +150,46 @@ mod tests {
     }
 
     /// The seconds measured after packets at these seconds.
-    fn measured(pace: Pace, packets: &[u64], until: u64) -> u64 {
-        let mut clock = Clock::default();
+    fn measured(measurement: TimeMeasurement, packets: &[u64], until: u64) -> u64 {
+        let mut clock = UsageTimer::default();
         for packet in packets {
-            clock.packet(at(*packet), pace);
+            clock.packet(at(*packet), measurement);
         }
-        clock.total(at(until), pace).as_secs()
+        clock.total(at(until), measurement).as_secs()
     }
 
     // Input: packets at 0, 5 and 50 s, seen at 100 s.
     // Output: 100 s without a pause; with one after 10 s idle, 15 s and then 10 s.
     #[test]
     fn idle_time_is_measured_up_to_its_detection() {
-        assert_eq!(measured(Pace::Continuous, &[0, 5, 50], 100), 100);
-        assert_eq!(measured(Pace::UntilIdle(secs(10)), &[0, 5, 50], 100), 25);
-        assert_eq!(measured(Pace::UntilIdle(secs(10)), &[0, 5, 14, 22], 24), 24);
+        assert_eq!(measured(TimeMeasurement::Continuous, &[0, 5, 50], 100), 100);
+        assert_eq!(measured(TimeMeasurement::UntilIdle(secs(10)), &[0, 5, 50], 100), 25);
+        assert_eq!(measured(TimeMeasurement::UntilIdle(secs(10)), &[0, 5, 14, 22], 24), 24);
     }
 
     // Input: packets at 0, 15 and 50 s, base intervals of 10 s.
     // Output: CTP: 0 to 30 s, the last interval being empty, and 50 to 70 s; DTP: ten seconds from each.
     #[test]
     fn base_intervals_are_measured_whole() {
-        assert_eq!(measured(Pace::Intervals(secs(10)), &[0, 15, 50], 100), 50);
-        assert_eq!(measured(Pace::OneInterval(secs(10)), &[0, 15, 50], 100), 30);
-        assert_eq!(measured(Pace::OneInterval(secs(10)), &[0, 3, 9, 10], 12), 12);
+        assert_eq!(measured(TimeMeasurement::Intervals(secs(10)), &[0, 15, 50], 100), 50);
+        assert_eq!(measured(TimeMeasurement::OneInterval(secs(10)), &[0, 15, 50], 100), 30);
+        assert_eq!(measured(TimeMeasurement::OneInterval(secs(10)), &[0, 3, 9, 10], 12), 12);
     }
 
     // Input: nothing; a start without packets; a change of pace in the middle.
     // Output: no time; time from the start; no second lost or measured twice.
     #[test]
     fn a_clock_starts_stops_and_changes() {
-        let pace = Pace::Continuous;
-        let mut clock = Clock::default();
-        assert_eq!(clock.total(at(9), pace), Span::ZERO);
-        clock.start(at(10), pace);
-        assert_eq!(clock.reaches(secs(7), pace), Some(at(17)));
-        clock.change_pace(at(13), pace, Pace::UntilIdle(secs(5)));
-        assert_eq!(clock.total(at(40), Pace::UntilIdle(secs(5))), secs(8));
-        assert_eq!(clock.reaches(secs(9), Pace::UntilIdle(secs(5))), Some(at(19)));
-        assert_eq!(clock.reaches(secs(9), Pace::OneInterval(secs(5))), None);
-        clock.stop(at(41), Pace::UntilIdle(secs(5)));
-        assert_eq!(clock.total(at(99), pace), secs(8));
+        let measurement = TimeMeasurement::Continuous;
+        let mut clock = UsageTimer::default();
+        assert_eq!(clock.total(at(9), measurement), Span::ZERO);
+        clock.start(at(10), measurement);
+        assert_eq!(clock.reaches(secs(7), measurement), Some(at(17)));
+        clock.change_pace(at(13), measurement, TimeMeasurement::UntilIdle(secs(5)));
+        assert_eq!(clock.total(at(40), TimeMeasurement::UntilIdle(secs(5))), secs(8));
+        assert_eq!(clock.reaches(secs(9), TimeMeasurement::UntilIdle(secs(5))), Some(at(19)));
+        assert_eq!(clock.reaches(secs(9), TimeMeasurement::OneInterval(secs(5))), None);
+        clock.stop(at(41), TimeMeasurement::UntilIdle(secs(5)));
+        assert_eq!(clock.total(at(99), measurement), secs(8));
     }
 }

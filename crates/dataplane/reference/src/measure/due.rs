@@ -3,7 +3,7 @@
 use causeway_rules::{ReportingTriggers as Asked, Urr, UsageReportTrigger as Trigger};
 use causeway_types::{Span, Time, WallTime};
 
-use super::clock::Pace;
+use super::clock::TimeMeasurement;
 use super::{Measurement, stopped_after};
 
 impl Measurement {
@@ -54,13 +54,13 @@ impl Measurement {
     }
 
     fn measured_deadlines(&self, urr: &Urr) -> [Option<Time>; 4] {
-        let pace = Pace::of(urr);
+        let measurement = TimeMeasurement::of(urr);
         let threshold = self.thresholds.time.filter(|_| asks(urr, Asked::TIMTH));
         let quota = self.quotas.time.filter(|_| !self.exhausted.time);
         [
-            threshold.and_then(|limit| self.clock.reaches(self.armed.time + limit, pace)),
-            quota.and_then(|limit| self.clock.reaches(self.granted.time + limit, pace)),
-            self.clock.end(pace).filter(|_| asks(urr, Asked::ENVCL)),
+            threshold.and_then(|limit| self.clock.reaches(self.armed.time + limit, measurement)),
+            quota.and_then(|limit| self.clock.reaches(self.granted.time + limit, measurement)),
+            self.clock.end(measurement).filter(|_| asks(urr, Asked::ENVCL)),
             self.traffic_end(urr),
         ]
     }
@@ -137,9 +137,9 @@ impl Measurement {
             return Trigger::empty();
         }
         let mut triggers = self.check(urr, now);
-        let pace = Pace::of(urr);
-        if self.clock.end(pace).is_some_and(|end| end <= now) {
-            self.clock.stop(now, pace);
+        let measurement = TimeMeasurement::of(urr);
+        if self.clock.end(measurement).is_some_and(|end| end <= now) {
+            self.clock.stop(now, measurement);
             triggers |= if_asked(urr, Trigger::ENVCL);
         }
         if self.traffic_end(urr).is_some_and(|end| end <= now) {
@@ -203,6 +203,6 @@ pub(super) fn if_asked(urr: &Urr, triggers: Trigger) -> Trigger {
         (Asked::REEMR, Trigger::EMRRE),
         (Asked::UPINT, Trigger::UPINT),
     ];
-    let asked = pairs.into_iter().filter(|(asked, _)| asks(urr, *asked));
-    asked.fold(Trigger::empty(), |all, (_, trigger)| all | trigger) & triggers
+    let requested = pairs.into_iter().filter(|(requested, _)| asks(urr, *requested));
+    requested.fold(Trigger::empty(), |all, (_, trigger)| all | trigger) & triggers
 }

@@ -3,20 +3,21 @@
 use causeway_rules::{DirectionalLimit, Pdr, ReportingTriggers as Asked, Urr, UsageReportTrigger};
 use causeway_types::{Direction, Time, Volume};
 
-use super::clock::Pace;
+use super::clock::TimeMeasurement;
 use super::totals::difference;
 use super::{Measurement, stopped_after};
-use crate::lease::{Counted, Reading, Spent};
+use crate::lease::{CounterReading, PacketCount, RuleUsage};
 use crate::session::direction_of;
 
 impl Measurement {
     /// The next packets of the PDR only add up: none starts or stops anything. Says since when there is silence,
     /// which must not last for [`stopped_after`]. `None`: the next packet means more than its octets.
-    pub(crate) fn may_run(&self, urr: &Urr, pdr: &Pdr, now: Time) -> Option<Time> {
-        let pace = Pace::of(urr);
+    pub(crate) fn may_offload(&self, urr: &Urr, pdr: &Pdr, now: Time) -> Option<Time> {
+        let measurement = TimeMeasurement::of(urr);
         let pause = stopped_after(urr);
         let is_plain = !urr.method.events && !urr.triggers.intersects(Asked::START | Asked::STOPT);
-        let clock_runs = !urr.method.duration || self.clock.is_running(now, pace) && pace.adds_up();
+        let clock_runs =
+            !urr.method.duration || self.clock.is_running(now, measurement) && measurement.is_additive();
         let is_awaited = urr.inactivity_timer.is_some() && self.timers.active_from.is_none();
         let runs = is_plain
             && self.is_active(urr)
@@ -25,7 +26,7 @@ impl Measurement {
             && self.detected.is_empty()
             && clock_runs
             && !is_awaited
-            && self.traffic.goes_on(pdr, now, pause);
+            && self.traffic.is_continued(pdr, now, pause);
         let since = self.traffic.last(pdr)?;
         let since =
             self.clock.last_packet().filter(|_| urr.method.duration).map_or(since, |at| at.min(since));
@@ -46,8 +47,8 @@ impl Measurement {
     }
 
     /// Adds what was measured elsewhere.
-    pub(crate) fn settle(&mut self, urr: &Urr, pdr: &Pdr, direction: Direction, spent: &Spent) {
-        self.traffic.prolong_to(pdr, spent.last_arrival);
+    pub(crate) fn settle(&mut self, urr: &Urr, pdr: &Pdr, direction: Direction, spent: &RuleUsage) {
+        self.traffic.extend_to(pdr, spent.last_arrival);
         self.last_packet = self.last_packet.max(Some(spent.last_arrival));
         let (mut packets, mut octets) = spent.passed.map_or((0, 0), |passed| (passed.packets, passed.octets));
         let mut last = spent.passed.map(|passed| passed.last);
@@ -60,7 +61,7 @@ impl Measurement {
             add(&mut self.volume, direction, packets, octets);
         }
         if urr.method.duration {
-            self.clock.prolong_to(last);
+            self.clock.extend_to(last);
         }
         self.running.last_packet = self.running.last_packet.max(Some(last));
     }
@@ -72,15 +73,15 @@ impl Measurement {
         urr: &Urr,
         now: Time,
         pdr: &Pdr,
-        reading: &Reading<'_>,
+        reading: &CounterReading<'_>,
     ) -> UsageReportTrigger {
         let arrived = reading.arrived;
         let is_active = self.is_active(urr);
         if arrived.packets == 0 && reading.passed.packets == 0 {
             return UsageReportTrigger::empty();
         }
-        let goes_on = self.traffic.goes_on(pdr, now, stopped_after(urr));
-        self.traffic.prolong(pdr, now);
+        let goes_on = self.traffic.is_continued(pdr, now, stopped_after(urr));
+        self.traffic.extend(pdr, now);
         self.last_packet = Some(now);
         self.timers.active_from.get_or_insert(now);
         if is_active && !goes_on { self.traffic_of(pdr, urr, now) } else { UsageReportTrigger::empty() }
@@ -93,19 +94,19 @@ impl Measurement {
         urr: &Urr,
         now: Time,
         pdr: &Pdr,
-        reading: &Reading<'_>,
+        reading: &CounterReading<'_>,
     ) -> UsageReportTrigger {
         if !self.is_active(urr) {
             return UsageReportTrigger::empty();
         }
         let counted = if urr.before_qos { reading.arrived } else { reading.passed };
-        let passed = if reading.beside.contains(&urr.id) { Counted::default() } else { counted };
+        let passed = if reading.uncounted.contains(&urr.id) { PacketCount::default() } else { counted };
         if urr.method.volume {
             add(&mut self.volume, direction_of(pdr), passed.packets, passed.octets);
         }
         if passed.packets > 0 {
             if urr.method.duration && !self.is_exhausted() {
-                self.clock.packet(now, Pace::of(urr));
+                self.clock.packet(now, TimeMeasurement::of(urr));
             }
             self.running.first_packet.get_or_insert(now);
             self.running.last_packet = Some(now);

@@ -4,9 +4,9 @@ use causeway_rules::{Urr, UsageLimits, UsageReportTrigger as Trigger};
 use causeway_types::{Direction, Time};
 
 use super::Measurement;
-use super::clock::Pace;
+use super::clock::TimeMeasurement;
 use super::due::{if_asked, when};
-use super::totals::{Reached, Totals, is_too_much};
+use super::totals::{ReachedLimits, Totals, exceeds};
 
 /// Which quotas let nothing pass any more. One is enough to stop the traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -25,23 +25,23 @@ impl Measurement {
     }
 
     /// A packet would be more than the volume quota has left. It does not pass, and the quota is exhausted.
-    pub(crate) fn is_too_much(&self, urr: &Urr, direction: Direction, octets: usize) -> bool {
+    pub(crate) fn exceeds(&self, urr: &Urr, direction: Direction, octets: usize) -> bool {
         let quota = self.quotas.volume.filter(|_| urr.method.volume && self.is_active(urr));
         let used = self.totals(urr, Time::default()).since(&self.granted).volume;
-        quota.is_some_and(|quota| is_too_much(&quota, &used, direction, octets))
+        quota.is_some_and(|quota| exceeds(&quota, &used, direction, octets))
     }
 
     /// What is left of the volume quota is too little for the packets that come: it is exhausted.
     pub(crate) fn exhaust_volume(&mut self, urr: &Urr, now: Time) -> Trigger {
         self.exhausted.volume = true;
-        self.clock.stop(now, Pace::of(urr));
+        self.clock.stop(now, TimeMeasurement::of(urr));
         quota_trigger(urr, Trigger::VOLQU)
     }
 
     /// What is left of all quotas is void.
     pub(super) fn void_quotas(&mut self, urr: &Urr, now: Time) {
         self.exhausted.expired = true;
-        self.clock.stop(now, Pace::of(urr));
+        self.clock.stop(now, TimeMeasurement::of(urr));
     }
 
     /// Thresholds and quotas that are reached now.
@@ -54,7 +54,7 @@ impl Measurement {
     }
 
     fn check_thresholds(&self, urr: &Urr, totals: &Totals) -> Trigger {
-        let reached = Reached::of(&self.thresholds, &totals.since(&self.armed));
+        let reached = ReachedLimits::of(&self.thresholds, &totals.since(&self.armed));
         let triggers = when(reached.volume, Trigger::VOLTH)
             | when(reached.time, Trigger::TIMTH)
             | when(reached.events, Trigger::EVETH);
@@ -62,11 +62,11 @@ impl Measurement {
     }
 
     fn check_quotas(&mut self, urr: &Urr, totals: &Totals, now: Time) -> Trigger {
-        let reached = Reached::of(&self.quotas, &totals.since(&self.granted));
+        let reached = ReachedLimits::of(&self.quotas, &totals.since(&self.granted));
         let volume = reached.volume && !std::mem::replace(&mut self.exhausted.volume, reached.volume);
         let time = reached.time && !std::mem::replace(&mut self.exhausted.time, reached.time);
         if volume || time {
-            self.clock.stop(now, Pace::of(urr));
+            self.clock.stop(now, TimeMeasurement::of(urr));
         }
         // A quota that is given as zero is reported only if there is usage to report.
         if totals.since(&self.reported).is_null() {

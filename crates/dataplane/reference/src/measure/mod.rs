@@ -4,10 +4,10 @@ mod clock;
 mod due;
 mod lease;
 mod limits;
+mod measured_state;
 mod provision;
 mod report;
 mod totals;
-mod trace;
 mod traffic;
 
 use std::time::Duration;
@@ -15,17 +15,17 @@ use std::time::Duration;
 use causeway_rules::{Detected, Pdr, ReportingTriggers, Urr, UsageLimits, UsageReportTrigger};
 use causeway_types::{Direction, Span, Time, Volume, WallTime};
 
-use clock::{Clock, Pace};
+use clock::{TimeMeasurement, UsageTimer};
 use limits::Exhausted;
-use report::Part;
+pub(crate) use measured_state::UrrState;
+use report::UsagePart;
 use totals::Totals;
-pub(crate) use trace::Trace;
 use traffic::Traffic;
 
 use crate::session::direction_of;
 
 /// How long without packets until traffic counts as stopped, unless an Inactivity Detection Time says it.
-const STOPPED_AFTER: Span = Duration::from_secs(60);
+const TRAFFIC_STOP_TIMEOUT: Span = Duration::from_secs(60);
 
 /// What a URR measures, and how much of it has been reported.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -33,7 +33,7 @@ pub(crate) struct Measurement {
     /// After QoS enforcement; with MBQE before it.
     volume: Volume,
     events: u64,
-    clock: Clock,
+    clock: UsageTimer,
     /// The clock ran when the measurement was paused.
     resumes: bool,
     /// The thresholds in force: the URR's, or subsequent ones of a monitoring time.
@@ -48,9 +48,9 @@ pub(crate) struct Measurement {
     /// The totals from which quotas count.
     granted: Totals,
     /// What is measured for the next report.
-    running: Part,
+    running: UsagePart,
     /// What monitoring times cut off, to be sent with the next report.
-    closed: Vec<Part>,
+    closed: Vec<UsagePart>,
     /// Dropped downlink packets and octets since that was reported.
     dropped: (u64, u64),
     /// When the last packet reached one of its PDRs, whatever became of it.
@@ -95,13 +95,17 @@ impl Measurement {
     }
 
     fn totals(&self, urr: &Urr, now: Time) -> Totals {
-        Totals { volume: self.volume, time: self.clock.total(now, Pace::of(urr)), events: self.events }
+        Totals {
+            volume: self.volume,
+            time: self.clock.total(now, TimeMeasurement::of(urr)),
+            events: self.events,
+        }
     }
 
     /// A packet reached one of its PDRs; what becomes of it is not decided yet.
     pub(crate) fn arrived(&mut self, urr: &Urr, now: Time, pdr: &Pdr, octets: usize) -> UsageReportTrigger {
-        let goes_on = self.traffic.goes_on(pdr, now, stopped_after(urr));
-        self.traffic.prolong(pdr, now);
+        let goes_on = self.traffic.is_continued(pdr, now, stopped_after(urr));
+        self.traffic.extend(pdr, now);
         self.last_packet = Some(now);
         self.timers.active_from.get_or_insert(now);
         if !self.is_active(urr) {
@@ -118,7 +122,7 @@ impl Measurement {
             return UsageReportTrigger::empty();
         }
         let direction = direction_of(pdr);
-        if self.is_too_much(urr, direction, octets) {
+        if self.exceeds(urr, direction, octets) {
             return self.exhaust_volume(urr, now);
         }
         self.count(urr, now, direction, octets);
@@ -163,7 +167,7 @@ impl Measurement {
             self.volume.count(direction, octets as u64);
         }
         if urr.method.duration {
-            self.clock.packet(now, Pace::of(urr));
+            self.clock.packet(now, TimeMeasurement::of(urr));
         }
         self.running.first_packet.get_or_insert(now);
         self.running.last_packet = Some(now);
@@ -194,7 +198,7 @@ impl Measurement {
 
 /// How long without packets until traffic counts as stopped.
 pub(crate) fn stopped_after(urr: &Urr) -> Span {
-    urr.inactivity_detection.unwrap_or(STOPPED_AFTER)
+    urr.inactivity_detection.unwrap_or(TRAFFIC_STOP_TIMEOUT)
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use causeway_rules::{Monitoring, ReportingTriggers, Urr, UrrPart, UsageLimits};
 use causeway_types::{Time, Volume};
 
-use super::clock::{Clock, Pace};
+use super::clock::{TimeMeasurement, UsageTimer};
 use super::limits::Exhausted;
-use super::report::Part;
+use super::report::UsagePart;
 use super::totals::Totals;
 use super::traffic::Traffic;
 use super::{Measurement, Timers};
@@ -28,7 +28,7 @@ impl Measurement {
         let mut measurement = Self {
             volume: Volume::ZERO,
             events: 0,
-            clock: Clock::default(),
+            clock: UsageTimer::default(),
             resumes: false,
             thresholds: urr.thresholds,
             quotas: urr.quotas,
@@ -36,7 +36,7 @@ impl Measurement {
             reported: Totals::default(),
             armed: Totals::default(),
             granted: Totals::default(),
-            running: Part::beginning(now),
+            running: UsagePart::beginning(now),
             closed: Vec::new(),
             dropped: (0, 0),
             last_packet: None,
@@ -59,15 +59,15 @@ impl Measurement {
 
     /// The URR replaces `old`. What differs starts over.
     pub(crate) fn update(&mut self, old: &Urr, urr: &Urr, now: Time) {
-        let (before, pace) = (Pace::of(old), Pace::of(urr));
+        let (before, measurement) = (TimeMeasurement::of(old), TimeMeasurement::of(urr));
         if urr.inactive && !old.inactive {
             self.resumes = self.clock.is_running(now, before);
         }
-        self.clock.change_pace(now, before, pace);
+        self.clock.change_pace(now, before, measurement);
         if urr.inactive || !urr.method.duration {
-            self.clock.stop(now, pace);
+            self.clock.stop(now, measurement);
         } else if old.inactive && std::mem::take(&mut self.resumes) {
-            self.clock.start(now, pace);
+            self.clock.start(now, measurement);
         }
         if urr.immediate_start && (old.inactive || !old.immediate_start) {
             self.start_at_once(urr, now);
@@ -156,12 +156,12 @@ impl Measurement {
     /// ISTM: time runs without a packet.
     fn start_at_once(&mut self, urr: &Urr, now: Time) {
         if urr.method.duration && urr.immediate_start && self.is_active(urr) && !self.is_exhausted() {
-            self.clock.start(now, Pace::of(urr));
+            self.clock.start(now, TimeMeasurement::of(urr));
         }
     }
 
     fn exhaust_what_is_zero(&mut self) {
-        let zero = super::totals::Reached::of(&self.quotas, &Totals::default());
+        let zero = super::totals::ReachedLimits::of(&self.quotas, &Totals::default());
         self.exhausted.volume |= zero.volume;
         self.exhausted.time |= zero.time;
         self.exhausted.events |= zero.events;

@@ -4,11 +4,11 @@ use causeway_rules::{Urr, Usage, UsageInformation, UsageReportTrigger as Trigger
 use causeway_types::{Span, Time, Volume};
 
 use super::Measurement;
-use super::clock::Pace;
+use super::clock::TimeMeasurement;
 
 /// The usage of a stretch of time.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Part {
+pub(super) struct UsagePart {
     pub(super) start: Time,
     pub(super) end: Time,
     pub(super) volume: Volume,
@@ -18,7 +18,7 @@ pub(super) struct Part {
     pub(super) events: Vec<Time>,
 }
 
-impl Part {
+impl UsagePart {
     /// Nothing measured yet.
     pub(super) fn beginning(now: Time) -> Self {
         Self {
@@ -72,7 +72,7 @@ impl Measurement {
         let closed = std::mem::take(&mut self.closed);
         self.timers.monitoring_report = None;
         let after = if closed.is_empty() { UsageInformation::empty() } else { UsageInformation::AFT };
-        let before = |part: Part| part.into_usage(urr, Trigger::MONIT, UsageInformation::BEF);
+        let before = |part: UsagePart| part.into_usage(urr, Trigger::MONIT, UsageInformation::BEF);
         let mut usages: Vec<_> = closed.into_iter().map(before).collect();
         usages.push(last.into_usage(urr, triggers, after));
         self.name_applications(urr, now, &mut usages);
@@ -93,12 +93,12 @@ impl Measurement {
 
     /// Ends the stretch that is being measured, and begins another. Time is cut at whole seconds; what is left of
     /// one goes into the next.
-    pub(super) fn cut(&mut self, urr: &Urr, now: Time) -> Part {
+    pub(super) fn cut(&mut self, urr: &Urr, now: Time) -> UsagePart {
         let totals = self.totals(urr, now);
         let used = totals.since(&self.reported);
         let seconds = Span::from_secs(used.time.as_secs());
-        let running = std::mem::replace(&mut self.running, Part::beginning(now));
-        let part = Part { end: now, volume: used.volume, time: seconds, ..running };
+        let running = std::mem::replace(&mut self.running, UsagePart::beginning(now));
+        let part = UsagePart { end: now, volume: used.volume, time: seconds, ..running };
         self.reported = totals;
         self.reported.time = totals.time.saturating_sub(used.time - seconds);
         part
@@ -107,7 +107,7 @@ impl Measurement {
     fn count_report(&mut self, urr: &Urr, now: Time) {
         self.reports_left = self.reports_left.map(|left| left.saturating_sub(1));
         if !self.may_report() {
-            self.clock.stop(now, Pace::of(urr));
+            self.clock.stop(now, TimeMeasurement::of(urr));
         }
     }
 }

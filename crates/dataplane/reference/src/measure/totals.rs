@@ -39,13 +39,13 @@ pub(super) fn difference(later: &Volume, earlier: &Volume) -> Volume {
 
 /// Which of some limits are reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Reached {
+pub(super) struct ReachedLimits {
     pub(super) volume: bool,
     pub(super) time: bool,
     pub(super) events: bool,
 }
 
-impl Reached {
+impl ReachedLimits {
     pub(super) fn of(limits: &UsageLimits, used: &Totals) -> Self {
         Self {
             volume: limits.volume.is_some_and(|limit| limit.is_reached_by(&used.volume)),
@@ -56,12 +56,7 @@ impl Reached {
 }
 
 /// One more packet would be more than the limit.
-pub(super) fn is_too_much(
-    limit: &DirectionalLimit,
-    used: &Volume,
-    direction: Direction,
-    octets: usize,
-) -> bool {
+pub(super) fn exceeds(limit: &DirectionalLimit, used: &Volume, direction: Direction, octets: usize) -> bool {
     let mut volume = *used;
     volume.count(direction, octets as u64);
     limit.is_exceeded_by(&volume)

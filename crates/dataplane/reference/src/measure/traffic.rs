@@ -6,11 +6,11 @@ use causeway_types::{PdrId, Span, Time};
 
 /// What flows now.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Traffic(SortedMap<Option<ApplicationId>, Run>);
+pub(super) struct Traffic(SortedMap<Option<ApplicationId>, TrafficRun>);
 
 /// The traffic of one application since it started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Run {
+struct TrafficRun {
     /// When its last packet came.
     last: Time,
     /// The PDR of that packet.
@@ -19,14 +19,14 @@ struct Run {
 
 impl Traffic {
     /// The traffic of this PDR flows, and no pause in it was as long as `pause`.
-    pub(super) fn goes_on(&self, pdr: &Pdr, now: Time, pause: Span) -> bool {
+    pub(super) fn is_continued(&self, pdr: &Pdr, now: Time, pause: Span) -> bool {
         self.0.get(&pdr.pdi.application).is_some_and(|run| now.since(run.last) < pause)
     }
 
     /// A packet reached this PDR, whose traffic has started before; nothing happens if it has not.
-    pub(super) fn prolong(&mut self, pdr: &Pdr, now: Time) {
+    pub(super) fn extend(&mut self, pdr: &Pdr, now: Time) {
         if let Some(run) = self.0.get_mut(&pdr.pdi.application) {
-            *run = Run { last: now, pdr: pdr.id };
+            *run = TrafficRun { last: now, pdr: pdr.id };
         }
     }
 
@@ -36,15 +36,15 @@ impl Traffic {
     }
 
     /// Packets of the PDR came until this time.
-    pub(super) fn prolong_to(&mut self, pdr: &Pdr, at: Time) {
+    pub(super) fn extend_to(&mut self, pdr: &Pdr, at: Time) {
         if let Some(run) = self.0.get_mut(&pdr.pdi.application).filter(|run| run.last <= at) {
-            *run = Run { last: at, pdr: pdr.id };
+            *run = TrafficRun { last: at, pdr: pdr.id };
         }
     }
 
     /// The traffic of this PDR starts, or starts again.
     pub(super) fn start(&mut self, pdr: &Pdr, now: Time) {
-        self.0.insert(pdr.pdi.application.clone(), Run { last: now, pdr: pdr.id });
+        self.0.insert(pdr.pdi.application.clone(), TrafficRun { last: now, pdr: pdr.id });
     }
 
     /// The last packet of what is of no application.
@@ -54,7 +54,7 @@ impl Traffic {
 
     /// What is of no application starts.
     pub(super) fn start_unnamed(&mut self, last: Time, pdr: PdrId) {
-        self.0.insert(None, Run { last, pdr });
+        self.0.insert(None, TrafficRun { last, pdr });
     }
 
     /// When the first of it will have paused for this long.

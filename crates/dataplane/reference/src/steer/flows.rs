@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use causeway_packet::Flow;
 
 /// How many flows of a session are remembered; the one that was longest without an uplink packet goes first.
-const REMEMBERED: usize = 256;
+const MAX_TRACKED: usize = 256;
 
 /// The flows of one session that were redirected.
 ///
@@ -49,7 +49,7 @@ impl RedirectedFlows {
             server: (server, ports.map(|ports| port.unwrap_or(ports.dst))),
         };
         self.0.retain(|known| known.key != key);
-        if self.0.len() >= REMEMBERED {
+        if self.0.len() >= MAX_TRACKED {
             self.0.pop_front();
         }
         self.0.push_back(Redirected { key, origin: (flow.dst, ports.map(|ports| ports.dst)) });
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn the_flow_that_was_longest_idle_is_forgotten() {
         let mut flows = RedirectedFlows::default();
-        let last = REMEMBERED as u16;
+        let last = MAX_TRACKED as u16;
         for n in (0..=last).chain([1, last + 1]) {
             flows.note(&flow((UE, n), site(n)), SERVER, None);
         }
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(origin(1), Some((site(1).0, Some(53))));
         assert_eq!(origin(2), None);
         assert_eq!(origin(last + 1), Some((site(last + 1).0, Some(53))));
-        assert_eq!(flows.0.len(), REMEMBERED);
+        assert_eq!(flows.0.len(), MAX_TRACKED);
     }
 
     // Input:  one port of the UE towards two sites that are redirected to one server.

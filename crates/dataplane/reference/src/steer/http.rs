@@ -23,7 +23,7 @@ const WINDOW: u16 = 0xffff;
 
 /// What the UPF answers to a packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Answer {
+pub(crate) struct HttpResponse {
     /// A packet for the UE, if there is anything to say.
     pub(crate) packet: Option<Vec<u8>>,
     /// The packet that is answered was of use; otherwise it counts as dropped.
@@ -31,7 +31,7 @@ pub(crate) struct Answer {
 }
 
 /// The answer to an uplink packet that is to be redirected to this URL. `None` when it is no TCP segment.
-pub(crate) fn answer(packet: &[u8], url: &Url) -> Option<Answer> {
+pub(crate) fn answer(packet: &[u8], url: &Url) -> Option<HttpResponse> {
     let user = UserPacket::parse(packet).ok()?;
     let is_tcp = user.flow.protocol == IpProtocol::TCP && user.flow.fragment == Fragment::Whole;
     let tcp = is_tcp.then(|| Tcp::parse(user.transport()).ok()).flatten()?;
@@ -45,7 +45,7 @@ pub(crate) fn answer(packet: &[u8], url: &Url) -> Option<Answer> {
         Some((repr, octets)) => Some(build(dst, src, &repr, &octets)?),
         None => None,
     };
-    Some(Answer { packet, is_redirection })
+    Some(HttpResponse { packet, is_redirection })
 }
 
 /// The upper half of our first sequence number in this connection.

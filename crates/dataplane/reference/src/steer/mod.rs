@@ -1,9 +1,9 @@
 //! What becomes of a user packet between the rules and its outer header: forwarding policy, redirection, replacement
 //! of addresses and ports (TS 29.244 clauses 5.4.7, 5.4.8 and 5.33.3).
 
-mod deliver;
 mod flows;
 mod http;
+mod local_response;
 
 use std::borrow::Cow;
 
@@ -14,10 +14,10 @@ use causeway_rules::{Forwarding, NewEnd, PolicyName, Redirect, Replacement};
 use causeway_types::Direction;
 
 pub(crate) use flows::RedirectedFlows;
-pub(crate) use http::Answer;
+pub(crate) use http::HttpResponse;
 
 /// A packet on its way out.
-pub(crate) enum Steered<'a> {
+pub(crate) enum SteeredPacket<'a> {
     /// It leaves so.
     Forward {
         /// The way.
@@ -26,10 +26,10 @@ pub(crate) enum Steered<'a> {
         packet: Cow<'a, [u8]>,
     },
     /// The UPF answers it.
-    Answer(Answer),
+    Respond(HttpResponse),
 }
 
-impl<'a> Steered<'a> {
+impl<'a> SteeredPacket<'a> {
     /// It leaves as it is.
     pub(crate) const fn unchanged(forwarding: &'a Forwarding, packet: &'a [u8]) -> Self {
         Self::Forward { forwarding: Cow::Borrowed(forwarding), packet: Cow::Borrowed(packet) }
@@ -46,24 +46,27 @@ pub(crate) fn steer<'a>(
     direction: Direction,
     flows: &mut RedirectedFlows,
     topology: &Topology,
-) -> Result<Steered<'a>, DropReason> {
+) -> Result<SteeredPacket<'a>, DropReason> {
     let steering = &forwarding.steering;
     let policy = policy_of(steering.policy.as_ref(), topology)?;
     let redirect = steering.redirect.as_ref().or(policy.and_then(|policy| policy.redirect.as_ref()));
     let mut changed = Cow::Borrowed(packet);
     match (redirect, direction) {
         (Some(Redirect::Http(url)), Direction::Uplink) => {
-            return http::answer(packet, url).map(Steered::Answer).ok_or(DropReason::NotRedirectable);
+            return http::answer(packet, url).map(SteeredPacket::Respond).ok_or(DropReason::NotRedirectable);
         }
         (Some(Redirect::Http(_)), Direction::Downlink) => return Err(DropReason::NotRedirectable),
-        (Some(Redirect::Destination(end)), Direction::Uplink) => divert(&mut changed, end, flows)?,
-        (_, Direction::Downlink) => undo(&mut changed, flows)?,
+        (Some(Redirect::Destination(end)), Direction::Uplink) => redirect_flow(&mut changed, end, flows)?,
+        (_, Direction::Downlink) => restore_source(&mut changed, flows)?,
         (None, Direction::Uplink) => {}
     }
     if let Some(replacement) = &steering.replacement {
         replace(&mut changed, replacement)?;
     }
-    Ok(Steered::Forward { forwarding: follow(forwarding, policy, &mut changed)?, packet: changed })
+    Ok(SteeredPacket::Forward {
+        forwarding: apply_policy(forwarding, policy, &mut changed)?,
+        packet: changed,
+    })
 }
 
 /// The policy of that name.
@@ -89,12 +92,12 @@ pub(crate) fn steer_copy<'a>(
 ) -> Result<(Cow<'a, Forwarding>, Cow<'a, [u8]>), DropReason> {
     let policy = policy_of(forwarding.steering.policy.as_ref(), topology)?;
     let mut changed = Cow::Borrowed(packet);
-    let forwarding = follow(forwarding, policy, &mut changed)?;
+    let forwarding = apply_policy(forwarding, policy, &mut changed)?;
     Ok((forwarding, changed))
 }
 
 /// What the policy changes of the way and of the mark of the packet.
-fn follow<'a>(
+fn apply_policy<'a>(
     forwarding: &'a Forwarding,
     policy: Option<&ForwardingPolicy>,
     packet: &mut Cow<'_, [u8]>,
@@ -110,7 +113,11 @@ fn follow<'a>(
 }
 
 /// An uplink packet gets another destination; the first one is remembered for what comes back.
-fn divert(packet: &mut Cow<'_, [u8]>, end: &NewEnd, flows: &mut RedirectedFlows) -> Result<(), DropReason> {
+fn redirect_flow(
+    packet: &mut Cow<'_, [u8]>,
+    end: &NewEnd,
+    flows: &mut RedirectedFlows,
+) -> Result<(), DropReason> {
     let user = UserPacket::parse(packet).map_err(|_| DropReason::MalformedIp)?;
     let (flow, dst) = (user.flow, end.ip_for(user.flow.dst));
     if dst.is_none() && end.port.is_none() {
@@ -121,7 +128,7 @@ fn divert(packet: &mut Cow<'_, [u8]>, end: &NewEnd, flows: &mut RedirectedFlows)
 }
 
 /// A downlink packet of a flow that was diverted seems to come from where the UE sent to.
-fn undo(packet: &mut Cow<'_, [u8]>, flows: &mut RedirectedFlows) -> Result<(), DropReason> {
+fn restore_source(packet: &mut Cow<'_, [u8]>, flows: &mut RedirectedFlows) -> Result<(), DropReason> {
     let user = UserPacket::parse(packet).map_err(|_| DropReason::MalformedIp)?;
     match flows.origin(&user.flow) {
         Some((src, src_port)) => set(packet, &Ends { src: Some(src), src_port, ..Ends::default() }),

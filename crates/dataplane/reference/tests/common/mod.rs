@@ -144,9 +144,9 @@ impl Bench {
 
     /// With one session: uplink to the network, downlink to the gNB.
     pub fn new() -> Self {
-        let mut bench = Self::empty(Limits::default());
-        bench.apply(establishment()).unwrap();
-        bench
+        let mut setup = Self::empty(Limits::default());
+        setup.apply(establishment()).unwrap();
+        setup
     }
 
     pub fn apply(&mut self, ops: Vec<Op>) -> Result<Applied, ApplyError> {

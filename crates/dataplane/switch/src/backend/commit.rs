@@ -57,7 +57,7 @@ impl<D: SwitchDriver> Switch<D> {
             (Some(_), None) if is_abandoned => {
                 Err(ApplyError::Backend("the switch took too long".to_owned()))
             }
-            (Some(plan), None) => self.software.apply_alone(now, &plan),
+            (Some(plan), None) => self.software.apply_without_timers(now, &plan),
             (None, None) => Ok(Applied::default()),
         };
         let failed = result.is_err();

@@ -1,6 +1,6 @@
 //! What readings say goes to the software, and what that makes of it back to the rows.
 
-use causeway_reference::lease::{Counted, Reading};
+use causeway_reference::lease::{CounterReading, PacketCount};
 use causeway_types::{Seid, Time};
 
 use super::switch::Switch;
@@ -61,21 +61,26 @@ impl<D: SwitchDriver> Switch<D> {
         let mut readings = Vec::new();
         for (_, (number, side, count)) in counted {
             let Some(rule) = self.rules.get(number) else { continue };
-            let count = Counted { packets: count.packets, octets: count.octets };
+            let count = PacketCount { packets: count.packets, octets: count.octets };
             let (arrived, passed) = match (side, rule.content.before_qos) {
                 // Its PDR may have got URRs since, which do not count what came before.
                 _ if rule.content.urrs.is_empty() => continue,
-                (0, true) => (count, Counted::default()),
+                (0, true) => (count, PacketCount::default()),
                 (0, false) => continue,
-                _ => (Counted::default(), count),
+                _ => (PacketCount::default(), count),
             };
-            readings.push(Reading { pdr: rule.pdr, arrived, passed, beside: &rule.content.beside });
+            readings.push(CounterReading {
+                pdr: rule.pdr,
+                arrived,
+                passed,
+                uncounted: &rule.content.uncounted,
+            });
         }
         if readings.len() < counted.len() {
-            self.software.note_traffic(now, *seid);
+            self.software.record_activity(now, *seid);
         }
         if !readings.is_empty() {
-            self.software.take_readings(now, *seid, &readings);
+            self.software.add_usage(now, *seid, &readings);
             self.review(*seid);
         }
     }

@@ -70,12 +70,12 @@ impl<D: SwitchDriver> Switch<D> {
             let Some(held) = self.sessions.get(&seid) else { continue };
             let mut urrs = Vec::new();
             for id in &rule.content.urrs {
-                if held.urrs.contains_key(id) && !rule.content.beside.contains(id) {
+                if held.urrs.contains_key(id) && !rule.content.uncounted.contains(id) {
                     urrs.push(Measure::Urr(seid, *id));
                 }
             }
             urrs.extend(held.watches_activity.then_some(Measure::Activity(seid)));
-            if !rule.content.beside.is_empty() {
+            if !rule.content.uncounted.is_empty() {
                 // It is read for what only its packets tell: that there is traffic.
                 self.pulling.provision(now, Measure::Beside(seid), pulling::Urr::new(Side::Egress));
                 urrs.push(Measure::Beside(seid));

@@ -50,7 +50,7 @@ impl<D: SwitchDriver> Switch<D> {
 
     /// The software handles a packet, and sends what comes of it.
     pub(super) fn handle(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) {
-        self.last_fate = Some(self.software.take_packet(now, ingress, packet));
+        self.last_fate = Some(self.software.process_without_timers(now, ingress, packet));
         self.send_from_software(now);
     }
 

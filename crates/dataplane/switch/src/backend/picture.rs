@@ -65,7 +65,7 @@ pub(super) struct Content {
     pub(super) meter: Option<QerId>,
     pub(super) urrs: Vec<UrrId>,
     /// Those of them that do not count its packets: their quotas are exhausted.
-    pub(super) beside: Vec<UrrId>,
+    pub(super) uncounted: Vec<UrrId>,
     /// Packets come in a tunnel.
     pub(super) is_tunnelled: bool,
     /// It has entries for accounting.
@@ -155,7 +155,7 @@ fn content(pdr: &Pdr, treatment: &Treatment, rules: &RuleSet, exhausted: &BTreeS
         teid: treatment.teid,
         meter: treatment.meter,
         urrs: pdr.urrs.clone(),
-        beside: beside.copied().collect(),
+        uncounted: beside.copied().collect(),
         is_tunnelled: pdr.pdi.tunnel.is_some(),
         is_counted: treatment.deed.forwards()
             || is_dropped && (before_qos || rules.inactivity_timer.is_some()),

@@ -90,7 +90,7 @@ impl<D: SwitchDriver> Switch<D> {
         };
         let ops: Vec<Op> = plan.ops.iter().filter_map(put).collect();
         let back = Plan { session: plan.session, ops: ops.into() };
-        let _was_valid = self.software.apply_alone(now, &back);
+        let _was_valid = self.software.apply_without_timers(now, &back);
         self.send_from_software(now);
     }
 

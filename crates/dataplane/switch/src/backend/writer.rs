@@ -1,7 +1,7 @@
 //! A change from its beginning until the switch has it.
 
 use causeway_dataplane::{ApplyError, Op, Plan};
-use causeway_reference::lease::Outcome;
+use causeway_reference::lease::PlanPreview;
 use causeway_types::{PdrId, Time};
 
 use super::held::Numbered;
@@ -28,9 +28,9 @@ impl<D: SwitchDriver> Switch<D> {
     fn try_begin(&mut self, now: Time, operation: Operation) -> Result<(), ApplyError> {
         let Some(pending) = self.operations.get(&operation) else { return Ok(()) };
         let (seid, plan) = (pending.session, pending.plan.clone());
-        let Outcome { rules, exhausted } = match &plan {
-            Some(plan) => self.software.outcome_of(now, plan)?,
-            None => Outcome {
+        let PlanPreview { rules, exhausted } = match &plan {
+            Some(plan) => self.software.preview_plan(now, plan)?,
+            None => PlanPreview {
                 rules: self.software.rules_of(seid).cloned().unwrap_or_default(),
                 exhausted: self.software.exhausted_of(seid),
             },
@@ -54,7 +54,7 @@ impl<D: SwitchDriver> Switch<D> {
         self.unwritten.insert(operation);
         self.prepared.push_back(operation);
         let Some(plan) = leads else { return Ok(()) };
-        match self.software.apply_alone(now, &plan) {
+        match self.software.apply_without_timers(now, &plan) {
             Ok(applied) => {
                 self.send_from_software(now);
                 if let Some(pending) = self.operations.get_mut(&operation) {

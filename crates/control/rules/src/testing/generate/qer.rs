@@ -23,7 +23,7 @@ pub(in crate::testing) fn packet_rates() -> impl Strategy<Value = PacketRates> {
             .prop_map(|(packets, minutes)| Allowance { packets, period: Span::from_secs(60 * minutes) })
     };
     let rate = (allowance(), option::of(allowance()))
-        .prop_map(|(usual, additional)| PacketRate { usual, additional });
+        .prop_map(|(usual, additional)| PacketRate { base: usual, additional });
     (rate.clone(), option::of(rate))
         .prop_map(|(uplink, downlink)| PacketRates { uplink: Some(uplink), downlink })
 }

@@ -142,7 +142,7 @@ impl<D: SwitchDriver> Switch<D> {
             self.rules.get(number).is_some_and(|rule| rule.fits(new.template.deed) && !rule.is_expired)
         };
         old.urrs == new.urrs
-            && old.beside == new.beside
+            && old.uncounted == new.uncounted
             && old.before_qos == new.before_qos
             && old.is_tunnelled == new.is_tunnelled
             && old.template.is_uplink == new.template.is_uplink

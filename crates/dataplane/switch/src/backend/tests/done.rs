@@ -10,7 +10,7 @@ pub(super) struct Done {
     pub(super) packets: u64,
     pub(super) sent: u64,
     /// Packets that left by the FAR of an exhausted quota: nobody counts them.
-    pub(super) beside: u64,
+    pub(super) uncounted: u64,
     /// Packets that were counted before a restart of the switch, and not read.
     pub(super) lost: u64,
     pub(super) restarts: u64,
@@ -29,7 +29,7 @@ impl AddAssign for Done {
         self.refused += other.refused;
         self.packets += other.packets;
         self.sent += other.sent;
-        self.beside += other.beside;
+        self.uncounted += other.uncounted;
         self.lost += other.lost;
         self.restarts += other.restarts;
         self.successions += other.successions;

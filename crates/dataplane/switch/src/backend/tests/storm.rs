@@ -169,7 +169,7 @@ impl Storm {
     /// The counters of what leaves by the FARs of exhausted quotas.
     fn beside(&self) -> HashSet<Cell> {
         let layout = &self.switch.layout;
-        let rules = self.switch.rules.iter().filter(|(_, rule)| !rule.content.beside.is_empty());
+        let rules = self.switch.rules.iter().filter(|(_, rule)| !rule.content.uncounted.is_empty());
         let cells = |number: u32| match &layout.cells {
             Some(cells) => {
                 Vec::from_iter(cells.cell(1, number).map(|(bank, index)| Cell::Index(bank, index)))
@@ -187,7 +187,7 @@ impl Storm {
         while let Some((_, port, frame)) = self.switch.driver().model().poll_sent() {
             let around = if port == N3 { ETHERNET + TUNNEL } else { ETHERNET };
             let is_beside = port == N3 && is_beside(&frame, ETHERNET);
-            let sent = if is_beside { &mut self.done.beside } else { &mut self.done.sent };
+            let sent = if is_beside { &mut self.done.uncounted } else { &mut self.done.sent };
             *sent += u64::from(frame.len() == around + self.octets);
         }
         while let Some(event) = self.switch.poll_event() {

@@ -27,7 +27,7 @@ pub(super) struct Book {
     first_bank: u32,
     told: HashMap<(usize, Cell), Count>,
     /// What leaves by the FAR of an exhausted quota is counted there, and not reported: nothing of it can be lost.
-    beside: HashSet<Cell>,
+    uncounted: HashSet<Cell>,
     /// The same at restarts.
     were_beside: HashSet<(usize, Cell)>,
     /// Packets that were counted, and whose counts nobody will hear of.
@@ -109,7 +109,7 @@ impl Book {
     fn restart(&mut self, model: &Model<Upf>) {
         self.dropped += drops(model.state());
         for (cell, count) in self.counts(model) {
-            if self.beside.contains(&cell) {
+            if self.uncounted.contains(&cell) {
                 self.were_beside.insert((self.restarts, cell));
             } else {
                 self.lost += count - self.told(self.restarts, &cell);
@@ -121,7 +121,7 @@ impl Book {
     /// Another controller takes over: what was not told before is not told.
     fn succeed(&mut self, model: &Model<Upf>) {
         for (cell, count) in self.counts(model) {
-            if !self.beside.contains(&cell) {
+            if !self.uncounted.contains(&cell) {
                 self.lost += count - self.told(self.restarts, &cell);
             }
             self.told.insert((self.restarts, cell), Count { packets: count as u64, octets: 0 });
@@ -149,7 +149,7 @@ impl Book {
     }
 
     pub(super) fn set_beside(&mut self, cells: HashSet<Cell>) {
-        self.beside = cells;
+        self.uncounted = cells;
     }
 
     fn told(&self, when: usize, cell: &Cell) -> i64 {

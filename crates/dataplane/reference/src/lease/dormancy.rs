@@ -6,9 +6,9 @@ use causeway_dataplane::Usage;
 use causeway_rules::{OuterHeader, PduSessionType, RuleSet, SortedMap, Urr, UsageReportTrigger};
 use causeway_types::{Seid, Teid, Time, Volume};
 
-use super::trace::has_no_peers;
+use super::measured_state::is_independent_of_topology;
 use crate::engine::Reference;
-use crate::late::Late;
+use crate::lazy::Lazy;
 use crate::measure::Measurement;
 use crate::session::Session;
 
@@ -25,27 +25,27 @@ impl Reference {
 
     /// No session has a tunnel that ends here, nor a UE address.
     pub fn is_free(&self, tunnels: impl IntoIterator<Item = (Teid, IpAddr)>, ue: Option<Ipv4Addr>) -> bool {
-        let is_free = |(teid, local)| self.index.by_tunnel(teid, local).is_none();
+        let is_free = |(teid, local)| self.index.session_of_tunnel(teid, local).is_none();
         tunnels.into_iter().all(is_free) && ue.is_none_or(|ue| !self.index.has_ue(ue.into()))
     }
 
     /// The session was established at this time, and its state is nothing but that, now and later, until a packet comes for it
     /// or a plan. What it would report at its end is [`Reference::final_usage`].
-    pub fn could_rest(&self, seid: Seid, since: Time) -> bool {
+    pub fn can_be_dormant(&self, seid: Seid, since: Time) -> bool {
         let Some(session) = self.sessions.get(&seid) else { return false };
         let measurements: SortedMap<_, _> =
-            session.rules.urrs.keys().map(|urr| (*urr, Late::since(since))).collect();
+            session.rules.urrs.keys().map(|urr| (*urr, Lazy::since(since))).collect();
         let enforcers: SortedMap<_, _> =
-            session.rules.qers.keys().map(|qer| (*qer, Late::since(since))).collect();
+            session.rules.qers.keys().map(|qer| (*qer, Lazy::since(since))).collect();
         let fresh = Session { rules: session.rules.clone(), measurements, enforcers, ..Session::default() };
-        **session == fresh && has_no_peers(&session.rules, &self.topology)
+        **session == fresh && is_independent_of_topology(&session.rules, &self.topology)
     }
 
     /// The usage that a session with these rules reports at its end, established at `since`, for which no packet came.
     pub fn final_usage(rules: &RuleSet, since: Time, now: Time) -> Vec<Usage> {
         let mut usage = Vec::with_capacity(rules.urrs.len());
         for urr in rules.urrs.values() {
-            match volume_alone(urr, since, now) {
+            match volume_only_report(urr, since, now) {
                 Some(nothing) => usage.push(nothing),
                 None => usage.extend(final_reports(urr, since, now)),
             }
@@ -59,7 +59,7 @@ fn final_reports(urr: &Urr, since: Time, now: Time) -> Vec<Usage> {
 }
 
 /// The same where time is not measured and there is one report, without measuring.
-fn volume_alone(urr: &Urr, since: Time, now: Time) -> Option<Usage> {
+fn volume_only_report(urr: &Urr, since: Time, now: Time) -> Option<Usage> {
     let volume = urr.method.volume.then_some(Volume::ZERO);
     (!urr.method.duration)
         .then(|| Usage { volume, ..Usage::new(urr.id, UsageReportTrigger::TERMR, since, now) })
@@ -67,7 +67,7 @@ fn volume_alone(urr: &Urr, since: Time, now: Time) -> Option<Usage> {
 
 /// The session has nothing to do with others, and packets find it by one IPv4 address and by tunnels that end here,
 /// and those that it sends into lead to IPv4 addresses.
-pub(super) fn is_alone(rules: &RuleSet) -> bool {
+pub(super) fn is_independent(rules: &RuleSet) -> bool {
     let RuleSet { pdu_type, pdrs, fars, qers, urrs: _, bars: _, slice: _, paging: _, inactivity_timer } =
         rules;
     let has_one_address =
@@ -81,12 +81,12 @@ pub(super) fn is_alone(rules: &RuleSet) -> bool {
         };
         is_plain && far.duplicates.is_empty()
     });
-    let is_limited_alone = qers.values().all(|qer| qer.correlation.is_none() && qer.packet_rate.is_none());
+    let has_no_slice_limit = qers.values().all(|qer| qer.correlation.is_none() && qer.packet_rate.is_none());
     *pdu_type == PduSessionType::Ip
         && inactivity_timer.is_none()
         && has_one_address
         && leads_into_gtpu
-        && is_limited_alone
+        && has_no_slice_limit
 }
 
 #[cfg(test)]
@@ -120,7 +120,7 @@ mod tests {
                 number_of_reports: NonZeroU16::new(1).filter(|_| has(3)),
                 ..Urr::new(UrrId(1), method)
             };
-            if let Some(usage) = volume_alone(&urr, since, now) {
+            if let Some(usage) = volume_only_report(&urr, since, now) {
                 known += 1;
                 assert_eq!(final_reports(&urr, since, now), [usage], "{urr:?}");
             }

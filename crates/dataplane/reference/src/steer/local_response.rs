@@ -5,14 +5,14 @@ use causeway_packet::UserPacket;
 use causeway_rules::{Applications, Forwarding, Pdr};
 use causeway_types::{Interface, PdrId, Qfi, Seid, Time, WallTime};
 
-use super::Answer;
-use crate::act::marking;
-use crate::arrival::{Arrival, Origin};
-use crate::detect::Detection;
-use crate::egress::Way;
+use super::HttpResponse;
+use crate::application_detection::Detection;
+use crate::apply_far::qfi_marking;
+use crate::egress::EgressRoute;
 use crate::engine::Reference;
 use crate::marks::Marks;
 use crate::matching::find_pdr;
+use crate::received::{PacketOrigin, ReceivedPacket};
 use crate::session::Session;
 
 impl Reference {
@@ -24,7 +24,7 @@ impl Reference {
         seid: Seid,
         pdr: PdrId,
         qfi: Option<Qfi>,
-        answer: Answer,
+        answer: HttpResponse,
     ) -> Result<Disposition, DropReason> {
         let session = self.sessions.get(&seid).ok_or(DropReason::UnknownUe)?;
         let pdr = session.rules.pdrs.get(&pdr).ok_or(DropReason::NoMatchingPdr)?;
@@ -32,8 +32,8 @@ impl Reference {
             let (forwarding, qfi) =
                 to_ue(session, pdr, qfi, &packet, &self.applications, self.shared.wall.at(now))
                     .ok_or(DropReason::NoEgress)?;
-            let way = Way::of(&forwarding, None, &self.topology)?;
-            let (egress, wrapped) = way.wrap(&packet, &Marks { qfi, ..Marks::default() })?;
+            let route = EgressRoute::of(&forwarding, None, &self.topology)?;
+            let (egress, wrapped) = route.wrap(&packet, &Marks { qfi, ..Marks::default() })?;
             self.send(egress, wrapped);
         }
         if answer.is_redirection { Ok(Disposition::Consumed) } else { Err(DropReason::NotRedirectable) }
@@ -53,12 +53,12 @@ fn to_ue(
     let forwarding = |pdr: &Pdr| session.rules.fars.get(&pdr.far)?.forwarding.clone();
     let own = forwarding(pdr).filter(|forwarding| forwarding.destination == Interface::Access);
     if let Some(tunnel) = own.and_then(|forwarding| forwarding.tunnel()) {
-        return Some((Forwarding::into_tunnel(Interface::Access, tunnel), marking(session, pdr).or(qfi)));
+        return Some((Forwarding::into_tunnel(Interface::Access, tunnel), qfi_marking(session, pdr).or(qfi)));
     }
     let user = UserPacket::parse(packet).ok()?;
     let detection = Detection { applications, seen: session.detector.seen(&user.flow) };
-    let arrival = Arrival { origin: Origin::default(), user };
+    let arrival = ReceivedPacket { origin: PacketOrigin::default(), user };
     let downlink = find_pdr(session, &arrival, &detection, now).ok()?;
     let tunnel = forwarding(downlink)?.tunnel()?;
-    Some((Forwarding::into_tunnel(Interface::Access, tunnel), marking(session, downlink).or(qfi)))
+    Some((Forwarding::into_tunnel(Interface::Access, tunnel), qfi_marking(session, downlink).or(qfi)))
 }

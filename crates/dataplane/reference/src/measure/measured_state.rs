@@ -4,14 +4,14 @@ use causeway_rules::Urr;
 use causeway_types::{PdrId, Time, Volume};
 
 use super::Measurement;
-use super::clock::Clock;
+use super::clock::UsageTimer;
 use super::totals::Totals;
 
 /// All that tells a measurement from a new one of the same URR.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Trace {
+pub(crate) struct UrrState {
     volume: Volume,
-    clock: Clock,
+    clock: UsageTimer,
     first_packet: Option<Time>,
     last_packet: Option<Time>,
     /// The last packet that came, passed or not, and its PDR.
@@ -45,11 +45,11 @@ impl Reported {
 }
 
 impl Measurement {
-    /// The trace from which [`Measurement::retraced`] makes exactly this one. `None`: there is more to it.
-    pub(crate) fn trace(&self, urr: &Urr, begin: Time) -> Option<Trace> {
+    /// The trace from which [`Measurement::restored`] makes exactly this one. `None`: there is more to it.
+    pub(crate) fn measured_state(&self, urr: &Urr, begin: Time) -> Option<UrrState> {
         let reported = Reported::of(self);
         let is_new = reported == Reported::of(&Self::new(urr, begin));
-        let trace = Trace {
+        let trace = UrrState {
             volume: self.volume,
             clock: self.clock,
             first_packet: self.running.first_packet,
@@ -57,15 +57,15 @@ impl Measurement {
             arrived: self.traffic.unnamed(),
             reported: (!is_new).then(|| Box::new(reported)),
         };
-        (Self::retraced(urr, begin, &trace) == *self).then_some(trace)
+        (Self::restored(urr, begin, &trace) == *self).then_some(trace)
     }
 
     /// As it was when it left this trace.
-    pub(crate) fn retraced(urr: &Urr, begin: Time, trace: &Trace) -> Self {
+    pub(crate) fn restored(urr: &Urr, begin: Time, trace: &UrrState) -> Self {
         let mut measurement = Self::new(urr, begin);
         (measurement.volume, measurement.clock) = (trace.volume, trace.clock);
         if let Some(reported) = &trace.reported {
-            measurement.running = super::Part::beginning(reported.start);
+            measurement.running = super::UsagePart::beginning(reported.start);
             (measurement.reported, measurement.armed) = (reported.totals, reported.armed);
             (measurement.granted, measurement.reports_left) = (reported.granted, reported.reports_left);
             measurement.dropped = reported.dropped;

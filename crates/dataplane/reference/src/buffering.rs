@@ -5,27 +5,27 @@ use causeway_rules::Pdr;
 use causeway_types::{BarId, Qfi, Seid, Time};
 
 use crate::WhenFull;
-use crate::buffer::Waiting;
-use crate::carried::Carried;
+use crate::buffer::BufferedPacket;
+use crate::carried_extensions::CarriedExtensions;
 use crate::engine::Reference;
 use crate::session::Session;
 
 /// A limit that a packet does not fit into.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Full {
+enum BufferLimit {
     /// As many packets as the SMF suggested wait for this BAR.
     Bar(BarId),
     /// The session holds as much as it may.
     Session,
     /// All sessions together do.
-    Everything,
+    AllSessions,
 }
 
-impl Full {
+impl BufferLimit {
     fn reason(self) -> DropReason {
         match self {
             Self::Bar(_) | Self::Session => DropReason::BufferFull,
-            Self::Everything => DropReason::BufferMemoryFull,
+            Self::AllSessions => DropReason::BufferMemoryFull,
         }
     }
 }
@@ -38,98 +38,105 @@ impl Reference {
         seid: Seid,
         pdr: &Pdr,
         qfi: Option<Qfi>,
-        carried: &Carried,
+        extensions: &CarriedExtensions,
         packet: &[u8],
     ) -> Result<Disposition, DropReason> {
-        let octets = packet.len() + carried.octets();
-        let room = self.make_room(now, seid, pdr, octets);
+        let octets = packet.len() + extensions.octets();
+        let room = self.evict_or_fail(now, seid, pdr, octets);
         if room.is_ok() {
-            let number = self.waited;
-            self.waited += 1;
-            self.arrivals.insert(number, seid);
+            let number = self.buffered_total;
+            self.buffered_total += 1;
+            self.buffered_order.insert(number, seid);
             self.buffered_octets += octets;
             let session = self.sessions.get_mut(&seid).ok_or(DropReason::UnknownUe)?;
-            let (carried, packet) = (carried.clone(), packet.to_vec());
-            session.buffer.push(Waiting { number, since: now, pdr: pdr.id, qfi, carried, packet });
-            self.arm_expiry(seid);
+            let (extensions, packet) = (extensions.clone(), packet.to_vec());
+            session.buffer.push(BufferedPacket {
+                number,
+                buffered_at: now,
+                pdr: pdr.id,
+                qfi,
+                extensions,
+                packet,
+            });
+            self.schedule_expiry(seid);
         }
-        self.tell_of_buffered(now, seid, pdr, qfi, packet, room.is_ok());
+        self.notify_buffered(now, seid, pdr, qfi, packet, room.is_ok());
         match room {
             Ok(()) => Ok(Disposition::Buffered),
             Err(reason) => {
-                self.tell_of_discarded(seid, pdr, qfi, packet);
+                self.notify_discarded(seid, pdr, qfi, packet);
                 Err(reason)
             }
         }
     }
 
     /// Makes room for a packet as the configuration says: not at all, or by dropping what has waited longest.
-    fn make_room(&mut self, now: Time, seid: Seid, pdr: &Pdr, octets: usize) -> Result<(), DropReason> {
+    fn evict_or_fail(&mut self, now: Time, seid: Seid, pdr: &Pdr, octets: usize) -> Result<(), DropReason> {
         while let Some(full) = self.full(seid, pdr, octets) {
             let victim = match self.limits.when_full {
                 WhenFull::DropOldest if self.limits.can_ever_hold(octets) => self.oldest(seid, full),
                 _ => None,
             };
-            let Some((owner, waiting)) = victim else { return Err(full.reason()) };
-            self.discard(now, owner, &waiting, full.reason());
+            let Some((owner, buffered)) = victim else { return Err(full.reason()) };
+            self.discard(now, owner, &buffered, full.reason());
         }
         Ok(())
     }
 
     /// The first limit that one more packet of so many octets would exceed.
-    fn full(&self, seid: Seid, pdr: &Pdr, octets: usize) -> Option<Full> {
+    fn full(&self, seid: Seid, pdr: &Pdr, octets: usize) -> Option<BufferLimit> {
         let (session, limits) = (self.sessions.get(&seid)?, &self.limits);
         let far = session.far_of(pdr.id)?;
         if let Some(bar) = far.bar
-            && session.suggested_packets(bar).is_some_and(|most| session.waiting_for(bar) >= most)
+            && session.suggested_packets(bar).is_some_and(|most| session.buffered_for(bar) >= most)
         {
-            return Some(Full::Bar(bar));
+            return Some(BufferLimit::Bar(bar));
         }
         let buffer = &session.buffer;
         if buffer.len() >= limits.buffer_packets_per_session
             || buffer.octets() + octets > limits.buffer_octets_per_session
         {
-            return Some(Full::Session);
+            return Some(BufferLimit::Session);
         }
-        let is_full = self.arrivals.len() >= limits.buffer_packets
+        let is_full = self.buffered_order.len() >= limits.buffer_packets
             || self.buffered_octets + octets > limits.buffer_octets;
-        is_full.then_some(Full::Everything)
+        is_full.then_some(BufferLimit::AllSessions)
     }
 
     /// Takes out the packet that has waited longest where there is no room; and whose it is.
-    fn oldest(&mut self, seid: Seid, full: Full) -> Option<(Seid, Waiting)> {
+    fn oldest(&mut self, seid: Seid, full: BufferLimit) -> Option<(Seid, BufferedPacket)> {
         let owner = match full {
-            Full::Bar(_) | Full::Session => seid,
-            Full::Everything => self.arrivals.first_key_value().map(|(_, owner)| *owner)?,
+            BufferLimit::Bar(_) | BufferLimit::Session => seid,
+            BufferLimit::AllSessions => self.buffered_order.first_key_value().map(|(_, owner)| *owner)?,
         };
         let session = self.sessions.get_mut(&owner)?;
         let mut buffer = std::mem::take(&mut session.buffer);
-        let waiting = buffer.take_oldest(|waiting| match full {
-            Full::Bar(bar) => session.bar_of(waiting.pdr) == Some(bar),
-            Full::Session | Full::Everything => true,
+        let buffered = buffer.take_oldest(|buffered| match full {
+            BufferLimit::Bar(bar) => session.bar_of(buffered.pdr) == Some(bar),
+            BufferLimit::Session | BufferLimit::AllSessions => true,
         });
         session.buffer = buffer;
-        Some((owner, waiting?))
+        Some((owner, buffered?))
     }
 
     /// Throws away a packet that was taken out of its buffer.
-    fn discard(&mut self, now: Time, seid: Seid, waiting: &Waiting, reason: DropReason) {
-        self.leaves_buffer(waiting);
+    fn discard(&mut self, now: Time, seid: Seid, buffered: &BufferedPacket, reason: DropReason) {
+        self.record_dequeue(buffered);
         self.counters.count_drop(reason);
-        self.count_dropped(now, seid, waiting.pdr, waiting.packet.len());
+        self.count_dropped(now, seid, buffered.pdr, buffered.packet.len());
         let session = self.sessions.get(&seid);
-        let pdr = session.and_then(|session| session.rules.pdrs.get_shared(&waiting.pdr)).cloned();
+        let pdr = session.and_then(|session| session.rules.pdrs.get_shared(&buffered.pdr)).cloned();
         if let Some(pdr) = pdr {
-            self.tell_of_discarded(seid, &pdr, waiting.qfi, &waiting.packet);
+            self.notify_discarded(seid, &pdr, buffered.qfi, &buffered.packet);
         }
     }
 
     /// Drops what waits for the whole session because the SMF asked for it (DROBU).
     pub(crate) fn drop_buffered(&mut self, now: Time, seid: Seid) {
-        for waiting in self.take_waiting(seid, |_, _| true) {
-            self.leaves_buffer(&waiting);
+        for buffered in self.dequeue(seid, |_, _| true) {
+            self.record_dequeue(&buffered);
             self.counters.count_drop(DropReason::BufferDropRequested);
-            self.count_dropped(now, seid, waiting.pdr, waiting.packet.len());
+            self.count_dropped(now, seid, buffered.pdr, buffered.packet.len());
         }
     }
 
@@ -138,30 +145,30 @@ impl Reference {
         &mut self,
         now: Time,
         seid: Seid,
-        is_chosen: impl Fn(&Session, &Waiting) -> bool,
+        is_chosen: impl Fn(&Session, &BufferedPacket) -> bool,
     ) {
-        for waiting in self.take_waiting(seid, is_chosen) {
-            self.discard(now, seid, &waiting, DropReason::BufferExpired);
+        for buffered in self.dequeue(seid, is_chosen) {
+            self.discard(now, seid, &buffered, DropReason::BufferExpired);
         }
     }
 
     /// Takes packets of a session out of its buffer, in order of arrival.
-    pub(crate) fn take_waiting(
+    pub(crate) fn dequeue(
         &mut self,
         seid: Seid,
-        is_chosen: impl Fn(&Session, &Waiting) -> bool,
-    ) -> Vec<Waiting> {
+        is_chosen: impl Fn(&Session, &BufferedPacket) -> bool,
+    ) -> Vec<BufferedPacket> {
         let Some(session) = self.sessions.get_mut(&seid) else { return Vec::new() };
         let mut buffer = std::mem::take(&mut session.buffer);
-        let taken = buffer.take(|waiting| is_chosen(session, waiting));
+        let taken = buffer.take(|buffered| is_chosen(session, buffered));
         session.buffer = buffer;
         taken
     }
 
     /// Notes that a packet does not wait any longer.
-    pub(crate) fn leaves_buffer(&mut self, waiting: &Waiting) {
-        self.arrivals.remove(&waiting.number);
-        self.buffered_octets -= waiting.octets();
+    pub(crate) fn record_dequeue(&mut self, buffered: &BufferedPacket) {
+        self.buffered_order.remove(&buffered.number);
+        self.buffered_octets -= buffered.octets();
         self.counters.buffered -= 1;
     }
 }

@@ -17,7 +17,7 @@ const ALLOCATED: usize = 16;
 
 /// The extension headers that go on with a packet, and how many hops it has left. Empty for what came without a tunnel.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Carried {
+pub(crate) struct CarriedExtensions {
     /// The PDU Session Container.
     pub(crate) container: Option<PduSession>,
     /// The others, with type and content.
@@ -26,7 +26,7 @@ pub(crate) struct Carried {
     pub(crate) hops: Option<NonZeroU8>,
 }
 
-impl Carried {
+impl CarriedExtensions {
     /// What of these extension headers is for the next node, and the TTL.
     pub(crate) fn of(extensions: &Extensions<'_>, hops: Option<NonZeroU8>) -> Self {
         let others = extensions.iter().filter_map(|extension| match extension {

@@ -27,13 +27,13 @@ const MAX_URL: usize = 2048;
 const DNS_PORT: u16 = 53;
 
 /// One end of a flow.
-type End = (IpAddr, u16);
+type FlowEndpoint = (IpAddr, u16);
 
 /// A flow in either direction: its ends, the lower one first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Key {
-    low: End,
-    high: End,
+    low: FlowEndpoint,
+    high: FlowEndpoint,
     protocol: u8,
 }
 
@@ -41,9 +41,9 @@ struct Key {
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum State {
     /// The beginning of a stream, whose next octet has this number.
-    Searching { from: End, next: u32, stream: Vec<u8> },
+    Searching { from: FlowEndpoint, next: u32, stream: Vec<u8> },
     /// All there will be.
-    Settled(Option<Seen>),
+    Done(Option<Seen>),
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -85,7 +85,7 @@ impl Detector {
     /// What the flow of a packet has shown up to now.
     pub(crate) fn seen(&self, flow: &Flow) -> Option<&Seen> {
         match &self.flows.get(&key(flow)?)?.state {
-            State::Settled(seen) => seen.as_ref(),
+            State::Done(seen) => seen.as_ref(),
             State::Searching { .. } => None,
         }
     }
@@ -104,7 +104,7 @@ impl Detector {
         let Ok(udp) = Udp::parse(packet.transport()) else { return };
         if let Some(name) = query_name(udp.payload()) {
             let (name, protocol) = (Some(name.as_str().to_owned()), Some(DomainProtocol::DnsQname));
-            self.put(key, State::Settled(Some(Seen { name, protocol, url: None })));
+            self.put(key, State::Done(Some(Seen { name, protocol, url: None })));
         }
     }
 
@@ -125,10 +125,10 @@ impl Detector {
                 self.put(key, search(searching, from, next, payload));
             }
             Some(state @ State::Searching { .. }) => {
-                let held = std::mem::replace(state, State::Settled(None));
+                let held = std::mem::replace(state, State::Done(None));
                 *state = search(held, from, tcp.sequence(), payload);
             }
-            Some(State::Settled(_)) => {}
+            Some(State::Done(_)) => {}
         }
     }
 
@@ -149,7 +149,7 @@ fn key(flow: &Flow) -> Option<Key> {
 }
 
 /// Puts a segment behind what has come, and looks. Segments of the other side and repeated ones change nothing.
-fn search(state: State, from: End, sequence: u32, payload: &[u8]) -> State {
+fn search(state: State, from: FlowEndpoint, sequence: u32, payload: &[u8]) -> State {
     let State::Searching { from: began, next, mut stream } = state else { return state };
     if from != began {
         return State::Searching { from: began, next, stream };
@@ -158,20 +158,20 @@ fn search(state: State, from: End, sequence: u32, payload: &[u8]) -> State {
     let Some(new) = payload.get(known..) else {
         // It lies before what has come, or leaves a gap behind it.
         let is_repeated = known <= i32::MAX as usize;
-        return if is_repeated { State::Searching { from, next, stream } } else { State::Settled(None) };
+        return if is_repeated { State::Searching { from, next, stream } } else { State::Done(None) };
     };
     let room = MAX_STREAM - stream.len();
     stream.extend_from_slice(new.get(..room).unwrap_or(new));
-    match look(&stream) {
-        SearchResult::Found(seen) => State::Settled(Some(seen)),
+    match inspect(&stream) {
+        SearchResult::Found(seen) => State::Done(Some(seen)),
         SearchResult::Incomplete if stream.len() < MAX_STREAM => {
             State::Searching { from, next: next.wrapping_add(new.len() as u32), stream }
         }
-        SearchResult::Incomplete | SearchResult::NotFound => State::Settled(None),
+        SearchResult::Incomplete | SearchResult::NotFound => State::Done(None),
     }
 }
 
-fn look(stream: &[u8]) -> SearchResult<Seen> {
+fn inspect(stream: &[u8]) -> SearchResult<Seen> {
     let by_tls = server_name(stream).map(|name| Seen {
         name: Some(name.trim_end_matches('.').to_ascii_lowercase()),
         protocol: Some(DomainProtocol::TlsSni),

@@ -7,14 +7,14 @@ use causeway_packet::UserPacket;
 use causeway_rules::{ApplyAction, Far, Pdr};
 use causeway_types::{Direction, FarId, PdrId, Qfi, Seid, Span, Time};
 
-use crate::act::marking;
+use crate::apply_far::qfi_marking;
 use crate::engine::Reference;
 use crate::session::{Session, direction_of};
 use crate::timers::Timer;
 
 /// What the SMF was told of since each FAR began to buffer, or to drop.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct NotificationState {
     /// NOCP: the QoS flows of a FAR, and when.
     flows: BTreeMap<(FarId, Option<Qfi>), Time>,
     /// BDPN: the PDRs of which a packet waits.
@@ -27,45 +27,45 @@ pub(crate) struct Told {
 
 impl Session {
     /// A FAR has a new action: the SMF has been told nothing of it.
-    pub(crate) fn forget_told(&mut self, far: FarId) {
-        self.forget_told_of_buffered(far);
+    pub(crate) fn reset_notifications(&mut self, far: FarId) {
+        self.reset_buffered_notifications(far);
         let pdrs = &self.rules.pdrs;
-        self.told.discarded.retain(|pdr| pdrs.get(pdr).is_some_and(|pdr| pdr.far != far));
+        self.notified.discarded.retain(|pdr| pdrs.get(pdr).is_some_and(|pdr| pdr.far != far));
     }
 
     /// A new buffering period of a FAR begins: the SMF has been told nothing of it.
-    pub(crate) fn forget_told_of_buffered(&mut self, far: FarId) {
+    pub(crate) fn reset_buffered_notifications(&mut self, far: FarId) {
         let pdrs = &self.rules.pdrs;
         let is_of_another = |pdr: &PdrId| pdrs.get(pdr).is_some_and(|pdr| pdr.far != far);
-        self.told.flows.retain(|(id, _), _| *id != far);
-        self.told.buffered.retain(is_of_another);
-        self.told.due.retain(|(_, data)| is_of_another(&data.pdr));
+        self.notified.flows.retain(|(id, _), _| *id != far);
+        self.notified.buffered.retain(is_of_another);
+        self.notified.due.retain(|(_, data)| is_of_another(&data.pdr));
     }
 
     /// A PDR is gone.
     pub(crate) fn forget_pdr(&mut self, pdr: PdrId) {
-        self.told.buffered.remove(&pdr);
-        self.told.discarded.remove(&pdr);
-        self.told.due.retain(|(_, data)| data.pdr != pdr);
+        self.notified.buffered.remove(&pdr);
+        self.notified.discarded.remove(&pdr);
+        self.notified.due.retain(|(_, data)| data.pdr != pdr);
     }
 
     /// NOCP: the first packet of a QoS flow of the FAR, or one that comes long after the SMF was told.
-    fn is_to_notify(&mut self, now: Time, far: &Far, qfi: Option<Qfi>, again: Option<Span>) -> bool {
-        let lately = |told: &Time| again.is_none_or(|span| now.since(*told) < span);
+    fn should_notify(&mut self, now: Time, far: &Far, qfi: Option<Qfi>, again: Option<Span>) -> bool {
+        let lately = |notified: &Time| again.is_none_or(|span| now.since(*notified) < span);
         let key = (far.id, qfi);
         if far.action != (ApplyAction::Buffer { notify: true })
-            || self.told.flows.get(&key).is_some_and(lately)
+            || self.notified.flows.get(&key).is_some_and(lately)
         {
             return false;
         }
-        self.told.flows.insert(key, now);
+        self.notified.flows.insert(key, now);
         true
     }
 }
 
 impl Reference {
     /// Tells of a packet that came for a FAR that buffers, at once or after the delay of the BAR.
-    pub(crate) fn tell_of_buffered(
+    pub(crate) fn notify_buffered(
         &mut self,
         now: Time,
         seid: Seid,
@@ -84,8 +84,8 @@ impl Reference {
             return;
         }
         let mut data = downlink_data(session, pdr, qfi, packet);
-        let notifies = session.is_to_notify(now, &far, data.qfi, again);
-        let reports = is_stored && far.delivery_status.buffered && session.told.buffered.insert(pdr.id);
+        let notifies = session.should_notify(now, &far, data.qfi, again);
+        let reports = is_stored && far.delivery_status.buffered && session.notified.buffered.insert(pdr.id);
         data.status = reports.then_some(DataStatus::Buffered);
         if !notifies && !reports {
             return;
@@ -94,20 +94,20 @@ impl Reference {
         match bar.map_or(Span::ZERO, |bar| bar.notification_delay) {
             Span::ZERO => self.events.push_back(Event::DownlinkData { session: seid, data }),
             delay => {
-                session.told.due.push((now + delay, data));
+                session.notified.due.push((now + delay, data));
                 self.timers.set(now + delay, seid, Timer::Notification);
             }
         }
     }
 
     /// Tells of the first packet of a PDR that was discarded, if the SMF wants to hear of it (DDPN).
-    pub(crate) fn tell_of_discarded(&mut self, seid: Seid, pdr: &Pdr, qfi: Option<Qfi>, packet: &[u8]) {
+    pub(crate) fn notify_discarded(&mut self, seid: Seid, pdr: &Pdr, qfi: Option<Qfi>, packet: &[u8]) {
         let Some(session) = self.sessions.get_mut(&seid).filter(|_| direction_of(pdr) == Direction::Downlink)
         else {
             return;
         };
         let asks = session.far_of(pdr.id).is_some_and(|far| far.delivery_status.discarded);
-        if asks && session.told.discarded.insert(pdr.id) {
+        if asks && session.notified.discarded.insert(pdr.id) {
             let status = Some(DataStatus::Discarded);
             let data = DownlinkData { status, ..downlink_data(session, pdr, qfi, packet) };
             self.events.push_back(Event::DownlinkData { session: seid, data });
@@ -115,11 +115,11 @@ impl Reference {
     }
 
     /// The notification delay of a BAR ends.
-    pub(crate) fn notify(&mut self, at: Time, seid: Seid) {
+    pub(crate) fn send_notification(&mut self, at: Time, seid: Seid) {
         let Some(session) = self.sessions.get_mut(&seid) else { return };
         let (due, later) =
-            std::mem::take(&mut session.told.due).into_iter().partition(|(when, _)| *when <= at);
-        session.told.due = later;
+            std::mem::take(&mut session.notified.due).into_iter().partition(|(when, _)| *when <= at);
+        session.notified.due = later;
         let due: Vec<_> = due;
         self.events.extend(due.into_iter().map(|(_, data)| Event::DownlinkData { session: seid, data }));
     }
@@ -127,5 +127,5 @@ impl Reference {
 
 fn downlink_data(session: &Session, pdr: &Pdr, qfi: Option<Qfi>, packet: &[u8]) -> DownlinkData {
     let dscp = UserPacket::parse(packet).ok().map(|user| user.flow.tos >> 2);
-    DownlinkData { pdr: pdr.id, qfi: marking(session, pdr).or(qfi), dscp, status: None }
+    DownlinkData { pdr: pdr.id, qfi: qfi_marking(session, pdr).or(qfi), dscp, status: None }
 }

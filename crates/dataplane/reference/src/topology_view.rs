@@ -5,16 +5,16 @@ use std::ops::Deref;
 use causeway_dataplane::{BlockedAddresses, DropReason, Egress, HostReachability, Topology};
 use causeway_packet::UserPacket;
 
-use crate::egress::Way;
+use crate::egress::EgressRoute;
 
 /// The topology with what follows from it.
 #[derive(Clone, Debug)]
-pub(crate) struct Surroundings {
+pub(crate) struct TopologyView {
     topology: Topology,
     blocked: BlockedAddresses,
 }
 
-impl Deref for Surroundings {
+impl Deref for TopologyView {
     type Target = Topology;
 
     fn deref(&self) -> &Topology {
@@ -22,13 +22,13 @@ impl Deref for Surroundings {
     }
 }
 
-impl From<Topology> for Surroundings {
+impl From<Topology> for TopologyView {
     fn from(topology: Topology) -> Self {
         Self { blocked: topology.blocked_addresses(), topology }
     }
 }
 
-impl Surroundings {
+impl TopologyView {
     /// The machine has these addresses from now on.
     pub(crate) fn set_host_reachability(&mut self, host: &HostReachability) {
         self.topology.host.clone_from(host);
@@ -36,9 +36,9 @@ impl Surroundings {
     }
 
     /// Why a user packet may not leave this way: it would reach the UPF's own machine, or whoever listens nearby.
-    pub(crate) fn egress_drop_reason(&self, way: &Way, packet: &[u8]) -> Option<DropReason> {
-        let Egress::Ip { network } = way.egress() else { return None };
-        let flow = UserPacket::parse(packet).ok().filter(|_| way.is_bare())?.flow;
+    pub(crate) fn egress_drop_reason(&self, route: &EgressRoute, packet: &[u8]) -> Option<DropReason> {
+        let Egress::Ip { network } = route.egress() else { return None };
+        let flow = UserPacket::parse(packet).ok().filter(|_| route.is_bare())?.flow;
         let index = self.topology.networks.iter().position(|known| known.instance == *network)?;
         self.blocked.egress_drop_reason(index, flow.dst, flow.protocol.0)
     }

@@ -9,26 +9,26 @@ use causeway_packet::UserPacket;
 use causeway_rules::{ApplyAction, Forwarding, Pdr, PduSessionType};
 use causeway_types::{Direction, Interface, Qfi, Time};
 
-use crate::carried::Carried;
-use crate::egress::Way;
+use crate::carried_extensions::CarriedExtensions;
+use crate::egress::EgressRoute;
 use crate::link_scope::stays_on_link;
 use crate::marks::{Marks, mark_flow};
-use crate::qos::{Shared, check_gates, enforce};
-use crate::route::{Refusal, fit_frame, room, routed};
+use crate::qos::{SharedLimits, check_gates, enforce};
+use crate::route::{DropWithError, fit_frame, max_payload, routed};
 use crate::session::{Session, direction_of};
-use crate::steer::{Answer, Steered, steer};
-use crate::surroundings::Surroundings;
-use crate::usage::Blocked;
+use crate::steer::{HttpResponse, SteeredPacket, steer};
+use crate::topology_view::TopologyView;
+use crate::usage::QuotaAction;
 
 /// What becomes of a packet.
 #[derive(Debug)]
-pub(crate) enum Decision {
+pub(crate) enum FarDecision {
     /// It leaves, with its outer header, in one piece or in fragments.
     Send(Egress, Vec<Vec<u8>>),
     /// It waits.
-    Wait,
+    Buffer,
     /// The UPF answers it.
-    Answer(Answer),
+    Respond(HttpResponse),
 }
 
 /// A packet that a PDR matched.
@@ -37,57 +37,57 @@ pub(crate) struct Matched<'a> {
     /// The QFI it arrived with.
     pub(crate) qfi: Option<Qfi>,
     /// What it brings for the next tunnel.
-    pub(crate) carried: &'a Carried,
+    pub(crate) extensions: &'a CarriedExtensions,
     pub(crate) packet: &'a [u8],
     /// It waited in the buffer. Bit rates charge such a packet but do not drop it: the SMF asked for its delivery.
-    pub(crate) has_waited: bool,
+    pub(crate) was_buffered: bool,
 }
 
 /// Decides about a packet and counts it. Usage reports that become due are appended to `reports`.
-pub(crate) fn act(
+pub(crate) fn apply_far(
     session: &mut Session,
-    shared: &mut Shared,
+    shared: &mut SharedLimits,
     matched: &Matched<'_>,
-    topology: &Surroundings,
+    topology: &TopologyView,
     now: Time,
     reports: &mut Vec<Usage>,
-) -> Result<Decision, Refusal> {
-    if matched.has_waited {
-        return follow_far(session, shared, matched, topology, now, reports, false);
+) -> Result<FarDecision, DropWithError> {
+    if matched.was_buffered {
+        return apply_far_once(session, shared, matched, topology, now, reports, false);
     }
     session.count_arrival(matched, now, reports);
-    let decision = follow_far(session, shared, matched, topology, now, reports, false);
+    let decision = apply_far_once(session, shared, matched, topology, now, reports, false);
     session.check_arrival(matched.pdr, now, reports);
     decision
 }
 
 /// Decides by the FAR that holds for the packet; again when it finds a quota too small, without charging the meters
 /// (`is_charged`) a second time.
-fn follow_far(
+fn apply_far_once(
     session: &mut Session,
-    shared: &mut Shared,
+    shared: &mut SharedLimits,
     matched: &Matched<'_>,
-    topology: &Surroundings,
+    topology: &TopologyView,
     now: Time,
     reports: &mut Vec<Usage>,
     is_charged: bool,
-) -> Result<Decision, Refusal> {
+) -> Result<FarDecision, DropWithError> {
     let pdr = matched.pdr;
     let direction = direction_of(pdr);
     let blocked = session.blocked(matched);
     let far = match blocked {
-        Some(Blocked::By(far)) => far,
+        Some(QuotaAction::By(far)) => far,
         _ => pdr.far,
     };
     let far = session.rules.fars.get(&far).ok_or(DropReason::FarDrop)?;
     let forwarding = match (far.action, &far.forwarding) {
-        (ApplyAction::Forward, _) if blocked == Some(Blocked::Entirely) => {
+        (ApplyAction::Forward, _) if blocked == Some(QuotaAction::Entirely) => {
             return Err(DropReason::QuotaExhausted.into());
         }
         (ApplyAction::Forward, Some(forwarding)) => forwarding,
         (ApplyAction::Buffer { .. }, _) => {
             check_gates(session, pdr, direction)?;
-            return Ok(Decision::Wait);
+            return Ok(FarDecision::Buffer);
         }
         (ApplyAction::Drop | ApplyAction::Forward, _) => return Err(DropReason::FarDrop.into()),
     };
@@ -98,76 +98,76 @@ fn follow_far(
     };
     let steered = match kind {
         PduSessionType::Ip => steer(forwarding, &packet, direction, &mut session.redirected, topology)?,
-        PduSessionType::Ethernet => Steered::unchanged(forwarding, &packet),
+        PduSessionType::Ethernet => SteeredPacket::unchanged(forwarding, &packet),
     };
     let decision = match steered {
-        Steered::Forward { forwarding, packet } => {
+        SteeredPacket::Forward { forwarding, packet } => {
             let (forwarding, packet) = (forwarding.into_owned(), packet.into_owned());
-            leave(session, matched, &forwarding, &packet, topology, now)?
+            encapsulate(session, matched, &forwarding, &packet, topology, now)?
         }
-        Steered::Answer(answer) => Decision::Answer(answer),
+        SteeredPacket::Respond(answer) => FarDecision::Respond(answer),
     };
     match is_charged {
         true => check_gates(session, pdr, direction)?,
         false => enforce(session, shared, matched, direction, now)?,
     }
-    if session.exhausts_a_quota(matched, now, reports) {
-        return follow_far(session, shared, matched, topology, now, reports, true);
+    if session.check_quota(matched, now, reports) {
+        return apply_far_once(session, shared, matched, topology, now, reports, true);
     }
     session.count_passage(matched, now, reports);
     Ok(decision)
 }
 
 /// The packet with its outer header and marks, and where it goes.
-fn leave(
+fn encapsulate(
     session: &mut Session,
     matched: &Matched<'_>,
     forwarding: &Forwarding,
     packet: &[u8],
-    topology: &Surroundings,
+    topology: &TopologyView,
     now: Time,
-) -> Result<Decision, Refusal> {
+) -> Result<FarDecision, DropWithError> {
     let pdr = matched.pdr;
     let kind = session.rules.pdu_type;
     let network = pdr.pdi.network_instance.as_ref();
-    let way = match kind {
-        PduSessionType::Ip => Way::of(forwarding, network, topology)?,
-        PduSessionType::Ethernet => Way::of_frame(forwarding, network, topology)?,
+    let route = match kind {
+        PduSessionType::Ip => EgressRoute::of(forwarding, network, topology)?,
+        PduSessionType::Ethernet => EgressRoute::of_frame(forwarding, network, topology)?,
     };
-    let way = way.carrying(direction_of(pdr));
-    let leaves_link = way.leaves_link() && kind == PduSessionType::Ip;
+    let route = route.carrying(direction_of(pdr));
+    let leaves_link = route.leaves_link() && kind == PduSessionType::Ip;
     if leaves_link && UserPacket::parse(packet).is_ok_and(|user| stays_on_link(&user.flow)) {
         return Err(DropReason::LinkLocal.into());
     }
-    if let Some(reason) = topology.egress_drop_reason(&way, packet).filter(|_| kind == PduSessionType::Ip) {
+    if let Some(reason) = topology.egress_drop_reason(&route, packet).filter(|_| kind == PduSessionType::Ip) {
         return Err(reason.into());
     }
-    let arrived = matched.qfi.filter(|_| carries_qfi_on(pdr, forwarding));
+    let arrived = matched.qfi.filter(|_| keeps_qfi(pdr, forwarding));
     let marks = Marks::of(session, matched, arrived);
     let packet = match (kind, direction_of(pdr)) {
         (PduSessionType::Ip, Direction::Uplink) => {
-            let room = room(&way, &marks, topology)?;
+            let room = max_payload(&route, &marks, topology)?;
             session.enriched.uplink(packet, &forwarding.enrichment, room, now)?
         }
         _ => packet.into(),
     };
     let marked = mark_flow(session, pdr, &packet);
     let (egress, pieces) = match kind {
-        PduSessionType::Ip => routed(pdr, &way, &marked, &marks, topology)?,
-        PduSessionType::Ethernet => fit_frame(&way, &marked, &marks, topology)?,
+        PduSessionType::Ip => routed(pdr, &route, &marked, &marks, topology)?,
+        PduSessionType::Ethernet => fit_frame(&route, &marked, &marks, topology)?,
     };
-    Ok(Decision::Send(egress, pieces))
+    Ok(FarDecision::Send(egress, pieces))
 }
 
 /// The QFI that a packet of this PDR is marked with by its QERs. Zero names no QoS flow (TS 24.501 clause
 /// 9.11.4.12), so it marks only when no QER says more.
-pub(crate) fn marking(session: &Session, pdr: &Pdr) -> Option<Qfi> {
+pub(crate) fn qfi_marking(session: &Session, pdr: &Pdr) -> Option<Qfi> {
     let marks = || session.qers_of(pdr).filter_map(|qer| qer.qfi);
     marks().find(|qfi| qfi.value() != 0).or_else(|| marks().next())
 }
 
 /// A QFI goes on with its packet, but not from the access to the SMF: what a UE sends to the SMF comes in the
 /// tunnel of its session, and only what a QER adds goes along (TS 29.244 clauses 5.3.1 and 5.3.3.2).
-fn carries_qfi_on(pdr: &Pdr, forwarding: &Forwarding) -> bool {
+fn keeps_qfi(pdr: &Pdr, forwarding: &Forwarding) -> bool {
     pdr.pdi.source != Interface::Access || forwarding.destination != Interface::CpFunction
 }

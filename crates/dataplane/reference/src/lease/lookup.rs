@@ -14,14 +14,14 @@ const UE_PREFIX: u8 = 64;
 
 /// A way into a session.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Door {
+pub struct LookupEntry {
     /// What packets have that come in here.
-    pub key: DoorKey,
+    pub key: LookupKey,
     /// The direction of all its rules.
     pub direction: Direction,
     /// The UE address that its packets must have.
-    pub ue: UeShape,
-    /// Indices of [`Shape::rules`](super::Shape::rules), in the order in which they are tried.
+    pub ue: UeMatch,
+    /// Indices of [`OffloadSpec::rules`](super::Shape::rules), in the order in which they are tried.
     pub rules: Vec<u8>,
     /// A packet that no rule of it fits is for no other session either.
     pub is_final: bool,
@@ -29,7 +29,7 @@ pub struct Door {
 
 /// What brings a packet to a door.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum DoorKey {
+pub enum LookupKey {
     /// It comes out of a GTP-U tunnel.
     Tunnel {
         /// Our TEID.
@@ -55,7 +55,7 @@ pub enum DoorKey {
 
 /// The UE address of a door.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct UeShape {
+pub struct UeMatch {
     /// The field of the packet that it is in.
     pub side: UeSide,
     /// `false`: any address will do.
@@ -68,7 +68,7 @@ pub struct UeShape {
     pub has_more: bool,
 }
 
-impl UeShape {
+impl UeMatch {
     /// `None`: an IPv6 prefix of a length that is not usual.
     fn of(side: UeSide, ue: Option<UeAddress>, has_routes: bool) -> Option<Self> {
         let v6 = match ue.and_then(|ue| ue.v6) {
@@ -86,23 +86,23 @@ fn upper_half(net: Ipv6Net) -> Option<u64> {
 }
 
 impl Reference {
-    pub(super) fn tunnel_doors(&self, pdrs: &[&Pdr]) -> Vec<Door> {
+    pub(super) fn tunnel_lookups(&self, pdrs: &[&Pdr]) -> Vec<LookupEntry> {
         let ends = |pdr: &&Pdr| pdr.pdi.tunnel;
         let keys: BTreeSet<(Teid, IpAddr)> = pdrs
             .iter()
             .filter_map(ends)
             .flat_map(|tunnel| tunnel.addr.iter().map(move |ip| (tunnel.teid, ip)))
             .collect();
-        let door = |(teid, local)| {
+        let lookup = |(teid, local)| {
             let ends_here =
                 |pdr: &Pdr| pdr.pdi.tunnel.is_some_and(|end| end.teid == teid && end.addr.contains(local));
             let network = self.instance_of(local);
-            door(DoorKey::Tunnel { teid, local }, pdrs, network.as_ref(), true, ends_here)
+            lookup_entry(LookupKey::Tunnel { teid, local }, pdrs, network.as_ref(), true, ends_here)
         };
-        keys.into_iter().filter_map(door).collect()
+        keys.into_iter().filter_map(lookup).collect()
     }
 
-    pub(super) fn ue_doors(&self, seid: Seid, pdrs: &[&Pdr]) -> Vec<Door> {
+    pub(super) fn ue_lookups(&self, seid: Seid, pdrs: &[&Pdr]) -> Vec<LookupEntry> {
         let from_network = |pdr: &Pdr| pdr.pdi.tunnel.is_none();
         let ues: BTreeSet<(Option<Ipv4Addr>, Option<Ipv6Net>)> = pdrs
             .iter()
@@ -111,35 +111,40 @@ impl Reference {
             .map(|ue| (ue.v4, ue.v6))
             .collect();
         let (Some((v4, v6)), 1) = (ues.first().copied(), ues.len()) else { return Vec::new() };
-        let to_ue = |door: &Door| door.direction == Direction::Downlink;
-        let mut doors = Vec::new();
+        let to_ue = |lookup: &LookupEntry| lookup.direction == Direction::Downlink;
+        let mut lookups = Vec::new();
         for (network, instance) in self.topology.networks.iter().map(|network| &network.instance).enumerate()
         {
             if let Some(ue) = v4 {
-                let is_final = self.index.is_alone(IpNet::from(IpAddr::V4(ue)));
-                if is_final || self.is_first(seid, IpNet::from(IpAddr::V4(ue)), instance) {
-                    let key = DoorKey::Ipv4 { network, ue };
-                    doors.extend(door(key, pdrs, Some(instance), is_final, from_network).filter(to_ue));
+                let is_final = self.index.has_no_overlap(IpNet::from(IpAddr::V4(ue)));
+                if is_final || self.has_precedence(seid, IpNet::from(IpAddr::V4(ue)), instance) {
+                    let key = LookupKey::Ipv4 { network, ue };
+                    lookups.extend(
+                        lookup_entry(key, pdrs, Some(instance), is_final, from_network).filter(to_ue),
+                    );
                 }
             }
             let prefix = v6.filter(|net| net.prefix_len() == UE_PREFIX);
             if let Some((net, prefix)) = prefix.and_then(|net| Some((net.trunc(), upper_half(net)?)))
                 && !self.index.has_longer(net)
             {
-                let is_final = self.index.is_alone(net.into());
-                if is_final || self.is_first(seid, net.into(), instance) {
-                    let key = DoorKey::Ipv6 { network, prefix };
-                    doors.extend(door(key, pdrs, Some(instance), is_final, from_network).filter(to_ue));
+                let is_final = self.index.has_no_overlap(net.into());
+                if is_final || self.has_precedence(seid, net.into(), instance) {
+                    let key = LookupKey::Ipv6 { network, prefix };
+                    lookups.extend(
+                        lookup_entry(key, pdrs, Some(instance), is_final, from_network).filter(to_ue),
+                    );
                 }
             }
         }
-        doors
+        lookups
     }
 
     /// No other session with the same addresses takes anything from this network.
-    fn is_first(&self, seid: Seid, net: IpNet, network: &NetworkInstance) -> bool {
+    fn has_precedence(&self, seid: Seid, net: IpNet, network: &NetworkInstance) -> bool {
         let takes = |pdr: &Pdr| {
-            pdr.pdi.tunnel.is_none() && pdr.pdi.network_instance.as_ref().is_none_or(|asked| asked == network)
+            pdr.pdi.tunnel.is_none()
+                && pdr.pdi.network_instance.as_ref().is_none_or(|requested| requested == network)
         };
         let mut others = self.index.users(net).filter(|user| *user != seid);
         !others.any(|user| self.sessions.get(&user).is_some_and(|other| other.rules.pdrs.values().any(takes)))
@@ -147,34 +152,34 @@ impl Reference {
 }
 
 /// The door of the rules that are asked there; `None` where they have too little in common.
-fn door(
-    key: DoorKey,
+fn lookup_entry(
+    key: LookupKey,
     pdrs: &[&Pdr],
     network: Option<&NetworkInstance>,
     is_final: bool,
     is_asked: impl Fn(&Pdr) -> bool,
-) -> Option<Door> {
+) -> Option<LookupEntry> {
     let serves = |pdr: &Pdr| match (&pdr.pdi.network_instance, network) {
-        (Some(asked), Some(found)) => asked == found,
+        (Some(requested), Some(found)) => requested == found,
         _ => true,
     };
-    let asked = || pdrs.iter().enumerate().filter(|(_, pdr)| is_asked(pdr) && serves(pdr));
-    let (_, first) = asked().next()?;
+    let requested = || pdrs.iter().enumerate().filter(|(_, pdr)| is_asked(pdr) && serves(pdr));
+    let (_, first) = requested().next()?;
     let (side, direction) = (first.pdi.ue_side(), direction_of(first));
     let expected = match direction {
         Direction::Uplink => UeSide::Source,
         Direction::Downlink => UeSide::Destination,
     };
-    let is_alike = |pdr: &Pdr| {
+    let has_same_match = |pdr: &Pdr| {
         pdr.pdi.source != Interface::CpFunction
             && direction_of(pdr) == direction
             && pdr.pdi.ue_side() == side
             && (pdr.pdi.ue, &pdr.pdi.routes) == (first.pdi.ue, &first.pdi.routes)
     };
-    if side != expected || !asked().all(|(_, pdr)| is_alike(pdr)) {
+    if side != expected || !requested().all(|(_, pdr)| has_same_match(pdr)) {
         return None;
     }
-    let ue = UeShape::of(side, first.pdi.ue, !first.pdi.routes.is_empty())?;
-    let rules = asked().filter_map(|(number, _)| u8::try_from(number).ok()).collect();
-    Some(Door { key, direction, ue, rules, is_final })
+    let ue = UeMatch::of(side, first.pdi.ue, !first.pdi.routes.is_empty())?;
+    let rules = requested().filter_map(|(number, _)| u8::try_from(number).ok()).collect();
+    Some(LookupEntry { key, direction, ue, rules, is_final })
 }

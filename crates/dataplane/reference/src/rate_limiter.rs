@@ -8,45 +8,45 @@ use causeway_types::Time;
 use foldhash::fast::RandomState;
 
 /// How many hosts are remembered; beyond that only the limit for all holds.
-const REMEMBERED: usize = 4096;
+const MAX_TRACKED: usize = 4096;
 
 const SECOND: u64 = 1_000_000_000;
 
 /// Token buckets: one for all hosts together, and one for each.
 #[derive(Debug)]
-pub(crate) struct Ration {
+pub(crate) struct RateLimiter {
     all: Bucket,
     per_host: u32,
     hosts: HashMap<IpAddr, Bucket, RandomState>,
 }
 
-impl Ration {
+impl RateLimiter {
     /// So many messages in a second, and at once, to all hosts together, and to each.
     pub(crate) fn new(per_second: u32, per_host: u32) -> Self {
         Self { all: Bucket::full(per_second), per_host, hosts: HashMap::default() }
     }
 
     /// A message may be sent to this host now.
-    pub(crate) fn has_some(&mut self, host: IpAddr, now: Time) -> bool {
-        self.all.has_some(now) && self.hosts.get_mut(&host).is_none_or(|bucket| bucket.has_some(now))
+    pub(crate) fn is_available(&mut self, host: IpAddr, now: Time) -> bool {
+        self.all.is_available(now) && self.hosts.get_mut(&host).is_none_or(|bucket| bucket.is_available(now))
     }
 
     /// No message may be sent to this host before that time. `None`: one may be sent now.
-    pub(crate) fn silent_until(&mut self, host: IpAddr, now: Time) -> Option<Time> {
-        let own = self.hosts.get_mut(&host).and_then(|bucket| bucket.empty_until(now));
-        self.all.empty_until(now).max(own)
+    pub(crate) fn suppressed_until(&mut self, host: IpAddr, now: Time) -> Option<Time> {
+        let own = self.hosts.get_mut(&host).and_then(|bucket| bucket.exhausted_until(now));
+        self.all.exhausted_until(now).max(own)
     }
 
     /// A message may be sent to this host now; it then counts as sent.
     pub(crate) fn may_send(&mut self, host: IpAddr, now: Time) -> bool {
-        if self.hosts.len() >= REMEMBERED && !self.hosts.contains_key(&host) {
+        if self.hosts.len() >= MAX_TRACKED && !self.hosts.contains_key(&host) {
             self.hosts.retain(|_, bucket| !bucket.is_full(now));
         }
-        if self.hosts.len() >= REMEMBERED && !self.hosts.contains_key(&host) {
+        if self.hosts.len() >= MAX_TRACKED && !self.hosts.contains_key(&host) {
             return self.all.take(now);
         }
         let bucket = self.hosts.entry(host).or_insert_with(|| Bucket::full(self.per_host));
-        bucket.has_some(now) && self.all.take(now) && bucket.take(now)
+        bucket.is_available(now) && self.all.take(now) && bucket.take(now)
     }
 }
 
@@ -77,19 +77,19 @@ impl Bucket {
         self.held == SECOND
     }
 
-    fn has_some(&mut self, now: Time) -> bool {
+    fn is_available(&mut self, now: Time) -> bool {
         self.fill(now);
         self.held >= self.price
     }
 
     /// It has not enough before that time, whatever is taken out of it until then.
-    fn empty_until(&mut self, now: Time) -> Option<Time> {
-        let lacking = if self.has_some(now) { return None } else { self.price - self.held };
+    fn exhausted_until(&mut self, now: Time) -> Option<Time> {
+        let lacking = if self.is_available(now) { return None } else { self.price - self.held };
         Some(Time::from_nanos(self.updated.as_nanos().saturating_add(lacking)))
     }
 
     fn take(&mut self, now: Time) -> bool {
-        let has_some = self.has_some(now);
+        let has_some = self.is_available(now);
         if has_some {
             self.held -= self.price;
         }
@@ -112,8 +112,8 @@ mod tests {
     // Input: a hundred messages to one host within a second, then one each 200 ms.
     // Output: ten at once; afterwards every one.
     #[test]
-    fn a_host_hears_ten_a_second() {
-        let mut limit = Ration::new(1000, 10);
+    fn a_host_gets_ten_icmp_errors_a_second() {
+        let mut limit = RateLimiter::new(1000, 10);
         let start = Time::from_secs(9);
         let at_once = (0..100).filter(|_| limit.may_send(host(1), start)).count();
         assert_eq!(at_once, 10);
@@ -123,20 +123,20 @@ mod tests {
     // Input: messages to two hosts until neither hears more, which is as many as all may hear; a limit of none.
     // Output: each is silent until the nanosecond in which the next message may be sent; for ever.
     #[test]
-    fn silence_ends_when_it_is_said_to() {
+    fn suppression_ends_at_the_announced_time() {
         let start = Time::from_secs(9);
-        let mut limit = Ration::new(20, 10);
-        assert_eq!(limit.silent_until(host(1), start), None);
+        let mut limit = RateLimiter::new(20, 10);
+        assert_eq!(limit.suppressed_until(host(1), start), None);
         while limit.may_send(host(1), start) {}
-        assert_eq!(limit.silent_until(host(2), start), None);
+        assert_eq!(limit.suppressed_until(host(2), start), None);
         while limit.may_send(host(2), start) {}
         for (number, wait) in [(3, Span::from_millis(50)), (1, Span::from_millis(100))] {
-            let until = limit.silent_until(host(number), start);
+            let until = limit.suppressed_until(host(number), start);
             assert_eq!(until, Some(start + wait));
-            assert!(!limit.has_some(host(number), start + wait - Span::from_nanos(1)));
-            assert!(limit.has_some(host(number), start + wait));
+            assert!(!limit.is_available(host(number), start + wait - Span::from_nanos(1)));
+            assert!(limit.is_available(host(number), start + wait));
         }
-        let never = Ration::new(0, 10).silent_until(host(1), start);
+        let never = RateLimiter::new(0, 10).suppressed_until(host(1), start);
         assert!(never.is_some_and(|until| until > start + Span::from_secs(1 << 30)));
     }
 
@@ -144,10 +144,10 @@ mod tests {
     // Output: 50 messages, and no more memory than for 4096 hosts; nothing.
     #[test]
     fn a_flood_is_bounded() {
-        let mut limit = Ration::new(50, 10);
+        let mut limit = RateLimiter::new(50, 10);
         let start = Time::from_secs(9);
         assert_eq!((0..20_000).filter(|n| limit.may_send(host(*n), start)).count(), 50);
-        assert!(limit.hosts.len() <= REMEMBERED);
-        assert!(!Ration::new(0, 10).may_send(host(1), start));
+        assert!(limit.hosts.len() <= MAX_TRACKED);
+        assert!(!RateLimiter::new(0, 10).may_send(host(1), start));
     }
 }

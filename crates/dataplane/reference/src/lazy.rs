@@ -4,12 +4,12 @@ use causeway_types::Time;
 
 /// What begins at some time, and is made of that time and of a rule once something happens to it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Late<T> {
+pub(crate) struct Lazy<T> {
     begin: Time,
     state: Option<Box<T>>,
 }
 
-impl<T> Late<T> {
+impl<T> Lazy<T> {
     /// Nothing has happened since this time.
     pub(crate) const fn since(begin: Time) -> Self {
         Self { begin, state: None }
@@ -21,31 +21,31 @@ impl<T> Late<T> {
     }
 
     /// When it began, if nothing has happened since.
-    pub(crate) fn idle(&self) -> Option<Time> {
+    pub(crate) fn begin_if_unused(&self) -> Option<Time> {
         self.state.is_none().then_some(self.begin)
     }
 
-    /// The state, to be changed; `make` makes it as it was at the time that it began.
-    pub(crate) fn make(&mut self, make: impl FnOnce(Time) -> T) -> &mut T {
+    /// The state, to be changed; `create` makes it as it was at the time that it began.
+    pub(crate) fn get_or_create(&mut self, create: impl FnOnce(Time) -> T) -> &mut T {
         let begin = self.begin;
-        self.state.get_or_insert_with(|| Box::new(make(begin)))
+        self.state.get_or_insert_with(|| Box::new(create(begin)))
     }
 
     /// The state, if it was made.
-    pub(crate) fn made_already(&self) -> Option<&T> {
+    pub(crate) fn get(&self) -> Option<&T> {
         self.state.as_deref()
     }
 
     /// The state, if it was made, to be changed.
-    pub(crate) fn made(&mut self) -> Option<&mut T> {
+    pub(crate) fn get_mut(&mut self) -> Option<&mut T> {
         self.state.as_deref_mut()
     }
 
     /// Looks at the state without keeping what is made for it.
-    pub(crate) fn look<R>(&self, make: impl FnOnce(Time) -> T, look: impl FnOnce(&T) -> R) -> R {
+    pub(crate) fn inspect<R>(&self, create: impl FnOnce(Time) -> T, inspect: impl FnOnce(&T) -> R) -> R {
         match &self.state {
-            Some(state) => look(state),
-            None => look(&make(self.begin)),
+            Some(state) => inspect(state),
+            None => inspect(&create(self.begin)),
         }
     }
 }

@@ -6,7 +6,7 @@ use causeway_dataplane::{Op, Plan};
 use causeway_rules::{ApplyAction, Far, PduSessionType};
 use causeway_types::{Seid, Time};
 
-use super::own::{differ_in_tunnel, tunnel_of};
+use super::profile::{differ_in_tunnel_only, tunnel_of};
 use crate::engine::Reference;
 use crate::paths::path_of;
 use crate::session::Session;
@@ -15,19 +15,19 @@ impl Reference {
     /// Carries out a plan by which packets leave by other GTP-U tunnels than before, and End Markers by the old ones, in place: what the
     /// session's packets have used up need not be known. `false`: the plan does more, or the session is in the middle of something;
     /// nothing has happened.
-    pub fn lead(&mut self, now: Time, plan: &Plan) -> bool {
+    pub fn hand_over(&mut self, now: Time, plan: &Plan) -> bool {
         let Some(session) = self.sessions.get(&plan.session) else { return false };
         let does_no_more = plan.ops.iter().all(|op| match op {
-            Op::PutFar(far) => can_lead(session, far),
+            Op::PutFar(far) => can_hand_over(session, far),
             Op::SendEndMarker { .. } => true,
             _ => false,
         });
-        if !does_no_more || !is_quiet(session) {
+        if !does_no_more || !has_no_pending_state(session) {
             return false;
         }
         for op in &plan.ops {
             if let Op::PutFar(far) = op {
-                self.lead_far(now, plan.session, far);
+                self.hand_over_far(now, plan.session, far);
             }
         }
         for op in &plan.ops {
@@ -38,11 +38,11 @@ impl Reference {
         true
     }
 
-    fn lead_far(&mut self, now: Time, seid: Seid, far: &Arc<Far>) {
+    fn hand_over_far(&mut self, now: Time, seid: Seid, far: &Arc<Far>) {
         let Some(session) = self.sessions.get_mut(&seid) else { return };
         let Some(held) = session.rules.fars.insert(far.id, Arc::clone(far)) else { return };
         if let (Some(old), Some(new)) = (tunnel_of(&held), tunnel_of(far)) {
-            self.index.lead(seid, old, new);
+            self.index.hand_over(seid, old, new);
         }
         let (old, new) = (path_of(&held, &self.topology), path_of(far, &self.topology));
         self.follow_paths(now, old.as_slice(), new.as_slice());
@@ -50,18 +50,18 @@ impl Reference {
 }
 
 /// The FAR sends packets into a tunnel and shall send them into another one. No other FAR of the session uses the old one.
-fn can_lead(session: &Session, far: &Far) -> bool {
+fn can_hand_over(session: &Session, far: &Far) -> bool {
     let fars = &session.rules.fars;
     let Some(held) = fars.get(&far.id) else { return false };
     let tunnel = tunnel_of(held);
     let mut others = fars.values().filter(|other| other.id != far.id);
     held.action == ApplyAction::Forward
-        && differ_in_tunnel(held, far)
+        && differ_in_tunnel_only(held, far)
         && others.all(|other| tunnel_of(other) != tunnel)
 }
 
 /// Nothing waits or was told that depends on where FARs lead.
-fn is_quiet(session: &Session) -> bool {
+fn has_no_pending_state(session: &Session) -> bool {
     session.rules.pdu_type == PduSessionType::Ip
         && session.buffer.is_empty()
         && session.refused_tunnels.is_empty()

@@ -8,13 +8,13 @@ use causeway_rules::{Far, Pdi, Pdr, RuleMap, RuleSet, UeAddress};
 use causeway_types::{FTeid, Seid, Teid};
 use foldhash::fast::RandomState;
 
-use super::door::{Door, DoorKey};
-use super::shape::Shape;
+use super::lookup::{LookupEntry, LookupKey};
+use super::offload_spec::OffloadSpec;
 use crate::engine::Reference;
 
 /// What a session has of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Own {
+pub struct ProfileParams {
     /// The IPv4 address of its UE.
     pub ue: Option<Ipv4Addr>,
     /// The tunnel that its packets come out of.
@@ -25,9 +25,9 @@ pub struct Own {
 
 /// The rules that sessions have in common which are treated alike.
 #[derive(Clone, Debug)]
-pub struct Likeness(RuleSet);
+pub struct ProfileRules(RuleSet);
 
-impl Own {
+impl ProfileParams {
     /// `None`: it may have more of its own than this.
     fn of(rules: &RuleSet) -> Option<Self> {
         let mut own = Self { ue: None, tunnel: None, remote: None };
@@ -56,10 +56,10 @@ impl Own {
     }
 }
 
-impl DoorKey {
-    /// The same way into a session with `its` of its own, where this one leads into one with `mine`.
-    pub fn of_another(self, its: &Own) -> Self {
-        match (self, its.ue, its.tunnel) {
+impl LookupKey {
+    /// The same way into a session with `params` of its own, where this one leads into one with `params`.
+    pub fn with_params(self, params: &ProfileParams) -> Self {
+        match (self, params.ue, params.tunnel) {
             (Self::Tunnel { local, .. }, _, Some((teid, _))) => Self::Tunnel { teid, local },
             (Self::Ipv4 { network, .. }, Some(ue), _) => Self::Ipv4 { network, ue },
             (key, ..) => key,
@@ -67,21 +67,21 @@ impl DoorKey {
     }
 }
 
-impl Door {
-    /// The same door of a session with `its` of its own.
-    pub fn of_another(&self, its: &Own) -> Self {
-        let mut door = Self { key: self.key.of_another(its), rules: Vec::new(), ..*self };
-        door.ue.v4 = door.ue.v4.and(its.ue);
-        door
+impl LookupEntry {
+    /// The same door of a session with `params` of its own.
+    pub fn with_params(&self, params: &ProfileParams) -> Self {
+        let mut lookup = Self { key: self.key.with_params(params), rules: Vec::new(), ..*self };
+        lookup.ue.v4 = lookup.ue.v4.and(params.ue);
+        lookup
     }
 }
 
 impl Reference {
     /// What a session has of its own, and a hash of what it may have in common with others. `None`: it is alike to none
     /// for certain. The session has no rivals.
-    pub fn own(&self, seid: Seid, hasher: &RandomState) -> Option<(Own, u64)> {
+    pub fn profile_params(&self, seid: Seid, hasher: &RandomState) -> Option<(ProfileParams, u64)> {
         let rules = &self.sessions.get(&seid)?.rules;
-        let own = Own::of(rules)?;
+        let own = ProfileParams::of(rules)?;
         let mut state = hasher.build_hasher();
         for pdr in rules.pdrs.values() {
             (pdr.id, pdr.far, pdr.precedence).hash(&mut state);
@@ -99,26 +99,26 @@ impl Reference {
     }
 
     /// What the session has in common with others. It has something of its own that is known.
-    pub fn likeness(&self, seid: Seid) -> Option<Likeness> {
-        self.sessions.get(&seid).map(|session| Likeness(session.rules.clone()))
+    pub fn profile_rules(&self, seid: Seid) -> Option<ProfileRules> {
+        self.sessions.get(&seid).map(|session| ProfileRules(session.rules.clone()))
     }
 
     /// The session has this in common with others, and something of its own that is known.
-    pub fn is_like(&self, seid: Seid, likeness: &Likeness) -> bool {
-        self.sessions.get(&seid).is_some_and(|session| are_alike(&session.rules, &likeness.0))
+    pub fn has_profile(&self, seid: Seid, likeness: &ProfileRules) -> bool {
+        self.sessions.get(&seid).is_some_and(|session| have_same_profile(&session.rules, &likeness.0))
     }
 }
 
-impl Shape {
-    /// The shape of a session with `its` of its own, alike to the one whose shape this is.
-    pub fn of_another(&self, its: &Own) -> Self {
+impl OffloadSpec {
+    /// The shape of a session with `params` of its own, alike to the one whose shape this is.
+    pub fn with_params(&self, params: &ProfileParams) -> Self {
         let mut shape = self.clone();
-        for door in &mut shape.doors {
-            door.key = door.key.of_another(its);
-            door.ue.v4 = door.ue.v4.and(its.ue);
+        for lookup in &mut shape.lookups {
+            lookup.key = lookup.key.with_params(params);
+            lookup.ue.v4 = lookup.ue.v4.and(params.ue);
         }
         for rule in &mut shape.rules {
-            rule.act.lead_to(its.remote);
+            rule.action.with_remote_teid(params.remote);
         }
         shape
     }
@@ -129,7 +129,7 @@ pub(super) fn tunnel_of(far: &Far) -> Option<FTeid> {
     far.forwarding.as_ref()?.tunnel()
 }
 
-fn are_alike(one: &RuleSet, other: &RuleSet) -> bool {
+fn have_same_profile(one: &RuleSet, other: &RuleSet) -> bool {
     let RuleSet { pdu_type, pdrs, fars, qers, urrs, bars, slice, paging, inactivity_timer } = one;
     *pdu_type == other.pdu_type
         && *slice == other.slice
@@ -138,30 +138,30 @@ fn are_alike(one: &RuleSet, other: &RuleSet) -> bool {
         && *urrs == other.urrs
         && *bars == other.bars
         && *paging == other.paging
-        && all_alike(fars, &other.fars, is_like_far)
-        && all_alike(pdrs, &other.pdrs, is_like_pdr)
+        && all_match(fars, &other.fars, fars_match)
+        && all_match(pdrs, &other.pdrs, pdrs_match)
 }
 
-fn all_alike<I: Ord, R>(
+fn all_match<I: Ord, R>(
     one: &RuleMap<I, R>,
     other: &RuleMap<I, R>,
-    is_like: impl Fn(&R, &R) -> bool,
+    matches: impl Fn(&R, &R) -> bool,
 ) -> bool {
-    let is_like = |(one, other)| Arc::ptr_eq(one, other) || is_like(one, other);
-    one.len() == other.len() && one.shared().zip(other.shared()).all(is_like)
+    let is_match = |(one, other)| Arc::ptr_eq(one, other) || matches(one, other);
+    one.len() == other.len() && one.shared().zip(other.shared()).all(is_match)
 }
 
 /// The same but for the TEID that it leads to.
-fn is_like_far(one: &Far, other: &Far) -> bool {
+fn fars_match(one: &Far, other: &Far) -> bool {
     match (tunnel_of(one), tunnel_of(other)) {
-        (Some(to), Some(of)) => to.addr == of.addr && differ_in_tunnel(one, other),
+        (Some(to), Some(of)) => to.addr == of.addr && differ_in_tunnel_only(one, other),
         _ => one == other,
     }
 }
 
 /// The same but for the GTP-U tunnel that it leads into.
-pub(super) fn differ_in_tunnel(one: &Far, other: &Far) -> bool {
-    let (Some(forwarding), Some(its)) = (&one.forwarding, &other.forwarding) else { return false };
+pub(super) fn differ_in_tunnel_only(one: &Far, other: &Far) -> bool {
+    let (Some(forwarding), Some(params)) = (&one.forwarding, &other.forwarding) else { return false };
     if tunnel_of(one).is_none() || tunnel_of(other).is_none() {
         return false;
     }
@@ -179,15 +179,15 @@ pub(super) fn differ_in_tunnel(one: &Far, other: &Far) -> bool {
     (*id, *action, *duplicate, *bar) == (other.id, other.action, other.duplicate, other.bar)
         && *delivery_status == other.delivery_status
         && *duplicates == other.duplicates
-        && (*destination, *marking, *vlan) == (its.destination, its.marking, its.vlan)
-        && *proxying == its.proxying
-        && *network_instance == its.network_instance
-        && *steering == its.steering
-        && *enrichment == its.enrichment
+        && (*destination, *marking, *vlan) == (params.destination, params.marking, params.vlan)
+        && *proxying == params.proxying
+        && *network_instance == params.network_instance
+        && *steering == params.steering
+        && *enrichment == params.enrichment
 }
 
 /// The same but for UE address and TEID.
-fn is_like_pdr(one: &Pdr, other: &Pdr) -> bool {
+fn pdrs_match(one: &Pdr, other: &Pdr) -> bool {
     let Pdr {
         id,
         precedence,
@@ -204,13 +204,13 @@ fn is_like_pdr(one: &Pdr, other: &Pdr) -> bool {
     (*id, *precedence, *far) == (other.id, other.precedence, other.far)
         && (*removal, *vlan_removal) == (other.removal, other.vlan_removal)
         && (*active_from, *active_until) == (other.active_from, other.active_until)
-        && is_like_pdi(pdi, &other.pdi)
+        && pdis_match(pdi, &other.pdi)
         && *qers == other.qers
         && *urrs == other.urrs
         && *predefined == other.predefined
 }
 
-fn is_like_pdi(one: &Pdi, other: &Pdi) -> bool {
+fn pdis_match(one: &Pdi, other: &Pdi) -> bool {
     let Pdi {
         source,
         tunnel,

@@ -7,27 +7,27 @@ use causeway_rules::{
 use causeway_rules::{Steering, TosMarking};
 use causeway_types::{Direction, Interface, Teid};
 
-use crate::act::{Matched, marking};
-use crate::carried::Carried;
-use crate::egress::Way;
+use crate::apply_far::{Matched, qfi_marking};
+use crate::carried_extensions::CarriedExtensions;
+use crate::egress::EgressRoute;
 use crate::marks::Marks;
-use crate::route::room;
+use crate::route::max_payload;
 use crate::session::{Session, direction_of};
 
 /// What a rule makes of its packets.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Act {
+pub enum RuleAction {
     /// The reference decides.
-    Ask,
+    SlowPath,
     /// They are dropped when they have been counted before QoS enforcement.
     Drop(DropReason),
     /// They are sent on.
-    Send(Send),
+    Send(SendAction),
 }
 
 /// The way of packets that are sent on.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Send {
+pub struct SendAction {
     /// Where to; the type of service is that of a packet whose own is zero.
     pub egress: Egress,
     /// What stands before the user packet: a GTP-U header for a user packet of no octets, or nothing.
@@ -35,7 +35,7 @@ pub struct Send {
     /// How the outer type of service, which has the ECN of the user packet, is marked.
     pub marking: Option<TosMarking>,
     /// The largest user packet, in octets.
-    pub room: usize,
+    pub max_payload: usize,
     /// The packet passes a router here: one hop less, and what is of a link stays there.
     pub is_routed: bool,
     /// It leaves the link of the UE for a data network.
@@ -44,10 +44,10 @@ pub struct Send {
     pub is_gated: bool,
 }
 
-impl Act {
+impl RuleAction {
     /// The same, into the tunnel of this TEID if it is into one.
-    pub(super) fn lead_to(&mut self, teid: Option<Teid>) {
-        if let (Self::Send(Send { header, .. }), Some(teid)) = (self, teid)
+    pub(super) fn with_remote_teid(&mut self, teid: Option<Teid>) {
+        if let (Self::Send(SendAction { header, .. }), Some(teid)) = (self, teid)
             && let Some(octets) = header.get_mut(4..8)
         {
             octets.copy_from_slice(&teid.value().to_be_bytes());
@@ -56,18 +56,22 @@ impl Act {
 }
 
 /// What becomes of the packets of a PDR.
-pub(super) fn act_of(session: &Session, pdr: &Pdr, topology: &Topology) -> Act {
-    let Some(far) = session.rules.fars.get(&pdr.far).filter(|far| !far.duplicate) else { return Act::Ask };
+pub(super) fn action_of(session: &Session, pdr: &Pdr, topology: &Topology) -> RuleAction {
+    let Some(far) = session.rules.fars.get(&pdr.far).filter(|far| !far.duplicate) else {
+        return RuleAction::SlowPath;
+    };
     match (far.action, &far.forwarding) {
         (ApplyAction::Forward, Some(forwarding)) => {
-            send(session, pdr, forwarding, topology).map_or(Act::Ask, Act::Send)
+            send(session, pdr, forwarding, topology).map_or(RuleAction::SlowPath, RuleAction::Send)
         }
-        (ApplyAction::Drop, _) if !is_told(far, pdr) && fits(pdr) => Act::Drop(DropReason::FarDrop),
-        _ => Act::Ask,
+        (ApplyAction::Drop, _) if !is_notified(far, pdr) && fits(pdr) => {
+            RuleAction::Drop(DropReason::FarDrop)
+        }
+        _ => RuleAction::SlowPath,
     }
 }
 
-fn is_told(far: &Far, pdr: &Pdr) -> bool {
+fn is_notified(far: &Far, pdr: &Pdr) -> bool {
     far.delivery_status.discarded && direction_of(pdr) == Direction::Downlink
 }
 
@@ -83,7 +87,7 @@ fn fits(pdr: &Pdr) -> bool {
 }
 
 /// `None`: the reference decides.
-fn send(session: &Session, pdr: &Pdr, forwarding: &Forwarding, topology: &Topology) -> Option<Send> {
+fn send(session: &Session, pdr: &Pdr, forwarding: &Forwarding, topology: &Topology) -> Option<SendAction> {
     let direction = direction_of(pdr);
     let is_tunnelled = matches!(forwarding.outer, Some(OuterHeader::Gtpu(_)));
     let is_ordinary = fits(pdr)
@@ -92,26 +96,26 @@ fn send(session: &Session, pdr: &Pdr, forwarding: &Forwarding, topology: &Topolo
         && forwarding.steering == Steering::default()
         && session.rules.paging.is_empty()
         && session.qers_of(pdr).all(|qer| is_plain(qer, direction));
-    let is_alone = is_limited_alone(session, pdr, topology) && keeps_no_qfi(session, pdr, is_tunnelled);
+    let is_alone = has_no_slice_limit(session, pdr, topology) && drops_qfi(session, pdr, is_tunnelled);
     if !(is_ordinary && is_alone) {
         return None;
     }
-    let way = Way::of(forwarding, pdr.pdi.network_instance.as_ref(), topology).ok()?;
-    let way = way.carrying(direction);
+    let route = EgressRoute::of(forwarding, pdr.pdi.network_instance.as_ref(), topology).ok()?;
+    let route = route.carrying(direction);
     if forwarding.marking.is_some() && !is_tunnelled {
         return None;
     }
-    let (carried, packet) = (Carried::default(), &[][..]);
-    let matched = Matched { pdr, qfi: None, carried: &carried, packet, has_waited: false };
+    let (extensions, packet) = (CarriedExtensions::default(), &[][..]);
+    let matched = Matched { pdr, qfi: None, extensions: &extensions, packet, was_buffered: false };
     let marks = Marks::of(session, &matched, None);
-    let (egress, header) = way.wrap(packet, &marks).ok()?;
-    Some(Send {
+    let (egress, header) = route.wrap(packet, &marks).ok()?;
+    Some(SendAction {
         egress,
         header,
         marking: forwarding.marking,
-        room: room(&way, &marks, topology).ok()?,
-        is_routed: pdr.pdi.tunnel.is_none() || way.leaves_link(),
-        leaves_link: way.leaves_link(),
+        max_payload: max_payload(&route, &marks, topology).ok()?,
+        is_routed: pdr.pdi.tunnel.is_none() || route.leaves_link(),
+        leaves_link: route.leaves_link(),
         is_gated: session.qers_of(pdr).any(|qer| qer.gate(direction) == Gate::Closed),
     })
 }
@@ -123,16 +127,16 @@ fn is_plain(qer: &Qer, direction: Direction) -> bool {
 }
 
 /// No slice limits it. Only such a limit makes a difference between what is guaranteed and what is not.
-fn is_limited_alone(session: &Session, pdr: &Pdr, topology: &Topology) -> bool {
+fn has_no_slice_limit(session: &Session, pdr: &Pdr, topology: &Topology) -> bool {
     let is_of_slice = |slice| topology.slices.iter().any(|limit| Some(limit.slice) == slice);
     let is_guaranteed = session.qers_of(pdr).any(|qer| qer.gbr.is_some());
     !is_of_slice(session.rules.slice) && (topology.slices.is_empty() || !is_guaranteed)
 }
 
 /// The QFI that a packet comes with does not go on with it.
-fn keeps_no_qfi(session: &Session, pdr: &Pdr, is_tunnelled: bool) -> bool {
+fn drops_qfi(session: &Session, pdr: &Pdr, is_tunnelled: bool) -> bool {
     !is_tunnelled
         || pdr.pdi.tunnel.is_none()
-        || marking(session, pdr).is_some()
+        || qfi_marking(session, pdr).is_some()
         || pdr.removal.is_some_and(|removal| removal.deletes_container)
 }

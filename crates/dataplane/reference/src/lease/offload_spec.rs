@@ -3,8 +3,8 @@
 use causeway_rules::{Pdr, PduSessionType, SdfFilter};
 use causeway_types::{Bitrate, Direction, PdrId, QerId, QfiSet, Seid, Span, UrrId};
 
-use super::act::{Act, act_of};
-use super::door::Door;
+use super::lookup::LookupEntry;
+use super::rule_action::{RuleAction, action_of};
 use crate::enforcer::window;
 use crate::engine::Reference;
 use crate::measure::stopped_after;
@@ -12,16 +12,16 @@ use crate::session::{Session, direction_of};
 
 /// The rules of a session as packets meet them.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Shape {
+pub struct OffloadSpec {
     /// The rules in the order in which they are tried.
-    pub rules: Vec<RuleShape>,
+    pub rules: Vec<OffloadRule>,
     /// Where its packets come in. What comes in elsewhere is for the reference.
-    pub doors: Vec<Door>,
+    pub lookups: Vec<LookupEntry>,
 }
 
 /// What grants are asked for by: a rule and the rates it has to keep.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct RuleKey {
+pub struct GrantKey {
     /// The PDR.
     pub pdr: PdrId,
     /// The direction of its packets.
@@ -32,9 +32,9 @@ pub struct RuleKey {
 
 /// One PDR with what it refers to.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RuleShape {
+pub struct OffloadRule {
     /// The rule.
-    pub key: RuleKey,
+    pub key: GrantKey,
     /// QFIs that it asks for; empty is any.
     pub qfis: QfiSet,
     /// SDF filters of which one must fit; none fits all.
@@ -42,29 +42,30 @@ pub struct RuleShape {
     /// The URRs that count its packets.
     pub urrs: Vec<UrrId>,
     /// What becomes of its packets.
-    pub act: Act,
+    pub action: RuleAction,
     /// The maximum bit rates that they have to keep, in the order of the key.
-    pub meters: Vec<MeterShape>,
+    pub meters: Vec<OffloadMeter>,
     /// A packet that comes so long after the last one means more than itself; the reference must see it.
-    pub pause: Span,
+    pub idle_limit: Span,
     /// Dropped packets are counted by a URR, or have to be reported: the reference must see them.
     pub reports_drops: bool,
     /// Usage before QoS enforcement is measured.
     pub counts_before_qos: bool,
 }
 
-impl RuleShape {
+impl OffloadRule {
     /// Their packets differ in nothing but how they are recognised: they may have one grant.
-    pub fn is_like(&self, other: &Self) -> bool {
-        let what = |rule: &Self| (rule.key.direction, rule.pause, rule.reports_drops, rule.counts_before_qos);
+    pub fn has_same_action(&self, other: &Self) -> bool {
+        let what =
+            |rule: &Self| (rule.key.direction, rule.idle_limit, rule.reports_drops, rule.counts_before_qos);
         let with = |rule: &Self| (rule.key.meters.clone(), rule.meters.clone(), rule.urrs.clone());
-        what(self) == what(other) && with(self) == with(other) && self.act == other.act
+        what(self) == what(other) && with(self) == with(other) && self.action == other.action
     }
 }
 
 /// The maximum bit rate of a QER.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct MeterShape {
+pub struct OffloadMeter {
     /// The QER.
     pub qer: QerId,
     /// The rate in the direction of the rule.
@@ -75,36 +76,36 @@ pub struct MeterShape {
 
 impl Reference {
     /// The shape of a session; `None` where all of its packets are for the reference.
-    pub fn shape(&self, seid: Seid) -> Option<Shape> {
-        let session = self.sessions.get(&seid).filter(|session| is_ordinary(session))?;
+    pub fn offload_spec(&self, seid: Seid) -> Option<OffloadSpec> {
+        let session = self.sessions.get(&seid).filter(|session| is_offloadable(session))?;
         let pdrs = session.pdrs_in_order();
         if pdrs.len() > usize::from(u8::MAX) {
             return None;
         }
-        let rules = pdrs.iter().map(|pdr| self.rule_shape(session, pdr)).collect();
-        let mut doors = self.tunnel_doors(&pdrs);
-        doors.extend(self.ue_doors(seid, &pdrs));
-        Some(Shape { rules, doors })
+        let rules = pdrs.iter().map(|pdr| self.offload_rule(session, pdr)).collect();
+        let mut lookups = self.tunnel_lookups(&pdrs);
+        lookups.extend(self.ue_lookups(seid, &pdrs));
+        Some(OffloadSpec { rules, lookups })
     }
 
-    fn rule_shape(&self, session: &Session, pdr: &Pdr) -> RuleShape {
+    fn offload_rule(&self, session: &Session, pdr: &Pdr) -> OffloadRule {
         let direction = direction_of(pdr);
         let urrs = || pdr.urrs.iter().filter_map(|id| session.rules.urrs.get(id));
-        let mut meters: Vec<MeterShape> = Vec::new();
+        let mut meters: Vec<OffloadMeter> = Vec::new();
         for qer in session.qers_of(pdr) {
             let rate = qer.mbr.map(|mbr| mbr.rate(direction));
             if let Some(rate) = rate.filter(|_| meters.iter().all(|meter| meter.qer != qer.id)) {
-                meters.push(MeterShape { qer: qer.id, rate, burst: window(qer, self.shared.burst()) });
+                meters.push(OffloadMeter { qer: qer.id, rate, burst: window(qer, self.shared.burst()) });
             }
         }
-        let key = RuleKey { pdr: pdr.id, direction, meters: meters.iter().map(|meter| meter.qer).collect() };
-        RuleShape {
+        let key = GrantKey { pdr: pdr.id, direction, meters: meters.iter().map(|meter| meter.qer).collect() };
+        OffloadRule {
             key,
-            pause: urrs().map(stopped_after).min().unwrap_or(Span::MAX),
+            idle_limit: urrs().map(stopped_after).min().unwrap_or(Span::MAX),
             qfis: pdr.pdi.qfis,
             filters: pdr.pdi.filters.clone(),
             urrs: pdr.urrs.clone(),
-            act: act_of(session, pdr, &self.topology),
+            action: action_of(session, pdr, &self.topology),
             meters,
             reports_drops: direction == Direction::Downlink
                 && urrs().any(|urr| urr.dropped_threshold.is_some()),
@@ -114,7 +115,7 @@ impl Reference {
 }
 
 /// All its packets are IP, and none has to be looked into or remembered beyond its headers.
-fn is_ordinary(session: &Session) -> bool {
+fn is_offloadable(session: &Session) -> bool {
     let rules = &session.rules;
     let is_plain = |pdr: &Pdr| {
         pdr.pdi.application.is_none()

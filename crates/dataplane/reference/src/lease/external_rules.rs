@@ -13,20 +13,20 @@ use crate::session::Session;
 
 /// What the counters of a rule showed since they were read last, in user packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Reading<'a> {
+pub struct CounterReading<'a> {
     /// The rule.
     pub pdr: PdrId,
     /// Before QoS enforcement.
-    pub arrived: Counted,
+    pub arrived: PacketCount,
     /// After it.
-    pub passed: Counted,
+    pub passed: PacketCount,
     /// The URRs that do not count these packets: their quotas are exhausted, so they are dropped or leave by another FAR.
-    pub beside: &'a [UrrId],
+    pub uncounted: &'a [UrrId],
 }
 
 /// Packets and their octets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counted {
+pub struct PacketCount {
     /// Packets.
     pub packets: u64,
     /// Octets of user packets.
@@ -35,7 +35,7 @@ pub struct Counted {
 
 /// What a plan would come to.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Outcome {
+pub struct PlanPreview {
     /// The rules of the session afterwards; none if it is gone.
     pub rules: RuleSet,
     /// The URRs whose quota is exhausted then.
@@ -47,23 +47,23 @@ impl Reference {
     ///
     /// # Errors
     /// Those of applying it.
-    pub fn outcome_of(&self, now: Time, plan: &Plan) -> Result<Outcome, ApplyError> {
-        let (mut session, _) = self.try_out(now, plan)?;
+    pub fn preview_plan(&self, now: Time, plan: &Plan) -> Result<PlanPreview, ApplyError> {
+        let (mut session, _) = self.preview(now, plan)?;
         session.check_urrs(now);
         let exhausted = session.exhausted();
-        Ok(Outcome { rules: session.rules, exhausted })
+        Ok(PlanPreview { rules: session.rules, exhausted })
     }
 
     /// Applies a plan without letting timers expire first, of this session or others.
     ///
     /// # Errors
     /// As [`causeway_dataplane::Dataplane::apply`].
-    pub fn apply_alone(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
-        self.carry(now, plan)
+    pub fn apply_without_timers(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
+        self.apply_plan(now, plan)
     }
 
     /// Handles a packet without letting timers expire first. What leaves waits to be flushed.
-    pub fn take_packet(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Disposition {
+    pub fn process_without_timers(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Disposition {
         self.receive(now, ingress, packet)
     }
 
@@ -78,12 +78,13 @@ impl Reference {
     }
 
     /// Takes usage that was counted elsewhere; what it makes due is an event.
-    pub fn take_readings(&mut self, now: Time, seid: Seid, readings: &[Reading<'_>]) {
+    pub fn add_usage(&mut self, now: Time, seid: Seid, readings: &[CounterReading<'_>]) {
         if readings.iter().any(|reading| reading.arrived.packets > 0 || reading.passed.packets > 0) {
-            self.note_activity(now, seid);
+            self.record_activity_of(now, seid);
         }
         let Some(session) = self.sessions.get_mut(&seid) else { return };
-        let pdr_of = |reading: &Reading<'_>| session.rules.pdrs.get_shared(&reading.pdr).map(Arc::clone);
+        let pdr_of =
+            |reading: &CounterReading<'_>| session.rules.pdrs.get_shared(&reading.pdr).map(Arc::clone);
         let readings: Vec<_> =
             readings.iter().filter_map(|reading| Some((pdr_of(reading)?, reading))).collect();
         let mut usages = Vec::new();
@@ -93,8 +94,8 @@ impl Reference {
     }
 
     /// Packets of a session were counted elsewhere, for no URR.
-    pub fn note_traffic(&mut self, now: Time, seid: Seid) {
-        self.note_activity(now, seid);
+    pub fn record_activity(&mut self, now: Time, seid: Seid) {
+        self.record_activity_of(now, seid);
     }
 
     /// The sessions with timers that are due, each once, in the order of their first one.
@@ -129,7 +130,12 @@ impl Reference {
 impl Session {
     /// Counters of PDRs were read. First is what began, for all of them: such reports, and those of linked URRs, have nothing in them that
     /// was read now, whatever the order of the PDRs.
-    fn read_urrs(&mut self, readings: &[(Arc<Pdr>, &Reading<'_>)], now: Time, reports: &mut Vec<Usage>) {
+    fn read_urrs(
+        &mut self,
+        readings: &[(Arc<Pdr>, &CounterReading<'_>)],
+        now: Time,
+        reports: &mut Vec<Usage>,
+    ) {
         for (pdr, reading) in readings {
             self.each_urr(pdr, now, reports, |measurement, urr| {
                 measurement.read_arrived(urr, now, pdr, reading)

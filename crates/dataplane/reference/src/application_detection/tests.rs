@@ -75,7 +75,7 @@ fn a_stream_is_put_together_in_order() {
 // Input:  a request of which the second segment is missing; one whose Host header never ends.
 // Output: nothing is found, and nothing more is kept of either than the fact.
 #[test]
-fn a_gap_or_a_giant_ends_the_search() {
+fn a_gap_or_an_oversized_stream_ends_detection() {
     let mut detector = Detector::default();
     name(&mut detector, &up(1, 0, &REQUEST[..10]));
     assert_eq!(name(&mut detector, &up(1, 20, &REQUEST[20..])), None);
@@ -84,7 +84,7 @@ fn a_gap_or_a_giant_ends_the_search() {
     for part in 0..8 {
         assert_eq!(name(&mut detector, &up(2, 22 + part * 1000, &[b'a'; 1000])), None);
     }
-    assert!(detector.flows.values().all(|entry| entry.state == State::Settled(None)));
+    assert!(detector.flows.values().all(|entry| entry.state == State::Done(None)));
 }
 
 // Input:  a flood of flows, one of them with a packet now and then.
@@ -105,7 +105,7 @@ fn a_flood_of_flows_is_bounded() {
 // Input:  two DNS queries from one socket, and the answer to the second.
 // Output: each query shows its name; the answer has that of the second.
 #[test]
-fn each_query_shows_its_name() {
+fn each_dns_query_shows_its_name() {
     let mut detector = Detector::default();
     let mut dns = |src: (Ipv4Addr, u16), dst: (Ipv4Addr, u16), flags: u8, label: &[u8]| {
         let header = [0, 1, flags, 0, 0, 1, 0, 0, 0, 0, 0, 0];

@@ -4,31 +4,31 @@ use causeway_dataplane::Topology;
 use causeway_rules::{RuleSet, SortedMap};
 use causeway_types::{Direction, QerId, Seid, Span, Time, UrrId};
 
-use super::rest::is_alone;
+use super::dormancy::is_independent;
+use crate::application_detection::Detector;
 use crate::buffer::Buffer;
-use crate::detect::Detector;
-use crate::enforcer::Enforcer;
+use crate::downlink_notification::NotificationState;
+use crate::enforcer::QerState;
 use crate::engine::Reference;
 use crate::enrich::EnrichedFlows;
-use crate::measure::{Measurement, Trace};
+use crate::measure::{Measurement, UrrState};
 use crate::session::Session;
 use crate::steer::RedirectedFlows;
-use crate::telling::Told;
 
 /// All that packets have made of a session beside what its rules say and since when it is there.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Traces {
-    urrs: SortedMap<UrrId, Trace>,
-    qers: SortedMap<QerId, Levels>,
+pub struct MeasuredState {
+    urrs: SortedMap<UrrId, UrrState>,
+    qers: SortedMap<QerId, BucketLevels>,
 }
 
 /// What is in the buckets of the maximum bit rate of a QER, uplink and downlink: tokens, size of the last packet, and when it was
 /// filled.
-type Levels = [Option<(i64, i64, Time)>; 2];
+type BucketLevels = [Option<(i64, i64, Time)>; 2];
 
-const WAYS: [Direction; 2] = [Direction::Uplink, Direction::Downlink];
+const DIRECTIONS: [Direction; 2] = [Direction::Uplink, Direction::Downlink];
 
-impl Traces {
+impl MeasuredState {
     /// `None`: more than that has happened to the session, or something is due with time.
     fn of(session: &Session, since: Time, burst: Span) -> Option<Self> {
         let Session {
@@ -38,7 +38,7 @@ impl Traces {
             buffer,
             detector,
             refused_tunnels,
-            told,
+            notified,
             extended,
             redirected,
             enriched,
@@ -47,7 +47,7 @@ impl Traces {
         let is_quiet = *buffer == Buffer::default()
             && *detector == Detector::default()
             && refused_tunnels.is_empty()
-            && *told == Told::default()
+            && *notified == NotificationState::default()
             && extended.is_empty()
             && *redirected == RedirectedFlows::default()
             && *enriched == EnrichedFlows::default()
@@ -55,15 +55,15 @@ impl Traces {
         let mut traces = is_quiet.then(Self::default)?;
         for (id, measurement) in measurements.iter() {
             let urr = rules.urrs.get(id).filter(|_| measurement.begin() == since)?;
-            if let Some(measurement) = measurement.made_already() {
-                traces.urrs.insert(*id, measurement.trace(urr, since)?);
+            if let Some(measurement) = measurement.get() {
+                traces.urrs.insert(*id, measurement.measured_state(urr, since)?);
             }
         }
         for (id, enforcer) in enforcers.iter() {
             let qer = rules.qers.get(id).filter(|_| enforcer.begin() == since)?;
-            if let Some(enforcer) = enforcer.made_already() {
+            if let Some(enforcer) = enforcer.get() {
                 let levels = levels_of(enforcer);
-                let mut again = Enforcer::new(qer, burst, since);
+                let mut again = QerState::new(qer, burst, since);
                 set_levels(&mut again, &levels);
                 traces.qers.insert(*id, (again == *enforcer).then_some(levels)?);
             }
@@ -72,13 +72,15 @@ impl Traces {
     }
 }
 
-fn levels_of(enforcer: &Enforcer) -> Levels {
-    WAYS.map(|way| Some(enforcer.look(way).meter.peak()?.level()))
+fn levels_of(enforcer: &QerState) -> BucketLevels {
+    DIRECTIONS.map(|direction| Some(enforcer.direction(direction).meter.peak()?.level()))
 }
 
-fn set_levels(enforcer: &mut Enforcer, levels: &Levels) {
-    for (way, level) in WAYS.into_iter().zip(levels) {
-        if let (Some(bucket), Some((tokens, last, updated))) = (enforcer.way(way).meter.peak_mut(), level) {
+fn set_levels(enforcer: &mut QerState, levels: &BucketLevels) {
+    for (direction, level) in DIRECTIONS.into_iter().zip(levels) {
+        if let (Some(bucket), Some((tokens, last, updated))) =
+            (enforcer.direction_mut(direction).meter.peak_mut(), level)
+        {
             bucket.set_level(*tokens, *last, *updated);
         }
     }
@@ -86,43 +88,45 @@ fn set_levels(enforcer: &mut Enforcer, levels: &Levels) {
 
 impl Reference {
     /// Lets go a session that was established at `since`, if its rules are all that there is to it beside what is returned: from both,
-    /// and the time, [`Reference::retrace`] makes it whole again. `None`: it is to stay.
-    pub fn put_to_rest(&mut self, seid: Seid, since: Time, now: Time) -> Option<Traces> {
-        let traces = Traces::of(self.sessions.get(&seid)?, since, self.shared.burst())?;
+    /// and the time, [`Reference::restore_measured_state`] makes it whole again. `None`: it is to stay.
+    pub fn remove_for_dormancy(&mut self, seid: Seid, since: Time, now: Time) -> Option<MeasuredState> {
+        let traces = MeasuredState::of(self.sessions.get(&seid)?, since, self.shared.burst())?;
         let session = self.sessions.remove(&seid)?;
         let none = RuleSet::default();
-        self.index.follow(seid, &session.rules, &none);
-        self.shared.follow(seid, &session.rules, &none, now);
-        self.paths.follow(now, &session.rules, &none, &self.topology);
+        self.index.update(seid, &session.rules, &none);
+        self.shared.update(seid, &session.rules, &none, now);
+        self.paths.update(now, &session.rules, &none, &self.topology);
         self.counters.sessions = self.sessions.len() as u64;
         Some(traces)
     }
 
     /// Goes on with a session that was established again as of the time at which it was.
-    pub fn retrace(&mut self, seid: Seid, traces: &Traces) {
+    pub fn restore_measured_state(&mut self, seid: Seid, traces: &MeasuredState) {
         let burst = self.shared.burst();
         let Some(session) = self.sessions.get_mut(&seid) else { return };
         let Session { rules, measurements, enforcers, .. } = &mut **session;
         for (id, trace) in traces.urrs.iter() {
             if let (Some(measurement), Some(urr)) = (measurements.get_mut(id), rules.urrs.get(id)) {
-                measurement.make(|begin| Measurement::retraced(urr, begin, trace));
+                measurement.get_or_create(|begin| Measurement::restored(urr, begin, trace));
             }
         }
         for (id, levels) in traces.qers.iter() {
             if let (Some(enforcer), Some(qer)) = (enforcers.get_mut(id), rules.qers.get(id)) {
-                set_levels(enforcer.make(|begin| Enforcer::new(qer, burst, begin)), levels);
+                set_levels(enforcer.get_or_create(|begin| QerState::new(qer, burst, begin)), levels);
             }
         }
     }
 
     /// A session with the rules of this one has nothing to do with others: it may rest, if others may that have its URRs and QERs.
-    pub fn is_alone(&self, seid: Seid) -> bool {
-        self.sessions.get(&seid).is_some_and(|session| has_no_peers(&session.rules, &self.topology))
+    pub fn is_independent(&self, seid: Seid) -> bool {
+        self.sessions
+            .get(&seid)
+            .is_some_and(|session| is_independent_of_topology(&session.rules, &self.topology))
     }
 }
 
 /// Nothing of what these rules say is shared with other sessions.
-pub(super) fn has_no_peers(rules: &RuleSet, topology: &Topology) -> bool {
+pub(super) fn is_independent_of_topology(rules: &RuleSet, topology: &Topology) -> bool {
     let is_limited = |slice| topology.slices.iter().any(|limit| limit.slice == slice);
-    !rules.slice.is_some_and(is_limited) && is_alone(rules)
+    !rules.slice.is_some_and(is_limited) && is_independent(rules)
 }

@@ -7,34 +7,34 @@ use causeway_packet::UserPacket;
 use causeway_rules::{HeaderRemoval, Pdr, RemovedHeader};
 use causeway_types::{NetworkInstance, Seid, Time};
 
-use crate::act::{Decision, Matched, act};
-use crate::arrival::{Arrival, Origin};
-use crate::detect::Detection;
+use crate::application_detection::Detection;
+use crate::apply_far::{FarDecision, Matched, apply_far};
 use crate::duplicate::copies;
 use crate::ecn;
 use crate::engine::Reference;
 use crate::matching::find_pdr;
 use crate::n6;
-use crate::route::Refusal;
+use crate::received::{PacketOrigin, ReceivedPacket};
+use crate::route::DropWithError;
 
 impl Reference {
     /// Handles one packet from a data network: a user's, or one that is for our end of a tunnel.
     pub(crate) fn receive_ip(&mut self, now: Time, network: &NetworkInstance, bytes: &[u8]) -> Disposition {
         let Ok(user) = UserPacket::parse(bytes) else { return Disposition::Dropped(DropReason::MalformedIp) };
-        let origin = Origin { network: Some(network.clone()), ..Origin::default() };
+        let origin = PacketOrigin { network: Some(network.clone()), ..PacketOrigin::default() };
         let inner = match n6::decapsulate(&user, network, &self.topology) {
             Ok(inner) => inner,
             Err(reason) => return Disposition::Dropped(reason),
         };
         let Some((n6, inner)) = inner else {
-            return self.receive_user(now, &self.index.by_ue(user.flow.dst), origin, bytes);
+            return self.receive_user(now, &self.index.sessions_of_ue(user.flow.dst), origin, bytes);
         };
         let Ok(inside) = UserPacket::parse(inner) else {
             return Disposition::Dropped(DropReason::MalformedIp);
         };
-        let origin = Origin { n6: Some(n6), ..origin };
+        let origin = PacketOrigin { n6: Some(n6), ..origin };
         match ecn::decapsulate(user.flow.tos, inside.flow.tos, inner) {
-            Ok(inner) => self.receive_user(now, &self.index.by_ue(inside.flow.dst), origin, &inner),
+            Ok(inner) => self.receive_user(now, &self.index.sessions_of_ue(inside.flow.dst), origin, &inner),
             Err(reason) => Disposition::Dropped(reason),
         }
     }
@@ -44,12 +44,12 @@ impl Reference {
         &mut self,
         now: Time,
         candidates: &[Seid],
-        origin: Origin,
+        origin: PacketOrigin,
         bytes: &[u8],
     ) -> Disposition {
         let Ok(user) = UserPacket::parse(bytes) else { return Disposition::Dropped(DropReason::MalformedIp) };
         let octets = user.bytes();
-        let arrival = Arrival { origin, user };
+        let arrival = ReceivedPacket { origin, user };
         let mut reason = DropReason::UnknownUe;
         for seid in candidates {
             let Some(session) = self.sessions.get_mut(seid) else { continue };
@@ -64,7 +64,7 @@ impl Reference {
                     let Some(pdr) = session.rules.pdrs.get_shared(&pdr.id).cloned() else { continue };
                     let network = arrival.origin.network.clone();
                     return self.receive_matched(now, *seid, &pdr, &arrival.origin, octets).unwrap_or_else(
-                        |refusal| self.refuse(now, *seid, &pdr, network.as_ref(), octets, refusal),
+                        |drop| self.drop_and_notify(now, *seid, &pdr, network.as_ref(), octets, drop),
                     );
                 }
                 Err(why) => reason = why,
@@ -78,34 +78,36 @@ impl Reference {
         now: Time,
         seid: Seid,
         pdr: &Pdr,
-        origin: &Origin,
+        origin: &PacketOrigin,
         packet: &[u8],
-    ) -> Result<Disposition, Refusal> {
-        self.note_activity(now, seid);
+    ) -> Result<Disposition, DropWithError> {
+        self.record_activity_of(now, seid);
         let removal = check_removal(pdr, origin)?;
         let session = self.sessions.get_mut(&seid).ok_or(DropReason::UnknownUe)?;
         let qfi = origin.tunnel.and_then(|tunnel| tunnel.qfi);
         let qfi = qfi.filter(|_| !removal.is_some_and(|removal| removal.deletes_container));
-        let mut carried = origin.carried.clone();
-        carried.container = carried.container.filter(|_| qfi.is_some());
-        let matched = Matched { pdr, qfi, carried: &carried, packet, has_waited: false };
+        let mut extensions = origin.extensions.clone();
+        extensions.container = extensions.container.filter(|_| qfi.is_some());
+        let matched = Matched { pdr, qfi, extensions: &extensions, packet, was_buffered: false };
         let mut reports = Vec::new();
-        let decision = act(session, &mut self.shared, &matched, &self.topology, now, &mut reports);
+        let decision = apply_far(session, &mut self.shared, &matched, &self.topology, now, &mut reports);
         let copies = copies(session, &matched, &decision, &self.topology);
         self.report(seid, reports);
-        if let Err(Refusal { reason: DropReason::FarDrop, .. }) = &decision {
-            self.tell_of_discarded(seid, pdr, qfi, packet);
+        if let Err(DropWithError { reason: DropReason::FarDrop, .. }) = &decision {
+            self.notify_discarded(seid, pdr, qfi, packet);
         }
         let fate = match decision {
-            Ok(Decision::Send(egress, pieces)) => {
+            Ok(FarDecision::Send(egress, pieces)) => {
                 self.send_all(&egress, pieces);
                 Ok(Disposition::Forwarded)
             }
-            Ok(Decision::Wait) => self.buffer(now, seid, pdr, qfi, &carried, packet).map_err(Refusal::from),
-            Ok(Decision::Answer(answer)) => {
-                self.send_answer(now, seid, pdr.id, qfi, answer).map_err(Refusal::from)
+            Ok(FarDecision::Buffer) => {
+                self.buffer(now, seid, pdr, qfi, &extensions, packet).map_err(DropWithError::from)
             }
-            Err(refusal) => Err(refusal),
+            Ok(FarDecision::Respond(answer)) => {
+                self.send_answer(now, seid, pdr.id, qfi, answer).map_err(DropWithError::from)
+            }
+            Err(drop) => Err(drop),
         };
         copies.into_iter().for_each(|(egress, copy)| self.send(egress, copy));
         if fate.is_err() {
@@ -117,12 +119,12 @@ impl Reference {
 }
 
 /// The outer header is the one that the PDR removes. A packet out of a tunnel must lose it.
-fn check_removal(pdr: &Pdr, origin: &Origin) -> Result<Option<HeaderRemoval>, DropReason> {
-    let asked = pdr.removal.map(|removal| removal.header);
+fn check_removal(pdr: &Pdr, origin: &PacketOrigin) -> Result<Option<HeaderRemoval>, DropReason> {
+    let requested = pdr.removal.map(|removal| removal.header);
     let fits = match (origin.tunnel.map(|tunnel| tunnel.local), origin.n6) {
-        (Some(IpAddr::V4(_)), _) => matches!(asked, Some(RemovedHeader::Gtpu | RemovedHeader::GtpuIpv4)),
-        (Some(IpAddr::V6(_)), _) => matches!(asked, Some(RemovedHeader::Gtpu | RemovedHeader::GtpuIpv6)),
-        (None, found) => asked == found,
+        (Some(IpAddr::V4(_)), _) => matches!(requested, Some(RemovedHeader::Gtpu | RemovedHeader::GtpuIpv4)),
+        (Some(IpAddr::V6(_)), _) => matches!(requested, Some(RemovedHeader::Gtpu | RemovedHeader::GtpuIpv6)),
+        (None, found) => requested == found,
     };
     if fits { Ok(pdr.removal) } else { Err(DropReason::OuterHeaderMismatch) }
 }

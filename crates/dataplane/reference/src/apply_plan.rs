@@ -4,28 +4,28 @@ use causeway_dataplane::{Applied, ApplyError, Op, Plan};
 use causeway_rules::RuleSet;
 use causeway_types::Time;
 
-use crate::apply::{Effects, carry_out};
+use crate::apply_ops::{Effects, apply_ops};
 use crate::engine::Reference;
 use crate::session::Session;
 
 impl Reference {
     /// Carries out a plan without letting timers expire first.
-    pub(crate) fn carry(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
-        let (session, effects) = self.try_out(now, plan)?;
+    pub(crate) fn apply_plan(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
+        let (session, effects) = self.preview(now, plan)?;
         self.commit(now, plan, session, &effects);
         Ok(Applied { usage: effects.usage, packet_rates: effects.packet_rates })
     }
 
     /// The session as the plan would leave it, and what else it would do.
-    pub(crate) fn try_out(&self, now: Time, plan: &Plan) -> Result<(Box<Session>, Effects), ApplyError> {
-        let mut session = self.starting_point(plan)?;
-        let effects = carry_out(&mut session, &self.shared, plan, now)?;
-        self.check_room(plan, &session)?;
+    pub(crate) fn preview(&self, now: Time, plan: &Plan) -> Result<(Box<Session>, Effects), ApplyError> {
+        let mut session = self.session_before(plan)?;
+        let effects = apply_ops(&mut session, &self.shared, plan, now)?;
+        self.check_capacity(plan, &session)?;
         self.check_macs(plan.session, &session, &effects.macs)?;
         Ok((session, effects))
     }
 
-    fn check_room(&self, plan: &Plan, session: &Session) -> Result<(), ApplyError> {
+    fn check_capacity(&self, plan: &Plan, session: &Session) -> Result<(), ApplyError> {
         let (pdrs, capacity) = (session.rules.pdrs.len(), self.limits.max_pdrs_per_session);
         if pdrs > usize::from(capacity) {
             return Err(ApplyError::Full { table: "PDRs of the session", capacity: capacity.into() });
@@ -37,7 +37,7 @@ impl Reference {
     }
 
     /// The session that a plan starts from.
-    fn starting_point(&self, plan: &Plan) -> Result<Box<Session>, ApplyError> {
+    fn session_before(&self, plan: &Plan) -> Result<Box<Session>, ApplyError> {
         let is_new = plan.ops.first() == Some(&Op::CreateSession);
         match (self.sessions.get(&plan.session), is_new) {
             (None, true) if self.sessions.len() >= self.limits.max_sessions as usize => {
@@ -57,18 +57,18 @@ impl Reference {
         let none = RuleSet::default();
         let old = old.as_ref().map_or(&none, |old| &old.rules);
         if let Some(session) = self.sessions.get(&seid) {
-            self.index.follow(seid, old, &session.rules);
-            self.shared.follow(seid, old, &session.rules, now);
-            self.paths.follow(now, old, &session.rules, &self.topology);
+            self.index.update(seid, old, &session.rules);
+            self.shared.update(seid, old, &session.rules, now);
+            self.paths.update(now, old, &session.rules, &self.topology);
         }
         effects.end_markers.iter().for_each(|tunnel| self.end(*tunnel));
         if effects.drop_buffered {
             self.drop_buffered(now, seid);
         }
         self.check_usage(now, seid);
-        self.release(now, seid);
-        self.arm_expiry(seid);
-        self.arm_inactivity(seid);
+        self.drain_buffer(now, seid);
+        self.schedule_expiry(seid);
+        self.schedule_inactivity(seid);
         self.take_macs(now, seid, &effects.macs);
         self.report_macs(now, seid);
         if effects.removed {

@@ -7,9 +7,9 @@ use causeway_dataplane::{ApplyError, Op, PacketRateReport, Plan, Usage};
 use causeway_rules::{ApplyAction, Far, RuleSet, UeMac, UsageReportTrigger};
 use causeway_types::{FTeid, QerId, Time, UrrId};
 
-use crate::enforcer::Enforcer;
+use crate::enforcer::QerState;
 use crate::inactivity::Inactivity;
-use crate::qos::Shared;
+use crate::qos::SharedLimits;
 use crate::session::Session;
 
 /// What a plan yields beside the changed session.
@@ -32,9 +32,9 @@ pub(crate) struct Effects {
 }
 
 /// Carries out the writes on a copy of the session, which replaces it only if all succeed.
-pub(crate) fn carry_out(
+pub(crate) fn apply_ops(
     session: &mut Session,
-    shared: &Shared,
+    shared: &SharedLimits,
     plan: &Plan,
     now: Time,
 ) -> Result<Effects, ApplyError> {
@@ -53,7 +53,7 @@ pub(crate) fn carry_out(
     Ok(effects)
 }
 
-fn write(session: &mut Session, shared: &Shared, op: &Op, now: Time, effects: &mut Effects) {
+fn write(session: &mut Session, shared: &SharedLimits, op: &Op, now: Time, effects: &mut Effects) {
     let rules = &mut session.rules;
     match op {
         Op::CreateSession => {}
@@ -62,17 +62,17 @@ fn write(session: &mut Session, shared: &Shared, op: &Op, now: Time, effects: &m
         Op::SetSlice(slice) => rules.slice = *slice,
         Op::SetPaging(policies) => rules.paging.clone_from(policies),
         Op::PutBar(bar) => drop(rules.bars.insert(bar.id, Arc::clone(bar))),
-        Op::PutUrr(urr) => session.put_urr(urr, now),
+        Op::PutUrr(urr) => session.replace_urr(urr, now),
         Op::RenewUrr { urr, parts } => session.renew_urr(*urr, parts, now),
         Op::PutQer(qer) => {
             let old = rules.qers.insert(qer.id, Arc::clone(qer));
             shared.provision(session, old.as_deref(), qer, now);
         }
         Op::PutFar(far) => {
-            session.trust_tunnels_of(far.id);
-            put_far(session, far);
+            session.forget_error_indications(far.id);
+            replace_far(session, far);
         }
-        Op::NotifyAgain(far) => session.forget_told(*far),
+        Op::NotifyAgain(far) => session.reset_notifications(*far),
         Op::ExtendBuffering(extended) => session.extend_buffering(extended, now),
         Op::DropBuffered => effects.drop_buffered = true,
         Op::SetInactivityTimer(limit) => {
@@ -88,7 +88,7 @@ fn write(session: &mut Session, shared: &Shared, op: &Op, now: Time, effects: &m
             session.forget_pdr(*id);
         }
         Op::RemoveFar(id) => {
-            session.trust_tunnels_of(*id);
+            session.forget_error_indications(*id);
             session.rules.fars.remove(id);
         }
         Op::RemoveQer(id) => {
@@ -108,17 +108,17 @@ fn write(session: &mut Session, shared: &Shared, op: &Op, now: Time, effects: &m
 }
 
 /// A new action begins a new buffering period, and ends buffering for longer.
-fn put_far(session: &mut Session, far: &Arc<Far>) {
+fn replace_far(session: &mut Session, far: &Arc<Far>) {
     let held = session.rules.fars.insert(far.id, Arc::clone(far));
     if !held.as_ref().is_some_and(|held| held.acts_like(far)) {
-        session.forget_told(far.id);
+        session.reset_notifications(far.id);
     }
     if let Some(bar) = far.bar.filter(|_| !far.buffers()) {
         session.extended.remove(&bar);
     }
 }
 
-fn remove_session(session: &mut Session, shared: &Shared, now: Time, effects: &mut Effects) {
+fn remove_session(session: &mut Session, shared: &SharedLimits, now: Time, effects: &mut Effects) {
     for urr in session.rules.urrs.keys().copied().collect::<Vec<_>>() {
         report(session, urr, UsageReportTrigger::TERMR, now, effects);
     }
@@ -131,10 +131,10 @@ fn remove_session(session: &mut Session, shared: &Shared, now: Time, effects: &m
 }
 
 /// Nothing, where packets are not limited.
-fn report_packet_rate(session: &Session, shared: &Shared, id: QerId, now: Time, effects: &mut Effects) {
+fn report_packet_rate(session: &Session, shared: &SharedLimits, id: QerId, now: Time, effects: &mut Effects) {
     let qer = session.rules.qers.get(&id);
-    let status = |enforcer: &Enforcer| enforcer.packet_rate_status(now, shared.wall);
-    let status = qer.and_then(|qer| shared.look(session, qer, status)).flatten();
+    let status = |enforcer: &QerState| enforcer.packet_rate_status(now, shared.wall);
+    let status = qer.and_then(|qer| shared.inspect(session, qer, status)).flatten();
     effects.packet_rates.extend(status.map(|status| PacketRateReport { qer: id, status }));
 }
 
