@@ -226,7 +226,7 @@ impl Bmv2 {
         wait(ports, None, Some(longest)).unwrap();
         for (number, tap) in &mut self.taps {
             tap.receive(&mut batch).unwrap();
-            let frames = batch.each().filter_map(|(_, data)| data);
+            let frames = batch.metas_and_data().filter_map(|(_, data)| data);
             let ours = frames.filter(|octets| octets.starts_with(&HOP));
             self.sent.extend(ours.map(|octets| (*number, octets.to_vec())));
         }

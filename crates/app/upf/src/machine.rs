@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use causeway_dataplane::HostReachability;
 use causeway_ports::PortError;
-use causeway_ports::netlink::{AddressWatch, Link, Netlink};
-use causeway_ports::udp::{Arrivals, accept_from};
+use causeway_ports::netlink::{AddressMonitor, Link, Netlink};
+use causeway_ports::udp::{InterfaceFilter, set_interface_filter};
 use causeway_types::IpNet;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -34,7 +34,7 @@ pub(crate) struct Guarded {
     pub(crate) accept: AcceptFrom,
     pub(crate) socket: OwnedFd,
     /// What the kernel was told last.
-    pub(crate) arrivals: Option<Arrivals>,
+    pub(crate) arrivals: Option<InterfaceFilter>,
 }
 
 /// What is known of the machine.
@@ -74,42 +74,42 @@ impl Seen {
     }
 
     /// By which interfaces datagrams for this address may come.
-    fn arrivals(&self, address: IpAddr, accept: &AcceptFrom, devices: &[String]) -> Arrivals {
+    fn arrivals(&self, address: IpAddr, accept: &AcceptFrom, devices: &[String]) -> InterfaceFilter {
         let sorted = |mut indices: Vec<u32>| {
             indices.sort_unstable();
             indices.dedup();
             indices
         };
         match accept {
-            AcceptFrom::Any => Arrivals::Any,
+            AcceptFrom::Any => InterfaceFilter::Any,
             AcceptFrom::Only(names) => {
-                Arrivals::Only(sorted(names.iter().filter_map(|name| self.index(name)).collect()))
+                InterfaceFilter::Only(sorted(names.iter().filter_map(|name| self.index(name)).collect()))
             }
             AcceptFrom::Auto => {
                 let has_it = |link: &&Link| {
                     self.addresses.iter().any(|(index, net)| *index == link.index && net.addr() == address)
                 };
                 let owners: Vec<&Link> = self.links.iter().filter(has_it).collect();
-                if !address.is_loopback() && owners.iter().all(|link| link.is_inside) {
+                if !address.is_loopback() && owners.iter().all(|link| link.is_local_only) {
                     let uplinks = devices.iter().filter_map(|name| self.index(name));
-                    return Arrivals::Not(sorted(uplinks.collect()));
+                    return InterfaceFilter::Not(sorted(uplinks.collect()));
                 }
                 // What this machine sends to itself comes by its loopback interface.
-                let inside = self.links.iter().filter(|link| link.is_inside && link.name == "lo");
+                let inside = self.links.iter().filter(|link| link.is_local_only && link.name == "lo");
                 let owners = owners.iter().flat_map(|link| [Some(link.index), link.controller]).flatten();
-                Arrivals::Only(sorted(owners.chain(inside.map(|link| link.index)).collect()))
+                InterfaceFilter::Only(sorted(owners.chain(inside.map(|link| link.index)).collect()))
             }
         }
     }
 
-    fn shown(&self, arrivals: &Arrivals) -> String {
+    fn shown(&self, arrivals: &InterfaceFilter) -> String {
         let names =
             |indices: &[u32]| indices.iter().map(|index| self.name(*index)).collect::<Vec<_>>().join(", ");
         match arrivals {
-            Arrivals::Any => "any interface".to_owned(),
-            Arrivals::Only(indices) => names(indices),
-            Arrivals::Not(indices) if indices.is_empty() => "any interface".to_owned(),
-            Arrivals::Not(indices) => format!("any interface but {}", names(indices)),
+            InterfaceFilter::Any => "any interface".to_owned(),
+            InterfaceFilter::Only(indices) => names(indices),
+            InterfaceFilter::Not(indices) if indices.is_empty() => "any interface".to_owned(),
+            InterfaceFilter::Not(indices) => format!("any interface but {}", names(indices)),
         }
     }
 }
@@ -173,7 +173,7 @@ impl Machine {
                 continue;
             }
             let (what, local, key, heard) = (guarded.what, guarded.local, guarded.key, seen.shown(&arrivals));
-            match accept_from(&guarded.socket, &arrivals) {
+            match set_interface_filter(&guarded.socket, &arrivals) {
                 Ok(()) if guarded.arrivals.is_none() => info!("{what} on {local} hears {heard} ({key})"),
                 Ok(()) => info!("{what} on {local} hears {heard} from now on ({key})"),
                 Err(error) => {
@@ -188,7 +188,7 @@ impl Machine {
 /// Waits for changes of interfaces and addresses.
 #[derive(Debug)]
 pub(crate) struct Changes {
-    watch: Option<AsyncFd<AddressWatch>>,
+    watch: Option<AsyncFd<AddressMonitor>>,
     /// Something has changed, and will be looked at then.
     due: Option<Instant>,
 }
@@ -196,7 +196,7 @@ pub(crate) struct Changes {
 impl Changes {
     /// Those from now on; none where the kernel does not tell.
     pub(crate) fn new() -> Self {
-        let watch = AddressWatch::open().map_err(|error| error.to_string()).and_then(|watch| {
+        let watch = AddressMonitor::open().map_err(|error| error.to_string()).and_then(|watch| {
             #[expect(
                 deprecated,
                 reason = "what it no longer promises, a descriptor that stays open and the same, a watch has by owning it"
@@ -259,8 +259,12 @@ mod tests {
     use super::*;
 
     fn seen() -> Seen {
-        let link =
-            |index, name: &str, is_inside| Link { index, name: name.into(), is_inside, ..Link::default() };
+        let link = |index, name: &str, is_inside| Link {
+            index,
+            name: name.into(),
+            is_local_only: is_inside,
+            ..Link::default()
+        };
         let links = vec![
             link(1, "lo", true),
             link(2, "eth0", false),

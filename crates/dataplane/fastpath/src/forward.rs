@@ -102,7 +102,11 @@ impl Forwarding<'_> {
             wrap::<IS_IPV6>(&mut frame, (start, len), (state, at), action, entry.ue_or_teid)?;
             octets += u64::from(action.header_len);
         } else {
-            decrement_hop_limit::<IS_IPV6>(frame.recut::<0, 20>(start, len as usize)?, (state, at), action);
+            decrement_hop_limit::<IS_IPV6>(
+                frame.replace_front::<0, 20>(start, len as usize)?,
+                (state, at),
+                action,
+            );
             frame.set_meta(Meta::Ip);
         }
         sent.count(action.is_tunnel, octets);
@@ -153,11 +157,13 @@ fn wrap<const IS_IPV6: bool>(
     // The length of the packet adds to that of what else is behind the header, and there is room for both.
     let first = action.header[0].wrapping_add(u64::from(len) << 32) | u64::from(teid);
     let user = if action.header_len == HEADER_AND_CONTAINER {
-        let (header, user) = frame.recut::<16, 36>(start, len as usize)?.split_first_chunk_mut::<16>()?;
+        let (header, user) =
+            frame.replace_front::<16, 36>(start, len as usize)?.split_first_chunk_mut::<16>()?;
         *header = (u128::from(first) << 64 | u128::from(action.header[1])).to_be_bytes();
         user
     } else {
-        let (header, user) = frame.recut::<8, 28>(start, len as usize)?.split_first_chunk_mut::<8>()?;
+        let (header, user) =
+            frame.replace_front::<8, 28>(start, len as usize)?.split_first_chunk_mut::<8>()?;
         *header = first.to_be_bytes();
         user
     };

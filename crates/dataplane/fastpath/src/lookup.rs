@@ -70,7 +70,8 @@ impl FastPath {
         batch: &Batch,
         BatchScratch { headers, state }: &mut BatchScratch,
     ) {
-        for (index, (meta, len, head)) in (FROM..FROM + HALF_BATCH).zip(batch.heads::<MESSAGE_HEAD_LEN>(FROM))
+        for (index, (meta, len, head)) in
+            (FROM..FROM + HALF_BATCH).zip(batch.frame_heads::<MESSAGE_HEAD_LEN>(FROM))
         {
             if let (Some(head), Some((place, ecn))) = (head, self.key_scope(meta)) {
                 headers.push_message(index, head, len, (place, ecn));
@@ -140,7 +141,8 @@ impl FastPath {
         BatchScratch { headers, state }: &mut BatchScratch,
     ) {
         let place = FlowKey::Ipv4(network, 0).scope();
-        for (index, (_, len, head)) in (FROM..FROM + HALF_BATCH).zip(batch.heads::<USER_HEAD_LEN>(FROM)) {
+        for (index, (_, len, head)) in (FROM..FROM + HALF_BATCH).zip(batch.frame_heads::<USER_HEAD_LEN>(FROM))
+        {
             if let Some(head) = head {
                 headers.push_packet(index, head, len, place);
             }

@@ -2,8 +2,8 @@
 
 use arrayvec::ArrayVec;
 
+use self::frame::FrameLocation;
 pub use self::frame::FrameMut;
-use self::frame::Place;
 use crate::{Frame, Meta};
 
 mod frame;
@@ -26,7 +26,7 @@ pub struct Batch {
     stride: usize,
     /// Slots from here on are free.
     used: usize,
-    frames: ArrayVec<Place, BATCH>,
+    frames: ArrayVec<FrameLocation, BATCH>,
 }
 
 impl Default for Batch {
@@ -70,7 +70,7 @@ impl Batch {
     }
 
     /// Buffers that are free.
-    pub fn room(&self) -> usize {
+    pub fn free_buffers(&self) -> usize {
         BATCH - self.used
     }
 
@@ -107,7 +107,7 @@ impl Batch {
         if !self.is_full() {
             let base = self.used * self.stride;
             let (start, end, base) = (start as u32, end as u32, base as u32);
-            self.frames.push(Place { start, end, base, meta });
+            self.frames.push(FrameLocation { start, end, base, meta });
             self.used += 1;
         }
     }
@@ -130,7 +130,7 @@ impl Batch {
 
     /// What each frame is and its octets, in order.
     #[inline]
-    pub fn each(&self) -> impl Iterator<Item = (&Meta, Option<&[u8]>)> {
+    pub fn metas_and_data(&self) -> impl Iterator<Item = (&Meta, Option<&[u8]>)> {
         self.frames.iter().map(|place| (&place.meta, self.buffers.get(place.start()..place.end())))
     }
 
@@ -142,7 +142,7 @@ impl Batch {
     /// What each frame from the one at `first` on is, how many octets it has, and what lies where it begins, in order: octets of
     /// its buffer, be they of the frame or not.
     #[inline]
-    pub fn heads<const N: usize>(
+    pub fn frame_heads<const N: usize>(
         &self,
         first: usize,
     ) -> impl Iterator<Item = (&Meta, usize, Option<&[u8; N]>)> {
@@ -173,7 +173,7 @@ impl Batch {
     #[inline]
     pub fn frame_mut(&mut self, index: usize) -> Option<FrameMut<'_>> {
         let place = self.frames.get_mut(index)?;
-        Some(FrameMut { stride: self.stride, buffers: &mut self.buffers, place })
+        Some(FrameMut { stride: self.stride, buffers: &mut self.buffers, location: place })
     }
 
     /// Keeps the frames for which `keep` says so. Their order stays.
@@ -191,7 +191,7 @@ impl Batch {
         }
     }
 
-    fn at(&self, place: &Place) -> Option<Frame<'_>> {
+    fn at(&self, place: &FrameLocation) -> Option<Frame<'_>> {
         self.buffers.get(place.start()..place.end()).map(|data| Frame { meta: place.meta, data })
     }
 }

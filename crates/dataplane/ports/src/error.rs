@@ -114,10 +114,10 @@ pub enum PortError {
         name: String,
     },
     /// The process lacks a privilege.
-    #[error("permission denied {doing}: run as root or give {capability}")]
+    #[error("permission denied {operation}: run as root or give {capability}")]
     Permission {
         /// What was being done.
-        doing: String,
+        operation: String,
         /// The capability that allows it.
         capability: &'static str,
     },
@@ -197,10 +197,10 @@ pub enum PortError {
         reason: String,
     },
     /// The kernel refused for another reason.
-    #[error("{doing}: {source}")]
+    #[error("{operation}: {source}")]
     System {
         /// What was being done.
-        doing: String,
+        operation: String,
         /// What the kernel said.
         source: io::Error,
     },
@@ -216,16 +216,16 @@ pub enum PortError {
 
 impl PortError {
     /// An error of the system with what was being done; a missing privilege is named as such.
-    pub(crate) fn system(doing: impl Into<String>, errno: Errno, capability: &'static str) -> Self {
-        let doing = doing.into();
+    pub(crate) fn system(operation: impl Into<String>, errno: Errno, capability: &'static str) -> Self {
+        let operation = operation.into();
         match errno {
-            Errno::PERM | Errno::ACCESS => Self::Permission { doing, capability },
-            _ => Self::System { doing, source: errno.into() },
+            Errno::PERM | Errno::ACCESS => Self::Permission { operation, capability },
+            _ => Self::System { operation, source: errno.into() },
         }
     }
 
     /// An interface that was there a moment ago has gone, or went down.
-    pub fn is_of_link(&self) -> bool {
+    pub fn is_link_error(&self) -> bool {
         let Self::System { source, .. } = self else { return false };
         matches!(source.raw_os_error(), Some(libc::ENODEV | libc::ENETDOWN))
     }

@@ -19,7 +19,7 @@ struct Queue {
 impl Queue {
     fn new(capacity: usize) -> Result<Self, PortError> {
         let arrived = Waker::new()
-            .map_err(|source| PortError::System { doing: "opening a memory port".into(), source })?;
+            .map_err(|source| PortError::System { operation: "opening a memory port".into(), source })?;
         Ok(Self { frames: Mutex::default(), capacity, arrived })
     }
 
@@ -43,8 +43,8 @@ pub struct MemoryPort {
     name: String,
     mtu: u32,
     counters: Arc<Counters>,
-    inward: Arc<Queue>,
-    outward: Arc<Queue>,
+    receive_queue: Arc<Queue>,
+    transmit_queue: Arc<Queue>,
 }
 
 /// Two connected ports with queues of [`DEFAULT_CAPACITY`] frames and an MTU of 65535 octets.
@@ -62,12 +62,12 @@ pub fn pair(a: &str, b: &str) -> Result<(MemoryPort, MemoryPort), PortError> {
 pub fn pair_with(a: &str, b: &str, capacity: usize, mtu: u32) -> Result<(MemoryPort, MemoryPort), PortError> {
     let to_a = Arc::new(Queue::new(capacity)?);
     let to_b = Arc::new(Queue::new(capacity)?);
-    let end = |name: &str, inward: &Arc<Queue>, outward: &Arc<Queue>| MemoryPort {
+    let end = |name: &str, receive_queue: &Arc<Queue>, transmit_queue: &Arc<Queue>| MemoryPort {
         name: name.to_owned(),
         mtu,
         counters: Arc::default(),
-        inward: Arc::clone(inward),
-        outward: Arc::clone(outward),
+        receive_queue: Arc::clone(receive_queue),
+        transmit_queue: Arc::clone(transmit_queue),
     };
     Ok((end(a, &to_a, &to_b), end(b, &to_b, &to_a)))
 }
@@ -75,7 +75,7 @@ pub fn pair_with(a: &str, b: &str, capacity: usize, mtu: u32) -> Result<(MemoryP
 impl MemoryPort {
     /// Takes the oldest frame that waits at this end.
     pub fn pop(&mut self) -> Option<(Meta, Vec<u8>)> {
-        let frame = self.inward.lock().pop_front();
+        let frame = self.receive_queue.lock().pop_front();
         if let Some((_, data)) = &frame {
             self.counters.received(1, data.len());
         }
@@ -89,12 +89,12 @@ impl MemoryPort {
 
     /// Frames that wait at this end.
     pub fn waiting(&self) -> usize {
-        self.inward.lock().len()
+        self.receive_queue.lock().len()
     }
 
     fn put(&self, frame: Frame<'_>) -> bool {
         let too_big = frame.data.len() > self.mtu as usize;
-        let sent = !too_big && self.outward.push(frame);
+        let sent = !too_big && self.transmit_queue.push(frame);
         match (sent, too_big) {
             (true, _) => self.counters.sent(1, frame.data.len()),
             (false, true) => self.counters.add(Counter::TxTooBig, 1),
@@ -119,8 +119,8 @@ impl Port for MemoryPort {
 
     fn receive(&mut self, batch: &mut Batch) -> Result<usize, PortError> {
         batch.clear();
-        self.inward.arrived.reset();
-        let mut frames = self.inward.lock();
+        self.receive_queue.arrived.reset();
+        let mut frames = self.receive_queue.lock();
         while !batch.is_full() {
             let Some((meta, data)) = frames.pop_front() else { break };
             match batch.push(Frame { meta, data: &data }) {
@@ -129,7 +129,7 @@ impl Port for MemoryPort {
             }
         }
         if !frames.is_empty() {
-            self.inward.arrived.wake();
+            self.receive_queue.arrived.wake();
         }
         Ok(batch.len())
     }
@@ -139,7 +139,7 @@ impl Port for MemoryPort {
     }
 
     fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.inward.arrived.as_fd())
+        Some(self.receive_queue.arrived.as_fd())
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn ip(bytes: &[u8]) -> Result<Ip<'_>, Counter> {
     }
 }
 
-/// The GTP-U datagram in an IP packet, and between whom it travels. `summed`: its UDP checksum is there to be
+/// The GTP-U datagram in an IP packet, and between whom it travels. `has_checksum`: its UDP checksum is there to be
 /// verified; hardware and captures may leave it out.
 ///
 /// # Errors

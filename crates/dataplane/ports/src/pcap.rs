@@ -95,7 +95,7 @@ impl Port for PcapPort {
         None
     }
 
-    fn pending(&self) -> bool {
+    fn has_pending(&self) -> bool {
         !self.is_finished()
     }
 }

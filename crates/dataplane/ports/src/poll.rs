@@ -92,7 +92,7 @@ pub fn wait<'a>(
     let mut fds = ArrayVec::<PollFd<'a>, { MAX_PORTS + 1 }>::new();
     let mut indices = ArrayVec::<usize, MAX_PORTS>::new();
     for (index, port) in ports.into_iter().take(MAX_PORTS).enumerate() {
-        if port.pending() {
+        if port.has_pending() {
             ready.set(index);
         }
         if let Some(fd) = port.poll_fd() {

@@ -67,12 +67,12 @@ pub trait Port: Send {
     fn poll_fd(&self) -> Option<BorrowedFd<'_>>;
 
     /// [`Port::receive`] has something to do that the descriptor does not show.
-    fn pending(&self) -> bool {
+    fn has_pending(&self) -> bool {
         false
     }
 
     /// How much of the room for what was not received yet is in use, in percent. `None` where nobody knows.
-    fn filled(&self) -> Option<u8> {
+    fn fill_percent(&self) -> Option<u8> {
         None
     }
 
@@ -81,7 +81,7 @@ pub trait Port: Send {
     fn count_losses(&mut self) {}
 
     /// Counts in these counters from now on: the port takes the place of another one.
-    fn count_in(&mut self, _counters: &Arc<Counters>) {}
+    fn use_counters(&mut self, _counters: &Arc<Counters>) {}
 }
 
 impl<P: Port + ?Sized> Port for Box<P> {
@@ -109,19 +109,19 @@ impl<P: Port + ?Sized> Port for Box<P> {
         (**self).poll_fd()
     }
 
-    fn pending(&self) -> bool {
-        (**self).pending()
+    fn has_pending(&self) -> bool {
+        (**self).has_pending()
     }
 
-    fn filled(&self) -> Option<u8> {
-        (**self).filled()
+    fn fill_percent(&self) -> Option<u8> {
+        (**self).fill_percent()
     }
 
     fn count_losses(&mut self) {
         (**self).count_losses();
     }
 
-    fn count_in(&mut self, counters: &Arc<Counters>) {
-        (**self).count_in(counters);
+    fn use_counters(&mut self, counters: &Arc<Counters>) {
+        (**self).use_counters(counters);
     }
 }

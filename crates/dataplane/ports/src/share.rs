@@ -2,10 +2,10 @@
 
 /// Whether a port has its address or device for itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Share {
+pub enum PortSharing {
     /// There is no other.
     #[default]
-    Alone,
+    Exclusive,
     /// Others follow. Nobody else is there yet: not another process either.
     First,
     /// The first one is there.

@@ -142,7 +142,7 @@ impl Port for TapPort {
         self.link.mtu
     }
 
-    fn count_in(&mut self, counters: &Arc<Counters>) {
+    fn use_counters(&mut self, counters: &Arc<Counters>) {
         self.counters = Arc::clone(counters);
     }
 

@@ -9,12 +9,12 @@ use crate::{Batch, Counters, Frame, Port, PortError};
 /// A port of which every frame is recorded, both ways, while the capture is on.
 ///
 /// Frames to send are recorded before the port takes them, those among them that it then drops.
-pub struct Traced<P> {
+pub struct TracedPort<P> {
     inner: P,
     tap: Tap,
 }
 
-impl<P: Port> Traced<P> {
+impl<P: Port> TracedPort<P> {
     /// Records what crosses `inner`.
     pub const fn new(inner: P, tap: Tap) -> Self {
         Self { inner, tap }
@@ -32,7 +32,7 @@ impl<P: Port> Traced<P> {
     }
 }
 
-impl<P: Port> Port for Traced<P> {
+impl<P: Port> Port for TracedPort<P> {
     fn name(&self) -> &str {
         self.inner.name()
     }
@@ -64,11 +64,11 @@ impl<P: Port> Port for Traced<P> {
         self.inner.count_losses();
     }
 
-    fn filled(&self) -> Option<u8> {
-        self.inner.filled()
+    fn fill_percent(&self) -> Option<u8> {
+        self.inner.fill_percent()
     }
 
-    fn pending(&self) -> bool {
-        self.inner.pending()
+    fn has_pending(&self) -> bool {
+        self.inner.has_pending()
     }
 }

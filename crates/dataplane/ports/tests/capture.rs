@@ -10,7 +10,7 @@ use std::process::Command;
 use causeway_ports::capture::{Capture, CaptureReader, Passage};
 use causeway_ports::memory::{MemoryPort, pair};
 use causeway_ports::pcap::{Carries, PcapPort};
-use causeway_ports::{Batch, Counter, Frame, Meta, Port, Traced};
+use causeway_ports::{Batch, Counter, Frame, Meta, Port, TracedPort};
 use common::{message, udp4};
 use proptest::prelude::*;
 
@@ -32,9 +32,9 @@ fn n3(local: &str, peer: &str) -> Meta {
     }
 }
 
-fn traced(name: &str, capture: &Capture) -> (Traced<MemoryPort>, MemoryPort) {
+fn traced(name: &str, capture: &Capture) -> (TracedPort<MemoryPort>, MemoryPort) {
     let (port, other) = pair(name, "other").unwrap();
-    (Traced::new(port, capture.tap(name).unwrap()), other)
+    (TracedPort::new(port, capture.tap(name).unwrap()), other)
 }
 
 /// Records one G-PDU over IPv4 in, one over IPv6 out, and one IP packet out.
@@ -55,7 +55,7 @@ fn record(path: &Path) -> Capture {
 fn replay(path: &Path, carries: Carries) -> (Vec<(Meta, Vec<u8>)>, PcapPort) {
     let mut port = PcapPort::open("file", path, carries, None).unwrap();
     let (mut batch, mut frames) = (Batch::new(), Vec::new());
-    while port.pending() {
+    while port.has_pending() {
         port.receive(&mut batch).unwrap();
         frames.extend(batch.frames().map(|frame| (frame.meta, frame.data.to_vec())));
     }
@@ -177,7 +177,7 @@ fn a_classic_pcap_of_ethernet_frames_is_replayed() {
 // Input:  a file that is not there, and one that is no capture.
 // Output: errors that name the file.
 #[test]
-fn what_is_no_capture_says_so() {
+fn a_file_that_is_no_capture_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("letter.txt");
     let missing = message(CaptureReader::open(&path));

@@ -20,7 +20,7 @@ fn gtpu(local: IpAddr, peer: SocketAddr) -> Meta {
     Meta::Gtpu { local, peer, tos: 0xb8, hops: NonZeroU8::new(64) }
 }
 
-fn connected() -> Remote {
+fn connected_remote() -> Remote {
     let remote = Remote::new();
     remote.connect(("n3", &["192.0.2.1/24", "2001:db8::1/64"]), ("gnb", &["192.0.2.9/24", "2001:db8::9/64"]));
     remote
@@ -73,7 +73,7 @@ fn exchange(upf: &mut EthernetGtpu, remote: &Remote, ours: IpAddr, theirs: Socke
 #[test]
 fn gtpu_crosses_over_ipv4() {
     in_namespace("gtpu_crosses_over_ipv4", || {
-        let remote = connected();
+        let remote = connected_remote();
         exchange(&mut n3(), &remote, UPF.into(), (GNB, 2152).into());
     });
 }
@@ -83,7 +83,7 @@ fn gtpu_crosses_over_ipv4() {
 #[test]
 fn gtpu_crosses_over_ipv6() {
     in_namespace("gtpu_crosses_over_ipv6", || {
-        let remote = connected();
+        let remote = connected_remote();
         let [ours, theirs] = ["2001:db8::1", "2001:db8::9"].map(|ip| ip.parse::<IpAddr>().unwrap());
         exchange(&mut n3(), &remote, ours, SocketAddr::new(theirs, 2152));
     });
@@ -92,9 +92,9 @@ fn gtpu_crosses_over_ipv6() {
 // Input:  a gNB behind a gateway; then the route is taken away.
 // Output: its packets go to the gateway; then they are counted as without route.
 #[test]
-fn a_gateway_is_used_and_a_lost_route_noticed() {
+fn the_gateway_is_used_and_a_removed_route_is_noticed() {
     in_namespace("a_gateway_is_used_and_a_lost_route_noticed", || {
-        let remote = connected();
+        let remote = connected_remote();
         let far = Ipv4Addr::new(198, 51, 100, 1);
         remote.run(move || ip("address add 198.51.100.1/32 dev lo"));
         ip("route add 198.51.100.0/24 via 192.0.2.9");
@@ -110,9 +110,9 @@ fn a_gateway_is_used_and_a_lost_route_noticed() {
 // Input:  a packet to an address that nobody has, then one to a gNB that is there.
 // Output: the second arrives at once; the first is counted as unresolved once the kernel gave up.
 #[test]
-fn a_silent_neighbour_is_counted_and_holds_nobody_up() {
+fn an_unreachable_neighbour_is_counted_and_blocks_no_other() {
     in_namespace("a_silent_neighbour_is_counted_and_holds_nobody_up", || {
-        let remote = connected();
+        let remote = connected_remote();
         std::fs::write("/proc/sys/net/ipv4/neigh/n3/retrans_time_ms", "100").unwrap();
         let mut upf = n3();
         let lost = Frame { meta: gtpu(UPF.into(), "192.0.2.77:2152".parse().unwrap()), data: b"lost" };
@@ -126,9 +126,9 @@ fn a_silent_neighbour_is_counted_and_holds_nobody_up() {
 // Input:  datagrams from a connected socket of a gNB, while the port is open.
 // Output: the kernel below the port does not answer "port unreachable".
 #[test]
-fn the_kernel_does_not_refuse_for_us() {
+fn the_kernel_sends_no_port_unreachable() {
     in_namespace("the_kernel_does_not_refuse_for_us", || {
-        let remote = connected();
+        let remote = connected_remote();
         let mut upf = n3();
         let gnb = remote.run(|| UdpSocket::bind((GNB, 2152)).unwrap());
         gnb.connect((UPF, 2152)).unwrap();
@@ -148,7 +148,7 @@ fn the_kernel_does_not_refuse_for_us() {
 #[test]
 fn each_failure_has_its_counter() {
     in_namespace("each_failure_has_its_counter", || {
-        let _remote = connected();
+        let _remote = connected_remote();
         let mut upf = n3();
         let gnb = SocketAddr::from((GNB, 2152));
         let frames = [
@@ -172,7 +172,7 @@ fn each_failure_has_its_counter() {
 #[test]
 fn ip_packets_cross_n6() {
     in_namespace("ip_packets_cross_n6", || {
-        let remote = connected();
+        let remote = connected_remote();
         remote.run(|| ip("route add 10.45.0.0/16 via 192.0.2.1"));
         let mut upf = n6();
         let server = remote.run(|| UdpSocket::bind((GNB, 9)).unwrap());
@@ -197,7 +197,7 @@ fn ip_packets_cross_n6() {
 #[test]
 fn what_is_for_this_machine_stays_the_kernels() {
     in_namespace("what_is_for_this_machine_stays_the_kernels", || {
-        let remote = connected();
+        let remote = connected_remote();
         let mut upf = n6();
         let here = UdpSocket::bind((UPF, 8805)).unwrap();
         here.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
@@ -265,9 +265,9 @@ fn random(seed: &mut u64) -> u8 {
 // Input:  the link goes down and up again; then the interface is deleted.
 // Output: frames are counted and the port recovers; then an error names it.
 #[test]
-fn a_link_may_go_down_but_not_away() {
+fn a_link_may_go_down_but_not_disappear() {
     in_namespace("a_link_may_go_down_but_not_away", || {
-        let remote = connected();
+        let remote = connected_remote();
         let mut upf = n3();
         exchange(&mut upf, &remote, UPF.into(), (GNB, 2152).into());
         ip("link set n3 down");
@@ -287,13 +287,13 @@ fn a_link_may_go_down_but_not_away() {
 // Input:  an interface that does not exist, the loopback, an interface whose packets the kernel forwards.
 // Output: errors that say what to do.
 #[test]
-fn what_cannot_be_opened_says_what_to_do() {
+fn open_errors_name_the_remedy() {
     in_namespace("what_cannot_be_opened_says_what_to_do", || {
         let missing = message(EthernetIp::open("n6", &EthernetOptions::on("n6")));
         assert!(missing.contains("interface n6 does not exist"), "{missing}");
         let loopback = message(EthernetIp::open("n6", &EthernetOptions::on("lo")));
         assert!(loopback.contains("lo is not Ethernet"), "{loopback}");
-        let _remote = connected();
+        let _remote = connected_remote();
         std::fs::write("/proc/sys/net/ipv4/conf/n3/forwarding", "1").unwrap();
         let forwards = message(EthernetIp::open("n6", &EthernetOptions::on("n3")));
         assert!(forwards.contains("net.ipv4.conf.n3.forwarding=0"), "{forwards}");

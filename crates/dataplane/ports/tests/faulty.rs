@@ -1,14 +1,14 @@
 //! Faults on the line between two memory ports.
 
 use causeway_ports::memory::{MemoryPort, pair};
-use causeway_ports::{BATCH, Batch, FaultCounts, Faults, Faulty, Frame, Meta, Port};
+use causeway_ports::{BATCH, Batch, FaultCounts, FaultInjector, Faults, Frame, Meta, Port};
 
 const NONE: Faults =
     Faults { drop: 0., duplicate: 0., reorder: 0., corrupt: 0., truncate: 0., delay: 0., max_delay: 0 };
 
-fn line(inward: Faults, outward: Faults, seed: u64) -> (Faulty<MemoryPort>, MemoryPort) {
+fn line(inward: Faults, outward: Faults, seed: u64) -> (FaultInjector<MemoryPort>, MemoryPort) {
     let (a, b) = pair("n6", "network").unwrap();
-    (Faulty::new(a, inward, outward, seed), b)
+    (FaultInjector::new(a, inward, outward, seed), b)
 }
 
 /// Sends numbered frames in batches of ten, lets what was held back go, and tells what arrived.
@@ -19,7 +19,7 @@ fn sent_through(faults: Faults, seed: u64, frames: u8) -> (Vec<Vec<u8>>, FaultCo
         let frames: Vec<_> = batch.iter().map(|data| Frame { meta: Meta::Ip, data }).collect();
         assert_eq!(port.send(&frames).unwrap(), frames.len());
     }
-    while port.pending() {
+    while port.has_pending() {
         port.receive(&mut Batch::new()).unwrap();
     }
     let mut seen = Vec::new();
@@ -43,7 +43,7 @@ fn without_faults_nothing_changes() {
     let mut batch = Batch::new();
     assert_eq!(port.receive(&mut batch).unwrap(), 1);
     assert_eq!(batch.frame(0).map(|frame| frame.data), Some(b"in".as_slice()));
-    assert!(!port.pending());
+    assert!(!port.has_pending());
 }
 
 // Input:  each fault alone, certain to happen.
@@ -104,7 +104,7 @@ fn an_overfull_batch_continues_in_the_next() {
     (0..60).for_each(|n| assert!(network.push(Meta::Ip, &[n])));
     let mut batch = Batch::new();
     assert_eq!(port.receive(&mut batch).unwrap(), BATCH);
-    assert!(port.pending());
+    assert!(port.has_pending());
     assert_eq!(port.receive(&mut batch).unwrap(), 120 - BATCH);
-    assert!(!port.pending());
+    assert!(!port.has_pending());
 }

@@ -5,7 +5,7 @@ mod common;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use causeway_ports::netlink::{NextHop, Table, Watch};
+use causeway_ports::netlink::{NextHop, RouteMonitor, Table};
 use common::{in_namespace, ip};
 
 fn addr(text: &str) -> IpAddr {
@@ -13,7 +13,7 @@ fn addr(text: &str) -> IpAddr {
 }
 
 /// Refreshes until `expected` holds, or two seconds are over.
-fn until(watch: &mut Watch, expected: impl Fn(&Table) -> bool) {
+fn until(watch: &mut RouteMonitor, expected: impl Fn(&Table) -> bool) {
     let end = Instant::now() + Duration::from_secs(2);
     while !expected(watch.table()) {
         assert!(Instant::now() < end, "the table did not follow");
@@ -35,7 +35,7 @@ fn veth() {
     }
 }
 
-fn index(watch: &Watch) -> u32 {
+fn index(watch: &RouteMonitor) -> u32 {
     watch.table().link("n3").unwrap().index
 }
 
@@ -46,7 +46,7 @@ fn what_was_there_is_listed() {
     in_namespace("what_was_there_is_listed", || {
         veth();
         ip("route add 198.51.100.0/24 via 192.0.2.9 metric 7");
-        let watch = Watch::open().unwrap();
+        let watch = RouteMonitor::open().unwrap();
         let table = watch.table();
         let link = table.link("n3").unwrap();
         assert!(link.up && link.mtu == 1500 && link.mac.is_some());
@@ -66,7 +66,7 @@ fn what_was_there_is_listed() {
 fn routes_are_followed() {
     in_namespace("routes_are_followed", || {
         veth();
-        let mut watch = Watch::open().unwrap();
+        let mut watch = RouteMonitor::open().unwrap();
         let link = index(&watch);
         let to = addr("203.0.113.1");
         ip("route add default via 192.0.2.9");
@@ -91,11 +91,11 @@ fn routes_are_followed() {
 // Input:  the link goes down, which takes IPv4 routes with it without a message each; then it is deleted.
 // Output: the routes are gone from the table; then the link and its addresses.
 #[test]
-fn what_goes_silently_is_noticed() {
+fn changes_without_an_event_are_noticed() {
     in_namespace("what_goes_silently_is_noticed", || {
         veth();
         ip("route add default via 192.0.2.9");
-        let mut watch = Watch::open().unwrap();
+        let mut watch = RouteMonitor::open().unwrap();
         let link = index(&watch);
         ip("link set n3 down");
         until(&mut watch, |table| table.next_hop(link, addr("203.0.113.1")) == NextHop::NoRoute);
@@ -115,7 +115,7 @@ fn neighbours_are_followed() {
     in_namespace("neighbours_are_followed", || {
         veth();
         ip("link set gnb arp off");
-        let mut watch = Watch::open().unwrap();
+        let mut watch = RouteMonitor::open().unwrap();
         let link = index(&watch);
         let gnb = addr("192.0.2.9");
         ip("neigh replace 192.0.2.9 lladdr 02:00:00:00:00:09 dev n3 nud permanent");
@@ -128,8 +128,8 @@ fn neighbours_are_followed() {
         ip("neigh del 192.0.2.9 dev n3");
         until(&mut watch, |table| !matches!(table.next_hop(link, gnb), NextHop::Known { .. }));
         std::fs::write("/proc/sys/net/ipv4/neigh/n3/retrans_time_ms", "100").unwrap();
-        watch.ask_for(link, gnb).unwrap();
+        watch.resolve(link, gnb).unwrap();
         assert_eq!(watch.table().next_hop(link, gnb), NextHop::Unknown(gnb));
-        until(&mut watch, |table| table.next_hop(link, gnb) == NextHop::Silent(gnb));
+        until(&mut watch, |table| table.next_hop(link, gnb) == NextHop::Unreachable(gnb));
     });
 }

@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use causeway_packet::gtpu::{self, prefix};
 use causeway_packet::{Ip, Ipv4, Udp, UdpChecksum};
 use causeway_ports::tun::{TunOptions, TunPort};
-use causeway_ports::udp::{Outbox, UdpOptions, UdpPort};
+use causeway_ports::udp::{DatagramSender, UdpOptions, UdpPort};
 use causeway_ports::{BATCH, Counter, Frame, Port};
 use causeway_types::Teid;
 use common::{checksum, in_namespace, receive_while};
@@ -16,7 +16,7 @@ use common::{checksum, in_namespace, receive_while};
 const ENDS: [(&str, &str); 2] = [("10.45.0.1", "10.45.0.2"), ("2001:db8:45::1", "2001:db8:45::2")];
 
 /// The cable: packets are as long as they are, with all sums.
-fn cable() -> TunPort {
+fn plain_tun() -> TunPort {
     let options = TunOptions {
         device: "cable".into(),
         addresses: vec!["10.45.0.1/16".parse().unwrap(), "2001:db8:45::1/64".parse().unwrap()],
@@ -59,7 +59,7 @@ fn datagrams(cable: &mut TunPort, count: usize) -> Vec<Vec<u8>> {
 #[test]
 fn each_segment_is_one_gtpu_message() {
     in_namespace("each_segment_is_one_gtpu_message", || {
-        let mut cable = cable();
+        let mut cable = plain_tun();
         for (ours, gnb) in ENDS {
             let (ours, gnb): (IpAddr, IpAddr) = (ours.parse().unwrap(), gnb.parse().unwrap());
             let mut n3 = UdpPort::bind("n3", SocketAddr::new(ours, 2152), &UdpOptions::default()).unwrap();
@@ -95,13 +95,13 @@ fn each_segment_is_one_gtpu_message() {
 #[test]
 fn each_segment_is_one_pfcp_message() {
     in_namespace("each_segment_is_one_pfcp_message", || {
-        let mut cable = cable();
+        let mut cable = plain_tun();
         for (ours, smf) in ENDS {
             let n4 = UdpSocket::bind((ours.parse::<IpAddr>().unwrap(), 8805)).unwrap();
             let to = SocketAddr::new(smf.parse().unwrap(), 8805);
             let message = |number: u8| vec![0x20, 2, 0, 12, 0, 0, number, 0, 0, 96, 0, 4, 0xe0, 0, 0, number];
             let messages: Vec<Vec<u8>> = (0..20).map(message).collect();
-            let mut outbox = Outbox::new(true);
+            let mut outbox = DatagramSender::new(true);
             messages.iter().for_each(|message| outbox.put(to, message.clone()));
             outbox.send(&n4, |to, error| panic!("{to}: {error}"));
             let seen = datagrams(&mut cable, messages.len());

@@ -8,20 +8,20 @@ use std::time::{Duration, Instant};
 use causeway_ports::netlink::Netlink;
 use causeway_ports::tun::{TunOptions, TunPort};
 use causeway_ports::udp::{UdpOptions, UdpPort};
-use causeway_ports::{Batch, Frame, Meta, Port, PortError, Share};
+use causeway_ports::{Batch, Frame, Meta, Port, PortError, PortSharing};
 use common::{in_namespace, ip, message, once_free, udp4};
 
 const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
 
-fn bind(address: SocketAddr, share: Share) -> Result<UdpPort, PortError> {
+fn bind(address: SocketAddr, share: PortSharing) -> Result<UdpPort, PortError> {
     UdpPort::bind("n3", address, &UdpOptions { share, ..UdpOptions::default() })
 }
 
-fn tun(share: Share) -> Result<TunPort, PortError> {
+fn tun(share: PortSharing) -> Result<TunPort, PortError> {
     on("n6", share)
 }
 
-fn on(device: &str, share: Share) -> Result<TunPort, PortError> {
+fn on(device: &str, share: PortSharing) -> Result<TunPort, PortError> {
     let addresses = vec!["10.45.0.1/16".parse().unwrap()];
     TunPort::open(device, &TunOptions { device: device.into(), addresses, share, ..TunOptions::default() })
 }
@@ -48,9 +48,9 @@ fn received(ports: &mut [impl Port], count: usize) -> Vec<Vec<(u8, u8)>> {
 // Output: everything comes in once; what a peer sends comes in at one port, in its order; both ports have some of it.
 #[test]
 fn peers_are_spread_over_the_ports_of_an_address() {
-    let first = bind("127.0.0.1:0".parse().unwrap(), Share::First).unwrap();
+    let first = bind("127.0.0.1:0".parse().unwrap(), PortSharing::First).unwrap();
     let at = first.local();
-    let mut ports = [first, bind(at, Share::Further).unwrap()];
+    let mut ports = [first, bind(at, PortSharing::Further).unwrap()];
     let peers: Vec<_> = (0..16).map(|_| UdpSocket::bind("127.0.0.1:0").unwrap()).collect();
     for n in 0..10 {
         for (peer, socket) in (0..).zip(&peers) {
@@ -73,10 +73,10 @@ fn peers_are_spread_over_the_ports_of_an_address() {
 // Output: both are told that it is in use.
 #[test]
 fn a_shared_address_is_not_shared_with_others() {
-    let first = bind("127.0.0.1:0".parse().unwrap(), Share::First).unwrap();
+    let first = bind("127.0.0.1:0".parse().unwrap(), PortSharing::First).unwrap();
     let at = first.local();
-    let _second = bind(at, Share::Further).unwrap();
-    for share in [Share::First, Share::Alone] {
+    let _second = bind(at, PortSharing::Further).unwrap();
+    for share in [PortSharing::First, PortSharing::Exclusive] {
         assert!(matches!(bind(at, share), Err(PortError::AddressInUse { address }) if address == at));
     }
 }
@@ -86,7 +86,7 @@ fn a_shared_address_is_not_shared_with_others() {
 #[test]
 fn a_flow_comes_back_to_the_queue_that_it_left_by() {
     in_namespace("a_flow_comes_back_to_the_queue_that_it_left_by", || {
-        let mut ports = vec![tun(Share::First).unwrap(), tun(Share::Further).unwrap()];
+        let mut ports = vec![tun(PortSharing::First).unwrap(), tun(PortSharing::Further).unwrap()];
         let server = UdpSocket::bind((GATEWAY, 7)).unwrap();
         server.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
         for flow in 0..20_u8 {
@@ -106,7 +106,7 @@ fn a_flow_comes_back_to_the_queue_that_it_left_by() {
         let link = |netlink: &mut Netlink| netlink.link("n6").unwrap();
         let mut netlink = Netlink::open().unwrap();
         let queues = link(&mut netlink).and_then(|link| link.tun).unwrap();
-        assert!(queues.are_many && queues.queues_in_use == 2, "{queues:?}");
+        assert!(queues.is_multi_queue && queues.queues_in_use == 2, "{queues:?}");
         ports.pop();
         assert!(link(&mut netlink).is_some());
         ports.pop();
@@ -124,19 +124,19 @@ fn a_flow_comes_back_to_the_queue_that_it_left_by() {
 #[test]
 fn a_device_is_shared_only_as_it_was_made() {
     in_namespace("a_device_is_shared_only_as_it_was_made", || {
-        let holders = [tun(Share::First).unwrap(), tun(Share::Further).unwrap()];
-        for share in [Share::First, Share::Alone] {
+        let holders = [tun(PortSharing::First).unwrap(), tun(PortSharing::Further).unwrap()];
+        for share in [PortSharing::First, PortSharing::Exclusive] {
             let busy = message(tun(share));
             assert!(busy.contains("n6 is in use"), "{busy}");
         }
         ip("tuntap add n7 mode tun");
-        drop(on("n7", Share::Alone).unwrap());
-        let one = message(on("n7", Share::First));
+        drop(on("n7", PortSharing::Exclusive).unwrap());
+        let one = message(on("n7", PortSharing::First));
         assert!(one.contains("ip tuntap add dev n7 mode tun multi_queue"), "{one}");
         ip("tuntap add n8 mode tun multi_queue");
-        drop(on("n8", Share::Alone).unwrap());
-        let first = once_free(|| on("n8", Share::First));
-        drop([first, on("n8", Share::Further).unwrap()]);
+        drop(on("n8", PortSharing::Exclusive).unwrap());
+        let first = once_free(|| on("n8", PortSharing::First));
+        drop([first, on("n8", PortSharing::Further).unwrap()]);
         drop(holders);
     });
 }

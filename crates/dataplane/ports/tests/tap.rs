@@ -135,7 +135,7 @@ fn a_frame_longer_than_the_buffer_is_counted() {
 // Input:  a device in use, a name of another kind of interface, a bridge that does not exist, and a device that goes.
 // Output: errors that say so; nothing is left of the device that could not be set up.
 #[test]
-fn what_cannot_be_opened_says_what_to_do() {
+fn open_errors_name_the_remedy() {
     in_namespace("what_cannot_be_opened_says_what_to_do", || {
         let mut holder = open();
         let busy = message(TapPort::open("lan", &options()));

@@ -85,7 +85,7 @@ fn ipv6_works_at_once_and_the_line_is_quiet() {
 // Input:  a device that did not exist; then one that the administrator made.
 // Output: the first is gone after closing, with its routes; the second stays.
 #[test]
-fn only_what_the_port_created_goes() {
+fn only_devices_the_port_created_are_removed() {
     in_namespace("only_what_the_port_created_goes", || {
         let mut netlink = Netlink::open().unwrap();
         let port = open();
@@ -109,7 +109,7 @@ fn only_what_the_port_created_goes() {
 //         datagram of the kernel.
 // Output: its checksum is right.
 #[test]
-fn a_device_forgets_what_an_earlier_port_asked_for() {
+fn a_device_loses_the_offloads_of_an_earlier_port() {
     in_namespace("a_device_forgets_what_an_earlier_port_asked_for", || {
         ip("tuntap add n6 mode tun");
         drop(open());
@@ -215,7 +215,7 @@ fn a_deleted_device_is_an_error() {
 // Input:  a device in use, a name of another kind of interface, and an impossible name.
 // Output: errors that say so.
 #[test]
-fn what_cannot_be_opened_says_what_to_do() {
+fn open_errors_name_the_remedy() {
     in_namespace("what_cannot_be_opened_says_what_to_do", || {
         let _holder = open();
         let busy = message(TunPort::open("n6", &options()));

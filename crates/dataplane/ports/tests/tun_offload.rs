@@ -126,7 +126,7 @@ fn tcp_both_ways(path: &Path, place: usize) {
 // Input:  TCP bulk in both directions at the same time, over IPv4 and over IPv6.
 // Output: all octets arrive; far fewer system calls than packets crossed each device either way; no packet was refused.
 #[test]
-fn tcp_bulk_crosses_joined_and_whole() {
+fn tcp_bulk_crosses_coalesced() {
     in_namespace("tcp_bulk_crosses_joined_and_whole", || {
         let path = Path::new(true, true);
         tcp_both_ways(&path, 0);
@@ -146,7 +146,7 @@ fn tcp_bulk_crosses_joined_and_whole() {
 // Input:  the same, with a device that does without, at either end.
 // Output: all octets arrive.
 #[test]
-fn tcp_bulk_crosses_between_unlike_devices() {
+fn tcp_bulk_crosses_between_devices_with_different_offloads() {
     in_namespace("tcp_bulk_crosses_between_unlike_devices", || {
         tcp_both_ways(&Path::new(true, false), 0);
     });
@@ -163,7 +163,7 @@ fn bind(address: SocketAddr) -> UdpPort {
 // Output: each arrives, in order. Where the kernel has USO, one packet brought all of them into the port, and few took
 //         them away.
 #[test]
-fn a_train_of_datagrams_crosses_whole() {
+fn a_gso_message_arrives_as_datagrams() {
     in_namespace("a_train_of_datagrams_crosses_whole", || {
         let path = Path::new(true, true);
         let payloads: Vec<Vec<u8>> = (0..50).map(|n| vec![n; if n < 49 { 1200 } else { 100 }]).collect();

@@ -173,7 +173,7 @@ fn overruns_of_the_socket_are_counted() {
 // Input:  an address that is taken, one that no interface has.
 // Output: errors that name the address and what to do.
 #[test]
-fn what_cannot_be_bound_says_what_to_do() {
+fn bind_errors_name_the_remedy() {
     let holder = bind("127.0.0.1:0");
     let options = UdpOptions::default();
     let taken = message(UdpPort::bind("n3", holder.local(), &options));
@@ -217,11 +217,11 @@ fn what_the_socket_has_no_room_for_is_counted_at_once() {
     let options = UdpOptions { receive_buffer: 64 << 10, offload: false, ..UdpOptions::default() };
     let mut port = UdpPort::bind("n3", "127.0.0.1:0".parse().unwrap(), &options).unwrap();
     let gnb = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-    assert_eq!(port.filled(), Some(0));
+    assert_eq!(port.fill_percent(), Some(0));
     for _ in 0..2000 {
         gnb.send_to(b"flood", port.local()).unwrap();
     }
-    assert!(port.filled().unwrap() > 90, "{:?}", port.filled());
+    assert!(port.fill_percent().unwrap() > 90, "{:?}", port.fill_percent());
     port.count_losses();
     let lost = port.counters().value(Counter::RxOverrun);
     let (mut batch, mut seen) = (Batch::new(), 0);
@@ -232,5 +232,5 @@ fn what_the_socket_has_no_room_for_is_counted_at_once() {
     assert!(lost > 0);
     port.count_losses();
     assert_eq!(port.counters().value(Counter::RxOverrun), lost);
-    assert!(port.filled().unwrap() <= 25, "{:?}", port.filled());
+    assert!(port.fill_percent().unwrap() <= 25, "{:?}", port.fill_percent());
 }

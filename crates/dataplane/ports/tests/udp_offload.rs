@@ -35,7 +35,7 @@ fn octets(seen: Vec<(Meta, Vec<u8>)>) -> Vec<Vec<u8>> {
 // Output: one system call sends 48; two thirds of all fill a batch and the others wait in the port, which says so; all of
 //         them have the right addresses and marking, in order.
 #[test]
-fn datagrams_of_one_flow_travel_together() {
+fn datagrams_of_one_flow_share_a_message() {
     for address in ["127.0.0.1:0", "[::1]:0"] {
         let (mut a, mut b) = (bind(address), bind(address));
         if !has_offload(&a, "datagrams_of_one_flow_travel_together") {
@@ -48,10 +48,10 @@ fn datagrams_of_one_flow_travel_together() {
         assert_eq!(a.counters().value(Counter::TxCalls), 2);
         let mut batch = Batch::new();
         assert_eq!(b.receive(&mut batch).unwrap(), BATCH);
-        assert!(b.pending() && wait([&b as &dyn Port], None, None).unwrap().port(0));
+        assert!(b.has_pending() && wait([&b as &dyn Port], None, None).unwrap().port(0));
         let mut seen: Vec<_> = batch.frames().map(|f| (f.meta, f.data.to_vec())).collect();
         seen.extend(receive(&mut b, 96 - BATCH));
-        assert!(!b.pending());
+        assert!(!b.has_pending());
         assert!(seen.iter().all(|(meta, _)| *meta == gtpu(b.local().ip(), a.local(), 0xb8)));
         assert!(octets(seen) == payloads);
         assert!(b.counters().value(Counter::RxCalls) <= 3);
@@ -64,7 +64,7 @@ fn datagrams_of_one_flow_travel_together() {
 //         help of the kernel, then the sender does.
 // Output: all arrive, in order at each receiver.
 #[test]
-fn any_mixture_arrives_whole() {
+fn any_mixture_of_sizes_arrives() {
     let mut b = [bind("127.0.0.1:0"), bind_plain("127.0.0.1:0")];
     for mut a in [bind("127.0.0.1:0"), bind_plain("127.0.0.1:0")] {
         let ours = a.local().ip();
@@ -118,7 +118,7 @@ fn datagrams_longer_than_the_buffer_are_counted() {
 //         link; once with DF clear and once with DF set.
 // Output: the kernel refuses the train; its frames leave in fragments, and then are counted one by one.
 #[test]
-fn a_train_that_the_kernel_refuses_is_taken_apart() {
+fn a_refused_gso_message_is_sent_as_datagrams() {
     in_namespace("a_train_that_the_kernel_refuses_is_taken_apart", || {
         common::ip("link set lo mtu 1500");
         let bind = |port: u16, dont_fragment| {

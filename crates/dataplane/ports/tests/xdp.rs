@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use causeway_ports::xdp::{XdpGtpu, XdpIp, XdpOptions};
 use causeway_ports::{Batch, Counter, Frame, Meta, Port, wait};
-use common::xdp::{GNB, UPF, connected, exchange, generic, n3, native, until, with_xdp};
+use common::xdp::{GNB, UPF, connected_remote, exchange, generic, n3, native, until, with_xdp};
 use common::{RawSocket, checksum, ip, receive, run, udp4, udp6};
 
 const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
@@ -26,7 +26,7 @@ fn gtpu_crosses_both_ways() {
             (native(), "1 queue, native, copy mode: the driver has no zero copy"),
             (generic(), "1 queue, generic, copy mode, as configured"),
         ] {
-            let remote = connected();
+            let remote = connected_remote();
             let mut upf = n3(&options);
             assert_eq!(upf.description(), how);
             exchange(&mut upf, &remote, UPF.into(), (GNB, 2152).into());
@@ -43,7 +43,7 @@ fn gtpu_crosses_both_ways() {
 #[test]
 fn what_is_not_ours_reaches_the_kernel() {
     with_xdp("what_is_not_ours_reaches_the_kernel", || {
-        let remote = connected();
+        let remote = connected_remote();
         let mut upf = n3(&native());
         ping("192.0.2.9");
         ping("2001:db8::9");
@@ -68,9 +68,9 @@ fn what_is_not_ours_reaches_the_kernel() {
 // Input:  GTP-U in a VLAN of its own, in two fragments, with IP options, behind an extension header, and plain.
 // Output: the port has all but the one in the VLAN: the plain one by its socket, the others by way of the kernel.
 #[test]
-fn what_the_program_does_not_look_into_comes_by_way_of_the_kernel() {
+fn frames_the_program_does_not_parse_arrive_through_the_kernel() {
     with_xdp("what_the_program_does_not_look_into_comes_by_way_of_the_kernel", || {
-        let remote = connected();
+        let remote = connected_remote();
         let mut upf = n3(&native());
         let mac = mac_of_n3();
         let frame =
@@ -125,7 +125,7 @@ fn mac_of_n3() -> [u8; 6] {
 fn ip_packets_cross_n6() {
     with_xdp("ip_packets_cross_n6", || {
         for options in [native(), generic()] {
-            let remote = connected();
+            let remote = connected_remote();
             remote.run(|| ip("route add 10.45.0.0/16 via 192.0.2.1"));
             let mut upf = XdpIp::open("n6", &["10.45.0.0/16".parse().unwrap()], &options).unwrap();
             let server = remote.run(|| UdpSocket::bind((GNB, 9)).unwrap());
@@ -151,7 +151,7 @@ fn ip_packets_cross_n6() {
 #[test]
 fn a_burst_larger_than_the_rings_is_counted() {
     with_xdp("a_burst_larger_than_the_rings_is_counted", || {
-        let remote = connected();
+        let remote = connected_remote();
         let mut upf = n3(&XdpOptions { ring: 64, ..native() });
         let gnb = remote.run(|| UdpSocket::bind((GNB, 2152)).unwrap());
         // Fewer than the 256 that wait between the ends of a veth pair.
@@ -173,9 +173,9 @@ fn a_burst_larger_than_the_rings_is_counted() {
 // Input:  a thousand batches back and forth, more than all rings hold, at the speed of the receiver.
 // Output: every frame arrives, in order: chunks go round and none is lost.
 #[test]
-fn chunks_go_round() {
+fn chunks_are_recycled() {
     with_xdp("chunks_go_round", || {
-        let remote = connected();
+        let remote = connected_remote();
         let mut upf = n3(&XdpOptions { ring: 64, ..native() });
         exchange(&mut upf, &remote, UPF.into(), (GNB, 2152).into());
         let gnb = remote.run(|| UdpSocket::bind((GNB, 2152)).unwrap());
@@ -207,7 +207,7 @@ fn chunks_go_round() {
 fn a_pause_of_the_thread_loses_nothing() {
     with_xdp("a_pause_of_the_thread_loses_nothing", || {
         const SENT: u32 = 6000;
-        let remote = connected();
+        let remote = connected_remote();
         for options in [native(), generic()] {
             let mut upf = n3(&options);
             remote.run(|| {

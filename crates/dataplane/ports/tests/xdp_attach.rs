@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use causeway_ports::xdp::{XdpGtpu, XdpIp, XdpOptions};
 use causeway_ports::{Batch, Counter, Frame, Port};
-use common::xdp::{GNB, UPF, addresses, attached, connected, exchange, gtpu, n3, native, until, with_xdp};
+use common::xdp::{
+    GNB, UPF, addresses, attached, connected_remote, exchange, gtpu, n3, native, until, with_xdp,
+};
 use common::{Remote, ip, message, receive};
 
 // Input:  a port that is dropped; a process with a port that is killed.
@@ -17,10 +19,10 @@ use common::{Remote, ip, message, receive};
 #[test]
 fn the_program_goes_with_the_port_and_with_its_process() {
     if std::env::var_os(HOLDER).is_some() {
-        return hold();
+        return hold_port_until_killed();
     }
     with_xdp("the_program_goes_with_the_port_and_with_its_process", || {
-        let _remote = connected();
+        let _remote = connected_remote();
         let port = n3(&native());
         assert!(attached());
         drop(port);
@@ -54,7 +56,7 @@ fn the_program_goes_with_the_port_and_with_its_process() {
 const HOLDER: &str = "CAUSEWAY_TEST_HOLDS_XDP";
 
 /// Opens the port in the namespace of the parent and waits to be killed.
-fn hold() {
+fn hold_port_until_killed() {
     let _port = n3(&native());
     std::io::stdout().write_all(b"holding\n").unwrap();
     std::thread::sleep(Duration::from_secs(60));
@@ -63,9 +65,9 @@ fn hold() {
 // Input:  an interface that runs another program, one whose MTU is too large, the loopback, and a second process.
 // Output: errors that say what to do.
 #[test]
-fn what_cannot_be_opened_says_what_to_do() {
+fn open_errors_name_the_remedy() {
     with_xdp("what_cannot_be_opened_says_what_to_do", || {
-        let _remote = connected();
+        let _remote = connected_remote();
         let port = XdpIp::open("n6", &["10.45.0.0/16".parse().unwrap()], &native()).unwrap();
         let busy = message(XdpGtpu::open("n3", &addresses(), &native()));
         assert!(busy.contains("ip link set dev n3 xdp off"), "{busy}");
@@ -81,9 +83,9 @@ fn what_cannot_be_opened_says_what_to_do() {
 // Input:  the link goes down and up again; then the interface is deleted.
 // Output: frames are counted and the port recovers; then an error names it.
 #[test]
-fn a_link_may_go_down_but_not_away() {
+fn a_link_may_go_down_but_not_disappear() {
     with_xdp("a_link_may_go_down_but_not_away", || {
-        let remote = connected();
+        let remote = connected_remote();
         let mut upf = n3(&native());
         exchange(&mut upf, &remote, UPF.into(), (GNB, 2152).into());
         ip("link set n3 down");
@@ -104,7 +106,7 @@ fn a_link_may_go_down_but_not_away() {
 #[test]
 fn frames_beyond_a_chunk_are_counted() {
     with_xdp("frames_beyond_a_chunk_are_counted", || {
-        let remote = connected();
+        let remote = connected_remote();
         let mut upf = n3(&native());
         ip("link set n3 mtu 3000");
         remote.run(|| ip("link set gnb mtu 3000"));
@@ -129,7 +131,7 @@ fn frames_beyond_a_chunk_are_counted() {
 }
 
 /// A cable between interfaces with two receive queues each.
-fn connected_twice() -> Remote {
+fn connected_two_queues() -> Remote {
     let remote = Remote::new();
     let thread = remote.thread();
     ip("link add n3 numrxqueues 2 numtxqueues 2 type veth peer name gnb numrxqueues 2 numtxqueues 2");
@@ -157,7 +159,7 @@ fn send_from_many(remote: &Remote) -> usize {
 #[test]
 fn every_receive_queue_has_a_socket() {
     with_xdp("every_receive_queue_has_a_socket", || {
-        let remote = connected_twice();
+        let remote = connected_two_queues();
         let mut upf = n3(&native());
         assert!(upf.description().starts_with("2 queues, native"), "{}", upf.description());
         let sent = send_from_many(&remote);
@@ -170,7 +172,7 @@ fn every_receive_queue_has_a_socket() {
 #[test]
 fn queues_can_be_ports_of_their_own() {
     with_xdp("queues_can_be_ports_of_their_own", || {
-        let remote = connected_twice();
+        let remote = connected_two_queues();
         let names = |count: usize| (0..count).map(|n| format!("n3.{n}")).collect::<Vec<_>>();
         let error = message(XdpGtpu::open_each(&names(3), &addresses(), &native()));
         assert!(error.starts_with("3 packet threads need as many receive queues, and "), "{error}");

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use std::{io, mem};
 
 use causeway_ports::PortError;
-use causeway_ports::netlink::{Link, LinkEvents, OwnTable};
+use causeway_ports::netlink::{Link, LinkEvents, RouteTable};
 use causeway_ports::tun::{TunOptions, TunPort};
 use causeway_types::IpNet;
 use tokio::sync::mpsc;
@@ -109,7 +109,7 @@ fn refuse<K>(work: &Receiver<Job<K>>, tell: &mpsc::UnboundedSender<Told<K>>, why
 
 /// The routes in the hands of the thread.
 struct Routes {
-    table: OwnTable,
+    table: RouteTable,
     wanted: BTreeSet<Route>,
     devices: Vec<TunOptions>,
     events: LinkEvents,
@@ -118,13 +118,13 @@ struct Routes {
 
 impl Routes {
     fn open(table: u32, is_used: bool, devices: Vec<TunOptions>) -> Result<Self, PortError> {
-        let mut own = OwnTable::open(table)?;
+        let mut own = RouteTable::open(table)?;
         let left = own.clear()?;
         if left > 0 {
             info!("removed {left} framed routes of a former run from table {table}");
         }
         if is_used {
-            own.lead_here()?;
+            own.add_rules()?;
             info!("framed routes are kept in table {table}");
         }
         let events = LinkEvents::open()?;
@@ -206,7 +206,7 @@ impl Routes {
             Ok(results) => {
                 let mut results = results.into_iter();
                 let result = |link: &Option<u32>| match link.and_then(|_| results.next()) {
-                    Some(Err(error)) if !error.is_of_link() => Err(error.to_string()),
+                    Some(Err(error)) if !error.is_link_error() => Err(error.to_string()),
                     _ => Ok(()),
                 };
                 indices.iter().map(result).collect()
@@ -225,7 +225,8 @@ impl Routes {
         });
         match removed {
             Ok(results) => {
-                let failed = results.into_iter().filter_map(Result::err).filter(|error| !error.is_of_link());
+                let failed =
+                    results.into_iter().filter_map(Result::err).filter(|error| !error.is_link_error());
                 failed.for_each(|error| warn!("framed route: {error}"));
             }
             Err(error) => warn!("framed routes: {error}"),

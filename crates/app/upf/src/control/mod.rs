@@ -267,7 +267,7 @@ impl Control {
     /// Takes the datagrams that have come already, in their order.
     fn receive(&mut self) {
         for _ in 0..BURST {
-            if let Some(following) = self.sockets.following() {
+            if let Some(following) = self.sockets.peek_next() {
                 self.n4.prefetch(following, prefetch_at);
             }
             self.heart.pulse.doing(Activity::N4Sockets);

@@ -6,7 +6,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::task::{Context, Poll};
 
-use causeway_ports::udp::{Inbox, Outbox, overruns};
+use causeway_ports::udp::{DatagramReceiver, DatagramSender, overruns};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -21,7 +21,7 @@ pub(super) struct Sockets {
     /// The socket to look at first, so that a busy one does not starve the others.
     first: usize,
     /// What came by one of them.
-    inbox: Inbox,
+    inbox: DatagramReceiver,
     by: usize,
     /// Datagrams that the kernel has dropped at all of them.
     lost: u64,
@@ -31,13 +31,13 @@ struct Socket {
     local: SocketAddr,
     /// Says when it can be read, and not after each datagram sent that there is room for another.
     socket: AsyncFd<UdpSocket>,
-    outbox: Outbox,
+    outbox: DatagramSender,
     /// Datagrams that were dropped here by the kernel's last word, which wraps.
     overruns: u32,
 }
 
 impl Sockets {
-    /// Takes sockets that do not block. `joins`: as in [`Outbox::new`].
+    /// Takes sockets that do not block. `joins`: as in [`DatagramSender::new`].
     ///
     /// # Errors
     /// What the kernel says.
@@ -49,10 +49,17 @@ impl Sockets {
                 reason = "what it no longer promises, a descriptor that stays open and the same, a socket has by owning it"
             )]
             let socket = AsyncFd::with_interest(socket, Interest::READABLE)?;
-            Ok(Socket { local, socket, outbox: Outbox::new(joins), overruns: 0 })
+            Ok(Socket { local, socket, outbox: DatagramSender::new(joins), overruns: 0 })
         };
         let sockets = sockets.into_iter().map(adopt).collect::<io::Result<_>>()?;
-        Ok(Self { sockets, heard: BTreeMap::new(), first: 0, inbox: Inbox::default(), by: 0, lost: 0 })
+        Ok(Self {
+            sockets,
+            heard: BTreeMap::new(),
+            first: 0,
+            inbox: DatagramReceiver::default(),
+            by: 0,
+            lost: 0,
+        })
     }
 
     /// Waits until a datagram has come.
@@ -75,7 +82,7 @@ impl Sockets {
                 let mut ready = ready?;
                 match ready.try_io(|socket| self.inbox.fill(socket.get_ref())) {
                     Ok(filled) => {
-                        if self.inbox.has_all() {
+                        if self.inbox.is_drained() {
                             ready.clear_ready();
                         }
                         drop(ready);
@@ -122,8 +129,8 @@ impl Sockets {
     }
 
     /// The octets of the datagram after the next one that [`Sockets::receive`] gives, if they are known already.
-    pub(super) fn following(&self) -> Option<&[u8]> {
-        self.inbox.following()
+    pub(super) fn peek_next(&self) -> Option<&[u8]> {
+        self.inbox.peek_next()
     }
 
     /// What came came by this socket; the next one is looked at first.
@@ -150,7 +157,7 @@ impl Sockets {
         mut give_back: impl FnMut(Vec<u8>),
     ) {
         for Socket { socket, outbox, .. } in &mut self.sockets {
-            outbox.send_and_give_back(socket.get_ref(), &mut lost, &mut give_back);
+            outbox.send_and_recycle(socket.get_ref(), &mut lost, &mut give_back);
         }
     }
 }

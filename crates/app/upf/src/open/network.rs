@@ -7,7 +7,7 @@ use causeway_dataplane::Network;
 use causeway_ports::netlink::Netlink;
 use causeway_ports::tun::{TunOptions, TunPort};
 use causeway_ports::xdp::{XdpIp, XdpOptions};
-use causeway_ports::{Port, PortError, Share};
+use causeway_ports::{Port, PortError, PortSharing};
 use causeway_types::{IpNet, NetworkInstance};
 use tracing::info;
 
@@ -107,7 +107,8 @@ fn open_tun(name: &str, device: &Device<'_>, options: &TunOptions) -> Result<Ope
     let how = format!("TUN device {} ({there}) with {}{switched_off}", device.name, port.offload());
     let own = device.sessions.iter().filter_map(|session| session.gateway).collect();
     // Whichever of several queues comes first makes the device anew.
-    let share = if options.share == Share::Alone { Share::Alone } else { Share::Further };
+    let share =
+        if options.share == PortSharing::Exclusive { PortSharing::Exclusive } else { PortSharing::Further };
     let (name, options) = (name.to_owned(), TunOptions { share, ..options.clone() });
     let again = move || TunPort::open(&name, &options).map(|port| Box::new(port) as Box<dyn Port>);
     Ok(Opened { port: reopening(port, again), how, own })

@@ -2,15 +2,17 @@
 
 use std::sync::{Arc, Mutex};
 
-use causeway_ports::{News, Port, PortError, Reopening};
+use causeway_ports::{Port, PortError, PortEvent, ReconnectingPort};
 use tracing::{info, warn};
 
 /// Says what became of a port. The others go on.
-fn tell(port: &str, news: &News) {
+fn tell(port: &str, news: &PortEvent) {
     match news {
-        News::Lost(error) => warn!("port {port} is down, others go on: {error}"),
-        News::NotYet(error) => warn!("port {port} cannot be opened again, and is tried further: {error}"),
-        News::Back => info!("port {port} is back"),
+        PortEvent::Lost(error) => warn!("port {port} is down, others go on: {error}"),
+        PortEvent::ReopenFailed(error) => {
+            warn!("port {port} cannot be opened again, and is tried further: {error}")
+        }
+        PortEvent::Reopened => info!("port {port} is back"),
     }
 }
 
@@ -19,7 +21,7 @@ pub(super) fn reopening(
     port: impl Port + 'static,
     open: impl FnMut() -> Result<Box<dyn Port>, PortError> + Send + 'static,
 ) -> Box<dyn Port> {
-    Box::new(Reopening::of(Box::new(port), open, tell))
+    Box::new(ReconnectingPort::of(Box::new(port), open, tell))
 }
 
 /// Ports of several packet threads that are opened together: the first that is lost opens those of all.

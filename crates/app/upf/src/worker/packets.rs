@@ -147,8 +147,9 @@ impl Packets {
         self.bell.pulse().doing(Activity::Waiting);
         let may_sleep = self.bell.falls_asleep() && self.team.as_ref().is_none_or(Team::is_idle);
         let timeout = if may_sleep { timeout } else { Some(Duration::ZERO) };
-        let ready = wait(self.room.ports().ports(), Some(self.bell.waker()), timeout)
-            .map_err(|source| End::Lost(PortError::System { doing: "waiting for packets".into(), source }));
+        let ready = wait(self.room.ports().ports(), Some(self.bell.waker()), timeout).map_err(|source| {
+            End::Lost(PortError::System { operation: "waiting for packets".into(), source })
+        });
         self.bell.is_awake();
         ready
     }
@@ -184,7 +185,7 @@ impl Packets {
             && (turn == Turn::Full || fairness.is_suspicious())
         {
             let ports = self.room.ports();
-            fairness.after(self.clock.now(), turn, || ports.slots().get(index)?.port.filled());
+            fairness.after(self.clock.now(), turn, || ports.slots().get(index)?.port.fill_percent());
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use causeway_dataplane::{EthernetNetwork, GtpuEndpoint, Ingress, N6Endpoint, Network, Topology};
 use causeway_fastpath::ReceiveSource;
-use causeway_ports::{Port, Share};
+use causeway_ports::{Port, PortSharing};
 use causeway_types::{DualIp, NetworkInstance};
 
 use crate::management::PortCounters;
@@ -63,11 +63,11 @@ impl PortSet {
     }
 
     /// Whether others have ports at the same addresses and devices.
-    pub(crate) fn share(&self) -> Share {
+    pub(crate) fn share(&self) -> PortSharing {
         match self.place {
-            (_, 0 | 1) => Share::Alone,
-            (0, _) => Share::First,
-            _ => Share::Further,
+            (_, 0 | 1) => PortSharing::Exclusive,
+            (0, _) => PortSharing::First,
+            _ => PortSharing::Further,
         }
     }
 

@@ -111,7 +111,7 @@ impl Port for Gone {
         None
     }
 
-    fn pending(&self) -> bool {
+    fn has_pending(&self) -> bool {
         true
     }
 }

@@ -4,7 +4,7 @@ use crate::Meta;
 
 /// Where a frame lies in the buffers.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct FrameLocation {
     pub(super) start: u32,
     pub(super) end: u32,
     /// Where its buffer begins.
@@ -12,7 +12,7 @@ pub(super) struct Place {
     pub(super) meta: Meta,
 }
 
-impl Place {
+impl FrameLocation {
     pub(super) const fn start(&self) -> usize {
         self.start as usize
     }
@@ -25,7 +25,7 @@ impl Place {
 /// A frame in a [`Batch`](super::Batch), to be changed in place.
 pub struct FrameMut<'a> {
     pub(super) buffers: &'a mut [u8],
-    pub(super) place: &'a mut Place,
+    pub(super) location: &'a mut FrameLocation,
     pub(super) stride: usize,
 }
 
@@ -33,57 +33,57 @@ impl FrameMut<'_> {
     /// Where its buffer begins.
     #[inline(always)]
     fn base(&self) -> usize {
-        self.place.base as usize
+        self.location.base as usize
     }
 
     /// What the frame is.
     #[inline]
     pub fn meta(&self) -> Meta {
-        self.place.meta
+        self.location.meta
     }
 
     /// What the frame is, to be changed.
     #[inline(always)]
     pub fn meta_mut(&mut self) -> &mut Meta {
-        &mut self.place.meta
+        &mut self.location.meta
     }
 
     /// Says what the frame is from now on.
     #[inline]
     pub fn set_meta(&mut self, meta: Meta) {
-        self.place.meta = meta;
+        self.location.meta = meta;
     }
 
     /// The octets of the frame.
     #[inline]
     pub fn data(&mut self) -> &mut [u8] {
-        self.buffers.get_mut(self.place.start()..self.place.end()).unwrap_or_default()
+        self.buffers.get_mut(self.location.start()..self.location.end()).unwrap_or_default()
     }
 
     /// Keeps `len` octets from `start` on, and puts `FRONT` octets before them. Returns these and what follows, `SEEN` octets of
     /// the buffer. `None`, and nothing happens, where the frame is shorter or the headroom too small.
     #[inline(always)]
-    pub fn recut<const FRONT: usize, const SEEN: usize>(
+    pub fn replace_front<const FRONT: usize, const SEEN: usize>(
         &mut self,
         start: usize,
         len: usize,
     ) -> Option<&mut [u8; SEEN]> {
-        let kept = self.place.start() + start;
+        let kept = self.location.start() + start;
         let end = kept + len;
-        if end > self.place.end() || FRONT > 0 && kept < self.base() + FRONT {
+        if end > self.location.end() || FRONT > 0 && kept < self.base() + FRONT {
             return None;
         }
         let start = (kept - FRONT) as u32;
         let seen = self.buffers.get_mut(start as usize..start as usize + SEEN)?.first_chunk_mut()?;
-        (self.place.start, self.place.end) = (start, end as u32);
+        (self.location.start, self.location.end) = (start, end as u32);
         Some(seen)
     }
 
     /// Puts `len` octets before the frame and returns them. `None` where the headroom is too small.
     #[inline]
     pub fn prepend(&mut self, len: usize) -> Option<&mut [u8]> {
-        let start = self.place.start().checked_sub(len).filter(|start| *start >= self.base())?;
-        let old = std::mem::replace(&mut self.place.start, start as u32);
+        let start = self.location.start().checked_sub(len).filter(|start| *start >= self.base())?;
+        let old = std::mem::replace(&mut self.location.start, start as u32);
         self.buffers.get_mut(start..old as usize)
     }
 
@@ -91,9 +91,9 @@ impl FrameMut<'_> {
     #[must_use]
     #[inline]
     pub fn trim_front(&mut self, len: usize) -> bool {
-        let fits = self.place.end() - self.place.start() >= len;
+        let fits = self.location.end() - self.location.start() >= len;
         if fits {
-            self.place.start += len as u32;
+            self.location.start += len as u32;
         }
         fits
     }
@@ -102,10 +102,10 @@ impl FrameMut<'_> {
     #[must_use]
     #[inline]
     pub fn resize(&mut self, len: usize) -> bool {
-        let end = self.place.start() + len;
+        let end = self.location.start() + len;
         let fits = end <= self.base() + self.stride;
         if fits {
-            self.place.end = end as u32;
+            self.location.end = end as u32;
         }
         fits
     }

@@ -7,7 +7,7 @@ fn ip(data: &[u8]) -> Frame<'_> {
 // Input:  one frame more than a batch holds, then one frame longer than a buffer.
 // Output: both are refused; the frames before them are intact.
 #[test]
-fn a_full_batch_and_a_long_frame_refuse() {
+fn a_full_batch_and_an_oversized_frame_are_refused() {
     let mut batch = Batch::new();
     for n in 0..BATCH as u8 {
         assert!(batch.push(ip(&[n; 3])));
@@ -45,12 +45,14 @@ fn a_frame_is_cut_and_prepended_at_once() {
     let mut batch = Batch::new();
     assert!(batch.push(ip(&[9; 5])) && batch.push(ip(&[1, 2, 3, 4])));
     let mut frame = batch.frame_mut(1).unwrap();
-    let seen = frame.recut::<2, 5>(1, 2).unwrap();
+    let seen = frame.replace_front::<2, 5>(1, 2).unwrap();
     [seen[0], seen[1]] = [7, 8];
     assert_eq!(*seen, [7, 8, 2, 3, 4]);
-    assert!(frame.recut::<0, 1>(1, 4).is_none() && frame.recut::<HEADROOM, 1>(0, 1).is_none());
+    assert!(
+        frame.replace_front::<0, 1>(1, 4).is_none() && frame.replace_front::<HEADROOM, 1>(0, 1).is_none()
+    );
     assert_eq!(frame.data(), [7, 8, 2, 3]);
-    assert_eq!(frame.recut::<0, 2>(3, 1), Some(&mut [3, 4]));
+    assert_eq!(frame.replace_front::<0, 2>(3, 1), Some(&mut [3, 4]));
     assert_eq!((batch.data(0), batch.data(1)), (Some(&[9; 5][..]), Some(&[3][..])));
 }
 
@@ -66,8 +68,8 @@ fn a_skipped_buffer_leaves_no_frame() {
     batch.skip();
     batch.commit(1, Meta::Ip);
     let seen: Vec<_> = batch.frames().map(|f| f.data[0]).collect();
-    assert!(batch.each().filter_map(|(_, data)| data).eq([&[0], &[2]]));
-    let heads: Vec<_> = batch.heads::<1>(0).collect();
+    assert!(batch.metas_and_data().filter_map(|(_, data)| data).eq([&[0], &[2]]));
+    let heads: Vec<_> = batch.frame_heads::<1>(0).collect();
     assert_eq!(heads, [(&Meta::Ip, 1, Some(&[0])), (&Meta::Ip, 1, Some(&[2]))]);
     assert_eq!(batch.octets(), 2);
     assert_eq!(seen, [0, 2]);

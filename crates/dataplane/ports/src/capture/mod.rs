@@ -99,11 +99,11 @@ impl Capture {
     /// Records one IP packet given in two parts.
     fn record(&self, interface: u32, passage: Passage, header: &[u8], payload: &[u8]) {
         if !self.with_file(|file| file.record(interface, passage, header, payload)) {
-            self.miss();
+            self.count_missed();
         }
     }
 
-    fn miss(&self) {
+    fn count_missed(&self) {
         self.0.missed.fetch_add(1, Ordering::Relaxed);
     }
 

@@ -78,7 +78,7 @@ impl Tap {
         }
         match outer::wrap(src, dst, outer, 0, payload) {
             Ok(header) => self.capture.record(self.interface, passage, &header, payload),
-            Err(_) => self.capture.miss(),
+            Err(_) => self.capture.count_missed(),
         }
     }
 }

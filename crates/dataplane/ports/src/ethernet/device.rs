@@ -14,7 +14,7 @@ pub(crate) type Header = ArrayVec<u8, { ETHERNET + OUTER }>;
 
 /// What is known of the TCP or UDP checksum of a received packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sum {
+pub enum ChecksumState {
     /// Nobody has looked at it.
     Unverified,
     /// Hardware has found it right.
@@ -22,7 +22,7 @@ pub enum Sum {
     /// A sender on this machine left it to hardware that was not there.
     Incomplete,
     /// Unverified or incomplete: only the field itself tells.
-    Unsure,
+    Unknown,
 }
 
 /// A received frame, still where the device has put it.
@@ -33,7 +33,7 @@ pub struct Received<'a> {
     /// How long it was on the line.
     pub len: usize,
     /// What is known of the checksum behind its IP header.
-    pub sum: Sum,
+    pub sum: ChecksumState,
     /// The VLAN tag that was taken off.
     pub vlan: Option<u16>,
 }
@@ -44,7 +44,7 @@ pub trait Device: Send {
     fn next(&mut self) -> Option<Received<'_>>;
 
     /// Called after the last of a run of [`Device::next`]: gives frames back and counts what was lost.
-    fn settle(&mut self, counters: &Counters);
+    fn finish_receive(&mut self, counters: &Counters);
 
     /// Sends frames, each a header with a payload behind it, and counts each in one counter. Returns how many were
     /// taken.
@@ -60,15 +60,15 @@ pub trait Device: Send {
     fn link_changed(&mut self) {}
 
     /// How much of the room for received frames is in use, in percent. `None` where nobody knows.
-    fn filled(&self) -> Option<u8> {
+    fn fill_percent(&self) -> Option<u8> {
         None
     }
 
-    /// Counts what was lost since this or [`Device::settle`] did it last.
+    /// Counts what was lost since this or [`Device::finish_receive`] did it last.
     fn count_losses(&mut self, _counters: &Counters) {}
 
     /// There is something to do that no descriptor shows.
-    fn pending(&self) -> bool {
+    fn has_pending(&self) -> bool {
         false
     }
 }

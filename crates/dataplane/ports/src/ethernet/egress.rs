@@ -7,33 +7,33 @@ use std::time::Instant;
 
 use causeway_packet::{EtherType, MacAddr};
 
-use super::waiting::{Packet, Verdict, Waiting};
-use crate::netlink::{Link, NextHop, Table, Watch};
+use super::neighbour_queue::{NeighbourQueue, Packet, QueueVerdict};
+use crate::netlink::{Link, NextHop, RouteMonitor, Table};
 use crate::{Counter, PortError};
 
 /// Destinations of which the next hop is remembered, at most.
-const REMEMBERED: usize = 1 << 16;
+const NEXT_HOP_CACHE_SIZE: usize = 1 << 16;
 
 /// Octets of an Ethernet header without tags.
 pub(super) const ETHERNET: usize = 14;
 
 /// Finds out where packets go.
 pub(crate) struct Egress {
-    watch: Watch,
+    watch: RouteMonitor,
     link: Link,
     mac: MacAddr,
     known: HashMap<IpAddr, MacAddr>,
     /// The destination of the packet before: most packets on N3 go to few gNBs.
     last: Option<(IpAddr, [u8; ETHERNET])>,
-    waiting: Waiting,
+    waiting: NeighbourQueue,
 }
 
 /// What is to be done with a packet.
-pub(super) enum Way {
+pub(super) enum NextHopAction {
     /// Send it behind this Ethernet header.
     Send([u8; ETHERNET]),
     /// Keep it until this neighbour is found.
-    Wait(IpAddr),
+    Queue(IpAddr),
     /// Drop it for this reason.
     Drop(Counter),
 }
@@ -41,12 +41,12 @@ pub(super) enum Way {
 impl Egress {
     /// Looks the interface up.
     pub(crate) fn open(interface: &str) -> Result<Self, PortError> {
-        let (watch, name) = (Watch::open()?, interface.to_owned());
+        let (watch, name) = (RouteMonitor::open()?, interface.to_owned());
         let Some(link) = watch.table().link(interface).cloned() else {
             return Err(PortError::InterfaceMissing { name });
         };
         let Some(mac) = link.mac else { return Err(PortError::NotEthernet { name }) };
-        Ok(Self { watch, link, mac, known: HashMap::new(), last: None, waiting: Waiting::default() })
+        Ok(Self { watch, link, mac, known: HashMap::new(), last: None, waiting: NeighbourQueue::default() })
     }
 
     pub(crate) const fn link(&self) -> &Link {
@@ -75,60 +75,60 @@ impl Egress {
     }
 
     /// What is to be done with a packet of `len` octets to `dst`.
-    pub(super) fn way(&mut self, dst: IpAddr, len: usize) -> Way {
+    pub(super) fn next_hop_action(&mut self, dst: IpAddr, len: usize) -> NextHopAction {
         if !self.link.up {
-            return Way::Drop(Counter::TxLinkDown);
+            return NextHopAction::Drop(Counter::TxLinkDown);
         }
         if len > self.link.mtu as usize {
-            return Way::Drop(Counter::TxTooBig);
+            return NextHopAction::Drop(Counter::TxTooBig);
         }
         if let Some((_, header)) = self.last.filter(|(last, _)| *last == dst) {
-            return Way::Send(header);
+            return NextHopAction::Send(header);
         }
         if let Some(mac) = self.known.get(&dst) {
             let header = self.header(*mac, dst);
             self.last = Some((dst, header));
-            return Way::Send(header);
+            return NextHopAction::Send(header);
         }
         match self.watch.table().next_hop(self.link.index, dst) {
-            NextHop::NoRoute => Way::Drop(Counter::TxNoRoute),
-            NextHop::Unknown(neighbour) | NextHop::Silent(neighbour) => Way::Wait(neighbour),
+            NextHop::NoRoute => NextHopAction::Drop(Counter::TxNoRoute),
+            NextHop::Unknown(neighbour) | NextHop::Unreachable(neighbour) => NextHopAction::Queue(neighbour),
             NextHop::Known { mac, confirm } => {
                 if let Some(neighbour) = confirm {
-                    self.ask_for(neighbour);
+                    self.resolve(neighbour);
                 }
-                if self.known.len() < REMEMBERED {
+                if self.known.len() < NEXT_HOP_CACHE_SIZE {
                     self.known.insert(dst, mac);
                 }
-                Way::Send(self.header(mac, dst))
+                NextHopAction::Send(self.header(mac, dst))
             }
         }
     }
 
     /// Keeps a packet until its neighbour is found, for which the kernel is asked. `false` when too many wait.
-    pub(super) fn wait(&mut self, packet: Packet) -> bool {
+    pub(super) fn enqueue(&mut self, packet: Packet) -> bool {
         if !self.waiting.has(packet.neighbour) {
-            self.ask_for(packet.neighbour);
+            self.resolve(packet.neighbour);
         }
         self.waiting.push(packet)
     }
 
     /// Packets of which the neighbour was found, and how many are dropped because theirs was not.
-    pub(super) fn released(&mut self) -> (Vec<Packet>, u64) {
+    pub(super) fn take_resolved(&mut self) -> (Vec<Packet>, u64) {
         if self.waiting.is_empty() {
             return (Vec::new(), 0);
         }
         let (table, link) = (self.watch.table(), self.link.index);
         self.waiting.release(Instant::now(), |packet| match table.next_hop(link, packet.dst) {
-            NextHop::Known { .. } => Verdict::Go,
-            NextHop::Unknown(_) => Verdict::Wait,
-            NextHop::Silent(_) | NextHop::NoRoute => Verdict::Drop,
+            NextHop::Known { .. } => QueueVerdict::Send,
+            NextHop::Unknown(_) => QueueVerdict::Wait,
+            NextHop::Unreachable(_) | NextHop::NoRoute => QueueVerdict::Drop,
         })
     }
 
     /// Without the privilege to ask, the packets that wait are dropped and counted in the end.
-    fn ask_for(&mut self, neighbour: IpAddr) {
-        let _ = self.watch.ask_for(self.link.index, neighbour);
+    fn resolve(&mut self, neighbour: IpAddr) {
+        let _ = self.watch.resolve(self.link.index, neighbour);
     }
 
     fn header(&self, to: MacAddr, dst: IpAddr) -> [u8; ETHERNET] {

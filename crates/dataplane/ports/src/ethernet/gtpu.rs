@@ -4,11 +4,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use super::line::{Line, Outward};
-use super::{Device, accept};
+use super::interface::{EthernetInterface, OutgoingPacket};
+use super::{Device, receive_filter};
 use crate::netlink::Table;
 use crate::outer::{self, GTPU_PORT};
-use crate::udp::{UdpOptions, UdpPort, reserve};
+use crate::udp::{UdpOptions, UdpPort, bind_refusing};
 use crate::{BATCH, Batch, Counter, Counters, Frame, Meta, Port, PortError};
 
 /// A GTP-U port on an Ethernet interface, with port 2152 of one or more addresses of this machine.
@@ -16,12 +16,12 @@ use crate::{BATCH, Batch, Counter, Counters, Frame, Meta, Port, PortError};
 /// Packets above the MTU are not fragmented: give the N3 network an MTU that holds a user's packet with its tunnel
 /// headers.
 pub struct Gtpu<D> {
-    line: Line<D>,
+    line: EthernetInterface<D>,
     addresses: Vec<IpAddr>,
     kernel: Kernel,
     /// Batches until the kernel's sockets are looked at although the device has frames.
-    turn: u8,
-    identification: u16,
+    batches_until_poll: u8,
+    ipv4_id: u16,
 }
 
 /// The kernel's own sockets of our port. They keep the kernel from refusing our datagrams, and other processes from the
@@ -35,12 +35,12 @@ pub(crate) struct Kernel {
 }
 
 /// Batches of the device between two looks at the kernel's sockets, under load.
-const TURNS: u8 = 32;
+const BATCHES_PER_POLL: u8 = 32;
 
 impl Kernel {
     /// Holds port 2152 of these addresses and refuses what comes there.
     pub(crate) fn refusing(addresses: &[IpAddr]) -> Result<Self, PortError> {
-        let reserved = addresses.iter().map(|ip| reserve(SocketAddr::new(*ip, GTPU_PORT)));
+        let reserved = addresses.iter().map(|ip| bind_refusing(SocketAddr::new(*ip, GTPU_PORT)));
         Ok(Self { _refusing: reserved.collect::<Result<_, _>>()?, ..Self::default() })
     }
 
@@ -73,9 +73,9 @@ impl<D: Device> Gtpu<D> {
         &self.line.device
     }
 
-    pub(crate) fn new(line: Line<D>, addresses: &[IpAddr], mut kernel: Kernel) -> Self {
-        kernel.receiving.iter_mut().for_each(|port| port.count_in(&line.counters));
-        Self { line, addresses: addresses.to_vec(), kernel, turn: TURNS, identification: 0 }
+    pub(crate) fn new(line: EthernetInterface<D>, addresses: &[IpAddr], mut kernel: Kernel) -> Self {
+        kernel.receiving.iter_mut().for_each(|port| port.use_counters(&line.counters));
+        Self { line, addresses: addresses.to_vec(), kernel, batches_until_poll: BATCHES_PER_POLL, ipv4_id: 0 }
     }
 }
 
@@ -85,7 +85,7 @@ fn outward(
     table: &Table,
     addresses: &[IpAddr],
     identification: u16,
-) -> Result<Outward, Counter> {
+) -> Result<OutgoingPacket, Counter> {
     let Meta::Gtpu { local, peer, tos, hops } = frame.meta else { return Err(Counter::TxWrongKind) };
     let local = if local.is_unspecified() { source(table, addresses, peer.ip())? } else { local };
     if !addresses.contains(&local) {
@@ -97,7 +97,7 @@ fn outward(
     }
     let outer =
         outer::wrap(local, peer, (tos, hops), identification, frame.data).map_err(|_| Counter::TxTooBig)?;
-    Ok(Outward { dst: peer.ip(), outer })
+    Ok(OutgoingPacket { dst: peer.ip(), outer })
 }
 
 /// The source that the route prefers, if it is one of ours, or else the first of the family.
@@ -116,9 +116,9 @@ impl<D: Device> Port for Gtpu<D> {
         self.line.mtu()
     }
 
-    fn count_in(&mut self, counters: &Arc<Counters>) {
+    fn use_counters(&mut self, counters: &Arc<Counters>) {
         self.line.counters = Arc::clone(counters);
-        self.kernel.receiving.iter_mut().for_each(|port| port.count_in(counters));
+        self.kernel.receiving.iter_mut().for_each(|port| port.use_counters(counters));
     }
 
     fn counters(&self) -> &Arc<Counters> {
@@ -128,12 +128,12 @@ impl<D: Device> Port for Gtpu<D> {
     fn receive(&mut self, batch: &mut Batch) -> Result<usize, PortError> {
         batch.clear();
         self.line.refresh()?;
-        self.turn = self.turn.checked_sub(1).unwrap_or(TURNS);
-        if self.turn == 0 && self.kernel.receive(batch)? > 0 {
+        self.batches_until_poll = self.batches_until_poll.checked_sub(1).unwrap_or(BATCHES_PER_POLL);
+        if self.batches_until_poll == 0 && self.kernel.receive(batch)? > 0 {
             return Ok(batch.len());
         }
         let Self { line, addresses, .. } = self;
-        match line.receive(batch, |received, mac| accept::gtpu(received, mac, addresses)) {
+        match line.receive(batch, |received, mac| receive_filter::gtpu(received, mac, addresses)) {
             0 => self.kernel.receive(batch),
             received => Ok(received),
         }
@@ -142,7 +142,7 @@ impl<D: Device> Port for Gtpu<D> {
     /// A frame whose next hop is not known yet counts as taken: it waits for the kernel to find it.
     fn send(&mut self, frames: &[Frame<'_>]) -> Result<usize, PortError> {
         self.line.refresh()?;
-        let Self { line, addresses, identification, .. } = self;
+        let Self { line, addresses, ipv4_id: identification, .. } = self;
         let chunks = frames.chunks(BATCH).map(|chunk| {
             line.send(chunk, |frame, table| {
                 *identification = identification.wrapping_add(1);
@@ -160,11 +160,11 @@ impl<D: Device> Port for Gtpu<D> {
         self.line.count_losses();
     }
 
-    fn filled(&self) -> Option<u8> {
-        self.line.device.filled()
+    fn fill_percent(&self) -> Option<u8> {
+        self.line.device.fill_percent()
     }
 
-    fn pending(&self) -> bool {
-        self.line.device.pending()
+    fn has_pending(&self) -> bool {
+        self.line.device.has_pending()
     }
 }

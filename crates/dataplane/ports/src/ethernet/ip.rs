@@ -8,18 +8,18 @@ use std::sync::Arc;
 use arrayvec::ArrayVec;
 use causeway_packet::Ip;
 
-use super::line::{Line, Outward};
-use super::{Device, accept};
-use crate::sys::ethtool::JoiningOff;
+use super::interface::{EthernetInterface, OutgoingPacket};
+use super::{Device, receive_filter};
+use crate::sys::ethtool::GroDisabled;
 use crate::{BATCH, Batch, Counter, Counters, Frame, Meta, Port, PortError};
 
 /// An N6 port on an Ethernet interface: takes in every packet to its Ethernet address that is not for this machine.
 pub struct IpPackets<D> {
-    line: Line<D>,
+    line: EthernetInterface<D>,
     /// Our own addresses: what is for them is the kernel's.
     local: HashSet<IpAddr>,
     /// Receive offload of the interface, which would join packets beyond the MTU, is off as long as this lives.
-    _joining: Option<JoiningOff>,
+    _joining: Option<GroDisabled>,
 }
 
 impl<D: Device> IpPackets<D> {
@@ -27,28 +27,28 @@ impl<D: Device> IpPackets<D> {
         &self.line.device
     }
 
-    pub(crate) fn new(line: Line<D>, joining: Option<JoiningOff>) -> Self {
+    pub(crate) fn new(line: EthernetInterface<D>, joining: Option<GroDisabled>) -> Self {
         let mut port = Self { line, local: HashSet::new(), _joining: joining };
-        port.learn();
+        port.refresh_addresses();
         port
     }
 
-    fn learn(&mut self) {
+    fn refresh_addresses(&mut self) {
         self.local.clear();
         self.local.extend(self.line.table().addresses.iter().map(|(_, net)| net.addr()));
     }
 
     fn refresh(&mut self) -> Result<(), PortError> {
         if self.line.refresh()? {
-            self.learn();
+            self.refresh_addresses();
         }
         Ok(())
     }
 }
 
-fn outward(frame: &Frame<'_>) -> Result<Outward, Counter> {
+fn outward(frame: &Frame<'_>) -> Result<OutgoingPacket, Counter> {
     let ip = Ip::parse(frame.data).ok().filter(|_| frame.meta == Meta::Ip).ok_or(Counter::TxWrongKind)?;
-    Ok(Outward { dst: ip.dst(), outer: ArrayVec::new() })
+    Ok(OutgoingPacket { dst: ip.dst(), outer: ArrayVec::new() })
 }
 
 impl<D: Device> Port for IpPackets<D> {
@@ -60,7 +60,7 @@ impl<D: Device> Port for IpPackets<D> {
         self.line.mtu()
     }
 
-    fn count_in(&mut self, counters: &Arc<Counters>) {
+    fn use_counters(&mut self, counters: &Arc<Counters>) {
         self.line.counters = Arc::clone(counters);
     }
 
@@ -72,7 +72,7 @@ impl<D: Device> Port for IpPackets<D> {
         batch.clear();
         self.refresh()?;
         let Self { line, local, .. } = self;
-        Ok(line.receive(batch, |received, mac| accept::ip(received, mac, local)))
+        Ok(line.receive(batch, |received, mac| receive_filter::ip(received, mac, local)))
     }
 
     /// A frame whose next hop is not known yet counts as taken: it waits for the kernel to find it.
@@ -89,11 +89,11 @@ impl<D: Device> Port for IpPackets<D> {
         self.line.count_losses();
     }
 
-    fn filled(&self) -> Option<u8> {
-        self.line.device.filled()
+    fn fill_percent(&self) -> Option<u8> {
+        self.line.device.fill_percent()
     }
 
-    fn pending(&self) -> bool {
-        self.line.device.pending()
+    fn has_pending(&self) -> bool {
+        self.line.device.has_pending()
     }
 }

@@ -1,16 +1,16 @@
 //! Ports on Ethernet interfaces below IP, whatever moves their frames: what is for us, headers, next hops.
 
-pub(crate) mod accept;
 mod checksum;
 mod device;
 mod egress;
 mod gtpu;
+mod interface;
 mod ip;
-mod line;
-mod waiting;
+mod neighbour_queue;
+pub(crate) mod receive_filter;
 
-pub(crate) use device::{Device, Header, Received, Sum};
+pub(crate) use device::{ChecksumState, Device, Header, Received};
 pub(crate) use egress::Egress;
 pub(crate) use gtpu::{Gtpu, Kernel};
+pub(crate) use interface::EthernetInterface;
 pub(crate) use ip::IpPackets;
-pub(crate) use line::Line;

@@ -119,8 +119,8 @@ impl Netlink {
     pub fn set_bridge(&mut self, link: &Link, bridge: &Link) -> Result<(), PortError> {
         let mut message = LinkMessage::default();
         message.attributes.push(LinkAttribute::Controller(bridge.index));
-        let doing = format!("adding to bridge {} the device", bridge.name);
-        self.set_link(link, &doing, message)
+        let operation = format!("adding to bridge {} the device", bridge.name);
+        self.set_link(link, &operation, message)
     }
 
     /// Keeps the kernel from giving the link an IPv6 link-local address of its own.
@@ -167,8 +167,8 @@ impl Netlink {
         message.header.flags = AddressHeaderFlags::Nodad;
         message.attributes.push(AddressAttribute::Local(net.addr()));
         message.attributes.push(AddressAttribute::Address(net.addr()));
-        let doing = format!("adding {net} to {}", link.name);
-        self.change(&doing, Message::NewAddress(message), NLM_F_CREATE | NLM_F_REPLACE)?;
+        let operation = format!("adding {net} to {}", link.name);
+        self.change(&operation, Message::NewAddress(message), NLM_F_CREATE | NLM_F_REPLACE)?;
         self.await_address(net.addr())
     }
 
@@ -210,13 +210,13 @@ impl Netlink {
         message.attributes.push(RouteAttribute::Destination(net.network().into()));
         message.attributes.push(RouteAttribute::Oif(link.index));
         message.attributes.extend(gateway.map(|gateway| RouteAttribute::Gateway(gateway.into())));
-        let doing = format!("routing {net} to {}", link.name);
-        self.change(&doing, Message::NewRoute(message), NLM_F_CREATE | NLM_F_REPLACE)
+        let operation = format!("routing {net} to {}", link.name);
+        self.change(&operation, Message::NewRoute(message), NLM_F_CREATE | NLM_F_REPLACE)
     }
 
-    fn set_link(&mut self, link: &Link, doing: &str, mut message: LinkMessage) -> Result<(), PortError> {
+    fn set_link(&mut self, link: &Link, operation: &str, mut message: LinkMessage) -> Result<(), PortError> {
         message.header.index = link.index;
-        self.change(&format!("{doing} {}", link.name), Message::SetLink(message), 0)
+        self.change(&format!("{operation} {}", link.name), Message::SetLink(message), 0)
     }
 }
 

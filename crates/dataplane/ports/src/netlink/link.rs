@@ -29,14 +29,14 @@ pub struct Link {
     /// The VRF, bridge or bond that it belongs to.
     pub controller: Option<u32>,
     /// A loopback or dummy interface: nothing comes by it from elsewhere, and packets to its addresses come by any other.
-    pub is_inside: bool,
+    pub is_local_only: bool,
 }
 
 /// The queues of a TUN device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TunQueues {
     /// It can have several.
-    pub are_many: bool,
+    pub is_multi_queue: bool,
     /// How many descriptors have one now; 0 where it can have but one.
     pub queues_in_use: u32,
 }
@@ -53,7 +53,7 @@ impl TunQueues {
             match (attribute.kind(), attribute.value_len()) {
                 (TUN_MULTI_QUEUE, 1) => {
                     attribute.emit_value(&mut value[..1]);
-                    queues.are_many = value[0] != 0;
+                    queues.is_multi_queue = value[0] != 0;
                 }
                 (TUN_NUM_QUEUES, 4) => {
                     attribute.emit_value(&mut value);
@@ -71,7 +71,7 @@ impl Link {
         let ethernet = message.header.link_layer_type == LinkLayerType::Ether;
         let up = message.header.flags.contains(LinkFlags::Up);
         let is_inside = message.header.flags.contains(LinkFlags::Loopback);
-        let mut link = Self { index: message.header.index, up, is_inside, ..Self::default() };
+        let mut link = Self { index: message.header.index, up, is_local_only: is_inside, ..Self::default() };
         for attribute in &message.attributes {
             match attribute {
                 LinkAttribute::IfName(name) => link.name.clone_from(name),
@@ -85,7 +85,7 @@ impl Link {
                     link.controller = Some(*index).filter(|index| *index != 0);
                 }
                 LinkAttribute::LinkInfo(infos) => {
-                    link.is_inside |=
+                    link.is_local_only |=
                         infos.iter().any(|info| matches!(info, LinkInfo::Kind(InfoKind::Dummy)));
                     link.tun = infos.iter().find_map(|info| match info {
                         LinkInfo::Data(InfoData::Tun(tun)) => Some(TunQueues::from_attributes(tun)),

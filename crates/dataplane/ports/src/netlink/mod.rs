@@ -1,28 +1,28 @@
 //! The kernel's links, addresses, routes and neighbours.
 //!
-//! [`Netlink`] asks and changes; [`Watch`] keeps a [`Table`] that follows the kernel's. Both belong to the network
+//! [`Netlink`] asks and changes; [`RouteMonitor`] keeps a [`Table`] that follows the kernel's. Both belong to the network
 //! namespace of the thread that opened them.
 
 mod configure;
+mod framed_route_table;
 mod link;
 mod link_events;
-mod local;
+mod local_addresses;
 mod neighbours;
-mod own_table;
 mod request;
 mod routes;
 mod table;
 mod watch;
 
+pub use framed_route_table::{ROUTE_PROTOCOL, RouteTable};
 pub use link::{Link, TunQueues};
 pub use link_events::{LinkEvents, LinksChanged};
-pub use local::AddressWatch;
+pub use local_addresses::AddressMonitor;
 pub use neighbours::{MacAddr, Neighbour, Neighbours};
-pub use own_table::{OWN_PROTOCOL, OwnTable};
 pub use request::Netlink;
-pub use routes::{Hop, Route, Routes};
-pub use table::{Effect, NextHop, Table};
-pub use watch::Watch;
+pub use routes::{Route, RouteHop, Routes};
+pub use table::{NextHop, Table, TableChange};
+pub use watch::RouteMonitor;
 
 use crate::PortError;
 

@@ -21,9 +21,9 @@ pub enum Neighbour {
         confirmed: bool,
     },
     /// It is being asked for.
-    Asked,
+    Resolving,
     /// It did not answer.
-    Silent,
+    Unreachable,
 }
 
 /// The neighbours by link and IP address.
@@ -69,9 +69,9 @@ pub(super) fn state(message: &NeighbourMessage) -> Neighbour {
         _ => None,
     });
     match (message.header.state, mac) {
-        (NeighbourState::Failed, _) => Neighbour::Silent,
+        (NeighbourState::Failed, _) => Neighbour::Unreachable,
         (NeighbourState::Stale, Some(mac)) => Neighbour::Known { mac, confirmed: false },
-        (NeighbourState::Incomplete | NeighbourState::None, _) | (_, None) => Neighbour::Asked,
+        (NeighbourState::Incomplete | NeighbourState::None, _) | (_, None) => Neighbour::Resolving,
         (_, Some(mac)) => Neighbour::Known { mac, confirmed: true },
     }
 }

@@ -46,11 +46,11 @@ impl Netlink {
     /// Sends a request and waits until the kernel has done it.
     pub(super) fn change(
         &mut self,
-        doing: &str,
+        operation: &str,
         message: RouteNetlinkMessage,
         flags: u16,
     ) -> Result<(), PortError> {
-        self.exchange(message, flags | NLM_F_ACK, |_| {}).map_err(|errno| failure(doing, errno))
+        self.exchange(message, flags | NLM_F_ACK, |_| {}).map_err(|errno| failure(operation, errno))
     }
 
     /// Sends many requests as one message and waits until the kernel has done each; what became of each.
@@ -59,7 +59,7 @@ impl Netlink {
     /// The kernel cannot be asked, or does not answer to all.
     pub(super) fn change_all(
         &mut self,
-        doing: &str,
+        operation: &str,
         messages: impl IntoIterator<Item = (RouteNetlinkMessage, u16)>,
     ) -> Result<Vec<Result<(), Errno>>, PortError> {
         let first = self.sequence.wrapping_add(1);
@@ -76,7 +76,7 @@ impl Netlink {
             octets.resize(start + request.buffer_len().next_multiple_of(4), 0);
             request.serialize(octets.get_mut(start..).unwrap_or_default());
         }
-        self.answers(first, count, &octets).map_err(|errno| failure(doing, errno))
+        self.answers(first, count, &octets).map_err(|errno| failure(operation, errno))
     }
 
     /// The kernel answers each request, in their order.
@@ -101,23 +101,23 @@ impl Netlink {
     /// Asks for all entries of a kind.
     pub(super) fn dump(
         &mut self,
-        doing: &str,
+        operation: &str,
         message: RouteNetlinkMessage,
         each: impl FnMut(RouteNetlinkMessage),
     ) -> Result<(), PortError> {
-        self.exchange(message, NLM_F_DUMP, each).map_err(|errno| failure(doing, errno))
+        self.exchange(message, NLM_F_DUMP, each).map_err(|errno| failure(operation, errno))
     }
 
     /// Asks for one entry, which may not be there.
     pub(super) fn ask(
         &mut self,
-        doing: &str,
+        operation: &str,
         message: RouteNetlinkMessage,
         each: impl FnMut(RouteNetlinkMessage),
     ) -> Result<(), PortError> {
         match self.exchange(message, NLM_F_ACK, each) {
             Err(Errno::NODEV) => Ok(()),
-            done => done.map_err(|errno| failure(doing, errno)),
+            done => done.map_err(|errno| failure(operation, errno)),
         }
     }
 
@@ -165,8 +165,8 @@ pub(super) fn connect(groups: u32, flags: SocketFlags) -> Result<OwnedFd, PortEr
     open().map_err(|errno| failure("opening a netlink socket", errno))
 }
 
-fn failure(doing: &str, errno: Errno) -> PortError {
-    PortError::system(doing, errno, "CAP_NET_ADMIN")
+fn failure(operation: &str, errno: Errno) -> PortError {
+    PortError::system(operation, errno, "CAP_NET_ADMIN")
 }
 
 /// The messages in one datagram of the kernel. A message that cannot be understood is `None`.

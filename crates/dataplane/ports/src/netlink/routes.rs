@@ -12,7 +12,7 @@ use netlink_packet_route::route::{
 
 /// One way that a route leads.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Hop {
+pub struct RouteHop {
     /// Index of the link that packets leave by.
     pub link: u32,
     /// Whom to send them to there. `None`: to the destination itself.
@@ -29,7 +29,7 @@ pub struct Route {
     /// The source address that packets of our own shall have.
     pub source: Option<IpAddr>,
     /// The ways it leads, in order. None: packets are to be dropped.
-    pub hops: Vec<Hop>,
+    pub hops: Vec<RouteHop>,
 }
 
 /// All routes by prefix.
@@ -155,7 +155,7 @@ fn is_main(message: &RouteMessage) -> bool {
     table.unwrap_or(u32::from(message.header.table)) == u32::from(RouteHeader::RT_TABLE_MAIN)
 }
 
-fn hops(message: &RouteMessage) -> Vec<Hop> {
+fn hops(message: &RouteMessage) -> Vec<RouteHop> {
     let several = message.attributes.iter().find_map(|attribute| match attribute {
         RouteAttribute::MultiPath(hops) => Some(hops),
         _ => None,
@@ -168,7 +168,7 @@ fn hops(message: &RouteMessage) -> Vec<Hop> {
     alive.filter_map(|next| hop(&next.attributes, Some(next.interface_index))).collect()
 }
 
-fn hop(attributes: &[RouteAttribute], link: Option<u32>) -> Option<Hop> {
+fn hop(attributes: &[RouteAttribute], link: Option<u32>) -> Option<RouteHop> {
     let mut gateway = None;
     let mut link = link;
     for attribute in attributes {
@@ -180,7 +180,7 @@ fn hop(attributes: &[RouteAttribute], link: Option<u32>) -> Option<Hop> {
             _ => {}
         }
     }
-    link.map(|link| Hop { link, gateway })
+    link.map(|link| RouteHop { link, gateway })
 }
 
 fn ip(address: &RouteAddress) -> Option<IpAddr> {
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     fn route(net: &str, metric: u32, links: &[u32]) -> Route {
-        let hops = links.iter().map(|link| Hop { link: *link, gateway: None }).collect();
+        let hops = links.iter().map(|link| RouteHop { link: *link, gateway: None }).collect();
         Route { net: net.parse().unwrap(), metric, source: None, hops }
     }
 

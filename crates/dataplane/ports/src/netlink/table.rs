@@ -8,17 +8,17 @@ use causeway_types::IpNet;
 use netlink_packet_route::RouteNetlinkMessage as Message;
 
 use super::configure::address;
-use super::{Hop, Link, MacAddr, Neighbour, Neighbours, Route, Routes, neighbours};
+use super::{Link, MacAddr, Neighbour, Neighbours, Route, RouteHop, Routes, neighbours};
 
 /// What a message of the kernel did to the table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Effect {
+pub enum TableChange {
     /// Nothing of interest.
     None,
     /// Something is different now.
     Changed,
     /// Routes may have gone without a message: they have to be listed anew.
-    RoutesUnsure,
+    RoutesStale,
 }
 
 /// Where a packet goes on a link.
@@ -34,7 +34,7 @@ pub enum NextHop {
     /// To the neighbour with this IP address, whose Ethernet address is not known.
     Unknown(IpAddr),
     /// To a neighbour that does not answer.
-    Silent(IpAddr),
+    Unreachable(IpAddr),
     /// Nowhere: no route, or one that leads elsewhere.
     NoRoute,
 }
@@ -54,7 +54,7 @@ pub struct Table {
 
 impl Table {
     /// Takes in one message. `replace`: a route in it replaces the one to the same prefix.
-    pub fn apply(&mut self, message: &Message, replace: bool) -> Effect {
+    pub fn apply(&mut self, message: &Message, replace: bool) -> TableChange {
         match message {
             Message::NewLink(message) => self.set_link(Link::from_message(message)),
             Message::DelLink(message) => self.drop_link(message.header.index),
@@ -63,7 +63,7 @@ impl Table {
             }
             Message::DelAddress(message) => {
                 let gone = address(message).is_some_and(|address| self.addresses.remove(&address));
-                if gone { Effect::RoutesUnsure } else { Effect::None }
+                if gone { TableChange::RoutesStale } else { TableChange::None }
             }
             Message::NewRoute(message) => self.change(|table| {
                 let route = Route::from_message(message);
@@ -79,7 +79,7 @@ impl Table {
             Message::DelNeighbour(message) => self.change(|table| {
                 neighbours::key(message).is_some_and(|(link, ip)| table.neighbours.remove(link, ip))
             }),
-            _ => Effect::None,
+            _ => TableChange::None,
         }
     }
 
@@ -103,35 +103,35 @@ impl Table {
             Some(Neighbour::Known { mac, confirmed }) => {
                 NextHop::Known { mac, confirm: (!confirmed).then_some(neighbour) }
             }
-            Some(Neighbour::Silent) => NextHop::Silent(neighbour),
-            Some(Neighbour::Asked) | None => NextHop::Unknown(neighbour),
+            Some(Neighbour::Unreachable) => NextHop::Unreachable(neighbour),
+            Some(Neighbour::Resolving) | None => NextHop::Unknown(neighbour),
         }
     }
 
-    fn change(&mut self, work: impl FnOnce(&mut Self) -> bool) -> Effect {
-        if work(self) { Effect::Changed } else { Effect::None }
+    fn change(&mut self, work: impl FnOnce(&mut Self) -> bool) -> TableChange {
+        if work(self) { TableChange::Changed } else { TableChange::None }
     }
 
     /// A link that goes down takes IPv4 routes and hops with it, silently, and brings hops back when it comes up.
-    fn set_link(&mut self, link: Link) -> Effect {
+    fn set_link(&mut self, link: Link) -> TableChange {
         let up = link.up;
         match self.links.insert(link.index, link) {
-            Some(old) if old.up != up => Effect::RoutesUnsure,
-            _ => Effect::Changed,
+            Some(old) if old.up != up => TableChange::RoutesStale,
+            _ => TableChange::Changed,
         }
     }
 
-    fn drop_link(&mut self, index: u32) -> Effect {
+    fn drop_link(&mut self, index: u32) -> TableChange {
         self.addresses.retain(|(link, _)| *link != index);
         match self.links.remove(&index) {
-            Some(_) => Effect::RoutesUnsure,
-            None => Effect::None,
+            Some(_) => TableChange::RoutesStale,
+            None => TableChange::None,
         }
     }
 }
 
 /// One of the hops over the link: always the same for the same address.
-fn choose(hops: &[Hop], link: u32, ip: IpAddr) -> Option<&Hop> {
+fn choose(hops: &[RouteHop], link: u32, ip: IpAddr) -> Option<&RouteHop> {
     let usable = || hops.iter().filter(|hop| hop.link == link);
     let count = usable().count() as u64;
     let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(ip);

@@ -16,7 +16,7 @@ use rustix::net::{RecvFlags, SocketFlags, recv, sockopt};
 
 use super::configure::family;
 use super::request::{DATAGRAM, Messages, connect};
-use super::{Effect, Neighbour, Netlink, Table};
+use super::{Neighbour, Netlink, Table, TableChange};
 use crate::PortError;
 
 /// The groups of links, neighbours, addresses and routes: `RTMGRP_*` of `linux/rtnetlink.h`.
@@ -31,14 +31,14 @@ const GROUPS: u32 = (libc::RTMGRP_LINK
 const BACKLOG: usize = 1 << 20;
 
 /// A [`Table`] that follows the kernel's.
-pub struct Watch {
+pub struct RouteMonitor {
     netlink: Netlink,
     events: OwnedFd,
     datagram: Box<[u8]>,
     table: Table,
 }
 
-impl Watch {
+impl RouteMonitor {
     /// Subscribes to changes, then reads what there is.
     ///
     /// # Errors
@@ -53,7 +53,7 @@ impl Watch {
         Ok(watch)
     }
 
-    /// The table as of the last [`Watch::refresh`].
+    /// The table as of the last [`RouteMonitor::refresh`].
     pub const fn table(&self) -> &Table {
         &self.table
     }
@@ -64,7 +64,7 @@ impl Watch {
     /// # Errors
     /// [`PortError::System`].
     pub fn refresh(&mut self) -> Result<bool, PortError> {
-        let mut effect = Effect::None;
+        let mut effect = TableChange::None;
         loop {
             match recv(&self.events, &mut *self.datagram, RecvFlags::empty()) {
                 Ok((len, _)) => effect = effect.max(apply(&mut self.table, self.datagram.get(..len))),
@@ -73,22 +73,22 @@ impl Watch {
                 // More happened than the backlog holds.
                 Err(Errno::NOBUFS) => {
                     self.list_all()?;
-                    effect = Effect::Changed;
+                    effect = TableChange::Changed;
                 }
                 Err(errno) => return Err(PortError::system("following netlink", errno, "CAP_NET_ADMIN")),
             }
         }
-        if effect == Effect::RoutesUnsure {
+        if effect == TableChange::RoutesStale {
             self.list_routes()?;
         }
-        Ok(effect != Effect::None)
+        Ok(effect != TableChange::None)
     }
 
-    /// Asks the kernel to find, or to confirm, a neighbour. The answer comes with a later [`Watch::refresh`].
+    /// Asks the kernel to find, or to confirm, a neighbour. The answer comes with a later [`RouteMonitor::refresh`].
     ///
     /// # Errors
     /// [`PortError::Permission`] without `CAP_NET_ADMIN`, or [`PortError::System`].
-    pub fn ask_for(&mut self, link: u32, ip: IpAddr) -> Result<(), PortError> {
+    pub fn resolve(&mut self, link: u32, ip: IpAddr) -> Result<(), PortError> {
         let mut message = NeighbourMessage::default();
         message.header.family = family(ip);
         message.header.ifindex = link;
@@ -98,7 +98,7 @@ impl Watch {
             IpAddr::V6(ip) => NeighbourAddress::Inet6(ip),
         }));
         // An old failure must not be taken for the answer.
-        if self.table.neighbours.lookup(link, ip) == Some(Neighbour::Silent) {
+        if self.table.neighbours.lookup(link, ip) == Some(Neighbour::Unreachable) {
             self.table.neighbours.remove(link, ip);
         }
         self.netlink.change(
@@ -130,29 +130,29 @@ impl Watch {
         Ok(())
     }
 
-    fn list(&mut self, doing: &str, request: Message) -> Result<(), PortError> {
+    fn list(&mut self, operation: &str, request: Message) -> Result<(), PortError> {
         let table = &mut self.table;
-        self.netlink.dump(doing, request, |message| {
+        self.netlink.dump(operation, request, |message| {
             table.apply(&message, false);
         })
     }
 }
 
-impl AsFd for Watch {
-    /// Readable when [`Watch::refresh`] has something to do.
+impl AsFd for RouteMonitor {
+    /// Readable when [`RouteMonitor::refresh`] has something to do.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.events.as_fd()
     }
 }
 
 /// Takes in a datagram of events.
-fn apply(table: &mut Table, datagram: Option<&[u8]>) -> Effect {
+fn apply(table: &mut Table, datagram: Option<&[u8]>) -> TableChange {
     let messages = Messages(datagram.unwrap_or_default()).flatten();
     let effects = messages.map(|message| match &message.payload {
         NetlinkPayload::InnerMessage(inner) => table.apply(inner, message.header.flags & NLM_F_REPLACE != 0),
-        _ => Effect::None,
+        _ => TableChange::None,
     });
-    effects.max().unwrap_or(Effect::None)
+    effects.max().unwrap_or(TableChange::None)
 }
 
 #[cfg(test)]

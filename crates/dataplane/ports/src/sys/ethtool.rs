@@ -66,12 +66,12 @@ fn set_gro(fd: impl AsFd, interface: &str, on: bool) -> Result<(), Errno> {
 }
 
 /// Packets received on an interface are not joined as long as this lives.
-pub(crate) struct JoiningOff {
+pub(crate) struct GroDisabled {
     socket: OwnedFd,
     interface: String,
 }
 
-impl JoiningOff {
+impl GroDisabled {
     /// Switches the offload off. `None` where it was off already, or the driver cannot do without.
     pub(crate) fn on(interface: &str) -> Option<Self> {
         let socket = control().ok()?;
@@ -81,7 +81,7 @@ impl JoiningOff {
     }
 }
 
-impl Drop for JoiningOff {
+impl Drop for GroDisabled {
     fn drop(&mut self) {
         // The interface may be gone, and its settings with it.
         let _ = set_gro(&self.socket, &self.interface, true);

@@ -20,7 +20,7 @@ pub(crate) const CONTROL: usize = 160;
 /// What came with one received message.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
-pub(crate) struct Envelope {
+pub(crate) struct MessageMeta {
     control: [u8; CONTROL],
     name: [u8; NAME],
     control_len: usize,
@@ -31,7 +31,7 @@ pub(crate) struct Envelope {
     pub(crate) truncated: bool,
 }
 
-impl Envelope {
+impl MessageMeta {
     const EMPTY: Self = Self {
         control: [0; CONTROL],
         name: [0; NAME],
@@ -53,8 +53,8 @@ impl Envelope {
 }
 
 /// Room for what comes with each message of a batch.
-pub(crate) fn envelopes() -> Box<[Envelope; BATCH]> {
-    Box::new([Envelope::EMPTY; BATCH])
+pub(crate) fn message_metas() -> Box<[MessageMeta; BATCH]> {
+    Box::new([MessageMeta::EMPTY; BATCH])
 }
 
 /// A message header that points nowhere, which asks the kernel for nothing.
@@ -66,7 +66,7 @@ fn blank() -> libc::mmsghdr {
 /// Receives without blocking into the buffers, in order. Returns how many messages came.
 pub(crate) fn receive<'a>(
     fd: impl AsFd,
-    envelopes: &mut [Envelope; BATCH],
+    message_metas: &mut [MessageMeta; BATCH],
     buffers: impl Iterator<Item = &'a mut [u8]>,
 ) -> Result<usize, Errno> {
     let mut parts: ArrayVec<libc::iovec, BATCH> = buffers
@@ -75,14 +75,14 @@ pub(crate) fn receive<'a>(
         .collect();
     let mut headers: ArrayVec<libc::mmsghdr, BATCH> = parts
         .iter_mut()
-        .zip(envelopes.iter_mut())
-        .map(|(part, envelope)| {
+        .zip(message_metas.iter_mut())
+        .map(|(part, message_meta)| {
             let mut header = blank();
             header.msg_hdr.msg_iov = part;
             header.msg_hdr.msg_iovlen = 1;
-            header.msg_hdr.msg_name = envelope.name.as_mut_ptr().cast();
+            header.msg_hdr.msg_name = message_meta.name.as_mut_ptr().cast();
             header.msg_hdr.msg_namelen = NAME as libc::socklen_t;
-            header.msg_hdr.msg_control = envelope.control.as_mut_ptr().cast();
+            header.msg_hdr.msg_control = message_meta.control.as_mut_ptr().cast();
             header.msg_hdr.msg_controllen = CONTROL as _;
             header
         })
@@ -100,11 +100,11 @@ pub(crate) fn receive<'a>(
         )
     };
     let received = usize::try_from(received).map_err(|_| last_errno())?;
-    for (header, envelope) in headers.iter().zip(envelopes.iter_mut()).take(received) {
-        envelope.len = header.msg_len as usize;
-        envelope.name_len = header.msg_hdr.msg_namelen as usize;
-        envelope.control_len = control_len(&header.msg_hdr);
-        envelope.truncated = header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0;
+    for (header, message_meta) in headers.iter().zip(message_metas.iter_mut()).take(received) {
+        message_meta.len = header.msg_len as usize;
+        message_meta.name_len = header.msg_hdr.msg_namelen as usize;
+        message_meta.control_len = control_len(&header.msg_hdr);
+        message_meta.truncated = header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0;
     }
     Ok(received)
 }
@@ -164,7 +164,7 @@ pub(crate) fn send_messages(fd: impl AsFd, messages: &[Message<'_>]) -> Result<u
 
 /// One message to send: header and payload leave as one.
 #[derive(Clone, Copy)]
-pub(crate) struct Outgoing<'a> {
+pub(crate) struct MessageParts<'a> {
     /// Where to, as the kernel reads it. Empty: where the socket is bound or connected to.
     pub(crate) name: &'a [u8],
     /// Control messages, as the kernel reads them.
@@ -176,7 +176,7 @@ pub(crate) struct Outgoing<'a> {
 }
 
 /// As [`send_messages`], for messages of two parts; at most [`BATCH`].
-pub(crate) fn send(fd: impl AsFd, messages: &[Outgoing<'_>]) -> Result<usize, Errno> {
+pub(crate) fn send(fd: impl AsFd, messages: &[MessageParts<'_>]) -> Result<usize, Errno> {
     let parts: ArrayVec<_, BATCH> = messages
         .iter()
         .take(BATCH)

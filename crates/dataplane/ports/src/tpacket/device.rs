@@ -6,8 +6,8 @@ use arrayvec::ArrayVec;
 use rustix::io::Errno;
 
 use super::EthernetOptions;
-use crate::ethernet::{Device, Egress, Header, Received, Sum};
-use crate::sys::mmsg::Outgoing;
+use crate::ethernet::{ChecksumState, Device, Egress, Header, Received};
+use crate::sys::mmsg::MessageParts;
 use crate::sys::ring::{Ring, Slot};
 use crate::sys::{packet, sockopt};
 use crate::udp::send_all;
@@ -17,8 +17,8 @@ use crate::{BATCH, Counter, Counters, PortError};
 pub struct PacketRing {
     socket: OwnedFd,
     ring: Ring,
-    /// The flags of all frames since [`Device::settle`], with one that every frame has.
-    seen: u32,
+    /// The flags of all frames since [`Device::finish_receive`], with one that every frame has.
+    received: u32,
 }
 
 impl PacketRing {
@@ -34,16 +34,16 @@ impl PacketRing {
         sockopt::set(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, bypass).map_err(failed)?;
         let ring = Ring::map(&socket, options.ring).map_err(failed)?;
         packet::bind(&socket, egress.link().index).map_err(failed)?;
-        Ok(Self { socket, ring, seen: 0 })
+        Ok(Self { socket, ring, received: 0 })
     }
 }
 
 fn received<'a>(slot: &Slot<'a>) -> Received<'a> {
     let has = |flag| slot.status & flag != 0;
     let sum = match () {
-        () if has(libc::TP_STATUS_CSUMNOTREADY) => Sum::Incomplete,
-        () if has(libc::TP_STATUS_CSUM_VALID) => Sum::Verified,
-        () => Sum::Unverified,
+        () if has(libc::TP_STATUS_CSUMNOTREADY) => ChecksumState::Incomplete,
+        () if has(libc::TP_STATUS_CSUM_VALID) => ChecksumState::Verified,
+        () => ChecksumState::Unverified,
     };
     let vlan = has(libc::TP_STATUS_VLAN_VALID).then_some(slot.vlan);
     Received { data: slot.data, len: slot.len, sum, vlan }
@@ -52,12 +52,12 @@ fn received<'a>(slot: &Slot<'a>) -> Received<'a> {
 impl Device for PacketRing {
     fn next(&mut self) -> Option<Received<'_>> {
         let slot = self.ring.next()?;
-        self.seen |= slot.status | libc::TP_STATUS_USER;
+        self.received |= slot.status | libc::TP_STATUS_USER;
         Some(received(&slot))
     }
 
-    fn settle(&mut self, counters: &Counters) {
-        let seen = std::mem::take(&mut self.seen);
+    fn finish_receive(&mut self, counters: &Counters) {
+        let seen = std::mem::take(&mut self.received);
         if seen & libc::TP_STATUS_LOSING != 0 {
             counters.add(Counter::RxOverrun, u64::from(packet::take_losses(&self.socket)));
         }
@@ -68,7 +68,7 @@ impl Device for PacketRing {
     }
 
     fn transmit(&mut self, frames: &[(Header, &[u8])], counters: &Counters) -> Result<usize, Errno> {
-        let outgoing = |(header, payload)| Outgoing { name: &[], control: &[], header, payload };
+        let outgoing = |(header, payload)| MessageParts { name: &[], control: &[], header, payload };
         let chunks = frames.chunks(BATCH).map(|chunk| {
             let messages: ArrayVec<_, BATCH> =
                 chunk.iter().map(|(header, payload)| outgoing((header, payload))).collect();

@@ -14,8 +14,8 @@ use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
 use crate::PortError;
-use crate::ethernet::{Egress, Gtpu, IpPackets, Kernel, Line};
-use crate::sys::ethtool::JoiningOff;
+use crate::ethernet::{Egress, EthernetInterface, Gtpu, IpPackets, Kernel};
+use crate::sys::ethtool::GroDisabled;
 use device::PacketRing;
 
 /// A GTP-U port on packet rings. Outer fragments are dropped and counted.
@@ -49,12 +49,12 @@ impl EthernetOptions {
 }
 
 /// The ring has every frame: no other socket has to be watched.
-const NOTHING: &[OwnedFd] = &[];
+const NO_DESCRIPTORS: &[OwnedFd] = &[];
 
-fn line(name: &str, options: &EthernetOptions) -> Result<Line<PacketRing>, PortError> {
+fn line(name: &str, options: &EthernetOptions) -> Result<EthernetInterface<PacketRing>, PortError> {
     let egress = Egress::open(&options.interface)?;
     let device = PacketRing::open(&egress, options)?;
-    Line::new(name, egress, device, NOTHING)
+    EthernetInterface::new(name, egress, device, NO_DESCRIPTORS)
 }
 
 impl EthernetGtpu {
@@ -78,15 +78,15 @@ impl EthernetIp {
     pub fn open(name: &str, options: &EthernetOptions) -> Result<Self, PortError> {
         let line = line(name, options)?;
         if !options.allow_kernel_forwarding {
-            refuse_forwarding(&options.interface)?;
+            require_no_forwarding(&options.interface)?;
         }
         // A driver that cannot switch it off counts long packets as truncated.
-        let joining = JoiningOff::on(&options.interface);
+        let joining = GroDisabled::on(&options.interface);
         Ok(Self::new(line, joining))
     }
 }
 
-fn refuse_forwarding(interface: &str) -> Result<(), PortError> {
+fn require_no_forwarding(interface: &str) -> Result<(), PortError> {
     for family in ["ipv4", "ipv6"] {
         let setting = format!("/proc/sys/net/{family}/conf/{interface}/forwarding");
         if std::fs::read_to_string(setting).is_ok_and(|value| value.trim() != "0") {

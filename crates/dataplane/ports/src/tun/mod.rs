@@ -5,13 +5,13 @@
 //! will cut it into the same octets. So what the port hands over and takes are always whole packets, each with its
 //! checksums.
 
-mod cut;
-mod join;
+mod coalesce;
 mod layout;
 mod losses;
 mod offload;
 mod open;
 mod receive;
+mod segment;
 mod send;
 #[cfg(test)]
 mod tests;
@@ -24,8 +24,8 @@ use std::sync::Arc;
 use crate::netlink::Link;
 use crate::{Batch, Counter, Counters, Frame, Port, PortError};
 use losses::Losses;
-use receive::Intake;
-use send::Outlet;
+use receive::TunReceiver;
+use send::TunSender;
 
 pub use offload::TunOffload;
 pub use open::TunOptions;
@@ -39,8 +39,8 @@ pub struct TunPort {
     /// `None`: packets have no header before them.
     offload: Option<TunOffload>,
     counters: Arc<Counters>,
-    intake: Intake,
-    outlet: Outlet,
+    intake: TunReceiver,
+    outlet: TunSender,
     /// Of several ports on one device one counts what the device drops.
     losses: Option<Losses>,
 }
@@ -66,7 +66,7 @@ impl Port for TunPort {
         self.link.mtu
     }
 
-    fn count_in(&mut self, counters: &Arc<Counters>) {
+    fn use_counters(&mut self, counters: &Arc<Counters>) {
         self.counters = Arc::clone(counters);
     }
 
@@ -90,7 +90,7 @@ impl Port for TunPort {
         Some(self.file.as_fd())
     }
 
-    fn pending(&self) -> bool {
+    fn has_pending(&self) -> bool {
         self.intake.is_waiting()
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::os::fd::AsFd;
 
-use super::join::Kinds;
+use super::coalesce::GsoKinds;
 use crate::sys::tun;
 
 /// Which packets cross the device without having been cut, or without a checksum.
@@ -31,8 +31,8 @@ impl TunOffload {
     }
 
     /// What may be joined before it is written.
-    pub(super) const fn kinds(self) -> Kinds {
-        Kinds { tcp: self.tso, udp: self.uso }
+    pub(super) const fn kinds(self) -> GsoKinds {
+        GsoKinds { tcp: self.tso, udp: self.uso }
     }
 }
 

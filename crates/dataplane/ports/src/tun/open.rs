@@ -9,12 +9,12 @@ use causeway_types::IpNet;
 use rustix::io::Errno;
 
 use super::losses::Losses;
-use super::receive::Intake;
-use super::send::Outlet;
+use super::receive::TunReceiver;
+use super::send::TunSender;
 use super::{TunOffload, TunPort};
 use crate::netlink::{Link, Netlink, TunQueues, check_name};
 use crate::sys::tun::{Header, Kind};
-use crate::{PortError, Share, sys};
+use crate::{PortError, PortSharing, sys};
 
 /// Which device, and how it is set up. All of it holds in the network namespace of the calling thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct TunOptions {
     pub offload: bool,
     /// Whether the port is one of several on the device, which has a queue for each then. The kernel spreads flows over them, and
     /// brings a flow to the port that last sent packets of it the other way.
-    pub share: Share,
+    pub share: PortSharing,
 }
 
 impl Default for TunOptions {
@@ -47,7 +47,7 @@ impl Default for TunOptions {
             routes: Vec::new(),
             persistent: false,
             offload: true,
-            share: Share::Alone,
+            share: PortSharing::Exclusive,
         }
     }
 }
@@ -88,7 +88,7 @@ impl TunPort {
         let offload = attach(&file, options, queues).map_err(|errno| attach_error(options, queues, errno))?;
         let link =
             netlink.link(device)?.ok_or_else(|| PortError::InterfaceMissing { name: device.clone() })?;
-        if options.share != Share::Further && link.tun.is_some_and(|tun| tun.queues_in_use > 1) {
+        if options.share != PortSharing::Further && link.tun.is_some_and(|tun| tun.queues_in_use > 1) {
             return Err(PortError::TunBusy { name: device.clone() });
         }
         set_up(&mut netlink, &link, options)?;
@@ -97,15 +97,15 @@ impl TunPort {
                 .map_err(|errno| PortError::system(format!("keeping {device}"), errno, "CAP_NET_ADMIN"))?;
         }
         let mtu = options.mtu.unwrap_or(link.mtu);
-        let losses = (options.share != Share::Further).then(|| Losses::since(netlink, &link));
+        let losses = (options.share != PortSharing::Further).then(|| Losses::since(netlink, &link));
         Ok(Self {
             name: name.to_owned(),
             file,
             link: Link { mtu, ..link },
             offload,
             counters: Arc::default(),
-            intake: Intake::new(offload.is_some()),
-            outlet: Outlet::new(mtu as usize, offload),
+            intake: TunReceiver::new(offload.is_some()),
+            outlet: TunSender::new(mtu as usize, offload),
             losses,
         })
     }
@@ -114,7 +114,8 @@ impl TunPort {
 /// Attaches to the device, which was there before if `queues` are. Returns what is offloaded; `None` where packets have no
 /// header before them.
 fn attach(file: &File, options: &TunOptions, queues: Option<TunQueues>) -> Result<Option<TunOffload>, Errno> {
-    let is_queue = options.share != Share::Alone || queues.is_some_and(|queues| queues.are_many);
+    let is_queue =
+        options.share != PortSharing::Exclusive || queues.is_some_and(|queues| queues.is_multi_queue);
     let kind = if is_queue { Kind::TunQueue } else { Kind::Tun };
     if options.offload && sys::tun::attach(file, &options.device, kind, Header::Virtio).is_ok() {
         return Ok(Some(TunOffload::ask(file)));
@@ -139,10 +140,12 @@ pub(crate) fn open_device() -> Result<File, PortError> {
 
 fn attach_error(options: &TunOptions, queues: Option<TunQueues>, errno: Errno) -> PortError {
     let name = options.device.clone();
-    let has_one_queue = queues.is_some_and(|queues| !queues.are_many);
+    let has_one_queue = queues.is_some_and(|queues| !queues.is_multi_queue);
     match errno {
         Errno::BUSY => PortError::TunBusy { name },
-        Errno::INVAL if has_one_queue && options.share != Share::Alone => PortError::TunOneQueue { name },
+        Errno::INVAL if has_one_queue && options.share != PortSharing::Exclusive => {
+            PortError::TunOneQueue { name }
+        }
         Errno::INVAL => PortError::NotTun { name },
         _ => PortError::system(format!("creating TUN device {name}"), errno, "CAP_NET_ADMIN"),
     }

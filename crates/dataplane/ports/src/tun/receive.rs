@@ -6,35 +6,35 @@ use std::io::IoSliceMut;
 use causeway_packet::{Ip, ParseError};
 use rustix::io::Errno;
 
-use super::cut::{Cutter, Piece};
+use super::segment::{Segment, Segmenter};
 use super::virtio::{HEADER, VirtioHeader};
 use crate::{Batch, Counter, Counters, Meta};
 
 /// Octets of the longest packet that is still to be cut.
-const LONGEST: usize = 1 << 16;
+const MAX_PACKET: usize = 1 << 16;
 
 /// The way in of one device.
-pub(super) struct Intake {
+pub(super) struct TunReceiver {
     /// A header comes before each packet.
     has_header: bool,
     /// A packet that is longer than the buffers of the batch.
     long: Box<[u8]>,
     /// How far it was cut.
-    cutter: Option<Cutter>,
+    cutter: Option<Segmenter>,
     /// Octets of it.
     len: usize,
 }
 
-/// What one call of [`Intake::receive`] has done.
+/// What one call of [`TunReceiver::receive`] has done.
 #[derive(Default)]
-struct Tally {
+struct IoTotals {
     calls: u64,
     octets: usize,
 }
 
-impl Intake {
+impl TunReceiver {
     pub(super) fn new(has_header: bool) -> Self {
-        Self { has_header, long: vec![0; LONGEST].into(), cutter: None, len: 0 }
+        Self { has_header, long: vec![0; MAX_PACKET].into(), cutter: None, len: 0 }
     }
 
     /// Pieces of a packet wait here, which the device does not show.
@@ -52,7 +52,7 @@ impl Intake {
         batch: &mut Batch,
         counters: &Counters,
     ) -> Result<(), Errno> {
-        let mut tally = Tally::default();
+        let mut tally = IoTotals::default();
         let end = self.fill(file, batch, counters, &mut tally);
         counters.received(batch.len(), tally.octets);
         counters.add(Counter::RxCalls, tally.calls);
@@ -64,11 +64,11 @@ impl Intake {
         file: &File,
         batch: &mut Batch,
         counters: &Counters,
-        tally: &mut Tally,
+        tally: &mut IoTotals,
     ) -> Result<(), Errno> {
         while !batch.is_full() {
             if self.cutter.is_some() {
-                tally.octets += self.cut(batch, counters);
+                tally.octets += self.segment(batch, counters);
                 continue;
             }
             let (len, header) = match self.read(file, batch) {
@@ -130,23 +130,23 @@ impl Intake {
         let room = self.long.get_mut(..first.len()).ok_or(Counter::RxTruncated)?;
         room.copy_from_slice(first);
         let packet = self.long.get(..len).ok_or(Counter::RxTruncated)?;
-        self.cutter = Some(Cutter::new(packet, header).ok_or(Counter::RxMalformed)?);
+        self.cutter = Some(Segmenter::new(packet, header).ok_or(Counter::RxMalformed)?);
         self.len = len;
         Ok(())
     }
 
     /// Cuts until the batch is full or the packet is at its end. Returns the octets of the pieces.
-    fn cut(&mut self, batch: &mut Batch, counters: &Counters) -> usize {
+    fn segment(&mut self, batch: &mut Batch, counters: &Counters) -> usize {
         let (mut cutter, packet) = (self.cutter.take(), self.long.get(..self.len).unwrap_or_default());
         let mut octets = 0;
         while let Some(cut) = &mut cutter {
             let Some(buffer) = batch.free().next() else { break };
             match cut.next(packet, buffer) {
-                Some(Piece::Packet(len)) => {
+                Some(Segment::Packet(len)) => {
                     batch.commit(len, Meta::Ip);
                     octets += len;
                 }
-                Some(Piece::TooLong) => counters.add(Counter::RxTruncated, 1),
+                Some(Segment::TooLong) => counters.add(Counter::RxTruncated, 1),
                 None => cutter = None,
             }
         }

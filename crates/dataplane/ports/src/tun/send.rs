@@ -8,37 +8,37 @@ use causeway_packet::Ip;
 use rustix::io::Errno;
 
 use super::TunOffload;
-use super::join::{Kinds, Packet, Run, Runs, WINDOW};
+use super::coalesce::{CoalescedPacket, CoalescedRuns, GsoKinds, MAX_COALESCE, Packet};
 use super::virtio::HEADER;
 use crate::udp::send_failure;
 use crate::{Counter, Counters, Frame, Meta};
 
 /// Packets that go one by one after the kernel has refused a run: it does not say why, and may do it again.
-const REST: u32 = 1024;
+const GSO_BACKOFF_CALLS: u32 = 1024;
 
 /// The way out of one device.
-pub(super) struct Outlet {
+pub(super) struct TunSender {
     mtu: usize,
     /// A header comes before each packet.
     has_header: bool,
-    kinds: Kinds,
+    kinds: GsoKinds,
     /// Calls that are still to go without runs.
-    rest: u32,
+    backoff_calls: u32,
 }
 
-/// What one call of [`Outlet::send`] has done.
+/// What one call of [`TunSender::send`] has done.
 #[derive(Default)]
-struct Tally {
+struct IoTotals {
     frames: usize,
     octets: usize,
     calls: u64,
 }
 
-impl Outlet {
+impl TunSender {
     /// `offload`: `None` where packets have no header before them.
     pub(super) fn new(mtu: usize, offload: Option<TunOffload>) -> Self {
-        let kinds = offload.map_or(Kinds::default(), TunOffload::kinds);
-        Self { mtu, has_header: offload.is_some(), kinds, rest: 0 }
+        let kinds = offload.map_or(GsoKinds::default(), TunOffload::kinds);
+        Self { mtu, has_header: offload.is_some(), kinds, backoff_calls: 0 }
     }
 
     /// Sends the frames; each ends in one counter. Returns how many left.
@@ -51,9 +51,10 @@ impl Outlet {
         frames: &[Frame<'_>],
         counters: &Counters,
     ) -> Result<usize, Errno> {
-        let mut tally = Tally::default();
-        let end =
-            frames.chunks(WINDOW).try_for_each(|chunk| self.send_chunk(file, chunk, counters, &mut tally));
+        let mut tally = IoTotals::default();
+        let end = frames
+            .chunks(MAX_COALESCE)
+            .try_for_each(|chunk| self.send_chunk(file, chunk, counters, &mut tally));
         counters.sent(tally.frames, tally.octets);
         counters.add(Counter::TxCalls, tally.calls);
         end.map(|()| tally.frames)
@@ -64,18 +65,18 @@ impl Outlet {
         file: &File,
         frames: &[Frame<'_>],
         counters: &Counters,
-        tally: &mut Tally,
+        tally: &mut IoTotals,
     ) -> Result<(), Errno> {
-        let mut packets = ArrayVec::<Packet<'_>, WINDOW>::new();
+        let mut packets = ArrayVec::<Packet<'_>, MAX_COALESCE>::new();
         for frame in frames {
             match self.accept(frame) {
                 Ok(packet) => packets.push(packet),
                 Err(reason) => counters.add(reason, 1),
             }
         }
-        let kinds = if self.rest > 0 { Kinds::default() } else { self.kinds };
-        self.rest = self.rest.saturating_sub(1);
-        let runs = Runs::of(&packets, kinds);
+        let kinds = if self.backoff_calls > 0 { GsoKinds::default() } else { self.kinds };
+        self.backoff_calls = self.backoff_calls.saturating_sub(1);
+        let runs = CoalescedRuns::of(&packets, kinds);
         for run in runs.iter() {
             if run.len() > 1 && self.write_run(file, &runs, run, counters, tally)? {
                 continue;
@@ -100,14 +101,14 @@ impl Outlet {
     fn write_run(
         &mut self,
         file: &File,
-        runs: &Runs<'_>,
-        run: &Run,
+        runs: &CoalescedRuns<'_>,
+        run: &CoalescedPacket,
         counters: &Counters,
-        tally: &mut Tally,
+        tally: &mut IoTotals,
     ) -> Result<bool, Errno> {
         let Some((virtio, headers)) = runs.headers(run) else { return Ok(false) };
         let virtio = virtio.octets();
-        let mut parts = ArrayVec::<IoSlice<'_>, { WINDOW + 2 }>::new();
+        let mut parts = ArrayVec::<IoSlice<'_>, { MAX_COALESCE + 2 }>::new();
         parts.extend([IoSlice::new(&virtio), IoSlice::new(&headers)]);
         parts.extend(runs.payloads(run).map(IoSlice::new));
         match write(file, &parts) {
@@ -122,7 +123,7 @@ impl Outlet {
                 Ok(true)
             }
             Err(Errno::INVAL) => {
-                self.rest = REST;
+                self.backoff_calls = GSO_BACKOFF_CALLS;
                 Ok(false)
             }
             Err(_) => Ok(false),
@@ -134,7 +135,7 @@ impl Outlet {
         file: &File,
         data: &[u8],
         counters: &Counters,
-        tally: &mut Tally,
+        tally: &mut IoTotals,
     ) -> Result<(), Errno> {
         let header: &[u8] = if self.has_header { &[0; HEADER] } else { &[] };
         match write(file, &[IoSlice::new(header), IoSlice::new(data)]) {

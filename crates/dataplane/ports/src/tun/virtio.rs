@@ -39,14 +39,14 @@ impl Gso {
 
 /// A checksum that is still to be computed, over what follows `start`; the pseudo header is in its field already.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Partial {
+pub(super) struct PartialChecksum {
     /// Where the sum begins, in octets from the IP header.
     pub(super) start: u16,
     /// Where its field is, in octets from there.
     pub(super) field: u16,
 }
 
-impl Partial {
+impl PartialChecksum {
     /// Completes the checksum. `false`, and nothing happens, when it is not inside the packet.
     pub(super) fn complete(self, packet: &mut [u8]) -> bool {
         let (start, field) = (usize::from(self.start), usize::from(self.field));
@@ -71,7 +71,7 @@ pub(super) struct VirtioHeader {
     /// Octets of all headers, or more; a hint.
     pub(super) hdr_len: u16,
     /// Its checksum is not complete.
-    pub(super) partial: Option<Partial>,
+    pub(super) partial: Option<PartialChecksum>,
 }
 
 impl VirtioHeader {
@@ -89,14 +89,14 @@ impl VirtioHeader {
         if kind.is_some() && size == 0 {
             return None;
         }
-        let partial = (flags & NEEDS_CSUM != 0).then_some(Partial { start, field });
+        let partial = (flags & NEEDS_CSUM != 0).then_some(PartialChecksum { start, field });
         Some(Self { gso: kind.map(|kind| (kind, size)), hdr_len, partial })
     }
 
     /// The octets, in the byte order of this machine.
     pub(super) fn octets(&self) -> [u8; HEADER] {
         let (kind, size) = self.gso.map_or((GSO_NONE, 0), |(gso, size)| (gso.code(), size));
-        let partial = self.partial.unwrap_or(Partial { start: 0, field: 0 });
+        let partial = self.partial.unwrap_or(PartialChecksum { start: 0, field: 0 });
         let [[h0, h1], [g0, g1], [s0, s1], [f0, f1]] =
             [self.hdr_len, size, partial.start, partial.field].map(u16::to_ne_bytes);
         let flags = if self.partial.is_some() { NEEDS_CSUM } else { 0 };
@@ -119,7 +119,7 @@ mod tests {
     // Output: the first survive the round trip, the others are refused.
     #[test]
     fn headers_survive_the_round_trip() {
-        let partial = Some(Partial { start: 20, field: 16 });
+        let partial = Some(PartialChecksum { start: 20, field: 16 });
         for kind in [Gso::Tcp4, Gso::Tcp6, Gso::Udp] {
             let header = VirtioHeader { gso: Some((kind, 1400)), hdr_len: 40, partial };
             assert_eq!(VirtioHeader::parse(&header.octets()), Some(header));
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn a_checksum_is_never_none() {
         let mut packet = [0xff, 0xff, 0, 0];
-        assert!(Partial { start: 0, field: 2 }.complete(&mut packet));
+        assert!(PartialChecksum { start: 0, field: 2 }.complete(&mut packet));
         assert_eq!(packet, [0xff; 4]);
     }
 
@@ -149,7 +149,7 @@ mod tests {
             packet in proptest::collection::vec(any::<u8>(), 0..80),
         ) {
             let mut done = packet.clone();
-            let partial = Partial { start, field };
+            let partial = PartialChecksum { start, field };
             if partial.complete(&mut done) {
                 let mut zeroed = packet.clone();
                 let at = usize::from(start) + usize::from(field);

@@ -8,23 +8,23 @@ use arrayvec::ArrayVec;
 
 use super::address::{self, SocketName};
 use super::ancillary::Ancillary;
-use super::train::{self, Train};
-use crate::sys::mmsg::{self, Envelope, Message, SEND};
+use super::gso::{self, GsoMessage};
+use crate::sys::mmsg::{self, Message, MessageMeta, SEND};
 use crate::sys::sockopt;
 use crate::{BATCH, Frame, Meta};
 
 /// Octets of the longest datagram.
-const LONGEST: usize = 65_535;
+const MAX_DATAGRAM: usize = 65_535;
 
 /// Octets of the longest datagram in a train: less than any path's, so that no device has to cut it again.
-const SHORT: usize = 1200;
+const MAX_GSO_SEGMENT: usize = 1200;
 
 /// Fewer datagrams leave one by one, so that a capture on the sender's side shows them as they are while little goes on.
-const MANY: usize = 8;
+const MIN_GSO_DATAGRAMS: usize = 8;
 
-/// Calls of [`Outbox::send`] without trains after the kernel has refused one for want of a device that cuts them, or as it
+/// Calls of [`DatagramSender::send`] without trains after the kernel has refused one for want of a device that cuts them, or as it
 /// knows of none.
-const REST: u32 = 1024;
+const GSO_BACKOFF_CALLS: u32 = 1024;
 
 /// How many datagrams the kernel has dropped at a socket, since nobody took those before them in time. It wraps.
 ///
@@ -35,29 +35,29 @@ pub fn overruns(socket: impl AsFd) -> io::Result<u32> {
 }
 
 /// Datagrams that have come, and are taken one by one.
-pub struct Inbox {
-    envelopes: Box<[Envelope; BATCH]>,
+pub struct DatagramReceiver {
+    envelopes: Box<[MessageMeta; BATCH]>,
     buffers: Box<[u8]>,
     /// How many were received, and how many of them were taken.
     received: usize,
     taken: usize,
 }
 
-impl Default for Inbox {
+impl Default for DatagramReceiver {
     fn default() -> Self {
-        let buffers = vec![0; BATCH * LONGEST].into();
-        Self { envelopes: mmsg::envelopes(), buffers, received: 0, taken: 0 }
+        let buffers = vec![0; BATCH * MAX_DATAGRAM].into();
+        Self { envelopes: mmsg::message_metas(), buffers, received: 0, taken: 0 }
     }
 }
 
-impl Inbox {
+impl DatagramReceiver {
     /// Receives what has come at a socket, at most [`BATCH`] datagrams. Those that were not taken yet are lost.
     ///
     /// # Errors
     /// What the kernel says; [`io::ErrorKind::WouldBlock`] when nothing has come.
     pub fn fill(&mut self, socket: impl AsFd) -> io::Result<()> {
         (self.received, self.taken) = (0, 0);
-        let buffers = self.buffers.chunks_exact_mut(LONGEST);
+        let buffers = self.buffers.chunks_exact_mut(MAX_DATAGRAM);
         self.received = mmsg::receive(socket, &mut self.envelopes, buffers)?;
         Ok(())
     }
@@ -68,45 +68,45 @@ impl Inbox {
     }
 
     /// What was received last was all that had come by then.
-    pub const fn has_all(&self) -> bool {
+    pub const fn is_drained(&self) -> bool {
         self.received < BATCH
     }
 
     /// The octets of the datagram after the next one, if it has come already.
-    pub fn following(&self) -> Option<&[u8]> {
+    pub fn peek_next(&self) -> Option<&[u8]> {
         let at = self.taken + 1;
-        let envelope = self.envelopes.get(at).filter(|_| at < self.received)?;
-        self.buffers.get(at * LONGEST..)?.get(..envelope.len)
+        let message_meta = self.envelopes.get(at).filter(|_| at < self.received)?;
+        self.buffers.get(at * MAX_DATAGRAM..)?.get(..message_meta.len)
     }
 
     /// The next datagram and who sent it.
     pub fn take(&mut self) -> Option<(SocketAddr, &[u8])> {
         loop {
             let at = self.taken;
-            let envelope = self.envelopes.get(at).filter(|_| at < self.received)?;
+            let message_meta = self.envelopes.get(at).filter(|_| at < self.received)?;
             self.taken += 1;
-            if let Some(from) = address::parse(envelope.name()) {
-                let buffer = self.buffers.get(at * LONGEST..)?;
-                return Some((from, buffer.get(..envelope.len)?));
+            if let Some(from) = address::parse(message_meta.name()) {
+                let buffer = self.buffers.get(at * MAX_DATAGRAM..)?;
+                return Some((from, buffer.get(..message_meta.len)?));
             }
         }
     }
 }
 
 /// Datagrams that wait to be sent.
-pub struct Outbox {
+pub struct DatagramSender {
     waiting: Vec<(SocketAddr, Vec<u8>)>,
     /// Many may pass the kernel together.
-    joins: bool,
-    /// Calls of [`Outbox::send`] that are still to go without trains.
-    rest: u32,
+    coalesces: bool,
+    /// Calls of [`DatagramSender::send`] that are still to go without trains.
+    backoff_calls: u32,
 }
 
-impl Outbox {
-    /// Of none. `joins`: datagrams of one length to one place pass the kernel together, if there are many, and leave it one by
+impl DatagramSender {
+    /// Of none. `coalesces`: datagrams of one length to one place pass the kernel together, if there are many, and leave it one by
     /// one.
     pub const fn new(joins: bool) -> Self {
-        Self { waiting: Vec::new(), joins, rest: 0 }
+        Self { waiting: Vec::new(), coalesces: joins, backoff_calls: 0 }
     }
 
     /// Lets a datagram wait.
@@ -121,7 +121,7 @@ impl Outbox {
     }
 
     /// The same, and gives back the memory of each.
-    pub fn send_and_give_back(
+    pub fn send_and_recycle(
         &mut self,
         socket: impl AsFd,
         lost: impl FnMut(SocketAddr, io::Error),
@@ -132,9 +132,9 @@ impl Outbox {
     }
 
     fn send_off(&mut self, socket: impl AsFd, mut lost: impl FnMut(SocketAddr, io::Error)) {
-        self.rest = self.rest.saturating_sub(1);
-        let has_trains = self.joins && self.rest == 0 && self.waiting.len() >= MANY;
-        let mut longest = if has_trains { SHORT } else { 0 };
+        self.backoff_calls = self.backoff_calls.saturating_sub(1);
+        let has_trains = self.coalesces && self.backoff_calls == 0 && self.waiting.len() >= MIN_GSO_DATAGRAMS;
+        let mut longest = if has_trains { MAX_GSO_SEGMENT } else { 0 };
         let mut rest = self.waiting.as_slice();
         while let Some(((to, _), after)) = rest.split_first() {
             match send(&socket, rest, longest) {
@@ -147,7 +147,7 @@ impl Outbox {
                 Err(error) if longest > 0 => {
                     longest = 0;
                     if matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL)) {
-                        self.rest = REST;
+                        self.backoff_calls = GSO_BACKOFF_CALLS;
                     }
                 }
                 Err(error) => {
@@ -162,32 +162,32 @@ impl Outbox {
 /// Sends the first of them, those up to `longest` octets in trains; returns how many.
 fn send(socket: impl AsFd, datagrams: &[(SocketAddr, Vec<u8>)], longest: usize) -> io::Result<usize> {
     let frames: ArrayVec<_, SEND> =
-        datagrams.iter().take(SEND).map(|(to, data)| Frame { meta: going_to(*to), data }).collect();
+        datagrams.iter().take(SEND).map(|(to, data)| Frame { meta: gso_meta(*to), data }).collect();
     let parts: ArrayVec<_, SEND> = frames.iter().map(|frame| IoSlice::new(frame.data)).collect();
-    let trains = train::make_up(&frames, longest);
-    let addressed: ArrayVec<_, SEND> = trains
+    let gso_messages = gso::group(&frames, longest);
+    let addressed: ArrayVec<_, SEND> = gso_messages
         .iter()
-        .filter_map(|train| datagrams.get(train.frames.start).map(|(to, _)| (train, *to)))
-        .map(|(train, to)| {
-            let ancillary = Ancillary { segment: train.cut(), ..Ancillary::default() };
+        .filter_map(|gso_message| datagrams.get(gso_message.frames.start).map(|(to, _)| (gso_message, *to)))
+        .map(|(gso_message, to)| {
+            let ancillary = Ancillary { segment: gso_message.segment(), ..Ancillary::default() };
             (SocketName::new(to), ancillary.emit(to.is_ipv4()))
         })
         .collect();
-    let messages: ArrayVec<_, SEND> = trains
+    let messages: ArrayVec<_, SEND> = gso_messages
         .iter()
         .zip(&addressed)
-        .map(|(train, (name, control))| Message {
+        .map(|(gso_message, (name, control))| Message {
             name: name.octets(),
             control,
-            parts: parts.get(train.frames.clone()).unwrap_or_default(),
+            parts: parts.get(gso_message.frames.clone()).unwrap_or_default(),
         })
         .collect();
     let sent = mmsg::send_messages(socket, &messages)?;
-    Ok(trains.iter().take(sent).map(Train::len).sum())
+    Ok(gso_messages.iter().take(sent).map(GsoMessage::len).sum())
 }
 
 /// What tells trains apart: here nothing but the place.
-fn going_to(to: SocketAddr) -> Meta {
+fn gso_meta(to: SocketAddr) -> Meta {
     Meta::Gtpu { local: Ipv4Addr::UNSPECIFIED.into(), peer: to, tos: 0, hops: None }
 }
 
@@ -210,15 +210,15 @@ mod tests {
     fn datagrams_keep_their_order() {
         for at in ["127.0.0.1:0", "[::1]:0"] {
             let ((from, sender), (to, receiver)) = (socket(at), socket(at));
-            let (mut outbox, mut given_back) = (Outbox::new(true), 0);
+            let (mut outbox, mut given_back) = (DatagramSender::new(true), 0);
             (0..100_u8).for_each(|length| outbox.put(receiver, vec![length; length.into()]));
             let give_back = |_| given_back += 1;
-            outbox.send_and_give_back(&from, |to, error| panic!("{to}: {error}"), give_back);
+            outbox.send_and_recycle(&from, |to, error| panic!("{to}: {error}"), give_back);
             assert_eq!(given_back, 100);
-            let (mut inbox, mut expected) = (Inbox::default(), 0..100_u8);
+            let (mut inbox, mut expected) = (DatagramReceiver::default(), 0..100_u8);
             while inbox.fill(&to).is_ok() {
                 while inbox.has_more() {
-                    let following = inbox.following().map(<[u8]>::to_vec);
+                    let following = inbox.peek_next().map(<[u8]>::to_vec);
                     let (who, datagram) = inbox.take().unwrap();
                     let length = expected.next().unwrap();
                     assert_eq!((who, datagram), (sender, &vec![length; length.into()][..]));
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn datagrams_of_one_length_travel_together_and_arrive_one_by_one() {
         let ((from, _), places) = (socket("127.0.0.1:0"), [socket("127.0.0.1:0"), socket("127.0.0.1:0")]);
-        let (mut outbox, mut expected) = (Outbox::new(true), [const { Vec::new() }; 2]);
+        let (mut outbox, mut expected) = (DatagramSender::new(true), [const { Vec::new() }; 2]);
         for number in 0..150_u8 {
             let place = usize::from(number) / 13 % 2;
             let datagram = vec![number; [90, 90, 90, 90, 40, 1300][usize::from(number) / 5 % 6]];
@@ -244,7 +244,7 @@ mod tests {
         }
         outbox.send(&from, |to, error| panic!("{to}: {error}"));
         for ((to, _), expected) in places.iter().zip(expected) {
-            let (mut inbox, mut seen) = (Inbox::default(), Vec::new());
+            let (mut inbox, mut seen) = (DatagramReceiver::default(), Vec::new());
             while inbox.fill(to).is_ok() {
                 while let Some((_, datagram)) = inbox.take() {
                     seen.push(datagram.to_vec());
@@ -259,14 +259,14 @@ mod tests {
     #[test]
     fn what_cannot_be_sent_does_not_hold_up_the_rest() {
         let ((from, _), (to, receiver)) = (socket("127.0.0.1:0"), socket("127.0.0.1:0"));
-        let mut outbox = Outbox::new(true);
+        let mut outbox = DatagramSender::new(true);
         for length in [1, 70_000, 2] {
             outbox.put(receiver, vec![0; length]);
         }
         let mut lost = Vec::new();
         outbox.send(&from, |to, error| lost.push((to, error.raw_os_error())));
         assert_eq!(lost, [(receiver, Some(libc::EMSGSIZE))]);
-        let mut inbox = Inbox::default();
+        let mut inbox = DatagramReceiver::default();
         inbox.fill(&to).unwrap();
         assert_eq!((inbox.take().unwrap().1.len(), inbox.take().unwrap().1.len()), (1, 2));
     }

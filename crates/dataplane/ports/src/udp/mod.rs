@@ -7,14 +7,14 @@
 
 mod address;
 mod ancillary;
-mod arrivals;
 mod datagrams;
-mod joined;
+mod gro;
+mod gso;
+mod interface_filter;
 mod message;
 mod offload;
 mod open;
 mod send;
-mod train;
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -22,18 +22,18 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 
-use crate::sys::mmsg::{self, Envelope, SEND};
+use crate::sys::mmsg::{self, MessageMeta, SEND};
 use crate::sys::sockopt;
 use crate::{BATCH, Batch, Counter, Counters, Frame, Port, PortError};
-use joined::Joined;
-use message::Reader;
+use gro::GroReceiver;
+use message::MessageParser;
 use send::Sender;
 
-pub use arrivals::{Arrivals, accept_from};
-pub use datagrams::{Inbox, Outbox, overruns};
+pub use datagrams::{DatagramReceiver, DatagramSender, overruns};
+pub use interface_filter::{InterfaceFilter, set_interface_filter};
 pub use offload::UdpOffload;
 pub use open::UdpOptions;
-pub(crate) use open::reserve;
+pub(crate) use open::bind_refusing;
 pub(crate) use send::{send_all, send_failure};
 
 /// A GTP-U port on one UDP socket.
@@ -45,17 +45,17 @@ pub struct UdpPort {
     receive_buffer: usize,
     offload: UdpOffload,
     counters: Arc<Counters>,
-    reader: Reader,
-    intake: Intake,
+    reader: MessageParser,
+    intake: ReceiveMode,
     sender: Sender,
 }
 
 /// How datagrams come in.
-enum Intake {
+enum ReceiveMode {
     /// One by one, each into a buffer of the batch.
-    Single(Box<[Envelope; BATCH]>),
+    Single(Box<[MessageMeta; BATCH]>),
     /// Joined by the kernel.
-    Joined(Joined),
+    Joined(GroReceiver),
 }
 
 impl UdpPort {
@@ -70,7 +70,7 @@ impl UdpPort {
     }
 
     /// Counts in the counters of a port that this one is a part of.
-    pub(crate) fn count_in(&mut self, counters: &Arc<Counters>) {
+    pub(crate) fn use_counters(&mut self, counters: &Arc<Counters>) {
         self.counters = Arc::clone(counters);
     }
 
@@ -81,21 +81,21 @@ impl UdpPort {
 }
 
 /// Receives datagrams straight into the batch.
-fn receive_singly(
+fn receive_each(
     socket: impl AsFd,
-    envelopes: &mut [Envelope; BATCH],
+    message_metas: &mut [MessageMeta; BATCH],
     batch: &mut Batch,
-    reader: &mut Reader,
+    reader: &mut MessageParser,
     counters: &Counters,
 ) -> Result<(), Errno> {
-    let count = mmsg::receive(socket, envelopes, batch.free())?;
+    let count = mmsg::receive(socket, message_metas, batch.free())?;
     counters.add(Counter::RxCalls, 1);
     let mut octets = 0;
-    for envelope in envelopes.iter().take(count) {
-        match reader.read(envelope, counters) {
+    for message_meta in message_metas.iter().take(count) {
+        match reader.read(message_meta, counters) {
             Ok(head) => {
-                batch.commit(envelope.len, head.meta);
-                octets += envelope.len;
+                batch.commit(message_meta.len, head.meta);
+                octets += message_meta.len;
             }
             Err(reason) => {
                 counters.add(reason, 1);
@@ -130,8 +130,10 @@ impl Port for UdpPort {
         batch.clear();
         let Self { socket, reader, counters, .. } = self;
         let received = match &mut self.intake {
-            Intake::Single(envelopes) => receive_singly(&*socket, envelopes, batch, reader, counters),
-            Intake::Joined(joined) => joined.receive(&*socket, batch, reader, counters),
+            ReceiveMode::Single(message_metas) => {
+                receive_each(&*socket, message_metas, batch, reader, counters)
+            }
+            ReceiveMode::Joined(joined) => joined.receive(&*socket, batch, reader, counters),
         };
         match received {
             Ok(()) | Err(Errno::AGAIN | Errno::INTR) => {}
@@ -154,15 +156,15 @@ impl Port for UdpPort {
     fn count_losses(&mut self) {
         // A kernel that does not say it tells with the next message.
         if let Ok(total) = sockopt::drops(&self.socket) {
-            self.reader.overran(total, &self.counters);
+            self.reader.record_overruns(total, &self.counters);
         }
     }
 
-    fn filled(&self) -> Option<u8> {
+    fn fill_percent(&self) -> Option<u8> {
         sockopt::memory(&self.socket).map(|memory| memory.filled)
     }
 
-    fn pending(&self) -> bool {
-        matches!(&self.intake, Intake::Joined(joined) if joined.is_waiting())
+    fn has_pending(&self) -> bool {
+        matches!(&self.intake, ReceiveMode::Joined(joined) if joined.is_waiting())
     }
 }

@@ -8,13 +8,13 @@ use rustix::io::Errno;
 use rustix::net::sockopt as option;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with};
 
-use super::joined::Joined;
-use super::message::Reader;
+use super::gro::GroReceiver;
+use super::message::MessageParser;
 use super::send::Sender;
-use super::{Intake, UdpOffload, UdpPort};
+use super::{ReceiveMode, UdpOffload, UdpPort};
 use crate::netlink::Netlink;
 use crate::sys::{mmsg, sockopt};
-use crate::{Counters, PortError, Share};
+use crate::{Counters, PortError, PortSharing};
 
 /// How a GTP-U socket behaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct UdpOptions {
     pub offload: bool,
     /// Whether the port is one of several at its address, which belong to one user then. The kernel spreads peers over them:
     /// what one of them sends comes in at one port, in its order.
-    pub share: Share,
+    pub share: PortSharing,
 }
 
 impl Default for UdpOptions {
@@ -39,7 +39,7 @@ impl Default for UdpOptions {
             send_buffer: 4 << 20,
             dont_fragment: false,
             offload: true,
-            share: Share::Alone,
+            share: PortSharing::Exclusive,
         }
     }
 }
@@ -56,11 +56,11 @@ impl UdpPort {
     pub fn bind(name: &str, address: SocketAddr, options: &UdpOptions) -> Result<Self, PortError> {
         let failed = |errno| PortError::system(format!("opening UDP socket {address}"), errno, "CAP_NET_RAW");
         let socket = open(address, options).map_err(failed)?;
-        if options.share == Share::Further {
+        if options.share == PortSharing::Further {
             sockopt::share_address(&socket).map_err(failed)?;
         }
         bind(&socket, &address).map_err(|errno| bind_error(address, errno))?;
-        if options.share == Share::First {
+        if options.share == PortSharing::First {
             // Only now: before, another process that shares the address would have gone unnoticed.
             sockopt::share_address(&socket).map_err(failed)?;
         }
@@ -76,10 +76,10 @@ impl UdpPort {
             mtu,
             offload,
             counters: Arc::new(Counters::default()),
-            reader: Reader::new(local),
+            reader: MessageParser::new(local),
             intake: match offload.gro {
-                true => Intake::Joined(Joined::new()),
-                false => Intake::Single(mmsg::envelopes()),
+                true => ReceiveMode::Joined(GroReceiver::new()),
+                false => ReceiveMode::Single(mmsg::message_metas()),
             },
             sender: Sender::new(local, longest_datagram(local.ip(), mtu), offload.gso),
         })
@@ -97,7 +97,7 @@ fn longest_datagram(local: IpAddr, mtu: u32) -> usize {
 }
 
 /// Binds a socket that refuses everything: the kernel takes the port for served, and nobody else gets it.
-pub(crate) fn reserve(address: SocketAddr) -> Result<OwnedFd, PortError> {
+pub(crate) fn bind_refusing(address: SocketAddr) -> Result<OwnedFd, PortError> {
     let options = UdpOptions { receive_buffer: 0, send_buffer: 0, offload: false, ..UdpOptions::default() };
     let socket = open(address, &options)
         .and_then(|socket| sockopt::refuse_all(&socket).map(|()| socket))

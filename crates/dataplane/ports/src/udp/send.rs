@@ -9,12 +9,12 @@ use rustix::io::Errno;
 
 use super::address::SocketName;
 use super::ancillary::Ancillary;
-use super::train::{self, Train};
-use crate::sys::mmsg::{self, Message, Outgoing, SEND};
+use super::gso::{self, GsoMessage};
+use crate::sys::mmsg::{self, Message, MessageParts, SEND};
 use crate::{Counter, Counters, Frame, Meta};
 
 /// Calls of [`Sender::send`] without trains after the kernel has refused one for want of a device that cuts them.
-const REST: u32 = 1024;
+const GSO_BACKOFF_CALLS: u32 = 1024;
 
 /// The way out of one socket.
 pub(super) struct Sender {
@@ -22,14 +22,14 @@ pub(super) struct Sender {
     /// Frames up to this many octets travel in trains; zero where the kernel cannot cut them.
     longest: usize,
     /// Calls that are still to go without trains.
-    rest: u32,
+    backoff_calls: u32,
 }
 
 impl Sender {
     /// For a socket that is bound there. `longest`: octets of the largest datagram that leaves in one piece; `gso`:
     /// the kernel cuts trains.
     pub(super) const fn new(local: SocketAddr, longest: usize, gso: bool) -> Self {
-        Self { local, longest: if gso { longest } else { 0 }, rest: 0 }
+        Self { local, longest: if gso { longest } else { 0 }, backoff_calls: 0 }
     }
 
     /// Sends up to [`SEND`] frames; each ends in one counter. Returns how many left.
@@ -44,21 +44,23 @@ impl Sender {
     ) -> Result<usize, Errno> {
         let frames = self.acceptable(frames, counters);
         let parts: ArrayVec<_, SEND> = frames.iter().map(|frame| IoSlice::new(frame.data)).collect();
-        let longest = if self.rest > 0 { 0 } else { self.longest };
-        self.rest = self.rest.saturating_sub(1);
-        let trains = train::make_up(&frames, longest);
-        let addressed: ArrayVec<_, SEND> =
-            trains.iter().map(|train| self.address(train.meta, train.cut())).collect();
-        let messages: ArrayVec<_, SEND> = trains
+        let longest = if self.backoff_calls > 0 { 0 } else { self.longest };
+        self.backoff_calls = self.backoff_calls.saturating_sub(1);
+        let gso_messages = gso::group(&frames, longest);
+        let addressed: ArrayVec<_, SEND> = gso_messages
+            .iter()
+            .map(|gso_message| self.address(gso_message.meta, gso_message.segment()))
+            .collect();
+        let messages: ArrayVec<_, SEND> = gso_messages
             .iter()
             .zip(&addressed)
-            .map(|(train, (name, control))| Message {
+            .map(|(gso_message, (name, control))| Message {
                 name: name.octets(),
                 control,
-                parts: parts.get(train.frames.clone()).unwrap_or_default(),
+                parts: parts.get(gso_message.frames.clone()).unwrap_or_default(),
             })
             .collect();
-        self.send_trains(fd, &trains, &messages, counters)
+        self.send_gso(fd, &gso_messages, &messages, counters)
     }
 
     /// The frames that can leave here. The others are counted.
@@ -98,33 +100,33 @@ impl Sender {
         (SocketName::new(peer), ancillary.emit(self.local.is_ipv4()))
     }
 
-    fn send_trains(
+    fn send_gso(
         &mut self,
         fd: impl AsFd,
-        trains: &[Train],
+        gso_messages: &[GsoMessage],
         messages: &[Message<'_>],
         counters: &Counters,
     ) -> Result<usize, Errno> {
         let (mut done, mut sent) = (0, 0);
-        while let (Some(train), Some(rest)) = (trains.get(done), messages.get(done..)) {
+        while let (Some(gso_message), Some(rest)) = (gso_messages.get(done), messages.get(done..)) {
             match mmsg::send_messages(&fd, rest) {
                 Ok(n) => {
-                    let left = trains.get(done..done + n).unwrap_or_default();
-                    let frames = left.iter().map(Train::len).sum();
-                    counters.sent(frames, left.iter().map(|train| train.octets).sum());
+                    let left = gso_messages.get(done..done + n).unwrap_or_default();
+                    let frames = left.iter().map(GsoMessage::len).sum();
+                    counters.sent(frames, left.iter().map(|gso_message| gso_message.octets).sum());
                     counters.add(Counter::TxCalls, 1);
                     (done, sent) = (done + n, sent + frames);
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => {
-                    let waiting: usize = trains.iter().skip(done).map(Train::len).sum();
+                    let waiting: usize = gso_messages.iter().skip(done).map(GsoMessage::len).sum();
                     counters.add(Counter::TxWouldBlock, waiting as u64);
                     return Ok(sent);
                 }
-                Err(errno) if train.len() > 1 => {
-                    self.refused(errno);
+                Err(errno) if gso_message.len() > 1 => {
+                    self.record_gso_refusal(errno);
                     let parts = rest.first().map(|message| message.parts).unwrap_or_default();
-                    sent += self.send_singly(&fd, train.meta, parts, counters)?;
+                    sent += self.send_each(&fd, gso_message.meta, parts, counters)?;
                     done += 1;
                 }
                 Err(errno) => {
@@ -137,7 +139,7 @@ impl Sender {
     }
 
     /// Sends the frames of a train that the kernel refused, so that each meets its own fate.
-    fn send_singly(
+    fn send_each(
         &self,
         fd: impl AsFd,
         meta: Meta,
@@ -147,16 +149,16 @@ impl Sender {
         let (name, control) = self.address(meta, None);
         let mut sent = 0;
         for payload in parts {
-            let alone = Outgoing { name: name.octets(), control: &control, header: &[], payload };
+            let alone = MessageParts { name: name.octets(), control: &control, header: &[], payload };
             sent += send_all(&fd, &[alone], counters)?;
         }
         Ok(sent)
     }
 
     /// The kernel would not have a train. Where it lacks a device that cuts them, it will not have the next one either.
-    fn refused(&mut self, errno: Errno) {
+    fn record_gso_refusal(&mut self, errno: Errno) {
         if errno == Errno::IO {
-            self.rest = REST;
+            self.backoff_calls = GSO_BACKOFF_CALLS;
         }
     }
 }
@@ -167,7 +169,7 @@ impl Sender {
 /// Only what makes the socket useless.
 pub(crate) fn send_all(
     fd: impl AsFd,
-    messages: &[Outgoing<'_>],
+    messages: &[MessageParts<'_>],
     counters: &Counters,
 ) -> Result<usize, Errno> {
     let (mut rest, mut sent) = (messages, 0);

@@ -57,9 +57,9 @@ impl Attachment {
     }
 }
 
-fn failed(doing: &str, errno: Errno) -> PortError {
+fn failed(operation: &str, errno: Errno) -> PortError {
     match errno {
         Errno::NOSYS => PortError::XdpMissing,
-        errno => PortError::system(doing, errno, CAPABILITY),
+        errno => PortError::system(operation, errno, CAPABILITY),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use super::attach::Attachment;
-use crate::ethernet::{Device, Header, Received, Sum};
+use crate::ethernet::{ChecksumState, Device, Header, Received};
 use crate::sys::xsk::{Losses, Socket};
 use crate::{Counter, Counters};
 
@@ -22,8 +22,8 @@ pub struct Queues {
     pub(super) zero_copy: bool,
     /// The queue at hand.
     current: usize,
-    /// Frames came in since the last [`Device::settle`].
-    seen: bool,
+    /// Frames came in since the last [`Device::finish_receive`].
+    received: bool,
     /// Runs since losses were asked for.
     runs: u32,
     /// What was counted already.
@@ -35,7 +35,7 @@ pub struct Queues {
 impl Queues {
     pub(super) fn new(attachment: Arc<Attachment>, sockets: Vec<Socket>, zero_copy: bool) -> Self {
         let losses = Losses::default();
-        Self { attachment, sockets, zero_copy, current: 0, seen: false, runs: 0, losses, waiting: false }
+        Self { attachment, sockets, zero_copy, current: 0, received: false, runs: 0, losses, waiting: false }
     }
 
     /// So many parts, to which the queues are dealt out in turn.
@@ -72,16 +72,16 @@ impl Device for Queues {
             self.current = (self.current + 1) % self.sockets.len();
         }
         let data = self.sockets.get_mut(self.current)?.next()?;
-        self.seen = true;
-        Some(Received { data, len: data.len(), sum: Sum::Unsure, vlan: None })
+        self.received = true;
+        Some(Received { data, len: data.len(), sum: ChecksumState::Unknown, vlan: None })
     }
 
-    fn settle(&mut self, counters: &Counters) {
-        self.sockets.iter_mut().for_each(Socket::settle);
+    fn finish_receive(&mut self, counters: &Counters) {
+        self.sockets.iter_mut().for_each(Socket::finish_receive);
         if self.waiting {
             self.flush();
         }
-        let seen = std::mem::take(&mut self.seen);
+        let seen = std::mem::take(&mut self.received);
         if self.runs > 0 && (!seen || self.runs == RUNS) {
             self.count_losses(counters);
         }
@@ -126,11 +126,11 @@ impl Device for Queues {
     }
 
     /// Of the queue that is filled most.
-    fn filled(&self) -> Option<u8> {
-        self.sockets.iter().map(Socket::filled).max()
+    fn fill_percent(&self) -> Option<u8> {
+        self.sockets.iter().map(Socket::fill_percent).max()
     }
 
-    fn pending(&self) -> bool {
+    fn has_pending(&self) -> bool {
         self.waiting
     }
 }

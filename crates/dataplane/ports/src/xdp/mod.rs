@@ -38,10 +38,10 @@ use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::PortError;
-use crate::ethernet::{Egress, Gtpu, IpPackets, Kernel, Line};
+use crate::ethernet::{Egress, EthernetInterface, Gtpu, IpPackets, Kernel};
 use crate::netlink::Link;
 use crate::sys::bpf::Mode;
-use crate::sys::ethtool::{JoiningOff, receive_queues};
+use crate::sys::ethtool::{GroDisabled, receive_queues};
 use crate::sys::xsk::{HEADROOM, Sizes, Socket};
 use attach::Attachment;
 use device::Queues;
@@ -54,13 +54,13 @@ pub type XdpGtpu = Gtpu<Queues>;
 pub type XdpIp = IpPackets<Queues>;
 
 /// On N6 no other socket has to be watched.
-const NOTHING: &[OwnedFd] = &[];
+const NO_DESCRIPTORS: &[OwnedFd] = &[];
 /// Octets of an Ethernet header.
 const ETHERNET: usize = 14;
 /// Octets of the largest chunk: a page, where pages are smallest.
-const LARGEST_CHUNK: usize = 4096;
+const MAX_CHUNK: usize = 4096;
 /// The largest MTU of which frames fit into a chunk.
-pub const LARGEST_MTU: u32 = (LARGEST_CHUNK - HEADROOM - ETHERNET) as u32;
+pub const MAX_MTU: u32 = (MAX_CHUNK - HEADROOM - ETHERNET) as u32;
 
 /// Frames that may wait at all queues of an interface together; at each it is 2,048 at least and 8,192 at most.
 pub const WAITING: u32 = 1 << 16;
@@ -100,7 +100,7 @@ impl XdpGtpu {
         let kernel = Kernel::receiving(name, addresses)?;
         let egress = Egress::open(&options.interface)?;
         let queues = open(&egress, &Wanted::Gtpu(addresses.to_vec()), options, 1)?;
-        Ok(Self::new(Line::new(name, egress, queues, kernel.ports())?, addresses, kernel))
+        Ok(Self::new(EthernetInterface::new(name, egress, queues, kernel.ports())?, addresses, kernel))
     }
 
     /// As [`XdpGtpu::open`], with a port for each name, so that each can be another thread's. The receive queues are dealt out to
@@ -119,7 +119,7 @@ impl XdpGtpu {
         let queues = open_parts(names.len(), &Wanted::Gtpu(addresses.to_vec()), options)?;
         let port = |(name, queues): (&String, Queues)| {
             let (egress, kernel) = (Egress::open(&options.interface)?, kernel.take().unwrap_or_default());
-            Ok(Self::new(Line::new(name, egress, queues, kernel.ports())?, addresses, kernel))
+            Ok(Self::new(EthernetInterface::new(name, egress, queues, kernel.ports())?, addresses, kernel))
         };
         names.iter().zip(queues).map(port).collect()
     }
@@ -141,9 +141,9 @@ impl XdpIp {
     /// [`PortError::Permission`], or [`PortError::System`].
     pub fn open(name: &str, pools: &[IpNet], options: &XdpOptions) -> Result<Self, PortError> {
         let egress = Egress::open(&options.interface)?;
-        let queues = open(&egress, &but_ours(&egress, pools), options, 1)?;
-        let joining = joining_off(&queues, options);
-        Ok(Self::new(Line::new(name, egress, queues, NOTHING)?, joining))
+        let queues = open(&egress, &without_local(&egress, pools), options, 1)?;
+        let joining = disable_gro(&queues, options);
+        Ok(Self::new(EthernetInterface::new(name, egress, queues, NO_DESCRIPTORS)?, joining))
     }
 
     /// As [`XdpIp::open`], with a port for each name, to which the receive queues are dealt out, so that each can be another
@@ -156,13 +156,13 @@ impl XdpIp {
         pools: &[IpNet],
         options: &XdpOptions,
     ) -> Result<Vec<Self>, PortError> {
-        let wanted = but_ours(&Egress::open(&options.interface)?, pools);
+        let wanted = without_local(&Egress::open(&options.interface)?, pools);
         let queues = open_parts(names.len(), &wanted, options)?;
         // The first one to be closed switches joining on again; by then the others do not receive for long.
-        let mut joining = queues.first().and_then(|queues| joining_off(queues, options));
+        let mut joining = queues.first().and_then(|queues| disable_gro(queues, options));
         let port = |(name, queues): (&String, Queues)| {
             let egress = Egress::open(&options.interface)?;
-            Ok(Self::new(Line::new(name, egress, queues, NOTHING)?, joining.take()))
+            Ok(Self::new(EthernetInterface::new(name, egress, queues, NO_DESCRIPTORS)?, joining.take()))
         };
         names.iter().zip(queues).map(port).collect()
     }
@@ -174,14 +174,14 @@ impl XdpIp {
 }
 
 /// Packets to these prefixes, but not those to addresses that this machine has.
-fn but_ours(egress: &Egress, pools: &[IpNet]) -> Wanted {
+fn without_local(egress: &Egress, pools: &[IpNet]) -> Wanted {
     let except = egress.table().addresses.iter().map(|(_, net)| net.addr()).collect();
     Wanted::Prefixes { pools: pools.to_vec(), except }
 }
 
 /// Where the program cannot run in the driver, the kernel would join packets beyond the MTU before it sees them.
-fn joining_off(queues: &Queues, options: &XdpOptions) -> Option<JoiningOff> {
-    (queues.attachment.mode == Mode::Generic).then(|| JoiningOff::on(&options.interface)).flatten()
+fn disable_gro(queues: &Queues, options: &XdpOptions) -> Option<GroDisabled> {
+    (queues.attachment.mode == Mode::Generic).then(|| GroDisabled::on(&options.interface)).flatten()
 }
 
 /// How many receive queues an interface has: 1 where it does not say.
@@ -231,8 +231,8 @@ fn bind(socket: &Socket, link: &Link, queue: u32, zero_copy: bool) -> Result<(),
             Err(Errno::BUSY) if Instant::now() < end => std::thread::sleep(Duration::from_millis(5)),
             Err(Errno::BUSY) => return Err(PortError::XdpQueueBusy { name: link.name.clone(), queue }),
             bound => {
-                let doing = || format!("binding queue {queue} of {}", link.name);
-                return bound.map_err(|errno| PortError::system(doing(), errno, "CAP_NET_RAW"));
+                let operation = || format!("binding queue {queue} of {}", link.name);
+                return bound.map_err(|errno| PortError::system(operation(), errno, "CAP_NET_RAW"));
             }
         }
     }
@@ -251,8 +251,8 @@ fn socket(sizes: Sizes) -> Result<Socket, PortError> {
 
 /// Chunks in which every frame of the interface fits.
 fn sizes(name: &str, mtu: u32, ring: u32) -> Result<Sizes, PortError> {
-    if mtu > LARGEST_MTU {
-        return Err(PortError::XdpMtu { name: name.to_owned(), mtu, most: LARGEST_MTU });
+    if mtu > MAX_MTU {
+        return Err(PortError::XdpMtu { name: name.to_owned(), mtu, most: MAX_MTU });
     }
     let chunk = (mtu as usize + HEADROOM + ETHERNET).next_power_of_two().max(2048);
     let ring = ring.next_power_of_two().clamp(64, 1 << 15);
@@ -297,7 +297,7 @@ mod tests {
     fn frames_of_the_mtu_fit_into_a_chunk() {
         let chunk = |mtu| sizes("n3", mtu, 2048).map(|sizes| sizes.chunk).map_err(|error| error.to_string());
         assert_eq!((chunk(1500), chunk(1778), chunk(1779)), (Ok(2048), Ok(2048), Ok(4096)));
-        assert_eq!(chunk(LARGEST_MTU), Ok(4096));
+        assert_eq!(chunk(MAX_MTU), Ok(4096));
         assert!(chunk(9000).unwrap_err().contains("ip link set n3 mtu 3826"));
         assert_eq!(sizes("n3", 1500, 1000).unwrap().receive, 1024);
     }

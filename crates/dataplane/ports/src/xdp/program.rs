@@ -82,7 +82,7 @@ impl Builder {
         asm.copy(CONTEXT, Reg::R1);
         asm.load(Size::Word, FRAME, CONTEXT, DATA);
         asm.load(Size::Word, END, CONTEXT, DATA_END);
-        self.reach(IP);
+        self.require_len(IP);
         self.asm.load(Size::Half, VALUE, FRAME, ETHER_TYPE);
         let (v4, v6) = (self.asm.label(), self.asm.label());
         self.asm.jump_if(VALUE, When::Equal, half(0x0800), v4);
@@ -95,14 +95,14 @@ impl Builder {
     }
 
     /// Leaves frames of fewer octets to the kernel.
-    fn reach(&mut self, octets: i16) {
+    fn require_len(&mut self, octets: i16) {
         self.asm.copy(Reg::R4, FRAME);
         self.asm.advance(Reg::R4, octets.unsigned_abs());
         self.asm.jump_if_behind(Reg::R4, END, self.pass);
     }
 
     /// Leaves frames to the kernel in which the field, after `mask`, is not `value`.
-    fn demand(&mut self, size: Size, offset: i16, mask: Option<u32>, value: u32) {
+    fn require(&mut self, size: Size, offset: i16, mask: Option<u32>, value: u32) {
         self.asm.load(size, VALUE, FRAME, offset);
         if let Some(mask) = mask {
             self.asm.op(Op::And, VALUE, mask);
@@ -113,12 +113,12 @@ impl Builder {
     fn v4(&mut self, wanted: &Wanted) {
         match wanted {
             Wanted::Gtpu(addresses) => {
-                self.reach(V4_UDP + UDP);
-                self.demand(Size::Octet, IP, None, 0x45);
+                self.require_len(V4_UDP + UDP);
+                self.require(Size::Octet, IP, None, 0x45);
                 // More fragments, or not the first.
-                self.demand(Size::Half, V4_FRAGMENT, Some(half(0x3fff)), 0);
-                self.demand(Size::Octet, V4_PROTOCOL, None, UDP_PROTOCOL);
-                self.demand(Size::Half, V4_UDP + UDP_PORT, None, half(GTPU_PORT));
+                self.require(Size::Half, V4_FRAGMENT, Some(half(0x3fff)), 0);
+                self.require(Size::Octet, V4_PROTOCOL, None, UDP_PROTOCOL);
+                self.require(Size::Half, V4_UDP + UDP_PORT, None, half(GTPU_PORT));
                 self.destinations(
                     addresses.iter().map(|ip| IpNet::from(*ip)),
                     V4_DESTINATION,
@@ -127,8 +127,8 @@ impl Builder {
                 );
             }
             Wanted::Prefixes { pools, except } => {
-                self.reach(V4_UDP);
-                self.demand(Size::Octet, IP, Some(0xf0), 0x40);
+                self.require_len(V4_UDP);
+                self.require(Size::Octet, IP, Some(0xf0), 0x40);
                 self.destinations(except.iter().map(|ip| IpNet::from(*ip)), V4_DESTINATION, true, self.pass);
                 self.destinations(pools.iter().copied(), V4_DESTINATION, true, self.take);
             }
@@ -139,10 +139,10 @@ impl Builder {
     fn v6(&mut self, wanted: &Wanted) {
         match wanted {
             Wanted::Gtpu(addresses) => {
-                self.reach(V6_UDP + UDP);
-                self.demand(Size::Octet, IP, Some(0xf0), 0x60);
-                self.demand(Size::Octet, V6_NEXT, None, UDP_PROTOCOL);
-                self.demand(Size::Half, V6_UDP + UDP_PORT, None, half(GTPU_PORT));
+                self.require_len(V6_UDP + UDP);
+                self.require(Size::Octet, IP, Some(0xf0), 0x60);
+                self.require(Size::Octet, V6_NEXT, None, UDP_PROTOCOL);
+                self.require(Size::Half, V6_UDP + UDP_PORT, None, half(GTPU_PORT));
                 self.destinations(
                     addresses.iter().map(|ip| IpNet::from(*ip)),
                     V6_DESTINATION,
@@ -151,8 +151,8 @@ impl Builder {
                 );
             }
             Wanted::Prefixes { pools, except } => {
-                self.reach(V6_UDP);
-                self.demand(Size::Octet, IP, Some(0xf0), 0x60);
+                self.require_len(V6_UDP);
+                self.require(Size::Octet, IP, Some(0xf0), 0x60);
                 self.destinations(except.iter().map(|ip| IpNet::from(*ip)), V6_DESTINATION, false, self.pass);
                 self.destinations(pools.iter().copied(), V6_DESTINATION, false, self.take);
             }

@@ -18,7 +18,7 @@ pub(crate) fn gtpu(local: IpAddr, peer: SocketAddr) -> Meta {
     Meta::Gtpu { local, peer, tos: 0xb8, hops: NonZeroU8::new(64) }
 }
 
-pub(crate) fn connected() -> Remote {
+pub(crate) fn connected_remote() -> Remote {
     let remote = Remote::new();
     remote.connect(("n3", &["192.0.2.1/24", "2001:db8::1/64"]), ("gnb", &["192.0.2.9/24", "2001:db8::9/64"]));
     remote
@@ -48,7 +48,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 pub(crate) fn with_xdp(name: &'static str, test: impl FnOnce() + Send + 'static) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     in_namespace(name, move || {
-        let _remote = connected();
+        let _remote = connected_remote();
         match XdpGtpu::open("n3", &addresses(), &native()) {
             Ok(port) => drop(port),
             Err(error) => return eprintln!("SKIPPED {name}: needs AF_XDP: {error}"),

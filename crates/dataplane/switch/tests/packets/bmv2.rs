@@ -175,7 +175,7 @@ impl Bmv2 {
             wait(ports, None, Some(Duration::from_secs(1))).unwrap();
             for (number, tap) in &mut self.taps {
                 tap.receive(&mut batch).unwrap();
-                let frames = batch.each().filter_map(|(_, data)| data);
+                let frames = batch.metas_and_data().filter_map(|(_, data)| data);
                 self.seen.extend(frames.map(|octets| (*number, octets.to_vec())));
             }
         }

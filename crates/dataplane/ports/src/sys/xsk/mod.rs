@@ -121,8 +121,8 @@ impl Socket {
     }
 
     /// How much of the receive ring is in use, in percent.
-    pub(crate) fn filled(&self) -> u8 {
-        self.receive.filled()
+    pub(crate) fn fill_percent(&self) -> u8 {
+        self.receive.fill_percent()
     }
 
     /// Octets of the largest frame that can be sent.
@@ -130,7 +130,7 @@ impl Socket {
         self.umem.chunk_size()
     }
 
-    /// The next received frame, which stays valid until this or [`Socket::settle`] is called.
+    /// The next received frame, which stays valid until this or [`Socket::finish_receive`] is called.
     pub(crate) fn next(&mut self) -> Option<&[u8]> {
         self.give_back();
         let descriptor = self.receive.consume()?;
@@ -149,7 +149,7 @@ impl Socket {
     }
 
     /// Gives all received frames back to the kernel.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn finish_receive(&mut self) {
         self.give_back();
         self.receive.publish_consumed();
         self.fill.publish_produced();
@@ -201,7 +201,7 @@ impl Socket {
         self.send.publish_produced();
         let mut waiting = self.send.waiting();
         while waiting > 0 && self.send.needs_wakeup() {
-            match self.kick() {
+            match self.wake_kernel() {
                 Ok(()) | Err(Errno::AGAIN | Errno::BUSY | Errno::NOBUFS | Errno::INTR) => {}
                 Err(errno) => return Err(errno),
             }
@@ -216,7 +216,7 @@ impl Socket {
         Ok(if self.send.needs_wakeup() { waiting } else { 0 })
     }
 
-    fn kick(&self) -> Result<(), Errno> {
+    fn wake_kernel(&self) -> Result<(), Errno> {
         // SAFETY: no octet is sent and no address read; the call only makes the kernel look at the send ring.
         let sent = unsafe {
             libc::sendto(

@@ -33,9 +33,9 @@ pub(super) struct Ring<T> {
     /// Entries, a power of two.
     size: u32,
     /// Our index, as far as the kernel shall see at the next publication.
-    ours: u32,
+    local_index: u32,
     /// The kernel's index as it was seen last.
-    theirs: u32,
+    kernel_index: u32,
     entry: PhantomData<T>,
 }
 
@@ -58,7 +58,7 @@ impl<T: Entry> Ring<T> {
         // SAFETY: the kernel chooses an unused place for the mapping.
         let base = unsafe { mmap(std::ptr::null_mut(), len, access, flags, socket, page) }?;
         let base = NonNull::new(base.cast()).ok_or(Errno::NOMEM)?;
-        Ok(Self { base, len, offsets, size, ours: 0, theirs: 0, entry: PhantomData })
+        Ok(Self { base, len, offsets, size, local_index: 0, kernel_index: 0, entry: PhantomData })
     }
 
     fn word(&self, at: u64) -> &AtomicU32 {
@@ -84,16 +84,16 @@ impl<T: Entry> Ring<T> {
 
     /// As consumer: there is an entry.
     pub(super) fn is_ready(&mut self) -> bool {
-        if self.ours == self.theirs {
-            self.theirs = self.word(self.offsets.producer).load(Ordering::Acquire);
+        if self.local_index == self.kernel_index {
+            self.kernel_index = self.word(self.offsets.producer).load(Ordering::Acquire);
         }
-        self.ours != self.theirs
+        self.local_index != self.kernel_index
     }
 
     /// As consumer: how much of the ring is in use, in percent.
-    pub(super) fn filled(&self) -> u8 {
+    pub(super) fn fill_percent(&self) -> u8 {
         let theirs = self.word(self.offsets.producer).load(Ordering::Relaxed);
-        let waiting = theirs.wrapping_sub(self.ours).min(self.size);
+        let waiting = theirs.wrapping_sub(self.local_index).min(self.size);
         (u64::from(waiting) * 100 / u64::from(self.size)) as u8
     }
 
@@ -104,20 +104,20 @@ impl<T: Entry> Ring<T> {
         }
         // SAFETY: the entry lies between our index and the kernel's, so that the kernel does not write to it, and
         // the load of that index has made its octets visible. Any bits are a legal value.
-        let entry = unsafe { self.entry(self.ours).read() };
-        self.ours = self.ours.wrapping_add(1);
+        let entry = unsafe { self.entry(self.local_index).read() };
+        self.local_index = self.local_index.wrapping_add(1);
         Some(entry)
     }
 
     /// As consumer: gives the entries back that were taken.
     pub(super) fn publish_consumed(&self) {
-        self.word(self.offsets.consumer).store(self.ours, Ordering::Release);
+        self.word(self.offsets.consumer).store(self.local_index, Ordering::Release);
     }
 
     /// As producer: entries that are free.
     pub(super) fn free(&mut self) -> u32 {
-        self.theirs = self.word(self.offsets.consumer).load(Ordering::Acquire);
-        self.size.saturating_sub(self.ours.wrapping_sub(self.theirs))
+        self.kernel_index = self.word(self.offsets.consumer).load(Ordering::Acquire);
+        self.size.saturating_sub(self.local_index.wrapping_sub(self.kernel_index))
     }
 
     /// As producer: entries that the kernel has not taken yet.
@@ -128,19 +128,19 @@ impl<T: Entry> Ring<T> {
     /// As producer: writes the next entry, which the kernel sees after [`Ring::publish_produced`]. `false` when the
     /// ring is full.
     pub(super) fn produce(&mut self, entry: T) -> bool {
-        if self.ours.wrapping_sub(self.theirs) >= self.size && self.free() == 0 {
+        if self.local_index.wrapping_sub(self.kernel_index) >= self.size && self.free() == 0 {
             return false;
         }
         // SAFETY: fewer entries than the ring has are between the kernel's index and ours, so that the kernel does
         // not read this one.
-        unsafe { self.entry(self.ours).write(entry) };
-        self.ours = self.ours.wrapping_add(1);
+        unsafe { self.entry(self.local_index).write(entry) };
+        self.local_index = self.local_index.wrapping_add(1);
         true
     }
 
     /// As producer: hands over what was written.
     pub(super) fn publish_produced(&self) {
-        self.word(self.offsets.producer).store(self.ours, Ordering::Release);
+        self.word(self.offsets.producer).store(self.local_index, Ordering::Release);
     }
 }
 

@@ -2,9 +2,9 @@
 
 use causeway_packet::{IpProtocol, Ipv4Repr, TcpFlags};
 
-use super::super::join::Kinds;
-use super::super::virtio::{Gso, Partial, VirtioHeader};
-use super::{ALL, Flow, cut, joined};
+use super::super::coalesce::GsoKinds;
+use super::super::virtio::{Gso, PartialChecksum, VirtioHeader};
+use super::{ALL, Flow, joined, segments_of};
 
 /// 10 full packets of a flow and a shorter one, which has the flags `last`.
 fn bulk(flow: &Flow, last: TcpFlags) -> Vec<Vec<u8>> {
@@ -15,14 +15,14 @@ fn bulk(flow: &Flow, last: TcpFlags) -> Vec<Vec<u8>> {
         .collect()
 }
 
-fn lengths(packets: &[Vec<u8>], kinds: Kinds) -> Vec<usize> {
+fn lengths(packets: &[Vec<u8>], kinds: GsoKinds) -> Vec<usize> {
     joined(packets, kinds).iter().map(Vec::len).collect()
 }
 
 // Input:  bulk of four flows, TCP and UDP over IPv4 and IPv6, packet by packet in turn.
 // Output: one run each; where the kernel cuts no UDP, its datagrams go one by one.
 #[test]
-fn bulk_of_interleaved_flows_is_joined() {
+fn interleaved_flows_are_coalesced() {
     let flows = [(false, false), (false, true), (true, false), (true, true)].map(|(v6, udp)| Flow {
         v6,
         udp,
@@ -31,17 +31,17 @@ fn bulk_of_interleaved_flows_is_joined() {
     let bulks = flows.each_ref().map(|flow| bulk(flow, TcpFlags::ACK | TcpFlags::PSH));
     let packets: Vec<_> = (0..11).flat_map(|n| bulks.each_ref().map(|bulk| bulk[n].clone())).collect();
     assert_eq!(lengths(&packets, ALL), [11; 4]);
-    let mut without_udp = lengths(&packets, Kinds { udp: false, ..ALL });
+    let mut without_udp = lengths(&packets, GsoKinds { udp: false, ..ALL });
     without_udp.sort_unstable();
     assert_eq!(without_udp, [[1; 22].as_slice(), &[11, 11]].concat());
-    assert_eq!(lengths(&packets, Kinds::default()), [1; 44]);
+    assert_eq!(lengths(&packets, GsoKinds::default()), [1; 44]);
 }
 
 // Input:  bulk in which one packet in the middle is not what would be cut: a pushed one, a wrong checksum, another
 //         acknowledgment number, an identification that does not count on, one that is missing.
 // Output: two runs or more, never one across it.
 #[test]
-fn what_would_not_be_cut_so_is_not_joined() {
+fn only_reversible_runs_are_coalesced() {
     let flow = Flow::tcp4();
     let whole = bulk(&flow, TcpFlags::ACK);
     let changed = |change: &dyn Fn(&mut Vec<u8>)| {
@@ -63,7 +63,7 @@ fn what_would_not_be_cut_so_is_not_joined() {
 // Input:  bulk of a flow, with a fragment between the same hosts in the middle, then one between others.
 // Output: no packet of the flow overtakes the fragment of its hosts; the other one ends no run.
 #[test]
-fn nothing_overtakes_a_fragment_of_its_hosts() {
+fn fragments_keep_their_order() {
     let flow = Flow::tcp4();
     let mut packets = bulk(&flow, TcpFlags::ACK);
     let fragment = |flow: &Flow| {
@@ -82,25 +82,25 @@ fn nothing_overtakes_a_fragment_of_its_hosts() {
 //         elsewhere, nothing to cut; a packet that ends before its length says.
 // Output: each is refused, but the truth is not.
 #[test]
-fn each_lie_is_refused() {
+fn inconsistent_virtio_headers_are_refused() {
     let flow = Flow::tcp4();
     let packet = flow.packet(0, 0, TcpFlags::ACK, &[1; 100]);
     let truth = flow.header(10);
-    assert_eq!(cut(&packet, &truth, 100).map(|pieces| pieces.len()), Some(10));
+    assert_eq!(segments_of(&packet, &truth, 100).map(|pieces| pieces.len()), Some(10));
     let lies = [
         VirtioHeader { gso: Some((Gso::Udp, 10)), ..truth },
         VirtioHeader { gso: Some((Gso::Tcp6, 10)), ..truth },
         VirtioHeader { gso: None, ..truth },
         VirtioHeader { hdr_len: 200, ..truth },
-        VirtioHeader { partial: Some(Partial { start: 24, field: 16 }), ..truth },
-        VirtioHeader { partial: Some(Partial { start: 20, field: 6 }), ..truth },
+        VirtioHeader { partial: Some(PartialChecksum { start: 24, field: 16 }), ..truth },
+        VirtioHeader { partial: Some(PartialChecksum { start: 20, field: 6 }), ..truth },
     ];
     for lie in lies {
-        assert_eq!(cut(&packet, &lie, 100), None, "{lie:?}");
+        assert_eq!(segments_of(&packet, &lie, 100), None, "{lie:?}");
     }
-    assert_eq!(cut(&packet[..120], &truth, 100), None);
-    assert_eq!(cut(&flow.packet(0, 0, TcpFlags::ACK, &[]), &truth, 100), None);
-    assert_eq!(cut(&packet, &truth, 50), Some(Vec::new()));
+    assert_eq!(segments_of(&packet[..120], &truth, 100), None);
+    assert_eq!(segments_of(&flow.packet(0, 0, TcpFlags::ACK, &[]), &truth, 100), None);
+    assert_eq!(segments_of(&packet, &truth, 50), Some(Vec::new()));
 }
 
 // Input:  a UDP packet without a checksum, which only IPv4 allows, that is to be cut.
@@ -110,6 +110,6 @@ fn datagrams_without_checksum_stay_so() {
     let flow = Flow { udp: true, ..Flow::tcp4() };
     let mut packet = flow.packet(0, 0, TcpFlags::ACK, &[1; 100]);
     packet[26..28].fill(0);
-    let pieces = cut(&packet, &flow.header(60), 100).unwrap();
+    let pieces = segments_of(&packet, &flow.header(60), 100).unwrap();
     assert!(pieces.len() == 2 && pieces.iter().all(|piece| piece[26..28] == [0, 0]));
 }

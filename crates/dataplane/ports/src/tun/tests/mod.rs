@@ -2,15 +2,15 @@
 
 use std::net::IpAddr;
 
-use super::cut::{Cutter, Piece};
-use super::join::{Kinds, Packet, Runs};
-use super::virtio::{Gso, Partial, VirtioHeader};
+use super::coalesce::{CoalescedRuns, GsoKinds, Packet};
+use super::segment::{Segment, Segmenter};
+use super::virtio::{Gso, PartialChecksum, VirtioHeader};
 use causeway_packet::{Ip, IpProtocol, IpRepr, TcpFlags, TcpRepr, UdpRepr};
 
 mod cases;
 mod properties;
 
-const ALL: Kinds = Kinds { tcp: true, udp: true };
+const ALL: GsoKinds = GsoKinds { tcp: true, udp: true };
 
 /// What the packets of a flow have in common.
 #[derive(Clone, Debug)]
@@ -70,17 +70,17 @@ impl Flow {
             (false, true) => Gso::Tcp6,
         };
         let start = if self.v6 { 40 } else { 20 };
-        let partial = Some(Partial { start, field: if self.udp { 6 } else { 16 } });
+        let partial = Some(PartialChecksum { start, field: if self.udp { 6 } else { 16 } });
         VirtioHeader { gso: Some((kind, segment)), hdr_len: start, partial }
     }
 }
 
-/// The pieces of a packet; `None` where it is refused. Pieces above `room` octets are left out.
-fn cut(packet: &[u8], header: &VirtioHeader, room: usize) -> Option<Vec<Vec<u8>>> {
-    let mut cutter = Cutter::new(packet, header)?;
+/// The pieces of a packet; `None` where it is refused. Pieces above `free_buffers` octets are left out.
+fn segments_of(packet: &[u8], header: &VirtioHeader, room: usize) -> Option<Vec<Vec<u8>>> {
+    let mut cutter = Segmenter::new(packet, header)?;
     let (mut pieces, mut out) = (Vec::new(), vec![0; room]);
     while let Some(piece) = cutter.next(packet, &mut out) {
-        if let Piece::Packet(len) = piece {
+        if let Segment::Packet(len) = piece {
             pieces.push(out[..len].to_vec());
         }
     }
@@ -88,9 +88,9 @@ fn cut(packet: &[u8], header: &VirtioHeader, room: usize) -> Option<Vec<Vec<u8>>
 }
 
 /// What is written for some packets, cut again by the kernel's rules: the packets of each run.
-fn joined(packets: &[Vec<u8>], kinds: Kinds) -> Vec<Vec<Vec<u8>>> {
+fn joined(packets: &[Vec<u8>], kinds: GsoKinds) -> Vec<Vec<Vec<u8>>> {
     let parsed: Vec<_> = packets.iter().map(|data| Packet::new(data, &Ip::parse(data).unwrap())).collect();
-    let runs = Runs::of(&parsed, kinds);
+    let runs = CoalescedRuns::of(&parsed, kinds);
     let written = runs.iter().map(|run| {
         if run.len() == 1 {
             return runs.packets(run).map(|packet| packet.data.to_vec()).collect();
@@ -98,7 +98,7 @@ fn joined(packets: &[Vec<u8>], kinds: Kinds) -> Vec<Vec<Vec<u8>>> {
         let (header, mut whole) =
             runs.headers(run).map(|(header, octets)| (header, octets.to_vec())).unwrap();
         runs.payloads(run).for_each(|payload| whole.extend_from_slice(payload));
-        cut(&whole, &header, 3000).unwrap()
+        segments_of(&whole, &header, 3000).unwrap()
     });
     written.collect()
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use causeway_packet::{Ip, TcpFlags};
 use proptest::prelude::*;
 
-use super::super::virtio::{Partial, VirtioHeader};
-use super::{ALL, Flow, cut, joined};
+use super::super::virtio::{PartialChecksum, VirtioHeader};
+use super::{ALL, Flow, joined, segments_of};
 
 fn flows() -> impl Strategy<Value = Flow> {
     let options = prop_oneof![Just(Vec::new()), Just(vec![1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2])];
@@ -55,7 +55,7 @@ proptest! {
             if index + 1 < count { own -= TcpFlags::FIN | TcpFlags::PSH; }
             expected.push(flow.packet(index, index * usize::from(segment), own, part));
         }
-        prop_assert_eq!(cut(&whole, &flow.header(segment), 5000), Some(expected));
+        prop_assert_eq!(segments_of(&whole, &flow.header(segment), 5000), Some(expected));
     }
 
     // Input:  packets of several flows in any order: continuing or not, of one length or not, with flags, and some with
@@ -104,10 +104,10 @@ proptest! {
             packet[at] = value;
         }
         let honest = flow.header(segment);
-        let lying = VirtioHeader { hdr_len, partial: Some(Partial { start, field }), ..honest };
+        let lying = VirtioHeader { hdr_len, partial: Some(PartialChecksum { start, field }), ..honest };
         for header in [VirtioHeader::parse(&octets), Some(honest), Some(lying)].into_iter().flatten() {
             for packet in [&packet, &noise] {
-                if header.gso.is_some_and(|(_, size)| size > 0) && let Some(pieces) = cut(packet, &header, 200) {
+                if header.gso.is_some_and(|(_, size)| size > 0) && let Some(pieces) = segments_of(packet, &header, 200) {
                     prop_assert!(!pieces.is_empty() && pieces.len() <= packet.len());
                 }
             }

@@ -107,7 +107,7 @@ fn change(frame: &[u8], at: usize, to: u8) -> Vec<u8> {
 // Input:  GTP-U to us; to others, to another port, TCP, fragments, IP options, an extension header, a VLAN tag, ARP.
 // Output: only the first is taken.
 #[test]
-fn only_plain_gtpu_to_us_is_taken() {
+fn only_simple_gtpu_to_local_addresses_is_taken() {
     let Some(program) = loaded("only_plain_gtpu_to_us_is_taken", &gtpu()) else { return };
     let (v4, v6) = (frame("192.0.2.1:2152"), frame("[2001:db8::1]:2152"));
     assert!(program.takes(&v4) && program.takes(&v6));
@@ -226,7 +226,7 @@ fn accepted(wanted: &Wanted, frame: &[u8]) -> bool {
     let received = crate::ethernet::Received {
         data: frame,
         len: frame.len(),
-        sum: crate::ethernet::Sum::Unsure,
+        sum: crate::ethernet::ChecksumState::Unknown,
         vlan: None,
     };
     let plain = match &frame[12..14] {
@@ -235,5 +235,5 @@ fn accepted(wanted: &Wanted, frame: &[u8]) -> bool {
         _ => false,
     };
     let Wanted::Gtpu(addresses) = wanted else { return false };
-    plain && crate::ethernet::accept::gtpu(&received, MacAddr([2; 6]), addresses).is_ok()
+    plain && crate::ethernet::receive_filter::gtpu(&received, MacAddr([2; 6]), addresses).is_ok()
 }

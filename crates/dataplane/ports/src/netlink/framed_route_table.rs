@@ -18,25 +18,25 @@ use super::configure::family;
 use crate::PortError;
 
 /// The protocol number of our routes and rules: `ip route show proto 205`.
-pub const OWN_PROTOCOL: u8 = 205;
+pub const ROUTE_PROTOCOL: u8 = 205;
 
 /// Where our rules stand: after those that administrators mostly make, before the one that leads to the main table (32766).
-const MAIN_FIRST: u32 = 32_700;
-const OWN_NEXT: u32 = 32_701;
+const MAIN_RULE_PRIORITY: u32 = 32_700;
+const TABLE_RULE_PRIORITY: u32 = 32_701;
 
 /// Routes that go to the kernel in one message. Their answers fit the socket's buffer.
-const TOGETHER: usize = 64;
+const ROUTES_PER_MESSAGE: usize = 64;
 
 /// The IP versions.
 const FAMILIES: [AddressFamily; 2] = [AddressFamily::Inet, AddressFamily::Inet6];
 
 /// A routing table of our own, and a connection to the kernel.
-pub struct OwnTable {
+pub struct RouteTable {
     netlink: Netlink,
     table: u32,
 }
 
-impl OwnTable {
+impl RouteTable {
     /// Connects. Nothing is changed yet.
     ///
     /// # Errors
@@ -60,7 +60,7 @@ impl OwnTable {
         let rules = rules.into_iter().map(|rule| (Message::DelRule(rule), 0));
         self.netlink.change_all("removing rules", rules)?;
         let count = routes.len();
-        for some in routes.chunks(TOGETHER) {
+        for some in routes.chunks(ROUTES_PER_MESSAGE) {
             let messages = some.iter().cloned().map(|route| (Message::DelRoute(route), 0));
             self.netlink.change_all("removing framed routes", messages)?;
         }
@@ -75,7 +75,7 @@ impl OwnTable {
             request.header.address_family = family;
             self.netlink.dump("listing routes", Message::GetRoute(request), |message| {
                 if let Message::NewRoute(route) = message {
-                    let is_ours = route.header.protocol == RouteProtocol::from(OWN_PROTOCOL);
+                    let is_ours = route.header.protocol == RouteProtocol::from(ROUTE_PROTOCOL);
                     if is_ours && route.attributes.contains(&RouteAttribute::Table(table)) {
                         found.push(route);
                     }
@@ -94,7 +94,7 @@ impl OwnTable {
             let mut there = 0;
             self.netlink.dump("listing rules", Message::GetRule(request), |message| {
                 if let Message::NewRule(rule) = message {
-                    there += usize::from(is_ours(&rule) && leads_to(&rule, table));
+                    there += usize::from(is_ours(&rule) && points_to(&rule, table));
                 }
             })?;
             found.extend((0..there).flat_map(|_| own_rules(family, table)));
@@ -102,17 +102,17 @@ impl OwnTable {
         Ok(found)
     }
 
-    /// Leads packets to the table. Call it once, after [`OwnTable::clear`].
+    /// Leads packets to the table. Call it once, after [`RouteTable::clear`].
     ///
     /// # Errors
     /// [`PortError::Permission`] or [`PortError::System`].
-    pub fn lead_here(&mut self) -> Result<(), PortError> {
+    pub fn add_rules(&mut self) -> Result<(), PortError> {
         let table = self.table;
         for family in FAMILIES {
             for rule in own_rules(family, table) {
-                let doing = format!("adding a rule that leads to table {table}");
+                let operation = format!("adding a rule that leads to table {table}");
                 // Without "exclusive": UPFs in one namespace have one each that asks the main table first.
-                match self.netlink.change(&doing, Message::NewRule(rule), NLM_F_CREATE) {
+                match self.netlink.change(&operation, Message::NewRule(rule), NLM_F_CREATE) {
                     // A kernel without IPv6.
                     Err(PortError::System { source, .. })
                         if family == AddressFamily::Inet6
@@ -135,7 +135,7 @@ impl OwnTable {
     /// Takes the routes back. One that is gone already is no error.
     ///
     /// # Errors
-    /// As for [`OwnTable::add`].
+    /// As for [`RouteTable::add`].
     pub fn remove(&mut self, routes: &[(IpNet, u32)]) -> Result<Vec<Result<(), PortError>>, PortError> {
         let mut all = self.each(routes, "no longer routing", |route| (Message::DelRoute(route), 0))?;
         for result in &mut all {
@@ -150,15 +150,15 @@ impl OwnTable {
     fn each(
         &mut self,
         routes: &[(IpNet, u32)],
-        doing: &str,
+        operation: &str,
         message: impl Fn(RouteMessage) -> (Message, u16),
     ) -> Result<Vec<Result<(), PortError>>, PortError> {
         let mut all = Vec::with_capacity(routes.len());
-        for some in routes.chunks(TOGETHER) {
+        for some in routes.chunks(ROUTES_PER_MESSAGE) {
             let messages: Vec<_> = some.iter().map(|(net, link)| message(self.route(*net, *link))).collect();
-            let answers = self.netlink.change_all(doing, messages)?;
+            let answers = self.netlink.change_all(operation, messages)?;
             let failure = |(net, errno): (IpNet, Errno)| {
-                PortError::system(format!("{doing} {net}"), errno, "CAP_NET_ADMIN")
+                PortError::system(format!("{operation} {net}"), errno, "CAP_NET_ADMIN")
             };
             let of = some.iter().map(|(net, _)| *net);
             all.extend(of.zip(answers).map(|(net, answer)| answer.map_err(|errno| failure((net, errno)))));
@@ -171,7 +171,7 @@ impl OwnTable {
         message.header.address_family = family(net.addr());
         message.header.destination_prefix_length = net.prefix_len();
         message.header.table = RouteHeader::RT_TABLE_UNSPEC;
-        message.header.protocol = RouteProtocol::from(OWN_PROTOCOL);
+        message.header.protocol = RouteProtocol::from(ROUTE_PROTOCOL);
         message.header.kind = RouteType::Unicast;
         let is_v4 = net.addr().is_ipv4();
         message.header.scope = if is_v4 { RouteScope::Link } else { RouteScope::Universe };
@@ -184,9 +184,9 @@ impl OwnTable {
 
 /// The two rules that lead to the table.
 fn own_rules(family: AddressFamily, table: u32) -> [RuleMessage; 2] {
-    let mut main = rule(family, MAIN_FIRST, RouteHeader::RT_TABLE_MAIN.into());
+    let mut main = rule(family, MAIN_RULE_PRIORITY, RouteHeader::RT_TABLE_MAIN.into());
     main.attributes.push(RuleAttribute::SuppressPrefixLen(0));
-    [main, rule(family, OWN_NEXT, table)]
+    [main, rule(family, TABLE_RULE_PRIORITY, table)]
 }
 
 fn rule(family: AddressFamily, priority: u32, table: u32) -> RuleMessage {
@@ -195,14 +195,14 @@ fn rule(family: AddressFamily, priority: u32, table: u32) -> RuleMessage {
     rule.header.action = RuleAction::ToTable;
     rule.attributes.push(RuleAttribute::Priority(priority));
     rule.attributes.push(RuleAttribute::Table(table));
-    rule.attributes.push(RuleAttribute::Protocol(RouteProtocol::from(OWN_PROTOCOL)));
+    rule.attributes.push(RuleAttribute::Protocol(RouteProtocol::from(ROUTE_PROTOCOL)));
     rule
 }
 
 fn is_ours(rule: &RuleMessage) -> bool {
-    rule.attributes.contains(&RuleAttribute::Protocol(RouteProtocol::from(OWN_PROTOCOL)))
+    rule.attributes.contains(&RuleAttribute::Protocol(RouteProtocol::from(ROUTE_PROTOCOL)))
 }
 
-fn leads_to(rule: &RuleMessage, table: u32) -> bool {
+fn points_to(rule: &RuleMessage, table: u32) -> bool {
     rule.attributes.contains(&RuleAttribute::Table(table))
 }

@@ -9,7 +9,7 @@ use super::virtio::{Gso, VirtioHeader};
 
 /// A packet on its way to be cut, of which the octets lie elsewhere.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cutter {
+pub(super) struct Segmenter {
     layout: Layout,
     /// Octets of payload in each piece but the last.
     segment: usize,
@@ -18,19 +18,19 @@ pub(super) struct Cutter {
     /// Pieces that were handed out.
     pieces: u16,
     /// The pieces have checksums.
-    summed: bool,
+    has_checksum: bool,
 }
 
-/// What [`Cutter::next`] has made.
+/// What [`Segmenter::next`] has made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Piece {
+pub(super) enum Segment {
     /// A packet of so many octets.
     Packet(usize),
     /// Nothing: the packet would not have fitted.
     TooLong,
 }
 
-impl Cutter {
+impl Segmenter {
     /// `None` where the header before the packet says what is not true of it.
     pub(super) fn new(packet: &[u8], header: &VirtioHeader) -> Option<Self> {
         let (kind, segment) = header.gso?;
@@ -50,11 +50,17 @@ impl Cutter {
             && usize::from(header.hdr_len) <= layout.len;
         // The part of a checksum that covers the pseudo header is never zero: zero says that there is none.
         let summed = layout.transport == Transport::Tcp || word(packet, layout.header + 6) != 0;
-        legal.then_some(Self { layout, segment: usize::from(segment), done: 0, pieces: 0, summed })
+        legal.then_some(Self {
+            layout,
+            segment: usize::from(segment),
+            done: 0,
+            pieces: 0,
+            has_checksum: summed,
+        })
     }
 
     /// Makes the next packet at the beginning of `allocated`. `None` when the last one was made.
-    pub(super) fn next(&mut self, packet: &[u8], out: &mut [u8]) -> Option<Piece> {
+    pub(super) fn next(&mut self, packet: &[u8], out: &mut [u8]) -> Option<Segment> {
         let Layout { payload, len, .. } = self.layout;
         let from = payload + self.done;
         let octets = packet.get(from..len.min(from + self.segment)).filter(|octets| !octets.is_empty())?;
@@ -65,9 +71,9 @@ impl Cutter {
                 head.copy_from_slice(headers);
                 tail.copy_from_slice(octets);
                 self.complete(out, from + octets.len() == len);
-                Piece::Packet(out.len())
+                Segment::Packet(out.len())
             }
-            None => Piece::TooLong,
+            None => Segment::TooLong,
         };
         self.done += octets.len();
         self.pieces = self.pieces.wrapping_add(1);
@@ -84,7 +90,7 @@ impl Cutter {
         }
         let field = self.layout.transport.checksum_field();
         put(octets, field, &[0; 2]);
-        if self.summed {
+        if self.has_checksum {
             put(octets, field, &self.layout.checksum(octets).to_be_bytes());
         }
     }

@@ -8,7 +8,7 @@ use crate::sys::sockopt;
 /// The interfaces by which datagrams may come, by their indices. What comes by another is dropped by the kernel before it takes
 /// room at the socket, and counted there as lost.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub enum Arrivals {
+pub enum InterfaceFilter {
     /// Any.
     #[default]
     Any,
@@ -25,11 +25,11 @@ const MOST: usize = 200;
 ///
 /// # Errors
 /// [`PortError::System`]: the kernel takes no filter, or there are more than 200 interfaces.
-pub fn accept_from(socket: impl AsFd, arrivals: &Arrivals) -> Result<(), PortError> {
+pub fn set_interface_filter(socket: impl AsFd, arrivals: &InterfaceFilter) -> Result<(), PortError> {
     let (interfaces, is_listed, is_other) = match arrivals {
-        Arrivals::Any => (&[][..], true, true),
-        Arrivals::Only(interfaces) => (&interfaces[..], true, false),
-        Arrivals::Not(interfaces) => (&interfaces[..], false, true),
+        InterfaceFilter::Any => (&[][..], true, true),
+        InterfaceFilter::Only(interfaces) => (&interfaces[..], true, false),
+        InterfaceFilter::Not(interfaces) => (&interfaces[..], false, true),
     };
     let set = if interfaces.len() > MOST {
         Err(rustix::io::Errno::TOOBIG)
@@ -60,15 +60,15 @@ mod tests {
         let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
         let mut heard = Vec::new();
         for (number, arrivals) in (0..).zip([
-            Arrivals::Any,
-            Arrivals::Only(vec![lo.index + 1, lo.index]),
-            Arrivals::Only(vec![lo.index + 1]),
-            Arrivals::Only(Vec::new()),
-            Arrivals::Not(vec![lo.index]),
-            Arrivals::Not(vec![lo.index + 1]),
-            Arrivals::Any,
+            InterfaceFilter::Any,
+            InterfaceFilter::Only(vec![lo.index + 1, lo.index]),
+            InterfaceFilter::Only(vec![lo.index + 1]),
+            InterfaceFilter::Only(Vec::new()),
+            InterfaceFilter::Not(vec![lo.index]),
+            InterfaceFilter::Not(vec![lo.index + 1]),
+            InterfaceFilter::Any,
         ]) {
-            accept_from(&socket, &arrivals).unwrap();
+            set_interface_filter(&socket, &arrivals).unwrap();
             // A datagram by loopback is there when its sender has sent it.
             peer.send_to(&[number], socket.local_addr().unwrap()).unwrap();
             socket.set_nonblocking(true).unwrap();
@@ -76,7 +76,7 @@ mod tests {
             heard.extend(socket.recv(&mut octet).is_ok().then(|| octet[0]));
         }
         assert_eq!(heard, [0, 1, 5, 6]);
-        let many = Arrivals::Not((1..=300).collect());
-        assert!(accept_from(&socket, &many).is_err());
+        let many = InterfaceFilter::Not((1..=300).collect());
+        assert!(set_interface_filter(&socket, &many).is_err());
     }
 }

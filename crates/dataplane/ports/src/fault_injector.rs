@@ -45,7 +45,7 @@ pub struct FaultCounts {
 }
 
 /// A frame on its way.
-struct Held {
+struct DelayedFrame {
     /// Calls until it goes on.
     calls: u32,
     meta: Meta,
@@ -53,60 +53,60 @@ struct Held {
 }
 
 /// One direction.
-struct Line {
+struct FaultyDirection {
     faults: Faults,
     counts: FaultCounts,
     rng: Rng,
-    queue: VecDeque<Held>,
+    queue: VecDeque<DelayedFrame>,
 }
 
-impl Line {
+impl FaultyDirection {
     fn new(faults: Faults, seed: u64) -> Self {
         Self { faults, counts: FaultCounts::default(), rng: Rng::with_seed(seed), queue: VecDeque::new() }
     }
 
-    fn happens(&mut self, probability: f64) -> bool {
+    fn should_inject(&mut self, probability: f64) -> bool {
         self.rng.f64() < probability
     }
 
     /// One call has passed for the frames held back.
-    fn tick(&mut self) {
+    fn advance(&mut self) {
         self.queue.iter_mut().for_each(|held| held.calls = held.calls.saturating_sub(1));
     }
 
-    fn take_in(&mut self, frame: Frame<'_>) {
-        if self.happens(self.faults.drop) {
+    fn receive(&mut self, frame: Frame<'_>) {
+        if self.should_inject(self.faults.drop) {
             self.counts.dropped += 1;
             return;
         }
         let mut data = frame.data.to_vec();
-        self.damage(&mut data);
-        if self.happens(self.faults.duplicate) {
+        self.corrupt(&mut data);
+        if self.should_inject(self.faults.duplicate) {
             self.counts.duplicated += 1;
             self.enqueue(frame.meta, data.clone());
         }
         self.enqueue(frame.meta, data);
     }
 
-    fn damage(&mut self, data: &mut Vec<u8>) {
-        if self.happens(self.faults.corrupt) && !data.is_empty() {
+    fn corrupt(&mut self, data: &mut Vec<u8>) {
+        if self.should_inject(self.faults.corrupt) && !data.is_empty() {
             let (at, bit) = (self.rng.usize(..data.len()), self.rng.u8(..8));
             data[at] ^= 1 << bit;
             self.counts.corrupted += 1;
         }
-        if self.happens(self.faults.truncate) && !data.is_empty() {
+        if self.should_inject(self.faults.truncate) && !data.is_empty() {
             data.truncate(self.rng.usize(..data.len()));
             self.counts.truncated += 1;
         }
     }
 
     fn enqueue(&mut self, meta: Meta, data: Vec<u8>) {
-        let mut held = Held { calls: 0, meta, data };
-        if self.happens(self.faults.delay) {
+        let mut held = DelayedFrame { calls: 0, meta, data };
+        if self.should_inject(self.faults.delay) {
             held.calls = self.rng.u32(1..=self.faults.max_delay.max(1));
             self.counts.delayed += 1;
         }
-        if self.happens(self.faults.reorder) {
+        if self.should_inject(self.faults.reorder) {
             self.counts.reordered += 1;
             match self.queue.len() {
                 // With nobody to overtake, the next one overtakes it.
@@ -118,7 +118,7 @@ impl Line {
     }
 
     /// The oldest frame that is held back no longer.
-    fn next(&mut self) -> Option<Held> {
+    fn next(&mut self) -> Option<DelayedFrame> {
         let at = self.queue.iter().position(|held| held.calls == 0)?;
         self.queue.remove(at)
     }
@@ -126,36 +126,36 @@ impl Line {
 
 /// A port with faults on its line. The same seed and the same traffic give the same faults.
 ///
-/// It allocates per frame: it is for tests. The counters are those of the port inside; see [`Faulty::counts`].
-pub struct Faulty<P> {
+/// It allocates per frame: it is for tests. The counters are those of the port inside; see [`FaultInjector::counts`].
+pub struct FaultInjector<P> {
     inner: P,
-    inward: Line,
-    outward: Line,
+    receive: FaultyDirection,
+    transmit: FaultyDirection,
     received: Batch,
 }
 
-impl<P: Port> Faulty<P> {
+impl<P: Port> FaultInjector<P> {
     /// Puts faults on the line of `inner`: on what it receives, and on what it is given to send.
     pub fn new(inner: P, inward: Faults, outward: Faults, seed: u64) -> Self {
-        let (inward, outward) = (Line::new(inward, seed), Line::new(outward, !seed));
-        Self { inner, inward, outward, received: Batch::new() }
+        let (inward, outward) = (FaultyDirection::new(inward, seed), FaultyDirection::new(outward, !seed));
+        Self { inner, receive: inward, transmit: outward, received: Batch::new() }
     }
 
     /// The faults that happened to received frames, and to those to send.
     pub const fn counts(&self) -> (FaultCounts, FaultCounts) {
-        (self.inward.counts, self.outward.counts)
+        (self.receive.counts, self.transmit.counts)
     }
 
     fn flush_outward(&mut self) -> Result<usize, PortError> {
         let mut sent = 0;
-        while let Some(held) = self.outward.next() {
+        while let Some(held) = self.transmit.next() {
             sent += self.inner.send(&[Frame { meta: held.meta, data: &held.data }])?;
         }
         Ok(sent)
     }
 }
 
-impl<P: Port> Port for Faulty<P> {
+impl<P: Port> Port for FaultInjector<P> {
     fn name(&self) -> &str {
         self.inner.name()
     }
@@ -171,18 +171,18 @@ impl<P: Port> Port for Faulty<P> {
     /// Each call, also one that finds nothing, lets the frames held back come one call nearer.
     fn receive(&mut self, batch: &mut Batch) -> Result<usize, PortError> {
         batch.clear();
-        self.outward.tick();
+        self.transmit.advance();
         self.flush_outward()?;
-        self.inward.tick();
+        self.receive.advance();
         if self.received.frame_size() < batch.frame_size() {
             self.received = Batch::with_frame_size(batch.frame_size());
         }
         self.inner.receive(&mut self.received)?;
-        self.received.frames().for_each(|frame| self.inward.take_in(frame));
+        self.received.frames().for_each(|frame| self.receive.receive(frame));
         while !batch.is_full() {
-            let Some(held) = self.inward.next() else { break };
+            let Some(held) = self.receive.next() else { break };
             if !batch.push(Frame { meta: held.meta, data: &held.data }) {
-                self.inward.counts.dropped += 1;
+                self.receive.counts.dropped += 1;
             }
         }
         Ok(batch.len())
@@ -190,8 +190,8 @@ impl<P: Port> Port for Faulty<P> {
 
     /// Returns how many frames were taken, all of them, whatever becomes of them on the line.
     fn send(&mut self, frames: &[Frame<'_>]) -> Result<usize, PortError> {
-        self.outward.tick();
-        frames.iter().for_each(|frame| self.outward.take_in(*frame));
+        self.transmit.advance();
+        frames.iter().for_each(|frame| self.transmit.receive(*frame));
         self.flush_outward()?;
         Ok(frames.len())
     }
@@ -204,11 +204,11 @@ impl<P: Port> Port for Faulty<P> {
         self.inner.count_losses();
     }
 
-    fn filled(&self) -> Option<u8> {
-        self.inner.filled()
+    fn fill_percent(&self) -> Option<u8> {
+        self.inner.fill_percent()
     }
 
-    fn pending(&self) -> bool {
-        self.inner.pending() || !self.inward.queue.is_empty() || !self.outward.queue.is_empty()
+    fn has_pending(&self) -> bool {
+        self.inner.has_pending() || !self.receive.queue.is_empty() || !self.transmit.queue.is_empty()
     }
 }

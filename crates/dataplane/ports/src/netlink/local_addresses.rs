@@ -67,9 +67,9 @@ fn local(message: &RouteMessage) -> Option<IpNet> {
 
 /// Hears of changes of interfaces and their addresses.
 #[derive(Debug)]
-pub struct AddressWatch(OwnedFd);
+pub struct AddressMonitor(OwnedFd);
 
-impl AddressWatch {
+impl AddressMonitor {
     /// Hears of what changes from now on.
     ///
     /// # Errors
@@ -95,14 +95,14 @@ impl AddressWatch {
     }
 }
 
-impl AsFd for AddressWatch {
-    /// Readable when [`AddressWatch::has_changed`] has something to take.
+impl AsFd for AddressMonitor {
+    /// Readable when [`AddressMonitor::has_changed`] has something to take.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 }
 
-impl AsRawFd for AddressWatch {
+impl AsRawFd for AddressMonitor {
     fn as_raw_fd(&self) -> RawFd {
         self.0.as_raw_fd()
     }

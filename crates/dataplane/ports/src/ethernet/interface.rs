@@ -10,32 +10,32 @@ use causeway_packet::MacAddr;
 use rustix::event::epoll;
 use rustix::io::Errno;
 
-use super::accept::Accepted;
 use super::checksum::complete;
-use super::egress::{ETHERNET, Egress, Way};
-use super::waiting::Packet;
+use super::egress::{ETHERNET, Egress, NextHopAction};
+use super::neighbour_queue::Packet;
+use super::receive_filter::AcceptedFrame;
 use super::{Device, Header, Received};
 use crate::netlink::Table;
 use crate::outer::OUTER;
 use crate::{BATCH, Batch, Counter, Counters, Frame, PortError};
 
 /// A frame as the port wants to send it: whom to, and the headers that the port puts before it.
-pub(super) struct Outward {
+pub(super) struct OutgoingPacket {
     pub(super) dst: IpAddr,
     pub(super) outer: ArrayVec<u8, OUTER>,
 }
 
 /// An Ethernet interface in use.
-pub(crate) struct Line<D> {
+pub(crate) struct EthernetInterface<D> {
     pub(super) name: String,
     pub(super) counters: Arc<Counters>,
     pub(crate) device: D,
     egress: Egress,
     /// Ready when the device or the tables have news.
-    news: OwnedFd,
+    readable: OwnedFd,
 }
 
-impl<D: Device> Line<D> {
+impl<D: Device> EthernetInterface<D> {
     /// Takes the device of the interface that `egress` leads to into use. `others` are watched with it.
     pub(crate) fn new(
         name: &str,
@@ -47,7 +47,7 @@ impl<D: Device> Line<D> {
         let news = any(device.descriptors().into_iter().chain([egress.as_fd()]).chain(others));
         let news =
             news.map_err(|errno| PortError::system("watching an interface", errno, "CAP_NET_ADMIN"))?;
-        Ok(Self { name: name.to_owned(), counters: Arc::default(), device, egress, news })
+        Ok(Self { name: name.to_owned(), counters: Arc::default(), device, egress, readable: news })
     }
 
     pub(super) const fn mtu(&self) -> u32 {
@@ -59,7 +59,7 @@ impl<D: Device> Line<D> {
     }
 
     pub(super) fn poll_fd(&self) -> BorrowedFd<'_> {
-        self.news.as_fd()
+        self.readable.as_fd()
     }
 
     /// Follows the kernel, and sends what waited for it. `true` when its tables are different now.
@@ -68,7 +68,7 @@ impl<D: Device> Line<D> {
         if changed {
             self.device.link_changed();
         }
-        let (released, dropped) = self.egress.released();
+        let (released, dropped) = self.egress.take_resolved();
         self.counters.add(Counter::NeighbourUnresolved, dropped);
         for packet in released {
             self.send_waiting(packet)?;
@@ -80,7 +80,7 @@ impl<D: Device> Line<D> {
     pub(super) fn receive(
         &mut self,
         batch: &mut Batch,
-        accept: impl for<'a> Fn(&Received<'a>, MacAddr) -> Result<Accepted<'a>, Counter>,
+        accept: impl for<'a> Fn(&Received<'a>, MacAddr) -> Result<AcceptedFrame<'a>, Counter>,
     ) -> usize {
         let mac = self.egress.mac();
         while !batch.is_full() {
@@ -90,7 +90,7 @@ impl<D: Device> Line<D> {
                 Err(reason) => self.counters.add(reason, 1),
             }
         }
-        self.device.settle(&self.counters);
+        self.device.finish_receive(&self.counters);
         batch.len()
     }
 
@@ -98,7 +98,7 @@ impl<D: Device> Line<D> {
     pub(super) fn send(
         &mut self,
         frames: &[Frame<'_>],
-        mut outward: impl FnMut(&Frame<'_>, &Table) -> Result<Outward, Counter>,
+        mut outward: impl FnMut(&Frame<'_>, &Table) -> Result<OutgoingPacket, Counter>,
     ) -> Result<usize, PortError> {
         let mut ready = ArrayVec::<(Header, &[u8]), BATCH>::new();
         let mut kept = 0;
@@ -110,21 +110,23 @@ impl<D: Device> Line<D> {
                     continue;
                 }
             };
-            match self.egress.way(out.dst, out.outer.len() + frame.data.len()) {
-                Way::Send(ethernet) => {
+            match self.egress.next_hop_action(out.dst, out.outer.len() + frame.data.len()) {
+                NextHopAction::Send(ethernet) => {
                     ready.push((joined(&ethernet, &out.outer), frame.data));
                 }
-                Way::Wait(neighbour) => kept += usize::from(self.wait(&out, neighbour, frame.data)),
-                Way::Drop(reason) => self.counters.add(reason, 1),
+                NextHopAction::Queue(neighbour) => {
+                    kept += usize::from(self.enqueue(&out, neighbour, frame.data))
+                }
+                NextHopAction::Drop(reason) => self.counters.add(reason, 1),
             }
         }
         Ok(self.transmit(&ready)? + kept)
     }
 
-    fn wait(&mut self, out: &Outward, neighbour: IpAddr, data: &[u8]) -> bool {
+    fn enqueue(&mut self, out: &OutgoingPacket, neighbour: IpAddr, data: &[u8]) -> bool {
         let (header, octets) = (out.outer.len(), [&out.outer, data].concat());
         let kept =
-            self.egress.wait(Packet { dst: out.dst, neighbour, since: Instant::now(), header, octets });
+            self.egress.enqueue(Packet { dst: out.dst, neighbour, since: Instant::now(), header, octets });
         if !kept {
             self.counters.add(Counter::NeighbourUnresolved, 1);
         }
@@ -133,13 +135,13 @@ impl<D: Device> Line<D> {
 
     fn send_waiting(&mut self, packet: Packet) -> Result<(), PortError> {
         let (outer, payload) = packet.octets.split_at_checked(packet.header).unwrap_or_default();
-        match self.egress.way(packet.dst, packet.octets.len()) {
-            Way::Send(ethernet) => self.transmit(&[(joined(&ethernet, outer), payload)]).map(drop),
-            Way::Wait(_) => {
+        match self.egress.next_hop_action(packet.dst, packet.octets.len()) {
+            NextHopAction::Send(ethernet) => self.transmit(&[(joined(&ethernet, outer), payload)]).map(drop),
+            NextHopAction::Queue(_) => {
                 self.counters.add(Counter::NeighbourUnresolved, 1);
                 Ok(())
             }
-            Way::Drop(reason) => {
+            NextHopAction::Drop(reason) => {
                 self.counters.add(reason, 1);
                 Ok(())
             }
@@ -164,12 +166,12 @@ fn joined(ethernet: &[u8; ETHERNET], outer: &[u8]) -> Header {
 }
 
 /// Copies an accepted frame into the batch. Returns its length.
-fn store(batch: &mut Batch, accepted: &Accepted<'_>) -> Result<usize, Counter> {
+fn store(batch: &mut Batch, accepted: &AcceptedFrame<'_>) -> Result<usize, Counter> {
     if !batch.push(Frame { meta: accepted.meta, data: accepted.data }) {
         return Err(Counter::RxTruncated);
     }
     let last = batch.len().saturating_sub(1);
-    if let Some(mut frame) = batch.frame_mut(last).filter(|_| accepted.unsummed) {
+    if let Some(mut frame) = batch.frame_mut(last).filter(|_| accepted.needs_checksum) {
         complete(frame.data());
     }
     Ok(accepted.data.len())

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 const CAPACITY: usize = 64;
 
 /// How long they wait: the kernel asks three times, a second each.
-const PATIENCE: Duration = Duration::from_secs(4);
+const RESOLUTION_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// A packet that waits.
 pub(super) struct Packet {
@@ -26,20 +26,20 @@ pub(super) struct Packet {
 
 /// What becomes of a packet that waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Verdict {
+pub(super) enum QueueVerdict {
     /// It goes on waiting.
     Wait,
     /// It can go.
-    Go,
+    Send,
     /// It is dropped.
     Drop,
 }
 
 /// The packets that wait, in order.
 #[derive(Default)]
-pub(super) struct Waiting(VecDeque<Packet>);
+pub(super) struct NeighbourQueue(VecDeque<Packet>);
 
-impl Waiting {
+impl NeighbourQueue {
     /// Nothing waits.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -64,16 +64,16 @@ impl Waiting {
     pub(super) fn release(
         &mut self,
         now: Instant,
-        verdict: impl Fn(&Packet) -> Verdict,
+        verdict: impl Fn(&Packet) -> QueueVerdict,
     ) -> (Vec<Packet>, u64) {
         let (mut going, mut dropped) = (Vec::new(), 0);
         for packet in std::mem::take(&mut self.0) {
             match verdict(&packet) {
-                Verdict::Go => going.push(packet),
-                Verdict::Wait if now.saturating_duration_since(packet.since) < PATIENCE => {
+                QueueVerdict::Send => going.push(packet),
+                QueueVerdict::Wait if now.saturating_duration_since(packet.since) < RESOLUTION_TIMEOUT => {
                     self.0.push_back(packet);
                 }
-                Verdict::Wait | Verdict::Drop => dropped += 1,
+                QueueVerdict::Wait | QueueVerdict::Drop => dropped += 1,
             }
         }
         (going, dropped)
@@ -93,19 +93,19 @@ mod tests {
     // Output: the first goes, the second is dropped, the third stays until its patience ends.
     #[test]
     fn each_packet_goes_stays_or_is_dropped() {
-        let (start, mut waiting) = (Instant::now(), Waiting::default());
+        let (start, mut waiting) = (Instant::now(), NeighbourQueue::default());
         for number in [1, 2, 3] {
             assert!(waiting.push(packet(number, start)));
         }
         let verdict = |packet: &Packet| match packet.octets[0] {
-            1 => Verdict::Go,
-            2 => Verdict::Drop,
-            _ => Verdict::Wait,
+            1 => QueueVerdict::Send,
+            2 => QueueVerdict::Drop,
+            _ => QueueVerdict::Wait,
         };
         let (going, dropped) = waiting.release(start, verdict);
         assert_eq!((going.len(), going[0].octets[0], dropped), (1, 1, 1));
         assert!(waiting.has(IpAddr::from([192, 0, 2, 3])) && !waiting.has(IpAddr::from([192, 0, 2, 1])));
-        assert_eq!(waiting.release(start + PATIENCE, verdict).1, 1);
+        assert_eq!(waiting.release(start + RESOLUTION_TIMEOUT, verdict).1, 1);
         assert!(waiting.is_empty());
     }
 
@@ -113,7 +113,7 @@ mod tests {
     // Output: the excess is refused.
     #[test]
     fn not_everything_may_wait() {
-        let mut waiting = Waiting::default();
+        let mut waiting = NeighbourQueue::default();
         let taken = (0..100).filter(|number| waiting.push(packet(*number, Instant::now()))).count();
         assert_eq!(taken, CAPACITY);
     }

@@ -6,16 +6,16 @@ use std::net::IpAddr;
 use causeway_packet::{EtherType, Ethernet, Ip, MacAddr};
 
 use super::checksum::is_incomplete;
-use super::{Received, Sum};
+use super::{ChecksumState, Received};
 use crate::{Counter, Meta, outer};
 
 /// A frame taken in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Accepted<'a> {
+pub(crate) struct AcceptedFrame<'a> {
     pub(super) meta: Meta,
     pub(super) data: &'a [u8],
     /// The sender left the checksum behind the IP header to hardware that was not there.
-    pub(super) unsummed: bool,
+    pub(super) needs_checksum: bool,
 }
 
 /// The GTP-U datagram to one of our addresses in a frame to our Ethernet address.
@@ -23,15 +23,15 @@ pub(crate) fn gtpu<'a>(
     received: &Received<'a>,
     mac: MacAddr,
     ours: &[IpAddr],
-) -> Result<Accepted<'a>, Counter> {
+) -> Result<AcceptedFrame<'a>, Counter> {
     let (ip, _) = ip_to(received, mac, |dst| ours.contains(&dst))?;
     let summed = match received.sum {
-        Sum::Unverified => true,
-        Sum::Verified | Sum::Incomplete => false,
-        Sum::Unsure => !is_incomplete(&ip),
+        ChecksumState::Unverified => true,
+        ChecksumState::Verified | ChecksumState::Incomplete => false,
+        ChecksumState::Unknown => !is_incomplete(&ip),
     };
     let (meta, data) = outer::unwrap(&ip, summed)?;
-    Ok(Accepted { meta, data, unsummed: false })
+    Ok(AcceptedFrame { meta, data, needs_checksum: false })
 }
 
 /// The IP packet in a frame to our Ethernet address that is not for this machine itself.
@@ -39,15 +39,15 @@ pub(super) fn ip<'a>(
     received: &Received<'a>,
     mac: MacAddr,
     local: &HashSet<IpAddr>,
-) -> Result<Accepted<'a>, Counter> {
+) -> Result<AcceptedFrame<'a>, Counter> {
     let (ip, octets) = ip_to(received, mac, |dst| !dst.is_multicast() && !local.contains(&dst))?;
     let data = octets.get(..ip.total_len()).unwrap_or(octets);
     let unsummed = match received.sum {
-        Sum::Incomplete => true,
-        Sum::Unsure => is_incomplete(&ip),
-        Sum::Unverified | Sum::Verified => false,
+        ChecksumState::Incomplete => true,
+        ChecksumState::Unknown => is_incomplete(&ip),
+        ChecksumState::Unverified | ChecksumState::Verified => false,
     };
-    Ok(Accepted { meta: Meta::Ip, data, unsummed })
+    Ok(AcceptedFrame { meta: Meta::Ip, data, needs_checksum: unsummed })
 }
 
 /// The IP packet in a frame, with its octets and any padding.
@@ -90,7 +90,7 @@ mod tests {
     const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 
     fn whole(data: &[u8]) -> Received<'_> {
-        Received { data, len: data.len(), sum: Sum::Unverified, vlan: None }
+        Received { data, len: data.len(), sum: ChecksumState::Unverified, vlan: None }
     }
 
     fn frame(local: &str, peer: &str, payload: &[u8]) -> Vec<u8> {
@@ -152,10 +152,10 @@ mod tests {
         let mut frame = frame("[2001:db8::1]:2152", "[2001:db8::9]:1", b"gtpu");
         frame[60] ^= 1;
         assert_eq!(reason(&frame), Some(Counter::RxChecksum));
-        for sum in [Sum::Verified, Sum::Incomplete] {
+        for sum in [ChecksumState::Verified, ChecksumState::Incomplete] {
             assert!(gtpu(&Received { sum, ..whole(&frame) }, MAC, &ours()).is_ok());
         }
-        let unsure = Received { sum: Sum::Unsure, ..whole(&frame) };
+        let unsure = Received { sum: ChecksumState::Unknown, ..whole(&frame) };
         assert_eq!(gtpu(&unsure, MAC, &ours()), Err(Counter::RxChecksum));
     }
 
@@ -170,10 +170,10 @@ mod tests {
             let place = frame.len() - 6;
             let field = pseudo_sum(&frame[14..]);
             frame[place..place + 2].copy_from_slice(&field);
-            let unsure = |data| Received { sum: Sum::Unsure, ..whole(data) };
+            let unsure = |data| Received { sum: ChecksumState::Unknown, ..whole(data) };
             assert!(gtpu(&unsure(&frame), MAC, &ours()).is_ok());
-            assert!(ip(&unsure(&frame), MAC, &HashSet::new()).unwrap().unsummed);
-            assert!(!ip(&unsure(&whole_sum), MAC, &HashSet::new()).unwrap().unsummed);
+            assert!(ip(&unsure(&frame), MAC, &HashSet::new()).unwrap().needs_checksum);
+            assert!(!ip(&unsure(&whole_sum), MAC, &HashSet::new()).unwrap().needs_checksum);
         }
     }
 
@@ -201,7 +201,7 @@ mod tests {
         fn any_frame_is_accepted_or_counted(
             octets in prop::collection::vec(any::<u8>(), 0..120), sum in 0_usize..4, vlan: Option<u16>, longer in 0_usize..3,
         ) {
-            let sum = [Sum::Unverified, Sum::Verified, Sum::Incomplete, Sum::Unsure][sum];
+            let sum = [ChecksumState::Unverified, ChecksumState::Verified, ChecksumState::Incomplete, ChecksumState::Unknown][sum];
             for kind in [[8, 0], [0x86, 0xdd]] {
                 let framed = [&MAC.0, [0; 6].as_slice(), &kind, &octets].concat();
                 for data in [&octets, &framed] {

@@ -3,18 +3,18 @@
 use rustix::io::Errno;
 use std::os::fd::AsFd;
 
-use super::message::{Head, Reader};
-use crate::sys::mmsg::{self, Envelope};
+use super::message::{MessageInfo, MessageParser};
+use crate::sys::mmsg::{self, MessageMeta};
 use crate::{BATCH, Batch, Counter, Counters, Frame};
 
 /// Octets from one buffer to the next: the longest message fits. An odd number of cache lines, so that short
 /// messages do not compete for the same sets of a cache.
-const ROOM: usize = (1 << 16) + 33 * 64;
+const GRO_BUFFER: usize = (1 << 16) + 33 * 64;
 
 /// A message with datagrams that were not handed over yet.
 #[derive(Clone, Copy)]
-struct Cursor {
-    head: Head,
+struct SegmentCursor {
+    head: MessageInfo,
     /// The buffer it lies in.
     buffer: usize,
     /// Where the next datagram begins.
@@ -26,24 +26,24 @@ struct Cursor {
 }
 
 /// Messages as the kernel delivered them.
-pub(super) struct Joined {
+pub(super) struct GroReceiver {
     buffers: Box<[u8]>,
-    envelopes: Box<[Envelope; BATCH]>,
+    envelopes: Box<[MessageMeta; BATCH]>,
     /// Messages in the buffers.
     received: usize,
     /// The first of them that was not looked at.
     next: usize,
-    cursor: Option<Cursor>,
+    cursor: Option<SegmentCursor>,
     /// Datagrams in one message, as seen last.
     per_message: usize,
 }
 
-impl Joined {
+impl GroReceiver {
     /// The memory is taken when messages come, as far as they fill it.
     pub(super) fn new() -> Self {
         Self {
-            buffers: vec![0; ROOM * BATCH].into(),
-            envelopes: mmsg::envelopes(),
+            buffers: vec![0; GRO_BUFFER * BATCH].into(),
+            envelopes: mmsg::message_metas(),
             received: 0,
             next: 0,
             cursor: None,
@@ -61,17 +61,17 @@ impl Joined {
         &mut self,
         socket: impl AsFd,
         batch: &mut Batch,
-        reader: &mut Reader,
+        reader: &mut MessageParser,
         counters: &Counters,
     ) -> Result<(), Errno> {
         self.hand_over(batch, reader, counters);
-        let room = batch.room();
+        let room = batch.free_buffers();
         if room == 0 || self.is_waiting() {
             return Ok(());
         }
         // More messages than the batch has room for would only grow cold in the buffers.
         let asked = room.div_ceil(self.per_message);
-        let buffers = self.buffers.chunks_exact_mut(ROOM).take(asked);
+        let buffers = self.buffers.chunks_exact_mut(GRO_BUFFER).take(asked);
         (self.received, self.next) = (0, 0);
         self.received = mmsg::receive(socket, &mut self.envelopes, buffers)?;
         counters.add(Counter::RxCalls, 1);
@@ -82,32 +82,33 @@ impl Joined {
 
     /// The average of what was just received, at least one.
     fn datagrams_per_message(&self) -> usize {
-        let count = |envelope: &Envelope| {
-            Reader::segment(envelope).map_or(1, |segment| envelope.len.div_ceil(segment).max(1))
+        let count = |message_meta: &MessageMeta| {
+            MessageParser::segment(message_meta)
+                .map_or(1, |segment| message_meta.len.div_ceil(segment).max(1))
         };
         let datagrams: usize = self.envelopes.iter().take(self.received).map(count).sum();
         datagrams.checked_div(self.received).unwrap_or(1).max(1)
     }
 
-    fn hand_over(&mut self, batch: &mut Batch, reader: &mut Reader, counters: &Counters) {
+    fn hand_over(&mut self, batch: &mut Batch, reader: &mut MessageParser, counters: &Counters) {
         let (before, mut octets) = (batch.len(), 0);
         while !batch.is_full() {
             let Some(cursor) = self.cursor.take().or_else(|| self.open_next(reader, counters)) else { break };
-            octets += self.cut(cursor, batch, counters);
+            octets += self.segment(cursor, batch, counters);
         }
         counters.received(batch.len() - before, octets);
     }
 
     /// Looks at the next message that is good for anything.
-    fn open_next(&mut self, reader: &mut Reader, counters: &Counters) -> Option<Cursor> {
+    fn open_next(&mut self, reader: &mut MessageParser, counters: &Counters) -> Option<SegmentCursor> {
         while self.next < self.received {
             let buffer = self.next;
             self.next += 1;
-            let envelope = self.envelopes.get(buffer)?;
-            match reader.read(envelope, counters) {
+            let message_meta = self.envelopes.get(buffer)?;
+            match reader.read(message_meta, counters) {
                 Ok(head) => {
-                    let segment = head.segment.unwrap_or(envelope.len).max(1);
-                    return Some(Cursor { head, buffer, at: 0, end: envelope.len, segment });
+                    let segment = head.segment.unwrap_or(message_meta.len).max(1);
+                    return Some(SegmentCursor { head, buffer, at: 0, end: message_meta.len, segment });
                 }
                 Err(reason) => counters.add(reason, 1),
             }
@@ -116,8 +117,8 @@ impl Joined {
     }
 
     /// Copies datagrams into the batch until it is full or the message is at its end. Returns their octets.
-    fn cut(&mut self, mut cursor: Cursor, batch: &mut Batch, counters: &Counters) -> usize {
-        let start = cursor.buffer * ROOM;
+    fn segment(&mut self, mut cursor: SegmentCursor, batch: &mut Batch, counters: &Counters) -> usize {
+        let start = cursor.buffer * GRO_BUFFER;
         let (mut octets, mut truncated) = (0, 0);
         loop {
             let end = cursor.end.min(cursor.at + cursor.segment);

@@ -12,7 +12,7 @@ const MOST_OCTETS: usize = 65_535 - 48;
 
 /// Consecutive frames of equal length and to the same place; the last may be shorter.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Train {
+pub(super) struct GsoMessage {
     pub(super) meta: Meta,
     /// Octets of each frame but the last.
     pub(super) segment: usize,
@@ -21,18 +21,18 @@ pub(super) struct Train {
     /// Which of the frames.
     pub(super) frames: Range<usize>,
     /// Another frame may join.
-    open: bool,
+    is_open: bool,
 }
 
-impl Train {
+impl GsoMessage {
     fn new(meta: Meta, len: usize, index: usize, longest: usize) -> Self {
         let open = len > 0 && len <= longest;
-        Self { meta, segment: len, octets: len, frames: index..index + 1, open }
+        Self { meta, segment: len, octets: len, frames: index..index + 1, is_open: open }
     }
 
     /// Takes another frame in. `false` when it has to travel by itself.
-    fn join(&mut self, meta: Meta, len: usize) -> bool {
-        let joins = self.open
+    fn coalesce(&mut self, meta: Meta, len: usize) -> bool {
+        let joins = self.is_open
             && len > 0
             && len <= self.segment
             && self.octets + len <= MOST_OCTETS
@@ -40,13 +40,13 @@ impl Train {
         if joins {
             self.octets += len;
             self.frames.end += 1;
-            self.open = len == self.segment;
+            self.is_open = len == self.segment;
         }
         joins
     }
 
     /// The length that the kernel is to cut it by. `None` for a single frame.
-    pub(super) fn cut(&self) -> Option<u16> {
+    pub(super) fn segment(&self) -> Option<u16> {
         u16::try_from(self.segment).ok().filter(|_| self.len() > 1)
     }
 
@@ -57,14 +57,14 @@ impl Train {
 }
 
 /// Makes up to [`SEND`] frames trains, in order. Frames above `longest` octets travel alone.
-pub(super) fn make_up(frames: &[Frame<'_>], longest: usize) -> ArrayVec<Train, SEND> {
-    let mut trains = ArrayVec::<Train, SEND>::new();
+pub(super) fn group(frames: &[Frame<'_>], longest: usize) -> ArrayVec<GsoMessage, SEND> {
+    let mut gso_messages = ArrayVec::<GsoMessage, SEND>::new();
     for (index, Frame { meta, data }) in frames.iter().enumerate().take(SEND) {
-        if !trains.last_mut().is_some_and(|train| train.join(*meta, data.len())) {
-            trains.push(Train::new(*meta, data.len(), index, longest));
+        if !gso_messages.last_mut().is_some_and(|gso_message| gso_message.coalesce(*meta, data.len())) {
+            gso_messages.push(GsoMessage::new(*meta, data.len(), index, longest));
         }
     }
-    trains
+    gso_messages
 }
 
 #[cfg(test)]
@@ -81,7 +81,7 @@ mod tests {
         let octets = [0; 3000];
         let frames: Vec<_> =
             frames.iter().map(|(tos, len)| Frame { meta: meta(*tos), data: &octets[..*len] }).collect();
-        make_up(&frames, longest).iter().map(Train::len).collect()
+        group(&frames, longest).iter().map(GsoMessage::len).collect()
     }
 
     // Input:  three equal frames and a shorter one, then an equal one; another marking; a longer one; empty ones;
@@ -116,16 +116,16 @@ mod tests {
             let octets = [0; 3000];
             let given: Vec<_> =
                 frames.iter().map(|(tos, len)| Frame { meta: meta(*tos), data: &octets[..*len] }).collect();
-            let trains = make_up(&given, longest);
-            let order: Vec<usize> = trains.iter().flat_map(|train| train.frames.clone()).collect();
+            let gso_messages = group(&given, longest);
+            let order: Vec<usize> = gso_messages.iter().flat_map(|gso_message| gso_message.frames.clone()).collect();
             prop_assert!(order.into_iter().eq(0..frames.len()));
-            for train in trains {
-                let members = &given[train.frames.clone()];
-                prop_assert_eq!(members.iter().map(|frame| frame.data.len()).sum::<usize>(), train.octets);
+            for gso_message in gso_messages {
+                let members = &given[gso_message.frames.clone()];
+                prop_assert_eq!(members.iter().map(|frame| frame.data.len()).sum::<usize>(), gso_message.octets);
                 let (last, others) = members.split_last().unwrap();
-                prop_assert!(others.iter().all(|frame| frame.data.len() == train.segment));
-                prop_assert!(last.data.len() <= train.segment && members.iter().all(|f| f.meta == train.meta));
-                prop_assert!(members.len() == 1 || train.segment <= longest);
+                prop_assert!(others.iter().all(|frame| frame.data.len() == gso_message.segment));
+                prop_assert!(last.data.len() <= gso_message.segment && members.iter().all(|f| f.meta == gso_message.meta));
+                prop_assert!(members.len() == 1 || gso_message.segment <= longest);
             }
         }
     }

@@ -9,34 +9,34 @@ use std::time::Duration;
 use crate::{Batch, Counter, Counters, Frame, Port, PortError, Waker};
 
 /// Waits between two tries to open the port: the first, and the longest, which each try doubles up to.
-const FIRST_WAIT: Duration = Duration::from_millis(100);
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
+const MIN_RETRY: Duration = Duration::from_millis(100);
+const MAX_RETRY: Duration = Duration::from_secs(2);
 
 /// What became of a port.
 #[derive(Debug)]
-pub enum News {
+pub enum PortEvent {
     /// It is lost, and is opened again as soon as that is possible.
     Lost(PortError),
     /// It could not be opened again at the first try, for this reason; others follow.
-    NotYet(PortError),
+    ReopenFailed(PortError),
     /// It is open again.
-    Back,
+    Reopened,
 }
 
 /// Opens the port.
-type Open = Box<dyn FnMut() -> Result<Box<dyn Port>, PortError> + Send>;
+type OpenFn = Box<dyn FnMut() -> Result<Box<dyn Port>, PortError> + Send>;
 
 /// Hears of a port by its name.
-type Tell = Arc<dyn Fn(&str, &News) + Send + Sync>;
+type EventHandler = Arc<dyn Fn(&str, &PortEvent) + Send + Sync>;
 
 /// A port that is opened again when it is lost, by a thread that goes when that is done. Meanwhile it receives nothing, and what
 /// it is to send is dropped and counted.
-pub struct Reopening {
+pub struct ReconnectingPort {
     name: String,
     mtu: u32,
     counters: Arc<Counters>,
-    open: Arc<Mutex<Open>>,
-    tell: Tell,
+    open: Arc<Mutex<OpenFn>>,
+    tell: EventHandler,
     state: State,
 }
 
@@ -47,10 +47,10 @@ enum State {
         arrived: Arc<Waker>,
     },
     /// There is no thread that could open it, or no descriptor.
-    Gone,
+    Closed,
 }
 
-impl Reopening {
+impl ReconnectingPort {
     /// Opens the port. `open` is called again, by another thread of the same network namespace, when the port is lost; `tell` hears
     /// of it.
     ///
@@ -58,7 +58,7 @@ impl Reopening {
     /// Those of `open`.
     pub fn new(
         mut open: impl FnMut() -> Result<Box<dyn Port>, PortError> + Send + 'static,
-        tell: impl Fn(&str, &News) + Send + Sync + 'static,
+        tell: impl Fn(&str, &PortEvent) + Send + Sync + 'static,
     ) -> Result<Self, PortError> {
         let port = open()?;
         Ok(Self::of(port, open, tell))
@@ -68,10 +68,10 @@ impl Reopening {
     pub fn of(
         port: Box<dyn Port>,
         open: impl FnMut() -> Result<Box<dyn Port>, PortError> + Send + 'static,
-        tell: impl Fn(&str, &News) + Send + Sync + 'static,
+        tell: impl Fn(&str, &PortEvent) + Send + Sync + 'static,
     ) -> Self {
         let (name, mtu, counters) = (port.name().to_owned(), port.mtu(), Arc::clone(port.counters()));
-        let open: Open = Box::new(open);
+        let open: OpenFn = Box::new(open);
         Self {
             name,
             mtu,
@@ -84,11 +84,11 @@ impl Reopening {
 
     /// The port is lost: it is closed, and opened again elsewhere.
     #[cold]
-    fn lose(&mut self, error: PortError) {
+    fn disconnect(&mut self, error: PortError) {
         self.counters.add(Counter::Lost, 1);
         // Closed first: it may hold what the next one needs.
-        self.state = State::Gone;
-        (self.tell)(&self.name, &News::Lost(error));
+        self.state = State::Closed;
+        (self.tell)(&self.name, &PortEvent::Lost(error));
         let Ok(arrived) = Waker::new() else { return };
         let arrived = Arc::new(arrived);
         let (bring, coming) = channel();
@@ -96,7 +96,7 @@ impl Reopening {
             (Arc::clone(&self.open), Arc::clone(&self.tell), self.name.clone(), Arc::downgrade(&arrived));
         let work = move || {
             let Ok(mut open) = open.lock() else { return };
-            let (mut wait, mut was_told) = (FIRST_WAIT, false);
+            let (mut wait, mut was_told) = (MIN_RETRY, false);
             // Until nobody waits for it any more.
             while here.strong_count() > 0 {
                 match open() {
@@ -106,13 +106,13 @@ impl Reopening {
                         return;
                     }
                     Err(error) if !was_told => {
-                        tell(&name, &News::NotYet(error));
+                        tell(&name, &PortEvent::ReopenFailed(error));
                         was_told = true;
                     }
                     Err(_) => {}
                 }
                 thread::sleep(wait);
-                wait = (wait * 2).min(LONGEST_WAIT);
+                wait = (wait * 2).min(MAX_RETRY);
             }
         };
         if thread::Builder::new().name(format!("open {}", self.name)).spawn(work).is_ok() {
@@ -126,15 +126,15 @@ impl Reopening {
         let State::Down { coming, arrived } = &self.state else { return };
         arrived.reset();
         if let Ok(mut port) = coming.try_recv() {
-            port.count_in(&self.counters);
+            port.use_counters(&self.counters);
             self.counters.add(Counter::Reopened, 1);
-            (self.tell)(&self.name, &News::Back);
+            (self.tell)(&self.name, &PortEvent::Reopened);
             self.state = State::Up(port);
         }
     }
 }
 
-impl Port for Reopening {
+impl Port for ReconnectingPort {
     fn name(&self) -> &str {
         &self.name
     }
@@ -151,7 +151,7 @@ impl Port for Reopening {
         if let State::Up(port) = &mut self.state {
             match port.receive(batch) {
                 Ok(count) => return Ok(count),
-                Err(error) => self.lose(error),
+                Err(error) => self.disconnect(error),
             }
         } else {
             self.take();
@@ -164,7 +164,7 @@ impl Port for Reopening {
         if let State::Up(port) = &mut self.state {
             match port.send(frames) {
                 Ok(count) => return Ok(count),
-                Err(error) => self.lose(error),
+                Err(error) => self.disconnect(error),
             }
         }
         self.counters.add(Counter::TxLinkDown, frames.len() as u64);
@@ -175,12 +175,12 @@ impl Port for Reopening {
         match &self.state {
             State::Up(port) => port.poll_fd(),
             State::Down { arrived, .. } => Some((**arrived).as_fd()),
-            State::Gone => None,
+            State::Closed => None,
         }
     }
 
-    fn pending(&self) -> bool {
-        matches!(&self.state, State::Up(port) if port.pending())
+    fn has_pending(&self) -> bool {
+        matches!(&self.state, State::Up(port) if port.has_pending())
     }
 
     fn count_losses(&mut self) {
@@ -257,15 +257,15 @@ mod tests {
         };
         let said = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&said);
-        let tell = move |_: &str, news: &News| {
-            let word = match news {
-                News::Lost(_) => "lost",
-                News::NotYet(_) => "not yet",
-                News::Back => "back",
+        let tell = move |_: &str, event: &PortEvent| {
+            let word = match event {
+                PortEvent::Lost(_) => "lost",
+                PortEvent::ReopenFailed(_) => "not yet",
+                PortEvent::Reopened => "back",
             };
             heard.lock().expect("no panic").push(word);
         };
-        let mut port = Reopening::new(open, tell).expect("it opens");
+        let mut port = ReconnectingPort::new(open, tell).expect("it opens");
         let mut batch = Batch::with_frame_size(2048);
         let frames = [Frame { meta: crate::Meta::Ip, data: &[0x45] }; 2];
         is_lost.store(true, Ordering::Relaxed);

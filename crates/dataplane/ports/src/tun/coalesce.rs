@@ -11,10 +11,10 @@ use causeway_packet::checksum::checksum;
 use causeway_packet::{Ip, TcpFlags};
 
 use super::layout::{IPV6, Layout, MOST_HEADERS, Transport, double, put, word};
-use super::virtio::{Gso, Partial, VirtioHeader};
+use super::virtio::{Gso, PartialChecksum, VirtioHeader};
 
 /// Packets that are looked at together, at most.
-pub(super) const WINDOW: usize = 64;
+pub(super) const MAX_COALESCE: usize = 64;
 
 /// Octets of a joined packet, at most.
 const MOST_OCTETS: usize = 65_535;
@@ -43,7 +43,7 @@ impl<'a> Packet<'a> {
     }
 
     /// The IP and transport headers are such that others could be joined to them.
-    fn can_join(&self, layout: &Layout, kinds: Kinds) -> bool {
+    fn can_coalesce(&self, layout: &Layout, kinds: GsoKinds) -> bool {
         layout.is_plain()
             && layout.payload < layout.len
             && match layout.transport {
@@ -64,7 +64,7 @@ impl<'a> Packet<'a> {
     }
 
     /// The checksums are those that would be computed.
-    fn sums_are_right(&self, layout: &Layout) -> bool {
+    fn has_valid_checksums(&self, layout: &Layout) -> bool {
         let (Some(ip), Some(octets)) = (self.data.get(..layout.header), self.data.get(layout.header..))
         else {
             return false;
@@ -79,14 +79,14 @@ impl<'a> Packet<'a> {
 
 /// Which packets the kernel cuts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Kinds {
+pub(super) struct GsoKinds {
     pub(super) tcp: bool,
     pub(super) udp: bool,
 }
 
 /// One packet, or several that are joined.
 #[derive(Clone, Copy)]
-pub(super) struct Run {
+pub(super) struct CoalescedPacket {
     hosts: u64,
     ports: Option<(Transport, u32)>,
     /// The first packet.
@@ -98,14 +98,14 @@ pub(super) struct Run {
     /// Octets of all payloads.
     octets: usize,
     /// Another packet may join.
-    open: bool,
+    is_open: bool,
     /// The checksums of the first packet were looked at.
     verified: bool,
 }
 
-impl Run {
-    fn new(index: usize, packet: &Packet<'_>, kinds: Kinds) -> Self {
-        let joinable = packet.layout.filter(|layout| packet.can_join(layout, kinds));
+impl CoalescedPacket {
+    fn new(index: usize, packet: &Packet<'_>, kinds: GsoKinds) -> Self {
+        let joinable = packet.layout.filter(|layout| packet.can_coalesce(layout, kinds));
         let open = joinable.is_some_and(|layout| {
             layout.transport == Transport::Udp || !packet.flags(&layout).intersects(LAST)
         });
@@ -116,7 +116,7 @@ impl Run {
             last: index,
             count: 1,
             octets: packet.layout.map_or(0, |layout| layout.len - layout.payload),
-            open,
+            is_open: open,
             verified: false,
         }
     }
@@ -128,32 +128,32 @@ impl Run {
 }
 
 /// Packets in the order in which they go.
-pub(super) struct Runs<'a> {
+pub(super) struct CoalescedRuns<'a> {
     packets: &'a [Packet<'a>],
-    runs: ArrayVec<Run, WINDOW>,
+    runs: ArrayVec<CoalescedPacket, MAX_COALESCE>,
     /// The packet that follows each in its run.
-    next: [u8; WINDOW],
+    next: [u8; MAX_COALESCE],
 }
 
-impl<'a> Runs<'a> {
-    /// Joins what can be joined of up to [`WINDOW`] packets.
-    pub(super) fn of(packets: &'a [Packet<'a>], kinds: Kinds) -> Self {
-        let mut runs = Self { packets, runs: ArrayVec::new(), next: [0; WINDOW] };
-        for (index, packet) in packets.iter().enumerate().take(WINDOW) {
-            if !runs.join(index, packet, kinds) {
-                runs.runs.push(Run::new(index, packet, kinds));
+impl<'a> CoalescedRuns<'a> {
+    /// Joins what can be joined of up to [`MAX_COALESCE`] packets.
+    pub(super) fn of(packets: &'a [Packet<'a>], kinds: GsoKinds) -> Self {
+        let mut runs = Self { packets, runs: ArrayVec::new(), next: [0; MAX_COALESCE] };
+        for (index, packet) in packets.iter().enumerate().take(MAX_COALESCE) {
+            if !runs.coalesce(index, packet, kinds) {
+                runs.runs.push(CoalescedPacket::new(index, packet, kinds));
             }
         }
         runs
     }
 
     /// The runs.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Run> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &CoalescedPacket> {
         self.runs.iter()
     }
 
     /// The packets of a run.
-    pub(super) fn packets(&self, run: &Run) -> impl Iterator<Item = &'a Packet<'a>> {
+    pub(super) fn packets(&self, run: &CoalescedPacket) -> impl Iterator<Item = &'a Packet<'a>> {
         let mut index = run.first;
         (0..run.count).filter_map(move |_| {
             let packet = self.packets.get(index);
@@ -163,12 +163,15 @@ impl<'a> Runs<'a> {
     }
 
     /// The payloads of a run of several packets.
-    pub(super) fn payloads(&self, run: &Run) -> impl Iterator<Item = &'a [u8]> {
+    pub(super) fn payloads(&self, run: &CoalescedPacket) -> impl Iterator<Item = &'a [u8]> {
         self.packets(run).filter_map(|packet| packet.layout.map(|layout| packet.payload(&layout)))
     }
 
     /// The headers of a run of several packets.
-    pub(super) fn headers(&self, run: &Run) -> Option<(VirtioHeader, ArrayVec<u8, MOST_HEADERS>)> {
+    pub(super) fn headers(
+        &self,
+        run: &CoalescedPacket,
+    ) -> Option<(VirtioHeader, ArrayVec<u8, MOST_HEADERS>)> {
         let (first, last) = (self.packets.get(run.first)?, self.packets.get(run.last)?);
         let layout = first.layout?;
         let mut headers = ArrayVec::<u8, MOST_HEADERS>::new();
@@ -199,29 +202,30 @@ impl<'a> Runs<'a> {
             (Transport::Udp, _) => Gso::Udp,
         };
         let segment = u16::try_from(layout.len - layout.payload).ok()?;
-        let partial = Partial { start: layout.header as u16, field: field as u16 };
+        let partial = PartialChecksum { start: layout.header as u16, field: field as u16 };
         let gso = Some((kind, segment));
         Some((VirtioHeader { gso, hdr_len: layout.payload as u16, partial: Some(partial) }, headers))
     }
 
     /// Joins a packet to the run of its flow. `false` when it begins one of its own; the flow's earlier run is
     /// complete then, so that nothing overtakes the packet.
-    fn join(&mut self, index: usize, packet: &Packet<'_>, kinds: Kinds) -> bool {
+    fn coalesce(&mut self, index: usize, packet: &Packet<'_>, kinds: GsoKinds) -> bool {
         let Some((layout, ports)) = packet.layout.zip(packet.ports()) else {
             self.close_all(packet.hosts);
             return false;
         };
         let (packets, mut runs) = (self.packets, self.runs.iter_mut().rev());
-        let is_flow = |run: &&mut Run| run.open && run.hosts == packet.hosts && run.ports == Some(ports);
+        let is_flow =
+            |run: &&mut CoalescedPacket| run.is_open && run.hosts == packet.hosts && run.ports == Some(ports);
         let Some(run) = runs.find(is_flow) else { return false };
-        run.open = packet.can_join(&layout, kinds) && fits(run, packets, packet, &layout);
-        if !run.open {
+        run.is_open = packet.can_coalesce(&layout, kinds) && fits(run, packets, packet, &layout);
+        if !run.is_open {
             return false;
         }
         let octets = layout.len - layout.payload;
         let segment =
             packets.get(run.first).and_then(|first| first.layout).map(|first| first.len - first.payload);
-        run.open = segment == Some(octets)
+        run.is_open = segment == Some(octets)
             && (layout.transport == Transport::Udp || !packet.flags(&layout).intersects(LAST));
         if let Some(next) = self.next.get_mut(run.last) {
             *next = index as u8;
@@ -232,12 +236,12 @@ impl<'a> Runs<'a> {
 
     /// A packet of unknown flow must not be overtaken by any between the same hosts.
     fn close_all(&mut self, hosts: u64) {
-        self.runs.iter_mut().filter(|run| run.hosts == hosts).for_each(|run| run.open = false);
+        self.runs.iter_mut().filter(|run| run.hosts == hosts).for_each(|run| run.is_open = false);
     }
 }
 
 /// The packet continues the run, and would be cut from it as it is.
-fn fits(run: &mut Run, packets: &[Packet<'_>], packet: &Packet<'_>, layout: &Layout) -> bool {
+fn fits(run: &mut CoalescedPacket, packets: &[Packet<'_>], packet: &Packet<'_>, layout: &Layout) -> bool {
     let Some((first, first_layout)) =
         packets.get(run.first).and_then(|first| first.layout.map(|layout| (first, layout)))
     else {
@@ -252,11 +256,11 @@ fn fits(run: &mut Run, packets: &[Packet<'_>], packet: &Packet<'_>, layout: &Lay
     if !fits {
         return false;
     }
-    run.verified = run.verified || first.sums_are_right(&first_layout);
-    run.verified && packet.sums_are_right(layout)
+    run.verified = run.verified || first.has_valid_checksums(&first_layout);
+    run.verified && packet.has_valid_checksums(layout)
 }
 
-fn continues_ip(run: &Run, first: &[u8], packet: &[u8]) -> bool {
+fn continues_ip(run: &CoalescedPacket, first: &[u8], packet: &[u8]) -> bool {
     let same = |from: usize, to: usize| first.get(from..to) == packet.get(from..to);
     // Lengths and checksums are compared by their meaning; the identification counts on.
     match first.first().map(|octet| octet >> 4) {
@@ -270,7 +274,7 @@ fn continues_ip(run: &Run, first: &[u8], packet: &[u8]) -> bool {
     }
 }
 
-fn continues_transport(run: &Run, layout: &Layout, first: &[u8], packet: &[u8]) -> bool {
+fn continues_transport(run: &CoalescedPacket, layout: &Layout, first: &[u8], packet: &[u8]) -> bool {
     let Layout { header, payload, transport, .. } = *layout;
     let same = |from: usize, to: usize| first.get(from..to) == packet.get(from..to);
     if transport == Transport::Udp {
