@@ -32,7 +32,7 @@ impl Backend for OnBmv2 {
         let driver = Way { switch: Rc::clone(&self.switch), is_new: true };
         let program = Program::from(self.contract);
         let engine = InProcess::with_driver(driver, &program, topology, limits(setup));
-        Box::new(engine.unwrap_or_else(|error| panic!("{error}")).counting_as_received())
+        Box::new(engine.unwrap_or_else(|error| panic!("{error}")).with_received_octets())
     }
 }
 

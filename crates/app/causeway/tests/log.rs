@@ -136,7 +136,7 @@ fn a_log_that_nobody_reads_stops_nothing() {
         (0..30).for_each(|_| smf.ask_for_nothing());
     }
     Smf::new(at).heartbeat();
-    assert!(metric(at, "causeway_log_lines_left_out_total") > 0.0);
+    assert!(metric(at, "causeway_log_lines_suppressed_total") > 0.0);
     let sent = Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
     assert!(sent.unwrap().success());
     let asked = Instant::now();

@@ -14,15 +14,15 @@ use tracing::{info, warn};
 
 use crate::clock::{Clock, system};
 use crate::config::{Config, Slice};
-use crate::control::{self, Heart, Stop, Surroundings};
+use crate::control::{self, ControlInputs, ControlWatch, Stop};
 use crate::error::{RunError, StartError};
-use crate::machine::{Guarded, Machine, descriptor, forget};
+use crate::host_addresses::{FilteredSocket, HostWatch, descriptor, forget};
 use crate::memory::Budget;
 use crate::open;
 use crate::policies::policies;
-use crate::seats::seats;
-use crate::watch::Watch;
+use crate::watchdog::Watchdog;
 use crate::worker::{PortSet, Schedule, Snapshot, WorkerHandle};
+use crate::worker_setup::worker_setups;
 
 /// A running UPF. Dropped, it stops at once.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub struct Daemon {
     stop: mpsc::UnboundedSender<Stop>,
     ended: oneshot::Receiver<Result<Totals, RunError>>,
     control: Option<JoinHandle<()>>,
-    watch: Watch,
+    watch: Watchdog,
 }
 
 /// What the UPF did from start to end.
@@ -110,27 +110,27 @@ impl Daemon {
         let neighbours = open::neighbours(&config.upf);
         let topology = Topology { routing, policies, slices, teids, host, neighbours, ..surroundings };
         let counters = ports.iter().flat_map(PortSet::counters).collect();
-        let seats = seats(config, &topology, ports, &budget)?;
-        let abilities = seats.first().map(|seat| seat.engine.capabilities());
+        let setups = worker_setups(config, &topology, ports, &budget)?;
+        let abilities = setups.first().map(|seat| seat.engine.capabilities());
         let capabilities = abilities.unwrap_or_else(Capabilities::default);
-        let schedules: Vec<Schedule> = seats.iter().map(|seat| seat.schedule).collect();
-        let most_sessions = config.upf.max_sessions as usize;
-        let worker = WorkerHandle::spawn_all(seats, clock, &topology, most_sessions)?;
+        let schedules: Vec<Schedule> = setups.iter().map(|seat| seat.schedule).collect();
+        let max_sessions = config.upf.max_sessions as usize;
+        let worker = WorkerHandle::spawn_all(setups, clock, &topology, max_sessions)?;
         let node = node_id(config, &pfcp);
-        info!("data plane `{}`: {}", config.upf.dataplane.word(), abilities_of(&capabilities));
+        info!("data plane `{}`: {}", config.upf.dataplane.word(), describe_capabilities(&capabilities));
         for (number, schedule) in schedules.iter().enumerate() {
             let which = if schedules.len() > 1 { format!(" {number}") } else { String::new() };
             info!("packet thread{which} {schedule}");
         }
         announce(config, &node, &pfcp, &listens);
         let smfs = open::smf_networks(&config.upf.pfcp, &pfcp);
-        warn_of_smfs(config, &pfcp);
-        let heart = Heart::default();
-        let watched = std::iter::once(heart.watched()).chain(worker.watched());
-        let watch = Watch::start(watched.collect())?;
+        warn_unrestricted_smfs(config, &pfcp);
+        let control_watch = ControlWatch::default();
+        let watched = std::iter::once(control_watch.watched()).chain(worker.watched());
+        let watch = Watchdog::start(watched.collect())?;
         let pauses = watch.pauses();
         let upf = config.upf.clone();
-        let given = Surroundings {
+        let given = ControlInputs {
             upf,
             node,
             topology,
@@ -144,7 +144,7 @@ impl Daemon {
             management,
             ports: counters,
             stops,
-            heart,
+            control_watch,
             pauses,
         };
         let mut state = control::state_machine(&given, budget.answers());
@@ -174,7 +174,7 @@ impl Daemon {
 
     /// For how long the thread that is latest has not answered whether it is alive: the control thread, or a packet thread. They
     /// are asked four times a second.
-    pub fn latest_answer(&self) -> Duration {
+    pub fn longest_unresponsive(&self) -> Duration {
         self.watch.pauses().iter().map(|pauses| pauses.now()).max().unwrap_or_default()
     }
 
@@ -219,10 +219,10 @@ impl Drop for Daemon {
 }
 
 /// What is known of the machine, whose sockets of N4 and N3 are heard by their interfaces from now on.
-fn machine(config: &Config, n4: &[UdpSocket], ports: &mut [PortSet]) -> Result<Machine, StartError> {
+fn machine(config: &Config, n4: &[UdpSocket], ports: &mut [PortSet]) -> Result<HostWatch, StartError> {
     let mut sockets = Vec::new();
     for socket in n4 {
-        sockets.push(Guarded {
+        sockets.push(FilteredSocket {
             what: "N4",
             key: "upf.pfcp.accept_from",
             local: socket.local_addr()?,
@@ -232,7 +232,7 @@ fn machine(config: &Config, n4: &[UdpSocket], ports: &mut [PortSet]) -> Result<M
         });
     }
     let n3 = ports.iter_mut().flat_map(PortSet::take_sockets);
-    sockets.extend(n3.map(|(local, socket)| Guarded {
+    sockets.extend(n3.map(|(local, socket)| FilteredSocket {
         what: "N3",
         key: "upf.gtpu.accept_from",
         local,
@@ -240,7 +240,7 @@ fn machine(config: &Config, n4: &[UdpSocket], ports: &mut [PortSet]) -> Result<M
         socket,
         arrivals: None,
     }));
-    let machine = Machine::new(config, sockets);
+    let machine = HostWatch::new(config, sockets);
     n4.iter().for_each(forget);
     Ok(machine)
 }
@@ -273,7 +273,7 @@ fn node_id(config: &Config, pfcp: &[SocketAddr]) -> NodeId {
 }
 
 /// Says whom N4 takes for SMFs where the configuration does not.
-fn warn_of_smfs(config: &Config, pfcp: &[SocketAddr]) {
+fn warn_unrestricted_smfs(config: &Config, pfcp: &[SocketAddr]) {
     if !config.upf.pfcp.allow.is_empty() || pfcp.iter().all(|n4| n4.ip().is_loopback()) {
         return;
     }
@@ -283,7 +283,7 @@ fn warn_of_smfs(config: &Config, pfcp: &[SocketAddr]) {
 }
 
 /// What SMFs are told that the UPF can do, and how much of it.
-fn abilities_of(capabilities: &Capabilities) -> String {
+fn describe_capabilities(capabilities: &Capabilities) -> String {
     let named = [
         (capabilities.buffering, "buffering"),
         (capabilities.notification_delay, "notification delay"),

@@ -10,7 +10,7 @@ use tracing::{info, warn};
 
 use crate::daemon::{Daemon, Totals};
 use crate::error::{RunError, StartError};
-use crate::notify::Notifier;
+use crate::sd_notify::SdNotifier;
 
 /// Why the service ended with a failure.
 #[derive(Debug, Error)]
@@ -41,9 +41,9 @@ pub fn run(
         let _context = runtime.enter();
         Signals::listen().map_err(ServiceError::Signals)?
     };
-    let notifier = Notifier::from_env();
+    let notifier = SdNotifier::from_env();
     let daemon = start().map_err(ServiceError::Start)?;
-    notifier.tell("READY=1");
+    notifier.notify("READY=1");
     runtime.block_on(until_end(daemon, signals, &notifier, hang_up)).map_err(ServiceError::Run)
 }
 
@@ -67,7 +67,7 @@ impl Signals {
 async fn until_end(
     mut daemon: Daemon,
     mut signals: Signals,
-    notifier: &Notifier,
+    notifier: &SdNotifier,
     mut hang_up: impl FnMut(),
 ) -> Result<Totals, RunError> {
     let mut stopping = false;
@@ -77,8 +77,8 @@ async fn until_end(
             end = daemon.ended() => return end,
             () = next(&mut alive) => {
                 // A thread that does not answer gets half of the time to do so.
-                if notifier.watchdog().is_some_and(|patience| daemon.latest_answer() < patience / 2) {
-                    notifier.tell("WATCHDOG=1");
+                if notifier.watchdog().is_some_and(|patience| daemon.longest_unresponsive() < patience / 2) {
+                    notifier.notify("WATCHDOG=1");
                 }
                 continue;
             }
@@ -97,7 +97,7 @@ async fn until_end(
             daemon.stop();
         }
         stopping = true;
-        notifier.tell("STOPPING=1");
+        notifier.notify("STOPPING=1");
     }
 }
 

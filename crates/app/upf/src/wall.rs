@@ -79,7 +79,7 @@ impl Wall {
     }
 
     /// What it says, if that is not what was known.
-    pub(crate) fn look(&mut self) -> Option<WallClock> {
+    pub(crate) fn refresh(&mut self) -> Option<WallClock> {
         let (wall, now) = self.read();
         let seen = WallClock::saying(wall, now);
         let apart = seen.ahead_nanos().abs_diff(self.known.ahead_nanos());
@@ -171,15 +171,15 @@ mod tests {
             WallTime::from_nanos(clock.now().as_nanos()) + by - Duration::from_secs(7200)
         };
         let mut wall = Wall::new(clock, Box::new(says));
-        assert_eq!(wall.look(), None);
+        assert_eq!(wall.refresh(), None);
         let mut before = WallClock::default();
         for (set_to, way) in [(10_800, "forward by"), (3600, "back by")] {
             more.store(set_to, Ordering::Relaxed);
-            let known = wall.look().unwrap();
+            let known = wall.refresh().unwrap();
             let off = known.ahead_nanos() - (set_to as i64 - 7200) * 1_000_000_000;
             assert!(u128::from(off.unsigned_abs()) < TOLERANCE.as_nanos(), "{off}");
             assert!(difference(before, known).starts_with(way));
-            assert_eq!(wall.look(), None);
+            assert_eq!(wall.refresh(), None);
             before = known;
         }
     }

@@ -49,8 +49,8 @@ fn live(config: &Config, upf: Ipv4Addr, by_line: f64) {
     let datagram = gnb.receive();
     assert_eq!((&datagram[4..8], &datagram[8..]), (&DOWNLINK.to_be_bytes()[..], &one_hop_on(down)[..]));
 
-    assert_eq!(running.metric("causeway_fastpath_packets_total{by=\"line\"}"), by_line);
-    assert_eq!(running.metric("causeway_fastpath_packets_total{by=\"slow_room\"}"), by_line);
+    assert_eq!(running.metric("causeway_fastpath_packets_total{by=\"flow_table\"}"), by_line);
+    assert_eq!(running.metric("causeway_fastpath_packets_total{by=\"slow_path\"}"), by_line);
     assert_eq!(running.metric("fivegs_ep_n3_gtp_indatapktn3upf"), 1.0);
     assert_eq!(running.metric("fivegs_ep_n3_gtp_outdatapktn3upf"), 1.0);
     assert_eq!(running.metric("fivegs_upffunction_upf_sessionnbr"), 1.0);
@@ -210,7 +210,7 @@ fn a_silent_smf_delays_a_stop_only_so_long() {
 // Input:  a second daemon on the addresses of the first: N3, then N4, then the metrics.
 // Output: one line each, with the key, the address and what to do.
 #[test]
-fn a_port_that_is_taken_says_by_what_to_find_the_owner() {
+fn a_bind_error_says_how_to_find_the_owner() {
     let upf = loopback();
     let first = run(&config(upf), upf).unwrap();
     let error = run(&config(upf), upf).err().unwrap().to_string();

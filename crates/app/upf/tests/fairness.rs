@@ -38,7 +38,7 @@ const DISTANCE: Duration = Duration::from_millis(2);
 const SPAN: Duration = Duration::from_secs(3);
 
 /// The daemon with two sessions, each at a gNB of its own.
-struct World {
+struct Environment {
     daemon: Daemon,
     upf: Ipv4Addr,
     gnbs: [UdpSocket; 2],
@@ -47,7 +47,7 @@ struct World {
     servers: [UdpSocket; 2],
 }
 
-impl World {
+impl Environment {
     fn new() -> Self {
         ip("address add 198.51.100.1/32 dev lo");
         let upf = loopback();
@@ -180,8 +180,8 @@ impl World {
 #[test]
 fn an_uplink_flood_takes_nothing_from_another_ue() {
     in_namespace("an_uplink_flood_takes_nothing_from_another_ue", || {
-        let world = World::new();
-        world.check(world.flood(World::up, "n6-n6test", &world.servers[1]));
+        let environment = Environment::new();
+        environment.check(environment.flood(Environment::up, "n6-n6test", &environment.servers[1]));
     });
 }
 
@@ -190,8 +190,8 @@ fn an_uplink_flood_takes_nothing_from_another_ue() {
 #[test]
 fn a_downlink_flood_takes_nothing_from_another_ue() {
     in_namespace("a_downlink_flood_takes_nothing_from_another_ue", || {
-        let world = World::new();
-        let out = format!("n3-{}", world.upf);
-        world.check(world.flood(World::down, &out, &world.gnbs[1]));
+        let environment = Environment::new();
+        let out = format!("n3-{}", environment.upf);
+        environment.check(environment.flood(Environment::down, &out, &environment.gnbs[1]));
     });
 }

@@ -131,7 +131,7 @@ fn routes_take_nothing_from_the_host() {
 // Output: all sessions are answered when their routes are in, and the heartbeat overtakes some of them, at least once: what else
 //         the machine does may delay the heartbeat alone.
 #[test]
-fn many_routes_hold_up_nobody_else() {
+fn many_routes_delay_no_other_session() {
     in_namespace("many_routes_hold_up_nobody_else", || {
         let running = daemon(|_| {});
         let (mut smf, other) = (smf(&running), UdpSocket::bind((loopback(), 0)).unwrap());

@@ -25,7 +25,7 @@ const OTHER_UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 3);
 const SERVICE: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 9);
 
 /// A UPF with a session of each of two UEs.
-struct World {
+struct Environment {
     daemon: Daemon,
     smf: Smf,
     gnb: UdpSocket,
@@ -35,7 +35,7 @@ struct World {
     sessions: [Session; 2],
 }
 
-impl World {
+impl Environment {
     fn new(change: impl FnOnce(&mut Config)) -> Self {
         let smf = far_end(
             "n4",
@@ -80,7 +80,7 @@ impl World {
     }
 
     fn dropped(&self) -> f64 {
-        metric(&self.daemon, r#"causeway_drop_total{reason="own_address"}"#)
+        metric(&self.daemon, r#"causeway_drop_total{reason="local_address"}"#)
     }
 
     /// Waits until so many packets of UEs were dropped for their destination.
@@ -127,16 +127,16 @@ fn a_ue_cannot_speak_for_its_smf_on_the_reference() {
 }
 
 fn ue_speaks_for_its_smf(dataplane: DataPlane) {
-    let mut world = World::new(|config| config.upf.dataplane = dataplane);
-    let request = world.smf.association(true);
-    world.ue_sends(&udp(UE, (N4, world.n4().port()), &request));
-    world.ue_sends(&udp(UE, (SERVICE, 7), b"after it"));
-    assert_eq!(world.next_at_service(), (b"after it".to_vec(), UE));
-    world.smf.heartbeat();
-    for session in world.sessions {
-        world.smf.query(session);
+    let mut environment = Environment::new(|config| config.upf.dataplane = dataplane);
+    let request = environment.smf.association(true);
+    environment.ue_sends(&udp(UE, (N4, environment.n4().port()), &request));
+    environment.ue_sends(&udp(UE, (SERVICE, 7), b"after it"));
+    assert_eq!(environment.next_at_service(), (b"after it".to_vec(), UE));
+    environment.smf.heartbeat();
+    for session in environment.sessions {
+        environment.smf.query(session);
     }
-    assert_eq!(world.dropped(), 1.0);
+    assert_eq!(environment.dropped(), 1.0);
 }
 
 // Input:  a UE sends GTP-U to the N3 address through its tunnel: a packet of another UE in that one's tunnel, and an Error Indication
@@ -145,19 +145,20 @@ fn ue_speaks_for_its_smf(dataplane: DataPlane) {
 #[test]
 fn gtpu_in_a_tunnel_is_not_carried_out() {
     in_namespace("gtpu_in_a_tunnel_is_not_carried_out", || {
-        let mut world = World::new(|_| {});
-        world.smf.forward(world.sessions[1], Teid::new(7).unwrap(), GNB);
-        let stolen = in_tunnel(world.sessions[1].uplink.teid, &udp(OTHER_UE, (SERVICE, 7), b"in its name"));
-        world.ue_sends(&udp(UE, (N3, 2152), &stolen));
+        let mut environment = Environment::new(|_| {});
+        environment.smf.forward(environment.sessions[1], Teid::new(7).unwrap(), GNB);
+        let stolen =
+            in_tunnel(environment.sessions[1].uplink.teid, &udp(OTHER_UE, (SERVICE, 7), b"in its name"));
+        environment.ue_sends(&udp(UE, (N3, 2152), &stolen));
         let error = Repr::error_indication(Teid::new(7), GNB.into(), &[]).to_vec().unwrap();
-        world.ue_sends(&udp(UE, (N3, 2152), &error));
+        environment.ue_sends(&udp(UE, (N3, 2152), &error));
         // What the kernel brought back would have been carried out between the two.
         for own in [b"first", b"later"] {
-            world.ue_sends(&udp(UE, (SERVICE, 7), own));
-            assert_eq!(world.next_at_service(), (own.to_vec(), UE));
+            environment.ue_sends(&udp(UE, (SERVICE, 7), own));
+            assert_eq!(environment.next_at_service(), (own.to_vec(), UE));
         }
-        world.wait_for_drops(2.0);
-        world.smf.hears_nothing();
+        environment.wait_for_drops(2.0);
+        environment.smf.hears_nothing();
     });
 }
 
@@ -181,7 +182,7 @@ fn the_operator_says_which_interfaces_are_heard() {
 }
 
 #[test]
-fn named_interfaces_are_heard() {
+fn configured_interfaces_are_accepted() {
     in_namespace("named_interfaces_are_heard", || {
         let named = ["n6", "n4", "n3"].map(str::to_owned).to_vec();
         assert_eq!(answers_to_the_data_network(&AcceptFrom::Only(named)), 2);
@@ -189,19 +190,19 @@ fn named_interfaces_are_heard() {
 }
 
 fn answers_to_the_data_network(accept: &AcceptFrom) -> usize {
-    let mut world = World::new(|config| {
+    let mut environment = Environment::new(|config| {
         (config.upf.pfcp.accept_from, config.upf.gtpu.accept_from) = (accept.clone(), accept.clone());
     });
     let echo = Repr::echo_request(7).to_vec().unwrap();
-    world.outside.send_to(&heartbeat(), world.n4()).unwrap();
-    world.outside.send_to(&echo, (N3, 2152)).unwrap();
-    world.smf.heartbeat();
-    world.gnb.send_to(&echo, (N3, 2152)).unwrap();
-    world.gnb.recv(&mut [0; 64]).unwrap();
-    world.outside.set_nonblocking(true).unwrap();
+    environment.outside.send_to(&heartbeat(), environment.n4()).unwrap();
+    environment.outside.send_to(&echo, (N3, 2152)).unwrap();
+    environment.smf.heartbeat();
+    environment.gnb.send_to(&echo, (N3, 2152)).unwrap();
+    environment.gnb.recv(&mut [0; 64]).unwrap();
+    environment.outside.set_nonblocking(true).unwrap();
     let mut answers = 0;
     loop {
-        match world.outside.recv(&mut [0; 64]) {
+        match environment.outside.recv(&mut [0; 64]) {
             Ok(_) => answers += 1,
             Err(error) if error.kind() == ErrorKind::WouldBlock => return answers,
             Err(error) => panic!("{error}"),
@@ -221,14 +222,14 @@ fn heartbeat() -> Vec<u8> {
 //         address on it.
 // Output: soon the packets are dropped; N4 is heard by the new interface.
 #[test]
-fn what_the_kernel_calls_its_own_is_followed() {
+fn local_addresses_of_the_kernel_are_followed() {
     in_namespace("what_the_kernel_calls_its_own_is_followed", || {
-        let world = World::new(|_| {});
+        let environment = Environment::new(|_| {});
         ip("address add 203.0.113.77/32 dev lo");
         let start = Instant::now();
-        while world.dropped() == 0.0 {
+        while environment.dropped() == 0.0 {
             assert!(start.elapsed() < PATIENCE, "the new address is not closed");
-            world.ue_sends(&udp(UE, ([203, 0, 113, 77].into(), 7), b"hello"));
+            environment.ue_sends(&udp(UE, ([203, 0, 113, 77].into(), 7), b"hello"));
             std::thread::sleep(Duration::from_millis(10));
         }
         ip("link delete n4");
@@ -237,7 +238,7 @@ fn what_the_kernel_calls_its_own_is_followed() {
         smf.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
         let start = Instant::now();
         loop {
-            smf.send_to(&heartbeat(), world.n4()).unwrap();
+            smf.send_to(&heartbeat(), environment.n4()).unwrap();
             if smf.recv(&mut [0; 64]).is_ok() {
                 break;
             }

@@ -19,14 +19,14 @@ const SECOND: (Ipv4Addr, Ipv4Addr) = (Ipv4Addr::new(10, 46, 0, 1), Ipv4Addr::new
 const FIRST: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
 
 /// A daemon with a network behind a device that stays, and what the test is about.
-struct World {
+struct Environment {
     daemon: Daemon,
     smf: Smf,
     gnb: Gnb,
     second: Established,
 }
 
-impl World {
+impl Environment {
     fn new(change: impl FnOnce(&mut Config)) -> Self {
         Self::with(Gnb::new(), change)
     }
@@ -52,7 +52,7 @@ impl World {
     }
 
     fn times(&self, port: &str, event: &str) -> f64 {
-        metric(&self.daemon, &format!("causeway_port_times_total{{port=\"{port}\",event=\"{event}\"}}"))
+        metric(&self.daemon, &format!("causeway_port_events_total{{port=\"{port}\",event=\"{event}\"}}"))
     }
 
     fn until_times(&self, port: &str, event: &str, times: f64) {
@@ -96,26 +96,27 @@ fn connect(name: &str, address: &str) {
 fn a_tun_device_that_is_deleted_comes_back() {
     in_namespace("a_tun_device_that_is_deleted_comes_back", || {
         for workers in [1, 2] {
-            let mut world = World::new(|config| config.upf.workers.count = WorkerCount::Exactly(workers));
-            let session = world.smf.establish();
-            world.smf.forward(session, Teid::new(7).unwrap(), world.gnb.address);
-            world.smf.add_framed_route(session, "172.16.5.0/24");
-            let reaches = |world: &World, to: Ipv4Addr| {
+            let mut environment =
+                Environment::new(|config| config.upf.workers.count = WorkerCount::Exactly(workers));
+            let session = environment.smf.establish();
+            environment.smf.forward(session, Teid::new(7).unwrap(), environment.gnb.address);
+            environment.smf.add_framed_route(session, "172.16.5.0/24");
+            let reaches = |environment: &Environment, to: Ipv4Addr| {
                 let host = UdpSocket::bind((FIRST, 0)).unwrap();
                 host.send_to(b"to the first", (to, 9)).unwrap();
-                assert!(world.gnb.receive().ends_with(b"to the first"));
+                assert!(environment.gnb.receive().ends_with(b"to the first"));
             };
-            reaches(&world, UE);
+            reaches(&environment, UE);
             ip("link del n6first");
-            world.others_go_on();
-            world.until_times("n6-n6first", "lost", 1.0);
-            world.until_times("n6-n6first", "reopened", 1.0);
-            world.others_go_on();
+            environment.others_go_on();
+            environment.until_times("n6-n6first", "lost", 1.0);
+            environment.until_times("n6-n6first", "reopened", 1.0);
+            environment.others_go_on();
             until("the address is there", || shown("address show dev n6first").contains("10.45.0.1/16"));
             until("the route is there", || shown("route show table 8805").contains("172.16.5.0/24"));
-            reaches(&world, UE);
-            reaches(&world, Ipv4Addr::new(172, 16, 5, 9));
-            assert!(world.smf.delete(world.second).is_some());
+            reaches(&environment, UE);
+            reaches(&environment, Ipv4Addr::new(172, 16, 5, 9));
+            assert!(environment.smf.delete(environment.second).is_some());
         }
     });
 }
@@ -126,7 +127,7 @@ fn a_tun_device_that_is_deleted_comes_back() {
 #[test]
 fn addresses_and_routes_come_back_with_a_tun_device() {
     in_namespace("addresses_and_routes_come_back_with_a_tun_device", || {
-        let mut world = World::new(|config| {
+        let mut environment = Environment::new(|config| {
             let first = config.upf.session[0].clone();
             let more = |subnet: &str, gateway: Option<&str>| Session {
                 subnet: subnet.parse().unwrap(),
@@ -144,10 +145,10 @@ fn addresses_and_routes_come_back_with_a_tun_device() {
         assert!(is_whole());
         ip("link set n6first down");
         assert!(!is_whole());
-        world.others_go_on();
+        environment.others_go_on();
         ip("link set n6first up");
         until("addresses and routes are there", is_whole);
-        assert_eq!(world.times("n6-n6first", "lost"), 0.0);
+        assert_eq!(environment.times("n6-n6first", "lost"), 0.0);
     });
 }
 
@@ -157,13 +158,13 @@ fn addresses_and_routes_come_back_with_a_tun_device() {
 fn a_tap_device_that_is_deleted_comes_back() {
     in_namespace("a_tap_device_that_is_deleted_comes_back", || {
         let lan = EthernetNetwork { dev: "n6tap".into(), ..EthernetNetwork::new("lan") };
-        let mut world = World::new(|config| config.upf.ethernet = vec![lan]);
+        let mut environment = Environment::new(|config| config.upf.ethernet = vec![lan]);
         ip("link del n6tap");
-        world.others_go_on();
-        world.until_times("n6-n6tap", "reopened", 1.0);
+        environment.others_go_on();
+        environment.until_times("n6-n6tap", "reopened", 1.0);
         until("the device is up", || shown("link show dev n6tap").contains("UP"));
-        assert_eq!(world.times("n6-n6tap", "lost"), 1.0);
-        world.others_go_on();
+        assert_eq!(environment.times("n6-n6tap", "lost"), 1.0);
+        environment.others_go_on();
     });
 }
 
@@ -178,7 +179,7 @@ fn packet_rings_come_back_with_their_interface() {
         config.upf.gtpu.server = vec![GtpuServer { dev: Some("n3".into()), ..GtpuServer::default() }];
         let daemon = Daemon::start(&config).unwrap();
         let times = |event: &str| {
-            metric(&daemon, &format!("causeway_port_times_total{{port=\"n3-n3\",event=\"{event}\"}}"))
+            metric(&daemon, &format!("causeway_port_events_total{{port=\"n3-n3\",event=\"{event}\"}}"))
         };
         let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
         smf.associate();
@@ -210,7 +211,7 @@ fn af_xdp_sockets_come_back_with_their_interface() {
         }
         let daemon = Daemon::start(&config).unwrap();
         let times = |event: &str| {
-            metric(&daemon, &format!("causeway_port_times_total{{port=\"n6-n6x\",event=\"{event}\"}}"))
+            metric(&daemon, &format!("causeway_port_events_total{{port=\"n6-n6x\",event=\"{event}\"}}"))
         };
         let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
         smf.associate();
@@ -234,8 +235,8 @@ fn a_udp_socket_serves_again_when_its_address_is_back() {
         let gnb = Gnb::at(Ipv4Addr::new(198, 51, 100, 2));
         let address = Some(Ipv4Addr::new(192, 0, 2, 1).into());
         let server = GtpuServer { address, ..GtpuServer::default() };
-        let mut world = World::with(gnb, |config| config.upf.gtpu.server = vec![server]);
-        world.others_go_on();
+        let mut environment = Environment::with(gnb, |config| config.upf.gtpu.server = vec![server]);
+        environment.others_go_on();
         ip("address del 192.0.2.1/32 dev lo");
         let host = UdpSocket::bind((SECOND.0, 0)).unwrap();
         host.send_to(b"lost", (SECOND.1, 9)).unwrap();
@@ -243,15 +244,15 @@ fn a_udp_socket_serves_again_when_its_address_is_back() {
             let of = |event: &str| {
                 let port = "n3-192.0.2.1";
                 metric(
-                    &world.daemon,
+                    &environment.daemon,
                     &format!("causeway_port_packets_total{{port=\"{port}\",event=\"{event}\"}}"),
                 )
             };
             of("tx_bad_source") + of("tx_no_route") + of("tx_error")
         };
         until("the packet is counted", || failed() > 0.0);
-        world.smf.heartbeat();
+        environment.smf.heartbeat();
         ip("address add 192.0.2.1/32 dev lo");
-        world.others_go_on();
+        environment.others_go_on();
     });
 }

@@ -62,7 +62,7 @@ fn of_size(src: Ipv4Addr, octets: usize, df: bool) -> Vec<u8> {
 // Input:  a UE's packet with TTL 1, one with DF above the MTU of N6, and one above it without DF, to a host of this machine.
 // Output: ICMP from the gateway address in the UE's tunnel, twice; the third reaches the host, reassembled by the kernel.
 #[test]
-fn a_ue_hears_of_its_router() {
+fn a_ue_receives_router_advertisements() {
     in_namespace("a_ue_hears_of_its_router", || {
         ip(&format!("address add {SERVER}/32 dev lo"));
         let server = UdpSocket::bind((SERVER, 2)).unwrap();

@@ -28,7 +28,7 @@ fn downlink(n: u32) -> Teid {
 }
 
 /// A daemon with two workers, and all around it.
-struct World {
+struct Environment {
     upf: Ipv4Addr,
     daemon: Daemon,
     smf: Smf,
@@ -37,7 +37,7 @@ struct World {
     sessions: Vec<Session>,
 }
 
-impl World {
+impl Environment {
     /// Sessions of eight UEs, whose downlink waits. Two are at the first gNB, the next two at the other.
     fn new() -> Self {
         let upf = loopback();
@@ -92,16 +92,16 @@ fn by_ue(packets: impl IntoIterator<Item = (Ipv4Addr, u8)>) -> BTreeMap<Ipv4Addr
 #[test]
 fn everything_arrives_wherever_it_came_in() {
     in_namespace("everything_arrives_wherever_it_came_in", || {
-        let mut world = World::new();
-        (0..UES).for_each(|n| world.forward(n));
+        let mut environment = Environment::new();
+        (0..UES).for_each(|n| environment.forward(n));
         for worker in ["0", "1"] {
             let series = format!("causeway_worker_sessions{{worker=\"{worker}\"}}");
-            assert_eq!(metric(&world.daemon, &series), 4.0);
+            assert_eq!(metric(&environment.daemon, &series), 4.0);
         }
         for round in 0..12 {
-            (0..UES).for_each(|n| world.send_up(n, &vec![round; n as usize + 1]));
+            (0..UES).for_each(|n| environment.send_up(n, &vec![round; n as usize + 1]));
         }
-        let up: Vec<(SocketAddr, Vec<u8>)> = (0..12 * UES).map(|_| world.at_server()).collect();
+        let up: Vec<(SocketAddr, Vec<u8>)> = (0..12 * UES).map(|_| environment.at_server()).collect();
         let in_order: Vec<u8> = (0..12).collect();
         let seen = by_ue(up.iter().map(|(from, payload)| match from {
             SocketAddr::V4(from) => (*from.ip(), *payload.last().unwrap()),
@@ -110,10 +110,10 @@ fn everything_arrives_wherever_it_came_in() {
         assert_eq!(seen, (0..UES).map(|n| (ue(n), in_order.clone())).collect());
 
         for (from, payload) in &up {
-            world.server.send_to(payload, from).unwrap();
+            environment.server.send_to(payload, from).unwrap();
         }
         for gnb in 0..2 {
-            let down: Vec<Vec<u8>> = (0..6 * UES).map(|_| world.gnbs[gnb].receive()).collect();
+            let down: Vec<Vec<u8>> = (0..6 * UES).map(|_| environment.gnbs[gnb].receive()).collect();
             let seen = by_ue(down.iter().map(|datagram| {
                 let ue = u32::from_be_bytes(*datagram[8 + 16..].first_chunk().unwrap());
                 assert_eq!(datagram[4..8], downlink(ue - u32::from(self::ue(0))).value().to_be_bytes());
@@ -124,17 +124,17 @@ fn everything_arrives_wherever_it_came_in() {
         }
 
         // Each gNB has UEs of both workers: half of what it sends comes in at the wrong one.
-        assert!(world.of_both("causeway_worker_handed_packets_total") >= 48.0);
-        assert_eq!(world.of_both("causeway_worker_packets_total"), 192.0);
-        assert_eq!(metric(&world.daemon, "causeway_drop_total{reason=\"worker_busy\"}"), 0.0);
-        assert_eq!(metric(&world.daemon, "causeway_forwarded_packets_total"), 192.0);
+        assert!(environment.of_both("causeway_worker_handed_packets_total") >= 48.0);
+        assert_eq!(environment.of_both("causeway_worker_packets_total"), 192.0);
+        assert_eq!(metric(&environment.daemon, "causeway_drop_total{reason=\"worker_busy\"}"), 0.0);
+        assert_eq!(metric(&environment.daemon, "causeway_forwarded_packets_total"), 192.0);
         let each = |n: u32| 12 * (HEADERS + u64::from(n) + 1);
-        assert_eq!(world.smf.query(world.sessions[0]), (each(0), each(0)));
-        assert_eq!(world.smf.delete(world.sessions[0]), Some((0, 0)));
+        assert_eq!(environment.smf.query(environment.sessions[0]), (each(0), each(0)));
+        assert_eq!(environment.smf.delete(environment.sessions[0]), Some((0, 0)));
         for n in 1..UES {
-            assert_eq!(world.smf.delete(world.sessions[n as usize]), Some((each(n), each(n))));
+            assert_eq!(environment.smf.delete(environment.sessions[n as usize]), Some((each(n), each(n))));
         }
-        assert_eq!(world.of_both("causeway_worker_sessions"), 0.0);
+        assert_eq!(environment.of_both("causeway_worker_sessions"), 0.0);
     });
 }
 
@@ -143,31 +143,31 @@ fn everything_arrives_wherever_it_came_in() {
 #[test]
 fn waiting_packets_and_end_markers_leave_from_every_worker() {
     in_namespace("waiting_packets_and_end_markers_leave_from_every_worker", || {
-        let mut world = World::new();
+        let mut environment = Environment::new();
         // Sessions are given to the workers by turns.
         for n in [0, 1] {
             for payload in 0..3 {
-                world.server.send_to(&[payload], (ue(n), 1)).unwrap();
+                environment.server.send_to(&[payload], (ue(n), 1)).unwrap();
             }
-            assert_eq!(world.smf.accept_downlink_data(world.sessions[n as usize]), PdrId(2));
+            assert_eq!(environment.smf.accept_downlink_data(environment.sessions[n as usize]), PdrId(2));
         }
-        assert_eq!(metric(&world.daemon, "causeway_buffered_packets"), 6.0);
+        assert_eq!(metric(&environment.daemon, "causeway_buffered_packets"), 6.0);
         for n in [0, 1] {
-            world.forward(n);
+            environment.forward(n);
             for payload in 0..3 {
-                let datagram = world.gnb(n).receive();
+                let datagram = environment.gnb(n).receive();
                 assert_eq!(
                     (&datagram[4..8], datagram.last()),
                     (&downlink(n).value().to_be_bytes()[..], Some(&payload))
                 );
             }
-            let (session, new) = (world.sessions[n as usize], Teid::new(0x8000 + n).unwrap());
-            let to = world.gnb(n + 2).address;
-            world.smf.hand_over(session, new, to);
-            let marker = world.gnb(n).receive();
+            let (session, new) = (environment.sessions[n as usize], Teid::new(0x8000 + n).unwrap());
+            let to = environment.gnb(n + 2).address;
+            environment.smf.hand_over(session, new, to);
+            let marker = environment.gnb(n).receive();
             assert_eq!((marker[1], &marker[4..8]), (254, &downlink(n).value().to_be_bytes()[..]));
-            world.server.send_to(b"moved", (ue(n), 1)).unwrap();
-            let datagram = world.gnb(n + 2).receive();
+            environment.server.send_to(b"moved", (ue(n), 1)).unwrap();
+            let datagram = environment.gnb(n + 2).receive();
             assert!(datagram.ends_with(b"moved") && datagram[4..8] == new.value().to_be_bytes());
         }
     });
@@ -178,16 +178,16 @@ fn waiting_packets_and_end_markers_leave_from_every_worker() {
 #[test]
 fn workers_answer_echoes_and_share_their_address_with_nobody() {
     in_namespace("workers_answer_echoes_and_share_their_address_with_nobody", || {
-        let world = World::new();
-        for gnb in &world.gnbs {
-            gnb.send_raw(world.upf, &Repr::echo_request(7).to_vec().unwrap());
+        let environment = Environment::new();
+        for gnb in &environment.gnbs {
+            gnb.send_raw(environment.upf, &Repr::echo_request(7).to_vec().unwrap());
             let response = gnb.receive();
             assert_eq!((response[1], &response[8..10]), (2, &7_u16.to_be_bytes()[..]));
         }
-        let mut config = config(world.upf);
+        let mut config = config(environment.upf);
         config.upf.workers.count = WorkerCount::Exactly(2);
         let error = Daemon::start(&config).unwrap_err().to_string();
-        let says = format!("upf.gtpu.server[0]: cannot bind {}:2152: address in use", world.upf);
+        let says = format!("upf.gtpu.server[0]: cannot bind {}:2152: address in use", environment.upf);
         assert!(error.starts_with(&says), "{error}");
         let elsewhere = loopback();
         config.upf.gtpu.server[0].address = Some(elsewhere.into());

@@ -54,12 +54,12 @@ reasons! {
     /// The destination of a frame is on the side it comes from.
     SameSide = "same_side",
     /// An uplink packet to an address of the UPF or of the machine that it runs on, which UEs do not reach.
-    LocalAddress = "own_address",
+    LocalAddress = "local_address",
     /// An uplink packet to an address that no other machine has: loopback, a group or all hosts, an unspecified or an IPv4-mapped
     /// address.
     Unroutable = "unroutable",
     /// An Error Indication that names another GTP-U peer than the one that sent it.
-    ErrorIndicationMismatch = "foreign_indication",
+    ErrorIndicationMismatch = "error_indication_mismatch",
     /// The FAR says DROP.
     FarDrop = "far_drop",
     /// The gate of a QER is closed.

@@ -13,10 +13,10 @@
 #![forbid(unsafe_code)]
 
 pub mod backend;
-mod cells;
 mod count;
 pub mod driver;
 mod id;
+mod indexed_counters;
 mod meters;
 pub mod model;
 pub mod pendulum;

@@ -1,7 +1,7 @@
 //! Which meter a number means: a program has its meters as one, in two halves, the first with the even numbers, or in banks.
 
-use crate::cells::Cells;
 use crate::driver::Program;
+use crate::indexed_counters::IndexedCounters;
 
 /// Tables of rules that have a meter: one, or those of the even and of the odd meters.
 pub(crate) const METERED: [&str; 3] = ["metered_rules", "metered_rules_even", "metered_rules_odd"];
@@ -17,7 +17,7 @@ const BANKS: [(&str, u32); 4] = [
     ("session_meters_large", 0x8000),
 ];
 /// The number of the first cell of `rule_meters`, for sessions.
-const BEHIND: u32 = 0x6000;
+const SESSION_METERS_BASE: u32 = 0x6000;
 
 /// Meters by number; number 0 is for rules without one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,7 +49,8 @@ impl Meters {
     /// Those of rules that have entries of their own, or of all.
     pub(crate) fn of_rules(program: &Program) -> Option<Self> {
         if let Some((id, size)) = named(program, "rule_meters") {
-            let rules = Cells::of(program).map_or(u32::MAX, |cells| cells.rules() / RULES_PER_METER);
+            let rules =
+                IndexedCounters::of(program).map_or(u32::MAX, |cells| cells.rules() / RULES_PER_METER);
             return Some(Self { shape: Shape::Halves([id; 2]), name: "rule_meters", count: size.min(rules) });
         }
         let ((even, size), (odd, other)) =
@@ -71,7 +72,7 @@ impl Meters {
         let rules = Self::of_rules(program)?.count;
         let behind = named(program, "rule_meters").map_or(Bank::default(), |(id, size)| Bank {
             id,
-            number: BEHIND + rules,
+            number: SESSION_METERS_BASE + rules,
             index: rules,
             size: size.saturating_sub(rules),
         });
@@ -94,12 +95,12 @@ impl Meters {
     /// The number of one of so many as there are.
     pub(crate) fn number(&self, place: u32) -> u32 {
         let Shape::Banks(banks) = self.shape else { return place };
-        let mut left = place;
+        let mut remaining = place;
         for bank in banks {
-            if left < bank.size {
-                return bank.number + left;
+            if remaining < bank.size {
+                return bank.number + remaining;
             }
-            left -= bank.size;
+            remaining -= bank.size;
         }
         0
     }

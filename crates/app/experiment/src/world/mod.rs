@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use causeway_switch::SwitchPdr;
 use causeway_switch::driver::{SwitchDriver, Ticket};
 use causeway_switch::model::{Config, Model, Timing};
-use causeway_switch::pendulum::{self, Finals, RoundRobin, Side, TableAccess};
+use causeway_switch::pendulum::{self, FinalUsage, RoundRobin, Side, TableAccess};
 use causeway_switch::pulling::{self, Pulling};
 use causeway_types::{Span, Time};
 
@@ -66,7 +66,7 @@ pub struct World {
     access: TableAccess<Operation>,
     pulling: Pulling<u32>,
     numbers: Numbers,
-    finals: Finals<u32>,
+    finals: FinalUsage<u32>,
     ues: Vec<Ue>,
     writing: Option<(Ticket, Writing)>,
     reading: [Option<Reading>; 2],
@@ -114,7 +114,7 @@ impl World {
             access: TableAccess::new(access),
             pulling: Pulling::new(pulling),
             numbers,
-            finals: Finals::default(),
+            finals: FinalUsage::default(),
             ues: vec![Ue::default(); ues as usize],
             writing: None,
             reading: [None, None],

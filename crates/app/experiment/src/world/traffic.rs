@@ -2,7 +2,7 @@
 
 use causeway_switch::Count;
 use causeway_switch::driver::{EntryKey, FieldMatch, Update};
-use causeway_switch::model::{Departing, Pipeline, State, Touched};
+use causeway_switch::model::{Access, Pipeline, QueuedPacket, State};
 use causeway_switch::pendulum::{Partition, Side};
 use causeway_types::Time;
 
@@ -120,24 +120,24 @@ struct FlowOf {
 impl Pipeline for Traffic {
     type Packet = ();
 
-    fn ingress(&mut self, _: &mut State, _: Time, _: u16, _: &[u8], _: &mut Vec<Departing<()>>) {}
+    fn ingress(&mut self, _: &mut State, _: Time, _: u16, _: &[u8], _: &mut Vec<QueuedPacket<()>>) {}
 
     fn egress(&mut self, _: &mut State, _: Time, _: u16, (): ()) -> Option<Vec<u8>> {
         None
     }
 
-    fn settle(&mut self, state: &mut State, now: Time, touched: Touched<'_>) {
+    fn settle(&mut self, state: &mut State, now: Time, touched: Access<'_>) {
         match touched {
-            Touched::Entry(key) => {
+            Access::Entry(key) => {
                 if let Some(FieldMatch::Exact(rule)) = key.fields.first() {
                     self.settle_owner(state, now, *rule as usize);
                 }
             }
-            Touched::Counter { counter, index } => {
+            Access::Counter { counter, index } => {
                 let number = number_of(self.bank.unwrap_or(u32::MAX), counter, index);
                 self.settle_owner(state, now, number as usize);
             }
-            Touched::Batch(updates) => {
+            Access::Batch(updates) => {
                 updates.iter().for_each(|update| self.settle_update(state, now, update));
             }
         }

@@ -2,7 +2,7 @@
 
 use causeway_switch::SwitchPdr;
 use causeway_switch::driver::{Request, SwitchDriver, Update};
-use causeway_switch::pendulum::{Batch, Command, Partition, Side, Turn};
+use causeway_switch::pendulum::{Batch, Command, Partition, Side, WriterTurn};
 use causeway_switch::pulling::Measured;
 use causeway_types::Direction;
 
@@ -25,8 +25,8 @@ impl World {
         }
         let batch = match self.access.poll_write(self.now) {
             None => return Ok(false),
-            Some(Turn::Refuse { full, .. }) => return Err(full.into()),
-            Some(Turn::Write(batch)) => batch,
+            Some(WriterTurn::Refuse { full, .. }) => return Err(full.into()),
+            Some(WriterTurn::Write(batch)) => batch,
         };
         let mut batches = vec![batch];
         while batches.len() < self.setting.variant.joined

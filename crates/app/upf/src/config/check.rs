@@ -5,11 +5,11 @@ use std::net::{IpAddr, SocketAddr};
 
 use causeway_types::IpNet;
 
+use super::enums::{GtpuMode, N6Mode};
 use super::ethernet;
 use super::model::{Config, GTPU_PORT, Session, Upf};
 use super::problem::Problem;
 use super::switch;
-use super::words::{GtpuMode, N6Mode};
 use super::workers;
 
 /// Every contradiction, with the key where it shows.
@@ -43,12 +43,12 @@ pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
 }
 
 /// Each forwarding policy has a name of its own and a network there is.
-fn forwarding_policies(upf: &Upf, found: &mut Found) {
+fn forwarding_policies(upf: &Upf, found: &mut Problems) {
     for (n, policy) in upf.forwarding_policy.iter().enumerate() {
         let key = |name: &str| format!("upf.forwarding_policy[{n}].{name}");
         if let Some(m) = upf.forwarding_policy[..n].iter().position(|earlier| earlier.name == policy.name) {
             let first = format!("upf.forwarding_policy[{m}].name");
-            found.push((key("name"), Problem::PolicyTwice { name: policy.name.clone(), first }));
+            found.push((key("name"), Problem::DuplicatePolicy { name: policy.name.clone(), first }));
         }
         let there = |dnn: &String| upf.session.iter().any(|session| session.dnn == *dnn);
         if let Some(dnn) = policy.dnn.as_ref().filter(|dnn| !there(dnn)) {
@@ -58,7 +58,7 @@ fn forwarding_policies(upf: &Upf, found: &mut Found) {
 }
 
 /// Framed routes lie behind UEs of their own network.
-fn framed_routes(upf: &Upf, found: &mut Found) {
+fn framed_routes(upf: &Upf, found: &mut Problems) {
     let overlap = |one: &IpNet, other: &IpNet| one.contains(&other.addr()) || other.contains(&one.addr());
     for (n, session) in upf.session.iter().enumerate() {
         let key = format!("upf.session[{n}].framed_routes");
@@ -83,7 +83,7 @@ fn framed_routes(upf: &Upf, found: &mut Found) {
 }
 
 /// Each end of tunnels is on a network there is, and apart from the UEs.
-fn n6_tunnels(upf: &Upf, found: &mut Found) {
+fn n6_tunnels(upf: &Upf, found: &mut Problems) {
     for (n, tunnel) in upf.n6_tunnel.iter().enumerate() {
         let key = |name: &str| format!("upf.n6_tunnel[{n}].{name}");
         if !upf.session.iter().any(|session| session.dnn == tunnel.dnn) {
@@ -96,12 +96,12 @@ fn n6_tunnels(upf: &Upf, found: &mut Found) {
     }
 }
 
-pub(super) type Found = Vec<(String, Problem)>;
+pub(super) type Problems = Vec<(String, Problem)>;
 
 /// One place to listen at: the key, and the parts of it.
 type Server<'a> = (String, Option<IpAddr>, Option<&'a str>, u16);
 
-fn servers(upf: &Upf, found: &mut Found) {
+fn servers(upf: &Upf, found: &mut Problems) {
     let pfcp: Vec<Server<'_>> = (upf.pfcp.server.iter().enumerate())
         .map(|(n, s)| (format!("upf.pfcp.server[{n}]"), s.address, s.dev.as_deref(), s.port))
         .collect();
@@ -143,7 +143,7 @@ fn servers(upf: &Upf, found: &mut Found) {
 }
 
 /// No address and port, and no interface and port, twice.
-fn endpoints<'a>(servers: impl Iterator<Item = &'a Server<'a>>, found: &mut Found) {
+fn endpoints<'a>(servers: impl Iterator<Item = &'a Server<'a>>, found: &mut Problems) {
     let mut sockets: BTreeMap<SocketAddr, &str> = BTreeMap::new();
     let mut devices: BTreeMap<(&str, u16), &str> = BTreeMap::new();
     for (key, address, dev, port) in servers {
@@ -152,7 +152,7 @@ fn endpoints<'a>(servers: impl Iterator<Item = &'a Server<'a>>, found: &mut Foun
             match sockets.get(&socket) {
                 Some(first) => found.push((
                     format!("{key}.address"),
-                    Problem::EndpointTwice { socket, first: format!("{first}.address") },
+                    Problem::DuplicateEndpoint { socket, first: format!("{first}.address") },
                 )),
                 None => drop(sockets.insert(socket, key)),
             }
@@ -160,7 +160,7 @@ fn endpoints<'a>(servers: impl Iterator<Item = &'a Server<'a>>, found: &mut Foun
             match devices.get(&(*dev, *port)) {
                 Some(first) => found.push((
                     format!("{key}.dev"),
-                    Problem::DeviceTwice { dev: (*dev).to_owned(), first: format!("{first}.dev") },
+                    Problem::DuplicateDevice { dev: (*dev).to_owned(), first: format!("{first}.dev") },
                 )),
                 None => drop(devices.insert((*dev, *port), key)),
             }
@@ -169,7 +169,7 @@ fn endpoints<'a>(servers: impl Iterator<Item = &'a Server<'a>>, found: &mut Foun
 }
 
 /// Each SMF has a socket of ours that can reach it.
-fn smfs(upf: &Upf, found: &mut Found) {
+fn smfs(upf: &Upf, found: &mut Problems) {
     let by_dev = upf.pfcp.server.iter().any(|server| server.dev.is_some());
     let serves = |v4: bool| {
         upf.pfcp.server.iter().filter_map(|server| server.address).any(|address| address.is_ipv4() == v4)
@@ -183,13 +183,13 @@ fn smfs(upf: &Upf, found: &mut Found) {
         }
         if let Some(m) = upf.pfcp.client.smf[..n].iter().position(|earlier| earlier == smf) {
             let first = format!("upf.pfcp.client.smf[{m}].address");
-            found.push((key, Problem::EndpointTwice { socket: smf.socket(), first }));
+            found.push((key, Problem::DuplicateEndpoint { socket: smf.socket(), first }));
         }
     }
 }
 
 /// No interface runs the XDP program of N3 and that of N6: the kernel takes one.
-fn programs(upf: &Upf, found: &mut Found) {
+fn programs(upf: &Upf, found: &mut Problems) {
     let on_n3 = |dev: &str| {
         let named = upf.gtpu.server.iter().position(|server| server.dev.as_deref() == Some(dev));
         named.filter(|_| upf.gtpu.mode == GtpuMode::AfXdp)
@@ -197,22 +197,25 @@ fn programs(upf: &Upf, found: &mut Found) {
     for (n, session) in upf.session.iter().enumerate().filter(|(_, session)| session.mode == N6Mode::AfXdp) {
         if let Some(m) = on_n3(&session.dev) {
             let (dev, first) = (session.dev.clone(), format!("upf.gtpu.server[{m}].dev"));
-            found.push((format!("upf.session[{n}].dev"), Problem::DeviceTwice { dev, first }));
+            found.push((format!("upf.session[{n}].dev"), Problem::DuplicateDevice { dev, first }));
         }
     }
 }
 
 /// No network slice twice.
-fn slices(upf: &Upf, found: &mut Found) {
+fn slices(upf: &Upf, found: &mut Problems) {
     for (n, slice) in upf.qos.slice.iter().enumerate() {
         if let Some(m) = upf.qos.slice[..n].iter().position(|earlier| earlier.id() == slice.id()) {
             let first = format!("upf.qos.slice[{m}].sst");
-            found.push((format!("upf.qos.slice[{n}].sst"), Problem::SliceTwice { slice: slice.id(), first }));
+            found.push((
+                format!("upf.qos.slice[{n}].sst"),
+                Problem::DuplicateSlice { slice: slice.id(), first },
+            ));
         }
     }
 }
 
-fn gateway(n: usize, session: &Session, found: &mut Found) {
+fn gateway(n: usize, session: &Session, found: &mut Problems) {
     let subnet = session.subnet;
     if session.mode != N6Mode::Tun && session.gateway.is_some() {
         let problem = Problem::NoGateway { mode: session.mode.word(), dev: session.dev.clone() };
@@ -229,14 +232,14 @@ fn gateway(n: usize, session: &Session, found: &mut Found) {
 }
 
 /// The pool is a part of the subnet, since only that is routed here.
-fn pool(n: usize, session: &Session, found: &mut Found) {
+fn pool(n: usize, session: &Session, found: &mut Problems) {
     let subnet = session.subnet;
     if let Some(pool) = session.ue_pool.filter(|pool| !subnet.contains(pool)) {
         found.push((format!("upf.session[{n}].ue_pool"), Problem::PoolOutside { pool, subnet }));
     }
 }
 
-fn pair((m, earlier): (usize, &Session), (n, session): (usize, &Session), found: &mut Found) {
+fn pair((m, earlier): (usize, &Session), (n, session): (usize, &Session), found: &mut Problems) {
     let key = |name: &str| format!("upf.session[{n}].{name}");
     let first = |name: &str| format!("upf.session[{m}].{name}");
     let overlap =

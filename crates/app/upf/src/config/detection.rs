@@ -7,11 +7,11 @@ use causeway_rules::{
 use causeway_types::QfiSet;
 use serde::Serialize;
 
+use super::enums::NameIn;
 use super::problem::Problem;
 use super::section::Section;
-use super::shown::shown_if_any;
+use super::serialize::shown_if_any;
 use super::values;
-use super::words::NameIn;
 
 /// One PFD of an application: a packet that fits all that is given is of it. Several items may have one `id`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]

@@ -67,7 +67,7 @@ pub(super) fn parse(text: &str) -> Result<Node, (Line, Problem)> {
 }
 
 /// A list or mapping that is not complete.
-enum Open {
+enum OpenNode {
     List(Line, Vec<Node>),
     Map(Line, Vec<Entry>, Option<(String, Line)>),
 }
@@ -75,7 +75,7 @@ enum Open {
 /// Builds the tree from the events of the parser.
 #[derive(Default)]
 struct Builder {
-    open: Vec<Open>,
+    open: Vec<OpenNode>,
     root: Option<Node>,
 }
 
@@ -91,15 +91,15 @@ impl Builder {
             }
             Event::DocumentStart(_) if self.root.is_some() => Err(Problem::SecondDocument),
             Event::Scalar(text, style, ..) => self.scalar(&text, style, line),
-            Event::SequenceStart(..) => self.begin(Open::List(line, Vec::new())),
-            Event::MappingStart(..) => self.begin(Open::Map(line, Vec::new(), None)),
+            Event::SequenceStart(..) => self.begin(OpenNode::List(line, Vec::new())),
+            Event::MappingStart(..) => self.begin(OpenNode::Map(line, Vec::new(), None)),
             Event::SequenceEnd | Event::MappingEnd => self.end(),
             _ => Ok(()),
         }
     }
 
     fn scalar(&mut self, text: &str, style: ScalarStyle, line: Line) -> Result<(), Problem> {
-        if let Some(Open::Map(_, entries, key @ None)) = self.open.last_mut() {
+        if let Some(OpenNode::Map(_, entries, key @ None)) = self.open.last_mut() {
             if let Some(first) = entries.iter().find(|entry| entry.key == text) {
                 return Err(Problem::DuplicateKey { key: text.to_owned(), first: first.line });
             }
@@ -111,8 +111,8 @@ impl Builder {
         self.put(Node { line, value })
     }
 
-    fn begin(&mut self, open: Open) -> Result<(), Problem> {
-        if let Some(Open::Map(_, _, None)) = self.open.last() {
+    fn begin(&mut self, open: OpenNode) -> Result<(), Problem> {
+        if let Some(OpenNode::Map(_, _, None)) = self.open.last() {
             return Err(Problem::KeyIsNoText);
         }
         if self.open.len() == MAX_DEPTH {
@@ -124,8 +124,8 @@ impl Builder {
 
     fn end(&mut self) -> Result<(), Problem> {
         match self.open.pop() {
-            Some(Open::List(line, items)) => self.put(Node { line, value: Value::List(items) }),
-            Some(Open::Map(line, entries, _)) => self.put(Node { line, value: Value::Map(entries) }),
+            Some(OpenNode::List(line, items)) => self.put(Node { line, value: Value::List(items) }),
+            Some(OpenNode::Map(line, entries, _)) => self.put(Node { line, value: Value::Map(entries) }),
             None => Ok(()),
         }
     }
@@ -133,8 +133,8 @@ impl Builder {
     fn put(&mut self, node: Node) -> Result<(), Problem> {
         match self.open.last_mut() {
             None => self.root = Some(node),
-            Some(Open::List(_, items)) => items.push(node),
-            Some(Open::Map(_, entries, key)) => {
+            Some(OpenNode::List(_, items)) => items.push(node),
+            Some(OpenNode::Map(_, entries, key)) => {
                 let (key, line) = key.take().ok_or(Problem::KeyIsNoText)?;
                 entries.push(Entry { key, line, node });
             }

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use super::check::Found;
+use super::check::Problems;
+use super::enums::UnknownStations;
 use super::model::Upf;
 use super::problem::Problem;
 use super::section::Section;
 use super::values;
-use super::words::UnknownStations;
 
 /// A data network of Ethernet frames, behind a TAP device.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -57,7 +57,7 @@ pub(super) fn network(section: &mut Section<'_>) -> EthernetNetwork {
 }
 
 /// Each network has a name and a device of its own.
-pub(super) fn check(upf: &Upf, found: &mut Found) {
+pub(super) fn check(upf: &Upf, found: &mut Problems) {
     let sessions = upf.session.iter().enumerate();
     let pools = sessions.map(|(n, session)| (format!("upf.session[{n}]"), &session.dnn, &session.dev));
     let links = upf.ethernet.iter().enumerate();
@@ -67,11 +67,11 @@ pub(super) fn check(upf: &Upf, found: &mut Found) {
         let earlier = || all.iter().take(n);
         if let Some((first, ..)) = earlier().find(|(_, other, _)| other == dnn) {
             let (dnn, first) = ((*dnn).clone(), format!("{first}.dnn"));
-            found.push((format!("{key}.dnn"), Problem::NetworkTwice { dnn, first }));
+            found.push((format!("{key}.dnn"), Problem::DuplicateNetwork { dnn, first }));
         }
         if let Some((first, ..)) = earlier().find(|(_, _, other)| other == dev) {
             let (dev, first) = ((*dev).clone(), format!("{first}.dev"));
-            found.push((format!("{key}.dev"), Problem::DeviceTwice { dev, first }));
+            found.push((format!("{key}.dev"), Problem::DuplicateDevice { dev, first }));
         }
     }
 }

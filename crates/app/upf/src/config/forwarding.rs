@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use causeway_rules::Url;
 use serde::Serialize;
 
-use super::shown::shown_if_any;
+use super::serialize::shown_if_any;
 
 /// Our end of the tunnels (UDP/IP and IP in IP) over one data network.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]

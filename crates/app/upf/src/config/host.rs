@@ -5,11 +5,11 @@ use std::fmt;
 use causeway_types::IpNet;
 use serde::{Serialize, Serializer};
 
+use super::enums::HostAddresses;
 use super::problem::Problem;
 use super::section::Section;
-use super::shown::prefixes;
+use super::serialize::prefixes;
 use super::values;
-use super::words::HostAddresses;
 
 /// The machine that the UPF runs on, as UEs see it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]

@@ -4,6 +4,7 @@ mod check;
 mod decode;
 mod detection;
 mod document;
+mod enums;
 mod error;
 mod ethernet;
 mod forwarding;
@@ -20,10 +21,9 @@ mod qos;
 mod quantities;
 mod routing;
 mod section;
-mod shown;
+mod serialize;
 mod switch;
 mod values;
-mod words;
 mod workers;
 
 use std::path::Path;
@@ -32,6 +32,10 @@ use causeway_file::FileError;
 
 pub use detection::{Application, Predefined};
 pub(crate) use detection::{applications, predefined_rules};
+pub use enums::{
+    DataPlane, GtpuMode, HostAddresses, Level, LogFormat, N6Mode, NameIn, PathFailure, RequestPort, RouteOf,
+    Switch, UnknownStations, WhenFull,
+};
 pub use error::{ConfigError, ConfigErrors};
 pub use ethernet::EthernetNetwork;
 pub use forwarding::{ForwardingPolicy, N6Tunnel, RedirectTo};
@@ -51,10 +55,6 @@ pub use qos::{Qos, Slice};
 pub(crate) use quantities::octets_text;
 pub use routing::{EchoConfig, Routing};
 pub use switch::{P4Switch, SwitchRoute};
-pub use words::{
-    DataPlane, GtpuMode, HostAddresses, Level, LogFormat, N6Mode, NameIn, PathFailure, RequestPort, RouteOf,
-    Switch, UnknownStations, WhenFull,
-};
 pub use workers::{WorkerCount, Workers};
 
 use origin::Origins;

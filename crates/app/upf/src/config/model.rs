@@ -6,6 +6,7 @@ use causeway_types::{IpNet, NodeId, Span};
 use serde::Serialize;
 
 use super::detection::{Application, Predefined};
+use super::enums::{DataPlane, GtpuMode, Level, LogFormat, N6Mode, WhenFull};
 use super::ethernet::EthernetNetwork;
 use super::forwarding::{ForwardingPolicy, N6Tunnel};
 use super::framed::FramedRoutes;
@@ -14,9 +15,8 @@ use super::memory::Memory;
 use super::pfcp::Pfcp;
 use super::qos::Qos;
 use super::routing::{EchoConfig, Routing};
-use super::shown::{octets, prefixes, shown, shown_if_any, span};
+use super::serialize::{octets, prefixes, shown, shown_if_any, span};
 use super::switch::P4Switch;
-use super::words::{DataPlane, GtpuMode, Level, LogFormat, N6Mode, WhenFull};
 use super::workers::Workers;
 
 /// The PFCP port (TS 29.244 clause 4.2.2).

@@ -5,10 +5,10 @@ use std::net::{IpAddr, SocketAddr};
 use causeway_types::{IpNet, NodeId, Span};
 use serde::Serialize;
 
+use super::enums::{PathFailure, RequestPort, Switch};
 use super::host::AcceptFrom;
 use super::model::{DEFAULT_ADDRESS, PFCP_PORT};
-use super::shown::{prefixes, shown, span};
-use super::words::{PathFailure, RequestPort, Switch};
+use super::serialize::{prefixes, shown, span};
 
 /// N4.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]

@@ -86,7 +86,7 @@ pub enum Problem {
     AddressAndDev,
     /// The same address and port twice.
     #[error("{socket} is given twice, first as {first}")]
-    EndpointTwice {
+    DuplicateEndpoint {
         /// Address and port.
         socket: SocketAddr,
         /// The key of the first.
@@ -94,7 +94,7 @@ pub enum Problem {
     },
     /// The same interface twice.
     #[error("interface {dev} is given twice, first as {first}")]
-    DeviceTwice {
+    DuplicateDevice {
         /// The interface.
         dev: String,
         /// The key of the first.
@@ -102,7 +102,7 @@ pub enum Problem {
     },
     /// Two forwarding policies of one name.
     #[error("policy {name} is given twice, first as {first}")]
-    PolicyTwice {
+    DuplicatePolicy {
         /// The name.
         name: String,
         /// The key of the first.
@@ -110,7 +110,7 @@ pub enum Problem {
     },
     /// The same network slice twice.
     #[error("slice {slice} is given twice, first as {first}")]
-    SliceTwice {
+    DuplicateSlice {
         /// The slice.
         slice: SNssai,
         /// The key of the first.
@@ -198,7 +198,7 @@ pub enum Problem {
     },
     /// Two data networks of one name.
     #[error("`{dnn}` is a data network already ({first}): give each its own name")]
-    NetworkTwice {
+    DuplicateNetwork {
         /// The name.
         dnn: String,
         /// The key of the first.
@@ -248,13 +248,13 @@ pub enum Problem {
     SwitchHops,
     /// A key of ports that would be this machine's.
     #[error("the ports are those of the switch (upf.switch.address): remove it")]
-    PortsOfSwitch,
+    PortKeyWithSwitch,
     /// The P4 programs have tunnels over IPv4.
     #[error("tunnels over IPv6 are not on the switch: give an IPv4 address")]
     SwitchTunnelsIpv6,
     /// What the software behind a switch cannot do, as it has no ports.
     #[error("a switch (upf.switch.address) has none of these: remove it")]
-    NotOnSwitch,
+    UnsupportedOnSwitch,
     /// Cores are named for more or fewer packet threads than there are.
     #[error("cores: {pinned}, packet threads: {count}: name one core for each (upf.workers.count), or none")]
     PinsDiffer {

@@ -4,7 +4,7 @@ use causeway_types::{Bitrate, SNssai, Span};
 use serde::Serialize;
 
 use super::section::Section;
-use super::shown::{bitrate_if_any, span};
+use super::serialize::{bitrate_if_any, span};
 use super::{quantities, values};
 
 /// QoS enforcement.

@@ -5,7 +5,7 @@ use causeway_types::Span;
 use serde::Serialize;
 
 use super::section::Section;
-use super::shown::span;
+use super::serialize::span;
 use super::{quantities, values};
 
 /// Echo Requests to GTP-U peers (TS 29.281 clause 7.2.1).

@@ -9,7 +9,7 @@ use super::origin::{Origin, Origins};
 use super::problem::{Hint, Problem};
 
 /// Keys of other UPFs, and what takes their place here.
-const ELSEWHERE: &[(&str, &str)] = &[
+const FOREIGN_KEYS: &[(&str, &str)] = &[
     ("logger.file", "Causeway logs to standard error: let the service manager keep it"),
     ("global", "set upf.max_sessions instead of global.max.ue"),
     ("upf.gtpu.server[].advertise", "the UPF advertises the address it is bound to"),
@@ -172,7 +172,7 @@ fn pattern(path: &str) -> String {
 }
 
 fn hint(path: &str, key: &str, known: &[&'static str]) -> Hint {
-    if let Some((_, instead)) = ELSEWHERE.iter().find(|(elsewhere, _)| *elsewhere == pattern(path)) {
+    if let Some((_, instead)) = FOREIGN_KEYS.iter().find(|(elsewhere, _)| *elsewhere == pattern(path)) {
         return Hint::Instead(instead);
     }
     let distance = |known: &str| strsim::damerau_levenshtein(&key.to_ascii_lowercase(), known);

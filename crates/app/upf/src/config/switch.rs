@@ -7,12 +7,12 @@ use causeway_rules::TeidPool;
 use causeway_types::{IpNet, MacAddr, Span};
 use serde::Serialize;
 
-use super::check::Found;
+use super::check::Problems;
+use super::enums::{DataPlane, GtpuMode, RouteOf};
 use super::model::{GTPU_PORT, Upf};
 use super::problem::Problem;
 use super::section::Section;
-use super::shown::{shown, span};
-use super::words::{DataPlane, GtpuMode, RouteOf};
+use super::serialize::{shown, span};
 use super::{quantities, values};
 
 /// A P4 switch as the data plane, where it is another machine's or process's.
@@ -136,7 +136,7 @@ impl Upf {
 }
 
 /// What a switch with ports of its own cannot do, or needs.
-pub(super) fn check(upf: &Upf, found: &mut Found) {
+pub(super) fn check(upf: &Upf, found: &mut Problems) {
     let Some((switch, _)) = upf.remote_switch() else { return };
     let mut missing = |key: &str, what| found.push((format!("upf.switch.{key}"), Problem::Missing(what)));
     if switch.p4info.is_none() {
@@ -153,12 +153,12 @@ pub(super) fn check(upf: &Upf, found: &mut Found) {
         found.push((format!("upf.switch.route[{n}].to"), Problem::SwitchTunnelsIpv6));
     }
     if upf.gtpu.mode != GtpuMode::Udp {
-        found.push(("upf.gtpu.mode".into(), Problem::PortsOfSwitch));
+        found.push(("upf.gtpu.mode".into(), Problem::PortKeyWithSwitch));
     }
     for (n, server) in upf.gtpu.server.iter().enumerate() {
         let key = |name: &str| format!("upf.gtpu.server[{n}].{name}");
         match server.address {
-            _ if server.dev.is_some() => found.push((key("dev"), Problem::PortsOfSwitch)),
+            _ if server.dev.is_some() => found.push((key("dev"), Problem::PortKeyWithSwitch)),
             Some(IpAddr::V6(_)) => found.push((key("address"), Problem::SwitchTunnelsIpv6)),
             Some(IpAddr::V4(_)) | None => {}
         }
@@ -168,7 +168,7 @@ pub(super) fn check(upf: &Upf, found: &mut Found) {
     }
     let networks = upf.ethernet.iter().enumerate().map(|(n, _)| format!("upf.ethernet[{n}]"));
     let tunnels = upf.n6_tunnel.iter().enumerate().map(|(n, _)| format!("upf.n6_tunnel[{n}]"));
-    found.extend(networks.chain(tunnels).map(|key| (key, Problem::NotOnSwitch)));
+    found.extend(networks.chain(tunnels).map(|key| (key, Problem::UnsupportedOnSwitch)));
 }
 
 fn of_ipv6_tunnels(route: &SwitchRoute) -> bool {

@@ -209,7 +209,7 @@ pub(super) fn slice_differentiator(text: &str) -> Result<String, Problem> {
 }
 
 /// One of a few words.
-pub(super) trait Word: Copy + 'static {
+pub(super) trait NamedValue: Copy + 'static {
     /// Every value.
     const WORDS: &[Self];
 
@@ -218,7 +218,7 @@ pub(super) trait Word: Copy + 'static {
 }
 
 /// Reads one of a few words.
-pub(super) fn word<W: Word>(text: &str) -> Result<W, Problem> {
+pub(super) fn word<W: NamedValue>(text: &str) -> Result<W, Problem> {
     let found = W::WORDS.iter().find(|value| value.spelling().eq_ignore_ascii_case(text));
     found.copied().ok_or_else(|| {
         let words: Vec<_> = W::WORDS.iter().map(|value| value.spelling()).collect();

@@ -2,11 +2,11 @@
 
 use serde::{Serialize, Serializer};
 
+use super::enums::{DataPlane, GtpuMode};
 use super::model::Upf;
 use super::problem::Problem;
 use super::section::Section;
 use super::values;
-use super::words::{DataPlane, GtpuMode};
 use crate::worker::MAX_WORKERS;
 
 /// How many packet threads there are.

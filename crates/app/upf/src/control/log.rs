@@ -9,22 +9,22 @@ use causeway_n4::{Level, Notice};
 use causeway_types::{Span, Time};
 use tracing::{debug, error, info, warn};
 
-use crate::logging::leave_out;
+use crate::logging::count_suppressed;
 
 /// For how long lines are counted together.
 const PERIOD: Span = Span::from_secs(10);
 
 /// Lines of one kind from one peer in a period, at most.
-const OF_PEER: u64 = 10;
+const LINES_PER_PEER: u64 = 10;
 
 /// Lines of one kind in a period, from whomever, at most.
-const OF_KIND: u64 = 100;
+const LINES_PER_KIND: u64 = 100;
 
 /// Ten times as many where somebody has asked for details.
 const DETAILED: u64 = 10;
 
 /// Peers and kinds that are told apart in a period, at most.
-const KNOWN: usize = 4096;
+const MAX_SUBJECTS: usize = 4096;
 
 /// What a line is about: lines of one kind from one peer have a limit together.
 type Subject = (&'static str, Option<IpAddr>);
@@ -72,7 +72,7 @@ impl Log {
         if self.admit(level, subject) {
             write(level, what);
         } else {
-            leave_out();
+            count_suppressed();
         }
     }
 
@@ -81,18 +81,18 @@ impl Log {
         let factor = if level == Level::Debug { DETAILED } else { 1 };
         let (new, (kind, peer)) = (Count { level, written: 0, left_out: 0 }, subject);
         let of_kind = self.kinds.entry(kind).or_insert(new);
-        let is_known = self.peers.len() < KNOWN || self.peers.contains_key(&subject);
+        let is_known = self.peers.len() < MAX_SUBJECTS || self.peers.contains_key(&subject);
         if let Some(count) = peer.filter(|_| is_known).map(|_| self.peers.entry(subject).or_insert(new)) {
-            if count.written >= OF_PEER * factor {
+            if count.written >= LINES_PER_PEER * factor {
                 count.left_out += 1;
                 self.is_left_out = true;
                 return false;
             }
-            if of_kind.written < OF_KIND * factor {
+            if of_kind.written < LINES_PER_KIND * factor {
                 count.written += 1;
             }
         }
-        if of_kind.written >= OF_KIND * factor {
+        if of_kind.written >= LINES_PER_KIND * factor {
             of_kind.left_out += 1;
             self.is_left_out = true;
             return false;
@@ -107,7 +107,7 @@ impl Log {
     }
 
     /// Says what was left out, when the period is over.
-    pub(super) fn tell(&mut self, now: Time) {
+    pub(super) fn log_suppressed(&mut self, now: Time) {
         if self.due().is_some_and(|due| due <= now) {
             self.summarise(now);
         }
@@ -201,16 +201,16 @@ mod tests {
         let mut log = Log { since: Time::from_secs(1_000), ..Log::default() };
         assert_eq!(log.due(), None);
         let written = (0..100).filter(|_| log.admit(Level::Warn, ("refused requests", peer(1)))).count();
-        assert_eq!(written as u64, OF_PEER);
+        assert_eq!(written as u64, LINES_PER_PEER);
         assert!(log.admit(Level::Warn, ("refused requests", peer(2))));
         assert!(log.admit(Level::Info, ("associations", peer(1))));
         assert_eq!(log.due(), Some(Time::from_secs(1_010)));
-        let told =
+        let results =
             vec![(Level::Warn, "refused requests: 90 more from 192.0.2.1 in the last 10 s".to_owned())];
-        assert_eq!(log.summaries(), told);
-        log.tell(Time::from_secs(1_009));
+        assert_eq!(log.summaries(), results);
+        log.log_suppressed(Time::from_secs(1_009));
         assert!(log.due().is_some());
-        log.tell(Time::from_secs(1_010));
+        log.log_suppressed(Time::from_secs(1_010));
         assert!(log.due().is_none() && log.admit(Level::Warn, ("refused requests", peer(1))));
     }
 
@@ -222,10 +222,13 @@ mod tests {
             let mut log = Log { since: Time::from_secs(1_000), ..Log::default() };
             let from = |n: u32| Some(IpAddr::from(n.to_be_bytes()));
             let written = (0..10_000).filter(|n| log.admit(level, ("discarded datagrams", from(*n)))).count();
-            assert_eq!(written as u64, if level == Level::Debug { OF_KIND * DETAILED } else { OF_KIND });
+            assert_eq!(
+                written as u64,
+                if level == Level::Debug { LINES_PER_KIND * DETAILED } else { LINES_PER_KIND }
+            );
             let line = format!("discarded datagrams: {} more in the last 10 s", 10_000 - written);
             assert_eq!(log.summaries(), [(level, line)]);
-            assert_eq!(log.peers.len(), KNOWN);
+            assert_eq!(log.peers.len(), MAX_SUBJECTS);
         }
     }
 }

@@ -1,11 +1,11 @@
 //! The control thread: N4 between its sockets, its timers and the packet thread.
 
-mod alarm;
-mod kernel;
+mod kernel_routes;
 mod log;
 mod routes;
 mod settings;
 mod sockets;
+mod timer;
 mod views;
 
 use std::collections::BTreeMap;
@@ -24,22 +24,22 @@ use crate::clock::Clock;
 use crate::config::Upf;
 use crate::daemon::Totals;
 use crate::error::RunError;
-use crate::machine::{Changes, Machine};
-use crate::management::{self, Ask, Management, PortCounters};
+use crate::host_addresses::{AddressChanges, HostWatch};
+use crate::management::{self, Management, ManagementRequest, PortCounters};
 use crate::memory::{Budget, Reading, rounded};
 use crate::wall::{self, Wall};
-use crate::watch::{Activity, Pauses, Pulse, Watched};
+use crate::watchdog::{Activity, Pauses, ThreadHeartbeat, WatchedThread};
 use crate::worker::{Report, WorkerHandle};
-use alarm::Alarm;
-use kernel::Kernel;
+use kernel_routes::KernelRoutes;
 use log::Log;
 use routes::FramedRoutes;
 use sockets::Sockets;
+use timer::WakeTimer;
 
 pub(crate) use settings::state_machine;
 
 /// Questions of the management server that wait, at most.
-const ASKS: usize = 64;
+const MAX_REQUESTS: usize = 64;
 
 /// Datagrams, or reports of the packet thread, that are taken one after the other before anything else has its turn.
 const BURST: usize = 64;
@@ -54,7 +54,7 @@ pub(crate) enum Stop {
 }
 
 /// What the control thread is given.
-pub(crate) struct Surroundings {
+pub(crate) struct ControlInputs {
     pub(crate) upf: Upf,
     pub(crate) node: NodeId,
     pub(crate) topology: Topology,
@@ -67,43 +67,43 @@ pub(crate) struct Surroundings {
     /// Who may set up associations.
     pub(crate) smfs: Vec<IpNet>,
     pub(crate) n4: Vec<UdpSocket>,
-    pub(crate) machine: Machine,
+    pub(crate) machine: HostWatch,
     pub(crate) management: Vec<TcpListener>,
     pub(crate) ports: Vec<PortCounters>,
     pub(crate) stops: mpsc::UnboundedReceiver<Stop>,
-    pub(crate) heart: Heart,
+    pub(crate) control_watch: ControlWatch,
     /// Of the control thread, then of each packet thread.
     pub(crate) pauses: Vec<Arc<Pauses>>,
 }
 
 /// How the watch reaches the control thread.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Heart {
-    pulse: Arc<Pulse>,
+pub(crate) struct ControlWatch {
+    heartbeat: Arc<ThreadHeartbeat>,
     rung: Arc<Notify>,
 }
 
-impl Heart {
+impl ControlWatch {
     /// The control thread, to be watched.
-    pub(crate) fn watched(&self) -> Watched {
+    pub(crate) fn watched(&self) -> WatchedThread {
         let rung = Arc::clone(&self.rung);
         let ring = Box::new(move || rung.notify_one());
-        Watched { name: "control thread".into(), pulse: Arc::clone(&self.pulse), ring }
+        WatchedThread { name: "control thread".into(), heartbeat: Arc::clone(&self.heartbeat), ring }
     }
 }
 
 /// Runs until it is asked to end, or cannot go on.
 pub(crate) async fn run(
-    given: Surroundings,
+    given: ControlInputs,
     mut n4: N4,
     budget: Budget,
     worker: WorkerHandle<ApplyId>,
 ) -> Result<Totals, RunError> {
-    let (control, asks) = mpsc::channel(ASKS);
+    let (control, asks) = mpsc::channel(MAX_REQUESTS);
     n4.prepare_memory_with(prepare);
     n4.release_memory_with::<ToKernel>();
     let routes = FramedRoutes::new(&given.upf.session);
-    let kernel = Kernel::start(&given.upf).map_err(RunError::Sockets)?;
+    let kernel = KernelRoutes::start(&given.upf).map_err(RunError::Sockets)?;
     let management = Management {
         started: given.clock.anchor(),
         control,
@@ -122,13 +122,13 @@ pub(crate) async fn run(
         sockets: Sockets::new(given.n4, given.upf.offload).map_err(RunError::Sockets)?,
         log: Log::default(),
         machine: given.machine,
-        changes: Changes::new(),
+        changes: AddressChanges::new(),
         routes,
         kernel,
         held: BTreeMap::new(),
         asks,
         stops: given.stops,
-        heart: given.heart,
+        control_watch: given.control_watch,
         budget,
         reading: None,
     };
@@ -143,15 +143,15 @@ struct Control {
     worker: WorkerHandle<ApplyId>,
     sockets: Sockets,
     log: Log,
-    machine: Machine,
-    changes: Changes,
+    machine: HostWatch,
+    changes: AddressChanges,
     routes: FramedRoutes<ApplyId>,
-    kernel: Kernel<ApplyId>,
+    kernel: KernelRoutes<ApplyId>,
     /// Plans whose routes the kernel is being told of.
     held: BTreeMap<ApplyId, Plan>,
-    asks: mpsc::Receiver<Ask>,
+    asks: mpsc::Receiver<ManagementRequest>,
     stops: mpsc::UnboundedReceiver<Stop>,
-    heart: Heart,
+    control_watch: ControlWatch,
     budget: Budget,
     /// What was last read of the memory that is used.
     reading: Option<Reading>,
@@ -159,19 +159,19 @@ struct Control {
 
 impl Control {
     async fn run(mut self) -> Result<Totals, RunError> {
-        let mut alarm = Alarm::new(self.clock);
-        let Heart { pulse, rung } = self.heart.clone();
-        pulse.begin();
+        let mut timer = WakeTimer::new(self.clock);
+        let ControlWatch { heartbeat, rung } = self.control_watch.clone();
+        heartbeat.begin();
         loop {
-            pulse.doing(Activity::Outputs);
-            self.carry_out();
+            heartbeat.set_activity(Activity::Outputs);
+            self.apply_outputs();
             // The packet threads work while answers are sent.
             self.worker.wake();
-            pulse.doing(Activity::Sending);
+            heartbeat.set_activity(Activity::Sending);
             self.send();
-            pulse.doing(Activity::Waiting);
-            alarm.set(self.n4.next_timer());
-            alarm.set(self.log.due());
+            heartbeat.set_activity(Activity::Waiting);
+            timer.set(self.n4.next_timer());
+            timer.set(self.log.due());
             tokio::select! {
                 received = self.sockets.wait() => match received {
                     Ok(()) => self.receive(),
@@ -181,38 +181,38 @@ impl Control {
                     }
                 },
                 report = self.worker.report() => {
-                    pulse.doing(Activity::Reports);
+                    heartbeat.set_activity(Activity::Reports);
                     let report = report.ok_or(RunError::Panicked("packets"))?;
-                    if let Some(end) = self.reported(report).or_else(|| self.hear_more()) {
+                    if let Some(end) = self.reported(report).or_else(|| self.drain_reports()) {
                         self.send();
                         return end;
                     }
                 }
-                () = alarm.wait() => {
-                    pulse.doing(Activity::Timers);
+                () = timer.wait() => {
+                    heartbeat.set_activity(Activity::Timers);
                     let now = self.clock.now();
                     self.n4.timer(now);
-                    self.log.tell(now);
+                    self.log.log_suppressed(now);
                 }
                 () = rung.notified() => {
-                    pulse.answer();
+                    heartbeat.beat();
                     self.look_at_memory();
                 }
                 Some(ask) = self.asks.recv() => {
-                    pulse.doing(Activity::Management);
+                    heartbeat.set_activity(Activity::Management);
                     self.answer(ask);
                 }
                 () = self.changes.wait() => {
-                    pulse.doing(Activity::Management);
-                    self.look_around();
+                    heartbeat.set_activity(Activity::Management);
+                    self.refresh_host();
                 }
                 () = self.wall.wait() => {
-                    pulse.doing(Activity::Timers);
+                    heartbeat.set_activity(Activity::Timers);
                     self.follow_wall_clock();
                 }
-                (id, result) = self.kernel.told() => {
-                    pulse.doing(Activity::FramedRoutes);
-                    self.routed(id, result);
+                (id, result) = self.kernel.next_result() => {
+                    heartbeat.set_activity(Activity::FramedRoutes);
+                    self.route_result(id, result);
                 }
                 Some(stop) = self.stops.recv() => self.stop(stop),
             }
@@ -236,15 +236,15 @@ impl Control {
     }
 
     /// Interfaces or addresses of the machine have changed.
-    fn look_around(&mut self) {
-        if self.machine.look() {
+    fn refresh_host(&mut self) {
+        if self.machine.refresh() {
             self.worker.set_host_reachability(&self.machine.host());
         }
     }
 
     /// The wall clock may have been set.
     fn follow_wall_clock(&mut self) {
-        let Some(clock) = self.wall.look() else { return };
+        let Some(clock) = self.wall.refresh() else { return };
         let by = wall::difference(self.n4.wall_clock(), clock);
         let what = format_args!("the wall clock was set {by}: times that SMFs give and are told follow it");
         self.log.warn(self.clock.now(), "wall clock", None, &what);
@@ -252,11 +252,11 @@ impl Control {
         self.worker.set_wall_clock(clock);
     }
 
-    fn answer(&mut self, ask: Ask) {
+    fn answer(&mut self, ask: ManagementRequest) {
         let now = self.clock.now();
         match ask {
-            Ask::End { node, reply } => drop(reply.send(self.n4.end(now, &node))),
-            Ask::Release { node, reply } => drop(reply.send(self.n4.release(now, &node))),
+            ManagementRequest::End { node, reply } => drop(reply.send(self.n4.end(now, &node))),
+            ManagementRequest::Release { node, reply } => drop(reply.send(self.n4.release(now, &node))),
             ask => {
                 let memory = views::memory(&self.n4, &self.budget, self.reading.as_ref());
                 views::answer(&self.n4, &mut self.sockets, memory, ask);
@@ -270,18 +270,18 @@ impl Control {
             if let Some(following) = self.sockets.peek_next() {
                 self.n4.prefetch(following, prefetch_at);
             }
-            self.heart.pulse.doing(Activity::N4Sockets);
+            self.control_watch.heartbeat.set_activity(Activity::N4Sockets);
             let Some((from, datagram)) = self.sockets.receive() else { break };
-            self.heart.pulse.doing(Activity::Pfcp(datagram.get(1).copied().unwrap_or(0)));
+            self.control_watch.heartbeat.set_activity(Activity::Pfcp(datagram.get(1).copied().unwrap_or(0)));
             self.n4.datagram(self.clock.now(), from, datagram);
-            self.carry_out();
+            self.apply_outputs();
         }
     }
 
     /// Takes the reports that have come already, in their order, up to the one that the packet thread has ended.
-    fn hear_more(&mut self) -> Option<Result<Totals, RunError>> {
+    fn drain_reports(&mut self) -> Option<Result<Totals, RunError>> {
         for _ in 1..BURST {
-            self.carry_out();
+            self.apply_outputs();
             let end = self.worker.report_now().map(|report| self.reported(report))?;
             if end.is_some() {
                 return end;
@@ -308,7 +308,7 @@ impl Control {
     }
 
     /// The kernel knows the routes of a plan, or would not have them.
-    fn routed(&mut self, id: ApplyId, result: Result<(), String>) {
+    fn route_result(&mut self, id: ApplyId, result: Result<(), String>) {
         let Some(plan) = self.held.remove(&id) else { return };
         match result {
             Ok(()) => {
@@ -323,7 +323,7 @@ impl Control {
     }
 
     /// Does what N4 wants done. Plans wait until the packet threads are woken for them, and datagrams for [`Control::send`].
-    fn carry_out(&mut self) {
+    fn apply_outputs(&mut self) {
         while let Some(output) = self.n4.poll_output() {
             match output {
                 Output::Send { to, bytes } => {

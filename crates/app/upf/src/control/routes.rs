@@ -17,7 +17,7 @@ pub(super) type Route = (IpNet, String);
 
 /// What a plan does to the routes of one session.
 #[derive(Debug)]
-struct Planned {
+struct PlannedRoutes {
     session: Seid,
     /// The session's routes, when the plan is carried out.
     pdrs: BTreeMap<PdrId, Vec<Route>>,
@@ -26,7 +26,7 @@ struct Planned {
 
 /// A data network behind a TUN device.
 #[derive(Debug)]
-struct Behind {
+struct TunNetwork {
     network: NetworkInstance,
     device: String,
     /// What the kernel routes to the device anyway.
@@ -38,8 +38,8 @@ struct Behind {
 /// The framed routes of all sessions that the kernel knows. `K` names a plan.
 #[derive(Debug)]
 pub(super) struct FramedRoutes<K> {
-    networks: Vec<Behind>,
-    planned: BTreeMap<K, Planned>,
+    networks: Vec<TunNetwork>,
+    planned: BTreeMap<K, PlannedRoutes>,
     sessions: BTreeMap<Seid, BTreeMap<PdrId, Vec<Route>>>,
     /// How many sessions have each route, those whose plan is under way included.
     users: BTreeMap<Route, usize>,
@@ -48,7 +48,7 @@ pub(super) struct FramedRoutes<K> {
 impl<K: Ord> FramedRoutes<K> {
     /// None yet; the networks are those of the configuration.
     pub(super) fn new(sessions: &[Session]) -> Self {
-        let mut networks: Vec<Behind> = Vec::new();
+        let mut networks: Vec<TunNetwork> = Vec::new();
         for session in sessions.iter().filter(|session| session.mode == N6Mode::Tun) {
             let network = NetworkInstance::new(&session.dnn);
             let known = networks.iter_mut().find(|known| known.network == network);
@@ -56,7 +56,7 @@ impl<K: Ord> FramedRoutes<K> {
                 known.subnets.push(session.subnet);
                 known.ranges.extend(&session.framed_routes);
             } else {
-                networks.push(Behind {
+                networks.push(TunNetwork {
                     network,
                     device: session.dev.clone(),
                     subnets: vec![session.subnet],
@@ -95,13 +95,13 @@ impl<K: Ord> FramedRoutes<K> {
         for route in &new {
             *self.users.entry(route.clone()).or_default() += 1;
         }
-        self.planned.insert(id, Planned { session: plan.session, pdrs, new: new.clone() });
+        self.planned.insert(id, PlannedRoutes { session: plan.session, pdrs, new: new.clone() });
         new
     }
 
     /// The plan was carried out, or not; what the kernel may forget.
     pub(super) fn applied(&mut self, id: &K, is_carried_out: bool) -> Vec<Route> {
-        let Some(Planned { session, pdrs, new }) = self.planned.remove(id) else { return Vec::new() };
+        let Some(PlannedRoutes { session, pdrs, new }) = self.planned.remove(id) else { return Vec::new() };
         if !is_carried_out {
             return new.into_iter().filter(|route| self.leave(route)).collect();
         }
@@ -130,7 +130,7 @@ impl<K: Ord> FramedRoutes<K> {
         if pdi.tunnel.is_some() || pdi.ue_side() != UeSide::Destination {
             return Vec::new();
         }
-        let named = |it: &&Behind| pdi.network_instance.as_ref().is_none_or(|name| *name == it.network);
+        let named = |it: &&TunNetwork| pdi.network_instance.as_ref().is_none_or(|name| *name == it.network);
         let behind = |net: &IpNet| {
             let is_in = |ranges: &[IpNet]| ranges.iter().any(|range| range.contains(net));
             let networks = self.networks.iter().filter(named);

@@ -7,7 +7,7 @@ use causeway_n4::{self as n4, N4};
 use causeway_rules::{AddressPool, Catalogue, IdCipher};
 use causeway_types::{DualIp, IpNet, NetworkInstance, NodeId, Span, Time, WallClock};
 
-use super::Surroundings;
+use super::ControlInputs;
 use crate::config::{
     DataPlane, KnownSmf, PathFailure, Pfcp, RequestPort, Session, Switch, Upf, applications, predefined_rules,
 };
@@ -76,7 +76,7 @@ fn address_pool(session: &Session) -> AddressPool {
 
 /// N4 in these surroundings, which asks the SMFs of the configuration for associations.
 /// Its answers take no more memory than so many octets.
-pub(crate) fn state_machine(given: &Surroundings, answers: usize) -> N4 {
+pub(crate) fn state_machine(given: &ControlInputs, answers: usize) -> N4 {
     let start = given.clock.anchor();
     let config = config(&given.upf, given.node.clone(), address(&given.n4), start, given.secret);
     let mut config = n4::Config { allow: given.smfs.clone(), ..config };

@@ -11,7 +11,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 /// Peers whose socket is remembered, at most. Beyond it the first socket of the IP version serves.
-const REMEMBERED: usize = 4096;
+const MAX_PEERS: usize = 4096;
 
 /// The sockets of N4. A peer is answered from the address that it wrote to.
 pub(super) struct Sockets {
@@ -86,7 +86,7 @@ impl Sockets {
                             ready.clear_ready();
                         }
                         drop(ready);
-                        self.take_turns(index);
+                        self.poll_first(index);
                         return Poll::Ready(filled);
                     }
                     Err(_nothing) => {}
@@ -106,19 +106,19 @@ impl Sockets {
                 let fill = |socket: &UdpSocket| self.inbox.fill(socket);
                 socket.is_some_and(|it| it.socket.try_io(Interest::READABLE, fill).is_ok())
             })?;
-            self.take_turns(filled);
+            self.poll_first(filled);
         }
-        let Self { sockets, heard, inbox, by, .. } = self;
-        let (from, datagram) = inbox.take()?;
+        let Self { sockets, heard: received, inbox: receiver, by, .. } = self;
+        let (from, datagram) = receiver.take()?;
         let same_version = sockets.iter().filter(|socket| socket.local.is_ipv4() == from.is_ipv4()).count();
-        if same_version > 1 && (heard.len() < REMEMBERED || heard.contains_key(&from.ip())) {
-            heard.insert(from.ip(), *by);
+        if same_version > 1 && (received.len() < MAX_PEERS || received.contains_key(&from.ip())) {
+            received.insert(from.ip(), *by);
         }
         Some((from, datagram))
     }
 
     /// How many datagrams the kernel has dropped so far, since those before them were not taken in time.
-    pub(super) fn lost(&mut self) -> u64 {
+    pub(super) fn dropped(&mut self) -> u64 {
         for socket in &mut self.sockets {
             // A kernel that does not say it is not asked for more.
             let total = overruns(socket.socket.get_ref()).unwrap_or(socket.overruns);
@@ -134,7 +134,7 @@ impl Sockets {
     }
 
     /// What came came by this socket; the next one is looked at first.
-    const fn take_turns(&mut self, index: usize) {
+    const fn poll_first(&mut self, index: usize) {
         (self.by, self.first) = (index, if index + 1 < self.sockets.len() { index + 1 } else { 0 });
     }
 
@@ -143,9 +143,9 @@ impl Sockets {
     /// # Errors
     /// No socket has the IP version.
     pub(super) fn send(&mut self, to: SocketAddr, datagram: Vec<u8>) -> io::Result<()> {
-        let heard = self.heard.get(&to.ip()).copied();
+        let received = self.heard.get(&to.ip()).copied();
         let same_version = || self.sockets.iter().position(|it| it.local.is_ipv4() == to.is_ipv4());
-        let socket = heard.or_else(same_version).and_then(|index| self.sockets.get_mut(index));
+        let socket = received.or_else(same_version).and_then(|index| self.sockets.get_mut(index));
         socket.ok_or(io::ErrorKind::AddrNotAvailable)?.outbox.put(to, datagram);
         Ok(())
     }
@@ -156,8 +156,8 @@ impl Sockets {
         mut lost: impl FnMut(SocketAddr, io::Error),
         mut give_back: impl FnMut(Vec<u8>),
     ) {
-        for Socket { socket, outbox, .. } in &mut self.sockets {
-            outbox.send_and_recycle(socket.get_ref(), &mut lost, &mut give_back);
+        for Socket { socket, outbox: sender, .. } in &mut self.sockets {
+            sender.send_and_recycle(socket.get_ref(), &mut lost, &mut give_back);
         }
     }
 }
@@ -214,11 +214,11 @@ mod tests {
             peer.send_to(b"1", first).unwrap();
         }
         peer.send_to(b"2", second).unwrap();
-        let mut heard = Vec::new();
-        while heard.len() < 101 {
-            heard.extend(next(&mut sockets).await.1);
+        let mut received = Vec::new();
+        while received.len() < 101 {
+            received.extend(next(&mut sockets).await.1);
         }
-        assert!(heard.iter().position(|octet| *octet == b'2').unwrap() <= BATCH, "{heard:?}");
+        assert!(received.iter().position(|octet| *octet == b'2').unwrap() <= BATCH, "{received:?}");
     }
 
     // Input:  two datagrams at one of two addresses, taken without waiting once the first was waited for.
@@ -244,7 +244,7 @@ mod tests {
         rustix::net::sockopt::set_socket_recv_buffer_size(&socket, 4096).unwrap();
         let to = socket.local_addr().unwrap();
         let mut sockets = Sockets::new(vec![socket], true).unwrap();
-        assert_eq!(sockets.lost(), 0);
+        assert_eq!(sockets.dropped(), 0);
         let peer = Std::bind("127.0.0.1:0").unwrap();
         (0..1000).for_each(|_| assert_eq!(peer.send_to(&[0; 500], to).unwrap(), 500));
         let mut taken = 0;
@@ -253,7 +253,7 @@ mod tests {
             taken += 1;
         }
         assert!(taken < 1000);
-        assert_eq!((sockets.lost(), sockets.lost()), (1000 - taken, 1000 - taken));
+        assert_eq!((sockets.dropped(), sockets.dropped()), (1000 - taken, 1000 - taken));
     }
 
     #[tokio::test]

@@ -6,21 +6,24 @@ use causeway_types::{NodeId, Seid, WallClock};
 
 use super::sockets::Sockets;
 use crate::management::{
-    Ask, AssociationView, MemoryStatus, MessageCount, N4Status, RuleCounts, SessionPart, SessionView,
+    AssociationView, ManagementRequest, MemoryStatus, MessageCount, N4Status, RuleCounts, SessionPart,
+    SessionView,
 };
 use crate::memory::{Budget, Reading};
 
 /// Answers one question. Whoever asked may have gone away.
-pub(super) fn answer(n4: &N4, sockets: &mut Sockets, memory: MemoryStatus, ask: Ask) {
+pub(super) fn answer(n4: &N4, sockets: &mut Sockets, memory: MemoryStatus, ask: ManagementRequest) {
     match ask {
-        Ask::Status(reply) => drop(reply.send(N4Status { memory, ..status(n4, sockets.lost()) })),
-        Ask::Associations(reply) => {
+        ManagementRequest::Status(reply) => {
+            drop(reply.send(N4Status { memory, ..status(n4, sockets.dropped()) }))
+        }
+        ManagementRequest::Associations(reply) => {
             let views = n4.associations().map(|view| association(view, n4.wall_clock()));
             drop(reply.send(views.collect()));
         }
         // They change something, and are answered elsewhere.
-        Ask::End { .. } | Ask::Release { .. } => {}
-        Ask::Sessions { from, places, reply } => drop(reply.send(part(n4, from, places))),
+        ManagementRequest::End { .. } | ManagementRequest::Release { .. } => {}
+        ManagementRequest::Sessions { from, places, reply } => drop(reply.send(part(n4, from, places))),
     }
 }
 

@@ -23,13 +23,13 @@ static LEFT_OUT: AtomicU64 = AtomicU64::new(0);
 /// Places that have written in this period.
 static PLACES: Mutex<Option<Places>> = Mutex::new(None);
 
-/// Lines that were left out since the process started, by this limit or by one that calls [`leave_out`].
-pub(super) fn left_out() -> u64 {
+/// Lines that were left out since the process started, by this limit or by one that calls [`count_suppressed`].
+pub(super) fn suppressed_lines() -> u64 {
     LEFT_OUT.load(Ordering::Relaxed)
 }
 
 /// Counts a line that another limit has left out.
-pub(crate) fn leave_out() {
+pub(crate) fn count_suppressed() {
     LEFT_OUT.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -88,7 +88,7 @@ impl<S: Subscriber> Layer<S> for Limit {
     fn event_enabled(&self, event: &Event<'_>, _: Context<'_, S>) -> bool {
         let admitted = places().get_or_insert_with(Places::new).admit(event.metadata());
         if !admitted {
-            leave_out();
+            count_suppressed();
         }
         admitted
     }

@@ -29,11 +29,11 @@ use self::limit::Limit;
 use self::writer::Queue;
 use crate::config::{Level, LogFormat, Logger};
 
-pub(crate) use limit::leave_out;
-pub(crate) use writer::left_out;
+pub(crate) use limit::count_suppressed;
+pub(crate) use writer::suppressed_lines;
 
 /// How long the end of the process waits for the last lines.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Why there are no logs.
 #[derive(Debug, Error)]
@@ -62,7 +62,7 @@ impl LogControl {
 
     /// Waits until all lines so far are written, but for a second at most: a reader that has stopped does not keep the process.
     pub fn flush(&self) {
-        self.queue.flush(PATIENCE);
+        self.queue.flush(TIMEOUT);
     }
 }
 

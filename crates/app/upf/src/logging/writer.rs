@@ -23,8 +23,8 @@ const PERIOD: Duration = Duration::from_secs(10);
 static LEFT_OUT: AtomicU64 = AtomicU64::new(0);
 
 /// Lines that never got into the log since the process started: the queue was full, or a limit was reached.
-pub(crate) fn left_out() -> u64 {
-    LEFT_OUT.load(Ordering::Relaxed) + limit::left_out()
+pub(crate) fn suppressed_lines() -> u64 {
+    LEFT_OUT.load(Ordering::Relaxed) + limit::suppressed_lines()
 }
 
 enum Entry {
@@ -141,15 +141,15 @@ mod tests {
     // Input:  a writer that is stuck, and ten thousand lines, one of them of a megabyte; then it writes again.
     // Output: nobody waits; the lines that the queue has room for come in order, the long one cut; the others are counted.
     #[test]
-    fn a_stuck_writer_holds_nobody_up() {
+    fn a_stuck_log_reader_blocks_no_thread() {
         let (gate, closed) = channel::<()>();
         let (to, written) = channel();
         let queue = Queue::start(Gate(closed, to)).unwrap();
-        let before = left_out();
+        let before = suppressed_lines();
         queue.put(&vec![b'x'; 1 << 20]);
         (1..10_000).for_each(|n: u32| queue.put(format!("{n}\n").as_bytes()));
         queue.flush(Duration::from_millis(20));
-        let lost = left_out() - before;
+        let lost = suppressed_lines() - before;
         assert!((10_000 - QUEUE as u64 - 1..=10_000 - QUEUE as u64).contains(&lost), "{lost}");
         drop(gate);
         let first = written.recv().unwrap();

@@ -22,10 +22,10 @@ use tower_service::Service;
 const CONNECTIONS: usize = 64;
 
 /// How long the first line and the headers of a request may take.
-const HEADERS: Duration = Duration::from_secs(5);
+const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a connection lasts, its answer included. Each carries one request.
-const WHOLE: Duration = Duration::from_secs(15);
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Octets of the first line and the headers, at most.
 const SIZE: usize = 16 * 1024;
@@ -77,14 +77,14 @@ impl Drop for Server {
 }
 
 /// A connection.
-struct Open {
+struct OpenConnection {
     task: AbortHandle,
     has_asked: Arc<AtomicBool>,
 }
 
 async fn serve(listener: TcpListener, router: Router) {
     let mut tasks = JoinSet::new();
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<OpenConnection> = Vec::new();
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -96,7 +96,7 @@ async fn serve(listener: TcpListener, router: Router) {
         };
         open.retain(|connection| !connection.task.is_finished());
         if open.len() >= CONNECTIONS {
-            let waits = |connection: &Open| !connection.has_asked.load(Ordering::Relaxed);
+            let waits = |connection: &OpenConnection| !connection.has_asked.load(Ordering::Relaxed);
             match open.iter().position(waits) {
                 Some(oldest) => open.remove(oldest).task.abort(),
                 // All are being answered: this one is closed.
@@ -105,7 +105,7 @@ async fn serve(listener: TcpListener, router: Router) {
         }
         let has_asked = Arc::new(AtomicBool::new(false));
         let task = tasks.spawn(connection(stream, router.clone(), Arc::clone(&has_asked)));
-        open.push(Open { task, has_asked });
+        open.push(OpenConnection { task, has_asked });
     }
 }
 
@@ -117,9 +117,9 @@ async fn connection(stream: TcpStream, router: Router, has_asked: Arc<AtomicBool
     };
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEADERS)
+        .header_read_timeout(HEADER_TIMEOUT)
         .max_buf_size(SIZE)
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service_fn(answer));
-    let _ = timeout(WHOLE, connection).await;
+    let _ = timeout(CONNECTION_TIMEOUT, connection).await;
 }

@@ -13,8 +13,8 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
 use super::writer::{Writer, label};
-use crate::logging::left_out;
-use crate::watch::Pauses;
+use crate::logging::suppressed_lines;
+use crate::watchdog::Pauses;
 use crate::worker::Snapshot;
 
 /// The content type of [`Exposition::text`].
@@ -125,7 +125,7 @@ impl Exposition {
         let started = ConstGauge::new(self.n4.wall.at(self.started).as_nanos() as f64 / 1e9);
         started.encode(writer.0.encode_descriptor(name, help, None, MetricType::Gauge)?)?;
         let help = "Lines left out of the log: beyond the limits of their kind, or its reader was too slow";
-        writer.counter("causeway_log_lines_left_out", help, left_out())
+        writer.counter("causeway_log_lines_suppressed", help, suppressed_lines())
     }
 
     fn pauses(&self, writer: &mut Writer<'_>) -> fmt::Result {
@@ -138,7 +138,7 @@ impl Exposition {
         writer.counter("causeway_control_pauses", help, control.count())?;
         let by_worker = || (0_u64..).map(|number| label("worker", number.to_string())).zip(packets);
         let name = "causeway_worker_pause_seconds_max";
-        let help = "How long each packet thread has kept others waiting, at most, since the start";
+        let help = "Longest pause of each packet thread since the start";
         let mut metric = writer.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
         for (labels, pauses) in by_worker() {
             ConstGauge::new(pauses.longest().as_secs_f64()).encode(metric.encode_family(&labels)?)?;
@@ -184,16 +184,16 @@ impl Exposition {
         let help = "Copies of frames for further sessions, beyond the first each";
         writer.counter("causeway_copied_packets", help, counters.copies)?;
         writer.counter("causeway_forwarded_packets", "Packets received and sent on", counters.forwarded)?;
-        writer.counter("causeway_consumed_packets", "Signalling packets dealt with", counters.consumed)?;
+        writer.counter("causeway_consumed_packets", "Signalling packets consumed", counters.consumed)?;
         let buffered = counters.buffered;
         writer.gauge("causeway_buffered_packets", "Packets that wait for idle UEs", buffered)?;
         let dropped =
             DropReason::ALL.iter().map(|reason| (label("reason", reason.label()), counters.dropped(*reason)));
-        writer.family("causeway_drop", "Packets thrown away, by reason", dropped)?;
-        let help = "Packets of the fast path, by what decided them: a hot line or the slow room";
-        let rooms = [("line", self.snapshot.hot), ("slow_room", self.snapshot.slow)];
-        let rooms = rooms.map(|(room, count)| (label("by", room), count));
-        writer.family("causeway_fastpath_packets", help, rooms)?;
+        writer.family("causeway_drop", "Packets dropped, by reason", dropped)?;
+        let help = "Packets of the fast path, by what decided them: the flow table or the slow path";
+        let paths = [("flow_table", self.snapshot.hot), ("slow_path", self.snapshot.slow)];
+        let paths = paths.map(|(path, count)| (label("by", path), count));
+        writer.family("causeway_fastpath_packets", help, paths)?;
         let help = "Packets for an address or network without a port";
         writer.counter("causeway_unroutable_packets", help, self.snapshot.unroutable)
     }
@@ -203,7 +203,7 @@ impl Exposition {
         let help = "PDU sessions of each packet thread";
         let sessions = by_worker().map(|(worker, snapshot)| (worker, snapshot.counters.sessions));
         writer.gauges("causeway_worker_sessions", help, sessions)?;
-        let help = "Packets that each packet thread dealt with, wherever they came in";
+        let help = "Packets processed by each packet thread, received by any";
         let taken = by_worker().map(|(worker, snapshot)| (worker, snapshot.counters.received()));
         writer.family("causeway_worker_packets", help, taken)?;
         let help = "Packets that each packet thread received and handed to the one that has their session";
@@ -227,7 +227,7 @@ impl Exposition {
         let help = "System calls that moved packets at a port, each many at a time";
         writer.family("causeway_port_calls", help, of(CounterUnit::Calls))?;
         let help = "Times that a port was lost, for example with its interface, and was opened again";
-        writer.family("causeway_port_times", help, of(CounterUnit::Times))
+        writer.family("causeway_port_events", help, of(CounterUnit::Times))
     }
 
     fn memory(&self, writer: &mut Writer<'_>) -> fmt::Result {
@@ -301,8 +301,8 @@ mod tests {
             "process_start_time_seconds 5.0",
             "pfcp_associations 0",
             "causeway_buffered_packets 0",
-            "causeway_fastpath_packets_total{by=\"line\"} 3",
-            "causeway_fastpath_packets_total{by=\"slow_room\"} 0",
+            "causeway_fastpath_packets_total{by=\"flow_table\"} 3",
+            "causeway_fastpath_packets_total{by=\"slow_path\"} 0",
             "causeway_worker_packets_total{worker=\"0\"} 1",
             "causeway_worker_handed_packets_total{worker=\"1\"} 7",
             "causeway_worker_sessions{worker=\"1\"} 0",

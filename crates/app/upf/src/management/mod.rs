@@ -8,5 +8,5 @@ mod views;
 mod writer;
 
 pub(crate) use metrics::{MemoryStatus, MessageCount, N4Status, PortCounters};
-pub(crate) use server::{Ask, Management, start};
+pub(crate) use server::{Management, ManagementRequest, start};
 pub(crate) use views::{AssociationView, RuleCounts, SessionPart, SessionView};

@@ -20,20 +20,20 @@ use tokio::time::timeout;
 use super::connections::Server;
 use super::metrics::{self, Exposition, N4Status, PortCounters};
 use super::views::{AssociationView, SessionPage, SessionPart};
-use crate::watch::Pauses;
+use crate::watchdog::Pauses;
 use crate::worker::SnapshotClient;
 
 /// How long an answer may take before the daemon counts as unwell.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Sessions on one page, at most.
 const PAGE: usize = 1000;
 
 /// Places of sessions that the control thread looks at in one go: between two, it does its other work.
-const PART: usize = 64;
+const INDEXES_PER_REQUEST: usize = 64;
 
 /// How often it is asked for one page, at most. Where most places are empty, a page has fewer sessions than were asked for.
-const PARTS: usize = 256;
+const REQUESTS_PER_PAGE: usize = 256;
 
 /// Octets of the body of a request, at most.
 const BODY: usize = 16 * 1024;
@@ -47,7 +47,7 @@ const ROOT: &str = "<!doctype html><title>Causeway UPF</title><h1>Causeway UPF</
 
 /// What the server asks of the control plane.
 #[derive(Debug)]
-pub(crate) enum Ask {
+pub(crate) enum ManagementRequest {
     /// The figures of N4.
     Status(oneshot::Sender<N4Status>),
     /// All associations.
@@ -63,7 +63,7 @@ pub(crate) enum Ask {
 /// What the answers are made of.
 pub(crate) struct Management {
     pub(crate) started: Time,
-    pub(crate) control: mpsc::Sender<Ask>,
+    pub(crate) control: mpsc::Sender<ManagementRequest>,
     pub(crate) workers: SnapshotClient,
     pub(crate) ports: Vec<PortCounters>,
     /// Of the control thread, then of each packet thread.
@@ -73,21 +73,21 @@ pub(crate) struct Management {
 }
 
 impl Management {
-    async fn ask<T>(&self, ask: impl FnOnce(oneshot::Sender<T>) -> Ask) -> Option<T> {
+    async fn ask<T>(&self, ask: impl FnOnce(oneshot::Sender<T>) -> ManagementRequest) -> Option<T> {
         let (reply, answer) = oneshot::channel();
         let exchange = async {
             self.control.send(ask(reply)).await.ok()?;
             answer.await.ok()
         };
-        timeout(PATIENCE, exchange).await.ok().flatten()
+        timeout(TIMEOUT, exchange).await.ok().flatten()
     }
 
     /// The sessions from a place on, so many at most. O(page).
     async fn page(&self, mut from: u64, limit: usize) -> Option<SessionPage> {
         let mut page = SessionPage { total: 0, sessions: Vec::new(), after: None };
-        for _ in 0..PARTS {
-            let places = PART.min(limit - page.sessions.len());
-            let part = self.ask(|reply| Ask::Sessions { from, places, reply }).await?;
+        for _ in 0..REQUESTS_PER_PAGE {
+            let places = INDEXES_PER_REQUEST.min(limit - page.sessions.len());
+            let part = self.ask(|reply| ManagementRequest::Sessions { from, places, reply }).await?;
             page.total = part.total;
             page.sessions.extend(part.sessions);
             page.after = part.next.map(|next| format!("{next:#x}"));
@@ -100,8 +100,8 @@ impl Management {
     }
 
     async fn exposition(&self) -> Option<Exposition> {
-        let n4 = self.ask(Ask::Status).await?;
-        let workers = timeout(PATIENCE, self.workers.snapshots()).await.ok().flatten()?;
+        let n4 = self.ask(ManagementRequest::Status).await?;
+        let workers = timeout(TIMEOUT, self.workers.snapshots()).await.ok().flatten()?;
         let exposition = Exposition::new(self.started, workers, self.ports.clone(), n4);
         Some(exposition.with_pauses(self.pauses.clone()))
     }
@@ -127,24 +127,24 @@ pub(crate) fn start(listeners: Vec<TcpListener>, management: Management) -> io::
     Server::start(listeners, &router)
 }
 
-fn unwell() -> Response {
+fn unhealthy() -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, "the daemon does not answer in time\n").into_response()
 }
 
 async fn metrics(State(management): Shared) -> Response {
     let text = management.exposition().await.and_then(|exposition| exposition.text().ok());
     let headers = [(CONTENT_TYPE, metrics::CONTENT_TYPE)];
-    text.map_or_else(unwell, |text| (headers, text).into_response())
+    text.map_or_else(unhealthy, |text| (headers, text).into_response())
 }
 
 async fn health(State(management): Shared) -> Response {
-    management.exposition().await.map_or_else(unwell, |_| "ok\n".into_response())
+    management.exposition().await.map_or_else(unhealthy, |_| "ok\n".into_response())
 }
 
 async fn associations(State(management): Shared) -> Response {
-    let associations = management.ask(Ask::Associations).await;
+    let associations = management.ask(ManagementRequest::Associations).await;
     associations
-        .map_or_else(unwell, |associations| Json(json!({ "associations": associations })).into_response())
+        .map_or_else(unhealthy, |associations| Json(json!({ "associations": associations })).into_response())
 }
 
 /// Why a call that changes something is not answered: it may come from another host, or from a page in somebody's browser.
@@ -173,8 +173,8 @@ async fn end(State(management): Shared, headers: HeaderMap, Path(node): Path<Str
     if let Some(refusal) = forbidden(&management, &headers) {
         return refusal;
     }
-    match management.ask(|reply| Ask::End { node: node_of(&node), reply }).await {
-        None => unwell(),
+    match management.ask(|reply| ManagementRequest::End { node: node_of(&node), reply }).await {
+        None => unhealthy(),
         Some(None) => no_association(),
         Some(Some(sessions)) => Json(json!({ "sessions": sessions })).into_response(),
     }
@@ -185,8 +185,8 @@ async fn release(State(management): Shared, headers: HeaderMap, Path(node): Path
     if let Some(refusal) = forbidden(&management, &headers) {
         return refusal;
     }
-    match management.ask(|reply| Ask::Release { node: node_of(&node), reply }).await {
-        None => unwell(),
+    match management.ask(|reply| ManagementRequest::Release { node: node_of(&node), reply }).await {
+        None => unhealthy(),
         Some(false) => no_association(),
         Some(true) => (StatusCode::ACCEPTED, "the SMF is asked to release the association\n").into_response(),
     }
@@ -205,7 +205,7 @@ async fn sessions(State(management): Shared, Query(page): Query<Page>) -> Respon
             .into_response();
     };
     let limit = page.limit.unwrap_or(PAGE).clamp(1, PAGE);
-    management.page(after, limit).await.map_or_else(unwell, |page| Json(page).into_response())
+    management.page(after, limit).await.map_or_else(unhealthy, |page| Json(page).into_response())
 }
 
 /// A number in decimal or, after `0x`, hexadecimal.

@@ -6,7 +6,7 @@ use causeway_ports::tap::{TapOptions, TapPort};
 use causeway_types::NetworkInstance;
 use tracing::info;
 
-use super::reopening::reopening;
+use super::reconnect::reconnecting;
 use crate::config::{EthernetNetwork as Configured, UnknownStations, Upf};
 use crate::error::StartError;
 use crate::worker::PortSet;
@@ -23,7 +23,7 @@ fn open_one(n: usize, network: &Configured, set: &mut PortSet) -> Result<(), Sta
     let name = format!("n6-{}", network.dev);
     let port = TapPort::open(&name, &options).map_err(failed)?;
     let again = move || TapPort::open(&name, &options).map(|port| Box::new(port) as Box<dyn Port>);
-    let port = reopening(port, again);
+    let port = reconnecting(port, again);
     let bridge = network.bridge.as_deref().map_or_else(String::new, |bridge| format!(" of bridge {bridge}"));
     info!("N6 of {} on TAP device {}{bridge}, MTU {}", network.dnn, network.dev, network.mtu);
     let instance = NetworkInstance::new(&network.dnn);

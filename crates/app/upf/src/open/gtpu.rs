@@ -11,10 +11,10 @@ use causeway_types::NetworkInstance;
 use tracing::info;
 
 use super::address::addresses;
-use super::reopening::{all_reopening, reopening};
+use super::reconnect::{reconnecting, reconnecting_all};
 use crate::config::{Gtpu, GtpuMode, GtpuServer, Upf};
 use crate::error::{StartError, Transport};
-use crate::machine::descriptor;
+use crate::host_addresses::descriptor;
 use crate::worker::PortSet;
 
 /// Assumed for addresses on the loopback interface.
@@ -129,7 +129,7 @@ fn open_on(
             ports.iter().map(|port| format!("AF_XDP on {dev} ({})", port.description())).collect();
         let (names, addresses, dev) = (names.to_vec(), addresses.to_vec(), dev.to_owned());
         let again = move || XdpGtpu::open_each(&names, &addresses, &XdpOptions::on(&dev));
-        return Ok(all_reopening(ports, again).into_iter().zip(hows).collect());
+        return Ok(reconnecting_all(ports, again).into_iter().zip(hows).collect());
     }
     let name = names.first().map_or(dev, String::as_str);
     let port = EthernetGtpu::open(name, addresses, &EthernetOptions::on(dev))?;
@@ -137,5 +137,5 @@ fn open_on(
     let (name, addresses, options) = (name.to_owned(), addresses.to_vec(), EthernetOptions::on(dev));
     let again =
         move || EthernetGtpu::open(&name, &addresses, &options).map(|port| Box::new(port) as Box<dyn Port>);
-    Ok(vec![(reopening(port, again), how)])
+    Ok(vec![(reconnecting(port, again), how)])
 }

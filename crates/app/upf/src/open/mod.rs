@@ -6,7 +6,7 @@ mod forwarding;
 mod gtpu;
 mod neighbours;
 mod network;
-mod reopening;
+mod reconnect;
 mod socket;
 mod switch;
 

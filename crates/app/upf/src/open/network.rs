@@ -11,7 +11,7 @@ use causeway_ports::{Port, PortError, PortSharing};
 use causeway_types::{IpNet, NetworkInstance};
 use tracing::info;
 
-use super::reopening::{all_reopening, reopening};
+use super::reconnect::{reconnecting, reconnecting_all};
 use crate::config::{N6Mode, N6Tunnel, Session, Upf};
 use crate::error::StartError;
 use crate::worker::PortSet;
@@ -111,7 +111,7 @@ fn open_tun(name: &str, device: &Device<'_>, options: &TunOptions) -> Result<Ope
         if options.share == PortSharing::Exclusive { PortSharing::Exclusive } else { PortSharing::Further };
     let (name, options) = (name.to_owned(), TunOptions { share, ..options.clone() });
     let again = move || TunPort::open(&name, &options).map(|port| Box::new(port) as Box<dyn Port>);
-    Ok(Opened { port: reopening(port, again), how, own })
+    Ok(Opened { port: reconnecting(port, again), how, own })
 }
 
 /// Takes packets to the pools and to our ends of tunnels from an Ethernet interface.
@@ -125,7 +125,7 @@ fn open_xdp(names: &[String], device: &Device<'_>, tunnels: &[&N6Tunnel]) -> Res
     let hows: Vec<String> =
         ports.iter().map(|port| format!("AF_XDP on {} ({})", device.name, port.description())).collect();
     let (names, name) = (names.to_vec(), device.name.to_owned());
-    let ports = all_reopening(ports, move || XdpIp::open_each(&names, &ours, &XdpOptions::on(&name)));
+    let ports = reconnecting_all(ports, move || XdpIp::open_each(&names, &ours, &XdpOptions::on(&name)));
     let opened = |(port, how)| Opened { port, how, own: own.clone() };
     Ok(ports.into_iter().zip(hows).map(opened).collect())
 }

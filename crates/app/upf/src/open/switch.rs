@@ -19,7 +19,7 @@ pub(super) fn ports(upf: &Upf) -> PortSet {
         Some(GtpuEndpoint { network_instance, mtu: server.mtu.unwrap_or(any.mtu), ..any })
     };
     let mut set = PortSet::new();
-    set.add_elsewhere(upf.gtpu.server.iter().filter_map(endpoint), networks(upf));
+    set.add_remote(upf.gtpu.server.iter().filter_map(endpoint), networks(upf));
     set
 }
 

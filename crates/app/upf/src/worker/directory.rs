@@ -13,13 +13,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use causeway_types::{IpNet, Teid};
 
-use super::lengths::Lengths;
+use super::prefix_lengths::PrefixLengths;
 
 /// Workers that an entry can name, at most.
-pub(crate) const MAX_WORKERS: usize = EVERYONE;
+pub(crate) const MAX_WORKERS: usize = ALL_WORKERS;
 
 /// In the place of a worker: all of them.
-pub(super) const EVERYONE: usize = OWNER as usize;
+pub(super) const ALL_WORKERS: usize = OWNER as usize;
 
 const OWNER_BITS: u32 = 6;
 const OWNER: u64 = (1 << OWNER_BITS) - 1;
@@ -28,7 +28,7 @@ const OWNER: u64 = (1 << OWNER_BITS) - 1;
 const EMPTY: u64 = 0;
 
 /// Entries of a bucket.
-const WAYS: usize = 8;
+const ENTRIES_PER_BUCKET: usize = 8;
 
 /// The two upper bits of an entry.
 const TUNNEL: u64 = 1 << 62;
@@ -45,7 +45,7 @@ pub(super) struct Key(u64);
 /// A cache line of entries.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-struct Bucket([AtomicU64; WAYS]);
+struct Bucket([AtomicU64; ENTRIES_PER_BUCKET]);
 
 /// The table.
 #[derive(Debug)]
@@ -57,18 +57,18 @@ pub(super) struct Directory {
     /// For what does not fit into an entry: it is found by 56 bits that nobody can aim at.
     hasher: RandomState,
     /// The lengths of prefixes that are there.
-    lengths: Lengths,
+    lengths: PrefixLengths,
 }
 
 impl Directory {
     /// A table for so many entries, half full with them, and the one hand that may write into it.
     pub(super) fn new(entries: usize) -> (Arc<Self>, Writer) {
         let most = entries.max(32);
-        let count = (most * 2 / WAYS).next_power_of_two();
+        let count = (most * 2 / ENTRIES_PER_BUCKET).next_power_of_two();
         let buckets = (0..count).map(|_| Bucket::default()).collect();
         let hasher = RandomState::new();
         let secrets = [0_u8, 1].map(|number| hasher.hash_one(number));
-        let directory = Arc::new(Self { buckets, secrets, hasher, lengths: Lengths::default() });
+        let directory = Arc::new(Self { buckets, secrets, hasher, lengths: PrefixLengths::default() });
         (Arc::clone(&directory), Writer { directory, entries: 0, most })
     }
 

@@ -15,7 +15,7 @@ use causeway_types::Span;
 use super::remote::Remote;
 
 /// How often the counters of a switch in this process are read.
-const PACE: Span = Span::from_millis(20);
+const COUNTER_INTERVAL: Span = Span::from_millis(20);
 
 /// Which data plane runs, and its state.
 #[derive(Debug)]
@@ -50,26 +50,26 @@ impl Engine {
     /// [`InProcessError`] when the program cannot serve them.
     pub fn switch(topology: Topology, limits: Limits) -> Result<Self, InProcessError> {
         let program = Program::from(&profiles::HIP4);
-        let engine = InProcess::new(&program, topology, limits)?.paced(PACE);
+        let engine = InProcess::new(&program, topology, limits)?.with_counter_interval(COUNTER_INTERVAL);
         Ok(Self::Switch(Box::new(engine)))
     }
 
     /// What it can do.
     pub fn capabilities(&self) -> Capabilities {
-        self.contract().capabilities()
+        self.data_plane().capabilities()
     }
 
     /// News that do not come by ports wake this.
-    pub(super) fn wakes(&self, waker: &Waker) -> std::io::Result<()> {
+    pub(super) fn set_waker(&self, waker: &Waker) -> std::io::Result<()> {
         match self {
-            Self::Remote(engine) => engine.wakes(waker.try_clone()?),
+            Self::Remote(engine) => engine.set_waker(waker.try_clone()?),
             Self::FastPath(_) | Self::Reference(_) | Self::Switch(_) => {}
         }
         Ok(())
     }
 
     /// What all data planes have in common, to be read.
-    pub(super) fn contract(&self) -> &dyn PacketEngine {
+    pub(super) fn data_plane(&self) -> &dyn PacketEngine {
         match self {
             Self::FastPath(engine) => &**engine,
             Self::Reference(engine) => &**engine,
@@ -79,7 +79,7 @@ impl Engine {
     }
 
     /// What all data planes have in common.
-    pub(super) fn contract_mut(&mut self) -> &mut dyn PacketEngine {
+    pub(super) fn data_plane_mut(&mut self) -> &mut dyn PacketEngine {
         match self {
             Self::FastPath(engine) => &mut **engine,
             Self::Reference(engine) => &mut **engine,
@@ -97,7 +97,7 @@ impl Engine {
     }
 
     /// How many packets hot lines have decided, and how many the slow room.
-    pub(super) fn rooms(&self) -> (u64, u64) {
+    pub(super) fn path_packets(&self) -> (u64, u64) {
         match self {
             Self::FastPath(engine) => (engine.fast_path_packets(), engine.slow_path_packets()),
             Self::Reference(_) | Self::Switch(_) | Self::Remote(_) => (0, 0),

@@ -24,13 +24,13 @@ use causeway_ports::{Frame, Meta};
 use causeway_types::Time;
 
 /// How long a port is full on end before anybody looks whose packets they are.
-const PATIENCE: Duration = Duration::from_millis(2);
+const TIMEOUT: Duration = Duration::from_millis(2);
 
 /// The same where nobody knows how full the kernel's buffer is.
-const BLIND_PATIENCE: Duration = Duration::from_millis(8);
+const TIMEOUT_WITHOUT_FILL: Duration = Duration::from_millis(8);
 
 /// Up to this percentage the kernel's buffer is there to be used. (A UDP socket says up to a quarter of its room more than is in use.)
-const FILLED: u8 = 40;
+const FULL_PERCENT: u8 = 40;
 
 /// Where it is known and no more than this, the thread has caught up.
 const LOW: u8 = 10;
@@ -39,15 +39,15 @@ const LOW: u8 = 10;
 const INTERVAL: Duration = Duration::from_millis(4);
 
 /// Packets of a UE in an interval that are never too many.
-const LEAST: u32 = 4;
+const MIN_SHARE: u32 = 4;
 
 /// Nor are so many of a UE, or of a gNB, where another UE of that gNB, or another gNB, has sent [`RATIO`] times as many: when the thread
 /// catches up, an interval brings what came in many.
-const FEW: u32 = 64;
+const MIN_UNFAIR: u32 = 64;
 const RATIO: u32 = 8;
 
 /// Intervals in which nothing was dropped, and the port was not full, after which nobody looks any more.
-const CALM: u32 = 64;
+const IDLE_INTERVALS: u32 = 64;
 
 /// Whoever wants this part of a share, or less, is helped by there being shares.
 const SMALL: u32 = 4;
@@ -75,7 +75,7 @@ pub(super) struct Owner {
 
 /// What a turn found at the port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Turn {
+pub(super) enum BatchFill {
     /// As many packets as a turn takes, and there may be more.
     Full,
     /// Fewer.
@@ -86,17 +86,17 @@ pub(super) enum Turn {
 
 /// The turns of some time.
 #[derive(Clone, Copy, Default)]
-struct Turns {
+struct FillCounts {
     all: u32,
     full: u32,
     drained: u32,
 }
 
-impl Turns {
-    fn count(&mut self, turn: Turn) {
+impl FillCounts {
+    fn count(&mut self, turn: BatchFill) {
         self.all += 1;
-        self.full += u32::from(turn == Turn::Full);
-        self.drained += u32::from(turn == Turn::Drained);
+        self.full += u32::from(turn == BatchFill::Full);
+        self.drained += u32::from(turn == BatchFill::Drained);
     }
 
     /// The thread did not keep up with the port.
@@ -109,23 +109,23 @@ impl Turns {
 pub(super) struct Fairness {
     /// When the present interval began, or the port was not full last.
     since: Option<Time>,
-    turns: Turns,
+    turns: FillCounts,
     /// The percentage of the kernel's buffer that was in use at the end of the interval before.
     filled: Option<u8>,
     /// None while nobody looks.
-    watch: Option<Watch>,
+    watch: Option<IntervalState>,
     /// The memory of a watch that is over.
-    spare: Option<Watch>,
+    spare: Option<IntervalState>,
 }
 
 #[derive(Clone, Copy, Default)]
-struct User {
+struct UserShare {
     wanted: u32,
     group: u8,
 }
 
 #[derive(Clone, Copy)]
-struct Group {
+struct PeerShare {
     wanted: u32,
     admitted: u32,
     /// What the UE wanted that wanted most.
@@ -136,20 +136,20 @@ struct Group {
     each: u32,
 }
 
-impl Group {
+impl PeerShare {
     const FREE: Self = Self { wanted: 0, admitted: 0, largest: 0, most: u32::MAX, each: u32::MAX };
 }
 
 /// What is known of an interval, and the shares that hold in it.
-struct Watch {
+struct IntervalState {
     /// Of the hashes of gNBs, which stay.
     seed: u64,
     /// Of the hashes of UEs, which are others in each interval.
     salt: u64,
-    users: Box<[User]>,
+    users: Box<[UserShare]>,
     /// Those of whom anything came.
     seen: Vec<u16>,
-    groups: Box<[Group]>,
+    groups: Box<[PeerShare]>,
     /// What the gNB wanted that wanted most.
     largest: u32,
     admitted: u32,
@@ -160,7 +160,7 @@ struct Watch {
     /// Intervals in a row in which the port was full.
     full: u32,
     /// Intervals without anything to do.
-    calm: u32,
+    idle_intervals: u32,
     /// Shares hold: from a full port on, until the thread has caught up. What came in a pause of the thread may all pass.
     holds: bool,
     /// Intervals since somebody was there whom shares help.
@@ -171,8 +171,8 @@ struct Watch {
 
 impl Owner {
     /// Whose packet came in there. `None` for what is not shared out: frames of Ethernet networks.
-    pub(super) fn of(entrance: ReceiveSource, frame: &Frame<'_>) -> Option<Self> {
-        match (entrance, frame.meta) {
+    pub(super) fn of(source: ReceiveSource, frame: &Frame<'_>) -> Option<Self> {
+        match (source, frame.meta) {
             (ReceiveSource::Gtpu, Meta::Gtpu { peer, .. }) => {
                 let group = of_address(peer.ip());
                 let teid = match frame.data.first_chunk::<GTPU>() {
@@ -211,7 +211,7 @@ fn place(value: u64, salt: u64, count: usize) -> usize {
 
 /// So few are never too many beside so many of another.
 fn is_small(wanted: u32, largest: u32) -> bool {
-    wanted <= FEW && wanted * RATIO <= largest
+    wanted <= MIN_UNFAIR && wanted * RATIO <= largest
 }
 
 /// The most that each may have, so that all together have no more than `capacity`: whoever wants less has what it wants, and the
@@ -233,37 +233,37 @@ fn share(wanted: &mut [u32], capacity: u32) -> u32 {
 impl Fairness {
     /// Nobody looks.
     pub(super) fn new() -> Self {
-        Self { since: None, turns: Turns::default(), filled: None, watch: None, spare: None }
+        Self { since: None, turns: FillCounts::default(), filled: None, watch: None, spare: None }
     }
 
-    /// [`Fairness::admits`] has something to say.
+    /// [`Fairness::admit`] has something to say.
     pub(super) fn is_watching(&self) -> bool {
         self.watch.is_some()
     }
 
     /// It wants to hear of every turn, not only of full ones.
-    pub(super) fn is_suspicious(&self) -> bool {
+    pub(super) fn needs_every_turn(&self) -> bool {
         self.since.is_some()
     }
 
     /// Whether a packet is within the share of its owner. It counts as if it had come.
-    pub(super) fn admits(&mut self, owner: Option<Owner>) -> bool {
+    pub(super) fn admit(&mut self, owner: Option<Owner>) -> bool {
         match (&mut self.watch, owner) {
-            (Some(watch), Some(owner)) => watch.admits(owner),
+            (Some(watch), Some(owner)) => watch.admit(owner),
             _ => true,
         }
     }
 
     /// Hears what a turn found at the port. `filled`: the percentage of the kernel's buffer that is in use, where that is known.
-    pub(super) fn after(&mut self, now: Time, turn: Turn, filled: impl FnOnce() -> Option<u8>) {
+    pub(super) fn end_turn(&mut self, now: Time, turn: BatchFill, filled: impl FnOnce() -> Option<u8>) {
         let is_over = match &self.watch {
-            None if turn == Turn::Drained => {
-                (self.since, self.turns) = (None, Turns::default());
+            None if turn == BatchFill::Drained => {
+                (self.since, self.turns) = (None, FillCounts::default());
                 return;
             }
             // Only a full turn begins it.
-            None if self.since.is_none() && turn != Turn::Full => return,
-            None => PATIENCE,
+            None if self.since.is_none() && turn != BatchFill::Full => return,
+            None => TIMEOUT,
             Some(_) => INTERVAL,
         };
         self.turns.count(turn);
@@ -272,21 +272,21 @@ impl Fairness {
             return;
         }
         let filled = filled();
-        if self.watch.is_none() && filled.is_none() && now.since(since) < BLIND_PATIENCE {
+        if self.watch.is_none() && filled.is_none() && now.since(since) < TIMEOUT_WITHOUT_FILL {
             return;
         }
-        let is_full = self.turns.are_full() && filled.is_none_or(|filled| filled >= FILLED);
-        (self.turns, self.since) = (Turns::default(), Some(now));
+        let is_full = self.turns.are_full() && filled.is_none_or(|filled| filled >= FULL_PERCENT);
+        (self.turns, self.since) = (FillCounts::default(), Some(now));
         let known = std::mem::replace(&mut self.filled, filled);
         match &mut self.watch {
-            None if is_full => self.watch = Some(self.spare.take().unwrap_or_else(Watch::new)),
+            None if is_full => self.watch = Some(self.spare.take().unwrap_or_else(IntervalState::new)),
             None => self.since = None,
             Some(watch) => {
                 let is_falling = filled.zip(known).is_some_and(|(now, before)| now < before);
                 let is_low = filled.is_some_and(|filled| filled <= LOW);
                 watch.holds = is_full || watch.holds && !is_low;
                 watch.end_interval(is_full, is_falling);
-                if watch.calm >= CALM {
+                if watch.idle_intervals >= IDLE_INTERVALS {
                     self.since = None;
                     self.spare = self.watch.take();
                 }
@@ -295,29 +295,29 @@ impl Fairness {
     }
 }
 
-impl Watch {
+impl IntervalState {
     fn new() -> Self {
         let random = RandomState::new();
         Self {
             seed: random.hash_one(0),
             salt: random.hash_one(1),
-            users: vec![User::default(); USERS].into(),
+            users: vec![UserShare::default(); USERS].into(),
             seen: Vec::with_capacity(USERS),
-            groups: vec![Group::FREE; GROUPS].into(),
+            groups: vec![PeerShare::FREE; GROUPS].into(),
             largest: 0,
             admitted: 0,
             dropped: 0,
             capacity: u32::MAX,
             floor: 1,
             full: 0,
-            calm: 0,
+            idle_intervals: 0,
             holds: false,
-            unhelpful: CALM,
+            unhelpful: IDLE_INTERVALS,
             scratch: Vec::with_capacity(USERS),
         }
     }
 
-    fn admits(&mut self, owner: Owner) -> bool {
+    fn admit(&mut self, owner: Owner) -> bool {
         let (at, of) =
             (place(owner.user ^ owner.group, self.salt, USERS), place(owner.group, self.seed, GROUPS));
         let (Some(user), Some(group)) = (self.users.get_mut(at), self.groups.get_mut(of)) else {
@@ -333,7 +333,7 @@ impl Watch {
         self.largest = self.largest.max(group.wanted);
         let admits = is_small(group.wanted, self.largest)
             || group.admitted < group.most
-                && (is_small(user.wanted, group.largest) || user.wanted <= group.each.max(LEAST));
+                && (is_small(user.wanted, group.largest) || user.wanted <= group.each.max(MIN_SHARE));
         group.admitted += u32::from(admits);
         self.admitted += u32::from(admits);
         self.dropped += u32::from(!admits);
@@ -354,17 +354,17 @@ impl Watch {
             self.capacity = grown.saturating_add(grown / 16 + 1);
         }
         if !is_full && self.dropped == 0 {
-            self.calm += 1;
-            if self.calm >= CALM {
+            self.idle_intervals += 1;
+            if self.idle_intervals >= IDLE_INTERVALS {
                 self.capacity = u32::MAX;
             }
         } else {
-            self.calm = 0;
+            self.idle_intervals = 0;
         }
-        self.deal_out();
+        self.assign_shares();
         for at in self.seen.drain(..) {
             if let Some(user) = self.users.get_mut(usize::from(at)) {
-                *user = User::default();
+                *user = UserShare::default();
             }
         }
         self.groups.iter_mut().for_each(|group| (group.wanted, group.admitted, group.largest) = (0, 0, 0));
@@ -372,7 +372,7 @@ impl Watch {
         self.salt = self.salt.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     }
 
-    fn deal_out(&mut self) {
+    fn assign_shares(&mut self) {
         let mut wanted = std::mem::take(&mut self.scratch);
         wanted.clear();
         wanted.extend(self.groups.iter().map(|group| group.wanted).filter(|wanted| *wanted > 0));
@@ -385,20 +385,20 @@ impl Watch {
                 continue;
             };
             let most = if are_many { of_group } else { u32::MAX };
-            let group = Group { most, ..*group };
+            let group = PeerShare { most, ..*group };
             wanted.clear();
             let users = self.seen.iter().filter_map(|at| self.users.get(usize::from(*at)));
             wanted.extend(users.filter(|user| usize::from(user.group) == number).map(|user| user.wanted));
             let each = share(&mut wanted, of_group);
             helps |= wanted.first().is_some_and(|least| least.saturating_mul(SMALL) <= each);
             if let Some(place) = self.groups.get_mut(number) {
-                *place = Group { each, ..group };
+                *place = PeerShare { each, ..group };
             }
         }
         // Whoever is helped may send nothing for an interval, and must not find the buffer full then.
         self.unhelpful = if helps { 0 } else { self.unhelpful.saturating_add(1) };
         for group in &mut self.groups {
-            if !self.holds || self.unhelpful >= CALM || group.wanted <= of_group {
+            if !self.holds || self.unhelpful >= IDLE_INTERVALS || group.wanted <= of_group {
                 (group.most, group.each) = (u32::MAX, u32::MAX);
             }
         }

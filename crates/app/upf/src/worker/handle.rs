@@ -11,24 +11,24 @@ use causeway_rules::Applications;
 use causeway_types::WallClock;
 use tokio::sync::mpsc;
 
-use super::bell::Bell;
 use super::directory::Directory;
 use super::engine::Engine;
 use super::messages::{Command, Report, Snapshot, SnapshotClient};
-use super::packets::{Packets, frame_size};
+use super::notifier::Notifier;
+use super::packet_loop::{PacketLoop, frame_size};
+use super::peers::{FIRST_WORKER, WorkerPeers, worker_peers};
 use super::placement::Placement;
 use super::ports::PortSet;
 use super::schedule::Schedule;
-use super::team::{FIRST, Team, team};
-use super::thread::{PacketThread, Said, channel};
+use super::thread::{PacketThread, WorkerMessage, channel};
 use crate::clock::Clock;
-use crate::watch::Watched;
+use crate::watchdog::WatchedThread;
 
 /// Entries of the directory that there is room for, for each session: a tunnel each way, an IPv4 and an IPv6 address.
 const ENTRIES_PER_SESSION: usize = 4;
 
 /// A data plane with the ports of one worker, and where its thread runs.
-pub struct Seat {
+pub struct WorkerSetup {
     /// The data plane, empty.
     pub engine: Engine,
     /// The ports: those of the first worker make the surroundings, the others have further queues of them.
@@ -41,7 +41,7 @@ pub struct Seat {
 #[derive(Debug)]
 pub struct WorkerHandle<K> {
     threads: Vec<PacketThread<K>>,
-    reports: mpsc::Receiver<Said<K>>,
+    reports: mpsc::Receiver<WorkerMessage<K>>,
     /// Which thread has which session; `None`: there is but one.
     placement: Option<Placement<K>>,
     /// What the control side answers in the place of a thread.
@@ -54,7 +54,7 @@ pub struct WorkerHandle<K> {
 }
 
 /// What several threads need beyond what one does.
-type Several<K> = (Option<Placement<K>>, Vec<Team>);
+type MultiWorker<K> = (Option<Placement<K>>, Vec<WorkerPeers>);
 
 impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
     /// Starts one thread.
@@ -62,47 +62,53 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
     /// # Errors
     /// The system has no thread or no descriptor left, or the thread may not run where it should.
     pub fn spawn(engine: Engine, ports: PortSet, clock: Clock, schedule: Schedule) -> io::Result<Self> {
-        Self::start(vec![Seat { engine, ports, schedule }], clock, |_, _| (None, Vec::new()))
+        Self::start(vec![WorkerSetup { engine, ports, schedule }], clock, |_, _| (None, Vec::new()))
     }
 
-    /// Starts a thread for each seat, each the owner of a part of the sessions: of `most_sessions`, in these surroundings.
+    /// Starts a thread for each seat, each the owner of a part of the sessions: of `max_sessions`, in these surroundings.
     ///
     /// # Errors
     /// As for [`WorkerHandle::spawn`].
     pub fn spawn_all(
-        seats: Vec<Seat>,
+        setups: Vec<WorkerSetup>,
         clock: Clock,
         topology: &Topology,
-        most_sessions: usize,
+        max_sessions: usize,
     ) -> io::Result<Self> {
-        if seats.len() == 1 {
-            return Self::start(seats, clock, |_, _| (None, Vec::new()));
+        if setups.len() == 1 {
+            return Self::start(setups, clock, |_, _| (None, Vec::new()));
         }
-        Self::start(seats, clock, |bells, frame_size| {
-            let (directory, writer) = Directory::new(most_sessions.saturating_mul(ENTRIES_PER_SESSION));
-            let teams = team(bells, &directory, topology, frame_size);
-            (Some(Placement::new(topology.clone(), most_sessions, bells.len(), writer)), teams)
+        Self::start(setups, clock, |bells, frame_size| {
+            let (directory, writer) = Directory::new(max_sessions.saturating_mul(ENTRIES_PER_SESSION));
+            let teams = worker_peers(bells, &directory, topology, frame_size);
+            (Some(Placement::new(topology.clone(), max_sessions, bells.len(), writer)), teams)
         })
     }
 
     fn start(
-        seats: Vec<Seat>,
+        setups: Vec<WorkerSetup>,
         clock: Clock,
-        assemble: impl FnOnce(&[Arc<Bell>], usize) -> Several<K>,
+        assemble: impl FnOnce(&[Arc<Notifier>], usize) -> MultiWorker<K>,
     ) -> io::Result<Self> {
-        let (said, reports) = channel();
-        let bell = |_| Waker::new().map(|waker| Arc::new(Bell::new(waker)));
-        let bells = seats.iter().map(bell).collect::<io::Result<Vec<_>>>()?;
-        let frame_size = seats.iter().map(|seat| frame_size(&seat.ports)).max().unwrap_or(0);
+        let (message, reports) = channel();
+        let notifier = |_| Waker::new().map(|waker| Arc::new(Notifier::new(waker)));
+        let bells = setups.iter().map(notifier).collect::<io::Result<Vec<_>>>()?;
+        let frame_size = setups.iter().map(|seat| frame_size(&seat.ports)).max().unwrap_or(0);
         let (placement, teams) = assemble(&bells, frame_size);
         let mut teams = teams.into_iter();
         let mut threads = Vec::new();
-        for (number, (seat, bell)) in seats.into_iter().zip(bells).enumerate() {
-            let Seat { engine, ports, schedule } = seat;
-            engine.wakes(bell.waker())?;
-            let packets =
-                Packets::new(engine, ports, clock, Arc::clone(&bell), schedule.busy_poll, teams.next());
-            threads.push(PacketThread::spawn(number, packets, bell, schedule, said.clone())?);
+        for (number, (seat, notifier)) in setups.into_iter().zip(bells).enumerate() {
+            let WorkerSetup { engine, ports, schedule } = seat;
+            engine.set_waker(notifier.waker())?;
+            let packets = PacketLoop::new(
+                engine,
+                ports,
+                clock,
+                Arc::clone(&notifier),
+                schedule.busy_poll,
+                teams.next(),
+            );
+            threads.push(PacketThread::spawn(number, packets, notifier, schedule, message.clone())?);
         }
         let (own, running, last) = (VecDeque::new(), threads.len(), Snapshot::default());
         Ok(Self { threads, reports, placement, own, unwoken: 0, running, last })
@@ -111,7 +117,11 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
     /// Lets a plan be carried out once [`WorkerHandle::wake`] is called; [`Report::Applied`] with the same key says how that
     /// went. `false` when the thread has ended.
     pub fn apply(&mut self, key: K, plan: Plan) -> bool {
-        match self.placement.as_mut().map_or(Ok(FIRST), |placement| placement.place(key, &plan)) {
+        match self
+            .placement
+            .as_mut()
+            .map_or(Ok(FIRST_WORKER), |placement| placement.assign_worker(key, &plan))
+        {
             Ok(worker) => self.queue(worker, Command::Apply(key, plan)),
             Err(error) => {
                 self.own.push_back(Report::Applied(key, Err(error)));
@@ -169,8 +179,8 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
             if let Some(report) = self.own.pop_front() {
                 return Some(report);
             }
-            let said = self.reports.recv().await?;
-            if let Some(report) = self.hear(said) {
+            let message = self.reports.recv().await?;
+            if let Some(report) = self.handle_message(message) {
                 return Some(report);
             }
         }
@@ -182,32 +192,32 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
             if let Some(report) = self.own.pop_front() {
                 return Some(report);
             }
-            let said = self.reports.try_recv().ok()?;
-            if let Some(report) = self.hear(said) {
+            let message = self.reports.try_recv().ok()?;
+            if let Some(report) = self.handle_message(message) {
                 return Some(report);
             }
         }
     }
 
     /// What the control plane hears of what a thread said.
-    fn hear(&mut self, said: Said<K>) -> Option<Report<K>> {
-        match said {
-            Said::Report(Report::Applied(key, result)) => {
+    fn handle_message(&mut self, message: WorkerMessage<K>) -> Option<Report<K>> {
+        match message {
+            WorkerMessage::Report(Report::Applied(key, result)) => {
                 let news =
-                    self.placement.as_mut().and_then(|placement| placement.settle(key, result.is_ok()));
+                    self.placement.as_mut().and_then(|placement| placement.complete(key, result.is_ok()));
                 if let Some(paths) = news {
                     // When the first thread has ended, its last report ends the control plane too.
-                    let _ = self.queue(FIRST, Command::Follow(paths));
+                    let _ = self.queue(FIRST_WORKER, Command::Follow(paths));
                 }
                 Some(Report::Applied(key, result))
             }
-            Said::Report(Report::Stopped(Ok(last))) => {
+            WorkerMessage::Report(Report::Stopped(Ok(last))) => {
                 self.last = mem::take(&mut self.last).with(&last);
                 self.running = self.running.saturating_sub(1);
                 (self.running == 0).then(|| Report::Stopped(Ok(Box::new(self.last.clone()))))
             }
-            Said::Report(other) => Some(other),
-            Said::Panicked => {
+            WorkerMessage::Report(other) => Some(other),
+            WorkerMessage::Panicked => {
                 // The end of the reports is how the control plane learns it.
                 self.reports.close();
                 None
@@ -216,7 +226,7 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
     }
 
     /// The threads, to be watched.
-    pub(crate) fn watched(&self) -> Vec<Watched> {
+    pub(crate) fn watched(&self) -> Vec<WatchedThread> {
         self.threads.iter().map(PacketThread::watched).collect()
     }
 

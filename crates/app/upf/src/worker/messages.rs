@@ -8,7 +8,7 @@ use causeway_rules::Applications;
 use causeway_types::WallClock;
 use tokio::sync::oneshot;
 
-use super::record::NewPaths;
+use super::session_keys::NewPaths;
 
 /// What the control plane asks of a packet thread. `K` names a plan.
 #[derive(Debug)]
@@ -70,17 +70,17 @@ impl Snapshot {
 }
 
 /// Asks one packet thread for its counters.
-pub(super) type Asker = Box<dyn Fn(oneshot::Sender<Snapshot>) + Send + Sync>;
+pub(super) type SnapshotRequest = Box<dyn Fn(oneshot::Sender<Snapshot>) + Send + Sync>;
 
 /// Asks the packet threads for their counters, from any thread or task.
-pub struct SnapshotClient(pub(super) Vec<Asker>);
+pub struct SnapshotClient(pub(super) Vec<SnapshotRequest>);
 
 impl SnapshotClient {
     /// The counters of each thread now, in the order of their numbers; `None` when one has ended.
     pub async fn snapshots(&self) -> Option<Vec<Snapshot>> {
-        let ask = |asker: &Asker| {
+        let ask = |request: &SnapshotRequest| {
             let (reply, snapshot) = oneshot::channel();
-            asker(reply);
+            request(reply);
             snapshot
         };
         // All are asked before the first answers.

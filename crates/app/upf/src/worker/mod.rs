@@ -1,29 +1,29 @@
 //! The packet threads: each owns a data plane with its sessions and its ports, and shares nothing with any other but the table that
 //! says whose a packet is, and the ways by which they hand packets to each other.
 
-mod bell;
+mod context;
 mod directory;
+mod egress_ports;
 mod engine;
-mod exits;
 mod fairness;
 mod handle;
-mod handoff;
-mod lengths;
+mod handoff_ring;
 mod messages;
-mod outgoing;
-mod packets;
+mod notifier;
+mod packet_loop;
+mod peers;
 mod placement;
 mod ports;
-mod record;
+mod prefix_lengths;
 mod remote;
-mod room;
 mod schedule;
-mod team;
+mod session_keys;
 mod thread;
+mod transmit;
 
 pub(crate) use directory::MAX_WORKERS;
 pub use engine::Engine;
-pub use handle::{Seat, WorkerHandle};
+pub use handle::{WorkerHandle, WorkerSetup};
 pub use messages::{Report, Snapshot, SnapshotClient};
 pub use ports::{PortRole, PortSet, PortSlot};
 pub(crate) use remote::remote;

@@ -13,13 +13,13 @@ use causeway_dataplane::{ApplyError, Op, Plan, Topology};
 use causeway_rules::{PartitionedMap, PduSessionType, RuleSet};
 use causeway_types::{DualIp, FTeid, IpNet, SNssai, Seid};
 
-use super::directory::{EVERYONE, Key, Writer};
-use super::record::{Holding, NewPaths, Record, wide_length};
-use super::team::{FIRST, local_addresses};
+use super::directory::{ALL_WORKERS, Key, Writer};
+use super::peers::{FIRST_WORKER, local_addresses};
+use super::session_keys::{NewPaths, SessionKey, SessionKeys, wide_length};
 
 /// Who holds it, and for how many sessions.
 #[derive(Clone, Copy, Debug)]
-struct Held {
+struct HeldKey {
     worker: usize,
     sessions: usize,
     /// Sessions of several workers do.
@@ -31,10 +31,10 @@ struct Held {
 struct Pending {
     session: Seid,
     /// The session before it; `None`: it is new.
-    before: Option<Record>,
+    before: Option<SessionKeys>,
     is_removal: bool,
-    added: Vec<Holding>,
-    removed: Vec<Holding>,
+    added: Vec<SessionKey>,
+    removed: Vec<SessionKey>,
 }
 
 /// Which worker owns which session. `K` names a plan.
@@ -46,8 +46,8 @@ pub(super) struct Placement<K> {
     writer: Writer,
     /// How many sessions each worker has.
     loads: Vec<usize>,
-    sessions: PartitionedMap<Seid, Record>,
-    held: BTreeMap<Holding, Held>,
+    sessions: PartitionedMap<Seid, SessionKeys>,
+    held: BTreeMap<SessionKey, HeldKey>,
     /// How many of them are prefixes of each length that are more than one UE's, by IP version.
     wide: BTreeMap<(bool, u8), usize>,
     pending: PartitionedMap<K, Pending>,
@@ -55,11 +55,11 @@ pub(super) struct Placement<K> {
 
 impl<K: Copy + Eq + Hash> Placement<K> {
     /// No session yet.
-    pub(super) fn new(topology: Topology, most_sessions: usize, workers: usize, writer: Writer) -> Self {
+    pub(super) fn new(topology: Topology, max_sessions: usize, workers: usize, writer: Writer) -> Self {
         Self {
             locals: local_addresses(&topology),
             topology,
-            most_sessions,
+            most_sessions: max_sessions,
             writer,
             loads: vec![0; workers],
             sessions: PartitionedMap::default(),
@@ -73,7 +73,7 @@ impl<K: Copy + Eq + Hash> Placement<K> {
     ///
     /// # Errors
     /// Why no worker can.
-    pub(super) fn place(&mut self, key: K, plan: &Plan) -> Result<usize, ApplyError> {
+    pub(super) fn assign_worker(&mut self, key: K, plan: &Plan) -> Result<usize, ApplyError> {
         let before = self.sessions.get(&plan.session).cloned();
         // What others had before is not listed for the purpose.
         let is_alike = plan.ops.profiled().is_some();
@@ -81,7 +81,7 @@ impl<K: Copy + Eq + Hash> Placement<K> {
         let is_new = is_alike || is_listed && plan.ops.first() == Some(&Op::CreateSession);
         match &before {
             // The worker knows what is wrong.
-            None if !is_new => return Ok(FIRST),
+            None if !is_new => return Ok(FIRST_WORKER),
             Some(known) if is_new => return Ok(known.worker),
             None if self.sessions.len() >= self.most_sessions => {
                 return Err(ApplyError::Full { table: "sessions", capacity: self.most_sessions as u64 });
@@ -90,10 +90,10 @@ impl<K: Copy + Eq + Hash> Placement<K> {
         }
         let mut after = before.clone().unwrap_or_default();
         after.follow(plan, &self.topology);
-        let (old, new) = (before.as_ref().map(Record::holdings).unwrap_or_default(), after.holdings());
-        let added: Vec<Holding> = new.difference(&old).copied().collect();
-        after.worker = self.choose(before.as_ref(), plan, &added)?;
-        if !self.hold(after.worker, &added) {
+        let (old, new) = (before.as_ref().map(SessionKeys::keys).unwrap_or_default(), after.keys());
+        let added: Vec<SessionKey> = new.difference(&old).copied().collect();
+        after.worker = self.choose_worker(before.as_ref(), plan, &added)?;
+        if !self.insert_keys(after.worker, &added) {
             self.release(&added);
             return Err(self.full());
         }
@@ -109,7 +109,7 @@ impl<K: Copy + Eq + Hash> Placement<K> {
     }
 
     /// The worker has carried out the plan, or refused it. Returns the session's paths where worker 0 must hear of them.
-    pub(super) fn settle(&mut self, key: K, is_done: bool) -> Option<NewPaths> {
+    pub(super) fn complete(&mut self, key: K, is_done: bool) -> Option<NewPaths> {
         let Pending { session, before, is_removal, added, removed } = self.pending.remove(&key)?;
         let record = self.sessions.get(&session)?;
         let worker = record.worker;
@@ -122,7 +122,7 @@ impl<K: Copy + Eq + Hash> Placement<K> {
             _ if is_removal => self.forget(session, worker),
             _ => {}
         }
-        let is_news = is_done && worker != FIRST && paths != old_paths;
+        let is_news = is_done && worker != FIRST_WORKER && paths != old_paths;
         is_news.then(|| NewPaths { old: old_paths.into_iter().collect(), new: paths.into_iter().collect() })
     }
 
@@ -138,22 +138,27 @@ impl<K: Copy + Eq + Hash> Placement<K> {
     }
 
     /// The worker of a session that is new, or is to hold what is added.
-    fn choose(&self, before: Option<&Record>, plan: &Plan, added: &[Holding]) -> Result<usize, ApplyError> {
-        let is_for_first = match (plan.ops.profiled(), plan.ops.transition()) {
-            (Some(alike), _) => self.shares(alike.profile().rules()),
+    fn choose_worker(
+        &self,
+        before: Option<&SessionKeys>,
+        plan: &Plan,
+        added: &[SessionKey],
+    ) -> Result<usize, ApplyError> {
+        let needs_first_worker = match (plan.ops.profiled(), plan.ops.transition()) {
+            (Some(profiled), _) => self.uses_shared_state(profiled.profile().rules()),
             // FARs share nothing.
             (None, Some(_)) => false,
-            (None, None) => plan.ops.iter().any(|op| self.is_for_first(op)),
+            (None, None) => plan.ops.iter().any(|op| self.needs_first_worker(op)),
         };
         let taken: BTreeMap<usize, ApplyError> =
-            added.iter().flat_map(|holding| self.taken(*holding)).collect();
+            added.iter().flat_map(|holding| self.constraints(*holding)).collect();
         let worker = match (before, taken.keys().next()) {
             (Some(known), _) => known.worker,
-            (None, _) if is_for_first => FIRST,
+            (None, _) if needs_first_worker => FIRST_WORKER,
             (None, Some(holder)) => *holder,
             (None, None) => self.least_loaded(),
         };
-        if is_for_first && worker != FIRST {
+        if needs_first_worker && worker != FIRST_WORKER {
             return Err(ApplyError::Unsupported(
                 "a session that comes to share something after it was set up, with several workers",
             ));
@@ -170,11 +175,11 @@ impl<K: Copy + Eq + Hash> Placement<K> {
 
     fn least_loaded(&self) -> usize {
         let loads = self.loads.iter().enumerate();
-        loads.min_by_key(|(_, load)| **load).map_or(FIRST, |(worker, _)| worker)
+        loads.min_by_key(|(_, load)| **load).map_or(FIRST_WORKER, |(worker, _)| worker)
     }
 
     /// A session with these rules has something in common with other sessions.
-    fn shares(&self, rules: &RuleSet) -> bool {
+    fn uses_shared_state(&self, rules: &RuleSet) -> bool {
         rules.pdu_type == PduSessionType::Ethernet
             || rules.slice.is_some_and(|slice| self.is_limited(slice))
             || rules.qers.values().any(|qer| qer.correlation.is_some())
@@ -185,7 +190,7 @@ impl<K: Copy + Eq + Hash> Placement<K> {
     }
 
     /// What the write brings is shared with other sessions.
-    fn is_for_first(&self, op: &Op) -> bool {
+    fn needs_first_worker(&self, op: &Op) -> bool {
         match op {
             Op::SetPduType(pdu_type) => *pdu_type == PduSessionType::Ethernet,
             Op::SetSlice(slice) => slice.is_some_and(|slice| self.is_limited(slice)),
@@ -196,43 +201,43 @@ impl<K: Copy + Eq + Hash> Placement<K> {
 
     /// The workers that a session with this holding can only be with, each with why it cannot be with another. Sessions of several
     /// workers may send to one tunnel.
-    fn taken(&self, holding: Holding) -> Vec<(usize, ApplyError)> {
+    fn constraints(&self, holding: SessionKey) -> Vec<(usize, ApplyError)> {
         let same = self.held.get(&holding).map(|held| held.worker);
         match holding {
-            Holding::Tunnel(addr, teid) => {
+            SessionKey::Tunnel(addr, teid) => {
                 let error = ApplyError::TunnelInUse(FTeid { teid, addr: DualIp::from(addr) });
                 same.map(|worker| (worker, error)).into_iter().collect()
             }
-            Holding::Ue(net) => {
-                let workers = same.into_iter().chain(self.around(net));
+            SessionKey::Ue(net) => {
+                let workers = same.into_iter().chain(self.overlapping_owners(net));
                 workers.map(|worker| (worker, ApplyError::UeAddressInUse(net))).collect()
             }
-            Holding::Remote(..) => Vec::new(),
+            SessionKey::Remote(..) => Vec::new(),
         }
     }
 
     /// The workers of prefixes that a prefix lies in, and of those in it.
-    fn around(&self, net: IpNet) -> Vec<usize> {
+    fn overlapping_owners(&self, net: IpNet) -> Vec<usize> {
         let is_v4 = net.addr().is_ipv4();
         let lengths = self.wide.range((is_v4, 0)..(is_v4, net.prefix_len()));
         let wider = lengths.filter_map(|((_, len), _)| IpNet::new(net.addr(), *len).ok());
-        let wider = wider.filter_map(|wider| self.held.get(&Holding::Ue(wider.trunc())));
-        let inside = self.held.range((Bound::Excluded(Holding::Ue(net)), Bound::Unbounded));
+        let wider = wider.filter_map(|wider| self.held.get(&SessionKey::Ue(wider.trunc())));
+        let inside = self.held.range((Bound::Excluded(SessionKey::Ue(net)), Bound::Unbounded));
         let inside = inside
-            .take_while(|(found, _)| matches!(found, Holding::Ue(found) if net.contains(&found.addr())))
+            .take_while(|(found, _)| matches!(found, SessionKey::Ue(found) if net.contains(&found.addr())))
             .map(|(_, held)| held);
         wider.chain(inside).map(|held| held.worker).collect()
     }
 
     /// `false`: the directory has no room, and what was added is to be released again.
-    fn hold(&mut self, worker: usize, added: &[Holding]) -> bool {
+    fn insert_keys(&mut self, worker: usize, added: &[SessionKey]) -> bool {
         let mut fits = true;
         for holding in added {
-            let held = self.held.entry(*holding).or_insert(Held { worker, sessions: 0, is_shared: false });
+            let held = self.held.entry(*holding).or_insert(HeldKey { worker, sessions: 0, is_shared: false });
             let is_first = held.sessions == 0;
             held.sessions += 1;
             held.is_shared |= held.worker != worker;
-            let owner = if held.is_shared { EVERYONE } else { worker };
+            let owner = if held.is_shared { ALL_WORKERS } else { worker };
             fits &= self.key(*holding).is_none_or(|key| self.writer.set(key, owner));
             if let Some((is_v4, length)) = wide_length(*holding).filter(|_| is_first) {
                 *self.wide.entry((is_v4, length)).or_default() += 1;
@@ -242,14 +247,14 @@ impl<K: Copy + Eq + Hash> Placement<K> {
         fits
     }
 
-    fn release(&mut self, holdings: &[Holding]) {
+    fn release(&mut self, holdings: &[SessionKey]) {
         for holding in holdings {
             let Some(held) = self.held.get_mut(holding) else { continue };
             held.sessions -= 1;
             if held.sessions == 0 {
                 self.held.remove(holding);
                 if let Some(length) = wide_length(*holding) {
-                    self.narrow(length);
+                    self.remove_length(length);
                 }
                 if let Some(key) = self.key(*holding) {
                     self.writer.remove(key);
@@ -259,7 +264,7 @@ impl<K: Copy + Eq + Hash> Placement<K> {
     }
 
     /// There is a prefix of this length less.
-    fn narrow(&mut self, (is_v4, length): (bool, u8)) {
+    fn remove_length(&mut self, (is_v4, length): (bool, u8)) {
         let count = self.wide.entry((is_v4, length)).or_default();
         *count = count.saturating_sub(1);
         if *count == 0 {
@@ -269,15 +274,15 @@ impl<K: Copy + Eq + Hash> Placement<K> {
     }
 
     /// What the directory knows it by, if it does.
-    fn key(&self, holding: Holding) -> Option<Key> {
+    fn key(&self, holding: SessionKey) -> Option<Key> {
         let directory = self.writer.directory();
         match holding {
-            Holding::Tunnel(local, teid) => {
+            SessionKey::Tunnel(local, teid) => {
                 let number = self.locals.iter().position(|known| *known == local)?;
                 Some(directory.tunnel(u8::try_from(number).ok()?, teid.value()))
             }
-            Holding::Ue(net) => Some(directory.ue(net)),
-            Holding::Remote(peer, teid) => Some(directory.remote(peer, teid)),
+            SessionKey::Ue(net) => Some(directory.ue(net)),
+            SessionKey::Remote(peer, teid) => Some(directory.remote(peer, teid)),
         }
     }
 }

@@ -25,7 +25,7 @@ pub struct PortSlot {
     /// The port.
     pub port: Box<dyn Port>,
     role: PortRole,
-    entrance: ReceiveSource,
+    receive_source: ReceiveSource,
 }
 
 impl PortSlot {
@@ -35,8 +35,8 @@ impl PortSlot {
     }
 
     /// Where the fast path meets what comes in here.
-    pub(super) fn entrance(&self) -> ReceiveSource {
-        self.entrance
+    pub(super) fn receive_source(&self) -> ReceiveSource {
+        self.receive_source
     }
 }
 
@@ -86,7 +86,7 @@ impl PortSet {
         let before = self.topology.gtpu.len();
         self.topology.gtpu.extend(endpoints);
         let own = self.topology.gtpu.iter().skip(before).map(|endpoint| endpoint.addr).collect();
-        self.slots.push(PortSlot { port, role: PortRole::Gtpu(own), entrance: ReceiveSource::Gtpu });
+        self.slots.push(PortSlot { port, role: PortRole::Gtpu(own), receive_source: ReceiveSource::Gtpu });
     }
 
     /// Adds a descriptor of a UDP socket that is among the ports.
@@ -102,21 +102,21 @@ impl PortSet {
     /// Adds a port that carries the IP packets of a data network.
     pub fn add_network(&mut self, network: Network, port: Box<dyn Port>) {
         let ingress = Ingress::Ip { network: network.instance.clone() };
-        let entrance = ReceiveSource::Network(number(self.topology.networks.len()));
-        self.slots.push(PortSlot { port, role: PortRole::Network(ingress), entrance });
+        let source = ReceiveSource::Network(number(self.topology.networks.len()));
+        self.slots.push(PortSlot { port, role: PortRole::Network(ingress), receive_source: source });
         self.topology.networks.push(network);
     }
 
     /// Adds a port that carries the frames of an Ethernet data network.
     pub fn add_ethernet(&mut self, network: EthernetNetwork, port: Box<dyn Port>) {
         let ingress = Ingress::Ethernet { network: network.instance.clone() };
-        let entrance = ReceiveSource::Ethernet(number(self.topology.ethernet.len()));
-        self.slots.push(PortSlot { port, role: PortRole::Network(ingress), entrance });
+        let source = ReceiveSource::Ethernet(number(self.topology.ethernet.len()));
+        self.slots.push(PortSlot { port, role: PortRole::Network(ingress), receive_source: source });
         self.topology.ethernet.push(network);
     }
 
     /// Adds GTP-U addresses and a data network whose ports are a switch's.
-    pub fn add_elsewhere(
+    pub fn add_remote(
         &mut self,
         endpoints: impl IntoIterator<Item = GtpuEndpoint>,
         networks: impl IntoIterator<Item = Network>,

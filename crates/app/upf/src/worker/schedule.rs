@@ -18,7 +18,7 @@ impl Schedule {
     ///
     /// # Errors
     /// There is no such core, or this process may not use it.
-    pub(super) fn take_place(&self) -> io::Result<()> {
+    pub(super) fn pin_current_thread(&self) -> io::Result<()> {
         let Some(core) = self.core else { return Ok(()) };
         if core >= CpuSet::MAX_CPU {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -59,7 +59,7 @@ mod tests {
         let last = cores().unwrap().pop().unwrap();
         let place = |core| {
             let place = move || {
-                Schedule { core: Some(core), busy_poll: false }.take_place()?;
+                Schedule { core: Some(core), busy_poll: false }.pin_current_thread()?;
                 cores()
             };
             std::thread::spawn(place).join().unwrap()

@@ -18,7 +18,7 @@ use crate::bench::{ENGINES, Make, SERVER, UE, UPLINK, Worker, bench, establishme
 // Input:  a plan for a session that does not exist.
 // Output: the error comes back with the key; the thread goes on.
 #[tokio::test]
-async fn a_plan_that_fails_is_told() {
+async fn a_failed_plan_is_reported() {
     for make in ENGINES {
         a_plan_that_fails_is_told_with(make).await;
     }

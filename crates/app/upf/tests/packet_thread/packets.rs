@@ -100,7 +100,7 @@ async fn a_burst_keeps_its_order() {
 // Input:  a thread that never sleeps, a session, a packet, an idle UE's packet, and the end of the session.
 // Output: all is done as by one that sleeps.
 #[tokio::test]
-async fn a_thread_that_never_sleeps_does_the_same() {
+async fn busy_polling_gives_the_same_result() {
     let mut bench = bench_with(ENGINES[0], Schedule { core: None, busy_poll: true });
     bench.apply(establishment(ApplyAction::Buffer { notify: true }, Duration::ZERO)).await;
     let (up, down) = (packet(UE, SERVER, b"up"), packet(SERVER, UE, b"down"));

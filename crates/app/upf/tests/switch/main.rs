@@ -188,7 +188,7 @@ fn a_switch_carries_the_packets_and_the_software_behind_it_buffers() {
 // Input:  a hundred sessions at once.
 // Output: all are accepted; those of the switch's time are under way side by side.
 #[test]
-fn many_sessions_are_under_way_at_once() {
+fn many_plans_are_in_flight_at_once() {
     let switch = Served::at("127.0.0.1:0".parse().unwrap());
     let daemon = Daemon::start(&configuration(&switch)).unwrap();
     let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
@@ -236,7 +236,7 @@ fn a_ue_does_not_reach_the_upf_over_a_switch() {
     switch.put(N3, &in_tunnel(teid, &from_ue(1)));
     assert_eq!(switch.next().1[14..], one_hop_on(from_ue(1)));
     let start = Instant::now();
-    for reason in ["own_address", "unroutable"] {
+    for reason in ["local_address", "unroutable"] {
         while metric(&daemon, &format!("causeway_drop_total{{reason=\"{reason}\"}}")) < 1.0 {
             assert!(start.elapsed() < PATIENCE, "nobody hears of the drop");
             std::thread::sleep(Duration::from_millis(10));

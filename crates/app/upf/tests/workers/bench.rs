@@ -21,7 +21,7 @@ use causeway_types::{
     Bitrate, DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, SNssai, Seid, Span, Teid, UrrId,
 };
 use causeway_upf::clock::Clock;
-use causeway_upf::worker::{Engine, PortSet, Report, Schedule, Seat, Snapshot, WorkerHandle};
+use causeway_upf::worker::{Engine, PortSet, Report, Schedule, Snapshot, WorkerHandle, WorkerSetup};
 use tokio::time::timeout;
 
 pub(crate) const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -71,7 +71,7 @@ pub(crate) fn bench_of(
         if number > 0 {
             own.routing.echo.interval = Span::ZERO;
         }
-        seats.push(Seat { engine: engine(own), ports, schedule: Schedule::default() });
+        seats.push(WorkerSetup { engine: engine(own), ports, schedule: Schedule::default() });
         gnbs.push(gnb);
         servers.push(server);
     }

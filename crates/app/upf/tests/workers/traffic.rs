@@ -79,7 +79,7 @@ async fn churn(mut bench: Bench, workers: u32) -> (BTreeMap<Seid, Vec<(u64, u64)
 // Input:  twenty sessions that come and go in turn while packets flow, on one worker, on two and on three, by both data planes.
 // Output: the same usage in the same reports, and the same counters.
 #[tokio::test]
-async fn several_workers_do_what_one_does() {
+async fn several_workers_equal_one() {
     let (usage, one) = churn(bench(1), 1).await;
     assert!(usage.len() == 20 && usage.values().all(|reports| reports.len() > 5));
     let reference = |topology| Engine::reference(topology, Limits::default());

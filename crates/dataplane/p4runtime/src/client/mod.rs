@@ -158,7 +158,7 @@ impl SwitchDriver for P4Runtime {
         self.inbox.open().links.pop_front()
     }
 
-    fn rest(&mut self, longest: Span) -> Option<Span> {
+    fn wait(&mut self, longest: Span) -> Option<Span> {
         let start = Instant::now();
         self.inbox.wait(longest);
         Some(start.elapsed())

@@ -4,7 +4,7 @@ use causeway_rules::{Pdr, PduSessionType, RuleSet};
 use causeway_types::{Interface, WallTime};
 
 use super::config::Config;
-use super::treat::{self, Refused, unsupported};
+use super::pdr_treatment::{self, Refused, unsupported};
 
 pub(super) fn check_session(rules: &RuleSet) -> Result<(), Refused> {
     if rules.pdu_type != PduSessionType::Ip {
@@ -33,16 +33,16 @@ pub(super) fn check_pdr(pdr: &Pdr, config: &Config) -> Result<(), Refused> {
     if pdi.ue.and_then(|ue| ue.v6).is_some_and(|net| net.prefix_len() != 64) {
         return Err(unsupported("a UE whose IPv6 prefix has other than 64 bits"));
     }
-    treat::check_removal(pdr)?;
+    pdr_treatment::check_removal(pdr)?;
     match pdi.tunnel {
         Some(_) => check_tunnel(pdr, config),
-        None => Ok(treat::serves(pdi.network_instance.as_ref(), &config.topology)?),
+        None => Ok(pdr_treatment::serves(pdi.network_instance.as_ref(), &config.topology)?),
     }
 }
 
 fn check_tunnel(pdr: &Pdr, config: &Config) -> Result<(), Refused> {
     let Some(tunnel) = pdr.pdi.tunnel else { return Ok(()) };
-    let own = tunnel.addr.v4.filter(|ip| treat::is_own(*ip, &config.topology));
+    let own = tunnel.addr.v4.filter(|ip| pdr_treatment::is_own(*ip, &config.topology));
     let own = own.ok_or(unsupported("a tunnel that ends at no IPv4 address of ours"))?;
     if tunnel.addr.v6.is_some() {
         return Err(unsupported("a tunnel that ends at an IPv6 address"));

@@ -47,22 +47,22 @@ impl<D: SwitchDriver> Switch<D> {
         }
         // What has to be closed comes before what is open from now on.
         let updates = changes(&self.closed, &closed);
-        self.chores.push(updates);
+        self.background_writes.push(updates);
         self.closed = closed;
     }
 }
 
 /// What has to be written for these entries in place of others.
-fn changes(held: &[Entry], wanted: &[Entry]) -> Vec<Update> {
-    let held: HashMap<&EntryKey, &Entry, RandomState> =
-        held.iter().map(|entry| (&entry.key, entry)).collect();
+fn changes(state: &[Entry], wanted: &[Entry]) -> Vec<Update> {
+    let state: HashMap<&EntryKey, &Entry, RandomState> =
+        state.iter().map(|entry| (&entry.key, entry)).collect();
     let kept: HashSet<&EntryKey, RandomState> = wanted.iter().map(|entry| &entry.key).collect();
-    let written = wanted.iter().filter_map(|entry| match held.get(&entry.key) {
+    let written = wanted.iter().filter_map(|entry| match state.get(&entry.key) {
         Some(known) if *known == entry => None,
         Some(_) => Some(Update::Modify(entry.clone())),
         None => Some(Update::Insert(entry.clone())),
     });
-    let gone = held.keys().filter(|key| !kept.contains(*key));
+    let gone = state.keys().filter(|key| !kept.contains(*key));
     written.chain(gone.map(|key| Update::Delete((*key).clone()))).collect()
 }
 

@@ -7,9 +7,9 @@ use causeway_dataplane::{Applied, ApplyError, Op, Plan};
 use causeway_rules::{ReportingTriggers, RuleSet};
 use causeway_types::{Seid, Span, Time, UrrId};
 
-use super::change::Change;
 use super::operation::{Operation, Pending};
-use super::outcomes::Later;
+use super::outcomes::Retry;
+use super::session_change::Change;
 use super::switch::Switch;
 use crate::SwitchPdr;
 use crate::driver::SwitchDriver;
@@ -17,12 +17,12 @@ use crate::driver::SwitchDriver;
 impl<D: SwitchDriver> Switch<D> {
     /// The counters that must be read before the software carries out a plan: those whose usage it reports or would count for other URRs.
     pub(super) fn usage_needed(&self, seid: Seid, plan: &Plan, change: &Change) -> Vec<(SwitchPdr, usize)> {
-        let Some(held) = self.sessions.get(&seid) else { return Vec::new() };
+        let Some(state) = self.sessions.get(&seid) else { return Vec::new() };
         let Some(rules) = self.software.rules_of(seid) else { return Vec::new() };
         let concerned = concerned(plan, rules);
         let is_fresh = |number: &SwitchPdr| change.fresh.iter().any(|(_, fresh)| fresh == number);
         let mut needed = Vec::new();
-        for number in held.numbers.iter().filter(|number| !is_fresh(number)) {
+        for number in state.numbers.iter().filter(|number| !is_fresh(number)) {
             let Some(rule) = self.rules.get(number).filter(|rule| rule.content.is_counted) else { continue };
             let stays = change
                 .placed
@@ -64,27 +64,27 @@ impl<D: SwitchDriver> Switch<D> {
         self.forget_fresh(seid, operation);
         self.send_from_software(now);
         self.forget_urrs(seid);
-        if let (Some(held), Some(rules)) = (self.sessions.get_mut(&seid), self.software.rules_of(seid)) {
-            held.fars = rules.fars.shared().map(|far| (far.id, Arc::clone(far))).collect();
+        if let (Some(state), Some(rules)) = (self.sessions.get_mut(&seid), self.software.rules_of(seid)) {
+            state.fars = rules.fars.shared().map(|far| (far.id, Arc::clone(far))).collect();
             if failed {
-                held.exhausted.clear();
+                state.exhausted.clear();
             }
         }
         self.end(operation, result);
         self.fold(now, &usage);
         for frame in frames {
-            self.take_frame(now, frame);
+            self.handle_frame(now, frame);
         }
         if failed {
-            self.line_up(seid, None);
+            self.enqueue(seid, None);
         } else {
-            self.review(seid);
+            self.update_for_quota(seid);
         }
     }
 
     pub(super) fn forget_fresh(&mut self, seid: Seid, operation: Operation) {
         let numbers: Vec<SwitchPdr> =
-            self.sessions.get(&seid).map(|held| held.numbers.iter().copied().collect()).unwrap_or_default();
+            self.sessions.get(&seid).map(|state| state.numbers.iter().copied().collect()).unwrap_or_default();
         for number in numbers {
             if let Some(rule) = self.rules.get_mut(&number) {
                 rule.fresh = rule.fresh.filter(|by| *by != operation);
@@ -94,30 +94,30 @@ impl<D: SwitchDriver> Switch<D> {
     }
 
     /// Has the switch follow, if quotas are exhausted or granted since its rows were made.
-    pub(super) fn review(&mut self, seid: Seid) {
+    pub(super) fn update_for_quota(&mut self, seid: Seid) {
         let exhausted = self.software.exhausted_of(seid);
-        let Some(held) = self.sessions.get(&seid) else { return };
-        if held.exhausted != exhausted && held.busy.is_none() {
-            self.line_up(seid, None);
+        let Some(state) = self.sessions.get(&seid) else { return };
+        if state.exhausted != exhausted && state.busy.is_none() {
+            self.enqueue(seid, None);
         }
     }
 
     /// The same after a while, whatever rows were made for: the switch has refused it.
     pub(super) fn rewrite_later(&mut self, now: Time, seid: Seid) {
         self.laters += 1;
-        self.later.insert((now + self.config.retry.max(AGAIN), self.laters), Later::Rewrite(seid));
+        self.later.insert((now + self.config.retry.max(RETRY_INTERVAL), self.laters), Retry::Rewrite(seid));
     }
 
     /// Writes the rules of a session again, as they are, if nothing else is done with it.
-    pub(super) fn rewrite(&mut self, seid: Seid) {
-        if self.sessions.get(&seid).is_some_and(|held| held.busy.is_none()) {
-            self.line_up(seid, None);
+    pub(super) fn rewrite_session(&mut self, seid: Seid) {
+        if self.sessions.get(&seid).is_some_and(|state| state.busy.is_none()) {
+            self.enqueue(seid, None);
         }
     }
 }
 
 /// From a rewriting that was refused to the next.
-const AGAIN: Span = Span::from_secs(1);
+const RETRY_INTERVAL: Span = Span::from_secs(1);
 
 /// The URRs whose counters a plan needs to be read; `None`: those of all.
 fn concerned(plan: &Plan, rules: &RuleSet) -> Option<BTreeSet<UrrId>> {

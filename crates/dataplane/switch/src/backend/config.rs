@@ -52,7 +52,7 @@ pub struct Config {
     pub routes: Vec<Route>,
     /// Pools of UEs whose TEIDs end like their addresses: one row of the source guard for all of a pool. Other UEs have a row
     /// each.
-    pub guards: Vec<Guard>,
+    pub guards: Vec<SourceGuardPool>,
 }
 
 impl Config {
@@ -132,14 +132,14 @@ pub struct Hop {
 
 /// A pool of IPv4 UE addresses whose TEIDs end like the addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Guard {
+pub struct SourceGuardPool {
     /// The pool; at most 24 bits of its addresses are free.
     pub pool: IpNet,
     /// The TEID of the pool's first address. Those of the others differ from it as their addresses do.
     pub first_teid: u32,
 }
 
-impl Guard {
+impl SourceGuardPool {
     /// The pool's first address and the free bits of it; `None` for IPv6, or a pool that is too large.
     pub(super) fn pool(&self) -> Option<(u32, u32)> {
         let IpNet::V4(net) = self.pool else { return None };

@@ -13,17 +13,17 @@ use super::switch::Switch;
 use crate::driver::SwitchDriver;
 
 /// How many times a driver is asked that goes on in the time that it is told.
-const PATIENCE: u32 = 1_000_000;
+const MAX_POLLS: u32 = 1_000_000;
 
 /// How long another one is waited for at a time.
-const REST: Span = Span::from_millis(100);
+const WAIT_STEP: Span = Span::from_millis(100);
 
 impl<D: SwitchDriver> Switch<D> {
     /// Waits for an operation: in the time of the driver where that goes on by what it is told, else in that of the world.
     pub(super) fn wait_for(&mut self, now: Time, operation: Operation) -> Result<Applied, ApplyError> {
         let (start, mut now) = (now, now);
         let mut kept = Vec::new();
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_POLLS {
             match self.poll(now) {
                 Some(Progress::Done(done, result)) if done == operation => {
                     self.progress.extend(kept);
@@ -32,8 +32,8 @@ impl<D: SwitchDriver> Switch<D> {
                 Some(other) => kept.push(other),
                 None => {
                     let next = self.next_step().map(|next| next.max(now));
-                    let longest = next.map_or(REST, |next| next.since(now).min(REST));
-                    now = match self.driver.rest(longest) {
+                    let longest = next.map_or(WAIT_STEP, |next| next.since(now).min(WAIT_STEP));
+                    now = match self.driver.wait(longest) {
                         Some(_) if now.since(start) > self.config.patience => break,
                         Some(rested) => now + rested,
                         None => next.unwrap_or(now),
@@ -95,7 +95,7 @@ impl<D: SwitchDriver> Dataplane for Switch<D> {
     }
 
     fn advance(&mut self, now: Time) {
-        self.go_on(now);
+        self.run(now);
     }
 
     /// Those of the software, and what the switch has dropped by itself. What it has forwarded is in the counters of its ports.

@@ -5,7 +5,7 @@ use causeway_rules::{FlowAddress, FlowEnd, Pdr, SdfFilter};
 use causeway_types::{Direction, IpNet};
 
 use super::pattern::{Bits, Pattern, port_prefixes};
-use super::treat::{Refused, unsupported};
+use super::pdr_treatment::{Refused, unsupported};
 
 /// Rows that the filters of a PDR may take.
 const MAX_ROWS: usize = 64;

@@ -13,12 +13,12 @@ use causeway_reference::Limits;
 use causeway_rules::Applications;
 use causeway_types::{NetworkInstance, Span, Time, WallClock};
 
-use super::frames::{self, GTPU_PORT};
-use super::picture::Door;
+use super::compile_session::LookupKey;
+use super::cpu_port::{self, GTPU_PORT};
+use super::drop_reason::reason_of;
+use super::local_model::{N3, N6, local_config, parts, with_guards};
 use super::ports::WithPorts;
-use super::reason::reason_of;
 use super::start::StartError;
-use super::surroundings::{N3, N6, parts, surroundings, with_guards};
 use super::switch::Switch;
 use crate::driver::Program;
 use crate::model::Model;
@@ -39,7 +39,7 @@ pub enum InProcessError {
 /// any software data plane.
 ///
 /// After each packet the counters are read, so that reports are as exact as those of software; or, with
-/// [`InProcess::paced`], from time to time.
+/// [`InProcess::with_counter_interval`], from time to time.
 #[derive(Debug)]
 pub struct InProcess<D = Model<Upf>> {
     switch: Switch<D>,
@@ -61,12 +61,12 @@ impl InProcess {
     pub fn new(program: &Program, topology: Topology, limits: Limits) -> Result<Self, InProcessError> {
         let network = topology.networks.first().map(|network| network.instance.clone());
         let (model, program, config) = parts(program, topology, limits)?;
-        Ok(Self::over(Switch::new(model, &program, config)?, network))
+        Ok(Self::with_switch(Switch::new(model, &program, config)?, network))
     }
 
     /// The same, whose counters are read each time that so much time has passed, whatever packets come.
     #[must_use]
-    pub fn paced(mut self, pace: Span) -> Self {
+    pub fn with_counter_interval(mut self, pace: Span) -> Self {
         self.switch.config.pace = Some(pace);
         self.looks = false;
         self
@@ -85,19 +85,19 @@ impl<D: WithPorts> InProcess<D> {
         limits: Limits,
     ) -> Result<Self, StartError> {
         let network = topology.networks.first().map(|network| network.instance.clone());
-        let switch = Switch::new(driver, &with_guards(program), surroundings(topology, limits))?;
-        Ok(Self::over(switch, network))
+        let switch = Switch::new(driver, &with_guards(program), local_config(topology, limits))?;
+        Ok(Self::with_switch(switch, network))
     }
 
     /// The same, over a switch whose octets after QoS enforcement are those of frames as they were received: see
     /// [`Config::counts_as_received`](super::Config::counts_as_received).
     #[must_use]
-    pub fn counting_as_received(mut self) -> Self {
+    pub fn with_received_octets(mut self) -> Self {
         self.switch.config.counts_as_received = true;
         self
     }
 
-    fn over(switch: Switch<D>, network: Option<NetworkInstance>) -> Self {
+    fn with_switch(switch: Switch<D>, network: Option<NetworkInstance>) -> Self {
         Self {
             switch,
             network,
@@ -144,7 +144,7 @@ impl<D: WithPorts> InProcess<D> {
             local: IpAddr::V4(ip.src()),
             peer,
             tos: ip.tos(),
-            hops: NonZeroU8::new(ip.ttl()).filter(|hops| hops.get() < frames::HOPS),
+            hops: NonZeroU8::new(ip.ttl()).filter(|hops| hops.get() < cpu_port::HOPS),
         };
         Some((egress, ip.payload().get(8..)?.to_vec()))
     }
@@ -156,11 +156,11 @@ impl<D: WithPorts> InProcess<D> {
                 // What goes on without the switch knows as little of its hops as before.
                 let hops = hops.or(NonZeroU8::new(u8::MAX));
                 let datagram =
-                    frames::in_udp((*peer.ip(), peer.port()), (*local, GTPU_PORT), (*tos, hops), packet)?;
-                Some((N3, frames::plain_frame(&datagram)))
+                    cpu_port::in_udp((*peer.ip(), peer.port()), (*local, GTPU_PORT), (*tos, hops), packet)?;
+                Some((N3, cpu_port::plain_frame(&datagram)))
             }
             Ingress::Ip { network } if Some(network) == self.network.as_ref() => {
-                Some((N6, frames::plain_frame(packet)))
+                Some((N6, cpu_port::plain_frame(packet)))
             }
             Ingress::Gtpu { .. } | Ingress::Ip { .. } | Ingress::Ethernet { .. } => None,
         }
@@ -187,19 +187,19 @@ impl<D: WithPorts> InProcess<D> {
     /// The reason why a packet is dropped, with what the switch cannot tell: whether its tunnel or UE is of a session at all.
     fn refined(&self, fate: Disposition, ingress: &Ingress, packet: &[u8]) -> Disposition {
         let Disposition::Dropped(reason) = fate else { return fate };
-        let door = match (reason, ingress) {
+        let key = match (reason, ingress) {
             (DropReason::UnknownTeid | DropReason::SpoofedSource, Ingress::Gtpu { .. }) => {
                 let teid = gtpu::Packet::parse(packet).ok().and_then(|packet| packet.header.teid);
-                teid.map(|teid| Door::Tunnel(teid.value()))
+                teid.map(|teid| LookupKey::Tunnel(teid.value()))
             }
             (DropReason::UnknownUe, _) => match UserPacket::parse(packet).map(|user| user.flow.dst) {
-                Ok(IpAddr::V4(ip)) => Some(Door::V4(ip)),
-                Ok(IpAddr::V6(ip)) => Some(Door::V6((u128::from(ip) >> 64) as u64)),
+                Ok(IpAddr::V4(ip)) => Some(LookupKey::V4(ip)),
+                Ok(IpAddr::V6(ip)) => Some(LookupKey::V6((u128::from(ip) >> 64) as u64)),
                 Err(_) => None,
             },
             _ => None,
         };
-        let is_known = door.is_some_and(|door| self.switch.doors.contains_key(&door));
+        let is_known = key.is_some_and(|key| self.switch.keys.contains_key(&key));
         Disposition::Dropped(match reason {
             DropReason::SpoofedSource if !is_known => DropReason::UnknownTeid,
             DropReason::UnknownTeid | DropReason::UnknownUe if is_known => DropReason::NoMatchingPdr,
@@ -239,7 +239,7 @@ impl<D: WithPorts> Dataplane for InProcess<D> {
     fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
         let now = self.at(now);
         let applied = self.switch.apply(now, plan);
-        self.switch.drive(now);
+        self.switch.run_without_path_timers(now);
         self.collect();
         applied
     }
@@ -267,7 +267,7 @@ impl<D: WithPorts> Dataplane for InProcess<D> {
 
     fn advance(&mut self, now: Time) {
         let now = self.at(now);
-        self.switch.go_on(now);
+        self.switch.run(now);
         self.collect();
     }
 
@@ -285,7 +285,7 @@ impl<D: WithPorts> PacketEngine for InProcess<D> {
         out: &mut dyn Transmit,
     ) -> Disposition {
         let now = self.at(now);
-        self.switch.drive(now);
+        self.switch.run_without_path_timers(now);
         self.collect();
         self.switch.last_fate = None;
         let Some((port, frame)) = self.frame_of(ingress, packet) else {
@@ -296,9 +296,9 @@ impl<D: WithPorts> PacketEngine for InProcess<D> {
         let before = self.dropped();
         self.switch.driver().receive(now, port, &frame);
         if self.looks {
-            self.switch.look();
+            self.switch.read_all_counters();
         }
-        self.switch.drive(now);
+        self.switch.run_without_path_timers(now);
         self.collect();
         let of_software = self.switch.last_fate;
         let fate = self.fate(&before, of_software).map(|fate| self.refined(fate, ingress, packet));

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::pattern::{Inexpressible, Pattern};
-use crate::cells::Cells;
 use crate::driver::{Action, Entry, EntryKey, FieldMatch, Program, Table};
+use crate::indexed_counters::IndexedCounters;
 use crate::meters::Meters;
 use crate::tables::TABLES;
 
@@ -62,7 +62,7 @@ pub(super) struct Layout {
     /// Those of simple rules of sessions, if they have some of their own.
     pub(super) session_meters: Option<Meters>,
     /// Where rules are counted, if that is by index.
-    pub(super) cells: Option<Cells>,
+    pub(super) cells: Option<IndexedCounters>,
 }
 
 impl Layout {
@@ -92,7 +92,7 @@ impl Layout {
         if let Some(missing) = needed.copied().find(|name| !has(name)) {
             return Err(UnknownLayout::Missing(missing));
         }
-        let cells = Cells::of(program);
+        let cells = IndexedCounters::of(program);
         if profile == Profile::Direct && cells.is_none() {
             return Err(UnknownLayout::Missing("counter pre_qos_0"));
         }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use causeway_dataplane::ApplyError;
 use causeway_types::QerId;
 
-use super::change::Change;
-use super::held::{Held, MeterOf, Placed};
+use super::session_change::Change;
+use super::session_state::{MeterKey, PlacedRule, SessionState};
 use super::switch::Switch;
 use crate::driver::{Rates, SwitchDriver, Update};
 
@@ -14,35 +14,35 @@ impl<D: SwitchDriver> Switch<D> {
     /// The meters that its rules go through afterwards, and what is to be written of them.
     pub(super) fn change_meters(
         &mut self,
-        held: &Held,
+        state: &SessionState,
         rates: &BTreeMap<(QerId, bool), Rates>,
         change: &mut Change,
         updates: &mut Vec<Update>,
     ) -> Result<(), ApplyError> {
-        let wanted: BTreeSet<MeterOf> = change.placed.values().filter_map(Placed::meter).collect();
+        let wanted: BTreeSet<MeterKey> = change.placed.values().filter_map(PlacedRule::meter).collect();
         for of in wanted {
             let Some(rates) = rates.get(&(of.qer, of.is_uplink)) else { continue };
-            let index = match held.meters.get(&of) {
+            let index = match state.meters.get(&of) {
                 Some((index, _)) => *index,
                 None => {
-                    let index = self.take_meter(of.is_simple)?;
+                    let index = self.allocate_meter(of.is_simple)?;
                     change.taken.push((of, index));
                     index
                 }
             };
-            if held.meters.get(&of).is_none_or(|(_, set)| set != rates)
+            if state.meters.get(&of).is_none_or(|(_, set)| set != rates)
                 && let Some((meter, index)) = self.layout.meters(of.is_simple).cell(index)
             {
                 updates.push(Update::SetMeter { meter, index, rates: Some(*rates) });
             }
             change.meters.insert(of, (index, *rates));
         }
-        let freed = held.meters.iter().filter(|(of, _)| !change.meters.contains_key(of));
+        let freed = state.meters.iter().filter(|(of, _)| !change.meters.contains_key(of));
         change.freed.extend(freed.map(|(of, (index, _))| (*of, *index)));
         Ok(())
     }
 
-    fn take_meter(&mut self, is_simple: bool) -> Result<u32, ApplyError> {
+    fn allocate_meter(&mut self, is_simple: bool) -> Result<u32, ApplyError> {
         let kind = usize::from(is_simple);
         if let Some(index) = self.free_meters[kind].pop() {
             return Ok(index);
@@ -57,7 +57,7 @@ impl<D: SwitchDriver> Switch<D> {
     }
 
     /// Nobody has these meters.
-    pub(super) fn free_meters(&mut self, meters: &[(MeterOf, u32)]) {
+    pub(super) fn free_meters(&mut self, meters: &[(MeterKey, u32)]) {
         for (of, index) in meters {
             self.free_meters[usize::from(of.is_simple)].push(*index);
         }

@@ -1,7 +1,7 @@
 //! The data plane on a switch: sessions' rules in its tables, their usage from its counters, and software for the rest.
 //!
 //! [`Switch`] drives any [`SwitchDriver`](crate::driver::SwitchDriver). A session's change is an [`Operation`]: [`Switch::submit`] starts it,
-//! [`Switch::poll`] says what became of it, and [`Switch::go_on`] lets things go on in between; nothing waits and no clock is read.
+//! [`Switch::poll`] says what became of it, and [`Switch::run`] lets things go on in between; nothing waits and no clock is read.
 //! [`Dataplane`](causeway_dataplane::Dataplane) waits on top of that. [`InProcess`] is one over the model, with packets.
 //!
 //! What happens to a change:
@@ -15,56 +15,56 @@
 //! 5. If the change reports or removes usage, it waits until the counters concerned were read, those of old numbers for the last time.
 //! 6. The software carries it out: its reports are final and exact then, and what waited leaves.
 
-mod bases;
-mod change;
+mod apply_readings;
+mod background_writes;
+mod capacity;
 mod check;
-mod chores;
 mod closed;
 mod commit;
+mod compile_session;
 mod config;
 mod contract;
+mod counter_bases;
+mod counter_waits;
+mod cpu_port;
+mod desired_state;
 mod direct;
+mod drop_counters;
+mod drop_reason;
 mod filter;
-mod fold;
-mod frames;
-mod held;
-mod image;
 mod in_process;
+mod indexed_pass;
 mod layout;
-mod line;
-mod measure;
+mod local_model;
 mod meters;
 mod notice;
 mod operation;
+mod operation_queue;
 mod outcomes;
 mod packets;
-mod parts;
 mod pattern;
-mod picture;
-mod place;
+mod pdr_treatment;
 mod ports;
 mod readers;
-mod reason;
+mod reconcile;
 mod recovery;
-mod refill;
-mod refusal;
-mod room;
-mod rows;
+mod rejection;
+mod rule_entries;
+mod session_change;
+mod session_state;
+mod session_treatments;
 mod start;
 mod statistics;
-mod surroundings;
 mod switch;
-mod tally;
+mod table_placement;
 mod template;
-mod treat;
-mod treatments;
-mod waits;
+mod usage_keys;
 mod writer;
 
 #[cfg(test)]
 mod tests;
 
-pub use config::{Config, Guard, Hop, Route};
+pub use config::{Config, Hop, Route, SourceGuardPool};
 pub use in_process::{InProcess, InProcessError};
 pub use layout::UnknownLayout;
 pub use notice::Notice;
@@ -73,4 +73,4 @@ pub use ports::WithPorts;
 pub use start::StartError;
 pub use statistics::Statistics;
 pub use switch::Switch;
-pub use template::{Deed, Template};
+pub use template::{RuleAction, Template};

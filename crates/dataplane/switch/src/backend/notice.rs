@@ -12,7 +12,7 @@ pub enum Notice {
     /// Another controller has the switch.
     Superseded,
     /// The switch came back, or was in doubt: what it holds was compared with what it should, and is that now.
-    Refilled(Refilled),
+    Refilled(ReconcileResult),
     /// The switch refuses what it must hold; sessions that need it are refused, and it is tried again.
     Refused {
         /// What the switch says.
@@ -29,7 +29,7 @@ pub enum Notice {
 
 /// What had to be written.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Refilled {
+pub struct ReconcileResult {
     /// Why it was looked at.
     pub cause: Cause,
     /// Sessions of which something was missing.
@@ -59,7 +59,7 @@ pub enum Cause {
     Refused,
 }
 
-impl Refilled {
+impl ReconcileResult {
     pub(super) const fn new(cause: Cause) -> Self {
         Self { cause, sessions: 0, written: 0, removed: 0, counters: 0, refused: 0, took: Span::ZERO }
     }
@@ -91,7 +91,15 @@ impl Display for Notice {
                      {room}, so those of before stay"
                 )
             }
-            Self::Refilled(Refilled { cause, sessions, written, removed, counters, refused, took }) => {
+            Self::Refilled(ReconcileResult {
+                cause,
+                sessions,
+                written,
+                removed,
+                counters,
+                refused,
+                took,
+            }) => {
                 write!(
                     f,
                     "{cause}: {written} entries written, of {sessions} sessions, and {removed} removed in {:.3} s",

@@ -3,9 +3,9 @@
 use causeway_dataplane::{Applied, ApplyError, Plan};
 use causeway_types::Seid;
 
-use super::change::Change;
-use super::fold::Folded;
+use super::apply_readings::AppliedCount;
 use super::recovery::ReadBack;
+use super::session_change::Change;
 use crate::driver::Update;
 use crate::pendulum::Partition;
 
@@ -41,7 +41,7 @@ pub(super) struct Pending {
     pub(super) led: Option<Applied>,
     /// Frames for its new rules that came before the software knew them, and usage of those.
     pub(super) frames: Vec<Vec<u8>>,
-    pub(super) usage: Vec<Folded>,
+    pub(super) usage: Vec<AppliedCount>,
     /// Nobody waits for it any more: it must not come to be.
     pub(super) is_abandoned: bool,
 }

@@ -6,10 +6,10 @@ use causeway_dataplane::{Egress, Ingress, PacketEngine};
 use causeway_packet::gtpu::prefix;
 use causeway_types::{PdrId, Qfi, Seid, Time};
 
-use super::direct::{self, Spot};
-use super::frames::{self, FromSwitch, GTPU_PORT};
+use super::cpu_port::{self, CpuPortFrame, GTPU_PORT};
+use super::direct::{self, LookupPoint};
 use super::layout::Profile;
-use super::outcomes::Flight;
+use super::outcomes::InFlight;
 use super::switch::Switch;
 use crate::SwitchPdr;
 use crate::driver::{Request, SwitchDriver};
@@ -20,12 +20,12 @@ const MAX_WAITING: usize = 1024;
 
 impl<D: SwitchDriver> Switch<D> {
     /// A frame of the switch for its controller.
-    pub(super) fn take_frame(&mut self, now: Time, frame: Vec<u8>) {
-        let Some(punted) = FromSwitch::parse(&frame) else {
+    pub(super) fn handle_frame(&mut self, now: Time, frame: Vec<u8>) {
+        let Some(punted) = CpuPortFrame::parse(&frame) else {
             self.statistics.ignored_frames += 1;
             return;
         };
-        let rule = self.rules.get(&self.told(punted.rule).0);
+        let rule = self.rules.get(&self.decode_rule_number(punted.rule).0);
         let session = rule.map(|rule| rule.session);
         if let Some(operation) = rule.and_then(|rule| rule.fresh.or(rule.altering))
             && let Some(pending) = self.operations.get_mut(&operation)
@@ -42,7 +42,7 @@ impl<D: SwitchDriver> Switch<D> {
             Some((ingress, packet)) => {
                 self.handle(now, &ingress, &packet);
                 // It may have used up a quota.
-                session.into_iter().for_each(|seid| self.review(seid));
+                session.into_iter().for_each(|seid| self.update_for_quota(seid));
             }
             None => self.statistics.ignored_frames += 1,
         }
@@ -64,7 +64,7 @@ impl<D: SwitchDriver> Switch<D> {
                 Some(frame) if self.refill.is_some() && self.held_frames.len() < MAX_WAITING => {
                     self.held_frames.push_back(frame);
                 }
-                Some(frame) => self.ask(now, Request::PacketOut(frame), Flight::Frame),
+                Some(frame) => self.send_request(now, Request::PacketOut(frame), InFlight::Frame),
                 None => self.statistics.ignored_frames += 1,
             }
         }
@@ -73,7 +73,7 @@ impl<D: SwitchDriver> Switch<D> {
     /// Sends what waited until the switch has its routes again.
     pub(super) fn send_held(&mut self, now: Time) {
         for frame in std::mem::take(&mut self.held_frames) {
-            self.ask(now, Request::PacketOut(frame), Flight::Frame);
+            self.send_request(now, Request::PacketOut(frame), InFlight::Frame);
         }
     }
 
@@ -81,29 +81,29 @@ impl<D: SwitchDriver> Switch<D> {
         match egress {
             Egress::Gtpu { local: IpAddr::V4(local), peer: SocketAddr::V4(peer), tos, hops } => {
                 let datagram =
-                    frames::in_udp((*local, GTPU_PORT), (*peer.ip(), peer.port()), (*tos, *hops), packet)?;
-                Some(frames::route(&datagram))
+                    cpu_port::in_udp((*local, GTPU_PORT), (*peer.ip(), peer.port()), (*tos, *hops), packet)?;
+                Some(cpu_port::route(&datagram))
             }
             Egress::Ip { .. } => {
                 let to = match packet.first()? >> 4 {
                     4 => IpAddr::from(*packet.get(16..)?.first_chunk::<4>()?),
                     _ => IpAddr::from(*packet.get(24..)?.first_chunk::<16>()?),
                 };
-                Some(frames::send(&self.config.network_hop(to)?, packet))
+                Some(cpu_port::send(&self.config.network_hop(to)?, packet))
             }
             Egress::Gtpu { .. } | Egress::Ethernet { .. } => None,
         }
     }
 
     /// A frame as the software would have got it without the switch.
-    fn ingress_of(&self, punted: &FromSwitch<'_>) -> Option<(Ingress, Vec<u8>)> {
+    fn ingress_of(&self, punted: &CpuPortFrame<'_>) -> Option<(Ingress, Vec<u8>)> {
         let network = || self.config.topology.networks.first().map(|network| network.instance.clone());
         if punted.is(Punt::Signalling) {
-            let (ingress, message) = frames::out_of_udp(punted.packet)?;
+            let (ingress, message) = cpu_port::out_of_udp(punted.packet)?;
             return Some((ingress, message.to_vec()));
         }
         if punted.is(Punt::Buffer) || punted.is(Punt::TtlExpired) {
-            let (number, flow) = self.told(punted.rule);
+            let (number, flow) = self.decode_rule_number(punted.rule);
             let rule = self.rules.get(&number).filter(|rule| rule.content.is_tunnelled);
             if let Some(rule) = rule {
                 return self.in_its_tunnel(rule.session, rule.pdr, flow, punted.packet);
@@ -117,10 +117,10 @@ impl<D: SwitchDriver> Switch<D> {
     }
 
     /// The number of a rule that the switch names, and the QFI of the packet if it is said with it.
-    fn told(&self, rule: u32) -> (SwitchPdr, Option<u8>) {
+    fn decode_rule_number(&self, rule: u32) -> (SwitchPdr, Option<u8>) {
         match self.layout.profile {
             Profile::Direct => {
-                let (number, flow) = direct::told(rule);
+                let (number, flow) = direct::decode_rule_number(rule);
                 (SwitchPdr(number), flow)
             }
             _ => (SwitchPdr(rule), None),
@@ -138,10 +138,10 @@ impl<D: SwitchDriver> Switch<D> {
         let pdi = &self.software.rules_of(seid)?.pdrs.get(&pdr)?.pdi;
         let tunnel = pdi.tunnel?;
         let local = tunnel.addr.v4?;
-        let placed = self.sessions.get(&seid).and_then(|held| held.placed.get(&pdr));
+        let placed = self.sessions.get(&seid).and_then(|state| state.placed.get(&pdr));
         let flow = flow.or_else(|| match placed?.wanted.spot.as_ref()? {
-            Spot::Tunnel { flows, .. } => direct::flow_of(*flows),
-            Spot::Ue { .. } => None,
+            LookupPoint::Tunnel { flows, .. } => direct::flow_of(*flows),
+            LookupPoint::Ue { .. } => None,
         });
         let qfi = match flow {
             Some(flow) => Qfi::new(flow).filter(|qfi| qfi.value() != 0),

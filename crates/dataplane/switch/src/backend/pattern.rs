@@ -25,13 +25,13 @@ impl Bits {
     }
 
     /// What both ask for; `None`: no field has that.
-    fn meet(self, other: Self) -> Option<Self> {
+    fn intersect(self, other: Self) -> Option<Self> {
         let is_apart = (self.value ^ other.value) & self.mask & other.mask != 0;
         (!is_apart).then_some(Self { value: self.value | other.value, mask: self.mask | other.mask })
     }
 
     /// Every field that has what the other one asks for has this.
-    const fn holds(self, other: Self) -> bool {
+    const fn contains(self, other: Self) -> bool {
         self.mask & !other.mask == 0 && (self.value ^ other.value) & self.mask == 0
     }
 }
@@ -63,23 +63,23 @@ impl Pattern {
     }
 
     /// Packets that both are for, whatever tunnel they came in; `None`: there are none.
-    pub(super) fn meet(&self, other: &Self) -> Option<Self> {
+    pub(super) fn intersect(&self, other: &Self) -> Option<Self> {
         Some(Self {
-            source: self.source.meet(other.source)?,
-            destination: self.destination.meet(other.destination)?,
-            protocol: self.protocol.meet(other.protocol)?,
-            dscp: self.dscp.meet(other.dscp)?,
-            source_port: self.source_port.meet(other.source_port)?,
-            destination_port: self.destination_port.meet(other.destination_port)?,
+            source: self.source.intersect(other.source)?,
+            destination: self.destination.intersect(other.destination)?,
+            protocol: self.protocol.intersect(other.protocol)?,
+            dscp: self.dscp.intersect(other.dscp)?,
+            source_port: self.source_port.intersect(other.source_port)?,
+            destination_port: self.destination_port.intersect(other.destination_port)?,
             has_ports: self.has_ports || other.has_ports,
             ..self.clone()
         })
     }
 
     /// It is for all packets that the other one is for, whatever tunnel they came in.
-    pub(super) fn holds(&self, other: &Self) -> bool {
+    pub(super) fn contains(&self, other: &Self) -> bool {
         let mut fields = self.filtered().into_iter().zip(other.filtered());
-        (other.has_ports || !self.has_ports) && fields.all(|(ours, theirs)| ours.holds(theirs))
+        (other.has_ports || !self.has_ports) && fields.all(|(ours, theirs)| ours.contains(theirs))
     }
 
     /// How many bits it asks for: fewer than any other pattern that it holds.
@@ -91,7 +91,7 @@ impl Pattern {
     /// The keys of a row in a table.
     pub(super) fn fields(&self, table: &Table) -> Result<Vec<FieldMatch>, Inexpressible> {
         let is_uplink = table.name.starts_with("ul_") || table.name.starts_with("filters_ul");
-        let mut said = Vec::with_capacity(table.keys.len());
+        let mut matched = Vec::with_capacity(table.keys.len());
         let mut fields = Vec::with_capacity(table.keys.len());
         for key in &table.keys {
             let (field, bits) = match key.name.as_str() {
@@ -111,7 +111,7 @@ impl Pattern {
                 "has_ports" => ("", Bits::ANY),
                 _ => return Err(Inexpressible("the program has a key that is not known")),
             };
-            said.push(field);
+            matched.push(field);
             let all = ones(key.width);
             fields.push(match key.kind {
                 MatchKind::Exact if bits.mask == all => FieldMatch::Exact(bits.value),
@@ -129,8 +129,8 @@ impl Pattern {
             ("source_port", self.source_port),
             ("destination_port", self.destination_port),
         ];
-        let is_said = |(field, bits): &(&str, Bits)| bits.mask == 0 || said.contains(field);
-        match asked.iter().all(is_said) {
+        let is_expressed = |(field, bits): &(&str, Bits)| bits.mask == 0 || matched.contains(field);
+        match asked.iter().all(is_expressed) {
             true => Ok(fields),
             false => Err(Inexpressible("the table for the rule has no key for what its filter asks")),
         }
@@ -150,8 +150,8 @@ pub(super) fn port_prefixes(first: u16, last: u16) -> Vec<Bits> {
     let (mut next, last) = (u32::from(first), u32::from(last));
     let mut parts = Vec::new();
     while next <= last {
-        let left = (last - next + 1).ilog2();
-        let bits = left.min(next.trailing_zeros()).min(16) as u8;
+        let remaining = (last - next + 1).ilog2();
+        let bits = remaining.min(next.trailing_zeros()).min(16) as u8;
         parts.push(Bits::prefix(next.into(), 16 - bits, 16));
         next += 1 << bits;
     }

@@ -2,9 +2,9 @@
 
 use causeway_types::{Seid, Time};
 
-use super::outcomes::{Flight, Later};
+use super::counter_waits::Waiter;
+use super::outcomes::{InFlight, Retry};
 use super::switch::Switch;
-use super::waits::Waiter;
 use crate::driver::{DriverError, EntryKey, Outcome, Reply, Request, SwitchDriver, Update};
 use crate::pendulum::{Sample, Side};
 use crate::{Count, SwitchPdr};
@@ -49,7 +49,7 @@ impl<D: SwitchDriver> Switch<D> {
             .config
             .pace
             .is_some_and(|pace| now >= reader.started + pace && (now > reader.started || reader.passes == 0));
-        let retires = self.config.pace.is_none() && self.access.has_ripe(now, side);
+        let retires = self.config.pace.is_none() && self.access.has_retirable(now, side);
         let is_wanted = is_awaited || is_paced || reader.demand > 0 || retires;
         if reader.is_reading || reader.idle > IDLE || !is_wanted {
             return false;
@@ -87,7 +87,7 @@ impl<D: SwitchDriver> Switch<D> {
             let key =
                 |number: &SwitchPdr| self.layout.accounting_key(place, usize::from(partition.0), number.0);
             let keys: Vec<EntryKey> = numbers.iter().filter_map(key).collect();
-            self.ask(now, Request::ReadDirect(keys), Flight::Pass(place));
+            self.send_request(now, Request::ReadDirect(keys), InFlight::Pass(place));
         }
         self.reading[place] = numbers;
         true
@@ -103,14 +103,14 @@ impl<D: SwitchDriver> Switch<D> {
                 let _nothing = self.access.removed(now, of(side), &[]);
                 let is_refused = matches!(outcome, Err(DriverError::Rejected(_)));
                 self.statistics.lost_counters += u64::from(is_refused);
-                return self.try_again(now, Later::Pass(side));
+                return self.retry(now, Retry::Pass(side));
             }
         };
         let pass = self.readers[side].passes;
         let lost = self.statistics.lost_counters;
         let (samples, gone) = self.samples(side, &numbers, &counts);
         if self.statistics.lost_counters > lost {
-            self.suspects(now);
+            self.check_suspicion(now);
         }
         let (readings, leaving) = self.access.read(of(side), &samples);
         self.take_usage(now, side, &readings);
@@ -166,7 +166,7 @@ impl<D: SwitchDriver> Switch<D> {
             return self.removal_ended(now, side, &[]);
         }
         let updates = keys.into_iter().map(Update::Delete).collect();
-        self.ask(now, Request::Write(updates), Flight::Removal(side, leaving));
+        self.send_request(now, Request::Write(updates), InFlight::Removal(side, leaving));
     }
 
     /// Entries were removed: numbers that are gone on both sides can be used again.
@@ -184,8 +184,8 @@ impl<D: SwitchDriver> Switch<D> {
     }
 
     fn forget_number(&mut self, seid: Seid, number: SwitchPdr) {
-        let Some(held) = self.sessions.get_mut(&seid) else { return };
-        held.numbers.remove(&number);
+        let Some(state) = self.sessions.get_mut(&seid) else { return };
+        state.numbers.remove(&number);
         self.forget_if_over(seid);
     }
 
@@ -197,7 +197,7 @@ impl<D: SwitchDriver> Switch<D> {
     }
 
     /// Timers of sessions that are due have their counters read first.
-    pub(super) fn let_timers_expire(&mut self, now: Time) -> bool {
+    pub(super) fn expire_due_timers(&mut self, now: Time) -> bool {
         if self.software.next_session_timer().is_none_or(|at| at > now) {
             return false;
         }
@@ -220,17 +220,17 @@ impl<D: SwitchDriver> Switch<D> {
         self.timing.remove(&seid);
         self.software.expire_session(now, seid);
         self.send_from_software(now);
-        self.review(seid);
+        self.update_for_quota(seid);
     }
 
     /// What counts for URRs of a session, or for its inactivity.
     fn counters_of(&self, seid: Seid) -> Vec<(SwitchPdr, usize)> {
-        let Some(held) = self.sessions.get(&seid) else { return Vec::new() };
+        let Some(state) = self.sessions.get(&seid) else { return Vec::new() };
         let mut counters = Vec::new();
-        for number in &held.numbers {
+        for number in &state.numbers {
             let Some(rule) = self.rules.get(number) else { continue };
             let is_live = rule.content.is_counted && rule.fresh.is_none();
-            let sides = [rule.content.before_qos || held.watches_activity, !rule.content.urrs.is_empty()];
+            let sides = [rule.content.before_qos || state.watches_activity, !rule.content.urrs.is_empty()];
             let open = (0..2).filter(|side| is_live && sides[*side] && !rule.is_final[*side]);
             counters.extend(open.map(|side| (*number, side)));
         }

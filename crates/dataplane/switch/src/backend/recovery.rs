@@ -22,10 +22,10 @@ impl ReadBack {
             Update::Delete(key) => Some(key.table),
             Update::SetMeter { .. } => None,
         };
-        let mut left: Vec<u32> = updates.iter().filter_map(table).collect();
-        left.sort_unstable();
-        left.dedup();
-        Self { left, found: HashMap::default() }
+        let mut remaining: Vec<u32> = updates.iter().filter_map(table).collect();
+        remaining.sort_unstable();
+        remaining.dedup();
+        Self { left: remaining, found: HashMap::default() }
     }
 
     /// A table has these entries.

@@ -2,8 +2,8 @@
 
 use causeway_types::IpNet;
 
-use super::chores::template_updates;
-use super::config::{Config, Guard, Route};
+use super::background_writes::template_updates;
+use super::config::{Config, Route, SourceGuardPool};
 use super::direct;
 use super::layout::{Layout, Profile, TEMPLATES, UnknownLayout};
 use super::template::Template;
@@ -78,8 +78,9 @@ pub(super) fn access(layout: &Layout, config: &Config) -> pendulum::Config {
 /// One that the program cannot hold.
 pub(super) fn fixed_entries(layout: &Layout, config: &Config) -> Result<Vec<Entry>, StartError> {
     let route = |route: &Route| route_entry(layout, route).ok_or_else(|| StartError::Route(route.to()));
-    let guard = |guard: &Guard| pool_entry(layout, guard).ok_or(StartError::Guard(guard.pool));
-    let number = |guard: &Guard| numbers_entry(layout, guard).ok_or(StartError::Numbers(guard.pool));
+    let guard = |guard: &SourceGuardPool| pool_entry(layout, guard).ok_or(StartError::Guard(guard.pool));
+    let number =
+        |guard: &SourceGuardPool| numbers_entry(layout, guard).ok_or(StartError::Numbers(guard.pool));
     let numbered = config.guards.iter().filter(|_| layout.profile == Profile::Direct);
     let entries = config.routes.iter().map(route).chain(config.guards.iter().map(guard));
     entries.chain(numbered.map(number)).collect()
@@ -105,7 +106,7 @@ fn route_entry(layout: &Layout, route: &Route) -> Option<Entry> {
     layout.plain(table, vec![FieldMatch::Lpm { value, prefix: to.prefix_len() }], action, &parameters)
 }
 
-fn pool_entry(layout: &Layout, guard: &Guard) -> Option<Entry> {
+fn pool_entry(layout: &Layout, guard: &SourceGuardPool) -> Option<Entry> {
     let (first, free) = guard.pool()?;
     let fixed = |bits: u32| u128::from(bits & !free);
     let fields = vec![
@@ -121,7 +122,7 @@ fn pool_entry(layout: &Layout, guard: &Guard) -> Option<Entry> {
 }
 
 /// The numbers of a pool's sessions, in profile `direct`.
-fn numbers_entry(layout: &Layout, guard: &Guard) -> Option<Entry> {
+fn numbers_entry(layout: &Layout, guard: &SourceGuardPool) -> Option<Entry> {
     let (first, free) = guard.pool()?;
     let (session, _) = direct::pool(guard)?;
     let fields = vec![FieldMatch::Ternary { value: u128::from(first), mask: u128::from(!free) }];

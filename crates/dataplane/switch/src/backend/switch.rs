@@ -7,26 +7,26 @@ use causeway_reference::Reference;
 use causeway_types::{Seid, Span, Time};
 use foldhash::fast::RandomState;
 
-use super::bases::Bases;
-use super::chores::Chores;
+use super::background_writes::BackgroundWrites;
 use super::closed;
+use super::compile_session::LookupKey;
 use super::config::Config;
+use super::counter_bases::CounterBases;
+use super::counter_waits::CounterWaits;
 use super::direct;
-use super::held::{Held, Numbered};
+use super::drop_counters::DropCounters;
+use super::indexed_pass::IndexedPass;
 use super::layout::Layout;
-use super::measure::Measure;
 use super::notice::Notice;
 use super::operation::{Operation, Pending, Progress};
-use super::outcomes::{Flight, Later};
-use super::parts::Parts;
-use super::picture::Door;
+use super::outcomes::{InFlight, Retry};
 use super::readers::Reader;
-use super::refill::Refill;
+use super::reconcile::Reconcile;
+use super::session_state::{NumberRecord, SessionState};
 use super::start::{StartError, access, bootstrap, fixed_entries};
 use super::statistics::Statistics;
-use super::tally::Tally;
 use super::template::Template;
-use super::waits::Waits;
+use super::usage_keys::Measure;
 use crate::SwitchPdr;
 use crate::driver::{Entry, Program, SwitchDriver, Ticket, Update};
 use crate::pendulum::{Side, TableAccess};
@@ -46,16 +46,16 @@ pub struct Switch<D> {
     pub(super) ranges: Ranges<Template>,
     pub(super) access: TableAccess<Operation>,
     pub(super) pulling: Pulling<Measure>,
-    pub(super) sessions: HashMap<Seid, Held, RandomState>,
-    pub(super) rules: HashMap<SwitchPdr, Numbered, RandomState>,
-    pub(super) doors: HashMap<Door, Seid, RandomState>,
+    pub(super) sessions: HashMap<Seid, SessionState, RandomState>,
+    pub(super) rules: HashMap<SwitchPdr, NumberRecord, RandomState>,
+    pub(super) keys: HashMap<LookupKey, Seid, RandomState>,
     /// Meters of rules, and of simple rules of sessions where those are others.
     pub(super) next_meter: [u32; 2],
     pub(super) free_meters: [Vec<u32>; 2],
     /// Numbers and classes of filters of profile `direct`.
     pub(super) numbers: direct::Numbers,
     pub(super) classes: direct::Classes,
-    pub(super) bases: Bases,
+    pub(super) bases: CounterBases,
     /// Entries of each table that sessions have.
     pub(super) used: HashMap<u32, usize, RandomState>,
     pub(super) operations: HashMap<Operation, Pending, RandomState>,
@@ -66,33 +66,33 @@ pub struct Switch<D> {
     /// Those that begun and are not written.
     pub(super) unwritten: BTreeSet<Operation>,
     pub(super) progress: VecDeque<Progress>,
-    pub(super) chores: Chores,
+    pub(super) background_writes: BackgroundWrites,
     /// What belongs to no session and stays.
     pub(super) fixed: Vec<Entry>,
     /// Addresses that UEs do not reach.
     pub(super) closed: Vec<Entry>,
     /// What the switch holds is being compared with what it should.
-    pub(super) refill: Option<Refill>,
+    pub(super) refill: Option<Reconcile>,
     /// When that was so last.
     pub(super) compared: Option<Time>,
     pub(super) notices: VecDeque<Notice>,
-    pub(super) flights: HashMap<Ticket, Flight, RandomState>,
-    pub(super) later: BTreeMap<(Time, u64), Later>,
+    pub(super) flights: HashMap<Ticket, InFlight, RandomState>,
+    pub(super) later: BTreeMap<(Time, u64), Retry>,
     pub(super) laters: u64,
-    pub(super) waits: Waits,
+    pub(super) waits: CounterWaits,
     /// Sessions with a timer that is due, which waits for counters.
     pub(super) timing: BTreeSet<Seid>,
     pub(super) readers: [Reader; 2],
     /// What the pass of each side reads, and of which partition.
     pub(super) reading: [Vec<SwitchPdr>; 2],
     /// What it has read so far, where it takes several requests.
-    pub(super) parts: [Parts; 2],
+    pub(super) parts: [IndexedPass; 2],
     pub(super) reading_of: [usize; 2],
     /// Frames of the software for a switch that has not all its rows.
     pub(super) held_frames: VecDeque<Vec<u8>>,
     /// What became of the packet that the software has handled last.
     pub(super) last_fate: Option<Disposition>,
-    pub(super) tally: Tally,
+    pub(super) tally: DropCounters,
     pub(super) statistics: Statistics,
 }
 
@@ -109,7 +109,7 @@ impl<D: SwitchDriver> Switch<D> {
         }
         let (ranges, templates) = bootstrap(&layout, &config)?;
         let access = TableAccess::new(access(&layout, &config));
-        let mut chores = Chores::default();
+        let mut chores = BackgroundWrites::default();
         let fixed = fixed_entries(&layout, &config)?;
         let closed = closed::entries(&layout, &config.topology);
         if let Some((room, needed)) = closed::lacks_room(&layout, &closed) {
@@ -127,14 +127,14 @@ impl<D: SwitchDriver> Switch<D> {
             driver,
             numbers: direct::Numbers::new(&layout, &config.guards),
             classes: direct::Classes::new(&layout),
-            bases: Bases::default(),
+            bases: CounterBases::default(),
             layout,
             config,
             ranges,
             access,
             sessions: HashMap::default(),
             rules: HashMap::default(),
-            doors: HashMap::default(),
+            keys: HashMap::default(),
             next_meter: [1; 2],
             free_meters: [Vec::new(), Vec::new()],
             used,
@@ -144,7 +144,7 @@ impl<D: SwitchDriver> Switch<D> {
             prepared: VecDeque::new(),
             unwritten: BTreeSet::new(),
             progress: VecDeque::new(),
-            chores,
+            background_writes: chores,
             fixed,
             closed,
             refill: None,
@@ -153,30 +153,30 @@ impl<D: SwitchDriver> Switch<D> {
             flights: HashMap::default(),
             later: BTreeMap::new(),
             laters: 0,
-            waits: Waits::default(),
+            waits: CounterWaits::default(),
             timing: BTreeSet::new(),
             readers: [Reader::default(); 2],
             reading: [Vec::new(), Vec::new()],
-            parts: [Parts::default(), Parts::default()],
+            parts: [IndexedPass::default(), IndexedPass::default()],
             reading_of: [0; 2],
             held_frames: VecDeque::new(),
             last_fate: None,
-            tally: Tally::default(),
+            tally: DropCounters::default(),
             statistics: Statistics::default(),
         })
     }
 
     /// Starts a change of a session. [`Switch::poll`] says what becomes of it; until then further ones of the session wait.
     pub fn submit(&mut self, now: Time, plan: &Plan) -> Operation {
-        let operation = self.line_up(plan.session, Some(plan.clone()));
-        self.drive(now);
+        let operation = self.enqueue(plan.session, Some(plan.clone()));
+        self.run_without_path_timers(now);
         operation
     }
 
     /// What became of an operation by now, oldest first.
     pub fn poll(&mut self, now: Time) -> Option<Progress> {
         if self.progress.is_empty() {
-            self.drive(now);
+            self.run_without_path_timers(now);
         }
         self.progress.pop_front()
     }
@@ -189,27 +189,27 @@ impl<D: SwitchDriver> Switch<D> {
     }
 
     /// Lets everything go on that can: answers of the switch, frames of its CPU port, writes, readings, timers.
-    pub fn go_on(&mut self, now: Time) {
-        self.drive(now);
+    pub fn run(&mut self, now: Time) {
+        self.run_without_path_timers(now);
         if self.software.next_path_timer().is_some_and(|at| at <= now) {
             self.software.advance_paths(now);
             self.send_from_software(now);
-            self.drive(now);
+            self.run_without_path_timers(now);
         }
     }
 
     /// The same without the timers of GTP-U paths, which expire between packets and plans only.
-    pub(super) fn drive(&mut self, now: Time) {
-        self.rouse();
-        while self.step(now) {}
+    pub(super) fn run_without_path_timers(&mut self, now: Time) {
+        self.wake_readers();
+        while self.run_one(now) {}
     }
 
     /// Something happened: there may be something to read.
-    fn rouse(&mut self) {
+    fn wake_readers(&mut self) {
         self.readers.iter_mut().for_each(|reader| reader.idle = 0);
     }
 
-    /// When [`Switch::go_on`] has something to do by itself; answers of a driver without times of its own may come earlier.
+    /// When [`Switch::run`] has something to do by itself; answers of a driver without times of its own may come earlier.
     pub fn next_deadline(&self) -> Option<Time> {
         self.next_step().into_iter().chain(self.software.next_path_timer()).min()
     }
@@ -234,13 +234,13 @@ impl<D: SwitchDriver> Switch<D> {
             self.pulling.next_deadline(),
             self.later.first_key_value().map(|((at, _), _)| *at),
             self.access.next_deadline(Time::default()),
-            self.next_tally(),
+            self.next_drop_read(),
         ];
         own.into_iter().flatten().chain(passes).min()
     }
 
     /// All counters that there are now are read as soon as can be.
-    pub fn look(&mut self) {
+    pub fn read_all_counters(&mut self) {
         self.readers.iter_mut().for_each(|reader| reader.demand = 2);
     }
 
@@ -270,39 +270,39 @@ impl<D: SwitchDriver> Switch<D> {
     }
 
     /// One thing goes on; `false`: nothing can.
-    fn step(&mut self, now: Time) -> bool {
-        if self.react(now) {
-            self.rouse();
+    fn run_one(&mut self, now: Time) -> bool {
+        if self.poll_without_readers(now) {
+            self.wake_readers();
             return true;
         }
         self.refill.is_none() && self.start_passes(now)
     }
 
     /// The same but for passes of readers.
-    fn react(&mut self, now: Time) -> bool {
+    fn poll_without_readers(&mut self, now: Time) -> bool {
         // What comes after the news of the link may be of another switch than before.
         if let Some(link) = self.driver.poll_link(now) {
-            self.take_link(now, link);
+            self.handle_link(now, link);
             return true;
         }
         if let Some((ticket, outcome)) = self.driver.poll(now) {
-            self.take_outcome(now, ticket, outcome);
+            self.handle_outcome(now, ticket, outcome);
             return true;
         }
         if let Some(frame) = self.driver.poll_packet(now) {
-            self.take_frame(now, frame);
+            self.handle_frame(now, frame);
             return true;
         }
         if self.refill.is_some() {
-            return self.go_on_refilling(now);
+            return self.continue_reconcile(now);
         }
-        self.try_later(now)
-            || self.do_chore(now)
+        self.poll_retries(now)
+            || self.write_background(now)
             || self.begin(now)
             || self.hand_over(now)
             || self.write(now)
             || self.arrange_classes()
-            || self.let_timers_expire(now)
-            || self.start_tally(now)
+            || self.expire_due_timers(now)
+            || self.start_drop_read(now)
     }
 }

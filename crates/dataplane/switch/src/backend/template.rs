@@ -7,7 +7,7 @@ use crate::ranges;
 
 /// What a rule does with its packets.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Deed {
+pub enum RuleAction {
     /// They leave without a tunnel, marked with this DSCP if there is one.
     Decapsulate {
         /// 0 to 63.
@@ -30,7 +30,7 @@ pub enum Deed {
     Drop(DropReason),
 }
 
-impl Deed {
+impl RuleAction {
     /// They leave by the switch.
     pub(super) const fn forwards(&self) -> bool {
         matches!(self, Self::Decapsulate { .. } | Self::Encapsulate { .. })
@@ -62,22 +62,22 @@ impl Deed {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Template {
     /// What the rules do.
-    pub deed: Deed,
+    pub action: RuleAction,
     /// Their packets come from the UE.
     pub is_uplink: bool,
 }
 
 impl Template {
     /// What all rules have where the profile has no templates: any will do.
-    pub(super) const COMMON: Self = Self { deed: Deed::Drop(DropReason::FarDrop), is_uplink: true };
+    pub(super) const COMMON: Self = Self { action: RuleAction::Drop(DropReason::FarDrop), is_uplink: true };
 }
 
 impl ranges::Template for Template {
     fn table(&self) -> usize {
-        match (self.deed, self.is_uplink) {
-            (Deed::Decapsulate { .. }, _) | (Deed::Drop(_), true) => 0,
-            (Deed::Encapsulate { .. }, true) => 1,
-            (Deed::Encapsulate { .. } | Deed::Drop(_), false) | (Deed::Buffer, _) => 2,
+        match (self.action, self.is_uplink) {
+            (RuleAction::Decapsulate { .. }, _) | (RuleAction::Drop(_), true) => 0,
+            (RuleAction::Encapsulate { .. }, true) => 1,
+            (RuleAction::Encapsulate { .. } | RuleAction::Drop(_), false) | (RuleAction::Buffer, _) => 2,
         }
     }
 }

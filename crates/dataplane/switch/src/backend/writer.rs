@@ -4,16 +4,16 @@ use causeway_dataplane::{ApplyError, Op, Plan};
 use causeway_reference::lease::PlanPreview;
 use causeway_types::{PdrId, Time};
 
-use super::held::Numbered;
+use super::counter_waits::Waiter;
 use super::operation::{Operation, Progress};
-use super::outcomes::{Flight, Later, Whose};
+use super::outcomes::{InFlight, Retry, WriteOwner};
 use super::recovery::ReadBack;
+use super::session_state::NumberRecord;
 use super::switch::Switch;
-use super::template::Deed;
-use super::waits::Waiter;
+use super::template::RuleAction;
 use crate::SwitchPdr;
 use crate::driver::{DriverError, Request, SwitchDriver, Update};
-use crate::pendulum::{Batch, Command, Partition, Turn};
+use crate::pendulum::{Batch, Command, Partition, WriterTurn};
 
 impl<D: SwitchDriver> Switch<D> {
     /// The next operation whose session is free begins: it is tried out, and worked out.
@@ -38,16 +38,16 @@ impl<D: SwitchDriver> Switch<D> {
         let (change, updates) = self.come_to(seid, &rules, &exhausted)?;
         for (pdr, number) in &change.fresh {
             let Some(placed) = change.placed.get(pdr) else { continue };
-            let numbered = Numbered::new(seid, *pdr, placed.wanted.content.clone(), operation);
+            let numbered = NumberRecord::new(seid, *pdr, placed.wanted.content.clone(), operation);
             self.rules.insert(*number, numbered);
         }
-        if let Some(held) = self.sessions.get_mut(&seid) {
-            held.numbers.extend(change.fresh.iter().map(|(_, number)| *number));
-            held.exhausted = exhausted;
+        if let Some(state) = self.sessions.get_mut(&seid) {
+            state.numbers.extend(change.fresh.iter().map(|(_, number)| *number));
+            state.exhausted = exhausted;
         }
         self.learn_urrs(now, seid, &rules);
-        self.ask_bases(now, &change.add);
-        let leads = plan.filter(|plan| self.may_lead(plan, &change.deeds()));
+        self.read_bases(now, &change.add);
+        let leads = plan.filter(|plan| self.may_lead(plan, &change.rule_actions()));
         if let Some(pending) = self.operations.get_mut(&operation) {
             (pending.change, pending.unwritten) = (change, updates);
         }
@@ -61,24 +61,26 @@ impl<D: SwitchDriver> Switch<D> {
                     pending.led = Some(applied);
                 }
             }
-            Err(error) => self.refuse(now, operation, error),
+            Err(error) => self.reject(now, operation, error),
         }
         Ok(())
     }
 
     /// What waited must leave before new packets do: the software forwards first, and the switch sends it packets
     /// until it does so itself. Only where nothing else is asked.
-    fn may_lead(&self, plan: &Plan, after: &[(PdrId, Deed)]) -> bool {
+    fn may_lead(&self, plan: &Plan, after: &[(PdrId, RuleAction)]) -> bool {
         let is_of_way = |op: &Op| {
             matches!(
                 op,
                 Op::PutFar(_) | Op::SendEndMarker { .. } | Op::NotifyAgain(_) | Op::SetInactivityTimer(_)
             )
         };
-        let Some(held) = self.sessions.get(&plan.session) else { return false };
-        let buffered = |pdr: &PdrId| held.placed.get(pdr).map(|placed| placed.wanted.content.template.deed);
-        let is_released =
-            |(pdr, deed): &(PdrId, Deed)| buffered(pdr) == Some(Deed::Buffer) && deed.forwards();
+        let Some(state) = self.sessions.get(&plan.session) else { return false };
+        let buffered =
+            |pdr: &PdrId| state.placed.get(pdr).map(|placed| placed.wanted.content.template.action);
+        let is_released = |(pdr, action): &(PdrId, RuleAction)| {
+            buffered(pdr) == Some(RuleAction::Buffer) && action.forwards()
+        };
         plan.ops.iter().all(is_of_way) && after.iter().any(is_released)
     }
 
@@ -90,12 +92,12 @@ impl<D: SwitchDriver> Switch<D> {
             return true;
         };
         let needed = pending.change.after_chore;
-        if let Some(error) = self.chores.refused.clone().filter(|_| needed > 0) {
+        if let Some(error) = self.background_writes.refused.clone().filter(|_| needed > 0) {
             self.prepared.pop_front();
-            self.refuse(now, operation, error);
+            self.reject(now, operation, error);
             return true;
         }
-        if needed > self.chores.written {
+        if needed > self.background_writes.written {
             return false;
         }
         self.prepared.pop_front();
@@ -106,7 +108,7 @@ impl<D: SwitchDriver> Switch<D> {
         }
         let command = Command { add: change.add.clone(), expire: change.expire.clone(), writes: operation };
         if let Err(invalid) = self.access.submit(now, command) {
-            self.refuse(now, operation, ApplyError::Backend(invalid.to_string()));
+            self.reject(now, operation, ApplyError::Backend(invalid.to_string()));
         }
         true
     }
@@ -115,13 +117,13 @@ impl<D: SwitchDriver> Switch<D> {
     pub(super) fn write(&mut self, now: Time) -> bool {
         match self.access.poll_write(now) {
             None => false,
-            Some(Turn::Refuse { writes, full, .. }) => {
+            Some(WriterTurn::Refuse { writes, full, .. }) => {
                 let table = ["pre_qos", "post_qos"][full.side as usize];
                 let capacity = self.layout.accounting_capacity(full.side as usize);
-                self.refuse(now, writes, ApplyError::Full { table, capacity });
+                self.reject(now, writes, ApplyError::Full { table, capacity });
                 true
             }
-            Some(Turn::Write(batch)) => {
+            Some(WriterTurn::Write(batch)) => {
                 self.write_batch(now, batch);
                 true
             }
@@ -145,11 +147,11 @@ impl<D: SwitchDriver> Switch<D> {
             pending.unwritten = updates;
             pending.partitions = partitions;
         }
-        self.write_rest(now, operation);
+        self.write_remaining(now, operation);
     }
 
     /// Writes what the switch has not confirmed of an operation.
-    pub(super) fn write_rest(&mut self, now: Time, operation: Operation) {
+    pub(super) fn write_remaining(&mut self, now: Time, operation: Operation) {
         if !self.has_bases(now, operation) {
             return;
         }
@@ -162,7 +164,7 @@ impl<D: SwitchDriver> Switch<D> {
         for number in altered {
             self.rules.entry(number).and_modify(|rule| rule.altering = Some(operation));
         }
-        self.ask(now, Request::Write(updates), Flight::Write(operation));
+        self.send_request(now, Request::Write(updates), InFlight::Write(operation));
     }
 
     /// The switch has answered a batch of an operation, or not.
@@ -179,16 +181,16 @@ impl<D: SwitchDriver> Switch<D> {
                 let read_back = ReadBack::of(&pending.unwritten);
                 let tables = read_back.left.clone();
                 pending.read_back = Some(read_back);
-                self.read_back(now, Whose::Operation(operation), &tables);
+                self.read_back(now, WriteOwner::Operation(operation), &tables);
             }
             Err(DriverError::Rejected(rejected)) => self.write_refused(now, operation, &rejected),
             // What was done in part must be done as a whole, however long that takes.
             Err(_) if pending.is_uncertain || pending.attempts < self.config.attempts => {
-                self.try_again(now, Later::Write(operation));
+                self.retry(now, Retry::Write(operation));
             }
             Err(error) => {
                 self.access.written(now, false);
-                self.refuse(now, operation, ApplyError::Backend(error.to_string()));
+                self.reject(now, operation, ApplyError::Backend(error.to_string()));
             }
         }
     }
@@ -213,30 +215,30 @@ impl<D: SwitchDriver> Switch<D> {
             } else {
                 self.rules.remove(number);
                 self.release(*number);
-                if let Some(held) = self.sessions.get_mut(&seid) {
-                    held.numbers.remove(number);
+                if let Some(state) = self.sessions.get_mut(&seid) {
+                    state.numbers.remove(number);
                 }
             }
         }
         self.classes.written(seid, change.classes, !change.filters.is_empty());
         self.free_meters(&change.freed);
         self.leave_templates(&change.left_templates);
-        change.left_sessions.iter().for_each(|session| self.numbers.leave_session(*session));
+        change.left_sessions.iter().for_each(|session| self.numbers.release_session_number(*session));
         for placed in change.placed.values().filter(|placed| change.altered.contains(&placed.number)) {
             let content = placed.wanted.content.clone();
-            self.rules.entry(placed.number).and_modify(|rule| rule.follow(content));
+            self.rules.entry(placed.number).and_modify(|rule| rule.update(content));
         }
-        if let Some(held) = self.sessions.get_mut(&seid) {
-            for door in held.doors.difference(&change.doors) {
-                self.doors.remove(door);
+        if let Some(state) = self.sessions.get_mut(&seid) {
+            for key in state.keys.difference(&change.keys) {
+                self.keys.remove(key);
             }
-            held.doors = change.doors;
-            held.ues = change.ues;
-            held.guards = change.guards;
-            held.meters = change.meters;
-            held.placed = change.placed;
-            let left = std::mem::replace(&mut held.filters, change.filters);
-            self.classes.leave(seid, &left);
+            state.keys = change.keys;
+            state.ues = change.ues;
+            state.guards = change.guards;
+            state.meters = change.meters;
+            state.placed = change.placed;
+            let remaining = std::mem::replace(&mut state.filters, change.filters);
+            self.classes.leave(seid, &remaining);
         }
         let passes = self.passes();
         if !self.waits.add(Waiter::Operation(operation), &waits, passes) {

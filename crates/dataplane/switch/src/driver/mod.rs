@@ -6,7 +6,7 @@
 mod check;
 mod entry;
 mod error;
-mod fault;
+mod fault_injector;
 mod link;
 mod program;
 mod request;
@@ -17,7 +17,7 @@ use causeway_types::{Span, Time};
 pub(crate) use check::ones;
 pub use entry::{Entry, EntryKey, FieldMatch};
 pub use error::{DriverError, Rejected, WriteError};
-pub use fault::{Chances, Faulty};
+pub use fault_injector::{FaultInjector, FaultRates};
 pub use link::Link;
 pub use program::{Action, Counter, Key, MatchKind, Meter, Parameter, Program, Table};
 pub use request::{Outcome, Rates, Reply, Request, Ticket, Update};
@@ -26,7 +26,7 @@ pub use resource::Resource;
 /// A switch as its controller reaches it.
 ///
 /// Requests that concern the same table are carried out in the order in which they came; others may overtake each other. Nothing here
-/// waits, but for [`SwitchDriver::rest`].
+/// waits, but for [`SwitchDriver::wait`].
 pub trait SwitchDriver {
     /// Hands over a request. Its outcome comes from [`SwitchDriver::poll`], once.
     fn submit(&mut self, now: Time, request: Request) -> Ticket;
@@ -47,7 +47,7 @@ pub trait SwitchDriver {
 
     /// Waits until there may be something to poll, at most so long, and says how long it was; this alone waits. `None`: it has not
     /// waited, as a model, which goes on in the time that it is told.
-    fn rest(&mut self, _longest: Span) -> Option<Span> {
+    fn wait(&mut self, _longest: Span) -> Option<Span> {
         None
     }
 }

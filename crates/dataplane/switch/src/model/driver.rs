@@ -27,7 +27,7 @@ pub trait Pipeline {
         now: Time,
         port: u16,
         frame: &[u8],
-        out: &mut Vec<Departing<Self::Packet>>,
+        out: &mut Vec<QueuedPacket<Self::Packet>>,
     );
 
     /// A packet leaves its queue. Returns the frame to be sent.
@@ -35,12 +35,12 @@ pub trait Pipeline {
 
     /// What is about to be read or written must be as all traffic before `now` has left it. Nothing to do where each packet
     /// is received by itself; traffic that is only worked out when somebody looks is worked out here.
-    fn settle(&mut self, _state: &mut State, _now: Time, _touched: Touched<'_>) {}
+    fn settle(&mut self, _state: &mut State, _now: Time, _touched: Access<'_>) {}
 }
 
 /// What is about to be read or written.
 #[derive(Clone, Copy, Debug)]
-pub enum Touched<'a> {
+pub enum Access<'a> {
     /// The counter of an entry is read.
     Entry(&'a EntryKey),
     /// A counter by index is read.
@@ -56,7 +56,7 @@ pub enum Touched<'a> {
 
 /// A packet on its way to a queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Departing<T> {
+pub struct QueuedPacket<T> {
     /// The port that it leaves by.
     pub port: u16,
     /// The queue of that port, below [`super::QUEUES`].
@@ -122,10 +122,10 @@ impl<P: Pipeline> Model<P> {
         self.advance(now);
         let mut out = Vec::new();
         self.pipeline.ingress(&mut self.state, now, port, frame, &mut out);
-        for Departing { port, queue, octets, packet } in out {
+        for QueuedPacket { port, queue, octets, packet } in out {
             let rate = self.config.port_rate.filter(|_| port != self.config.cpu_port);
             let queues = self.ports.entry(port).or_insert_with(|| Port::new(rate, self.config.queue_room));
-            self.overflowed += u64::from(!queues.enter(now, queue, octets, packet));
+            self.overflowed += u64::from(!queues.enqueue(now, queue, octets, packet));
         }
         self.advance(now);
     }
@@ -169,7 +169,7 @@ impl<P: Pipeline> Model<P> {
             let acting = places.map(|(place, operation)| (self.next_step(operation), place)).min();
             match (leaving, acting) {
                 (Some((at, port)), acting) if at <= now && acting.is_none_or(|(step, _)| at <= step) => {
-                    self.leave(at, port);
+                    self.dequeue(at, port);
                 }
                 (_, Some((at, place))) if at <= now => self.step(at, place),
                 _ => return,
@@ -177,8 +177,8 @@ impl<P: Pipeline> Model<P> {
         }
     }
 
-    fn leave(&mut self, now: Time, port: u16) {
-        let Some(packet) = self.ports.get_mut(&port).and_then(Port::leave) else { return };
+    fn dequeue(&mut self, now: Time, port: u16) {
+        let Some(packet) = self.ports.get_mut(&port).and_then(Port::dequeue) else { return };
         let Some(frame) = self.pipeline.egress(&mut self.state, now, port, packet) else { return };
         if port == self.config.cpu_port {
             self.to_controller.push_back(frame);
@@ -202,11 +202,11 @@ impl<P: Pipeline> Model<P> {
         let (state, pipeline) = (&mut self.state, &mut self.pipeline);
         let count = match &operation.request {
             Request::ReadDirect(keys) => keys.get(next).map(|key| {
-                pipeline.settle(state, now, Touched::Entry(key));
+                pipeline.settle(state, now, Access::Entry(key));
                 state.direct_count(key)
             }),
             Request::ReadIndexed { counter, indices } => indices.get(next).map(|index| {
-                pipeline.settle(state, now, Touched::Counter { counter: *counter, index: *index });
+                pipeline.settle(state, now, Access::Counter { counter: *counter, index: *index });
                 state.indexed_count(*counter, *index)
             }),
             Request::Write(_) | Request::ReadEntries { .. } | Request::PacketOut(_) => None,
@@ -224,7 +224,7 @@ impl<P: Pipeline> Model<P> {
     fn outcome(&mut self, now: Time, request: Request, counts: Vec<Option<Count>>) -> Outcome {
         match request {
             Request::Write(updates) => {
-                self.pipeline.settle(&mut self.state, now, Touched::Batch(&updates));
+                self.pipeline.settle(&mut self.state, now, Access::Batch(&updates));
                 self.state.write(now, &updates)?;
                 Ok(Reply::Done)
             }

@@ -21,7 +21,7 @@ pub mod upf;
 #[cfg(test)]
 mod tests;
 
-pub use driver::{Config, Departing, Model, Pipeline, Touched};
+pub use driver::{Access, Config, Model, Pipeline, QueuedPacket};
 pub use meter::Colour;
 pub use queue::QUEUES;
 pub use state::State;

@@ -28,7 +28,7 @@ impl<T> Port<T> {
     }
 
     /// Enters a packet; false if its queue has no room, or there is no such queue.
-    pub(super) fn enter(&mut self, now: Time, queue: u8, octets: u64, packet: T) -> bool {
+    pub(super) fn enqueue(&mut self, now: Time, queue: u8, octets: u64, packet: T) -> bool {
         let place = usize::from(queue);
         let (Some(packets), Some(waiting)) = (self.queues.get_mut(place), self.waiting.get_mut(place)) else {
             return false;
@@ -48,7 +48,7 @@ impl<T> Port<T> {
     }
 
     /// The next packet, which begins to leave at [`Port::next`].
-    pub(super) fn leave(&mut self) -> Option<T> {
+    pub(super) fn dequeue(&mut self) -> Option<T> {
         let place = self.queues.iter().rposition(|queue| !queue.is_empty())?;
         let (octets, packet) = self.queues.get_mut(place)?.pop_front()?;
         if let Some(waiting) = self.waiting.get_mut(place) {
@@ -81,11 +81,12 @@ mod tests {
     fn higher_queues_go_first() {
         let mut port = Port::new(Some(1_000_000), 10_000);
         for (queue, packet) in [(0, 'a'), (0, 'b'), (7, 'c'), (7, 'd')] {
-            assert!(port.enter(at(0), queue, 1000, packet));
+            assert!(port.enqueue(at(0), queue, 1000, packet));
         }
-        let left: Vec<(Time, char)> = std::iter::from_fn(|| Some((port.next()?, port.leave()?))).collect();
-        assert_eq!(left, [(at(0), 'c'), (at(1), 'd'), (at(2), 'a'), (at(3), 'b')]);
-        assert!(port.enter(at(10), 0, 1000, 'e'));
+        let remaining: Vec<(Time, char)> =
+            std::iter::from_fn(|| Some((port.next()?, port.dequeue()?))).collect();
+        assert_eq!(remaining, [(at(0), 'c'), (at(1), 'd'), (at(2), 'a'), (at(3), 'b')]);
+        assert!(port.enqueue(at(10), 0, 1000, 'e'));
         assert_eq!(port.next(), Some(at(10)));
     }
 
@@ -94,9 +95,9 @@ mod tests {
     #[test]
     fn a_full_queue_drops() {
         let mut port = Port::new(None, 2500);
-        let entered = [0, 0, 0, 1, 32].map(|queue| port.enter(at(0), queue, 1000, ()));
+        let entered = [0, 0, 0, 1, 32].map(|queue| port.enqueue(at(0), queue, 1000, ()));
         assert_eq!(entered, [true, true, false, true, false]);
-        assert!(port.leave().is_some() && port.leave().is_some() && port.enter(at(0), 0, 1000, ()));
+        assert!(port.dequeue().is_some() && port.dequeue().is_some() && port.enqueue(at(0), 0, 1000, ()));
         port.clear();
         assert_eq!(port.next(), None);
     }

@@ -1,19 +1,19 @@
 //! Whether a command makes sense.
 
 use super::command::{Command, Invalid};
-use super::machine::{Rule, TableAccess};
+use super::table_access::{Rule, TableAccess};
 
 impl<W> TableAccess<W> {
     /// Its numbers can be added, and can expire.
     pub(super) fn check(&self, command: &Command<W>) -> Result<(), Invalid> {
-        for (place, number) in command.add.iter().enumerate() {
-            let again = command.add.iter().take(place).any(|other| other == number);
+        for (index, number) in command.add.iter().enumerate() {
+            let again = command.add.iter().take(index).any(|other| other == number);
             if again || self.rules.contains_key(number) || self.coming.contains(number) {
                 return Err(Invalid::InUse(*number));
             }
         }
-        for (place, number) in command.expire.iter().enumerate() {
-            let again = command.expire.iter().take(place).any(|other| other == number);
+        for (index, number) in command.expire.iter().enumerate() {
+            let again = command.expire.iter().take(index).any(|other| other == number);
             let lives = |rule: &Rule| !rule.leaving && rule.expired.is_none();
             if again || !self.rules.get(number).is_some_and(lives) {
                 return Err(Invalid::NotInUse(*number));

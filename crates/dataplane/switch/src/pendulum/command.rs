@@ -47,7 +47,7 @@ pub struct Batch<W> {
 
 /// What the writer does next.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Turn<W> {
+pub enum WriterTurn<W> {
     /// It writes this, and then says how it went ([`super::TableAccess::written`]).
     Write(Batch<W>),
     /// This command is over: it cannot be carried out. All is as if it had not been submitted.

@@ -12,25 +12,25 @@
 //! - What the partition for writes has no room for waits for the next change of roles if the other one has; it is refused only
 //!   when neither has.
 //!
-//! What the paper compares with is there too, as [`Mode`]. [`Finals`] tells when all numbers of a session or a URR have retired, in
+//! What the paper compares with is there too, as [`Mode`]. [`FinalUsage`] tells when all numbers of a session or a URR have retired, in
 //! whatever order that happens.
 
 mod check;
 mod command;
-mod finals;
-mod machine;
+mod final_usage;
 mod mode;
 mod pass;
 mod readers;
 mod restart;
 mod side;
+mod table_access;
 
 #[cfg(test)]
 mod tests;
 
-pub use command::{Batch, Command, Full, Insertion, Invalid, Token, Turn};
-pub use finals::Finals;
-pub use machine::{Config, TableAccess};
+pub use command::{Batch, Command, Full, Insertion, Invalid, Token, WriterTurn};
+pub use final_usage::FinalUsage;
 pub use mode::Mode;
 pub use pass::{Pass, Reading, RoundRobin, Sample, everything};
 pub use side::{Partition, Side, Statistics};
+pub use table_access::{Config, TableAccess};

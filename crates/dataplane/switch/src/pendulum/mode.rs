@@ -72,7 +72,7 @@ impl Mode {
     }
 
     /// How long the reader sleeps after it has read for so long.
-    pub(super) fn rest(self, busy: Span) -> Span {
+    pub(super) fn sleep_after(self, busy: Span) -> Span {
         match self {
             Self::Baseline { beta } if beta > 0.0 && beta < 1.0 => busy.mul_f64((1.0 - beta) / beta),
             _ => Span::ZERO,

@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use causeway_types::{Span, Time};
 use foldhash::fast::RandomState;
 
-use super::machine::{Place, TableAccess};
 use super::mode::Mode;
 use super::pass::{Pass, Reading, Sample};
 use super::side::{Partition, Reader, Side};
+use super::table_access::{Place, TableAccess};
 use crate::SwitchPdr;
 
 impl<W> TableAccess<W> {
@@ -26,7 +26,7 @@ impl<W> TableAccess<W> {
         if !self.may_read(now, side) {
             return None;
         }
-        self.seek_entries(side);
+        self.skip_empty_partition(side);
         if self.tables[side as usize].swap_due {
             return None;
         }
@@ -81,7 +81,7 @@ impl<W> TableAccess<W> {
         expired.retain(|number| !gone_here.contains(number));
         debug_assert!(kept.iter().all(|number| expired.contains(number)));
 
-        let free = gone.into_iter().filter(|number| self.leave(side, *number)).collect::<Vec<_>>();
+        let free = gone.into_iter().filter(|number| self.remove_number(side, *number)).collect::<Vec<_>>();
         self.statistics.retired += free.len() as u64;
         self.ended(pass.started, now, side);
         free
@@ -93,8 +93,8 @@ impl<W> TableAccess<W> {
     }
 
     /// The side has numbers that have expired, and that its next passes would retire if they began now.
-    pub fn has_ripe(&self, now: Time, side: Side) -> bool {
-        self.expired(side).any(|number| self.is_ripe(now, number))
+    pub fn has_retirable(&self, now: Time, side: Side) -> bool {
+        self.expired(side).any(|number| self.is_retirable(now, number))
     }
 
     /// The side has numbers that have expired and were not retired.
@@ -130,7 +130,7 @@ impl<W> TableAccess<W> {
 
     /// A partition without entries is not worth a pass, if the other one has some. A writer that always has something to write must
     /// not keep its partition for that: the roles change between two of its batches then.
-    fn seek_entries(&mut self, side: Side) {
+    fn skip_empty_partition(&mut self, side: Side) {
         let table = &self.tables[side as usize];
         let is_empty = |partition: Partition| table.entries(partition).members.is_empty();
         if is_empty(table.readable()) && !is_empty(table.writable()) {
@@ -148,9 +148,9 @@ impl<W> TableAccess<W> {
     ) -> Vec<SwitchPdr> {
         let budget = self.config.mode.budget();
         let entries = self.tables[side as usize].entries(partition);
-        let is_ripe = |number: &&SwitchPdr| self.is_ripe(now, **number);
+        let is_retirable = |number: &&SwitchPdr| self.is_retirable(now, **number);
         let mut chosen: Vec<SwitchPdr> =
-            entries.expired.iter().take(budget).take_while(is_ripe).copied().collect();
+            entries.expired.iter().take(budget).take_while(is_retirable).copied().collect();
         let first: HashSet<SwitchPdr, RandomState> = chosen.iter().copied().collect();
         let picked = pick(partition, &entries.members, budget - chosen.len());
         let is_there =
@@ -161,7 +161,7 @@ impl<W> TableAccess<W> {
     }
 
     /// A pass that starts now would retire the number.
-    fn is_ripe(&self, now: Time, number: SwitchPdr) -> bool {
+    fn is_retirable(&self, now: Time, number: SwitchPdr) -> bool {
         let expired = self.rules.get(&number).and_then(|rule| rule.expired);
         expired.is_some_and(|expired| now >= expired.at + self.config.drain)
     }
@@ -172,8 +172,8 @@ impl<W> TableAccess<W> {
 
     fn reading(&mut self, pass: &Pass, sample: &Sample) -> Option<Reading> {
         let (number, side) = (sample.number, pass.side);
-        let place = self.place(side, number)?;
-        if place.partition != pass.partition {
+        let index = self.place(side, number)?;
+        if index.partition != pass.partition {
             return None;
         }
         let rule = self.rules.get_mut(&number)?;
@@ -190,9 +190,9 @@ impl<W> TableAccess<W> {
     }
 
     /// The entry of a number is no longer there; true if the other side's is not, either.
-    fn leave(&mut self, side: Side, number: SwitchPdr) -> bool {
+    fn remove_number(&mut self, side: Side, number: SwitchPdr) -> bool {
         let Some(rule) = self.rules.get_mut(&number) else { return false };
-        let Some(place) = rule.places[side as usize].take() else { return false };
+        let Some(index) = rule.places[side as usize].take() else { return false };
         let is_over = rule.places.iter().all(Option::is_none);
         if let Some(rule) = self.rules.get(&number).filter(|_| is_over) {
             if !self.config.mode.is_keyed() {
@@ -200,13 +200,13 @@ impl<W> TableAccess<W> {
             }
             self.rules.remove(&number);
         }
-        let members = &mut self.tables[side as usize].entries_mut(place.partition).members;
-        members.swap_remove(place.member);
-        if let Some(moved) = members.get(place.member).copied()
+        let members = &mut self.tables[side as usize].entries_mut(index.partition).members;
+        members.swap_remove(index.member);
+        if let Some(moved) = members.get(index.member).copied()
             && let Some(moved) =
                 self.rules.get_mut(&moved).and_then(|rule| rule.places[side as usize].as_mut())
         {
-            moved.member = place.member;
+            moved.member = index.member;
         }
         is_over
     }
@@ -225,7 +225,7 @@ impl<W> TableAccess<W> {
         self.turn = side.other();
         self.owed = self.commands;
         if side == Side::Egress {
-            self.rests_until = now + self.config.mode.rest(self.busy);
+            self.rests_until = now + self.config.mode.sleep_after(self.busy);
             self.busy = Span::ZERO;
         }
     }

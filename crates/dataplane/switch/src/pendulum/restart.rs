@@ -1,14 +1,14 @@
 //! Entries that a switch has lost.
 
-use super::machine::TableAccess;
 use super::side::{Partition, Side};
+use super::table_access::TableAccess;
 use crate::{Count, SwitchPdr};
 
 impl<W> TableAccess<W> {
     /// Where the entries of a number are on each side; `None` where there is none, or none any more.
-    pub fn places(&self, number: SwitchPdr) -> [Option<Partition>; 2] {
+    pub fn partitions_of(&self, number: SwitchPdr) -> [Option<Partition>; 2] {
         let places = self.rules.get(&number).map(|rule| rule.places);
-        places.unwrap_or_default().map(|place| place.map(|place| place.partition))
+        places.unwrap_or_default().map(|index| index.map(|index| index.partition))
     }
 
     /// What the counter of a number holds that has no rule: it goes on from there.

@@ -10,7 +10,7 @@ use crate::SwitchPdr;
 
 /// Of a pass, one part in so many is for counters that nothing but their age asks for, if as many are due: traffic that nobody looks at
 /// could reach a limit unseen.
-const FOR_AGE: usize = 4;
+const AGE_SHARE: usize = 4;
 
 /// Why a counter is needed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,17 +43,17 @@ impl Banks {
         now: Time,
         needed: Time,
     ) -> Place {
-        let place = usize::from(bank);
-        if self.0.len() <= place {
-            self.0.resize_with(place + 1, Default::default);
+        let index = usize::from(bank);
+        if self.0.len() <= index {
+            self.0.resize_with(index + 1, Default::default);
         }
-        let slot = self.0[place][cause as usize].insert(number, now, needed);
+        let slot = self.0[index][cause as usize].insert(number, now, needed);
         Place { bank, cause, slot }
     }
 
     /// Removes a counter. Another one may take its place: it is returned.
-    pub(super) fn remove(&mut self, place: Place) -> Option<SwitchPdr> {
-        self.0.get_mut(usize::from(place.bank))?[place.cause as usize].remove(place.slot)
+    pub(super) fn remove(&mut self, index: Place) -> Option<SwitchPdr> {
+        self.0.get_mut(usize::from(index.bank))?[index.cause as usize].remove(index.slot)
     }
 
     /// How many are needed up to a moment.
@@ -68,7 +68,7 @@ impl Banks {
             self.0.iter().map(|bank| bank[cause as usize].due(until)).collect()
         };
         let (for_urrs, for_age) = (due(Cause::Urr), due(Cause::Age));
-        let kept = for_age.iter().sum::<usize>().min(budget / FOR_AGE);
+        let kept = for_age.iter().sum::<usize>().min(budget / AGE_SHARE);
         let urrs = shares(&for_urrs, &vec![0; for_urrs.len()], budget - kept);
         let ages = shares(&for_age, &urrs, budget - urrs.iter().sum::<usize>());
         let mut picked = Vec::new();
@@ -95,11 +95,11 @@ fn shares(due: &[usize], taken: &[usize], budget: usize) -> Vec<usize> {
         if at(level).sum::<usize>() <= budget { fits = level } else { is_too_much = level }
     }
     let mut shares: Vec<usize> = at(fits).collect();
-    let mut left = budget - shares.iter().sum::<usize>();
+    let mut remaining = budget - shares.iter().sum::<usize>();
     for ((share, due), taken) in shares.iter_mut().zip(due).zip(taken) {
-        let gets = left > 0 && *share < *due && *share + *taken <= fits;
+        let gets = remaining > 0 && *share < *due && *share + *taken <= fits;
         *share += usize::from(gets);
-        left -= usize::from(gets);
+        remaining -= usize::from(gets);
     }
     shares
 }

@@ -11,7 +11,7 @@ pub struct Config {
     /// pass is always as long as it may be.
     pub ahead: Option<Span>,
     /// `None`: estimates are taken at their word, as in the paper.
-    pub care: Option<Care>,
+    pub care: Option<PullingPolicy>,
 }
 
 impl Config {
@@ -20,7 +20,7 @@ impl Config {
     pub const CAREFUL: Self = Self {
         longest: Span::from_secs(5),
         ahead: Some(Span::from_millis(20)),
-        care: Some(Care { part: 45, memory: Span::from_secs(10), recent: Some(Span::from_secs(2)) }),
+        care: Some(PullingPolicy { part: 45, memory: Span::from_secs(10), recent: Some(Span::from_secs(2)) }),
     };
 }
 
@@ -39,7 +39,7 @@ impl Default for Config {
 ///   after, in passes as long as all of that takes.
 /// - In a pass, what is needed first comes last. What a counter holds is known when the whole pass is over, so it is best read late.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Care {
+pub struct PullingPolicy {
     /// After how many hundredths of the time that a volume threshold or quota is likely to be away its counters are read again, from 1 to
     /// 100. Traffic that grows reaches it earlier than it is likely; with 50, traffic may double.
     pub part: u8,
@@ -49,7 +49,7 @@ pub struct Care {
     pub recent: Option<Span>,
 }
 
-impl Care {
+impl PullingPolicy {
     /// The paper's estimates keep 0.95 with each observation (section 5.2). Its passes take 0.13 s from one reading of a counter to the next, so
     /// that is what is kept after this time: the more time an observation is of, the less of the estimate stays.
     pub(super) const PAPER: Self = Self { part: 100, memory: Span::from_micros(2_534_444), recent: None };

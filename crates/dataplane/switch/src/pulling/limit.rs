@@ -2,7 +2,7 @@
 
 use causeway_types::{Direction, Volume};
 
-use super::config::Care;
+use super::config::PullingPolicy;
 
 /// A volume threshold or quota (TS 29.244 clauses 8.2.13 and 8.2.50): octets, of which any may be left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -40,7 +40,7 @@ impl Limit {
         volume: &Volume,
         flows: &[Flow; 3],
         direction: Option<Direction>,
-        care: Care,
+        care: PullingPolicy,
     ) -> Option<f64> {
         let [total, uplink, downlink] = [self.total, self.uplink, self.downlink];
         let limits = match direction {
@@ -89,20 +89,20 @@ mod tests {
     fn the_nearest_limit_counts() {
         let limit = Limit { total: Some(1000), uplink: Some(300), downlink: None };
         let volume = Volume { uplink: 200, downlink: 400, ..Volume::ZERO };
-        let half = Care { part: 50, ..Care::PAPER };
+        let half = PullingPolicy { part: 50, ..PullingPolicy::PAPER };
         let flow = |rate, since| Flow { rate, since, packet: 0.0 };
         let flows = [Flow::sum([(5.0, -4.0), (10.0, -1.0)].into_iter()), flow(5.0, -4.0), flow(10.0, -1.0)];
         assert_eq!(flows[0], flow(15.0, -2.0));
-        assert_eq!(limit.reached_in(&volume, &flows, None, Care::PAPER), Some(16.0));
+        assert_eq!(limit.reached_in(&volume, &flows, None, PullingPolicy::PAPER), Some(16.0));
         let downlink = limit.reached_in(&volume, &flows, Some(Direction::Downlink), half);
         assert_eq!(downlink.map(|seconds| (seconds * 1e9).round()), Some(11_333_333_333.0));
         assert_eq!(limit.reached_in(&volume, &flows, Some(Direction::Uplink), half), Some(6.0));
         let packet = flows.map(|flow| Flow { packet: 50.0, ..flow });
-        assert_eq!(limit.reached_in(&volume, &packet, None, Care::PAPER), Some(6.0));
+        assert_eq!(limit.reached_in(&volume, &packet, None, PullingPolicy::PAPER), Some(6.0));
         assert!(!limit.is_reached(&volume));
         assert!(limit.is_reached(&Volume { uplink: 300, ..volume }));
         assert!(Limit::total(600).is_reached(&volume));
-        assert_eq!(Limit::default().reached_in(&volume, &flows, None, Care::PAPER), None);
-        assert_eq!(limit.reached_in(&volume, &[Flow::default(); 3], None, Care::PAPER), None);
+        assert_eq!(Limit::default().reached_in(&volume, &flows, None, PullingPolicy::PAPER), None);
+        assert_eq!(limit.reached_in(&volume, &[Flow::default(); 3], None, PullingPolicy::PAPER), None);
     }
 }

@@ -19,18 +19,18 @@
 mod banks;
 mod config;
 mod limit;
-mod machine;
 mod report;
 mod rule;
 mod schedule;
+mod state_machine;
 mod urr;
 mod wheel;
 
 #[cfg(test)]
 mod tests;
 
-pub use config::{Care, Config};
+pub use config::{Config, PullingPolicy};
 pub use limit::Limit;
-pub use machine::{Measured, Pulling, UnknownUrr};
 pub use report::{Report, Triggers};
+pub use state_machine::{Measured, Pulling, UnknownUrr};
 pub use urr::{Start, Urr};

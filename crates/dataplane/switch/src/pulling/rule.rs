@@ -3,13 +3,13 @@
 use causeway_types::{Direction, Span, Time, Volume};
 
 use super::banks::Place;
-use super::config::{Care, Config};
+use super::config::{Config, PullingPolicy};
 
 use crate::pendulum::{Partition, Side};
 use crate::{Count, SwitchPdr};
 
 /// When a counter is read for the first time: soon, as nothing is known of its traffic before.
-const FIRST: Span = Span::from_millis(500);
+const FIRST_READ: Span = Span::from_millis(500);
 
 /// By how much of it the longest time between two readings varies, so that what was read together once is not for ever.
 const JITTER: f64 = 0.02;
@@ -25,14 +25,14 @@ pub(super) struct Rule {
     /// All URRs that count its packets, by their places.
     pub(super) urrs: Vec<u32>,
     /// For each side that one of them counts.
-    pub(super) watches: [Option<Watch>; 2],
+    pub(super) watches: [Option<CounterEstimate>; 2],
     /// No packet has its number any more.
     pub(super) is_expired: bool,
 }
 
 /// One counter.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Watch {
+pub(super) struct CounterEstimate {
     /// Where it waits; `None` once the rule has expired, as it is read without being picked then.
     pub(super) place: Option<Place>,
     /// When it was read last.
@@ -48,7 +48,7 @@ pub(super) struct Watch {
 }
 
 impl Rule {
-    pub(super) const fn watch(&self, side: Side) -> Option<&Watch> {
+    pub(super) const fn watch(&self, side: Side) -> Option<&CounterEstimate> {
         self.watches[side as usize].as_ref()
     }
 
@@ -62,13 +62,13 @@ impl Rule {
     }
 }
 
-impl Watch {
+impl CounterEstimate {
     pub(super) const fn new(now: Time) -> Self {
         Self { place: None, read: now, rate: None, recent: 0.0, packet: 0.0, known: Span::ZERO }
     }
 
     /// The counter of a rule that takes this one's place, whose traffic is likely to be the same.
-    pub(super) const fn heir(&self, now: Time) -> Self {
+    pub(super) const fn successor(&self, now: Time) -> Self {
         Self { place: None, read: now, ..*self }
     }
 
@@ -82,7 +82,7 @@ impl Watch {
     pub(super) fn latest(&self, number: SwitchPdr, config: &Config) -> Time {
         let longest = config.longest;
         let wait = match config.care {
-            _ if self.rate.is_none() => FIRST.min(longest),
+            _ if self.rate.is_none() => FIRST_READ.min(longest),
             None => longest,
             Some(_) if self.known < longest => self.known.mul_f64(1.0 - chance(number, self.read) / 2.0),
             Some(_) => longest.mul_f64(1.0 - JITTER * chance(number, self.read)),
@@ -91,7 +91,7 @@ impl Watch {
     }
 
     /// The counter was read at this moment, and so much was new.
-    pub(super) fn observe(&mut self, now: Time, usage: Count, care: Care) {
+    pub(super) fn observe(&mut self, now: Time, usage: Count, care: PullingPolicy) {
         let passed = now.since(self.read);
         self.known = self.known.saturating_add(passed);
         if passed > Span::ZERO {

@@ -5,17 +5,17 @@ use std::hash::Hash;
 use causeway_types::{Direction, Time};
 
 use super::banks::Cause;
-use super::config::Care;
+use super::config::PullingPolicy;
 use super::limit::Flow;
-use super::machine::Pulling;
+use super::state_machine::Pulling;
 use crate::SwitchPdr;
 use crate::pendulum::Side;
 
 impl<K: Copy + Eq + Hash> Pulling<K> {
     /// Works out when a URR needs its counters, and moves them there if that has changed.
-    pub(super) fn estimate(&mut self, now: Time, place: u32) {
-        let needed = self.ends(place, now);
-        let Some(state) = self.state_mut(place) else { return };
+    pub(super) fn estimate(&mut self, now: Time, index: u32) {
+        let needed = self.ends(index, now);
+        let Some(state) = self.state_mut(index) else { return };
         let before = std::mem::replace(&mut state.needed, needed);
         if before == needed {
             return;
@@ -46,31 +46,31 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
     pub(super) fn unschedule(&mut self, side: Side, number: SwitchPdr) {
         let Some(rule) = self.rules.get_mut(&number) else { return };
         let partition = rule.partitions[side as usize];
-        let Some(place) = rule.watches[side as usize].as_mut().and_then(|watch| watch.place.take()) else {
+        let Some(index) = rule.watches[side as usize].as_mut().and_then(|watch| watch.place.take()) else {
             return;
         };
         let banks = self.banks[side as usize].get_mut(usize::from(partition.0));
-        if let Some(moved) = banks.and_then(|banks| banks.remove(place))
+        if let Some(moved) = banks.and_then(|banks| banks.remove(index))
             && let Some(moved) =
                 self.rules.get_mut(&moved).and_then(|rule| rule.watches[side as usize].as_mut())
         {
-            moved.place = Some(place);
+            moved.place = Some(index);
         }
     }
 
     /// Enters a URR without rules by the end of its next time, or takes one out that has rules.
-    pub(super) fn list(&mut self, place: u32) {
-        self.unlist(place);
-        let Some(state) = self.state_mut(place).filter(|state| state.numbers.is_empty()) else { return };
+    pub(super) fn list(&mut self, index: u32) {
+        self.unlist(index);
+        let Some(state) = self.state_mut(index).filter(|state| state.numbers.is_empty()) else { return };
         state.listed = state.next_end();
         if let Some(end) = state.listed {
-            self.bare.insert((end, place));
+            self.bare.insert((end, index));
         }
     }
 
-    pub(super) fn unlist(&mut self, place: u32) {
-        if let Some(end) = self.state_mut(place).and_then(|state| state.listed.take()) {
-            self.bare.remove(&(end, place));
+    pub(super) fn unlist(&mut self, index: u32) {
+        if let Some(end) = self.state_mut(index).and_then(|state| state.listed.take()) {
+            self.bare.remove(&(end, index));
         }
     }
 
@@ -78,7 +78,7 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
     fn needed(&self, side: Side, number: SwitchPdr) -> Option<(Time, Cause)> {
         let rule = self.rules.get(&number)?;
         let latest = rule.watch(side)?.latest(number, &self.config);
-        let urrs = rule.urrs.iter().filter_map(|place| self.state(*place));
+        let urrs = rule.urrs.iter().filter_map(|index| self.state(*index));
         let urrs = urrs.filter(|state| state.urr.side == side);
         let for_urrs = urrs.filter_map(|state| state.needed[rule.direction as usize]).min();
         Some(match for_urrs.filter(|needed| *needed < latest) {
@@ -89,8 +89,8 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
     }
 
     /// When the volume of a URR is likely to be reached by packets of either direction, or one of its times is over.
-    fn ends(&self, place: u32, now: Time) -> [Option<Time>; 2] {
-        let Some(state) = self.state(place) else { return [None; 2] };
+    fn ends(&self, index: u32, now: Time) -> [Option<Time>; 2] {
+        let Some(state) = self.state(index) else { return [None; 2] };
         let flow = |wanted: Option<Direction>| {
             let rules = state.numbers.iter().filter_map(|number| self.rules.get(number));
             let rules = rules.filter(|rule| wanted.is_none_or(|wanted| wanted == rule.direction));
@@ -103,7 +103,7 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
             Flow { packet: if self.config.care.is_some() { packet } else { 0.0 }, ..flow }
         };
         let flows = [flow(None), flow(Some(Direction::Uplink)), flow(Some(Direction::Downlink))];
-        let care = Care::of(&self.config);
+        let care = PullingPolicy::of(&self.config);
         [Direction::Uplink, Direction::Downlink].map(|direction| {
             let direction = self.config.care.map(|_| direction);
             let volume = state.volume_end(now, &flows, direction, care);

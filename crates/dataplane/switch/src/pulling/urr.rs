@@ -2,7 +2,7 @@
 
 use causeway_types::{Direction, Span, Time, Volume};
 
-use super::config::Care;
+use super::config::PullingPolicy;
 use super::limit::Flow;
 use super::{Limit, Triggers};
 use crate::SwitchPdr;
@@ -149,7 +149,7 @@ impl<K> State<K> {
         now: Time,
         flows: &[Flow; 3],
         direction: Option<Direction>,
-        care: Care,
+        care: PullingPolicy,
     ) -> Option<Time> {
         if self.is_exhausted {
             return None;

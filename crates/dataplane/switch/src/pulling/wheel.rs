@@ -66,13 +66,13 @@ impl Wheel {
     /// Adds the numbers that are needed first, `budget` at most, and none that is needed after `until` (to the tick). They stay where they are
     /// until their counters have been read.
     pub(super) fn pick(&self, until: Time, budget: usize, picked: &mut Vec<SwitchPdr>) {
-        let mut left = budget;
+        let mut remaining = budget;
         for numbers in self.until(until) {
-            if left == 0 {
+            if remaining == 0 {
                 return;
             }
-            picked.extend(numbers.iter().take(left));
-            left = left.saturating_sub(numbers.len());
+            picked.extend(numbers.iter().take(remaining));
+            remaining = remaining.saturating_sub(numbers.len());
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::change::Change;
 use super::entry::ordered;
-use super::owners::{Owners, TemplateId};
+use super::owners::{TemplateId, TemplateOwners};
 use super::tree::{Leaf, Owner, Tree};
 use super::{AllocateError, Entry, NotInUse, Write};
 use crate::SwitchPdr;
@@ -11,7 +11,7 @@ use crate::SwitchPdr;
 #[derive(Clone, Debug)]
 pub(super) struct Allocator {
     pub(super) tree: Tree,
-    pub(super) owners: Owners,
+    pub(super) owners: TemplateOwners,
     tables: Vec<Table>,
 }
 
@@ -33,11 +33,11 @@ impl Table {
 
 impl Allocator {
     /// Starts with the leaves of the bootstrap.
-    pub(super) fn new(tree: Tree, owners: Owners, limits: &[usize]) -> Self {
+    pub(super) fn new(tree: Tree, owners: TemplateOwners, limits: &[usize]) -> Self {
         let tables = limits.iter().map(|limit| Table { limit: *limit, used: 0 }).collect();
         let mut allocator = Self { tree, owners, tables };
         let leaves: Vec<Leaf> = allocator.tree.leaves().collect();
-        leaves.into_iter().for_each(|leaf| allocator.account(leaf, true));
+        leaves.into_iter().for_each(|leaf| allocator.book_leaf(leaf, true));
         allocator
     }
 
@@ -73,10 +73,10 @@ impl Allocator {
         if !self.tree.live.remove(number) {
             return Err(NotInUse(SwitchPdr(number)));
         }
-        let place = (self.is_foreign(leaf, template), leaf.block.base());
+        let index = (self.is_foreign(leaf, template), leaf.block.base());
         let record = self.owners.of(template);
         record.live -= 1;
-        record.open.insert(place);
+        record.open.insert(index);
         let empty = self.tree.live.count(leaf.block) == 0;
         let change = if empty { Change::vacate(&self.tree, leaf) } else { None };
         Ok((template, change.map(|change| self.commit(change)).unwrap_or_default()))
@@ -84,14 +84,14 @@ impl Allocator {
 
     /// A number from a leaf that the template has.
     fn number(&mut self, template: TemplateId) -> Option<u32> {
-        let place = *self.owners.at(template).open.first()?;
-        let leaf = self.tree.leaf_of(place.1)?;
+        let index = *self.owners.at(template).open.first()?;
+        let leaf = self.tree.leaf_of(index.1)?;
         let number = self.tree.live.first_free(leaf.block)?;
         self.tree.live.insert(number);
         let is_full = self.tree.live.is_full(leaf.block);
         let record = self.owners.of(template);
         if is_full {
-            record.open.remove(&place);
+            record.open.remove(&index);
         }
         record.live += 1;
         record.peak = record.peak.max(record.live);
@@ -115,12 +115,12 @@ impl Allocator {
             return Ok(change);
         }
         let split = |leaf: Leaf| Change::split(&self.tree, &self.owners, leaf, template);
-        let split = self.sparsest().into_iter().filter_map(split).find_map(fitting);
+        let split = self.leaves_by_free_numbers().into_iter().filter_map(split).find_map(fitting);
         split.ok_or_else(|| refused.unwrap_or_else(|| self.exhausted()))
     }
 
     /// The leaves with free numbers, those with the most first.
-    fn sparsest(&self) -> Vec<Leaf> {
+    fn leaves_by_free_numbers(&self) -> Vec<Leaf> {
         let free = |leaf: &Leaf| leaf.block.size() - self.tree.live.count(leaf.block);
         let mut leaves: Vec<(u32, Leaf)> = self.tree.leaves().map(|leaf| (free(&leaf), leaf)).collect();
         leaves.retain(|(free, _)| *free > 0);
@@ -145,12 +145,12 @@ impl Allocator {
 
     fn commit(&mut self, change: Change) -> Vec<Write<TemplateId>> {
         for leaf in &change.gone {
-            self.account(*leaf, false);
+            self.book_leaf(*leaf, false);
             self.tree.take(*leaf);
         }
         for leaf in &change.made {
             self.tree.put(*leaf);
-            self.account(*leaf, true);
+            self.book_leaf(*leaf, true);
         }
         let gone: Vec<_> = change.gone.into_iter().filter_map(entry).collect();
         let made: Vec<_> = change.made.into_iter().filter_map(entry).collect();
@@ -168,18 +168,18 @@ impl Allocator {
     }
 
     /// Books a leaf that its owner has from now on, or has no longer.
-    fn account(&mut self, leaf: Leaf, comes: bool) {
+    fn book_leaf(&mut self, leaf: Leaf, comes: bool) {
         let Owner::Template(template) = leaf.owner else { return };
-        let place = (self.is_foreign(leaf, template), leaf.block.base());
+        let index = (self.is_foreign(leaf, template), leaf.block.base());
         let (held, cost) = (self.tree.at_home(leaf.block, template), self.tree.cost(leaf));
         let is_full = self.tree.live.is_full(leaf.block);
         let record = self.owners.of(template);
         let table = self.tables.get_mut(record.table);
         if comes {
-            record.book(held, (!is_full).then_some(place));
+            record.add_leaf(held, (!is_full).then_some(index));
             table.into_iter().for_each(|table| table.used += cost);
         } else {
-            record.cancel(held, place);
+            record.remove_leaf(held, index);
             table.into_iter().for_each(|table| table.used -= cost);
         }
     }

@@ -34,8 +34,8 @@ pub(super) fn layout(bits: u8, templates: &[TemplateId], cover: &Cover) -> Vec<L
 fn aligned(start: u32, end: u32) -> impl Iterator<Item = Block> {
     let mut start = start;
     std::iter::from_fn(move || {
-        let left = end.checked_sub(start)?.checked_ilog2()?;
-        let block = Block::around(start, left.min(start.trailing_zeros()) as u8);
+        let remaining = end.checked_sub(start)?.checked_ilog2()?;
+        let block = Block::around(start, remaining.min(start.trailing_zeros()) as u8);
         start += block.size();
         Some(block)
     })
@@ -44,13 +44,13 @@ fn aligned(start: u32, end: u32) -> impl Iterator<Item = Block> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ranges::owners::Owners;
+    use crate::ranges::owners::TemplateOwners;
 
     // Input:  the example of the paper, 4 bits, minima of 2 and 9, as the fewest numbers serve it: 2, and 8 + 1.
     // Output: 8 to 15 and 5 for the second template, 6 to 7 for the first, 1 to 4 for nobody, zero withheld.
     #[test]
     fn the_example_of_the_paper() {
-        let mut owners = Owners::default();
+        let mut owners = TemplateOwners::default();
         let templates = [owners.add(0, 2), owners.add(0, 9)];
         let leaves = layout(4, &templates, &Cover { counts: vec![2, 9] });
         let shown: Vec<(u32, u32, Owner)> =

@@ -1,7 +1,7 @@
 //! Changes of the division, worked out before anything is changed.
 
 use super::Block;
-use super::owners::{Owners, TemplateId};
+use super::owners::{TemplateId, TemplateOwners};
 use super::tree::{Leaf, Owner, Tree};
 
 /// Leaves that go, and those that take their place.
@@ -30,7 +30,12 @@ impl Change {
 
     /// Divides a leaf of one template so that a block of it without numbers in use goes to another one. `None` if its owner
     /// can spare none.
-    pub(super) fn split(tree: &Tree, owners: &Owners, leaf: Leaf, template: TemplateId) -> Option<Self> {
+    pub(super) fn split(
+        tree: &Tree,
+        owners: &TemplateOwners,
+        leaf: Leaf,
+        template: TemplateId,
+    ) -> Option<Self> {
         let Owner::Template(owner) = leaf.owner else { return None };
         let spare = spare(tree, leaf.block, owner, owners.at(owner).slack())?;
         let mut made = vec![Leaf { block: spare, owner: Owner::Template(template) }];
@@ -55,13 +60,13 @@ impl Change {
                 let buddy = leaf.block.buddy();
                 let made = settled.iter().position(|other| other.block == buddy);
                 let there = tree.leaf(buddy).filter(|other| !self.gone.contains(other));
-                let other = made.and_then(|place| settled.get(place).copied()).or(there);
+                let other = made.and_then(|index| settled.get(index).copied()).or(there);
                 let Some((other, owner)) = other.and_then(|other| Some((other, joint(tree, leaf, other)?)))
                 else {
                     break;
                 };
                 match made {
-                    Some(place) => drop(settled.swap_remove(place)),
+                    Some(index) => drop(settled.swap_remove(index)),
                     None => self.gone.push(other),
                 }
                 leaf = Leaf { block: leaf.block.parent(), owner };

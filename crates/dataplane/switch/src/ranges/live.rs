@@ -9,14 +9,14 @@ const WORD: u8 = 6;
 ///
 /// 12 octets for 64 numbers: 3 MiB at 24 bits. Counting is one look, entering and removing one step per level.
 #[derive(Clone, Debug)]
-pub(super) struct Live {
+pub(super) struct NumberSet {
     bits: u8,
     words: Vec<u64>,
     /// The counts of all blocks from 64 numbers up, as a heap: the root is at 1, the halves of `n` at `2n` and `2n + 1`.
     counts: Vec<u32>,
 }
 
-impl Live {
+impl NumberSet {
     /// An empty set of numbers of so many bits.
     pub(super) fn new(bits: u8) -> Self {
         let words = 1_usize << bits.saturating_sub(WORD);
@@ -113,7 +113,7 @@ mod tests {
         // Output: for every aligned block the count and the first free number of a plain set.
         #[test]
         fn it_agrees_with_a_plain_set(bits in 1..=9_u8, steps in proptest::collection::vec(any::<(bool, u16)>(), 0..600)) {
-            let (mut live, mut plain) = (Live::new(bits), BTreeSet::new());
+            let (mut live, mut plain) = (NumberSet::new(bits), BTreeSet::new());
             for (enter, number) in steps {
                 let number = u32::from(number) % (1 << bits);
                 let changed = if enter { live.insert(number) } else { live.remove(number) };
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_number_beyond_the_space_is_not_entered() {
-        let mut live = Live::new(3);
+        let mut live = NumberSet::new(3);
         assert!(!live.insert(8) && !live.insert(100));
         assert_eq!(live.count(Block::around(0, 3)), 0);
     }

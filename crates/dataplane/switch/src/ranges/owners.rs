@@ -30,15 +30,15 @@ impl Record {
     }
 
     /// A leaf is its own from now on, with so many numbers of its home; `open` if a number is free.
-    pub(super) fn book(&mut self, at_home: u32, open: Option<(bool, u32)>) {
+    pub(super) fn add_leaf(&mut self, at_home: u32, open: Option<(bool, u32)>) {
         self.held += at_home;
         self.open.extend(open);
     }
 
     /// A leaf is its own no longer.
-    pub(super) fn cancel(&mut self, at_home: u32, place: (bool, u32)) {
+    pub(super) fn remove_leaf(&mut self, at_home: u32, index: (bool, u32)) {
         self.held -= at_home;
-        self.open.remove(&place);
+        self.open.remove(&index);
     }
 
     /// Nothing is known of it that would have to be kept.
@@ -49,12 +49,12 @@ impl Record {
 
 /// All templates.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Owners {
+pub(super) struct TemplateOwners {
     records: Vec<Record>,
     vacant: Vec<TemplateId>,
 }
 
-impl Owners {
+impl TemplateOwners {
     /// A new template.
     pub(super) fn add(&mut self, table: usize, minimum: u32) -> TemplateId {
         let record = Record { table, minimum, ..Record::default() };

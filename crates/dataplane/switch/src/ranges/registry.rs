@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 use super::allocator::Allocator;
 use super::bootstrap::layout;
 use super::entry::ordered;
-use super::owners::{Owners, TemplateId};
+use super::owners::{TemplateId, TemplateOwners};
 use super::tree::{Owner, Tree};
 use super::{AllocateError, Block, BootstrapError, Entry, NotInUse, Write, cover};
 use crate::SwitchPdr;
@@ -72,7 +72,7 @@ impl<T: Template> Ranges<T> {
             return Err(BootstrapError::Bits { bits });
         }
         let mut ids: HashMap<T, TemplateId, RandomState> = HashMap::default();
-        let mut owners = Owners::default();
+        let mut owners = TemplateOwners::default();
         let mut templates = Vec::with_capacity(minima.len());
         for (second, minimum) in minima.iter().enumerate() {
             let id = owners.add(minimum.template.table(), minimum.rules);

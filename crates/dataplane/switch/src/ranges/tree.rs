@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Block;
-use super::live::Live;
+use super::live::NumberSet;
 use super::owners::TemplateId;
 
 /// Whose numbers a leaf holds.
@@ -36,13 +36,13 @@ pub(super) struct Tree {
     free: BTreeSet<(u8, u32)>,
     /// The leaves of the bootstrap, in order.
     homes: Vec<Leaf>,
-    pub(super) live: Live,
+    pub(super) live: NumberSet,
 }
 
 impl Tree {
     /// The tree of the bootstrap, whose leaves divide all numbers of so many bits, in order.
     pub(super) fn new(bits: u8, homes: Vec<Leaf>) -> Self {
-        let mut live = Live::new(bits);
+        let mut live = NumberSet::new(bits);
         let withheld = homes.iter().filter(|home| home.owner == Owner::Withheld);
         for number in withheld.flat_map(|home| home.block.base()..=home.block.last()) {
             live.insert(number);

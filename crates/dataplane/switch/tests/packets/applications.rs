@@ -6,7 +6,7 @@ use crate::bench::{Bench, Named, exactly, number, packets};
 use crate::bmv2;
 use crate::frames::*;
 use crate::profiles;
-use crate::rules::{Deed, Rule, TO_N6, to_gnb, to_tunnel};
+use crate::rules::{Rule, RuleAction, TO_N6, to_gnb, to_tunnel};
 use crate::{N3, N6};
 
 /// Numbers of applications; 0 is what no row matches.
@@ -21,8 +21,8 @@ fn with_bench(test: &str, story: impl Fn(&mut Bench)) {
     story(&mut Bench::new(profiles::applications()));
 }
 
-const fn marked(dscp: u8) -> Deed {
-    Deed::Decapsulate { dscp: Some(dscp), notify: false }
+const fn marked(dscp: u8) -> RuleAction {
+    RuleAction::Decapsulate { dscp: Some(dscp), notify: false }
 }
 
 const fn key(application: u8) -> Named<FieldMatch> {
@@ -30,15 +30,15 @@ const fn key(application: u8) -> Named<FieldMatch> {
 }
 
 /// PDR: the UE's tunnel, and this application.
-fn uplink(bench: &mut Bench, application: u8, deed: Deed) -> Rule {
+fn uplink(bench: &mut Bench, application: u8, action: RuleAction) -> Rule {
     let keys = [("teid", Exact(TEID.into())), ("qfi", Exact(1)), key(application)];
-    bench.rule("ul_to_n6_simple", &keys, 1, "ul_to_n6_template", 0, deed)
+    bench.rule("ul_to_n6_simple", &keys, 1, "ul_to_n6_template", 0, action)
 }
 
 /// PDR: the UE's address, and this application.
-fn downlink(bench: &mut Bench, application: u8, deed: Deed) -> Rule {
+fn downlink(bench: &mut Bench, application: u8, action: RuleAction) -> Rule {
     let keys = [("ue_address", Exact(number(UE))), key(application)];
-    bench.rule("dl_from_n6_simple", &keys, 1, "dl_template", 0, deed)
+    bench.rule("dl_from_n6_simple", &keys, 1, "dl_template", 0, action)
 }
 
 /// What an application's packets are known by, in both directions.
@@ -126,8 +126,8 @@ fn rules_tell_applications_apart_in_both_directions() {
 fn precedence(bench: &mut Bench, [dns_first, service_first]: [i32; 2], dscp: u8) {
     application(bench, &dns(), dns_first, DNS);
     application(bench, &service(), service_first, SERVICE);
-    for (number, deed) in [(DNS, marked(10)), (SERVICE, marked(20)), (OTHER, marked(30))] {
-        uplink(bench, number, deed);
+    for (number, action) in [(DNS, marked(10)), (SERVICE, marked(20)), (OTHER, marked(30))] {
+        uplink(bench, number, action);
     }
     assert_eq!(mark(bench, &to_server((5000, 53))), dscp);
     assert_eq!(mark(bench, &to_server((5000, 80))), 20);
@@ -162,10 +162,10 @@ fn what_has_no_rule_for_its_application_is_dropped() {
         application(bench, &dns(), 2, DNS);
         application(bench, &service(), 1, SERVICE);
         let (up, down) = (uplink(bench, DNS, TO_N6), downlink(bench, DNS, to_gnb(1)));
-        let stranger = [198, 51, 100, 200];
+        let unknown = [198, 51, 100, 200];
         for (packet, answer) in [
             (to_server((5000, 80)), from_server((5000, 80))),
-            (V4 { dst: stranger, ..to_server((5000, 80)) }, V4 { src: stranger, ..from_server((5000, 80)) }),
+            (V4 { dst: unknown, ..to_server((5000, 80)) }, V4 { src: unknown, ..from_server((5000, 80)) }),
         ] {
             bench.expect_drop(N3, &from_gnb(&packet, 1), "unknown_teid");
             bench.expect_drop(N6, &ip(&answer.octets()), "unknown_ue");
@@ -187,8 +187,8 @@ fn applications_over_ipv6() {
         let prefix = u128::from_be_bytes(UE_IPV6) >> 64;
         for (number, qfi) in [(OTHER, 9), (DNS, 5)] {
             let keys = [("ue_prefix", Exact(prefix)), key(number)];
-            let deed = to_tunnel(GNB, 1, (0, qfi));
-            bench.rule("dl_from_n6_simple_ipv6", &keys, 1, "dl_template", 0, deed);
+            let action = to_tunnel(GNB, 1, (0, qfi));
+            bench.rule("dl_from_n6_simple_ipv6", &keys, 1, "dl_template", 0, action);
         }
         for (port, dscp, qfi) in [(53, 34, 5), (80, 0, 9)] {
             let sent = |hops| v6(UE_IPV6, SERVER_IPV6, hops, (5000, port));
@@ -198,8 +198,8 @@ fn applications_over_ipv6() {
             let left = bench.expect(N6, &ip(&answer(9)), N3);
             assert_eq!(routed(&left), ours(UPF_N3, GNB, 1, (0, qfi), 0, &answer(8)));
         }
-        let mut stranger = UE_IPV6;
-        stranger[7] = 8;
-        bench.expect_drop(N6, &ip(&v6(SERVER_IPV6, stranger, 64, (53, 5000))), "unknown_ue");
+        let mut unknown = UE_IPV6;
+        unknown[7] = 8;
+        bench.expect_drop(N6, &ip(&v6(SERVER_IPV6, unknown, 64, (53, 5000))), "unknown_ue");
     });
 }

@@ -4,7 +4,7 @@ use causeway_switch::driver::{FieldMatch, Rates};
 
 use crate::bench::{Bench, exactly, for_all, number, packets};
 use crate::frames::*;
-use crate::rules::{Deed, TO_N6, to_gnb, to_tunnel};
+use crate::rules::{RuleAction, TO_N6, to_gnb, to_tunnel};
 use crate::{N3, N6, N9};
 
 const OWN: u128 = 17;
@@ -158,7 +158,7 @@ fn reasons_have_their_order() {
     for_all("closed::reasons_have_their_order", |bench| {
         let rule = bench.uplink(TEID, 1, 5, TO_N6);
         bench.set_meter(5, Rates { committed: 1, committed_burst: 1, peak: 1, peak_burst: 1 });
-        bench.further_flow(TEID, 2, Deed::Drop { reason: "far_drop", notify: false });
+        bench.further_flow(TEID, 2, RuleAction::Drop { reason: "far_drop", notify: false });
         bench.close([198, 51, 100, 0], 24, OWN);
         let foreign = V4 { src: [10, 45, 0, 8], ..request() };
         bench.expect_drop(N3, &from_gnb(&foreign, 1), "spoofed_source");

@@ -4,7 +4,7 @@ use causeway_switch::driver::Update;
 
 use crate::bench::{for_all, packets};
 use crate::frames::*;
-use crate::rules::{Deed, TO_N6, to_gnb};
+use crate::rules::{RuleAction, TO_N6, to_gnb};
 use crate::{CPU, N3, N6, N9, SOFTWARE};
 
 /// What the header of a frame with an IPv4 packet says.
@@ -17,14 +17,14 @@ const fn pushed(code: u8, flags: u8, port: u16, rule: u32, rest: &[u8]) -> Said<
 #[test]
 fn packets_are_buffered() {
     for_all("control::packets_are_buffered", |bench| {
-        let rule = bench.downlink(UE, 0, Deed::Buffer { notify: true }).id;
+        let rule = bench.downlink(UE, 0, RuleAction::Buffer { notify: true }).id;
         let user = reply().octets();
         let left = bench.send(N6, &ip(&user));
         let [(SOFTWARE, kept), (CPU, copy)] = &left[..] else { panic!("{left:02x?}") };
         assert_eq!(said(kept), pushed(2, 0, N6, rule, &user));
         assert_eq!(said(copy), pushed(1, 1, N6, rule, &user));
 
-        let rule = bench.downlink_from_n9(N9_TEID, 5, 0, Deed::Buffer { notify: true }).id;
+        let rule = bench.downlink_from_n9(N9_TEID, 5, 0, RuleAction::Buffer { notify: true }).id;
         let tunnel = tunnelled(PEER, UPF_N9, N9_TEID, (0, 5), &user).octets();
         let left = bench.send(N9, &ip(&tunnel));
         let [(SOFTWARE, kept), (CPU, copy)] = &left[..] else { panic!("{left:02x?}") };
@@ -55,14 +55,14 @@ fn buffered_packets_are_released() {
 #[test]
 fn copies_name_the_rule() {
     for_all("control::copies_name_the_rule", |bench| {
-        let up = bench.uplink(TEID, 1, 0, Deed::Decapsulate { dscp: Some(8), notify: true }).id;
+        let up = bench.uplink(TEID, 1, 0, RuleAction::Decapsulate { dscp: Some(8), notify: true }).id;
         let left = bench.send(N3, &from_gnb(&request(), 1));
         let [(N6, user), (CPU, copy)] = &left[..] else { panic!("{left:02x?}") };
         assert_eq!(routed(user), V4 { tos: 32, ..request().hop() }.octets());
         let tunnel = tunnelled(GNB, UPF_N3, TEID, (1, 1), &request().octets()).octets();
         assert_eq!(said(copy), pushed(1, 1, N3, up, &tunnel));
 
-        let down = bench.downlink(UE, 0, Deed::Drop { reason: "gate_closed", notify: true }).id;
+        let down = bench.downlink(UE, 0, RuleAction::Drop { reason: "gate_closed", notify: true }).id;
         let left = bench.expect_drop(N6, &ip(&reply().octets()), "gate_closed");
         let [(CPU, copy)] = &left[..] else { panic!("{left:02x?}") };
         assert_eq!(said(copy), pushed(1, 1, N6, down, &reply().octets()));
@@ -79,7 +79,7 @@ fn copies_name_the_rule() {
 #[test]
 fn commands_stand_before_rules() {
     for_all("control::commands_stand_before_rules", |bench| {
-        let shut = Deed::Drop { reason: "gate_closed", notify: true };
+        let shut = RuleAction::Drop { reason: "gate_closed", notify: true };
         let (up, down) = (bench.uplink(TEID, 1, 0, shut).id, bench.downlink(UE, 0, shut).id);
         let tunnel = tunnelled(GNB, UPF_N3, TEID, (1, 1), &request().octets()).octets();
         for (packet, rule) in [(&tunnel, up), (&reply().octets(), down)] {
@@ -103,7 +103,7 @@ fn commands_stand_before_rules() {
 #[test]
 fn copies_are_not_repaired() {
     for_all("control::copies_are_not_repaired", |bench| {
-        bench.uplink(TEID, 1, 0, Deed::Decapsulate { dscp: None, notify: true });
+        bench.uplink(TEID, 1, 0, RuleAction::Decapsulate { dscp: None, notify: true });
         let mut damaged = request().octets();
         damaged[10] ^= 0x55;
         let chain = [0, 0, 0, 0x40, 1, 8, 9, 0x85, 2, 0x10, 1, 4, 5, 6, 7, 0x20, 1, 2, 3, 0];
@@ -152,7 +152,7 @@ fn what_is_for_the_controller_goes_there() {
 #[test]
 fn the_last_hop_ends_here() {
     for_all("control::the_last_hop_ends_here", |bench| {
-        let up = bench.uplink(TEID, 1, 0, Deed::Decapsulate { dscp: Some(8), notify: false }).id;
+        let up = bench.uplink(TEID, 1, 0, RuleAction::Decapsulate { dscp: Some(8), notify: false }).id;
         let down = bench.downlink(UE, 0, to_gnb(1)).id;
         bench.downlink_from_n9(N9_TEID, 5, 0, to_gnb(2));
         for ttl in [0, 1] {
@@ -196,7 +196,7 @@ fn the_controller_sends() {
 #[test]
 fn without_a_port_of_its_own_all_goes_to_the_cpu() {
     for_all("control::without_a_port_of_its_own_all_goes_to_the_cpu", |bench| {
-        let rule = bench.downlink(UE, 0, Deed::Buffer { notify: false }).id;
+        let rule = bench.downlink(UE, 0, RuleAction::Buffer { notify: false }).id;
         let keys = [("reason", causeway_switch::driver::FieldMatch::Exact(2))];
         let data = [("port", SOFTWARE.into()), ("queue", 0)];
         let row = bench.entry("punt_ports", &keys, 0, "to_port", &data).key;

@@ -4,7 +4,7 @@ use causeway_switch::driver::{FieldMatch, Update};
 
 use crate::bench::{for_all, number, octets, packets};
 use crate::frames::*;
-use crate::rules::{Deed, TO_N6, to_gnb, to_tunnel};
+use crate::rules::{RuleAction, TO_N6, to_gnb, to_tunnel};
 use crate::{N3, N6, N9};
 
 // Input:  a UE's packet in its tunnel, with and without IP options, and with a longer container behind another extension header.
@@ -85,8 +85,11 @@ fn numbers_of_packets_mean_nothing() {
 fn downlink_is_encapsulated() {
     for_all("forwarding::downlink_is_encapsulated", |bench| {
         let (tunnel, teid) = (GNB.into(), 0xabcd_ef01);
-        let rule =
-            bench.downlink(UE, 0, Deed::Encapsulate { tunnel, teid, kind: (0, 9), dscp: 46, notify: false });
+        let rule = bench.downlink(
+            UE,
+            0,
+            RuleAction::Encapsulate { tunnel, teid, kind: (0, 9), dscp: 46, notify: false },
+        );
         let sent = V4 { tos: 0x02, ..reply() };
         let left = bench.expect(N6, &ip(&sent.octets()), N3);
         assert_eq!(routed(&left), ours(UPF_N3, GNB, teid, (0, 9), 46 << 2 | 2, &sent.hop().octets()));

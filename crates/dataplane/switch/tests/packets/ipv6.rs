@@ -2,7 +2,7 @@
 
 use crate::bench::for_all;
 use crate::frames::*;
-use crate::rules::{Deed, Filter, TO_N6, to_gnb, to_tunnel};
+use crate::rules::{Filter, RuleAction, TO_N6, to_gnb, to_tunnel};
 use crate::{CPU, N3, N6, N9};
 
 const PREFIX: u64 = 0x2001_0db8_0045_0007;
@@ -66,7 +66,7 @@ fn filters() {
     for_all("ipv6::filters", |bench| {
         let dns = Filter { protocol: Some(17), port: Some(53), is_ipv6: true, ..Filter::default() };
         let server = Filter { remote: Some(SERVER_IPV6.into()), is_ipv6: true, ..Filter::default() };
-        let marked = |dscp| Deed::Decapsulate { dscp: Some(dscp), notify: false };
+        let marked = |dscp| RuleAction::Decapsulate { dscp: Some(dscp), notify: false };
         if bench.profile.name == "direct" {
             let both = Filter { remote: server.remote, ..dns };
             bench.uplink_filtered((TEID, 1), both, 90, true, to_tunnel(PEER, 7, (1, 3)));

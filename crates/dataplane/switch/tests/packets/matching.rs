@@ -2,11 +2,11 @@
 
 use crate::bench::{Bench, for_all, number, packets};
 use crate::frames::*;
-use crate::rules::{Deed, Filter, TO_N6, to_gnb, to_tunnel};
+use crate::rules::{Filter, RuleAction, TO_N6, to_gnb, to_tunnel};
 use crate::{N3, N6, N9};
 
-const fn marked(dscp: u8) -> Deed {
-    Deed::Decapsulate { dscp: Some(dscp), notify: false }
+const fn marked(dscp: u8) -> RuleAction {
+    RuleAction::Decapsulate { dscp: Some(dscp), notify: false }
 }
 
 // Input:  two QoS flows in one tunnel, and packets of a third.
@@ -42,19 +42,19 @@ fn a_miss_is_dropped_under_its_own_reason() {
             bench.add("source_guard", &[("teid", crate::bench::exactly(former, 24))], "pass", &[]);
             bench.expect_drop(N3, &in_tunnel(former, 1, &user), "unknown_teid");
         }
-        for stranger in [[10, 45, 0, 8], [10, 46, 0, 7], SERVER] {
-            bench.expect_drop(N6, &ip(&V4 { dst: stranger, ..reply() }.octets()), "unknown_ue");
+        for unknown in [[10, 45, 0, 8], [10, 46, 0, 7], SERVER] {
+            bench.expect_drop(N6, &ip(&V4 { dst: unknown, ..reply() }.octets()), "unknown_ue");
         }
-        let mut stranger = UE_IPV6;
-        stranger[7] = 8;
-        bench.expect_drop(N6, &ip(&v6(SERVER_IPV6, stranger, 64, (53, 5000))), "unknown_ue");
+        let mut unknown = UE_IPV6;
+        unknown[7] = 8;
+        bench.expect_drop(N6, &ip(&v6(SERVER_IPV6, unknown, 64, (53, 5000))), "unknown_ue");
     });
 }
 
 /// The rows of `direct` for the intersection of filters; the others need none.
-fn intersection(bench: &mut Bench, filter: Filter, deed: Deed) {
+fn intersection(bench: &mut Bench, filter: Filter, action: RuleAction) {
     if bench.profile.name == "direct" && !bench.profile.has_own_filters {
-        bench.uplink_filtered((TEID, 1), filter, 90, true, deed);
+        bench.uplink_filtered((TEID, 1), filter, 90, true, action);
     }
 }
 
@@ -138,8 +138,8 @@ pub(crate) fn flows(bench: &mut Bench) {
     let other = V4::udp(SERVER, UE, (80, 5000), b"x");
     let left = bench.expect(N6, &ip(&other.octets()), N3);
     assert_eq!(routed(&left), to_gnb_tunnel(1, &other.hop().octets()));
-    let stranger = V4 { dst: [10, 45, 0, 8], ..reply() };
-    bench.expect_drop(N6, &ip(&stranger.octets()), "unknown_ue");
+    let unknown = V4 { dst: [10, 45, 0, 8], ..reply() };
+    bench.expect_drop(N6, &ip(&unknown.octets()), "unknown_ue");
     assert_eq!((packets(&bench.usage(&filtered)), packets(&bench.usage(&rest))), ((1, 1), (1, 1)));
 }
 

@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, number, packets};
 use crate::frames::*;
-use crate::rules::{Deed, Filter, TO_N6, to_gnb, to_tunnel};
+use crate::rules::{Filter, RuleAction, TO_N6, to_gnb, to_tunnel};
 use crate::{N3, N6};
 use crate::{bmv2, matching, profiles};
 
@@ -49,8 +49,9 @@ fn sessions_of_a_partition_have_rows_of_their_own() {
         let ues = [(TEID, UE), (TEID + SAME_PARTITION, [10, 45, 16, 7])];
         let rules = ues.map(|(teid, ue)| {
             let is_first = teid == TEID;
-            let deed = Deed::Decapsulate { dscp: Some(if is_first { 10 } else { 20 }), notify: false };
-            let up = bench.uplink_filtered((teid, 1), dns(), 20, false, deed);
+            let action =
+                RuleAction::Decapsulate { dscp: Some(if is_first { 10 } else { 20 }), notify: false };
+            let up = bench.uplink_filtered((teid, 1), dns(), 20, false, action);
             let flow = to_tunnel(GNB, teid, (0, if is_first { 5 } else { 6 }));
             let down = bench.downlink_filtered(number(ue), dns(), 20, flow);
             (up, down)

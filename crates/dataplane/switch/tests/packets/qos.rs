@@ -4,7 +4,7 @@ use causeway_switch::driver::{FieldMatch, Rates, Update};
 
 use crate::bench::{Bench, for_all, packets};
 use crate::frames::*;
-use crate::rules::{Deed, TO_N6, to_gnb};
+use crate::rules::{RuleAction, TO_N6, to_gnb};
 use crate::{CPU, N3, N6, N9};
 
 /// A meter that fills by an octet in a second at most, so that its buckets are what counts.
@@ -63,7 +63,7 @@ fn rules_that_drop_have_no_meter() {
     for_all("qos::rules_that_drop_have_no_meter", |bench| {
         bench.set_meter(5, rates(1, 1));
         bench.uplink(TEID, 1, 5, TO_N6);
-        bench.further_flow(TEID, 2, Deed::Drop { reason: "gate_closed", notify: false });
+        bench.further_flow(TEID, 2, RuleAction::Drop { reason: "gate_closed", notify: false });
         bench.expect_drop(N3, &from_gnb(&request(), 1), "mbr_exceeded");
         bench.expect_drop(N3, &from_gnb(&request(), 2), "gate_closed");
     });
@@ -93,8 +93,8 @@ fn all_queues_are_reached() {
 #[test]
 fn dscp_is_marked() {
     for_all("qos::dscp_is_marked", |bench| {
-        bench.uplink(TEID, 1, 0, Deed::Decapsulate { dscp: Some(0), notify: false });
-        bench.further_flow(TEID, 2, Deed::Decapsulate { dscp: Some(63), notify: false });
+        bench.uplink(TEID, 1, 0, RuleAction::Decapsulate { dscp: Some(0), notify: false });
+        bench.further_flow(TEID, 2, RuleAction::Decapsulate { dscp: Some(63), notify: false });
         bench.further_flow(TEID, 3, TO_N6);
         for (qfi, dscp) in [(1, Some(0)), (2, Some(63)), (3, None)] {
             for tos in [0, 0xb9, 0xff] {

@@ -2,7 +2,7 @@
 
 use crate::bench::{self, Bench, for_all};
 use crate::frames::*;
-use crate::rules::{Deed, TO_N6, to_gnb};
+use crate::rules::{RuleAction, TO_N6, to_gnb};
 use crate::{CPU, N3, N6, N9};
 
 // Input:  rules whose FAR drops or whose gate is closed.
@@ -10,8 +10,8 @@ use crate::{CPU, N3, N6, N9};
 #[test]
 fn what_a_rule_drops_has_its_reason() {
     for_all("refusals::what_a_rule_drops_has_its_reason", |bench| {
-        bench.uplink(TEID, 1, 0, Deed::Drop { reason: "far_drop", notify: false });
-        bench.downlink(UE, 0, Deed::Drop { reason: "gate_closed", notify: false });
+        bench.uplink(TEID, 1, 0, RuleAction::Drop { reason: "far_drop", notify: false });
+        bench.downlink(UE, 0, RuleAction::Drop { reason: "gate_closed", notify: false });
         assert!(bench.expect_drop(N3, &from_gnb(&request(), 1), "far_drop").is_empty());
         assert!(bench.expect_drop(N6, &ip(&reply().octets()), "gate_closed").is_empty());
     });

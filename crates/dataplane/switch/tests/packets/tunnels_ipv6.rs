@@ -4,7 +4,7 @@ use crate::bench::{Bench, packets};
 use crate::bmv2;
 use crate::frames::*;
 use crate::profiles;
-use crate::rules::{Deed, TO_N6};
+use crate::rules::{RuleAction, TO_N6};
 use crate::{CPU, N3, N6, N9};
 
 const OUR: [u8; 16] = [0x20, 1, 0x0d, 0xb8, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
@@ -51,7 +51,11 @@ fn both_ways() {
         assert_eq!(routed(&bench.expect(N3, &ip(&marked), N6)), wanted.octets());
 
         let tunnel = GNB_IPV6.into();
-        bench.downlink(UE, 0, Deed::Encapsulate { tunnel, teid: 4, kind: (0, 9), dscp: 46, notify: false });
+        bench.downlink(
+            UE,
+            0,
+            RuleAction::Encapsulate { tunnel, teid: 4, kind: (0, 9), dscp: 46, notify: false },
+        );
         let left = bench.expect(N6, &ip(&V4 { tos: 1, ..reply() }.octets()), N3);
         let user = V4 { tos: 1, ..reply().hop() }.octets();
         assert_eq!(routed(&left), with_class(around(OUR, GNB_IPV6, 4, (0, 9), &user), 46 << 2 | 1));

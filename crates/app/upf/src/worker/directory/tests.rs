@@ -61,7 +61,7 @@ fn the_table_is_a_map() {
     for raw in map.into_keys() {
         writer.remove(directory.tunnel(0, raw));
     }
-    assert!(directory.buckets.iter().all(|bucket| bucket.free().count() == WAYS));
+    assert!(directory.buckets.iter().all(|bucket| bucket.free().count() == ENTRIES_PER_BUCKET));
 }
 
 // Input:  a thousand tables, each with secrets of its own, and as many tunnels in a row as each takes.
@@ -77,7 +77,7 @@ fn a_row_of_keys_fits_whatever_the_secrets() {
 // Input:  one thread that inserts and removes neighbours of a key all the time, two that look for the key.
 // Output: they find it each time.
 #[test]
-fn readers_find_what_stays() {
+fn concurrent_readers_find_stable_entries() {
     let (directory, mut writer) = Directory::new(32);
     let stays: Vec<Key> = (0..8).map(|raw| directory.tunnel(0, raw)).collect();
     assert!(stays.iter().all(|key| writer.set(*key, 2)));
@@ -117,7 +117,7 @@ fn an_address_is_found_by_the_prefix_that_it_lies_in() {
 // Input:  three hundred thousand entries that come and go at random in a table that stays nearly full.
 // Output: there is room for each all the time: what went leaves nothing behind.
 #[test]
-fn what_went_leaves_room() {
+fn removed_entries_free_their_slots() {
     let (directory, mut writer) = Directory::new(3600);
     let mut there: Vec<u32> = (0..3600).collect();
     assert!(there.iter().all(|raw| writer.set(directory.tunnel(0, *raw), 1)));

@@ -27,7 +27,7 @@ struct Model {
     fairness: Fairness,
     now: Time,
     buffer: VecDeque<Owner>,
-    room: usize,
+    context: usize,
     receive: Duration,
     handle: Duration,
     /// The kernel says how full the buffer is.
@@ -44,17 +44,17 @@ struct Source {
 
 impl Model {
     /// Handles 250,000 packets a second, and receives two million.
-    fn new(room: usize) -> Self {
+    fn new(context: usize) -> Self {
         let (receive, handle) = (Duration::from_nanos(500), Duration::from_nanos(3500));
         let now = Time::from_nanos(1 << 40);
         Self {
             fairness: Fairness::new(),
             now,
             buffer: VecDeque::new(),
-            room,
+            context,
             receive,
             handle,
-            tells: room > 5000,
+            tells: context > 5000,
         }
     }
 
@@ -68,7 +68,7 @@ impl Model {
             let mut spent = Duration::from_micros(1);
             for owner in taken {
                 spent += self.receive;
-                if !fair || self.fairness.admits(Some(owner)) {
+                if !fair || self.fairness.admit(Some(owner)) {
                     spent += self.handle;
                     let source = sources.iter_mut().find(|source| source.owner == owner);
                     source.unwrap().delivered += 1;
@@ -76,13 +76,13 @@ impl Model {
             }
             self.now = self.now + spent;
             let turn = match count {
-                256 => Turn::Full,
-                0..32 => Turn::Drained,
-                _ => Turn::Part,
+                256 => BatchFill::Full,
+                0..32 => BatchFill::Drained,
+                _ => BatchFill::Part,
             };
-            let filled = self.tells.then_some((self.buffer.len() * 100 / self.room) as u8);
+            let filled = self.tells.then_some((self.buffer.len() * 100 / self.context) as u8);
             if fair {
-                self.fairness.after(self.now, turn, || filled);
+                self.fairness.end_turn(self.now, turn, || filled);
             }
             // What came meanwhile, mixed as the rates have it.
             let elapsed = self.now.since(start).as_secs_f64();
@@ -96,7 +96,7 @@ impl Model {
             }
             coming.sort_by(|a, b| a.0.total_cmp(&b.0));
             for (_, index) in coming {
-                if self.buffer.len() < self.room {
+                if self.buffer.len() < self.context {
                     self.buffer.push_back(sources[index].owner);
                 }
             }
@@ -114,28 +114,28 @@ fn loss(source: &Source) -> f64 {
 }
 
 /// What is under way at the end is no loss.
-const UNDER_WAY: f64 = 0.01;
+const RING_BATCHES: f64 = 0.01;
 
 // Input:  a UE that floods at twice to eight times what the thread can handle, beside one with 1,000 packets a second, for 4 s, with the
 //         buffers of a UDP socket, an AF_XDP ring and a TUN device.
 // Output: without shares the quiet one loses what the flood loses; with them nothing, and the flood still gets what is left.
 #[test]
 fn a_flood_takes_nothing_from_a_quiet_ue() {
-    for room in [20_000, 8192, 4096] {
+    for context in [20_000, 8192, 4096] {
         for flood in [500e3, 750e3, 1500e3] {
             let run = |fair| {
                 let mut sources = [source(1, 1, flood), source(1, 2, 1000.0)];
-                Model::new(room).run(&mut sources, Duration::from_secs(4), fair);
+                Model::new(context).run(&mut sources, Duration::from_secs(4), fair);
                 sources
             };
             let before = run(false);
-            assert!(loss(&before[1]) > 0.3, "{room} {flood}: {}", loss(&before[1]));
+            assert!(loss(&before[1]) > 0.3, "{context} {flood}: {}", loss(&before[1]));
             let after = run(true);
-            assert!(loss(&after[1]) < UNDER_WAY, "{room} {flood}: {}", loss(&after[1]));
+            assert!(loss(&after[1]) < RING_BATCHES, "{context} {flood}: {}", loss(&after[1]));
             // Receiving takes a part of the thread; most of what that leaves goes through.
             let left = 4.0 * (1.0 - flood * 0.5e-6) / 3.5e-6;
             let got = (after[0].delivered + after[1].delivered) as f64;
-            assert!(got > 0.6 * left, "{room} {flood}: {got} of {left}");
+            assert!(got > 0.6 * left, "{context} {flood}: {got} of {left}");
         }
     }
 }
@@ -148,14 +148,14 @@ fn a_gnb_takes_nothing_from_another() {
     sources.extend((0..10).map(|ue| source(2, 1000 + ue, 1900.0)));
     Model::new(20_000).run(&mut sources, Duration::from_secs(4), true);
     for quiet in &sources[400..] {
-        assert!(loss(quiet) < UNDER_WAY, "{}", loss(quiet));
+        assert!(loss(quiet) < RING_BATCHES, "{}", loss(quiet));
     }
 }
 
 // Input:  100 UEs of one gNB that send alike, three times what the thread can handle.
 // Output: nobody would be helped: nothing is received only to be dropped, and as much gets through as the thread can handle.
 #[test]
-fn nobody_is_cut_where_all_want_the_same() {
+fn equal_demands_are_not_limited() {
     let mut sources: Vec<Source> = (0..100).map(|ue| source(1, ue, 7500.0)).collect();
     let mut model = Model::new(20_000);
     model.run(&mut sources, Duration::from_secs(4), true);
@@ -167,8 +167,8 @@ fn nobody_is_cut_where_all_want_the_same() {
 // Output: the kernel's buffer has room for what came meanwhile, and nothing is dropped.
 #[test]
 fn a_pause_is_no_overload() {
-    for room in [20_000, 8192] {
-        let mut model = Model::new(room);
+    for context in [20_000, 8192] {
+        let mut model = Model::new(context);
         let mut sources = [source(1, 1, 200e3), source(1, 2, 1000.0)];
         for _ in 0..20 {
             model.run(&mut sources, Duration::from_millis(200), true);
@@ -176,19 +176,19 @@ fn a_pause_is_no_overload() {
             model.buffer.extend(std::iter::repeat_n(flood, 200 * 15));
             sources[0].sent += 200 * 15;
         }
-        assert!(sources.iter().all(|source| loss(source) < UNDER_WAY), "{room} {}", loss(&sources[0]));
+        assert!(sources.iter().all(|source| loss(source) < RING_BATCHES), "{context} {}", loss(&sources[0]));
     }
 }
 
 // Input:  as much as the thread can nearly handle; then a flood; then little.
 // Output: nobody looks; then somebody does; then nobody again, and nobody's packets are dropped.
 #[test]
-fn nobody_looks_while_the_thread_keeps_up() {
+fn fairness_is_idle_while_the_thread_keeps_up() {
     let mut model = Model::new(20_000);
     let mut sources = [source(1, 1, 230e3), source(1, 2, 1000.0)];
     model.run(&mut sources, Duration::from_secs(1), true);
     assert!(!model.fairness.is_watching());
-    assert!(sources.iter().all(|source| loss(source) < UNDER_WAY));
+    assert!(sources.iter().all(|source| loss(source) < RING_BATCHES));
     sources[0].per_second = 800e3;
     model.run(&mut sources, Duration::from_secs(1), true);
     assert!(model.fairness.is_watching());
@@ -197,7 +197,7 @@ fn nobody_looks_while_the_thread_keeps_up() {
     assert!(!model.fairness.is_watching());
     (sources[0].sent, sources[0].delivered) = (0, 0);
     model.run(&mut sources, Duration::from_secs(1), true);
-    assert!(loss(&sources[0]) < UNDER_WAY);
+    assert!(loss(&sources[0]) < RING_BATCHES);
 }
 
 // Input:  G-PDUs in two tunnels from one gNB, an Echo Request, packets of the data network to two UEs and a piece of one, a frame.

@@ -50,8 +50,9 @@ impl Office {
     /// Places a plan, which its worker carries out or not.
     fn settle(&mut self, session: u64, ops: Vec<Op>, is_done: bool) -> Result<usize, ApplyError> {
         self.plans += 1;
-        let worker = self.placement.place(self.plans, &Plan { session: Seid(session), ops: ops.into() })?;
-        self.placement.settle(self.plans, is_done);
+        let worker =
+            self.placement.assign_worker(self.plans, &Plan { session: Seid(session), ops: ops.into() })?;
+        self.placement.complete(self.plans, is_done);
         Ok(worker)
     }
 
@@ -95,7 +96,7 @@ fn sessions_are_dealt_out_evenly() {
         let owner = Some(n as usize % 2);
         assert_eq!((office.of_tunnel(10 + n), office.of_ue(&format!("10.45.0.{n}"))), (owner, owner));
     }
-    assert_eq!((office.of_peer(20), office.of_peer(21)), (Some(EVERYONE), Some(1)));
+    assert_eq!((office.of_peer(20), office.of_peer(21)), (Some(ALL_WORKERS), Some(1)));
     (0..4).for_each(|n| office.remove(n));
     assert_eq!((office.of_tunnel(10), office.of_ue("10.45.0.3"), office.of_peer(20)), (None, None, None));
 }

@@ -13,7 +13,7 @@ use causeway_rules::{Applications, TeidPool};
 use causeway_switch::backend::Operation;
 use causeway_types::{Time, WallClock};
 
-use super::Begun;
+use super::ApplyState;
 use crate::config::P4Switch;
 
 /// Why a switch cannot be driven.
@@ -46,15 +46,15 @@ pub(crate) fn remote(
 }
 
 impl Remote {
-    pub(in crate::worker) fn wakes(&self, _: Waker) {
+    pub(in crate::worker) fn set_waker(&self, _: Waker) {
         match self.0 {}
     }
 
-    pub(in crate::worker) fn begin(&mut self, _: Time, _: &Plan) -> Begun {
+    pub(in crate::worker) fn begin(&mut self, _: Time, _: &Plan) -> ApplyState {
         match self.0 {}
     }
 
-    pub(in crate::worker) fn finished(
+    pub(in crate::worker) fn poll_finished(
         &mut self,
         _: Time,
     ) -> Option<(Operation, Result<Applied, ApplyError>)> {

@@ -6,9 +6,9 @@ use causeway_dataplane::Topology;
 use causeway_p4runtime::client::{CopySession, Options};
 use causeway_reference::Limits;
 use causeway_rules::TeidPool;
-use causeway_switch::backend::{self, Guard, Hop, Route};
+use causeway_switch::backend::{self, Hop, Route, SourceGuardPool};
 
-use super::{PATIENCE, Remote, RemoteError};
+use super::{Remote, RemoteError, TIMEOUT};
 use crate::config::{P4Switch, RouteOf, SwitchRoute};
 
 /// The switch of a configuration, to which the connection begins.
@@ -37,8 +37,11 @@ pub(crate) fn remote(
         pace: Some(switch.read_interval),
         tally: Some(switch.read_interval * 20),
         counts_as_received: switch.counts_as_received,
-        patience: PATIENCE,
-        guards: pools.iter().map(|pool| Guard { pool: pool.net.into(), first_teid: pool.first }).collect(),
+        patience: TIMEOUT,
+        guards: pools
+            .iter()
+            .map(|pool| SourceGuardPool { pool: pool.net.into(), first_teid: pool.first })
+            .collect(),
         routes: switch.route.iter().map(|route| route_of(route, own)).collect(),
         ..backend::Config::new(topology, limits)
     };

@@ -23,7 +23,7 @@ pub use switch::Remote;
 /// How long a switch may be away until changes of sessions are refused at once, and how long one of them may take. It is less
 /// than what SMFs wait for an answer.
 #[cfg_attr(not(feature = "p4runtime"), expect(dead_code, reason = "there is no switch to wait for"))]
-pub(crate) const PATIENCE: Span = Span::from_secs(2);
+pub(crate) const TIMEOUT: Span = Span::from_secs(2);
 
 /// Why a switch cannot be driven.
 #[cfg(feature = "p4runtime")]
@@ -38,13 +38,13 @@ pub enum RemoteError {
 }
 
 /// What became of a change so far.
-pub(super) enum Begun {
+pub(super) enum ApplyState {
     /// It is over.
-    Over(Result<Applied, ApplyError>),
+    Done(Result<Applied, ApplyError>),
     #[cfg_attr(
         not(feature = "p4runtime"),
         expect(dead_code, reason = "only a switch elsewhere takes its time")
     )]
-    /// [`Remote::finished`] says what becomes of it.
+    /// [`Remote::poll_finished`] says what becomes of it.
     UnderWay(Operation),
 }

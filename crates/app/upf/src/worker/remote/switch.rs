@@ -14,7 +14,7 @@ use causeway_switch::backend::{Config, Notice, Operation, Progress, Switch};
 use causeway_types::{Time, WallClock};
 use tracing::{info, warn};
 
-use super::{Begun, PATIENCE, RemoteError};
+use super::{ApplyState, RemoteError, TIMEOUT};
 
 /// A switch by P4Runtime.
 pub struct Remote {
@@ -60,28 +60,28 @@ impl Remote {
     }
 
     /// From now on this is woken.
-    pub(in crate::worker) fn wakes(&self, waker: Waker) {
+    pub(in crate::worker) fn set_waker(&self, waker: Waker) {
         // There is one thread, which is started once.
         let _first = self.waker.set(waker);
     }
 
     /// Begins a change. Others go on meanwhile, those of the same session one after the other.
-    pub(in crate::worker) fn begin(&mut self, now: Time, plan: &Plan) -> Begun {
-        let now = self.go_on(now);
-        if self.away.is_some_and(|since| now.since(since) > PATIENCE) {
-            return Begun::Over(Err(ApplyError::Backend("the switch is out of reach".to_owned())));
+    pub(in crate::worker) fn begin(&mut self, now: Time, plan: &Plan) -> ApplyState {
+        let now = self.poll(now);
+        if self.away.is_some_and(|since| now.since(since) > TIMEOUT) {
+            return ApplyState::Done(Err(ApplyError::Backend("the switch is out of reach".to_owned())));
         }
         let operation = self.switch.submit(now, plan);
-        self.under_way.push_back((operation, now + PATIENCE));
-        Begun::UnderWay(operation)
+        self.under_way.push_back((operation, now + TIMEOUT));
+        ApplyState::UnderWay(operation)
     }
 
     /// A change that is over by now, or that has taken too long.
-    pub(in crate::worker) fn finished(
+    pub(in crate::worker) fn poll_finished(
         &mut self,
         now: Time,
     ) -> Option<(Operation, Result<Applied, ApplyError>)> {
-        let now = self.go_on(now);
+        let now = self.poll(now);
         while let Some(progress) = self.switch.poll(now) {
             let Progress::Done(operation, result) = progress else { continue };
             // One that was given up is nobody's.
@@ -97,14 +97,14 @@ impl Remote {
     }
 
     /// Lets the switch go on; the time that it is now, which never goes back.
-    fn go_on(&mut self, now: Time) -> Time {
+    fn poll(&mut self, now: Time) -> Time {
         if self.now.is_none() {
             // It was never there yet.
             self.away = Some(now);
         }
         let now = self.now.map_or(now, |last| last.max(now));
         self.now = Some(now);
-        self.switch.go_on(now);
+        self.switch.poll(now);
         self.tell();
         now
     }
@@ -133,7 +133,7 @@ impl Dataplane for Remote {
     }
 
     fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
-        let now = self.go_on(now);
+        let now = self.poll(now);
         self.switch.apply(now, plan)
     }
 
@@ -146,7 +146,7 @@ impl Dataplane for Remote {
     }
 
     fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
-        let now = self.go_on(now);
+        let now = self.poll(now);
         self.switch.set_wall_clock(now, clock);
     }
 
@@ -160,7 +160,7 @@ impl Dataplane for Remote {
     }
 
     fn advance(&mut self, now: Time) {
-        self.go_on(now);
+        self.poll(now);
     }
 
     /// Those of the software behind the switch, and what the switch has dropped.

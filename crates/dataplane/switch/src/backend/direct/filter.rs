@@ -2,22 +2,22 @@
 
 use causeway_rules::{Pdr, UeSide};
 
+use crate::backend::compile_session::LookupKey;
 use crate::backend::filter::patterns;
 use crate::backend::layout::Layout;
 use crate::backend::pattern::Pattern;
-use crate::backend::picture::Door;
-use crate::backend::place::has_packets;
-use crate::backend::treat::{Refused, unsupported};
+use crate::backend::pdr_treatment::{Refused, unsupported};
+use crate::backend::table_placement::has_packets;
 use crate::driver::{Entry, EntryKey};
 
 /// A table of classes: of packets in tunnels or of a data network, by IP version.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(in crate::backend) struct Way {
+pub(in crate::backend) struct ClassTable {
     pub(super) is_tunnel: bool,
     pub(super) is_ipv6: bool,
 }
 
-impl Way {
+impl ClassTable {
     pub(super) const ALL: [Self; 4] = [
         Self { is_tunnel: true, is_ipv6: false },
         Self { is_tunnel: true, is_ipv6: true },
@@ -38,20 +38,20 @@ impl Way {
 /// Packets of a way.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(in crate::backend) struct Filter {
-    pub(super) way: Way,
+    pub(super) way: ClassTable,
     pub(super) pattern: Pattern,
 }
 
 impl Filter {
     /// Packets of both.
-    pub(super) fn meet(&self, other: &Self) -> Option<Self> {
-        let pattern = (self.way == other.way).then(|| self.pattern.meet(&other.pattern))??;
+    pub(super) fn intersect(&self, other: &Self) -> Option<Self> {
+        let pattern = (self.way == other.way).then(|| self.pattern.intersect(&other.pattern))??;
         Some(Self { way: self.way, pattern })
     }
 
     /// All packets of the other one are among its own.
-    pub(super) fn holds(&self, other: &Self) -> bool {
-        self.way == other.way && self.pattern.holds(&other.pattern)
+    pub(super) fn contains(&self, other: &Self) -> bool {
+        self.way == other.way && self.pattern.contains(&other.pattern)
     }
 
     /// Its row stands before those of all filters that hold it.
@@ -71,33 +71,35 @@ impl Filter {
 
 /// Which packets of a door, and of its QoS flows, a PDR asks for.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(in crate::backend) enum Asks {
+pub(in crate::backend) enum RequestedPackets {
     All,
     For(Vec<Filter>),
     /// No row says it.
-    Unsaid(Refused),
+    Inexpressible(Refused),
 }
 
 /// What a PDR asks for at a door of its own.
-pub(super) fn asks(pdr: &Pdr, door: Door, layout: &Layout) -> Asks {
+pub(super) fn asks(pdr: &Pdr, key: LookupKey, layout: &Layout) -> RequestedPackets {
     let names_receiver =
-        matches!(door, Door::Tunnel(_)) && pdr.pdi.ue.is_some_and(|ue| ue.side == UeSide::Destination);
+        matches!(key, LookupKey::Tunnel(_)) && pdr.pdi.ue.is_some_and(|ue| ue.side == UeSide::Destination);
     match pdr.pdi.filters.is_empty() {
-        _ if names_receiver => Asks::Unsaid(unsupported("the UE that packets in a tunnel go to")),
-        true => Asks::All,
-        false => filters(pdr, door, layout).unwrap_or_else(Asks::Unsaid),
+        _ if names_receiver => {
+            RequestedPackets::Inexpressible(unsupported("the UE that packets in a tunnel go to"))
+        }
+        true => RequestedPackets::All,
+        false => filters(pdr, key, layout).unwrap_or_else(RequestedPackets::Inexpressible),
     }
 }
 
-fn filters(pdr: &Pdr, door: Door, layout: &Layout) -> Result<Asks, Refused> {
-    let versions: &[bool] = match door {
-        Door::Tunnel(_) => &[false, true],
-        Door::V4(_) => &[false],
-        Door::V6(_) => &[true],
+fn filters(pdr: &Pdr, key: LookupKey, layout: &Layout) -> Result<RequestedPackets, Refused> {
+    let versions: &[bool] = match key {
+        LookupKey::Tunnel(_) => &[false, true],
+        LookupKey::V4(_) => &[false],
+        LookupKey::V6(_) => &[true],
     };
     let (mut filters, mut takes_all) = (Vec::new(), true);
     for is_ipv6 in versions.iter().copied().filter(|is_ipv6| has_packets(pdr, *is_ipv6)) {
-        let way = Way { is_tunnel: matches!(door, Door::Tunnel(_)), is_ipv6 };
+        let way = ClassTable { is_tunnel: matches!(key, LookupKey::Tunnel(_)), is_ipv6 };
         let patterns = patterns(pdr, &Pattern::default(), is_ipv6)?;
         takes_all &= patterns.contains(&Pattern::default());
         for pattern in patterns {
@@ -106,5 +108,5 @@ fn filters(pdr: &Pdr, door: Door, layout: &Layout) -> Result<Asks, Refused> {
             filters.push(filter);
         }
     }
-    Ok(if takes_all { Asks::All } else { Asks::For(filters) })
+    Ok(if takes_all { RequestedPackets::All } else { RequestedPackets::For(filters) })
 }

@@ -1,27 +1,27 @@
 //! Profile `direct`: rules by the number of their session, or by an entry that says what they do.
 //!
 //! A number is where a rule is counted. That of a simple rule follows from its tunnel or from the number of its UE; the others are given out, from
-//! [`OWN`] on. A rule keeps its number as long as what it counts stays the same, and nobody else gets it before it was read for the last time.
+//! [`OWN_ENTRY_BASE`] on. A rule keeps its number as long as what it counts stays the same, and nobody else gets it before it was read for the last time.
 
-mod arrange;
 mod change;
+mod class_owners;
+mod class_updates;
 mod classes;
 mod filter;
 mod groups;
 mod numbers;
-mod owners;
-mod place;
+mod table_placement;
 mod templates;
 
+pub(super) use class_owners::{ClassOwners, ClassShare, LookupPoint};
 pub(super) use classes::{Classes, Filters};
 pub(super) use groups::{Group, groups};
 pub(super) use numbers::Numbers;
 pub(super) use numbers::pool;
-pub(super) use owners::{Owners, Share, Spot};
-pub(super) use place::{entry, flow_of, offset, rank};
+pub(super) use table_placement::{entry, flow_of, offset, rank};
 
 /// Numbers of rules with an entry of their own are from here on.
-pub(super) const OWN: u32 = 0x80_0000;
+pub(super) const OWN_ENTRY_BASE: u32 = 0x80_0000;
 
 /// Numbers of downlink rules are this and the session's; those of uplink rules are the session's part of the TEID.
 const DOWNLINK: u32 = 0x40_0000;
@@ -39,9 +39,9 @@ const SESSIONS: u32 = 0x2_0000;
 const FLOW: u32 = 16;
 
 /// The number of a rule, from what the switch says with a frame; and the QFI with which the frame came, if that is said, too.
-pub(super) const fn told(rule: u32) -> (u32, Option<u8>) {
-    if rule >= OWN {
-        (OWN | rule & 0xffff, Some((rule >> FLOW & 0x3f) as u8))
+pub(super) const fn decode_rule_number(rule: u32) -> (u32, Option<u8>) {
+    if rule >= OWN_ENTRY_BASE {
+        (OWN_ENTRY_BASE | rule & 0xffff, Some((rule >> FLOW & 0x3f) as u8))
     } else if rule >= DOWNLINK {
         (rule, None)
     } else {

@@ -6,9 +6,9 @@ use causeway_dataplane::ApplyError;
 use foldhash::fast::RandomState;
 
 use super::templates::Templates;
-use super::{OWN, SESSION, SESSIONS};
+use super::{OWN_ENTRY_BASE, SESSION, SESSIONS};
 use crate::SwitchPdr;
-use crate::backend::config::Guard;
+use crate::backend::config::SourceGuardPool;
 use crate::backend::layout::Layout;
 use crate::driver::Entry;
 
@@ -28,7 +28,7 @@ pub(in crate::backend) struct Numbers {
 }
 
 impl Numbers {
-    pub(in crate::backend) fn new(layout: &Layout, guards: &[Guard]) -> Self {
+    pub(in crate::backend) fn new(layout: &Layout, guards: &[SourceGuardPool]) -> Self {
         Self {
             busy: HashSet::default(),
             // TEID 0 and PDR_ID 0 are nobody's.
@@ -37,7 +37,7 @@ impl Numbers {
             pools: guards.iter().filter_map(pool).collect(),
             next_own: 0,
             free_own: VecDeque::new(),
-            owns: layout.cells.as_ref().map_or(0, crate::cells::Cells::rules),
+            owns: layout.cells.as_ref().map_or(0, crate::indexed_counters::IndexedCounters::rules),
             templates: Templates::new(),
         }
     }
@@ -53,12 +53,12 @@ impl Numbers {
     }
 
     /// The number is a rule's from now on.
-    pub(super) fn occupy(&mut self, number: SwitchPdr) {
+    pub(super) fn mark_in_use(&mut self, number: SwitchPdr) {
         self.busy.insert(number);
     }
 
     /// A number for a rule with an entry of its own.
-    pub(super) fn take_own(&mut self) -> Result<SwitchPdr, ApplyError> {
+    pub(super) fn allocate_rule_number(&mut self) -> Result<SwitchPdr, ApplyError> {
         let own = match self.free_own.pop_front() {
             Some(own) => own,
             None if self.next_own < self.owns => {
@@ -69,20 +69,20 @@ impl Numbers {
                 return Err(ApplyError::Full { table: "pre_qos_rules_0", capacity: self.owns.into() });
             }
         };
-        let number = SwitchPdr(OWN | own);
+        let number = SwitchPdr(OWN_ENTRY_BASE | own);
         self.busy.insert(number);
         Ok(number)
     }
 
     /// The number of a rule can be another one's.
     pub(in crate::backend) fn release(&mut self, number: SwitchPdr) {
-        if self.busy.remove(&number) && number.0 >= OWN {
-            self.free_own.push_back(number.0 & !OWN);
+        if self.busy.remove(&number) && number.0 >= OWN_ENTRY_BASE {
+            self.free_own.push_back(number.0 & !OWN_ENTRY_BASE);
         }
     }
 
     /// A number for a session whose UE is of no pool.
-    pub(super) fn take_session(&mut self) -> Result<u32, ApplyError> {
+    pub(super) fn allocate_session_number(&mut self) -> Result<u32, ApplyError> {
         if let Some(session) = self.free_sessions.pop_front() {
             return Ok(session);
         }
@@ -103,7 +103,7 @@ impl Numbers {
     }
 
     /// The number can be another session's.
-    pub(in crate::backend) fn leave_session(&mut self, session: u32) {
+    pub(in crate::backend) fn release_session_number(&mut self, session: u32) {
         if !self.pools.iter().any(|(fixed, free)| session & !free == *fixed) {
             self.free_sessions.push_back(session);
         }
@@ -111,14 +111,14 @@ impl Numbers {
 }
 
 /// The numbers of a pool; `None` if they are not numbers of sessions.
-pub(in crate::backend) fn pool(guard: &Guard) -> Option<(u32, u32)> {
+pub(in crate::backend) fn pool(guard: &SourceGuardPool) -> Option<(u32, u32)> {
     let (_, free) = guard.pool()?;
     let fixed = guard.first_teid & SESSION & !free;
     (free < SESSIONS && (fixed | free) < SESSIONS).then_some((fixed, free))
 }
 
 /// The number of a UE's session, if it is of a pool.
-pub(super) fn of_pool(guards: &[Guard], ue: std::net::Ipv4Addr) -> Option<u32> {
+pub(super) fn of_pool(guards: &[SourceGuardPool], ue: std::net::Ipv4Addr) -> Option<u32> {
     let ue = u32::from(ue);
     guards.iter().find_map(|guard| {
         let (first, free) = guard.pool()?;

@@ -70,7 +70,7 @@ impl Templates {
 
 /// Which numbers a template may have: by what it does, and by direction.
 fn kind(template: &Template) -> usize {
-    usize::from(template.deed.forwards()) | usize::from(template.is_uplink) << 1
+    usize::from(template.action.forwards()) | usize::from(template.is_uplink) << 1
 }
 
 fn numbers(kind: usize) -> std::ops::Range<u16> {
@@ -83,7 +83,7 @@ fn table(template: &Template) -> &'static str {
 
 fn entry(layout: &Layout, template: Template, number: u16) -> Option<Entry> {
     let table = layout.table(table(&template))?.id;
-    let (action, parameters) = template.deed.action();
+    let (action, parameters) = template.action.action();
     let key = EntryKey { table, fields: vec![FieldMatch::Exact(number.into())], priority: 0 };
     layout.entry(key, action, &parameters)
 }

@@ -43,8 +43,8 @@ impl Pair {
 
     fn change(&mut self, number: u8) {
         let seid = Seid(u64::from(number) + 1);
-        let held = self.sessions[usize::from(number)].clone();
-        let (plan, after) = match held {
+        let state = self.sessions[usize::from(number)].clone();
+        let (plan, after) = match state {
             None => {
                 let rules = self.choices.rules(number);
                 (plan_establishment(seid, &rules), Some(rules))
@@ -92,8 +92,8 @@ impl Pair {
         assert_eq!(kind(seen), kind(expected), "{ingress:?}\n{:?}", self.sessions[usize::from(number)]);
         assert_eq!(bare(ours), bare(theirs));
         self.compare_events();
-        let held = self.switch.switch().sessions.get(&Seid(u64::from(number) + 1));
-        self.filtered += u64::from(held.is_some_and(|held| !held.filters.is_empty()));
+        let state = self.switch.switch().sessions.get(&Seid(u64::from(number) + 1));
+        self.filtered += u64::from(state.is_some_and(|state| !state.filters.is_empty()));
     }
 
     /// Some packets have a DSCP.

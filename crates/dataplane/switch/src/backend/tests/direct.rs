@@ -14,8 +14,8 @@ use super::world::{
     topology, volume,
 };
 use crate::SwitchPdr;
-use crate::backend::surroundings::parts;
-use crate::backend::{Guard, InProcess, StartError, Switch};
+use crate::backend::local_model::parts;
+use crate::backend::{InProcess, SourceGuardPool, StartError, Switch};
 use crate::driver::Program;
 
 pub(super) fn direct() -> InProcess {
@@ -27,8 +27,8 @@ pub(super) fn establish(upf: &mut InProcess, number: u8, rules: &RuleSet) {
 }
 
 fn numbers(upf: &mut InProcess, number: u8) -> Vec<u32> {
-    let held = &upf.switch().sessions[&Seid(number.into())];
-    held.placed.values().map(|placed| placed.number.0).collect()
+    let state = &upf.switch().sessions[&Seid(number.into())];
+    state.placed.values().map(|placed| placed.number.0).collect()
 }
 
 fn entries(upf: &mut InProcess, table: &str) -> usize {
@@ -183,7 +183,7 @@ fn a_pool_numbers_its_ues() {
     let program = Program::from(&profiles::DIRECT);
     let with_pool = |pool: &str, first_teid: u32| {
         let (model, program, config) = parts(&program, topology(), Limits::default()).unwrap();
-        let guards = vec![Guard { pool: pool.parse().unwrap(), first_teid }];
+        let guards = vec![SourceGuardPool { pool: pool.parse().unwrap(), first_teid }];
         Switch::new(model, &program, crate::backend::Config { guards, ..config })
     };
     let mut switch = with_pool("10.45.0.0/20", 0x1000).unwrap();

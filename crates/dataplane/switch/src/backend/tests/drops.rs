@@ -6,8 +6,8 @@ use causeway_reference::Limits;
 use causeway_types::{Span, Time};
 
 use super::world::{GNBS, START, UPF, reply, request, topology};
-use crate::backend::frames::{in_udp, plain_frame};
-use crate::backend::surroundings::{N3, N6, parts};
+use crate::backend::cpu_port::{in_udp, plain_frame};
+use crate::backend::local_model::{N3, N6, parts};
 use crate::backend::{Config, Switch};
 use crate::driver::{Link, Program};
 use crate::model::Model;
@@ -40,25 +40,25 @@ fn told(switch: &Switch<Model<Upf>>) -> [u64; 2] {
 // Input:  packets that the switch drops, for two reasons; time passes; more of them; the switch restarts empty; one more.
 // Output: each is told by its reason when the counters are read, none twice.
 #[test]
-fn drops_of_the_switch_are_told_by_reason() {
+fn switch_drops_are_counted_by_reason() {
     let mut switch = new(None);
-    switch.go_on(START);
+    switch.run(START);
     drop_packets(&mut switch, START, 2, 1);
     let soon = START + INTERVAL / 2;
-    switch.go_on(soon);
+    switch.run(soon);
     assert_eq!(told(&switch), [0, 0]);
     assert_eq!(switch.next_deadline(), Some(START + INTERVAL));
     let later = START + INTERVAL;
-    switch.go_on(later);
+    switch.run(later);
     assert_eq!(told(&switch), [2, 1]);
     drop_packets(&mut switch, later, 1, 4);
-    switch.go_on(later + INTERVAL);
+    switch.run(later + INTERVAL);
     assert_eq!(told(&switch), [3, 5]);
     let end = later + INTERVAL * 3;
     switch.driver().restart(later + INTERVAL * 2);
-    switch.go_on(later + INTERVAL * 2);
+    switch.run(later + INTERVAL * 2);
     drop_packets(&mut switch, end, 0, 1);
-    switch.go_on(end);
+    switch.run(end);
     assert_eq!(told(&switch), [3, 6]);
 }
 
@@ -67,13 +67,13 @@ fn drops_of_the_switch_are_told_by_reason() {
 #[test]
 fn what_was_dropped_before_is_not_ours() {
     let mut old = new(None);
-    old.go_on(START);
+    old.run(START);
     drop_packets(&mut old, START, 3, 3);
     let model = std::mem::replace(old.driver(), new(None).driver);
     let mut switch = new(Some(model));
-    switch.take_link(START, Link::Up { emptied: false });
-    switch.go_on(START + INTERVAL);
+    switch.handle_link(START, Link::Up { emptied: false });
+    switch.run(START + INTERVAL);
     drop_packets(&mut switch, START + INTERVAL, 1, 0);
-    switch.go_on(START + INTERVAL * 2);
+    switch.run(START + INTERVAL * 2);
     assert_eq!(told(&switch), [1, 0]);
 }

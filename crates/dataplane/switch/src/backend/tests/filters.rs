@@ -11,8 +11,8 @@ use causeway_types::{FarId, PdrId, Precedence, Qfi, QfiSet, Seid, Span, UrrId};
 
 use super::direct::{direct, down, end, establish, up};
 use super::world::{SERVERS, START, downlink, request, session, to_network, topology, uplink, volume};
-use crate::backend::frames::{in_udp, plain_frame};
-use crate::backend::surroundings::{N3, parts};
+use crate::backend::cpu_port::{in_udp, plain_frame};
+use crate::backend::local_model::{N3, parts};
 use crate::backend::{InProcess, Switch};
 use crate::driver::Program;
 use crate::model::Model;
@@ -85,7 +85,7 @@ fn end_by_urr(upf: &mut InProcess, number: u8) -> [u64; 2] {
 // Output: the switch has one class in each direction and a row of each session for it, and forwards by itself; usage is of the URR of
 //         the rule with the filter; nothing is left.
 #[test]
-fn sessions_share_classes() {
+fn sessions_share_filter_classes() {
     let mut upf = direct();
     for number in 0..2 {
         establish(&mut upf, number, &filtered(number, &[filter(Some(24), Some(53))]));
@@ -164,7 +164,7 @@ fn a_filter_for_everything_is_none() {
 // Input:  a program whose tables of classes have one row, or whose tables of rows have one; sessions with two filters, and with one.
 // Output: what has no room is carried out by the software, octet by octet, and the rest by the switch.
 #[test]
-fn what_has_no_room_goes_to_the_software() {
+fn sessions_without_table_space_use_the_slow_path() {
     for (tables, counts) in [(&CLASSES[..], ([1, 1], [1, 1])), (&ROWS[..2], ([1, 1], [1, 1]))] {
         let mut program = Program::from(&profiles::DIRECT);
         let small = program.tables.iter_mut().filter(|table| tables.contains(&table.name.as_str()));
@@ -198,7 +198,7 @@ fn classes_that_the_switch_refuses_do_not_come() {
         [(0, filter(Some(24), None)), (1, filter(None, Some(53))), (2, filter(None, None))]
     {
         switch.apply(START, &plan_establishment(Seid(number.into()), &filtered(number, &[filter]))).unwrap();
-        switch.go_on(START);
+        switch.run(START);
     }
     for number in 0..3 {
         assert_eq!(switch.sessions[&Seid(number)].filters.is_empty(), number != 0);
@@ -209,14 +209,14 @@ fn classes_that_the_switch_refuses_do_not_come() {
             &request(number as u8, 72),
         );
         switch.driver().receive(START, N3, &plain_frame(&frame.unwrap()));
-        switch.go_on(START);
+        switch.run(START);
         assert!(switch.driver().poll_sent().is_some(), "{number}");
     }
     assert_eq!(switch.statistics().refused_chores, 0);
     assert_eq!(switch.statistics().refused, 0);
     for number in 0..3 {
         switch.apply(START, &plan_deletion(Seid(number))).unwrap();
-        switch.go_on(START);
+        switch.run(START);
     }
     assert!(switch.is_empty());
 }
@@ -231,7 +231,7 @@ fn classes_come_back_after_a_restart() {
     let all = (entries(&mut upf, CLASSES), entries(&mut upf, ROWS));
     assert_eq!(all.0, [3, 3]);
     pass(&mut upf, 0);
-    upf.switch().look();
+    upf.switch().read_all_counters();
     upf.advance(START + Span::from_millis(1));
     let later = START + Span::from_secs(1);
     upf.switch().driver().restart(later);

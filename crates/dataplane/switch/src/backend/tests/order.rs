@@ -11,7 +11,7 @@ use causeway_types::{FarId, Seid, Span, Time};
 use super::world::{START, buffering, gnb, session, topology};
 use crate::backend::Switch;
 use crate::backend::layout::TEMPLATES;
-use crate::backend::surroundings::parts;
+use crate::backend::local_model::parts;
 use crate::driver::{
     Entry, EntryKey, FieldMatch, Link, Outcome, Program, Request, SwitchDriver, Ticket, Update,
 };

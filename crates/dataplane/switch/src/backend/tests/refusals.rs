@@ -7,8 +7,8 @@ use causeway_rules::{DirectionalLimit, Qer, ReportingTriggers, RuleSet, plan_del
 use causeway_types::{IpNet, QerId, Qfi, Seid, Span, UrrId};
 
 use super::world::{START, reply, session, topology, volume};
-use crate::backend::frames::plain_frame;
-use crate::backend::surroundings::{N3, N6, parts};
+use crate::backend::cpu_port::plain_frame;
+use crate::backend::local_model::{N3, N6, parts};
 use crate::backend::{Config, Hop, Notice, Route, StartError, Switch};
 use crate::driver::Program;
 use crate::model::Model;
@@ -73,14 +73,14 @@ fn a_quota_that_cannot_stop_traffic_is_tried_again() {
     switch.apply(START, &plan_establishment(Seid(1), &with_qfi(1, 2))).unwrap();
     assert!(passes(&mut switch, 0) && passes(&mut switch, 0));
     for second in 0..3 {
-        switch.look();
-        switch.go_on(START + Span::from_secs(second));
+        switch.read_all_counters();
+        switch.run(START + Span::from_secs(second));
         assert_eq!(switch.statistics().refused, second + 1);
     }
     assert!(passes(&mut switch, 0), "nothing can stop it");
     let later = START + Span::from_secs(4);
     switch.apply(later, &plan_deletion(Seid(1))).unwrap();
-    switch.go_on(later + Span::from_secs(1));
+    switch.run(later + Span::from_secs(1));
     assert!(!passes(&mut switch, 0));
 }
 

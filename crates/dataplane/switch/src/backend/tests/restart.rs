@@ -7,8 +7,8 @@ use causeway_rules::{RuleSet, plan_deletion, plan_establishment};
 use causeway_types::{Seid, Span, Time};
 
 use super::world::{START, from_network, hip4, reply, session, topology};
-use crate::backend::notice::{Cause, Notice, Refilled};
-use crate::backend::surroundings::parts;
+use crate::backend::local_model::parts;
+use crate::backend::notice::{Cause, Notice, ReconcileResult};
 use crate::backend::{InProcess, Switch};
 use crate::driver::{Program, Request, SwitchDriver, Update};
 
@@ -21,7 +21,7 @@ fn with_sessions(sessions: u8) -> InProcess {
     upf
 }
 
-fn refilled(upf: &mut InProcess) -> Refilled {
+fn reconcile_done(upf: &mut InProcess) -> ReconcileResult {
     let notices: Vec<Notice> = std::iter::from_fn(|| upf.switch().poll_notice()).collect();
     match notices.last() {
         Some(Notice::Refilled(refilled)) => refilled.clone(),
@@ -47,7 +47,7 @@ fn rules_come_back_after_a_restart() {
     upf.switch().driver().restart(later);
     upf.advance(later);
     assert_eq!(upf.switch().poll_notice(), Some(Notice::Down));
-    let news = refilled(&mut upf);
+    let news = reconcile_done(&mut upf);
     assert_eq!((news.cause, news.sessions, news.counters, news.removed), (Cause::Emptied, 3, 12, 0));
     let line = Notice::Refilled(news.clone()).to_string();
     let counters = "what 12 counters had counted since they were read last is lost";
@@ -60,7 +60,7 @@ fn rules_come_back_after_a_restart() {
 // Input:  the entry in which a rule is counted is gone, without a word from the switch; and entries of nobody are there.
 // Output: the first reading finds out; what is missing is written, what is nobody's goes, all else stays.
 #[test]
-fn what_a_switch_has_lost_is_found_out() {
+fn lost_entries_are_detected() {
     let mut upf = with_sessions(2);
     let later = START + Span::from_secs(1);
     let driver = upf.switch().driver();
@@ -75,9 +75,9 @@ fn what_a_switch_has_lost_is_found_out() {
     let updates = vec![Update::Delete(counted.key), Update::Insert(foreign)];
     let ticket = driver.submit(later, Request::Write(updates));
     assert!(driver.poll(later).is_some_and(|(ended, outcome)| ended == ticket && outcome.is_ok()));
-    upf.switch().look();
+    upf.switch().read_all_counters();
     upf.advance(later);
-    let news = refilled(&mut upf);
+    let news = reconcile_done(&mut upf);
     assert_eq!((news.cause, news.written, news.removed, news.counters), (Cause::Missing, 1, 1, 1));
     assert_eq!(upf.switch().statistics().lost_counters, 1);
 }
@@ -85,7 +85,7 @@ fn what_a_switch_has_lost_is_found_out() {
 // Input:  a controller that starts where another one has left rows; the driver says that the switch holds what it held.
 // Output: only ours are there afterwards.
 #[test]
-fn a_new_controller_begins_with_its_own() {
+fn a_new_controller_replaces_foreign_entries() {
     let mut old = with_sessions(2);
     let entries = |upf: &mut InProcess| {
         let switch = upf.switch();
@@ -100,8 +100,8 @@ fn a_new_controller_begins_with_its_own() {
     let driver =
         std::mem::replace(old.switch().driver(), parts(&program, topology(), Limits::default()).unwrap().0);
     let mut switch = Switch::new(driver, &program, config).unwrap();
-    switch.take_link(START, crate::driver::Link::Up { emptied: false });
-    switch.go_on(START);
-    let left = switch.layout.filled().filter_map(|table| switch.driver.state().entries(table.id));
-    assert_eq!(left.map(Iterator::count).sum::<usize>(), empty);
+    switch.handle_link(START, crate::driver::Link::Up { emptied: false });
+    switch.run(START);
+    let remaining = switch.layout.filled().filter_map(|table| switch.driver.state().entries(table.id));
+    assert_eq!(remaining.map(Iterator::count).sum::<usize>(), empty);
 }

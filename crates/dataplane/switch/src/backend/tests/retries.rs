@@ -6,7 +6,7 @@ use causeway_rules::{plan_deletion, plan_establishment};
 use causeway_types::{Seid, Span, Time};
 
 use super::world::{START, session, topology};
-use crate::backend::surroundings::parts;
+use crate::backend::local_model::parts;
 use crate::backend::{Config, Switch};
 use crate::driver::{DriverError, Outcome, Program, Request, SwitchDriver, Ticket};
 use crate::model::Model;
@@ -61,16 +61,16 @@ fn one_side_does_not_read_on_while_the_other_tries_again() {
     let mut switch = Switch::new(driver, &program, config).unwrap();
     for number in 0..2 {
         switch.submit(START, &plan_establishment(Seid(number.into()), &session(number)));
-        switch.go_on(START);
+        switch.run(START);
     }
     assert_eq!(switch.len().0, 2);
     switch.driver().is_deaf = true;
     switch.submit(START, &plan_deletion(Seid(1)));
     for step in 0..5 {
-        switch.go_on(START + Span::from_millis(step));
+        switch.run(START + Span::from_millis(step));
     }
     assert_eq!(switch.len().0, 2);
     switch.driver().is_deaf = false;
-    switch.go_on(START + Span::from_millis(10));
+    switch.run(START + Span::from_millis(10));
     assert_eq!(switch.len(), (1, 2));
 }

@@ -6,7 +6,7 @@ use causeway_p4::profiles;
 
 use super::done::Done;
 use super::storm::Storm;
-use crate::driver::Chances;
+use crate::driver::FaultRates;
 
 /// How long, and from which seed on.
 fn asked() -> (Duration, u64) {
@@ -27,7 +27,7 @@ fn trouble_without_end() {
         let seed = first + worlds;
         let mut random = fastrand::Rng::with_seed(seed);
         let mut chance = |most: u16| random.u16(0..=most);
-        let chances = Chances {
+        let chances = FaultRates {
             unavailable: chance(100),
             unanswered: chance(60),
             half: chance(60),

@@ -32,11 +32,11 @@ fn told(usage: &Usage) -> (u32, UsageReportTrigger, Option<u64>) {
 //         both; packets in both directions, all of which are counted before a counter is read; a query.
 // Output: the start is told of with nothing measured in the linked report, whichever counter is read first; the query has all packets.
 #[test]
-fn a_start_is_told_of_before_its_packets() {
+fn a_traffic_start_is_reported_before_its_packets() {
     for contract in
         [&profiles::HIP4, &profiles::DIRECT, &profiles::RED_SPT, &profiles::RED, &profiles::BASELINE]
     {
-        let mut upf = on_switch(contract).paced(Span::from_secs(1));
+        let mut upf = on_switch(contract).with_counter_interval(Span::from_secs(1));
         for (number, starting) in [(0, PdrId(1)), (1, PdrId(2))] {
             let rules = linked(number, starting);
             upf.apply(START, &plan_establishment(Seid(number.into()), &rules)).unwrap();

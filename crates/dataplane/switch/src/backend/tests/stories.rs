@@ -132,7 +132,7 @@ fn signalling_reaches_the_software() {
 //         of a filter, a tunnel of another session.
 // Output: each is refused with what it is that cannot be, and nothing of it is left.
 #[test]
-fn what_cannot_be_said_is_refused() {
+fn inexpressible_rules_are_refused() {
     let mut upf = hip4();
     upf.apply(START, &plan_establishment(Seid(1), &session(0))).unwrap();
     let mut with_application = session(1);

@@ -15,12 +15,12 @@ use super::done::Done;
 use super::succession::begin;
 use super::witness::{Cell, Witness, drops, is_beside};
 use super::world::{GNBS, START, UPF, buffering, gnb, reply, request, session, to_gnb, to_network, volume};
-use crate::backend::frames::{in_udp, plain_frame};
-use crate::backend::image::Found;
-use crate::backend::notice::{Cause, Refilled};
-use crate::backend::surroundings::{N3, N6};
+use crate::backend::cpu_port::{in_udp, plain_frame};
+use crate::backend::desired_state::ReadEntries;
+use crate::backend::local_model::{N3, N6};
+use crate::backend::notice::{Cause, ReconcileResult};
 use crate::backend::{Progress, Switch};
-use crate::driver::Chances;
+use crate::driver::FaultRates;
 
 const SESSIONS: u8 = 12;
 
@@ -35,7 +35,7 @@ const CPU: usize = 10;
 pub(super) struct Storm {
     pub(super) switch: Switch<Witness>,
     pub(super) contract: &'static Contract,
-    pub(super) chances: Chances,
+    pub(super) chances: FaultRates,
     pub(super) seed: u64,
     pub(super) now: Time,
     pub(super) random: fastrand::Rng,
@@ -48,7 +48,7 @@ pub(super) struct Storm {
 }
 
 impl Storm {
-    pub(super) fn new(contract: &'static Contract, chances: Chances, seed: u64) -> Self {
+    pub(super) fn new(contract: &'static Contract, chances: FaultRates, seed: u64) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         Self {
             switch: begin(contract, chances, seed),
@@ -143,7 +143,7 @@ impl Storm {
                 Some(_) => {}
                 None => {
                     self.now = self.now.max(self.switch.next_deadline().expect("it waits for something"));
-                    self.switch.go_on(self.now);
+                    self.switch.run(self.now);
                 }
             }
         }
@@ -204,34 +204,34 @@ impl Storm {
             _ => self.packet(number),
         }
         if self.random.u8(0..10) == 0 {
-            self.switch.look();
+            self.switch.read_all_counters();
         }
         self.now = self.now + Span::from_millis(1);
-        self.switch.go_on(self.now);
+        self.switch.run(self.now);
         self.collect();
     }
 
     /// On a switch that works again, everything comes to rest; then the tables are what the rules say.
     pub(super) fn check(&mut self) {
-        self.switch.driver().faulty().set_chances(Chances::default());
+        self.switch.driver().faulty().set_chances(FaultRates::default());
         for _ in 0..30 {
             self.now = self.now + Span::from_millis(20);
-            self.switch.go_on(self.now);
+            self.switch.run(self.now);
         }
         self.collect();
         self.done.checks += 1;
-        let filtered = self.switch.sessions.values().filter(|held| !held.filters.is_empty());
+        let filtered = self.switch.sessions.values().filter(|state| !state.filters.is_empty());
         self.done.filtered += filtered.count() as u64;
         for (place, expected) in self.sessions.iter().enumerate() {
-            let held = self.switch.software.rules_of(Seid(place as u64 + 1));
+            let state = self.switch.software.rules_of(Seid(place as u64 + 1));
             let parts = |rules: &RuleSet| (rules.pdrs.clone(), rules.fars.clone(), rules.qers.clone());
-            assert_eq!(held.map(parts), expected.as_ref().map(parts), "seed {}: session {place}", self.seed);
+            assert_eq!(state.map(parts), expected.as_ref().map(parts), "seed {}: session {place}", self.seed);
         }
         let tables: Vec<u32> = self.switch.layout.filled().map(|table| table.id).collect();
         let state = self.switch.driver().model().state();
         let entries = tables.into_iter().filter_map(|table| state.entries(table)).flatten();
-        let found: Found = entries.map(|entry| (entry.key.clone(), entry.clone())).collect();
-        let wrong = self.switch.differences(found, false, &mut Refilled::new(Cause::Up));
+        let found: ReadEntries = entries.map(|entry| (entry.key.clone(), entry.clone())).collect();
+        let wrong = self.switch.differences(found, false, &mut ReconcileResult::new(Cause::Up));
         let wrong: Vec<_> = wrong.into_iter().filter(|unit| !unit.updates.is_empty()).collect();
         assert!(wrong.is_empty(), "seed {}: {wrong:?}", self.seed);
         let chances = self.chances;
@@ -251,7 +251,7 @@ impl Storm {
     /// Everything ends, on a switch that works again: nothing is left, and every packet that left was reported once, but for those
     /// whose counters a restart took.
     pub(super) fn end(mut self) -> Done {
-        self.chances = Chances::default();
+        self.chances = FaultRates::default();
         self.check();
         for place in 0..self.sessions.len() {
             if self.sessions[place].take().is_some() {
@@ -269,8 +269,8 @@ impl Storm {
             (book.lost, book.undelivered.iter().filter(|length| frames.contains(length)).count())
         };
         let lost = u64::try_from(lost).unwrap();
-        let left = (self.done.sent + undelivered as u64) * octets as u64;
-        assert_eq!(self.reported + lost * octets as u64, left, "seed {}: {:?}", self.seed, self.done);
+        let remaining = (self.done.sent + undelivered as u64) * octets as u64;
+        assert_eq!(self.reported + lost * octets as u64, remaining, "seed {}: {:?}", self.seed, self.done);
         let statistics = *self.switch.statistics();
         let restarts = self.switch.driver().faulty().restarts();
         assert_eq!(statistics.lost_counters, 0, "seed {}", self.seed);

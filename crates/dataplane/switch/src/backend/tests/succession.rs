@@ -9,11 +9,11 @@ use super::storm::Storm;
 use super::witness::Witness;
 use super::world::topology;
 use crate::backend::Switch;
-use crate::backend::surroundings::parts;
-use crate::driver::{Chances, Link, Program};
+use crate::backend::local_model::parts;
+use crate::driver::{FaultRates, Link, Program};
 
 /// A controller, and a switch that fails so often.
-pub(super) fn begin(contract: &Contract, chances: Chances, seed: u64) -> Switch<Witness> {
+pub(super) fn begin(contract: &Contract, chances: FaultRates, seed: u64) -> Switch<Witness> {
     let (model, program, config) = parts(&Program::from(contract), topology(), Limits::default()).unwrap();
     let driver = Witness::new(model, chances, Span::from_millis(3), seed);
     // A change is given up soon, so that some are refused.
@@ -25,7 +25,7 @@ pub(super) fn begin(contract: &Contract, chances: Chances, seed: u64) -> Switch<
 impl Storm {
     /// Another controller takes over a switch that works, with nothing but what it finds there.
     pub(super) fn succeed(&mut self) {
-        self.switch.driver().faulty().set_chances(Chances::default());
+        self.switch.driver().faulty().set_chances(FaultRates::default());
         for (place, rules) in self.sessions.clone().into_iter().enumerate() {
             let Some(rules) = rules else { continue };
             // What only the controller knows would be lost with it.
@@ -36,12 +36,12 @@ impl Storm {
         }
         self.collect();
         let contract = self.contract;
-        let mut next = begin(contract, Chances::default(), self.seed);
+        let mut next = begin(contract, FaultRates::default(), self.seed);
         std::mem::swap(next.driver(), self.switch.driver());
         assert_eq!(self.switch.statistics().lost_counters, 0, "seed {}", self.seed);
         self.switch = next;
         self.switch.driver().forget();
-        self.switch.take_link(self.now, Link::Up { emptied: false });
+        self.switch.handle_link(self.now, Link::Up { emptied: false });
         self.sessions.fill(None);
         self.done.successions += 1;
         self.check();

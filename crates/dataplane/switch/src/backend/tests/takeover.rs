@@ -9,7 +9,7 @@ use causeway_types::{PdrId, Qfi, QfiSet, Seid, Span};
 use super::direct::{direct, down, end, establish, up};
 use super::world::{START, UPF, from_network, reply, session, topology};
 use crate::backend::InProcess;
-use crate::backend::surroundings::{CPU, parts, with_guards};
+use crate::backend::local_model::{CPU, parts, with_guards};
 use crate::driver::{Link, Program, Request, SwitchDriver, Update};
 use crate::model::upf::Upf;
 use crate::model::{self, Model, Timing};
@@ -35,7 +35,7 @@ fn a_new_controller_goes_on_from_what_counters_hold() {
         if is_bare {
             remove_all(&mut upf);
         }
-        upf.switch().take_link(START, Link::Up { emptied: false });
+        upf.switch().handle_link(START, Link::Up { emptied: false });
         for rules in [several_flows(), session(0), several_flows()] {
             establish(&mut upf, 0, &rules);
             down(&mut upf, 0);
@@ -73,7 +73,7 @@ fn what_was_under_way_is_not_the_new_controllers() {
         down(&mut old, 0);
     }
     std::mem::swap(old.switch().driver(), upf.switch().driver());
-    upf.switch().take_link(START, Link::Up { emptied: false });
+    upf.switch().handle_link(START, Link::Up { emptied: false });
     establish(&mut upf, 0, &session(0));
     let later = |millis: u64| START + Span::from_millis(millis);
     for packet in 0..2 {

@@ -4,10 +4,10 @@ use causeway_p4::profiles;
 
 use super::done::Done;
 use super::storm::Storm;
-use crate::driver::Chances;
+use crate::driver::FaultRates;
 
 /// Half of the worlds each in profiles `hip4` and `direct`.
-fn run(chances: Chances, seeds: std::ops::Range<u64>) -> Done {
+fn run(chances: FaultRates, seeds: std::ops::Range<u64>) -> Done {
     let mut done = Done::default();
     for seed in seeds {
         let contract = if seed % 2 == 0 { &profiles::HIP4 } else { &profiles::DIRECT };
@@ -26,7 +26,7 @@ fn run(chances: Chances, seeds: std::ops::Range<u64>) -> Done {
 // Output: some changes are refused; every octet that left was reported once, and the tables are what the rules say all the time.
 #[test]
 fn out_of_reach_changes_nothing() {
-    let done = run(Chances { unavailable: 100, ..Chances::default() }, 0..10);
+    let done = run(FaultRates { unavailable: 100, ..FaultRates::default() }, 0..10);
     assert!(done.refused > 0 && done.changes > 500 && done.packets > 1000, "{done:?}");
 }
 
@@ -34,7 +34,7 @@ fn out_of_reach_changes_nothing() {
 // Output: the state is read and the rest written: no change is refused, no octet is lost or counted twice.
 #[test]
 fn what_is_in_doubt_is_read() {
-    let chances = Chances { unanswered: 60, half: 60, late: 100, ..Chances::default() };
+    let chances = FaultRates { unanswered: 60, half: 60, late: 100, ..FaultRates::default() };
     let done = run(chances, 20..30);
     assert!(done.refused == 0 && done.changes > 500, "{done:?}");
 }
@@ -42,16 +42,16 @@ fn what_is_in_doubt_is_read() {
 // Input:  the same, while the switch restarts empty at one request in 50.
 // Output: it is filled again; what was counted and not read before a restart is lost, and nothing else.
 #[test]
-fn a_switch_that_restarts_is_filled_again() {
-    let done = run(Chances { restart: 20, ..Chances::default() }, 30..40);
+fn a_restarted_switch_is_reconciled() {
+    let done = run(FaultRates { restart: 20, ..FaultRates::default() }, 30..40);
     assert!(done.restarts > 50 && done.lost > 0 && done.changes > 500, "{done:?}");
 }
 
 // Input:  all of these together.
 // Output: as before.
 #[test]
-fn all_kinds_of_trouble_at_once() {
-    let chances = Chances { unavailable: 60, unanswered: 40, half: 40, late: 60, restart: 10 };
+fn all_faults_together() {
+    let chances = FaultRates { unavailable: 60, unanswered: 40, half: 40, late: 60, restart: 10 };
     let done = run(chances, 40..60);
     assert!(done.restarts > 50 && done.refused > 0, "{done:?}");
 }
@@ -60,7 +60,7 @@ fn all_kinds_of_trouble_at_once() {
 // Output: as before; nothing of what the one before has counted is reported by the next.
 #[test]
 fn one_controller_follows_another() {
-    let chances = Chances { unavailable: 30, late: 60, restart: 5, ..Chances::default() };
+    let chances = FaultRates { unavailable: 30, late: 60, restart: 5, ..FaultRates::default() };
     let mut done = Done::default();
     for seed in 60..76 {
         let contract = if seed % 4 == 0 { &profiles::HIP4 } else { &profiles::DIRECT };

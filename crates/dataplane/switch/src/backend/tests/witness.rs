@@ -7,7 +7,8 @@ use causeway_types::{Span, Time};
 
 use crate::Count;
 use crate::driver::{
-    Chances, DriverError, EntryKey, Faulty, Link, Outcome, Reply, Request, SwitchDriver, Ticket, Update,
+    DriverError, EntryKey, FaultInjector, FaultRates, Link, Outcome, Reply, Request, SwitchDriver, Ticket,
+    Update,
 };
 use crate::model::upf::{Command, Upf};
 use crate::model::{Model, State};
@@ -40,7 +41,7 @@ pub(super) struct Book {
 
 #[derive(Debug)]
 pub(super) struct Witness {
-    inner: Faulty<Model<Upf>>,
+    inner: FaultInjector<Model<Upf>>,
     book: Arc<Mutex<Book>>,
     readings: HashMap<Ticket, (usize, Vec<Cell>)>,
     frames: HashMap<Ticket, usize>,
@@ -49,7 +50,7 @@ pub(super) struct Witness {
 }
 
 impl Witness {
-    pub(super) fn new(model: Model<Upf>, chances: Chances, lateness: Span, seed: u64) -> Self {
+    pub(super) fn new(model: Model<Upf>, chances: FaultRates, lateness: Span, seed: u64) -> Self {
         let book = Arc::new(Mutex::new(Book::default()));
         let known = Arc::clone(&book);
         let program = model.state().program();
@@ -62,7 +63,7 @@ impl Witness {
             known.lock().unwrap().restart(model);
             model.restart(now);
         };
-        let inner = Faulty::new(model, chances, lateness, seed).restarting(restart);
+        let inner = FaultInjector::new(model, chances, lateness, seed).restarting(restart);
         Self { inner, book, readings: HashMap::new(), frames: HashMap::new(), egress }
     }
 
@@ -70,7 +71,7 @@ impl Witness {
         self.book.lock().unwrap()
     }
 
-    pub(super) const fn faulty(&mut self) -> &mut Faulty<Model<Upf>> {
+    pub(super) const fn faulty(&mut self) -> &mut FaultInjector<Model<Upf>> {
         &mut self.inner
     }
 

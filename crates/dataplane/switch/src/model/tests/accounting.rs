@@ -4,8 +4,10 @@ use std::collections::{HashMap, VecDeque};
 
 use super::*;
 use crate::driver::{Outcome, Reply, Request, SwitchDriver, Ticket, Update};
-use crate::model::{Config, Model, Timing, Touched};
-use crate::pendulum::{self, Command, Finals, Mode, Pass, RoundRobin, Sample, Side, TableAccess, Turn};
+use crate::model::{Access, Config, Model, Timing};
+use crate::pendulum::{
+    self, Command, FinalUsage, Mode, Pass, RoundRobin, Sample, Side, TableAccess, WriterTurn,
+};
 use crate::ranges::{Ranges, Template};
 use crate::{Count, SwitchPdr};
 
@@ -34,7 +36,7 @@ struct Controller {
     rules: HashMap<u8, SwitchPdr>,
     sessions: HashMap<SwitchPdr, u8>,
     robins: [RoundRobin; 2],
-    finals: Finals<u8>,
+    finals: FinalUsage<u8>,
     usage: HashMap<u8, [Count; 2]>,
     /// How long each command took, from its submission to its outcome.
     latencies: Vec<Span>,
@@ -63,7 +65,7 @@ impl Controller {
             rules: HashMap::new(),
             sessions: HashMap::new(),
             robins: [RoundRobin::default(); 2],
-            finals: Finals::default(),
+            finals: FinalUsage::default(),
             usage: HashMap::new(),
             latencies: Vec::new(),
             ended: Vec::new(),
@@ -90,7 +92,7 @@ impl Controller {
             self.finish(now, ticket, outcome);
         }
         if let Some(turn) = self.access.poll_write(now) {
-            let Turn::Write(batch) = turn else { panic!("there is room for all") };
+            let WriterTurn::Write(batch) = turn else { panic!("there is room for all") };
             let (session, new, submitted) = batch.writes;
             let mut updates: Vec<Update> = Vec::new();
             for insertion in batch.insertions {
@@ -224,14 +226,14 @@ struct Stream {
 impl Pipeline for Stream {
     type Packet = ();
 
-    fn ingress(&mut self, _: &mut State, _: Time, _: u16, _: &[u8], _: &mut Vec<Departing<()>>) {}
+    fn ingress(&mut self, _: &mut State, _: Time, _: u16, _: &[u8], _: &mut Vec<QueuedPacket<()>>) {}
 
     fn egress(&mut self, _: &mut State, _: Time, _: u16, (): ()) -> Option<Vec<u8>> {
         None
     }
 
-    fn settle(&mut self, state: &mut State, now: Time, touched: Touched<'_>) {
-        assert!(!matches!(touched, Touched::Counter { .. }), "nobody reads one by index");
+    fn settle(&mut self, state: &mut State, now: Time, touched: Access<'_>) {
+        assert!(!matches!(touched, Access::Counter { .. }), "nobody reads one by index");
         let octets = now.since(self.settled).as_micros() as u64;
         self.settled = now;
         let rule = state.apply_many(PDR, &[1], Count::ZERO).map(|entry| entry.parameters[0]);

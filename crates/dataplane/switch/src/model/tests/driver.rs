@@ -3,7 +3,7 @@
 use super::*;
 use crate::Count;
 use crate::driver::{
-    Chances, DriverError, Faulty, Outcome, Reply, Request, SwitchDriver, Ticket, Update, WriteError,
+    DriverError, FaultInjector, FaultRates, Outcome, Reply, Request, SwitchDriver, Ticket, Update, WriteError,
 };
 use crate::model::{Config, Model, Timing};
 
@@ -130,8 +130,8 @@ fn packets_wait_in_queues() {
     let count = |model: &Model<Switch>, table| model.state().direct_count(&exact(table, 7)).unwrap().packets;
     assert_eq!((count(&model, PRE[0]), count(&model, POST[1])), (4, 1));
     model.advance(at(210));
-    let left: Vec<Time> = std::iter::from_fn(|| model.poll_sent()).map(|(at, ..)| at).collect();
-    assert_eq!((left, count(&model, POST[1])), (vec![at(10), at(110), at(210)], 3));
+    let remaining: Vec<Time> = std::iter::from_fn(|| model.poll_sent()).map(|(at, ..)| at).collect();
+    assert_eq!((remaining, count(&model, POST[1])), (vec![at(10), at(110), at(210)], 3));
 }
 
 // Input:  the controller sends a frame, and the switch is restarted while a batch is under way.
@@ -156,13 +156,13 @@ fn faults_do_what_they_say() {
     let batch = || Request::Write([session(1, 7), session(2, 8)].map(Update::Insert).to_vec());
     let sure = 1000;
     for (chances, expected, entries) in [
-        (Chances::default(), Ok(Reply::Done), 2),
-        (Chances { unavailable: sure, ..Chances::default() }, Err(DriverError::Unavailable), 0),
-        (Chances { unanswered: sure, ..Chances::default() }, Err(DriverError::Uncertain), 2),
-        (Chances { half: sure, ..Chances::default() }, Err(DriverError::Uncertain), 1),
-        (Chances { late: sure, ..Chances::default() }, Ok(Reply::Done), 2),
+        (FaultRates::default(), Ok(Reply::Done), 2),
+        (FaultRates { unavailable: sure, ..FaultRates::default() }, Err(DriverError::Unavailable), 0),
+        (FaultRates { unanswered: sure, ..FaultRates::default() }, Err(DriverError::Uncertain), 2),
+        (FaultRates { half: sure, ..FaultRates::default() }, Err(DriverError::Uncertain), 1),
+        (FaultRates { late: sure, ..FaultRates::default() }, Ok(Reply::Done), 2),
     ] {
-        let mut driver = Faulty::new(model(), chances, Span::from_millis(500), 1);
+        let mut driver = FaultInjector::new(model(), chances, Span::from_millis(500), 1);
         let ticket = driver.submit(at(0), batch());
         let ended = (0..1000).find_map(|millis| {
             let outcome = driver.poll(at(millis * 1000))?;
@@ -172,7 +172,7 @@ fn faults_do_what_they_say() {
         assert_eq!(outcome, (ticket, expected));
         assert_eq!(millis > 1, chances.late > 0, "{millis} ms");
         assert_eq!(driver.inner().state().entries(PDR).unwrap().count(), entries);
-        driver.set_chances(Chances::default());
+        driver.set_chances(FaultRates::default());
         driver.submit(at(2_000_000), Request::PacketOut(vec![1]));
         assert_eq!(driver.next_event(), Some(at(2_000_000)));
         assert_eq!(driver.inner().poll_sent().map(|(_, port, _)| port), Some(2));

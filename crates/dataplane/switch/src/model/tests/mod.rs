@@ -6,7 +6,7 @@ mod tables;
 
 use causeway_types::{Span, Time};
 
-use super::{Departing, Pipeline, State};
+use super::{Pipeline, QueuedPacket, State};
 use crate::driver::{
     Action, Counter, Entry, EntryKey, FieldMatch, Key, MatchKind, Meter, Parameter, Program, Table,
 };
@@ -106,7 +106,7 @@ impl Pipeline for Switch {
         _: Time,
         port: u16,
         frame: &[u8],
-        out: &mut Vec<Departing<Self::Packet>>,
+        out: &mut Vec<QueuedPacket<Self::Packet>>,
     ) {
         let octets = frame.len() as u64;
         state.count(BY_PORT, port.into(), octets);
@@ -119,7 +119,7 @@ impl Pipeline for Switch {
             (_, Some(_)) => 1,
             (_, None) => CPU_PORT,
         };
-        out.push(Departing { port, queue: 0, octets, packet: (rule as u32, frame.to_vec()) });
+        out.push(QueuedPacket { port, queue: 0, octets, packet: (rule as u32, frame.to_vec()) });
     }
 
     fn egress(&mut self, state: &mut State, _: Time, _: u16, (rule, frame): Self::Packet) -> Option<Vec<u8>> {

@@ -33,12 +33,12 @@ pub(super) enum Field {
 
 /// A table as the packet path asks it.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct TableKeys {
     pub(super) id: u32,
     pub(super) fields: Vec<Field>,
 }
 
-impl Asked {
+impl TableKeys {
     /// The keys of a packet.
     pub(super) fn keys(&self, packet: &Packet) -> Vec<u128> {
         self.fields.iter().map(|field| field.of(packet)).collect()

@@ -23,7 +23,7 @@ use causeway_types::Time;
 pub use codes::{Command, DropReason, Punt};
 pub use names::UnknownProgram;
 
-use super::{Colour, Departing, Pipeline, State};
+use super::{Colour, Pipeline, QueuedPacket, State};
 use crate::driver::Program;
 use crate::meters::{METERED, Meters};
 use names::Names;
@@ -39,7 +39,7 @@ pub struct Upf {
 
 /// A frame on its way to its queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Ready {
+pub enum ProcessedFrame {
     /// It leaves, and is counted for its rule.
     Forwarded {
         /// The rule; zero for none.
@@ -216,7 +216,7 @@ impl Upf {
 }
 
 impl Pipeline for Upf {
-    type Packet = Ready;
+    type Packet = ProcessedFrame;
 
     fn ingress(
         &mut self,
@@ -224,7 +224,7 @@ impl Pipeline for Upf {
         now: Time,
         port: u16,
         frame: &[u8],
-        out: &mut Vec<Departing<Self::Packet>>,
+        out: &mut Vec<QueuedPacket<Self::Packet>>,
     ) {
         let mut packet = parser::parse(frame, port, self.cpu_port, &self.local);
         match packet.command {
@@ -244,7 +244,12 @@ impl Pipeline for Upf {
             let as_it_came = rewrite::without_cpu_header(frame, &packet);
             let copy = rewrite::push(&as_it_came, Punt::Notify, true, port, packet.rule);
             let octets = copy.len() as u64;
-            out.push(Departing { port: self.cpu_port, queue: 0, octets, packet: Ready::Punted(copy) });
+            out.push(QueuedPacket {
+                port: self.cpu_port,
+                queue: 0,
+                octets,
+                packet: ProcessedFrame::Punted(copy),
+            });
         }
         if let Some(reason) = packet.drop {
             state.count(self.names.drops, reason as u32, packet.octets);
@@ -252,24 +257,24 @@ impl Pipeline for Upf {
         }
         let frame = rewrite::frame(&packet);
         let ready = match packet.punt {
-            Some(punt) => Ready::Punted(rewrite::push(&frame, punt, false, port, packet.rule)),
-            None => Ready::Forwarded { rule: packet.rule, frame },
+            Some(punt) => ProcessedFrame::Punted(rewrite::push(&frame, punt, false, port, packet.rule)),
+            None => ProcessedFrame::Forwarded { rule: packet.rule, frame },
         };
         let octets = ready.frame().len() as u64;
-        out.push(Departing { port: packet.egress_port, queue: packet.queue, octets, packet: ready });
+        out.push(QueuedPacket { port: packet.egress_port, queue: packet.queue, octets, packet: ready });
     }
 
     fn egress(&mut self, state: &mut State, _: Time, _: u16, packet: Self::Packet) -> Option<Vec<u8>> {
-        if let Ready::Forwarded { rule, frame } = &packet {
+        if let ProcessedFrame::Forwarded { rule, frame } = &packet {
             self.account(state, *rule, frame.len() as u64, 1);
         }
         match packet {
-            Ready::Forwarded { frame, .. } | Ready::Punted(frame) => Some(frame),
+            ProcessedFrame::Forwarded { frame, .. } | ProcessedFrame::Punted(frame) => Some(frame),
         }
     }
 }
 
-impl Ready {
+impl ProcessedFrame {
     const fn frame(&self) -> &Vec<u8> {
         match self {
             Self::Forwarded { frame, .. } | Self::Punted(frame) => frame,

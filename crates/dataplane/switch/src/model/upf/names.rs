@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::keys::{Asked, Field};
+use super::keys::{Field, TableKeys};
 use super::packet::{Forward, Packet};
-use crate::cells::Cells;
 use crate::driver::{self, Program};
+use crate::indexed_counters::IndexedCounters;
 use crate::meters::Meters;
 use crate::tables::TABLES;
 
@@ -33,13 +33,13 @@ pub enum UnknownProgram {
 /// The tables of a program by their names; what a profile does not have is not asked.
 #[derive(Clone, Debug)]
 pub(super) struct Names {
-    tables: HashMap<&'static str, Asked, RandomState>,
+    tables: HashMap<&'static str, TableKeys, RandomState>,
     actions: HashMap<u32, driver::Action, RandomState>,
     pub(super) drops: u32,
     pub(super) queue_packets: u32,
     pub(super) meters: Meters,
     /// Those of sessions' simple rules, and where rules are counted, if that is by index.
-    pub(super) by_index: Option<(Meters, Cells)>,
+    pub(super) by_index: Option<(Meters, IndexedCounters)>,
 }
 
 impl Names {
@@ -48,7 +48,7 @@ impl Names {
         if tunnels.is_some_and(|key| key.width != 32) {
             return Err(UnknownProgram::OuterIpv6);
         }
-        let mut tables: HashMap<&'static str, Asked, RandomState> = HashMap::default();
+        let mut tables: HashMap<&'static str, TableKeys, RandomState> = HashMap::default();
         for name in TABLES {
             let Some(table) = program.table_named(name) else { continue };
             let field = |key: &driver::Key| {
@@ -56,7 +56,7 @@ impl Names {
                 Field::named(name, &key.name).ok_or_else(unknown)
             };
             let fields = table.keys.iter().map(field).collect::<Result<_, _>>()?;
-            tables.insert(name, Asked { id: table.id, fields });
+            tables.insert(name, TableKeys { id: table.id, fields });
         }
         let counter = |name: &'static str| {
             let found = program.counters.iter().find(|counter| counter.name == name);
@@ -65,7 +65,7 @@ impl Names {
         let by_index = match program.table_named("ul_sessions_low") {
             None => None,
             Some(_) => {
-                let cells = Cells::of(program).ok_or(UnknownProgram::Missing("pre_qos_0"))?;
+                let cells = IndexedCounters::of(program).ok_or(UnknownProgram::Missing("pre_qos_0"))?;
                 let meters = Meters::of_sessions(program);
                 Some((meters.ok_or(UnknownProgram::Missing("session_meters"))?, cells))
             }
@@ -82,7 +82,7 @@ impl Names {
     }
 
     /// A table, if the program has it.
-    pub(super) fn table(&self, name: &str) -> Option<&Asked> {
+    pub(super) fn table(&self, name: &str) -> Option<&TableKeys> {
         self.tables.get(name)
     }
 

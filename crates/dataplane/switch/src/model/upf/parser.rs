@@ -14,7 +14,7 @@ const G_PDU: u8 = 255;
 const CONTAINER: u8 = 0x85;
 
 /// A parser that stops: at a packet that is for somebody else, at one that is to be dropped, or at the end of the frame.
-enum Stop {
+enum ParserStop {
     Punt(Punt),
     Drop(DropReason),
     /// The frame ended within a header.
@@ -26,19 +26,19 @@ enum Stop {
 struct Cursor<'a>(&'a [u8]);
 
 impl<'a> Cursor<'a> {
-    fn take<const N: usize>(&mut self) -> Result<&'a [u8; N], Stop> {
-        let (taken, rest) = self.0.split_first_chunk().ok_or(Stop::Short)?;
+    fn take<const N: usize>(&mut self) -> Result<&'a [u8; N], ParserStop> {
+        let (taken, rest) = self.0.split_first_chunk().ok_or(ParserStop::Short)?;
         self.0 = rest;
         Ok(taken)
     }
 
-    fn skip(&mut self, octets: usize) -> Result<(), Stop> {
-        self.0 = self.0.get(octets..).ok_or(Stop::Short)?;
+    fn skip(&mut self, octets: usize) -> Result<(), ParserStop> {
+        self.0 = self.0.get(octets..).ok_or(ParserStop::Short)?;
         Ok(())
     }
 
-    fn peek(&self) -> Result<u8, Stop> {
-        self.0.first().copied().ok_or(Stop::Short)
+    fn peek(&self) -> Result<u8, ParserStop> {
+        self.0.first().copied().ok_or(ParserStop::Short)
     }
 }
 
@@ -47,13 +47,13 @@ pub(super) fn parse(frame: &[u8], port: u16, cpu_port: u16, local: &[Ipv4Addr]) 
     let mut packet = Packet::new(port, frame);
     let mut progress = Progress::default();
     match states(&mut packet, frame, cpu_port, local, &mut progress) {
-        Ok(()) | Err(Stop::Accept) => {}
-        Err(Stop::Punt(punt)) => packet.punt = Some(punt),
-        Err(Stop::Drop(reason)) => packet.drop = Some(reason),
-        Err(Stop::Short) if progress.has_udp && !progress.has_user_packet => {
+        Ok(()) | Err(ParserStop::Accept) => {}
+        Err(ParserStop::Punt(punt)) => packet.punt = Some(punt),
+        Err(ParserStop::Drop(reason)) => packet.drop = Some(reason),
+        Err(ParserStop::Short) if progress.has_udp && !progress.has_user_packet => {
             packet.drop = Some(DropReason::MalformedGtpu);
         }
-        Err(Stop::Short) => packet.drop = Some(DropReason::MalformedIp),
+        Err(ParserStop::Short) => packet.drop = Some(DropReason::MalformedIp),
     }
     packet
 }
@@ -71,15 +71,15 @@ fn states(
     cpu_port: u16,
     local: &[Ipv4Addr],
     progress: &mut Progress,
-) -> Result<(), Stop> {
+) -> Result<(), ParserStop> {
     let mut cursor = Cursor(frame);
     cursor.take::<14>()?;
     match packet.ether_type() {
         ETHERTYPE_IPV4 => ipv4(packet, cursor, local, progress),
         ETHERTYPE_IPV6 => inner_ipv6(packet, cursor),
         ETHERTYPE_CPU if packet.ingress_port == cpu_port => from_cpu(packet, cursor, local, progress),
-        ETHERTYPE_ARP => Err(Stop::Punt(Punt::Arp)),
-        _ => Err(Stop::Drop(DropReason::UnsupportedFrame)),
+        ETHERTYPE_ARP => Err(ParserStop::Punt(Punt::Arp)),
+        _ => Err(ParserStop::Drop(DropReason::UnsupportedFrame)),
     }
 }
 
@@ -88,7 +88,7 @@ fn from_cpu(
     mut cursor: Cursor<'_>,
     local: &[Ipv4Addr],
     progress: &mut Progress,
-) -> Result<(), Stop> {
+) -> Result<(), ParserStop> {
     let [code, _, port_high, port_low, queue, _, _, _, type_high, type_low] = *cursor.take()?;
     packet.send_to = (u16::from_be_bytes([port_high & 1, port_low]), queue & 0x1f);
     packet.set_ether_type(u16::from_be_bytes([type_high, type_low]));
@@ -106,10 +106,10 @@ fn from_cpu(
         (Some(Command::Route), ETHERTYPE_IPV4) => {
             let header = cursor.take::<20>()?;
             packet.tunnel = u32::from_be_bytes([header[16], header[17], header[18], header[19]]);
-            Err(Stop::Accept)
+            Err(ParserStop::Accept)
         }
-        (Some(Command::Process | Command::Route), _) => Err(Stop::Drop(DropReason::UnsupportedFrame)),
-        (Some(Command::Send) | None, _) => Err(Stop::Accept),
+        (Some(Command::Process | Command::Route), _) => Err(ParserStop::Drop(DropReason::UnsupportedFrame)),
+        (Some(Command::Send) | None, _) => Err(ParserStop::Accept),
     }
 }
 
@@ -118,24 +118,24 @@ fn ipv4(
     cursor: Cursor<'_>,
     local: &[Ipv4Addr],
     progress: &mut Progress,
-) -> Result<(), Stop> {
+) -> Result<(), ParserStop> {
     let front = Cursor(cursor.0).take::<20>()?;
     let to = Ipv4Addr::new(front[16], front[17], front[18], front[19]);
     if local.contains(&to) { outer_ipv4(packet, cursor, progress) } else { inner_ipv4(packet, cursor) }
 }
 
-fn outer_ipv4(packet: &mut Packet, cursor: Cursor<'_>, progress: &mut Progress) -> Result<(), Stop> {
+fn outer_ipv4(packet: &mut Packet, cursor: Cursor<'_>, progress: &mut Progress) -> Result<(), ParserStop> {
     let whole = cursor.0;
     let mut cursor = cursor;
     let header = cursor.take::<20>()?;
     let is_fragment = header[6] & 0x3f != 0 || header[7] != 0;
     if header[0] & 0x0f != 5 || is_fragment || header[9] != PROTOCOL_UDP {
-        return Err(Stop::Punt(Punt::Local));
+        return Err(ParserStop::Punt(Punt::Local));
     }
     let udp = cursor.take::<8>()?;
     progress.has_udp = true;
     if u16::from_be_bytes([udp[2], udp[3]]) != PORT_GTPU {
-        return Err(Stop::Punt(Punt::Local));
+        return Err(ParserStop::Punt(Punt::Local));
     }
     gtpu(packet, &mut cursor)?;
     progress.has_user_packet = true;
@@ -145,16 +145,16 @@ fn outer_ipv4(packet: &mut Packet, cursor: Cursor<'_>, progress: &mut Progress) 
     match cursor.peek()? >> 4 {
         4 => inner_ipv4(packet, cursor),
         6 => inner_ipv6(packet, cursor),
-        _ => Err(Stop::Drop(DropReason::MalformedIp)),
+        _ => Err(ParserStop::Drop(DropReason::MalformedIp)),
     }
 }
 
-fn gtpu(packet: &mut Packet, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
+fn gtpu(packet: &mut Packet, cursor: &mut Cursor<'_>) -> Result<(), ParserStop> {
     let [flags, kind, _, _, prefix, teid @ ..] = *cursor.take::<8>()?;
     match (flags >> 4, kind) {
         (3, G_PDU) => {}
-        (3, _) => return Err(Stop::Punt(Punt::Signalling)),
-        _ => return Err(Stop::Drop(DropReason::UnsupportedGtpVersion)),
+        (3, _) => return Err(ParserStop::Punt(Punt::Signalling)),
+        _ => return Err(ParserStop::Drop(DropReason::UnsupportedGtpVersion)),
     }
     packet.is_tunnelled = true;
     packet.teid_in = u32::from_be_bytes([0, teid[0], teid[1], teid[2]]);
@@ -164,12 +164,12 @@ fn gtpu(packet: &mut Packet, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
             let [_, _, _, next] = *cursor.take()?;
             if flags & 4 == 0 { Ok(()) } else { extensions(packet, cursor, next) }
         }
-        _ => Err(Stop::Drop(DropReason::UnknownTeid)),
+        _ => Err(ParserStop::Drop(DropReason::UnknownTeid)),
     }
 }
 
-fn extensions(packet: &mut Packet, cursor: &mut Cursor<'_>, next: u8) -> Result<(), Stop> {
-    let unsupported = Err(Stop::Drop(DropReason::UnsupportedExtension));
+fn extensions(packet: &mut Packet, cursor: &mut Cursor<'_>, next: u8) -> Result<(), ParserStop> {
+    let unsupported = Err(ParserStop::Drop(DropReason::UnsupportedExtension));
     let next = match next {
         0 => return Ok(()),
         CONTAINER => CONTAINER,
@@ -188,7 +188,7 @@ fn extensions(packet: &mut Packet, cursor: &mut Cursor<'_>, next: u8) -> Result<
     (packet.qfi_in, packet.qfi_out) = (flow & 0x3f, flow & 0x3f);
     match pass_over(cursor, units, 3)? {
         0 => Ok(()),
-        CONTAINER => Err(Stop::Drop(DropReason::MalformedGtpu)),
+        CONTAINER => Err(ParserStop::Drop(DropReason::MalformedGtpu)),
         0x01..=0x7f => {
             let units = cursor.peek()?;
             if pass_over(cursor, units, 0)? == 0 { Ok(()) } else { unsupported }
@@ -198,26 +198,26 @@ fn extensions(packet: &mut Packet, cursor: &mut Cursor<'_>, next: u8) -> Result<
 }
 
 /// Goes to the end of an extension header of so many units, of which some octets have been taken, and returns what comes next.
-fn pass_over(cursor: &mut Cursor<'_>, units: u8, taken: usize) -> Result<u8, Stop> {
+fn pass_over(cursor: &mut Cursor<'_>, units: u8, taken: usize) -> Result<u8, ParserStop> {
     match units {
-        0 => Err(Stop::Drop(DropReason::MalformedGtpu)),
+        0 => Err(ParserStop::Drop(DropReason::MalformedGtpu)),
         1..=4 => {
             cursor.skip(usize::from(units) * 4 - 1 - taken)?;
             let [next] = *cursor.take()?;
             Ok(next)
         }
-        _ => Err(Stop::Drop(DropReason::UnsupportedExtension)),
+        _ => Err(ParserStop::Drop(DropReason::UnsupportedExtension)),
     }
 }
 
-fn inner_ipv4(packet: &mut Packet, mut cursor: Cursor<'_>) -> Result<(), Stop> {
+fn inner_ipv4(packet: &mut Packet, mut cursor: Cursor<'_>) -> Result<(), ParserStop> {
     let whole = cursor.0;
     let header = cursor.take::<20>()?;
     packet.family = Some(Family::V4);
     packet.length = u16::from_be_bytes([header[2], header[3]]);
     let words = usize::from(header[0] & 0x0f);
     if header[0] >> 4 != 4 || words < 5 {
-        return Err(Stop::Drop(DropReason::MalformedIp));
+        return Err(ParserStop::Drop(DropReason::MalformedIp));
     }
     cursor.skip(words * 4 - 20)?;
     packet.bad_checksum = checksum(whole.get(..words * 4).unwrap_or_default()) != 0;
@@ -225,17 +225,17 @@ fn inner_ipv4(packet: &mut Packet, mut cursor: Cursor<'_>) -> Result<(), Stop> {
     if is_first { ports(packet, cursor, header[9]) } else { Ok(()) }
 }
 
-fn inner_ipv6(packet: &mut Packet, mut cursor: Cursor<'_>) -> Result<(), Stop> {
+fn inner_ipv6(packet: &mut Packet, mut cursor: Cursor<'_>) -> Result<(), ParserStop> {
     let header = cursor.take::<40>()?;
     packet.family = Some(Family::V6);
     packet.length = u16::from_be_bytes([header[4], header[5]]);
     if header[0] >> 4 != 6 {
-        return Err(Stop::Drop(DropReason::MalformedIp));
+        return Err(ParserStop::Drop(DropReason::MalformedIp));
     }
     ports(packet, cursor, header[6])
 }
 
-fn ports(packet: &mut Packet, mut cursor: Cursor<'_>, protocol: u8) -> Result<(), Stop> {
+fn ports(packet: &mut Packet, mut cursor: Cursor<'_>, protocol: u8) -> Result<(), ParserStop> {
     if matches!(protocol, PROTOCOL_TCP | PROTOCOL_UDP) {
         let [a, b, c, d] = *cursor.take()?;
         packet.ports = Some((u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])));

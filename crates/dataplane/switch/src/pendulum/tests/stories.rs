@@ -4,7 +4,7 @@ use causeway_types::{Span, Time};
 
 use crate::pendulum::{
     Batch, Command, Config, Full, Invalid, Mode, Partition, Reading, RoundRobin, Sample, Side, TableAccess,
-    Turn, everything,
+    WriterTurn, everything,
 };
 use crate::{Count, SwitchPdr};
 
@@ -24,7 +24,7 @@ fn change(add: &[u32], expire: &[u32]) -> Command<()> {
 
 fn batch(access: &mut TableAccess<()>, now: u64) -> Batch<()> {
     match access.poll_write(at(now)) {
-        Some(Turn::Write(batch)) => batch,
+        Some(WriterTurn::Write(batch)) => batch,
         other => panic!("no batch but {other:?}"),
     }
 }
@@ -174,7 +174,7 @@ fn two_full_partitions_refuse() {
     write(&mut access, 6, &[4], &[]);
     access.submit(at(7), change(&[5], &[1])).unwrap();
     let full = Full { side: Side::Ingress, needed: 1, free: [0, 0] };
-    assert!(matches!(access.poll_write(at(7)), Some(Turn::Refuse { full: why, .. }) if why == full));
+    assert!(matches!(access.poll_write(at(7)), Some(WriterTurn::Refuse { full: why, .. }) if why == full));
     assert!(access.submit(at(8), change(&[], &[1])).is_ok(), "its old number goes on, and can be deleted");
     assert!(access.submit(at(8), change(&[5], &[])).is_ok());
     let shown = full.to_string();

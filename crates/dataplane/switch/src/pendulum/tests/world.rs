@@ -5,7 +5,8 @@ use std::collections::{HashMap, VecDeque};
 use causeway_types::{Span, Time};
 
 use crate::pendulum::{
-    Batch, Command, Config, Finals, Full, Invalid, Mode, Partition, Pass, Sample, Side, TableAccess, Turn,
+    Batch, Command, Config, FinalUsage, Full, Invalid, Mode, Partition, Pass, Sample, Side, TableAccess,
+    WriterTurn,
 };
 use crate::{Count, SwitchPdr};
 
@@ -29,7 +30,7 @@ pub(super) struct World {
     truth: HashMap<u32, [Count; 2]>,
     found: HashMap<u32, [Count; 2]>,
     session_of: HashMap<SwitchPdr, u32>,
-    pub(super) finals: Finals<u32>,
+    pub(super) finals: FinalUsage<u32>,
     pub(super) complete: Vec<u32>,
     writer: Option<(Time, Vec<Batch<Route>>, bool)>,
     /// Numbers are indices of counters that are always there.
@@ -65,7 +66,7 @@ impl World {
             truth: HashMap::new(),
             found: HashMap::new(),
             session_of: HashMap::new(),
-            finals: Finals::default(),
+            finals: FinalUsage::default(),
             complete: Vec::new(),
             writer: None,
             readers: [None, None],
@@ -139,7 +140,7 @@ impl World {
     fn start_write(&mut self) {
         match self.access.poll_write(self.now) {
             None => {}
-            Some(Turn::Refuse { writes: (_, number), full, .. }) => {
+            Some(WriterTurn::Refuse { writes: (_, number), full, .. }) => {
                 self.free.extend(number);
                 let free = |entries: &HashMap<_, _>| self.capacity[full.side as usize] - entries.len();
                 let partitions = &self.counters[full.side as usize][..self.partitions];
@@ -151,7 +152,7 @@ impl World {
                 assert!(is_full, "{full} is not so");
                 self.refused.push(full);
             }
-            Some(Turn::Write(batch)) => {
+            Some(WriterTurn::Write(batch)) => {
                 assert!(self.writer.is_none(), "two batches at once");
                 let done = self.now + Span::from_micros(self.random.u64(1..50));
                 let fails = self.random.u8(..100) < self.faults;

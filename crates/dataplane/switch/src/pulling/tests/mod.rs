@@ -6,7 +6,7 @@ mod stories;
 
 use causeway_types::{Direction, Span, Time, Volume};
 
-use super::{Care, Config, Limit, Measured, Pulling, Report, Start, Triggers, Urr};
+use super::{Config, Limit, Measured, Pulling, PullingPolicy, Report, Start, Triggers, Urr};
 use crate::pendulum::{Partition, Reading, Side};
 use crate::{Count, SwitchPdr};
 
@@ -19,7 +19,8 @@ fn at(millis: u64) -> Time {
 const INGRESS: Urr = Urr::new(Side::Ingress);
 
 /// With care: half of the time that is likely is let pass.
-const CARE: Care = Care { part: 50, memory: Span::from_secs(10), recent: Some(Span::from_secs(2)) };
+const CARE: PullingPolicy =
+    PullingPolicy { part: 50, memory: Span::from_secs(10), recent: Some(Span::from_secs(2)) };
 
 /// Pulling with small numbers: rules have their entries in the first partition of both sides.
 struct Bench {

@@ -161,8 +161,8 @@ proptest! {
         let config = Config { care: careful.then_some(CARE), ..Config::default() };
         let mut pulling: Pulling<u32> = Pulling::new(config);
         let mut plain = Plain::default();
-        for (place, step) in steps.into_iter().enumerate() {
-            let now = at(place as u64 * 137);
+        for (index, step) in steps.into_iter().enumerate() {
+            let now = at(index as u64 * 137);
             let side = |egress: bool| if egress { Side::Egress } else { Side::Ingress };
             match step {
                 Step::Provision(key, volume, quota, time) => {
@@ -178,9 +178,9 @@ proptest! {
                     plain.urrs.entry(key).or_insert((urr.side, 0, 0));
                 }
                 Step::Remove(key) => {
-                    let left = pulling.remove(key);
+                    let remaining = pulling.remove(key);
                     let known = plain.urrs.remove(&key);
-                    prop_assert_eq!(left.map(|left| left.total()), known.map(|(_, read, reported)| read - reported));
+                    prop_assert_eq!(remaining.map(|remaining| remaining.total()), known.map(|(_, read, reported)| read - reported));
                     plain.rules.values_mut().for_each(|(urrs, _)| urrs.retain(|urr| *urr != key));
                 }
                 Step::Enter(number, up, mut urrs) if !plain.rules.contains_key(&number) => {
@@ -218,8 +218,8 @@ proptest! {
                 Step::Pick(egress, budget) => {
                     let picked = pulling.pick(now, side(egress), Partition(0), budget.into());
                     prop_assert!(picked.len() <= usize::from(budget));
-                    for (place, number) in picked.iter().enumerate() {
-                        prop_assert!(!picked[..place].contains(number));
+                    for (index, number) in picked.iter().enumerate() {
+                        prop_assert!(!picked[..index].contains(number));
                         prop_assert!(plain.rules.get(&number.0).is_some_and(|(_, expired)| !expired));
                     }
                     let counts = |urr: &u32| plain.urrs.get(urr).is_some_and(|(of, ..)| *of == side(egress));

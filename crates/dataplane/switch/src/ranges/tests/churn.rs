@@ -121,8 +121,8 @@ proptest! {
                     prop_assert!(number.is_some() || !promised);
                     prop_assert!(number.is_some() || bench.tables == tables);
                 }
-                Step::Release(place) => {
-                    let number = bench.live.keys().nth(usize::from(place) % bench.live.len().max(1)).copied();
+                Step::Release(index) => {
+                    let number = bench.live.keys().nth(usize::from(index) % bench.live.len().max(1)).copied();
                     number.into_iter().for_each(|number| bench.release(number));
                 }
                 Step::ReleaseAll => {

@@ -28,7 +28,7 @@ struct Bench {
     bits: u8,
     ranges: Ranges<Plain>,
     limits: Vec<usize>,
-    /// A place for each block there could be an entry for: see [`Bench::place`].
+    /// A place for each block there could be an entry for: see [`Bench::index`].
     tables: Vec<Vec<Option<Plain>>>,
     /// How many entries each table has.
     filled: Vec<usize>,
@@ -73,9 +73,9 @@ impl Bench {
     fn apply(&mut self, writes: &[Write<Plain>]) {
         for write in writes {
             let Entry { block, template } = *write.entry();
-            let place = self.place(block.base(), block.bits());
+            let index = self.place(block.base(), block.bits());
             let after = if matches!(write, Write::Delete(_)) { None } else { Some(template) };
-            let before = std::mem::replace(&mut self.tables[template.table()][place], after);
+            let before = std::mem::replace(&mut self.tables[template.table()][index], after);
             let filled = &mut self.filled[template.table()];
             *filled = *filled + usize::from(after.is_some()) - usize::from(before.is_some());
             match write {
@@ -99,8 +99,8 @@ impl Bench {
         let expected = self.live[&number];
         let mut found = 0;
         for bits in 0..=self.bits {
-            let place = self.place(number, bits);
-            for template in self.tables.iter().filter_map(|table| table[place]) {
+            let index = self.place(number, bits);
+            for template in self.tables.iter().filter_map(|table| table[index]) {
                 assert_eq!(template, expected, "entry of {bits} bits for {number}");
                 found += 1;
             }
@@ -126,8 +126,8 @@ impl Bench {
         assert!(disjoint, "{entries:?}");
         assert_eq!(entries.len(), self.filled.iter().sum::<usize>());
         for Entry { block, template } in entries {
-            let place = self.place(block.base(), block.bits());
-            assert_eq!(self.tables[template.table()][place], Some(template));
+            let index = self.place(block.base(), block.bits());
+            assert_eq!(self.tables[template.table()][index], Some(template));
         }
         self.live.keys().for_each(|number| self.check(*number));
         assert_eq!(self.ranges.in_use().0 as usize, self.live.len());

@@ -139,7 +139,7 @@ fn a_split_writes_in_the_order_that_misses_nothing() {
 // Input:  numbers that are not in use are given back: zero, one of nobody, one beyond the space, one twice.
 // Output: each is refused, and nothing changes.
 #[test]
-fn what_nobody_has_cannot_be_given_back() {
+fn an_unused_number_cannot_be_released() {
     let mut bench = Bench::new(4, 8, &[]);
     let number = bench.allocate(0).unwrap();
     bench.release(number);

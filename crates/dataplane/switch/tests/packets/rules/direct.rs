@@ -2,7 +2,7 @@
 
 use causeway_switch::driver::{FieldMatch, Update};
 
-use super::{Deed, Filter, Rule, tunnel};
+use super::{Filter, Rule, RuleAction, tunnel};
 use crate::bench::{Bench, Named};
 
 /// One direction of a session, by its number.
@@ -18,7 +18,7 @@ pub(crate) struct Simple {
     teid: u32,
     qfi: u8,
     meter: u16,
-    deed: Deed,
+    action: RuleAction,
 }
 
 impl Session {
@@ -67,32 +67,35 @@ impl Bench {
         (bank, place)
     }
 
-    pub(super) fn uplink_by_index(&mut self, teid: u32, qfi: u8, meter: u16, deed: Deed) -> Rule {
+    pub(super) fn uplink_by_index(&mut self, teid: u32, qfi: u8, meter: u16, action: RuleAction) -> Rule {
         let session = Session { is_uplink: true, number: teid & 0x3_ffff };
         if self.sessions.contains_key(&session) {
-            return self.rule("ul_to_n6_simple", &tunnel(teid, qfi), 1, "", meter, deed);
+            return self.rule("ul_to_n6_simple", &tunnel(teid, qfi), 1, "", meter, action);
         }
         let data = [
             ("generation", (teid >> 18 & 0xf).into()),
             ("qfi", qfi.into()),
-            self.template("ul_template", deed),
+            self.template("ul_template", action),
             ("meter_index", meter.into()),
         ];
         self.add(session.table().0, &session.index(), "set_uplink", &data);
-        self.sessions.insert(session, Some(Simple { teid, qfi, meter, deed }));
-        self.counted(teid, deed)
+        self.sessions.insert(session, Some(Simple { teid, qfi, meter, action }));
+        self.counted(teid, action)
     }
 
-    pub(super) fn downlink_by_index(&mut self, ue: u32, meter: u16, deed: Deed) -> Rule {
+    pub(super) fn downlink_by_index(&mut self, ue: u32, meter: u16, action: RuleAction) -> Rule {
         let session = Session { is_uplink: false, number: ue | 0x41_0000 };
         if self.sessions.contains_key(&session) {
-            return self.rule("dl_from_n6_simple", &session.key(), 1, "", meter, deed);
+            return self.rule("dl_from_n6_simple", &session.key(), 1, "", meter, action);
         }
-        let data =
-            [("teid", deed.teid().into()), self.template("dl_template", deed), ("meter_index", meter.into())];
+        let data = [
+            ("teid", action.teid().into()),
+            self.template("dl_template", action),
+            ("meter_index", meter.into()),
+        ];
         self.add(session.table().0, &session.index(), "set_downlink", &data);
-        self.sessions.insert(session, Some(Simple { teid: 0, qfi: 0, meter, deed }));
-        self.counted(session.number, deed)
+        self.sessions.insert(session, Some(Simple { teid: 0, qfi: 0, meter, action }));
+        self.counted(session.number, action)
     }
 
     /// The entry of a session's number says that it has filters, too: its simple rule gets an entry of its own.
@@ -110,9 +113,9 @@ impl Bench {
         self.write(&Update::Modify(entry));
         let rule = if session.is_uplink {
             let keys = tunnel(simple.teid, simple.qfi);
-            self.rule("ul_to_n6_simple", &keys, 1, "", simple.meter, simple.deed)
+            self.rule("ul_to_n6_simple", &keys, 1, "", simple.meter, simple.action)
         } else {
-            self.rule("dl_from_n6_simple", &session.key(), 1, "", simple.meter, simple.deed)
+            self.rule("dl_from_n6_simple", &session.key(), 1, "", simple.meter, simple.action)
         };
         let was = if session.is_uplink { simple.teid } else { session.number };
         self.moved.insert(was, rule);
@@ -136,11 +139,11 @@ impl Bench {
     }
 
     /// A template, by its number.
-    fn template(&mut self, table: &str, deed: Deed) -> Named<u128> {
+    fn template(&mut self, table: &str, action: RuleAction) -> Named<u128> {
         // Those below 16 do not forward.
         self.templates += 1;
-        let number = if deed.forwards() { 16 + self.templates } else { self.templates };
-        let (action, data) = deed.said(self);
+        let number = if action.forwards() { 16 + self.templates } else { self.templates };
+        let (action, data) = action.said(self);
         self.add(table, &[("template", FieldMatch::Exact(number.into()))], action, &data);
         ("template", number.into())
     }

@@ -16,7 +16,7 @@ impl Classes {
                 continue;
             }
             let known = self.known.keys().chain(&missing);
-            let mut more: Vec<Filter> = known.filter_map(|other| filter.meet(other)).collect();
+            let mut more: Vec<Filter> = known.filter_map(|other| filter.intersect(other)).collect();
             more.push(filter.clone());
             more.retain(|filter| !self.known.contains_key(filter));
             missing.extend(more);
@@ -24,7 +24,7 @@ impl Classes {
                 return None;
             }
         }
-        let fits = |(way, size): (&super::Way, &usize)| {
+        let fits = |(way, size): (&super::ClassTable, &usize)| {
             let of_way = |filter: &&Filter| filter.way == *way;
             let new = missing.iter().filter(of_way).count();
             new == 0 || self.known.keys().filter(of_way).count() + new <= *size
@@ -35,11 +35,11 @@ impl Classes {
     /// What goes with a filter that nobody asks for: what is the intersection of no others.
     pub(super) fn only_for(&self, filter: &Filter) -> Filters {
         let is_needed = |class: &Filter| {
-            let others = self.held.keys().filter(|other| *other != filter && other.holds(class));
-            let met = others.cloned().reduce(|met, other| met.meet(&other).unwrap_or(met));
+            let others = self.held.keys().filter(|other| *other != filter && other.contains(class));
+            let met = others.cloned().reduce(|met, other| met.intersect(&other).unwrap_or(met));
             met.as_ref() == Some(class)
         };
-        let classes = self.known.keys().filter(|class| filter.holds(class));
+        let classes = self.known.keys().filter(|class| filter.contains(class));
         classes.filter(|class| !is_needed(class)).cloned().collect()
     }
 
@@ -47,7 +47,7 @@ impl Classes {
     pub(super) fn concerned(&self, classes: &Filters) -> BTreeSet<Seid> {
         let mut concerned = BTreeSet::new();
         for (filter, holders) in &self.held {
-            if classes.iter().any(|class| filter.holds(class)) {
+            if classes.iter().any(|class| filter.contains(class)) {
                 concerned.extend(holders.keys().copied());
             }
         }
@@ -56,7 +56,7 @@ impl Classes {
 
     /// There are more of them than may be.
     pub(super) fn concerns_many(&self, classes: &Filters) -> bool {
-        let is_concerned = |filter: &Filter| classes.iter().any(|class| filter.holds(class));
+        let is_concerned = |filter: &Filter| classes.iter().any(|class| filter.contains(class));
         let holders = self.held.iter().filter(|(filter, _)| is_concerned(filter));
         let mut seen = BTreeSet::new();
         for seid in holders.flat_map(|(_, holders)| holders.keys()) {

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use causeway_types::Seid;
 
-use super::filter::{Filter, Way};
+use super::filter::{ClassTable, Filter};
 use crate::backend::layout::Layout;
 use crate::driver::Entry;
 use steps::Step;
@@ -41,7 +41,7 @@ pub(in crate::backend) struct Classes {
     held: BTreeMap<Filter, BTreeMap<Seid, u32>>,
     /// All that sessions must have rows for.
     known: BTreeMap<Filter, Class>,
-    sizes: BTreeMap<Way, usize>,
+    sizes: BTreeMap<ClassTable, usize>,
     next: u16,
     free: BTreeSet<u16>,
     /// Sessions in the software whose filters have no classes yet.
@@ -64,11 +64,11 @@ struct Class {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
     /// Its row is not written.
-    Coming,
+    Inserting,
     /// It is, so sessions may rely on it.
-    There,
+    Installed,
     /// It is being removed.
-    Leaving,
+    Deleting,
 }
 
 /// What is to be done.
@@ -87,11 +87,11 @@ impl Classes {
         Self::with_sizes(|way| layout.table(way.table()).map_or(0, |table| table.size))
     }
 
-    fn with_sizes(size: impl Fn(Way) -> usize) -> Self {
+    fn with_sizes(size: impl Fn(ClassTable) -> usize) -> Self {
         Self {
             held: BTreeMap::new(),
             known: BTreeMap::new(),
-            sizes: Way::ALL.into_iter().map(|way| (way, size(way))).collect(),
+            sizes: ClassTable::ALL.into_iter().map(|way| (way, size(way))).collect(),
             next: 1,
             free: BTreeSet::new(),
             wishes: VecDeque::new(),
@@ -114,7 +114,7 @@ impl Classes {
 
     /// A session may rely on rows for all of these.
     pub(in crate::backend) fn has(&self, filters: &Filters) -> bool {
-        let is_there = |filter| self.known.get(filter).is_some_and(|class| class.stage == Stage::There);
+        let is_there = |filter| self.known.get(filter).is_some_and(|class| class.stage == Stage::Installed);
         filters.iter().all(is_there)
     }
 
@@ -147,9 +147,9 @@ impl Classes {
     /// The rows that belong on the switch, in the order in which they are written.
     pub(in crate::backend) fn entries(&self, layout: &Layout) -> Vec<Entry> {
         let is_written = |stage| match stage {
-            Stage::Coming => self.is_inserting(),
-            Stage::There => true,
-            Stage::Leaving => false,
+            Stage::Inserting => self.is_inserting(),
+            Stage::Installed => true,
+            Stage::Deleting => false,
         };
         let mut rows: Vec<(&Filter, &Class)> =
             self.known.iter().filter(|(_, class)| is_written(class.stage)).collect();
@@ -157,7 +157,7 @@ impl Classes {
         rows.into_iter().filter_map(|(filter, class)| filter.entry(layout, class.number)).collect()
     }
 
-    fn take_number(&mut self) -> Option<u16> {
+    fn allocate_class(&mut self) -> Option<u16> {
         if let Some(number) = self.free.pop_first() {
             return Some(number);
         }

@@ -5,19 +5,19 @@ use std::collections::BTreeSet;
 use causeway_types::Seid;
 
 use super::{Class, Classes, Filters, Stage, Task};
-use crate::backend::direct::filter::{Filter, Way};
+use crate::backend::direct::filter::{ClassTable, Filter};
 
 /// What is under way.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Step {
     /// Sessions are being written again, before the rows of new classes are.
-    Announced { wishers: BTreeSet<Seid>, since: u64, waits: BTreeSet<Seid> },
+    Announced { requesters: BTreeSet<Seid>, since: u64, waits: BTreeSet<Seid> },
     /// Their rows are being written.
-    Inserting { wishers: BTreeSet<Seid>, chore: u64 },
+    Inserting { requesters: BTreeSet<Seid>, background_write: u64 },
     /// Rows are being removed.
-    Deleting { chore: u64 },
+    Deleting { background_write: u64 },
     /// They are gone, and sessions have rows for these numbers.
-    Gone { since: u64, numbers: Vec<u16>, waits: BTreeSet<Seid> },
+    Removed { since: u64, numbers: Vec<u16>, waits: BTreeSet<Seid> },
 }
 
 impl Classes {
@@ -25,20 +25,20 @@ impl Classes {
     pub(in crate::backend) fn poll(&mut self, is_written: impl Fn(u64) -> bool) -> Option<Task> {
         match self.step.take() {
             None => return self.start(),
-            Some(Step::Announced { wishers, waits, .. }) if waits.is_empty() => {
-                self.step = Some(Step::Inserting { wishers, chore: u64::MAX });
-                let rows = self.rows(Stage::Coming);
+            Some(Step::Announced { requesters, waits, .. }) if waits.is_empty() => {
+                self.step = Some(Step::Inserting { requesters, background_write: u64::MAX });
+                let rows = self.rows(Stage::Inserting);
                 return Some(Task::Insert(rows));
             }
-            Some(Step::Inserting { wishers, chore }) if is_written(chore) => {
-                let coming = self.known.values_mut().filter(|class| class.stage == Stage::Coming);
-                coming.for_each(|class| class.stage = Stage::There);
-                return Some(Task::Rewrite(wishers));
+            Some(Step::Inserting { requesters, background_write: write }) if is_written(write) => {
+                let coming = self.known.values_mut().filter(|class| class.stage == Stage::Inserting);
+                coming.for_each(|class| class.stage = Stage::Installed);
+                return Some(Task::Rewrite(requesters));
             }
-            Some(Step::Deleting { chore }) if is_written(chore) => {
-                return Some(self.clear(Stage::Leaving));
+            Some(Step::Deleting { background_write: write }) if is_written(write) => {
+                return Some(self.clear(Stage::Deleting));
             }
-            Some(Step::Gone { numbers, waits, .. }) if waits.is_empty() => {
+            Some(Step::Removed { numbers, waits, .. }) if waits.is_empty() => {
                 self.free.extend(numbers);
                 return self.start();
             }
@@ -48,15 +48,18 @@ impl Classes {
     }
 
     /// What [`Classes::poll`] gave to be written is the chore of this number.
-    pub(in crate::backend) fn lined_up(&mut self, number: u64) {
-        if let Some(Step::Inserting { chore, .. } | Step::Deleting { chore }) = &mut self.step {
-            *chore = number;
+    pub(in crate::backend) fn enqueued(&mut self, number: u64) {
+        if let Some(
+            Step::Inserting { background_write: write, .. } | Step::Deleting { background_write: write },
+        ) = &mut self.step
+        {
+            *write = number;
         }
     }
 
     /// The chore writes rows of new classes.
     pub(in crate::backend) fn inserts_by(&self, number: u64) -> bool {
-        matches!(self.step, Some(Step::Inserting { chore, .. }) if chore == number)
+        matches!(self.step, Some(Step::Inserting { background_write: write, .. }) if write == number)
     }
 
     pub(super) const fn is_inserting(&self) -> bool {
@@ -66,37 +69,40 @@ impl Classes {
     /// The switch has no room for them: they do not come, and no more than are there do in the future.
     pub(in crate::backend) fn refused(&mut self) -> Option<Task> {
         let step = self.step.take_if(|step| matches!(step, Step::Inserting { .. }));
-        let Some(Step::Inserting { wishers, .. }) = step else { return None };
-        let ways: BTreeSet<Way> = self.rows(Stage::Coming).iter().map(|(filter, _)| filter.way).collect();
+        let Some(Step::Inserting { requesters, .. }) = step else { return None };
+        let ways: BTreeSet<ClassTable> =
+            self.rows(Stage::Inserting).iter().map(|(filter, _)| filter.way).collect();
         for way in ways {
             let of_way =
-                |(filter, class): &(&Filter, &Class)| filter.way == way && class.stage == Stage::There;
+                |(filter, class): &(&Filter, &Class)| filter.way == way && class.stage == Stage::Installed;
             let there = self.known.iter().filter(of_way).count();
             self.sizes.insert(way, there);
         }
-        for wisher in wishers {
+        for wisher in requesters {
             let promised = self.promises.remove(&wisher).unwrap_or_default();
             self.leave(wisher, &promised);
         }
-        Some(self.clear(Stage::Coming))
+        Some(self.clear(Stage::Inserting))
     }
 
     /// A session in the software is to leave it when there are classes for these.
-    pub(in crate::backend) fn wish(&mut self, seid: Seid, filters: Filters) {
+    pub(in crate::backend) fn request_classes(&mut self, seid: Seid, filters: Filters) {
         let is_on_its_way =
-            |filter| self.known.get(filter).is_some_and(|class| class.stage != Stage::Leaving);
+            |filter| self.known.get(filter).is_some_and(|class| class.stage != Stage::Deleting);
         let are_on_their_way = filters.iter().all(is_on_its_way);
         match &mut self.step {
-            Some(Step::Announced { wishers, .. } | Step::Inserting { wishers, .. }) if are_on_their_way => {
-                wishers.insert(seid);
-                self.promise(seid, filters);
+            Some(Step::Announced { requesters, .. } | Step::Inserting { requesters, .. })
+                if are_on_their_way =>
+            {
+                requesters.insert(seid);
+                self.hold_filters(seid, filters);
             }
             _ => self.wishes.push_back((seid, filters)),
         }
     }
 
     /// The filters are held until the session's next change begins.
-    fn promise(&mut self, seid: Seid, filters: Filters) {
+    fn hold_filters(&mut self, seid: Seid, filters: Filters) {
         self.hold(seid, &filters);
         if let Some(before) = self.promises.insert(seid, filters) {
             self.leave(seid, &before);
@@ -105,7 +111,8 @@ impl Classes {
 
     /// The session has what a change says that began at this version; or it has no filters on the switch any more.
     pub(in crate::backend) fn written(&mut self, seid: Seid, version: u64, is_filtered: bool) {
-        if let Some(Step::Announced { since, waits, .. } | Step::Gone { since, waits, .. }) = &mut self.step
+        if let Some(Step::Announced { since, waits, .. } | Step::Removed { since, waits, .. }) =
+            &mut self.step
             && (version >= *since || !is_filtered)
         {
             waits.remove(&seid);
@@ -119,7 +126,7 @@ impl Classes {
             return Some(task);
         }
         while let Some((seid, filters)) = self.wishes.pop_front() {
-            if let Some(task) = self.announce(seid, filters) {
+            if let Some(task) = self.begin_insert(seid, filters) {
                 return Some(task);
             }
         }
@@ -141,37 +148,37 @@ impl Classes {
             }
             self.has_idle = true;
             for class in &going {
-                self.known.entry(class.clone()).and_modify(|class| class.stage = Stage::Leaving);
+                self.known.entry(class.clone()).and_modify(|class| class.stage = Stage::Deleting);
             }
-            self.step = Some(Step::Deleting { chore: u64::MAX });
-            let rows = self.rows(Stage::Leaving).into_iter().rev();
+            self.step = Some(Step::Deleting { background_write: u64::MAX });
+            let rows = self.rows(Stage::Deleting).into_iter().rev();
             return Some(Task::Delete(rows.map(|(filter, _)| filter).collect()));
         }
         None
     }
 
-    fn announce(&mut self, seid: Seid, filters: Filters) -> Option<Task> {
+    fn begin_insert(&mut self, seid: Seid, filters: Filters) -> Option<Task> {
         let missing = self.missing(&filters)?;
         if self.concerns_many(&missing) {
             return None;
         }
         let mut classes = Vec::new();
         for filter in &missing {
-            let Some(number) = self.take_number() else {
+            let Some(number) = self.allocate_class() else {
                 self.free.extend(classes.into_iter().map(|(_, class): (_, Class)| class.number));
                 return None;
             };
-            classes.push((filter.clone(), Class { number, stage: Stage::Coming }));
+            classes.push((filter.clone(), Class { number, stage: Stage::Inserting }));
         }
         let waits = self.concerned(&missing);
-        self.promise(seid, filters);
+        self.hold_filters(seid, filters);
         if missing.is_empty() {
             return Some(Task::Rewrite(BTreeSet::from([seid])));
         }
         self.known.extend(classes);
         self.version += 1;
         self.step = Some(Step::Announced {
-            wishers: BTreeSet::from([seid]),
+            requesters: BTreeSet::from([seid]),
             since: self.version,
             waits: waits.clone(),
         });
@@ -188,7 +195,7 @@ impl Classes {
         self.held.retain(|filter, holders| !holders.is_empty() || known.contains_key(filter));
         self.version += 1;
         let waits = self.concerned(&gone);
-        self.step = Some(Step::Gone { since: self.version, numbers, waits: waits.clone() });
+        self.step = Some(Step::Removed { since: self.version, numbers, waits: waits.clone() });
         Task::Rewrite(waits)
     }
 

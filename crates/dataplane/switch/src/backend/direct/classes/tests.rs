@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use causeway_types::Seid;
 
 use super::{Classes, Filters, MAX_NEW, MAX_SESSIONS, Task};
-use crate::backend::direct::filter::{Filter, Way};
+use crate::backend::direct::filter::{ClassTable, Filter};
 use crate::backend::pattern::{Bits, Pattern};
 
-const UPLINK: Way = Way { is_tunnel: true, is_ipv6: false };
+const UPLINK: ClassTable = ClassTable { is_tunnel: true, is_ipv6: false };
 
 fn filter(net: (u32, u8), protocol: Option<u8>, port: Option<u16>) -> Filter {
     let exact =
@@ -55,7 +55,7 @@ struct Session {
     rules: Rules,
     rows: Option<BTreeMap<u16, usize>>,
     filters: Filters,
-    lined_up: usize,
+    enqueued: usize,
     begun: Option<Begun>,
 }
 
@@ -65,8 +65,8 @@ struct World {
     sessions: BTreeMap<Seid, Session>,
     table: BTreeMap<Filter, u16>,
     /// Chores, each update by update: a row with a class, or one that goes.
-    chores: VecDeque<VecDeque<(Filter, Option<u16>)>>,
-    lined_up: u64,
+    background_writes: VecDeque<VecDeque<(Filter, Option<u16>)>>,
+    enqueued: u64,
     written: u64,
     /// A part of the first chore is done.
     is_begun: bool,
@@ -80,8 +80,8 @@ impl World {
             classes: Classes::with_sizes(|_| 60),
             sessions: (1..6).map(|seid| (Seid(seid), Session::default())).collect(),
             table: BTreeMap::new(),
-            chores: VecDeque::new(),
-            lined_up: 0,
+            background_writes: VecDeque::new(),
+            enqueued: 0,
             written: 0,
             is_begun: false,
             on_switch: 0,
@@ -97,16 +97,16 @@ impl World {
         let asked = asked.collect();
         let session = self.sessions.get_mut(&seid).unwrap();
         session.asked = asked;
-        session.lined_up += 1;
+        session.enqueued += 1;
     }
 
     /// As the backend begins a change: on the switch if all its filters have classes.
     fn begin(&mut self, seid: Seid) {
         let session = self.sessions.get_mut(&seid).unwrap();
-        if session.begun.is_some() || session.lined_up == 0 {
+        if session.begun.is_some() || session.enqueued == 0 {
             return;
         }
-        session.lined_up -= 1;
+        session.enqueued -= 1;
         let promised = self.classes.begin(seid);
         let rules = session.asked.clone();
         let filters: Filters = rules.iter().flatten().cloned().collect();
@@ -115,10 +115,10 @@ impl World {
         if has {
             self.classes.hold(seid, &filters);
         } else {
-            self.classes.wish(seid, filters.clone());
+            self.classes.request_classes(seid, filters.clone());
         }
         let winner = |class: &Filter| {
-            rules.iter().position(|filters| filters.iter().any(|filter| filter.holds(class)))
+            rules.iter().position(|filters| filters.iter().any(|filter| filter.contains(class)))
         };
         let rows = self.classes.all().filter_map(|(class, number)| Some((number, winner(class)?)));
         let rows = has.then(|| rows.collect());
@@ -132,25 +132,25 @@ impl World {
         let Some(begun) = session.begun.take() else { return };
         (session.rules, session.rows) = (begun.rules, begun.rows);
         self.classes.written(seid, begun.version, !begun.filters.is_empty());
-        let left = std::mem::replace(&mut session.filters, begun.filters);
-        self.classes.leave(seid, &left);
+        let remaining = std::mem::replace(&mut session.filters, begun.filters);
+        self.classes.leave(seid, &remaining);
     }
 
     /// One update of a chore; now and then the switch refuses new classes.
-    fn do_chore(&mut self) {
-        let Some(chore) = self.chores.front_mut() else { return };
+    fn write_background(&mut self) {
+        let Some(write) = self.background_writes.front_mut() else { return };
         let is_refused = self.random.u8(0..100) == 0 && self.classes.inserts_by(self.written + 1);
         if is_refused && !self.is_begun {
-            self.chores.pop_front();
+            self.background_writes.pop_front();
             self.written += 1;
             let task = self.classes.refused().unwrap();
             return self.carry_out(task);
         }
-        match chore.pop_front() {
+        match write.pop_front() {
             Some((filter, Some(class))) => assert_eq!(self.table.insert(filter, class), None),
             Some((filter, None)) => assert!(self.table.remove(&filter).is_some()),
             None => {
-                self.chores.pop_front();
+                self.background_writes.pop_front();
                 self.written += 1;
                 self.is_begun = false;
                 return;
@@ -161,33 +161,33 @@ impl World {
 
     fn poll(&mut self) {
         let written = self.written;
-        if let Some(task) = self.classes.poll(|chore| chore <= written) {
+        if let Some(task) = self.classes.poll(|write| write <= written) {
             self.carry_out(task);
         }
     }
 
     fn carry_out(&mut self, task: Task) {
-        let chore = match task {
+        let write = match task {
             Task::Rewrite(sessions) => {
-                let of = |seid| self.sessions.get_mut(&seid).unwrap().lined_up += 1;
+                let of = |seid| self.sessions.get_mut(&seid).unwrap().enqueued += 1;
                 return sessions.into_iter().for_each(of);
             }
             Task::Insert(rows) => rows.into_iter().map(|(filter, class)| (filter, Some(class))).collect(),
             Task::Delete(rows) => rows.into_iter().map(|filter| (filter, None)).collect(),
         };
-        self.chores.push_back(chore);
-        self.lined_up += 1;
-        self.classes.lined_up(self.lined_up);
+        self.background_writes.push_back(write);
+        self.enqueued += 1;
+        self.classes.enqueued(self.enqueued);
     }
 
     /// Packets of sessions on the switch find the rule that a matcher finds that tries one after the other.
     fn check(&mut self) {
         let packet = random_filter(&mut self.random, true);
-        let rows = self.table.iter().filter(|(filter, _)| filter.holds(&packet));
+        let rows = self.table.iter().filter(|(filter, _)| filter.contains(&packet));
         let class = rows.max_by_key(|(filter, _)| filter.priority()).map(|(_, class)| *class);
         for (seid, session) in &self.sessions {
             let Some(rows) = &session.rows else { continue };
-            let fits = |filters: &Filters| filters.iter().any(|filter| filter.holds(&packet));
+            let fits = |filters: &Filters| filters.iter().any(|filter| filter.contains(&packet));
             let expected = session.rules.iter().position(fits);
             let found = class.and_then(|class| rows.get(&class).copied());
             assert_eq!(found, expected, "{seid:?} {packet:?}\n{:?}", self.table);
@@ -201,7 +201,7 @@ impl World {
             0 => self.ask(seid),
             1..=5 => self.begin(seid),
             6..=10 => self.write(seid),
-            11..=17 => self.do_chore(),
+            11..=17 => self.write_background(),
             _ => self.poll(),
         }
         self.check();
@@ -212,20 +212,20 @@ impl World {
         let seids: Vec<Seid> = self.sessions.keys().copied().collect();
         for session in self.sessions.values_mut() {
             session.asked.clear();
-            session.lined_up += 1;
+            session.enqueued += 1;
         }
         for _ in 0..1000 {
             for seid in &seids {
                 self.begin(*seid);
                 self.write(*seid);
             }
-            self.do_chore();
+            self.write_background();
             self.poll();
             self.check();
         }
-        let Classes { held, known, wishes, promises, step, .. } = &self.classes;
-        let left = (held.len(), known.len(), wishes.len(), promises.len(), step, self.table.len());
-        assert_eq!(left, (0, 0, 0, 0, &None, 0));
+        let Classes { held: state, known, wishes, promises, step, .. } = &self.classes;
+        let remaining = (state.len(), known.len(), wishes.len(), promises.len(), step, self.table.len());
+        assert_eq!(remaining, (0, 0, 0, 0, &None, 0));
         self.on_switch
     }
 }
@@ -246,7 +246,7 @@ fn a_packet_finds_its_rule_at_any_moment() {
 
 fn is_announced(classes: &mut Classes, seid: u64, filters: &[Filter]) -> bool {
     let filters: Filters = filters.iter().cloned().collect();
-    classes.wish(Seid(seid), filters.clone());
+    classes.request_classes(Seid(seid), filters.clone());
     let _task = classes.poll(|_| true);
     filters.iter().all(|filter| classes.known.contains_key(filter))
 }
@@ -277,7 +277,7 @@ fn a_filter_that_concerns_too_many_sessions_has_no_class() {
         assert_eq!(is_announced(&mut classes, 1000, std::slice::from_ref(&part)), is_told);
         for other in [&wide, &apart] {
             let mut classes = with_holders(&common, sessions);
-            classes.wish(Seid(1000), Filters::from([other.clone()]));
+            classes.request_classes(Seid(1000), Filters::from([other.clone()]));
             assert_eq!(classes.poll(|_| true), Some(Task::Rewrite(BTreeSet::new())));
         }
     }

@@ -1,0 +1,304 @@
+//! The machine that the UPF runs on: which of its addresses UEs do not reach, and by which interfaces N4 and N3 are heard.
+//!
+//! Both follow the kernel's interfaces and addresses. A kernel takes a packet to any of its addresses by whichever interface it comes
+//! (RFC 1122 clause 3.3.4.2, the weak model), so that hosts of a data network would reach N4 and N3 as well.
+
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use causeway_dataplane::HostReachability;
+use causeway_ports::PortError;
+use causeway_ports::netlink::{AddressMonitor, Link, Netlink};
+use causeway_ports::udp::{InterfaceFilter, set_interface_filter};
+use causeway_types::IpNet;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::time::{Instant, sleep_until};
+use tracing::{debug, info, warn};
+
+use crate::config::{AcceptFrom, Config, HostAddresses, N6Mode};
+
+/// Interfaces and addresses come and go together: what changes is looked at so long after the first that is heard.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A socket that is heard by some interfaces.
+#[derive(Debug)]
+pub(crate) struct FilteredSocket {
+    /// What it is, for the log.
+    pub(crate) what: &'static str,
+    /// The key that says how.
+    pub(crate) key: &'static str,
+    pub(crate) local: SocketAddr,
+    pub(crate) accept: AcceptFrom,
+    pub(crate) socket: OwnedFd,
+    /// What the kernel was told last.
+    pub(crate) arrivals: Option<InterfaceFilter>,
+}
+
+/// What is known of the machine.
+#[derive(Debug)]
+pub(crate) struct HostWatch {
+    sockets: Vec<FilteredSocket>,
+    /// UEs' packets come in by these.
+    devices: Vec<String>,
+    /// Addresses that the configuration names.
+    named: Vec<IpNet>,
+    asks_kernel: bool,
+    reachable: Vec<IpNet>,
+    host: Arc<HostReachability>,
+}
+
+/// What the kernel says.
+struct HostSnapshot {
+    links: Vec<Link>,
+    addresses: Vec<(u32, IpNet)>,
+    local: Vec<IpNet>,
+}
+
+impl HostSnapshot {
+    fn now() -> Result<Self, PortError> {
+        let mut netlink = Netlink::open()?;
+        let (links, addresses) = (netlink.links()?, netlink.addresses()?);
+        Ok(Self { links, addresses, local: netlink.local_prefixes()? })
+    }
+
+    fn index(&self, name: &str) -> Option<u32> {
+        self.links.iter().find(|link| link.name == name).map(|link| link.index)
+    }
+
+    fn name(&self, index: u32) -> String {
+        let link = self.links.iter().find(|link| link.index == index);
+        link.map_or_else(|| index.to_string(), |link| link.name.clone())
+    }
+
+    /// By which interfaces datagrams for this address may come.
+    fn arrivals(&self, address: IpAddr, accept: &AcceptFrom, devices: &[String]) -> InterfaceFilter {
+        let sorted = |mut indices: Vec<u32>| {
+            indices.sort_unstable();
+            indices.dedup();
+            indices
+        };
+        match accept {
+            AcceptFrom::Any => InterfaceFilter::Any,
+            AcceptFrom::Only(names) => {
+                InterfaceFilter::Only(sorted(names.iter().filter_map(|name| self.index(name)).collect()))
+            }
+            AcceptFrom::Auto => {
+                let has_it = |link: &&Link| {
+                    self.addresses.iter().any(|(index, net)| *index == link.index && net.addr() == address)
+                };
+                let owners: Vec<&Link> = self.links.iter().filter(has_it).collect();
+                if !address.is_loopback() && owners.iter().all(|link| link.is_local_only) {
+                    let uplinks = devices.iter().filter_map(|name| self.index(name));
+                    return InterfaceFilter::Not(sorted(uplinks.collect()));
+                }
+                // What this machine sends to itself comes by its loopback interface.
+                let inside = self.links.iter().filter(|link| link.is_local_only && link.name == "lo");
+                let owners = owners.iter().flat_map(|link| [Some(link.index), link.controller]).flatten();
+                InterfaceFilter::Only(sorted(owners.chain(inside.map(|link| link.index)).collect()))
+            }
+        }
+    }
+
+    fn shown(&self, arrivals: &InterfaceFilter) -> String {
+        let names =
+            |indices: &[u32]| indices.iter().map(|index| self.name(*index)).collect::<Vec<_>>().join(", ");
+        match arrivals {
+            InterfaceFilter::Any => "any interface".to_owned(),
+            InterfaceFilter::Only(indices) => names(indices),
+            InterfaceFilter::Not(indices) if indices.is_empty() => "any interface".to_owned(),
+            InterfaceFilter::Not(indices) => format!("any interface but {}", names(indices)),
+        }
+    }
+}
+
+impl HostWatch {
+    /// Of this configuration, with the sockets of N4 and N3. What the kernel says is looked at for the first time.
+    pub(crate) fn new(config: &Config, sockets: Vec<FilteredSocket>) -> Self {
+        let upf = &config.upf;
+        let tuns =
+            upf.session.iter().filter(|session| session.mode == N6Mode::Tun).map(|session| &session.dev);
+        let taps = upf.ethernet.iter().map(|network| &network.dev);
+        let metrics = upf.metrics.server.iter().map(|server| server.address);
+        let gtpu = upf.gtpu.server.iter().filter_map(|server| server.address);
+        let named = sockets.iter().map(|socket| socket.local.ip()).chain(metrics).chain(gtpu);
+        let mut machine = Self {
+            devices: tuns.chain(taps).cloned().collect(),
+            named: named.map(IpNet::from).collect(),
+            sockets,
+            asks_kernel: upf.host.addresses == HostAddresses::All,
+            reachable: upf.host.reachable.clone(),
+            host: Arc::default(),
+        };
+        let _ = machine.refresh();
+        machine
+    }
+
+    /// What UEs reach of it.
+    pub(crate) fn host(&self) -> Arc<HostReachability> {
+        Arc::clone(&self.host)
+    }
+
+    /// Looks at what the kernel says, and tells it which interfaces are heard. `true`: UEs are to reach other addresses than before.
+    pub(crate) fn refresh(&mut self) -> bool {
+        let seen = HostSnapshot::now().inspect_err(|error| {
+            warn!("the addresses of this machine are not known: {error}; UEs are kept from configured ones alone");
+        });
+        let mut addresses = self.named.clone();
+        if let Ok(seen) = &seen {
+            self.update_filters(seen);
+            addresses.extend(seen.local.iter().filter(|_| self.asks_kernel));
+        }
+        addresses.sort_unstable();
+        addresses.dedup();
+        if seen.is_err() && !self.host.addresses.is_empty() {
+            // What was known is better than nothing.
+            return false;
+        }
+        let host = HostReachability { addresses, reachable: self.reachable.clone() };
+        let is_new = *self.host != host;
+        if is_new {
+            debug!("UEs do not reach {:?}", host.addresses);
+            self.host = Arc::new(host);
+        }
+        is_new
+    }
+
+    fn update_filters(&mut self, seen: &HostSnapshot) {
+        for guarded in &mut self.sockets {
+            let arrivals = seen.arrivals(guarded.local.ip(), &guarded.accept, &self.devices);
+            if guarded.arrivals.as_ref() == Some(&arrivals) {
+                continue;
+            }
+            let (what, local, key, received) =
+                (guarded.what, guarded.local, guarded.key, seen.shown(&arrivals));
+            match set_interface_filter(&guarded.socket, &arrivals) {
+                Ok(()) if guarded.arrivals.is_none() => info!("{what} on {local} hears {received} ({key})"),
+                Ok(()) => info!("{what} on {local} hears {received} from now on ({key})"),
+                Err(error) => {
+                    warn!("{what} on {local} hears any interface: {error} ({key}: any says that it may)");
+                }
+            }
+            guarded.arrivals = Some(arrivals);
+        }
+    }
+}
+
+/// Waits for changes of interfaces and addresses.
+#[derive(Debug)]
+pub(crate) struct AddressChanges {
+    watch: Option<AsyncFd<AddressMonitor>>,
+    /// Something has changed, and will be looked at then.
+    due: Option<Instant>,
+}
+
+impl AddressChanges {
+    /// Those from now on; none where the kernel does not tell.
+    pub(crate) fn new() -> Self {
+        let watch = AddressMonitor::open().map_err(|error| error.to_string()).and_then(|watch| {
+            #[expect(
+                deprecated,
+                reason = "what it no longer promises, a descriptor that stays open and the same, a watch has by owning it"
+            )]
+            AsyncFd::with_interest(watch, Interest::READABLE).map_err(|error| error.to_string())
+        });
+        let watch =
+            watch.inspect_err(|error| warn!("new addresses of this machine are not followed: {error}"));
+        Self { watch: watch.ok(), due: None }
+    }
+
+    /// Returns when something has changed, a little after it did. It can be called again when it was left.
+    pub(crate) async fn wait(&mut self) {
+        loop {
+            if let Some(due) = self.due {
+                sleep_until(due).await;
+                self.due = None;
+                return;
+            }
+            let Some(watch) = &mut self.watch else { return std::future::pending().await };
+            let changed = match watch.readable_mut().await {
+                Ok(mut ready) => {
+                    let changed = ready.get_inner_mut().has_changed();
+                    ready.clear_ready();
+                    changed.map_err(|error| error.to_string())
+                }
+                Err(error) => Err(error.to_string()),
+            };
+            match changed {
+                Ok(true) => self.due = Some(Instant::now() + PAUSE),
+                Ok(false) => {}
+                Err(error) => {
+                    warn!("new addresses of this machine are not followed any more: {error}");
+                    self.watch = None;
+                }
+            }
+        }
+    }
+}
+
+/// What came before a socket was guarded may have come by any interface: it is thrown away, and SMFs
+/// repeat it.
+pub(crate) fn forget(socket: &std::net::UdpSocket) {
+    const MOST: usize = 1 << 16;
+    let mut octet = [0];
+    for _ in 0..MOST {
+        if socket.recv_from(&mut octet).is_err() {
+            return;
+        }
+    }
+}
+
+/// A descriptor of its own for a socket.
+pub(crate) fn descriptor(socket: impl AsFd) -> std::io::Result<OwnedFd> {
+    socket.as_fd().try_clone_to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen() -> HostSnapshot {
+        let link = |index, name: &str, is_inside| Link {
+            index,
+            name: name.into(),
+            is_local_only: is_inside,
+            ..Link::default()
+        };
+        let links = vec![
+            link(1, "lo", true),
+            link(2, "eth0", false),
+            Link { controller: Some(9), ..link(3, "eth1", false) },
+            link(4, "dummy0", true),
+            link(5, "tun0", false),
+            link(9, "vrf0", false),
+        ];
+        let addresses =
+            [(1, "127.0.0.1/8"), (1, "203.0.113.1/32"), (2, "192.0.2.7/24"), (3, "198.51.100.7/24")];
+        let addresses = addresses.into_iter().chain([(4, "203.0.113.4/32"), (5, "10.45.0.1/16")]);
+        let addresses = addresses.map(|(index, net)| (index, net.parse().unwrap())).collect();
+        HostSnapshot { links, addresses, local: Vec::new() }
+    }
+
+    // Input:  addresses of an interface, of one in a VRF, of loopback and dummy interfaces, and of none; in each way to accept.
+    // Output: the interface, its VRF and what the machine sends itself; all but the TUN device; what is named.
+    #[test]
+    fn the_interface_of_an_address_is_heard() {
+        let only = |names: &[&str]| AcceptFrom::Only(names.iter().map(|name| (*name).to_owned()).collect());
+        for (address, accept, received) in [
+            ("192.0.2.7", AcceptFrom::Auto, "lo, eth0"),
+            ("198.51.100.7", AcceptFrom::Auto, "lo, eth1, vrf0"),
+            ("127.0.0.7", AcceptFrom::Auto, "lo"),
+            ("203.0.113.1", AcceptFrom::Auto, "any interface but tun0"),
+            ("203.0.113.4", AcceptFrom::Auto, "any interface but tun0"),
+            ("203.0.113.9", AcceptFrom::Auto, "any interface but tun0"),
+            ("192.0.2.7", AcceptFrom::Any, "any interface"),
+            ("192.0.2.7", only(&["eth1", "missing"]), "eth1"),
+        ] {
+            let seen = seen();
+            let arrivals = seen.arrivals(address.parse().unwrap(), &accept, &["tun0".into()]);
+            assert_eq!(seen.shown(&arrivals), received, "{address} {accept}");
+        }
+    }
+}

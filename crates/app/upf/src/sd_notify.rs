@@ -1,0 +1,50 @@
+//! What systemd is told by sd_notify(3): that the daemon is ready, that it is alive, that it stops.
+
+use std::env;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::time::Duration;
+
+/// The socket of the service manager, if there is one.
+#[derive(Debug)]
+pub(crate) struct SdNotifier {
+    socket: Option<UnixDatagram>,
+    watchdog: Option<Duration>,
+}
+
+impl SdNotifier {
+    /// From the environment, as systemd gives it to its services.
+    pub(crate) fn from_env() -> Self {
+        let of_this_process =
+            env::var("WATCHDOG_PID").map_or(true, |pid| pid == std::process::id().to_string());
+        let watchdog = env::var("WATCHDOG_USEC").ok().filter(|_| of_this_process);
+        let watchdog = watchdog.and_then(|usec| usec.parse().ok()).filter(|usec| *usec > 0);
+        Self { socket: connect(), watchdog: watchdog.map(Duration::from_micros) }
+    }
+
+    /// How often it wants to hear that the daemon is alive, at least.
+    pub(crate) fn watchdog(&self) -> Option<Duration> {
+        self.watchdog.filter(|_| self.socket.is_some())
+    }
+
+    /// Tells it. It does not block: a manager that does not read learns nothing.
+    pub(crate) fn notify(&self, what: &str) {
+        if let Some(socket) = &self.socket {
+            // Nobody is left to be told that it failed.
+            let _ = socket.send(what.as_bytes());
+        }
+    }
+}
+
+fn connect() -> Option<UnixDatagram> {
+    let path = env::var_os("NOTIFY_SOCKET")?;
+    let address = match path.as_bytes() {
+        [b'@', name @ ..] => SocketAddr::from_abstract_name(name).ok()?,
+        _ => SocketAddr::from_pathname(&path).ok()?,
+    };
+    let socket = UnixDatagram::unbound().ok()?;
+    socket.connect_addr(&address).ok()?;
+    socket.set_nonblocking(true).ok()?;
+    Some(socket)
+}

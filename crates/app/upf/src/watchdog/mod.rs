@@ -1,0 +1,378 @@
+//! The watch: a thread that asks the control thread and the packet threads four times a second whether they are alive, and says what
+//! they did when one answers late.
+//!
+//! A thread answers between two pieces of work, as it answers N4 or takes packets, so that a late answer is a late service. How much of
+//! the time it ran, and how much it waited for a core, is what the kernel counts.
+
+mod heartbeat;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use std::{fs, io};
+
+use rustix::thread::Pid;
+use tracing::warn;
+
+pub(crate) use heartbeat::{Activity, ThreadHeartbeat};
+
+/// How often each thread is asked.
+const TICK: Duration = Duration::from_millis(250);
+
+/// An answer that takes longer is a pause, and counted.
+const PAUSE_THRESHOLD: Duration = Duration::from_millis(100);
+
+/// A pause that is logged: while it lasts, each time that it is twice as long, and once it is over.
+const LOG_THRESHOLD: Duration = Duration::from_millis(500);
+
+/// The pauses of one thread, as metrics.
+#[derive(Debug, Default)]
+pub(crate) struct Pauses {
+    count: AtomicU64,
+    longest: AtomicU64,
+    /// For how long the thread has not answered now.
+    now: AtomicU64,
+}
+
+impl Pauses {
+    /// How many there were.
+    pub(crate) fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// The longest, one that lasts included.
+    pub(crate) fn longest(&self) -> Duration {
+        Duration::from_nanos(self.longest.load(Ordering::Relaxed).max(self.now.load(Ordering::Relaxed)))
+    }
+
+    /// For how long the thread has not answered now.
+    pub(crate) fn now(&self) -> Duration {
+        Duration::from_nanos(self.now.load(Ordering::Relaxed))
+    }
+}
+
+/// A thread that is watched.
+pub(crate) struct WatchedThread {
+    /// How it is called in the log.
+    pub(crate) name: String,
+    pub(crate) heartbeat: Arc<ThreadHeartbeat>,
+    /// Has it call [`ThreadHeartbeat::beat`] as soon as it can.
+    pub(crate) ring: Box<dyn Fn() + Send>,
+}
+
+impl fmt::Debug for WatchedThread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// How long a thread ran, and waited for a core, since it began.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Usage {
+    ran: Duration,
+    waited: Duration,
+}
+
+impl Usage {
+    /// By the kernel's account, where it has one.
+    fn of(thread: Option<Pid>) -> Option<Self> {
+        let path = format!("/proc/self/task/{}/schedstat", thread?.as_raw_nonzero());
+        Self::parse(&fs::read_to_string(path).ok()?)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut numbers = text.split_ascii_whitespace().map(str::parse);
+        let mut next = || numbers.next()?.ok().map(Duration::from_nanos);
+        Some(Self { ran: next()?, waited: next()? })
+    }
+}
+
+/// What is known of a thread.
+struct ThreadState {
+    watched: WatchedThread,
+    pauses: Arc<Pauses>,
+    /// When it was asked last, in nanoseconds since [`heartbeat::origin`], and what it had used by then.
+    asked_at: u64,
+    before: Option<Usage>,
+    /// Its answer has not been looked at yet.
+    is_open: bool,
+    /// A pause of this length is logged next.
+    next: Duration,
+    /// What it did when it was late.
+    seen: Activity,
+}
+
+/// Something to be said of a thread.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct PauseReport {
+    /// How long it has not answered.
+    pause: Duration,
+    is_over: bool,
+    activity: Activity,
+    usage: Option<Usage>,
+}
+
+impl fmt::Display for PauseReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.pause.as_secs_f64();
+        match self.is_over {
+            true => write!(f, "goes on after a pause of {seconds:.1} s")?,
+            false => write!(f, "has paused for {seconds:.1} s")?,
+        }
+        write!(f, "; last seen at: {}", self.activity)?;
+        match self.usage {
+            Some(Usage { ran, waited }) => {
+                let (ran, waited) = (ran.as_secs_f64(), waited.as_secs_f64());
+                write!(f, "; it ran for {ran:.1} s and waited for a core for {waited:.1} s")
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl ThreadState {
+    fn new(watched: WatchedThread) -> Self {
+        Self {
+            watched,
+            pauses: Arc::default(),
+            asked_at: 0,
+            before: None,
+            is_open: false,
+            next: LOG_THRESHOLD,
+            seen: Activity::Waiting,
+        }
+    }
+
+    /// Asks anew, unless its last answer has not been looked at: what it says must be counted and told first.
+    fn ask(&mut self, now: u64) {
+        if self.is_open {
+            return;
+        }
+        self.is_open = true;
+        self.asked_at = now;
+        self.before = Usage::of(self.watched.heartbeat.thread());
+        self.watched.heartbeat.ask();
+        (self.watched.ring)();
+    }
+
+    /// Looks at it at a time, in nanoseconds since [`heartbeat::origin`].
+    fn look(&mut self, now: u64) -> Option<PauseReport> {
+        let heartbeat = &self.watched.heartbeat;
+        let answered_at = heartbeat.answered_at();
+        let pause = Duration::from_nanos(answered_at.unwrap_or(now).saturating_sub(self.asked_at));
+        let is_over = answered_at.is_some();
+        if !is_over {
+            self.seen = heartbeat.activity();
+        }
+        let is_told = if is_over { pause >= LOG_THRESHOLD } else { pause >= self.next };
+        let finding = is_told.then(|| PauseReport {
+            pause,
+            is_over,
+            activity: self.seen,
+            usage: self.before.zip(Usage::of(heartbeat.thread())).map(|(before, after)| Usage {
+                ran: after.ran.saturating_sub(before.ran),
+                waited: after.waited.saturating_sub(before.waited),
+            }),
+        });
+        if is_over {
+            self.is_open = false;
+            self.pauses.now.store(0, Ordering::Relaxed);
+            self.next = LOG_THRESHOLD;
+            self.count(pause);
+        } else {
+            self.pauses.now.store(nanos(pause), Ordering::Relaxed);
+            while self.next <= pause {
+                self.next *= 2;
+            }
+        }
+        finding
+    }
+
+    /// A pause is over.
+    fn count(&self, pause: Duration) {
+        if pause >= PAUSE_THRESHOLD {
+            self.pauses.count.fetch_add(1, Ordering::Relaxed);
+        }
+        self.pauses.longest.fetch_max(nanos(pause), Ordering::Relaxed);
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The thread that watches. Dropped, it ends.
+#[derive(Debug)]
+pub(crate) struct Watchdog {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+    pauses: Vec<Arc<Pauses>>,
+}
+
+impl Watchdog {
+    /// Watches these threads.
+    ///
+    /// # Errors
+    /// The system has no thread left.
+    pub(crate) fn start(watched: Vec<WatchedThread>) -> io::Result<Self> {
+        let cases: Vec<ThreadState> = watched.into_iter().map(ThreadState::new).collect();
+        let pauses = cases.iter().map(|case| Arc::clone(&case.pauses)).collect();
+        let (stop, stopped) = channel();
+        let thread = thread::Builder::new().name("watch".into()).spawn(move || watch(cases, &stopped))?;
+        Ok(Self { stop: Some(stop), thread: Some(thread), pauses })
+    }
+
+    /// The pauses of each thread, in the order in which they were given.
+    pub(crate) fn pauses(&self) -> Vec<Arc<Pauses>> {
+        self.pauses.clone()
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // A panic there has been logged already.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn now() -> u64 {
+    nanos(heartbeat::origin().elapsed())
+}
+
+fn watch(mut cases: Vec<ThreadState>, stopped: &Receiver<()>) {
+    loop {
+        let before = now();
+        cases.iter_mut().for_each(|case| case.ask(now()));
+        if !matches!(stopped.recv_timeout(TICK), Err(RecvTimeoutError::Timeout)) {
+            return;
+        }
+        // What keeps this thread from its core, or stops the process, keeps the others, too.
+        let overslept = Duration::from_nanos(now().saturating_sub(before)).saturating_sub(TICK);
+        if overslept >= LOG_THRESHOLD {
+            warn!(
+                "this process did not run for {:.1} s: it was stopped, or had no core",
+                overslept.as_secs_f64()
+            );
+            cases.iter().for_each(|case| case.count(overslept));
+        }
+        for case in &mut cases {
+            if let Some(finding) = case.look(now()) {
+                warn!("{} {finding}", case.watched.name);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn case() -> (ThreadState, Arc<ThreadHeartbeat>) {
+        let heartbeat = Arc::new(ThreadHeartbeat::default());
+        let watched = WatchedThread {
+            name: "a thread".into(),
+            heartbeat: Arc::clone(&heartbeat),
+            ring: Box::new(|| {}),
+        };
+        (ThreadState::new(watched), heartbeat)
+    }
+
+    // Input:  a thread that answers at once, then deals with a request for five seconds, and goes on.
+    // Output: nothing is said of the first; the pause is told after half a second and each time that it is twice as long, with what
+    //         the thread does; then that it is over. The longest pause and their number can be read.
+    #[test]
+    fn a_pause_is_logged_while_it_lasts() {
+        let (mut case, heartbeat) = case();
+        heartbeat.begin();
+        case.ask(0);
+        heartbeat.answer_at(|| 1_000);
+        assert_eq!(case.look(SECOND / 4), None);
+        assert_eq!((case.pauses.count(), case.pauses.now()), (0, Duration::ZERO));
+
+        let asked = SECOND / 4;
+        case.ask(asked);
+        heartbeat.set_activity(Activity::Pfcp(50));
+        let told = (1..=20).filter_map(|quarter| case.look(asked + quarter * SECOND / 4));
+        let told: Vec<PauseReport> = told.collect();
+        let pauses: Vec<f64> = told.iter().map(|finding| finding.pause.as_secs_f64()).collect();
+        assert_eq!(pauses, [0.5, 1.0, 2.0, 4.0]);
+        assert!(told.iter().all(|finding| finding.activity == Activity::Pfcp(50) && !finding.is_over));
+        let line = told[3].to_string();
+        assert!(line.starts_with("has paused for 4.0 s; last seen at: PFCP message of type 50"), "{line}");
+        assert_eq!(
+            (case.pauses.now(), case.pauses.longest()),
+            (Duration::from_secs(5), Duration::from_secs(5))
+        );
+
+        heartbeat.set_activity(Activity::Waiting);
+        heartbeat.answer_at(|| asked + 5 * SECOND + SECOND / 5);
+        let over = case.look(asked + 6 * SECOND).unwrap();
+        let line = over.to_string();
+        assert!(
+            line.starts_with("goes on after a pause of 5.2 s; last seen at: PFCP message of type 50"),
+            "{line}"
+        );
+        assert_eq!((case.pauses.count(), case.pauses.now()), (1, Duration::ZERO));
+        assert_eq!(case.pauses.longest(), Duration::from_millis(5_200));
+    }
+
+    // Input:  a thread that answers after two seconds, when it has been looked at and before it would be asked again.
+    // Output: its pause is told and counted all the same.
+    #[test]
+    fn an_answer_between_two_looks_is_not_lost() {
+        let (mut case, heartbeat) = case();
+        case.ask(0);
+        let told = case.look(2 * SECOND).unwrap();
+        assert!(!told.is_over);
+        heartbeat.answer_at(|| 2 * SECOND + 1);
+        case.ask(2 * SECOND + 2);
+        let over = case.look(3 * SECOND).unwrap();
+        assert!(over.is_over && over.pause.as_secs() == 2, "{over}");
+        assert_eq!((case.pauses.count(), case.pauses.now()), (1, Duration::ZERO));
+    }
+
+    #[test]
+    fn the_account_of_the_kernel_is_read() {
+        let usage = Usage { ran: Duration::from_nanos(12), waited: Duration::from_nanos(34) };
+        assert_eq!(Usage::parse("12 34 5\n"), Some(usage));
+        assert_eq!((Usage::parse("12"), Usage::parse("a b c"), Usage::of(None)), (None, None, None));
+    }
+
+    // Input:  a real thread that answers whenever it is asked, then does not for a while, under a real watch.
+    // Output: the watch sees the pause while it lasts, and that it is over.
+    #[test]
+    fn a_thread_is_watched() {
+        let heartbeat = Arc::new(ThreadHeartbeat::default());
+        let (notifier, rung) = channel();
+        let watched = WatchedThread {
+            name: "test".into(),
+            heartbeat: Arc::clone(&heartbeat),
+            ring: Box::new(move || notifier.send(()).unwrap_or(())),
+        };
+        let watch = Watchdog::start(vec![watched]).unwrap();
+        let pauses = watch.pauses();
+        heartbeat.begin();
+        rung.recv().unwrap();
+        let deadline = std::time::Instant::now() + Duration::from_secs(60);
+        while pauses[0].now() < PAUSE_THRESHOLD {
+            assert!(std::time::Instant::now() < deadline);
+            thread::sleep(Duration::from_millis(10));
+        }
+        heartbeat.beat();
+        while pauses[0].count() == 0 || pauses[0].now() > Duration::ZERO {
+            assert!(std::time::Instant::now() < deadline);
+            if rung.recv_timeout(Duration::from_millis(10)).is_ok() {
+                heartbeat.beat();
+            }
+        }
+        assert!(pauses[0].longest() >= PAUSE_THRESHOLD);
+    }
+}

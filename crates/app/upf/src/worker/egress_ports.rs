@@ -1,0 +1,85 @@
+//! Which port each way out of the data plane leads to.
+
+use std::net::IpAddr;
+
+use causeway_dataplane::{Egress, Ingress};
+use causeway_fastpath::{Exit, ReceiveSource};
+use causeway_ports::MAX_PORTS;
+use causeway_types::NetworkInstance;
+
+use super::ports::{PortRole, PortSet};
+
+/// The port of each way out, by the numbers of the fast path and by the names of the contract.
+#[derive(Debug, Default)]
+pub(super) struct EgressPorts {
+    /// By the fast path's number of our GTP-U address.
+    locals: Vec<Option<usize>>,
+    /// By the number of the data network of IP packets.
+    networks: Vec<usize>,
+    addresses: Vec<(IpAddr, usize)>,
+    ip: Vec<(NetworkInstance, usize)>,
+    ethernet: Vec<(NetworkInstance, usize)>,
+}
+
+impl EgressPorts {
+    /// The ways to these ports. `locals` are our GTP-U addresses as [`Exit::Tunnel`] counts them.
+    pub(super) fn of(set: &PortSet, locals: &[IpAddr]) -> Self {
+        let mut egress_ports = Self::default();
+        for (index, slot) in set.slots().iter().enumerate().take(MAX_PORTS) {
+            match slot.role() {
+                PortRole::Gtpu(own) => {
+                    let addresses = own.iter().flat_map(|addr| addr.iter().collect::<Vec<_>>());
+                    egress_ports.addresses.extend(addresses.map(|addr| (addr, index)));
+                }
+                PortRole::Network(Ingress::Ip { network }) => egress_ports.ip.push((network.clone(), index)),
+                PortRole::Network(Ingress::Ethernet { network }) => {
+                    egress_ports.ethernet.push((network.clone(), index));
+                }
+                PortRole::Network(Ingress::Gtpu { .. }) => {}
+            }
+        }
+        egress_ports.locals = locals.iter().map(|local| egress_ports.of_address(*local)).collect();
+        egress_ports.networks = egress_ports.ip.iter().map(|(_, index)| *index).collect();
+        egress_ports
+    }
+
+    /// The port of an exit.
+    #[inline]
+    pub(super) fn of_exit(&self, exit: Exit) -> Option<usize> {
+        match exit {
+            Exit::Network(network) => self.networks.get(usize::from(network)).copied(),
+            Exit::Tunnel { local, .. } => self.locals.get(usize::from(local)).copied().flatten(),
+        }
+    }
+
+    /// The port that an address or network is served by.
+    pub(super) fn of_egress(&self, egress: &Egress) -> Option<usize> {
+        match egress {
+            Egress::Gtpu { local, .. } => self.of_address(*local),
+            Egress::Ip { network } => find(&self.ip, network),
+            Egress::Ethernet { network } => find(&self.ethernet, network),
+        }
+    }
+
+    /// The data network that an entrance comes from; `None`: none, but GTP-U.
+    pub(super) fn ingress(&self, source: ReceiveSource) -> Option<Ingress> {
+        let named = |known: &[(NetworkInstance, usize)], number: u16| {
+            known.get(usize::from(number)).map(|(network, _)| network.clone())
+        };
+        match source {
+            ReceiveSource::Gtpu => None,
+            ReceiveSource::Network(number) => named(&self.ip, number).map(|network| Ingress::Ip { network }),
+            ReceiveSource::Ethernet(number) => {
+                named(&self.ethernet, number).map(|network| Ingress::Ethernet { network })
+            }
+        }
+    }
+
+    fn of_address(&self, address: IpAddr) -> Option<usize> {
+        find(&self.addresses, &address)
+    }
+}
+
+fn find<T: PartialEq>(known: &[(T, usize)], asked: &T) -> Option<usize> {
+    known.iter().find(|(name, _)| name == asked).map(|(_, index)| *index)
+}

@@ -1,0 +1,171 @@
+//! Packets on their way from the worker that received them to the one that owns their session.
+//!
+//! They travel as whole batches through a ring with one sender and one receiver; the emptied batch goes back through
+//! another. There are so many batches and no more: when all are under way, packets are dropped and counted, and nobody waits.
+
+use std::sync::Arc;
+
+use causeway_fastpath::ReceiveSource;
+use causeway_ports::{Batch, Frame};
+use rtrb::{Consumer, Producer, RingBuffer};
+
+use super::notifier::Notifier;
+
+/// Batches under way between two workers, at most.
+const RING_BATCHES: usize = 16;
+
+/// A batch with the place where its packets came in.
+type HandoffBatch = (ReceiveSource, Box<Batch>);
+
+/// The end where packets are put in.
+pub(super) struct RingSender {
+    full: Producer<HandoffBatch>,
+    empty: Consumer<Box<Batch>>,
+    /// What is being filled.
+    open: Option<HandoffBatch>,
+    notifier: Arc<Notifier>,
+}
+
+/// The end where packets come out.
+pub(super) struct RingReceiver {
+    full: Consumer<HandoffBatch>,
+    empty: Producer<Box<Batch>>,
+}
+
+/// A way to the worker that hears this bell, for frames of up to `frame_size` octets.
+pub(super) fn ring(notifier: Arc<Notifier>, frame_size: usize) -> (RingSender, RingReceiver) {
+    let (full, received) = RingBuffer::new(RING_BATCHES);
+    let (mut back, empty) = RingBuffer::new(RING_BATCHES);
+    for _ in 0..RING_BATCHES {
+        // There is room for each.
+        let _ = back.push(Box::new(Batch::with_frame_size(frame_size)));
+    }
+    (RingSender { full, empty, open: None, notifier }, RingReceiver { full: received, empty: back })
+}
+
+impl RingSender {
+    /// Puts a packet in. `false`: there was no room, and it is lost.
+    pub(super) fn push(&mut self, source: ReceiveSource, frame: Frame<'_>) -> bool {
+        if self.open.as_ref().is_some_and(|(of, batch)| *of != source || batch.is_full()) {
+            self.flush();
+        }
+        if self.open.is_none() {
+            self.open = self.empty.pop().ok().map(|mut batch| {
+                batch.clear();
+                (source, batch)
+            });
+        }
+        self.open.as_mut().is_some_and(|(_, batch)| batch.push(frame))
+    }
+
+    /// Sends what was put in on its way.
+    pub(super) fn flush(&mut self) {
+        if let Some(parcel) = self.open.take() {
+            // There is room for all batches there are.
+            let _ = self.full.push(parcel);
+            self.notifier.notify();
+        }
+    }
+}
+
+impl RingReceiver {
+    /// The next batch, if one is there.
+    pub(super) fn take(&mut self) -> Option<HandoffBatch> {
+        self.full.pop().ok()
+    }
+
+    /// Sends a batch back to be filled again.
+    pub(super) fn recycle(&mut self, batch: Box<Batch>) {
+        // There is room for all batches there are.
+        let _ = self.empty.push(batch);
+    }
+
+    /// Nothing is there.
+    pub(super) fn is_empty(&self) -> bool {
+        self.full.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use causeway_ports::{BATCH, Meta, Waker, wait};
+
+    use super::*;
+
+    fn notifier() -> Arc<Notifier> {
+        Arc::new(Notifier::new(Waker::new().unwrap()))
+    }
+
+    fn number(frame: &Frame<'_>) -> u32 {
+        frame.data.try_into().map(u32::from_be_bytes).unwrap()
+    }
+
+    // Input:  a hundred thousand numbered packets from one thread to another that sleeps whenever nothing is there.
+    // Output: those that found room arrive once, in order; the others were refused.
+    #[test]
+    fn nothing_is_lost_or_comes_twice() {
+        let notifier = notifier();
+        let (mut sender, mut receiver) = ring(Arc::clone(&notifier), 64);
+        let sender = std::thread::spawn(move || {
+            let mut sent = Vec::new();
+            for n in 0..100_000_u32 {
+                let frame = Frame { meta: Meta::Ip, data: &n.to_be_bytes() };
+                if sender.push(ReceiveSource::Network(0), frame) {
+                    sent.push(n);
+                }
+                if n % 5 == 0 {
+                    sender.flush();
+                }
+            }
+            // The last batch may have to wait for one to come back.
+            while !sender
+                .push(ReceiveSource::Network(0), Frame { meta: Meta::Ip, data: &u32::MAX.to_be_bytes() })
+            {
+            }
+            sender.flush();
+            sent
+        });
+        let mut received = Vec::new();
+        while received.last() != Some(&u32::MAX) {
+            if notifier.prepare_sleep() && receiver.is_empty() {
+                wait([], Some(notifier.waker()), None).unwrap();
+            }
+            notifier.mark_awake();
+            while let Some((_, batch)) = receiver.take() {
+                received.extend(batch.frames().map(|frame| number(&frame)));
+                receiver.recycle(batch);
+            }
+        }
+        received.pop();
+        assert_eq!(received, sender.join().unwrap());
+    }
+
+    // Input:  packets for a worker that takes none.
+    // Output: as many as the batches hold find room, and no more; the next does once a batch has come back.
+    #[test]
+    fn a_full_ring_refuses() {
+        let (mut sender, mut receiver) = ring(notifier(), 64);
+        let mut put = || sender.push(ReceiveSource::Gtpu, Frame { meta: Meta::Ip, data: &[1] });
+        assert_eq!((0..5000).filter(|_| put()).count(), RING_BATCHES * BATCH);
+        let (_, batch) = receiver.take().unwrap();
+        receiver.recycle(batch);
+        assert!(put());
+    }
+
+    // Input:  packets of two entrances by turns.
+    // Output: their order stays, and no batch mixes entrances.
+    #[test]
+    fn entrances_are_not_mixed() {
+        let (mut sender, mut receiver) = ring(notifier(), 64);
+        for n in 0..4_u32 {
+            let frame = Frame { meta: Meta::Ip, data: &n.to_be_bytes() };
+            assert!(sender.push(ReceiveSource::Network((n / 2) as u16), frame));
+        }
+        sender.flush();
+        let parcels: Vec<_> = std::iter::from_fn(|| receiver.take()).collect();
+        let seen =
+            parcels.iter().map(|(at, batch)| (*at, batch.frames().map(|f| number(&f)).collect::<Vec<_>>()));
+        let expected = [(ReceiveSource::Network(0), vec![0, 1]), (ReceiveSource::Network(1), vec![2, 3])];
+        assert!(seen.eq(expected));
+    }
+}

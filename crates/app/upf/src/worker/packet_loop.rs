@@ -1,0 +1,390 @@
+//! The loop of a packet thread.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::Duration;
+
+use arrayvec::ArrayVec;
+use causeway_dataplane::{Applied, ApplyError, Counters, DropReason};
+use causeway_fastpath::ReceiveSource;
+use causeway_ports::{BATCH, Batch, MAX_PORTS, PortError, Ready, wait};
+use causeway_switch::backend::Operation;
+
+use super::context::WorkerContext;
+use super::engine::Engine;
+use super::fairness::{BatchFill, Fairness, Owner};
+use super::messages::{Command, Report, Snapshot};
+use super::notifier::Notifier;
+use super::peers::WorkerPeers;
+use super::ports::PortSet;
+use super::remote::ApplyState;
+use super::thread::Reports;
+use crate::clock::Clock;
+use crate::watchdog::Activity;
+
+/// Plans that take their time, with their names.
+type InFlight<K> = Vec<(Operation, K)>;
+
+/// Plans that are over, with their names and results, which are not told yet: so many at most.
+type CompletedPlans<K> = ArrayVec<(K, Result<Applied, ApplyError>), 32>;
+
+/// Octets of the smallest batch frames.
+const MIN_FRAME: usize = 2048;
+
+/// Octets that outer headers add to a user packet, at most: GTP-U with a PDU Session Container and room
+/// for extension headers that others put there.
+const OUTER: usize = 128;
+
+/// Batches of one port, or from one other worker, in one turn, at most: then the others have theirs.
+const BURST: usize = 4;
+
+/// Commands that are carried out in one turn, at most: then packets have theirs.
+const COMMANDS: usize = 32;
+
+/// How many commands are looked at while others before them are carried out.
+const PREFETCHED_COMMANDS: usize = 6;
+
+/// Why the loop ends.
+pub(super) enum End {
+    Asked,
+    Lost(PortError),
+}
+
+impl From<PortError> for End {
+    fn from(error: PortError) -> Self {
+        Self::Lost(error)
+    }
+}
+
+/// Octets of the largest frame that these ports bring.
+pub(super) fn frame_size(ports: &PortSet) -> usize {
+    let mtu = ports.ports().map(|port| port.mtu() as usize).max().unwrap_or(0);
+    MIN_FRAME.max(mtu + OUTER)
+}
+
+/// A data plane with its ports, in the hands of one thread.
+pub(super) struct PacketLoop {
+    context: WorkerContext,
+    received: Batch,
+    clock: Clock,
+    notifier: Arc<Notifier>,
+    busy_poll: bool,
+    /// The other workers, if there are any.
+    peers: Option<WorkerPeers>,
+    /// Who wants what of each port.
+    fairness: Vec<Fairness>,
+    /// What was dropped so that others have their share.
+    unfair: Counters,
+}
+
+impl PacketLoop {
+    pub(super) fn new(
+        engine: Engine,
+        ports: PortSet,
+        clock: Clock,
+        notifier: Arc<Notifier>,
+        busy_poll: bool,
+        peers: Option<WorkerPeers>,
+    ) -> Self {
+        let frame = frame_size(&ports);
+        let received = Batch::with_frame_size(frame);
+        let fairness = ports.slots().iter().map(|_| Fairness::new()).collect();
+        let (context, unfair) = (WorkerContext::new(engine, ports, frame), Counters::default());
+        Self { context, received, clock, notifier, busy_poll, peers, fairness, unfair }
+    }
+
+    /// Runs until a command or a lost port ends it, then reports the last counters.
+    pub(super) fn run<K>(mut self, commands: &Receiver<Command<K>>, reports: &Reports<K>) {
+        let mut in_flight = Vec::new();
+        self.notifier.heartbeat().begin();
+        let end = loop {
+            if let Err(end) = self.turn(commands, reports, &mut in_flight) {
+                break end;
+            }
+        };
+        let last = match end {
+            End::Asked => Ok(Box::new(self.snapshot())),
+            End::Lost(error) => Err(error),
+        };
+        // Nobody is left to hear it when the control plane is gone.
+        let _ = reports.tell(Report::Stopped(last));
+    }
+
+    /// One turn: wait, receive, obey, let timers expire, report.
+    fn turn<K>(
+        &mut self,
+        commands: &Receiver<Command<K>>,
+        reports: &Reports<K>,
+        in_flight: &mut InFlight<K>,
+    ) -> Result<(), End> {
+        let ready = if self.busy_poll { None } else { Some(self.wait()?) };
+        self.notifier.heartbeat().set_activity(Activity::Packets);
+        for index in 0..self.context.ports().slots().len().min(MAX_PORTS) {
+            if ready.is_none_or(|ready| ready.port(index)) {
+                self.receive(index)?;
+            } else {
+                self.record_turn(index, BatchFill::Drained);
+            }
+        }
+        self.receive_handoffs()?;
+        if self.notifier.take_commands_flag() {
+            self.notifier.heartbeat().set_activity(Activity::Commands);
+            self.handle_commands(commands, reports, in_flight)?;
+            self.notifier.heartbeat().beat();
+        }
+        if self.context.next_deadline().is_some() {
+            self.notifier.heartbeat().set_activity(Activity::Timers);
+            self.context.advance(self.clock.now())?;
+        }
+        self.notifier.heartbeat().set_activity(Activity::Reporting);
+        self.finish(reports, in_flight)?;
+        self.report(reports)
+    }
+
+    fn wait(&self) -> Result<Ready, End> {
+        let timeout: Option<Duration> = self.context.next_deadline().map(|at| self.clock.until(at));
+        self.notifier.heartbeat().set_activity(Activity::Waiting);
+        let may_sleep = self.notifier.prepare_sleep() && self.peers.as_ref().is_none_or(WorkerPeers::is_idle);
+        let timeout = if may_sleep { timeout } else { Some(Duration::ZERO) };
+        let ready =
+            wait(self.context.ports().ports(), Some(self.notifier.waker()), timeout).map_err(|source| {
+                End::Lost(PortError::System { operation: "waiting for packets".into(), source })
+            });
+        self.notifier.mark_awake();
+        ready
+    }
+
+    /// Handles the batches that wait at one port, as many as a turn takes.
+    fn receive(&mut self, index: usize) -> Result<(), End> {
+        for burst in 0..BURST {
+            let Some((source, count)) = self.context.receive(index, &mut self.received)? else {
+                self.record_turn(index, if burst == 0 { BatchFill::Drained } else { BatchFill::Part });
+                break;
+            };
+            if self.fairness.get(index).is_some_and(Fairness::is_watching) {
+                self.drop_unfair(index, source);
+            }
+            if let Some(peers) = &mut self.peers {
+                peers.hand_over(source, &mut self.received);
+            }
+            if !self.received.is_empty() {
+                self.context.process(self.clock.now(), source, &mut self.received)?;
+            }
+            if count < BATCH {
+                self.record_turn(
+                    index,
+                    if burst == 0 && count < BATCH / 2 { BatchFill::Drained } else { BatchFill::Part },
+                );
+                break;
+            }
+            self.record_turn(index, BatchFill::Full);
+        }
+        Ok(())
+    }
+
+    /// Hears what was found at a port.
+    fn record_turn(&mut self, index: usize, turn: BatchFill) {
+        if let Some(fairness) = self.fairness.get_mut(index)
+            && (turn == BatchFill::Full || fairness.needs_every_turn())
+        {
+            let ports = self.context.ports();
+            fairness.end_turn(self.clock.now(), turn, || ports.slots().get(index)?.port.fill_percent());
+        }
+    }
+
+    /// Drops what is beyond the share of its UE or gNB.
+    fn drop_unfair(&mut self, index: usize, source: ReceiveSource) {
+        let Some(fairness) = self.fairness.get_mut(index) else { return };
+        let unfair = &mut self.unfair;
+        self.received.retain(|frame| {
+            let admits = fairness.admit(Owner::of(source, &frame));
+            if !admits {
+                let received = match source {
+                    ReceiveSource::Gtpu => &mut unfair.gtpu_received,
+                    ReceiveSource::Network(_) => &mut unfair.ip_received,
+                    ReceiveSource::Ethernet(_) => &mut unfair.ethernet_received,
+                };
+                received.count(frame.data.len());
+                unfair.count_drop(DropReason::FairShare);
+            }
+            admits
+        });
+    }
+
+    /// Handles the batches that other workers have received for this one.
+    fn receive_handoffs(&mut self) -> Result<(), End> {
+        let Some(peers) = &mut self.peers else { return Ok(()) };
+        for from in 0..peers.others() {
+            for _ in 0..BURST {
+                let Some((source, mut batch)) = peers.take(from) else { break };
+                let done = self.context.process(self.clock.now(), source, &mut batch);
+                peers.recycle(from, batch);
+                done?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Carries out the commands that wait, or the first of them if there are many. What plans send leaves together, before their results
+    /// are told.
+    fn handle_commands<K>(
+        &mut self,
+        commands: &Receiver<Command<K>>,
+        reports: &Reports<K>,
+        in_flight: &mut InFlight<K>,
+    ) -> Result<(), End> {
+        let mut done = CompletedPlans::new();
+        let mut coming = VecDeque::new();
+        let mut left = COMMANDS;
+        loop {
+            // What they need is fetched while those before them are carried out.
+            while coming.len() < PREFETCHED_COMMANDS.min(left)
+                && let Ok(command) = commands.try_recv()
+            {
+                if let Command::Apply(_, plan) = &command
+                    && !coming.is_empty()
+                {
+                    self.context.engine().prefetch(plan);
+                }
+                coming.push_back(command);
+            }
+            if left == 0 {
+                self.flush_results(reports, &mut done)?;
+                // The others are for the next turn, before which nobody sleeps.
+                self.notifier.notify_commands();
+                return Ok(());
+            }
+            left -= 1;
+            let command = coming.pop_front().map_or_else(|| commands.try_recv(), Ok);
+            if done.is_full() || !matches!(command, Ok(Command::Apply(..))) {
+                self.flush_results(reports, &mut done)?;
+            }
+            match command {
+                Ok(Command::Apply(key, plan)) => {
+                    // What was due or seen before the plan is told before its result, what it leads to after it.
+                    let now = self.clock.now();
+                    self.context.engine().advance(now);
+                    while let Some(event) = self.context.engine().poll_event() {
+                        self.flush_results(reports, &mut done)?;
+                        reports.tell(Report::Event(event))?;
+                    }
+                    match self.context.begin(now, &plan) {
+                        ApplyState::Done(applied) => done.push((key, applied)),
+                        ApplyState::UnderWay(operation) => {
+                            self.context.flush()?;
+                            in_flight.push((operation, key));
+                        }
+                    }
+                }
+                Ok(Command::Provision(applications)) => self.context.engine().set_applications(&applications),
+                Ok(Command::Host(host)) => self.context.engine().set_host_reachability(&host),
+                Ok(Command::WallClock(wall)) => {
+                    let now = self.clock.now();
+                    self.context.advance(now)?;
+                    self.context.engine().set_wall_clock(now, wall);
+                }
+                Ok(Command::Follow(paths)) => self.context.follow_paths(self.clock.now(), &paths),
+                Ok(Command::Snapshot(reply)) => {
+                    // Whoever asks reads the counters of the ports, too.
+                    self.context.count_losses();
+                    // It may have gone away.
+                    drop(reply.send(self.snapshot()));
+                }
+                Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Err(End::Asked),
+                Err(TryRecvError::Empty) => return Ok(()),
+            }
+        }
+    }
+
+    /// Sends what plans have sent, and tells their results.
+    fn flush_results<K>(&mut self, reports: &Reports<K>, done: &mut CompletedPlans<K>) -> Result<(), End> {
+        if done.is_empty() {
+            return Ok(());
+        }
+        self.context.flush()?;
+        done.drain(..).try_for_each(|(key, applied)| reports.tell(Report::Applied(key, applied)))
+    }
+
+    /// Reports what became of plans that take their time.
+    fn finish<K>(&mut self, reports: &Reports<K>, in_flight: &mut InFlight<K>) -> Result<(), End> {
+        if in_flight.is_empty() {
+            return Ok(());
+        }
+        let now = self.clock.now();
+        while let Some((operation, applied)) = self.context.poll_finished(now) {
+            if let Some(place) = in_flight.iter().position(|(known, _)| *known == operation) {
+                let (_, key) = in_flight.swap_remove(place);
+                reports.tell(Report::Applied(key, applied))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn report<K>(&mut self, reports: &Reports<K>) -> Result<(), End> {
+        while let Some(event) = self.context.engine().poll_event() {
+            reports.tell(Report::Event(event))?;
+        }
+        Ok(())
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let snapshot = self.context.snapshot();
+        let snapshot = Snapshot { counters: snapshot.counters.with(&self.unfair), ..snapshot };
+        match &self.peers {
+            Some(peers) => Snapshot {
+                counters: snapshot.counters.with(peers.lost()),
+                handed: peers.handed_over(),
+                ..snapshot
+            },
+            None => snapshot,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use causeway_dataplane::{Plan, Topology};
+    use causeway_ports::Waker;
+    use causeway_reference::Limits;
+    use causeway_rules::{Op, plan_deletion};
+    use causeway_types::Seid;
+
+    use super::super::thread::{WorkerMessage, channel};
+    use super::*;
+
+    // Input:  a hundred plans, which begin and end fifty sessions, and a question, wait for a packet thread.
+    // Output: not more than 32 are carried out before it looks at its ports again, and it does not sleep before all are; each is told
+    //         once, in order, and the question is answered after them.
+    #[test]
+    fn packets_do_not_wait_for_many_plans() {
+        let engine = Engine::fast_path(Topology::default(), Limits::default()).unwrap();
+        let notifier = Arc::new(Notifier::new(Waker::new().unwrap()));
+        let mut packets =
+            PacketLoop::new(engine, PortSet::default(), Clock::new(), Arc::clone(&notifier), false, None);
+        let (message, mut told) = channel();
+        let reports = Reports::to(message);
+        let (commands, received) = std::sync::mpsc::channel();
+        for seid in (1..=50).map(Seid) {
+            let begins = Plan { session: seid, ops: vec![Op::CreateSession].into() };
+            commands.send(Command::Apply(seid.0 * 2, begins)).unwrap();
+            commands.send(Command::Apply(seid.0 * 2 + 1, plan_deletion(seid))).unwrap();
+        }
+        let (reply, mut answered) = tokio::sync::oneshot::channel();
+        commands.send(Command::Snapshot(reply)).unwrap();
+        notifier.notify_commands();
+        let (mut keys, mut turns) = (Vec::new(), 0);
+        while notifier.take_commands_flag() {
+            let before = keys.len();
+            assert!(packets.handle_commands(&received, &reports, &mut Vec::new()).is_ok());
+            while let Ok(WorkerMessage::Report(Report::Applied(key, result))) = told.try_recv() {
+                assert!(result.is_ok());
+                keys.push(key);
+            }
+            assert!(keys.len() <= before + 32);
+            assert_eq!(answered.try_recv().is_ok(), keys.len() == 100);
+            turns += 1;
+        }
+        assert_eq!((keys, turns), ((2..102).collect::<Vec<u64>>(), 4));
+    }
+}

@@ -1,0 +1,202 @@
+//! A worker among others: whose packets are whose, and the ways between them.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+use arrayvec::ArrayVec;
+use causeway_dataplane::{Counters, DropReason, Topology};
+use causeway_fastpath::ReceiveSource;
+use causeway_packet::gtpu::{Message, Packet};
+use causeway_ports::{BATCH, Batch, Frame, Meta};
+
+use super::directory::{ALL_WORKERS, Directory};
+use super::handoff_ring::{self, RingReceiver, RingSender};
+use super::notifier::Notifier;
+
+/// The owner of what sessions share, and of signalling.
+pub(super) const FIRST_WORKER: usize = 0;
+
+/// GTP-U messages that go the way of the tunnel in their header: G-PDU and End Marker.
+const TUNNEL_MESSAGES: [u8; 2] = [255, 254];
+
+/// The GTP-U message that goes the way of the tunnel which it complains of.
+const ERROR_INDICATION: u8 = 26;
+
+/// What a worker has of the others.
+pub(super) struct WorkerPeers {
+    own: usize,
+    directory: Arc<Directory>,
+    /// Our GTP-U addresses, as the directory numbers them.
+    locals: Vec<IpAddr>,
+    /// Our ends of tunnels over N6.
+    n6_ends: Vec<IpAddr>,
+    /// The way to each worker; none to itself.
+    outboxes: Vec<Option<RingSender>>,
+    inboxes: Vec<RingReceiver>,
+    /// Packets handed to other workers.
+    handed: u64,
+    /// What was received for other workers and found no room.
+    lost: Counters,
+}
+
+/// Our GTP-U addresses in the order of the topology, as the directory numbers them.
+pub(super) fn local_addresses(topology: &Topology) -> Vec<IpAddr> {
+    topology.gtpu.iter().flat_map(|endpoint| endpoint.addr.iter().collect::<Vec<_>>()).collect()
+}
+
+/// Makes the workers that hear these bells know each other.
+pub(super) fn worker_peers(
+    bells: &[Arc<Notifier>],
+    directory: &Arc<Directory>,
+    topology: &Topology,
+    frame_size: usize,
+) -> Vec<WorkerPeers> {
+    let ends = topology.n6_tunnels.iter().flat_map(|end| end.addr.iter().collect::<Vec<_>>());
+    let n6_ends: Vec<IpAddr> = ends.collect();
+    let mut teams = Vec::new();
+    for own in 0..bells.len() {
+        teams.push(WorkerPeers {
+            own,
+            directory: Arc::clone(directory),
+            locals: local_addresses(topology),
+            n6_ends: n6_ends.clone(),
+            outboxes: bells.iter().map(|_| None).collect(),
+            inboxes: Vec::new(),
+            handed: 0,
+            lost: Counters::default(),
+        });
+    }
+    for (to, notifier) in bells.iter().enumerate() {
+        for from in (0..bells.len()).filter(|from| *from != to) {
+            let (sender, receiver) = handoff_ring::ring(Arc::clone(notifier), frame_size);
+            if let Some(place) = teams.get_mut(from).and_then(|peers| peers.outboxes.get_mut(to)) {
+                *place = Some(sender);
+            }
+            if let Some(peers) = teams.get_mut(to) {
+                peers.inboxes.push(receiver);
+            }
+        }
+    }
+    teams
+}
+
+impl WorkerPeers {
+    /// Hands the packets of a batch that are others' to them; what stays is this worker's.
+    pub(super) fn hand_over(&mut self, source: ReceiveSource, batch: &mut Batch) {
+        // All are looked up before the first one moves: their ways through the memory overlap.
+        let owners: ArrayVec<usize, BATCH> = batch.frames().map(|frame| self.owner(source, &frame)).collect();
+        if owners.iter().all(|owner| *owner == self.own) {
+            return;
+        }
+        let mut owners = owners.into_iter();
+        batch.retain(|frame| {
+            let owner = owners.next().unwrap_or(self.own);
+            if owner != self.own {
+                self.hand_to(owner, source, frame);
+            }
+            owner == self.own || owner == ALL_WORKERS
+        });
+        self.outboxes.iter_mut().flatten().for_each(RingSender::flush);
+    }
+
+    /// Hands a packet to one other worker, or to each.
+    fn hand_to(&mut self, owner: usize, source: ReceiveSource, frame: Frame<'_>) {
+        let is_for = |worker: &usize| owner == ALL_WORKERS || owner == *worker;
+        for (_, sender) in self.outboxes.iter_mut().enumerate().filter(|(worker, _)| is_for(worker)) {
+            match sender.as_mut().map(|sender| sender.push(source, frame)) {
+                Some(true) => self.handed += 1,
+                Some(false) => {
+                    let received = match source {
+                        ReceiveSource::Gtpu => &mut self.lost.gtpu_received,
+                        ReceiveSource::Network(_) => &mut self.lost.ip_received,
+                        ReceiveSource::Ethernet(_) => &mut self.lost.ethernet_received,
+                    };
+                    received.count(frame.data.len());
+                    self.lost.count_drop(DropReason::WorkerBusy);
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Packets handed to other workers.
+    pub(super) fn handed_over(&self) -> u64 {
+        self.handed
+    }
+
+    /// What was received for other workers and found no room.
+    pub(super) fn lost(&self) -> &Counters {
+        &self.lost
+    }
+
+    /// Whose a packet is. What nobody owns is dropped where it came in, and costs nobody else anything.
+    fn owner(&self, source: ReceiveSource, frame: &Frame<'_>) -> usize {
+        match (source, frame.meta) {
+            (ReceiveSource::Gtpu, Meta::Gtpu { local, .. }) => self.owner_of_message(local, frame.data),
+            (ReceiveSource::Network(_), _) => self.owner_of_packet(frame.data),
+            _ => FIRST_WORKER,
+        }
+    }
+
+    fn owner_of_message(&self, local: IpAddr, message: &[u8]) -> usize {
+        let Some([_, kind, _, _, teid @ ..]) = message.first_chunk::<8>() else { return self.own };
+        if TUNNEL_MESSAGES.contains(kind) {
+            let number = self.locals.iter().position(|known| *known == local);
+            let number = number.and_then(|number| u8::try_from(number).ok());
+            let key = number.map(|number| self.directory.tunnel(number, u32::from_be_bytes(*teid)));
+            return key.and_then(|key| self.directory.owner(key)).unwrap_or(self.own);
+        }
+        if *kind != ERROR_INDICATION {
+            return FIRST_WORKER;
+        }
+        let refused = match Packet::parse(message) {
+            Ok(Packet { message: Message::ErrorIndication(indication), .. }) => {
+                indication.teid.map(|teid| self.directory.remote(indication.peer, teid))
+            }
+            _ => None,
+        };
+        refused.and_then(|key| self.directory.owner(key)).unwrap_or(self.own)
+    }
+
+    fn owner_of_packet(&self, packet: &[u8]) -> usize {
+        let outer = destination(packet);
+        let ue = match outer {
+            Some(end) if self.n6_ends.contains(&end) => {
+                causeway_reference::inside_n6_tunnel(packet).and_then(destination)
+            }
+            _ => outer,
+        };
+        ue.and_then(|ue| self.directory.owner_of(ue)).unwrap_or(self.own)
+    }
+
+    /// The next batch that others have for this worker.
+    pub(super) fn take(&mut self, from: usize) -> Option<(ReceiveSource, Box<Batch>)> {
+        self.inboxes.get_mut(from)?.take()
+    }
+
+    /// Sends a batch of [`WorkerPeers::take`] back.
+    pub(super) fn recycle(&mut self, from: usize, batch: Box<Batch>) {
+        if let Some(receiver) = self.inboxes.get_mut(from) {
+            receiver.recycle(batch);
+        }
+    }
+
+    /// How many others there are.
+    pub(super) fn others(&self) -> usize {
+        self.inboxes.len()
+    }
+
+    /// No other has anything for this worker.
+    pub(super) fn is_idle(&self) -> bool {
+        self.inboxes.iter().all(RingReceiver::is_empty)
+    }
+}
+
+/// The destination of an IP packet.
+fn destination(packet: &[u8]) -> Option<IpAddr> {
+    match packet.first()? >> 4 {
+        4 => packet.get(16..20)?.first_chunk::<4>().map(|ip| Ipv4Addr::from(*ip).into()),
+        6 => packet.get(24..40)?.first_chunk::<16>().map(|ip| Ipv6Addr::from(*ip).into()),
+        _ => None,
+    }
+}

@@ -1,0 +1,181 @@
+//! Packets on their way out of the data plane, to their ports.
+
+use arrayvec::ArrayVec;
+use causeway_dataplane::{Egress, Transmit};
+use causeway_fastpath::{QueuedPacket, TransmitQueue};
+use causeway_ports::{BATCH, Batch, Frame, MAX_PORTS, Meta, PortError};
+
+use super::egress_ports::EgressPorts;
+use super::ports::PortSet;
+
+/// The ports, and packets on their way to them, gathered so that one system call sends many.
+pub(super) struct PortTransmitter {
+    pub(super) set: PortSet,
+    egress_ports: EgressPorts,
+    /// Copies of packets that do not lie in a batch: one batch per port, in the same order.
+    pending: Vec<Batch>,
+    /// The port of each packet that leaves, for one batch.
+    ways: Vec<Option<usize>>,
+    /// The first port that failed for good.
+    lost: Option<PortError>,
+    /// Packets for which there is no port.
+    pub(super) unroutable: u64,
+}
+
+impl PortTransmitter {
+    pub(super) fn new(set: PortSet, egress_ports: EgressPorts, frame_size: usize) -> Self {
+        let pending = set.slots().iter().map(|_| Batch::with_frame_size(frame_size)).collect();
+        Self { set, egress_ports, pending, ways: Vec::with_capacity(BATCH), lost: None, unroutable: 0 }
+    }
+
+    /// Which port each way out leads to.
+    pub(super) fn exits(&self) -> &EgressPorts {
+        &self.egress_ports
+    }
+
+    /// Sends what leaves because of a batch, straight from its buffers: each port gets its packets at once, in order.
+    ///
+    /// # Errors
+    /// [`PortError::Lost`] when a port is of no use any more.
+    pub(super) fn send_queue(&mut self, batch: &Batch, queue: &TransmitQueue) -> Result<(), PortError> {
+        let ports = self.group_by_port(queue);
+        for index in (0..MAX_PORTS).filter(|index| ports & 1 << index != 0) {
+            self.send_port(index, batch, queue)?;
+        }
+        Ok(())
+    }
+
+    /// Finds the port of each packet that leaves. Returns the set of these ports.
+    fn group_by_port(&mut self, queue: &TransmitQueue) -> u64 {
+        let mut ports = 0;
+        self.ways.clear();
+        for departure in queue.packets() {
+            let way = match departure {
+                QueuedPacket::Frame(_, exit) => self.egress_ports.of_exit(*exit),
+                QueuedPacket::Owned(index) => {
+                    queue.owned(*index).and_then(|(egress, _)| self.egress_ports.of_egress(egress))
+                }
+            };
+            match way {
+                Some(index) => ports |= 1 << index,
+                None => self.unroutable += 1,
+            }
+            self.ways.push(way);
+        }
+        ports
+    }
+
+    fn send_port(&mut self, index: usize, batch: &Batch, queue: &TransmitQueue) -> Result<(), PortError> {
+        let Some(slot) = self.set.slot_mut(index) else { return Ok(()) };
+        let mut run: ArrayVec<Frame<'_>, BATCH> = ArrayVec::new();
+        let own = queue.packets().iter().zip(&self.ways).filter(|(_, way)| **way == Some(index));
+        for (departure, _) in own {
+            if run.is_full() {
+                slot.port.send(&run)?;
+                run.clear();
+            }
+            let frame = match departure {
+                QueuedPacket::Frame(index, _) => batch.frame(*index),
+                QueuedPacket::Owned(index) => {
+                    queue.owned(*index).map(|(egress, packet)| Frame { meta: meta_of(egress), data: packet })
+                }
+            };
+            run.extend(frame);
+        }
+        slot.port.send(&run).map(drop)
+    }
+
+    /// Sends what was gathered one by one.
+    ///
+    /// # Errors
+    /// [`PortError::Lost`] when a port is of no use any more, now or at an earlier packet.
+    pub(super) fn send_all(&mut self) -> Result<(), PortError> {
+        for index in 0..self.pending.len() {
+            self.send_pending(index);
+        }
+        self.lost.take().map_or(Ok(()), Err)
+    }
+
+    fn send_pending(&mut self, index: usize) {
+        let (Some(slot), Some(batch)) = (self.set.slot_mut(index), self.pending.get_mut(index)) else {
+            return;
+        };
+        if !batch.is_empty() {
+            let sent = slot.port.send(&batch.as_frames());
+            self.lost = self.lost.take().or(sent.err());
+            batch.clear();
+        }
+    }
+
+    fn send(&mut self, index: usize, frame: Frame<'_>) {
+        if self.pending.get_mut(index).is_some_and(|batch| batch.push(frame)) {
+            return;
+        }
+        self.send_pending(index);
+        // A frame that is too long even for an empty batch goes by itself, after those before it.
+        if !self.pending.get_mut(index).is_some_and(|batch| batch.push(frame))
+            && let Some(slot) = self.set.slot_mut(index)
+        {
+            let sent = slot.port.send(&[frame]);
+            self.lost = self.lost.take().or(sent.err());
+        }
+    }
+}
+
+impl Transmit for PortTransmitter {
+    fn transmit(&mut self, egress: &Egress, packet: &[u8]) {
+        match self.egress_ports.of_egress(egress) {
+            Some(index) => self.send(index, Frame { meta: meta_of(egress), data: packet }),
+            None => self.unroutable += 1,
+        }
+    }
+}
+
+fn meta_of(egress: &Egress) -> Meta {
+    match egress {
+        Egress::Gtpu { local, peer, tos, hops } => {
+            Meta::Gtpu { local: *local, peer: *peer, tos: *tos, hops: *hops }
+        }
+        Egress::Ip { .. } => Meta::Ip,
+        Egress::Ethernet { .. } => Meta::Ethernet,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use causeway_dataplane::Network;
+    use causeway_ports::memory;
+    use causeway_types::NetworkInstance;
+
+    use super::*;
+
+    fn network(name: &str) -> Network {
+        Network::new(NetworkInstance::new(name), Vec::new())
+    }
+
+    // Input:  packets for two networks, one for none of ours, and one longer than the batches.
+    // Output: each leaves by its port, in order; the stranger is counted.
+    #[test]
+    fn packets_leave_by_the_port_of_their_network_in_order() {
+        let (a, mut far_a) = memory::pair("a", "far").unwrap();
+        let (b, mut far_b) = memory::pair("b", "far").unwrap();
+        let mut set = PortSet::new();
+        set.add_network(network("a"), Box::new(a));
+        set.add_network(network("b"), Box::new(b));
+        let egress_ports = EgressPorts::of(&set, &[]);
+        let mut out = PortTransmitter::new(set, egress_ports, 100);
+        let to = |name: &str| Egress::Ip { network: NetworkInstance::new(name) };
+        out.transmit(&to("a"), &[1; 10]);
+        out.transmit(&to("a"), &[2; 500]);
+        out.transmit(&to("a"), &[3; 10]);
+        out.transmit(&to("b"), &[4; 10]);
+        out.transmit(&to("c"), &[5; 10]);
+        out.send_all().unwrap();
+        let first = |port: &mut memory::MemoryPort| {
+            std::iter::from_fn(|| port.pop().map(|(_, data)| data[0])).collect::<Vec<_>>()
+        };
+        assert_eq!(first(&mut far_a), [1, 2, 3]);
+        assert_eq!(first(&mut far_b), [4]);
+        assert_eq!(out.unroutable, 1);
+    }
+}

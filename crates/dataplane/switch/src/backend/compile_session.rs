@@ -1,0 +1,245 @@
+//! The rules of a session as rows of the switch's tables; or why they cannot be.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+
+use causeway_reference::lease::direction_of;
+use causeway_rules::{Pdr, RuleSet, UeSide};
+use causeway_types::{Direction, PdrId, QerId, Span, UrrId};
+
+use super::check::check_session;
+use super::config::Config;
+use super::direct::{self, ClassOwners, ClassShare, Classes, Filters, Group, LookupPoint};
+use super::layout::{Layout, Profile};
+use super::pdr_treatment::{Refused, Treatment, unsupported};
+use super::session_treatments::{Grouped, before_qos, treatments};
+use super::table_placement::{self, Candidate};
+use super::template::{RuleAction, Template};
+use crate::driver::{EntryKey, Rates};
+
+/// What packets find a session by: no two sessions have the same.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) enum LookupKey {
+    /// A TEID of ours.
+    Tunnel(u32),
+    /// A UE's IPv4 address, for packets of the data network.
+    V4(Ipv4Addr),
+    /// The upper half of a UE's IPv6 addresses, likewise.
+    V6(u64),
+}
+
+/// A session as the switch is to have it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct CompiledSession {
+    /// By rule. A PDR that no packet can reach, behind others, is not there.
+    pub(super) rules: BTreeMap<PdrId, CompiledRule>,
+    /// Rows of the source guard.
+    pub(super) guards: Vec<EntryKey>,
+    pub(super) keys: BTreeSet<LookupKey>,
+    /// By address of the UE, in profile `direct`: the rule of packets that are of no class of filters.
+    pub(super) ues: BTreeMap<LookupKey, Option<PdrId>>,
+    /// All filters that tell its packets apart on the switch, in profile `direct`.
+    pub(super) filters: Filters,
+    /// By QER and direction (true: uplink).
+    pub(super) meters: BTreeMap<(QerId, bool), Rates>,
+}
+
+/// A rule as the switch is to have it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct CompiledRule {
+    /// Its rows in the tables of rules.
+    pub(super) rows: Vec<EntryKey>,
+    /// Where its packets come in, in profile `direct`: its rows follow from the numbers that it gets.
+    pub(super) spot: Option<LookupPoint>,
+    /// Classes of packets that are its, likewise.
+    pub(super) shares: Vec<ClassShare>,
+    pub(super) content: NumberContent,
+}
+
+/// What a rule's number stands for. With another content it has another number.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct NumberContent {
+    pub(super) template: Template,
+    /// The TEID at the far end of the tunnel that packets leave by.
+    pub(super) teid: u32,
+    pub(super) meter: Option<QerId>,
+    pub(super) urrs: Vec<UrrId>,
+    /// Those of them that do not count its packets: their quotas are exhausted.
+    pub(super) uncounted: Vec<UrrId>,
+    /// Packets come in a tunnel.
+    pub(super) is_tunnelled: bool,
+    /// It has entries for accounting.
+    pub(super) is_counted: bool,
+    /// A URR wants what comes before QoS enforcement.
+    pub(super) before_qos: bool,
+}
+
+/// The picture of a session with these rules, while these quotas are exhausted. In profile `direct` rules with filters are the software's
+/// if no classes are given; all that they ask for must be among these.
+///
+/// # Errors
+/// What the program cannot say, as [`causeway_dataplane::ApplyError::Unsupported`].
+pub(super) fn compile(
+    rules: &RuleSet,
+    exhausted: &BTreeSet<UrrId>,
+    layout: &Layout,
+    config: &Config,
+    classes: Option<&Classes>,
+) -> Result<CompiledSession, Refused> {
+    check_session(rules)?;
+    let pdrs = in_order(rules);
+    let mut session = CompiledSession::default();
+    let is_by_index = layout.profile == Profile::Direct;
+    let by_index = if is_by_index { groups(rules, layout)? } else { Vec::new() };
+    let grouped = |group| Grouped { group, is_in_software: classes.is_none() };
+    let mut by_index: Vec<Grouped<'_>> = by_index.iter().map(grouped).collect();
+    let mut groups: BTreeMap<LookupKey, Vec<Candidate<'_>>> = BTreeMap::new();
+    let treatments = treatments(rules, exhausted, config, is_by_index.then_some(by_index.as_mut_slice()))?;
+    for pdr in pdrs {
+        let Some((_, treatment)) = treatments.get(&pdr.id) else { continue };
+        for key in doors(pdr)? {
+            groups.entry(key).or_default().push(Candidate { pdr, action: treatment.action });
+        }
+    }
+    for (key, group) in groups {
+        session.keys.insert(key);
+        if let LookupKey::Tunnel(teid) = key {
+            session.guards.extend(guards(teid, &group, layout, config)?);
+        }
+        if is_by_index {
+            continue;
+        }
+        for (pdr, row) in table_placement::rows(key, &group, layout)? {
+            let Some((rule, treatment)) = treatments.get(&pdr) else { continue };
+            let wanted = || CompiledRule {
+                rows: Vec::new(),
+                spot: None,
+                shares: Vec::new(),
+                content: content(rule, treatment, rules, exhausted),
+            };
+            session.rules.entry(pdr).or_insert_with(wanted).rows.push(row);
+        }
+    }
+    for Grouped { group, .. } in by_index.iter().filter(|grouped| !grouped.is_in_software) {
+        session.filters.append(&mut group.filters()?);
+    }
+    let by_index = by_index.iter().map(|grouped| (grouped.group, grouped.is_in_software));
+    let ClassOwners { mut spots, mut shares, ues } = ClassOwners::new(by_index, classes);
+    session.ues = ues;
+    for (pdr, (rule, treatment)) in treatments.iter().filter(|_| is_by_index) {
+        let (spot, shares) = (spots.remove(pdr), shares.remove(pdr).unwrap_or_default());
+        if spot.is_some() || !shares.is_empty() {
+            let content = NumberContent { is_counted: true, ..content(rule, treatment, rules, exhausted) };
+            session.rules.insert(*pdr, CompiledRule { rows: Vec::new(), spot, shares, content });
+        }
+    }
+    for (id, wanted) in &session.rules {
+        let Some((pdr, _)) = treatments.get(id) else { continue };
+        if let Some(qer) = wanted.content.meter {
+            let is_uplink = direction_of(pdr) == Direction::Uplink;
+            let rates = rates(rules, qer, direction_of(pdr), config.limits.averaging_window);
+            session.meters.extend(rates.map(|rates| ((qer, is_uplink), rates)));
+        }
+    }
+    Ok(session)
+}
+
+fn content(pdr: &Pdr, treatment: &Treatment, rules: &RuleSet, exhausted: &BTreeSet<UrrId>) -> NumberContent {
+    let before_qos = before_qos(pdr, rules);
+    let is_uplink = direction_of(pdr) == Direction::Uplink;
+    let is_dropped = matches!(treatment.action, RuleAction::Drop(_));
+    let is_read = treatment.action.forwards() || before_qos;
+    let beside = pdr.urrs.iter().filter(|id| is_read && exhausted.contains(id));
+    NumberContent {
+        template: Template { action: treatment.action, is_uplink },
+        teid: treatment.teid,
+        meter: treatment.meter,
+        urrs: pdr.urrs.clone(),
+        uncounted: beside.copied().collect(),
+        is_tunnelled: pdr.pdi.tunnel.is_some(),
+        is_counted: treatment.action.forwards()
+            || is_dropped && (before_qos || rules.inactivity_timer.is_some()),
+        before_qos,
+    }
+}
+
+/// Which rules packets are tried for, in profile `direct`.
+fn groups<'r>(rules: &'r RuleSet, layout: &Layout) -> Result<Vec<Group<'r>>, Refused> {
+    let mut by_key: BTreeMap<LookupKey, Vec<&Pdr>> = BTreeMap::new();
+    for pdr in in_order(rules) {
+        for key in doors(pdr)? {
+            by_key.entry(key).or_default().push(pdr);
+        }
+    }
+    Ok(direct::groups(&by_key, layout))
+}
+
+/// PDRs by precedence.
+fn in_order(rules: &RuleSet) -> Vec<&Pdr> {
+    let mut pdrs: Vec<&Pdr> = rules.pdrs.values().collect();
+    pdrs.sort_unstable_by_key(|pdr| (pdr.precedence, pdr.id));
+    pdrs
+}
+
+/// Where packets of a PDR come in.
+fn doors(pdr: &Pdr) -> Result<Vec<LookupKey>, Refused> {
+    if let Some(tunnel) = pdr.pdi.tunnel {
+        return Ok(vec![LookupKey::Tunnel(tunnel.teid.value())]);
+    }
+    let ue = pdr.pdi.ue.filter(|ue| ue.side == UeSide::Destination);
+    let ue = ue.ok_or(unsupported("a PDR for packets of a data network that names no UE as destination"))?;
+    let v4 = ue.v4.map(LookupKey::V4);
+    let v6 = ue.v6.map(|net| LookupKey::V6((u128::from(net.addr()) >> 64) as u64));
+    Ok(v4.into_iter().chain(v6).collect())
+}
+
+/// The rows of the source guard for a tunnel. All its rules name the same UE.
+fn guards(
+    teid: u32,
+    group: &[Candidate<'_>],
+    layout: &Layout,
+    config: &Config,
+) -> Result<Vec<EntryKey>, Refused> {
+    let named = |pdr: &Pdr| pdr.pdi.ue.filter(|ue| ue.side == UeSide::Source);
+    let ue = group.first().and_then(|first| named(first.pdr));
+    if group.iter().any(|candidate| named(candidate.pdr) != ue) {
+        return Err(unsupported("PDRs of one tunnel that name different UE addresses as source"));
+    }
+    let row = |table: &str, source: Option<u128>| table_placement::guard_row(layout, table, teid, source);
+    let pool = config.guards.iter().find(|guard| guard.has_teid(teid));
+    let Some(ue) = ue else {
+        return match pool {
+            Some(_) => Err(unsupported("a tunnel without a UE address whose TEID is of a pool of UEs")),
+            None => Ok([row("source_guard", None), row("source_guard_ipv6", None)]
+                .into_iter()
+                .flatten()
+                .collect()),
+        };
+    };
+    let mut rows = Vec::new();
+    match (ue.v4, pool) {
+        (Some(ip), Some(guard)) if guard.fits(teid, ip) => {}
+        (_, Some(_)) => return Err(unsupported("a TEID of a pool of UEs, for another UE than it says")),
+        (Some(ip), None) => rows.extend(row("source_guard", Some(u32::from(ip).into()))),
+        (None, None) => {}
+    }
+    let prefix = ue.v6.map(|net| u128::from(net.addr()) >> 64);
+    rows.extend(prefix.and_then(|prefix| row("source_guard_ipv6", Some(prefix))));
+    Ok(rows)
+}
+
+/// The rates of a QER's meter: the maximum as peak, the guaranteed one as committed rate.
+fn rates(rules: &RuleSet, qer: QerId, direction: Direction, window: Span) -> Option<Rates> {
+    /// No frame is larger: what a bucket must hold so that each can pass.
+    const LARGEST_FRAME: u64 = 1600;
+    let qer = rules.qers.get(&qer)?;
+    let window = qer.averaging_window.unwrap_or(window);
+    let burst = |octets: u64| match octets {
+        0 => 0,
+        _ => ((octets as f64 * window.as_secs_f64()) as u64).max(LARGEST_FRAME),
+    };
+    let octets = |kbps: u64| kbps.saturating_mul(125);
+    let peak = octets(qer.mbr?.rate(direction).kbps());
+    let committed = qer.guaranteed(direction).map_or(0, |rate| octets(rate.kbps()));
+    Some(Rates { committed, committed_burst: burst(committed), peak, peak_burst: burst(peak) })
+}

@@ -1,0 +1,201 @@
+//! Rows of rules: in the entry of their session's number, or in entries of their own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{DOWNLINK, FLOW, GENERATION, LookupPoint, OWN_ENTRY_BASE, SESSION, SESSIONS};
+use crate::SwitchPdr;
+use crate::backend::compile_session::{CompiledRule, LookupKey, NumberContent};
+use crate::backend::layout::Layout;
+use crate::backend::pdr_treatment::{Refused, unsupported};
+use crate::backend::session_state::PlacedRule;
+use crate::backend::template::{RuleAction, Template};
+use crate::driver::{Entry, EntryKey, FieldMatch};
+
+/// The number of a rule that the entry of its session's number can hold.
+pub(super) fn simple_number(
+    point: &LookupPoint,
+    template: Template,
+    ues: &BTreeMap<LookupKey, u32>,
+) -> Option<SwitchPdr> {
+    match point {
+        LookupPoint::Tunnel { teid, flows, is_exclusive, needs_flow } => {
+            let session = teid & SESSION;
+            let is_unknown = *needs_flow && template.action == RuleAction::Buffer && *flows == u64::MAX;
+            let is_one = flow_of(*flows).is_some() && !is_unknown;
+            let fits = *is_exclusive && is_one && *teid < DOWNLINK && session != 0 && session < SESSIONS;
+            let is_expressed =
+                template.is_uplink && !matches!(template.action, RuleAction::Encapsulate { .. });
+            (fits && is_expressed).then_some(SwitchPdr(session))
+        }
+        LookupPoint::Ue { keys, is_exclusive } => {
+            let sessions = sessions(keys, ues);
+            let is_expressed = !matches!(template.action, RuleAction::Decapsulate { .. });
+            match sessions.first() {
+                Some(session) if sessions.len() == 1 && is_expressed && *is_exclusive => {
+                    Some(SwitchPdr(DOWNLINK | session))
+                }
+                _ => None,
+            }
+        }
+    }
+}
+
+/// The QFI that the entry of a session's number names: zero for every one. `None`: it cannot name these.
+pub(in crate::backend) fn flow_of(flows: u64) -> Option<u8> {
+    match flows {
+        u64::MAX => Some(0),
+        // QFI 0 would be every one.
+        flows if flows.is_power_of_two() && flows != 1 => Some(flows.trailing_zeros() as u8),
+        _ => None,
+    }
+}
+
+fn sessions(keys: &BTreeSet<LookupKey>, ues: &BTreeMap<LookupKey, u32>) -> BTreeSet<u32> {
+    keys.iter().filter_map(|key| ues.get(key)).copied().collect()
+}
+
+/// The keys of a rule's rows.
+pub(super) fn rows(
+    layout: &Layout,
+    wanted: &CompiledRule,
+    number: SwitchPdr,
+    ues: &BTreeMap<LookupKey, u32>,
+) -> Result<Vec<EntryKey>, Refused> {
+    if number.0 < OWN_ENTRY_BASE {
+        let session = number.0 & SESSION;
+        let (table, index) = match (number.0 < DOWNLINK, session >> 16) {
+            (true, 0 | 1) => ("ul_sessions_low", session),
+            (true, _) => ("ul_sessions_high", session & 0xffff),
+            (false, 0) => ("dl_sessions_low", session),
+            (false, 1) => ("dl_sessions_middle", session & 0xffff),
+            (false, _) => ("dl_sessions_high", session & 0xffff),
+        };
+        let table = layout.table(table).ok_or(NO_TABLE)?;
+        return Ok(vec![EntryKey { table: table.id, fields: vec![exact(index)], priority: 0 }]);
+    }
+    let template = wanted.content.template;
+    let mut rows = Vec::new();
+    if let Some(point) = &wanted.spot {
+        let table = table_for(layout, simple_table(point, template), template.action)?;
+        let fields = match point {
+            LookupPoint::Tunnel { teid, flows, .. } => of_flows(*teid, *flows),
+            LookupPoint::Ue { keys, .. } => {
+                sessions(keys, ues).into_iter().map(|session| vec![exact(DOWNLINK | session)]).collect()
+            }
+        };
+        rows.extend(fields.into_iter().map(|fields| EntryKey { table, fields, priority: 0 }));
+    }
+    for share in &wanted.shares {
+        let table = table_for(layout, rules_table(share.key, template.action), template.action)?;
+        let places = match (share.key, ues.get(&share.key)) {
+            (LookupKey::Tunnel(teid), _) => of_flows(teid, share.flows),
+            (_, session) => session.map(|session| vec![exact(DOWNLINK | *session)]).into_iter().collect(),
+        };
+        for place in places {
+            let of_class = |class: &u16| [place.clone(), vec![exact((*class).into())]].concat();
+            let fields = share.classes.iter().map(of_class);
+            rows.extend(fields.map(|fields| EntryKey { table, fields, priority: 0 }));
+        }
+    }
+    Ok(rows)
+}
+
+const NO_TABLE: Refused = unsupported("the program has no table for the rule");
+
+fn exact(value: u32) -> FieldMatch {
+    FieldMatch::Exact(value.into())
+}
+
+/// A tunnel with each QFI.
+fn of_flows(teid: u32, flows: u64) -> Vec<Vec<FieldMatch>> {
+    let qfis = (0..64).filter(|qfi| flows >> qfi & 1 != 0);
+    qfis.map(|qfi| vec![exact(teid), exact(qfi)]).collect()
+}
+
+/// The table, if its entries can do that.
+fn table_for(layout: &Layout, name: &str, action: RuleAction) -> Result<u32, Refused> {
+    let table = layout.table(name).ok_or(NO_TABLE)?;
+    let action = layout.action(table, &format!("{}_by_rule", action.action().0));
+    action.ok_or(unsupported("the table for the rule has no action for what its FAR asks"))?;
+    Ok(table.id)
+}
+
+/// The order in which rows of tables are written, and the reverse one in which they are removed: packets of classes never meet a rule
+/// that is for what no filter fits.
+pub(in crate::backend) fn rank(layout: &Layout, table: u32) -> u8 {
+    match layout.name(table) {
+        "ul_to_n6_rules" | "ul_to_n9_n3_rules" | "dl_from_n6_rules" => 0,
+        name if name.ends_with("_simple") => 1,
+        name if name.contains("_sessions_") => 2,
+        _ => 3,
+    }
+}
+
+fn rules_table(key: LookupKey, action: RuleAction) -> &'static str {
+    match (key, action) {
+        (LookupKey::Tunnel(_), RuleAction::Encapsulate { .. }) => "ul_to_n9_n3_rules",
+        (LookupKey::Tunnel(_), _) => "ul_to_n6_rules",
+        (LookupKey::V4(_) | LookupKey::V6(_), _) => "dl_from_n6_rules",
+    }
+}
+
+fn simple_table(point: &LookupPoint, Template { action, is_uplink }: Template) -> &'static str {
+    match (point, action) {
+        (LookupPoint::Ue { .. }, _) => "dl_from_n6_simple",
+        (LookupPoint::Tunnel { .. }, RuleAction::Decapsulate { .. }) => "ul_to_n6_simple",
+        (LookupPoint::Tunnel { .. }, RuleAction::Drop(_)) if is_uplink => "ul_to_n6_simple",
+        (LookupPoint::Tunnel { .. }, _) if is_uplink => "ul_to_n9_n3_simple",
+        (LookupPoint::Tunnel { .. }, _) => "dl_from_n9_simple",
+    }
+}
+
+/// The entry of a row.
+pub(in crate::backend) fn entry(
+    layout: &Layout,
+    placed: &PlacedRule,
+    row: &EntryKey,
+    meter: u32,
+) -> Option<Entry> {
+    let NumberContent { template, teid, .. } = placed.wanted.content;
+    let meter = ("meter_index", u128::from(meter));
+    if let Some(number) = placed.template {
+        let template = ("template", u128::from(number));
+        return match placed.wanted.spot.as_ref()? {
+            LookupPoint::Tunnel { teid, flows, .. } => {
+                let generation = u128::from(teid >> GENERATION & 0xf);
+                let own = [("generation", generation), ("qfi", flow_of(*flows)?.into()), template, meter];
+                layout.entry(row.clone(), "set_uplink", &own)
+            }
+            LookupPoint::Ue { .. } => {
+                layout.entry(row.clone(), "set_downlink", &[("teid", teid.into()), template, meter])
+            }
+        };
+    }
+    // Software is told the flow, which is gone with the tunnel.
+    let flow = match (template.action, row.fields.get(1)) {
+        (RuleAction::Buffer, Some(FieldMatch::Exact(qfi))) if placed.wanted.content.is_tunnelled => {
+            *qfi as u32
+        }
+        _ => 0,
+    };
+    let (action, mut parameters) = template.action.action();
+    parameters.extend([("rule", u128::from(placed.number.0 | flow << FLOW)), ("teid", teid.into()), meter]);
+    layout.entry(row.clone(), &format!("{action}_by_rule"), &parameters)
+}
+
+/// The row that says the number of a UE's session.
+pub(super) fn ue_entry(layout: &Layout, key: LookupKey, session: u32) -> Option<Entry> {
+    let (table, action, address, width) = match key {
+        LookupKey::Tunnel(_) => return None,
+        LookupKey::V4(ip) => ("ue_pools", "set_session_ipv4", u128::from(u32::from(ip)), 32),
+        LookupKey::V6(prefix) => ("ue_pools_ipv6", "set_session_ipv6", u128::from(prefix), 64),
+    };
+    let field = FieldMatch::Ternary { value: address, mask: crate::driver::ones(width) };
+    let key = EntryKey { table: layout.table(table)?.id, fields: vec![field], priority: 2 };
+    layout.entry(key, action, &[("offset", offset(address as u32, session).into())])
+}
+
+/// What is added to the last bits of an address for the number of the downlink.
+pub(in crate::backend) const fn offset(address: u32, session: u32) -> u32 {
+    (DOWNLINK | session).wrapping_sub(address) & 0xff_ffff
+}

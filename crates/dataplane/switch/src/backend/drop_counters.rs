@@ -1,0 +1,115 @@
+//! Drops that the switch counts by reason: read from time to time, and added to those of the software.
+
+use causeway_dataplane::Counters;
+use causeway_types::{Span, Time};
+
+use super::drop_reason::reason_of;
+use super::outcomes::InFlight;
+use super::switch::Switch;
+use crate::driver::{Link, Outcome, Reply, Request, SwitchDriver};
+use crate::model::upf::DropReason;
+
+/// So often a reading waits for changes that are not written, a quarter of the interval each time.
+const MAX_POSTPONEMENTS: u8 = 8;
+
+const REASONS: usize = DropReason::ALL.len();
+
+/// What the switch has dropped.
+#[derive(Debug)]
+pub(super) struct DropCounters {
+    /// When the counters are read next.
+    due: Time,
+    /// They are being read.
+    is_reading: bool,
+    /// How often the reading has waited for changes.
+    put_off: u8,
+    /// What was read last; `None`: the switch was there before us, and what it has counted is not ours.
+    last: Option<[u64; REASONS]>,
+    /// The switch was there for us once.
+    is_attached: bool,
+    counters: Counters,
+}
+
+impl Default for DropCounters {
+    fn default() -> Self {
+        Self {
+            due: Time::default(),
+            is_reading: false,
+            put_off: 0,
+            last: Some([0; REASONS]),
+            is_attached: false,
+            counters: Counters::default(),
+        }
+    }
+}
+
+impl DropCounters {
+    /// News of the way to the switch.
+    pub(super) fn handle_link(&mut self, link: Link) {
+        let Link::Up { emptied } = link else { return };
+        if !emptied && !self.is_attached {
+            self.last = None;
+        }
+        self.is_attached = true;
+    }
+
+    /// The switch counts from zero again.
+    pub(super) const fn reset(&mut self) {
+        self.last = Some([0; REASONS]);
+    }
+
+    /// A reading came to nothing.
+    pub(super) const fn read_failed(&mut self) {
+        self.is_reading = false;
+    }
+
+    /// What was dropped so far.
+    pub(super) const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    fn add(&mut self, now: [u64; REASONS]) {
+        let Some(before) = self.last.replace(now) else { return };
+        for ((reason, before), now) in DropReason::ALL.into_iter().zip(before).zip(now) {
+            // One that has become less has started from zero.
+            let more = now.checked_sub(before).unwrap_or(now);
+            self.counters.count_drops(reason_of(reason), more);
+        }
+    }
+}
+
+impl<D: SwitchDriver> Switch<D> {
+    /// When the drops are read next.
+    pub(super) fn next_drop_read(&self) -> Option<Time> {
+        (self.config.tally.is_some() && !self.tally.is_reading).then_some(self.tally.due)
+    }
+
+    /// Reads the drops if that is due: not before changes that wait, unless these do not end.
+    pub(super) fn start_drop_read(&mut self, now: Time) -> bool {
+        let Some(interval) = self.config.tally.filter(|_| !self.tally.is_reading && self.tally.due <= now)
+        else {
+            return false;
+        };
+        if !self.unwritten.is_empty() && self.tally.put_off < MAX_POSTPONEMENTS {
+            self.tally.put_off += 1;
+            self.tally.due = now + (interval / 4).max(Span::from_micros(1));
+            return true;
+        }
+        self.tally.put_off = 0;
+        self.tally.is_reading = true;
+        self.tally.due = now + interval;
+        let indices = DropReason::ALL.map(|reason| reason as u32).to_vec();
+        self.send_request(now, Request::ReadIndexed { counter: self.layout.drops, indices }, InFlight::Drops);
+        true
+    }
+
+    /// The drops were read, or could not be.
+    pub(super) fn drop_read_ended(&mut self, outcome: Outcome) {
+        self.tally.is_reading = false;
+        let Ok(Reply::Counts(counts)) = outcome else { return };
+        let packets: Vec<u64> = counts.into_iter().map(|count| count.unwrap_or_default().packets).collect();
+        if let Ok(packets) = packets.try_into() {
+            self.tally.add(packets);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Passes over counters by index: a request for each bank, side by side.
+
+use std::collections::BTreeMap;
+
+use causeway_types::Time;
+
+use super::outcomes::{InFlight, Retry};
+use super::switch::Switch;
+use crate::driver::{Outcome, Reply, Request, SwitchDriver};
+use crate::{Count, SwitchPdr};
+
+/// A pass whose requests have not all been answered.
+#[derive(Debug, Default)]
+pub(super) struct IndexedPass {
+    /// Requests under way.
+    open: usize,
+    counts: Vec<Option<Count>>,
+    /// One of them could not be read, and what came of that.
+    failed: Option<Outcome>,
+}
+
+impl<D: SwitchDriver> Switch<D> {
+    /// Reads the counters of these numbers.
+    pub(super) fn read_cells(&mut self, now: Time, side: usize, numbers: &[SwitchPdr]) {
+        let Some(cells) = &self.layout.cells else { return };
+        let mut banks: BTreeMap<u32, (Vec<usize>, Vec<u32>)> = BTreeMap::new();
+        for (place, number) in numbers.iter().enumerate() {
+            let Some((counter, index)) = cells.cell(side, number.0) else { continue };
+            let (places, indices) = banks.entry(counter).or_default();
+            places.push(place);
+            indices.push(index);
+        }
+        self.parts[side] = IndexedPass { open: banks.len(), counts: vec![None; numbers.len()], failed: None };
+        for (counter, (places, indices)) in banks {
+            self.send_request(now, Request::ReadIndexed { counter, indices }, InFlight::Cells(side, places));
+        }
+    }
+
+    /// One of the requests of a pass was answered; with the last one the pass has ended.
+    pub(super) fn part_ended(&mut self, now: Time, side: usize, places: &[usize], outcome: Outcome) {
+        let parts = &mut self.parts[side];
+        parts.open = parts.open.saturating_sub(1);
+        match outcome {
+            Ok(Reply::Counts(counts)) => {
+                for (place, count) in places.iter().zip(counts) {
+                    if let Some(known) = parts.counts.get_mut(*place) {
+                        *known = count;
+                    }
+                }
+            }
+            outcome => parts.failed = Some(outcome),
+        }
+        if parts.open > 0 {
+            return;
+        }
+        let IndexedPass { counts, failed, .. } = std::mem::take(parts);
+        let Some(failed) = failed else { return self.pass_ended(now, side, Ok(Reply::Counts(counts))) };
+        let numbers = std::mem::take(&mut self.reading[side]).into_iter().zip(counts);
+        let (numbers, counts): (Vec<_>, Vec<_>) = numbers.filter(|(_, count)| count.is_some()).unzip();
+        if numbers.is_empty() {
+            return self.pass_ended(now, side, failed);
+        }
+        // What was read was read: the switch may have lost it when it is asked again.
+        self.reading[side] = numbers;
+        self.pass_ended(now, side, Ok(Reply::Counts(counts)));
+        self.readers[side].is_reading = true;
+        self.retry(now, Retry::Pass(side));
+    }
+}

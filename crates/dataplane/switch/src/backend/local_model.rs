@@ -1,0 +1,80 @@
+//! A model of a switch, and what surrounds it, where its ports are here.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use causeway_dataplane::Topology;
+use causeway_reference::Limits;
+use causeway_types::{IpNet, Span};
+
+use super::config::{Config, Hop, Route};
+use crate::driver::Program;
+use crate::model::upf::{UnknownProgram, Upf};
+use crate::model::{self, Model, Timing};
+
+/// The ports of the switch: tunnels, the data network, the controller.
+pub(super) const N3: u16 = 1;
+pub(super) const N6: u16 = 2;
+pub(super) const CPU: u16 = 510;
+
+/// Octets that a queue of the model holds.
+const QUEUE: u64 = 1 << 20;
+
+/// Rows of the source guard, and of numbers of UEs, for UEs one by one. The program has 64, for pools; here nobody chooses TEIDs by addresses.
+const GUARD_ROWS: usize = 1 << 16;
+
+/// The model, its program, and the configuration of a backend over it.
+pub(super) fn parts(
+    program: &Program,
+    topology: Topology,
+    limits: Limits,
+) -> Result<(Model<Upf>, Program, Config), UnknownProgram> {
+    let program = with_guards(program);
+    let pipeline = Upf::new(&program, CPU, addresses(&topology))?;
+    let timing = Timing::INSTANT;
+    let model = model::Config { timing, cpu_port: CPU, port_rate: None, queue_room: QUEUE };
+    let model = Model::new(program.clone(), pipeline, model);
+    Ok((model, program, local_config(topology, limits)))
+}
+
+/// The program, with room in the source guard.
+pub(super) fn with_guards(program: &Program) -> Program {
+    let mut program = program.clone();
+    let is_of_ues = |name: &str| name.starts_with("source_guard") || name.starts_with("ue_pools");
+    let guards = program.tables.iter_mut().filter(|table| is_of_ues(&table.name));
+    guards.for_each(|table| table.size = table.size.max(GUARD_ROWS));
+    program
+}
+
+/// The addresses at which GTP-U arrives.
+fn addresses(topology: &Topology) -> Vec<Ipv4Addr> {
+    topology.gtpu.iter().filter_map(|end| end.addr.v4).collect()
+}
+
+/// The configuration of a backend whose switch takes no time.
+pub(super) fn local_config(topology: Topology, limits: Limits) -> Config {
+    let own = addresses(&topology).first().copied().unwrap_or(Ipv4Addr::UNSPECIFIED);
+    Config {
+        drain: Span::ZERO,
+        pace: None,
+        // They are looked at after each packet.
+        tally: None,
+        retry: Span::ZERO,
+        routes: routes(own),
+        ..Config::new(topology, limits)
+    }
+}
+
+/// All tunnels by one port, all else by the other. Nobody looks at MAC addresses.
+fn routes(own: Ipv4Addr) -> Vec<Route> {
+    let everything = |v6: bool| {
+        let any: IpAddr = match v6 {
+            true => std::net::Ipv6Addr::UNSPECIFIED.into(),
+            false => Ipv4Addr::UNSPECIFIED.into(),
+        };
+        IpNet::new(any, 0).ok()
+    };
+    let hop = |port| Hop { port, source: [2, 0, 0, 0, 0, 1], neighbour: [2, 0, 0, 0, 0, 2] };
+    let tunnels = everything(false).map(|to| Route::Tunnel { to, hop: hop(N3), local: own });
+    let networks = [false, true].into_iter().filter_map(everything);
+    tunnels.into_iter().chain(networks.map(|to| Route::Network { to, hop: hop(N6) })).collect()
+}

@@ -1,0 +1,62 @@
+//! Operations wait in line, and end.
+
+use causeway_dataplane::{Applied, ApplyError, Plan};
+use causeway_types::{Seid, Time};
+
+use super::operation::{Operation, Pending, Progress};
+use super::outcomes::Retry;
+use super::session_state::SessionState;
+use super::switch::Switch;
+use crate::driver::SwitchDriver;
+
+impl<D: SwitchDriver> Switch<D> {
+    /// An operation of a session, behind those that it has; without a plan its rules stay as they are.
+    pub(super) fn enqueue(&mut self, seid: Seid, plan: Option<Plan>) -> Operation {
+        let operation = Operation(self.submitted);
+        self.submitted += 1;
+        self.operations.insert(operation, Pending::new(seid, plan));
+        match self.sessions.get_mut(&seid).filter(|state| state.busy.is_some()) {
+            Some(state) => state.queue.push_back(operation),
+            None => {
+                self.sessions.entry(seid).or_default().busy = Some(operation);
+                self.ready.push_back(operation);
+            }
+        }
+        operation
+    }
+
+    /// The operation is over.
+    pub(super) fn end(&mut self, operation: Operation, result: Result<Applied, ApplyError>) {
+        let Some(pending) = self.operations.remove(&operation) else { return };
+        self.unwritten.remove(&operation);
+        match &result {
+            Ok(_) => self.statistics.done += 1,
+            Err(_) => self.statistics.refused += 1,
+        }
+        if pending.plan.is_some() && !pending.is_abandoned {
+            self.progress.push_back(Progress::Done(operation, result));
+        }
+        let Some(state) = self.sessions.get_mut(&pending.session) else { return };
+        state.busy = state.queue.pop_front();
+        match state.busy {
+            Some(next) => self.ready.push_back(next),
+            None => self.forget_if_over(pending.session),
+        }
+    }
+
+    /// Forgets a session of which nothing is left: no rules, no numbers, no operation.
+    pub(super) fn forget_if_over(&mut self, seid: Seid) {
+        let is_over = |state: &SessionState| {
+            state.numbers.is_empty() && state.busy.is_none() && state.placed.is_empty()
+        };
+        if self.sessions.get(&seid).is_some_and(is_over) && self.software.rules_of(seid).is_none() {
+            self.sessions.remove(&seid);
+        }
+    }
+
+    /// Something is to be tried again after the usual time.
+    pub(super) fn retry(&mut self, now: Time, what: Retry) {
+        self.laters += 1;
+        self.later.insert((now + self.config.retry, self.laters), what);
+    }
+}

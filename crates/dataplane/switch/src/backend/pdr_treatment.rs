@@ -1,0 +1,249 @@
+//! What the packets of a PDR become, from its FAR and QERs; or why the switch cannot do it.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr};
+
+use causeway_dataplane::{ApplyError, Topology};
+use causeway_reference::lease::direction_of;
+use causeway_rules::{
+    ApplyAction, Far, Forwarding, Gate, OuterHeader, Pdr, Qer, RemovedHeader, RuleSet, Steering, TosMarking,
+};
+use causeway_types::{Direction, Interface, NetworkInstance, QerId, UrrId};
+
+use super::template::RuleAction;
+use crate::model::upf::DropReason;
+
+/// What becomes of the packets of a PDR.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Treatment {
+    pub(super) action: RuleAction,
+    /// The TEID at the far end of the tunnel that they leave by.
+    pub(super) teid: u32,
+    /// The QER whose rate they keep.
+    pub(super) meter: Option<QerId>,
+}
+
+/// What the backend refuses.
+pub(super) type Refused = ApplyError;
+
+/// Why a treatment cannot be had from the switch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum UnsupportedBy {
+    /// The software behind it can do it.
+    Switch(&'static str),
+    /// Nor can that.
+    Both(&'static str),
+}
+
+impl From<UnsupportedBy> for Refused {
+    fn from(cannot: UnsupportedBy) -> Self {
+        match cannot {
+            UnsupportedBy::Switch(reason) | UnsupportedBy::Both(reason) => unsupported(reason),
+        }
+    }
+}
+
+/// Why, in words.
+pub(super) const fn unsupported(reason: &'static str) -> Refused {
+    ApplyError::Unsupported(reason)
+}
+
+/// The treatment of a PDR, with these quotas exhausted.
+pub(super) fn treat(
+    pdr: &Pdr,
+    rules: &RuleSet,
+    exhausted: &BTreeSet<UrrId>,
+    topology: &Topology,
+) -> Result<Treatment, UnsupportedBy> {
+    let direction = direction_of(pdr);
+    let qers: Vec<&Qer> = pdr.qers.iter().filter_map(|id| rules.qers.get(id)).collect();
+    qers.iter().try_for_each(|qer| check_qer(qer, direction))?;
+    check_urrs(pdr, rules)?;
+    let (far, is_blocked) = far_of(pdr, rules, exhausted);
+    let Some(far) = far else { return Ok(drops(DropReason::FarDrop)) };
+    check_far(far, direction)?;
+    let is_gated = qers.iter().any(|qer| qer.gate(direction) == Gate::Closed);
+    let forwarding = match (far.action, &far.forwarding) {
+        (ApplyAction::Drop, _) | (ApplyAction::Forward, None) => return Ok(drops(DropReason::FarDrop)),
+        (ApplyAction::Forward, _) if is_blocked => return Ok(drops(DropReason::QuotaExhausted)),
+        _ if is_gated => return Ok(drops(DropReason::GateClosed)),
+        (ApplyAction::Buffer { .. }, _) => {
+            return Ok(Treatment { action: RuleAction::Buffer, teid: 0, meter: None });
+        }
+        (ApplyAction::Forward, Some(forwarding)) => forwarding,
+    };
+    let meter = meter_of(&qers)?;
+    let (action, teid) = leave(pdr, forwarding, &qers, topology)?;
+    let meter = meter.filter(|_| action.forwards());
+    Ok(Treatment { action, teid, meter })
+}
+
+const fn drops(reason: DropReason) -> Treatment {
+    Treatment { action: RuleAction::Drop(reason), teid: 0, meter: None }
+}
+
+/// The FAR that holds for a PDR, and whether an exhausted quota stops what it forwards.
+fn far_of<'r>(pdr: &Pdr, rules: &'r RuleSet, exhausted: &BTreeSet<UrrId>) -> (Option<&'r Far>, bool) {
+    let spent = || pdr.urrs.iter().filter(|id| exhausted.contains(id)).filter_map(|id| rules.urrs.get(id));
+    match spent().find_map(|urr| urr.quota_far) {
+        Some(far) => (rules.fars.get(&far), false),
+        None => (rules.fars.get(&pdr.far), spent().next().is_some()),
+    }
+}
+
+fn check_urrs(pdr: &Pdr, rules: &RuleSet) -> Result<(), UnsupportedBy> {
+    let urrs = || pdr.urrs.iter().filter_map(|id| rules.urrs.get(id));
+    if urrs().any(|urr| urr.dropped_threshold.is_some()) {
+        return Err(UnsupportedBy::Switch("a threshold of dropped downlink traffic"));
+    }
+    if urrs().any(|urr| !urr.exempted_filters.is_empty()) {
+        return Err(UnsupportedBy::Switch("flows that are exempted from a quota"));
+    }
+    if pdr.pdi.tunnel.is_some() && pdr.pdi.qfis.is_empty() && urrs().any(|urr| urr.before_qos) {
+        return Err(UnsupportedBy::Switch("usage before QoS enforcement of a PDR without QFI"));
+    }
+    Ok(())
+}
+
+fn check_qer(qer: &Qer, direction: Direction) -> Result<(), UnsupportedBy> {
+    let is_downlink = direction == Direction::Downlink;
+    match () {
+        () if qer.correlation.is_some() => {
+            Err(UnsupportedBy::Switch("a QER that shares its rate with other sessions"))
+        }
+        () if qer.packet_rate.is_some() || qer.packet_rate_status.is_some() => {
+            Err(UnsupportedBy::Switch("a QER with a packet rate"))
+        }
+        () if is_downlink && qer.reflective => Err(UnsupportedBy::Switch("Reflective QoS")),
+        () if is_downlink && qer.ppi.is_some() => Err(UnsupportedBy::Switch("a Paging Policy Indicator")),
+        () if is_downlink && qer.flow_marking != Default::default() => {
+            Err(UnsupportedBy::Switch("DL Flow Level Marking"))
+        }
+        () => Ok(()),
+    }
+}
+
+fn check_far(far: &Far, direction: Direction) -> Result<(), UnsupportedBy> {
+    let follows_policy = far.forwarding.as_ref().is_some_and(|it| it.steering.policy.is_some());
+    let copies_follow = far.duplicate && far.duplicates.iter().any(|copy| copy.policy.is_some());
+    if follows_policy || copies_follow {
+        return Err(UnsupportedBy::Both("a forwarding policy of the configuration"));
+    }
+    if far.duplicate {
+        return Err(UnsupportedBy::Switch("a FAR that duplicates packets"));
+    }
+    if far.delivery_status.discarded && direction == Direction::Downlink && !far.buffers() {
+        return Err(UnsupportedBy::Switch("a report of downlink packets that the FAR discards"));
+    }
+    Ok(())
+}
+
+/// The one QER whose rate holds.
+fn meter_of(qers: &[&Qer]) -> Result<Option<QerId>, UnsupportedBy> {
+    let mut limits: Vec<QerId> = qers.iter().filter(|qer| qer.mbr.is_some()).map(|qer| qer.id).collect();
+    limits.sort_unstable();
+    limits.dedup();
+    match limits.as_slice() {
+        [] => Ok(None),
+        [one] => Ok(Some(*one)),
+        _ => Err(UnsupportedBy::Switch("a PDR whose packets keep several maximum bit rates")),
+    }
+}
+
+fn leave(
+    pdr: &Pdr,
+    forwarding: &Forwarding,
+    qers: &[&Qer],
+    topology: &Topology,
+) -> Result<(RuleAction, u32), UnsupportedBy> {
+    let Forwarding { destination, network_instance, outer, marking, vlan, proxying, steering, enrichment } =
+        forwarding;
+    if *destination == Interface::CpFunction {
+        return Err(UnsupportedBy::Switch("a FAR that sends to the CP function"));
+    }
+    if vlan.is_some() || *proxying != Default::default() {
+        return Err(UnsupportedBy::Both("VLAN tags and proxying"));
+    }
+    if *steering != Steering::default() || !enrichment.is_empty() {
+        return Err(UnsupportedBy::Switch("a FAR that redirects, steers or enriches packets"));
+    }
+    match outer {
+        Some(OuterHeader::Gtpu(tunnel)) => {
+            let peer = tunnel.addr.v4.ok_or(UnsupportedBy::Both("a tunnel over IPv6"))?;
+            let local = local_end(network_instance.as_ref(), topology);
+            if local.is_none() || local != local_end(None, topology) {
+                return Err(UnsupportedBy::Both("a tunnel from another GTP-U address than the first"));
+            }
+            let is_to_access = *destination == Interface::Access;
+            let dscp = marking.map_or(0, |marking| marking.apply(0) >> 2);
+            let qfi = qfi_of(pdr, qers)?;
+            let action = RuleAction::Encapsulate { peer, qfi, pdu_type: u8::from(!is_to_access), dscp };
+            Ok((action, tunnel.teid.value()))
+        }
+        Some(OuterHeader::Unknown) => Ok((RuleAction::Drop(DropReason::NoForwarding), 0)),
+        Some(OuterHeader::Udp(_) | OuterHeader::Ip(_)) => Err(UnsupportedBy::Both("a tunnel over N6")),
+        None if *destination == Interface::Access => Ok((RuleAction::Drop(DropReason::NoForwarding), 0)),
+        None => {
+            serves(network_instance.as_ref(), topology)?;
+            Ok((RuleAction::Decapsulate { dscp: marking.map(whole_dscp).transpose()? }, 0))
+        }
+    }
+}
+
+/// The switch has one data network, the first.
+pub(super) fn serves(network: Option<&NetworkInstance>, topology: &Topology) -> Result<(), UnsupportedBy> {
+    let first = topology.networks.first().map(|network| &network.instance);
+    match network {
+        Some(network) if Some(network) != first => {
+            Err(UnsupportedBy::Both("a data network that is not the first one"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The address of ours that packets to tunnels of this network come from.
+fn local_end(network: Option<&NetworkInstance>, topology: &Topology) -> Option<Ipv4Addr> {
+    let serves = |instance: &Option<NetworkInstance>| match (instance, network) {
+        (Some(serves), Some(asked)) => serves == asked,
+        _ => true,
+    };
+    topology.gtpu.iter().filter(|end| serves(&end.network_instance)).find_map(|end| end.addr.v4)
+}
+
+/// The QFI of all packets that leave by a PDR.
+fn qfi_of(pdr: &Pdr, qers: &[&Qer]) -> Result<u8, UnsupportedBy> {
+    let marks = || qers.iter().filter_map(|qer| qer.qfi);
+    if let Some(qfi) = marks().find(|qfi| qfi.value() != 0).or_else(|| marks().next()) {
+        return Ok(qfi.value());
+    }
+    let keeps = pdr.pdi.tunnel.is_some() && pdr.removal.is_some_and(|removal| !removal.deletes_container);
+    let mut qfis = pdr.pdi.qfis.iter();
+    match (qfis.next(), qfis.next()) {
+        (Some(one), None) if keeps => Ok(one.value()),
+        _ if keeps => Err(UnsupportedBy::Both("a tunnel for packets that keep a QFI of several")),
+        _ => Err(UnsupportedBy::Switch(
+            "a tunnel for packets whose QFI no QER says: the switch always sends one",
+        )),
+    }
+}
+
+fn whole_dscp(marking: TosMarking) -> Result<u8, UnsupportedBy> {
+    let counted = !(marking.apply(0) ^ marking.apply(0xff));
+    if counted != 0xfc {
+        return Err(UnsupportedBy::Switch("a marking of some bits of the DSCP"));
+    }
+    Ok(marking.apply(0) >> 2)
+}
+
+/// The outer header that the PDR removes is the one its packets have.
+pub(super) fn check_removal(pdr: &Pdr) -> Result<(), Refused> {
+    match (pdr.pdi.tunnel, pdr.removal.map(|removal| removal.header)) {
+        (None, None) | (Some(_), Some(RemovedHeader::Gtpu | RemovedHeader::GtpuIpv4)) => Ok(()),
+        _ => Err(unsupported("an Outer Header Removal that is not that of the PDR's tunnel over IPv4")),
+    }
+}
+
+/// The address is one of ours for GTP-U.
+pub(super) fn is_own(ip: Ipv4Addr, topology: &Topology) -> bool {
+    topology.gtpu.iter().any(|end| end.addr.contains(IpAddr::V4(ip)))
+}

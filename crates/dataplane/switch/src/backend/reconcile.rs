@@ -1,0 +1,306 @@
+//! After the switch came back, or when it does not hold what it should: all tables are read, and what is missing is written.
+//!
+//! Nothing else is asked of the switch meanwhile but to send frames. What was under way before is waited for: a change of which a part
+//! may have been done goes on to its end with its session, and one of which nothing was done is tried again afterwards.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use causeway_types::{Span, Time};
+
+use super::desired_state::{AtomicUpdate, ReadEntries, WriteOwner};
+use super::notice::{Cause, Notice, ReconcileResult};
+use super::operation::Operation;
+use super::outcomes::{InFlight, Retry};
+use super::switch::{Switch, TICK};
+use crate::driver::{DriverError, Link, Outcome, Rejected, Reply, Request, SwitchDriver, WriteError};
+
+/// Updates of one batch, about: as many sessions as fit, each whole.
+const BATCH: usize = 500;
+
+/// How often tables are read again since the switch says that they hold something else.
+const ROUNDS: u32 = 3;
+
+/// From one comparison to the next that nobody but the switch's answers asked for.
+const PAUSE: Span = Span::from_secs(10);
+
+/// A comparison under way.
+#[derive(Debug)]
+pub(super) struct Reconcile {
+    began: Time,
+    phase: Phase,
+    /// When something that failed is tried again.
+    pub(super) retry: Option<Time>,
+    found: ReadEntries,
+    units: VecDeque<AtomicUpdate>,
+    under_way: Vec<AtomicUpdate>,
+    /// So many units are written one by one: the switch has refused them together.
+    one_by_one: usize,
+    rounds: u32,
+    report: ReconcileResult,
+    /// The report says what was missing at first.
+    is_counted: bool,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// What was asked before has no answer yet.
+    Draining,
+    /// These tables were not read yet.
+    Reading(BTreeSet<u32>),
+    Writing,
+}
+
+impl<D: SwitchDriver> Switch<D> {
+    /// What became of the way to the switch.
+    pub(super) fn handle_link(&mut self, now: Time, link: Link) {
+        self.tally.handle_link(link);
+        self.bases.handle_link(link);
+        match link {
+            Link::Down => self.notices.push_back(Notice::Down),
+            Link::Superseded => self.notices.push_back(Notice::Superseded),
+            Link::Up { emptied: true } => self.start_reconcile(now, Cause::Emptied),
+            Link::Up { emptied: false } => self.start_reconcile(now, Cause::Up),
+        }
+    }
+
+    /// Begins to compare all that the switch holds with what it should hold; from the start, if that is under way.
+    pub(super) fn start_reconcile(&mut self, now: Time, cause: Cause) {
+        self.refill = Some(Reconcile {
+            began: now,
+            phase: Phase::Draining,
+            retry: None,
+            found: ReadEntries::default(),
+            units: VecDeque::new(),
+            under_way: Vec::new(),
+            one_by_one: 0,
+            rounds: 0,
+            report: ReconcileResult::new(cause),
+            is_counted: false,
+        });
+    }
+
+    /// Compares again, after a part was written.
+    fn restart_comparison(&mut self) {
+        let Some(refill) = &mut self.refill else { return };
+        refill.phase = Phase::Draining;
+        refill.one_by_one = 0;
+        refill.units.clear();
+        refill.under_way.clear();
+    }
+
+    /// The switch answers as if it did not hold what it should. Whether that is looked into: not again and again.
+    pub(super) fn check_suspicion(&mut self, now: Time) -> bool {
+        if self.refill.is_some() {
+            return true;
+        }
+        let is_due = self.compared.is_none_or(|at| now >= at + PAUSE);
+        if is_due {
+            self.start_reconcile(now, Cause::Missing);
+        }
+        is_due
+    }
+
+    /// Every answer that is more than a frame's has come.
+    pub(super) fn is_idle(&self) -> bool {
+        self.flights.values().all(|flight| matches!(flight, InFlight::Frame))
+    }
+
+    /// The next step of a comparison; `false`: it waits for the switch, or there is none.
+    pub(super) fn continue_reconcile(&mut self, now: Time) -> bool {
+        let is_idle = self.is_idle();
+        let Some(refill) = self.refill.as_mut().filter(|it| is_idle && it.retry.is_none_or(|at| at <= now))
+        else {
+            return false;
+        };
+        refill.retry = None;
+        match &refill.phase {
+            Phase::Draining => self.read_all(now),
+            Phase::Reading(remaining) if remaining.is_empty() => self.compute_difference(now),
+            Phase::Reading(remaining) => {
+                let remaining = remaining.clone();
+                self.read_tables(now, remaining);
+            }
+            Phase::Writing if refill.units.is_empty() => self.reconcile_done(now),
+            Phase::Writing => self.write_units(now),
+        }
+        true
+    }
+
+    /// What was asked before the comparison, or for it, has its answer.
+    pub(super) fn handle_during_reconcile(&mut self, now: Time, flight: InFlight, outcome: Outcome) {
+        match flight {
+            InFlight::Write(operation) => {
+                self.write_ended_during_reconcile(now, operation, outcome.map(drop))
+            }
+            InFlight::Pass(side) => self.pass_ended(now, side, outcome),
+            InFlight::Cells(side, places) => self.part_ended(now, side, &places, outcome),
+            InFlight::Removal(side, numbers) => {
+                let removed = if outcome.is_ok() { numbers } else { Vec::new() };
+                self.removal_ended(now, side, &removed);
+            }
+            InFlight::CounterBases(side, numbers) => self.bases_ended(now, side, &numbers, outcome),
+            InFlight::Table(table) => self.take_whole_table(now, table, outcome),
+            // They are read again.
+            InFlight::Drops => self.tally.read_failed(),
+            InFlight::Units => self.units_ended(now, outcome.map(drop)),
+            // All templates are compared, and whatever is in doubt.
+            InFlight::BackgroundWrite | InFlight::ReadBack(..) | InFlight::Frame => {}
+        }
+    }
+
+    fn write_ended_during_reconcile(
+        &mut self,
+        now: Time,
+        operation: Operation,
+        outcome: Result<(), DriverError>,
+    ) {
+        let Some(pending) = self.operations.get_mut(&operation) else { return };
+        match outcome {
+            Ok(()) => self.write_ended(now, operation, Ok(())),
+            Err(DriverError::Uncertain) => pending.is_uncertain = true,
+            Err(_) if pending.is_uncertain => {}
+            // It may have been refused for what the switch has lost.
+            Err(DriverError::Rejected(_)) => self.retry(now, Retry::Write(operation)),
+            Err(error) => self.write_ended(now, operation, Err(error)),
+        }
+    }
+
+    /// Nothing is under way: whatever was to be found out or written again becomes part of the comparison.
+    fn read_all(&mut self, now: Time) {
+        for pending in self.operations.values_mut() {
+            pending.read_back = None;
+        }
+        self.background_writes.read_back = None;
+        let operations = &self.operations;
+        let is_in_doubt = |id: &Operation| operations.get(id).is_some_and(|pending| pending.is_uncertain);
+        self.later.retain(|_, later| match later {
+            Retry::Write(operation) => !is_in_doubt(operation),
+            Retry::ReadBack(..) | Retry::BackgroundWrite | Retry::Reconcile => false,
+            Retry::Pass(_) | Retry::Rewrite(_) => true,
+        });
+        self.read_tables(now, self.layout.filled().map(|table| table.id).collect());
+    }
+
+    fn read_tables(&mut self, now: Time, tables: BTreeSet<u32>) {
+        for table in &tables {
+            self.send_request(now, Request::ReadEntries { table: *table }, InFlight::Table(*table));
+        }
+        if let Some(refill) = &mut self.refill {
+            refill.phase = Phase::Reading(tables);
+        }
+    }
+
+    fn take_whole_table(&mut self, now: Time, table: u32, outcome: Outcome) {
+        let again = self.again(now);
+        let Some(refill) = &mut self.refill else { return };
+        let Phase::Reading(remaining) = &mut refill.phase else { return };
+        match outcome {
+            Ok(Reply::Entries(entries)) => {
+                remaining.remove(&table);
+                refill.found.extend(entries.into_iter().map(|entry| (entry.key.clone(), entry)));
+            }
+            _ => refill.retry = Some(again),
+        }
+    }
+
+    fn compute_difference(&mut self, now: Time) {
+        let Some(mut refill) = self.refill.take() else { return };
+        let is_emptied = refill.report.cause == Cause::Emptied;
+        if is_emptied {
+            self.tally.reset();
+        }
+        let found = std::mem::take(&mut refill.found);
+        let mut report = ReconcileResult::new(refill.report.cause);
+        refill.units = self.differences(found, is_emptied, &mut report);
+        if !std::mem::replace(&mut refill.is_counted, true) {
+            refill.report = report;
+        }
+        refill.phase = Phase::Writing;
+        self.refill = Some(refill);
+        self.write_units(now);
+    }
+
+    fn write_units(&mut self, now: Time) {
+        let Some(refill) = &mut self.refill else { return };
+        let mut updates = Vec::new();
+        while let Some(unit) = refill.units.pop_front() {
+            updates.extend(unit.updates.iter().cloned());
+            refill.under_way.push(unit);
+            let is_alone = refill.one_by_one > 0;
+            refill.one_by_one = refill.one_by_one.saturating_sub(1);
+            if is_alone || updates.len() >= BATCH {
+                break;
+            }
+        }
+        if updates.is_empty() {
+            return self.units_ended(now, Ok(()));
+        }
+        self.send_request(now, Request::Write(updates), InFlight::Units);
+    }
+
+    fn units_ended(&mut self, now: Time, outcome: Result<(), DriverError>) {
+        let again = self.again(now);
+        let Some(refill) = self.refill.as_mut().filter(|it| matches!(it.phase, Phase::Writing)) else {
+            return;
+        };
+        let units = std::mem::take(&mut refill.under_way);
+        match outcome {
+            Ok(()) => units.into_iter().for_each(|unit| self.unit_written(now, unit.of)),
+            Err(DriverError::Uncertain) => self.restart_comparison(),
+            Err(DriverError::Rejected(rejected)) if units.len() <= 1 => {
+                let of = units.first().map_or(WriteOwner::Foreign, |unit| unit.of);
+                self.unit_refused(now, of, &rejected);
+            }
+            Err(error) => {
+                let is_refused = matches!(error, DriverError::Rejected(_));
+                refill.one_by_one = if is_refused { units.len() } else { refill.one_by_one };
+                refill.retry = (!is_refused).then_some(again);
+                units.into_iter().rev().for_each(|unit| refill.units.push_front(unit));
+            }
+        }
+    }
+
+    fn unit_written(&mut self, now: Time, of: WriteOwner) {
+        match of {
+            WriteOwner::Operation(operation) => self.write_ended(now, operation, Ok(())),
+            WriteOwner::Base => self.background_writes.refused = None,
+            WriteOwner::Session | WriteOwner::Foreign => {}
+        }
+    }
+
+    fn unit_refused(&mut self, now: Time, of: WriteOwner, rejected: &Rejected) {
+        let Some(refill) = &mut self.refill else { return };
+        let differs = matches!(rejected.error, WriteError::Exists(_) | WriteError::Missing(_));
+        if differs && refill.rounds < ROUNDS {
+            // Somebody else writes, or the switch has lost it again.
+            refill.rounds += 1;
+            return self.restart_comparison();
+        }
+        match of {
+            WriteOwner::Foreign => {}
+            WriteOwner::Base => self.reject_templates(now, self.refusal(rejected)),
+            WriteOwner::Session => refill.report.refused += 1,
+            // As it was before, it was there.
+            WriteOwner::Operation(operation) => {
+                self.access.written(now, false);
+                self.reject(now, operation, self.refusal(rejected));
+                self.restart_comparison();
+            }
+        }
+    }
+
+    fn reconcile_done(&mut self, now: Time) {
+        let Some(mut refill) = self.refill.take() else { return };
+        refill.report.took = now.since(refill.began);
+        self.compared = Some(now);
+        self.bases.reconciled(now + self.config.drain);
+        self.send_held(now);
+        self.statistics.refills += 1;
+        self.statistics.restarted_counters += refill.report.counters as u64;
+        self.notices.push_back(Notice::Refilled(refill.report));
+    }
+
+    fn again(&self, now: Time) -> Time {
+        now + self.config.retry.max(TICK)
+    }
+}

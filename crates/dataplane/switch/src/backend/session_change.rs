@@ -1,0 +1,284 @@
+//! From a session's picture before to its picture after: numbers, meters, and the updates of one batch.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use causeway_dataplane::ApplyError;
+use causeway_types::{FTeid, IpNet, PdrId, Seid};
+use foldhash::fast::RandomState;
+
+use super::background_writes::template_updates;
+use super::capacity::full_numbers;
+use super::compile_session::{CompiledSession, LookupKey, NumberContent};
+use super::direct::{Filters, rank};
+use super::layout::{Layout, Profile};
+use super::pdr_treatment::unsupported;
+use super::session_state::{MeterKey, PlacedRule, SessionState};
+use super::switch::Switch;
+use super::template::{RuleAction, Template};
+use crate::SwitchPdr;
+use crate::driver::{Entry, EntryKey, Rates, SwitchDriver, Update};
+
+/// What a batch changes, beside its updates.
+#[derive(Debug, Default)]
+pub(super) struct Change {
+    /// The session afterwards.
+    pub(super) placed: BTreeMap<PdrId, PlacedRule>,
+    pub(super) guards: Vec<Entry>,
+    pub(super) keys: BTreeSet<LookupKey>,
+    pub(super) ues: BTreeMap<LookupKey, u32>,
+    /// Filters that its rules have classes for then, and of which version of all classes its rows are.
+    pub(super) filters: Filters,
+    pub(super) classes: u64,
+    pub(super) meters: BTreeMap<MeterKey, (u32, Rates)>,
+    /// New numbers, of which some have entries for accounting.
+    pub(super) fresh: Vec<(PdrId, SwitchPdr)>,
+    pub(super) add: Vec<SwitchPdr>,
+    /// Numbers that no rule has any more; those with entries for accounting.
+    pub(super) gone: Vec<SwitchPdr>,
+    pub(super) expire: Vec<SwitchPdr>,
+    /// Numbers that stay, of rules that do something else.
+    pub(super) altered: Vec<SwitchPdr>,
+    /// Meters that were taken for it, and that nobody has afterwards.
+    pub(super) taken: Vec<(MeterKey, u32)>,
+    pub(super) freed: Vec<(MeterKey, u32)>,
+    /// Numbers of sessions that were taken for it, and that nobody has afterwards; templates likewise.
+    pub(super) taken_sessions: Vec<u32>,
+    pub(super) left_sessions: Vec<u32>,
+    pub(super) taken_templates: Vec<Template>,
+    pub(super) left_templates: Vec<Template>,
+    /// How many entries each table has more, or less, afterwards.
+    pub(super) tables: BTreeMap<u32, i64>,
+    /// Templates that must be written before.
+    pub(super) after_chore: u64,
+}
+
+impl Change {
+    /// What each rule does afterwards.
+    pub(super) fn rule_actions(&self) -> Vec<(PdrId, RuleAction)> {
+        let action = |placed: &PlacedRule| placed.wanted.content.template.action;
+        self.placed.iter().map(|(pdr, placed)| (*pdr, action(placed))).collect()
+    }
+}
+
+impl<D: SwitchDriver> Switch<D> {
+    /// Works out a change: everything that it needs is taken then, or nothing if it is refused.
+    pub(super) fn prepare(
+        &mut self,
+        seid: Seid,
+        session: CompiledSession,
+    ) -> Result<(Change, Vec<Update>), ApplyError> {
+        self.check_keys(seid, &session)?;
+        let mut change = Change { classes: self.classes.version(), ..Change::default() };
+        let filters = session.filters.clone();
+        let made = self.fill(seid, session, &mut change);
+        match made {
+            Ok(updates) => {
+                let taken = change.keys.iter().map(|key| (*key, seid));
+                self.keys.extend(taken);
+                self.classes.hold(seid, &filters);
+                change.filters = filters;
+                // What only leaves needs no template.
+                let needs_none = change.fresh.is_empty() && change.altered.is_empty();
+                change.after_chore = if needs_none { 0 } else { self.background_writes.enqueued };
+                Ok((change, updates))
+            }
+            Err(error) => {
+                self.give_back(seid, &change, true);
+                Err(error)
+            }
+        }
+    }
+
+    /// What a change took is free again: it did not come to be. If packets may have been counted under its numbers where nothing is inserted
+    /// to count from zero, those are not used again.
+    pub(super) fn give_back(&mut self, seid: Seid, change: &Change, is_clean: bool) {
+        let is_by_index = self.layout.profile == Profile::Direct;
+        for (_, number) in change.fresh.iter().filter(|_| is_clean || !is_by_index) {
+            self.release(*number);
+        }
+        self.classes.leave(seid, &change.filters);
+        self.free_meters(&change.taken);
+        self.leave_templates(&change.taken_templates);
+        change.taken_sessions.iter().for_each(|session| self.numbers.release_session_number(*session));
+        let kept = self.sessions.get(&seid).map(|state| state.keys.clone()).unwrap_or_default();
+        for key in change.keys.difference(&kept) {
+            if self.keys.get(key) == Some(&seid) {
+                self.keys.remove(key);
+            }
+        }
+    }
+
+    /// The number can be given to another rule.
+    pub(super) fn release(&mut self, number: SwitchPdr) {
+        if self.layout.profile == Profile::Direct {
+            return self.numbers.release(number);
+        }
+        if let Ok(writes) = self.ranges.release(number)
+            && self.layout.profile == Profile::Hip4
+        {
+            self.background_writes.push(template_updates(&self.layout, &writes));
+        }
+    }
+
+    /// The change is written: tables have so many entries.
+    pub(super) fn book(&mut self, change: &Change) {
+        for (table, more) in &change.tables {
+            let used = self.used.entry(*table).or_default();
+            *used = used.saturating_add_signed(isize::try_from(*more).unwrap_or_default());
+        }
+    }
+
+    fn check_keys(&self, seid: Seid, session: &CompiledSession) -> Result<(), ApplyError> {
+        let is_foreign = |key: &&LookupKey| self.keys.get(key).is_some_and(|owner| *owner != seid);
+        match session.keys.iter().find(is_foreign) {
+            None => Ok(()),
+            Some(LookupKey::Tunnel(teid)) => Err(self.tunnel_in_use(*teid)),
+            Some(LookupKey::V4(ip)) => {
+                Err(ApplyError::UeAddressInUse(IpNet::from(std::net::IpAddr::V4(*ip))))
+            }
+            Some(LookupKey::V6(_)) => Err(unsupported("an IPv6 prefix that another session has")),
+        }
+    }
+
+    fn tunnel_in_use(&self, teid: u32) -> ApplyError {
+        let own = self.config.topology.gtpu.first().map(|end| end.addr);
+        match causeway_types::Teid::new(teid).zip(own) {
+            Some((teid, addr)) => ApplyError::TunnelInUse(FTeid { teid, addr }),
+            None => unsupported("a TEID that another session has"),
+        }
+    }
+
+    fn fill(
+        &mut self,
+        seid: Seid,
+        session: CompiledSession,
+        change: &mut Change,
+    ) -> Result<Vec<Update>, ApplyError> {
+        let state = self.sessions.get(&seid).map(SessionState::for_change).unwrap_or_default();
+        change.keys.clone_from(&session.keys);
+        let mut updates = Vec::new();
+        let guards = session.guards.into_iter().map(|key| self.layout.entry(key, "pass", &[]));
+        let guards: Option<Vec<Entry>> = guards.collect();
+        change.guards = guards.ok_or(unsupported("the program cannot pass a source"))?;
+        if self.layout.profile == Profile::Direct {
+            self.place_by_index(&state, session.rules, &session.ues, change)?;
+        } else {
+            for (pdr, wanted) in session.rules {
+                let kept = state.placed.get(&pdr).filter(|placed| placed.wanted.content == wanted.content);
+                let number = match kept {
+                    Some(placed) => placed.number,
+                    None => self.allocate(pdr, &wanted.content, change)?,
+                };
+                change.placed.insert(pdr, PlacedRule { number, wanted, template: None });
+            }
+        }
+        self.change_meters(&state, &session.meters, change, &mut updates)?;
+        for placed in state.placed.values() {
+            let is_kept = change.placed.values().any(|other| other.number == placed.number);
+            if !is_kept {
+                change.gone.push(placed.number);
+                change.expire.extend(placed.wanted.content.is_counted.then_some(placed.number));
+            }
+        }
+        change.left_templates = left_templates(&state, change);
+        let deletions = self.compare(&state, change, &mut updates)?;
+        updates.extend(deletions);
+        Ok(updates)
+    }
+
+    fn allocate(
+        &mut self,
+        pdr: PdrId,
+        content: &NumberContent,
+        change: &mut Change,
+    ) -> Result<SwitchPdr, ApplyError> {
+        let has_templates = self.layout.profile == Profile::Hip4;
+        let template = if has_templates { content.template } else { Template::COMMON };
+        let allocation = self.ranges.allocate(&template).map_err(|error| full_numbers(&error))?;
+        if has_templates {
+            self.background_writes.push(template_updates(&self.layout, &allocation.writes));
+        }
+        change.fresh.push((pdr, allocation.number));
+        change.add.extend(content.is_counted.then_some(allocation.number));
+        Ok(allocation.number)
+    }
+
+    /// Insertions and changes go to `updates`; deletions, which come after them, are returned.
+    fn compare(
+        &self,
+        state: &SessionState,
+        change: &mut Change,
+        updates: &mut Vec<Update>,
+    ) -> Result<Vec<Update>, ApplyError> {
+        let mut before: HashMap<&EntryKey, SwitchPdr, RandomState> = HashMap::default();
+        for placed in state.placed.values() {
+            before.extend(placed.wanted.rows.iter().map(|row| (row, placed.number)));
+        }
+        let mut stale_guards: BTreeSet<usize> = (0..state.guards.len()).collect();
+        for guard in &change.guards {
+            match state.guards.iter().position(|other| other.key == guard.key) {
+                Some(place) => {
+                    stale_guards.remove(&place);
+                    let is_same = state.guards.get(place) == Some(guard);
+                    updates.extend((!is_same).then(|| Update::Modify(guard.clone())));
+                }
+                None => updates.push(Update::Insert(guard.clone())),
+            }
+        }
+        let fresh: BTreeSet<SwitchPdr> = change.fresh.iter().map(|(_, number)| *number).collect();
+        for placed in change.placed.values() {
+            let meter = placed.meter().and_then(|of| change.meters.get(&of));
+            let index = meter.map_or(0, |(index, _)| *index);
+            if fresh.contains(&placed.number) {
+                updates.extend(self.number_entries(placed, index)?.into_iter().map(Update::Insert));
+            }
+            for row in &placed.wanted.rows {
+                match before.remove(row) {
+                    Some(number) if number == placed.number && !change.altered.contains(&number) => {}
+                    Some(_) => updates.push(Update::Modify(self.row_entry(placed, row, index)?)),
+                    None => updates.push(Update::Insert(self.row_entry(placed, row, index)?)),
+                }
+            }
+        }
+        let mut deletions: Vec<Update> = before.into_keys().cloned().map(Update::Delete).collect();
+        let guards = stale_guards.into_iter().filter_map(|place| state.guards.get(place));
+        deletions.extend(guards.map(|guard| Update::Delete(guard.key.clone())));
+        for number in &change.gone {
+            deletions.extend(self.number_keys(*number).into_iter().map(Update::Delete));
+        }
+        if self.layout.profile == Profile::Direct {
+            updates.sort_by_key(|update| update_rank(&self.layout, update));
+            deletions.sort_by_key(|update| std::cmp::Reverse(update_rank(&self.layout, update)));
+        }
+        for update in updates.iter().chain(&deletions) {
+            match update {
+                Update::Insert(entry) => *change.tables.entry(entry.key.table).or_default() += 1,
+                Update::Delete(key) => *change.tables.entry(key.table).or_default() -= 1,
+                Update::Modify(_) | Update::SetMeter { .. } => {}
+            }
+        }
+        self.check_insertions(updates)?;
+        Ok(deletions)
+    }
+}
+
+/// When an update is written; meters are set first.
+fn update_rank(layout: &Layout, update: &Update) -> Option<u8> {
+    match update {
+        Update::Insert(entry) | Update::Modify(entry) => Some(rank(layout, entry.key.table)),
+        Update::Delete(key) => Some(rank(layout, key.table)),
+        Update::SetMeter { .. } => None,
+    }
+}
+
+/// Templates by number that rules had, and have no longer.
+fn left_templates(state: &SessionState, change: &Change) -> Vec<Template> {
+    let template =
+        |placed: &PlacedRule| placed.template.map(|number| (placed.wanted.content.template, number));
+    let remaining = |(pdr, before): &(&PdrId, &PlacedRule)| {
+        let after = change.placed.get(pdr).filter(|after| after.number == before.number);
+        after.and_then(template) != template(before)
+    };
+    let had = state.placed.iter().filter(remaining);
+    had.filter_map(|(_, before)| Some(template(before)?.0)).collect()
+}

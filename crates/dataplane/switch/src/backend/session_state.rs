@@ -1,0 +1,157 @@
+//! What is kept of sessions and of rules by their numbers.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use causeway_rules::{Far, Urr};
+use causeway_types::{FarId, PdrId, QerId, Seid, UrrId};
+
+use super::compile_session::{CompiledRule, LookupKey, NumberContent};
+use super::direct::Filters;
+use super::operation::Operation;
+use super::template::RuleAction;
+use crate::driver::{Entry, Rates};
+use crate::{Count, SwitchPdr};
+
+/// A session on the switch.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SessionState {
+    pub(super) placed: BTreeMap<PdrId, PlacedRule>,
+    /// Rows of the source guard and, in profile `direct`, of the numbers of its UE.
+    pub(super) guards: Vec<Entry>,
+    pub(super) keys: BTreeSet<LookupKey>,
+    /// Numbers of its UE by address, in profile `direct`.
+    pub(super) ues: BTreeMap<LookupKey, u32>,
+    /// Filters that its rules have classes for, in profile `direct`.
+    pub(super) filters: Filters,
+    /// Meters with their indices.
+    pub(super) meters: BTreeMap<MeterKey, (u32, Rates)>,
+    /// All numbers that have not retired.
+    pub(super) numbers: BTreeSet<SwitchPdr>,
+    /// URRs as the pulling of usage knows them.
+    pub(super) urrs: BTreeMap<UrrId, Arc<Urr>>,
+    /// Its inactivity is watched.
+    pub(super) watches_activity: bool,
+    /// FARs as the software has them.
+    pub(super) fars: BTreeMap<FarId, Arc<Far>>,
+    /// The exhausted quotas that its rows were made for.
+    pub(super) exhausted: BTreeSet<UrrId>,
+    /// The operation under way, and those that wait for it.
+    pub(super) busy: Option<Operation>,
+    pub(super) queue: VecDeque<Operation>,
+}
+
+impl SessionState {
+    /// What of it a change is compared with.
+    pub(super) fn for_change(&self) -> Self {
+        Self {
+            placed: self.placed.clone(),
+            guards: self.guards.clone(),
+            keys: self.keys.clone(),
+            ues: self.ues.clone(),
+            meters: self.meters.clone(),
+            ..Self::default()
+        }
+    }
+}
+
+/// A rule on the switch.
+#[derive(Clone, Debug)]
+pub(super) struct PlacedRule {
+    pub(super) number: SwitchPdr,
+    pub(super) wanted: CompiledRule,
+    /// The number of its template, where the rule is in the entry of its session's number.
+    pub(super) template: Option<u16>,
+}
+
+/// What a meter is for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct MeterKey {
+    pub(super) qer: QerId,
+    pub(super) is_uplink: bool,
+    /// Of rules in the entry of their session's number.
+    pub(super) is_simple: bool,
+}
+
+impl PlacedRule {
+    /// The meter that its packets go through.
+    pub(super) fn meter(&self) -> Option<MeterKey> {
+        let NumberContent { meter, template, .. } = self.wanted.content;
+        Some(MeterKey { qer: meter?, is_uplink: template.is_uplink, is_simple: self.template.is_some() })
+    }
+}
+
+/// What a number stands for.
+#[derive(Clone, Debug)]
+pub(super) struct NumberRecord {
+    pub(super) session: Seid,
+    pub(super) pdr: PdrId,
+    pub(super) content: NumberContent,
+    /// Octets of headers around each user packet where it is counted: before and after QoS enforcement.
+    pub(super) headers: [u64; 2],
+    /// The operation that brought it and that the software has not carried out yet.
+    pub(super) fresh: Option<Operation>,
+    /// The operation that changes what it does, from when the switch is asked until the software follows.
+    pub(super) altering: Option<Operation>,
+    /// Whether packets that it counted have left in a tunnel, if there are any.
+    leaves_in_tunnel: Option<bool>,
+    /// No packet has it any more.
+    pub(super) is_expired: bool,
+    /// For each side: what was read last, and whether that was all.
+    pub(super) last: [Count; 2],
+    pub(super) is_final: [bool; 2],
+}
+
+/// Octets of an Ethernet header.
+const ETHERNET: u64 = 14;
+
+/// Octets of IPv4, UDP, GTP-U and a PDU Session Container of four octets.
+const TUNNEL: u64 = 44;
+
+const fn is_in_tunnel(action: RuleAction) -> bool {
+    matches!(action, RuleAction::Encapsulate { .. })
+}
+
+const fn header_octets(is_tunnelled: bool) -> u64 {
+    ETHERNET + if is_tunnelled { TUNNEL } else { 0 }
+}
+
+impl NumberRecord {
+    pub(super) fn new(session: Seid, pdr: PdrId, content: NumberContent, fresh: Operation) -> Self {
+        let mut numbered = Self {
+            session,
+            pdr,
+            headers: [header_octets(content.is_tunnelled), header_octets(false)],
+            content: content.clone(),
+            fresh: Some(fresh),
+            altering: None,
+            leaves_in_tunnel: None,
+            is_expired: false,
+            last: [Count::ZERO; 2],
+            is_final: [false; 2],
+        };
+        numbered.update(content);
+        numbered
+    }
+
+    /// What it stands for changes, and what it counts stays the same.
+    pub(super) fn update(&mut self, content: NumberContent) {
+        if content.template.action.forwards() {
+            let leaves_in_tunnel = is_in_tunnel(content.template.action);
+            self.leaves_in_tunnel = Some(leaves_in_tunnel);
+            self.headers[1] = header_octets(leaves_in_tunnel);
+        }
+        self.content = content;
+    }
+
+    /// Packets that are treated so have the same headers as those that were counted before.
+    pub(super) fn has_same_headers(&self, action: RuleAction) -> bool {
+        !action.forwards() || self.leaves_in_tunnel.is_none_or(|before| before == is_in_tunnel(action))
+    }
+
+    /// A frame's count in user packets.
+    pub(super) fn to_user_count(&self, side: usize, count: Count) -> Count {
+        let headers = self.headers.get(side).copied().unwrap_or_default();
+        Count { octets: count.octets.saturating_sub(count.packets.saturating_mul(headers)), ..count }
+    }
+}

@@ -1,0 +1,240 @@
+//! In which table the rules of a session stand, and with which priority: that of PFCP, exactly.
+//!
+//! Rows with filters are asked before simple rows, so a rule without a filter is a simple row only if all rules behind it are, too; else
+//! it stands among those with filters. What lies behind a rule that takes all of its packets is not written.
+
+use std::collections::HashSet;
+
+use causeway_rules::{Pdr, UeSide};
+use causeway_types::{Interface, PdrId, QfiSet};
+use foldhash::fast::RandomState;
+
+use super::compile_session::LookupKey;
+use super::filter::patterns;
+use super::layout::{Layout, Profile};
+use super::pattern::{Bits, Inexpressible, Pattern};
+use super::pdr_treatment::{Refused, unsupported};
+use super::template::RuleAction;
+use crate::driver::{EntryKey, FieldMatch};
+
+/// A rule that packets of a door are tried against.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate<'a> {
+    pub(super) pdr: &'a Pdr,
+    pub(super) action: RuleAction,
+}
+
+/// QFIs of packets in a tunnel, each a bit; all bits for any packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Flows {
+    Any,
+    Of(u64),
+}
+
+/// A candidate with the packets that those before it leave.
+struct PlacedCandidate<'a> {
+    candidate: Candidate<'a>,
+    flows: Flows,
+    is_plain: bool,
+    /// Among the rows with filters, if there are any behind it.
+    is_simple: bool,
+}
+
+impl From<Inexpressible> for Refused {
+    fn from(error: Inexpressible) -> Self {
+        unsupported(error.0)
+    }
+}
+
+/// The rows of the rules of one door, which come in the order of their precedence.
+pub(super) fn rows(
+    key: LookupKey,
+    group: &[Candidate<'_>],
+    layout: &Layout,
+) -> Result<Vec<(PdrId, EntryKey)>, Refused> {
+    let mut placed = uncovered(key, group);
+    let mut rest_is_simple = true;
+    for rule in placed.iter_mut().rev() {
+        rule.is_simple = rest_is_simple && rule.is_plain && rule.flows != Flows::Any;
+        rest_is_simple = rule.is_simple;
+    }
+    let complex: Vec<RuleAction> =
+        placed.iter().filter(|rule| !rule.is_simple).map(|rule| rule.candidate.action).collect();
+    let families: &[bool] = match key {
+        LookupKey::Tunnel(_) => &[false, true],
+        LookupKey::V4(_) => &[false],
+        LookupKey::V6(_) => &[true],
+    };
+    let mut rows = Vec::new();
+    for (place, rule) in placed.iter().enumerate() {
+        let priority = i32::try_from(placed.len() - place).unwrap_or(i32::MAX);
+        let pdr = rule.candidate.pdr;
+        if rule.is_simple {
+            let keys = simple(key, rule, layout)?;
+            rows.extend(keys.into_iter().map(|key| (pdr.id, key)));
+            continue;
+        }
+        for is_ipv6 in families.iter().copied().filter(|is_ipv6| has_packets(pdr, *is_ipv6)) {
+            let table = complex_table(key, &complex, layout, is_ipv6)?;
+            for base in bases(key, rule) {
+                for pattern in patterns(pdr, &of_ue(pdr, key, base, is_ipv6), is_ipv6)? {
+                    rows.push((pdr.id, layout.row(table, &pattern, priority)?));
+                }
+            }
+        }
+    }
+    let mut seen: HashSet<EntryKey, RandomState> = HashSet::default();
+    rows.retain(|(_, key)| seen.insert(key.clone()));
+    Ok(rows)
+}
+
+/// The rules that some packet can reach, with what those before them leave.
+fn uncovered<'a>(key: LookupKey, group: &[Candidate<'a>]) -> Vec<PlacedCandidate<'a>> {
+    let is_tunnel = matches!(key, LookupKey::Tunnel(_));
+    let mut taken = 0_u64;
+    let mut placed = Vec::new();
+    for candidate in group {
+        let pdi = &candidate.pdr.pdi;
+        let flows = match (is_tunnel, pdi.qfis.is_empty()) {
+            (true, true) => Flows::Any,
+            (true, false) => Flows::Of(bits(pdi.qfis) & !taken),
+            // Packets of a data network have no QFI: one bit stands for all of them.
+            (false, _) => Flows::Of(1 & !taken),
+        };
+        // A UE that a packet in a tunnel goes to is asked for in the rows, so others are left.
+        let names_receiver = is_tunnel && pdi.ue.is_some_and(|ue| ue.side == UeSide::Destination);
+        let is_plain = pdi.filters.is_empty() && !names_receiver;
+        if flows == Flows::Of(0) {
+            continue;
+        }
+        placed.push(PlacedCandidate { candidate: *candidate, flows, is_plain, is_simple: false });
+        match flows {
+            Flows::Any if is_plain => break,
+            Flows::Of(flows) if is_plain => taken |= flows,
+            _ => {}
+        }
+    }
+    placed
+}
+
+fn bits(qfis: QfiSet) -> u64 {
+    qfis.iter().fold(0, |bits, qfi| bits | 1 << qfi.value())
+}
+
+/// Packets of this IP version can be the PDR's: it names a UE of it, or none.
+pub(super) fn has_packets(pdr: &Pdr, is_ipv6: bool) -> bool {
+    pdr.pdi.ue.is_none_or(|ue| if is_ipv6 { ue.v6.is_some() } else { ue.v4.is_some() })
+}
+
+/// What all rows of a rule have, but for the UE: the tunnel with each QFI, or nothing.
+fn bases(key: LookupKey, rule: &PlacedCandidate<'_>) -> Vec<Pattern> {
+    let LookupKey::Tunnel(teid) = key else { return vec![Pattern::default()] };
+    let tunnel = Pattern { teid: Some(teid), ..Pattern::default() };
+    match rule.flows {
+        Flows::Any => vec![tunnel],
+        Flows::Of(flows) => {
+            qfis(flows).map(|qfi| Pattern { qfi: Bits::exactly(qfi.into(), 6), ..tunnel.clone() }).collect()
+        }
+    }
+}
+
+fn qfis(flows: u64) -> impl Iterator<Item = u8> {
+    (0..64).filter(move |qfi| flows >> qfi & 1 != 0)
+}
+
+/// The pattern with the UE as destination where packets go to it; as their source the guard has seen to it.
+fn of_ue(pdr: &Pdr, key: LookupKey, base: Pattern, is_ipv6: bool) -> Pattern {
+    let is_receiver = pdr.pdi.ue.is_some_and(|ue| ue.side == UeSide::Destination);
+    let ue = pdr.pdi.ue.filter(|_| is_receiver || !matches!(key, LookupKey::Tunnel(_)));
+    let destination = match (ue, is_ipv6) {
+        (Some(ue), false) => ue.v4.map(|ip| Bits::exactly(u32::from(ip).into(), 32)),
+        (Some(ue), true) => ue.v6.map(|net| Bits::prefix(u128::from(net.addr()), net.prefix_len(), 128)),
+        (None, _) => None,
+    };
+    Pattern { destination: destination.unwrap_or_default(), ..base }
+}
+
+/// The rows of a rule that takes every packet of its QFIs, or of its UE.
+fn simple(key: LookupKey, rule: &PlacedCandidate<'_>, layout: &Layout) -> Result<Vec<EntryKey>, Refused> {
+    let table = simple_table(key, rule, layout);
+    if !can_express(layout, table, rule.candidate.action) {
+        return Err(unsupported("the table for the rule has no action for what its FAR asks"));
+    }
+    let pdr = rule.candidate.pdr;
+    let is_ipv6 = matches!(key, LookupKey::V6(_));
+    let patterns = bases(key, rule).into_iter().map(|base| of_ue(pdr, key, base, is_ipv6));
+    patterns.map(|pattern| Ok(layout.row(table, &pattern, 0)?)).collect()
+}
+
+fn simple_table(key: LookupKey, rule: &PlacedCandidate<'_>, layout: &Layout) -> &'static str {
+    let is_split = layout.profile.is_split();
+    let is_from_access = rule.candidate.pdr.pdi.source == Interface::Access;
+    match (key, rule.candidate.action) {
+        (LookupKey::V4(_), _) => {
+            if is_split {
+                "dl_from_n6_simple"
+            } else {
+                "dl_simple"
+            }
+        }
+        (LookupKey::V6(_), _) => {
+            if is_split {
+                "dl_from_n6_simple_ipv6"
+            } else {
+                "dl_simple_ipv6"
+            }
+        }
+        (LookupKey::Tunnel(_), _) if !is_split => "ul_simple",
+        (LookupKey::Tunnel(_), RuleAction::Decapsulate { .. }) => "ul_to_n6_simple",
+        (LookupKey::Tunnel(_), RuleAction::Drop(_)) if is_from_access => "ul_to_n6_simple",
+        (LookupKey::Tunnel(_), _) if is_from_access => "ul_to_n9_n3_simple",
+        (LookupKey::Tunnel(_), _) => "dl_from_n9_simple",
+    }
+}
+
+/// The table of all rules with filters of a door.
+fn complex_table(
+    key: LookupKey,
+    deeds: &[RuleAction],
+    layout: &Layout,
+    is_ipv6: bool,
+) -> Result<&'static str, Refused> {
+    let tables: &[[&'static str; 2]] = match (key, layout.profile.is_split()) {
+        (_, false) => &[["complex", "complex_ipv6"]],
+        (LookupKey::Tunnel(_), true) => &[
+            ["ul_to_n6_complex", "ul_to_n6_complex_ipv6"],
+            ["ul_to_n9_n3_complex", "ul_to_n9_n3_complex_ipv6"],
+        ],
+        (_, true) => &[["dl_from_n6_complex", "dl_from_n6_complex_ipv6"]],
+    };
+    let mut tables = tables.iter().map(|[v4, v6]| if is_ipv6 { *v6 } else { *v4 });
+    let found = tables.find(|table| deeds.iter().all(|action| can_express(layout, table, *action)));
+    found.ok_or(unsupported("no table has actions for all that the FARs of rules with filters ask"))
+}
+
+/// Entries of the table can have that action.
+fn can_express(layout: &Layout, table: &str, action: RuleAction) -> bool {
+    let Some(found) = layout.table(table) else { return false };
+    let (action, needs_tunnel) = match (layout.profile, action) {
+        (Profile::Baseline, _) => ("set_rule", false),
+        (Profile::Hip4, action) => ("", matches!(action, RuleAction::Encapsulate { .. })),
+        (_, action) => (action.action().0, false),
+    };
+    match action {
+        "" => !needs_tunnel || layout.action(found, "set_rule_and_tunnel").is_some(),
+        action => layout.action(found, action).is_some(),
+    }
+}
+
+/// A row of the source guard for one TEID and, if one is given, one source address or prefix.
+pub(super) fn guard_row(layout: &Layout, table: &str, teid: u32, source: Option<u128>) -> Option<EntryKey> {
+    let found = layout.table(table)?;
+    let width = found.keys.get(1)?.width;
+    let source = source.map_or(Bits::ANY, |source| Bits::exactly(source, width));
+    let fields = vec![
+        FieldMatch::Ternary { value: teid.into(), mask: 0xff_ffff },
+        FieldMatch::Ternary { value: source.value, mask: source.mask },
+        FieldMatch::ANY,
+    ];
+    Some(EntryKey { table: found.id, fields, priority: 1 })
+}

@@ -1,0 +1,116 @@
+//! What the pulling of usage has to know of URRs and rules.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use causeway_rules::{DirectionalLimit, ReportingTriggers, RuleSet, Urr};
+use causeway_types::{Direction, Seid, Time, UrrId};
+
+use super::session_change::Change;
+use super::switch::Switch;
+use crate::SwitchPdr;
+use crate::driver::SwitchDriver;
+use crate::pendulum::{Partition, Side};
+use crate::pulling::{self, Limit, Measured};
+
+/// What a counter is read for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Measure {
+    /// A URR, before QoS enforcement or after it.
+    Urr(Seid, UrrId),
+    /// What passes beside URRs of a session whose quotas are exhausted.
+    Beside(Seid),
+    /// The inactivity of a session.
+    Activity(Seid),
+}
+
+impl<D: SwitchDriver> Switch<D> {
+    /// Makes the URRs of a session known, as they will be.
+    pub(super) fn learn_urrs(&mut self, now: Time, seid: Seid, rules: &RuleSet) {
+        let Some(state) = self.sessions.get_mut(&seid) else { return };
+        for urr in rules.urrs.shared() {
+            if state.urrs.get(&urr.id) == Some(urr) {
+                continue;
+            }
+            self.pulling.provision(now, Measure::Urr(seid, urr.id), asked(urr));
+            state.urrs.insert(urr.id, Arc::clone(urr));
+        }
+        if rules.inactivity_timer.is_some() && !state.watches_activity {
+            state.watches_activity = true;
+            self.pulling.provision(now, Measure::Activity(seid), pulling::Urr::new(Side::Ingress));
+        }
+    }
+
+    /// Forgets the URRs that a session has no longer.
+    pub(super) fn forget_urrs(&mut self, seid: Seid) {
+        let rules = self.software.rules_of(seid);
+        let Some(state) = self.sessions.get_mut(&seid) else { return };
+        let is_there = |id: &UrrId| rules.is_some_and(|rules| rules.urrs.contains_key(id));
+        let gone: Vec<UrrId> = state.urrs.keys().filter(|id| !is_there(id)).copied().collect();
+        for id in gone {
+            state.urrs.remove(&id);
+            self.pulling.remove(Measure::Urr(seid, id));
+        }
+        if rules.is_none() {
+            self.pulling.remove(Measure::Beside(seid));
+        }
+        if rules.is_none() && state.watches_activity {
+            state.watches_activity = false;
+            self.pulling.remove(Measure::Activity(seid));
+        }
+    }
+
+    /// New numbers count from now on.
+    pub(super) fn enter_numbers(&mut self, now: Time, change: &Change, partitions: &[Partition; 2]) {
+        let replaced: BTreeMap<_, SwitchPdr> =
+            change.gone.iter().filter_map(|number| Some((self.rules.get(number)?.pdr, *number))).collect();
+        for (pdr, number) in &change.fresh {
+            let Some(rule) = self.rules.get(number).filter(|rule| rule.content.is_counted) else { continue };
+            let seid = rule.session;
+            let Some(state) = self.sessions.get(&seid) else { continue };
+            let mut urrs = Vec::new();
+            for id in &rule.content.urrs {
+                if state.urrs.contains_key(id) && !rule.content.uncounted.contains(id) {
+                    urrs.push(Measure::Urr(seid, *id));
+                }
+            }
+            urrs.extend(state.watches_activity.then_some(Measure::Activity(seid)));
+            if !rule.content.uncounted.is_empty() {
+                // It is read for what only its packets tell: that there is traffic.
+                self.pulling.provision(now, Measure::Beside(seid), pulling::Urr::new(Side::Egress));
+                urrs.push(Measure::Beside(seid));
+            }
+            let direction = match rule.content.template.is_uplink {
+                true => Direction::Uplink,
+                false => Direction::Downlink,
+            };
+            let replaces = replaced.get(pdr).copied();
+            let cells = self.layout.cells.as_ref();
+            let banks =
+                [0, 1].map(|side| cells.and_then(|cells| cells.place(side, number.0)).unwrap_or_default());
+            let measured = Measured {
+                number: *number,
+                direction,
+                partitions: *partitions,
+                banks,
+                urrs: &urrs,
+                replaces,
+            };
+            let _all_are_known = self.pulling.enter(now, &measured);
+        }
+    }
+}
+
+/// What of a URR depends on volume. What depends on time is the software's: a timer of it has counters read.
+fn asked(urr: &Urr) -> pulling::Urr {
+    let threshold = urr.thresholds.volume.filter(|_| urr.triggers.contains(ReportingTriggers::VOLTH));
+    pulling::Urr {
+        volume_threshold: threshold.map(limit),
+        volume_quota: urr.quotas.volume.map(limit),
+        ..pulling::Urr::new(if urr.before_qos { Side::Ingress } else { Side::Egress })
+    }
+}
+
+const fn limit(limit: DirectionalLimit) -> Limit {
+    Limit { total: limit.total, uplink: limit.uplink, downlink: limit.downlink }
+}
