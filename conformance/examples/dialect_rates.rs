@@ -16,7 +16,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use causeway_conformance::{Case, Input, TheFastPath, load_all, load_fragments, run, topology};
+use causeway_conformance::{Case, FastPathBackend, Input, load_all, load_fragments, run, topology};
 use causeway_dataplane::Dataplane;
 use causeway_fastpath::FastPath;
 use causeway_n4::{Config, N4, Output};
@@ -78,7 +78,7 @@ fn smf_of(case: &Case) -> String {
 
 fn measure(case: &Case, folder: &Path, sessions: u32, has_v6: bool) -> Outcome<()> {
     let fragments = load_fragments(&folder.join("fragments.yaml"))?;
-    let inputs = run(case, &fragments, &TheFastPath)?.inputs;
+    let inputs = run(case, &fragments, &FastPathBackend)?.inputs;
     let requests = inputs.into_iter().filter_map(|input| match input {
         Input::Pfcp { from, octets } => Some((from, octets)),
         _ => None,

@@ -20,13 +20,13 @@ pub trait Backend {
 }
 
 /// Every data plane, the oracle first.
-pub const BACKENDS: [&dyn Backend; 2] = [&TheReference, &TheFastPath];
+pub const BACKENDS: [&dyn Backend; 2] = [&ReferenceBackend, &FastPathBackend];
 
 /// The oracle.
 #[derive(Clone, Copy, Debug)]
-pub struct TheReference;
+pub struct ReferenceBackend;
 
-impl Backend for TheReference {
+impl Backend for ReferenceBackend {
     fn name(&self) -> &'static str {
         "reference"
     }
@@ -38,9 +38,9 @@ impl Backend for TheReference {
 
 /// The software fast path.
 #[derive(Clone, Copy, Debug)]
-pub struct TheFastPath;
+pub struct FastPathBackend;
 
-impl Backend for TheFastPath {
+impl Backend for FastPathBackend {
     fn name(&self) -> &'static str {
         "fastpath"
     }
@@ -52,12 +52,12 @@ impl Backend for TheFastPath {
 
 /// A P4 switch in one of the profiles, as a model in process.
 #[derive(Clone, Copy, Debug)]
-pub struct TheSwitch {
+pub struct SwitchBackend {
     /// What its program has.
     pub contract: &'static Contract,
 }
 
-impl TheSwitch {
+impl SwitchBackend {
     /// In profile `hip4`, whose rules are in tables.
     pub const HIP4: Self = Self { contract: &profiles::HIP4 };
 
@@ -65,7 +65,7 @@ impl TheSwitch {
     pub const DIRECT: Self = Self { contract: &profiles::DIRECT };
 }
 
-impl Backend for TheSwitch {
+impl Backend for SwitchBackend {
     fn name(&self) -> &'static str {
         self.contract.profile
     }

@@ -42,7 +42,7 @@ pub enum CaseError {
     Path(String),
     /// An expectation of the case does not hold.
     #[error("step {step}: expected `{expected}`, but the UPF sent:\n{seen}")]
-    Unmet {
+    ExpectationFailed {
         /// The step, counted from 1.
         step: usize,
         /// What was expected.

@@ -6,9 +6,9 @@ use std::net::{IpAddr, Ipv4Addr};
 use causeway_packet::{EtherType, Ethernet, MAX_VLAN_TAGS, MacAddr, VlanTag};
 
 use crate::CaseError;
+use crate::format::{hex, user};
 use crate::literal::{number, octets};
 use crate::packet::user_packet;
-use crate::show::{hex, user};
 use crate::variables::Variables;
 
 /// A frame: `eth SRC > DST [s TAG] [c TAG] PAYLOAD` behind its first word.

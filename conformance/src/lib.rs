@@ -8,15 +8,18 @@
 #![forbid(unsafe_code)]
 
 mod backends;
-mod bursts;
+mod batched;
 mod capture;
 mod case;
 mod catalogue;
 mod edit;
 mod error;
+mod format;
+mod format_icmp;
+mod format_tcp;
 mod frame;
-mod inner;
 mod literal;
+mod lockstep;
 mod matrix;
 mod message;
 mod packet;
@@ -26,20 +29,17 @@ pub mod register;
 mod runner;
 mod script;
 mod setup;
-mod show;
-mod show_icmp;
-mod show_tcp;
-mod twins;
 mod upf;
+mod user_packet;
 mod variables;
 
-pub use backends::{BACKENDS, Backend, TheFastPath, TheReference, TheSwitch, limits};
+pub use backends::{BACKENDS, Backend, FastPathBackend, ReferenceBackend, SwitchBackend, limits};
 pub use capture::{Datagram, write_capture};
 pub use case::{Case, Fragments, Step, load_all, load_fragments};
 pub use error::CaseError;
+pub use lockstep::{Arrival, ComparedDataplane, Lockstep, LockstepResult};
 pub use matrix::matrix;
 pub use record::{Outcome, compare, compare_or_record};
 pub use runner::{Transcript, run, topology};
 pub use script::{Input, replay};
 pub use setup::Setup;
-pub use twins::{Arrival, Subject, Twins, Verdict};

@@ -10,7 +10,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 use crate::case::Fragments;
 use crate::literal::{number, octets};
 use crate::variables::Variables;
-use crate::{CaseError, edit, show};
+use crate::{CaseError, edit, format};
 
 /// A PFCP message to send.
 #[derive(Clone, Debug, Deserialize)]
@@ -144,7 +144,7 @@ fn ie_type(name: &str) -> Result<(u16, Option<u16>), CaseError> {
 }
 
 fn message_type(name: &str) -> Result<u8, CaseError> {
-    let by_name = MessageType::ALL.iter().find(|known| show::message_name(**known) == name);
+    let by_name = MessageType::ALL.iter().find(|known| format::message_name(**known) == name);
     by_name
         .map(|known| known.code())
         .or_else(|| name.parse().ok())

@@ -10,8 +10,8 @@ use serde::Deserialize;
 
 use crate::CaseError;
 use crate::frame::frame;
-use crate::inner;
 use crate::literal::{number, octets};
+use crate::user_packet;
 use crate::variables::Variables;
 
 /// A G-PDU of a gNB.
@@ -72,7 +72,7 @@ pub(crate) fn user_packet(text: &str, variables: &Variables) -> Result<Vec<u8>, 
         return frame(text, variables);
     }
     if let Some((head, payload)) = text.split_once(" : ") {
-        return inner::packet(head, payload, variables);
+        return user_packet::packet(head, payload, variables);
     }
     let words: Vec<&str> = text.split_whitespace().collect();
     match words.as_slice() {

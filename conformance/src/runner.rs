@@ -40,7 +40,7 @@ pub(crate) const LAN: &str = "lan";
 pub(crate) const WIRE: &str = "wire";
 
 /// When every case begins.
-pub(crate) const START: Time = Time::from_secs(1_700_000_000);
+pub(crate) const START_TIME: Time = Time::from_secs(1_700_000_000);
 
 /// What a case saw.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -61,7 +61,7 @@ pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<
     let topology = surroundings(&case.setup);
     let engine = backend.build(topology.clone(), &case.setup);
     let mut run = Run {
-        upf: Upf::new(engine, &topology, &case.setup, START),
+        upf: Upf::new(engine, &topology, &case.setup, START_TIME),
         fragments,
         sequence: 0,
         last: Vec::new(),
@@ -157,7 +157,8 @@ pub(crate) fn internet() -> NetworkInstance {
 
 fn check(number: usize, step: &Step, seen: &[String]) -> Result<(), CaseError> {
     let text = seen.join("\n");
-    let unmet = |expected: String| CaseError::Unmet { step: number, expected, seen: indent(&text) };
+    let unmet =
+        |expected: String| CaseError::ExpectationFailed { step: number, expected, seen: indent(&text) };
     for expected in &step.expect {
         if !text.lines().any(|line| line.contains(expected.as_str())) {
             return Err(unmet(expected.clone()));
@@ -244,7 +245,7 @@ impl Run<'_> {
         if step.counters {
             self.upf.show_counters();
         }
-        Ok(self.upf.take_seen())
+        Ok(self.upf.take_sent())
     }
 
     fn packets(&mut self, step: &Step) -> Result<(), CaseError> {

@@ -16,7 +16,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use causeway_dataplane::{Ingress, PacketEngine};
 use causeway_types::{NetworkInstance, Span};
 
-use crate::runner::{GTPU_PORT, LAN, PFCP_PORT, START, UPF, WIRE, internet, topology};
+use crate::runner::{GTPU_PORT, LAN, PFCP_PORT, START_TIME, UPF, WIRE, internet, topology};
 use crate::setup::Setup;
 use crate::upf::Upf;
 
@@ -43,7 +43,7 @@ pub enum Input {
     SetWallClock(i32),
 }
 
-const LONGEST_WAIT: Span = Span::from_secs(3600);
+const MAX_WAIT: Span = Span::from_secs(3600);
 
 impl Input {
     /// Appends the step, if the octets of a script can say it.
@@ -97,7 +97,7 @@ impl Input {
             (2, octets) => Self::Packet { ingress: network(), octets: octets.to_vec() },
             (3, octets) => {
                 let millis = u64::from(u32::from_be_bytes(*octets.first_chunk()?));
-                Self::Wait(Span::from_millis(millis).min(LONGEST_WAIT))
+                Self::Wait(Span::from_millis(millis).min(MAX_WAIT))
             }
             (4, [link, octets @ ..]) => {
                 let network = NetworkInstance::new(if *link == 0 { LAN } else { WIRE });
@@ -119,7 +119,7 @@ fn after(octet: u8, octets: &[u8]) -> Vec<u8> {
 /// What does not hold, whatever happened: every packet received is in exactly one counter, and after the
 /// release nothing is left of any session.
 pub fn replay(inputs: &[Input], engine: Box<dyn PacketEngine>) -> Result<(), String> {
-    let mut upf = Upf::new(engine, &topology(), &Setup::default(), START);
+    let mut upf = Upf::new(engine, &topology(), &Setup::default(), START_TIME);
     for input in inputs {
         match input {
             Input::Pfcp { from, octets } => upf.pfcp(SocketAddr::new(*from, PFCP_PORT), octets),
@@ -128,10 +128,10 @@ pub fn replay(inputs: &[Input], engine: Box<dyn PacketEngine>) -> Result<(), Str
             Input::SetWallClock(seconds) => upf.set_wall_clock(*seconds),
         }
         upf.check_conservation()?;
-        upf.forget_seen();
+        upf.clear_sent();
     }
     upf.release_all();
-    upf.wait(LONGEST_WAIT);
+    upf.wait(MAX_WAIT);
     upf.check_conservation()?;
     upf.check_empty()
 }

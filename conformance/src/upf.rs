@@ -9,10 +9,10 @@ use causeway_types::{NodeId, Span, Time, WallClock};
 
 use crate::capture::Datagram;
 use crate::catalogue::catalogue;
+use crate::format;
 use crate::runner::{GTPU_PORT, PFCP_PORT, UPF, UPF_IPV6};
 use crate::script::Input;
 use crate::setup::Setup;
-use crate::show;
 use crate::variables::Variables;
 
 /// Both halves of a UPF, and what they said.
@@ -20,7 +20,7 @@ pub(crate) struct Upf {
     n4: N4,
     engine: Box<dyn PacketEngine>,
     now: Time,
-    seen: Seen,
+    seen: SentMessages,
     inputs: Vec<Input>,
     pub(crate) variables: Variables,
     /// How many were established.
@@ -29,11 +29,11 @@ pub(crate) struct Upf {
 
 /// What the UPF sent since it was last asked: as text, and as datagrams.
 #[derive(Default)]
-struct Seen(Vec<String>, Vec<Datagram>);
+struct SentMessages(Vec<String>, Vec<Datagram>);
 
-impl Transmit for Seen {
+impl Transmit for SentMessages {
     fn transmit(&mut self, egress: &Egress, packet: &[u8]) {
-        self.0.push(show::packet(egress, packet));
+        self.0.push(format::packet(egress, packet));
         if let Egress::Gtpu { local, peer, .. } = egress {
             let from = SocketAddr::new(*local, GTPU_PORT);
             self.1.push(Datagram { from, to: *peer, payload: packet.to_vec() });
@@ -59,7 +59,7 @@ impl Upf {
             n4,
             engine,
             now,
-            seen: Seen::default(),
+            seen: SentMessages::default(),
             inputs: Vec::new(),
             variables: Variables::default(),
             sessions: 0,
@@ -67,7 +67,7 @@ impl Upf {
     }
 
     /// What was sent since the last call, a line or a block of lines each.
-    pub(crate) fn take_seen(&mut self) -> Vec<String> {
+    pub(crate) fn take_sent(&mut self) -> Vec<String> {
         std::mem::take(&mut self.seen.0)
     }
 
@@ -82,8 +82,8 @@ impl Upf {
     }
 
     /// Forgets what was sent and what happened.
-    pub(crate) fn forget_seen(&mut self) {
-        self.seen = Seen::default();
+    pub(crate) fn clear_sent(&mut self) {
+        self.seen = SentMessages::default();
         self.inputs.clear();
     }
 
@@ -126,21 +126,21 @@ impl Upf {
     pub(crate) fn pfcp(&mut self, from: SocketAddr, bytes: &[u8]) {
         self.inputs.push(Input::Pfcp { from: from.ip(), octets: bytes.to_vec() });
         self.n4.datagram(self.now, from, bytes);
-        self.settle();
+        self.exchange_until_idle();
     }
 
     /// A packet arrives on N3 or N6.
     pub(crate) fn packet(&mut self, ingress: &Ingress, bytes: &[u8]) {
         self.inputs.push(Input::Packet { ingress: ingress.clone(), octets: bytes.to_vec() });
         let fate = self.engine.process(self.now, ingress, bytes, &mut self.seen);
-        self.seen.0.push(show::fate(fate));
-        self.settle();
+        self.seen.0.push(format::disposition_name(fate));
+        self.exchange_until_idle();
     }
 
     /// Shows where the packets are that were received.
     pub(crate) fn show_counters(&mut self) {
         let counters = self.engine.counters();
-        self.seen.0.push(show::counters(&counters));
+        self.seen.0.push(format::counters(&counters));
     }
 
     /// Time passes, timer by timer.
@@ -155,7 +155,7 @@ impl Upf {
             self.now = self.now.max(next);
             self.n4.timer(self.now);
             self.engine.advance(self.now);
-            self.settle();
+            self.exchange_until_idle();
         }
         self.now = end;
     }
@@ -169,7 +169,7 @@ impl Upf {
         self.n4.set_wall_clock(clock);
         self.engine.advance(self.now);
         self.engine.set_wall_clock(self.now, clock);
-        self.settle();
+        self.exchange_until_idle();
         self.pass(Span::ZERO);
     }
 
@@ -178,7 +178,7 @@ impl Upf {
     }
 
     /// Lets the two halves talk until neither has anything to say.
-    fn settle(&mut self) {
+    fn exchange_until_idle(&mut self) {
         loop {
             self.engine.flush(&mut self.seen);
             while let Some(event) = self.engine.poll_event() {
@@ -189,7 +189,7 @@ impl Upf {
                 Some(Output::Notice(_)) => {}
                 Some(Output::Send { to, bytes }) => {
                     self.learn(&bytes);
-                    self.seen.0.push(format!("to smf {to}: {}", show::pfcp(&bytes)));
+                    self.seen.0.push(format!("to smf {to}: {}", format::pfcp(&bytes)));
                     let from = if to.is_ipv4() { IpAddr::V4(UPF) } else { UPF_IPV6.into() };
                     let from = SocketAddr::new(from, PFCP_PORT);
                     self.seen.1.push(Datagram { from, to, payload: bytes });

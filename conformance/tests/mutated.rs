@@ -3,7 +3,9 @@
 
 use std::path::Path;
 
-use causeway_conformance::{Input, TheReference, Twins, load_all, load_fragments, replay, run, topology};
+use causeway_conformance::{
+    Input, Lockstep, ReferenceBackend, load_all, load_fragments, replay, run, topology,
+};
 use causeway_reference::Limits;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -13,7 +15,7 @@ fn scripts() -> Vec<Vec<Input>> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let fragments = load_fragments(&here.join("fragments.yaml")).unwrap();
     let cases = load_all(&here.join("cases")).unwrap();
-    let runs = cases.iter().map(|case| run(case, &fragments, &TheReference));
+    let runs = cases.iter().map(|case| run(case, &fragments, &ReferenceBackend));
     runs.filter_map(|run| Some(run.ok()?.inputs)).collect()
 }
 
@@ -75,9 +77,9 @@ fn damaged(mut script: Vec<Input>, damages: &[Damage]) -> Vec<Input> {
 
 /// Lets everything happen to two UPFs at once, one with the reference and one with the fast path.
 fn on_both(script: &[Input]) -> Result<(), String> {
-    let twins = Twins::new(topology(), Limits::default());
-    let verdict = twins.verdict();
-    replay(script, Box::new(twins))?;
+    let lockstep = Lockstep::new(topology(), Limits::default());
+    let verdict = lockstep.verdict();
+    replay(script, Box::new(lockstep))?;
     verdict.check()
 }
 

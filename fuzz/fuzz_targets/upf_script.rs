@@ -4,12 +4,12 @@
 
 #![no_main]
 
-use causeway_conformance::{Input, Twins, replay, topology};
+use causeway_conformance::{Input, Lockstep, replay, topology};
 use causeway_reference::Limits;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|octets: &[u8]| {
-    let twins = Twins::new(topology(), Limits::default());
+    let twins = Lockstep::new(topology(), Limits::default());
     let verdict = twins.verdict();
     if let Err(broken) = replay(&Input::read_all(octets), Box::new(twins)).and_then(|()| verdict.check()) {
         panic!("{broken}");

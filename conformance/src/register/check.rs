@@ -91,7 +91,7 @@ fn of_entry(
             "{place} is done, but no case cites it: write one, name `cases` or `tests`, or make it todo"
         ));
     }
-    if matches!(entry.status, Status::Deviating | Status::Not) && entry.why.is_none() {
+    if matches!(entry.status, Status::Deviating | Status::NotApplicable) && entry.why.is_none() {
         problems.push(format!("{place} is {}: say `why`", entry.status.words()));
     }
     problems

@@ -55,7 +55,7 @@ pub enum Status {
     /// Not yet. What asks for it is refused.
     Todo,
     /// For other nodes, or part of a feature that is not offered.
-    Not,
+    NotApplicable,
 }
 
 impl Status {
@@ -65,7 +65,7 @@ impl Status {
             Self::Done => "done",
             Self::Deviating => "deviating",
             Self::Todo => "to do",
-            Self::Not => "not offered",
+            Self::NotApplicable => "not offered",
         }
     }
 }

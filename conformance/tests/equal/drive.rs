@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use causeway_conformance::{Arrival, Subject, Twins};
+use causeway_conformance::{Arrival, ComparedDataplane, Lockstep};
 use causeway_dataplane::{Capabilities, Dataplane, Egress, PacketEngine, Plan, Topology};
 use causeway_reference::{Limits, Reference, WhenFull};
 use causeway_rules::{
@@ -30,7 +30,7 @@ const START: Time = Time::from_secs(1_700_000_000);
 const MOST_DEADLINES: usize = 64;
 
 /// Makes the data plane that is compared with the reference.
-pub(crate) type Make<'a> = &'a dyn Fn(Topology, Limits) -> Box<dyn Subject>;
+pub(crate) type Make<'a> = &'a dyn Fn(Topology, Limits) -> Box<dyn ComparedDataplane>;
 
 /// One session, whether it is there or not.
 struct Held {
@@ -42,7 +42,7 @@ struct Held {
 }
 
 struct Run {
-    twins: Twins,
+    twins: Lockstep,
     now: Time,
     capabilities: Capabilities,
     endpoints: LocalEndpoints,
@@ -93,12 +93,12 @@ impl Run {
             ..Limits::default()
         };
         let reference = Box::new(Reference::new(topology.clone(), limits));
-        let twins = Twins::of(reference, make(topology.clone(), limits));
+        let lockstep = Lockstep::of(reference, make(topology.clone(), limits));
         let catalogue = Catalogue { applications: applications(true), ..Catalogue::default() };
         let mut run = Self {
-            capabilities: twins.capabilities(),
+            capabilities: lockstep.capabilities(),
             endpoints: topology.endpoints(),
-            twins,
+            twins: lockstep,
             now: START,
             catalogue,
             templates: Templates::default(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use causeway_conformance::{Arrival, Subject};
+use causeway_conformance::{Arrival, ComparedDataplane};
 use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, DropReason, Egress, Event,
     HostReachability, Ingress, PacketEngine, Plan, Topology, Transmit,
@@ -212,7 +212,7 @@ impl PacketEngine for Saboteur {
     }
 }
 
-impl Subject for Saboteur {
+impl ComparedDataplane for Saboteur {
     fn burst(&mut self, now: Time, arrivals: &[Arrival], out: &mut dyn Transmit) {
         self.bursts += 1;
         self.octets += arrivals.iter().map(|(_, packet)| packet.len() as u64).sum::<u64>();

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use causeway_conformance::{
-    Backend, Case, CaseError, Outcome, TheSwitch, Transcript, compare, load_all, load_fragments, run,
+    Backend, Case, CaseError, Outcome, SwitchBackend, Transcript, compare, load_all, load_fragments, run,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -112,14 +112,14 @@ fn unsupported(on: On) -> BTreeSet<String> {
 // Output: each passes, or is listed with a reason; none is listed that passes or does not exist.
 #[test]
 fn the_switch_passes_what_it_supports() {
-    check(&TheSwitch::HIP4, On::Hip4);
+    check(&SwitchBackend::HIP4, On::Hip4);
 }
 
 // Input:  all cases, on the model of a switch in profile `direct` in process.
 // Output: the same, but for what `switch-direct.yaml` says.
 #[test]
 fn profile_direct_passes_what_it_supports() {
-    check(&TheSwitch::DIRECT, On::Direct);
+    check(&SwitchBackend::DIRECT, On::Direct);
 }
 
 // Input:  all cases, on the model of a switch behind P4Runtime.

@@ -13,7 +13,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::message;
 
 /// The longest that an answer is waited for.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A UDP socket of an attacker, towards one address of the UPF.
 pub(crate) struct Host {
@@ -47,7 +47,7 @@ impl Host {
     }
 
     /// Sends a PFCP request and does not wait. Returns its sequence number.
-    pub(crate) fn ask(&mut self, message: Message<'_>, seid: Option<Seid>) -> u32 {
+    pub(crate) fn send_request(&mut self, message: Message<'_>, seid: Option<Seid>) -> u32 {
         self.sequence += 1;
         self.send(&message::octets(message, seid, self.sequence));
         self.sequence
@@ -65,7 +65,7 @@ impl Host {
         for _ in 0..3 {
             self.send(&request);
             let start = Instant::now();
-            while start.elapsed() < PATIENCE {
+            while start.elapsed() < TIMEOUT {
                 let Some(datagram) = self.receive(Duration::from_millis(100)) else { continue };
                 let Some((header, message)) = decode(&datagram) else { continue };
                 if header.sequence == self.sequence && !message.message_type().is_request() {

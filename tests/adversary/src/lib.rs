@@ -24,12 +24,12 @@
 #![forbid(unsafe_code)]
 
 mod attacks;
-mod good;
+mod environment;
 mod host;
+mod legitimate_traffic;
 mod message;
 mod packet;
 mod result;
-mod scene;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -38,8 +38,8 @@ use causeway_lab::LabError;
 use causeway_lab::cleanup::Cleanup;
 
 pub use attacks::ATTACKS;
-pub use result::{Outcome, Round, Stalls};
-use scene::{Run, Scene};
+use environment::{Environment, Run};
+pub use result::{Outcome, RunResult, Stalls};
 
 /// One attack.
 #[derive(Clone, Copy)]
@@ -49,7 +49,7 @@ pub struct Attack {
     /// What is sent, and what must not come of it.
     pub about: &'static str,
     /// Sends for the time that the context gives.
-    run: fn(&mut Scene, &mut Context) -> Result<(), LabError>,
+    run: fn(&mut Environment, &mut Context) -> Result<(), LabError>,
 }
 
 /// How a run is made.
@@ -75,7 +75,7 @@ struct Context {
 
 impl Context {
     /// There is time left to send more.
-    fn goes_on(&self) -> bool {
+    fn has_time_left(&self) -> bool {
         std::time::Instant::now() < self.until
     }
 
@@ -92,8 +92,8 @@ impl Context {
 ///
 /// # Errors
 /// [`LabError`] when namespaces or the UPF cannot be started. What an attack achieves is no error but in the result.
-pub fn run(attacks: &[Attack], options: &Options, tell: impl Fn(&str)) -> Result<Round, LabError> {
-    let mut round = Round::default();
+pub fn run(attacks: &[Attack], options: &Options, tell: impl Fn(&str)) -> Result<RunResult, LabError> {
+    let mut round = RunResult::default();
     let mut left = attacks.iter();
     while left.len() > 0 {
         // Namespaces and the UPF go with the guard.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use causeway_adversary::{ATTACKS, Attack, Options, Round, run};
+use causeway_adversary::{ATTACKS, Attack, Options, RunResult, run};
 use causeway_upf::config::{Config, Overrides};
 use causeway_upf::{Daemon, logging, service};
 use clap::{Parser, Subcommand};
@@ -93,7 +93,7 @@ fn attack(cli: &Cli) -> Result<bool, Box<dyn std::error::Error>> {
         return Err(format!("no attack is called {:?}; --list shows all", cli.only).into());
     }
     let program = cli.program.clone().map_or_else(std::env::current_exe, Ok)?;
-    let (start, mut seed, mut sum) = (Instant::now(), cli.seed, Round::default());
+    let (start, mut seed, mut sum) = (Instant::now(), cli.seed, RunResult::default());
     loop {
         let length = Duration::try_from_secs_f64(cli.seconds)?;
         let options = Options { program: program.clone(), out: cli.out.clone(), length, seed };

@@ -20,7 +20,7 @@ static NETWORK: LazyLock<causeway_types::NetworkInstance> =
 
 /// A session as a hostile SMF asks for it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wish<'a> {
+pub(crate) struct SessionRequest<'a> {
     /// The Node ID in the request.
     pub(crate) node: Ipv4Addr,
     /// Whose F-SEID it is.
@@ -56,7 +56,7 @@ pub(crate) fn heartbeat(stamp: u32, source: Option<Ipv4Addr>) -> Message<'static
     HeartbeatRequest { source_ip_address, ..request }.into()
 }
 
-pub(crate) fn establishment<'a>(wish: &Wish<'a>) -> Message<'a> {
+pub(crate) fn establishment<'a>(wish: &SessionRequest<'a>) -> Message<'a> {
     let address = |destination| UeIpAddress { ipv4: Some(wish.ue), destination, ..UeIpAddress::default() };
     let uplink = Pdi {
         local_f_teid: Some(FTeid::Choose { v4: true, v6: false, choose_id: None }),
@@ -96,7 +96,7 @@ pub(crate) fn establishment<'a>(wish: &Wish<'a>) -> Message<'a> {
 }
 
 /// Takes the downlink of a session to another tunnel.
-pub(crate) fn lead(teid: Teid, peer: Ipv4Addr) -> Message<'static> {
+pub(crate) fn redirect_downlink(teid: Teid, peer: Ipv4Addr) -> Message<'static> {
     let tunnel = OuterHeaderCreation::gtpu(teid.value(), DualIp::from(IpAddr::V4(peer)));
     let parameters = UpdateForwardingParameters {
         destination_interface: Some(DestinationInterface::Access),

@@ -86,14 +86,14 @@ impl Outcome {
 
 /// What became of all attacks of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Round {
+pub struct RunResult {
     /// In the order of the attacks.
     pub outcomes: Vec<Outcome>,
     /// What did not hold at the end of the run.
     pub at_end: Vec<String>,
 }
 
-impl Round {
+impl RunResult {
     /// Adds another run, attack by attack.
     pub fn add(&mut self, other: Self) {
         for outcome in other.outcomes {
@@ -215,12 +215,12 @@ mod tests {
     #[test]
     fn rounds_are_added_attack_by_attack() {
         let unknown = Stalls { count: 1, longest: None };
-        let mut round = Round::default();
-        round.add(Round {
+        let mut round = RunResult::default();
+        round.add(RunResult {
             outcomes: vec![outcome("a", 1..=100, Some(300)), outcome("b", 7..=7, None)],
             at_end: vec!["one".into()],
         });
-        round.add(Round {
+        round.add(RunResult {
             outcomes: vec![
                 outcome("b", 9..=9, None),
                 Outcome {

@@ -8,9 +8,9 @@ use causeway_lab::traffic::numbered::Sink;
 use causeway_packet::gtpu;
 use causeway_pfcp::NodeId;
 
+use crate::environment::{Environment, GTPU, HOSTILE_UE, PFCP, VICTIM};
 use crate::message;
 use crate::packet::{g_pdu, mutate, udp};
-use crate::scene::{GTPU, HOSTILE_UE, PFCP, Scene, VICTIM};
 use crate::{Attack, Context};
 
 pub(super) const ATTACKS: &[Attack] = &[
@@ -38,9 +38,9 @@ pub(super) const ATTACKS: &[Attack] = &[
     Attack { name: "dn-flood", about: "packets to the hostile UE as fast as they come", run: flood },
 ];
 
-fn sets_up_association(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
+fn sets_up_association(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
     let mut sequence = 0;
-    while context.goes_on() {
+    while context.has_time_left() {
         let stamp = context.random.u32(1 << 31..);
         for message in [message::setup(NodeId::Ip(SMF.into()), stamp), message::release(SMF)] {
             sequence += 1;
@@ -55,9 +55,9 @@ fn sets_up_association(scene: &mut Scene, context: &mut Context) -> Result<(), L
     Ok(())
 }
 
-fn gtpu_to_n3(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
+fn gtpu_to_n3(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
     let sink = Sink::open(&scene.topology.dn, std::net::SocketAddrV4::new(DN, 7009))?;
-    while context.goes_on() {
+    while context.has_time_left() {
         let packet = udp((VICTIM, 7009), (DN, 7009), &context.sent.to_be_bytes());
         let tunnelled = g_pdu(scene.victim.uplink.teid, &packet);
         for source in [DN, GNBS[0]] {
@@ -71,10 +71,10 @@ fn gtpu_to_n3(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> 
     Ok(())
 }
 
-fn error_indications(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
+fn error_indications(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
     let about = Some(scene.victim_downlink.teid);
     let indication = gtpu::Repr::error_indication(about, GNBS[0].into(), &[]).to_vec().unwrap_or_default();
-    while context.goes_on() {
+    while context.has_time_left() {
         scene.dn.send(UPF_N3, &udp((GNBS[0], GTPU), (UPF_N3, GTPU), &indication));
         context.sent += 1;
         std::thread::sleep(std::time::Duration::from_micros(200));
@@ -82,9 +82,9 @@ fn error_indications(scene: &mut Scene, context: &mut Context) -> Result<(), Lab
     Ok(())
 }
 
-fn mutated_packets(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
+fn mutated_packets(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
     let packet = udp((DN, 9), (HOSTILE_UE, 9), b"a packet to be spoilt");
-    while context.goes_on() {
+    while context.has_time_left() {
         let mutant = mutate(&mut context.random, &packet);
         scene.dn.send(HOSTILE_UE, &mutant);
         context.sent += 1;
@@ -93,8 +93,8 @@ fn mutated_packets(scene: &mut Scene, context: &mut Context) -> Result<(), LabEr
     Ok(())
 }
 
-fn unknown_ues(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
-    while context.goes_on() {
+fn unknown_ues(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
+    while context.has_time_left() {
         let ue = Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 45, 128, 0)) + context.random.u32(..0x7fff));
         scene.dn.send(ue, &udp((DN, 9), (ue, 9), &[0; 32]));
         context.sent += 1;
@@ -102,9 +102,9 @@ fn unknown_ues(scene: &mut Scene, context: &mut Context) -> Result<(), LabError>
     Ok(())
 }
 
-fn flood(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
+fn flood(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
     let packet = udp((DN, 9), (HOSTILE_UE, 9), &[0; 32]);
-    while context.goes_on() {
+    while context.has_time_left() {
         scene.dn.send(HOSTILE_UE, &packet);
         context.sent += 1;
     }

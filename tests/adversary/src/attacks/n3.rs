@@ -6,8 +6,8 @@ use causeway_lab::LabError;
 use causeway_lab::topology::{DN, GNBS};
 use causeway_packet::{Ipv4, gtpu};
 
+use crate::environment::{Environment, HOSTILE_UE, VICTIM, teid};
 use crate::packet::{g_pdu, mutate, noise, udp};
-use crate::scene::{HOSTILE_UE, Scene, VICTIM, teid};
 use crate::{Attack, Context};
 
 pub(super) const ATTACKS: &[Attack] = &[
@@ -40,8 +40,8 @@ pub(super) fn inner(packet: &[u8]) -> Option<(Ipv4Addr, Ipv4Addr)> {
     Ipv4::parse(packet).ok().map(|packet| (packet.src(), packet.dst()))
 }
 
-fn random_octets(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
-    while context.goes_on() {
+fn random_octets(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
+    while context.has_time_left() {
         let octets = noise(&mut context.random, 1400);
         scene.n3.send(&octets);
         context.sent += 1;
@@ -49,10 +49,10 @@ fn random_octets(scene: &mut Scene, context: &mut Context) -> Result<(), LabErro
     Ok(())
 }
 
-fn mutated_packets(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
+fn mutated_packets(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
     let packet = udp((HOSTILE_UE, 1000), (DN, 9), b"a packet to be spoilt");
     let packet = g_pdu(scene.hostile.uplink.teid, &packet);
-    while context.goes_on() {
+    while context.has_time_left() {
         let mutant = mutate(&mut context.random, &packet);
         scene.n3.send(&mutant);
         context.sent += 1;
@@ -60,10 +60,10 @@ fn mutated_packets(scene: &mut Scene, context: &mut Context) -> Result<(), LabEr
     Ok(())
 }
 
-fn unknown_tunnels(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
+fn unknown_tunnels(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
     let packet = udp((VICTIM, 1000), (DN, 9), &[0; 32]);
     let (mut sent, mut received) = (0, 0);
-    while context.goes_on() {
+    while context.has_time_left() {
         for _ in 0..256 {
             let packet = g_pdu(teid(context.random.u32(1..))?, &packet);
             scene.n3.send(&packet);
@@ -76,11 +76,11 @@ fn unknown_tunnels(scene: &mut Scene, context: &mut Context) -> Result<(), LabEr
     Ok(())
 }
 
-fn error_indications(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
+fn error_indications(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
     let about = Some(scene.victim_downlink.teid);
     let indications = [GNBS[0], GNBS[1]]
         .map(|peer| gtpu::Repr::error_indication(about, IpAddr::V4(peer), &[]).to_vec().unwrap_or_default());
-    while context.goes_on() {
+    while context.has_time_left() {
         indications.iter().for_each(|indication| scene.n3.send(indication));
         context.sent += 2;
         std::thread::sleep(std::time::Duration::from_micros(100));
@@ -88,8 +88,8 @@ fn error_indications(scene: &mut Scene, context: &mut Context) -> Result<(), Lab
     Ok(())
 }
 
-fn echoes(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
-    while context.goes_on() {
+fn echoes(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
+    while context.has_time_left() {
         let echo = gtpu::Repr::echo_request(context.random.u16(..)).to_vec().unwrap_or_default();
         scene.n3.send(&echo);
         context.sent += 1;
@@ -98,10 +98,10 @@ fn echoes(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
     Ok(())
 }
 
-fn end_markers(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
+fn end_markers(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
     let tunnel = scene.victim.uplink.teid;
     let marker = gtpu::Repr::end_marker(tunnel).to_vec().unwrap_or_default();
-    while context.goes_on() {
+    while context.has_time_left() {
         scene.n3.send(&marker);
         // A G-PDU with a chain of extension headers, of a type that must be understood, that never ends.
         let mut chain = vec![0x34, 255, 0, 0];

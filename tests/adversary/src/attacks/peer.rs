@@ -8,9 +8,9 @@ use causeway_lab::topology::SMF;
 use causeway_pfcp::{Message, NodeId};
 use causeway_types::Seid;
 
-use crate::message::{self, Wish};
+use crate::environment::{Environment, PEER, any_seid};
+use crate::message::{self, SessionRequest};
 use crate::packet::{mutate, noise};
-use crate::scene::{PEER, Scene, any_seid};
 use crate::{Attack, Context};
 
 pub(super) const ATTACKS: &[Attack] = &[
@@ -47,9 +47,9 @@ pub(super) const ATTACKS: &[Attack] = &[
     },
 ];
 
-fn random_octets(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
+fn random_octets(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
     let peer = scene.n4(PEER)?;
-    while context.goes_on() {
+    while context.has_time_left() {
         let octets = noise(&mut context.random, 1400);
         peer.send(&octets);
         context.sent += 1;
@@ -58,19 +58,19 @@ fn random_octets(scene: &mut Scene, context: &mut Context) -> Result<(), LabErro
 }
 
 /// Requests about the good UE's session, and about its association.
-fn requests(scene: &Scene) -> Vec<(Message<'static>, Option<Seid>)> {
+fn requests(scene: &Environment) -> Vec<(Message<'static>, Option<Seid>)> {
     const NO_ROUTES: &[&str] = &[];
-    const WISH: Wish<'static> = Wish {
+    const WISH: SessionRequest<'static> = SessionRequest {
         node: SMF,
         cp: (SMF, Seid(1)),
-        ue: crate::scene::VICTIM,
+        ue: crate::environment::VICTIM,
         routes: NO_ROUTES,
-        tunnel: (crate::scene::HOSTILE_TEID, causeway_lab::topology::GNBS[1]),
+        tunnel: (crate::environment::HOSTILE_TEID, causeway_lab::topology::GNBS[1]),
     };
     let session = Some(scene.victim.up_seid);
     vec![
         (message::deletion(), session),
-        (message::lead(scene.victim_downlink.teid, causeway_lab::topology::GNBS[1]), session),
+        (message::redirect_downlink(scene.victim_downlink.teid, causeway_lab::topology::GNBS[1]), session),
         (message::establishment(&WISH), Some(Seid(0))),
         (message::release(SMF), None),
         (message::heartbeat(u32::MAX, Some(SMF)), None),
@@ -78,11 +78,11 @@ fn requests(scene: &Scene) -> Vec<(Message<'static>, Option<Seid>)> {
     ]
 }
 
-fn mutated_messages(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
+fn mutated_messages(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
     let peer = scene.n4(PEER)?;
     // One that is whole by chance is another attack.
     let requests = &requests(scene)[..3];
-    while context.goes_on() {
+    while context.has_time_left() {
         let Some((message, seid)) = context.random.choice(requests).cloned() else { break };
         let sequence = context.random.u32(..);
         peer.send(&mutate(&mut context.random, &message::octets(message, seid, sequence)));
@@ -91,15 +91,15 @@ fn mutated_messages(scene: &mut Scene, context: &mut Context) -> Result<(), LabE
     Ok(())
 }
 
-fn deletes_session(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
+fn deletes_session(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
     let mut peer = scene.n4(PEER)?;
-    while context.goes_on() {
+    while context.has_time_left() {
         for (message, seid) in requests(scene).into_iter().take(3) {
             let cause = peer.cause(message, seid);
             context.check("a request of a peer without association is not accepted", !accepted(cause));
             context.sent += 1;
         }
-        peer.ask(message::deletion(), Some(any_seid(&mut context.random)));
+        peer.send_request(message::deletion(), Some(any_seid(&mut context.random)));
     }
     Ok(())
 }
@@ -108,52 +108,52 @@ fn accepted(cause: Option<causeway_pfcp::Cause>) -> bool {
     cause.is_some_and(causeway_pfcp::Cause::is_accepted)
 }
 
-fn sets_up_in_smfs_name(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
+fn sets_up_in_smfs_name(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
     let mut peer = scene.n4(PEER)?;
-    while context.goes_on() {
+    while context.has_time_left() {
         let stamp = context.random.u32(1 << 31..);
-        peer.ask(message::setup(NodeId::Ip(SMF.into()), stamp), None);
-        peer.ask(message::release(SMF), None);
+        peer.send_request(message::setup(NodeId::Ip(SMF.into()), stamp), None);
+        peer.send_request(message::release(SMF), None);
         context.sent += 2;
         std::thread::sleep(Duration::from_millis(1));
     }
     Ok(())
 }
 
-fn heartbeat_in_smfs_name(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
+fn heartbeat_in_smfs_name(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
     let mut peer = scene.n4(PEER)?;
-    while context.goes_on() {
+    while context.has_time_left() {
         let stamp = context.random.u32(1 << 31..);
-        peer.ask(message::heartbeat(stamp, Some(SMF)), None);
+        peer.send_request(message::heartbeat(stamp, Some(SMF)), None);
         context.sent += 1;
         std::thread::sleep(Duration::from_millis(1));
     }
     Ok(())
 }
 
-fn invents_node_ids(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
+fn invents_node_ids(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
     let mut peer = scene.n4(PEER)?;
     for number in 0..10_000_u32 {
         let node = Ipv4Addr::from(0xc000_0200 | (number << 8) | 1);
-        peer.ask(message::setup(NodeId::Ip(node.into()), 1), None);
+        peer.send_request(message::setup(NodeId::Ip(node.into()), 1), None);
         context.sent += 1;
-        if !context.goes_on() {
+        if !context.has_time_left() {
             break;
         }
     }
     // Another SMF still finds a place.
     let found = scene.hostile_smf(&mut context.random).and_then(|mut smf| {
-        let cause = smf.cause(message::release(crate::scene::HOSTILE_SMF), None);
+        let cause = smf.cause(message::release(crate::environment::HOSTILE_SMF), None);
         if accepted(cause) { Ok(()) } else { Err(LabError::Peer(format!("release: {cause:?}"))) }
     });
     context.check(&format!("a real SMF still finds a place: {found:?}"), found.is_ok());
     Ok(())
 }
 
-fn bundles_messages(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
+fn bundles_messages(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
     let mut peer = scene.n4(PEER)?;
     let (mut sent, mut received) = (0, 0);
-    while context.goes_on() {
+    while context.has_time_left() {
         let mut bundle = Vec::new();
         for sequence in 0..1000 {
             // Follow-on flag (TS 29.244 clause 7.2.2.1).

@@ -9,10 +9,10 @@ use causeway_packet::gtpu;
 use causeway_types::Seid;
 
 use super::n3::inner;
+use crate::environment::{Environment, HOSTILE_SMF, HOSTILE_TEID, VICTIM, any_seid};
 use crate::host::Host;
-use crate::message::{self, Wish};
+use crate::message::{self, SessionRequest};
 use crate::packet::mutate;
-use crate::scene::{HOSTILE_SMF, HOSTILE_TEID, Scene, VICTIM, any_seid};
 use crate::{Attack, Context};
 
 pub(super) const ATTACKS: &[Attack] = &[
@@ -58,8 +58,8 @@ pub(super) const ATTACKS: &[Attack] = &[
     },
 ];
 
-fn wish(number: u32) -> Wish<'static> {
-    Wish {
+fn session_request(number: u32) -> SessionRequest<'static> {
+    SessionRequest {
         node: HOSTILE_SMF,
         cp: (HOSTILE_SMF, Seid(u64::from(number) + 1)),
         ue: Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 45, 16, 0)) + number % 0xd000),
@@ -70,9 +70,9 @@ fn wish(number: u32) -> Wish<'static> {
 
 /// Plays against the UPF with an association that is released at the end.
 fn with_association(
-    scene: &mut Scene,
+    scene: &mut Environment,
     context: &mut Context,
-    attack: impl FnOnce(&mut Scene, &mut Context, &mut Host),
+    attack: impl FnOnce(&mut Environment, &mut Context, &mut Host),
 ) -> Result<(), LabError> {
     let mut smf = scene.hostile_smf(&mut context.random)?;
     attack(scene, context, &mut smf);
@@ -82,32 +82,32 @@ fn with_association(
     Ok(())
 }
 
-fn takes_anothers_session(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
+fn takes_anothers_session(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
     with_association(scene, context, |scene, context, smf| {
-        while context.goes_on() {
-            let lead = message::lead(scene.victim_downlink.teid, GNBS[1]);
+        while context.has_time_left() {
+            let lead = message::redirect_downlink(scene.victim_downlink.teid, GNBS[1]);
             for message in [lead, message::deletion()] {
                 let cause = smf.cause(message, Some(scene.victim.up_seid));
                 let refused = !cause.is_some_and(causeway_pfcp::Cause::is_accepted);
                 context.check("a request about another SMF's session is not accepted", refused);
                 context.sent += 1;
             }
-            smf.ask(message::deletion(), Some(any_seid(&mut context.random)));
+            smf.send_request(message::deletion(), Some(any_seid(&mut context.random)));
         }
     })
 }
 
 /// Establishes sessions that could draw the good UE's packets, and looks whether any comes.
 fn interception(
-    scene: &mut Scene,
+    scene: &mut Environment,
     context: &mut Context,
-    wish: impl Fn(u32) -> Wish<'static>,
+    session_request: impl Fn(u32) -> SessionRequest<'static>,
 ) -> Result<(), LabError> {
     with_association(scene, context, |scene, context, smf| {
         let mut number = 0;
         scene.n3.drain();
-        while context.goes_on() {
-            smf.cause(message::establishment(&wish(number)), Some(Seid(0)));
+        while context.has_time_left() {
+            smf.cause(message::establishment(&session_request(number)), Some(Seid(0)));
             (number, context.sent) = (number + 1, context.sent + 1);
         }
         let caught = scene.n3.drain().iter().filter(|datagram| is_for(datagram, VICTIM)).count();
@@ -121,16 +121,19 @@ fn is_for(datagram: &[u8], ue: Ipv4Addr) -> bool {
     matches!(packet.message, gtpu::Message::GPdu(user) if inner(user).is_some_and(|(_, dst)| dst == ue))
 }
 
-fn takes_anothers_ue_address(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
-    interception(scene, context, |number| Wish { ue: VICTIM, ..wish(number) })
+fn takes_anothers_ue_address(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
+    interception(scene, context, |number| SessionRequest { ue: VICTIM, ..session_request(number) })
 }
 
-fn framed_route_of_victim(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
+fn framed_route_of_victim(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
     const ROUTES: [&[&str]; 3] = [&["10.45.0.2/32"], &["10.45.0.0/30"], &["10.45.0.0/24", "10.45.0.2/32"]];
-    interception(scene, context, |number| Wish { routes: ROUTES[number as usize % 3], ..wish(number) })
+    interception(scene, context, |number| SessionRequest {
+        routes: ROUTES[number as usize % 3],
+        ..session_request(number)
+    })
 }
 
-fn framed_route_of_host(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
+fn framed_route_of_host(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
     const ROUTES: [&[&str]; 7] = [
         &["0.0.0.0/0"],
         &["0.0.0.0/1", "128.0.0.0/1"],
@@ -144,9 +147,12 @@ fn framed_route_of_host(scene: &mut Scene, context: &mut Context) -> Result<(), 
     let before = peers.map(|peer| scene.device_to(peer));
     with_association(scene, context, |scene, context, smf| {
         let mut number = 0_u32;
-        while context.goes_on() {
+        while context.has_time_left() {
             let routes = ROUTES[number as usize % ROUTES.len()];
-            let cause = smf.cause(message::establishment(&Wish { routes, ..wish(number) }), Some(Seid(0)));
+            let cause = smf.cause(
+                message::establishment(&SessionRequest { routes, ..session_request(number) }),
+                Some(Seid(0)),
+            );
             let refused = !cause.is_some_and(causeway_pfcp::Cause::is_accepted);
             context.check(&format!("framed routes {routes:?} are refused"), refused);
             (number, context.sent) = (number + 1, context.sent + 1);
@@ -158,25 +164,28 @@ fn framed_route_of_host(scene: &mut Scene, context: &mut Context) -> Result<(), 
     })
 }
 
-fn many_framed_routes(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
+fn many_framed_routes(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
     let routes: Vec<String> = (0..64).map(|number| format!("198.18.{number}.0/24")).collect();
     let routes: Vec<&str> = routes.iter().map(String::as_str).collect();
     with_association(scene, context, |_, context, smf| {
         let mut number = 0;
-        while context.goes_on() {
-            smf.ask(message::establishment(&Wish { routes: &routes, ..wish(number) }), Some(Seid(0)));
+        while context.has_time_left() {
+            smf.send_request(
+                message::establishment(&SessionRequest { routes: &routes, ..session_request(number) }),
+                Some(Seid(0)),
+            );
             (number, context.sent) = (number + 1, context.sent + 1);
             std::thread::sleep(Duration::from_millis(2));
         }
     })
 }
 
-fn tunnel_to_ourselves(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
+fn tunnel_to_ourselves(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
     let own = scene.victim.uplink.teid.value();
     with_association(scene, context, |scene, context, smf| {
         let mut number = 0;
-        while context.goes_on() {
-            let wish = Wish { tunnel: (own, UPF_N3), ..wish(number) };
+        while context.has_time_left() {
+            let wish = SessionRequest { tunnel: (own, UPF_N3), ..session_request(number) };
             let cause = smf.cause(message::establishment(&wish), Some(Seid(0)));
             let refused = !cause.is_some_and(causeway_pfcp::Cause::is_accepted);
             context.check("a tunnel that leads to the UPF itself is refused", refused);
@@ -188,12 +197,12 @@ fn tunnel_to_ourselves(scene: &mut Scene, context: &mut Context) -> Result<(), L
     })
 }
 
-fn mutated_requests(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
+fn mutated_requests(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
     with_association(scene, context, |_, context, smf| {
         let mut number = 0;
-        while context.goes_on() {
+        while context.has_time_left() {
             let request = match number % 3 {
-                0 => (message::establishment(&wish(number)), Some(Seid(0))),
+                0 => (message::establishment(&session_request(number)), Some(Seid(0))),
                 1 => (message::deletion(), Some(any_seid(&mut context.random))),
                 _ => (message::heartbeat(1, None), None),
             };
@@ -207,11 +216,11 @@ fn mutated_requests(scene: &mut Scene, context: &mut Context) -> Result<(), LabE
     })
 }
 
-fn establishes_and_leaves(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
+fn establishes_and_leaves(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
     with_association(scene, context, |_, context, smf| {
         let mut number = 0;
-        while context.goes_on() && number < 50_000 {
-            smf.ask(message::establishment(&wish(number)), Some(Seid(0)));
+        while context.has_time_left() && number < 50_000 {
+            smf.send_request(message::establishment(&session_request(number)), Some(Seid(0)));
             (number, context.sent) = (number + 1, context.sent + 1);
             if number % 32 == 0 {
                 // As a real SMF, it does not ask for more than it has answers for.

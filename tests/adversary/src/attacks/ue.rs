@@ -8,9 +8,9 @@ use causeway_lab::traffic::numbered::Sink;
 use causeway_packet::{IpProtocol, Ipv4, gtpu};
 use causeway_pfcp::NodeId;
 
+use crate::environment::{Environment, GTPU, HOSTILE_UE, MANAGEMENT, PFCP, VICTIM};
 use crate::message;
 use crate::packet::{fragments, g_pdu, tcp_syn, udp, udp6};
-use crate::scene::{GTPU, HOSTILE_UE, MANAGEMENT, PFCP, Scene, VICTIM};
 use crate::{Attack, Context};
 
 pub(super) const ATTACKS: &[Attack] = &[
@@ -42,9 +42,9 @@ pub(super) const ATTACKS: &[Attack] = &[
     Attack { name: "ue-flood", about: "a UE without a rate limit sends as fast as it can", run: flood },
 ];
 
-fn sets_up_association(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
+fn sets_up_association(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
     let mut sequence = 0;
-    while context.goes_on() {
+    while context.has_time_left() {
         let stamp = context.random.u32(1 << 31..);
         let node = || NodeId::Ip(SMF.into());
         let messages =
@@ -80,12 +80,12 @@ fn answer_from(datagram: &[u8], source: std::net::Ipv4Addr) -> Option<IpProtocol
 
 /// Lets `send` send numbered packets in the good UE's name, and sees that none arrives in the data network.
 fn in_victims_name(
-    scene: &mut Scene,
+    scene: &mut Environment,
     context: &mut Context,
-    send: impl Fn(&Scene, Vec<u8>),
+    send: impl Fn(&Environment, Vec<u8>),
 ) -> Result<(), LabError> {
     let sink = Sink::open(&scene.topology.dn, std::net::SocketAddrV4::new(DN, 7009))?;
-    while context.goes_on() {
+    while context.has_time_left() {
         let number = context.sent.to_be_bytes();
         send(scene, udp((VICTIM, 7009), (DN, 7009), &number));
         context.sent += 1;
@@ -96,7 +96,7 @@ fn in_victims_name(
     Ok(())
 }
 
-fn gtpu_in_gtpu(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
+fn gtpu_in_gtpu(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
     in_victims_name(scene, context, |scene, packet| {
         let tunnelled = g_pdu(scene.victim.uplink.teid, &packet);
         for source in [HOSTILE_UE, GNBS[0]] {
@@ -108,14 +108,14 @@ fn gtpu_in_gtpu(scene: &mut Scene, context: &mut Context) -> Result<(), LabError
     })
 }
 
-fn spoofs_source(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
+fn spoofs_source(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
     in_victims_name(scene, context, |scene, packet| scene.send_as_ue(&packet))
 }
 
-fn error_indications(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
+fn error_indications(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
     let about = Some(scene.victim_downlink.teid);
     let indication = gtpu::Repr::error_indication(about, GNBS[0].into(), &[]).to_vec().unwrap_or_default();
-    while context.goes_on() {
+    while context.has_time_left() {
         for source in [HOSTILE_UE, GNBS[0]] {
             scene.send_as_ue(&udp((source, GTPU), (UPF_N3, GTPU), &indication));
         }
@@ -125,10 +125,10 @@ fn error_indications(scene: &mut Scene, context: &mut Context) -> Result<(), Lab
     Ok(())
 }
 
-fn reaches_management(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
+fn reaches_management(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
     let mut answers = 0;
     scene.n3.drain();
-    while context.goes_on() {
+    while context.has_time_left() {
         for address in [UPF_N4, UPF_N3, UPF_N6, POOL_GATEWAY] {
             for port in [MANAGEMENT, 22, 80, 8805] {
                 let source = (HOSTILE_UE, context.random.u16(1024..));
@@ -147,9 +147,9 @@ fn reaches_management(scene: &mut Scene, context: &mut Context) -> Result<(), La
     Ok(())
 }
 
-fn flood(scene: &mut Scene, context: &mut Context) -> Result<(), LabError> {
+fn flood(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
     let packet = g_pdu(scene.hostile.uplink.teid, &udp((HOSTILE_UE, 1000), (DN, 9), &[0; 32]));
-    while context.goes_on() {
+    while context.has_time_left() {
         for _ in 0..64 {
             scene.n3.send(&packet);
         }

@@ -15,13 +15,13 @@ use causeway_reference::{Limits, Reference};
 use causeway_rules::Applications;
 use causeway_types::{Time, WallClock};
 
-use crate::show;
+use crate::format;
 
 /// A packet and where it came in.
 pub type Arrival = (Ingress, Vec<u8>);
 
 /// A data plane that is compared with the oracle.
-pub trait Subject: PacketEngine {
+pub trait ComparedDataplane: PacketEngine {
     /// Handles packets that arrived together in the way that is fastest. What became of each is in the counters.
     fn burst(&mut self, now: Time, arrivals: &[Arrival], out: &mut dyn Transmit);
 
@@ -31,9 +31,9 @@ pub trait Subject: PacketEngine {
 
 /// What twins did differently first, if anything. Clones are the same verdict.
 #[derive(Clone, Debug, Default)]
-pub struct Verdict(Rc<OnceCell<String>>);
+pub struct LockstepResult(Rc<OnceCell<String>>);
 
-impl Verdict {
+impl LockstepResult {
     /// What is known so far.
     ///
     /// # Errors
@@ -44,11 +44,11 @@ impl Verdict {
 
     fn compare<T: PartialEq + Debug>(&self, what: &str, reference: &T, fast: &T) {
         if reference != fast {
-            self.differ(|| format!("{what}\n  reference: {reference:?}\n  fast path: {fast:?}"));
+            self.record_difference(|| format!("{what}\n  reference: {reference:?}\n  fast path: {fast:?}"));
         }
     }
 
-    fn differ(&self, text: impl FnOnce() -> String) {
+    fn record_difference(&self, text: impl FnOnce() -> String) {
         self.0.get_or_init(text);
     }
 }
@@ -58,14 +58,14 @@ impl Verdict {
 /// After every call everything that can be seen of the two is compared: results, what was sent, octet by octet and in
 /// its order, counters, and events with all that they say. Only their deadlines may differ: the earlier one counts, and
 /// time advances for both.
-pub struct Twins {
+pub struct Lockstep {
     reference: Box<dyn PacketEngine>,
-    fast: Box<dyn Subject>,
+    fast: Box<dyn ComparedDataplane>,
     events: VecDeque<Event>,
-    verdict: Verdict,
+    verdict: LockstepResult,
 }
 
-impl Twins {
+impl Lockstep {
     /// The reference and the fast path, both empty, in these surroundings.
     pub fn new(topology: Topology, limits: Limits) -> Self {
         let fast = FastPath::new(topology.clone(), limits).unwrap_or_else(|error| panic!("{error}"));
@@ -74,12 +74,12 @@ impl Twins {
     }
 
     /// Of these two, to which nothing has happened yet.
-    pub fn of(reference: Box<dyn PacketEngine>, fast: Box<dyn Subject>) -> Self {
-        Self { reference, fast, events: VecDeque::new(), verdict: Verdict::default() }
+    pub fn of(reference: Box<dyn PacketEngine>, fast: Box<dyn ComparedDataplane>) -> Self {
+        Self { reference, fast, events: VecDeque::new(), verdict: LockstepResult::default() }
     }
 
     /// Whether they are equal, also when they belong to somebody else.
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> LockstepResult {
         self.verdict.clone()
     }
 
@@ -111,7 +111,7 @@ impl Twins {
         out: &mut dyn Transmit,
     ) {
         if expected != sent {
-            self.verdict.differ(|| differing_output(&what(), expected, sent));
+            self.verdict.record_difference(|| differing_output(&what(), expected, sent));
         }
         expected.iter().for_each(|(egress, packet)| out.transmit(egress, packet));
     }
@@ -120,7 +120,8 @@ impl Twins {
     fn settle(&mut self, after: &str) {
         let (one, other) = (self.reference.counters(), self.fast.counters());
         if one != other {
-            self.verdict.differ(|| format!("counters after {after}{}", differing_counters(&one, &other)));
+            self.verdict
+                .record_difference(|| format!("counters after {after}{}", differing_counters(&one, &other)));
         }
         loop {
             let (one, other) = (self.reference.poll_event(), self.fast.poll_event());
@@ -173,7 +174,7 @@ fn differing_output(what: &str, expected: &[(Egress, Vec<u8>)], sent: &[(Egress,
     for (name, list) in [("reference", expected), ("fast path", sent)] {
         let _ = match list.get(at) {
             Some((egress, packet)) => {
-                let shown = show::packet(egress, packet);
+                let shown = format::packet(egress, packet);
                 write!(text, "\n  {name}, {} sent: {shown}\n    {}", list.len(), hex(packet))
             }
             None => write!(text, "\n  {name}, {} sent: nothing", list.len()),
@@ -189,7 +190,7 @@ fn hex(octets: &[u8]) -> String {
     })
 }
 
-impl Dataplane for Twins {
+impl Dataplane for Lockstep {
     fn capabilities(&self) -> Capabilities {
         let (one, other) = (self.reference.capabilities(), self.fast.capabilities());
         self.verdict.compare("capabilities", &one, &other);
@@ -242,7 +243,7 @@ impl Dataplane for Twins {
     }
 }
 
-impl PacketEngine for Twins {
+impl PacketEngine for Lockstep {
     fn process(
         &mut self,
         now: Time,

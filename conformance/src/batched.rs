@@ -5,9 +5,9 @@ use causeway_fastpath::{FastPath, TransmitQueue, meta_of};
 use causeway_ports::{Batch, Frame};
 use causeway_types::Time;
 
-use crate::twins::{Arrival, Subject};
+use crate::lockstep::{Arrival, ComparedDataplane};
 
-impl Subject for FastPath {
+impl ComparedDataplane for FastPath {
     fn burst(&mut self, now: Time, arrivals: &[Arrival], out: &mut dyn Transmit) {
         let (mut batch, mut leaving) = (Batch::new(), TransmitQueue::default());
         let mut rest = arrivals;

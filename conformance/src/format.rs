@@ -9,7 +9,7 @@ use causeway_pfcp::dump::DumpIes;
 use causeway_pfcp::{Header, MessageType, RawIes};
 
 use crate::runner::N6_PORT;
-use crate::{frame, show_icmp, show_tcp};
+use crate::{format_icmp, format_tcp, frame};
 
 /// The name of a message as TS 29.244 has it, without the prefix PFCP.
 pub(crate) fn message_name(message_type: MessageType) -> &'static str {
@@ -58,7 +58,7 @@ pub(crate) fn packet(egress: &Egress, bytes: &[u8]) -> String {
 }
 
 /// What became of a received packet.
-pub(crate) fn fate(fate: Disposition) -> String {
+pub(crate) fn disposition_name(fate: Disposition) -> String {
     match fate {
         Disposition::Forwarded => "forwarded".to_owned(),
         Disposition::Buffered => "buffered".to_owned(),
@@ -121,7 +121,7 @@ fn user_or_frame(bytes: &[u8]) -> String {
 pub(crate) fn user(bytes: &[u8]) -> String {
     let Ok(packet) = UserPacket::parse(bytes) else { return format!("malformed {}", hex(bytes)) };
     let flow = &packet.flow;
-    if let Some(line) = show_icmp::message(&packet) {
+    if let Some(line) = format_icmp::message(&packet) {
         return line;
     }
     let protocol = match flow.protocol {
@@ -138,7 +138,7 @@ pub(crate) fn user(bytes: &[u8]) -> String {
     }
     let last = bytes.last().copied().unwrap_or(0);
     let details =
-        show_icmp::details(&packet) + &show_tcp::details(&packet) + show_tcp::wrong_checksum(&packet);
+        format_icmp::details(&packet) + &format_tcp::details(&packet) + format_tcp::wrong_checksum(&packet);
     format!("{protocol} {ends}, {} octets, tos {}, last {last}{details}", packet.len(), flow.tos)
 }
 

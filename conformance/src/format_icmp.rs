@@ -6,7 +6,7 @@ use causeway_packet::icmp::{Icmpv4, Icmpv4Message, Icmpv6, Icmpv6Message};
 use causeway_packet::{Fragment, Ip, IpProtocol, UserPacket};
 
 /// Hop limits that nothing is said about: what packets of cases start with, and what one hop leaves of it.
-const USUAL_TTL: [u8; 2] = [64, 63];
+const DEFAULT_TTLS: [u8; 2] = [64, 63];
 
 /// The line of an ICMP message; `None` of anything else, and of later fragments.
 pub(crate) fn message(packet: &UserPacket<'_>) -> Option<String> {
@@ -34,7 +34,7 @@ pub(crate) fn message(packet: &UserPacket<'_>) -> Option<String> {
 pub(crate) fn details(packet: &UserPacket<'_>) -> String {
     let mut text = String::new();
     let ttl = packet.ip().hop_limit();
-    if !USUAL_TTL.contains(&ttl) {
+    if !DEFAULT_TTLS.contains(&ttl) {
         text += &format!(", ttl {ttl}");
     }
     if let Ip::V4(ip) = packet.ip() {

@@ -15,11 +15,11 @@ const PACE: Duration = Duration::from_millis(4);
 /// Between two requests.
 const REQUESTS: Duration = Duration::from_millis(10);
 /// How long packets may be under way.
-const UNDER_WAY: Duration = Duration::from_millis(500);
+const MAX_LATENCY: Duration = Duration::from_millis(500);
 /// How long the good ones may take to see all right again after an attack.
 const RECOVERY: Duration = Duration::from_secs(10);
 /// More octets than ever pass.
-const NEVER: u64 = 1 << 40;
+const UNREACHED_OCTETS: u64 = 1 << 40;
 
 /// One direction of the good UE's traffic.
 struct Direction {
@@ -32,7 +32,7 @@ pub(crate) struct Traffic([Direction; 2]);
 
 /// What the good ones saw of an attack.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct Observation {
     pub(crate) packets: u64,
     pub(crate) lost: u64,
     pub(crate) latencies: Vec<Duration>,
@@ -42,7 +42,7 @@ pub(crate) struct Seen {
 }
 
 /// An end of the traffic.
-pub(crate) struct End<'a> {
+pub(crate) struct TrafficEnd<'a> {
     pub(crate) namespace: &'a Namespace,
     pub(crate) device: Option<&'a str>,
     pub(crate) address: SocketAddrV4,
@@ -50,8 +50,8 @@ pub(crate) struct End<'a> {
 
 impl Traffic {
     /// Between a UE and a host of the data network.
-    pub(crate) fn open(ue: &End<'_>, dn: &End<'_>) -> Result<Self, LabError> {
-        let direction = |from: &End<'_>, to: &End<'_>| {
+    pub(crate) fn open(ue: &TrafficEnd<'_>, dn: &TrafficEnd<'_>) -> Result<Self, LabError> {
+        let direction = |from: &TrafficEnd<'_>, to: &TrafficEnd<'_>| {
             let sink = Sink::open(to.namespace, to.address)?;
             Sender::open(from.namespace, from.device, to.address).map(|sender| Direction { sender, sink })
         };
@@ -64,7 +64,7 @@ impl Traffic {
         smf: &Smf,
         session: &Session,
         attack: impl FnOnce() -> T,
-    ) -> (Seen, T) {
+    ) -> (Observation, T) {
         let over = AtomicBool::new(false);
         let before = self.arrived();
         let sent_before = self.sent();
@@ -84,7 +84,7 @@ impl Traffic {
         });
         seen.packets = self.sent() - sent_before;
         let start = Instant::now();
-        while self.arrived() - before < seen.packets && start.elapsed() < UNDER_WAY {
+        while self.arrived() - before < seen.packets && start.elapsed() < MAX_LATENCY {
             thread::sleep(Duration::from_millis(5));
         }
         seen.lost = seen.packets.saturating_sub(self.arrived() - before);
@@ -97,7 +97,7 @@ impl Traffic {
         let start = Instant::now();
         loop {
             let lost = self.probe();
-            let request = smf.query_and_rearm(session, NEVER);
+            let request = smf.query_and_rearm(session, UNREACHED_OCTETS);
             match (lost, request) {
                 ([0, 0], Ok(_)) => return Ok(()),
                 _ if start.elapsed() < RECOVERY => {}
@@ -114,7 +114,7 @@ impl Traffic {
         self.0.each_mut().map(|Direction { sender, sink }| {
             let before = sink.seen().len() as u64;
             let _ = sender.send(20, MIN_IP_LENGTH, Duration::from_millis(1));
-            20_u64.saturating_sub(sink.wait_for(before + 20, UNDER_WAY).len() as u64 - before)
+            20_u64.saturating_sub(sink.wait_for(before + 20, MAX_LATENCY).len() as u64 - before)
         })
     }
 
@@ -128,11 +128,11 @@ impl Traffic {
 }
 
 /// One request after the other, until it is over.
-fn ask(smf: &Smf, session: &Session, over: &AtomicBool) -> Seen {
-    let mut seen = Seen::default();
+fn ask(smf: &Smf, session: &Session, over: &AtomicBool) -> Observation {
+    let mut seen = Observation::default();
     while !over.load(Ordering::Relaxed) {
         let start = Instant::now();
-        match smf.query_and_rearm(session, NEVER) {
+        match smf.query_and_rearm(session, UNREACHED_OCTETS) {
             Ok(_) => seen.latencies.push(start.elapsed()),
             Err(LabError::Timeout { .. }) => seen.unanswered += 1,
             Err(error) => seen.refusals.push(error.to_string()),

@@ -23,10 +23,10 @@ use causeway_lab::timeline::Timeline;
 use causeway_lab::topology::{DN, GNBS, POOL, POOL_GATEWAY, SMF, Topology, UPF_N3, UPF_N4, UPF_N6};
 use causeway_types::{Bitrate, DualIp, FTeid, NetworkInstance, Qfi, Seid, Teid};
 
-use crate::good::{End, Traffic};
 use crate::host::{Host, RawHost};
+use crate::legitimate_traffic::{Traffic, TrafficEnd};
 use crate::message::{self, DNN};
-use crate::result::{Outcome, Round, Stalls};
+use crate::result::{Outcome, RunResult, Stalls};
 use crate::{Attack, Context, Options};
 
 /// The SMF that attacks with an association of its own.
@@ -47,15 +47,15 @@ pub(crate) const PFCP: u16 = 8805;
 pub(crate) const GTPU: u16 = 2152;
 
 /// What the UPF may take to start or to end.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// Above this an attack has made the log grow too much, in octets.
 const LOG_BOUND: u64 = 1 << 20;
 /// More octets than ever pass.
-const NEVER: u64 = 1 << 40;
+const UNREACHED_OCTETS: u64 = 1 << 40;
 const UE_MTU: u32 = 1400;
 
 /// What an attack meets.
-pub(crate) struct Scene {
+pub(crate) struct Environment {
     pub(crate) topology: Topology,
     /// The second gNB's socket: a host on N3, and the hostile UE behind it.
     pub(crate) n3: Host,
@@ -69,7 +69,7 @@ pub(crate) struct Scene {
     pub(crate) hostile: Session,
 }
 
-impl Scene {
+impl Environment {
     /// A PFCP socket of an attacker with this address on N4.
     pub(crate) fn n4(&self, from: Ipv4Addr) -> Result<Host, LabError> {
         let (from, to) = (SocketAddrV4::new(from, PFCP), SocketAddrV4::new(UPF_N4, PFCP));
@@ -110,7 +110,7 @@ impl Scene {
 
 /// A UPF with the good ones and a scene for attackers.
 pub(crate) struct Run {
-    scene: Scene,
+    scene: Environment,
     smf: Smf,
     traffic: Traffic,
     ran: Arc<Ran>,
@@ -136,8 +136,9 @@ impl Run {
         let n3 = Host::open(&topology.gnbs[1], from, to)?;
         let dn = RawHost::open(&topology.dn)?;
         let address = SocketAddrV4::new(VICTIM, 7001);
-        let at_ue = End { namespace: &topology.ue, device: Some("ue1"), address };
-        let at_dn = End { namespace: &topology.dn, device: None, address: SocketAddrV4::new(DN, 7000) };
+        let at_ue = TrafficEnd { namespace: &topology.ue, device: Some("ue1"), address };
+        let at_dn =
+            TrafficEnd { namespace: &topology.dn, device: None, address: SocketAddrV4::new(DN, 7000) };
         let traffic = Traffic::open(&at_ue, &at_dn)?;
         let smf = Smf::open(&topology.smf, SMF, UPF_N4, Timeline::default())?;
         let (config, log) = (options.out.join("upf.yaml"), options.out.join("upf.log"));
@@ -154,7 +155,7 @@ impl Run {
         let hostile = smf.establish(&plan(HOSTILE_UE)?)?;
         let to_hostile = FTeid { teid: teid(HOSTILE_TEID)?, addr: DualIp::from(IpAddr::V4(GNBS[1])) };
         smf.set_downlink(&hostile, Downlink::Forward(to_hostile))?;
-        let scene = Scene { topology, n3, dn, victim, victim_downlink, hostile };
+        let scene = Environment { topology, n3, dn, victim, victim_downlink, hostile };
         Ok(Self { scene, smf, traffic, ran, upf, log })
     }
 
@@ -207,23 +208,25 @@ impl Run {
     }
 
     /// Looks at the counters, then ends the UPF as an operator would.
-    pub(crate) fn stop(self, round: &mut Round) -> Result<(), LabError> {
+    pub(crate) fn stop(self, round: &mut RunResult) -> Result<(), LabError> {
         let Self { scene, smf, traffic, ran, upf, .. } = self;
         let mut check = |what: String, held: bool| {
             if !held {
                 round.at_end.push(what);
             }
         };
-        let sessions = settled(|| scene.metrics().map(|metrics| metrics.sum(SESSIONS, &[])), |&n| n == 2.0)?;
+        let sessions =
+            wait_until_stable(|| scene.metrics().map(|metrics| metrics.sum(SESSIONS, &[])), |&n| n == 2.0)?;
         check(format!("only the two sessions of the good SMF are there, not {sessions}"), sessions == 2.0);
-        let balance = settled(|| scene.metrics().map(|metrics| balance(&metrics)), |&left| left == 0.0)?;
+        let balance =
+            wait_until_stable(|| scene.metrics().map(|metrics| balance(&metrics)), |&left| left == 0.0)?;
         check(format!("every packet is in exactly one counter, but for {balance}"), balance == 0.0);
         for session in [scene.victim, scene.hostile] {
             let ended = smf.delete(&session);
             check(format!("the good SMF ends its session: {ended:?}"), ended.is_ok());
         }
         drop((traffic, smf, ran));
-        let status = upf.stop(PATIENCE)?;
+        let status = upf.stop(TIMEOUT)?;
         check(format!("the UPF ends with status 0, not {status}; {}", upf.last_words(3)), status.success());
         Ok(())
     }
@@ -278,11 +281,14 @@ fn balance(metrics: &Metrics) -> f64 {
 }
 
 /// Reads a value until it is as it should be, for a while. Returns the last one.
-fn settled<T>(read: impl Fn() -> Result<T, LabError>, enough: impl Fn(&T) -> bool) -> Result<T, LabError> {
+fn wait_until_stable<T>(
+    read: impl Fn() -> Result<T, LabError>,
+    enough: impl Fn(&T) -> bool,
+) -> Result<T, LabError> {
     let start = Instant::now();
     loop {
         let value = read()?;
-        if enough(&value) || start.elapsed() > PATIENCE {
+        if enough(&value) || start.elapsed() > TIMEOUT {
             return Ok(value);
         }
         thread::sleep(Duration::from_millis(20));
@@ -295,7 +301,7 @@ fn wait_for(smf: &Smf, upf: &Daemon) -> Result<(), LabError> {
     loop {
         match smf.probe(Duration::from_millis(50)) {
             Ok(()) => return Ok(()),
-            Err(error) if start.elapsed() >= PATIENCE => return Err(error),
+            Err(error) if start.elapsed() >= TIMEOUT => return Err(error),
             Err(_) => {}
         }
         if let Some(status) = upf.exited()? {
@@ -306,7 +312,13 @@ fn wait_for(smf: &Smf, upf: &Daemon) -> Result<(), LabError> {
 
 fn plan(ue: Ipv4Addr) -> Result<SessionPlan, LabError> {
     let mbr = Bitrate::from_kbps(10_000_000).ok_or(LabError::Missing("a legal MBR".into()))?;
-    Ok(SessionPlan { ue, dnn: NetworkInstance::new(DNN), qfi: qfi()?, mbr, volume_threshold: NEVER })
+    Ok(SessionPlan {
+        ue,
+        dnn: NetworkInstance::new(DNN),
+        qfi: qfi()?,
+        mbr,
+        volume_threshold: UNREACHED_OCTETS,
+    })
 }
 
 fn qfi() -> Result<Qfi, LabError> {
