@@ -174,7 +174,7 @@ impl Run {
         let victim = scene.victim;
         let (seen, result) = traffic.during(smf, &victim, || (attack.run)(scene, &mut context));
         let alive = self.upf.exited()?.is_none();
-        context.check(&format!("the UPF runs; its last lines: {}", self.upf.last_words(3)), alive);
+        context.check(&format!("the UPF runs; its last lines: {}", self.upf.last_output_lines(3)), alive);
         if alive {
             if let Err(error) = result {
                 context.check(&format!("the attack can be made: {error}"), false);
@@ -227,7 +227,10 @@ impl Run {
         }
         drop((traffic, smf, ran));
         let status = upf.stop(TIMEOUT)?;
-        check(format!("the UPF ends with status 0, not {status}; {}", upf.last_words(3)), status.success());
+        check(
+            format!("the UPF ends with status 0, not {status}; {}", upf.last_output_lines(3)),
+            status.success(),
+        );
         Ok(())
     }
 
@@ -305,7 +308,7 @@ fn wait_for(smf: &Smf, upf: &Daemon) -> Result<(), LabError> {
             Err(_) => {}
         }
         if let Some(status) = upf.exited()? {
-            return Err(LabError::Peer(format!("the UPF ended: {status}. {}", upf.last_words(3))));
+            return Err(LabError::Peer(format!("the UPF ended: {status}. {}", upf.last_output_lines(3))));
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use causeway_lab::LabError;
 use causeway_lab::netns::Namespace;
 use causeway_lab::smf::{Session, Smf};
-use causeway_lab::traffic::numbered::{MIN_IP_LENGTH, Sender, Sink};
+use causeway_lab::traffic::sequenced::{MIN_IP_LENGTH, Sender, Sink};
 
 /// Between two packets of one direction.
 const PACE: Duration = Duration::from_millis(4);

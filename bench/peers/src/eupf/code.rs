@@ -117,7 +117,7 @@ pub(super) fn driver(traffic: &Traffic, index: i32) -> Code {
 }
 
 /// Moves the start of the packet, and lets it pass.
-pub(super) fn mover(distance: i32) -> Code {
+pub(super) fn shift_program(distance: i32) -> Code {
     let mut code = Assembler::default();
     code.set(2, distance);
     code.call(ADJUST_HEAD);

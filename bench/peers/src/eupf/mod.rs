@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use causeway_bench::kit::{Count, Progress, Samples, Summary, available_memory};
-use causeway_bench::pipeline::{Lane, LaneOptions, Size};
+use causeway_bench::pipeline::{Size, StepwiseOptions, StepwisePipeline};
 use causeway_bench::report::{Cell, Column, Conditions, IoCost, Report};
 use causeway_bench::{Backend, BenchError, Rules, pipeline};
 use thiserror::Error;
@@ -102,7 +102,7 @@ fn empty(options: &Options) -> Report {
 }
 
 /// What one way of the peer took so far, in nanoseconds per packet.
-struct Lap {
+struct PeerTiming {
     way: Way,
     gross: Samples,
     base: Samples,
@@ -120,7 +120,7 @@ fn compare(
     progress.stage(format!("peers: {sessions} sessions in eUPF"));
     let peer = Peer::load(object, number, progress)?;
     progress.stage(format!("peers: {sessions} sessions in Causeway"));
-    let lane = LaneOptions {
+    let lane = StepwiseOptions {
         backend: Backend::Fastpath,
         sessions,
         pdrs: 1,
@@ -128,8 +128,13 @@ fn compare(
         size: Size::Small,
         seed: options.common.seed,
     };
-    let mut ours = Lane::new(&lane, &[pipeline::Way::Uplink, pipeline::Way::Downlink], progress)?;
-    let lap = |way| Lap { way, gross: Samples::default(), base: Samples::default(), used: Duration::ZERO };
+    let mut ours = StepwisePipeline::new(
+        &lane,
+        &[pipeline::Direction::Uplink, pipeline::Direction::Downlink],
+        progress,
+    )?;
+    let lap =
+        |way| PeerTiming { way, gross: Samples::default(), base: Samples::default(), used: Duration::ZERO };
     let mut laps = [Way::Uplink, Way::Downlink].map(lap);
     check(&peer, number)?;
     let enough = Duration::from_millis(if options.common.quick { 5 } else { options.time });
@@ -155,9 +160,9 @@ fn compare(
 /// URRs count what is forwarded: both ways they must.
 fn check(peer: &Peer, sessions: u32) -> Result<(), PeerError> {
     for way in [Way::Uplink, Way::Downlink] {
-        let before = peer.counted(sessions)?;
+        let before = peer.urr_packet_count(sessions)?;
         peer.run(way)?;
-        let after = peer.counted(sessions)?;
+        let after = peer.urr_packet_count(sessions)?;
         let grew = match way {
             Way::Uplink => after.0 > before.0,
             Way::Downlink => after.1 > before.1,
@@ -173,8 +178,8 @@ fn per_packet(elapsed: Duration) -> f64 {
     elapsed.as_secs_f64() * 1e9 / f64::from(REPEAT)
 }
 
-fn add_rows(sessions: Count, lap: &Lap, ours: Option<Summary>, report: &mut Report) {
-    let theirs = lap.gross.summary().zip(lap.base.summary()).map(|(gross, base)| gross.less(base));
+fn add_rows(sessions: Count, lap: &PeerTiming, ours: Option<Summary>, report: &mut Report) {
+    let theirs = lap.gross.summary().zip(lap.base.summary()).map(|(gross, base)| gross.minus_overhead(base));
     let ratio = theirs.zip(ours).map(|(theirs, ours)| Cell::Number(theirs.median / ours.median, 1));
     let mut row = |program: &str, summary: Option<Summary>, ratio: Option<Cell>| {
         report.row([

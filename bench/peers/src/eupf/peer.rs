@@ -9,7 +9,7 @@ use aya::programs::{ProgramFd, TestRun, TestRunOptions, Xdp};
 use aya::{Ebpf, EbpfLoader};
 use causeway_bench::kit::{CpuTimer, Progress};
 
-use super::code::{ETHERNET, TUNNEL, Traffic, driver, mover};
+use super::code::{ETHERNET, TUNNEL, Traffic, driver, shift_program};
 use super::{PeerError, elf, records};
 
 const N3: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -58,8 +58,8 @@ impl Peer {
             (UPLINK_BASE, driver(&uplink, 1)),
             (DOWNLINK, driver(&downlink, 0)),
             (DOWNLINK_BASE, driver(&downlink, 2)),
-            (TRIM, mover(TUNNEL)),
-            (GROW, mover(-TUNNEL)),
+            (TRIM, shift_program(TUNNEL)),
+            (GROW, shift_program(-TUNNEL)),
         ])?;
         let mut drivers = Ebpf::load(&object)?;
         let trim = loaded(&mut drivers, TRIM)?;
@@ -87,7 +87,7 @@ impl Peer {
     }
 
     /// Packets of both directions that URRs have counted: what got as far as being forwarded.
-    pub(super) fn counted(&self, sessions: u32) -> Result<(u64, u64), PeerError> {
+    pub(super) fn urr_packet_count(&self, sessions: u32) -> Result<(u64, u64), PeerError> {
         let map = self.upf.map("urr_map").ok_or(PeerError::NoMap("urr_map"))?;
         let urrs: Array<_, [u64; 2]> = Array::try_from(map)?;
         let (mut uplink, mut downlink) = (0, 0);

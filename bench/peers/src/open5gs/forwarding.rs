@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use causeway_bench::kit::{Count, Progress, count};
-use causeway_bench::nets::Nets;
+use causeway_bench::namespaces::BenchNamespaces;
 use causeway_bench::report::{Cell, Column, Report};
 use causeway_bench::upf::{Cores, Direction, Ends, Stream, Trial, attach, warm_up};
 use causeway_types::Teid;
 
-use super::side::{Program, Side};
+use super::side::{Program, UpfSide};
 use super::{PeerError, both, conditions};
 use crate::Options;
 
@@ -28,7 +28,7 @@ pub(super) fn run(
     options: &Options,
     program: &Program,
     cores: Cores,
-    nets: &Nets,
+    nets: &BenchNamespaces,
 ) -> Result<Report, PeerError> {
     let quick = options.common.quick;
     let sizes: &[u16] = if quick { &[64] } else { &[64, 512, 1400] };
@@ -67,7 +67,7 @@ pub(super) fn run(
     for side in &mut sides {
         let attached = attach(&mut side.smf, sessions.0 as u32)?;
         let tunnels = attached.iter().map(|session| session.uplink.teid).collect();
-        lanes.push(Lane { ends: Ends::open(&side.field)?, tunnels });
+        lanes.push(UpfEndpoints { ends: Ends::open(&side.field)?, tunnels });
     }
     for direction in [Direction::Uplink, Direction::Downlink] {
         for size in sizes {
@@ -80,14 +80,14 @@ pub(super) fn run(
 }
 
 /// The ends of one UPF, and its tunnels.
-struct Lane {
+struct UpfEndpoints {
     ends: Ends,
     tunnels: Vec<Teid>,
 }
 
 fn compare(
-    sides: &[Side; 2],
-    lanes: &mut [Lane],
+    sides: &[UpfSide; 2],
+    lanes: &mut [UpfEndpoints],
     direction: Direction,
     size: u16,
     time: Duration,
@@ -108,7 +108,7 @@ fn compare(
     Ok(trials.into_iter().map(|(_, _, trial)| trial).collect())
 }
 
-fn add_rows(direction: Direction, size: u16, sides: &[Side; 2], trials: &[Trial], report: &mut Report) {
+fn add_rows(direction: Direction, size: u16, sides: &[UpfSide; 2], trials: &[Trial], report: &mut Report) {
     let median = |trial: &Trial| Some(trial.cpu.summary()?.median);
     let medians: Vec<_> = trials.iter().map(median).collect();
     let ratio = match medians[..] {

@@ -6,13 +6,13 @@ mod side;
 
 use causeway_bench::BenchError;
 use causeway_bench::kit::pin;
-use causeway_bench::nets::Nets;
+use causeway_bench::namespaces::BenchNamespaces;
 use causeway_bench::report::{Conditions, IoCost, Report};
 use causeway_bench::upf::{Cores, choose_cores};
 use thiserror::Error;
 
 use crate::Options;
-use side::{Program, Side};
+use side::{Program, UpfSide};
 
 /// Why the peer could not be measured.
 #[derive(Debug, Error)]
@@ -25,7 +25,7 @@ pub(crate) enum PeerError {
     Lab(#[from] causeway_lab::LabError),
     /// The peer did not come up.
     #[error("open5gs-upfd does not answer ({error}); it said: {said}")]
-    Silent {
+    NotResponding {
         /// What was waited for.
         error: causeway_lab::LabError,
         /// Its last words.
@@ -38,7 +38,7 @@ pub(crate) fn run(options: &Options) -> Result<Vec<Report>, PeerError> {
     let Some(program) = Program::find(options.open5gs_upfd.as_deref()) else {
         return Ok(skipped("needs open5gs-upfd (CAUSEWAY_OPEN5GS_UPFD, or in PATH)"));
     };
-    let nets = match Nets::allowed() {
+    let nets = match BenchNamespaces::acquire() {
         Err(BenchError::Needs(what)) => return Ok(skipped(&what)),
         nets => nets?,
     };
@@ -47,7 +47,7 @@ pub(crate) fn run(options: &Options) -> Result<Vec<Report>, PeerError> {
     measured.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-fn measure(options: &Options, program: &Program, nets: &Nets) -> Result<Vec<Report>, PeerError> {
+fn measure(options: &Options, program: &Program, nets: &BenchNamespaces) -> Result<Vec<Report>, PeerError> {
     let cores = choose_cores(&options.common).map_err(PeerError::from)?;
     pin(cores.others)?;
     Ok(vec![requests::run(options, program, cores, nets)?, forwarding::run(options, program, cores, nets)?])
@@ -71,8 +71,13 @@ fn conditions(program: &Program, cores: Cores) -> Conditions {
 }
 
 /// Both UPFs, with room for so many sessions.
-fn both(program: &Program, sessions: u32, cores: Cores, nets: &Nets) -> Result<[Side; 2], PeerError> {
-    Ok([Side::open5gs(program, sessions, cores, nets)?, Side::causeway(sessions, cores, nets)?])
+fn both(
+    program: &Program,
+    sessions: u32,
+    cores: Cores,
+    nets: &BenchNamespaces,
+) -> Result<[UpfSide; 2], PeerError> {
+    Ok([UpfSide::open5gs(program, sessions, cores, nets)?, UpfSide::causeway(sessions, cores, nets)?])
 }
 
 #[cfg(test)]

@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use causeway_bench::kit::{Count, Progress, Samples, count};
-use causeway_bench::nets::Nets;
+use causeway_bench::namespaces::BenchNamespaces;
 use causeway_bench::report::{Cell, Column, Report};
 use causeway_bench::upf::{Cores, plans, to_gnb};
 use causeway_lab::LabError;
 use causeway_lab::smf::{Session, SessionPlan};
 
-use super::side::{Program, Side};
+use super::side::{Program, UpfSide};
 use super::{PeerError, both, conditions};
 use crate::Options;
 
@@ -34,7 +34,7 @@ pub(super) fn run(
     options: &Options,
     program: &Program,
     cores: Cores,
-    nets: &Nets,
+    nets: &BenchNamespaces,
 ) -> Result<Report, PeerError> {
     let quick = options.common.quick;
     let sessions = if quick { &[count(100)][..] } else { &options.open5gs_sessions };
@@ -69,14 +69,14 @@ pub(super) fn run(
 
 /// Chunk by chunk in turns: all sessions are established, then modified, then deleted.
 fn compare(
-    sides: &mut [Side; 2],
+    sides: &mut [UpfSide; 2],
     count: u32,
     window: usize,
     progress: &mut Progress,
 ) -> Result<[Measured; 2], PeerError> {
     let plans = plans(count);
     // What was repeated while the UPF was starting is no fault of its.
-    let before = |side: &Side| Measured { repeated: side.smf.repeated(), ..Measured::default() };
+    let before = |side: &UpfSide| Measured { repeated: side.smf.retransmitted(), ..Measured::default() };
     let mut measured = sides.each_ref().map(before);
     let mut sessions: [Vec<Session>; 2] = [Vec::new(), Vec::new()];
     for (operation, _) in OPERATIONS.iter().enumerate() {
@@ -99,12 +99,12 @@ fn compare(
         }
     }
     for (side, measured) in sides.iter().zip(&mut measured) {
-        measured.repeated = side.smf.repeated() - measured.repeated;
+        measured.repeated = side.smf.retransmitted() - measured.repeated;
     }
     Ok(measured)
 }
 
-impl Side {
+impl UpfSide {
     /// One chunk of requests, all accepted.
     fn ask(
         &mut self,
@@ -129,7 +129,7 @@ impl Side {
 fn add_rows(
     sessions: Count,
     window: usize,
-    sides: &[Side; 2],
+    sides: &[UpfSide; 2],
     measured: &[Measured; 2],
     report: &mut Report,
 ) {

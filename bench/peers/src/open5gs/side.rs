@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use causeway_bench::kit::Threads;
-use causeway_bench::nets::Nets;
+use causeway_bench::namespaces::BenchNamespaces;
 use causeway_bench::upf::{Cores, Field, GATEWAY, POOL, Ports, Running, Setting, UPF_N3, UPF_N4};
 use causeway_lab::LabError;
 use causeway_lab::process::Daemon;
@@ -43,7 +43,7 @@ impl Program {
 }
 
 /// A UPF that runs, with its surroundings.
-pub(super) struct Side {
+pub(super) struct UpfSide {
     pub(super) name: &'static str,
     pub(super) threads: Threads,
     pub(super) smf: BulkSmf,
@@ -52,16 +52,16 @@ pub(super) struct Side {
     _upf: Box<dyn Any>,
 }
 
-impl Side {
+impl UpfSide {
     /// Starts Open5GS's UPF.
     ///
     /// # Errors
-    /// [`PeerError::Silent`] with its last words.
+    /// [`PeerError::NotResponding`] with its last words.
     pub(super) fn open5gs(
         program: &Program,
         sessions: u32,
         cores: Cores,
-        nets: &Nets,
+        nets: &BenchNamespaces,
     ) -> Result<Self, PeerError> {
         let field = Field::build(nets, cores.others)?;
         field.upf.ip(format!(
@@ -77,13 +77,13 @@ impl Side {
         let smf = match field.associate() {
             Ok(smf) => smf,
             Err(causeway_bench::BenchError::Lab(error)) => {
-                return Err(PeerError::Silent { error, said: daemon.last_words(5) });
+                return Err(PeerError::NotResponding { error, said: daemon.last_output_lines(5) });
             }
             Err(error) => return Err(error.into()),
         };
         let threads = Threads::of_process(daemon.id())?;
         threads.pin(cores.packets)?;
-        let stopped = Stopped(daemon, folder);
+        let stopped = StopOnDrop(daemon, folder);
         Ok(Self { name: "Open5GS", threads, smf, field, _upf: Box::new(stopped) })
     }
 
@@ -91,7 +91,7 @@ impl Side {
     ///
     /// # Errors
     /// [`PeerError::Bench`] with what it cannot open.
-    pub(super) fn causeway(sessions: u32, cores: Cores, nets: &Nets) -> Result<Self, PeerError> {
+    pub(super) fn causeway(sessions: u32, cores: Cores, nets: &BenchNamespaces) -> Result<Self, PeerError> {
         let field = Field::build(nets, cores.others)?;
         let setting = Setting { ports: Ports::Udp, sessions, busy_poll: false };
         let running = Running::start(&field, setting, cores)?;
@@ -102,9 +102,9 @@ impl Side {
 }
 
 /// Ends the program and removes its files.
-struct Stopped(Daemon, #[expect(dead_code, reason = "it is there to be dropped")] Folder);
+struct StopOnDrop(Daemon, #[expect(dead_code, reason = "it is there to be dropped")] Folder);
 
-impl Drop for Stopped {
+impl Drop for StopOnDrop {
     fn drop(&mut self) {
         // The clean-up at the end makes sure of it.
         let _ = self.0.stop(std::time::Duration::from_secs(5));

@@ -76,7 +76,7 @@ pub enum Benchmark {
 
 impl Benchmark {
     /// Each with its default options, in the order of the list.
-    fn every() -> Vec<Self> {
+    fn all_with_defaults() -> Vec<Self> {
         vec![
             Self::Pipeline(pipeline::Options::default()),
             Self::Workers(workers::Options::default()),
@@ -147,7 +147,8 @@ impl Benchmark {
             Self::Overload(options) => overload::run(options, common),
             Self::Events(options) => events::run(options, common),
             Self::All => {
-                let reports = Self::every().into_iter().map(|benchmark| benchmark.run_if_possible(common));
+                let reports =
+                    Self::all_with_defaults().into_iter().map(|benchmark| benchmark.run_if_possible(common));
                 Ok(reports.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
             }
         }

@@ -8,7 +8,7 @@ use causeway_rules::{FlowAddress, FlowDescription, FlowEnd};
 use causeway_types::{Ipv4Net, QfiSet};
 use clap::Args;
 
-use crate::kit::{Count, CpuTimer, MOST_TIME, Progress, Samples, Summary, count, within};
+use crate::kit::{Count, CpuTimer, MAX_TIME_MS, Progress, Samples, Summary, count, within};
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::{BenchError, Common};
 
@@ -42,13 +42,13 @@ impl Default for Options {
 }
 
 /// The second and third octet of an address tell sets apart.
-const MOST_SETS: u64 = 1 << 16;
+const MAX_SETS: u64 = 1 << 16;
 
 impl Options {
     fn check(&self) -> Result<(), BenchError> {
         within("--rules", self.rules.iter().map(|rules| u64::from(*rules)), 1..=MAX_RULES as u64)?;
-        within("--sets", self.sets.iter().map(|sets| sets.0), 1..=MOST_SETS)?;
-        within("--time", [self.time], 1..=MOST_TIME)
+        within("--sets", self.sets.iter().map(|sets| sets.0), 1..=MAX_SETS)?;
+        within("--time", [self.time], 1..=MAX_TIME_MS)
     }
 }
 
@@ -159,7 +159,7 @@ fn measure(
         }
         baseline.add(per_packet(timer.elapsed()));
     }
-    let net = |side: &Side| Some(side.samples.summary()?.less(baseline.summary()?));
+    let net = |side: &Side| Some(side.samples.summary()?.minus_overhead(baseline.summary()?));
     Ok(sides.iter().map(|side| (side.compare, net(side))).collect())
 }
 

@@ -6,7 +6,6 @@
 
 #![forbid(unsafe_code)]
 
-mod apart;
 mod cli;
 mod error;
 pub mod events;
@@ -15,13 +14,14 @@ pub mod floods;
 pub mod index;
 pub mod kit;
 pub mod memory;
-pub mod nets;
+pub mod namespaces;
 pub mod overload;
 pub mod pauses;
 pub mod pfcp;
 pub mod pipeline;
 pub mod ports;
 pub mod report;
+mod separate_process;
 pub mod switch;
 pub mod unassociated;
 pub mod upf;

@@ -10,7 +10,7 @@ use causeway_switch::{Count as Usage, SwitchPdr};
 use causeway_types::{Direction, Span, Time};
 use clap::Args;
 
-use crate::kit::{Count, CpuTimer, MOST_TIME, Progress, Samples, Summary, count, within};
+use crate::kit::{Count, CpuTimer, MAX_TIME_MS, Progress, Samples, Summary, count, within};
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::{BenchError, Common};
 
@@ -46,7 +46,7 @@ impl Default for Options {
 /// [`BenchError::OutOfRange`].
 pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError> {
     within("--rules", options.rules.iter().map(|rules| rules.0), 1..=MOST_RULES)?;
-    within("--time", [options.time], 1..=MOST_TIME)?;
+    within("--time", [options.time], 1..=MAX_TIME_MS)?;
     let time = Duration::from_millis(if common.quick { 1 } else { options.time });
     let conditions = Conditions::here(IoCost::Net)
         .with(

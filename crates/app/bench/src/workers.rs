@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::kit::{self, Count, MOST_TIME, Progress, count, within};
-use crate::pipeline::{Lane, LaneOptions, Size, Way};
+use crate::kit::{self, Count, MAX_TIME_MS, Progress, count, within};
+use crate::pipeline::{Direction, Size, StepwiseOptions, StepwisePipeline};
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::world::{Backend, Rules};
 use crate::{BenchError, Common};
@@ -59,7 +59,7 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
         (options.sessions, options.time) = (vec![count(1000)], 1);
     }
     within("--workers", options.workers.iter().map(|workers| workers.0), 1..=1024)?;
-    within("--time", [options.time], 1..=MOST_TIME)?;
+    within("--time", [options.time], 1..=MAX_TIME_MS)?;
     let conditions = Conditions::here(IoCost::Net)
         .with("packets", "UDP over IPv4 both ways, each of a random session of its worker")
         .with("time", format!("{} ms of CPU time of each worker for each row, interleaved", options.time));
@@ -134,15 +134,27 @@ impl Setting<'_> {
     }
 
     /// Every row is a way of its own, all of the same packets.
-    fn lane(&self, seed: u64, progress: &mut Progress) -> Result<Lane, BenchError> {
+    fn lane(&self, seed: u64, progress: &mut Progress) -> Result<StepwisePipeline, BenchError> {
         let Options { rules, size, .. } = *self.options;
-        let options =
-            LaneOptions { backend: Backend::Fastpath, sessions: self.sessions, pdrs: 1, rules, size, seed };
-        Lane::new(&options, &vec![Way::Both; self.counts.len()], progress)
+        let options = StepwiseOptions {
+            backend: Backend::Fastpath,
+            sessions: self.sessions,
+            pdrs: 1,
+            rules,
+            size,
+            seed,
+        };
+        StepwisePipeline::new(&options, &vec![Direction::Both; self.counts.len()], progress)
     }
 
     /// What one worker does. All meet before and after each slice, also those that have nothing to do in it.
-    fn work(&self, number: usize, core: usize, lane: &mut Lane, meeting: &Barrier) -> Result<(), BenchError> {
+    fn work(
+        &self,
+        number: usize,
+        core: usize,
+        lane: &mut StepwisePipeline,
+        meeting: &Barrier,
+    ) -> Result<(), BenchError> {
         let mut result = kit::pin(core);
         let rounds = Duration::from_millis(self.options.time).as_nanos().div_ceil(SLICE.as_nanos());
         for round in 1..=u32::try_from(rounds).unwrap_or(u32::MAX) {
@@ -156,7 +168,7 @@ impl Setting<'_> {
         result
     }
 
-    fn report(&self, lanes: &[Lane], report: &mut Report) {
+    fn report(&self, lanes: &[StepwisePipeline], report: &mut Report) {
         let mut first = None;
         for (row, workers) in self.counts.iter().enumerate() {
             let medians = lanes.iter().take(*workers).filter_map(|lane| Some(lane.summary(row)?.median));

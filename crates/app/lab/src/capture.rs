@@ -80,7 +80,7 @@ impl Capture {
     }
 
     /// Frames left out because of a limit.
-    pub fn left_out(&self) -> u64 {
+    pub fn omitted_frames(&self) -> u64 {
         self.shared.left_out.load(Ordering::Relaxed)
     }
 }

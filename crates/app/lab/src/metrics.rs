@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::LabError;
 use crate::netns::Namespace;
 
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The values of all series at one moment, by name with labels as they are in the text.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -61,8 +61,8 @@ impl Metrics {
 }
 
 fn get(at: SocketAddr) -> std::io::Result<String> {
-    let mut stream = TcpStream::connect_timeout(&at, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut stream = TcpStream::connect_timeout(&at, TIMEOUT)?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
     write!(stream, "GET /metrics HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n")?;
     let mut text = String::new();
     stream.read_to_string(&mut text)?;

@@ -88,7 +88,7 @@ impl Daemon {
     }
 
     /// The last lines it printed, in one, for a message.
-    pub fn last_words(&self, lines: usize) -> String {
+    pub fn last_output_lines(&self, lines: usize) -> String {
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();
         let all: Vec<_> = text.lines().filter(|line| !line.is_empty()).collect();
         all.get(all.len().saturating_sub(lines)..).unwrap_or_default().join("; ")

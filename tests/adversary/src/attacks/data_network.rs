@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use causeway_lab::LabError;
 use causeway_lab::topology::{DN, GNBS, SMF, UPF_N3, UPF_N4};
-use causeway_lab::traffic::numbered::Sink;
+use causeway_lab::traffic::sequenced::Sink;
 use causeway_packet::gtpu;
 use causeway_pfcp::NodeId;
 

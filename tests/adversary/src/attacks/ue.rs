@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use causeway_lab::LabError;
 use causeway_lab::topology::{DN, GNBS, POOL_GATEWAY, SMF, UPF_N3, UPF_N4, UPF_N6};
-use causeway_lab::traffic::numbered::Sink;
+use causeway_lab::traffic::sequenced::Sink;
 use causeway_packet::{IpProtocol, Ipv4, gtpu};
 use causeway_pfcp::NodeId;
 

@@ -8,10 +8,10 @@ use crate::kit::{Progress, Samples};
 /// Packets under way at most: few, so that none waits for others.
 const WINDOW: usize = 4;
 /// What is not there by then does not come.
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A UPF whose sessions' downlink tunnels are changed, and what its packets show.
-pub(super) trait Changing {
+pub(super) trait TunnelChange {
     /// How many sessions there are.
     fn sessions(&self) -> usize;
 
@@ -30,7 +30,7 @@ pub(super) trait Changing {
 
 /// What was measured of changes one by one.
 #[derive(Default)]
-pub(super) struct Changes {
+pub(super) struct ChangeLatency {
     /// Microseconds from the request to the response.
     pub(super) response: Samples,
     /// Microseconds from the request until the first packet was sent that was treated by the new rule.
@@ -42,7 +42,7 @@ pub(super) struct Changes {
 }
 
 /// A change under way. Times are since it was asked for.
-struct Watch {
+struct PendingChange {
     asked: Instant,
     teid: u32,
     response: Option<Duration>,
@@ -52,10 +52,10 @@ struct Watch {
     stale: u64,
 }
 
-impl Changes {
+impl ChangeLatency {
     /// Changes the downlink tunnel of random sessions, each while packets to its UE go without pause.
     pub(super) fn watch(
-        upf: &mut impl Changing,
+        upf: &mut impl TunnelChange,
         count: u64,
         random: &mut fastrand::Rng,
         progress: &mut Progress,
@@ -64,7 +64,7 @@ impl Changes {
         for number in 0..count {
             progress.at(number, count);
             let session = random.usize(..upf.sessions());
-            let watch = Watch::change(upf, session, random.u32(1..))?;
+            let watch = PendingChange::change(upf, session, random.u32(1..))?;
             changes.stale += watch.stale;
             match (watch.response, watch.visible) {
                 (Some(response), Some(visible)) => {
@@ -78,12 +78,12 @@ impl Changes {
     }
 }
 
-impl Watch {
-    fn change(upf: &mut impl Changing, session: usize, teid: u32) -> Result<Self, BenchError> {
+impl PendingChange {
+    fn change(upf: &mut impl TunnelChange, session: usize, teid: u32) -> Result<Self, BenchError> {
         let mut watch =
             Self { asked: Instant::now(), teid, response: None, visible: None, under_way: 0, stale: 0 };
         upf.change(session, teid)?;
-        while watch.asked.elapsed() < PATIENCE {
+        while watch.asked.elapsed() < TIMEOUT {
             let done = watch.response.is_some() && watch.visible.is_some();
             if done && watch.under_way == 0 {
                 break;

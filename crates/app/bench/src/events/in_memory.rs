@@ -9,8 +9,8 @@ use causeway_rules::{Far, Plan};
 use causeway_upf::clock::Clock;
 use causeway_upf::worker::{Engine, PortSet, Report, Schedule, WorkerHandle};
 
-use super::changes::Changing;
-use super::world::{SIZE, told, user_packet};
+use super::changes::TunnelChange;
+use super::environment::{SIZE, told, user_packet};
 use crate::BenchError;
 use crate::kit::Progress;
 use crate::upf::Cores;
@@ -65,7 +65,7 @@ impl InMemory {
         for number in 0..sessions {
             let established = control.establish(number, &Control::request(&shape, number))?;
             world.downlink = world.downlink.or(established.downlink);
-            world.hand(established.plan);
+            world.submit(established.plan);
             if number % WINDOW == WINDOW - 1 || number + 1 == sessions {
                 world.wait()?;
                 progress.at(number.into(), sessions.into());
@@ -75,7 +75,7 @@ impl InMemory {
     }
 
     /// Hands a plan to the thread.
-    fn hand(&mut self, plan: Plan) {
+    fn submit(&mut self, plan: Plan) {
         self.last = self.last.wrapping_add(1);
         // One that has ended is noticed by the report that does not come.
         let _ = self.thread.apply(self.last, plan);
@@ -95,7 +95,7 @@ impl InMemory {
     }
 }
 
-impl Changing for InMemory {
+impl TunnelChange for InMemory {
     fn sessions(&self) -> usize {
         self.sessions as usize
     }
@@ -103,7 +103,7 @@ impl Changing for InMemory {
     fn change(&mut self, session: usize, teid: u32) -> Result<(), BenchError> {
         let Some(far) = &self.downlink else { return Ok(()) };
         let plan = hand_over(far, session as u32, teid ^ 1, teid);
-        self.hand(plan);
+        self.submit(plan);
         self.thread.wake();
         Ok(())
     }

@@ -4,10 +4,10 @@
 //! rights. SMF, gNB and server are one thread, on another core than the packet thread.
 
 mod changes;
+mod environment;
 mod in_memory;
 mod options;
 mod traffic;
-mod world;
 
 use std::time::Duration;
 
@@ -17,10 +17,10 @@ use crate::kit::{Count, Progress, Samples, available_memory, pin};
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::upf::{Cores, choose_cores};
 use crate::{BenchError, Common};
-use changes::{Changes, Changing};
+use changes::{ChangeLatency, TunnelChange};
+use environment::{Environment, SIZE, SPREAD};
 use in_memory::InMemory;
-use traffic::{Pace, Traffic};
-use world::{SIZE, SPREAD, World};
+use traffic::{EventRates, Traffic};
 
 /// Octets that a session takes at most, with what the SMF here keeps of it.
 const SESSION: u64 = 20_000;
@@ -69,13 +69,13 @@ fn setting(
     let mut random = fastrand::Rng::with_seed(common.seed);
     progress.stage(format!("events: {sessions} sessions are set up"));
     // The options are checked: it is below 2^32.
-    let mut world = World::open(sessions.0 as u32, !options.sleep, cores, &mut random, progress)?;
+    let mut world = Environment::open(sessions.0 as u32, !options.sleep, cores, &mut random, progress)?;
     let mut traffic = Traffic::new(world.sessions.len());
     traffic.begin(&mut world, progress)?;
     let span = Duration::from_millis(options.time);
     for handovers in [0, options.handovers.0] {
         progress.stage(format!("events: reports of {sessions} sessions, {handovers} handovers a second"));
-        let pace = Pace { packets: options.rate.0, handovers };
+        let pace = EventRates { packets: options.rate.0, handovers };
         let measured = traffic.run(&mut world, pace, span, &mut random, progress)?;
         let row = Row { sessions, packets: options.rate, handovers };
         row.add("report", &measured.reports, measured.missing.0, report);
@@ -104,13 +104,13 @@ fn setting(
 fn watch(
     place: &str,
     sessions: Count,
-    upf: &mut impl Changing,
+    upf: &mut impl TunnelChange,
     options: &Options,
     random: &mut fastrand::Rng,
     progress: &mut Progress,
     report: &mut Report,
 ) -> Result<(), BenchError> {
-    let changes = Changes::watch(upf, options.changes.0, random, progress)?;
+    let changes = ChangeLatency::watch(upf, options.changes.0, random, progress)?;
     let row = Row { sessions, packets: Count(0), handovers: 0 };
     row.add(&format!("change{place}"), &changes.response, changes.missing, report);
     row.add(&format!("rule visible{place}"), &changes.visible, changes.missing, report);

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::BenchError;
-use crate::kit::{Count, MOST_TIME, count, within};
+use crate::kit::{Count, MAX_TIME_MS, count, within};
 
 /// Every number of sessions is measured by itself.
 #[derive(Args, Clone, Debug)]
@@ -42,7 +42,7 @@ impl Default for Options {
 }
 
 /// UE addresses are of 10.0.0.0/8.
-const MOST_SESSIONS: u64 = 4_000_000;
+const MAX_SESSIONS: u64 = 4_000_000;
 
 impl Options {
     /// The same in little time, with a packet thread that leaves its core to others.
@@ -59,10 +59,10 @@ impl Options {
 
     /// All numbers are in range.
     pub(super) fn check(&self) -> Result<(), BenchError> {
-        within("--sessions", self.sessions.iter().map(|sessions| sessions.0), 1..=MOST_SESSIONS)?;
+        within("--sessions", self.sessions.iter().map(|sessions| sessions.0), 1..=MAX_SESSIONS)?;
         within("--rate", [self.rate.0], 1..=1_000_000)?;
         within("--handovers", [self.handovers.0], 1..=1_000_000)?;
         within("--changes", [self.changes.0], 1..=1_000_000)?;
-        within("--time", [self.time], 1..=MOST_TIME)
+        within("--time", [self.time], 1..=MAX_TIME_MS)
     }
 }

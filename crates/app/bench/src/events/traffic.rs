@@ -3,14 +3,14 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use causeway_lab::smf::Heard;
+use causeway_lab::smf::SmfEvent;
 
-use super::world::World;
+use super::environment::Environment;
 use crate::BenchError;
 use crate::kit::{Progress, Samples};
 
 /// What is not there by then does not come.
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 /// Packets under way while every session has its first one.
 const WINDOW: u64 = 128;
 
@@ -45,19 +45,19 @@ pub(super) struct Measured {
 
 /// How much goes on, in a second.
 #[derive(Clone, Copy)]
-pub(super) struct Pace {
+pub(super) struct EventRates {
     pub(super) packets: u64,
     pub(super) handovers: u64,
 }
 
 /// When the next of something is due that happens so often in a second.
-struct Due {
+struct RateTimer {
     next: Duration,
     interval: Duration,
 }
 
-impl Due {
-    fn every(rate: u64) -> Self {
+impl RateTimer {
+    fn all_with_defaults(rate: u64) -> Self {
         let rate = u32::try_from(rate).unwrap_or(u32::MAX);
         let interval = Duration::from_secs(1).checked_div(rate).unwrap_or(Duration::MAX);
         Self { next: interval, interval }
@@ -80,13 +80,17 @@ impl Traffic {
     }
 
     /// A packet of each session, not measured: what only the first one does is done.
-    pub(super) fn begin(&mut self, world: &mut World, progress: &mut Progress) -> Result<(), BenchError> {
+    pub(super) fn begin(
+        &mut self,
+        world: &mut Environment,
+        progress: &mut Progress,
+    ) -> Result<(), BenchError> {
         let mut measured = Measured::default();
         let sessions = self.counts.len();
         for number in 0..sessions {
             self.send(world, number)?;
             let start = Instant::now();
-            while self.sent - self.arrived >= WINDOW && start.elapsed() < PATIENCE {
+            while self.sent - self.arrived >= WINDOW && start.elapsed() < TIMEOUT {
                 self.hear(world, &mut measured)?;
                 std::thread::yield_now();
             }
@@ -102,16 +106,17 @@ impl Traffic {
     /// Packets and handovers of random sessions at an even pace, for a span.
     pub(super) fn run(
         &mut self,
-        world: &mut World,
-        pace: Pace,
+        world: &mut Environment,
+        pace: EventRates,
         span: Duration,
         random: &mut fastrand::Rng,
         progress: &mut Progress,
     ) -> Result<Measured, BenchError> {
         let mut measured = Measured::default();
         let sessions = self.counts.len();
-        let (before, again) = (self.sent - self.arrived, world.smf.reports_again());
-        let (mut packet, mut handover) = (Due::every(pace.packets), Due::every(pace.handovers));
+        let (before, again) = (self.sent - self.arrived, world.smf.duplicate_reports());
+        let (mut packet, mut handover) =
+            (RateTimer::all_with_defaults(pace.packets), RateTimer::all_with_defaults(pace.handovers));
         let start = Instant::now();
         loop {
             let now = start.elapsed();
@@ -133,12 +138,12 @@ impl Traffic {
         }
         self.settle(world, &mut measured)?;
         measured.lost = (self.sent - self.arrived).saturating_sub(before);
-        measured.again = world.smf.reports_again() - again;
+        measured.again = world.smf.duplicate_reports() - again;
         Ok(measured)
     }
 
     /// Sends a packet; the session's report is due if that is as many as it takes.
-    fn send(&mut self, world: &mut World, number: usize) -> Result<(), BenchError> {
+    fn send(&mut self, world: &mut Environment, number: usize) -> Result<(), BenchError> {
         let at = Instant::now();
         if !world.send_uplink(number)? {
             return Ok(());
@@ -156,15 +161,15 @@ impl Traffic {
     }
 
     /// Takes all that has come.
-    fn hear(&mut self, world: &mut World, measured: &mut Measured) -> Result<(), BenchError> {
+    fn hear(&mut self, world: &mut Environment, measured: &mut Measured) -> Result<(), BenchError> {
         while let Some(heard) = world.smf.poll()? {
             let micros = |at: Instant| at.elapsed().as_secs_f64() * 1e6;
             match heard {
-                Heard::Answer(sequence) => {
+                SmfEvent::Response(sequence) => {
                     let asked = self.asked.remove(&sequence);
                     asked.into_iter().for_each(|at| measured.handovers.add(micros(at)));
                 }
-                Heard::Report(session, count) => {
+                SmfEvent::Report(session, count) => {
                     let index = usize::try_from(session.0).ok().and_then(|seid| seid.checked_sub(1));
                     let mut crossed = index.and_then(|index| self.crossed.get_mut(index));
                     // What crosses twice before the first is told may be told in one request.
@@ -182,11 +187,11 @@ impl Traffic {
     }
 
     /// Waits for what is still due; what does not come is missing.
-    fn settle(&mut self, world: &mut World, measured: &mut Measured) -> Result<(), BenchError> {
+    fn settle(&mut self, world: &mut Environment, measured: &mut Measured) -> Result<(), BenchError> {
         let start = Instant::now();
         let due = |traffic: &Self| traffic.crossed.iter().flatten().count();
         let mut left = due(self);
-        while (left > 0 || !self.asked.is_empty() || self.arrived < self.sent) && start.elapsed() < PATIENCE {
+        while (left > 0 || !self.asked.is_empty() || self.arrived < self.sent) && start.elapsed() < TIMEOUT {
             self.hear(world, measured)?;
             left = due(self);
             std::thread::yield_now();

@@ -3,16 +3,16 @@
 //! As in `pipeline`, packets are made while the clock stands. All kinds take turns, so that the ratio to good packets of the
 //! same direction does not depend on what else the machine does.
 
-mod kinds;
-mod spoil;
+mod malform;
+mod packet_kinds;
 
 use std::time::Duration;
 
 use clap::Args;
-use kinds::Kind;
+use packet_kinds::Kind;
 
-use crate::kit::{Count, MOST_TIME, Progress, Samples, count, within};
-use crate::pipeline::{Bench, Mix, Size, Way};
+use crate::kit::{Count, MAX_TIME_MS, Progress, Samples, count, within};
+use crate::pipeline::{BenchSetup, Direction, Mix, Size};
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::world::{self, Backend, Founding, Populated, Population, Rules, Shape};
 use crate::{BenchError, Common};
@@ -54,7 +54,7 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
         options.packets = None;
     }
     world::check_sessions(&options.sessions)?;
-    within("--time", [options.time], 1..=MOST_TIME)?;
+    within("--time", [options.time], 1..=MAX_TIME_MS)?;
     let is_known = |words: &&String| Kind::ALL.iter().any(|kind| kind.name().contains(&***words));
     if let Some(words) = options.kinds.iter().find(|words| !is_known(words)) {
         return Err(BenchError::NoSuchKind(words.clone()));
@@ -105,7 +105,7 @@ fn measure(
     report: &mut Report,
 ) -> Result<(), BenchError> {
     progress.stage(format!("floods: {sessions} sessions"));
-    let mut bench = Bench::new(common.seed);
+    let mut bench = BenchSetup::new(common.seed);
     let shape = Shape::dual(options.rules);
     // It is checked: below 2^24.
     let number = sessions.0 as u32;
@@ -117,7 +117,7 @@ fn measure(
             return Ok(());
         }
     };
-    for way in [Way::Uplink, Way::Downlink] {
+    for way in [Direction::Uplink, Direction::Downlink] {
         bench.warm_up(&mut population, Mix { way, size: Size::Small, pdrs: 1 })?;
     }
     let is_wanted = |kind: &Kind| {
@@ -165,7 +165,7 @@ fn measure(
 
 impl Flood {
     /// A chunk of its packets through the data plane.
-    fn step(&mut self, bench: &mut Bench, population: &mut Population) -> Result<(), BenchError> {
+    fn step(&mut self, bench: &mut BenchSetup, population: &mut Population) -> Result<(), BenchError> {
         let mix = Mix { way: self.kind.way(), size: Size::Small, pdrs: 1 };
         bench.fill(mix, &population.teids, |frame, random| self.kind.spoil(frame, random))?;
         let before = (population.worker.counters().forwarded, population.worker.fast_path_packets());

@@ -3,22 +3,22 @@
 //! A lookup ends with the comparison of the whole key in the line and a count in it. Entries are looked up in random
 //! order, in batches as the pipeline has them; the ways take turns.
 
+mod lookup_methods;
 mod population;
-mod ways;
 
 use clap::Args;
 
 use crate::kit::{Count, CpuTimer, Progress, Samples, count, within};
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::{BenchError, Common};
+use lookup_methods::WAYS;
 use population::{BATCH, Population};
-use ways::WAYS;
 
 /// Batches of one way between two looks at the clock.
 const TURN: usize = 64;
 
 /// Lines are numbered with 24 bits, of which zero is none.
-const MOST_ENTRIES: u64 = (1 << 24) - 1;
+const MAX_ENTRIES: u64 = (1 << 24) - 1;
 
 /// Every number of entries is measured in each way.
 #[derive(Args, Clone, Debug)]
@@ -47,7 +47,7 @@ impl Options {
     }
 
     fn check(&self) -> Result<(), BenchError> {
-        within("--entries", self.entries.iter().map(|entries| entries.0), BATCH as u64..=MOST_ENTRIES)?;
+        within("--entries", self.entries.iter().map(|entries| entries.0), BATCH as u64..=MAX_ENTRIES)?;
         within("--turns", [self.turns.0], 1..=1_000_000)
     }
 }

@@ -22,7 +22,7 @@ const FIRST_PREFIX: u64 = 0x2001_0db8 << 32;
 pub(super) type Batch<T> = [T; BATCH];
 
 /// What is looked for: a line of a cache.
-pub(super) type Line = [u64; 8];
+pub(super) type CacheLine = [u64; 8];
 
 /// Where a line has its tunnel, its UE address and prefix, and how often it was found.
 pub(super) const TEID: usize = 0;
@@ -32,7 +32,7 @@ pub(super) const HITS: usize = 3;
 
 /// A population and what finds its lines.
 pub(super) struct Population {
-    pub(super) lines: Arena<Line>,
+    pub(super) lines: Arena<CacheLine>,
     pub(super) scheme: TeidScheme,
     pub(super) pools: Pools,
     pub(super) cuckoo: Cuckoo<PrefixKey>,

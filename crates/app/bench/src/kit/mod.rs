@@ -11,6 +11,6 @@ pub use causeway_show::{Count, Progress, count};
 pub use clock::CpuTimer;
 pub use memory::{available_memory, resident_memory};
 pub use pin::{cores, cores_beside, last_core, other_core, pin, pin_to_any};
-pub use range::{MOST_TIME, within};
+pub use range::{MAX_TIME_MS, within};
 pub use samples::{Samples, Summary};
 pub use threads::Threads;

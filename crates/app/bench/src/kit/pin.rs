@@ -40,7 +40,7 @@ pub fn cores_beside(taken: &[usize]) -> Result<Vec<usize>, BenchError> {
     // In a thread of its own, which takes its place with it.
     let find = || {
         let others = (0..CpuSet::MAX_CPU).filter(|other| !taken.contains(other));
-        others.take(MOST_CORES).filter(|other| pin(*other).is_ok()).collect()
+        others.take(MAX_CORES).filter(|other| pin(*other).is_ok()).collect()
     };
     Ok(std::thread::scope(|scope| scope.spawn(find).join()).unwrap_or_default())
 }
@@ -63,7 +63,7 @@ pub fn last_core() -> Result<usize, BenchError> {
 }
 
 /// Cores that are tried for others.
-const MOST_CORES: usize = 256;
+const MAX_CORES: usize = 256;
 
 /// Lets a thread, or the calling one, run on these cores.
 pub(super) fn allow(thread: Option<Pid>, cores: &[usize]) -> Result<(), BenchError> {

@@ -6,7 +6,7 @@ use super::Count;
 use crate::BenchError;
 
 /// Milliseconds that a row may take, at most: an hour.
-pub const MOST_TIME: u64 = 3_600_000;
+pub const MAX_TIME_MS: u64 = 3_600_000;
 
 /// All are in the range, or the error names the option.
 ///

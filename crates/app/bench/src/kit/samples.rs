@@ -53,7 +53,7 @@ impl Samples {
 
 impl Summary {
     /// Each less the median of what it costs to measure nothing, and not below zero.
-    pub fn less(self, baseline: Self) -> Self {
+    pub fn minus_overhead(self, baseline: Self) -> Self {
         let net = |gross: f64| (gross - baseline.median).max(0.0);
         Self { p10: net(self.p10), median: net(self.median), p90: net(self.p90) }
     }
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn a_baseline_is_taken_off() {
         let gross = Summary { p10: 4.0, median: 9.0, p90: 12.0 };
-        let net = gross.less(Summary { p10: 1.0, median: 5.0, p90: 7.0 });
+        let net = gross.minus_overhead(Summary { p10: 1.0, median: 5.0, p90: 7.0 });
         assert_eq!(net, Summary { p10: 0.0, median: 4.0, p90: 7.0 });
     }
 }

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use crate::kit::{Count, Progress, count};
-use crate::pipeline::{Bench, Mix, Size, Way};
+use crate::pipeline::{BenchSetup, Direction, Mix, Size};
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::world::{self, Backend, Founding, Populated, Rules, Shape};
-use crate::{BenchError, Common, apart};
+use crate::{BenchError, Common, separate_process};
 
 /// Every list is measured in all combinations with the others.
 #[derive(Args, Clone, Debug)]
@@ -68,7 +68,7 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
         progress.stage(format!("memory: {} sessions in {}", case.sessions, case.backend));
         match cases.len() {
             1 => case.measure(common, &mut progress, &mut report)?,
-            _ => apart::measure("memory", &case.flags(), common, &mut report)?,
+            _ => separate_process::measure("memory", &case.flags(), common, &mut report)?,
         }
     }
     Ok(vec![report])
@@ -126,7 +126,7 @@ impl Case {
         let shape = Shape::new(self.pdrs, self.rules);
         // The options are checked: it is below 2^24.
         let sessions = self.sessions.0 as u32;
-        let mut bench = Bench::new(common.seed);
+        let mut bench = BenchSetup::new(common.seed);
         let founding = Founding { backend: self.backend, sessions, shape: &shape, now: bench.now() };
         let start = Instant::now();
         let mut population = match founding.populate(progress)? {
@@ -138,7 +138,7 @@ impl Case {
         };
         let wall = start.elapsed();
         let idle = population.memory();
-        let mix = Mix { way: Way::Both, size: Size::Small, pdrs: self.pdrs };
+        let mix = Mix { way: Direction::Both, size: Size::Small, pdrs: self.pdrs };
         bench.warm_up(&mut population, mix)?;
         let with_packets = population.memory();
         population.end(bench.now())?;
@@ -166,10 +166,10 @@ impl Case {
 
 /// What is measured once it has stopped falling: allocators give memory back some seconds after it was freed.
 fn settled(measure: impl Fn() -> Option<u64>) -> Option<u64> {
-    const PATIENCE: Duration = Duration::from_secs(3);
+    const TIMEOUT: Duration = Duration::from_secs(3);
     let (mut least, mut since) = (measure()?, Instant::now());
-    while since.elapsed() < PATIENCE {
-        thread::sleep(PATIENCE / 30);
+    while since.elapsed() < TIMEOUT {
+        thread::sleep(TIMEOUT / 30);
         let now = measure()?;
         if now < least - least / 100 {
             since = Instant::now();

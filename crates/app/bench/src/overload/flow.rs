@@ -20,7 +20,7 @@ use crate::upf::{Direction, Field, GNB, SERVER, Stream, ue};
 const BURST: usize = 32;
 
 /// The sockets of a gNB and a server.
-pub(super) struct Ends {
+pub(super) struct TrafficSockets {
     gnb: End,
     server: End,
 }
@@ -35,7 +35,7 @@ struct End {
 
 /// Who runs on which core.
 #[derive(Clone, Copy)]
-pub(super) struct Places<'a> {
+pub(super) struct CoreAssignment<'a> {
     /// A core for each thread of the generator.
     pub(super) senders: &'a [usize],
     /// The core of whoever counts what arrives.
@@ -44,7 +44,7 @@ pub(super) struct Places<'a> {
 
 /// What is sent.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Offer {
+pub(super) struct OfferedLoad {
     /// Packets a second.
     pub(super) rate: f64,
     /// Packets a second of the session beside.
@@ -130,7 +130,7 @@ impl Streams {
     }
 }
 
-impl Ends {
+impl TrafficSockets {
     /// Opens the sockets, for so many threads of the generator.
     pub(super) fn open(field: &Field, threads: usize, joined: bool) -> Result<Self, BenchError> {
         let end = |address: Ipv4Addr, port: u16| -> Result<End, LabError> {
@@ -147,8 +147,8 @@ impl Ends {
     pub(super) fn run(
         &mut self,
         streams: &mut Streams,
-        offer: Offer,
-        places: Places<'_>,
+        offer: OfferedLoad,
+        places: CoreAssignment<'_>,
     ) -> Result<Outcome, BenchError> {
         let (from, to) = match streams.direction {
             Direction::Uplink => (&mut self.gnb, &mut self.server),
@@ -178,10 +178,10 @@ impl Ends {
 fn send_all(
     from: &mut End,
     streams: &mut Streams,
-    offer: Offer,
+    offer: OfferedLoad,
     cores: &[usize],
 ) -> Result<Outcome, BenchError> {
-    let share = Offer { rate: offer.rate / cores.len().max(1) as f64, ..offer };
+    let share = OfferedLoad { rate: offer.rate / cores.len().max(1) as f64, ..offer };
     let mut beside = Some(&mut streams.beside);
     std::thread::scope(|scope| {
         let places = from.senders.iter_mut().zip(&mut streams.loads).zip(cores);
@@ -218,7 +218,7 @@ fn send(
     port: &mut UdpPort,
     load: &mut Stream,
     mut beside: Option<&mut Stream>,
-    offer: Offer,
+    offer: OfferedLoad,
     core: usize,
 ) -> Result<Outcome, BenchError> {
     pin(core)?;

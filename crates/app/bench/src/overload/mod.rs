@@ -17,11 +17,11 @@ use causeway_types::Teid;
 pub use options::Options;
 
 use crate::kit::{Count, Progress, Samples, cores_beside, pin};
-use crate::nets::Nets;
+use crate::namespaces::BenchNamespaces;
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::upf::{Cores, Direction, Field, Running, Setting, attach, choose_cores};
 use crate::{BenchError, Common};
-use flow::{Ends, Offer, Outcome, Places, Streams};
+use flow::{CoreAssignment, OfferedLoad, Outcome, Streams, TrafficSockets};
 use neighbours::Neighbours;
 
 /// What is measured in a round, in the order of the columns: name, unit, digits behind the point.
@@ -49,12 +49,12 @@ type Rounds = [Samples; MEASURES.len()];
 pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError> {
     let options = if common.quick { options.clone().quick() } else { options.clone() };
     options.check()?;
-    let nets = Nets::allowed()?;
+    let nets = BenchNamespaces::acquire()?;
     let measured = std::thread::scope(|scope| scope.spawn(|| measure(&options, common, &nets)).join());
     measured.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map(|report| vec![report])
 }
 
-fn measure(options: &Options, common: &Common, nets: &Nets) -> Result<Report, BenchError> {
+fn measure(options: &Options, common: &Common, nets: &BenchNamespaces) -> Result<Report, BenchError> {
     let plan = Plan::new(options, common)?;
     pin(plan.cores.others)?;
     let mut report = empty(options, &plan);
@@ -62,7 +62,7 @@ fn measure(options: &Options, common: &Common, nets: &Nets) -> Result<Report, Be
     let mut sides = Vec::new();
     for ports in &options.ways.ports {
         let setting = Setting { ports: *ports, sessions: options.sessions.0 as u32, busy_poll: false };
-        match Side::open(setting, &plan, options.joined, nets) {
+        match UpfSide::open(setting, &plan, options.joined, nets) {
             Ok(side) => sides.push(side),
             Err(BenchError::Daemon(error)) => report.skip(ports, error),
             Err(error) => return Err(error),
@@ -123,29 +123,29 @@ fn empty(options: &Options, plan: &Plan) -> Report {
 }
 
 /// A UPF with its sessions and surroundings.
-struct Side {
+struct UpfSide {
     setting: Setting,
     running: Running,
-    ends: Ends,
+    ends: TrafficSockets,
     tunnels: Vec<Teid>,
     plan: Plan,
     /// What the namespaces stand behind.
     _field: Field,
 }
 
-impl Side {
-    fn open(setting: Setting, plan: &Plan, joined: bool, nets: &Nets) -> Result<Self, BenchError> {
+impl UpfSide {
+    fn open(setting: Setting, plan: &Plan, joined: bool, nets: &BenchNamespaces) -> Result<Self, BenchError> {
         let field = Field::build(nets, plan.far)?;
         let running = Running::start(&field, setting, plan.cores)?;
         let mut smf = field.associate()?;
         let sessions = attach(&mut smf, setting.sessions)?;
         let tunnels = sessions.iter().map(|session| session.uplink.teid).collect();
-        let ends = Ends::open(&field, plan.senders.len(), joined)?;
+        let ends = TrafficSockets::open(&field, plan.senders.len(), joined)?;
         Ok(Self { setting, running, ends, tunnels, plan: plan.clone(), _field: field })
     }
 
-    fn offer(&mut self, streams: &mut Streams, offer: Offer) -> Result<Outcome, BenchError> {
-        self.ends.run(streams, offer, Places { senders: &self.plan.senders, far: self.plan.far })
+    fn offer(&mut self, streams: &mut Streams, offer: OfferedLoad) -> Result<Outcome, BenchError> {
+        self.ends.run(streams, offer, CoreAssignment { senders: &self.plan.senders, far: self.plan.far })
     }
 
     /// What crossed the ports so far under one of these counters.
@@ -156,7 +156,12 @@ impl Side {
         self.running.counters.iter().map(of_port).sum()
     }
 
-    fn round(&mut self, streams: &mut Streams, offer: Offer, rounds: &mut Rounds) -> Result<(), BenchError> {
+    fn round(
+        &mut self,
+        streams: &mut Streams,
+        offer: OfferedLoad,
+        rounds: &mut Rounds,
+    ) -> Result<(), BenchError> {
         let counts = |side: &Self| [LOST_IN, LOST_OUT].map(|counters| side.total(counters));
         let (cpu, before) = (self.running.packets.cpu_time()?, counts(self));
         let outcome = self.offer(streams, offer)?;
@@ -192,7 +197,7 @@ impl Side {
         for _ in 0..2 {
             let mut passed = Samples::default();
             for _ in 0..5 {
-                passed.add(self.offer(streams, Offer { rate, beside: 0.0, span: SPAN })?.rate());
+                passed.add(self.offer(streams, OfferedLoad { rate, beside: 0.0, span: SPAN })?.rate());
             }
             rate = 1.15 * median(&passed).unwrap_or(0.0).max(1000.0);
         }
@@ -215,7 +220,7 @@ const LOST_OUT: &[Counter] = &[
 
 /// All sides in turns.
 fn compare(
-    sides: &mut [Side],
+    sides: &mut [UpfSide],
     direction: Direction,
     options: &Options,
     progress: &mut Progress,
@@ -230,7 +235,7 @@ fn compare(
         // Neighbours are found and sessions awake.
         for rate in [100.0, 10_000.0] {
             let span = Duration::from_millis(options.time.min(200));
-            side.offer(&mut streams, Offer { rate, beside: 0.0, span })?;
+            side.offer(&mut streams, OfferedLoad { rate, beside: 0.0, span })?;
         }
         let saturation = match options.saturation {
             Some(rate) => rate.0 as f64,
@@ -246,7 +251,7 @@ fn compare(
                 let rate = *saturation * f64::from(*load) / 100.0;
                 let beside = options.beside.map_or(0.0, |rate| rate.0 as f64);
                 if let Some(round) = rounds.get_mut(index) {
-                    side.round(streams, Offer { rate, beside, span }, round)?;
+                    side.round(streams, OfferedLoad { rate, beside, span }, round)?;
                 }
             }
         }

@@ -3,8 +3,8 @@
 use clap::Args;
 
 use crate::BenchError;
-use crate::kit::{Count, MOST_TIME, count, within};
-use crate::upf::{MOST_SESSIONS, SIZES, Ways};
+use crate::kit::{Count, MAX_TIME_MS, count, within};
+use crate::upf::{MAX_SESSIONS, SIZES, Ways};
 
 /// Every list is measured in all combinations with the others.
 #[derive(Args, Clone, Debug)]
@@ -73,13 +73,13 @@ impl Options {
     /// All numbers are in range.
     pub(super) fn check(&self) -> Result<(), BenchError> {
         within("--size", [self.size.into()], SIZES)?;
-        within("--sessions", [self.sessions.0], 2..=MOST_SESSIONS)?;
+        within("--sessions", [self.sessions.0], 2..=MAX_SESSIONS)?;
         within("--load", self.load.iter().map(|load| u64::from(*load)), 1..=10_000)?;
         within("--saturation", self.saturation.map(|rate| rate.0), 1..=100_000_000)?;
         within("--beside", self.beside.map(|rate| rate.0), 1..=1_000_000)?;
         within("--senders", [self.senders as u64], 1..=64)?;
         within("--neighbours", [self.neighbours as u64], 0..=64)?;
         within("--rounds", [self.rounds as u64], 1..=1000)?;
-        within("--time", [self.time], 1..=MOST_TIME)
+        within("--time", [self.time], 1..=MAX_TIME_MS)
     }
 }

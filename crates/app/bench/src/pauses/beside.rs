@@ -26,14 +26,14 @@ const REQUEST_EVERY: Duration = Duration::from_micros(500);
 const PACKET_EVERY: Duration = Duration::from_micros(100);
 
 /// How long an answer or a packet may take, until it is lost.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Octets at the end of a packet: its number, and its complement, so that the checksum stays as it is.
 const MARK: usize = 8;
 
 /// What was heard since it was asked for last.
 #[derive(Default)]
-pub(super) struct Heard {
+pub(super) struct SmfEvent {
     /// Microseconds from each request to its answer.
     pub(super) requests: Samples,
     /// Microseconds from the gNB to the server.
@@ -59,7 +59,7 @@ pub(super) struct Others {
 /// What is sent all the while, by a thread of its own.
 pub(super) struct Beside {
     is_over: Arc<AtomicBool>,
-    heard: Receiver<Heard>,
+    heard: Receiver<SmfEvent>,
     ask: Sender<()>,
     thread: Option<JoinHandle<Result<(), BenchError>>>,
 }
@@ -94,7 +94,7 @@ impl Beside {
     ///
     /// # Errors
     /// What ended the thread.
-    pub(super) fn heard(&mut self) -> Result<Heard, BenchError> {
+    pub(super) fn heard(&mut self) -> Result<SmfEvent, BenchError> {
         let heard = self.ask.send(()).ok().and_then(|()| self.heard.recv().ok());
         match heard {
             Some(heard) => Ok(heard),
@@ -136,7 +136,7 @@ struct Turn {
     next_request: Instant,
     next_packet: Instant,
     last: Instant,
-    heard: Heard,
+    heard: SmfEvent,
 }
 
 impl Turn {
@@ -154,7 +154,7 @@ impl Turn {
             next_request: now,
             next_packet: now,
             last: now,
-            heard: Heard::default(),
+            heard: SmfEvent::default(),
         })
     }
 
@@ -232,7 +232,7 @@ fn arrived(sent: &mut Sent, number: u64, samples: &mut Samples) {
 /// Forgets what does not come any more. How many those are.
 fn give_up(sent: &mut Sent, now: Instant) -> u64 {
     let mut lost = 0;
-    while sent.front().is_some_and(|(_, when)| now.saturating_duration_since(*when) > PATIENCE) {
+    while sent.front().is_some_and(|(_, when)| now.saturating_duration_since(*when) > TIMEOUT) {
         sent.pop_front();
         lost += 1;
     }

@@ -6,8 +6,8 @@
 //! thread. The time is CPU time of this thread, with what the kernel does in it, so that a busy machine does not count.
 
 mod beside;
+mod environment;
 mod sockets;
-mod world;
 
 use std::net::Ipv4Addr;
 
@@ -21,8 +21,8 @@ use crate::pfcp::requests::{self, SMF};
 use crate::pfcp::{is_accepted, up_seid, uplink_teid};
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::world::Backend;
-use crate::{BenchError, Common, apart};
-use world::{Pauses, UPF_N3, World};
+use crate::{BenchError, Common, separate_process};
+use environment::{Environment, Pauses, UPF_N3};
 
 /// Every list is measured in all combinations with the others.
 #[derive(Args, Clone, Debug)]
@@ -68,17 +68,17 @@ pub enum Teids {
 crate::world::displayed!(Teids);
 
 /// The second SMF, and how many sessions it has.
-const OTHER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 22);
-const OTHERS: u32 = 256;
+const SECOND_SMF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 22);
+const SECOND_SMF_SESSIONS: u32 = 256;
 
 /// The first UE of the second SMF's sessions.
 const OTHER_UES: u32 = 8_000_000;
 
 /// Between two requests, and two packets, of the second SMF's sessions: so many steps of the first one.
-const EVERY: u32 = 8;
+const SECOND_SMF_INTERVAL: u32 = 8;
 
 /// UE addresses are of 10.0.0.0/8.
-const MOST_SESSIONS: u64 = 4_000_000;
+const MAX_SESSIONS: u64 = 4_000_000;
 
 /// Sessions at which tables that double at seven eighths of a power of two double: a span ends shortly after each.
 const SPANS: [u32; 9] = [1000, 8192, 32_768, 65_536, 131_072, 262_144, 524_288, 1_048_576, u32::MAX];
@@ -92,7 +92,7 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
     if common.quick {
         (options.sessions, options.ending) = (vec![count(2000)], count(800));
     }
-    within("--sessions", options.sessions.iter().map(|sessions| sessions.0), 1000..=MOST_SESSIONS)?;
+    within("--sessions", options.sessions.iter().map(|sessions| sessions.0), 1000..=MAX_SESSIONS)?;
     if options.sockets {
         let fewest = options.sessions.iter().map(|sessions| sessions.0).min().unwrap_or(0);
         within("--ending", [options.ending.0], 1..=fewest)?;
@@ -100,7 +100,10 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
     }
     let conditions = Conditions::here(IoCost::Net)
         .with("time", "CPU time of each step of N4, and of each turn of the packet thread, by itself")
-        .with("beside", format!("a second SMF with {OTHERS} sessions, their requests and packets"));
+        .with(
+            "beside",
+            format!("a second SMF with {SECOND_SMF_SESSIONS} sessions, their requests and packets"),
+        );
     let title = "Pauses: the longest steps of N4 and of packets while sessions come and go";
     let mut report = Report::new("pauses", title, conditions, columns());
     let mut progress = Progress::new();
@@ -115,11 +118,11 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
                         ("--teids", teids.to_string()),
                         ("--sessions", sessions.to_string()),
                     ];
-                    apart::measure("pauses", &flags, common, &mut report)?;
+                    separate_process::measure("pauses", &flags, common, &mut report)?;
                     continue;
                 }
                 // The options are checked: it is below 2^32.
-                match Bench::new(*backend, *teids, sessions.0 as u32) {
+                match BenchSetup::new(*backend, *teids, sessions.0 as u32) {
                     Ok(bench) => bench?.run(&mut progress, &mut report)?,
                     Err(error) => report.skip(format_args!("{sessions} sessions in {backend}"), error),
                 }
@@ -147,11 +150,11 @@ fn columns() -> Vec<Column> {
     ]
 }
 
-struct Bench {
+struct BenchSetup {
     backend: Backend,
     teids: Teids,
     sessions: u32,
-    world: World,
+    world: Environment,
     seids: Vec<Seid>,
     sequence: u32,
     steps: u32,
@@ -159,13 +162,13 @@ struct Bench {
     others: Vec<(Seid, Vec<u8>)>,
 }
 
-impl Bench {
+impl BenchSetup {
     fn new(
         backend: Backend,
         teids: Teids,
         sessions: u32,
     ) -> Result<Result<Self, BenchError>, causeway_fastpath::index::ArenaError> {
-        let world = World::new(sessions + OTHERS, backend)?;
+        let world = Environment::new(sessions + SECOND_SMF_SESSIONS, backend)?;
         let seids = Vec::with_capacity(sessions as usize);
         let mut bench =
             Self { backend, teids, sessions, world, seids, sequence: 0, steps: 0, others: Vec::new() };
@@ -174,15 +177,15 @@ impl Bench {
 
     /// Both associations, and the sessions of the second SMF.
     fn begin(&mut self) -> Result<(), BenchError> {
-        for smf in [SMF, OTHER] {
+        for smf in [SMF, SECOND_SMF] {
             let sequence = self.next_sequence();
             self.world.request(smf, &requests::association_of(smf, requests::SINCE, sequence));
         }
-        for number in OTHER_UES..OTHER_UES + OTHERS {
-            let request = requests::establishment_from(OTHER, number, None, self.next_sequence());
+        for number in OTHER_UES..OTHER_UES + SECOND_SMF_SESSIONS {
+            let request = requests::establishment_from(SECOND_SMF, number, None, self.next_sequence());
             self.world.answers.clear();
-            self.world.request(OTHER, &request);
-            self.world.turn();
+            self.world.request(SECOND_SMF, &request);
+            self.world.run_turn();
             let answer = self.world.answers.first().map_or(&[][..], Vec::as_slice);
             let (Some(seid), Some(teid)) = (up_seid(answer), uplink_teid(answer)) else {
                 return Err(BenchError::NotAccepted { what: "establish".to_owned(), accepted: 0, of: 1 });
@@ -199,7 +202,7 @@ impl Bench {
             let end = end.min(self.sessions);
             for number in first..end {
                 progress.at(number.into(), self.sessions.into());
-                self.come(number)?;
+                self.establish_next(number)?;
             }
             if end > first {
                 self.report("come", end, end - first, report);
@@ -208,59 +211,59 @@ impl Bench {
         }
         let half = self.sessions / 2;
         for number in half..self.sessions {
-            self.go(number)?;
+            self.delete_next(number)?;
         }
         self.report("go one by one", half, self.sessions - half, report);
         let request = requests::release_of(SMF, self.next_sequence());
         self.world.request(SMF, &request);
-        while self.world.sessions() > OTHERS as usize {
+        while self.world.sessions() > SECOND_SMF_SESSIONS as usize {
             // So many turns, since it is not for nothing to ask how many sessions there are.
             for _ in 0..64 {
-                self.world.turn();
-                self.beside()?;
+                self.world.run_turn();
+                self.serve_second_smf()?;
             }
         }
         self.report("go at once", 0, half, report);
         Ok(())
     }
 
-    fn come(&mut self, number: u32) -> Result<(), BenchError> {
+    fn establish_next(&mut self, number: u32) -> Result<(), BenchError> {
         // Odd, so that no two are the same.
         let teid = (number + 1).wrapping_mul(0x9e37_79b1);
         let tunnel = (self.teids == Teids::Smf).then_some((teid, UPF_N3));
         let request = requests::establishment_from(SMF, number, tunnel, self.next_sequence());
         let answer = self.ask(SMF, &request, "establish")?;
         self.seids.extend(up_seid(&answer));
-        self.beside()
+        self.serve_second_smf()
     }
 
-    fn go(&mut self, number: u32) -> Result<(), BenchError> {
+    fn delete_next(&mut self, number: u32) -> Result<(), BenchError> {
         let seid = self.seids.get(number as usize).copied().unwrap_or(Seid(0));
         let request = requests::deletion(seid, self.next_sequence());
         self.ask(SMF, &request, "delete")?;
-        self.beside()
+        self.serve_second_smf()
     }
 
     /// What the second SMF and its UEs want meanwhile.
-    fn beside(&mut self) -> Result<(), BenchError> {
+    fn serve_second_smf(&mut self) -> Result<(), BenchError> {
         self.steps = self.steps.wrapping_add(1);
-        if !self.steps.is_multiple_of(EVERY) {
+        if !self.steps.is_multiple_of(SECOND_SMF_INTERVAL) {
             return Ok(());
         }
-        let at = (self.steps / EVERY) as usize % self.others.len().max(1);
-        let round = (self.steps / EVERY) as usize / self.others.len().max(1);
+        let at = (self.steps / SECOND_SMF_INTERVAL) as usize % self.others.len().max(1);
+        let round = (self.steps / SECOND_SMF_INTERVAL) as usize / self.others.len().max(1);
         let sequence = self.next_sequence();
         let Some((seid, packet)) = self.others.get(at) else { return Ok(()) };
         let request = requests::handover(*seid, at as u32, round, sequence);
         self.world.packet(packet);
-        self.ask(OTHER, &request, "handover").map(drop)
+        self.ask(SECOND_SMF, &request, "handover").map(drop)
     }
 
     /// A request, and turns until it is answered.
     fn ask(&mut self, from: Ipv4Addr, request: &[u8], what: &str) -> Result<Vec<u8>, BenchError> {
         self.world.answers.clear();
         self.world.request(from, request);
-        while self.world.answers.is_empty() && self.world.turn() {}
+        while self.world.answers.is_empty() && self.world.run_turn() {}
         let answer = self.world.answers.pop().unwrap_or_default();
         if !is_accepted(&answer) {
             return Err(BenchError::NotAccepted { what: what.to_owned(), accepted: 0, of: 1 });

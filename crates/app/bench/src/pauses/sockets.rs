@@ -13,9 +13,9 @@ use causeway_upf::config::{Config, MetricsServer, PFCP_PORT};
 use causeway_upf::{Daemon, config};
 
 use super::beside::{Beside, Others};
-use super::{OTHER, OTHER_UES, OTHERS, Options, packet};
+use super::{OTHER_UES, Options, SECOND_SMF, SECOND_SMF_SESSIONS, packet};
 use crate::kit::{Count, Progress, Samples, cores_beside, pin};
-use crate::nets::Nets;
+use crate::namespaces::BenchNamespaces;
 use crate::pfcp::requests::{self, SMF};
 use crate::pfcp::sockets::smf::Smf;
 use crate::pfcp::sockets::{SMF_SOCKET, UES, config as daemon};
@@ -34,7 +34,7 @@ const CHUNK: u32 = 4096;
 const CALM: Duration = Duration::from_secs(2);
 
 /// How long sessions may take to go.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The second SMF of the sessions that come, and the sockets of both others.
 const SECOND: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 23);
@@ -48,7 +48,7 @@ const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 255, 255, 254);
 const METRICS: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, config::METRICS_PORT);
 
 pub(super) fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError> {
-    let nets = Nets::allowed()?;
+    let nets = BenchNamespaces::acquire()?;
     // In a thread of its own, which takes its core with it when it ends.
     let measured = std::thread::scope(|scope| scope.spawn(|| measure(options, common, &nets)).join());
     measured.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map(|report| vec![report])
@@ -64,7 +64,7 @@ struct Places {
     beside: usize,
 }
 
-fn measure(options: &Options, common: &Common, nets: &Nets) -> Result<Report, BenchError> {
+fn measure(options: &Options, common: &Common, nets: &BenchNamespaces) -> Result<Report, BenchError> {
     let cores = choose_cores(common)?;
     let mut free = cores_beside(&[cores.packets, cores.others])?;
     let beside = free.pop().unwrap_or(cores.others);
@@ -73,7 +73,7 @@ fn measure(options: &Options, common: &Common, nets: &Nets) -> Result<Report, Be
     let Cores { packets, others } = cores;
     let conditions = Conditions::here(IoCost::Gross)
         .with("UPF", format!("control plane on core {others}, packet thread on core {packets}; UDP and TUN"))
-        .with("beside", format!("an SMF with {OTHERS} sessions on core {beside}: 2,000 requests and 10,000 uplink packets a second"))
+        .with("beside", format!("an SMF with {SECOND_SMF_SESSIONS} sessions on core {beside}: 2,000 requests and 10,000 uplink packets a second"))
         .with("SMFs", format!("on core {}, {WINDOW} requests under way", places.smfs))
         .with("time", "wall time, from one end to the other");
     let title = "Pauses: what requests and packets of others take while sessions come and go, over sockets";
@@ -83,7 +83,7 @@ fn measure(options: &Options, common: &Common, nets: &Nets) -> Result<Report, Be
         progress.stage(format!("pauses: {sessions} sessions, over sockets"));
         // The options are checked: both are below 2^32.
         let (sessions, ending) = (sessions.0 as u32, options.ending.0 as u32);
-        Bench::open(sessions, places, nets)?.run(ending, &mut progress, &mut report)?;
+        BenchSetup::open(sessions, places, nets)?.run(ending, &mut progress, &mut report)?;
     }
     report.note("waited: how long the threads of the UPF that could run had to wait for a core, all together; own: the longest time in which the thread that measures did not run.");
     report.note("lost: requests and packets of those beside that have not arrived after five seconds.");
@@ -101,7 +101,7 @@ fn columns() -> Vec<Column> {
     columns
 }
 
-struct Bench {
+struct BenchSetup {
     sessions: u32,
     /// The one that stays, and the one that goes.
     smfs: [Smf; 2],
@@ -112,12 +112,12 @@ struct Bench {
     waited: Duration,
 }
 
-impl Bench {
-    fn open(sessions: u32, places: Places, nets: &Nets) -> Result<Self, BenchError> {
+impl BenchSetup {
+    fn open(sessions: u32, places: Places, nets: &BenchNamespaces) -> Result<Self, BenchError> {
         let field = Field::build(nets, places.beside)?;
         field.dn.ip(format!("route add {UES} via 198.51.100.1"))?;
-        let nodes = [(SECOND, SECOND_SOCKET), (SMF, SMF_SOCKET), (OTHER, OTHER_SOCKET)];
-        let config = with_metrics(daemon(sessions + OTHERS, &nodes));
+        let nodes = [(SECOND, SECOND_SOCKET), (SMF, SMF_SOCKET), (SECOND_SMF, OTHER_SOCKET)];
+        let config = with_metrics(daemon(sessions + SECOND_SMF_SESSIONS, &nodes));
         let start = || field.upf.enter(|| Ok(Daemon::start(&config)))?.map_err(BenchError::from);
         let running = Running::begin(places.cores, start)?;
         let smf =
@@ -135,16 +135,16 @@ impl Bench {
     fn run(mut self, ending: u32, progress: &mut Progress, report: &mut Report) -> Result<(), BenchError> {
         self.calm(report)?;
         let staying = self.sessions - ending;
-        self.come(0, 0..staying, progress)?;
+        self.establish_next(0, 0..staying, progress)?;
         self.report("come", self.sessions - ending, report)?;
-        self.come(1, staying..self.sessions, progress)?;
+        self.establish_next(1, staying..self.sessions, progress)?;
         self.report("come", self.sessions, report)?;
         self.calm(report)?;
         self.smfs[1].release()?;
         self.gone(staying)?;
         self.report("association released", staying, report)?;
         self.smfs[1].associate()?;
-        self.come(1, staying..self.sessions, progress)?;
+        self.establish_next(1, staying..self.sessions, progress)?;
         self.report("come again", self.sessions, report)?;
         self.smfs[1].restart()?;
         self.gone(staying)?;
@@ -154,11 +154,11 @@ impl Bench {
     /// Nothing but those beside.
     fn calm(&mut self, report: &mut Report) -> Result<(), BenchError> {
         std::thread::sleep(CALM);
-        let sessions = self.there()?.saturating_sub(u64::from(OTHERS)) as u32;
+        let sessions = self.there()?.saturating_sub(u64::from(SECOND_SMF_SESSIONS)) as u32;
         self.report("nothing", sessions, report)
     }
 
-    fn come(
+    fn establish_next(
         &mut self,
         smf: usize,
         numbers: std::ops::Range<u32>,
@@ -181,9 +181,9 @@ impl Bench {
 
     /// Waits until no more than so many are there, and those beside.
     fn gone(&mut self, sessions: u32) -> Result<(), BenchError> {
-        let (start, left) = (Instant::now(), u64::from(sessions + OTHERS));
+        let (start, left) = (Instant::now(), u64::from(sessions + SECOND_SMF_SESSIONS));
         while self.there()? > left {
-            if start.elapsed() > PATIENCE {
+            if start.elapsed() > TIMEOUT {
                 return Err(BenchError::NotAccepted { what: "end sessions".to_owned(), accepted: 0, of: 1 });
             }
             // The UPF asks an SMF that says it has restarted.
@@ -245,10 +245,10 @@ fn with_metrics(mut config: Config) -> Config {
 
 /// The sessions of those beside, and the sockets of their SMF, gNB and server.
 fn others(mut smf: Smf, field: &Field) -> Result<Others, BenchError> {
-    let numbers = OTHER_UES..OTHER_UES + OTHERS;
+    let numbers = OTHER_UES..OTHER_UES + SECOND_SMF_SESSIONS;
     let requests = numbers
         .clone()
-        .map(|number| move |sequence| requests::establishment_from(OTHER, number, None, sequence));
+        .map(|number| move |sequence| requests::establishment_from(SECOND_SMF, number, None, sequence));
     let exchange = smf.ask(Operation::Establish, requests, WINDOW)?;
     let mut sessions = Vec::new();
     for (answer, number) in exchange.answers.iter().zip(numbers) {

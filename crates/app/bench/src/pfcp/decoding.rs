@@ -8,11 +8,11 @@ use causeway_rules::{
 };
 use causeway_types::{Seid, Span};
 
-use super::world::{capabilities, topology};
+use super::environment::{capabilities, topology};
 use crate::kit::CpuTimer;
 
 /// Decodes requests and plans what they ask for, without N4.
-pub(super) struct Alone {
+pub(super) struct DecodeOnly {
     endpoints: LocalEndpoints,
     catalogue: Catalogue,
     resources: Resources,
@@ -27,7 +27,7 @@ pub(super) struct Costs {
     pub(super) rules: f64,
 }
 
-impl Alone {
+impl DecodeOnly {
     /// With an established session, of which modifications are planned.
     pub(super) fn new(establishment: &[u8]) -> Self {
         let mut alone = Self {

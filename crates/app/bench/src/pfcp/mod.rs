@@ -4,10 +4,10 @@
 //! no sockets in them. All requests of a chunk go through one stage before the next, so stages can be told apart.
 
 mod decoding;
+mod environment;
 mod options;
 pub(crate) mod requests;
 pub(crate) mod sockets;
-mod world;
 
 use std::time::Duration;
 
@@ -15,15 +15,15 @@ use causeway_fastpath::index::ArenaError;
 use causeway_pfcp::{Cause, Header, Message};
 use causeway_types::{Seid, Teid};
 
-use decoding::{Alone, Costs};
-pub use options::{Operation, Options, Plane, Wording};
+use decoding::{Costs, DecodeOnly};
+use environment::{Environment, Stages};
+pub(crate) use environment::{capabilities, topology};
+pub use options::{Operation, Options, Plane, RequestVariant};
 use requests::Establishments;
-use world::{Stages, World};
-pub(crate) use world::{capabilities, topology};
 
 use crate::kit::{Count, Progress, Samples, available_memory, resident_memory};
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
-use crate::{BenchError, Common, apart};
+use crate::{BenchError, Common, separate_process};
 
 /// Requests that are measured as one.
 const CHUNK: u32 = 256;
@@ -59,14 +59,14 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
     let mut progress = Progress::new();
     for sessions in &options.sessions {
         let planes =
-            options.plane.iter().flat_map(|plane| options.wording.iter().map(move |it| (plane, *it)));
+            options.plane.iter().flat_map(|plane| options.variant.iter().map(move |it| (plane, *it)));
         for (plane, wording) in planes {
             progress.stage(format!("pfcp: {sessions} sessions, {plane}, {wording}"));
             if available_memory().is_some_and(|octets| octets < sessions.0 * SESSION) {
                 report.skip(format_args!("{plane} with {sessions} sessions"), "too little memory");
                 continue;
             }
-            if options.sessions.len() * options.plane.len() * options.wording.len() > 1 && !common.quick {
+            if options.sessions.len() * options.plane.len() * options.variant.len() > 1 && !common.quick {
                 let operations: Vec<_> = options.operation.iter().map(ToString::to_string).collect();
                 let flags = [
                     ("--plane", plane.to_string()),
@@ -75,11 +75,11 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
                     ("--operation", operations.join(",")),
                     ("--requests", options.requests.to_string()),
                 ];
-                apart::measure("pfcp", &flags, common, &mut report)?;
+                separate_process::measure("pfcp", &flags, common, &mut report)?;
                 continue;
             }
             // The options are checked: it is below 2^32.
-            match Bench::new(*plane, wording, sessions.0 as u32, &options, common.seed as u32) {
+            match BenchSetup::new(*plane, wording, sessions.0 as u32, &options, common.seed as u32) {
                 Ok(bench) => bench.run(&mut progress, &mut report)?,
                 Err(error) => report.skip(format_args!("{plane} with {sessions} sessions"), error),
             }
@@ -135,25 +135,25 @@ impl Measured {
     }
 }
 
-struct Bench {
+struct BenchSetup {
     plane: Plane,
     establishments: Establishments,
     operations: Vec<Operation>,
     sessions: u32,
     measured: u32,
-    world: World,
-    alone: Alone,
+    world: Environment,
+    alone: DecodeOnly,
     seids: Vec<Seid>,
     sequence: u32,
     resident: Option<u64>,
 }
 
-impl Bench {
+impl BenchSetup {
     /// # Errors
     /// [`ArenaError`] when the data plane finds no room.
     fn new(
         plane: Plane,
-        wording: Wording,
+        wording: RequestVariant,
         sessions: u32,
         options: &Options,
         seed: u32,
@@ -161,9 +161,9 @@ impl Bench {
         let measured = u32::try_from(options.requests.0).unwrap_or(u32::MAX);
         let seids = Vec::with_capacity(sessions as usize);
         let resident = resident_memory();
-        let world = World::new(sessions, plane)?;
-        let establishments = Establishments { wording, n3: world::UPF_N3 };
-        let alone = Alone::new(&establishments.request(0, 0));
+        let world = Environment::new(sessions, plane)?;
+        let establishments = Establishments { variant: wording, n3: environment::UPF_N3 };
+        let alone = DecodeOnly::new(&establishments.request(0, 0));
         let operations = options.operation.clone();
         let sequence = seed;
         Ok(Self {
@@ -190,7 +190,7 @@ impl Bench {
         for operation in [Operation::Activate, Operation::Handover, Operation::Delete] {
             // Each needs the ones before it, but for the end of a session.
             if self.operations.contains(&operation) || operation == Operation::Activate {
-                let measured = self.over_all(operation)?;
+                let measured = self.spread_over_sessions(operation)?;
                 self.report(operation, &measured, None, report);
             }
         }
@@ -219,7 +219,7 @@ impl Bench {
     }
 
     /// Requests about sessions all over the table; half of them at most are deleted, so that it stays full.
-    fn over_all(&mut self, operation: Operation) -> Result<Measured, BenchError> {
+    fn spread_over_sessions(&mut self, operation: Operation) -> Result<Measured, BenchError> {
         let mut measured = Measured::default();
         let share = if operation == Operation::Delete { 2 } else { 1 };
         for chunk in 0..(self.measured.min(self.sessions / share) / CHUNK).max(1) {
@@ -266,7 +266,7 @@ impl Bench {
         let total = measured.total.summary();
         report.row([
             self.plane.to_string().into(),
-            self.establishments.wording.to_string().into(),
+            self.establishments.variant.to_string().into(),
             Count(self.sessions.into()).into(),
             operation.to_string().into(),
             median(&measured.decode),

@@ -23,8 +23,8 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = Options::default().requests)]
     pub requests: Count,
     /// What differs between the establishments of two sessions
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().wording)]
-    pub wording: Vec<Wording>,
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().variant)]
+    pub variant: Vec<RequestVariant>,
     /// Ask the daemon over its sockets instead, in a network namespace
     #[arg(long)]
     pub sockets: bool,
@@ -43,7 +43,7 @@ impl Default for Options {
             operation: Operation::value_variants().to_vec(),
             sessions: vec![count(10_000), count(150_000), count(1_000_000)],
             requests: count(100_000),
-            wording: Wording::value_variants().to_vec(),
+            variant: RequestVariant::value_variants().to_vec(),
             sockets: false,
             window: vec![count(10), count(100)],
             traffic: vec![count(0), count(50_000)],
@@ -52,13 +52,13 @@ impl Default for Options {
 }
 
 /// So many fit into the buffers of the sockets.
-const MOST_UNDER_WAY: u64 = 1000;
+const MAX_IN_FLIGHT: u64 = 1000;
 
 /// More in a second than one thread sends.
-const MOST_PACKETS: u64 = 1_000_000;
+const MAX_PACKET_RATE: u64 = 1_000_000;
 
 /// UE addresses are of 10.0.0.0/8, and chosen TEIDs have 24 bits for the session.
-const MOST_SESSIONS: u64 = 4_000_000;
+const MAX_SESSIONS: u64 = 4_000_000;
 
 impl Options {
     /// The same in little time.
@@ -68,10 +68,10 @@ impl Options {
 
     /// All numbers are in range.
     pub(super) fn check(&self) -> Result<(), BenchError> {
-        within("--window", self.window.iter().map(|window| window.0), 1..=MOST_UNDER_WAY)?;
-        within("--traffic", self.traffic.iter().map(|packets| packets.0), 0..=MOST_PACKETS)?;
-        within("--sessions", self.sessions.iter().map(|sessions| sessions.0), 512..=MOST_SESSIONS)?;
-        within("--requests", [self.requests.0], 1..=MOST_SESSIONS)
+        within("--window", self.window.iter().map(|window| window.0), 1..=MAX_IN_FLIGHT)?;
+        within("--traffic", self.traffic.iter().map(|packets| packets.0), 0..=MAX_PACKET_RATE)?;
+        within("--sessions", self.sessions.iter().map(|sessions| sessions.0), 512..=MAX_SESSIONS)?;
+        within("--requests", [self.requests.0], 1..=MAX_SESSIONS)
     }
 }
 
@@ -88,7 +88,7 @@ pub enum Plane {
 
 /// What differs between the establishments of two sessions, beside F-SEID and UE address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Wording {
+pub enum RequestVariant {
     /// Nothing: the UPF chooses the TEIDs
     UpfTeids,
     /// The TEID, which the SMF chooses
@@ -116,7 +116,7 @@ impl fmt::Display for Operation {
     }
 }
 
-impl fmt::Display for Wording {
+impl fmt::Display for RequestVariant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.to_possible_value().as_ref().map_or("", |value| value.get_name()))
     }

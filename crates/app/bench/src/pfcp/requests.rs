@@ -15,7 +15,7 @@ use causeway_types::{
     Seid, UrrId,
 };
 
-use super::options::Wording;
+use super::options::RequestVariant;
 
 /// The SMF.
 pub(crate) const SMF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 21);
@@ -51,7 +51,7 @@ pub(crate) fn release_of(smf: Ipv4Addr, sequence: u32) -> Vec<u8> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Establishments {
     /// What differs between two of them.
-    pub(crate) wording: Wording,
+    pub(crate) variant: RequestVariant,
     /// Our address on N3, where the SMF chooses tunnels.
     pub(crate) n3: Ipv4Addr,
 }
@@ -63,20 +63,20 @@ pub(crate) const fn smf_teid(number: u32) -> u32 {
 
 /// As of an SMF that leaves the tunnels to the UPF, and asks for all sessions alike.
 pub(crate) fn establishment(number: u32, sequence: u32) -> Vec<u8> {
-    Establishments { wording: Wording::UpfTeids, n3: Ipv4Addr::UNSPECIFIED }.request(number, sequence)
+    Establishments { variant: RequestVariant::UpfTeids, n3: Ipv4Addr::UNSPECIFIED }.request(number, sequence)
 }
 
 impl Establishments {
     /// 2 PDRs (one with a flow description), 2 FARs, 1 QER, 1 URR; the downlink waits for a gNB.
     pub(crate) fn request(&self, number: u32, sequence: u32) -> Vec<u8> {
         let choose = FTeid::Choose { v4: true, v6: false, choose_id: Some(5) };
-        let (tunnel, from, kbps) = match self.wording {
-            Wording::UpfTeids => (choose, "any".into(), 100_000),
-            Wording::SmfTeids => {
+        let (tunnel, from, kbps) = match self.variant {
+            RequestVariant::UpfTeids => (choose, "any".into(), 100_000),
+            RequestVariant::SmfTeids => {
                 let teid = smf_teid(number);
                 (FTeid::Assigned { teid, addr: DualIp::from(self.n3) }, "any".into(), 100_000)
             }
-            Wording::Filters => {
+            RequestVariant::Filters => {
                 let from = Ipv4Addr::from(u32::from(Ipv4Addr::new(100, 0, 0, 0)) + number);
                 (choose, from.to_string(), 10_000 + u64::from(number))
             }

@@ -18,9 +18,9 @@ use causeway_upf::config::{
 
 use super::options::Options;
 use super::requests::Establishments;
-use super::{Operation, STRIDE, Wording, requests, up_seid, uplink_teid};
+use super::{Operation, RequestVariant, STRIDE, requests, up_seid, uplink_teid};
 use crate::kit::{Count, Progress, available_memory, pin};
-use crate::nets::Nets;
+use crate::namespaces::BenchNamespaces;
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::upf::{Cores, Field, Running, UPF_N3, UPF_N4, choose_cores};
 use crate::{BenchError, Common};
@@ -39,13 +39,13 @@ pub(crate) const UES: &str = "10.0.0.0/8";
 /// [`BenchError::Needs`] without the right to make network namespaces, [`BenchError::NotAccepted`] when a request is
 /// refused.
 pub(super) fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError> {
-    let nets = Nets::allowed()?;
+    let nets = BenchNamespaces::acquire()?;
     // In a thread of its own, which takes its core with it when it ends.
     let measured = std::thread::scope(|scope| scope.spawn(|| measure(options, common, &nets)).join());
     measured.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map(|report| vec![report])
 }
 
-fn measure(options: &Options, common: &Common, nets: &Nets) -> Result<Report, BenchError> {
+fn measure(options: &Options, common: &Common, nets: &BenchNamespaces) -> Result<Report, BenchError> {
     let cores = choose_cores(common)?;
     pin(cores.packets)?;
     let Cores { packets, others } = cores;
@@ -57,7 +57,7 @@ fn measure(options: &Options, common: &Common, nets: &Nets) -> Result<Report, Be
         Report::new("pfcp-sockets", "PFCP: requests to the daemon over sockets", conditions, columns());
     let mut progress = Progress::new();
     let all =
-        options.sessions.iter().flat_map(|sessions| options.wording.iter().map(move |it| (sessions, *it)));
+        options.sessions.iter().flat_map(|sessions| options.variant.iter().map(move |it| (sessions, *it)));
     for (sessions, wording) in all {
         progress.stage(format!("pfcp: {sessions} sessions, {wording}, over sockets"));
         if available_memory().is_some_and(|octets| octets < sessions.0 * super::SESSION) {
@@ -65,7 +65,7 @@ fn measure(options: &Options, common: &Common, nets: &Nets) -> Result<Report, Be
             continue;
         }
         // The options are checked: it is below 2^32.
-        let mut side = Side::open(sessions.0 as u32, wording, options, cores, nets)?;
+        let mut side = UpfSide::open(sessions.0 as u32, wording, options, cores, nets)?;
         side.run(options, &mut progress, &mut report)?;
     }
     report.note("CPU: of the threads of the control plane, and of the packet thread, with what the kernel does in them.");
@@ -91,7 +91,7 @@ fn columns() -> Vec<Column> {
 }
 
 /// A UPF, and its SMF.
-struct Side {
+struct UpfSide {
     sessions: u32,
     establishments: Establishments,
     /// Requests that are measured as one.
@@ -114,15 +114,15 @@ struct Load {
     packets: u64,
 }
 
-impl Side {
+impl UpfSide {
     fn open(
         sessions: u32,
-        wording: Wording,
+        wording: RequestVariant,
         options: &Options,
         cores: Cores,
-        nets: &Nets,
+        nets: &BenchNamespaces,
     ) -> Result<Self, BenchError> {
-        let establishments = Establishments { wording, n3: UPF_N3 };
+        let establishments = Establishments { variant: wording, n3: UPF_N3 };
         let field = Field::build(nets, cores.others)?;
         let config = config(sessions, &[(requests::SMF, SMF_SOCKET)]);
         let start = || field.upf.enter(|| Ok(Daemon::start(&config)))?.map_err(BenchError::from);
@@ -178,8 +178,8 @@ impl Side {
         let exchange = self.smf.ask(Operation::Establish, requests, window)?;
         self.seids.extend(exchange.answers.iter().filter_map(|answer| up_seid(answer)));
         let room = traffic::SESSIONS.saturating_sub(self.tunnels.len());
-        match how.wording {
-            Wording::SmfTeids => {
+        match how.variant {
+            RequestVariant::SmfTeids => {
                 self.tunnels.extend(
                     (first..)
                         .take(room.min(count as usize))
@@ -237,7 +237,7 @@ impl Side {
             let rate = f64::from(self.measured) / exchange.wall.as_secs_f64() / 1e3;
             report.row([
                 Count(self.sessions.into()).into(),
-                self.establishments.wording.to_string().into(),
+                self.establishments.variant.to_string().into(),
                 operation.to_string().into(),
                 Cell::Count(load.window as u64),
                 Cell::Count(packets),

@@ -62,7 +62,7 @@ impl Clock {
 }
 
 /// What all trials share.
-pub(crate) struct Bench {
+pub(crate) struct BenchSetup {
     pub(super) random: fastrand::Rng,
     chunk: Chunk,
     clock: Clock,
@@ -70,7 +70,7 @@ pub(crate) struct Bench {
     pub(super) baseline: Samples,
 }
 
-impl Bench {
+impl BenchSetup {
     pub(crate) fn new(seed: u64) -> Self {
         let (random, clock) = (fastrand::Rng::with_seed(seed), Clock(Time::from_secs(1_000_000)));
         Self { random, chunk: Chunk::new(), clock, baseline: Samples::default() }
@@ -102,7 +102,7 @@ impl Bench {
     /// The loop that only looks at a chunk, then that chunk through the data plane, then the rule changes that are due.
     pub(super) fn step(&mut self, population: &mut Population, trial: &mut Trial) -> Result<(), BenchError> {
         self.chunk.fill(trial.mix, &population.teids, &mut self.random)?;
-        self.look();
+        self.read_clock();
         let before = (population.worker.counters().forwarded, population.worker.fast_path_packets());
         let (_, elapsed) = self.run(population);
         let forwarded = population.worker.counters().forwarded - before.0;
@@ -136,7 +136,7 @@ impl Bench {
         (CHUNK as u64, timer.elapsed())
     }
 
-    fn look(&mut self) {
+    fn read_clock(&mut self) {
         let mut seen = 0;
         let timer = CpuTimer::start();
         for frame in self.chunk.batches().iter().flat_map(Batch::frames) {

@@ -3,17 +3,17 @@
 //! Sessions are asked for as an SMF does, and set up by the control plane's own code. Packets are made in chunks while
 //! the clock stands, so the figures have no I/O in them: neither getting a packet nor sending one.
 
-mod lane;
 mod measure;
 mod options;
+mod stepwise;
 mod traffic;
 
 use std::time::Duration;
 
-pub use lane::{Lane, LaneOptions};
-pub(crate) use measure::Bench;
+pub(crate) use measure::BenchSetup;
 use measure::Trial;
-pub use options::{Options, Size, Way};
+pub use options::{Direction, Options, Size};
+pub use stepwise::{StepwiseOptions, StepwisePipeline};
 pub(crate) use traffic::Mix;
 
 use crate::kit::{Count, Progress};
@@ -80,7 +80,7 @@ impl Setting {
         progress: &mut Progress,
         report: &mut Report,
     ) -> Result<(), BenchError> {
-        let mut bench = Bench::new(common.seed);
+        let mut bench = BenchSetup::new(common.seed);
         let mut sides = Vec::new();
         for backend in &options.backend {
             progress.stage(format!("pipeline: {} sessions in {backend}", self.sessions));
@@ -116,7 +116,7 @@ impl Setting {
     fn populate(
         &self,
         backend: Backend,
-        bench: &Bench,
+        bench: &BenchSetup,
         progress: &mut Progress,
         report: &mut Report,
     ) -> Result<Option<Box<Population>>, BenchError> {
@@ -145,10 +145,11 @@ impl Setting {
         trials
     }
 
-    fn report(&self, backend: Backend, trials: &[Trial], bench: &Bench, report: &mut Report) {
+    fn report(&self, backend: Backend, trials: &[Trial], bench: &BenchSetup, report: &mut Report) {
         let baseline = bench.baseline.summary();
         for trial in trials {
-            let net = trial.packets.summary().zip(baseline).map(|(gross, baseline)| gross.less(baseline));
+            let net =
+                trial.packets.summary().zip(baseline).map(|(gross, baseline)| gross.minus_overhead(baseline));
             report.row([
                 backend.to_string().into(),
                 self.sessions.into(),

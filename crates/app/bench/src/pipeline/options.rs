@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use crate::BenchError;
-use crate::kit::{Count, MOST_TIME, count, within};
+use crate::kit::{Count, MAX_TIME_MS, count, within};
 use crate::world::{self, Backend, Rules, displayed};
 
 /// Every list is measured in all combinations with the others.
@@ -23,7 +23,7 @@ pub struct Options {
     pub rules: Vec<Rules>,
     /// Which way packets go
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().direction)]
-    pub direction: Vec<Way>,
+    pub direction: Vec<Direction>,
     /// The user's IP packets
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().size)]
     pub size: Vec<Size>,
@@ -45,7 +45,7 @@ impl Default for Options {
             sessions: vec![count(10_000), count(100_000), count(1_000_000)],
             pdrs: vec![1],
             rules: vec![Rules::Full],
-            direction: vec![Way::Uplink, Way::Downlink],
+            direction: vec![Direction::Uplink, Direction::Downlink],
             size: vec![Size::Small],
             changes: vec![count(0)],
             time: 1000,
@@ -69,13 +69,13 @@ impl Options {
         world::check_pdrs(&self.pdrs)?;
         within("--changes", self.changes.iter().map(|changes| changes.0), 0..=1_000_000)?;
         within("--packets", self.packets.map(|packets| packets.0), 1..=u64::MAX)?;
-        within("--time", [self.time], 1..=MOST_TIME)
+        within("--time", [self.time], 1..=MAX_TIME_MS)
     }
 }
 
 /// Which way packets go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Way {
+pub enum Direction {
     /// From the gNB to the data network
     Uplink,
     /// From the data network to the gNB
@@ -108,4 +108,4 @@ impl Size {
     }
 }
 
-displayed!(Way, Size);
+displayed!(Direction, Size);

@@ -7,7 +7,7 @@ use causeway_packet::{IpProtocol, Ipv4Repr, UdpRepr};
 use causeway_ports::{BATCH, Batch, Frame, Meta};
 use causeway_types::{Qfi, Teid};
 
-use super::options::{Size, Way};
+use super::options::{Direction, Size};
 use crate::BenchError;
 use crate::world::shape;
 
@@ -30,7 +30,7 @@ pub(super) struct Chunk {
 /// What packets are made for.
 #[derive(Clone, Copy)]
 pub(crate) struct Mix {
-    pub(crate) way: Way,
+    pub(crate) way: Direction,
     pub(crate) size: Size,
     /// PDRs of each direction.
     pub(crate) pdrs: u16,
@@ -97,7 +97,7 @@ impl Chunk {
         let mut sizes = mix.size.octets().iter().cycle();
         for (number, batch) in self.batches.iter_mut().enumerate() {
             batch.clear();
-            let uplink = mix.way == Way::Uplink || (mix.way == Way::Both && number % 2 == 0);
+            let uplink = mix.way == Direction::Uplink || (mix.way == Direction::Both && number % 2 == 0);
             for size in sizes.by_ref().take(BATCH) {
                 let session = choose(random);
                 let port = shape::FIRST_PORT + random.u16(..mix.pdrs);

@@ -12,7 +12,7 @@ use super::options::Options;
 use super::sockets::GTPU;
 use crate::BenchError;
 use crate::kit::{Progress, Summary, other_core};
-use crate::nets::Nets;
+use crate::namespaces::BenchNamespaces;
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use kinds::KINDS;
 use side::{FRAMES, Side};
@@ -24,7 +24,7 @@ const WARM_UP: u64 = 20;
 pub(super) fn run(
     options: &Options,
     core: usize,
-    nets: &Nets,
+    nets: &BenchNamespaces,
     progress: &mut Progress,
 ) -> Result<Report, BenchError> {
     let far_core = other_core(core)?;
@@ -71,7 +71,7 @@ pub(super) fn run(
 
 fn add_row(name: &str, size: u16, side: &mut Side, baseline: Option<Summary>, report: &mut Report) {
     let (gross, lost) = side.take();
-    let net = gross.zip(baseline).map(|(gross, baseline)| gross.less(baseline));
+    let net = gross.zip(baseline).map(|(gross, baseline)| gross.minus_overhead(baseline));
     report.row([
         name.into(),
         Cell::Count(size.into()),

@@ -7,7 +7,7 @@ mod sockets;
 pub use options::Options;
 
 use crate::kit::{Progress, last_core};
-use crate::nets::Nets;
+use crate::namespaces::BenchNamespaces;
 use crate::report::Report;
 use crate::{BenchError, Common};
 
@@ -19,7 +19,7 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
     let options = if common.quick { options.clone().quick() } else { options.clone() };
     options.check()?;
     let core = common.core.map_or_else(last_core, Ok)?;
-    let nets = Nets::allowed()?;
+    let nets = BenchNamespaces::acquire()?;
     let mut progress = Progress::new();
     Ok(vec![
         sockets::run(&options, &nets, &mut progress)?,

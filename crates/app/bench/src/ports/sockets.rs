@@ -11,7 +11,7 @@ mod place;
 use super::options::Options;
 use crate::BenchError;
 use crate::kit::{Progress, Samples};
-use crate::nets::Nets;
+use crate::namespaces::BenchNamespaces;
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use frames::CHUNK;
 pub(super) use frames::GTPU;
@@ -31,7 +31,11 @@ struct Row {
 }
 
 /// Measures all ways and sizes with both kinds of ports, interleaved.
-pub(super) fn run(options: &Options, nets: &Nets, progress: &mut Progress) -> Result<Report, BenchError> {
+pub(super) fn run(
+    options: &Options,
+    nets: &BenchNamespaces,
+    progress: &mut Progress,
+) -> Result<Report, BenchError> {
     let conditions = Conditions::here(IoCost::Gross)
         .with("ports", "UDP on the loopback for N3, a TUN device for N6, no data plane between them")
         .with(

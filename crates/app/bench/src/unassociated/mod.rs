@@ -8,7 +8,7 @@ mod world;
 
 use clap::Args;
 use kinds::Kind;
-use world::World;
+use world::Environment;
 
 use crate::kit::{Count, CpuTimer, Progress, Samples, count, resident_memory, within};
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
@@ -84,7 +84,7 @@ struct Flood {
 
 fn measure(sessions: Count, datagrams: u64, report: &mut Report) -> Result<(), BenchError> {
     // It is checked: below 2^32.
-    let mut world = World::new(sessions.0 as u32)?;
+    let mut world = Environment::new(sessions.0 as u32)?;
     let flood = |kind| Flood { kind, cost: Samples::default(), sent: 0, octets: 0, answers: 0, answered: 0 };
     let mut floods = Kind::ALL.map(flood);
     let (mut turn, mut resident) = (0, None);
@@ -126,7 +126,7 @@ fn measure(sessions: Count, datagrams: u64, report: &mut Report) -> Result<(), B
 
 impl Flood {
     /// A chunk of its datagrams through N4.
-    fn step(&mut self, world: &mut World, turn: u32) -> Result<(), BenchError> {
+    fn step(&mut self, world: &mut Environment, turn: u32) -> Result<(), BenchError> {
         let datagrams: Vec<_> =
             (turn..turn + CHUNK).map(|turn| self.kind.datagram(turn, world.seid(turn))).collect();
         let timer = CpuTimer::start();

@@ -15,13 +15,13 @@ const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 /// Sessions that are there for a moment only, beside the others.
 const PASSING: u32 = 1024;
 
-pub(super) struct World {
+pub(super) struct Environment {
     n4: N4,
     now: Time,
     seids: Vec<Seid>,
 }
 
-impl World {
+impl Environment {
     /// With so many sessions of an SMF.
     pub(super) fn new(sessions: u32) -> Result<Self, BenchError> {
         let mut config = Config::new(NodeId::Ip(IpAddr::V4(UPF)), DualIp::from(UPF));

@@ -12,7 +12,7 @@ use causeway_lab::smf::{BulkSmf, Downlink, Session, SessionPlan};
 use causeway_types::{Bitrate, DualIp, FTeid, NetworkInstance, Qfi, Teid};
 
 use crate::BenchError;
-use crate::nets::Nets;
+use crate::namespaces::BenchNamespaces;
 
 /// The UPF on N3.
 pub const UPF_N3: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -59,7 +59,7 @@ impl Field {
     ///
     /// # Errors
     /// [`BenchError::Lab`] with what the system said.
-    pub fn build(nets: &Nets, far_core: usize) -> Result<Self, BenchError> {
+    pub fn build(nets: &BenchNamespaces, far_core: usize) -> Result<Self, BenchError> {
         let field =
             Self { gnb: nets.namespace("gnb")?, upf: nets.namespace("upf")?, dn: nets.namespace("dn")? };
         field.cable("n3", UPF_N3, &field.gnb, GNB)?;

@@ -18,11 +18,11 @@ pub use ends::{Ends, Stream};
 pub(crate) use field::ue;
 pub use field::{Field, GATEWAY, GNB, POOL, SERVER, UPF_N3, UPF_N4, attach, plans, to_gnb};
 pub use options::{Direction, Options, Ports, Ways};
-pub(crate) use options::{MOST_SESSIONS, SIZES};
+pub(crate) use options::{MAX_SESSIONS, SIZES};
 pub use trial::{Trial, warm_up};
 
 use crate::kit::{Count, Progress, last_core, other_core, pin};
-use crate::nets::Nets;
+use crate::namespaces::BenchNamespaces;
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::{BenchError, Common};
 
@@ -36,13 +36,13 @@ const CHUNKS: u32 = 10;
 pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError> {
     let options = if common.quick { options.clone().quick() } else { options.clone() };
     options.check()?;
-    let nets = Nets::allowed()?;
+    let nets = BenchNamespaces::acquire()?;
     // In a thread of its own, which takes its core with it when it ends.
     let measured = std::thread::scope(|scope| scope.spawn(|| measure(&options, common, &nets)).join());
     measured.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map(|report| vec![report])
 }
 
-fn measure(options: &Options, common: &Common, nets: &Nets) -> Result<Report, BenchError> {
+fn measure(options: &Options, common: &Common, nets: &BenchNamespaces) -> Result<Report, BenchError> {
     let cores = choose_cores(common)?;
     pin(cores.others)?;
     let mut report = empty(options, cores);
@@ -138,7 +138,7 @@ struct Side {
 }
 
 impl Side {
-    fn open(setting: Setting, cores: Cores, nets: &Nets) -> Result<Self, BenchError> {
+    fn open(setting: Setting, cores: Cores, nets: &BenchNamespaces) -> Result<Self, BenchError> {
         let field = Field::build(nets, cores.others)?;
         let running = Running::start(&field, setting, cores)?;
         let mut smf = field.associate()?;

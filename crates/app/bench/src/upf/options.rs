@@ -6,7 +6,7 @@ use causeway_ports::BATCH;
 use clap::{Args, ValueEnum};
 
 use crate::BenchError;
-use crate::kit::{Count, MOST_TIME, count, within};
+use crate::kit::{Count, MAX_TIME_MS, count, within};
 use crate::world::displayed;
 
 /// Every list is measured in all combinations with the others.
@@ -71,7 +71,7 @@ impl Default for Ways {
 }
 
 /// A /16 has so many UEs, gateway and network left out.
-pub(crate) const MOST_SESSIONS: u64 = 60_000;
+pub(crate) const MAX_SESSIONS: u64 = 60_000;
 
 /// Octets of the user's IP packets.
 pub(crate) const SIZES: RangeInclusive<u64> = 64..=1400;
@@ -85,11 +85,11 @@ impl Options {
     /// All numbers are in range.
     pub(super) fn check(&self) -> Result<(), BenchError> {
         within("--size", self.size.iter().map(|size| u64::from(*size)), SIZES)?;
-        within("--sessions", self.sessions.iter().map(|sessions| sessions.0), 1..=MOST_SESSIONS)?;
+        within("--sessions", self.sessions.iter().map(|sessions| sessions.0), 1..=MAX_SESSIONS)?;
         within("--run", [self.run as u64], 1..=4096)?;
         within("--window", [self.window as u64], 1..=4096)?;
         within("--rate", [self.rate.0], 1..=1_000_000)?;
-        within("--time", [self.time], 1..=MOST_TIME)
+        within("--time", [self.time], 1..=MAX_TIME_MS)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::BenchError;
 use crate::kit::{Samples, Threads};
 
 /// Nothing arrives any more: what is under way is lost.
-const PATIENCE: Duration = Duration::from_millis(50);
+const TIMEOUT: Duration = Duration::from_millis(50);
 
 /// How long the first packets may take, while neighbours are found.
 const START: Duration = Duration::from_secs(5);
@@ -37,7 +37,7 @@ pub fn warm_up(ends: &mut Ends, stream: &mut Stream) -> Result<(), BenchError> {
     while start.elapsed() < START {
         sent += ends.send(stream, 1)? as u64;
         let tried = Instant::now();
-        while tried.elapsed() < PATIENCE {
+        while tried.elapsed() < TIMEOUT {
             if ends.receive(stream, |_| ())? > 0 {
                 // Nobody waits for the others of these first ones.
                 return settle(ends, stream, usize::MAX).map(drop);
@@ -51,7 +51,7 @@ pub fn warm_up(ends: &mut Ends, stream: &mut Stream) -> Result<(), BenchError> {
 /// Waits for what is under way. Returns how many packets are lost.
 fn settle(ends: &mut Ends, stream: &Stream, mut under_way: usize) -> Result<u64, BenchError> {
     let mut last = Instant::now();
-    while under_way > 0 && last.elapsed() < PATIENCE {
+    while under_way > 0 && last.elapsed() < TIMEOUT {
         let got = ends.receive(stream, |_| ())?;
         under_way = under_way.saturating_sub(got);
         if got > 0 {
@@ -90,7 +90,7 @@ impl Trial {
             under_way = under_way.saturating_sub(got);
             if got > 0 {
                 last = Instant::now();
-            } else if arrived > 0 && last.elapsed() > PATIENCE {
+            } else if arrived > 0 && last.elapsed() > TIMEOUT {
                 self.lost += under_way as u64;
                 under_way = 0;
                 last = Instant::now();
@@ -143,7 +143,7 @@ impl Trial {
                     arrived += 1;
                 }
             })?;
-            let patience = if arrived == 0 { START } else { PATIENCE };
+            let patience = if arrived == 0 { START } else { TIMEOUT };
             if now >= span && sent > 0 && (arrived >= sent || last.elapsed() > patience) {
                 break;
             }

@@ -6,14 +6,14 @@ use crate::BenchError;
 use crate::kit::{Count, within};
 
 /// UE addresses are of 10.0.0.0/8, tunnels of 24 bits.
-const MOST_SESSIONS: u64 = 16_000_000;
+const MAX_SESSIONS: u64 = 16_000_000;
 
 /// PDRs of one direction.
 const MOST_PDRS: u16 = 100;
 
 /// All are in range.
 pub(crate) fn check_sessions(counts: &[Count]) -> Result<(), BenchError> {
-    within("--sessions", counts.iter().map(|count| count.0), 1..=MOST_SESSIONS)
+    within("--sessions", counts.iter().map(|count| count.0), 1..=MAX_SESSIONS)
 }
 
 /// All are in range.

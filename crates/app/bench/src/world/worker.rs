@@ -66,7 +66,7 @@ impl Worker {
                         Meta::Gtpu { local, peer, tos, hops } => &Ingress::Gtpu { local, peer, tos, hops },
                         _ => &network,
                     };
-                    engine.process(now, ingress, frame.data, &mut Nowhere);
+                    engine.process(now, ingress, frame.data, &mut DiscardTransmit);
                 }
             }
         }
@@ -113,9 +113,9 @@ impl Worker {
 }
 
 /// Takes what is sent, and throws it away.
-struct Nowhere;
+struct DiscardTransmit;
 
-impl Transmit for Nowhere {
+impl Transmit for DiscardTransmit {
     fn transmit(&mut self, egress: &Egress, packet: &[u8]) {
         black_box((egress, packet));
     }

@@ -1,6 +1,6 @@
 //! The configuration file of the demo's UPF.
 
-use super::stage::METRICS_PORT;
+use super::environment::METRICS_PORT;
 use crate::topology::{POOL, POOL_GATEWAY, UPF_N3, UPF_N4};
 
 /// The name of the data network.

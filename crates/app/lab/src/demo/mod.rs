@@ -2,14 +2,14 @@
 
 mod config;
 mod console;
-mod stage;
+mod environment;
 mod step;
 mod steps;
 
 use std::time::{Instant, SystemTime};
 
 pub use console::Console;
-pub use stage::Options;
+pub use environment::Options;
 pub use step::{Check, Observer, Step, StepReport, play};
 
 use crate::LabError;
@@ -18,7 +18,7 @@ use crate::metrics::Metrics;
 use crate::netns::{Privilege, acquire_privilege, remove_stale};
 use crate::report::{CounterRow, Report, Sample};
 use crate::timeline::Timeline;
-use stage::Stage;
+use environment::DemoEnvironment;
 use steps::STORY;
 
 const PICTURE: &str = "
@@ -68,7 +68,7 @@ fn perform(
     let _guard = cleanup.guard();
     let (clock, started) = (Instant::now(), httpdate::fmt_http_date(SystemTime::now()));
     let timeline = Timeline::default();
-    let mut stage = Stage {
+    let mut stage = DemoEnvironment {
         options: options.clone(),
         cleanup: cleanup.clone(),
         timeline: timeline.clone(),
@@ -101,7 +101,7 @@ fn perform(
 }
 
 /// Ends the network part by part; with the captures the files are complete.
-fn close(mut network: stage::Network) -> Vec<Sample> {
+fn close(mut network: environment::Network) -> Vec<Sample> {
     network.sampler.finish()
 }
 

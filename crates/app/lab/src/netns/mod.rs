@@ -80,9 +80,11 @@ impl Namespace {
     /// # Errors
     /// Those of `work`; [`LabError::Io`] when the kernel does not let the thread in.
     pub fn enter<T: Send>(&self, work: impl FnOnce() -> Result<T, LabError> + Send) -> Result<T, LabError> {
-        thread::scope(|scope| match scope.spawn(|| self.move_here().and_then(|()| work())).join() {
-            Ok(result) => result,
-            Err(panic) => std::panic::resume_unwind(panic),
+        thread::scope(|scope| {
+            match scope.spawn(|| self.enter_current_thread().and_then(|()| work())).join() {
+                Ok(result) => result,
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
         })
     }
 
@@ -105,7 +107,7 @@ impl Namespace {
         })
     }
 
-    fn move_here(&self) -> Result<(), LabError> {
+    fn enter_current_thread(&self) -> Result<(), LabError> {
         move_into_link_name_space(self.handle.as_fd(), Some(LinkNameSpaceType::Network))
             .map_err(LabError::io(format!("enter namespace {}", self.name)))
     }

@@ -116,7 +116,7 @@ impl Ran {
 
     /// Moves a UE to another gNB, which allocates a new tunnel. The uplink moves at once. The old tunnel goes on
     /// delivering until its End Marker, as if forwarded over Xn; what arrives in the new tunnel waits for that,
-    /// for [`HANDOVER_WAIT`] at most. `None` when the UE is not connected or there is no such gNB.
+    /// for [`HANDOVER_BUFFER_TIME`] at most. `None` when the UE is not connected or there is no such gNB.
     pub fn hand_over(&self, ue: UeId, to: GnbId) -> Option<FTeid> {
         self.lock().hand_over(ue, to)
     }
@@ -217,7 +217,7 @@ impl Drop for Ran {
 }
 
 /// How long a target gNB holds back the new path for the End Marker of the old one.
-pub const HANDOVER_WAIT: Duration = Duration::from_millis(200);
+pub const HANDOVER_BUFFER_TIME: Duration = Duration::from_millis(200);
 
 fn fteid(teid: Teid, address: IpAddr) -> FTeid {
     FTeid { teid, addr: DualIp::from(address) }

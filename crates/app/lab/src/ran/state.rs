@@ -7,8 +7,8 @@ use std::time::Instant;
 use causeway_packet::gtpu::{self, Extension, Message, Packet, Repr};
 use causeway_types::{FTeid, Teid};
 
-use super::tunnel::{Held, Tunnel};
-use super::{Bearer, GnbCounters, GnbId, HANDOVER_WAIT, TunnelCounters, UeCounters, UeId, fteid};
+use super::tunnel::{BufferedPackets, Tunnel};
+use super::{Bearer, GnbCounters, GnbId, HANDOVER_BUFFER_TIME, TunnelCounters, UeCounters, UeId, fteid};
 use crate::timeline::Timeline;
 
 /// TEIDs of a gNB begin here, so that they are told from the UPF's at a glance.
@@ -100,8 +100,9 @@ impl State {
         let target = self.gnbs.get_mut(to.0)?;
         let new = target.open_tunnel(ue)?;
         if let Some(tunnel) = target.tunnels.get_mut(&new.teid) {
-            let until = Instant::now() + HANDOVER_WAIT;
-            tunnel.held = Some(Held { behind: (old.gnb, old.downlink), until, packets: Vec::new() });
+            let until = Instant::now() + HANDOVER_BUFFER_TIME;
+            tunnel.held =
+                Some(BufferedPackets { behind: (old.gnb, old.downlink), until, packets: Vec::new() });
         }
         self.ues.get_mut(ue.0)?.link = Some(Link { gnb: to, downlink: new.teid, ..old });
         Some(new)
@@ -162,7 +163,7 @@ impl State {
         user: &[u8],
     ) -> Downlink {
         let Some(tunnel) = self.tunnel_mut(gnb, teid).filter(|tunnel| tunnel.open) else {
-            self.refuse(gnb, peer, teid);
+            self.send_error_indication(gnb, peer, teid);
             return Downlink::Done;
         };
         match packet.extensions.pdu_session() {
@@ -193,7 +194,7 @@ impl State {
 
     /// Takes out the packets of a UE that waited for the end of an old tunnel: if it has ended, or the wait is
     /// over.
-    pub(super) fn release_held(&mut self, ue: UeId, now: Instant) -> Vec<Vec<u8>> {
+    pub(super) fn release_buffered(&mut self, ue: UeId, now: Instant) -> Vec<Vec<u8>> {
         let Some(link) = self.ues.get(ue.0).and_then(|ue| ue.link) else { return Vec::new() };
         let waits_for = |state: &Self| {
             let held = state.tunnel_ref(link.gnb, link.downlink)?.held.as_ref()?;
@@ -208,7 +209,7 @@ impl State {
     }
 
     /// A tunnel that is not there: the sender is told (TS 29.281 clause 7.3.1).
-    fn refuse(&mut self, gnb: GnbId, peer: SocketAddr, teid: Teid) {
+    fn send_error_indication(&mut self, gnb: GnbId, peer: SocketAddr, teid: Teid) {
         self.count(gnb, |counters| counters.unknown_tunnel += 1);
         let Some(address) = self.gnbs.get(gnb.0).map(|gnb| gnb.address) else { return };
         let port = [Extension::UdpPort(peer.port())];

@@ -55,11 +55,11 @@ pub(super) struct Tunnel {
     pub(super) open: bool,
     pub(super) counters: TunnelCounters,
     /// Holds back packets until the old tunnel of a handover has ended.
-    pub(super) held: Option<Held>,
+    pub(super) held: Option<BufferedPackets>,
 }
 
 /// What waits in a new tunnel.
-pub(super) struct Held {
+pub(super) struct BufferedPackets {
     /// The old tunnel.
     pub(super) behind: (GnbId, Teid),
     /// Not longer than this.

@@ -32,14 +32,14 @@ impl Worker {
             let ports = self.gnbs.iter().chain(&self.ues).map(|port| &**port);
             let ready = wait(ports, Some(&self.shared.waker), Some(TICK)).unwrap_or_default();
             for index in (0..self.gnbs.len()).filter(|index| ready.port(*index)) {
-                self.carry_downlink(GnbId(index));
+                self.forward_downlink(GnbId(index));
             }
             let first_ue = self.gnbs.len();
             for index in (0..self.ues.len()).filter(|index| ready.port(first_ue + index)) {
-                self.carry_uplink(UeId(index));
+                self.forward_uplink(UeId(index));
             }
             for index in 0..self.ues.len() {
-                self.deliver_held(UeId(index));
+                self.deliver_buffered(UeId(index));
             }
             self.flush();
             self.shared.changed.notify_all();
@@ -47,7 +47,7 @@ impl Worker {
     }
 
     /// User packets of one UE into its uplink tunnel.
-    fn carry_uplink(&mut self, ue: UeId) {
+    fn forward_uplink(&mut self, ue: UeId) {
         let Some(port) = self.ues.get_mut(ue.0) else { return };
         // A device that is lost shows in the packets that do not arrive.
         let _ = port.receive(&mut self.batch);
@@ -71,7 +71,7 @@ impl Worker {
     }
 
     /// What a gNB received: user packets to their UEs, the rest to the state.
-    fn carry_downlink(&mut self, gnb: GnbId) {
+    fn forward_downlink(&mut self, gnb: GnbId) {
         let Some(port) = self.gnbs.get_mut(gnb.0) else { return };
         let _ = port.receive(&mut self.batch);
         for index in 0..self.batch.len() {
@@ -83,14 +83,14 @@ impl Worker {
                 Downlink::Deliver(ue, offset) => {
                     deliver(&mut self.ues, ue, frame.data.get(offset..).unwrap_or_default());
                 }
-                Downlink::Released(ue) => self.deliver_held(ue),
+                Downlink::Released(ue) => self.deliver_buffered(ue),
                 Downlink::Done => {}
             }
         }
     }
 
-    fn deliver_held(&mut self, ue: UeId) {
-        let packets = self.shared.lock().release_held(ue, Instant::now());
+    fn deliver_buffered(&mut self, ue: UeId) {
+        let packets = self.shared.lock().release_buffered(ue, Instant::now());
         packets.iter().for_each(|packet| deliver(&mut self.ues, ue, packet));
     }
 

@@ -19,7 +19,7 @@ const PATTERN: usize = 4;
 
 /// A message, or several of its name in a row.
 #[derive(Clone, Copy, PartialEq, Debug)]
-struct Drawn<'a> {
+struct MessageRow<'a> {
     message: &'a Message,
     times: usize,
 }
@@ -42,7 +42,7 @@ pub(super) fn draw(messages: &[Message]) -> Markup {
     }
 }
 
-fn arrow(row: &Drawn<'_>, y: usize) -> Markup {
+fn arrow(row: &MessageRow<'_>, y: usize) -> Markup {
     let lane = |name: &str| LANES.iter().position(|lane| *lane == name).unwrap_or(0);
     let (from, to) = (x(lane(&row.message.from)), x(lane(&row.message.to)));
     // The head of the arrow, and where its tip points.
@@ -64,13 +64,13 @@ fn arrow(row: &Drawn<'_>, y: usize) -> Markup {
     }
 }
 
-impl maud::Render for Drawn<'_> {
+impl maud::Render for MessageRow<'_> {
     fn render_to(&self, buffer: &mut String) {
         maud::Render::render_to(&format_args!("{self}"), buffer);
     }
 }
 
-impl fmt::Display for Drawn<'_> {
+impl fmt::Display for MessageRow<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message.label)?;
         match self.times {
@@ -85,7 +85,7 @@ fn x(lane: usize) -> usize {
 }
 
 /// Draws together what repeats: a message, or a request and its response.
-fn fold(messages: &[Message]) -> Vec<Drawn<'_>> {
+fn fold(messages: &[Message]) -> Vec<MessageRow<'_>> {
     let mut rows = Vec::new();
     let mut rest = messages;
     while !rest.is_empty() {
@@ -93,7 +93,7 @@ fn fold(messages: &[Message]) -> Vec<Drawn<'_>> {
             .map(|period| (period, repetitions(rest, period)))
             .find(|(_, times)| *times > 1)
             .unwrap_or((1, 1));
-        rows.extend(rest.iter().take(period).map(|message| Drawn { message, times }));
+        rows.extend(rest.iter().take(period).map(|message| MessageRow { message, times }));
         rest = rest.get(period * times..).unwrap_or_default();
     }
     rows

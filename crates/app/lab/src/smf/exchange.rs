@@ -11,9 +11,9 @@ use std::time::Duration;
 use causeway_pfcp::Message;
 use causeway_types::Seid;
 
+use super::decode;
 use super::describe::describe;
-use super::read;
-use super::serve::Server;
+use super::responses::Server;
 use crate::LabError;
 use crate::netns::Namespace;
 use crate::timeline::Timeline;
@@ -23,13 +23,13 @@ const PORT: u16 = 8805;
 
 /// How long to wait for a response before sending again (T1), and how often a request is sent (1 + N1).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
+pub(super) struct RetransmissionTimer {
     pub(super) t1: Duration,
     pub(super) times: u32,
 }
 
 /// Answered requests that are remembered.
-const REMEMBERED: usize = 256;
+const MAX_CACHED_RESPONSES: usize = 256;
 /// The longest a stop takes.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -64,11 +64,15 @@ impl Exchange {
             Ok::<_, std::io::Error>(socket)
         };
         let socket = namespace.enter(|| connect().map_err(LabError::io(format!("N4 socket {local}"))))?;
-        Self::over(socket, server, timeline)
+        Self::with_socket(socket, server, timeline)
     }
 
     /// Talks over a connected socket whose reads end after a while.
-    pub(super) fn over(socket: UdpSocket, server: Server, timeline: Timeline) -> Result<Self, LabError> {
+    pub(super) fn with_socket(
+        socket: UdpSocket,
+        server: Server,
+        timeline: Timeline,
+    ) -> Result<Self, LabError> {
         let shared = Arc::new(Shared {
             socket,
             waiting: Mutex::default(),
@@ -90,7 +94,7 @@ impl Exchange {
         &self,
         message: Message<'_>,
         seid: Option<Seid>,
-        patience: Patience,
+        patience: RetransmissionTimer,
     ) -> Result<Vec<u8>, LabError> {
         let sequence = self.shared.sequence.fetch_add(1, Ordering::Relaxed) & 0x00ff_ffff;
         let name = describe(&message);
@@ -145,7 +149,7 @@ impl Shared {
         while !self.stop.load(Ordering::Relaxed) {
             let Ok(length) = self.socket.recv(&mut buffer) else { continue };
             let datagram = buffer.get(..length).unwrap_or_default();
-            let Ok((header, message)) = read::message(datagram) else { continue };
+            let Ok((header, message)) = decode::message(datagram) else { continue };
             self.timeline.message("upf", "smf", &describe(&message), format!("sequence {}", header.sequence));
             if message.message_type().is_request() {
                 self.answer(header.sequence, datagram, server, &mut answered);
@@ -157,7 +161,7 @@ impl Shared {
     }
 
     /// Answers a request; one that was answered before gets the same answer without being heard again.
-    fn answer(&self, sequence: u32, request: &[u8], server: &Server, answered: &mut Answered) {
+    fn answer(&self, sequence: u32, request: &[u8], server: &Server, answered: &mut SentResponses) {
         let known = answered.iter().find(|(known, _, _)| *known == sequence).cloned();
         let fresh = known.is_none();
         let answer = known.or_else(|| {
@@ -172,7 +176,7 @@ impl Shared {
         let _ = self.socket.send(&answer.2);
         if fresh {
             answered.push_back(answer);
-            if answered.len() > REMEMBERED {
+            if answered.len() > MAX_CACHED_RESPONSES {
                 answered.pop_front();
             }
         }
@@ -180,4 +184,4 @@ impl Shared {
 }
 
 /// Sequence number, name and octets of responses, oldest first.
-type Answered = VecDeque<(u32, String, Vec<u8>)>;
+type SentResponses = VecDeque<(u32, String, Vec<u8>)>;

@@ -5,11 +5,11 @@
 
 mod build;
 mod bulk;
+mod decode;
 mod describe;
 mod exchange;
 mod model;
-mod read;
-mod serve;
+mod responses;
 
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,17 +20,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use causeway_pfcp::{Cause, Header, Message, OffendingIe};
 use causeway_types::{NodeId, NtpSeconds, Seid, WallTime};
 
-pub use bulk::{BulkSmf, Heard};
+pub use bulk::{BulkSmf, SmfEvent};
 pub use model::*;
 
 use crate::LabError;
 use crate::netns::Namespace;
 use crate::timeline::Timeline;
-use exchange::{Exchange, Patience};
-use serve::{Server, Sessions};
+use exchange::{Exchange, RetransmissionTimer};
+use responses::{Server, Sessions};
 
 /// T1 and N1 of all requests but the first.
-const PATIENCE: Patience = Patience { t1: Duration::from_millis(500), times: 4 };
+const TIMEOUT: RetransmissionTimer = RetransmissionTimer { t1: Duration::from_millis(500), times: 4 };
 
 /// One SMF towards one UPF.
 pub struct Smf {
@@ -77,11 +77,11 @@ impl Smf {
     /// # Errors
     /// [`LabError::Timeout`] when it is not answered in time.
     pub fn probe(&self, within: Duration) -> Result<(), LabError> {
-        let patience = Patience { t1: within, times: 1 };
+        let patience = RetransmissionTimer { t1: within, times: 1 };
         let response = self.exchange.request(build::heartbeat(self.recovery), None, patience)?;
-        match read::message(&response)?.1 {
+        match decode::message(&response)?.1 {
             Message::HeartbeatResponse(_) => Ok(()),
-            other => Err(read::unexpected(&other)),
+            other => Err(decode::unexpected(&other)),
         }
     }
 
@@ -91,11 +91,11 @@ impl Smf {
     /// [`LabError::Timeout`], or [`LabError::Peer`] with the cause of a refusal.
     pub fn associate(&self) -> Result<Association, LabError> {
         let request = build::association(self.address, self.recovery);
-        let response = self.exchange.request(request, None, PATIENCE)?;
-        let Message::AssociationSetupResponse(response) = read::message(&response)?.1 else {
+        let response = self.exchange.request(request, None, TIMEOUT)?;
+        let Message::AssociationSetupResponse(response) = decode::message(&response)?.1 else {
             return Err(LabError::Peer("the UPF did not answer the association setup as such".into()));
         };
-        read::accepted("association", response.cause, None)?;
+        decode::accepted("association", response.cause, None)?;
         let features = response.up_function_features.unwrap_or_default();
         let names: Vec<_> = features.iter_names().map(|(name, _)| name).collect();
         Ok(Association { node: response.node_id.to_owned(), features: names.join(" ") })
@@ -108,17 +108,17 @@ impl Smf {
     pub fn establish(&self, plan: &SessionPlan) -> Result<Session, LabError> {
         let cp_seid = Seid(self.next_seid.fetch_add(1, Ordering::Relaxed));
         let request = build::establishment(self.address, cp_seid, plan);
-        let response = self.exchange.request(request, Some(Seid(0)), PATIENCE)?;
-        let (header, message) = read::message(&response)?;
+        let response = self.exchange.request(request, Some(Seid(0)), TIMEOUT)?;
+        let (header, message) = decode::message(&response)?;
         let Message::SessionEstablishmentResponse(response) = message else {
-            return Err(read::unexpected(&message));
+            return Err(decode::unexpected(&message));
         };
-        read::accepted("session", response.cause, response.offending_ie)?;
+        decode::accepted("session", response.cause, response.offending_ie)?;
         own(header, cp_seid)?;
         let no_seid = || LabError::Peer("the UPF gave no F-SEID".into());
         let up_seid = response.up_f_seid.ok_or_else(no_seid)?.seid;
         self.sessions().insert(cp_seid, up_seid);
-        Ok(Session { cp_seid, up_seid, uplink: read::uplink(&response.created_pdrs)? })
+        Ok(Session { cp_seid, up_seid, uplink: decode::uplink(&response.created_pdrs)? })
     }
 
     /// Changes what becomes of a session's downlink.
@@ -139,13 +139,13 @@ impl Smf {
     }
 
     fn modify(&self, session: &Session, request: Message<'_>) -> Result<Vec<Usage>, LabError> {
-        let response = self.exchange.request(request, Some(session.up_seid), PATIENCE)?;
-        let (header, message) = read::message(&response)?;
+        let response = self.exchange.request(request, Some(session.up_seid), TIMEOUT)?;
+        let (header, message) = decode::message(&response)?;
         let Message::SessionModificationResponse(response) = message else {
-            return Err(read::unexpected(&message));
+            return Err(decode::unexpected(&message));
         };
         self.answered(header, session, "modification", response.cause, response.offending_ie)?;
-        Ok(read::usage(&response.usage_reports))
+        Ok(decode::usage(&response.usage_reports))
     }
 
     /// Deletes a session. Returns its final usage.
@@ -153,14 +153,14 @@ impl Smf {
     /// # Errors
     /// As [`Smf::associate`].
     pub fn delete(&self, session: &Session) -> Result<Vec<Usage>, LabError> {
-        let response = self.exchange.request(build::deletion(), Some(session.up_seid), PATIENCE)?;
-        let (header, message) = read::message(&response)?;
+        let response = self.exchange.request(build::deletion(), Some(session.up_seid), TIMEOUT)?;
+        let (header, message) = decode::message(&response)?;
         let Message::SessionDeletionResponse(response) = message else {
-            return Err(read::unexpected(&message));
+            return Err(decode::unexpected(&message));
         };
         self.answered(header, session, "deletion", response.cause, response.offending_ie)?;
         self.sessions().remove(&session.cp_seid);
-        Ok(read::usage(&response.usage_reports))
+        Ok(decode::usage(&response.usage_reports))
     }
 
     /// Releases the association.
@@ -169,12 +169,12 @@ impl Smf {
     /// As [`Smf::associate`].
     pub fn release(&self) -> Result<(), LabError> {
         let request = build::association_release(self.address);
-        let response = self.exchange.request(request, None, PATIENCE)?;
-        match read::message(&response)?.1 {
+        let response = self.exchange.request(request, None, TIMEOUT)?;
+        match decode::message(&response)?.1 {
             Message::AssociationReleaseResponse(response) => {
-                read::accepted("association release", response.cause, None)
+                decode::accepted("association release", response.cause, None)
             }
-            other => Err(read::unexpected(&other)),
+            other => Err(decode::unexpected(&other)),
         }
     }
 
@@ -201,7 +201,7 @@ impl Smf {
         cause: Cause,
         offending: Option<OffendingIe>,
     ) -> Result<(), LabError> {
-        read::accepted(what, cause, offending)?;
+        decode::accepted(what, cause, offending)?;
         own(header, session.cp_seid)
     }
 

@@ -34,7 +34,7 @@ fn encoded(message: &Message<'_>, seid: u64) -> Vec<u8> {
 #[test]
 fn an_establishment_holds_all_rules() {
     let octets = encoded(&build::establishment(SMF, Seid(7), &plan()), 0);
-    let Message::SessionEstablishmentRequest(request) = read::message(&octets).unwrap().1 else { panic!() };
+    let Message::SessionEstablishmentRequest(request) = decode::message(&octets).unwrap().1 else { panic!() };
     assert_eq!((request.create_pdrs.len(), request.create_fars.len()), (2, 2));
     let uplink = request.create_pdrs.first().unwrap();
     assert!(matches!(uplink.pdi.local_f_teid, Some(causeway_pfcp::FTeid::Choose { v4: true, .. })));
@@ -52,7 +52,7 @@ fn an_establishment_holds_all_rules() {
 fn a_handover_asks_for_an_end_marker() {
     let tunnel = FTeid { teid: Teid::new(5).unwrap(), addr: DualIp::from(SMF) };
     let octets = encoded(&build::downlink(Downlink::HandOver(tunnel)), 3);
-    let Message::SessionModificationRequest(request) = read::message(&octets).unwrap().1 else { panic!() };
+    let Message::SessionModificationRequest(request) = decode::message(&octets).unwrap().1 else { panic!() };
     let far = request.update_fars.first().unwrap();
     assert_eq!(far.apply_action, Some(causeway_pfcp::ApplyAction::FORW));
     let forwarding = far.update_forwarding_parameters.unwrap();
@@ -119,10 +119,10 @@ fn messages_are_told_apart_by_name() {
 // Output: an error that names cause and IE, by number and by name.
 #[test]
 fn a_refusal_is_told_in_full() {
-    let refusal = read::accepted("session", Cause::MandatoryIeMissing, Some(OffendingIe(21))).unwrap_err();
+    let refusal = decode::accepted("session", Cause::MandatoryIeMissing, Some(OffendingIe(21))).unwrap_err();
     let text = refusal.to_string();
     assert!(text.contains("66") && text.contains("F-TEID") && text.contains("21"), "{text}");
-    assert!(read::accepted("session", Cause::RequestAccepted, None).is_ok());
+    assert!(decode::accepted("session", Cause::RequestAccepted, None).is_ok());
 }
 
 /// An exchange over the loopback, and the UPF's end of it.
@@ -136,7 +136,7 @@ fn over_loopback() -> (Exchange, UdpSocket, Receiver<SessionReport>) {
     let sessions = Sessions::default();
     sessions.lock().unwrap().insert(Seid(7), Seid(70));
     let (server, reports) = server(sessions);
-    (Exchange::over(smf, server, Timeline::default()).unwrap(), upf, reports)
+    (Exchange::with_socket(smf, server, Timeline::default()).unwrap(), upf, reports)
 }
 
 fn receive(socket: &UdpSocket) -> Vec<u8> {
@@ -150,11 +150,11 @@ fn receive(socket: &UdpSocket) -> Vec<u8> {
 #[test]
 fn a_request_is_sent_again_until_it_is_answered() {
     let (exchange, upf, _reports) = over_loopback();
-    let patience = Patience { t1: Duration::from_millis(50), times: 3 };
+    let patience = RetransmissionTimer { t1: Duration::from_millis(50), times: 3 };
     let answering = std::thread::spawn(move || {
         let (first, second) = (receive(&upf), receive(&upf));
         assert_eq!(first, second);
-        let (header, _) = read::message(&first).unwrap();
+        let (header, _) = decode::message(&first).unwrap();
         let mut answer = Vec::new();
         let response = causeway_pfcp::HeartbeatResponse::new(causeway_pfcp::RecoveryTimeStamp(NtpSeconds(5)));
         Message::from(response).encode(None, header.sequence, &mut answer).unwrap();
@@ -162,7 +162,7 @@ fn a_request_is_sent_again_until_it_is_answered() {
         upf
     });
     let response = exchange.request(build::heartbeat(NtpSeconds(1)), None, patience).unwrap();
-    assert!(matches!(read::message(&response).unwrap().1, Message::HeartbeatResponse(_)));
+    assert!(matches!(decode::message(&response).unwrap().1, Message::HeartbeatResponse(_)));
     assert_eq!(exchange.retransmissions(), 1);
     let _upf = answering.join().unwrap();
     let silence =

@@ -3,8 +3,8 @@
 //! Both ends are ordinary sockets of the kernel; whatever passes between them has gone through the tunnel.
 
 pub mod bulk;
-pub mod numbered;
 pub mod ping;
 mod sequence;
+pub mod sequenced;
 
 pub use sequence::Sequence;

@@ -9,7 +9,7 @@ use causeway_ports::{BATCH, Batch, Frame, Meta, Port, wait};
 use super::kinds::{Kind, gnb};
 use crate::BenchError;
 use crate::kit::{CpuTimer, Samples, Summary};
-use crate::nets::Nets;
+use crate::namespaces::BenchNamespaces;
 
 /// Batches in a burst: fewer frames than any ring or socket buffer holds.
 const BURST: usize = 8;
@@ -37,7 +37,11 @@ pub(super) struct Side {
 
 impl Side {
     /// Makes two namespaces with a cable, and opens the ports there. What comes back to the gNB is for `far_core`.
-    pub(super) fn open(kind: Option<&Kind>, far_core: usize, nets: &Nets) -> Result<Self, BenchError> {
+    pub(super) fn open(
+        kind: Option<&Kind>,
+        far_core: usize,
+        nets: &BenchNamespaces,
+    ) -> Result<Self, BenchError> {
         let (upf, far) = (nets.namespace("n3upf")?, nets.namespace("n3gnb")?);
         cable(&upf, &far)?;
         receive_on(&far, "n3", far_core)?;

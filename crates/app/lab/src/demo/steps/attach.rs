@@ -8,7 +8,7 @@ use causeway_types::{Bitrate, NetworkInstance, Qfi};
 use super::cast;
 use crate::LabError;
 use crate::demo::config::DNN;
-use crate::demo::stage::{Network, Stage, UES, Ue};
+use crate::demo::environment::{DemoEnvironment, Network, UES, Ue};
 use crate::demo::step::Observer;
 use crate::ran::{Bearer, GnbId, UeId};
 use crate::smf::{Downlink, SessionPlan};
@@ -21,12 +21,12 @@ pub(super) const QFI: u8 = 9;
 pub(super) const THRESHOLD: u64 = 100_000;
 
 /// No other UE comes near it.
-const FAR_AWAY: u64 = 1 << 40;
+const UNREACHED_THRESHOLD: u64 = 1 << 40;
 
 /// 10 Gbit/s: present and enforced, but not what limits the demo.
 const MBR_KBPS: u64 = 10_000_000;
 
-pub(super) fn play(stage: &mut Stage, observer: &mut Observer<'_>) -> Result<(), LabError> {
+pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> Result<(), LabError> {
     let network = stage.network()?;
     let association = network.smf.associate()?;
     observer.note("UPF", association.node);
@@ -66,7 +66,7 @@ fn attach_one(network: &Network, n: u8) -> Result<Ue, LabError> {
         dnn: NetworkInstance::new(DNN),
         qfi,
         mbr: Bitrate::from_kbps(MBR_KBPS).ok_or_else(|| wrong("a legal MBR"))?,
-        volume_threshold: if paying { THRESHOLD } else { FAR_AWAY },
+        volume_threshold: if paying { THRESHOLD } else { UNREACHED_THRESHOLD },
     };
     let session = network.smf.establish(&plan)?;
     let (id, gnb) = (UeId(n.into()), GnbId(0));

@@ -5,25 +5,25 @@ use std::time::{Duration, Instant};
 
 use super::cast;
 use crate::LabError;
-use crate::demo::stage::Stage;
+use crate::demo::environment::DemoEnvironment;
 use crate::demo::step::Observer;
 use crate::ran::GnbId;
 use crate::smf::Downlink;
 use crate::topology::DN;
 use crate::traffic::Sequence;
-use crate::traffic::numbered::{Sender, Sink};
 use crate::traffic::ping::ping;
+use crate::traffic::sequenced::{Sender, Sink};
 
 const PORT: u16 = 7002;
 const LENGTH: u16 = 500;
 const PACKETS: u64 = 1000;
-const PACE: Duration = Duration::from_millis(1);
+const PACKET_INTERVAL: Duration = Duration::from_millis(1);
 /// When the UE moves, after the first packet.
-const MOVE: Duration = Duration::from_millis(400);
-const PATIENCE: Duration = Duration::from_secs(3);
+const HANDOVER_AT: Duration = Duration::from_millis(400);
+const TIMEOUT: Duration = Duration::from_secs(3);
 const TARGET: GnbId = GnbId(1);
 
-pub(super) fn play(stage: &mut Stage, observer: &mut Observer<'_>) -> Result<(), LabError> {
+pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> Result<(), LabError> {
     let network = stage.network()?;
     let (ue, smf, ran, topology) = network.ue(cast::MOVES)?;
     let sink = Sink::open(&topology.ue, ue.at(PORT))?;
@@ -32,15 +32,15 @@ pub(super) fn play(stage: &mut Stage, observer: &mut Observer<'_>) -> Result<(),
     let before = ran.tunnel(source, old).packets;
 
     observer.progress(format!("{PACKETS} packets flow"));
-    let flow = thread::spawn(move || sender.send(PACKETS, LENGTH, PACE));
-    thread::sleep(MOVE);
+    let flow = thread::spawn(move || sender.send(PACKETS, LENGTH, PACKET_INTERVAL));
+    thread::sleep(HANDOVER_AT);
     let new = ran.hand_over(ue.id, TARGET).ok_or_else(|| LabError::Missing("the target gNB".into()))?;
     let start = Instant::now();
     smf.set_downlink(&ue.session, Downlink::HandOver(new))?;
     let switch = start.elapsed();
     (ue.gnb, ue.downlink) = (TARGET, new);
     flow.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-    let seen = Sequence::compare(PACKETS, sink.wait_for(PACKETS, PATIENCE));
+    let seen = Sequence::compare(PACKETS, sink.wait_for(PACKETS, TIMEOUT));
 
     let (ended, fresh) = (ran.tunnel(source, old), ran.tunnel(TARGET, new.teid));
     let first = ended.packets - before;

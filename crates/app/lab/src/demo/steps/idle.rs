@@ -5,25 +5,25 @@ use std::time::Duration;
 
 use super::{attach, cast};
 use crate::LabError;
-use crate::demo::stage::Stage;
+use crate::demo::environment::DemoEnvironment;
 use crate::demo::step::Observer;
 use crate::ran::Bearer;
 use crate::smf::{DOWNLINK_PDR, Downlink};
 use crate::traffic::Sequence;
-use crate::traffic::numbered::{Sender, Sink};
+use crate::traffic::sequenced::{Sender, Sink};
 use causeway_types::Qfi;
 
 const PORT: u16 = 7001;
 const LENGTH: u16 = 200;
-const PACE: Duration = Duration::from_millis(2);
+const PACKET_INTERVAL: Duration = Duration::from_millis(2);
 /// Packets while the UE is idle, and after.
 const HELD: u64 = 20;
 const NEW: u64 = 10;
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 /// A second report, or a packet that must not come, would have come within this time.
-const QUIET: Duration = Duration::from_millis(300);
+const SILENCE_TIME: Duration = Duration::from_millis(300);
 
-pub(super) fn play(stage: &mut Stage, observer: &mut Observer<'_>) -> Result<(), LabError> {
+pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> Result<(), LabError> {
     let network = stage.network()?;
     let (ue, smf, ran, topology) = network.ue(cast::SLEEPS)?;
     let sink = Sink::open(&topology.ue, ue.at(PORT))?;
@@ -33,12 +33,12 @@ pub(super) fn play(stage: &mut Stage, observer: &mut Observer<'_>) -> Result<(),
     ran.disconnect(ue.id);
     smf.set_downlink(&ue.session, Downlink::Buffer)?;
     let strays = ran.gnb_counters(ue.gnb).unknown_tunnel;
-    sender.send(HELD, LENGTH, PACE)?;
-    let report = smf.next_report(PATIENCE)?;
+    sender.send(HELD, LENGTH, PACKET_INTERVAL)?;
+    let report = smf.next_report(TIMEOUT)?;
     let right = report.session == ue.session.cp_seid && report.downlink_data == [DOWNLINK_PDR];
     let pdrs: Vec<_> = report.downlink_data.iter().map(ToString::to_string).collect();
     observer.expect("Session Report (DLDR)", format!("PDR {}", pdrs.join(", ")), right);
-    let again = smf.next_report(QUIET).is_ok();
+    let again = smf.next_report(SILENCE_TIME).is_ok();
     observer.expect("further reports", if again { "one more" } else { "none" }, !again);
     let escaped = ran.gnb_counters(ue.gnb).unknown_tunnel - strays + sink.seen().len() as u64;
     observer.expect("packets that reached the gNB or the UE", escaped, escaped == 0);
@@ -52,12 +52,12 @@ pub(super) fn play(stage: &mut Stage, observer: &mut Observer<'_>) -> Result<(),
     ue.downlink =
         ran.connect(ue.id, ue.gnb, bearer).ok_or_else(|| LabError::Missing("the gNB is gone".into()))?;
     smf.set_downlink(&ue.session, Downlink::Forward(ue.downlink))?;
-    let held = Sequence::compare(HELD, sink.wait_for(HELD, PATIENCE));
+    let held = Sequence::compare(HELD, sink.wait_for(HELD, TIMEOUT));
     observer.expect("buffered packets", held, held.is_perfect());
-    sender.send(NEW, LENGTH, PACE)?;
-    let all = Sequence::compare(HELD + NEW, sink.wait_for(HELD + NEW, PATIENCE));
+    sender.send(NEW, LENGTH, PACKET_INTERVAL)?;
+    let all = Sequence::compare(HELD + NEW, sink.wait_for(HELD + NEW, TIMEOUT));
     observer.expect("buffered and new packets, in order of arrival", all, all.is_perfect());
-    thread::sleep(QUIET / 3);
+    thread::sleep(SILENCE_TIME / 3);
     let tunnel = ran.tunnel(ue.gnb, ue.downlink.teid).packets;
     observer.expect("packets in the new tunnel", tunnel, tunnel == HELD + NEW);
     observer.summarise(format!("1 report, 0 leaked, {HELD} buffered in order, then {NEW} new"));

@@ -12,7 +12,7 @@ mod volume;
 
 use causeway_types::Volume;
 
-use super::stage::Stage;
+use super::environment::DemoEnvironment;
 use super::step::Step;
 use crate::ran::UeCounters;
 
@@ -30,7 +30,7 @@ mod cast {
 }
 
 /// The story, from an empty machine to an empty machine.
-pub(super) const STORY: &[Step<Stage>] = &[
+pub(super) const STORY: &[Step<DemoEnvironment>] = &[
     Step {
         title: "Network and daemon",
         about: "Namespaces and links are made; `causeway run` starts with a real configuration file and answers a \

@@ -7,14 +7,14 @@ use causeway_types::{Qfi, QfiSet};
 
 use super::attach::QFI;
 use crate::LabError;
-use crate::demo::stage::Stage;
+use crate::demo::environment::DemoEnvironment;
 use crate::demo::step::Observer;
 use crate::topology::DN;
 use crate::traffic::ping::{PingResult, ping};
 
 const COUNT: u32 = 10;
 
-pub(super) fn play(stage: &mut Stage, observer: &mut Observer<'_>) -> Result<(), LabError> {
+pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> Result<(), LabError> {
     let network = stage.network()?;
     let ues = network.topology.ue.clone();
     observer.progress(format!("{} UEs at once, {COUNT} each", network.ues.len()));

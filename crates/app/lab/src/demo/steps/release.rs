@@ -5,18 +5,18 @@ use std::thread;
 use std::time::Duration;
 
 use crate::LabError;
-use crate::demo::stage::{Network, Stage};
+use crate::demo::environment::{DemoEnvironment, Network};
 use crate::demo::step::Observer;
 use crate::topology::DN;
-use crate::traffic::numbered::{Sender, Sink};
+use crate::traffic::sequenced::{Sender, Sink};
 
 const PORT: u16 = 7004;
 const LENGTH: u16 = 100;
 const PACKETS: u64 = 10;
-const PACE: Duration = Duration::from_millis(1);
-const QUIET: Duration = Duration::from_millis(300);
+const PACKET_INTERVAL: Duration = Duration::from_millis(1);
+const SILENCE_TIME: Duration = Duration::from_millis(300);
 
-pub(super) fn play(stage: &mut Stage, observer: &mut Observer<'_>) -> Result<(), LabError> {
+pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> Result<(), LabError> {
     let network = stage.network()?;
     let Network { ues, smf, ran, .. } = network;
     let mut exact = 0;
@@ -45,9 +45,9 @@ fn nothing_passes(network: &mut Network, observer: &mut Observer<'_>) -> Result<
     let (ue, _, ran, topology) = network.ue(0)?;
     let (at_ue, at_dn) = (ue.at(PORT), SocketAddrV4::new(DN, PORT));
     let (ue_sink, dn_sink) = (Sink::open(&topology.ue, at_ue)?, Sink::open(&topology.dn, at_dn)?);
-    Sender::open(&topology.dn, None, at_ue)?.send(PACKETS, LENGTH, PACE)?;
-    Sender::open(&topology.ue, Some(&ue.device), at_dn)?.send(PACKETS, LENGTH, PACE)?;
-    thread::sleep(QUIET);
+    Sender::open(&topology.dn, None, at_ue)?.send(PACKETS, LENGTH, PACKET_INTERVAL)?;
+    Sender::open(&topology.ue, Some(&ue.device), at_dn)?.send(PACKETS, LENGTH, PACKET_INTERVAL)?;
+    thread::sleep(SILENCE_TIME);
     let (down, up) = (ue_sink.seen().len(), dn_sink.seen().len());
     observer.expect("packets that passed", format!("{up} up, {down} down"), down + up == 0);
     let refused = ran.gnb_counters(ue.gnb).error_indications;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::LabError;
 use crate::capture::Capture;
 use crate::demo::config;
-use crate::demo::stage::{Captures, Network, Sampler, Stage, UES};
+use crate::demo::environment::{Captures, DemoEnvironment, Network, Sampler, UES};
 use crate::demo::step::Observer;
 use crate::process::Daemon;
 use crate::ran::{GnbSite, Ran, UeSite};
@@ -19,8 +19,8 @@ const START: Duration = Duration::from_secs(10);
 /// MTU of the UEs: an outer IPv4, UDP and GTP-U header with a PDU Session Container fits in front.
 const UE_MTU: u32 = 1400;
 
-pub(super) fn play(stage: &mut Stage, observer: &mut Observer<'_>) -> Result<(), LabError> {
-    let Stage { options, cleanup, .. } = stage;
+pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> Result<(), LabError> {
+    let DemoEnvironment { options, cleanup, .. } = stage;
     observer.progress("namespaces");
     let topology = Topology::build(cleanup)?;
     let capture = |name: &str, at: &[_]| Capture::start(&options.out.join(name), at, cleanup);
@@ -32,7 +32,7 @@ pub(super) fn play(stage: &mut Stage, observer: &mut Observer<'_>) -> Result<(),
     };
     observer.progress("gNBs and UEs");
     let ran = Arc::new(radio_network(&topology, stage)?);
-    let Stage { options, cleanup, timeline, .. } = stage;
+    let DemoEnvironment { options, cleanup, timeline, .. } = stage;
     observer.progress("causeway run");
     let configuration = options.out.join("upf.yaml");
     std::fs::write(&configuration, config::upf(UE_MTU, options.dataplane.as_deref()))
@@ -52,7 +52,7 @@ pub(super) fn play(stage: &mut Stage, observer: &mut Observer<'_>) -> Result<(),
     Ok(())
 }
 
-fn radio_network(topology: &Topology, stage: &Stage) -> Result<Ran, LabError> {
+fn radio_network(topology: &Topology, stage: &DemoEnvironment) -> Result<Ran, LabError> {
     let sites = topology.gnbs.iter().zip(GNBS).map(|(namespace, address)| GnbSite { namespace, address });
     let gnbs = sites.map(|site| site.open()).collect::<Result<_, _>>()?;
     let ues = (0..UES).map(|n| {
@@ -78,7 +78,10 @@ fn wait_for_n4(smf: &Smf, daemon: &Daemon) -> Result<Duration, LabError> {
             Err(_) => {}
         }
         if let Some(status) = daemon.exited()? {
-            return Err(LabError::Peer(format!("causeway run ended: {status}. {}", daemon.last_words(3))));
+            return Err(LabError::Peer(format!(
+                "causeway run ended: {status}. {}",
+                daemon.last_output_lines(3)
+            )));
         }
     }
 }

@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use crate::LabError;
-use crate::demo::stage::Stage;
+use crate::demo::environment::DemoEnvironment;
 use crate::demo::step::Observer;
 
 const GRACE: Duration = Duration::from_secs(5);
 
-pub(super) fn play(stage: &mut Stage, observer: &mut Observer<'_>) -> Result<(), LabError> {
+pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> Result<(), LabError> {
     let network = stage.network()?;
     network.smf.release()?;
     observer.expect("Association Release Response", "accepted", true);

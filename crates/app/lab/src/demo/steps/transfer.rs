@@ -7,7 +7,7 @@ use causeway_types::Direction;
 
 use super::cast;
 use crate::LabError;
-use crate::demo::stage::{Captures, Stage};
+use crate::demo::environment::{Captures, DemoEnvironment};
 use crate::demo::step::Observer;
 use crate::topology::DN;
 use crate::traffic::bulk::{Limit, Server, transfer};
@@ -21,7 +21,7 @@ const CAPTURED: u64 = 400;
 /// A transfer that moves less than this has not worked, in octets.
 const AT_LEAST: u64 = 1 << 20;
 
-pub(super) fn play(stage: &mut Stage, observer: &mut Observer<'_>) -> Result<(), LabError> {
+pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> Result<(), LabError> {
     let network = stage.network()?;
     let server = SocketAddrV4::new(DN, PORT);
     let _server = Server::start(&network.topology.dn, server)?;
@@ -37,7 +37,7 @@ pub(super) fn play(stage: &mut Stage, observer: &mut Observer<'_>) -> Result<(),
         rates.push(format!("{name} {rate:.0} Mbit/s"));
     }
     limit(&network.captures, None);
-    let left_out = network.captures.n3.left_out() + network.captures.n6.left_out();
+    let left_out = network.captures.n3.omitted_frames() + network.captures.n6.omitted_frames();
     observer.note("captures", format!("first {CAPTURED} frames of each direction; {left_out} left out"));
     observer.summarise(rates.join(", "));
     Ok(())

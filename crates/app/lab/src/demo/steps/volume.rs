@@ -8,22 +8,22 @@ use causeway_types::Volume;
 use super::attach::THRESHOLD;
 use super::cast;
 use crate::LabError;
-use crate::demo::stage::Stage;
+use crate::demo::environment::DemoEnvironment;
 use crate::demo::step::Observer;
 use crate::smf::UsageTrigger;
 use crate::topology::DN;
-use crate::traffic::numbered::{Sender, Sink};
+use crate::traffic::sequenced::{Sender, Sink};
 
 const PORT: u16 = 7003;
 /// IP packets of this size, so many each way: exactly the threshold.
 const LENGTH: u16 = 1000;
 const UP: u64 = 40;
 const DOWN: u64 = 60;
-const PACE: Duration = Duration::from_micros(500);
-const PATIENCE: Duration = Duration::from_secs(3);
-const QUIET: Duration = Duration::from_millis(200);
+const PACKET_INTERVAL: Duration = Duration::from_micros(500);
+const TIMEOUT: Duration = Duration::from_secs(3);
+const SILENCE_TIME: Duration = Duration::from_millis(200);
 
-pub(super) fn play(stage: &mut Stage, observer: &mut Observer<'_>) -> Result<(), LabError> {
+pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> Result<(), LabError> {
     let network = stage.network()?;
     let (ue, smf, ran, topology) = network.ue(cast::PAYS)?;
     let (at_ue, at_dn) = (ue.at(PORT), SocketAddrV4::new(DN, PORT));
@@ -35,13 +35,13 @@ pub(super) fn play(stage: &mut Stage, observer: &mut Observer<'_>) -> Result<(),
     observer.expect("usage so far, by query", super::octets(&queried), super::same(&queried, &at_gnb));
 
     observer.progress(format!("{THRESHOLD} octets"));
-    Sender::open(&topology.ue, Some(&ue.device), at_dn)?.send(UP, LENGTH, PACE)?;
-    dn_sink.wait_for(UP, PATIENCE);
-    let early = smf.next_report(QUIET).is_ok();
+    Sender::open(&topology.ue, Some(&ue.device), at_dn)?.send(UP, LENGTH, PACKET_INTERVAL)?;
+    dn_sink.wait_for(UP, TIMEOUT);
+    let early = smf.next_report(SILENCE_TIME).is_ok();
     observer.expect("report below the threshold", if early { "one" } else { "none" }, !early);
-    Sender::open(&topology.dn, None, at_ue)?.send(DOWN, LENGTH, PACE)?;
-    let report = smf.next_report(PATIENCE)?;
-    let arrived = ue_sink.wait_for(DOWN, PATIENCE).len();
+    Sender::open(&topology.dn, None, at_ue)?.send(DOWN, LENGTH, PACKET_INTERVAL)?;
+    let report = smf.next_report(TIMEOUT)?;
+    let arrived = ue_sink.wait_for(DOWN, TIMEOUT).len();
     observer.expect(
         "packets received",
         format!("{} up, {arrived} down", dn_sink.seen().len()),

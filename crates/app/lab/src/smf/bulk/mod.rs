@@ -1,7 +1,7 @@
 //! An SMF for many sessions: it keeps so many requests under way, and has no thread of its own.
 
-mod flights;
-mod served;
+mod in_flight;
+mod received_requests;
 #[cfg(test)]
 mod tests;
 
@@ -13,10 +13,10 @@ use rustix::net::RecvFlags;
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_recv_buffer_size_force};
 
 use super::model::{Downlink, Session, SessionPlan};
-use super::{build, read};
+use super::{build, decode};
 use crate::LabError;
-use flights::{Flights, T1};
-use served::Served;
+use in_flight::{RequestsInFlight, T1};
+use received_requests::ReceivedRequests;
 
 /// The UDP port of PFCP (TS 29.244 clause 4.2.2).
 const PORT: u16 = 8805;
@@ -38,16 +38,16 @@ pub struct BulkSmf {
     /// The UPF's SEIDs, by ours less one.
     up_seids: Vec<Seid>,
     repeated: u64,
-    served: Served,
+    served: ReceivedRequests,
     buffer: Box<[u8]>,
     room: Vec<u8>,
 }
 
 /// What the UPF has said.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Heard {
+pub enum SmfEvent {
     /// It answered the request with this sequence number, and accepted it.
-    Answer(u32),
+    Response(u32),
     /// It has sent a Session Report Request about the session with this SEID of ours, with so many usage reports, which was answered. One
     /// that it sends again is answered again, and not heard again.
     Report(Seid, usize),
@@ -64,18 +64,18 @@ impl BulkSmf {
             socket.connect(upf)?;
             Ok::<_, std::io::Error>(socket)
         };
-        Self::over(connect().map_err(LabError::io(format!("N4 socket {address}")))?, address)
+        Self::with_socket(connect().map_err(LabError::io(format!("N4 socket {address}")))?, address)
     }
 
     /// Talks over a connected socket.
-    pub(super) fn over(socket: UdpSocket, address: Ipv4Addr) -> Result<Self, LabError> {
+    pub(super) fn with_socket(socket: UdpSocket, address: Ipv4Addr) -> Result<Self, LabError> {
         socket.set_read_timeout(Some(T1)).map_err(LabError::io("N4 socket"))?;
         // Without the right to more it is what the system allows.
         let _ = set_socket_recv_buffer_size_force(&socket, RECEIVE_BUFFER)
             .or_else(|_| set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER));
         let buffer = vec![0; DATAGRAM].into();
         let (up_seids, room) = (Vec::new(), Vec::new());
-        let served = Served::default();
+        let served = ReceivedRequests::default();
         Ok(Self { socket, address, sequence: 0, up_seids, repeated: 0, served, buffer, room })
     }
 
@@ -102,11 +102,11 @@ impl BulkSmf {
         };
         self.exchange("session", plans.len(), window, request, |number, _, message| {
             let Message::SessionEstablishmentResponse(response) = message else {
-                return Err(read::unexpected(&message));
+                return Err(decode::unexpected(&message));
             };
             let no_seid = || LabError::Peer("the UPF gave no F-SEID".into());
             let up_seid = response.up_f_seid.ok_or_else(no_seid)?.seid;
-            let uplink = read::uplink(&response.created_pdrs)?;
+            let uplink = decode::uplink(&response.created_pdrs)?;
             if let Some(session) = sessions.get_mut(number) {
                 *session = Some(Session { cp_seid: cp_seid(number), up_seid, uplink });
             }
@@ -140,7 +140,7 @@ impl BulkSmf {
         self.exchange("deletion", sessions.len(), window, request, |_, _, _| Ok(()))
     }
 
-    /// Asks for another downlink and does not wait. Returns the sequence number that [`Heard::Answer`] will have.
+    /// Asks for another downlink and does not wait. Returns the sequence number that [`SmfEvent::Response`] will have.
     ///
     /// # Errors
     /// [`LabError::Io`] when the socket does not take it.
@@ -157,7 +157,7 @@ impl BulkSmf {
     ///
     /// # Errors
     /// [`LabError::Peer`] when it has refused a request, or [`LabError::Io`].
-    pub fn poll(&mut self) -> Result<Option<Heard>, LabError> {
+    pub fn poll(&mut self) -> Result<Option<SmfEvent>, LabError> {
         loop {
             let mut buffer = std::mem::take(&mut self.buffer);
             let received = rustix::net::recv(&self.socket, &mut *buffer, RecvFlags::DONTWAIT);
@@ -177,26 +177,26 @@ impl BulkSmf {
     }
 
     /// Requests that had to be sent again.
-    pub fn repeated(&self) -> u64 {
+    pub fn retransmitted(&self) -> u64 {
         self.repeated
     }
 
     /// Session Report Requests that the UPF sent again.
-    pub fn reports_again(&self) -> u64 {
-        self.served.again()
+    pub fn duplicate_reports(&self) -> u64 {
+        self.served.duplicates()
     }
 
-    fn hear(&mut self, datagram: &[u8]) -> Result<Option<Heard>, LabError> {
-        let (header, message) = read::message(datagram)?;
+    fn hear(&mut self, datagram: &[u8]) -> Result<Option<SmfEvent>, LabError> {
+        let (header, message) = decode::message(datagram)?;
         if message.message_type().is_request() {
             return self.serve(&header, &message);
         }
         check("request", &message)?;
-        Ok(Some(Heard::Answer(header.sequence)))
+        Ok(Some(SmfEvent::Response(header.sequence)))
     }
 
     /// Answers a request of the UPF.
-    fn serve(&mut self, header: &Header, message: &Message<'_>) -> Result<Option<Heard>, LabError> {
+    fn serve(&mut self, header: &Header, message: &Message<'_>) -> Result<Option<SmfEvent>, LabError> {
         let (response, seid, heard) = match message {
             Message::HeartbeatRequest(_) => {
                 (HeartbeatResponse::new(RecoveryTimeStamp(RECOVERY)).into(), None, None)
@@ -206,7 +206,7 @@ impl BulkSmf {
                 let index = usize::try_from(cp_seid.0).ok().and_then(|seid| seid.checked_sub(1));
                 let up_seid = index.and_then(|index| self.up_seids.get(index)).copied();
                 let response = SessionReportResponse::new(Cause::RequestAccepted);
-                let heard = Heard::Report(cp_seid, request.usage_reports.iter().count());
+                let heard = SmfEvent::Report(cp_seid, request.usage_reports.iter().count());
                 let heard = self.served.is_new(header.sequence).then_some(heard);
                 (response.into(), Some(up_seid.unwrap_or_default()), heard)
             }
@@ -228,7 +228,7 @@ impl BulkSmf {
         mut request: impl FnMut(usize) -> (Option<Seid>, Message<'a>),
         mut heard: impl FnMut(usize, &Header, Message<'_>) -> Result<(), LabError>,
     ) -> Result<(), LabError> {
-        let mut flights = Flights::new(what, window);
+        let mut flights = RequestsInFlight::new(what, window);
         let mut buffer = vec![0; DATAGRAM];
         let mut asked = 0;
         while asked < count || !flights.is_empty() {
@@ -247,7 +247,7 @@ impl BulkSmf {
                     continue;
                 }
             };
-            let (header, message) = read::message(received)?;
+            let (header, message) = decode::message(received)?;
             if message.message_type().is_request() {
                 self.serve(&header, &message)?;
             } else if let Some(number) = flights.answered(header.sequence) {
@@ -286,7 +286,7 @@ fn check(what: &str, message: &Message<'_>) -> Result<(), LabError> {
         Message::SessionEstablishmentResponse(response) => (response.cause, response.offending_ie),
         Message::SessionModificationResponse(response) => (response.cause, response.offending_ie),
         Message::SessionDeletionResponse(response) => (response.cause, response.offending_ie),
-        other => return Err(read::unexpected(other)),
+        other => return Err(decode::unexpected(other)),
     };
-    read::accepted(what, cause, offending)
+    decode::accepted(what, cause, offending)
 }

@@ -8,7 +8,7 @@ use causeway_pfcp::{
 };
 use causeway_types::{DualIp, FTeid, Seid, Teid};
 
-use super::{BulkSmf, Heard, read};
+use super::{BulkSmf, SmfEvent, decode};
 use crate::smf::{Downlink, Session};
 
 const HERE: Ipv4Addr = Ipv4Addr::LOCALHOST;
@@ -18,7 +18,7 @@ fn over_loopback() -> (BulkSmf, UdpSocket) {
     upf.connect(smf.local_addr().unwrap()).unwrap();
     smf.connect(upf.local_addr().unwrap()).unwrap();
     upf.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-    (BulkSmf::over(smf, HERE).unwrap(), upf)
+    (BulkSmf::with_socket(smf, HERE).unwrap(), upf)
 }
 
 fn sessions(count: u64) -> Vec<Session> {
@@ -30,7 +30,7 @@ fn sessions(count: u64) -> Vec<Session> {
 fn receive(upf: &UdpSocket) -> (Seid, u32) {
     let mut buffer = [0; 2048];
     let length = upf.recv(&mut buffer).unwrap();
-    let (header, _) = read::message(&buffer[..length]).unwrap();
+    let (header, _) = decode::message(&buffer[..length]).unwrap();
     (header.seid.unwrap(), header.sequence)
 }
 
@@ -81,6 +81,6 @@ fn what_the_upf_says_is_heard_in_passing() {
     while heard.len() < 2 && start.elapsed() < Duration::from_secs(5) {
         heard.extend(smf.poll().unwrap());
     }
-    assert_eq!(heard, [Heard::Report(Seid(1), 0), Heard::Answer(asked)]);
-    assert_eq!((receive(&upf).1, receive(&upf).1, smf.reports_again()), (77, 77, 1));
+    assert_eq!(heard, [SmfEvent::Report(Seid(1), 0), SmfEvent::Response(asked)]);
+    assert_eq!((receive(&upf).1, receive(&upf).1, smf.duplicate_reports()), (77, 77, 1));
 }

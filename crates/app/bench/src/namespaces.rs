@@ -8,17 +8,17 @@ use causeway_lab::netns::{Namespace, check_privilege, remove_stale};
 use crate::BenchError;
 
 /// The right to make network namespaces, and those that were made. They go with it, also when a signal ends the process.
-pub struct Nets {
+pub struct BenchNamespaces {
     cleanup: Cleanup,
     _guard: CleanupGuard,
 }
 
-impl Nets {
+impl BenchNamespaces {
     /// Sees whether this process may make namespaces, and removes those that a killed one has left.
     ///
     /// # Errors
     /// [`BenchError::Needs`] when it may not, [`BenchError::Lab`] when signals cannot be heard.
-    pub fn allowed() -> Result<Self, BenchError> {
+    pub fn acquire() -> Result<Self, BenchError> {
         let needs = |error: causeway_lab::LabError| BenchError::Needs(error.to_string());
         check_privilege().map_err(needs)?;
         remove_stale();

@@ -4,8 +4,8 @@ use std::net::Ipv6Addr;
 
 use causeway_ports::Meta;
 
-use super::spoil::{extend, set_length, to_ipv6, unknown_hosts, with_header};
-use crate::pipeline::Way;
+use super::malform::{extend, set_length, to_ipv6, unknown_hosts, with_header};
+use crate::pipeline::Direction;
 use crate::world::shape;
 
 /// The GTP-U header of good uplink packets, with a PDU Session Container.
@@ -24,7 +24,7 @@ const SERVER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 9);
 /// What packets are like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
-    Good(Way),
+    Good(Direction),
     UnknownTeid,
     OldTeid,
     SpoofedSource,
@@ -37,25 +37,25 @@ pub(super) enum Kind {
     NoTeid,
     NoGtpu,
     UnknownMessage,
-    TinyFragment(Way),
-    LaterFragment(Way),
-    Options(Way),
-    LastHop(Way),
-    Damaged(Way),
-    Truncated(Way),
+    TinyFragment(Direction),
+    LaterFragment(Direction),
+    Options(Direction),
+    TtlExpired(Direction),
+    BadChecksum(Direction),
+    Truncated(Direction),
     UnknownUe,
-    NoProtocol(Way),
-    Esp(Way),
-    TooLarge(Way),
-    GoodIpv6(Way),
-    Ipv6(Way),
-    StackedIpv6(Way),
+    NoProtocol(Direction),
+    Esp(Direction),
+    TooLarge(Direction),
+    GoodIpv6(Direction),
+    Ipv6(Direction),
+    StackedIpv6(Direction),
 }
 
 impl Kind {
     /// Good ones of each direction first.
     pub(super) const ALL: &[Self] = &[
-        Self::Good(Way::Uplink),
+        Self::Good(Direction::Uplink),
         Self::UnknownTeid,
         Self::OldTeid,
         Self::SpoofedSource,
@@ -68,32 +68,32 @@ impl Kind {
         Self::NoTeid,
         Self::NoGtpu,
         Self::UnknownMessage,
-        Self::TinyFragment(Way::Uplink),
-        Self::LaterFragment(Way::Uplink),
-        Self::Options(Way::Uplink),
-        Self::LastHop(Way::Uplink),
-        Self::Damaged(Way::Uplink),
-        Self::Truncated(Way::Uplink),
-        Self::NoProtocol(Way::Uplink),
-        Self::Esp(Way::Uplink),
-        Self::TooLarge(Way::Uplink),
-        Self::GoodIpv6(Way::Uplink),
-        Self::Ipv6(Way::Uplink),
-        Self::StackedIpv6(Way::Uplink),
-        Self::Good(Way::Downlink),
+        Self::TinyFragment(Direction::Uplink),
+        Self::LaterFragment(Direction::Uplink),
+        Self::Options(Direction::Uplink),
+        Self::TtlExpired(Direction::Uplink),
+        Self::BadChecksum(Direction::Uplink),
+        Self::Truncated(Direction::Uplink),
+        Self::NoProtocol(Direction::Uplink),
+        Self::Esp(Direction::Uplink),
+        Self::TooLarge(Direction::Uplink),
+        Self::GoodIpv6(Direction::Uplink),
+        Self::Ipv6(Direction::Uplink),
+        Self::StackedIpv6(Direction::Uplink),
+        Self::Good(Direction::Downlink),
         Self::UnknownUe,
-        Self::TinyFragment(Way::Downlink),
-        Self::LaterFragment(Way::Downlink),
-        Self::Options(Way::Downlink),
-        Self::LastHop(Way::Downlink),
-        Self::Damaged(Way::Downlink),
-        Self::Truncated(Way::Downlink),
-        Self::NoProtocol(Way::Downlink),
-        Self::Esp(Way::Downlink),
-        Self::TooLarge(Way::Downlink),
-        Self::GoodIpv6(Way::Downlink),
-        Self::Ipv6(Way::Downlink),
-        Self::StackedIpv6(Way::Downlink),
+        Self::TinyFragment(Direction::Downlink),
+        Self::LaterFragment(Direction::Downlink),
+        Self::Options(Direction::Downlink),
+        Self::TtlExpired(Direction::Downlink),
+        Self::BadChecksum(Direction::Downlink),
+        Self::Truncated(Direction::Downlink),
+        Self::NoProtocol(Direction::Downlink),
+        Self::Esp(Direction::Downlink),
+        Self::TooLarge(Direction::Downlink),
+        Self::GoodIpv6(Direction::Downlink),
+        Self::Ipv6(Direction::Downlink),
+        Self::StackedIpv6(Direction::Downlink),
     ];
 
     pub(super) fn is_good(self) -> bool {
@@ -101,13 +101,13 @@ impl Kind {
     }
 
     /// Which way they go.
-    pub(super) const fn way(self) -> Way {
+    pub(super) const fn way(self) -> Direction {
         match self {
             Self::Good(way)
             | Self::TinyFragment(way)
             | Self::Options(way)
-            | Self::LastHop(way)
-            | Self::Damaged(way)
+            | Self::TtlExpired(way)
+            | Self::BadChecksum(way)
             | Self::Truncated(way)
             | Self::LaterFragment(way)
             | Self::NoProtocol(way)
@@ -116,7 +116,7 @@ impl Kind {
             | Self::GoodIpv6(way)
             | Self::Ipv6(way)
             | Self::StackedIpv6(way) => way,
-            Self::UnknownUe => Way::Downlink,
+            Self::UnknownUe => Direction::Downlink,
             Self::UnknownTeid
             | Self::OldTeid
             | Self::SpoofedSource
@@ -128,7 +128,7 @@ impl Kind {
             | Self::EmptyExtension
             | Self::NoTeid
             | Self::NoGtpu
-            | Self::UnknownMessage => Way::Uplink,
+            | Self::UnknownMessage => Direction::Uplink,
         }
     }
 
@@ -151,8 +151,8 @@ impl Kind {
             Self::TinyFragment(_) => "fragment of 8 octets",
             Self::LaterFragment(_) => "later fragment, no ports",
             Self::Options(_) => "IPv4 options",
-            Self::LastHop(_) => "TTL of 1",
-            Self::Damaged(_) => "wrong header checksum",
+            Self::TtlExpired(_) => "TTL of 1",
+            Self::BadChecksum(_) => "wrong header checksum",
             Self::Truncated(_) => "shorter than it says",
             Self::UnknownUe => "address of no UE",
             Self::NoProtocol(_) => "neither TCP nor UDP",
@@ -166,7 +166,7 @@ impl Kind {
 
     /// Makes one of them of a good packet. It has room behind it.
     pub(super) fn spoil(self, (meta, frame): (&mut Meta, &mut Vec<u8>), random: &mut fastrand::Rng) {
-        let start = if self.way() == Way::Uplink { TUNNEL } else { 0 };
+        let start = if self.way() == Direction::Uplink { TUNNEL } else { 0 };
         match self {
             Self::Good(_) => {}
             Self::UnknownTeid => frame[4..8].copy_from_slice(&random.u32(1..).to_be_bytes()),
@@ -220,8 +220,8 @@ impl Kind {
                 });
                 set_length(frame, start);
             }
-            Self::LastHop(_) => with_header(frame, start, |ip| ip[8] = 1),
-            Self::Damaged(_) => frame[start + 10] ^= 0x55,
+            Self::TtlExpired(_) => with_header(frame, start, |ip| ip[8] = 1),
+            Self::BadChecksum(_) => frame[start + 10] ^= 0x55,
             Self::Truncated(_) => {
                 frame.truncate(frame.len() - 4);
                 set_length(frame, start);
@@ -242,10 +242,10 @@ impl Kind {
                 set_length(frame, start);
             }
             Self::GoodIpv6(way) => {
-                let at = if way == Way::Uplink { start + 12 } else { start + 16 };
+                let at = if way == Direction::Uplink { start + 12 } else { start + 16 };
                 let ue: [u8; 4] = std::array::from_fn(|octet| frame[at + octet]);
                 let ends = [shape::ue_v6(shape::session_of(ue.into())), SERVER];
-                to_ipv6(frame, start, 0, if way == Way::Uplink { ends } else { [ends[1], ends[0]] });
+                to_ipv6(frame, start, 0, if way == Direction::Uplink { ends } else { [ends[1], ends[0]] });
             }
             Self::Ipv6(_) => to_ipv6(frame, start, 0, unknown_hosts(random)),
             Self::StackedIpv6(_) => to_ipv6(frame, start, STACKED, unknown_hosts(random)),

@@ -14,7 +14,7 @@ use crate::pfcp::{capabilities, topology};
 use crate::world::Backend;
 
 /// Plans that a packet thread of the daemon carries out between two looks at its ports.
-const TURN: usize = 32;
+const PLANS_PER_TURN: usize = 32;
 
 const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
@@ -31,7 +31,7 @@ pub(super) struct Pauses {
 }
 
 /// A UPF with two SMFs.
-pub(super) struct World {
+pub(super) struct Environment {
     n4: N4,
     plane: Box<dyn PacketEngine>,
     now: Time,
@@ -41,7 +41,7 @@ pub(super) struct World {
     pub(super) pauses: Pauses,
 }
 
-impl World {
+impl Environment {
     /// # Errors
     /// [`ArenaError`] when the data plane finds no room.
     pub(super) fn new(sessions: u32, backend: Backend) -> Result<Self, ArenaError> {
@@ -83,7 +83,7 @@ impl World {
     }
 
     /// One turn of the packet thread, and what N4 makes of its reports, each timed. `false`: there was nothing to do.
-    pub(super) fn turn(&mut self) -> bool {
+    pub(super) fn run_turn(&mut self) -> bool {
         if self.n4.next_timer().is_some_and(|due| due <= self.now) {
             let timer = CpuTimer::start();
             self.n4.timer(self.now);
@@ -93,7 +93,7 @@ impl World {
         if self.plans.is_empty() {
             return false;
         }
-        let now: Vec<_> = self.plans.drain(..self.plans.len().min(TURN)).collect();
+        let now: Vec<_> = self.plans.drain(..self.plans.len().min(PLANS_PER_TURN)).collect();
         let timer = CpuTimer::start();
         let results: Vec<_> = now
             .into_iter()
@@ -117,7 +117,7 @@ impl World {
         let ingress =
             Ingress::Gtpu { local: UPF_N3.into(), peer: SocketAddr::from((GNB, 2152)), tos: 0, hops: None };
         let timer = CpuTimer::start();
-        self.plane.process(self.now, &ingress, packet, &mut Nowhere);
+        self.plane.process(self.now, &ingress, packet, &mut DiscardTransmit);
         self.pauses.packets.add(micros(timer));
     }
 
@@ -140,8 +140,8 @@ fn micros(timer: CpuTimer) -> f64 {
 }
 
 /// Packets are not looked at.
-struct Nowhere;
+struct DiscardTransmit;
 
-impl Transmit for Nowhere {
+impl Transmit for DiscardTransmit {
     fn transmit(&mut self, _: &Egress, _: &[u8]) {}
 }

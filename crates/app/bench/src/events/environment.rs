@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use causeway_dataplane::Network;
-use causeway_lab::smf::{BulkSmf, Downlink, Heard, Session, SessionPlan};
+use causeway_lab::smf::{BulkSmf, Downlink, Session, SessionPlan, SmfEvent};
 use causeway_packet::gtpu::prefix;
 use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, UdpRepr};
 use causeway_ports::memory::{MemoryPort, pair_with};
@@ -13,7 +13,7 @@ use causeway_types::{Bitrate, DualIp, FTeid, NetworkInstance, Qfi, Teid};
 use causeway_upf::config::{Config, GtpuServer, Metrics, PFCP_PORT, PfcpServer, Session as Pool, Upf};
 use causeway_upf::{Daemon, open};
 
-use super::changes::Changing;
+use super::changes::TunnelChange;
 use crate::BenchError;
 use crate::kit::Progress;
 use crate::upf::{Cores, Running};
@@ -39,7 +39,7 @@ const QUEUE: usize = 1 << 14;
 const USER: usize = 28;
 
 /// A UPF, and all that talks to it.
-pub(super) struct World {
+pub(super) struct Environment {
     pub(super) smf: BulkSmf,
     pub(super) sessions: Vec<Session>,
     /// After how many packets each session reports.
@@ -60,7 +60,7 @@ fn loopback(last: u8) -> Ipv4Addr {
     Ipv4Addr::new(127, 128 | (a & 63), b, last)
 }
 
-impl World {
+impl Environment {
     /// Starts the daemon and sets the sessions up, all connected to the gNB.
     ///
     /// # Errors
@@ -148,7 +148,7 @@ impl World {
     }
 }
 
-impl Changing for World {
+impl TunnelChange for Environment {
     fn sessions(&self) -> usize {
         self.sessions.len()
     }
@@ -160,7 +160,7 @@ impl Changing for World {
 
     fn is_done(&mut self) -> Result<bool, BenchError> {
         while let Some(heard) = self.smf.poll()? {
-            if matches!(heard, Heard::Answer(sequence) if Some(sequence) == self.changed) {
+            if matches!(heard, SmfEvent::Response(sequence) if Some(sequence) == self.changed) {
                 return Ok(true);
             }
         }

@@ -3,12 +3,12 @@
 use causeway_fastpath::index::{Probe, prefetch};
 use causeway_rules::TeidScheme;
 
-use super::population::{ADDRESS, BATCH, Batch, HITS, Line, PREFIX, Population, TEID};
+use super::population::{ADDRESS, BATCH, Batch, CacheLine, HITS, PREFIX, Population, TEID};
 
 /// A way to find the lines of the next batch.
-pub(super) type Way = (&'static str, fn(&mut Population));
+pub(super) type LookupMethod = (&'static str, fn(&mut Population));
 
-pub(super) const WAYS: [Way; 7] = [
+pub(super) const WAYS: [LookupMethod; 7] = [
     ("slot known", Population::slot_known),
     ("TEID, plain", Population::teid_plain),
     ("TEID, hidden", Population::teid_hidden),
@@ -20,7 +20,7 @@ pub(super) const WAYS: [Way; 7] = [
 
 /// Asks for all lines, then counts in those that `is_it` says are right.
 #[inline(always)]
-fn count(lines: &mut [Line], numbers: &Batch<u32>, is_it: impl Fn(usize, &Line) -> bool) {
+fn count(lines: &mut [CacheLine], numbers: &Batch<u32>, is_it: impl Fn(usize, &CacheLine) -> bool) {
     for number in numbers {
         prefetch(lines, *number as usize);
     }

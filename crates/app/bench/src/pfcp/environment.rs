@@ -16,7 +16,7 @@ use super::requests::{SMF, association};
 use crate::kit::CpuTimer;
 
 /// How many plans a packet thread looks ahead.
-const AHEAD: usize = 6;
+const PREFETCHED_PLANS: usize = 6;
 
 const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
@@ -41,7 +41,7 @@ impl Stages {
 }
 
 /// A UPF in memory, with one SMF.
-pub(super) struct World {
+pub(super) struct Environment {
     n4: N4,
     plane: Option<Box<dyn Dataplane>>,
     now: Time,
@@ -66,7 +66,7 @@ pub(crate) fn capabilities(sessions: u32) -> Capabilities {
     Capabilities { outer_ipv6: false, traffic_steering: false, ..Capabilities::all(sessions, 64) }
 }
 
-impl World {
+impl Environment {
     /// With room for `sessions`, and an association.
     ///
     /// # Errors
@@ -133,7 +133,7 @@ impl World {
         let mut plans = std::mem::take(&mut self.plans);
         let mut following = plans.iter().skip(1);
         if let Some(plane) = &mut self.plane {
-            following.by_ref().take(AHEAD - 1).for_each(|(_, plan)| plane.prefetch(plan));
+            following.by_ref().take(PREFETCHED_PLANS - 1).for_each(|(_, plan)| plane.prefetch(plan));
         }
         let results: Vec<_> = plans
             .iter()

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use super::measure::{Bench, Trial};
+use super::measure::{BenchSetup, Trial};
 use super::traffic::Mix;
-use super::{Size, Way};
+use super::{Direction, Size};
 use crate::BenchError;
 use crate::kit::{Count, Progress, Summary};
 use crate::world::{self, Backend, Founding, Populated, Population, Rules, Shape};
 
-/// What a [`Lane`] measures.
+/// What a [`StepwisePipeline`] measures.
 #[derive(Clone, Debug)]
-pub struct LaneOptions {
+pub struct StepwiseOptions {
     /// The data plane.
     pub backend: Backend,
     /// Sessions; each packet is of a random one.
@@ -27,22 +27,26 @@ pub struct LaneOptions {
 }
 
 /// A data plane with its sessions, measured chunk by chunk.
-pub struct Lane {
+pub struct StepwisePipeline {
     population: Box<Population>,
-    bench: Bench,
+    bench: BenchSetup,
     trials: Vec<Trial>,
 }
 
-impl Lane {
+impl StepwisePipeline {
     /// Sets up the sessions, and sees to it that packets of each of these ways get through. Each way is measured for
     /// itself, and known by its index.
     ///
     /// # Errors
     /// [`BenchError`], also when there is not enough memory for the sessions.
-    pub fn new(options: &LaneOptions, ways: &[Way], progress: &mut Progress) -> Result<Self, BenchError> {
+    pub fn new(
+        options: &StepwiseOptions,
+        ways: &[Direction],
+        progress: &mut Progress,
+    ) -> Result<Self, BenchError> {
         world::check_sessions(&[options.sessions])?;
         world::check_pdrs(&[options.pdrs])?;
-        let mut bench = Bench::new(options.seed);
+        let mut bench = BenchSetup::new(options.seed);
         let shape = Shape::new(options.pdrs, options.rules);
         let founding = Founding {
             backend: options.backend,
@@ -55,7 +59,7 @@ impl Lane {
             Populated::Done(population) => population,
             Populated::TooLarge(why) => return Err(BenchError::TooLarge(why)),
         };
-        let mix = |way: &Way| Mix { way: *way, size: options.size, pdrs: options.pdrs };
+        let mix = |way: &Direction| Mix { way: *way, size: options.size, pdrs: options.pdrs };
         let trials: Vec<_> = ways.iter().map(|way| Trial::new(mix(way), 0)).collect();
         for trial in &trials {
             bench.warm_up(&mut population, trial.mix)?;
@@ -82,7 +86,7 @@ impl Lane {
     /// Nanoseconds per packet of the way, net of looking at packets. `None` before the first step.
     pub fn summary(&self, way: usize) -> Option<Summary> {
         let gross = self.trials.get(way)?.packets.summary()?;
-        Some(gross.less(self.bench.baseline.summary()?))
+        Some(gross.minus_overhead(self.bench.baseline.summary()?))
     }
 
     /// Packets of the way that were not sent on.

@@ -13,14 +13,14 @@ pub(super) const T1: Duration = Duration::from_secs(1);
 const N1: u32 = 5;
 
 /// Requests of one kind that are under way, by sequence number.
-pub(super) struct Flights<'a> {
+pub(super) struct RequestsInFlight<'a> {
     what: &'a str,
     window: usize,
-    flights: HashMap<u32, Flight>,
+    flights: HashMap<u32, RequestInFlight>,
 }
 
 /// A request that is not answered yet.
-struct Flight {
+struct RequestInFlight {
     /// Which of all requests it is.
     number: usize,
     request: Vec<u8>,
@@ -28,7 +28,7 @@ struct Flight {
     repeated: u32,
 }
 
-impl<'a> Flights<'a> {
+impl<'a> RequestsInFlight<'a> {
     /// `window` of them at most, one at least.
     pub(super) fn new(what: &'a str, window: usize) -> Self {
         let window = window.max(1);
@@ -49,7 +49,7 @@ impl<'a> Flights<'a> {
     pub(super) fn send(&mut self, socket: &UdpSocket, sequence: u32, number: usize, request: Vec<u8>) {
         // A refusal of the host, as while the UPF starts, is as good as silence.
         let _ = socket.send(&request);
-        self.flights.insert(sequence, Flight { number, request, sent: Instant::now(), repeated: 0 });
+        self.flights.insert(sequence, RequestInFlight { number, request, sent: Instant::now(), repeated: 0 });
     }
 
     /// Which request is answered, if it was not before.
@@ -67,7 +67,7 @@ impl<'a> Flights<'a> {
             std::thread::sleep(T1 / 10);
         }
         let mut repeated = 0;
-        let waited = |flight: &&mut Flight| flight.sent.elapsed() >= T1;
+        let waited = |flight: &&mut RequestInFlight| flight.sent.elapsed() >= T1;
         for flight in self.flights.values_mut().filter(waited) {
             if flight.repeated == N1 {
                 let what = format!("the answer to a request for {}", self.what);

@@ -13,8 +13,8 @@ use causeway_pfcp::{
 use causeway_types::{NtpSeconds, Seid};
 
 use super::build::node;
+use super::decode;
 use super::model::SessionReport;
-use super::read;
 
 /// The UPF's SEIDs by ours, of the sessions that live.
 pub(super) type Sessions = Arc<Mutex<HashMap<Seid, Seid>>>;
@@ -30,7 +30,7 @@ pub(super) struct Server {
 impl Server {
     /// The response to a request, and to whom it goes: the SEID of the receiver. `None` leaves it unanswered.
     pub(super) fn answer(&self, request: &[u8]) -> Option<(Message<'static>, Option<Seid>)> {
-        let (header, message) = read::message(request).ok()?;
+        let (header, message) = decode::message(request).ok()?;
         let node = node(self.address);
         let accepted = Cause::RequestAccepted;
         let recovery = RecoveryTimeStamp(self.recovery);
@@ -64,7 +64,7 @@ impl Server {
         let report = SessionReport {
             session,
             downlink_data: downlink_data.collect(),
-            usage: read::usage(&report.usage_reports),
+            usage: decode::usage(&report.usage_reports),
             error_indications: errors.filter_map(|tunnel| tunnel.assigned()).collect(),
         };
         // Nobody may be interested any more; the UPF gets its answer all the same.

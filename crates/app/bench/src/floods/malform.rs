@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 
 use causeway_packet::checksum::checksum;
 
-use super::kinds::TUNNEL;
+use super::packet_kinds::TUNNEL;
 
 /// The type of an extension header that is not known, and must not be understood (TS 29.281 clause 5.2.1).
 const UNKNOWN: u8 = 0x3f;

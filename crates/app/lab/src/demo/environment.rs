@@ -42,7 +42,7 @@ pub struct Options {
 }
 
 /// What there is before the first step.
-pub(super) struct Stage {
+pub(super) struct DemoEnvironment {
     pub(super) options: Options,
     pub(super) cleanup: Cleanup,
     pub(super) timeline: Timeline,
@@ -98,7 +98,7 @@ impl Ue {
     }
 }
 
-impl Stage {
+impl DemoEnvironment {
     /// The network, which the first step has made.
     pub(super) fn network(&mut self) -> Result<&mut Network, LabError> {
         self.network.as_mut().ok_or(LabError::Missing("the network was not built".into()))
