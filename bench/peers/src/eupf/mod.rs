@@ -149,7 +149,7 @@ fn compare(
                 ours.step(index)?;
             }
         }
-        progress.at(0, 0);
+        progress.set_progress(0, 0);
     }
     for (index, lap) in laps.iter().enumerate() {
         add_rows(sessions, lap, ours.summary(index), report);

@@ -169,7 +169,7 @@ fn fill(upf: &mut Ebpf, sessions: u32, progress: &mut Progress) -> Result<(), Pe
         fars.set(down, records::to_tunnel(0x4000_0000 + session, GNB), 0)?;
         qers.set(session, records::qer(QFI), 0)?;
         if session % 1024 == 0 {
-            progress.at(session.into(), sessions.into());
+            progress.set_progress(session.into(), sessions.into());
         }
     }
     Ok(())

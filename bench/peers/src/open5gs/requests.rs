@@ -95,7 +95,7 @@ fn compare(
                     cpus.add(each(cpu));
                 }
             }
-            progress.at(first as u64, plans.len() as u64);
+            progress.set_progress(first as u64, plans.len() as u64);
         }
     }
     for (side, measured) in sides.iter().zip(&mut measured) {

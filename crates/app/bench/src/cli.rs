@@ -155,7 +155,7 @@ impl Benchmark {
     }
 }
 
-/// Runs what the command line asks for: tables to `allocated`, JSON to its file.
+/// Runs what the command line asks for: tables to `out`, JSON to its file.
 ///
 /// # Errors
 /// [`BenchError`] when a benchmark cannot be run, or its result cannot be written.

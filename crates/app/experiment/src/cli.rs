@@ -11,7 +11,7 @@ use crate::ExperimentError;
 use crate::hip4::{fig6, fig10, fig11, fig12, table4};
 use crate::outcome::Outcome;
 use crate::page::write_page;
-use crate::rows::Rows;
+use crate::row_writer::Rows;
 use crate::variant::Variant;
 
 /// Which experiment, and how large.
@@ -83,7 +83,7 @@ impl Common {
 
     /// UEs, if the paper has so many.
     pub(crate) fn ues(&self, paper: u32) -> u32 {
-        let given = self.ues.map(|ues| u32::try_from(ues.0).unwrap_or(MOST_UES));
+        let given = self.ues.map(|ues| u32::try_from(ues.0).unwrap_or(MAX_UES));
         given.unwrap_or(if self.quick { 1000 } else { paper })
     }
 
@@ -129,7 +129,7 @@ impl Common {
     fn check(&self) -> Result<(), ExperimentError> {
         let wrong = |what, given: String, allowed| Err(ExperimentError::OutOfRange { what, given, allowed });
         match self.ues {
-            Some(ues) if !(100..=u64::from(MOST_UES)).contains(&ues.0) => {
+            Some(ues) if !(100..=u64::from(MAX_UES)).contains(&ues.0) => {
                 wrong("--ues", ues.to_string(), "from 100 to 2M")
             }
             _ if self.runs == 0 => wrong("--runs", "0".into(), "1 or more"),
@@ -140,9 +140,9 @@ impl Common {
 }
 
 /// The most UEs: numbers of rules have 24 bits.
-const MOST_UES: u32 = 2_000_000;
+const MAX_UES: u32 = 2_000_000;
 
-/// Carries out what the command line asks for: tables to `allocated`, the rest to the folder.
+/// Carries out what the command line asks for: tables to `out`, the rest to the folder.
 ///
 /// # Errors
 /// [`ExperimentError`] when it makes no sense, has no room, or a result cannot be written.

@@ -1,6 +1,6 @@
 //! Experiments of papers on a modelled switch, in model time, beside the papers' figures.
 //!
-//! [`world`] has UEs, an SMF and the mechanisms of the switch backend over a model of a switch; [`variant`] says how the accounting
+//! [`simulation`] has UEs, an SMF and the mechanisms of the switch backend over a model of a switch; [`variant`] says how the accounting
 //! tables are reached; each file of [`hip4`] is one figure or table of HiP4-UPF. `docs/experiments.md` describes all of it.
 
 #![forbid(unsafe_code)]
@@ -11,12 +11,12 @@ pub mod hip4;
 pub mod measure;
 pub mod outcome;
 mod page;
-mod rows;
+mod row_writer;
 pub mod samples;
+pub mod simulation;
 pub mod smf;
 pub mod variant;
-pub mod world;
 
 pub use cli::{Arguments, Common, Experiment, run};
 pub use error::ExperimentError;
-pub use rows::Rows;
+pub use row_writer::Rows;

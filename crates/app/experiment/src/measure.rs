@@ -7,9 +7,9 @@ use causeway_types::Span;
 use crate::ExperimentError;
 use crate::cli::Common;
 use crate::samples::Latencies;
+use crate::simulation::{Load, OctetBalance, ReadStatistics, Simulation, SimulationConfig};
 use crate::smf;
 use crate::variant::Variant;
-use crate::world::{Effort, Ledger, Load, Setting, World};
 
 /// Costs of the driver's requests, with a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,9 +54,9 @@ pub struct Measured {
     /// From the packet that reached a threshold to the report.
     pub reports: Latencies,
     /// What readers did meanwhile.
-    pub effort: Effort,
+    pub effort: ReadStatistics,
     /// Whether all octets are there.
-    pub ledger: Ledger,
+    pub ledger: OctetBalance,
 }
 
 impl Plan {
@@ -66,19 +66,26 @@ impl Plan {
     /// [`ExperimentError`] when the workload has no room.
     pub fn measure(&self, common: &Common, progress: &mut Progress) -> Result<Measured, ExperimentError> {
         let Self { variant, costs, ues, load, .. } = *self;
-        let mut world = World::new(Setting { variant, timing: costs.timing, ues, load, seed: common.seed })?;
+        let mut world = Simulation::new(SimulationConfig {
+            variant,
+            timing: costs.timing,
+            ues,
+            load,
+            seed: common.seed,
+        })?;
         progress.stage(format!("{}: {ues} sessions", variant.name));
-        world.load(ues, |done, of| progress.at(done, of))?;
+        world.load(ues, |done, of| progress.set_progress(done, of))?;
         progress.stage(format!("{}: before the measurement", variant.name));
-        smf::wait(&mut world, self.before, |done, of| progress.at(done, of))?;
+        smf::wait(&mut world, self.before, |done, of| progress.set_progress(done, of))?;
         world.take_reports();
         world.take_effort();
         let mut random = fastrand::Rng::with_seed(common.seed);
         progress.stage(format!("{}: handovers", variant.name));
-        let handovers =
-            smf::handovers(&mut world, &mut random, self.handovers, |done, of| progress.at(done, of))?;
+        let handovers = smf::handovers(&mut world, &mut random, self.handovers, |done, of| {
+            progress.set_progress(done, of)
+        })?;
         progress.stage(format!("{}: reports", variant.name));
-        smf::wait(&mut world, self.reports, |done, of| progress.at(done, of))?;
+        smf::wait(&mut world, self.reports, |done, of| progress.set_progress(done, of))?;
         let reports = world.take_reports().into_iter().map(|(reached, made)| made.since(reached));
         let (reports, effort) = (Latencies::new(reports), world.take_effort());
         progress.stage(format!("{}: last readings", variant.name));

@@ -9,7 +9,7 @@ use maud::{Markup, PreEscaped, html};
 use crate::ExperimentError;
 use crate::measure::Costs;
 use crate::outcome::{Outcome, save};
-use crate::variant::{GLOSSARY, Meaning};
+use crate::variant::{GLOSSARY, GlossaryEntry};
 
 /// What stands above all results.
 const ABOUT: &str = "The mechanisms of the switch backend over a modelled switch, whose driver takes its time as the paper's. Times that \
@@ -80,7 +80,7 @@ fn glossary() -> Markup {
     html! {
         section id="compared" {
             h2 { "What is compared" }
-            dl { @for Meaning { name, about } in GLOSSARY { dt { (name) } dd { (about) } } }
+            dl { @for GlossaryEntry { name, about } in GLOSSARY { dt { (name) } dd { (about) } } }
             h2 { "What the driver of the switch takes" }
             div.wide { (costs()) }
             p.hint { "A table is read or written, not both at once; requests about different tables go on side by side." }

@@ -5,11 +5,11 @@ use causeway_switch::pulling;
 
 /// Which counters a pass reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Choice {
+pub enum CounterSelection {
     /// All of the partition.
-    Everything,
+    All,
     /// One after the other.
-    InTurns,
+    RoundRobin,
     /// The most urgent ones, as many as may be: the paper's selective pulling.
     Urgent,
     /// Those that are needed soon: a pass is short, so the next one comes soon.
@@ -24,7 +24,7 @@ pub struct Variant {
     /// Who waits for whom.
     pub mode: Mode,
     /// Which counters a pass reads.
-    pub choice: Choice,
+    pub choice: CounterSelection,
     /// Commands that one request writes, at most.
     pub joined: usize,
     /// Counters of a bank, where they are read by index: each bank is read by itself, beside the others.
@@ -33,14 +33,19 @@ pub struct Variant {
 
 impl Variant {
     /// The paper's HiP4-UPF: pendulum access, the 10,000 most urgent counters, one command at a time.
-    pub const HIP4: Self =
-        Self { name: "HiP4-UPF", mode: Mode::PENDULUM, choice: Choice::Urgent, joined: 1, bank: u32::MAX };
+    pub const HIP4: Self = Self {
+        name: "HiP4-UPF",
+        mode: Mode::PENDULUM,
+        choice: CounterSelection::Urgent,
+        joined: 1,
+        bank: u32::MAX,
+    };
 
     /// HiP4-UPF without selective pulling: a pass reads a whole partition.
     pub const UNSELECTIVE: Self = Self {
         name: "HiP4-UPF, no selective pulling",
         mode: Mode::Pendulum { batch: usize::MAX },
-        choice: Choice::Everything,
+        choice: CounterSelection::All,
         joined: 1,
         bank: u32::MAX,
     };
@@ -49,16 +54,16 @@ impl Variant {
     pub const SINGLE: Self = Self {
         name: "single thread",
         mode: Mode::SingleThread { chunk: 100 },
-        choice: Choice::InTurns,
+        choice: CounterSelection::RoundRobin,
         joined: 1,
         bank: u32::MAX,
     };
 
     /// Ours with accounting tables as in the paper: passes are as short as what is urgent, and commands that wait are written together.
-    pub const OURS: Self = Self {
+    pub const CAUSEWAY: Self = Self {
         name: "Causeway, keyed",
         mode: Mode::PENDULUM,
-        choice: Choice::Needed(pulling::Config::CAREFUL),
+        choice: CounterSelection::Needed(pulling::Config::CAREFUL),
         joined: JOINED,
         bank: u32::MAX,
     };
@@ -67,7 +72,7 @@ impl Variant {
     pub const INDEXED: Self = Self {
         name: "Causeway, indexed",
         mode: Mode::Indexed { batch: 10_000 },
-        choice: Choice::Needed(pulling::Config::CAREFUL),
+        choice: CounterSelection::Needed(pulling::Config::CAREFUL),
         joined: JOINED,
         bank: u32::MAX,
     };
@@ -77,7 +82,7 @@ impl Variant {
 
     /// The paper's baseline: two threads, the reader reads for this fraction of the time.
     pub const fn baseline(name: &'static str, beta: f64) -> Self {
-        Self { name, mode: Mode::Baseline { beta }, choice: Choice::Everything, joined: 1, bank: u32::MAX }
+        Self { name, mode: Mode::Baseline { beta }, choice: CounterSelection::All, joined: 1, bank: u32::MAX }
     }
 
     /// Numbers are indices of counters, not keys of entries.
@@ -93,7 +98,7 @@ impl Variant {
 
 /// What a name in a table stands for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Meaning {
+pub(crate) struct GlossaryEntry {
     /// The name.
     pub name: &'static str,
     /// What it stands for.
@@ -101,34 +106,34 @@ pub(crate) struct Meaning {
 }
 
 /// All names of variants.
-pub(crate) const GLOSSARY: [Meaning; 7] = [
-    Meaning {
+pub(crate) const GLOSSARY: [GlossaryEntry; 7] = [
+    GlossaryEntry {
         name: "baseline, beta",
         about: "The paper's baseline: a reader and a writer take turns at one table on each side; beta is the fraction of time that it is read. \
                 A pass reads all entries.",
     },
-    Meaning {
+    GlossaryEntry {
         name: Variant::SINGLE.name,
         about: "The paper's: one thread writes what waits, then reads 100 entries of each table, in turns.",
     },
-    Meaning {
+    GlossaryEntry {
         name: Variant::UNSELECTIVE.name,
         about: "Pendulum access: each side has two partitions, and one is read while the other takes entries. A pass reads all of a partition.",
     },
-    Meaning {
+    GlossaryEntry {
         name: Variant::HIP4.name,
         about: "Pendulum access and selective pulling: a pass reads the 10,000 entries that are needed first. One command is written at a time.",
     },
-    Meaning {
-        name: Variant::OURS.name,
+    GlossaryEntry {
+        name: Variant::CAUSEWAY.name,
         about: "Ours with the paper's tables: a pass reads what is needed soon, 10,000 entries at most. Up to 16 commands that wait are written \
                 together.",
     },
-    Meaning {
+    GlossaryEntry {
         name: Variant::INDEXED.name,
         about: "Ours with one array of counters on each side, by the numbers of rules: nothing is inserted to count, and nothing takes turns.",
     },
-    Meaning {
+    GlossaryEntry {
         name: Variant::BANKED.name,
         about: "The same in banks of 32,768 counters for each direction, as profile direct has them; a pass reads all of its banks at once.",
     },

@@ -51,7 +51,7 @@ fn is_lossless(outcome: &Outcome) {
 // Output: pendulum access waits for nobody, the single thread for a few entries, the baseline for a whole pass; nothing is lost.
 #[test]
 fn handovers_wait_as_the_mode_says() {
-    let outcome = fig12::run(&small(), &Rows::unseen(), &mut Progress::new()).unwrap();
+    let outcome = fig12::run(&small(), &Rows::discard(), &mut Progress::new()).unwrap();
     is_lossless(&outcome);
     let late = |row: &str| number(&outcome, row, "paper", "99 %");
     let order = ["Causeway, indexed", "Causeway, keyed", "HiP4-UPF", "single thread", "baseline, beta 75 %"];
@@ -65,7 +65,7 @@ fn handovers_wait_as_the_mode_says() {
 // Output: those that are read when they are needed come before those that are read with all others; nothing is lost.
 #[test]
 fn urgent_reports_come_first() {
-    let outcome = fig11::run(&small(), &Rows::unseen(), &mut Progress::new()).unwrap();
+    let outcome = fig11::run(&small(), &Rows::discard(), &mut Progress::new()).unwrap();
     is_lossless(&outcome);
     // There are few reports, so one that was misjudged would decide the mean.
     let median = |row: &str| number(&outcome, row, "", "median");
@@ -81,7 +81,7 @@ fn urgent_reports_come_first() {
 // Output: the more it reads, the longer handovers wait.
 #[test]
 fn the_baseline_pays_one_with_the_other() {
-    let outcome = fig6::run(&small(), &Rows::unseen(), &mut Progress::new()).unwrap();
+    let outcome = fig6::run(&small(), &Rows::discard(), &mut Progress::new()).unwrap();
     is_lossless(&outcome);
     let of = |beta: u8, column: &str| number(&outcome, &format!("baseline, beta {beta} %"), "", column);
     assert!(of(25, "handover, mean") < of(75, "handover, mean"), "{outcome}");
@@ -91,7 +91,7 @@ fn the_baseline_pays_one_with_the_other() {
 // Output: what is written together is faster, and counters by index faster still; slower writes are slower; nothing is lost.
 #[test]
 fn rates_follow_from_what_is_written() {
-    let outcome = table4::run(&small(), &Rows::unseen(), &mut Progress::new()).unwrap();
+    let outcome = table4::run(&small(), &Rows::discard(), &mut Progress::new()).unwrap();
     is_lossless(&outcome);
     for kind in ["registrations", "handovers", "deregistrations"] {
         let of = |row: &str, driver: &str| number(&outcome, row, driver, kind);
@@ -129,12 +129,12 @@ fn some_rows_are_as_among_all() {
     let names = |outcome: &Outcome| -> Vec<String> {
         outcome.table.rows.iter().map(|cells| cells[0].to_string()).collect()
     };
-    let outcome = table4::run(&some, &Rows::unseen(), &mut Progress::new()).unwrap();
+    let outcome = table4::run(&some, &Rows::discard(), &mut Progress::new()).unwrap();
     assert_eq!(names(&outcome), ["Causeway, indexed", "Causeway, indexed", "Causeway, indexed in banks"]);
-    let all = table4::run(&small(), &Rows::unseen(), &mut Progress::new()).unwrap();
+    let all = table4::run(&small(), &Rows::discard(), &mut Progress::new()).unwrap();
     assert!(outcome.table.rows.iter().all(|row| all.table.rows.contains(row)), "{outcome} {all}");
     for run in [fig6::run, fig11::run, fig12::run] {
-        let outcome = run(&some, &Rows::unseen(), &mut Progress::new()).unwrap();
+        let outcome = run(&some, &Rows::discard(), &mut Progress::new()).unwrap();
         assert!(names(&outcome).iter().all(|name| name.contains("indexed")), "{outcome}");
         assert!(outcome.goals.iter().all(|goal| !goal.goal.contains("keyed")), "{outcome}");
         is_lossless(&outcome);

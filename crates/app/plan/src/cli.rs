@@ -1,7 +1,7 @@
 //! The command line of the planner.
 
 mod arguments;
-mod ask;
+mod query;
 
 use std::io::Write;
 use std::path::Path;
@@ -9,16 +9,16 @@ use std::path::Path;
 use causeway_show::Progress;
 use serde::Serialize;
 
-use crate::accuracy::Accuracy;
+use crate::compiler_comparison::Accuracy;
 use crate::draw::{map, svg, why};
 use crate::error::PlanError;
 use crate::profiles::{Population, Program};
 use crate::report::Report;
 pub use arguments::Arguments;
 use arguments::Command;
-use ask::Answer;
+use query::Answer;
 
-/// Answers what the command line asks for, on `allocated` and in files. Whether all that was asked for fits.
+/// Answers what the command line asks for, on `out` and in files. Whether all that was asked for fits.
 ///
 /// # Errors
 /// [`PlanError`] when it makes no sense, or an answer cannot be written.
@@ -51,7 +51,7 @@ struct Document<'a> {
 
 fn plan(arguments: &Arguments, out: &mut dyn Write) -> Result<bool, PlanError> {
     let program = arguments.program();
-    let Answer { title, verdict, population, report } = ask::answer(arguments, &program)?;
+    let Answer { title, verdict, population, report } = query::answer(arguments, &program)?;
     let mut text = format!("{title}\n{verdict}\n\n{}", map(&report));
     if arguments.why {
         text.push('\n');

@@ -2,13 +2,13 @@
 //!
 //! From the public architecture ([`architecture`]) and the tables of a program ([`profiles`]) it finds out how entries lie
 //! in memory ([`pack`]), what fits into a stage ([`stage`]), where each table goes ([`place`]), and how many UEs there is
-//! room for ([`search`]). [`accuracy`] holds it to what compilers said; `docs/planner.md` describes the model.
+//! room for ([`search`]). [`compiler_comparison`] holds it to what compilers said; `docs/planner.md` describes the model.
 
 #![forbid(unsafe_code)]
 
-pub mod accuracy;
 pub mod architecture;
 mod cli;
+pub mod compiler_comparison;
 pub mod draw;
 mod error;
 pub mod outcomes;

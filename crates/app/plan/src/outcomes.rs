@@ -78,7 +78,7 @@ fn own() -> impl Iterator<Item = Outcome> {
     let outcome = |name, profile, ratio, steps, search| Outcome {
         name,
         source: OWN,
-        program: Program::own(profile),
+        program: Program::causeway_program(profile),
         ratio: Ratio::one_to(ratio),
         steps,
         search,

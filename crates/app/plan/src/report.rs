@@ -121,12 +121,12 @@ fn stage(arch: &Architecture, pipeline: &Pipeline, placement: &Placement, number
     let parts = placement.parts.iter().filter(|part| part.stage == number);
     let name = |table: usize| pipeline.tables()[table].name.clone();
     let waiting = placement.waits.iter().filter(|wait| wait.stage == number).map(|wait| match wait.reason {
-        Reason::Short(short) => Waiting {
+        Reason::Lacking(short) => Waiting {
             name: name(wait.table),
             why: format!("{} {} needed, {} there", short.needed, short.resource, short.available),
             resource: Some(short.resource),
         },
-        Reason::Between(other) => Waiting {
+        Reason::OtherFirst(other) => Waiting {
             name: name(wait.table),
             why: format!("{} has to be complete first", name(other)),
             resource: None,

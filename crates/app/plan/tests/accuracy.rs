@@ -1,7 +1,7 @@
 //! The planner against what compilers said: see `causeway plan accuracy`.
 
-use causeway_plan::accuracy::Accuracy;
 use causeway_plan::architecture::Architecture;
+use causeway_plan::compiler_comparison::Accuracy;
 use causeway_plan::outcomes::SWEEPS;
 use causeway_plan::profiles::{Population, Profile, Program, Ratio};
 use causeway_plan::search::largest;
@@ -14,7 +14,7 @@ fn the_planner_is_as_accurate_as_promised() {
     for row in &accuracy.capacities {
         assert!(row.deviation.abs() <= 5.0, "{row:?}");
     }
-    let (right, outcomes) = accuracy.right();
+    let (right, outcomes) = accuracy.correct();
     assert_eq!(outcomes, 320);
     assert!(right * 100 >= outcomes * 95, "{right} of {outcomes}");
 }

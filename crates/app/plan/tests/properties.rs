@@ -169,7 +169,7 @@ fn one_partition_holds_no_less_than_two() {
 #[test]
 fn own_programs_hold_ues() {
     let ues = |profile, ratio| {
-        largest(&Architecture::TOFINO1, &Program::own(profile), ratio, Population::N9)
+        largest(&Architecture::TOFINO1, &Program::causeway_program(profile), ratio, Population::N9)
             .unwrap()
             .map_or(0, |fit| fit.population.ues())
     };
@@ -183,8 +183,8 @@ fn own_programs_hold_ues() {
         let is_even = split == hip4 && ratio.complex > 0;
         assert!(0 < split && (split < hip4 || is_even), "{ratio}: {split} {hip4}");
     }
-    let hip4 = Program::own(Profile::Hip4);
-    let direct = Program::own(Profile::Direct);
+    let hip4 = Program::causeway_program(Profile::Hip4);
+    let direct = Program::causeway_program(Profile::Direct);
     for unknown in [
         Program { indexed: Indexed::None, ..direct },
         Program { counting: Counting::PostQos, ..direct },
@@ -201,13 +201,13 @@ fn own_programs_hold_ues() {
 //         more of them.
 #[test]
 fn direct_of_our_own_holds_the_most() {
-    let (arch, direct) = (Architecture::TOFINO1, Program::own(Profile::Direct));
+    let (arch, direct) = (Architecture::TOFINO1, Program::causeway_program(Profile::Direct));
     let shared = Program { filters: Filters::Shared, ..direct };
     let ues = |program: &Program, ratio| {
         let fit = largest(&arch, program, ratio, Population::N9).unwrap();
         fit.map_or(0, |fit| fit.population.ues())
     };
-    let hip4 = Program::own(Profile::Hip4);
+    let hip4 = Program::causeway_program(Profile::Hip4);
     let five = Ratio::one_to(5);
     assert!(ues(&shared, five) > ues(&direct, five) && ues(&direct, five) > ues(&hip4, five));
     let none = Ratio { complex: 0, simple: 1 };

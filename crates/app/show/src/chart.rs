@@ -10,7 +10,7 @@ const TOP: f64 = 40.0;
 const BOTTOM: f64 = 50.0;
 /// Height of a line of the legend, and how many names it has.
 const LINE: f64 = 18.0;
-const ACROSS: usize = 2;
+const LEGEND_COLUMNS: usize = 2;
 
 /// Colours of curves, in turns; readable on white.
 const COLOURS: [&str; 8] =
@@ -75,7 +75,7 @@ impl Chart {
         let all = || shown.iter().flatten();
         let along = self.axis(all().map(|point| point.0), self.is_logarithmic, (LEFT, WIDTH - RIGHT));
         let upwards = self.axis(all().map(|point| point.1).chain([0.0]), false, (HEIGHT - BOTTOM, TOP));
-        let height = HEIGHT + self.curves.len().div_ceil(ACROSS) as f64 * LINE + 8.0;
+        let height = HEIGHT + self.curves.len().div_ceil(LEGEND_COLUMNS) as f64 * LINE + 8.0;
         let mut out = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" font-family=\"sans-serif\" \
              font-size=\"11\" role=\"img\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
@@ -171,8 +171,9 @@ fn draw_curve(
             let _ = writeln!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>");
         }
     }
-    let column = (WIDTH - LEFT - RIGHT) / ACROSS as f64;
-    let (x, y) = (LEFT + (place % ACROSS) as f64 * column, HEIGHT + (place / ACROSS) as f64 * LINE);
+    let column = (WIDTH - LEFT - RIGHT) / LEGEND_COLUMNS as f64;
+    let (x, y) =
+        (LEFT + (place % LEGEND_COLUMNS) as f64 * column, HEIGHT + (place / LEGEND_COLUMNS) as f64 * LINE);
     let _ = writeln!(
         out,
         "<line x1=\"{x}\" x2=\"{}\" y1=\"{y}\" y2=\"{y}\" stroke=\"{colour}\" stroke-width=\"2\"{dashes}/>\

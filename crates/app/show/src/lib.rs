@@ -14,7 +14,7 @@ mod table;
 pub use cell::Cell;
 pub use chart::{Chart, Curve};
 pub use count::{Count, count};
-pub use number::grouped;
+pub use number::with_thousands_separators;
 pub use page::page;
 pub use progress::Progress;
 pub use table::{Column, Table};

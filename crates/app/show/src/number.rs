@@ -1,7 +1,7 @@
 //! Numbers with their thousands apart.
 
 /// The number as text, such as `161,894`.
-pub fn grouped(number: impl Into<u64>) -> String {
+pub fn with_thousands_separators(number: impl Into<u64>) -> String {
     let digits = number.into().to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
     for (place, digit) in digits.chars().enumerate() {
@@ -15,12 +15,12 @@ pub fn grouped(number: impl Into<u64>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::grouped;
+    use super::with_thousands_separators;
 
     #[test]
     fn thousands_are_apart() {
         assert_eq!(
-            [0u32, 999, 1000, 161_894, 1_000_000].map(grouped),
+            [0u32, 999, 1000, 161_894, 1_000_000].map(with_thousands_separators),
             ["0", "999", "1,000", "161,894", "1,000,000"]
         );
     }

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 /// Nothing is shown before.
-const QUIET: Duration = Duration::from_secs(2);
+const INITIAL_DELAY: Duration = Duration::from_secs(2);
 
 /// Shows what a command is at, at most twice a second, once it takes longer than two seconds.
 ///
@@ -29,14 +29,14 @@ impl Progress {
     pub fn stage(&mut self, stage: impl Into<String>) {
         self.stage = stage.into();
         self.told = false;
-        self.at(0, 0);
+        self.set_progress(0, 0);
     }
 
     /// `done` of `total`, or just under way if that is zero. Cheap enough for every thousandth step.
-    pub fn at(&mut self, done: u64, total: u64) {
+    pub fn set_progress(&mut self, done: u64, total: u64) {
         let now = Instant::now();
         let recent = self.shown.is_some_and(|shown| now - shown < Duration::from_millis(500));
-        if now - self.start < QUIET || (recent && self.told) {
+        if now - self.start < INITIAL_DELAY || (recent && self.told) {
             return;
         }
         let percent = (done * 100).checked_div(total);

@@ -32,10 +32,10 @@ pub trait Dataplane {
     /// match no packet. Never fails: the table is bounded by the control plane.
     fn set_applications(&mut self, applications: &Arc<Applications>);
 
-    /// The machine has these addresses from now on, and UEs reach no others of it than these say: see [`Topology::closed`]. Never
+    /// The machine has these addresses from now on, and UEs reach no others of it than these say: see [`Topology::blocked_addresses`]. Never
     /// fails.
     ///
-    /// [`Topology::closed`]: crate::Topology::closed
+    /// [`Topology::blocked_addresses`]: crate::Topology::blocked_addresses
     fn set_host_reachability(&mut self, host: &Arc<HostReachability>);
 
     /// The wall clock says this from `now` on: it was set. Times that SMFs have given mean what it says: what they are for is due when it says
@@ -67,7 +67,7 @@ pub struct Applied {
 
 /// A data plane that handles packets in the caller's thread.
 pub trait PacketEngine: Dataplane {
-    /// Handles one packet to its end: what leaves goes to `allocated`, and the return value says what became of it.
+    /// Handles one packet to its end: what leaves goes to `out`, and the return value says what became of it.
     ///
     /// `packet` starts at the GTP-U header for [`Ingress::Gtpu`], at the IP header for [`Ingress::Ip`], and at the
     /// destination address for [`Ingress::Ethernet`], without frame check sequence. What becomes of the copies

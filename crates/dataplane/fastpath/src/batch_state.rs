@@ -1,6 +1,6 @@
 //! The packets that are nearly all: IPv4, alone or in a tunnel. Those without options, and in a tunnel without anything unusual,
-//! are read of half a batch at once; where there are others, it is read a second time ([`crate::reread`]). Everything else goes the way
-//! of [`crate::work`].
+//! are read of half a batch at once; where there are others, it is read a second time ([`crate::parse_unusual`]). Everything else goes the way
+//! of [`crate::general_path`].
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -18,7 +18,7 @@ pub(crate) const HALF_BATCH: usize = BATCH / 2;
 /// One of so many packets of a batch is enough for the next one to be looked at only once.
 const UNUSUAL_RATIO: usize = 8;
 
-/// What no line has as [`crate::entry::Line::entry_id`].
+/// What no line has as [`crate::flow_entry::FlowEntry::entry_id`].
 pub(crate) const NO_ENTRY_ID: u64 = u64::MAX;
 
 /// Something of each packet of a batch.
@@ -29,7 +29,7 @@ type PerPacket<T> = [T; BATCH];
 pub(crate) struct BatchState {
     /// How many there are.
     len: usize,
-    /// What the lines of packets with nothing unusual must be: [`PacketState::entry_id`]. For the others, what no line is.
+    /// What the lines of packets with nothing unusual must be: [`PacketState::id`]. For the others, what no line is.
     pub(crate) ids: PerPacket<u64>,
     /// Where their lines are, or may be. Behind those of the batch there are some of no packet.
     pub(crate) entries: [u32; 2 * BATCH],
@@ -42,9 +42,9 @@ pub(crate) struct BatchState {
     pub(crate) is_plain: PerPacket<u32>,
     /// Not zero: its ends are two, and the UE's is not zero either.
     pub(crate) has_two_ends: PerPacket<u32>,
-    /// The upper half of [`PacketState::entry_id`].
+    /// The upper half of [`PacketState::id`].
     pub(crate) scopes: PerPacket<u32>,
-    /// The lower half of [`PacketState::entry_id`].
+    /// The lower half of [`PacketState::id`].
     pub(crate) keys: PerPacket<u32>,
     /// As in [`PacketState`].
     pub(crate) locals: PerPacket<u32>,
@@ -128,13 +128,13 @@ pub(crate) enum NextStage {
     Action(u32),
     /// It ends here.
     Drop(DropReason),
-    /// By [`crate::work`], with this index there.
+    /// By [`crate::general_path`], with this index there.
     General(u8),
     /// No line is for it.
     TableMiss,
     /// Its line does not understand one of its extension headers.
     UnsupportedExtension,
-    /// It is an IPv6 packet that [`crate::six`] has read.
+    /// It is an IPv6 packet that [`crate::ipv6`] has read.
     Ipv6,
     /// To the slow room.
     SlowPath,

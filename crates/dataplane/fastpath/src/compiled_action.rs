@@ -21,7 +21,7 @@ pub(crate) struct ProgramHead {
     pub(crate) block: u32,
     /// The number of its first step's course.
     pub(crate) first: u32,
-    /// Uplink packets come in by tunnel, downlink ones from a data network. Others are chosen for by [`crate::work`].
+    /// Uplink packets come in by tunnel, downlink ones from a data network. Others are chosen for by [`crate::general_path`].
     pub(crate) is_plain: bool,
     /// As in [`Program`].
     pub(crate) names_ue: bool,

@@ -33,7 +33,7 @@ pub(crate) struct Account {
 pub(crate) struct FlowEntry {
     /// The TEID of an uplink line or the IPv4 address of a downlink one; zero where there is none.
     pub(crate) key: u32,
-    /// Where the key is one: [`crate::key::Key::scope`]. Zero in a line that is free.
+    /// Where the key is one: [`crate::key::FlowKey::scope`]. Zero in a line that is free.
     pub(crate) scope: u32,
     program: u32,
     /// Uplink: the IPv4 address of the UE, zero where it has none. Downlink: the TEID of the only rule's tunnel.
@@ -56,7 +56,7 @@ impl FlowEntry {
         Self { key, scope: place, program: program | ALIAS, account, ..Self::default() }
     }
 
-    /// Key and place as a packet has them: [`crate::without_extensions::PacketState::entry_id`].
+    /// Key and place as a packet has them: [`crate::batch_state::PacketState::id`].
     #[inline(always)]
     pub(crate) const fn entry_id(&self) -> u64 {
         (self.scope as u64) << 32 | self.key as u64

@@ -1,4 +1,4 @@
-//! Packets of any kind between the stages of a batch: those that are not [`crate::without_extensions`].
+//! Packets of any kind between the stages of a batch: those that are not [`crate::batch_state`].
 
 use arrayvec::ArrayVec;
 use causeway_dataplane::DropReason;

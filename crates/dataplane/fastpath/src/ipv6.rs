@@ -1,5 +1,5 @@
 //! IPv6 packets in the second look at a batch: what is read of one, and which course it is for, where that is as simple as for most.
-//! Everything else goes the way of [`crate::work`].
+//! Everything else goes the way of [`crate::general_path`].
 
 use causeway_dataplane::DropReason;
 use causeway_packet::MAX_IPV6_EXTENSIONS;

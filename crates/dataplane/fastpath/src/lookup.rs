@@ -260,7 +260,7 @@ impl FastPath {
 pub(crate) struct Classifier<'a, F> {
     pub(crate) programs: &'a Programs,
     pub(crate) sets: &'a FilterSets,
-    /// As in [`crate::filters::Comparing`].
+    /// As in [`crate::filters::WithComparator`].
     pub(crate) fits: &'a F,
     /// The set that is guessed.
     pub(crate) predicted_set: SetId,

@@ -203,7 +203,7 @@ impl<'a> Message<'a> {
     /// `seid` is that of the receiver, for session related messages; `sequence` has 24 bits.
     ///
     /// # Errors
-    /// The message is too long for a length field; `allocated` is as it was.
+    /// The message is too long for a length field; `out` is as it was.
     pub fn encode(&self, seid: Option<Seid>, sequence: u32, out: &mut Vec<u8>) -> Result<(), TooLong> {
         let message_type = self.message_type().code();
         self.encode_with(&Header { message_type, seid, sequence, ..Header::default() }, out)

@@ -62,7 +62,7 @@ impl ChangeLatency {
     ) -> Result<Self, BenchError> {
         let mut changes = Self::default();
         for number in 0..count {
-            progress.at(number, count);
+            progress.set_progress(number, count);
             let session = random.usize(..upf.sessions());
             let watch = PendingChange::change(upf, session, random.u32(1..))?;
             changes.stale += watch.stale;

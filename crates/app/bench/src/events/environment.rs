@@ -112,7 +112,7 @@ impl Environment {
             let downlink = |number| Downlink::Forward(tunnel(address, (first + number) as u32 + 1));
             self.smf.set_downlink(&sessions, WINDOW, downlink)?;
             self.sessions.extend(sessions);
-            progress.at(self.sessions.len() as u64, self.periods.len() as u64);
+            progress.set_progress(self.sessions.len() as u64, self.periods.len() as u64);
         }
         Ok(())
     }

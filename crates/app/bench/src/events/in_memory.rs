@@ -68,7 +68,7 @@ impl InMemory {
             world.submit(established.plan);
             if number % WINDOW == WINDOW - 1 || number + 1 == sessions {
                 world.wait()?;
-                progress.at(number.into(), sessions.into());
+                progress.set_progress(number.into(), sessions.into());
             }
         }
         Ok(world)

@@ -94,7 +94,7 @@ impl Traffic {
                 self.hear(world, &mut measured)?;
                 std::thread::yield_now();
             }
-            progress.at(number as u64, sessions as u64);
+            progress.set_progress(number as u64, sessions as u64);
         }
         self.settle(world, &mut measured)?;
         if self.arrived == 0 {
@@ -134,7 +134,7 @@ impl Traffic {
             self.hear(world, &mut measured)?;
             // The control thread of the UPF may have the same core.
             std::thread::yield_now();
-            progress.at(0, 0);
+            progress.set_progress(0, 0);
         }
         self.settle(world, &mut measured)?;
         measured.lost = (self.sent - self.arrived).saturating_sub(before);

@@ -98,7 +98,7 @@ fn measure(
             }
             samples.add(timer.elapsed().as_secs_f64() * 1e9 / (TURN * BATCH) as f64);
         }
-        progress.at(turn, turns);
+        progress.set_progress(turn, turns);
     }
     let expected = turns * (WAYS.len() * TURN * BATCH) as u64;
     let found = population.hits();

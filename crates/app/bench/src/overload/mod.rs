@@ -255,7 +255,7 @@ fn compare(
                 }
             }
         }
-        progress.at(number as u64, options.rounds as u64);
+        progress.set_progress(number as u64, options.rounds as u64);
     }
     for (side, (_, _, rounds)) in sides.iter().zip(&trials) {
         let delivered = |rounds: &Rounds| rounds.get(DELIVERED).and_then(median).unwrap_or(0.0);

@@ -201,7 +201,7 @@ impl BenchSetup {
         for end in SPANS {
             let end = end.min(self.sessions);
             for number in first..end {
-                progress.at(number.into(), self.sessions.into());
+                progress.set_progress(number.into(), self.sessions.into());
                 self.establish_next(number)?;
             }
             if end > first {

@@ -167,7 +167,7 @@ impl BenchSetup {
         let node = if smf == 0 { SECOND } else { SMF };
         let mut first = numbers.start;
         while first < numbers.end {
-            progress.at(first.into(), self.sessions.into());
+            progress.set_progress(first.into(), self.sessions.into());
             let end = numbers.end.min(first + CHUNK);
             let requests = (first..end)
                 .map(|number| move |sequence| requests::establishment_from(node, number, None, sequence));

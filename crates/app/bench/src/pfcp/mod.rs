@@ -202,7 +202,7 @@ impl BenchSetup {
         let (mut measured, mut spent) = (Measured::default(), Duration::ZERO);
         let from = self.sessions.saturating_sub(self.measured);
         for first in (0..self.sessions).step_by(CHUNK as usize) {
-            progress.at(first.into(), self.sessions.into());
+            progress.set_progress(first.into(), self.sessions.into());
             let numbers = first..self.sessions.min(first + CHUNK);
             let how = self.establishments;
             let requests: Vec<_> = numbers.map(|number| how.request(number, self.next_sequence())).collect();

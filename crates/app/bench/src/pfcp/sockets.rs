@@ -165,7 +165,7 @@ impl UpfSide {
         const CHUNK: u32 = 4096;
         while (self.seids.len() as u32) < sessions {
             let there = self.seids.len() as u32;
-            progress.at(there.into(), sessions.into());
+            progress.set_progress(there.into(), sessions.into());
             self.establish(CHUNK.min(sessions - there), FILLING)?;
         }
         Ok(())

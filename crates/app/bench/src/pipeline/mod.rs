@@ -105,7 +105,7 @@ impl Setting {
                     bench.step(population, trial)?;
                 }
             }
-            progress.at(0, 0);
+            progress.set_progress(0, 0);
         }
         for (backend, _, trials) in &sides {
             self.report(*backend, trials, &bench, report);

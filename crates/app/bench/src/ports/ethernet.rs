@@ -59,7 +59,7 @@ pub(super) fn run(
             let counted = burst >= WARM_UP;
             idle.step(octets, counted)?;
             sides.iter_mut().try_for_each(|(_, side)| side.step(octets, counted))?;
-            progress.at(burst, options.chunks.0);
+            progress.set_progress(burst, options.chunks.0);
         }
         let (baseline, _) = idle.take();
         for (name, side) in &mut sides {

@@ -91,7 +91,7 @@ fn measure(
                 row.calls += step.calls;
             }
         }
-        progress.at(chunk, chunks);
+        progress.set_progress(chunk, chunks);
     }
     for (line, index, row) in &lines {
         let Some(place) = places.get(*index) else { continue };

@@ -173,7 +173,7 @@ fn compare(
             trial.pump(&mut side.ends, stream, packets, options.window, span)?;
             trial.pace(&mut side.ends, marked, options.rate.0, span)?;
         }
-        progress.at(chunk.into(), CHUNKS.into());
+        progress.set_progress(chunk.into(), CHUNKS.into());
     }
     for (side, (_, _, trial)) in sides.iter().zip(&trials) {
         add_row(&side.setting, direction, size, trial, report);

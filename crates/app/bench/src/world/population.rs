@@ -84,7 +84,7 @@ impl Founding<'_> {
             applying += timer.elapsed() - ruled;
             ruling += ruled;
             plans.clear();
-            progress.at(first.into(), self.sessions.into());
+            progress.set_progress(first.into(), self.sessions.into());
             match first {
                 at if at == PROBE / GROUP * GROUP => probe = resident_memory(),
                 at if at == 2 * PROBE / GROUP * GROUP => {

@@ -26,7 +26,7 @@ pub(super) fn run(args: &SwitchModelArgs) -> ExitCode {
         Err(error) => Err(error.to_string()),
     };
     match served {
-        Ok(()) => exit::end(exit::OK, told(switch.entries(), switch.totals())),
+        Ok(()) => exit::end(exit::OK, log_switch(switch.entries(), switch.totals())),
         Err(error) => exit::end(exit::FAILED, error),
     }
 }
@@ -65,7 +65,7 @@ async fn serve(args: &SwitchModelArgs, switch: &ModelSwitch, program: &str) -> R
     gentle.map_or(Ok(()), |ended| ended.map_err(|error| error.to_string()))
 }
 
-fn told(entries: usize, totals: Totals) -> String {
+fn log_switch(entries: usize, totals: Totals) -> String {
     let Totals { updates, refused, read, packets_in, packets_in_lost, packets_out, sent } = totals;
     format!(
         "stopped: {entries} entries; {updates} updates made and {refused} refused, {read} entities read; packets: {packets_out} out, \

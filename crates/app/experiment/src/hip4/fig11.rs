@@ -3,14 +3,14 @@
 use causeway_show::{Cell, Chart, Column, Curve, Progress, Table};
 use causeway_types::Span;
 
-use super::{MODEL, given, ledger_cells, ledger_columns, lost, millis};
+use super::{MODEL, balance_columns, given, ledger_cells, lost_octets, millis};
 use crate::ExperimentError;
 use crate::cli::Common;
 use crate::measure::{Costs, Measured, Plan};
 use crate::outcome::{Goal, Outcome};
-use crate::rows::Rows;
+use crate::row_writer::Rows;
+use crate::simulation::Load;
 use crate::variant::Variant;
-use crate::world::Load;
 
 /// UEs in the paper.
 const UES: u32 = 150_000;
@@ -21,7 +21,7 @@ type Row = (Variant, Option<f64>, Option<[f64; 2]>);
 const ROWS: [Row; 5] = [
     (Variant::UNSELECTIVE, Some(3120.0), None),
     (Variant::HIP4, Some(480.0), Some([73.8, 93.1])),
-    (Variant::OURS, None, None),
+    (Variant::CAUSEWAY, None, None),
     (Variant::INDEXED, None, None),
     (Variant::BANKED, None, None),
 ];
@@ -46,7 +46,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
         rows.measure(&all, |row| plan(row).measure(common, progress), |measured| table(&all, measured))?;
     let mut goals = Vec::new();
     for (goal, limit, wanted) in [
-        ("report, mean, pendulum and selective pulling", 100.0, Variant::OURS),
+        ("report, mean, pendulum and selective pulling", 100.0, Variant::CAUSEWAY),
         ("report, mean, indexed accounting in one table a side", 10.0, Variant::INDEXED),
         ("report, mean, indexed accounting in banks", 10.0, Variant::BANKED),
     ] {
@@ -54,7 +54,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
             goals.push(Goal::at_most(goal, limit, measured.reports.mean() * 1e3, "ms"));
         }
     }
-    let lost = lost(measured.iter().map(|measured| measured.ledger));
+    let lost = lost_octets(measured.iter().map(|measured| measured.ledger));
     goals.push(Goal::at_most("lost, all rows", 0.0, lost, "octets"));
     Ok(Outcome {
         name: "hip4-fig11",
@@ -89,7 +89,7 @@ fn table(rows: &[Row], measured: &[Measured]) -> Table {
     columns.extend([share("in 0.5 s"), share("in 1 s"), Column::of("paper's mean", "ms, measured")]);
     columns.extend(["paper in 0.5 s", "paper in 1 s"].map(|name| Column::of(name, "%, measured")));
     columns.extend(["counters read", "passes"].map(|name| Column::of(name, "1/s, model")));
-    columns.extend(ledger_columns());
+    columns.extend(balance_columns());
     let mut table = Table::new(columns);
     for ((variant, mean, shares), Measured { reports, effort, ledger, .. }) in rows.iter().zip(measured) {
         let [sent, reported, lost] = ledger_cells(ledger);

@@ -3,14 +3,14 @@
 use causeway_show::{Cell, Chart, Column, Curve, Progress, Table};
 use causeway_types::Span;
 
-use super::{MODEL, given, ledger_cells, ledger_columns, lost, millis};
+use super::{MODEL, balance_columns, given, ledger_cells, lost_octets, millis};
 use crate::ExperimentError;
 use crate::cli::Common;
 use crate::measure::{Costs, Measured, Plan};
 use crate::outcome::{Goal, Outcome};
-use crate::rows::Rows;
+use crate::row_writer::Rows;
+use crate::simulation::Load;
 use crate::variant::Variant;
-use crate::world::Load;
 
 /// UEs in the paper.
 const UES: u32 = 150_000;
@@ -33,8 +33,8 @@ fn all() -> Vec<Row> {
         paper(baseline("baseline, beta 75 %", 0.75), None),
         paper((Variant::HIP4, Costs::PAPER), Some(PAPER_HIP4)),
         paper((Variant::HIP4, Costs::SLOW), Some(PAPER_HIP4)),
-        paper((Variant::OURS, Costs::PAPER), None),
-        paper((Variant::OURS, Costs::SLOW), None),
+        paper((Variant::CAUSEWAY, Costs::PAPER), None),
+        paper((Variant::CAUSEWAY, Costs::SLOW), None),
         paper((Variant::INDEXED, Costs::PAPER), None),
         paper((Variant::INDEXED, Costs::SLOW), None),
         paper((Variant::BANKED, Costs::PAPER), None),
@@ -60,7 +60,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
     let measured: Vec<Measured> =
         rows.measure(&all, |row| plan(row).measure(common, progress), |measured| table(&all, measured))?;
     let mut goals = Vec::new();
-    for (name, wanted) in [("keyed", Variant::OURS), ("indexed", Variant::INDEXED)] {
+    for (name, wanted) in [("keyed", Variant::CAUSEWAY), ("indexed", Variant::INDEXED)] {
         let is_wanted = |(variant, costs, _): &Row| *variant == wanted && *costs == Costs::PAPER;
         let Some((_, measured)) = all.iter().zip(&measured).find(|(row, _)| is_wanted(row)) else { continue };
         for (rank, percent, limit) in [("median", 50.0, 0.2), ("99th percentile", 99.0, 1.0)] {
@@ -68,7 +68,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
             goals.push(Goal::at_most(&goal, limit, measured.handovers.percentile(percent) * 1e3, "ms"));
         }
     }
-    let lost = lost(measured.iter().map(|measured| measured.ledger));
+    let lost = lost_octets(measured.iter().map(|measured| measured.ledger));
     goals.push(Goal::at_most("lost, all rows", 0.0, lost, "octets"));
     Ok(Outcome {
         name: "hip4-fig12",
@@ -97,7 +97,7 @@ fn table(rows: &[Row], measured: &[Measured]) -> Table {
     columns.extend([ms("mean"), ms("median"), ms("99 %"), ms("longest")]);
     columns
         .extend([Column::of("paper's median", "ms, measured"), Column::of("paper's 99 %", "ms, measured")]);
-    columns.extend(ledger_columns());
+    columns.extend(balance_columns());
     let mut table = Table::new(columns);
     for ((variant, costs, paper), Measured { handovers, ledger, .. }) in rows.iter().zip(measured) {
         let [sent, reported, lost] = ledger_cells(ledger);

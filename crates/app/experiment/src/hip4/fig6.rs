@@ -3,14 +3,14 @@
 use causeway_show::{Cell, Chart, Column, Curve, Progress, Table};
 use causeway_types::Span;
 
-use super::{MODEL, given, ledger_cells, ledger_columns, lost, millis};
+use super::{MODEL, balance_columns, given, ledger_cells, lost_octets, millis};
 use crate::ExperimentError;
 use crate::cli::Common;
 use crate::measure::{Costs, Measured, Plan};
 use crate::outcome::{Goal, Outcome};
-use crate::rows::Rows;
+use crate::row_writer::Rows;
+use crate::simulation::Load;
 use crate::variant::Variant;
-use crate::world::Load;
 
 /// The most UEs that the paper's baseline has room for; it does not say of how many its figure is.
 const UES: u32 = 84_000;
@@ -24,7 +24,7 @@ const ROWS: [Row; 7] = [
     (Variant::baseline("baseline, beta 50 %", 0.5), 50, None),
     (Variant::baseline("baseline, beta 75 %", 0.75), 75, Some([1900.0, 230.0, 2700.0])),
     (Variant::HIP4, 0, None),
-    (Variant::OURS, 0, None),
+    (Variant::CAUSEWAY, 0, None),
     (Variant::INDEXED, 0, None),
     (Variant::BANKED, 0, None),
 ];
@@ -60,7 +60,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
         goals: vec![Goal::at_most(
             "lost, all rows",
             0.0,
-            lost(measured.iter().map(|measured| measured.ledger)),
+            lost_octets(measured.iter().map(|measured| measured.ledger)),
             "octets",
         )],
         notes: vec![
@@ -77,7 +77,7 @@ fn table(rows: &[Row], measured: &[Measured]) -> Table {
     let mut columns = vec![Column::new("tables are reached by"), Column::new("reports"), ms("report, mean")];
     columns.extend([paper("paper's"), Column::new("handovers"), ms("handover, mean"), paper("paper's")]);
     columns.extend([ms("handover, 99 %"), paper("paper's")]);
-    columns.extend(ledger_columns());
+    columns.extend(balance_columns());
     let mut table = Table::new(columns);
     for ((variant, _, paper), Measured { handovers, reports, ledger, .. }) in rows.iter().zip(measured) {
         let [sent, reported, lost] = ledger_cells(ledger);

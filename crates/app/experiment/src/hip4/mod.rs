@@ -8,7 +8,7 @@ pub mod table4;
 
 use causeway_show::Cell;
 
-use crate::world::Ledger;
+use crate::simulation::OctetBalance;
 
 /// Milliseconds of model time, from seconds.
 fn millis(seconds: f64) -> Cell {
@@ -21,19 +21,19 @@ fn given(value: Option<f64>, digits: usize) -> Cell {
 }
 
 /// Octets that were lost, in all worlds of an experiment.
-fn lost(ledgers: impl IntoIterator<Item = Ledger>) -> f64 {
-    ledgers.into_iter().map(|ledger| ledger.lost()).sum::<u64>() as f64
+fn lost_octets(ledgers: impl IntoIterator<Item = OctetBalance>) -> f64 {
+    ledgers.into_iter().map(|ledger| ledger.lost_octets()).sum::<u64>() as f64
 }
 
 /// The columns that say whether all octets are there.
-fn ledger_columns() -> [causeway_show::Column; 3] {
+fn balance_columns() -> [causeway_show::Column; 3] {
     ["sent", "reported + held", "lost"].map(|name| causeway_show::Column::of(name, "octets"))
 }
 
 /// Their cells.
-fn ledger_cells(ledger: &Ledger) -> [Cell; 3] {
-    [ledger.sent, ledger.reported + ledger.held, ledger.lost()]
-        .map(|octets| Cell::Text(causeway_show::grouped(octets)))
+fn ledger_cells(ledger: &OctetBalance) -> [Cell; 3] {
+    [ledger.sent, ledger.reported + ledger.held, ledger.lost_octets()]
+        .map(|octets| Cell::Text(causeway_show::with_thousands_separators(octets)))
 }
 
 /// What all tables in model time say of it.

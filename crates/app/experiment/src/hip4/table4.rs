@@ -3,15 +3,15 @@
 use causeway_show::{Cell, Chart, Column, Curve, Progress, Table};
 use causeway_types::Span;
 
-use super::{MODEL, ledger_cells, ledger_columns, lost};
+use super::{MODEL, balance_columns, ledger_cells, lost_octets};
 use crate::ExperimentError;
 use crate::cli::Common;
 use crate::measure::Costs;
 use crate::outcome::{Goal, Outcome};
-use crate::rows::Rows;
+use crate::row_writer::Rows;
+use crate::simulation::{Kind, Load, OctetBalance, Simulation, SimulationConfig};
 use crate::smf;
 use crate::variant::Variant;
-use crate::world::{Kind, Ledger, Load, Setting, World};
 
 /// UEs with a session in the paper.
 const UES: u32 = 150_000;
@@ -29,20 +29,20 @@ type Row = (Variant, Costs);
 const ROWS: [Row; 7] = [
     (Variant::HIP4, Costs::PAPER),
     (Variant::HIP4, Costs::SLOW),
-    (Variant::OURS, Costs::PAPER),
-    (Variant::OURS, Costs::SLOW),
+    (Variant::CAUSEWAY, Costs::PAPER),
+    (Variant::CAUSEWAY, Costs::SLOW),
     (Variant::INDEXED, Costs::PAPER),
     (Variant::INDEXED, Costs::SLOW),
     (Variant::BANKED, Costs::PAPER),
 ];
 
 /// More handovers than there can be.
-const MOST: u32 = 1_000_000;
+const MAX_HANDOVERS: u32 = 1_000_000;
 
 /// Operations a second of each kind, and whether all octets are there.
 struct Rates {
     rates: [f64; 3],
-    ledger: Ledger,
+    ledger: OctetBalance,
 }
 
 /// Measures.
@@ -67,7 +67,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
     goals.push(Goal::at_most(
         "lost, all rows",
         0.0,
-        lost(measured.iter().map(|rates| rates.ledger)),
+        lost_octets(measured.iter().map(|rates| rates.ledger)),
         "octets",
     ));
     Ok(Outcome {
@@ -99,10 +99,10 @@ fn rates(
     // More than can be registered in a second.
     let all = ues + ues.max(1000) / 2;
     let setting =
-        Setting { variant, timing: costs.timing, ues: all, load: Load::Emulator, seed: common.seed };
-    let mut world = World::new(setting)?;
+        SimulationConfig { variant, timing: costs.timing, ues: all, load: Load::Emulator, seed: common.seed };
+    let mut world = Simulation::new(setting)?;
     progress.stage(format!("{} ({}): {ues} sessions", variant.name, costs.name));
-    world.load(ues, |done, of| progress.at(done, of))?;
+    world.load(ues, |done, of| progress.set_progress(done, of))?;
     smf::wait(&mut world, common.before(Span::from_secs(2)), |_, _| ())?;
     let mut random = fastrand::Rng::with_seed(common.seed);
     let mut rates = [0.0; 3];
@@ -111,7 +111,7 @@ fn rates(
         let drawn: Box<dyn Iterator<Item = u32>> = match kind {
             Kind::Register => Box::new(ues..all),
             Kind::Deregister => Box::new(0..ues),
-            Kind::Handover => Box::new((0..MOST).map(|_| random.u32(..ues))),
+            Kind::Handover => Box::new((0..MAX_HANDOVERS).map(|_| random.u32(..ues))),
         };
         let (done, span) = smf::rate(&mut world, *kind, common.second(), drawn)?;
         *rate = done as f64 / span.as_secs_f64().max(1e-9);
@@ -125,7 +125,7 @@ fn table(rows: &[Row], measured: &[Rates]) -> Table {
     for (_, name, _) in KINDS {
         columns.extend([Column::of(name, "1/s, model"), Column::of("paper's", "1/s, measured")]);
     }
-    columns.extend(ledger_columns());
+    columns.extend(balance_columns());
     let mut table = Table::new(columns);
     for ((variant, costs), Rates { rates, ledger }) in rows.iter().zip(measured) {
         let mut cells: Vec<Cell> = vec![variant.name.into(), costs.name.into()];

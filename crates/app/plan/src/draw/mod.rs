@@ -3,6 +3,6 @@
 mod svg;
 mod text;
 
-pub use causeway_show::grouped;
+pub use causeway_show::with_thousands_separators;
 pub use svg::svg;
 pub use text::{map, why};

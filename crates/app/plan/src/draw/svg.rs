@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use causeway_show::grouped;
+use causeway_show::with_thousands_separators;
 
 use crate::report::{Entry, Report, Stage};
 
@@ -130,8 +130,8 @@ fn draw_stage(out: &mut String, stage: &Stage, lane: &Lane, floor: u32, names: &
             blocks * BLOCK,
             color(names, family(&entry.name)),
             escaped(&entry.name),
-            grouped(entry.entries),
-            grouped(entry.of)
+            with_thousands_separators(entry.entries),
+            with_thousands_separators(entry.of)
         );
     }
 }

@@ -1,6 +1,6 @@
 //! The stage map as text.
 
-use causeway_show::grouped;
+use causeway_show::with_thousands_separators;
 
 use crate::report::{Entry, Level, Report, Stage};
 use crate::stage::Resource;
@@ -51,8 +51,13 @@ fn total(level: &Level) -> String {
 fn table(entry: &Entry) -> String {
     match (entry.entries, entry.of) {
         (_, 0) => entry.name.clone(),
-        (here, all) if here >= all => format!("{} {}", entry.name, grouped(all)),
-        (here, all) => format!("{} {} of {}", entry.name, grouped(here), grouped(all)),
+        (here, all) if here >= all => format!("{} {}", entry.name, with_thousands_separators(all)),
+        (here, all) => format!(
+            "{} {} of {}",
+            entry.name,
+            with_thousands_separators(here),
+            with_thousands_separators(all)
+        ),
     }
 }
 

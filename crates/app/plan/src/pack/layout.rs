@@ -1,13 +1,13 @@
 //! The layouts that a table may have, and what each needs for so many entries.
 
-use super::attached::{action_data, colors, counters, meters};
+use super::companion_memory::{action_data, colors, counters, meters};
 use super::operands::{Split, splits};
 use super::words::packings;
 use crate::architecture::Architecture;
 use crate::table::{Match, Table};
 
 /// Independent hashes that an exact table has, so that nine entries of ten find a place without moving others.
-const WAYS: u32 = 4;
+const HASH_WAYS: u32 = 4;
 /// Keys up to this width need no hash: the key is the address of a word.
 const DIRECT_KEY_BITS: u32 = 10;
 
@@ -31,7 +31,7 @@ pub enum Store {
         indirect: u32,
     },
     /// Nowhere: the key is the address, or there is no key.
-    Nowhere,
+    Unstored,
 }
 
 /// One way to lay a table out.
@@ -90,7 +90,7 @@ fn stores(arch: &Architecture, table: &Table, split: Split, number: u32) -> Vec<
         Match::Exact(key) => packings(arch, key, split.immediate + number)
             .into_iter()
             .map(|packing| {
-                let ways = if table.matching.bits() <= DIRECT_KEY_BITS { 1 } else { WAYS };
+                let ways = if table.matching.bits() <= DIRECT_KEY_BITS { 1 } else { HASH_WAYS };
                 layout(Store::Words { entries: packing.entries, width: packing.width, ways })
             })
             .collect(),
@@ -99,9 +99,9 @@ fn stores(arch: &Architecture, table: &Table, split: Split, number: u32) -> Vec<
             vec![layout(Store::Tcam { width, indirect: split.immediate + number })]
         }
         // There is no match that immediate bits could lie beside.
-        Match::Index(_) => (split.immediate == 0).then(|| layout(Store::Nowhere)).into_iter().collect(),
+        Match::Index(_) => (split.immediate == 0).then(|| layout(Store::Unstored)).into_iter().collect(),
         // The one action is the default one; its operands are immediate in any case.
-        Match::Always => vec![Layout { store: Store::Nowhere, immediate: 0, action_octets: 0 }],
+        Match::Always => vec![Layout { store: Store::Unstored, immediate: 0, action_octets: 0 }],
     }
 }
 
@@ -121,7 +121,7 @@ impl Layout {
                 demand.tcams = rows * width;
                 demand.indirect_srams = indirect_srams(arch, demand.entries, indirect);
             }
-            Store::Nowhere => {}
+            Store::Unstored => {}
         }
         demand.action_srams = action_data(arch, demand.entries, self.action_octets);
         if table.counter.is_some() {
@@ -138,7 +138,7 @@ impl Layout {
     pub const fn step(&self, arch: &Architecture) -> u32 {
         match self.store {
             Store::Words { entries, .. } => entries * arch.sram_words,
-            Store::Tcam { .. } | Store::Nowhere => arch.tcam_entries,
+            Store::Tcam { .. } | Store::Unstored => arch.tcam_entries,
         }
     }
 }
@@ -206,7 +206,7 @@ mod tests {
         let key = vec![Field { name: "index", bits: 16 }];
         let table = Table::new("simple", Gress::Ingress, Match::Index(key), 65_536).actions(&[&[32, 32]]);
         let (layout, demand) = least(&table);
-        assert_eq!(layout.store, Store::Nowhere);
+        assert_eq!(layout.store, Store::Unstored);
         assert_eq!((demand.match_srams, demand.action_srams), (0, 32));
     }
 

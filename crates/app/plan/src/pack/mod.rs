@@ -1,6 +1,6 @@
 //! How a table lies in memory: the layouts that it may have, and the blocks that each needs.
 
-mod attached;
+mod companion_memory;
 mod layout;
 mod operands;
 mod words;

@@ -35,12 +35,12 @@ pub struct Placement {
     /// The use of each stage that is needed; there may be more of them than the pipeline has.
     pub stages: Vec<StageUse>,
     /// What kept tables, or the rest of them, out of stages.
-    pub waits: Vec<Wait>,
+    pub waits: Vec<Postponement>,
 }
 
 /// Why a table, or the rest of it, did not go into a stage where its dependencies would have let it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Wait {
+pub struct Postponement {
     /// The table.
     pub table: usize,
     /// The stage.
@@ -49,13 +49,13 @@ pub struct Wait {
     pub reason: Reason,
 }
 
-/// See [`Wait`].
+/// See [`Postponement`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Reason {
     /// The stage had too little left.
-    Short(Shortage),
+    Lacking(Shortage),
     /// Another table has to be placed first: nothing may run between its parts, or within its block.
-    Between(usize),
+    OtherFirst(usize),
 }
 
 impl Placement {
@@ -79,7 +79,7 @@ pub struct TooLarge {
 /// # Errors
 /// [`TooLarge`] when a table cannot be spread over stages and does not fit into one.
 pub fn place(arch: &Architecture, pipeline: &Pipeline) -> Result<Placement, TooLarge> {
-    Ok(Placer::new(arch, pipeline).run(MOST_STAGES)?.0)
+    Ok(Placer::new(arch, pipeline).run(MAX_STAGES)?.0)
 }
 
 /// Places the tables if the stages that there are suffice, and gives up as soon as they do not.
@@ -89,7 +89,7 @@ pub fn place_within(arch: &Architecture, pipeline: &Pipeline) -> Option<Placemen
 }
 
 /// No pipeline is asked for more: what would need them is out of the question.
-const MOST_STAGES: usize = 4096;
+const MAX_STAGES: usize = 4096;
 
 /// How far a table is.
 #[derive(Clone, Copy, Debug)]
@@ -144,7 +144,7 @@ impl<'a> Placer<'a> {
             // What is placed may set others free for the same stage, so the most urgent is looked for each time.
             while let Some(()) = order.iter().find_map(|table| self.step(*table, stage)) {}
             if self.placement.parts.len() == before
-                && let Some(stuck) = self.stuck(stage)
+                && let Some(stuck) = self.unplaceable_table(stage)
             {
                 return Err(stuck);
             }
@@ -159,8 +159,8 @@ impl<'a> Placer<'a> {
         {
             return None;
         }
-        if let Some(other) = self.between(table) {
-            self.wait(table, stage, Reason::Between(other));
+        if let Some(other) = self.blocking_table(table) {
+            self.wait(table, stage, Reason::OtherFirst(other));
             return None;
         }
         match self.fit(table, stage) {
@@ -170,12 +170,12 @@ impl<'a> Placer<'a> {
                 Some(())
             }
             Fitting::Some(part, shortage) => {
-                self.wait(table, stage, Reason::Short(shortage));
+                self.wait(table, stage, Reason::Lacking(shortage));
                 self.put(part);
                 Some(())
             }
             Fitting::None(shortage) => {
-                self.wait(table, stage, Reason::Short(shortage));
+                self.wait(table, stage, Reason::Lacking(shortage));
                 None
             }
         }
@@ -193,7 +193,7 @@ impl<'a> Placer<'a> {
 
     /// A table that has to be placed before this one may be: it is spread over stages and has a part to come, or it
     /// is the rest of a block that others have begun.
-    fn between(&self, table: usize) -> Option<usize> {
+    fn blocking_table(&self, table: usize) -> Option<usize> {
         if self.arch.long_branches {
             return None;
         }
@@ -238,16 +238,16 @@ impl<'a> Placer<'a> {
         let waits = &mut self.placement.waits;
         match waits.iter_mut().rev().find(|wait| wait.table == table && wait.stage == stage) {
             Some(wait) => wait.reason = reason,
-            None => waits.push(Wait { table, stage, reason }),
+            None => waits.push(Postponement { table, stage, reason }),
         }
     }
 
     /// The table that did not even fit into an empty stage.
-    fn stuck(&self, stage: usize) -> Option<TooLarge> {
+    fn unplaceable_table(&self, stage: usize) -> Option<TooLarge> {
         let mut waits = self.placement.waits.iter().rev().filter(|wait| wait.stage == stage);
         waits.find_map(|wait| match wait.reason {
-            Reason::Short(shortage) => Some(TooLarge { table: wait.table, shortage }),
-            Reason::Between(_) => None,
+            Reason::Lacking(shortage) => Some(TooLarge { table: wait.table, shortage }),
+            Reason::OtherFirst(_) => None,
         })
     }
 }

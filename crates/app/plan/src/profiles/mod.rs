@@ -1,9 +1,9 @@
 //! The tables of the UPF programs, by profile and by what they must hold.
 
 mod accounting;
-mod after;
+mod causeway;
+mod common_tables;
 mod fields;
-mod own;
 mod population;
 mod red;
 mod split;
@@ -137,7 +137,7 @@ impl Program {
     }
 
     /// Causeway's program of a profile.
-    pub const fn own(profile: Profile) -> Self {
+    pub const fn causeway_program(profile: Profile) -> Self {
         Self { own: true, ..Self::of(profile) }
     }
 
@@ -148,7 +148,7 @@ impl Program {
     pub fn pipeline(&self, population: &Population) -> Result<Pipeline, PlanError> {
         self.check(population)?;
         if self.own {
-            return own::build(self, population);
+            return causeway::build(self, population);
         }
         match self.profile {
             Profile::Baseline | Profile::Red => red::build(self, population),
@@ -158,7 +158,7 @@ impl Program {
 
     fn check(&self, population: &Population) -> Result<(), PlanError> {
         let wrong = |why: &str| Err(PlanError::Profile { profile: self.profile.name(), why: why.to_owned() });
-        if self.own && !self.is_own() {
+        if self.own && !self.is_causeway() {
             return wrong(
                 "Causeway's own programs count on both sides; but for direct, which is as it is, they have no index, narrow keys or shared filters",
             );
@@ -188,7 +188,7 @@ impl Program {
     }
 
     /// Whether Causeway has such a program.
-    fn is_own(&self) -> bool {
+    fn is_causeway(&self) -> bool {
         let asked = (self.indexed, self.counting, self.narrow_keys);
         match self.profile {
             Profile::Direct => asked == (Indexed::Both, Counting::Both, true),

@@ -1,6 +1,6 @@
 //! Three PDR tables: the baseline, and with FARs and meters in them.
 
-use super::after::{self, Before};
+use super::common_tables::{self, Before};
 use super::fields::{
     DSCP, FIVE_TUPLE, OPERAND_IPV4, OPERAND_METER, OPERAND_OCTET, OPERAND_PDR_ID, OPERAND_TEID, PDR_ID,
     UE_ADDRESS, WHOLE_TUNNEL, encapsulation, key,
@@ -20,7 +20,7 @@ const PORT: &[(&str, u32)] = &[("ingress_port", 9)];
 
 pub(super) fn build(program: &Program, population: &Population) -> Result<Pipeline, PlanError> {
     let mut pipeline = Pipeline::default();
-    after::echo(&mut pipeline)?;
+    common_tables::echo(&mut pipeline)?;
     pdrs(&mut pipeline, program, population)?;
     let all = population.complex * COMPLEX_PDRS + population.simple * 2;
     let before = match program.profile {
@@ -33,9 +33,9 @@ pub(super) fn build(program: &Program, population: &Population) -> Result<Pipeli
             Before { pdr: PDR, action: &[("far", Matches)], meter: &[("meter_lookup", Matches)] }
         }
     };
-    after::enforcement(&mut pipeline, all, &before)?;
+    common_tables::enforcement(&mut pipeline, all, &before)?;
     accounting::add(&mut pipeline, program, all, PDR)?;
-    after::delivery(&mut pipeline, &before)?;
+    common_tables::delivery(&mut pipeline, &before)?;
     Ok(pipeline)
 }
 

@@ -4,7 +4,7 @@ mod direct;
 mod pdrs;
 mod templates;
 
-use super::after::{self, Before};
+use super::common_tables::{self, Before};
 use super::{Population, Profile, Program, accounting};
 use crate::error::PlanError;
 use crate::pipeline::Pipeline;
@@ -13,7 +13,7 @@ use pdrs::Names;
 pub(super) fn build(program: &Program, population: &Population) -> Result<Pipeline, PlanError> {
     let mut pipeline = Pipeline::default();
     let sizes = Sizes::of(population);
-    after::echo(&mut pipeline)?;
+    common_tables::echo(&mut pipeline)?;
     let names = pdrs::add(&mut pipeline, program, &sizes)?;
     let pdr = Names::both(&names);
     let action = match program.profile {
@@ -21,9 +21,9 @@ pub(super) fn build(program: &Program, population: &Population) -> Result<Pipeli
         _ => templates::add(&mut pipeline, &names)?,
     };
     let before = Before { pdr: &pdr, action: &action, meter: &pdr };
-    after::enforcement(&mut pipeline, sizes.all(), &before)?;
+    common_tables::enforcement(&mut pipeline, sizes.all(), &before)?;
     accounting::add(&mut pipeline, program, sizes.all(), &pdr)?;
-    after::delivery(&mut pipeline, &before)?;
+    common_tables::delivery(&mut pipeline, &before)?;
     Ok(pipeline)
 }
 

@@ -38,7 +38,7 @@ enum Entry {
 pub(super) struct Queue(SyncSender<Entry>);
 
 impl Queue {
-    /// Starts the thread that writes to `allocated`.
+    /// Starts the thread that writes to `out`.
     ///
     /// # Errors
     /// The system has no thread left.

@@ -13,7 +13,7 @@ use crate::lookup::UPLINK;
 use crate::topology_index::{Exit, TopologyIndex};
 
 impl<const IS_UPLINK: bool> BatchPass<'_, IS_UPLINK> {
-    /// What [`crate::six`] has read goes its way.
+    /// What [`crate::ipv6`] has read goes its way.
     #[inline(never)]
     pub(super) fn finish_ipv6(&mut self, index: usize) {
         let next = match self.engine.classify_ipv6::<IS_UPLINK>(self.batch, self.state, index) {

@@ -59,7 +59,7 @@ impl Segmenter {
         })
     }
 
-    /// Makes the next packet at the beginning of `allocated`. `None` when the last one was made.
+    /// Makes the next packet at the beginning of `out`. `None` when the last one was made.
     pub(super) fn next(&mut self, packet: &[u8], out: &mut [u8]) -> Option<Segment> {
         let Layout { payload, len, .. } = self.layout;
         let from = payload + self.done;

@@ -21,7 +21,7 @@ pub struct LookupEntry {
     pub direction: Direction,
     /// The UE address that its packets must have.
     pub ue: UeMatch,
-    /// Indices of [`OffloadSpec::rules`](super::Shape::rules), in the order in which they are tried.
+    /// Indices of [`OffloadSpec::rules`](super::OffloadSpec::rules), in the order in which they are tried.
     pub rules: Vec<u8>,
     /// A packet that no rule of it fits is for no other session either.
     pub is_final: bool,

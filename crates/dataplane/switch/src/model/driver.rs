@@ -20,7 +20,7 @@ pub trait Pipeline {
     /// A packet between the two sides, with its metadata.
     type Packet;
 
-    /// A frame came by a port. What leaves, copies included, goes to `allocated`.
+    /// A frame came by a port. What leaves, copies included, goes to `out`.
     fn ingress(
         &mut self,
         state: &mut State,

@@ -63,7 +63,7 @@ impl<T> Write<T> {
     }
 }
 
-/// Orders the writes that turn the entries `gone` into the entries `get_mut`, so that no number in use ever misses or has the action of
+/// Orders the writes that turn the entries `gone` into the entries `wanted`, so that no number in use ever misses or has the action of
 /// another template, and so that the tables hold at most one entry more than before or after.
 ///
 /// Entries that no number in use matches go first and come last. Between them a number in use is matched by its old entry, by both,

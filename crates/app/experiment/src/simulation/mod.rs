@@ -24,12 +24,12 @@ use causeway_switch::pulling::{self, Pulling};
 use causeway_types::{Span, Time};
 
 use crate::ExperimentError;
-use crate::variant::{Choice, Variant};
-pub use effort::Effort;
+use crate::variant::{CounterSelection, Variant};
+pub use effort::ReadStatistics;
 pub use flow::Load;
-pub use ledger::Ledger;
+pub use ledger::OctetBalance;
 use numbers::Numbers;
-pub use operation::{Done, Kind};
+pub use operation::{CompletedOperation, Kind};
 use operation::{Operation, Ue};
 use reader::Reading;
 use traffic::Traffic;
@@ -43,7 +43,7 @@ const LOADING: u32 = 32;
 
 /// What an experiment is like.
 #[derive(Clone, Copy, Debug)]
-pub struct Setting {
+pub struct SimulationConfig {
     /// How the accounting tables are reached.
     pub variant: Variant,
     /// What requests cost.
@@ -58,8 +58,8 @@ pub struct Setting {
 
 /// All of it.
 #[derive(Debug)]
-pub struct World {
-    pub(crate) setting: Setting,
+pub struct Simulation {
+    pub(crate) setting: SimulationConfig,
     now: Time,
     random: fastrand::Rng,
     model: Model<Traffic>,
@@ -77,22 +77,22 @@ pub struct World {
     ended: Option<Time>,
     /// When idle readers look again.
     wake: Option<Time>,
-    ledger: Ledger,
-    effort: Effort,
-    done: Vec<Done>,
+    ledger: OctetBalance,
+    effort: ReadStatistics,
+    done: Vec<CompletedOperation>,
     /// Moments of volume reports: when the packet came that reached the threshold, and when the report was made.
     reports: Vec<(Time, Time)>,
     /// Readers stand still while the first sessions come, where that changes nothing in the tables.
     is_loading: bool,
 }
 
-impl World {
+impl Simulation {
     /// A switch without sessions.
     ///
     /// # Errors
     /// [`ExperimentError`] when the workload has no room.
-    pub fn new(setting: Setting) -> Result<Self, ExperimentError> {
-        let Setting { variant, timing, ues, load, seed } = setting;
+    pub fn new(setting: SimulationConfig) -> Result<Self, ExperimentError> {
+        let SimulationConfig { variant, timing, ues, load, seed } = setting;
         let bank = variant.is_indexed().then_some(variant.bank);
         // Two rules for each UE; each of two partitions has an eighth more than its half, as the planner counts.
         let rules = ues as usize * 2;
@@ -103,8 +103,10 @@ impl World {
         let traffic = Traffic::new(ues, load, seed, bank);
         let access = pendulum::Config { mode: variant.mode, capacity: [room; 2], drain: Span::ZERO };
         let pulling = match variant.choice {
-            Choice::Needed(pulling) => pulling,
-            Choice::Everything | Choice::InTurns | Choice::Urgent => pulling::Config::default(),
+            CounterSelection::Needed(pulling) => pulling,
+            CounterSelection::All | CounterSelection::RoundRobin | CounterSelection::Urgent => {
+                pulling::Config::default()
+            }
         };
         let mut world = Self {
             setting,
@@ -122,8 +124,8 @@ impl World {
             rest: None,
             ended: None,
             wake: None,
-            ledger: Ledger::default(),
-            effort: Effort::default(),
+            ledger: OctetBalance::default(),
+            effort: ReadStatistics::default(),
             done: Vec::new(),
             reports: Vec::new(),
             is_loading: false,
@@ -141,15 +143,15 @@ impl World {
     ///
     /// # Errors
     /// [`ExperimentError`] when the model refuses something, which it never does.
-    pub fn run(&mut self, until: Time) -> Result<Vec<Done>, ExperimentError> {
-        self.settle()?;
+    pub fn run(&mut self, until: Time) -> Result<Vec<CompletedOperation>, ExperimentError> {
+        self.handle_outcomes()?;
         while self.done.is_empty() {
             let next = self.next_event().filter(|next| *next <= until);
             self.now = self.now.max(next.unwrap_or(until));
             if next.is_none() {
                 break;
             }
-            self.settle()?;
+            self.handle_outcomes()?;
         }
         Ok(std::mem::take(&mut self.done))
     }
@@ -158,13 +160,13 @@ impl World {
     /// depend on them.
     ///
     /// # Errors
-    /// As [`World::run`].
+    /// As [`Simulation::run`].
     pub fn load(&mut self, ues: u32, mut progress: impl FnMut(u64, u64)) -> Result<(), ExperimentError> {
         self.is_loading = !self.setting.variant.has_partitions();
         let (mut asked, mut answered) = (0, 0);
         while answered < ues {
             while asked < ues && asked < answered + LOADING {
-                self.ask(Kind::Register, asked)?;
+                self.start_operation(Kind::Register, asked)?;
                 asked += 1;
             }
             answered += self.run(self.now + Span::from_secs(1))?.len() as u32;
@@ -181,17 +183,17 @@ impl World {
     }
 
     /// What readers have done since the last call.
-    pub fn take_effort(&mut self) -> Effort {
+    pub fn take_effort(&mut self) -> ReadStatistics {
         let since = std::mem::replace(&mut self.effort.since, self.now);
-        let next = Effort { since: self.now, ..Effort::default() };
-        Effort { since, until: self.now, ..std::mem::replace(&mut self.effort, next) }
+        let next = ReadStatistics { since: self.now, ..ReadStatistics::default() };
+        ReadStatistics { since, until: self.now, ..std::mem::replace(&mut self.effort, next) }
     }
 
     /// Traffic ends; all counters are read once more, and everything is added up.
     ///
     /// # Errors
-    /// As [`World::run`].
-    pub fn finish(mut self) -> Result<Ledger, ExperimentError> {
+    /// As [`Simulation::run`].
+    pub fn finish(mut self) -> Result<OctetBalance, ExperimentError> {
         self.ended = Some(self.now);
         self.model.pipeline_mut().until = self.ended;
         let unread = |side, partition| self.access.members(side, partition).iter().copied().collect();
@@ -203,7 +205,7 @@ impl World {
         let ues = 0..self.setting.ues;
         let held = ues.filter_map(|ue| self.pulling.counted(ue)).map(|volume| volume.total()).sum();
         let traffic = self.model.pipeline_mut();
-        Ok(Ledger { sent: traffic.sent.octets, held, ..self.ledger })
+        Ok(OctetBalance { sent: traffic.sent.octets, held, ..self.ledger })
     }
 
     fn next_event(&self) -> Option<Time> {
@@ -212,7 +214,7 @@ impl World {
     }
 
     /// Takes all outcomes that there are by now, and hands out all that can go on, until nothing happens any more.
-    fn settle(&mut self) -> Result<(), ExperimentError> {
+    fn handle_outcomes(&mut self) -> Result<(), ExperimentError> {
         if self.wake.is_some_and(|wake| wake <= self.now) {
             self.wake = None;
         }

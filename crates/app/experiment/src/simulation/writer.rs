@@ -6,8 +6,8 @@ use causeway_switch::pendulum::{Batch, Command, Partition, Side, WriterTurn};
 use causeway_switch::pulling::Measured;
 use causeway_types::Direction;
 
-use super::World;
-use super::operation::{Done, Kind, Operation, Ue};
+use super::Simulation;
+use super::operation::{CompletedOperation, Kind, Operation, Ue};
 use super::program::{accounting, bank_of, counting};
 use crate::ExperimentError;
 
@@ -17,7 +17,7 @@ pub(super) struct Writing {
     batches: Vec<Batch<Operation>>,
 }
 
-impl World {
+impl Simulation {
     /// Hands the writer its next request, if it can have one.
     pub(super) fn start_write(&mut self) -> Result<bool, ExperimentError> {
         if self.writing.is_some() {
@@ -75,7 +75,7 @@ impl World {
         if let Some(ue) = self.ues.get_mut(ue as usize) {
             *ue = Ue { rules, is_busy: false, is_ending };
         }
-        self.done.push(Done { kind, ue, asked, answered: self.now });
+        self.done.push(CompletedOperation { kind, ue, asked, answered: self.now });
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use causeway_switch::pendulum::{Command, Side};
 use causeway_switch::pulling::{Limit, Urr};
 use causeway_types::{Span, Time};
 
-use super::World;
+use super::Simulation;
 use super::numbers::GNBS;
 use super::program::{downlink, uplink};
 use crate::ExperimentError;
@@ -24,7 +24,7 @@ pub enum Kind {
 
 /// An operation that was answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Done {
+pub struct CompletedOperation {
     /// Which.
     pub kind: Kind,
     /// Whose.
@@ -35,7 +35,7 @@ pub struct Done {
     pub answered: Time,
 }
 
-impl Done {
+impl CompletedOperation {
     /// How long it took, in model time.
     pub const fn latency(&self) -> Span {
         self.answered.since(self.asked)
@@ -64,12 +64,12 @@ pub(super) struct Operation {
     pub(super) rules: Option<[SwitchPdr; 2]>,
 }
 
-impl World {
+impl Simulation {
     /// Asks for an operation. False if it makes no sense for that UE now: it has a session or has none, or another operation is under way.
     ///
     /// # Errors
     /// [`ExperimentError`] when there is no number for it.
-    pub fn ask(&mut self, kind: Kind, ue: u32) -> Result<bool, ExperimentError> {
+    pub fn start_operation(&mut self, kind: Kind, ue: u32) -> Result<bool, ExperimentError> {
         let Some(Ue { rules, is_busy: false, is_ending: false }) = self.ues.get(ue as usize).copied() else {
             return Ok(false);
         };

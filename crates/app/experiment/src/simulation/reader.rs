@@ -9,9 +9,9 @@ use causeway_switch::{Count, SwitchPdr};
 use causeway_types::Time;
 
 use super::program::{accounting, cell, counter};
-use super::{IDLE, World};
+use super::{IDLE, Simulation};
 use crate::ExperimentError;
-use crate::variant::Choice;
+use crate::variant::CounterSelection;
 
 /// What a reader does.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(super) struct Part {
     places: Vec<usize>,
 }
 
-impl World {
+impl Simulation {
     /// Hands a reader its next pass, if it can have one.
     pub(super) fn start_reading(&mut self, side: Side) -> Result<bool, ExperimentError> {
         if self.is_loading || self.reading[side as usize].is_some() {
@@ -42,9 +42,11 @@ impl World {
                 let unread = rest[side as usize].get(usize::from(partition.0));
                 unread.into_iter().flatten().take(budget).copied().collect()
             }
-            (None, Choice::Everything) => everything(partition, members, budget),
-            (None, Choice::InTurns) => robin.pick(partition, members, budget),
-            (None, Choice::Urgent | Choice::Needed(_)) => pulling.pick(now, side, partition, budget),
+            (None, CounterSelection::All) => everything(partition, members, budget),
+            (None, CounterSelection::RoundRobin) => robin.pick(partition, members, budget),
+            (None, CounterSelection::Urgent | CounterSelection::Needed(_)) => {
+                pulling.pick(now, side, partition, budget)
+            }
         };
         let Some(pass) = self.access.poll_pass(now, side, pick).cloned() else {
             let wake = now + IDLE;

@@ -4,7 +4,7 @@ use causeway_switch::Count;
 
 /// Octets of a whole experiment, all read in the end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Ledger {
+pub struct OctetBalance {
     /// What packets brought through a PDR.
     pub sent: u64,
     /// What passes found on the side before QoS enforcement, and after it.
@@ -15,9 +15,9 @@ pub struct Ledger {
     pub held: u64,
 }
 
-impl Ledger {
+impl OctetBalance {
     /// Octets that were sent and are in no reading, report or URR, or are there twice.
-    pub fn lost(&self) -> u64 {
+    pub fn lost_octets(&self) -> u64 {
         let [pre, post] = self.read.map(|read| read.abs_diff(self.sent));
         pre.max(post).max((self.reported + self.held).abs_diff(self.sent))
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::architecture::Architecture;
-use crate::draw::grouped;
+use crate::draw::with_thousands_separators;
 use crate::error::PlanError;
 use crate::outcomes::{Outcome, SWEEPS, Sweep, all};
 use crate::profiles::{Population, Profile, Program};
@@ -17,7 +17,7 @@ pub struct Accuracy {
     /// Largest populations.
     pub capacities: Vec<Comparison>,
     /// Single outcomes of the paper's baseline.
-    pub sweeps: Vec<Sides>,
+    pub sweeps: Vec<SweepComparison>,
 }
 
 /// One capacity.
@@ -42,7 +42,7 @@ pub struct Comparison {
 
 /// One sweep.
 #[derive(Clone, Debug, Serialize)]
-pub struct Sides {
+pub struct SweepComparison {
     /// Complex UEs to simple ones.
     pub ratio: String,
     /// Outcomes.
@@ -67,7 +67,7 @@ impl Accuracy {
     }
 
     /// Outcomes of sweeps that are right, and all of them.
-    pub fn right(&self) -> (u32, u32) {
+    pub fn correct(&self) -> (u32, u32) {
         let right = self.sweeps.iter().map(|sides| sides.right).sum();
         (right, self.sweeps.iter().map(|sides| sides.outcomes).sum())
     }
@@ -98,11 +98,11 @@ fn compare(outcome: &Outcome) -> Result<Comparison, PlanError> {
     })
 }
 
-fn sides(sweep: &Sweep) -> Result<Sides, PlanError> {
+fn sides(sweep: &Sweep) -> Result<SweepComparison, PlanError> {
     let limit = planned(&Program::of(Profile::Baseline), sweep.ratio)?.simple / Population::STEP;
     let outcomes = sweep.fit + sweep.failed;
     let right = (0..outcomes).filter(|number| (*number < sweep.fit) == (sweep.first + number <= limit));
-    Ok(Sides { ratio: sweep.ratio.to_string(), outcomes, right: right.count() as u32 })
+    Ok(SweepComparison { ratio: sweep.ratio.to_string(), outcomes, right: right.count() as u32 })
 }
 
 impl fmt::Display for Accuracy {
@@ -115,7 +115,10 @@ impl fmt::Display for Accuracy {
         for row in &self.capacities {
             // More than that may fit where nothing larger is known not to.
             let more = if row.below.is_none() { "+" } else { "" };
-            let (compiled, planned) = (format!("{}{more}", grouped(row.compiled)), grouped(row.planned));
+            let (compiled, planned) = (
+                format!("{}{more}", with_thousands_separators(row.compiled)),
+                with_thousands_separators(row.planned),
+            );
             writeln!(
                 f,
                 "{:27} {:6} {compiled:>9} {planned:>9} {:>+6.1} %  {}",
@@ -126,7 +129,7 @@ impl fmt::Display for Accuracy {
         for row in &self.sweeps {
             writeln!(f, "  {:6} {} of {}", row.ratio, row.right, row.outcomes)?;
         }
-        let (right, outcomes) = self.right();
+        let (right, outcomes) = self.correct();
         write!(f, "  all    {right} of {outcomes}, {:.1} %", f64::from(right) * 100.0 / f64::from(outcomes))
     }
 }

@@ -23,7 +23,7 @@ impl Rows {
     }
 
     /// Nowhere.
-    pub const fn unseen() -> Self {
+    pub const fn discard() -> Self {
         Self { file: None }
     }
 

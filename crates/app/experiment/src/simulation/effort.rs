@@ -6,7 +6,7 @@ use causeway_types::Time;
 
 /// Passes of readers, and what they read, in some model time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Effort {
+pub struct ReadStatistics {
     /// From when on.
     pub since: Time,
     /// Until when.
@@ -17,7 +17,7 @@ pub struct Effort {
     pub counters: u64,
 }
 
-impl Effort {
+impl ReadStatistics {
     /// Counters read a second.
     pub fn counters_a_second(&self) -> f64 {
         self.counters as f64 / self.seconds()
@@ -38,7 +38,7 @@ impl Effort {
     }
 }
 
-impl fmt::Display for Effort {
+impl fmt::Display for ReadStatistics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:.0} counters a second in {:.1} passes", self.counters_a_second(), self.passes_a_second())
     }

@@ -2,7 +2,7 @@
 
 use super::arguments::Arguments;
 use crate::architecture::Architecture;
-use crate::draw::grouped;
+use crate::draw::with_thousands_separators;
 use crate::error::PlanError;
 use crate::pipeline::Pipeline;
 use crate::place::{Placement, TooLarge, place};
@@ -11,9 +11,9 @@ use crate::report::Report;
 use crate::search::{self, Fit};
 
 /// Tables that an answer names.
-const NAMED: usize = 8;
+const MAX_NAMED_TABLES: usize = 8;
 /// The most UEs that can be asked about, several times what any pipeline holds.
-const MOST_UES: u32 = 1_000_000;
+const MAX_UES: u32 = 1_000_000;
 
 /// An answer.
 pub(super) struct Answer {
@@ -110,8 +110,12 @@ fn divide(ratio: Ratio, ues: u32, n9: u32) -> Result<Population, PlanError> {
     let (complex, simple) = (u64::from(ratio.complex), u64::from(ratio.simple));
     let share = (u64::from(ues) * simple).div_ceil(complex + simple);
     let simple = u32::try_from(share).unwrap_or(u32::MAX);
-    if simple <= n9 || ues > MOST_UES {
-        let allowed = format!("more than {} at {ratio}, and not above {}", grouped(n9), grouped(MOST_UES));
+    if simple <= n9 || ues > MAX_UES {
+        let allowed = format!(
+            "more than {} at {ratio}, and not above {}",
+            with_thousands_separators(n9),
+            with_thousands_separators(MAX_UES)
+        );
         return Err(PlanError::Argument { what: "--ues", given: ues.to_string(), allowed });
     }
     Ok(Population { simple, complex: ues - simple, n9 })
@@ -128,11 +132,16 @@ fn missing(arch: &Architecture, pipeline: &Pipeline, placement: &Placement) -> S
     }
     let name = |(table, entries): &(usize, u32)| {
         let table = &pipeline.tables()[*table];
-        format!("{} ({} of {} entries)", table.name, grouped(*entries), grouped(table.entries))
+        format!(
+            "{} ({} of {} entries)",
+            table.name,
+            with_thousands_separators(*entries),
+            with_thousands_separators(table.entries)
+        )
     };
-    let mut names: Vec<_> = tables.iter().take(NAMED).map(name).collect();
-    if tables.len() > NAMED {
-        names.push(format!("and {} more", tables.len() - NAMED));
+    let mut names: Vec<_> = tables.iter().take(MAX_NAMED_TABLES).map(name).collect();
+    if tables.len() > MAX_NAMED_TABLES {
+        names.push(format!("and {} more", tables.len() - MAX_NAMED_TABLES));
     }
     let (needed, there) = (placement.stages.len(), arch.stages);
     format!("{needed} stages are needed and {there} there; without a place: {}", names.join(", "))
@@ -140,7 +149,7 @@ fn missing(arch: &Architecture, pipeline: &Pipeline, placement: &Placement) -> S
 
 fn said_of(population: &Population) -> String {
     let Population { simple, complex, n9 } = *population;
-    let [all, simple, complex, n9] = [population.ues(), simple, complex, n9].map(grouped);
+    let [all, simple, complex, n9] = [population.ues(), simple, complex, n9].map(with_thousands_separators);
     format!("{all} UEs, {simple} simple ({n9} of them N9) and {complex} complex")
 }
 

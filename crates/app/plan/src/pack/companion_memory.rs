@@ -4,7 +4,7 @@ use crate::architecture::Architecture;
 use crate::table::{Counter, Meter};
 
 /// A block that two-port memories have beside those for their content, to write while others are read.
-const SPARE: u32 = 1;
+const SPARE_BLOCK: u32 = 1;
 
 /// SRAM blocks (and as many map RAMs) of `entries` counters; 0 for none.
 pub(super) fn counters(arch: &Architecture, entries: u32) -> u32 {
@@ -32,5 +32,5 @@ pub(super) fn action_data(arch: &Architecture, entries: u32, octets: u32) -> u32
 }
 
 const fn two_port(blocks: u32) -> u32 {
-    if blocks == 0 { 0 } else { blocks + SPARE }
+    if blocks == 0 { 0 } else { blocks + SPARE_BLOCK }
 }
