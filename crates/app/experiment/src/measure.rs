@@ -82,7 +82,7 @@ impl Plan {
         let mut random = fastrand::Rng::with_seed(common.seed);
         progress.stage(format!("{}: handovers", variant.name));
         let handovers = smf::handovers(&mut world, &mut random, self.handovers, |done, of| {
-            progress.set_progress(done, of)
+            progress.set_progress(done, of);
         })?;
         progress.stage(format!("{}: reports", variant.name));
         smf::wait(&mut world, self.reports, |done, of| progress.set_progress(done, of))?;

@@ -350,7 +350,7 @@ impl N4 {
             Expired::GivenUp(unanswered) => match unanswered.purpose {
                 Purpose::Heartbeat(association) => self.heartbeat_unanswered(now, association),
                 Purpose::RecoveryCheck { association, entity } => {
-                    self.recovery_check_unanswered(now, association, entity)
+                    self.recovery_check_unanswered(now, association, entity);
                 }
                 Purpose::Setup(peer) => self.setup_unanswered(now, peer),
                 Purpose::Release(association) | Purpose::Announcement(association) => {

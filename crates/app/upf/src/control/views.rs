@@ -15,7 +15,7 @@ use crate::memory::{Budget, Reading};
 pub(super) fn answer(n4: &N4, sockets: &mut Sockets, memory: MemoryStatus, ask: ManagementRequest) {
     match ask {
         ManagementRequest::Status(reply) => {
-            drop(reply.send(N4Status { memory, ..status(n4, sockets.dropped()) }))
+            drop(reply.send(N4Status { memory, ..status(n4, sockets.dropped()) }));
         }
         ManagementRequest::Associations(reply) => {
             let views = n4.associations().map(|view| association(view, n4.wall_clock()));

@@ -10,7 +10,7 @@ fn tell(port: &str, news: &PortEvent) {
     match news {
         PortEvent::Lost(error) => warn!("port {port} is down, others go on: {error}"),
         PortEvent::ReopenFailed(error) => {
-            warn!("port {port} cannot be opened again, and is tried further: {error}")
+            warn!("port {port} cannot be opened again, and is tried further: {error}");
         }
         PortEvent::Reopened => info!("port {port} is back"),
     }

@@ -334,7 +334,7 @@ impl N4 {
         let epoch = Some(claim.epoch);
         match claim.what {
             ClaimKind::Restart if claim.has_moved && association.source.ip() == entity => {
-                self.mark_clock_unstable(id)
+                self.mark_clock_unstable(id);
             }
             ClaimKind::Restart => association.clock.unconfirmed = Some(claim.recovery),
             ClaimKind::Setup(new) => {

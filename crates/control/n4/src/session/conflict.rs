@@ -251,7 +251,7 @@ impl N4 {
                 self.resources.release_addresses_profiled(seid, profiled);
             }
             Some((_, InFlight::Change { change, .. })) => {
-                self.resources.release_addresses(seid, &change.session)
+                self.resources.release_addresses(seid, &change.session);
             }
             Some((_, InFlight::DeleteProfiled(_) | InFlight::Done)) | None => {}
         }

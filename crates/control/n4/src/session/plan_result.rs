@@ -73,7 +73,7 @@ impl N4 {
                 return self.continue_removal(now, seid, work, *change, &result);
             }
             InFlight::EstablishProfiled(key, profiled) => {
-                self.established_profiled(now, seid, key, profiled, result)
+                self.established_profiled(now, seid, key, profiled, result);
             }
             InFlight::ModifyProfiled(key, profiled, takeover) => {
                 self.modified_profiled(now, seid, key, (profiled, takeover), result);

@@ -189,7 +189,7 @@ impl N4 {
     fn purge_one(&mut self, now: Time) {
         match self.sessions.next_purge_step() {
             Some(PurgeStep::Remove(seid, RemovalMode::Purged(open))) => {
-                self.mark_for_removal(now, seid, open)
+                self.mark_for_removal(now, seid, open);
             }
             Some(PurgeStep::Remove(seid, RemovalMode::Released)) => {
                 self.release_session(now, seid, ReleaseReason::AssociationReleased);

@@ -106,7 +106,7 @@ impl N4 {
         match self.end_of(able.unwrap_or(held), from, cp) {
             Ok(cp) => self.move_session(seid, cp, is_another),
             Err(RequestRefusal { detail, .. }) => {
-                self.notice(Notice::InstructionsFailed { session: seid, detail })
+                self.notice(Notice::InstructionsFailed { session: seid, detail });
             }
         }
     }

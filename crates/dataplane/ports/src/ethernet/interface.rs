@@ -115,7 +115,7 @@ impl<D: Device> EthernetInterface<D> {
                     ready.push((joined(&ethernet, &out.outer), frame.data));
                 }
                 NextHopAction::Queue(neighbour) => {
-                    kept += usize::from(self.enqueue(&out, neighbour, frame.data))
+                    kept += usize::from(self.enqueue(&out, neighbour, frame.data));
                 }
                 NextHopAction::Drop(reason) => self.counters.add(reason, 1),
             }

@@ -28,7 +28,7 @@ pub struct Config {
     /// by the CPU port; otherwise they are refused.
     pub falls_back: bool,
     /// From the start of one pass of a reader to that of its next, at least. `None`: counters are read only when somebody waits
-    /// for them, or when [`super::Switch::inspect`] asks for it.
+    /// for them, or when [`super::Switch::read_all_counters`] asks for it.
     pub pace: Option<Span>,
     /// Counters that a pass may read besides those that somebody waits for, while somebody does: a report or the end of a session then
     /// waits for a short pass, not for a full one. A pass reads so many if there are, also such as are not needed soon.

@@ -103,7 +103,7 @@ impl<D: SwitchDriver> Switch<D> {
             Retry::Pass(side) => self.readers[side].is_reading = false,
             Retry::Rewrite(seid) => self.rewrite_session(seid),
             Retry::Reconcile if self.background_writes.refused.is_some() => {
-                self.start_reconcile(now, Cause::Refused)
+                self.start_reconcile(now, Cause::Refused);
             }
             Retry::Reconcile => {}
         }

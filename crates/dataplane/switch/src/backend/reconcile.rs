@@ -130,7 +130,7 @@ impl<D: SwitchDriver> Switch<D> {
     pub(super) fn handle_during_reconcile(&mut self, now: Time, flight: InFlight, outcome: Outcome) {
         match flight {
             InFlight::Write(operation) => {
-                self.write_ended_during_reconcile(now, operation, outcome.map(drop))
+                self.write_ended_during_reconcile(now, operation, outcome.map(drop));
             }
             InFlight::Pass(side) => self.pass_ended(now, side, outcome),
             InFlight::Cells(side, places) => self.part_ended(now, side, &places, outcome),

@@ -323,7 +323,7 @@ impl Slots {
                 }
                 SlotKind::CpFSeid => filling.cp = Some(f_seid_of(value)?),
                 SlotKind::RecoveryTimeStamp => {
-                    filling.recovery = Some(RecoveryTimeStamp::decode(value).ok()?.0)
+                    filling.recovery = Some(RecoveryTimeStamp::decode(value).ok()?.0);
                 }
                 SlotKind::User => drop(UserId::decode(value).ok()?),
                 SlotKind::Rate | SlotKind::Flow => {}
