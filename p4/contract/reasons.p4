@@ -42,7 +42,7 @@ enum bit<8> DropReason {
     // The FAR forwards, and a quota of the packet's rule is exhausted.
     QUOTA_EXHAUSTED = 16,
     // The packet would leave to a data network for an address of the UPF or of its machine. The last two bits of these three say which.
-    OWN_ADDRESS = 17,
+    LOCAL_ADDRESS = 17,
     // The same for an address that no machine has: loopback, a group, an unspecified or an IPv4-mapped address.
     UNROUTABLE = 18,
     // The same for an address or a group of the link.

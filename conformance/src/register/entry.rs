@@ -55,6 +55,7 @@ pub enum Status {
     /// Not yet. What asks for it is refused.
     Todo,
     /// For other nodes, or part of a feature that is not offered.
+    #[serde(rename = "not")]
     NotApplicable,
 }
 

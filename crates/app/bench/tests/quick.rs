@@ -241,7 +241,7 @@ fn pauses_of_a_whole_upf_are_measured() {
 #[test]
 fn pfcp_requests_are_measured_over_sockets() {
     let name = "pfcp_requests_are_measured_over_sockets";
-    let line = ["pfcp", "--sockets", "--sessions", "512", "--wording", "upf-teids", "--quick"];
+    let line = ["pfcp", "--sockets", "--sessions", "512", "--variant", "upf-teids", "--quick"];
     let Some((text, json)) = output_if_possible(name, &line) else { return };
     let under_way = column(&json[0], "under way");
     assert_eq!(under_way.iter().filter(|count| **count == 10).count(), 8, "{text}");

@@ -132,7 +132,7 @@ fn routes_take_nothing_from_the_host() {
 //         the machine does may delay the heartbeat alone.
 #[test]
 fn many_routes_delay_no_other_session() {
-    in_namespace("many_routes_hold_up_nobody_else", || {
+    in_namespace("many_routes_delay_no_other_session", || {
         let running = daemon(|_| {});
         let (mut smf, other) = (smf(&running), UdpSocket::bind((loopback(), 0)).unwrap());
         other.connect(running.pfcp_addresses()[0]).unwrap();

@@ -183,7 +183,7 @@ fn the_operator_says_which_interfaces_are_heard() {
 
 #[test]
 fn configured_interfaces_are_accepted() {
-    in_namespace("named_interfaces_are_heard", || {
+    in_namespace("configured_interfaces_are_accepted", || {
         let named = ["n6", "n4", "n3"].map(str::to_owned).to_vec();
         assert_eq!(answers_to_the_data_network(&AcceptFrom::Only(named)), 2);
     });
@@ -223,7 +223,7 @@ fn heartbeat() -> Vec<u8> {
 // Output: soon the packets are dropped; N4 is heard by the new interface.
 #[test]
 fn local_addresses_of_the_kernel_are_followed() {
-    in_namespace("what_the_kernel_calls_its_own_is_followed", || {
+    in_namespace("local_addresses_of_the_kernel_are_followed", || {
         let environment = Environment::new(|_| {});
         ip("address add 203.0.113.77/32 dev lo");
         let start = Instant::now();

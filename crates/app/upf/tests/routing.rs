@@ -63,7 +63,7 @@ fn of_size(src: Ipv4Addr, octets: usize, df: bool) -> Vec<u8> {
 // Output: ICMP from the gateway address in the UE's tunnel, twice; the third reaches the host, reassembled by the kernel.
 #[test]
 fn a_ue_receives_router_advertisements() {
-    in_namespace("a_ue_hears_of_its_router", || {
+    in_namespace("a_ue_receives_router_advertisements", || {
         ip(&format!("address add {SERVER}/32 dev lo"));
         let server = UdpSocket::bind((SERVER, 2)).unwrap();
         server.set_read_timeout(Some(PATIENCE)).unwrap();

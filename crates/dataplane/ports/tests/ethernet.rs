@@ -93,7 +93,7 @@ fn gtpu_crosses_over_ipv6() {
 // Output: its packets go to the gateway; then they are counted as without route.
 #[test]
 fn the_gateway_is_used_and_a_removed_route_is_noticed() {
-    in_namespace("a_gateway_is_used_and_a_lost_route_noticed", || {
+    in_namespace("the_gateway_is_used_and_a_removed_route_is_noticed", || {
         let remote = connected_remote();
         let far = Ipv4Addr::new(198, 51, 100, 1);
         remote.run(move || ip("address add 198.51.100.1/32 dev lo"));
@@ -111,7 +111,7 @@ fn the_gateway_is_used_and_a_removed_route_is_noticed() {
 // Output: the second arrives at once; the first is counted as unresolved once the kernel gave up.
 #[test]
 fn an_unreachable_neighbour_is_counted_and_blocks_no_other() {
-    in_namespace("a_silent_neighbour_is_counted_and_holds_nobody_up", || {
+    in_namespace("an_unreachable_neighbour_is_counted_and_blocks_no_other", || {
         let remote = connected_remote();
         std::fs::write("/proc/sys/net/ipv4/neigh/n3/retrans_time_ms", "100").unwrap();
         let mut upf = n3();
@@ -127,7 +127,7 @@ fn an_unreachable_neighbour_is_counted_and_blocks_no_other() {
 // Output: the kernel below the port does not answer "port unreachable".
 #[test]
 fn the_kernel_sends_no_port_unreachable() {
-    in_namespace("the_kernel_does_not_refuse_for_us", || {
+    in_namespace("the_kernel_sends_no_port_unreachable", || {
         let remote = connected_remote();
         let mut upf = n3();
         let gnb = remote.run(|| UdpSocket::bind((GNB, 2152)).unwrap());
@@ -266,7 +266,7 @@ fn random(seed: &mut u64) -> u8 {
 // Output: frames are counted and the port recovers; then an error names it.
 #[test]
 fn a_link_may_go_down_but_not_disappear() {
-    in_namespace("a_link_may_go_down_but_not_away", || {
+    in_namespace("a_link_may_go_down_but_not_disappear", || {
         let remote = connected_remote();
         let mut upf = n3();
         exchange(&mut upf, &remote, UPF.into(), (GNB, 2152).into());
@@ -288,7 +288,7 @@ fn a_link_may_go_down_but_not_disappear() {
 // Output: errors that say what to do.
 #[test]
 fn open_errors_name_the_remedy() {
-    in_namespace("what_cannot_be_opened_says_what_to_do", || {
+    in_namespace("open_errors_name_the_remedy", || {
         let missing = message(EthernetIp::open("n6", &EthernetOptions::on("n6")));
         assert!(missing.contains("interface n6 does not exist"), "{missing}");
         let loopback = message(EthernetIp::open("n6", &EthernetOptions::on("lo")));

@@ -92,7 +92,7 @@ fn routes_are_followed() {
 // Output: the routes are gone from the table; then the link and its addresses.
 #[test]
 fn changes_without_an_event_are_noticed() {
-    in_namespace("what_goes_silently_is_noticed", || {
+    in_namespace("changes_without_an_event_are_noticed", || {
         veth();
         ip("route add default via 192.0.2.9");
         let mut watch = RouteMonitor::open().unwrap();

@@ -136,7 +136,7 @@ fn a_frame_longer_than_the_buffer_is_counted() {
 // Output: errors that say so; nothing is left of the device that could not be set up.
 #[test]
 fn open_errors_name_the_remedy() {
-    in_namespace("what_cannot_be_opened_says_what_to_do", || {
+    in_namespace("open_errors_name_the_remedy", || {
         let mut holder = open();
         let busy = message(TapPort::open("lan", &options()));
         assert!(busy.contains("TAP device n6e is in use"), "{busy}");

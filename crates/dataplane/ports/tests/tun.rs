@@ -86,7 +86,7 @@ fn ipv6_works_at_once_and_the_line_is_quiet() {
 // Output: the first is gone after closing, with its routes; the second stays.
 #[test]
 fn only_devices_the_port_created_are_removed() {
-    in_namespace("only_what_the_port_created_goes", || {
+    in_namespace("only_devices_the_port_created_are_removed", || {
         let mut netlink = Netlink::open().unwrap();
         let port = open();
         assert!(netlink.link("n6").unwrap().is_some_and(|link| link.up && link.mtu == 1400));
@@ -110,7 +110,7 @@ fn only_devices_the_port_created_are_removed() {
 // Output: its checksum is right.
 #[test]
 fn a_device_loses_the_offloads_of_an_earlier_port() {
-    in_namespace("a_device_forgets_what_an_earlier_port_asked_for", || {
+    in_namespace("a_device_loses_the_offloads_of_an_earlier_port", || {
         ip("tuntap add n6 mode tun");
         drop(open());
         let mut port = once_free(|| TunPort::open("n6", &TunOptions { offload: false, ..options() }));
@@ -216,7 +216,7 @@ fn a_deleted_device_is_an_error() {
 // Output: errors that say so.
 #[test]
 fn open_errors_name_the_remedy() {
-    in_namespace("what_cannot_be_opened_says_what_to_do", || {
+    in_namespace("open_errors_name_the_remedy", || {
         let _holder = open();
         let busy = message(TunPort::open("n6", &options()));
         assert!(busy.contains("n6 is in use"), "{busy}");

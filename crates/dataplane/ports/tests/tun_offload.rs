@@ -127,7 +127,7 @@ fn tcp_both_ways(path: &Path, place: usize) {
 // Output: all octets arrive; far fewer system calls than packets crossed each device either way; no packet was refused.
 #[test]
 fn tcp_bulk_crosses_coalesced() {
-    in_namespace("tcp_bulk_crosses_joined_and_whole", || {
+    in_namespace("tcp_bulk_crosses_coalesced", || {
         let path = Path::new(true, true);
         tcp_both_ways(&path, 0);
         tcp_both_ways(&path, 1);
@@ -147,10 +147,10 @@ fn tcp_bulk_crosses_coalesced() {
 // Output: all octets arrive.
 #[test]
 fn tcp_bulk_crosses_between_devices_with_different_offloads() {
-    in_namespace("tcp_bulk_crosses_between_unlike_devices", || {
+    in_namespace("tcp_bulk_crosses_between_devices_with_different_offloads", || {
         tcp_both_ways(&Path::new(true, false), 0);
     });
-    in_namespace("tcp_bulk_crosses_between_unlike_devices", || {
+    in_namespace("tcp_bulk_crosses_between_devices_with_different_offloads", || {
         tcp_both_ways(&Path::new(false, true), 1);
     });
 }
@@ -164,7 +164,7 @@ fn bind(address: SocketAddr) -> UdpPort {
 //         them away.
 #[test]
 fn a_gso_message_arrives_as_datagrams() {
-    in_namespace("a_train_of_datagrams_crosses_whole", || {
+    in_namespace("a_gso_message_arrives_as_datagrams", || {
         let path = Path::new(true, true);
         let payloads: Vec<Vec<u8>> = (0..50).map(|n| vec![n; if n < 49 { 1200 } else { 100 }]).collect();
         for place in [0, 1] {

@@ -119,7 +119,7 @@ fn datagrams_longer_than_the_buffer_are_counted() {
 // Output: the kernel refuses the train; its frames leave in fragments, and then are counted one by one.
 #[test]
 fn a_refused_gso_message_is_sent_as_datagrams() {
-    in_namespace("a_train_that_the_kernel_refuses_is_taken_apart", || {
+    in_namespace("a_refused_gso_message_is_sent_as_datagrams", || {
         common::ip("link set lo mtu 1500");
         let bind = |port: u16, dont_fragment| {
             let options = UdpOptions { dont_fragment, ..UdpOptions::default() };

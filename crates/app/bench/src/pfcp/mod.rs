@@ -70,7 +70,7 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
                 let operations: Vec<_> = options.operation.iter().map(ToString::to_string).collect();
                 let flags = [
                     ("--plane", plane.to_string()),
-                    ("--wording", wording.to_string()),
+                    ("--variant", wording.to_string()),
                     ("--sessions", sessions.to_string()),
                     ("--operation", operations.join(",")),
                     ("--requests", options.requests.to_string()),

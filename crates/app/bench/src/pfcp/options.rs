@@ -23,7 +23,7 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = Options::default().requests)]
     pub requests: Count,
     /// What differs between the establishments of two sessions
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().variant)]
+    #[arg(long, alias = "wording", value_enum, value_delimiter = ',', default_values_t = Options::default().variant)]
     pub variant: Vec<RequestVariant>,
     /// Ask the daemon over its sockets instead, in a network namespace
     #[arg(long)]

@@ -17,7 +17,7 @@ pub struct HostReachability {
     /// Which addresses UEs do not reach.
     pub addresses: HostAddresses,
     /// Those that they do reach all the same.
-    #[serde(serialize_with = "prefixes", skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "open", serialize_with = "prefixes", skip_serializing_if = "Vec::is_empty")]
     pub reachable: Vec<IpNet>,
 }
 

@@ -213,7 +213,7 @@ pub(crate) struct Watchdog {
 }
 
 impl Watchdog {
-    /// Watches these threads.
+    /// Watches these threads. Returns when the thread runs, so that it misses no pause from then on.
     ///
     /// # Errors
     /// The system has no thread left.
@@ -221,7 +221,10 @@ impl Watchdog {
         let cases: Vec<ThreadState> = watched.into_iter().map(ThreadState::new).collect();
         let pauses = cases.iter().map(|case| Arc::clone(&case.pauses)).collect();
         let (stop, stopped) = channel();
-        let thread = thread::Builder::new().name("watch".into()).spawn(move || watch(cases, &stopped))?;
+        let (started, running) = channel();
+        let thread =
+            thread::Builder::new().name("watch".into()).spawn(move || watch(cases, &started, &stopped))?;
+        running.recv().map_err(io::Error::other)?;
         Ok(Self { stop: Some(stop), thread: Some(thread), pauses })
     }
 
@@ -245,9 +248,11 @@ fn now() -> u64 {
     nanos(heartbeat::origin().elapsed())
 }
 
-fn watch(mut cases: Vec<ThreadState>, stopped: &Receiver<()>) {
+fn watch(mut cases: Vec<ThreadState>, started: &Sender<()>, stopped: &Receiver<()>) {
     loop {
         let before = now();
+        // Nobody receives it after the first time.
+        let _ = started.send(());
         cases.iter_mut().for_each(|case| case.ask(now()));
         if !matches!(stopped.recv_timeout(TICK), Err(RecvTimeoutError::Timeout)) {
             return;

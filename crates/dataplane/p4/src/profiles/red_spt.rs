@@ -338,7 +338,7 @@ pub static RED_SPT: Contract = Contract {
         Reason { name: "no_forwarding", value: 14 },
         Reason { name: "bad_command", value: 15 },
         Reason { name: "quota_exhausted", value: 16 },
-        Reason { name: "own_address", value: 17 },
+        Reason { name: "local_address", value: 17 },
         Reason { name: "unroutable", value: 18 },
         Reason { name: "link_local", value: 19 },
     ],

@@ -53,10 +53,10 @@ fn what_is_closed_is_not_reached() {
             bench.add("network_exact", &[("destination", host)], "hop", &hop);
         }
         for (dst, reason) in [
-            ([203, 0, 113, 0], "own_address"),
-            ([203, 0, 113, 4], "own_address"),
-            ([203, 0, 113, 15], "own_address"),
-            ([198, 51, 100, 17], "own_address"),
+            ([203, 0, 113, 0], "local_address"),
+            ([203, 0, 113, 4], "local_address"),
+            ([203, 0, 113, 15], "local_address"),
+            ([198, 51, 100, 17], "local_address"),
             ([239, 255, 255, 250], "unroutable"),
             ([169, 254, 169, 254], "link_local"),
         ] {
@@ -76,7 +76,7 @@ fn what_is_closed_is_not_reached() {
         bench.expect_drop(N3, &in_tunnel(TEID, 1, &damaged), "malformed_ip");
         let ping = V4 { protocol: ICMP, ..to([198, 51, 100, 17]) };
         assert_eq!(routed(&bench.expect(N3, &from_gnb(&ping, 1), N6)), ping.hop().octets());
-        bench.expect_drop(N3, &from_gnb(&V4 { protocol: ICMPV6, ..ping }, 1), "own_address");
+        bench.expect_drop(N3, &from_gnb(&V4 { protocol: ICMPV6, ..ping }, 1), "local_address");
         for dst in
             [[203, 0, 113, 16], [203, 0, 112, 255], [198, 51, 100, 16], [240, 0, 0, 1], [169, 255, 0, 1]]
         {
@@ -111,8 +111,8 @@ fn what_is_closed_is_not_reached_over_ipv6() {
             net
         };
         for (dst, reason) in [
-            (ending(own, 1), "own_address"),
-            (ending(own, 99), "own_address"),
+            (ending(own, 1), "local_address"),
+            (ending(own, 99), "local_address"),
             (mapped, "unroutable"),
             (ending(group, 3), "unroutable"),
             (group, "link_local"),
@@ -142,7 +142,7 @@ fn only_data_networks_are_closed() {
         bench.downlink(UE, 0, to_gnb(3));
         bench.close([198, 51, 100, 0], 24, OWN);
         bench.close([10, 45, 0, 0], 16, OWN);
-        bench.expect_drop(N3, &from_gnb(&request(), 1), "own_address");
+        bench.expect_drop(N3, &from_gnb(&request(), 1), "local_address");
         let other = V4 { src: [10, 45, 0, 8], ..request() };
         bench.expect(N3, &in_tunnel(TEID + 1, 1, &other.octets()), N9);
         let left = bench.expect(N6, &ip(&reply().octets()), N3);
@@ -165,7 +165,7 @@ fn reasons_have_their_order() {
         bench.expect_drop(N3, &from_gnb(&request(), 2), "far_drop");
         bench.expect_drop(N3, &from_gnb(&request(), 3), "unknown_teid");
         assert_eq!(packets(&bench.usage(&rule)), (0, 0), "{}", bench.profile.name);
-        bench.expect_drop(N3, &from_gnb(&request(), 1), "own_address");
+        bench.expect_drop(N3, &from_gnb(&request(), 1), "local_address");
         assert_eq!(packets(&bench.usage(&rule)), (1, 0), "{}", bench.profile.name);
         let passing = V4 { dst: [203, 0, 113, 1], ..request() };
         bench.expect_drop(N3, &from_gnb(&passing, 1), "mbr_exceeded");

@@ -104,7 +104,7 @@ impl Remote {
         }
         let now = self.now.map_or(now, |last| last.max(now));
         self.now = Some(now);
-        self.switch.poll(now);
+        self.switch.run(now);
         self.tell();
         now
     }
