@@ -1,7 +1,7 @@
-//! The addresses that UEs do not reach: those of the machine that the UPF runs on, and those that no other machine has.
+//! Destination addresses that UEs cannot reach: addresses of the host that the UPF runs on, and unroutable addresses.
 //!
-//! What a UE sends leaves by an interface of that machine, and its kernel delivers to itself what is for itself: PFCP to the
-//! N4 address, GTP-U to the N3 address, anything to a service for its operator. So no data plane lets it out.
+//! The kernel delivers packets to local addresses to local sockets: PFCP to the N4 address, GTP-U to the N3 address,
+//! and other services. Without this check, a UE could reach them. So each data plane drops such packets.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -9,35 +9,35 @@ use causeway_types::{IpNet, Ipv4Net, Ipv4Subnets, Ipv6Net, Ipv6Subnets};
 
 use crate::{DropReason, Topology};
 
-/// What the operator and the kernel say of the machine that the UPF runs on.
+/// Addresses of the host that the UPF runs on, from the configuration and the kernel.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct HostReachability {
-    /// What ends at the machine beside the UPF's own addresses: N4, management, all of its interfaces.
+    /// Local addresses of the host beside those of the topology: N4, management, all interfaces.
     pub addresses: Vec<IpNet>,
-    /// What UEs may reach all the same.
+    /// Exceptions: addresses that UEs can reach although they are in `addresses`.
     pub reachable: Vec<IpNet>,
 }
 
-/// Addresses that UEs do not reach.
+/// Addresses that UEs cannot reach.
 ///
-/// Sorted ranges without overlap, so that a look-up is a binary search.
+/// Sorted ranges without overlap: a lookup is a binary search.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct BlockedAddresses {
     v4: Vec<Range<u32>>,
     v6: Vec<Range<u128>>,
-    /// The gateways of each data network of the topology, which answer pings.
+    /// The gateways of each data network of the topology. They respond to ICMP Echo Requests.
     gateways: Vec<Vec<IpAddr>>,
 }
 
 /// The first and the last address.
 type Range<T> = (T, T);
 
-/// Destinations that are no other machine's: "this network", loopback, groups and the broadcast address (RFC 6890).
+/// Unroutable destinations: "this network", loopback, multicast and the broadcast address (RFC 6890).
 const UNROUTABLE_V4: [Range<u32>; 4] =
     [(0, 0x00ff_ffff), (0x7f00_0000, 0x7fff_ffff), (0xe000_0000, 0xefff_ffff), (0xffff_ffff, 0xffff_ffff)];
 
-/// The unspecified and the loopback address with all that have an IPv4 address behind 80 zero bits, IPv4-mapped ones, and groups
-/// (RFC 4291 clauses 2.5 and 2.7).
+/// The unspecified address, the loopback address, IPv4-compatible addresses (80 zero bits before an IPv4 address),
+/// IPv4-mapped addresses and multicast (RFC 4291 clauses 2.5 and 2.7).
 const UNROUTABLE_V6: [Range<u128>; 3] =
     [(0, 0xffff_ffff), (0xffff_0000_0000, 0xffff_ffff_ffff), (0xff << 120, u128::MAX)];
 
@@ -45,11 +45,11 @@ const UNROUTABLE_V6: [Range<u128>; 3] =
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
 
-/// The prefix under which a NAT64 has the IPv4 addresses (RFC 6052 clause 2.1).
+/// The well-known prefix of NAT64, which contains IPv4 addresses (RFC 6052 clause 2.1).
 const NAT64: u128 = 0x0064_ff9b << 96;
 
 impl Topology {
-    /// The addresses that UEs do not reach.
+    /// The addresses that UEs cannot reach.
     pub fn blocked_addresses(&self) -> BlockedAddresses {
         let host = self.host.addresses.iter().map(range_of);
         let gtpu = self.gtpu.iter().flat_map(|end| end.addr.iter().collect::<Vec<_>>());
@@ -85,7 +85,7 @@ impl Topology {
 }
 
 impl BlockedAddresses {
-    /// The address is one of them, whatever is sent to it.
+    /// Whether the address is blocked, whatever the protocol.
     pub fn contains(&self, ip: IpAddr) -> bool {
         match ip {
             IpAddr::V4(ip) => is_in(&self.v4, ip.into()),
@@ -93,8 +93,8 @@ impl BlockedAddresses {
         }
     }
 
-    /// Why a packet for this destination may not leave to the data network with this index in the topology, if it may not. Pings and
-    /// other ICMP messages to a gateway of that network may.
+    /// The drop reason of a packet to this destination, through the data network with this index in the topology.
+    /// `None`: the packet may pass. ICMP messages to a gateway of that network pass.
     pub fn egress_drop_reason(&self, network: usize, dst: IpAddr, protocol: u8) -> Option<DropReason> {
         if !self.contains(dst) {
             return None;
@@ -106,17 +106,17 @@ impl BlockedAddresses {
         Some(if is_unroutable(dst) { DropReason::Unroutable } else { DropReason::LocalAddress })
     }
 
-    /// Ranges of IPv4 addresses, each with its first and last one, in their order.
+    /// Blocked ranges of IPv4 addresses, as (first, last), sorted.
     pub fn v4(&self) -> impl Iterator<Item = (Ipv4Addr, Ipv4Addr)> {
         self.v4.iter().map(|(first, last)| (Ipv4Addr::from_bits(*first), Ipv4Addr::from_bits(*last)))
     }
 
-    /// The same of IPv6.
+    /// Blocked ranges of IPv6 addresses, as (first, last), sorted.
     pub fn v6(&self) -> impl Iterator<Item = (Ipv6Addr, Ipv6Addr)> {
         self.v6.iter().map(|(first, last)| (Ipv6Addr::from_bits(*first), Ipv6Addr::from_bits(*last)))
     }
 
-    /// All of them as prefixes without overlap, each with why packets for it are dropped. What is open is in none of them.
+    /// All blocked addresses as prefixes without overlap, each with its drop reason. Exceptions are in no prefix.
     pub fn nets(&self) -> impl Iterator<Item = (IpNet, DropReason)> {
         let v4 = by_reason(&self.v4, &UNROUTABLE_V4, |end| (end.checked_sub(1), end.checked_add(1)));
         let v4 = v4.flat_map(|((first, last), reason)| {
@@ -132,7 +132,7 @@ impl BlockedAddresses {
     }
 }
 
-/// No machine has the address: packets to it go nowhere, or to whoever listens nearby.
+/// Whether no other host has the address: loopback, multicast, broadcast, unspecified or IPv4-mapped.
 pub fn is_unroutable(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => is_in(&UNROUTABLE_V4, ip.into()),
@@ -165,7 +165,7 @@ fn is_in<T: Copy + Ord>(ranges: &[Range<T>], address: T) -> bool {
     after.checked_sub(1).and_then(|at| ranges.get(at)).is_some_and(|(_, last)| address <= *last)
 }
 
-/// Sorted and without overlap.
+/// Sorts the ranges and merges those that overlap.
 fn merge_ranges<T: Copy + Ord>(mut ranges: Vec<Range<T>>) -> Vec<Range<T>> {
     ranges.sort_unstable();
     let mut joined: Vec<Range<T>> = Vec::with_capacity(ranges.len());
@@ -178,7 +178,7 @@ fn merge_ranges<T: Copy + Ord>(mut ranges: Vec<Range<T>>) -> Vec<Range<T>> {
     joined
 }
 
-/// What is left of the ranges when others are taken out. `beside`: the addresses before and behind one, if there are any.
+/// Removes the ranges `taken` from `ranges`. `beside` returns the addresses before and after an address, if they exist.
 fn subtract_ranges<T: Copy + Ord>(
     ranges: Vec<Range<T>>,
     taken: &[Range<T>],
@@ -198,7 +198,7 @@ fn subtract_ranges<T: Copy + Ord>(
     })
 }
 
-/// The ranges, cut where the reason changes. `beside` as in [`subtract_ranges`].
+/// Splits the ranges where the drop reason changes. `beside` as in [`subtract_ranges`].
 fn by_reason<T: Copy + Ord>(
     ranges: &[Range<T>],
     unroutable: &[Range<T>],
@@ -208,10 +208,10 @@ fn by_reason<T: Copy + Ord>(
         let parts = unroutable.iter().map(|(from, to)| (*first.max(from), *last.min(to)));
         parts.filter(|(first, last)| first <= last).collect::<Vec<_>>()
     };
-    let nobody: Vec<Range<T>> = ranges.iter().flat_map(within).collect();
+    let unroutable_ones: Vec<Range<T>> = ranges.iter().flat_map(within).collect();
     let own = subtract_ranges(ranges.to_vec(), unroutable, beside).into_iter();
     let own = own.map(|range| (range, DropReason::LocalAddress));
-    own.chain(nobody.into_iter().map(|range| (range, DropReason::Unroutable)))
+    own.chain(unroutable_ones.into_iter().map(|range| (range, DropReason::Unroutable)))
 }
 
 #[cfg(test)]
@@ -236,25 +236,27 @@ mod tests {
         topology.blocked_addresses()
     }
 
-    // Input:  a UPF with a GTP-U address and gateways, on a machine with more addresses, of which two are open.
-    // Output: UEs reach none of them but the open ones, also by IPv6 addresses that stand for them; nor anything that is no
-    //         other machine's. They do reach what lies beside them.
+    // Input:  a UPF with a GTP-U address and gateways, on a host with more addresses, of which two are exceptions.
+    // Output: local addresses are blocked except the exceptions, also as IPv6 addresses that contain them; unroutable
+    //         addresses are blocked; adjacent addresses are not.
     #[test]
-    fn own_addresses_are_closed() {
+    fn local_addresses_are_blocked() {
         let blocked = blocked_addresses(
             &["192.0.2.64/30", "2001:db8:ffff::1/128", "203.0.113.0/24"],
             &["203.0.113.5/32", "192.0.2.66/31"],
         );
         let own = ["192.0.2.1", "192.0.2.64", "192.0.2.65", "2001:db8:ffff::1", "203.0.113.4", "203.0.113.6"];
         let own = own.into_iter().chain(["64:ff9b::192.0.2.1", "10.46.0.1", "203.0.113.255"]);
-        let nobody = ["127.0.0.1", "0.0.0.0", "224.0.0.251", "255.255.255.255", "::1", "::", "ff0e::1"];
-        let nobody = nobody.into_iter().chain(["::ffff:192.0.2.1", "::ffff:8.8.8.8", "::192.0.2.1"]);
+        let unroutable_ones =
+            ["127.0.0.1", "0.0.0.0", "224.0.0.251", "255.255.255.255", "::1", "::", "ff0e::1"];
+        let unroutable_ones =
+            unroutable_ones.into_iter().chain(["::ffff:192.0.2.1", "::ffff:8.8.8.8", "::192.0.2.1"]);
         let free = ["192.0.2.0", "192.0.2.2", "192.0.2.66", "192.0.2.67", "203.0.113.5", "203.0.114.0"];
         let free =
             free.into_iter().chain(["64:ff9b::8.8.8.8", "2001:db8:ffff::2", "240.0.0.1", "126.255.255.255"]);
         for (addresses, reason) in [
             (own.collect::<Vec<_>>(), Some(DropReason::LocalAddress)),
-            (nobody.collect(), Some(DropReason::Unroutable)),
+            (unroutable_ones.collect(), Some(DropReason::Unroutable)),
             (free.collect(), None),
         ] {
             for text in addresses {
@@ -263,8 +265,8 @@ mod tests {
         }
     }
 
-    // Input:  pings and datagrams to the gateway of a network and to that of another one.
-    // Output: only pings to the UE's own gateway leave; all does where the gateway is open.
+    // Input:  ICMP Echo Requests and UDP datagrams to the gateway of a network and to that of another network.
+    // Output: only ICMP to the gateway of the UE's network passes; everything passes where the gateway is an exception.
     #[test]
     fn a_gateway_answers_pings() {
         let gateway = "10.45.0.1".parse().unwrap();
@@ -276,11 +278,11 @@ mod tests {
         assert_eq!(blocked_addresses(&[], &["10.45.0.1/32"]).egress_drop_reason(0, gateway, 17), None);
     }
 
-    // Input:  closed and open addresses, prefixes that hold unroutable ones among others, and all addresses; the ends of each prefix and
-    //         addresses of all kinds.
-    // Output: each address is in one prefix with its reason if it is closed, else in none.
+    // Input:  blocked addresses and exceptions, prefixes that contain unroutable addresses, and all addresses; the ends
+    //         of each prefix and addresses of all kinds.
+    // Output: a blocked address is in one prefix with its reason; other addresses are in none.
     #[test]
-    fn prefixes_are_the_closed_addresses() {
+    fn prefixes_equal_the_blocked_addresses() {
         let blocked = [
             blocked_addresses(
                 &["192.0.2.64/30", "203.0.113.0/24", "2001:db8:ffff::/64"],
@@ -310,16 +312,16 @@ mod tests {
             for ip in ends.chain(others.map(|text| text.parse().unwrap())).collect::<Vec<IpAddr>>() {
                 let found: Vec<_> =
                     nets.iter().filter(|(net, _)| net.contains(&ip)).map(|(_, it)| *it).collect();
-                // No protocol is that of ICMP of both versions: no gateway answers it.
+                // No protocol number is ICMP in both versions: no gateway exception applies.
                 assert_eq!(found, Vec::from_iter(blocked.egress_drop_reason(0, ip, 17)), "{ip}");
             }
         }
     }
 
-    // Input:  everything is open; the first and the last address of all.
-    // Output: nothing is closed, and nothing overflows.
+    // Input:  exceptions for all addresses; the first and the last address.
+    // Output: nothing is blocked, and nothing overflows.
     #[test]
-    fn everything_can_be_open() {
+    fn everything_can_be_an_exception() {
         let blocked = blocked_addresses(&["0.0.0.0/0", "::/0"], &["0.0.0.0/0", "::/0"]);
         assert_eq!((blocked.v4().count(), blocked.v6().count()), (0, 0));
         assert!(

@@ -2,17 +2,17 @@
 
 use crate::DropReason;
 
-/// Packets and octets that passed a point.
+/// Packets and octets at one point.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct TrafficCounter {
     /// Packets.
     pub packets: u64,
-    /// Octets, of what the port carried: from the GTP-U header, the IP header or the frame's first address on.
+    /// Octets as the port carries them: from the GTP-U header, the IP header or the destination MAC address on.
     pub octets: u64,
 }
 
 impl TrafficCounter {
-    /// The sum of both.
+    /// The sum of both counters.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self { packets: self.packets + other.packets, octets: self.octets + other.octets }
@@ -25,33 +25,33 @@ impl TrafficCounter {
     }
 }
 
-/// What became of every packet since the start.
+/// Dispositions of all packets since the start.
 ///
-/// `received + copies = forwarded + consumed + dropped + buffered`: each packet received, and each further
-/// copy of it, is in exactly one place.
+/// `received + copies = forwarded + consumed + dropped + buffered`: each received packet, and each further copy of one,
+/// is in exactly one of these counters.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
-    /// Received on GTP-U ports.
+    /// Packets received on GTP-U ports.
     pub gtpu_received: TrafficCounter,
-    /// Received from data networks.
+    /// Packets received from data networks.
     pub ip_received: TrafficCounter,
-    /// Received from Ethernet data networks.
+    /// Frames received from Ethernet data networks.
     pub ethernet_received: TrafficCounter,
-    /// Sent on GTP-U ports, signalling included.
+    /// Packets sent on GTP-U ports, signalling included.
     pub gtpu_sent: TrafficCounter,
-    /// Sent to data networks, signalling included.
+    /// Packets sent to data networks, signalling included.
     pub ip_sent: TrafficCounter,
-    /// Sent to Ethernet data networks, answers in the place of others included.
+    /// Frames sent to Ethernet data networks, proxied ARP and ND responses included.
     pub ethernet_sent: TrafficCounter,
-    /// Copies of frames for further sessions, beyond the first each.
+    /// Copies of frames for further sessions, the first session of each frame excluded.
     pub copies: u64,
-    /// Received packets that were sent on, at once or from the buffer.
+    /// Received packets that were forwarded, immediately or from the buffer.
     pub forwarded: u64,
-    /// Received signalling that was dealt with.
+    /// Received signalling packets that the UPF handled.
     pub consumed: u64,
-    /// Packets that wait in buffers now.
+    /// Packets in buffers now.
     pub buffered: u64,
-    /// Sessions there are now.
+    /// Current sessions.
     pub sessions: u64,
     dropped: DroppedByReason,
 }
@@ -66,7 +66,7 @@ impl Default for DroppedByReason {
 }
 
 impl Counters {
-    /// The sum of both: of two parts of a data plane.
+    /// The sum of the counters of two parts of a data plane.
     #[must_use]
     pub fn with(mut self, other: &Self) -> Self {
         self.gtpu_received = self.gtpu_received.with(other.gtpu_received);
@@ -89,22 +89,22 @@ impl Counters {
         self.gtpu_received.packets + self.ip_received.packets + self.ethernet_received.packets
     }
 
-    /// Counts one packet thrown away.
+    /// Counts one dropped packet.
     pub fn count_drop(&mut self, reason: DropReason) {
         self.dropped.0[reason as usize] += 1;
     }
 
-    /// Counts so many packets thrown away.
+    /// Counts several dropped packets.
     pub fn count_drops(&mut self, reason: DropReason, packets: u64) {
         self.dropped.0[reason as usize] += packets;
     }
 
-    /// How many were thrown away for this reason.
+    /// The number of packets dropped for this reason.
     pub fn dropped(&self, reason: DropReason) -> u64 {
         self.dropped.0[reason as usize]
     }
 
-    /// How many were thrown away in all.
+    /// The number of packets dropped for any reason.
     pub fn total_drops(&self) -> u64 {
         self.dropped.0.iter().sum()
     }

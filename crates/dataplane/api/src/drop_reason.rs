@@ -1,18 +1,18 @@
-//! Why a packet was thrown away.
+//! Drop reasons.
 
 use std::fmt;
 
 /// Defines the reasons with their metric labels.
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident = $label:literal,)*) => {
-        /// Why a packet was thrown away: one enum for every data plane, one counter for every reason.
+        /// Why a packet was dropped: one enum for all data planes, one counter for each reason.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
         pub enum DropReason {
             $($(#[$doc])* $name,)*
         }
 
         impl DropReason {
-            /// Every reason, in the order of their counters.
+            /// All reasons, in the order of their counters.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 
             /// The label in metrics and logs.
@@ -24,18 +24,18 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// The GTP-U header or an extension header is cut short or contradicts itself (TS 29.281 clause 5).
+    /// The GTP-U header or an extension header is truncated or inconsistent (TS 29.281 clause 5).
     MalformedGtpu = "malformed_gtpu",
     /// The GTP version is not 1, or the protocol type is GTP'.
     UnsupportedGtpVersion = "unsupported_gtp_version",
     /// A GTP-U message type that a UPF does not handle.
     UnsupportedGtpMessage = "unsupported_gtp_message",
-    /// An extension header that must be understood is not (TS 29.281 clause 5.2.1).
+    /// An extension header that requires comprehension is not supported (TS 29.281 clause 5.2.1).
     UnsupportedExtension = "unsupported_extension",
     /// The user packet is not a well-formed IP packet.
     MalformedIp = "malformed_ip",
-    /// The user packet is no well-formed Ethernet frame: cut short, more than two VLAN tags, or a group address
-    /// as its source.
+    /// The user packet is no well-formed Ethernet frame: truncated, more than two VLAN tags, or a group address as
+    /// source.
     MalformedFrame = "malformed_frame",
     /// The TEID is not in use at this address.
     UnknownTeid = "unknown_teid",
@@ -47,72 +47,73 @@ reasons! {
     NoMatchingPdr = "no_matching_pdr",
     /// The source address of an uplink packet is not the UE's.
     SpoofedSource = "spoofed_source",
-    /// The source of an uplink frame is a MAC address that another session of the network has.
+    /// The source MAC address of an uplink frame belongs to another session of the network.
     SpoofedMac = "spoofed_mac",
-    /// The session has as many MAC addresses as one may have, or all sessions together have as many as there is memory for.
+    /// The session, or the whole data plane, has reached its maximum of MAC addresses.
     MacTableFull = "mac_table_full",
-    /// The destination of a frame is on the side it comes from.
+    /// The destination of a frame is on the side that the frame was received from.
     SameSide = "same_side",
-    /// An uplink packet to an address of the UPF or of the machine that it runs on, which UEs do not reach.
+    /// The destination of an uplink packet is an address of the UPF or of its host, which UEs cannot reach.
     LocalAddress = "local_address",
-    /// An uplink packet to an address that no other machine has: loopback, a group or all hosts, an unspecified or an IPv4-mapped
-    /// address.
+    /// The destination of an uplink packet is unroutable: loopback, multicast, broadcast, unspecified or IPv4-mapped.
     Unroutable = "unroutable",
-    /// An Error Indication that names another GTP-U peer than the one that sent it.
+    /// An Error Indication names a GTP-U peer other than its sender.
     ErrorIndicationMismatch = "error_indication_mismatch",
-    /// The FAR says DROP.
+    /// The FAR has the action DROP.
     FarDrop = "far_drop",
     /// The gate of a QER is closed.
     GateClosed = "gate_closed",
     /// The packet exceeds the MBR of a QER.
     MbrExceeded = "mbr_exceeded",
-    /// A quota of a URR is exhausted, and no FAR says what becomes of the packet.
+    /// A quota of a URR is exhausted, and no FAR applies to packets beyond it.
     QuotaExhausted = "quota_exhausted",
     /// The packet exceeds the packet rate of a QER.
     PacketRateExceeded = "packet_rate_exceeded",
     /// The packet exceeds the bit rate of its network slice.
     SliceRateExceeded = "slice_rate_exceeded",
-    /// The network marked the outer header as congested, and the user packet cannot carry that on (RFC 6040
-    /// clause 4.2).
+    /// The outer header is marked as congested (CE), and the user packet is not ECN-capable (RFC 6040 clause 4.2).
     Congested = "congested",
-    /// The buffer of the session is full: this packet or, if configured so, the oldest one goes.
+    /// The buffer of the session is full: this packet or, if configured so, the oldest one is dropped.
     BufferFull = "buffer_full",
-    /// The buffers of the whole data plane are full: this packet or, if configured so, the oldest one goes.
+    /// The buffers of the whole data plane are full: this packet or, if configured so, the oldest one is dropped.
     BufferMemoryFull = "buffer_memory_full",
-    /// It waited for longer than a packet may, or than the SMF asked for.
+    /// The packet was buffered for longer than the configured limit or the SMF's buffering duration.
     BufferExpired = "buffer_expired",
-    /// It waited when the SMF asked to drop what waits (DROBU).
+    /// The packet was buffered when the SMF requested to drop buffered packets (DROBU).
     BufferDropRequested = "buffer_drop_requested",
-    /// It waited in the buffer until its PDR, FAR or session was removed, or the FAR turned to DROP.
+    /// The packet was buffered when its PDR, FAR or session was removed, or the FAR changed to DROP.
     BufferDiscarded = "buffer_discarded",
-    /// The outer header that the PDR removes is not the one the packet has.
+    /// The packet does not have the outer header that the PDR removes.
     OuterHeaderMismatch = "outer_header_mismatch",
     /// The forwarding policy of the FAR drops it.
     PolicyDrop = "policy_drop",
-    /// The FAR redirects to a URL, and the packet is no HTTP request or part of a connection for one.
+    /// The FAR redirects to a URL, and the packet is neither an HTTP request nor part of a connection that may carry
+    /// one.
     NotRedirectable = "not_redirectable",
-    /// A fragment in a TCP connection whose requests were enriched: its sequence numbers cannot be followed.
+    /// A fragment in a TCP connection with enriched requests: its sequence numbers cannot be translated.
     EnrichedFragment = "enriched_fragment",
-    /// A fragment of a packet to our end of a tunnel over N6: such packets are not put together again.
+    /// A fragment of a packet to the local end of a tunnel over N6: such packets are not reassembled.
     FragmentedOuter = "fragmented_outer",
-    /// The FAR sends to a network or address family that is not configured.
+    /// The FAR forwards to a network or address family that is not configured.
     NoEgress = "no_egress",
-    /// The packet belongs to the link of the UE, which ends here: neighbour discovery, DHCPv6 and other
-    /// packets from or to link-local addresses, that no rule takes to the SMF.
+    /// The packet belongs to the UE's link, which ends at the UPF: neighbour discovery, DHCPv6 and other link-local
+    /// packets that no rule forwards to the SMF.
     LinkLocal = "link_local",
-    /// The last hop of the packet ends here; its sender is told (ICMP Time Exceeded).
+    /// The TTL or Hop Limit of the packet expired; the sender is sent an ICMP Time Exceeded.
     TtlExpired = "ttl_expired",
-    /// The outer TTL or Hop Limit of a packet that goes on from one tunnel into another is used up: it may go round over several UPFs.
+    /// The outer TTL or Hop Limit of a packet that is relayed from one tunnel into another expired: a loop over several
+    /// UPFs is possible.
     OuterTtlExpired = "outer_ttl_expired",
-    /// The packet is larger than its way, and must not be fragmented; its sender is told (ICMP Packet Too Big).
+    /// The packet exceeds the MTU of its path and must not be fragmented; the sender is sent an ICMP Packet Too Big.
     MtuExceeded = "mtu_exceeded",
-    /// The FAR forwards to the access, whose tunnel the SMF has not told yet.
+    /// The FAR forwards to the access side, and the SMF has provided no tunnel yet.
     NoTunnel = "no_tunnel",
-    /// With its outer header the packet is larger than any IP packet.
+    /// With its outer header, the packet exceeds the largest IP packet.
     TooBig = "too_big",
-    /// It came in at one packet thread for a session of another, which did not keep up.
+    /// The packet was received by one packet thread for a session of another, whose ring was full.
     WorkerBusy = "worker_busy",
-    /// Its port brought more than the packet thread can handle, and more of it was this UE's or this gNB's than a fair share.
+    /// The port received more than the packet thread can handle, and the packet exceeds the fair share of its UE or
+    /// gNB.
     FairShare = "fair_share",
 }
 

@@ -1,18 +1,18 @@
-//! Why a plan could not be carried out.
+//! Errors of [`Dataplane::apply`](crate::Dataplane::apply).
 
 use causeway_types::{FTeid, IpNet, Seid};
 use thiserror::Error;
 
-/// Why a plan could not be carried out. Nothing has changed.
+/// Why a plan could not be applied. No state has changed.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum ApplyError {
-    /// The plan is about a session that does not exist.
+    /// The plan refers to a session that does not exist.
     #[error("session {0} does not exist in the data plane")]
     UnknownSession(Seid),
-    /// The plan creates a session that exists.
+    /// The plan creates a session that exists already.
     #[error("session {0} exists already in the data plane")]
     SessionExists(Seid),
-    /// The plan names a rule that is neither in the session nor in the plan.
+    /// The plan refers to a rule that is neither in the session nor in the plan.
     #[error("the plan of session {session} refers to {rule}, which does not exist")]
     DanglingReference {
         /// The session.
@@ -23,18 +23,18 @@ pub enum ApplyError {
     /// Another session uses this tunnel endpoint.
     #[error("the tunnel {} at {} belongs to another session", .0.teid, .0.addr)]
     TunnelInUse(FTeid),
-    /// A session in another part of the data plane has this UE address, or one that the prefix is about.
+    /// A session of another packet thread has this UE address, or an address that overlaps the prefix.
     #[error("the UE address {0} belongs to a session of another packet thread")]
     UeAddressInUse(IpNet),
     /// A table is full.
     #[error("{table} is full: {capacity} entries")]
     Full {
-        /// Which table.
+        /// The name of the table.
         table: &'static str,
-        /// How many entries it holds.
+        /// Its capacity, in entries.
         capacity: u64,
     },
-    /// The backend cannot do this.
+    /// The backend does not support this.
     #[error("this data plane cannot do it: {0}")]
     Unsupported(&'static str),
     /// The backend itself failed or timed out.

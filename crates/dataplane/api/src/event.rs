@@ -1,82 +1,83 @@
-//! What a data plane tells the control plane unasked.
+//! Events: notifications from a data plane to the control plane.
 
 use std::net::IpAddr;
 
 use causeway_rules::Usage;
 use causeway_types::{FTeid, PdrId, Qfi, Seid};
 
-/// Something happened in the data plane that the SMF must hear of.
+/// An event of the data plane that is reported to the SMF.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
     /// A usage report is due.
     Usage {
         /// The UPF's SEID of the session.
         session: Seid,
-        /// What was measured: what one URR reports, in its parts, and what the URRs linked to it report with it.
+        /// The measurement of one URR, in parts, and those of the URRs linked to it.
         usage: Vec<Usage>,
     },
-    /// The first packet since buffering began came for an idle UE, or was discarded (Downlink Data Report).
+    /// The first downlink packet since buffering began was received for an idle UE, or was dropped (Downlink Data
+    /// Report).
     DownlinkData {
         /// The UPF's SEID of the session.
         session: Seid,
-        /// What came.
+        /// The packet.
         data: DownlinkData,
     },
-    /// No packet of the session came for as long as the User Plane Inactivity Timer says. Once, until there is
-    /// traffic again.
+    /// The session had no packet for the User Plane Inactivity Timer. Reported once, until there is traffic again.
     Inactivity {
         /// The UPF's SEID of the session.
         session: Seid,
     },
-    /// A peer said that it does not know the tunnel we send to (TS 29.281 clause 7.3.1). Once for each tunnel, until the
-    /// FAR that sends to it changes.
+    /// A peer reported a tunnel that a FAR sends to as unknown (TS 29.281 clause 7.3.1). Reported once for each tunnel,
+    /// until that FAR changes.
     ErrorIndication {
         /// The UPF's SEID of the session that sends to it.
         session: Seid,
         /// The tunnel of the peer.
         tunnel: FTeid,
     },
-    /// A GTP-U peer that sessions send to does not answer Echo Requests. Again each time that it is asked in vain.
+    /// A GTP-U peer of sessions does not respond to Echo Requests. Repeated after each further Echo Request without a
+    /// response.
     PathDown {
-        /// Our address.
+        /// The local address.
         local: IpAddr,
-        /// The peer's.
+        /// The address of the peer.
         peer: IpAddr,
     },
-    /// No session sends to the peer any more, and it is not asked any more.
+    /// No session sends to the peer any more; Echo Requests to it have stopped.
     PathUnused {
-        /// Our address.
+        /// The local address.
         local: IpAddr,
-        /// The peer's.
+        /// The address of the peer.
         peer: IpAddr,
     },
-    /// A GTP-U peer that was down answers again, while sessions send to it.
+    /// A GTP-U peer that was down responds again, while sessions send to it.
     PathUp {
-        /// Our address.
+        /// The local address.
         local: IpAddr,
-        /// The peer's.
+        /// The address of the peer.
         peer: IpAddr,
     },
 }
 
-/// A downlink packet that the SMF must hear of (TS 29.244 clause 7.5.8.2).
+/// A downlink packet that is reported to the SMF (TS 29.244 clause 7.5.8.2).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct DownlinkData {
     /// The PDR that matched.
     pub pdr: PdrId,
-    /// The QFI the packet would be marked with.
+    /// The QFI that the packet would be marked with.
     pub qfi: Option<Qfi>,
-    /// The DSCP of the packet, 0 to 63: the Paging Policy Indication value. `None`: it is no IP packet.
+    /// The DSCP of the packet, 0 to 63: the Paging Policy Indication value. `None`: not an IP packet.
     pub dscp: Option<u8>,
-    /// What became of it, if the SMF wants to know (DL Data Status).
+    /// The disposition of the packet, if the SMF requested it (DL Data Status).
     pub status: Option<DataStatus>,
 }
 
-/// What became of the first packet (TS 29.244 clause 8.2.179).
+/// The disposition of the first packet (TS 29.244 clause 8.2.179).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum DataStatus {
-    /// BUFF: it waits.
+    /// BUFF: the packet was buffered.
     Buffered,
-    /// DROP: it was discarded.
+    /// DROP: the packet was discarded.
     Discarded,
 }

@@ -1,7 +1,7 @@
 //! The contract between the control plane and every data plane.
 //!
-//! A backend implements [`Dataplane`]; one that handles packets in the caller's thread also implements
-//! [`PacketEngine`], which is how tests and the oracle see it. The control plane knows only this crate.
+//! A backend implements [`Dataplane`]. A backend that processes packets in the caller's thread also implements
+//! [`PacketEngine`], which tests and the oracle use. The control plane depends only on this crate.
 
 #![forbid(unsafe_code)]
 

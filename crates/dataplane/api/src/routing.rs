@@ -1,18 +1,18 @@
-//! What a data plane does as a router and as a GTP-U peer, chosen by the operator.
+//! Configuration of the data plane as a router and as a GTP-U peer.
 
 use causeway_types::Span;
 
 /// The UPF as the first router of the UEs, and as a GTP-U peer of gNBs and other UPFs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Routing {
-    /// Packets lose one hop between a tunnel and a data network. Off where the router behind N6 is the same
-    /// machine and the two are to look like one hop. Packets from tunnel to tunnel never lose one.
+    /// Whether the hop limit is decremented between a tunnel and a data network. Off where the router behind N6 is the
+    /// same host and both are to appear as one hop. It is never decremented from tunnel to tunnel.
     pub decrement_ttl: bool,
-    /// Router Solicitations that no rule takes to the SMF are answered with the prefix of the UE.
+    /// Whether Router Solicitations that no rule forwards to the SMF are answered with the prefix of the UE.
     pub router_advertisement: bool,
-    /// ICMP errors in a second, at most, to all senders together.
+    /// The maximum of ICMP errors per second, to all senders together.
     pub icmp_errors_per_second: u32,
-    /// Whether GTP-U peers are asked for a sign of life.
+    /// Echo Requests to GTP-U peers.
     pub echo: EchoConfig,
 }
 
@@ -30,12 +30,12 @@ impl Default for Routing {
 /// Echo Requests to the GTP-U peers that sessions send to (TS 29.281 clause 7.2.1, TS 23.007 clause 20.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EchoConfig {
-    /// From one Echo Request to the next on the same path. Zero: none is sent; the peers' are answered all the
-    /// same. No less than 60 seconds (TS 29.281 clause 7.2.1), which the caller sees to.
+    /// The interval between Echo Requests on one path. Zero: none is sent; requests of peers are still answered. At
+    /// least 60 seconds (TS 29.281 clause 7.2.1), which the caller ensures.
     pub interval: Span,
-    /// T3-RESPONSE: how long to wait for an answer. Zero counts as one millisecond.
+    /// T3-RESPONSE: how long to wait for a response. Zero counts as one millisecond.
     pub timeout: Span,
-    /// N3-REQUESTS less one: how many times an unanswered request is repeated before the path counts as down.
+    /// N3-REQUESTS less one: how many times a request without a response is repeated before the path is down.
     pub retries: u8,
 }
 

@@ -1,4 +1,4 @@
-//! What surrounds a data plane: its GTP-U addresses, its data networks and the slices it serves.
+//! The topology of a data plane: its GTP-U addresses, its data networks and the slices it serves.
 
 use std::net::IpAddr;
 
@@ -7,33 +7,33 @@ use causeway_types::{Bitrate, Direction, DualIp, IpNet, NetworkInstance, SNssai}
 
 use crate::{ForwardingPolicy, HostReachability, Routing};
 
-/// The surroundings of a data plane, fixed at start.
+/// The topology of a data plane, fixed at start.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Topology {
-    /// Where GTP-U arrives. The first that fits is the one to send from.
+    /// Local GTP-U endpoints. The first that matches is the source of packets.
     pub gtpu: Vec<GtpuEndpoint>,
     /// The data networks of IP packets, the default first.
     pub networks: Vec<Network>,
     /// The data networks of Ethernet frames, the default first.
     pub ethernet: Vec<EthernetNetwork>,
-    /// What the UPF does as the first router of the UEs.
+    /// Configuration as the first router of the UEs.
     pub routing: Routing,
-    /// Where tunnels over N6 end.
+    /// Local ends of tunnels over N6.
     pub n6_tunnels: Vec<N6Endpoint>,
     /// The forwarding policies that FARs may name.
     pub policies: Vec<ForwardingPolicy>,
-    /// The network slices whose traffic is limited as a whole.
+    /// The network slices with a bit rate limit.
     pub slices: Vec<SliceLimit>,
-    /// What is beside the UPF, and so behind no UE: the networks that its machine is connected to, and SMFs.
+    /// Addresses that are behind no UE: networks that the host is connected to, and SMFs.
     pub neighbours: Vec<IpNet>,
-    /// How TEIDs that the UPF chose lead to slots, for a data plane that keeps its sessions in slots.
+    /// The mapping from TEIDs that the UPF chose to slots, for a data plane that stores its sessions in slots.
     pub teids: TeidScheme,
-    /// The addresses of the machine at the start, and which of them UEs may reach.
+    /// The addresses of the host at the start, and the exceptions that UEs may reach.
     pub host: HostReachability,
 }
 
 impl Topology {
-    /// What rules may name of it.
+    /// The endpoints that rules may refer to.
     pub fn endpoints(&self) -> LocalEndpoints {
         let gtpu = self.gtpu.iter().map(|endpoint| LocalEndpoint {
             addr: endpoint.addr,
@@ -53,7 +53,7 @@ impl Topology {
         }
     }
 
-    /// Gateways, and what else the machine has as single addresses, in their order.
+    /// Gateways and other single addresses of the host, in order.
     fn upf_addresses(&self) -> Vec<IpAddr> {
         let is_one = |net: &&IpNet| net.prefix_len() == net.max_prefix_len();
         let host = self.host.addresses.iter().filter(is_one).map(IpNet::addr);
@@ -65,14 +65,14 @@ impl Topology {
     }
 }
 
-/// What all sessions of one network slice may send and receive together, as the UPF's operator sets it.
+/// The bit rate limit of all sessions of one network slice together, as configured by the operator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SliceLimit {
-    /// The slice. Sessions belong to it if their SMF says so.
+    /// The slice. The SMF assigns sessions to it.
     pub slice: SNssai,
-    /// From all UEs; `None` limits nothing.
+    /// The limit from all UEs; `None`: no limit.
     pub uplink: Option<Bitrate>,
-    /// Towards all UEs; `None` limits nothing.
+    /// The limit to all UEs; `None`: no limit.
     pub downlink: Option<Bitrate>,
 }
 
@@ -93,12 +93,12 @@ pub struct GtpuEndpoint {
     pub addr: DualIp,
     /// The network instance it serves; `None` serves all.
     pub network_instance: Option<NetworkInstance>,
-    /// The largest outer IP packet that may leave here, in octets.
+    /// The MTU of outer IP packets, in octets.
     pub mtu: u32,
 }
 
 impl GtpuEndpoint {
-    /// Serves all network instances, with outer packets of any size.
+    /// An endpoint that serves all network instances, without an MTU.
     pub fn new(addr: DualIp) -> Self {
         Self { addr, network_instance: None, mtu: NO_MTU }
     }
@@ -111,27 +111,27 @@ pub struct Network {
     pub instance: NetworkInstance,
     /// The UE address pools that are routed to this UPF.
     pub pools: Vec<IpNet>,
-    /// Ranges beside the pools that framed routes may lie in.
+    /// Ranges outside the pools that framed routes may be in.
     pub framed_routes: Vec<IpNet>,
-    /// The addresses of the UPF in the pools: what ICMP errors come from. Without one of an IP version, none
-    /// of that version is sent.
+    /// The addresses of the UPF in the pools: the sources of ICMP errors. Without an address of an IP version, no
+    /// errors of that version are sent.
     pub gateways: Vec<IpAddr>,
-    /// The largest IP packet that the network takes, in octets.
+    /// The MTU of the network, in octets.
     pub mtu: u32,
 }
 
 impl Network {
-    /// A network with these pools that takes packets of any size, and has no address for the UPF.
+    /// A network with these pools, without an MTU and without an address of the UPF.
     pub fn new(instance: NetworkInstance, pools: Vec<IpNet>) -> Self {
         Self { instance, pools, framed_routes: Vec::new(), gateways: Vec::new(), mtu: NO_MTU }
     }
 
-    /// Its name, and what framed routes may lie in.
+    /// Its name, and the ranges of its framed routes.
     fn framed_route_prefixes(&self) -> (NetworkInstance, Vec<IpNet>) {
         (self.instance.clone(), self.pools.iter().chain(&self.framed_routes).copied().collect())
     }
 
-    /// Our address as this UE knows it: in its own pool, or else any of its IP version.
+    /// The UPF's address for this UE: one in the UE's pool, or else any of its IP version.
     pub fn gateway_of(&self, ue: IpAddr) -> Option<IpAddr> {
         let pool = self.pools.iter().find(|pool| pool.contains(&ue));
         let of_version = || self.gateways.iter().filter(|gateway| gateway.is_ipv4() == ue.is_ipv4());
@@ -140,7 +140,7 @@ impl Network {
     }
 }
 
-/// No IP packet is larger.
+/// The size of the largest IP packet.
 const NO_MTU: u32 = 65_535;
 
 #[cfg(test)]
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     // Input: two IPv4 pools with a gateway each, an IPv6 pool without one.
-    // Output: a UE of a pool sees that pool's gateway, one of no pool the first; nothing over IPv6.
+    // Output: a UE in a pool gets the gateway of that pool, a UE in no pool the first; none for IPv6.
     #[test]
     fn a_ue_knows_the_gateway_of_its_pool() {
         let pools = ["10.45.0.0/16", "10.46.0.0/16", "2001:db8:45::/48"];
@@ -163,25 +163,24 @@ mod tests {
     }
 }
 
-/// Our end of the tunnels over N6 of one data network: packets to it come with that network's IP packets, the
-/// outer header still on them.
+/// The local end of the tunnels over N6 of one data network: the ports deliver its packets among that network's IP
+/// packets, with the outer header.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct N6Endpoint {
     /// The data network.
     pub network: NetworkInstance,
-    /// IPv4, IPv6 or both; the address of no other machine, and of no UE.
+    /// IPv4, IPv6 or both; an address of no other host and of no UE.
     pub addr: DualIp,
-    /// The UDP port of UDP/IP tunnels, that of both ends' datagrams to us and the source port of ours.
+    /// The UDP port of UDP/IP tunnels: the destination port of received datagrams and the source port of sent ones.
     pub port: u16,
 }
 
-/// A data network of Ethernet frames (N6), the same link for all sessions of it.
+/// A data network of Ethernet frames (N6); one link for all its sessions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EthernetNetwork {
     /// Its name, the DNN.
     pub instance: NetworkInstance,
-    /// What becomes of a frame to a single station that no session is known to have: it goes to every
-    /// session that takes all frames (ETHI), as TS 23.501 clause 5.6.10.2 has it where one session has the
-    /// network for itself; else to none.
+    /// Whether a frame to an unknown unicast MAC address is sent to every session that accepts all frames (ETHI), as TS
+    /// 23.501 clause 5.6.10.2 requires where one session has the network for itself. Otherwise it is dropped.
     pub flood_unknown: bool,
 }

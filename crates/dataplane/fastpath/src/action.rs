@@ -1,4 +1,4 @@
-//! What a line does with a packet.
+//! The action of a flow entry on a packet.
 
 use std::num::NonZeroU8;
 
@@ -16,44 +16,44 @@ use crate::packet::UserHeader;
 use crate::program::{Action, CompiledSend, Program, Rate, Route, Step, Tunnel};
 use crate::topology_index::{Exit, TopologyIndex};
 
-/// What became of a packet.
+/// The result for a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
-    /// The frame, as it is now, leaves.
+    /// The frame, in its current state, is transmitted.
     Sent(Exit),
     /// It is dropped.
     Dropped(DropReason),
-    /// It is for the slow room, and nothing has changed.
+    /// It is for the slow path, and nothing has changed.
     SlowPath,
 }
 
-/// A user packet at the line of its rule.
+/// A user packet with the entry of its rule.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MatchedPacket<'p> {
     pub(crate) program: &'p Program,
     pub(crate) step: &'p Step,
     pub(crate) user: &'p UserHeader,
-    /// The line of the first door.
+    /// The flow entry of the first lookup key.
     pub(crate) entry: u32,
-    /// Where the user packet begins in the frame.
+    /// Where the user packet starts in the frame.
     pub(crate) start: u16,
-    /// What came with it that may be for the next tunnel is nothing but the QFI.
-    pub(crate) is_plain: bool,
-    /// What it says of congestion from now on, if that changes.
+    /// Its GTP-U header contains no value for the next tunnel except the QFI.
+    pub(crate) is_common: bool,
+    /// The new ECN field, if it changes.
     pub(crate) ecn: Option<Ecn>,
 }
 
-/// Whether a packet may go its way.
+/// The routing decision for a packet.
 enum RoutingDecision {
     Forward,
-    /// Only the slow room knows.
+    /// Only the slow path can decide.
     Unknown,
-    /// The router does not forward it, and its sender may be told so.
+    /// The router does not forward it, and may send an ICMP error to the sender.
     Refused(DropReason, IcmpError),
 }
 
 impl MatchedPacket<'_> {
-    /// Does it.
+    /// Executes the action.
     #[inline]
     pub(crate) fn execute(
         &self,
@@ -68,7 +68,7 @@ impl MatchedPacket<'_> {
             Action::Drop(reason) => return self.drop_counted(now, table, *reason),
             Action::Send(send) => send,
         };
-        let hops = match send.way {
+        let hops = match send.route {
             Route::Tunnel(_) => match hops_left(frame.meta_mut()) {
                 Some(left) => left,
                 None => return Verdict::SlowPath,
@@ -80,7 +80,7 @@ impl MatchedPacket<'_> {
             Ok(Some(reason)) => return self.drop_counted(now, table, reason),
             Err(verdict) => return verdict,
         }
-        if self.is_damaged(send) {
+        if self.has_bad_checksum(send) {
             return self.drop_counted(now, table, DropReason::MalformedIp);
         }
         match self.routing_decision(send, topology_index) {
@@ -101,14 +101,14 @@ impl MatchedPacket<'_> {
         self.send(send, (teid, hops), topology_index, frame)
     }
 
-    /// Why it may not leave to a data network, as far as that can be said without its protocol.
+    /// The reason why it may not be sent to a data network, as far as the address alone decides.
     #[inline]
     fn egress_drop_reason(
         &self,
         send: &CompiledSend,
         topology_index: &TopologyIndex,
     ) -> Result<Option<DropReason>, Verdict> {
-        let (user, Route::Network(network)) = (self.user, &send.way) else { return Ok(None) };
+        let (user, Route::Network(network)) = (self.user, &send.route) else { return Ok(None) };
         if user.is_link_scoped() {
             return Ok(None);
         }
@@ -118,19 +118,21 @@ impl MatchedPacket<'_> {
         }
     }
 
-    /// A router drops it, as its header checksum is wrong (RFC 1812 clause 5.2.2); what belongs to the link goes nowhere before.
+    /// A router drops a packet with a wrong header checksum (RFC 1812 clause 5.2.2). Link-local packets are not
+    /// forwarded, whatever their checksum.
     #[inline]
-    fn is_damaged(&self, send: &CompiledSend) -> bool {
+    fn has_bad_checksum(&self, send: &CompiledSend) -> bool {
         let user = self.user;
-        user.is_damaged && send.is_routed && !(send.leaves_link && user.is_link_scoped())
+        user.has_bad_checksum && send.is_routed && !(send.leaves_link && user.is_link_scoped())
     }
 
-    /// In the order in which the reference asks.
+    /// The checks in the order of the reference.
     #[inline]
     fn routing_decision(&self, send: &CompiledSend, topology_index: &TopologyIndex) -> RoutingDecision {
         let user = self.user;
-        let is_plain = self.is_plain || matches!(send.way, Route::Network(_));
-        if !is_plain || send.leaves_link && user.is_link_scoped() || send.is_routed && user.is_damaged {
+        let is_common = self.is_common || matches!(send.route, Route::Network(_));
+        if !is_common || send.leaves_link && user.is_link_scoped() || send.is_routed && user.has_bad_checksum
+        {
             return RoutingDecision::Unknown;
         }
         if send.is_routed && topology_index.decrement_ttl {
@@ -147,7 +149,7 @@ impl MatchedPacket<'_> {
         }
         match user.len <= send.max_payload {
             true => RoutingDecision::Forward,
-            false if user.is_uncuttable => RoutingDecision::Refused(
+            false if user.is_unfragmentable => RoutingDecision::Refused(
                 DropReason::MtuExceeded,
                 IcmpError::PacketTooBig { mtu: send.max_payload },
             ),
@@ -163,7 +165,7 @@ impl MatchedPacket<'_> {
         if self.step.reports_drops || !may_count(account, self.step, size, now) {
             return Verdict::SlowPath;
         }
-        // What the rate has gained until now is not lost.
+        // Tokens that the rate has gained so far are kept.
         if let Some(rate) = self.step.rule_rate {
             fill(account, rate, now);
         }
@@ -172,7 +174,7 @@ impl MatchedPacket<'_> {
         Verdict::Dropped(reason)
     }
 
-    /// Asks the rates and the budget and charges them, or drops the packet. Returns the TEID of its tunnel.
+    /// Checks the rates and the budget and charges them, or drops the packet. Returns the TEID of its tunnel.
     #[inline]
     fn charge(&self, now: u64, table: &mut FlowTable) -> Result<u32, Verdict> {
         let (step, size) = (self.step, self.user.len);
@@ -220,7 +222,7 @@ impl MatchedPacket<'_> {
         }
     }
 
-    /// The line of its rule, if it is not the door's.
+    /// The rule entry of its rule, if it has one.
     #[inline]
     fn rule_line(&self, table: &FlowTable) -> Option<Option<u32>> {
         match self.step.account {
@@ -244,12 +246,12 @@ impl MatchedPacket<'_> {
         {
             entry.dropped_packets += 1;
             entry.dropped_octets += u64::from(self.user.len);
-            // What is measured before QoS enforcement reaches its limits by these, too.
+            // Volumes that are measured before QoS enforcement count these octets, too.
             entry.account.budget -= u64::from(self.user.len);
         }
     }
 
-    /// Writes the headers that it leaves with.
+    /// Writes the headers for transmission.
     #[inline]
     fn send(
         &self,
@@ -266,10 +268,10 @@ impl MatchedPacket<'_> {
             let _ = set_ecn(frame.data(), ecn);
         }
         if send.is_routed && topology_index.decrement_ttl {
-            // More than one hop was left.
+            // The Hop Limit is at least two.
             let _ = decrement_hop_limit(frame.data());
         }
-        match &send.way {
+        match &send.route {
             Route::Network(network) => {
                 frame.set_meta(Meta::Ip);
                 Verdict::Sent(Exit::Network(*network))
@@ -288,7 +290,7 @@ impl MatchedPacket<'_> {
     ) -> Verdict {
         let header_len = usize::from(tunnel.header_len);
         let Some(template) = tunnel.header.get(..header_len) else { return Verdict::SlowPath };
-        // The header of a batch's frames always fits into their headroom.
+        // The headroom of a batch's frames has capacity for any header.
         let Some(header) = frame.prepend(header_len) else { return Verdict::SlowPath };
         header.copy_from_slice(template);
         let length = (header_len - 8 + self.user.len as usize) as u16;
@@ -304,13 +306,13 @@ impl MatchedPacket<'_> {
     }
 }
 
-/// The account may count the packet by itself.
+/// Whether the account may count the packet without the slow path.
 #[inline]
 fn may_count(account: &Account, step: &Step, size: u32, now: u64) -> bool {
     account.budget >= u64::from(size) && now.saturating_sub(account.last_pass) < step.idle_limit
 }
 
-/// Fills a bucket. Says whether a packet may pass.
+/// Fills a bucket. Returns whether a packet may pass.
 #[inline]
 fn fill(account: &mut Account, rate: Rate, now: u64) -> bool {
     let gained = rate.kbps.saturating_mul(now.saturating_sub(account.updated));

@@ -1,4 +1,4 @@
-//! A first answer to whether packets are for an address that UEs do not reach: of many packets at once, and mostly no.
+//! Prefilters for addresses that UEs cannot reach: a fast check of many packets together, which mostly excludes them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -8,23 +8,23 @@ use causeway_dataplane::BlockedAddresses;
 const SPREAD: u32 = 0x9e37_79b1;
 const SPREAD_V6: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The upper half of the prefix of a NAT64.
+/// The upper half of the NAT64 prefix.
 const NAT64: u64 = 0x0064_ff9b_0000_0000;
 
-/// What may be one of some IPv4 addresses: a bit of each word is set for each of them.
+/// A prefilter for IPv4 addresses: each address sets a bit of each word.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ipv4Prefilter {
     words: [u32; 2],
 }
 
-/// The same of IPv6.
+/// The same for IPv6.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ipv6Prefilter {
     words: [u64; 2],
 }
 
 impl Ipv4Prefilter {
-    /// Whether it may be one. Without branches, as it is asked of many packets at once.
+    /// Whether the address may be one. Without branches, since it is computed for many packets together.
     #[inline(always)]
     pub(crate) const fn may_contain(self, address: u32) -> bool {
         let hash = address.wrapping_mul(SPREAD);
@@ -36,7 +36,7 @@ impl Ipv4Prefilter {
     fn add(&mut self, first: Ipv4Addr, last: Ipv4Addr) {
         let (first, last) = (u32::from(first), u32::from(last));
         match last - first {
-            // What the first octet says is not asked of the words.
+            // The first octet is checked separately.
             _ if matches!((first >> 24, last >> 24), (0, 0) | (127, 127) | (224.., _)) => {}
             0..64 => (first..=last).for_each(|address| {
                 let hash = address.wrapping_mul(SPREAD);
@@ -73,7 +73,7 @@ impl Ipv6Prefilter {
     }
 }
 
-/// What may be closed, or one of these addresses.
+/// Prefilters for blocked addresses and these addresses.
 pub(crate) fn prefilters(
     blocked: &BlockedAddresses,
     others: impl Iterator<Item = IpAddr>,
@@ -105,8 +105,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 1024 }))]
 
-        // Input:  random prefixes of the host, random ones that are open, and addresses in and near them.
-        // Output: whatever is closed may be closed.
+        // Input:  random prefixes of the host, random exceptions, and addresses in and near them.
+        // Output: the prefilter reports each blocked address.
         #[test]
         fn no_blocked_address_is_missed(
             addresses in proptest::collection::vec(net(), 0..6),
@@ -130,7 +130,7 @@ mod tests {
     }
 
     // Input:  a UPF with four addresses; a hundred thousand other destinations.
-    // Output: hardly any of them is taken for one of its own.
+    // Output: the prefilter reports very few of them.
     #[test]
     fn other_addresses_rarely_match() {
         let addresses = ["192.0.2.1/32", "192.0.2.7/32", "198.51.100.1/32", "10.45.0.1/32"];

@@ -1,4 +1,4 @@
-//! A batch of packets through the lines: find and fetch, then choose and act.
+//! The stages of a batch: look up and prefetch flow entries, then classify, then act.
 
 use causeway_dataplane::{Disposition, DropReason, Ingress, TrafficCounter};
 use causeway_packet::rewrite::{Ecn, set_ecn};
@@ -23,8 +23,8 @@ mod ipv6;
 mod retry;
 
 impl FastPath {
-    /// Handles the frames of a batch that came in together. What leaves is in `queue`, which is cleared first; frames of
-    /// the batch that leave have been changed in place.
+    /// Processes the frames of a batch that were received together. Packets to transmit are in `queue`, which is
+    /// cleared first; transmitted frames of the batch have been rewritten in place.
     #[inline(never)]
     pub fn process_batch(
         &mut self,
@@ -91,7 +91,7 @@ impl FastPath {
         self.scratch = Some(scratch);
     }
 
-    /// The second stage for packets and rules that are not as simple as most.
+    /// The second stage for packets and rules that the common case does not cover.
     #[inline(always)]
     fn classify_remaining<const IS_UPLINK: bool>(
         &self,
@@ -110,7 +110,7 @@ impl FastPath {
     }
 }
 
-/// The second and the third stage of a batch: which rule, and act, in order.
+/// The second and third stages of a batch: classify and act, in order.
 struct BatchPass<'a, const IS_UPLINK: bool> {
     engine: &'a mut FastPath,
     now: Time,
@@ -119,13 +119,13 @@ struct BatchPass<'a, const IS_UPLINK: bool> {
     state: &'a BatchState,
     general: &'a mut GeneralPackets,
     queue: &'a mut TransmitQueue,
-    /// Of all frames but those that the slow room has counted.
+    /// Octets of all frames except those that the slow path has counted.
     octets: u64,
-    /// How many of these frames were not sent on at once.
+    /// The number of these frames that were not forwarded in the common case.
     slow_or_late: u64,
     suppression: BatchSuppression,
     early_drop: EarlyDrop,
-    /// The set that is guessed.
+    /// The predicted filter set.
     predicted_set: SetId,
 }
 
@@ -133,10 +133,10 @@ impl<const IS_UPLINK: bool> WithComparator for BatchPass<'_, IS_UPLINK> {
     #[inline(always)]
     fn run(mut self, fits: impl Fn(&Block, PacketKey) -> u16) {
         let (mut sent, mut exits) = (Sent::default(), [Exit::Network(0); BATCH]);
-        // The frames from here on have left but for those that are finished otherwise.
+        // Frames from this index on are forwarded, except those that are finished otherwise.
         let mut first = 0;
         let (now, ahead) = (self.now.as_nanos(), self.state.prefetched);
-        self.engine.fate = Disposition::Forwarded;
+        self.engine.disposition = Disposition::Forwarded;
         self.predicted_set = self.engine.predicted_set();
         self.engine.observations = SetObservations::new();
         for index in 0..self.state.len() {
@@ -174,7 +174,7 @@ impl<const IS_UPLINK: bool> WithComparator for BatchPass<'_, IS_UPLINK> {
 }
 
 impl<const IS_UPLINK: bool> BatchPass<'_, IS_UPLINK> {
-    /// What is not as simple. `course`: the packet was for it.
+    /// Packets outside the common case. `action`: the compiled action of the packet.
     #[cold]
     #[inline(never)]
     fn finish(&mut self, index: usize, action: Option<u32>) {
@@ -190,11 +190,12 @@ impl<const IS_UPLINK: bool> BatchPass<'_, IS_UPLINK> {
             NextStage::Drop(reason) => self.count_drop(reason),
             next => self.run_next_stage(index, next),
         }
-        // The slow room may have changed the sets.
+        // The slow path may have changed the filter sets.
         self.predicted_set = self.engine.predicted_set();
     }
 
-    /// Sends a packet on that has taken over a mark of congestion from its outer header. `None`: as for [`Forwarding::forward`].
+    /// Forwards a packet that has taken over a congestion mark from its outer header. `None`: as for
+    /// [`Forwarding::forward`].
     #[inline(never)]
     fn forward_marked(&mut self, index: usize, action: u32) -> Option<()> {
         let (now, state) = (self.now.as_nanos(), self.state);
@@ -223,14 +224,14 @@ impl<const IS_UPLINK: bool> BatchPass<'_, IS_UPLINK> {
     fn count_drop(&mut self, reason: DropReason) {
         self.slow_or_late += 1;
         self.engine.fast_counters.count_drop(reason);
-        self.engine.fate = Disposition::Dropped(reason);
+        self.engine.disposition = Disposition::Dropped(reason);
     }
 
     #[inline(never)]
     fn run_next_stage(&mut self, index: usize, next: NextStage) {
-        let plain = &self.state.at(index);
+        let packet = &self.state.at(index);
         let next = match next {
-            NextStage::Lookup => self.classify_again(index, plain),
+            NextStage::Lookup => self.classify_again(index, packet),
             NextStage::Ipv6 => self.classify_general(index),
             next => next,
         };
@@ -238,7 +239,7 @@ impl<const IS_UPLINK: bool> BatchPass<'_, IS_UPLINK> {
         let verdict = match next {
             NextStage::SlowPath | NextStage::Lookup | NextStage::Ipv6 => Verdict::SlowPath,
             NextStage::Drop(reason) => Verdict::Dropped(reason),
-            NextStage::Action(action) => engine.act_by_step(now, self.batch, index, plain, action),
+            NextStage::Action(action) => engine.act_by_step(now, self.batch, index, packet, action),
             NextStage::UnsupportedExtension => engine.drop_or_notify_peer(
                 now,
                 self.batch,
@@ -246,7 +247,7 @@ impl<const IS_UPLINK: bool> BatchPass<'_, IS_UPLINK> {
                 &mut self.suppression,
             ),
             NextStage::TableMiss => {
-                engine.act_on_miss(now, self.batch, (index, plain), &mut self.suppression)
+                engine.act_on_miss(now, self.batch, (index, packet), &mut self.suppression)
             }
             NextStage::General(place) => match self.general.get(usize::from(place)) {
                 Some(work) => engine.act_on_general(now, self.batch, (index, work), &mut self.suppression),
@@ -269,7 +270,7 @@ impl<const IS_UPLINK: bool> BatchPass<'_, IS_UPLINK> {
 }
 
 impl FastPath {
-    /// Hands a packet to the slow room.
+    /// Sends a packet to the slow path.
     #[cold]
     fn send_to_slow_path(
         &mut self,
@@ -282,7 +283,7 @@ impl FastPath {
         let Some(frame) = batch.frame(index) else { return };
         let Some(ingress) = self.ingress(source, &frame.meta) else { return };
         let mut out = Vec::new();
-        self.fate = self.process_slow(now, &ingress, frame.data, &mut out);
+        self.disposition = self.process_slow(now, &ingress, frame.data, &mut out);
         out.into_iter().for_each(|(egress, packet)| queue.push_owned(egress, packet));
     }
 
@@ -299,7 +300,7 @@ impl FastPath {
         })
     }
 
-    /// What was received of this kind.
+    /// The counter of packets received from this source.
     #[inline]
     fn received(&mut self, source: ReceiveSource) -> &mut TrafficCounter {
         match source {
@@ -309,7 +310,7 @@ impl FastPath {
         }
     }
 
-    /// Counts a frame, as it is now, that a line let out.
+    /// Counts a frame, in its current state, as sent by the fast path.
     fn count_sent(&mut self, exit: Exit, batch: &Batch, index: usize) {
         let octets = batch.data(index).map_or(0, <[u8]>::len);
         match exit {
@@ -317,6 +318,6 @@ impl FastPath {
             Exit::Tunnel { .. } => self.fast_counters.gtpu_sent.count(octets),
         }
         self.fast_counters.forwarded += 1;
-        self.fate = Disposition::Forwarded;
+        self.disposition = Disposition::Forwarded;
     }
 }

@@ -1,6 +1,6 @@
-//! The packets that are nearly all: IPv4, alone or in a tunnel. Those without options, and in a tunnel without anything unusual,
-//! are read of half a batch at once; where there are others, it is read a second time ([`crate::parse_unusual`]). Everything else goes the way
-//! of [`crate::general_path`].
+//! Packets of the common case: IPv4, alone or in a tunnel. Packets without options and with a common GTP-U header are
+//! parsed half a batch at a time. If a half batch contains others, [`crate::parse_unusual`] parses it again. Everything
+//! else takes the path of [`crate::general_path`].
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -11,36 +11,36 @@ use crate::filters::PacketKey;
 use crate::key::FlowKey;
 use crate::lookup::UPLINK;
 
-/// Packets that are looked at at once: the first and the second half of a batch. The lines of the first half are fetched while
-/// the second half is looked at, so that they are there when the packets are acted on.
+/// The number of packets that are parsed together: half a batch. The flow entries of the first half are prefetched
+/// while the second half is parsed, so that they have arrived from memory when the packets are acted on.
 pub(crate) const HALF_BATCH: usize = BATCH / 2;
 
-/// One of so many packets of a batch is enough for the next one to be looked at only once.
+/// If at least one in this many packets of a batch is unusual, the first parse of the next batch is skipped.
 const UNUSUAL_RATIO: usize = 8;
 
-/// What no line has as [`crate::flow_entry::FlowEntry::entry_id`].
+/// A value that no flow entry has as its [`crate::flow_entry::FlowEntry::entry_id`].
 pub(crate) const NO_ENTRY_ID: u64 = u64::MAX;
 
-/// Something of each packet of a batch.
+/// One value for each packet of a batch.
 type PerPacket<T> = [T; BATCH];
 
-/// The packets of a batch on their way through the stages: what is asked of many at once lies together.
+/// The packets of a batch between the stages. Fields that are read for many packets together are stored together.
 #[derive(Debug)]
 pub(crate) struct BatchState {
-    /// How many there are.
+    /// The number of packets.
     len: usize,
-    /// What the lines of packets with nothing unusual must be: [`PacketState::id`]. For the others, what no line is.
+    /// The [`PacketState::id`] that the flow entry of a common packet must have. For others, [`NO_ENTRY_ID`].
     pub(crate) ids: PerPacket<u64>,
-    /// Where their lines are, or may be. Behind those of the batch there are some of no packet.
+    /// The candidate flow entries. Behind those of the batch there are some that belong to no packet.
     pub(crate) entries: [u32; 2 * BATCH],
-    /// Whose lines are fetched before any packet is acted on: those of so many packets. Each of the others is fetched while the
-    /// packet that is so many before it is acted on.
+    /// The number of packets whose flow entries are prefetched before any packet is acted on. The others are prefetched
+    /// while the packet this many positions before them is acted on.
     pub(crate) prefetched: usize,
-    /// Which ways they go.
+    /// The next stage of each packet.
     pub(crate) next_stages: PerPacket<NextStage>,
-    /// Not zero: it is a plain packet.
-    pub(crate) is_plain: PerPacket<u32>,
-    /// Not zero: its ends are two, and the UE's is not zero either.
+    /// Not zero: a packet of the common case.
+    pub(crate) is_common: PerPacket<u32>,
+    /// Not zero: its addresses differ, and the UE's is not zero.
     pub(crate) has_two_ends: PerPacket<u32>,
     /// The upper half of [`PacketState::id`].
     pub(crate) scopes: PerPacket<u32>,
@@ -48,7 +48,7 @@ pub(crate) struct BatchState {
     pub(crate) keys: PerPacket<u32>,
     /// As in [`PacketState`].
     pub(crate) locals: PerPacket<u32>,
-    /// The parts of the gist if the UE's end is the UE's.
+    /// The parts of the packet key, if the local address is the UE's.
     pub(crate) remotes: PerPacket<u32>,
     pub(crate) ports: PerPacket<u32>,
     pub(crate) words: PerPacket<u32>,
@@ -57,61 +57,62 @@ pub(crate) struct BatchState {
     /// As in [`PacketState`].
     pub(crate) starts: PerPacket<u32>,
     pub(crate) flags: PerPacket<u32>,
-    /// The words of their headers with the hops, octets from the lowest bits on, as they are with one hop less: the third ones, in IPv6 the
-    /// second ones.
+    /// The words of the headers that contain the TTL or Hop Limit, octets from the lowest bits on, after a decrement:
+    /// the third words in IPv4, the second in IPv6.
     pub(crate) hops: PerPacket<u32>,
-    /// The upper halves of the addresses of IPv6 packets, at the UE's end and at the far one, where they go by [`NextStage::Ipv6`].
+    /// The upper halves of the local and remote addresses of IPv6 packets, where [`NextStage::Ipv6`] applies.
     pub(crate) prefixes: PerPacket<u64>,
     pub(crate) remote_prefixes: PerPacket<u64>,
-    /// There are such packets.
+    /// Whether there are such packets.
     pub(crate) has_ipv6: bool,
-    /// Many packets of the last batch that came in by a tunnel, or by none, were not plain at the first look: that look is left out.
+    /// For packets with and without a tunnel: whether many of the last batch were unusual. If so, the first parse is
+    /// skipped.
     were_unusual: [bool; 2],
-    /// Which rules they fit if what is guessed is right: [`crate::prediction`].
+    /// The rules that they match if the prediction is right: [`crate::prediction`].
     pub(crate) steps: PerPacket<u32>,
 }
 
-/// One of them.
+/// The state of one packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PacketState {
-    /// Where its line is, or may be.
+    /// The candidate flow entry.
     pub(crate) entry: u32,
-    /// Its TEID or its destination, and above 32 bits where that is one: [`FlowKey::scope`].
+    /// The TEID or the destination; above 32 bits the scope of that key: [`FlowKey::scope`].
     pub(crate) id: u64,
     /// The address at the UE's end.
     pub(crate) local: u32,
     pub(crate) key: PacketKey,
-    /// Where it begins in the frame.
+    /// Where the user packet starts in the frame.
     pub(crate) start: u32,
-    /// What may keep it from an ordinary course: bits of [`packet_flag`].
+    /// Conditions that may exclude it from a common compiled action: bits of [`packet_flag`].
     pub(crate) flags: u8,
 }
 
-/// What may be the matter with a packet.
+/// Conditions of a packet that need a check.
 pub(crate) mod packet_flag {
-    /// The checksum of its header is wrong.
+    /// The checksum of its IPv4 header is wrong.
     pub(crate) const BAD_CHECKSUM: u8 = 1;
-    /// It has no hop to lose.
+    /// Its TTL or Hop Limit would expire.
     pub(crate) const TTL_EXPIRES: u8 = 2;
-    /// One of its ends is of a link.
+    /// One of its addresses is link-local.
     pub(crate) const LINK_SCOPED: u8 = 4;
-    /// It may be that its far end is an address of ours, or one that UEs do not reach.
+    /// Its remote address may be a local address, or one that UEs cannot reach.
     pub(crate) const LOCAL_ADDRESS: u8 = 8;
-    /// There is something in its extension headers that may be for the next tunnel.
+    /// Its extension headers may contain values for the next tunnel.
     pub(crate) const HAS_OTHER_EXTENSIONS: u8 = 16;
-    /// Congestion that the outer header has met goes on in it.
+    /// A congestion mark of the outer header is copied into it.
     pub(crate) const ECN_UPDATE: u8 = 32;
-    /// The outer header has met congestion and it cannot say so: its session drops it.
+    /// The outer header has a congestion mark and the packet is not ECN-capable: its session drops it.
     pub(crate) const ECN_DROP: u8 = 64;
-    /// There is no well-formed IP packet in the tunnel: its session drops it.
+    /// The tunnel contains no well-formed IP packet: its session drops it.
     pub(crate) const MALFORMED: u8 = 128;
-    /// It has an extension header that its session should understand.
+    /// It has an unsupported extension header that requires comprehension by its session.
     pub(crate) const UNSUPPORTED_EXTENSION: u8 = ECN_DROP | MALFORMED;
-    /// Its session drops it, whatever else it says.
+    /// Its session drops it, whatever the other flags.
     pub(crate) const ALWAYS_DROPPED: u8 = UNSUPPORTED_EXTENSION;
 }
 
-/// Why a packet with these flaws is dropped if there is no such tunnel.
+/// The drop reason of a packet with these flags if its tunnel does not exist.
 pub(crate) const fn miss_drop_reason(flaws: u8) -> DropReason {
     match flaws & packet_flag::ALWAYS_DROPPED {
         packet_flag::UNSUPPORTED_EXTENSION => DropReason::UnsupportedExtension,
@@ -119,29 +120,29 @@ pub(crate) const fn miss_drop_reason(flaws: u8) -> DropReason {
     }
 }
 
-/// Which way a packet goes on.
+/// The next stage of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NextStage {
-    /// To its line.
+    /// Look up its flow entry.
     Lookup,
-    /// By the course with this number.
+    /// The compiled action with this number.
     Action(u32),
-    /// It ends here.
+    /// Drop.
     Drop(DropReason),
-    /// By [`crate::general_path`], with this index there.
+    /// [`crate::general_path`], with this index there.
     General(u8),
-    /// No line is for it.
+    /// No flow entry matches.
     TableMiss,
-    /// Its line does not understand one of its extension headers.
+    /// Its session does not support one of its extension headers.
     UnsupportedExtension,
-    /// It is an IPv6 packet that [`crate::ipv6`] has read.
+    /// An IPv6 packet that [`crate::ipv6`] has parsed.
     Ipv6,
-    /// To the slow room.
+    /// The slow path.
     SlowPath,
 }
 
 impl BatchState {
-    /// None.
+    /// No packets.
     pub(crate) const fn new() -> Self {
         const NOTHING: PerPacket<u32> = [0; BATCH];
         Self {
@@ -150,7 +151,7 @@ impl BatchState {
             entries: [0; 2 * BATCH],
             prefetched: HALF_BATCH,
             next_stages: [NextStage::Lookup; BATCH],
-            is_plain: NOTHING,
+            is_common: NOTHING,
             has_two_ends: NOTHING,
             scopes: NOTHING,
             keys: NOTHING,
@@ -170,7 +171,7 @@ impl BatchState {
         }
     }
 
-    /// From now on there are so many others, in a table whose lines are far if it `is_large`.
+    /// Starts a new batch of `len` packets. `is_large`: the flow entries are unlikely to be in the cache.
     pub(crate) const fn reset(&mut self, len: usize, is_large: bool) {
         self.len = len;
         self.prefetched = if is_large { BATCH } else { HALF_BATCH };
@@ -178,44 +179,44 @@ impl BatchState {
         self.has_ipv6 = false;
     }
 
-    /// Nothing of the second half is fetched: there is none.
+    /// The second half is empty: nothing of it is prefetched.
     pub(crate) fn skip_second_half(&mut self) {
         self.entries[HALF_BATCH..].fill(0);
     }
 
-    /// How many there are, [`BATCH`] at most.
+    /// The number of packets, [`BATCH`] at most.
     #[inline(always)]
     pub(crate) const fn len(&self) -> usize {
         if self.len < BATCH { self.len } else { BATCH }
     }
 
-    /// All of them are plain packets.
-    pub(crate) fn are_plain(&self) -> bool {
+    /// Whether all packets are of the common case.
+    pub(crate) fn are_common(&self) -> bool {
         self.are_plain_in::<0, BATCH>()
     }
 
-    /// The same of those from `FROM` on and before `TO`.
+    /// The same for packets `FROM..TO`.
     #[inline(always)]
     pub(crate) fn are_plain_in<const FROM: usize, const TO: usize>(&self) -> bool {
         let mut others = 0;
         for i in FROM..TO {
-            others |= u32::from(self.is_plain[i] == 0) & u32::from((i as u32) < self.len as u32);
+            others |= u32::from(self.is_common[i] == 0) & u32::from((i as u32) < self.len as u32);
         }
         others == 0
     }
 
-    /// The packets of this batch are likely not to be plain at the first look.
+    /// Whether the packets of this batch are likely to be unusual.
     #[inline(always)]
     pub(crate) const fn expects_unusual<const IS_UPLINK: bool>(&self) -> bool {
         self.were_unusual[IS_UPLINK as usize]
     }
 
-    /// So many packets of this batch would not be plain at the first look, or are not.
+    /// Updates the expectation: this many packets of this batch are unusual.
     pub(crate) const fn update_expectation<const IS_UPLINK: bool>(&mut self, unusual: u32) {
         self.were_unusual[IS_UPLINK as usize] = unusual as usize * UNUSUAL_RATIO >= self.len();
     }
 
-    /// One of them.
+    /// The state of one packet.
     pub(crate) const fn at(&self, index: usize) -> PacketState {
         let index = index % BATCH;
         PacketState {
@@ -228,26 +229,26 @@ impl BatchState {
         }
     }
 
-    /// The gist of one of them if the UE's end is the UE's.
+    /// The packet key of one packet, if the local address is the UE's.
     #[inline(always)]
     pub(crate) const fn packet_key(&self, index: usize) -> PacketKey {
         let index = index % BATCH;
         PacketKey::of_parts(self.words[index], self.ports[index], self.remotes[index])
     }
 
-    /// Where one of them comes from.
+    /// The source address of one packet.
     pub(crate) fn source<const IS_UPLINK: bool>(&self, index: usize) -> IpAddr {
         let ends = if IS_UPLINK == UPLINK { &self.locals } else { &self.remotes };
         Ipv4Addr::from_bits(ends[index % BATCH]).into()
     }
 
-    /// What nothing is decided of yet.
+    /// The packets that have no decision yet.
     pub(crate) fn undecided(&self) -> impl Iterator<Item = usize> + use<> {
         let forks = self.next_stages;
         (0..self.len).filter(move |index| forks.get(*index) == Some(&NextStage::Lookup))
     }
 
-    /// One of them goes another way than by its line.
+    /// Sets another next stage for one packet.
     pub(crate) const fn set_stage(&mut self, index: usize, next: NextStage) {
         self.next_stages[index % BATCH] = next;
         self.ids[index % BATCH] = NO_ENTRY_ID;
@@ -255,12 +256,12 @@ impl BatchState {
 }
 
 impl PacketState {
-    /// Why it is dropped if there is no such tunnel.
+    /// The drop reason of the packet if its tunnel does not exist.
     pub(crate) const fn miss_drop_reason(&self) -> DropReason {
         miss_drop_reason(self.flags)
     }
 
-    /// What leads to its line.
+    /// The key of its flow entry.
     pub(crate) const fn key(&self) -> FlowKey {
         FlowKey::at((self.id >> 32) as u32, self.id as u32)
     }

@@ -1,4 +1,4 @@
-//! What most packets ask of a program, laid out to be read at a glance.
+//! Compiled actions and program heads: the parts of a program that common packets need, in a compact layout.
 
 use causeway_ports::Meta;
 use causeway_types::Direction;
@@ -8,110 +8,112 @@ use crate::filters::{FilterSets, SetId};
 use crate::program::{Action, CompiledSend, Program, Rate, Route, Step, Tunnel};
 use crate::topology_index::{Exit, TopologyIndex};
 
-/// What the choice of a rule asks of a program.
+/// The fields of a program that classification needs.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 pub(crate) struct ProgramHead {
-    /// Which rule a packet is for.
+    /// The filter set of the packets.
     pub(crate) set: SetId,
-    /// The same where packets of most kinds are chosen for at a glance: it is plain, and the UE's address is asked for. Else a
-    /// set that nothing fits.
+    /// The filter set in the common case: the program is common, and the UE's address is checked. Otherwise a set that
+    /// no packet matches.
     pub(crate) common_set: SetId,
-    /// The first block of that, as [`FilterSets::block_of`] says.
+    /// Its first block, from [`FilterSets::block_of`].
     pub(crate) block: u32,
-    /// The number of its first step's course.
+    /// The number of its first step's compiled action.
     pub(crate) first: u32,
-    /// Uplink packets come in by tunnel, downlink ones from a data network. Others are chosen for by [`crate::general_path`].
-    pub(crate) is_plain: bool,
+    /// Uplink packets arrive in a tunnel, downlink packets from a data network. [`crate::general_path`] classifies
+    /// others.
+    pub(crate) is_common: bool,
     /// As in [`Program`].
     pub(crate) names_ue: bool,
     /// As in [`Program`].
     pub(crate) has_more: bool,
     /// As in [`Program`].
     pub(crate) is_final: bool,
-    /// Some account is not in the line.
+    /// Whether an account is in a rule entry.
     pub(crate) has_rule_lines: bool,
     /// As in [`Program`].
     pub(crate) needs_slow_path: bool,
     /// As in [`Program`].
-    pub(crate) leaves_tunnels: bool,
+    pub(crate) sends_to_network: bool,
 }
 
 impl ProgramHead {
-    /// Of no program.
+    /// The head of no program.
     pub(crate) const NOTHING: Self = Self {
         set: SetId::NOTHING,
         common_set: SetId::NOTHING,
         block: FilterSets::block_of(SetId::NOTHING),
         first: 0,
-        is_plain: false,
+        is_common: false,
         names_ue: false,
         has_more: false,
         is_final: false,
         has_rule_lines: false,
         needs_slow_path: true,
-        leaves_tunnels: false,
+        sends_to_network: false,
     };
 
-    /// Of a program, whose courses begin at a number.
+    /// The head of a program whose compiled actions start at number `first`.
     pub(crate) fn of(program: &Program, first: u32) -> Self {
-        let is_plain = program.local.is_some() == (program.direction == Direction::Uplink);
-        let quick = if is_plain && program.names_ue { program.set } else { SetId::NOTHING };
+        let is_common = program.local.is_some() == (program.direction == Direction::Uplink);
+        let quick = if is_common && program.names_ue { program.set } else { SetId::NOTHING };
         Self {
             set: program.set,
             common_set: quick,
             block: FilterSets::block_of(quick),
             first,
-            is_plain,
+            is_common,
             names_ue: program.names_ue,
             has_more: program.has_more,
             is_final: program.is_final,
             has_rule_lines: program.steps.iter().any(|step| step.account > 0),
             needs_slow_path: program.needs_slow_path(),
-            leaves_tunnels: program.leaves_tunnels(),
+            sends_to_network: program.sends_to_network(),
         }
     }
 }
 
-/// A step. It is ordinary if it sends packets by the account of the line alone; anything else is done by [`crate::action`].
+/// A compiled step. It is complete if it forwards packets with the flow entry's account alone; [`crate::action`]
+/// executes others.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(crate) struct CompiledAction {
-    /// The program and the step in it.
+    /// The program, and the step in it.
     pub(crate) program: u32,
     pub(crate) index: u8,
     /// As in [`Step`].
     pub(crate) account: u8,
-    /// What must not be the matter with a packet: bits of [`packet_flag`].
+    /// Packet conditions that exclude it: bits of [`packet_flag`].
     pub(crate) rejected_flags: u8,
-    /// It is routed, and loses a hop.
+    /// Whether packets are routed, so that their hop limit is decremented.
     pub(crate) decrements_ttl: bool,
-    /// The rule has a rate of its own.
+    /// Whether the rule has its own rate.
     pub(crate) is_metered: bool,
     /// As in [`Step`].
     pub(crate) reports_drops: bool,
-    /// It is sent into a tunnel.
+    /// Whether packets are sent into a tunnel.
     pub(crate) is_tunnel: bool,
-    /// As in [`Tunnel`]; zero where there is no tunnel.
+    /// As in [`Tunnel`]; zero without a tunnel.
     pub(crate) header_len: u8,
-    /// As in [`CompiledSend`]; zero where nothing is ordinary.
+    /// As in [`CompiledSend`]; zero where the general action applies to all packets.
     pub(crate) max_payload: u32,
     /// As in [`Step`].
     pub(crate) idle_limit: u64,
     pub(crate) rate: Rate,
-    /// The header of a tunnel without TEID, and with the length that it has in front of a packet of no octets.
+    /// The header of a tunnel without TEID, with the length for an empty packet.
     pub(crate) header: [u64; 2],
     pub(crate) exit: Exit,
-    /// What the frame is then, but for the ECN.
+    /// The metadata of the frame, without the ECN.
     pub(crate) meta: Meta,
 }
 
-/// Octets of a GTP-U header, alone and with a PDU Session Container. Other headers are not ordinary.
+/// Octets of a GTP-U header, alone and with a PDU Session Container. Other headers take the general action.
 pub(crate) const HEADER: u8 = 8;
 pub(crate) const HEADER_AND_CONTAINER: u8 = 16;
 
 impl CompiledAction {
-    /// Nothing is ordinary.
+    /// The general action applies to all packets.
     pub(crate) const SLOW_PATH: Self = Self {
         program: u32::MAX,
         index: 0,
@@ -130,7 +132,7 @@ impl CompiledAction {
         meta: Meta::Ip,
     };
 
-    /// Of a step.
+    /// The compiled action of a step.
     pub(crate) fn of(step: &Step, topology_index: &TopologyIndex) -> Self {
         match &step.action {
             Action::Send(send) if step.account == 0 && !step.is_shared && !send.is_gated => {
@@ -140,26 +142,26 @@ impl CompiledAction {
         }
     }
 
-    /// The course of a step of a program.
+    /// Sets its program and the index of its step.
     pub(crate) fn numbered(self, program: u32, index: u8) -> Self {
         Self { program, index, ..self }
     }
 
     fn sending(step: &Step, send: &CompiledSend, topology_index: &TopologyIndex) -> Option<Self> {
         let decrements_ttl = send.is_routed && topology_index.decrement_ttl;
-        let minds = [
+        let rejected = [
             (send.is_routed, packet_flag::BAD_CHECKSUM),
             (decrements_ttl, packet_flag::TTL_EXPIRES),
             (send.leaves_link, packet_flag::LINK_SCOPED),
             (
-                decrements_ttl && topology_index.has_gateways() || send.leaves_network(),
+                decrements_ttl && topology_index.has_gateways() || send.is_to_network(),
                 packet_flag::LOCAL_ADDRESS,
             ),
-            (matches!(send.way, Route::Tunnel(_)), packet_flag::HAS_OTHER_EXTENSIONS),
+            (matches!(send.route, Route::Tunnel(_)), packet_flag::HAS_OTHER_EXTENSIONS),
             (true, packet_flag::ECN_UPDATE),
         ];
         let action = Self {
-            rejected_flags: minds.into_iter().map(|(minds, flaw)| flaw * u8::from(minds)).sum(),
+            rejected_flags: rejected.into_iter().map(|(rejected, flaw)| flaw * u8::from(rejected)).sum(),
             decrements_ttl,
             is_metered: step.rule_rate.is_some(),
             reports_drops: step.reports_drops,
@@ -168,7 +170,7 @@ impl CompiledAction {
             rate: step.rule_rate.unwrap_or(Self::SLOW_PATH.rate),
             ..Self::SLOW_PATH
         };
-        match &send.way {
+        match &send.route {
             Route::Network(network) => Some(Self { exit: Exit::Network(*network), ..action }),
             Route::Tunnel(tunnel) => action.into_tunnel(tunnel, topology_index),
         }
@@ -180,7 +182,7 @@ impl CompiledAction {
         }
         let (words, _) = tunnel.header.as_chunks::<8>();
         let &[first, second, ..] = words else { return None };
-        // The TEID is that of the line, and the length that of the packet with what is in front of it.
+        // The TEID is that of the entry, and the length that of the packet with its extension headers.
         let behind = u64::from(tunnel.header_len - HEADER);
         let first = u64::from_be_bytes(first) & 0xffff << 48 | behind << 32;
         let local = topology_index.local_addr(tunnel.local)?;

@@ -1,4 +1,4 @@
-//! The contract of the data plane, as the engine keeps it.
+//! The engine's implementation of the data plane contract.
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,30 +28,30 @@ impl fmt::Debug for SinglePacketBatch {
 }
 
 impl FastPath {
-    /// Carries out a plan in the slow room, and writes its session into the lines anew.
+    /// Applies a plan in the slow path, and writes the session into the flow table anew.
     fn apply_active(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
-        let changes_ways = plan.ops.iter().any(may_change_lookup);
-        let mut rivals = if self.has_no_overlap(plan.session) {
+        let may_change_keys = plan.ops.iter().any(may_change_lookup);
+        let mut overlapping = if self.has_no_overlap(plan.session) {
             Vec::new()
         } else {
             self.slow_path.overlapping_sessions(plan.session)
         };
         self.remove_session(plan.session);
         let applied = self.slow_path.apply(now, plan);
-        if changes_ways {
-            rivals.extend(self.slow_path.overlapping_sessions(plan.session));
-            rivals.sort_unstable();
-            rivals.dedup();
+        if may_change_keys {
+            overlapping.extend(self.slow_path.overlapping_sessions(plan.session));
+            overlapping.sort_unstable();
+            overlapping.dedup();
         }
-        self.insert_session(plan.session, rivals.is_empty(), now);
-        for rival in rivals {
-            self.remove_session(rival);
-            self.insert_session(rival, false, now);
+        self.insert_session(plan.session, overlapping.is_empty(), now);
+        for other in overlapping {
+            self.remove_session(other);
+            self.insert_session(other, false, now);
         }
         applied
     }
 
-    /// Handles one packet by the lines, if it fits into a batch.
+    /// Processes one packet through the flow table, if it fits into a batch.
     fn process_single(
         &mut self,
         now: Time,
@@ -69,11 +69,11 @@ impl FastPath {
             queue.transmit(batch, &self.topology_index, out);
         }
         self.single = Some(single);
-        fits.then_some(self.fate)
+        fits.then_some(self.disposition)
     }
 }
 
-/// Other packets may find the session than before.
+/// Whether the operation can change which session a packet finds.
 const fn may_change_lookup(op: &Op) -> bool {
     matches!(op, Op::CreateSession | Op::RemoveSession | Op::SetPduType(_) | Op::PutPdr(_) | Op::RemovePdr(_))
 }
@@ -128,14 +128,14 @@ impl Dataplane for FastPath {
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        let loose = self.dormant.is_loose().then(Time::default);
-        loose.or_else(|| self.slow_path.next_deadline())
+        let trim_due = self.dormant.needs_trim().then(Time::default);
+        trim_due.or_else(|| self.slow_path.next_deadline())
     }
 
     fn advance(&mut self, now: Time) {
         self.expire(now);
-        if self.dormant.is_loose() {
-            self.dormant.tighten();
+        if self.dormant.needs_trim() {
+            self.dormant.trim();
         }
         self.slow_path.advance(now);
     }
@@ -155,8 +155,8 @@ impl PacketEngine for FastPath {
         packet: &[u8],
         out: &mut dyn Transmit,
     ) -> Disposition {
-        if let Some(fate) = self.process_single(now, ingress, packet, out) {
-            return fate;
+        if let Some(disposition) = self.process_single(now, ingress, packet, out) {
+            return disposition;
         }
         self.expire(now);
         self.process_slow(now, ingress, packet, out)

@@ -1,4 +1,4 @@
-//! How sessions come to rest, and how they wake.
+//! How sessions become dormant and active.
 
 mod activate;
 
@@ -13,7 +13,7 @@ use crate::FastPath;
 use crate::dormant::{Activated, Paths};
 
 impl FastPath {
-    /// A plan for which no session has to be awake. `None`: it is to be carried out in the slow room.
+    /// Applies a plan that needs no active session. `None`: the slow path must apply it.
     pub(crate) fn apply_dormant(&mut self, now: Time, plan: &Plan) -> Option<Result<Applied, ApplyError>> {
         if let Some(transition) = plan.ops.transition() {
             return self.change_dormant(now, plan.session, transition).then(|| Ok(Applied::default()));
@@ -30,14 +30,14 @@ impl FastPath {
         self.make_dormant(now, plan.session, profiled).then(|| Ok(Applied::default()))
     }
 
-    /// There is no room for a session that is new.
+    /// Whether there is no capacity for a new session.
     fn is_full(&self, seid: Seid) -> bool {
         self.slow_path.sessions() + self.dormant.len() >= self.max_sessions as usize
             && !self.slow_path.has(seid)
             && !self.dormant.has(seid)
     }
 
-    /// Lets a session rest from its establishment on. `false`: it cannot.
+    /// Makes a new session dormant from its establishment on. `false`: it cannot be dormant.
     fn make_dormant(&mut self, now: Time, seid: Seid, profiled: &ProfiledSession) -> bool {
         let is_free = |teid: Teid, local: Option<IpAddr>| {
             local.is_none_or(|local| self.slow_path.is_free([(teid, local)], None))
@@ -56,7 +56,7 @@ impl FastPath {
         is_dormant
     }
 
-    /// Changes a session that rests, and goes on to. `false`: it does not rest, or is to wake.
+    /// Changes a dormant session without activating it. `false`: it is not dormant, or must become active.
     fn change_dormant(&mut self, now: Time, seid: Seid, transition: &ProfileTransition) -> bool {
         let Some((old, new)) = self.dormant.change(seid, transition) else { return false };
         self.update_paths(now, old, new);
@@ -64,7 +64,7 @@ impl FastPath {
         true
     }
 
-    /// The end of a session that rests. `None`: it does not, or it has been awake.
+    /// Removes a dormant session. `None`: it is not dormant, or it has been active.
     fn remove_dormant(&mut self, now: Time, seid: Seid) -> Option<Applied> {
         let Activated { since, profiled, paths, .. } = self.dormant.take_never_active(seid)?;
         self.update_paths(now, paths, Paths::default());
@@ -72,8 +72,8 @@ impl FastPath {
         Some(Applied { usage, ..Applied::default() })
     }
 
-    /// Supervises the paths `new` for a session that another worker has, and no longer those in `old`, which it was told for
-    /// that session before.
+    /// Supervises the paths `new` for a session of another worker instead of the paths `old`, which were set for that
+    /// session before.
     pub fn follow_paths(&mut self, now: Time, old: &[(IpAddr, IpAddr)], new: &[(IpAddr, IpAddr)]) {
         self.slow_path.follow_paths(now, old, new);
     }
@@ -83,25 +83,26 @@ impl FastPath {
         new.into_iter().flatten().for_each(|path| self.slow_path.follow_paths(now, &[], &[path]));
     }
 
-    /// A packet from a data network for this address is not for nobody.
+    /// Whether a packet from a data network to this address has a destination.
     pub(crate) fn has_destination(&self, address: IpAddr) -> bool {
         self.is_dormant(address) || self.slow_path.has_destination(address)
     }
 
-    /// It is the address of a session that rests.
+    /// Whether it is the address of a dormant session.
     #[inline]
     pub(crate) fn is_dormant(&self, address: IpAddr) -> bool {
         self.dormant.len() > 0 && matches!(address, IpAddr::V4(ue) if self.dormant.of_ue(ue).is_some())
     }
 
-    /// A tunnel for which a batch has found no line ends in a session all the same: one that rests, or has woken since.
+    /// Whether a tunnel without a flow entry belongs to a session all the same: a dormant one, or one that has become
+    /// active since the lookup.
     #[inline]
     pub(crate) fn has_tunnel(&self, teid: Teid, local: IpAddr) -> bool {
         self.dormant.len() > 0 && self.dormant.of_tunnel((teid, local)).is_some()
             || self.has_activated && !self.slow_path.is_free([(teid, local)], None)
     }
 
-    /// Wakes every session that a plan may have to do with.
+    /// Activates every session that a plan may affect.
     pub(crate) fn activate_affected(&mut self, now: Time, plan: &Plan) {
         if self.dormant.len() == 0 {
             return;
@@ -128,7 +129,7 @@ impl FastPath {
         concerned
     }
 
-    /// Since when the session of a plan is there, if it could teach [`FastPath::learn_profile`] something.
+    /// The establishment time of the session of a plan, if [`FastPath::learn_profile`] could learn its profile.
     pub(crate) fn can_learn_from(&self, now: Time, plan: &Plan) -> Option<Time> {
         match plan.ops.transition() {
             Some(_) => self.dormant.since(plan.session),

@@ -1,9 +1,9 @@
-//! Sessions that were established as others were, and to which nothing has happened since but changes that others had, too.
+//! Dormant sessions: established by a known profile, and changed since only by known transitions.
 //!
-//! All that is to be known of one is what it has in common with others, what is its own, and since when it is there. It has neither
-//! lines nor a place in the slow room until a packet comes for it, or another plan: then it is established there as of the time at
-//! which it was, as it is now. Afterwards it may rest again: its lines decide about its packets as before, and beside them there is
-//! no more to be known than what its packets have left behind.
+//! The state of a dormant session is its profile, its parameters and its establishment time. It has neither flow
+//! entries nor slow path state until a packet or another plan concerns it: then it is established in the slow path as
+//! of that time, with its current rules. Afterwards it may become dormant again: its flow entries continue to handle
+//! its packets, and the only further state is the measurements of its packets.
 
 mod active;
 mod find;
@@ -30,18 +30,18 @@ use policies::Policies;
 use prefetch::PrefetchQueue;
 use profiles::{DormantProfile, DormantProfiles};
 
-/// How many sessions rest at most that send to the same tunnel: all of them are passed when one more is entered, and an SMF
-/// can name one tunnel for every session.
+/// The maximum of dormant sessions that send to the same tunnel: an insertion visits all of them, and an SMF can name
+/// one tunnel for every session.
 pub(crate) const MAX_SESSIONS_PER_REMOTE: usize = 64;
 
-/// The kind of a record of nobody.
+/// The profile number of a vacant record.
 const VACANT: u32 = u32::MAX;
 
-/// Records of nobody from which on they are too many, and how many are taken away at a time.
-const LOOSE: usize = 1024;
-const AT_ONCE: usize = 512;
+/// The excess of vacant records above which the list is trimmed, and the number of records that are trimmed at a time.
+const TRIM_THRESHOLD: usize = 1024;
+const TRIM_SIZE: usize = 512;
 
-/// Sessions that rest, found by everything that can wake them.
+/// Dormant sessions, with an index for each event that can activate them.
 #[derive(Debug)]
 pub(crate) struct DormantSessions {
     profiles: DormantProfiles,
@@ -49,17 +49,17 @@ pub(crate) struct DormantSessions {
     policies: Policies,
     ahead: Prefaulter,
     tail: Tail<DormantSession>,
-    /// Places of records that are free, or no longer there.
+    /// Vacant records, and records beyond the end.
     free: Vec<u32>,
     seids: HashIndex,
-    /// By their TEIDs alone: a tunnel may end at two addresses, and few tunnels that end at others have the same TEID.
+    /// By TEID alone: a tunnel may end at two addresses, and few tunnels at different addresses have the same TEID.
     tunnels: HashIndex,
     ues: HashIndex,
     remotes: HashIndex,
     prefetch: PrefetchQueue,
 }
 
-/// The GTP-U paths that a session uses: our address and a peer's.
+/// The GTP-U paths of a session: the local address and the peer's.
 pub(crate) type Paths = [Option<(IpAddr, IpAddr)>; 2];
 
 /// One cache line.
@@ -70,21 +70,21 @@ struct DormantSession {
     since: Time,
     params: SessionParams,
     profile: u32,
-    /// Its number among the policies.
+    /// Its policy number.
     policy: u32,
     prior: Option<Box<PriorState>>,
 }
 
-/// What there is of a session that was awake before it came to rest.
+/// State of a session that was active before it became dormant.
 #[derive(Debug)]
 pub(crate) struct PriorState {
-    /// What it has in the lines, if it has something there.
+    /// Its lease, if it has flow entries.
     pub(crate) lease: Option<Lease>,
-    /// What its packets have left behind, but for what is in the lines.
+    /// The measurements of its packets, except those in the flow entries.
     pub(crate) measured: MeasuredState,
 }
 
-/// A session that rests no longer.
+/// A session that is no longer dormant.
 pub(crate) struct Activated {
     pub(crate) since: Time,
     pub(crate) profiled: ProfiledSession,
@@ -97,17 +97,17 @@ fn ends(params: &SessionParams) -> impl Iterator<Item = (Teid, IpAddr)> {
 }
 
 impl DormantSessions {
-    /// None, and room for so many.
+    /// Without sessions, with capacity for this many.
     ///
     /// # Errors
-    /// [`ArenaError`] when the system has not even the addresses.
+    /// [`ArenaError`] when the system cannot reserve the address space.
     pub(crate) fn new(sessions: u32) -> Result<Self, ArenaError> {
         let places = || {
             let mut places = HashIndex::with_capacity(sessions as usize);
             places.set_prefault(prepare);
             places
         };
-        // Memory that was never used is never touched.
+        // Memory that is never used is never touched.
         let mut records = Vec::<DormantSession>::new();
         let octets = sessions as usize * size_of::<DormantSession>();
         records.try_reserve_exact(sessions as usize).map_err(|_| ArenaError::NoMemory { octets })?;
@@ -126,21 +126,22 @@ impl DormantSessions {
         })
     }
 
-    /// How many there are.
+    /// The number of dormant sessions.
     pub(crate) fn len(&self) -> usize {
         self.seids.len()
     }
 
-    /// Sessions like this one can rest.
+    /// Whether sessions of this profile can be dormant.
     pub(crate) fn has_profile(&self, profiled: &ProfiledSession) -> bool {
         self.profiles.index_of(profiled.profile()).is_some()
     }
 
-    /// From now on sessions like this one can rest. `sources`: where what it sends to peers comes from.
+    /// Sessions of this profile can be dormant from now on. `sources`: the local source addresses of packets to its
+    /// peers.
     pub(crate) fn learn(&mut self, profiled: &ProfiledSession, sources: [Option<IpAddr>; 2]) {
         let mut tunnels = profiled.tunnels();
         let locals = [(); 2].map(|()| Some(tunnels.next()?.addr));
-        // What was worked out for kinds of their numbers, which may be others' now.
+        // Prefetched locations refer to profile numbers, which may now mean other profiles.
         self.prefetch = PrefetchQueue::default();
         self.profiles.insert(DormantProfile {
             profile: Arc::clone(profiled.profile()),
@@ -150,8 +151,8 @@ impl DormantSessions {
         });
     }
 
-    /// A session may rest whose tunnels and address no session has that is awake. `false`: sessions like it cannot rest, or another one
-    /// that rests has what is its own, or too many rest that send to the same tunnel.
+    /// Whether a session can become dormant, given that no active session has its tunnels and address. `false`: its
+    /// profile is unknown, another dormant session has its parameters, or too many send to the same tunnel.
     pub(crate) fn can_insert(&self, entry: &SessionLocation, profiled: &ProfiledSession) -> bool {
         let Some(profile) = self.profiles.get(entry.profile) else { return false };
         let params = profiled.params();
@@ -165,7 +166,7 @@ impl DormantSessions {
             || entry.remotes.into_iter().flatten().any(|remote| self.is_crowded(remote)))
     }
 
-    /// Lets a session rest for which [`DormantSessions::can_insert`]. Returns the paths that it uses.
+    /// Adds a dormant session for which [`DormantSessions::can_insert`] is true. Returns its paths.
     pub(crate) fn add(
         &mut self,
         entry: &SessionLocation,
@@ -181,9 +182,9 @@ impl DormantSessions {
         let policy = self.policies.add(profiled.policy());
         let record = DormantSession { seid, since, params, profile: entry.profile, policy, prior };
         let end = self.records.len() as u32;
-        while self.free.pop_if(|place| *place >= end).is_some() {}
-        let place = self.free.pop().unwrap_or(end);
-        match self.records.get_mut(place as usize) {
+        while self.free.pop_if(|slot| *slot >= end).is_some() {}
+        let slot = self.free.pop().unwrap_or(end);
+        match self.records.get_mut(slot as usize) {
             Some(slot) => *slot = record,
             None => {
                 let end = self.records.as_ptr().wrapping_add(self.records.capacity());
@@ -192,23 +193,23 @@ impl DormantSessions {
                 self.records.push(record);
             }
         }
-        self.seids.insert_at(entry.seid, place);
-        entry.ue.into_iter().for_each(|ue| self.ues.insert_at(ue, place));
-        entry.tunnels.into_iter().flatten().for_each(|tunnel| self.tunnels.insert_at(tunnel, place));
-        entry.remotes.into_iter().flatten().for_each(|remote| self.remotes.insert_at(remote, place));
+        self.seids.insert_at(entry.seid, slot);
+        entry.ue.into_iter().for_each(|ue| self.ues.insert_at(ue, slot));
+        entry.tunnels.into_iter().flatten().for_each(|tunnel| self.tunnels.insert_at(tunnel, slot));
+        entry.remotes.into_iter().flatten().for_each(|remote| self.remotes.insert_at(remote, slot));
         Some(paths)
     }
 
-    /// Lets a session rest on that is changed as others were. Returns the paths that it used, and those that it uses now; `None`: it
-    /// does not rest, or it has been awake before, or it could not rest, or too many rest that send to the same tunnel.
+    /// Changes a dormant session by a known transition. Returns its paths before and after; `None`: it is not dormant,
+    /// it was active before, the new profile is unknown, or too many dormant sessions send to the same tunnel.
     pub(crate) fn change(&mut self, seid: Seid, transition: &ProfileTransition) -> Option<(Paths, Paths)> {
         let [(template, before), (next, after)] = transition.before_and_after();
         let [from_ends, to_ends] = [before, after].map(|params| {
             let mut ends = ends(params);
             [(); 2].map(|()| ends.next().map(|end| (end, self.fetch_remote(end))))
         });
-        let place = self.place(seid)?;
-        let record = self.records.get(place as usize).filter(|record| record.prior.is_none())?;
+        let slot = self.slot_of(seid)?;
+        let record = self.records.get(slot as usize).filter(|record| record.prior.is_none())?;
         let (old, new) = (record.profile, self.profiles.index_of(next)?);
         let (from, to) = (self.profiles.get(old)?, self.profiles.get(new)?);
         let is_new = |(end, _): &((Teid, IpAddr), _)| ends(before).all(|held| held != *end);
@@ -219,9 +220,9 @@ impl DormantSessions {
             return None;
         }
         let paths = (from.paths(before), to.paths(after));
-        from_ends.into_iter().flatten().for_each(|(_, probe)| self.remotes.remove_at(probe, place));
-        to_ends.into_iter().flatten().for_each(|(_, probe)| self.remotes.insert_at(probe, place));
-        let record = self.records.get_mut(place as usize)?;
+        from_ends.into_iter().flatten().for_each(|(_, probe)| self.remotes.remove_at(probe, slot));
+        to_ends.into_iter().flatten().for_each(|(_, probe)| self.remotes.insert_at(probe, slot));
+        let record = self.records.get_mut(slot as usize)?;
         (record.profile, record.params) = (new, *after);
         self.profiles.get_mut(old)?.users -= 1;
         self.profiles.get_mut(new)?.users += 1;
@@ -232,21 +233,21 @@ impl DormantSessions {
         self.remotes.all_at(remote).nth(MAX_SESSIONS_PER_REMOTE - 1).is_some()
     }
 
-    /// A session rests no longer. `None`: it did not.
+    /// Removes a dormant session. `None`: it was not dormant.
     pub(crate) fn take(&mut self, seid: Seid) -> Option<Activated> {
-        let place = self.place(seid)?;
-        self.take_at(place)
+        let slot = self.slot_of(seid)?;
+        self.take_at(slot)
     }
 
-    /// The same of one that has never been awake. `None`: it does not rest, or it has.
+    /// The same for a session that was never active. `None`: it is not dormant, or it was active.
     pub(crate) fn take_never_active(&mut self, seid: Seid) -> Option<Activated> {
-        let place = self.place(seid)?;
-        self.records.get(place as usize).filter(|record| record.prior.is_none())?;
-        self.take_at(place)
+        let slot = self.slot_of(seid)?;
+        self.records.get(slot as usize).filter(|record| record.prior.is_none())?;
+        self.take_at(slot)
     }
 
-    fn take_at(&mut self, place: u32) -> Option<Activated> {
-        let record = self.records.get_mut(place as usize)?;
+    fn take_at(&mut self, slot: u32) -> Option<Activated> {
+        let record = self.records.get_mut(slot as usize)?;
         let (seid, number) = (record.seid, std::mem::replace(&mut record.profile, VACANT));
         let (since, params, policy, prior) =
             (record.since, record.params, record.policy, record.prior.take());
@@ -254,37 +255,37 @@ impl DormantSessions {
             Some(entry) => *entry,
             None => self.entry_of(seid, number, &params),
         };
-        self.seids.remove_at(entry.seid, place);
-        entry.ue.into_iter().for_each(|ue| self.ues.remove_at(ue, place));
-        entry.tunnels.into_iter().flatten().for_each(|tunnel| self.tunnels.remove_at(tunnel, place));
-        entry.remotes.into_iter().flatten().for_each(|remote| self.remotes.remove_at(remote, place));
-        self.free.push(place);
+        self.seids.remove_at(entry.seid, slot);
+        entry.ue.into_iter().for_each(|ue| self.ues.remove_at(ue, slot));
+        entry.tunnels.into_iter().flatten().for_each(|tunnel| self.tunnels.remove_at(tunnel, slot));
+        entry.remotes.into_iter().flatten().for_each(|remote| self.remotes.remove_at(remote, slot));
+        self.free.push(slot);
         let profile = self.profiles.get_mut(number)?;
         profile.users -= 1;
         let profiled = ProfiledSession::new(Arc::clone(&profile.profile), params, self.policies.take(policy));
         Some(Activated { since, profiled, paths: profile.paths(&params), prior })
     }
 
-    /// Sessions have left memory at the end of the records.
+    /// Whether the list has too many vacant records, with one at its end.
     #[inline]
-    pub(crate) fn is_loose(&self) -> bool {
-        self.len() + LOOSE < self.records.len() / 2
+    pub(crate) fn needs_trim(&self) -> bool {
+        self.len() + TRIM_THRESHOLD < self.records.len() / 2
             && self.records.last().is_some_and(|last| last.profile == VACANT)
     }
 
-    /// Gives back some of it.
+    /// Trims some of them and releases their memory.
     #[cold]
     #[inline(never)]
-    pub(crate) fn tighten(&mut self) {
-        self.tail.shorten(&mut self.records, AT_ONCE, |record| record.profile == VACANT);
+    pub(crate) fn trim(&mut self) {
+        self.tail.shorten(&mut self.records, TRIM_SIZE, |record| record.profile == VACANT);
         self.ahead.retreat(self.records.as_ptr_range().end.cast());
         let end = self.records.len() as u32;
-        while self.free.pop_if(|place| *place >= end).is_some() {}
+        while self.free.pop_if(|slot| *slot >= end).is_some() {}
         fit(&mut self.free);
     }
 
-    /// Since when the session is there that rests.
+    /// The establishment time of a dormant session.
     pub(crate) fn since(&self, seid: Seid) -> Option<Time> {
-        Some(self.records.get(self.place(seid)? as usize)?.since)
+        Some(self.records.get(self.slot_of(seid)? as usize)?.since)
     }
 }

@@ -1,7 +1,7 @@
-//! Plain packets that are dropped at a glance: what floods are made of. They are to cost no more than packets that are sent on.
+//! Drops common packets early, so that floods cost no more than forwarded packets.
 //!
-//! What is dropped here, and why, is what [`crate::batch`] would come to by more questions, in the order in which the reference asks
-//! them. Whatever is not as simple is left to it.
+//! Dispositions and reasons equal those of [`crate::batch`], whose checks follow the order of the reference. Packets
+//! with other conditions are left to it.
 
 use std::net::Ipv4Addr;
 
@@ -16,29 +16,29 @@ use crate::icmp_limit::BatchSuppression;
 use crate::lookup::UPLINK;
 use crate::topology_index::Exit;
 
-/// No router may cut a packet with this bit into fragments.
+/// Packets with this bit must not be fragmented.
 const DO_NOT_FRAGMENT: u16 = 0x4000;
 
-/// Up to here what a course has room for is what its way has.
+/// Up to this size, in octets, the maximum of a compiled action is the MTU of its path.
 const LARGEST: u32 = 65_000;
 
-/// What is the same for all packets of a batch.
+/// The values that all packets of a batch share.
 #[derive(Clone, Copy)]
 pub(crate) struct EarlyDrop {
     now: Time,
-    /// Lines are where packets look for them, or nowhere.
-    are_near: bool,
+    /// Flow entries are at direct positions, or do not exist.
+    are_direct: bool,
 }
 
 impl EarlyDrop {
     pub(crate) fn of<const IS_UPLINK: bool>(engine: &FastPath, now: Time) -> Self {
         let table = &engine.table;
-        let are_near =
+        let are_direct =
             if IS_UPLINK == UPLINK { !table.has_indirect_tunnels() } else { !table.has_indirect_addresses() };
-        Self { now, are_near }
+        Self { now, are_direct }
     }
 
-    /// Which way a packet goes that its line has not sent on. `course`: it is for this one.
+    /// The next stage of a packet that was not forwarded. `action`: its compiled action.
     #[inline(always)]
     pub(crate) fn next_stage<const IS_UPLINK: bool>(
         self,
@@ -54,7 +54,7 @@ impl EarlyDrop {
             return dropped.map_or(NextStage::Action(action), NextStage::Drop);
         }
         let next = state.next_stages[at];
-        if next != NextStage::Lookup || !self.are_near {
+        if next != NextStage::Lookup || !self.are_direct {
             return next;
         }
         let id = u64::from(state.scopes[at]) << 32 | u64::from(state.keys[at]);
@@ -88,7 +88,8 @@ impl EarlyDrop {
         }
     }
 
-    /// Why a packet is dropped by its course: its checksum is wrong, it has no hop to lose, or it is too large. `None`: it is not, or not at a glance.
+    /// Why the compiled action drops a packet: wrong checksum, expired TTL, or too large. `None`: it does not, or the
+    /// full check must decide.
     #[inline(always)]
     fn action_drop_reason<const IS_UPLINK: bool>(
         self,
@@ -105,11 +106,11 @@ impl EarlyDrop {
         {
             return None;
         }
-        let minds = state.flags[at] as u8 & action.rejected_flags;
-        if minds & (packet_flag::LINK_SCOPED | packet_flag::HAS_OTHER_EXTENSIONS) != 0 {
+        let rejected = state.flags[at] as u8 & action.rejected_flags;
+        if rejected & (packet_flag::LINK_SCOPED | packet_flag::HAS_OTHER_EXTENSIONS) != 0 {
             return None;
         }
-        if minds & packet_flag::LOCAL_ADDRESS != 0
+        if rejected & packet_flag::LOCAL_ADDRESS != 0
             && let Exit::Network(network) = action.exit
             && let Some(reason) = engine.egress_drop_reason(network, &state.at(at))
         {
@@ -118,17 +119,18 @@ impl EarlyDrop {
             return account.advance_for_drop(action, state.lens[at], self.now.as_nanos()).map(|()| reason);
         }
         let is_too_large = state.lens[at] > action.max_payload && action.max_payload <= LARGEST;
-        let reason = if minds & packet_flag::BAD_CHECKSUM != 0 {
+        let reason = if rejected & packet_flag::BAD_CHECKSUM != 0 {
             DropReason::MalformedIp
-        } else if minds & packet_flag::TTL_EXPIRES != 0
-            || is_too_large && minds & packet_flag::ECN_UPDATE == 0
+        } else if rejected & packet_flag::TTL_EXPIRES != 0
+            || is_too_large && rejected & packet_flag::ECN_UPDATE == 0
         {
-            let is_last = minds & packet_flag::TTL_EXPIRES != 0;
+            let is_last = rejected & packet_flag::TTL_EXPIRES != 0;
             let fragment = fragment_of((batch, state), index);
             if !is_last && fragment & DO_NOT_FRAGMENT == 0 {
                 return None;
             }
-            if minds & packet_flag::LOCAL_ADDRESS != 0 && engine.topology_index.is_with_gateway(&state.at(at))
+            if rejected & packet_flag::LOCAL_ADDRESS != 0
+                && engine.topology_index.is_with_gateway(&state.at(at))
             {
                 return None;
             }
@@ -148,15 +150,15 @@ impl EarlyDrop {
 }
 
 impl FastPath {
-    /// Why a packet may not leave to a data network.
+    /// Why a packet may not be sent to a data network.
     #[inline(never)]
-    fn egress_drop_reason(&self, network: u16, plain: &PacketState) -> Option<DropReason> {
-        let far = Ipv4Addr::from_bits(plain.key.remote()).into();
-        self.topology_index.egress_drop_reason(network, far, plain.key.protocol())
+    fn egress_drop_reason(&self, network: u16, packet: &PacketState) -> Option<DropReason> {
+        let far = Ipv4Addr::from_bits(packet.key.remote()).into();
+        self.topology_index.egress_drop_reason(network, far, packet.key.protocol())
     }
 }
 
-/// What the header of a packet says of fragments.
+/// The fragment word of a packet's header.
 #[inline(always)]
 fn fragment_of((batch, state): (&Batch, &BatchState), index: usize) -> u16 {
     let offset = state.starts[index % BATCH] as usize + 6;
@@ -164,8 +166,8 @@ fn fragment_of((batch, state): (&Batch, &BatchState), index: usize) -> u16 {
     field.map_or(0, |field| u16::from_be_bytes(*field))
 }
 
-/// The sender of an IPv4 packet may hear of an error that it leads to, as far as its ends and its place in a larger packet say: no ICMP
-/// errors are for groups, nor for what is no host (RFC 1122 clause 3.2.2).
+/// Whether the sender of an IPv4 packet may be sent an ICMP error, as far as its addresses and fragment offset decide:
+/// no ICMP errors concern multicast packets, or go to an address that is no host (RFC 1122 clause 3.2.2).
 #[inline(always)]
 fn may_receive_icmp_error<const IS_UPLINK: bool>(
     state: &BatchState,

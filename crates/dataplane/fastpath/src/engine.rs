@@ -1,4 +1,4 @@
-//! The engine of one worker: what it is made of, and how sessions come into the lines and leave them.
+//! The engine of one worker: its parts, and how sessions enter and leave the flow table.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -25,11 +25,11 @@ use crate::topology_index::TopologyIndex;
 use crate::transmit_queue::{ReceiveSource, TransmitQueue};
 use crate::unknown_destinations::UnknownDestinations;
 
-/// Blocks of filters, of 448 octets each, at most, and for each session.
+/// The maximum number of filter blocks, of 448 octets each: in total, and per session.
 const FILTER_BLOCKS: u32 = 1 << 20;
 const BLOCKS_PER_SESSION: u32 = 64;
 
-/// The fast path of one worker. It owns its sessions; nothing in it is shared with another thread.
+/// The fast path of one worker. It owns its sessions and shares nothing with other threads.
 #[derive(Debug)]
 pub struct FastPath {
     pub(crate) slow_path: Reference,
@@ -39,35 +39,35 @@ pub struct FastPath {
     pub(crate) programs: Programs,
     pub(crate) sets: FilterSets,
     pub(crate) prediction: ClassifierPrediction,
-    /// Of the last batch.
+    /// Observations of the last batch.
     pub(crate) observations: SetObservations,
     pub(crate) leases: PartitionedMap<Seid, Lease>,
     pub(crate) profile_cache: ProfileCache,
-    /// Sessions that neither the lines nor the slow room know of.
+    /// Sessions that are neither in the flow table nor in the slow path.
     pub(crate) dormant: DormantSessions,
-    /// Those that no longer rest, and could.
+    /// Active sessions that can become dormant.
     pub(crate) active: ActiveSessions,
     pub(crate) max_sessions: u32,
-    /// What the lines have counted.
+    /// Counters of the packets that the flow entries handled.
     pub(crate) fast_counters: Counters,
-    /// What became of the only packet of a batch.
-    pub(crate) fate: Disposition,
-    /// Some session has woken since the batch began.
+    /// The disposition of the packet of a batch of one.
+    pub(crate) disposition: Disposition,
+    /// Whether a session has become active since the batch began.
     pub(crate) has_activated: bool,
     pub(crate) unknown_destinations: UnknownDestinations,
-    /// Who is told nothing for a while.
+    /// Peers to which ICMP errors and Error Indications are suppressed for a while.
     pub(crate) suppressed_peers: SuppressedPeers,
-    /// For packets that come one by one.
+    /// For packets that are processed one by one.
     pub(crate) single: Option<SinglePacketBatch>,
     /// For the packets of a batch.
     pub(crate) scratch: Option<Box<BatchScratch>>,
 }
 
 impl FastPath {
-    /// An empty data plane in these surroundings.
+    /// An empty data plane with this topology.
     ///
     /// # Errors
-    /// [`ArenaError`] when the system has no room for the tables.
+    /// [`ArenaError`] when the system has no memory for the tables.
     pub fn new(topology: Topology, limits: Limits) -> Result<Self, ArenaError> {
         start_prefault_thread();
         let blocks = limits.max_sessions.saturating_mul(BLOCKS_PER_SESSION).min(FILTER_BLOCKS);
@@ -86,7 +86,7 @@ impl FastPath {
             active: ActiveSessions::default(),
             max_sessions: limits.max_sessions,
             fast_counters: Counters::default(),
-            fate: Disposition::Dropped(DropReason::UnknownUe),
+            disposition: Disposition::Dropped(DropReason::UnknownUe),
             has_activated: false,
             unknown_destinations: UnknownDestinations::default(),
             suppressed_peers: SuppressedPeers::new(),
@@ -95,28 +95,28 @@ impl FastPath {
         })
     }
 
-    /// How many packets the lines have decided by themselves.
+    /// The number of packets that the flow entries handled.
     pub fn fast_path_packets(&self) -> u64 {
         self.fast_counters.forwarded + self.fast_counters.total_drops()
     }
 
-    /// How many packets the slow room has decided.
+    /// The number of packets that the slow path handled.
     pub fn slow_path_packets(&self) -> u64 {
         let counters = self.slow_path.counters();
         counters.gtpu_received.packets + counters.ip_received.packets + counters.ethernet_received.packets
     }
 
-    /// Our GTP-U addresses in the order by which [`crate::Exit::Tunnel`] counts them.
+    /// The local GTP-U addresses, in the order of the indices in [`crate::Exit::Tunnel`].
     pub fn local_addresses(&self) -> &[IpAddr] {
         self.topology_index.local_addrs()
     }
 
-    /// Sends what leaves because of a batch, in order, as the contract says it.
+    /// Transmits the queue of a batch, in order, through the contract's sink.
     pub fn transmit(&self, batch: &Batch, queue: &TransmitQueue, out: &mut dyn Transmit) {
         queue.transmit(batch, &self.topology_index, out);
     }
 
-    /// Where packets come in that come so; `None`: from a network that there is not.
+    /// The receive source of packets with this ingress; `None`: the network is not configured.
     pub fn receive_source(&self, ingress: &Ingress) -> Option<ReceiveSource> {
         Some(match ingress {
             Ingress::Gtpu { .. } => ReceiveSource::Gtpu,
@@ -137,7 +137,7 @@ impl FastPath {
         self.topology.ethernet.get(usize::from(index)).map(|network| &network.instance)
     }
 
-    /// Lets timers that are due expire.
+    /// Expires timers that are due.
     pub(crate) fn expire(&mut self, now: Time) {
         while let Some(seid) = self.slow_path.expired_session(now) {
             self.settle_lease(seid);
@@ -146,7 +146,7 @@ impl FastPath {
         }
     }
 
-    /// Lets the slow room handle a packet.
+    /// Processes a packet in the slow path.
     pub(crate) fn process_slow(
         &mut self,
         now: Time,
@@ -161,26 +161,26 @@ impl FastPath {
         }
         let concerned = self.slow_path.sessions_for_packet(ingress, packet);
         concerned.iter().for_each(|seid| self.settle_lease(*seid));
-        let fate = self.slow_path.process(now, ingress, packet, out);
+        let disposition = self.slow_path.process(now, ingress, packet, out);
         concerned.iter().for_each(|seid| self.grant_lease(*seid, now));
         self.limit_active(now);
         self.unknown_destinations = UnknownDestinations::default();
-        fate
+        disposition
     }
 
-    /// A session is awake again that was let go.
+    /// A session that was detached is active again.
     pub(crate) fn resume_lease(&mut self, seid: Seid, lease: Option<Lease>) {
         if let Some(lease) = lease {
             self.leases.insert(seid, lease);
         }
     }
 
-    /// A session is to be awake no longer, but its lines go on with what they are granted.
+    /// Detaches the lease of a session that becomes dormant. Its flow entries keep their grants.
     pub(crate) fn detach_lease(&mut self, seid: Seid) -> Option<Lease> {
         self.leases.remove(&seid)
     }
 
-    /// Takes back what a session's lines were granted.
+    /// Returns the counts of a session's flow entries to the slow path.
     fn settle_lease(&mut self, seid: Seid) {
         if let Some(lease) = self.leases.get_mut(&seid).filter(|lease| lease.is_granted()) {
             let (spent, meters) = lease.revoke(&mut self.table);
@@ -188,7 +188,7 @@ impl FastPath {
         }
     }
 
-    /// Grants a session's lines what they may decide by themselves.
+    /// Grants octets and tokens to a session's flow entries.
     fn grant_lease(&mut self, seid: Seid, now: Time) {
         if let Some(lease) = self.leases.get_mut(&seid).filter(|lease| lease.has_offloaded_rules()) {
             let grants = self.slow_path.grants(seid, lease.rule_keys(), now);
@@ -196,7 +196,7 @@ impl FastPath {
         }
     }
 
-    /// Takes a session out of the lines.
+    /// Removes a session from the flow table.
     pub(crate) fn remove_session(&mut self, seid: Seid) {
         self.settle_lease(seid);
         if let Some(lease) = self.leases.remove(&seid) {
@@ -204,7 +204,8 @@ impl FastPath {
         }
     }
 
-    /// Writes a session into the lines as its rules are now. `has_no_overlap`: it has no rivals.
+    /// Writes the current rules of a session into the flow table. `has_no_overlap`: no other session has its UE
+    /// addresses.
     pub(crate) fn insert_session(&mut self, seid: Seid, has_no_overlap: bool, now: Time) {
         let candidate =
             if has_no_overlap { self.profile_cache.candidate(&self.slow_path, seid) } else { None };
@@ -214,11 +215,11 @@ impl FastPath {
         let params = candidate.as_ref().map(|candidate| candidate.params).filter(|_| known.is_some());
         let profile = match (known, self.slow_path.tunnels(seid)) {
             (None, tunnels) => {
-                let shape = self.slow_path.offload_spec(seid);
-                if shape.is_none() && tunnels.is_empty() {
+                let spec = self.slow_path.offload_spec(seid);
+                if spec.is_none() && tunnels.is_empty() {
                     return;
                 }
-                let profile = shape.map(|shape| Arc::new(self.compiler().pattern(shape)));
+                let profile = spec.map(|spec| Arc::new(self.compiler().compile_profile(spec)));
                 if let (Some(candidate), Some(profile)) = (&candidate, &profile) {
                     let displaced = self.profile_cache.insert(&self.slow_path, seid, candidate, profile);
                     displaced.into_iter().for_each(|held| self.compiler().release_profile(held));
@@ -234,15 +235,15 @@ impl FastPath {
         self.grant_lease(seid, now);
     }
 
-    /// The session is in the lines, and no other has its UE addresses.
+    /// Whether the session is in the flow table, and no other session has its UE addresses.
     pub(crate) fn has_no_overlap(&self, seid: Seid) -> bool {
         self.leases.get(&seid).is_some_and(Lease::has_no_overlap)
     }
 
-    /// The pattern that a session was entered by.
+    /// The compiled profile of a session.
     #[cfg(test)]
     pub(crate) fn profile_of(&self, seid: Seid) -> Option<Arc<crate::lease::CompiledProfile>> {
-        self.leases.get(&seid)?.pattern().cloned()
+        self.leases.get(&seid)?.profile().cloned()
     }
 
     pub(crate) fn compiler(&mut self) -> Compiler<'_> {

@@ -1,7 +1,8 @@
-//! The lines, and how packets find them.
+//! The flow table: storage and lookup of flow entries.
 //!
-//! A line lies where its key says, if it can: at the slot of a TEID that the UPF chose, or at the number of an address in
-//! the UE pools. The others lie behind those, and tables lead there. In any case the line is compared with the key.
+//! A flow entry is stored at a direct position if possible: at the slot of a TEID that the UPF chose, or at the number
+//! of an address in the UE pools. Other entries are stored behind those regions and found through an index. Each lookup
+//! compares the entry with the key.
 
 use std::ops::Range;
 
@@ -21,30 +22,30 @@ mod rule_entries;
 /// Slots of TEIDs for each session.
 const SLOTS_PER_SESSION: u32 = 4;
 
-/// Addresses of pools that have a line of their own, at most: those of two pools of 8 bits.
+/// The maximum number of pool addresses with a direct position: those of two pools of 8 prefix bits.
 const MAX_POOL_ENTRIES: u32 = 1 << 25;
 
-/// Lines of rules for each session.
+/// Rule entries for each session.
 const RULE_ENTRIES_PER_SESSION: u32 = 16;
 
-/// Lines of 256 MiB.
+/// Flow entries of 256 MiB.
 const LARGE_TABLE: u32 = 1 << 22;
 
-/// The lines of one worker.
+/// The flow table of one worker.
 #[derive(Debug)]
 pub(crate) struct FlowTable {
     scheme: TeidScheme,
     pools: Pools,
-    /// First those of TEIDs, by slot; then those of pools, by number; then the others.
+    /// First the entries of TEIDs, by slot; then those of pools, by number; then the others.
     entries: Arena<FlowEntry>,
     regions: Regions,
-    /// Of each of these three, as far as they have been used in order.
+    /// One for each of these three regions, for the part that is allocated in order.
     ahead: [Prefaulter; 3],
     slots: u32,
-    /// The last line that was ever in use of those of TEIDs, and of those of pools: what looks for one behind is for nobody.
+    /// The highest entry of TEIDs, and of pools, that was ever in use: keys beyond it have no entry.
     last_slot: u32,
     last_number: u32,
-    /// Lines in use.
+    /// Entries in use.
     used_entries: u32,
     overflow: IndexAllocator,
     rules: Arena<RuleEntry>,
@@ -58,10 +59,10 @@ pub(crate) struct FlowTable {
 }
 
 impl FlowTable {
-    /// No lines, and room for those of so many sessions.
+    /// An empty table with capacity for the entries of this many sessions.
     ///
     /// # Errors
-    /// [`ArenaError`] when the system has not even the addresses.
+    /// [`ArenaError`] when the system cannot reserve the address space.
     pub(crate) fn new(topology: &Topology, sessions: u32) -> Result<Self, ArenaError> {
         let slots = sessions.saturating_mul(SLOTS_PER_SESSION).min(TeidScheme::MAX_SLOT) + 1;
         let nets = topology.networks.iter().zip(0..).flat_map(|(network, index)| {
@@ -97,18 +98,18 @@ impl FlowTable {
         })
     }
 
-    /// There are more lines than the core finds the pages of without looking for them, so that it takes longer to fetch one.
+    /// Whether there are more entries than the TLB covers, so that a prefetch takes longer.
     pub(crate) const fn is_large(&self) -> bool {
         self.used_entries > LARGE_TABLE
     }
 
-    /// Every key that was entered has its line.
+    /// Whether every inserted key has its flow entry.
     pub(crate) const fn is_complete(&self) -> bool {
         self.is_complete
     }
 
-    /// Where the lines of the TEIDs of a batch lie, if the UPF chose them. Where no line ever was it is the first one, which nobody has:
-    /// TEIDs that are made up do not lead all over the memory.
+    /// The direct positions of the TEIDs of a batch, if the UPF chose them. Beyond the highest entry ever used, the
+    /// result is entry 0, which is never in use: invented TEIDs do not cause memory accesses everywhere.
     #[inline]
     pub(crate) fn at_teids<const N: usize>(&self, teids: &[u32; N]) -> [u32; N] {
         let mut slots = self.scheme.slots(teids);
@@ -118,13 +119,14 @@ impl FlowTable {
         slots
     }
 
-    /// Where the line of an address lies, if it is in a pool.
+    /// The direct position of an address, if it is in a pool.
     #[inline]
     pub(crate) fn at_address(&self, address: u32) -> Option<u32> {
         self.pools.slot(address).map(|number| self.slots + number)
     }
 
-    /// Where the lines of these addresses lie, if they are in a pool and one ever was there; else none's.
+    /// The direct positions of these addresses, if they are in a pool and below the highest entry ever used; else a
+    /// position without an entry.
     #[inline(always)]
     pub(crate) fn at_addresses<const N: usize>(&self, addresses: &[u32; N], entries: &mut [u32]) {
         let mut is_elsewhere = false;
@@ -145,25 +147,25 @@ impl FlowTable {
         entries.for_each(|(entry, address)| *entry = self.at_address(*address).unwrap_or(0));
     }
 
-    /// There are tunnels whose lines do not lie at their slots.
+    /// Whether tunnels have entries outside their slots.
     #[inline]
     pub(crate) const fn has_indirect_tunnels(&self) -> bool {
         !self.tunnels.is_empty()
     }
 
-    /// There are IPv4 addresses whose lines do not lie at their numbers.
+    /// Whether IPv4 addresses have entries outside their numbers.
     #[inline]
     pub(crate) const fn has_indirect_addresses(&self) -> bool {
         !self.addresses.is_empty()
     }
 
-    /// Fetches a line into the cache.
+    /// Prefetches an entry into the cache.
     #[inline]
     pub(crate) fn prefetch(&self, number: u32) {
         prefetch(&self.entries, number as usize);
     }
 
-    /// Fetches what leads to the line of a key that may not lie near.
+    /// Prefetches the index bucket of a key that may have no direct position.
     #[inline]
     pub(crate) fn prefetch_index(&self, key: FlowKey) {
         match key {
@@ -181,7 +183,7 @@ impl FlowTable {
         }
     }
 
-    /// The line that the tables lead to, which is not compared yet, and fetches it.
+    /// The entry that the index leads to, not yet compared; prefetches it.
     #[inline]
     pub(crate) fn prefetch_indirect(&self, key: FlowKey) -> Option<u32> {
         let number = match key {
@@ -193,14 +195,14 @@ impl FlowTable {
         number
     }
 
-    /// The line of a key; `near` and `indirect` are where it may lie.
+    /// The entry of a key; `near` and `indirect` are its candidates.
     #[inline]
     pub(crate) fn find(&self, key: FlowKey, direct: Option<u32>, indirect: Option<u32>) -> Option<u32> {
         let matches = |number: u32| self.entry(number).is_some_and(|entry| key.fits(entry));
         if direct.is_some_and(matches) {
             return direct;
         }
-        // The tables may lead to others first.
+        // The index may lead to other entries first.
         if indirect.is_none_or(matches) { indirect } else { self.find_indirect(key, matches) }
     }
 
@@ -222,19 +224,19 @@ impl FlowTable {
         }
     }
 
-    /// A line.
+    /// A flow entry.
     #[inline]
     pub(crate) fn entry(&self, number: u32) -> Option<&FlowEntry> {
         self.entries.get(number as usize)
     }
 
-    /// A line, to be written.
+    /// A flow entry, mutable.
     #[inline]
     pub(crate) fn entry_mut(&mut self, number: u32) -> Option<&mut FlowEntry> {
         self.entries.get_mut(number as usize)
     }
 
-    /// Enters a line. Returns its number; `None` where there is no room.
+    /// Inserts a flow entry. Returns its number; `None` when the table is full.
     pub(crate) fn insert(&mut self, key: FlowKey, entry: FlowEntry) -> Option<u32> {
         let direct = self
             .slot_in_largest(key)
@@ -265,7 +267,7 @@ impl FlowTable {
         Some(number)
     }
 
-    /// Lets one more key lead to a line. `false`: there is no room.
+    /// Adds one more key for an entry. `false`: the index is full.
     pub(crate) fn add_key(&mut self, key: FlowKey, number: u32) -> bool {
         let entered = match key {
             FlowKey::Tunnel(teid, local) => {
@@ -282,7 +284,7 @@ impl FlowTable {
         entered.is_ok()
     }
 
-    /// A key leads to this line no more.
+    /// Removes a key of this entry.
     pub(crate) fn remove_key(&mut self, key: FlowKey, number: u32) {
         match key {
             _ if self.slot_in_largest(key) == Some(number) => true,
@@ -298,7 +300,7 @@ impl FlowTable {
         };
     }
 
-    /// The line is free.
+    /// Frees the entry.
     pub(crate) fn release(&mut self, number: u32) {
         if let Some(entry) = self.entry_mut(number) {
             *entry = FlowEntry::default();
@@ -319,7 +321,7 @@ impl FlowTable {
         }
     }
 
-    /// The lines behind this one will be used soon, where lines of a kind are used in order.
+    /// Prefaults the entries behind this one, where a region is allocated in order.
     fn prefault_ahead(&mut self, number: u32, kind: usize) {
         let Range { start, end } = self.entries.as_ptr_range();
         if let Some(ahead) = self.ahead.get_mut(kind) {

@@ -1,4 +1,4 @@
-//! Plain packets by an ordinary course: what [`crate::action`] does, written for them alone.
+//! Forwards common packets by a compiled action: the same result as [`crate::action`], specialized for them.
 
 use std::net::Ipv4Addr;
 use std::num::NonZeroU8;
@@ -13,10 +13,10 @@ use crate::lookup::UPLINK;
 use crate::program::{Programs, Rate};
 use crate::topology_index::{Exit, TopologyIndex};
 
-/// An IPv4 header without options, or the beginning of one of IPv6.
+/// An IPv4 header without options, or the start of an IPv6 header.
 type Header = [u8; 20];
 
-/// What a batch has sent, to data networks and into tunnels.
+/// What a batch has sent to data networks and into tunnels.
 #[derive(Default)]
 pub(crate) struct Sent {
     packets: [u64; 2],
@@ -29,37 +29,37 @@ impl Sent {
         self.packets[0] + self.packets[1]
     }
 
-    /// What went to data networks.
+    /// Packets and octets sent to data networks.
     pub(crate) const fn by_ip(&self) -> TrafficCounter {
         TrafficCounter { packets: self.packets[0], octets: self.octets[0] }
     }
 
-    /// What went into tunnels.
+    /// Packets and octets sent into tunnels.
     pub(crate) const fn by_gtpu(&self) -> TrafficCounter {
         TrafficCounter { packets: self.packets[1], octets: self.octets[1] }
     }
 
     #[inline(always)]
     const fn count(&mut self, is_tunnel: bool, octets: u64) {
-        let way = is_tunnel as usize;
-        self.packets[way] += 1;
-        self.octets[way] += octets;
+        let kind = is_tunnel as usize;
+        self.packets[kind] += 1;
+        self.octets[kind] += octets;
     }
 }
 
-/// Something is the matter that the course does mind. Hardly ever asked.
+/// Whether a packet has conditions that the compiled action excludes. Rarely called.
 #[inline(never)]
 fn is_flawed<const ACCEPTED_FLAGS: u8>(
-    plain: &PacketState,
+    packet: &PacketState,
     action: &CompiledAction,
     topology_index: &TopologyIndex,
 ) -> bool {
-    let minds = plain.flags & action.rejected_flags & !ACCEPTED_FLAGS;
-    minds != packet_flag::LOCAL_ADDRESS
-        || topology_index.involves_upf(Ipv4Addr::from_bits(plain.key.remote()).into(), action.exit)
+    let rejected = packet.flags & action.rejected_flags & !ACCEPTED_FLAGS;
+    rejected != packet_flag::LOCAL_ADDRESS
+        || topology_index.involves_upf(Ipv4Addr::from_bits(packet.key.remote()).into(), action.exit)
 }
 
-/// What packets of a batch are sent on with.
+/// The state that forwarding the packets of a batch needs.
 pub(crate) struct Forwarding<'a> {
     /// In nanoseconds.
     pub(crate) now: u64,
@@ -69,8 +69,9 @@ pub(crate) struct Forwarding<'a> {
 }
 
 impl Forwarding<'_> {
-    /// Sends a packet on by a course, and says by which exit, whether it has the flaws `ACCEPTED_FLAGS` or not. `None`: it is not as simple as that,
-    /// and nothing has changed. `IS_IPV6`: the packet is IPv6. `IS_UPLINK`: it came by GTP-U.
+    /// Forwards a packet by a compiled action and sets its exit, whether it has the conditions `ACCEPTED_FLAGS` or not.
+    /// `None`: the compiled action does not apply, and nothing has changed. `IS_IPV6`: the packet is IPv6. `IS_UPLINK`:
+    /// it was received by GTP-U.
     #[inline(always)]
     pub(crate) fn forward<const ACCEPTED_FLAGS: u8, const IS_IPV6: bool, const IS_UPLINK: bool>(
         &self,
@@ -94,7 +95,8 @@ impl Forwarding<'_> {
             return Some(());
         }
         entry.account.charge(action, len, self.now)?;
-        // The frame is there, what is kept of it was looked at, and the headroom of a batch's frames has place for any header.
+        // The frame exists, its header fields were parsed, and the headroom of a batch's frames has capacity for any
+        // header.
         let mut frame = batch.frame_mut(index)?;
         let start = state.starts[at] as usize;
         let mut octets = u64::from(len);
@@ -115,8 +117,9 @@ impl Forwarding<'_> {
     }
 }
 
-/// Sends a packet that came in a tunnel on in another one, with one hop less outside, and says how many octets it has there. `None`: as for
-/// [`Forwarding::forward`]. By itself, so that those that leave to a data network are not asked about their hops.
+/// Relays a packet from one tunnel into another, with the outer hop limit decremented. Returns its octets there.
+/// `None`: as for [`Forwarding::forward`]. A separate function, so that packets to a data network skip the hop limit
+/// check.
 #[inline(never)]
 fn relay<const IS_IPV6: bool>(
     (batch, index): (&mut Batch, usize),
@@ -136,7 +139,7 @@ fn relay<const IS_IPV6: bool>(
     Some(u64::from(len) + u64::from(action.header_len))
 }
 
-/// The TTL with which a packet that came so goes on in another tunnel. `None`: with none, which the slow room says.
+/// The outer TTL of a packet that is relayed into another tunnel. `None`: it expires, which the slow path handles.
 #[inline(always)]
 pub(crate) fn hops_left(meta: &Meta) -> Option<Option<NonZeroU8>> {
     match meta {
@@ -145,7 +148,7 @@ pub(crate) fn hops_left(meta: &Meta) -> Option<Option<NonZeroU8>> {
     }
 }
 
-/// Puts the header of the tunnel in front of one of the packets: where it begins, and its octets.
+/// Prepends the tunnel header to a packet. Returns where it starts, and its octets.
 #[inline(always)]
 fn wrap<const IS_IPV6: bool>(
     frame: &mut FrameMut<'_>,
@@ -154,7 +157,7 @@ fn wrap<const IS_IPV6: bool>(
     action: &CompiledAction,
     teid: u32,
 ) -> Option<()> {
-    // The length of the packet adds to that of what else is behind the header, and there is room for both.
+    // The packet length is added to that of the extension headers; the sum fits into the field.
     let first = action.header[0].wrapping_add(u64::from(len) << 32) | u64::from(teid);
     let user = if action.header_len == HEADER_AND_CONTAINER {
         let (header, user) =
@@ -175,7 +178,7 @@ fn wrap<const IS_IPV6: bool>(
     Some(())
 }
 
-/// What is routed loses a hop.
+/// Decrements the hop limit of a routed packet.
 #[inline(always)]
 const fn decrement_hop_limit<const IS_IPV6: bool>(
     header: &mut Header,
@@ -193,10 +196,10 @@ const fn decrement_hop_limit<const IS_IPV6: bool>(
 }
 
 impl Account {
-    /// Counts a packet that passes. `None`: the slow room must see it, or the rate does not let it pass.
+    /// Charges a packet that passes. `None`: the slow path must see it, or the rate does not let it pass.
     #[inline(always)]
     fn charge(&mut self, action: &CompiledAction, len: u32, now: u64) -> Option<()> {
-        // A time that runs backwards is for [`crate::action`] as well.
+        // [`crate::action`] also handles a time that runs backwards.
         if self.budget < u64::from(len) || now.wrapping_sub(self.last_pass) >= action.idle_limit {
             return None;
         }
@@ -217,14 +220,14 @@ impl Account {
         Some(())
     }
 
-    /// Goes on without a packet that is dropped whatever the account says. `None`: the slow room must see it.
+    /// Records a packet that is dropped whatever the account holds. `None`: the slow path must see it.
     #[inline(always)]
     pub(crate) fn advance_for_drop(&mut self, action: &CompiledAction, len: u32, now: u64) -> Option<()> {
         if self.budget < u64::from(len) || now.saturating_sub(self.last_pass) >= action.idle_limit {
             return None;
         }
         if action.is_metered {
-            // What the rate has gained until now is not lost.
+            // Tokens that the rate has gained so far are kept.
             let passed = now.saturating_sub(self.updated).cast_signed();
             self.tokens = self.filled(action.rate, passed);
         }
@@ -232,7 +235,7 @@ impl Account {
         Some(())
     }
 
-    /// What is in the bucket after so many nanoseconds.
+    /// The tokens in the bucket after this many nanoseconds.
     #[inline(always)]
     fn filled(&self, rate: Rate, passed: i64) -> i64 {
         let capacity = rate.burst.max(i64::from(self.last_size) * PER_OCTET);
@@ -240,7 +243,7 @@ impl Account {
         let Some(gained) = rate.kbps.cast_signed().checked_mul(passed) else {
             return self.tokens.saturating_add(i64::MAX).min(capacity);
         };
-        // Nothing is gained that is less than zero.
+        // The gain is not negative.
         match self.tokens.overflowing_add(gained) {
             (_, true) => capacity,
             (tokens, false) => tokens.min(capacity),

@@ -1,4 +1,4 @@
-//! What is looked at in a GTP-U message that does not look plain.
+//! Parses GTP-U messages that the batch parser does not cover.
 
 use causeway_dataplane::DropReason;
 use causeway_packet::gtpu::{self, MessageType};
@@ -6,11 +6,11 @@ use causeway_reference::drop_reason_of;
 use causeway_types::{Qfi, Teid};
 
 const G_PDU: u8 = 255;
-/// Types of extension headers below this are not to be understood by anybody.
+/// Extension header types below this value do not require comprehension.
 const COMPREHENSION_REQUIRED: u8 = 0x80;
-/// The flag that says that there are some.
+/// The flag for extension headers.
 const FLAG_E: u8 = 0x04;
-/// Where the first of them begins.
+/// The offset of the first extension header.
 const FIRST_EXTENSION_AT: usize = 12;
 const PDU_SESSION_CONTAINER: u8 = gtpu::extension_type::PDU_SESSION_CONTAINER;
 
@@ -18,36 +18,36 @@ const PDU_SESSION_CONTAINER: u8 = gtpu::extension_type::PDU_SESSION_CONTAINER;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct GPdu {
     pub(crate) teid: u32,
-    /// Where the user packet begins.
+    /// Where the user packet starts.
     pub(crate) start: u16,
     /// Where the message ends.
     pub(crate) end: u16,
     /// The QFI of the PDU Session Container.
     pub(crate) qfi: Option<Qfi>,
-    /// There is nothing in its extension headers that could be for the next tunnel but the QFI.
-    pub(crate) is_plain: bool,
-    /// It has an extension header that an endpoint has to understand and we do not.
-    pub(crate) is_strange: bool,
+    /// Its extension headers contain no value for the next tunnel except the QFI.
+    pub(crate) is_common: bool,
+    /// It has an unsupported extension header that requires comprehension by an endpoint.
+    pub(crate) has_unsupported_extension: bool,
 }
 
-/// What is no G-PDU with a user packet.
+/// The result for a message that is no G-PDU with a user packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NotGPdu {
-    /// It is for the slow room, which knows all messages.
+    /// To the slow path, which handles all message types.
     SlowPath,
-    /// It ends here.
+    /// Drop.
     Drop(DropReason),
 }
 
-/// What a chain of extension headers is.
+/// The result of walking a chain of extension headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Chain {
     Read(GPdu),
     /// It ends beyond the message, or nowhere.
     Malformed,
-    /// It is one of a message that nobody knows.
+    /// It belongs to an unknown message type.
     OtherMessage,
-    /// That must be asked of the parser of all messages.
+    /// The full parser must decide.
     Unknown,
 }
 
@@ -59,7 +59,7 @@ impl GPdu {
         Self::parse_usual(bytes).map_or_else(|| Self::parse_unusual(bytes), Ok)
     }
 
-    /// The same of what is not as nearly all messages are.
+    /// Parses messages that the common case does not cover.
     ///
     /// # Errors
     /// [`NotGPdu`]
@@ -69,7 +69,7 @@ impl GPdu {
             Chain::Read(tunnelled) => Ok(tunnelled),
             Chain::Malformed => Err(NotGPdu::Drop(DropReason::MalformedGtpu)),
             Chain::OtherMessage => Err(NotGPdu::Drop(DropReason::UnsupportedGtpMessage)),
-            // Without a look at more of what is no GTP-U at all.
+            // No further parse for data that is not GTP-U.
             Chain::Unknown if bytes.first().is_some_and(|flags| flags & 0xf0 != 0x30) => {
                 Err(NotGPdu::Drop(DropReason::UnsupportedGtpVersion))
             }
@@ -77,7 +77,7 @@ impl GPdu {
         }
     }
 
-    /// A G-PDU with several extension headers, and a container that says nothing but a QFI, or with a sequence number.
+    /// A G-PDU with several extension headers and a container with only a QFI, or with a sequence number.
     #[inline(always)]
     fn parse_chain(bytes: &[u8]) -> Chain {
         let Some([flags @ 0x31..=0x37, message_type, hi, lo, a, b, c, d, _, _, _, first]) =
@@ -90,14 +90,15 @@ impl GPdu {
             return if end > bytes.len() { Chain::Malformed } else { Chain::Unknown };
         };
         let Some(mut rest) = message.get(FIRST_EXTENSION_AT..) else { return Chain::Unknown };
-        let (mut qfi, mut is_strange) = (None, false);
+        let (mut qfi, mut has_unsupported_extension) = (None, false);
         let mut kind = if flags & FLAG_E != 0 { *first } else { 0 };
         for _ in 0..gtpu::MAX_EXTENSION_HEADERS {
             if kind == 0 {
                 break;
             }
             let (header, tail) = match rest.split_first_chunk::<4>() {
-                // Nearly all are one word long: the next one is read before this one has been.
+                // Nearly all extension headers are one word long: the next one is read before the length of this one is
+                // known.
                 Some((header @ [1, ..], tail)) => (&header[..], tail),
                 _ => {
                     let len = rest.first().map_or(0, |units| usize::from(*units) * 4);
@@ -105,7 +106,7 @@ impl GPdu {
                     parts
                 }
             };
-            // A header of no octets has no last one, and none that ends beyond the message.
+            // A header of zero octets has no last octet, and ends within the message.
             let [.., next] = header else { return Chain::Malformed };
             if kind == PDU_SESSION_CONTAINER {
                 match header {
@@ -113,12 +114,12 @@ impl GPdu {
                     _ => return Chain::Unknown,
                 }
             } else {
-                is_strange |= kind >= COMPREHENSION_REQUIRED;
+                has_unsupported_extension |= kind >= COMPREHENSION_REQUIRED;
             }
             (rest, kind) = (tail, *next);
         }
         if kind != 0 {
-            // More than anybody has to read.
+            // The chain exceeds the supported length.
             return Chain::Malformed;
         }
         match MessageType(*message_type) {
@@ -132,8 +133,15 @@ impl GPdu {
         }
         let Some(teid) = Teid::new(u32::from_be_bytes([*a, *b, *c, *d])) else { return Chain::Unknown };
         let (teid, start) = (teid.value(), end - rest.len());
-        let is_plain = start == FIRST_EXTENSION_AT;
-        Chain::Read(Self { teid, start: start as u16, end: end as u16, qfi, is_plain, is_strange })
+        let is_common = start == FIRST_EXTENSION_AT;
+        Chain::Read(Self {
+            teid,
+            start: start as u16,
+            end: end as u16,
+            qfi,
+            is_common,
+            has_unsupported_extension,
+        })
     }
 
     #[inline]
@@ -145,7 +153,7 @@ impl GPdu {
         if end > bytes.len() || end > usize::from(u16::MAX) {
             return None;
         }
-        let (start, qfi, is_plain) = match flags {
+        let (start, qfi, is_common) = match flags {
             0x30 => (8, None, true),
             0x34 if end >= 16 => {
                 let head = bytes.first_chunk::<16>()?;
@@ -158,10 +166,10 @@ impl GPdu {
             }
             _ => return None,
         };
-        Some(Self { teid, start, end: end as u16, qfi, is_plain, is_strange: false })
+        Some(Self { teid, start, end: end as u16, qfi, is_common, has_unsupported_extension: false })
     }
 
-    /// Containers with more in them.
+    /// Containers with more fields.
     #[cold]
     fn parse_any(bytes: &[u8]) -> Result<Self, NotGPdu> {
         let packet = gtpu::Packet::parse(bytes).map_err(|error| NotGPdu::Drop(drop_reason_of(&error)))?;
@@ -177,8 +185,8 @@ impl GPdu {
             start: u16::try_from(packet.body_offset).map_err(|_| NotGPdu::SlowPath)?,
             end: u16::try_from(packet.body_offset + user.len()).map_err(|_| NotGPdu::SlowPath)?,
             qfi,
-            is_plain: packet.extensions.is_empty(),
-            is_strange: packet.extensions.first_not_comprehended().is_some(),
+            is_common: packet.extensions.is_empty(),
+            has_unsupported_extension: packet.extensions.first_not_comprehended().is_some(),
         })
     }
 }
@@ -192,10 +200,11 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 4096 }))]
 
-        // Input:  G-PDUs with up to ten extension headers of the types that matter, said to be there or not, of which one octet may be changed.
-        // Output: what is read of them at a glance is what the parser of all messages finds.
+        // Input:  G-PDUs with up to ten extension headers of the relevant types, with or without the flag for them; one
+        //         octet may be changed.
+        // Output: the fast parser agrees with the parser of all messages.
         #[test]
-        fn chains_are_what_the_parser_finds(
+        fn chains_equal_the_general_parser(
             kinds in proptest::collection::vec(prop_oneof![Just(PDU_SESSION_CONTAINER), Just(0x3f_u8), Just(0x40), Just(0x41), any::<u8>()], 0..10),
             flow in 0..80_u8,
             words in 1..3_u8,
@@ -231,8 +240,8 @@ mod tests {
                     Chain::Unknown => {}
                 }
                 match (GPdu::parse(&octets), GPdu::parse_any(&octets)) {
-                    (Ok(read), Ok(all)) => prop_assert_eq!(GPdu { is_plain: all.is_plain, ..read }, all),
-                    // The parser of all messages is asked last, and TEID zero is no tunnel's.
+                    (Ok(read), Ok(all)) => prop_assert_eq!(GPdu { is_common: all.is_common, ..read }, all),
+                    // The full parser decides the rest; no tunnel has TEID zero.
                     (Ok(read), Err(_)) => prop_assert_eq!(read.teid, 0),
                     (read, all) => prop_assert_eq!(read, all),
                 }

@@ -1,4 +1,4 @@
-//! What becomes of packets that are not sent on by an ordinary course.
+//! The actions on packets that no complete compiled action forwards.
 
 use std::net::Ipv4Addr;
 
@@ -16,7 +16,7 @@ use crate::key::FlowKey;
 use crate::packet::UserHeader;
 
 impl FastPath {
-    /// A packet that is not plain, as far as it has come.
+    /// Acts on a packet of the general path, depending on its stage.
     pub(crate) fn act_on_general(
         &mut self,
         now: Time,
@@ -27,7 +27,7 @@ impl FastPath {
         match work.stage {
             GeneralStage::SlowPath | GeneralStage::Lookup { .. } => Verdict::SlowPath,
             GeneralStage::Drop(reason) => Verdict::Dropped(reason),
-            GeneralStage::UnknownTunnel if work.is_strange => {
+            GeneralStage::UnknownTunnel if work.has_unsupported_extension => {
                 self.unknown_tunnel(now, batch, (index, DropReason::UnsupportedExtension), suppression)
             }
             GeneralStage::UnknownTunnel => {
@@ -44,46 +44,53 @@ impl FastPath {
         }
     }
 
-    /// A plain packet that no line is for.
+    /// Acts on a common packet without a flow entry.
     pub(crate) fn act_on_miss(
         &mut self,
         now: Time,
         batch: &Batch,
-        (index, plain): (usize, &PacketState),
+        (index, packet): (usize, &PacketState),
         suppression: &mut BatchSuppression,
     ) -> Verdict {
-        match plain.key() {
+        match packet.key() {
             FlowKey::Ipv4(_, address) if self.has_destination(Ipv4Addr::from_bits(address).into()) => {
                 Verdict::SlowPath
             }
             FlowKey::Ipv4(..) => Verdict::Dropped(DropReason::UnknownUe),
-            _ => self.unknown_tunnel(now, batch, (index, plain.miss_drop_reason()), suppression),
+            _ => self.unknown_tunnel(now, batch, (index, packet.miss_drop_reason()), suppression),
         }
     }
 
-    /// A plain packet by a course that is not ordinary, or not for this packet.
+    /// Acts on a common packet whose compiled action is incomplete, or does not apply to it.
     pub(crate) fn act_by_step(
         &mut self,
         now: Time,
         batch: &mut Batch,
         index: usize,
-        plain: &PacketState,
+        packet: &PacketState,
         action: u32,
     ) -> Verdict {
         let Some(action) = self.programs.compiled_action(action) else { return Verdict::SlowPath };
-        let step = (action.program, action.index, plain.entry);
-        let user =
-            batch.data(index).and_then(|frame| frame.get(plain.start as usize..)).and_then(UserHeader::parse);
+        let step = (action.program, action.index, packet.entry);
+        let user = batch
+            .data(index)
+            .and_then(|frame| frame.get(packet.start as usize..))
+            .and_then(UserHeader::parse);
         let Some(mut user) = user else { return Verdict::SlowPath };
-        let (is_plain, mut ecn) = (plain.flags & packet_flag::HAS_OTHER_EXTENSIONS == 0, None);
+        let (is_common, mut ecn) = (packet.flags & packet_flag::HAS_OTHER_EXTENSIONS == 0, None);
         if let Some(Meta::Gtpu { tos, .. }) =
-            batch.meta(index).filter(|_| plain.flags & packet_flag::ECN_UPDATE != 0)
+            batch.meta(index).filter(|_| packet.flags & packet_flag::ECN_UPDATE != 0)
         {
             user.tos = user.tos & !0x03 | tos & 0x03;
             ecn = Some(Ecn::of_tos(*tos));
         }
-        let work =
-            GeneralPacket { user, start: plain.start as u16, is_plain, ecn, ..GeneralPacket::nothing(index) };
+        let work = GeneralPacket {
+            user,
+            start: packet.start as u16,
+            is_common,
+            ecn,
+            ..GeneralPacket::nothing(index)
+        };
         self.execute(now, batch, index, &work, step)
     }
 
@@ -98,9 +105,9 @@ impl FastPath {
         let Some(program) = self.programs.at(program) else { return Verdict::SlowPath };
         let Some(step) = program.steps.get(usize::from(step)) else { return Verdict::SlowPath };
         let Some(mut frame) = batch.frame_mut(index) else { return Verdict::SlowPath };
-        let GeneralPacket { user, start, is_plain, ecn, .. } = work;
+        let GeneralPacket { user, start, is_common, ecn, .. } = work;
         let matched =
-            MatchedPacket { program, step, user, entry, start: *start, is_plain: *is_plain, ecn: *ecn };
+            MatchedPacket { program, step, user, entry, start: *start, is_common: *is_common, ecn: *ecn };
         let limit =
             IcmpErrorLimit { slow_path: &mut self.slow_path, topology_index: &self.topology_index, now };
         matched.execute(now.as_nanos(), &mut self.table, &self.topology_index, limit, &mut frame)

@@ -1,4 +1,4 @@
-//! Packets of any kind between the stages of a batch: those that are not [`crate::batch_state`].
+//! Packets of any kind between the stages of a batch: those that [`crate::batch_state`] does not cover.
 
 use arrayvec::ArrayVec;
 use causeway_dataplane::DropReason;
@@ -15,51 +15,51 @@ use crate::key::FlowKey;
 use crate::packet::UserHeader;
 use crate::program::Program;
 
-/// A packet on its way through the stages.
+/// A packet between the stages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GeneralPacket {
     pub(crate) stage: GeneralStage,
-    /// The user packet; of no octets where it is malformed.
+    /// The user packet; zero octets if it is malformed.
     pub(crate) user: UserHeader,
-    /// Where it begins in the frame.
+    /// Where it starts in the frame.
     pub(crate) start: u16,
     pub(crate) qfi: Option<Qfi>,
-    /// What came with it that may be for the next tunnel is nothing but the QFI.
-    pub(crate) is_plain: bool,
-    /// It has met congestion outside and cannot say so: its session drops it.
+    /// Its GTP-U header contains no value for the next tunnel except the QFI.
+    pub(crate) is_common: bool,
+    /// The outer header has a congestion mark and the packet is not ECN-capable: its session drops it.
     pub(crate) is_congested: bool,
-    /// It has an extension header that we should understand and do not.
-    pub(crate) is_strange: bool,
-    /// What it says of congestion from now on, if that changes.
+    /// It has an unsupported extension header that requires comprehension.
+    pub(crate) has_unsupported_extension: bool,
+    /// The new ECN field, if it changes.
     pub(crate) ecn: Option<Ecn>,
-    /// The frame of the batch.
+    /// The index of its frame in the batch.
     pub(crate) index: u8,
 }
 
-/// How far it is.
+/// The stage of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum GeneralStage {
-    /// For the slow room.
+    /// To the slow path.
     SlowPath,
-    /// It ends here.
+    /// Dropped.
     Drop(DropReason),
-    /// There is no such tunnel.
+    /// The tunnel does not exist.
     UnknownTunnel,
-    /// It has an extension header that its session should understand.
+    /// Its session does not support one of its extension headers.
     UnsupportedExtension,
-    /// No line has its destination.
+    /// No flow entry has its destination.
     UnknownUe,
-    /// Its line, if there is one, lies near or where the tables lead.
+    /// Its flow entry, if there is one, is at the direct position or found through the index.
     Lookup { key: FlowKey, near: Option<u32> },
-    /// It has a rule: the program and the step, and the first door's line.
+    /// A rule matched: the program, the step, and the flow entry of the first lookup key.
     Matched { program: u32, step: u8, entry: u32 },
 }
 
-/// The packets of a batch that are not plain.
+/// The packets of a batch outside the common case.
 pub(crate) type GeneralPackets = ArrayVec<GeneralPacket, BATCH>;
 
 impl GeneralPacket {
-    /// For the slow room.
+    /// A packet for the slow path.
     pub(crate) const fn nothing(index: usize) -> Self {
         let index = index as u8;
         Self {
@@ -68,26 +68,27 @@ impl GeneralPacket {
             user: UserHeader::NOTHING,
             start: 0,
             qfi: None,
-            is_plain: true,
+            is_common: true,
             is_congested: false,
-            is_strange: false,
+            has_unsupported_extension: false,
             ecn: None,
         }
     }
 }
 
-/// Takes a packet in, and says where it is now.
+/// Stores a packet and returns its next stage.
 fn keep(general: &mut GeneralPackets, work: GeneralPacket) -> NextStage {
     let place = general.len() as u8;
     match general.try_push(work) {
         Ok(()) => NextStage::General(place),
-        // There are not more packets in a batch.
+        // A batch has no more packets than this.
         Err(_) => NextStage::SlowPath,
     }
 }
 
 impl FastPath {
-    /// The first stage for a packet by GTP-U that is not plain: where the line is, and fetch it. `slot`: that of its TEID, if it is known.
+    /// The first stage for a GTP-U packet outside the common case: finds and prefetches the flow entry. `slot`: the
+    /// slot of its TEID, if known.
     #[inline(never)]
     pub(crate) fn look_up_general_tunnel(
         &self,
@@ -131,9 +132,9 @@ impl FastPath {
             user: user.unwrap_or(UserHeader::NOTHING),
             start: tunnelled.start,
             qfi: tunnelled.qfi,
-            is_plain: tunnelled.is_plain,
+            is_common: tunnelled.is_common,
             is_congested,
-            is_strange: tunnelled.is_strange,
+            has_unsupported_extension: tunnelled.has_unsupported_extension,
             ecn: marked,
             ..GeneralPacket::nothing(index)
         })
@@ -164,7 +165,7 @@ impl FastPath {
         GeneralStage::Lookup { key, near: direct }
     }
 
-    /// The second stage: which line and which rule, and fetch the line of the rule.
+    /// The second stage: finds the flow entry and the rule, and prefetches the rule entry.
     #[inline(never)]
     pub(crate) fn classify_general_packets(&self, batch: &Batch, general: &mut [GeneralPacket]) {
         let mut indirect = ArrayVec::<Option<u32>, BATCH>::new();
@@ -199,16 +200,16 @@ impl FastPath {
     #[inline]
     fn classify(&self, entry: &FlowEntry, number: u32, work: &GeneralPacket, bytes: &[u8]) -> GeneralStage {
         let Some(program) = self.programs.at(entry.program()) else { return GeneralStage::SlowPath };
-        if work.is_strange {
-            // Where packets go on into other tunnels, fewer headers have to be understood.
-            return if program.leaves_tunnels() {
+        if work.has_unsupported_extension {
+            // Where packets are relayed into other tunnels, fewer extension headers require comprehension.
+            return if program.sends_to_network() {
                 GeneralStage::UnsupportedExtension
             } else {
                 GeneralStage::SlowPath
             };
         }
         if work.user.len == 0 {
-            // What is no IP packet may be an Ethernet frame.
+            // A packet that is no IP packet may be an Ethernet frame.
             return if program.needs_slow_path() {
                 GeneralStage::SlowPath
             } else {
@@ -216,7 +217,7 @@ impl FastPath {
             };
         }
         if work.is_congested {
-            // An Ethernet frame says nothing of congestion.
+            // An Ethernet frame has no ECN field.
             return if program.needs_slow_path() {
                 GeneralStage::SlowPath
             } else {
@@ -266,7 +267,7 @@ impl FastPath {
     }
 }
 
-/// The address is one that the line names.
+/// Whether the address is one of the flow entry.
 #[inline]
 fn is_of_ue(entry: &FlowEntry, program: &Program, is_v6: bool, address: u128) -> bool {
     if is_v6 {

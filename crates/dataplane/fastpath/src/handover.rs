@@ -1,4 +1,4 @@
-//! Handovers of sessions in the lines: where their packets lead to is written anew, and what they were granted goes on.
+//! Handovers in the flow table: the tunnels that packets are sent into are rewritten, and the grants continue.
 
 use causeway_dataplane::Plan;
 use causeway_types::{Seid, Time};
@@ -6,8 +6,8 @@ use causeway_types::{Seid, Time};
 use crate::engine::FastPath;
 
 impl FastPath {
-    /// Carries out a plan by which a session's packets leave by other tunnels, and nothing else: its lines go on with what they were
-    /// granted. `false`: the plan does more; nothing has happened.
+    /// Applies a plan that only changes the tunnels that a session's packets are sent into; its flow entries keep their
+    /// grants. `false`: the plan changes more; nothing has happened.
     pub(crate) fn hand_over(&mut self, now: Time, plan: &Plan) -> bool {
         let seid = plan.session;
         if !(self.has_no_overlap(seid) && self.slow_path.hand_over(now, plan)) {
@@ -20,7 +20,7 @@ impl FastPath {
         true
     }
 
-    /// `false`: the session is like none that is known now.
+    /// `false`: the session matches no known profile.
     fn relearn_profile(&mut self, seid: Seid) -> bool {
         let Some(candidate) = self.profile_cache.candidate(&self.slow_path, seid) else { return false };
         let Some(profile) = self.profile_cache.find(&self.slow_path, seid, &candidate) else { return false };

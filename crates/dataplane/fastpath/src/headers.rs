@@ -1,4 +1,4 @@
-//! What is read of plain packets: the first octets of all packets of a batch, and then what they say, of all at once.
+//! Parses common packets: loads the first octets of all packets of a batch, then parses them with vector instructions.
 
 use causeway_ports::BATCH;
 
@@ -16,15 +16,15 @@ use fields::{Tunnel, UserWords};
 use unusual::UserPacketOffsets;
 pub(crate) use unusual::{LocateUserPackets, ParseUnusual, SkipFirstParse, UserPacketOffset};
 
-/// Octets that are looked at of a message: a GTP-U header with a PDU Session Container, an IPv4 header, and the ports.
+/// Octets of a message that are parsed: a GTP-U header with a PDU Session Container, an IPv4 header, and the ports.
 pub(crate) const MESSAGE_HEAD_LEN: usize = 40;
-/// Octets that are looked at of a user packet.
+/// Octets of a user packet that are parsed.
 pub(crate) const USER_HEAD_LEN: usize = 24;
 
-/// Half a word of each packet. The octets come from the lowest bits on.
+/// Half a word of each packet. The octets are stored from the lowest bits on.
 type HalfWords = [u32; BATCH];
 
-/// Words that are looked at: the GTP-U header in two words, then the IPv4 header and the ports in three.
+/// The words that are parsed: the GTP-U header in two words, then the IPv4 header and the ports in three.
 const WORDS: usize = 5;
 
 /// The first octets of the packets of a batch.
@@ -34,17 +34,17 @@ pub(crate) struct BatchHeaders {
     /// The lower halves of the words, and the upper ones.
     low: [HalfWords; WORDS],
     high: [HalfWords; WORDS],
-    /// Octets of the frames; zero for those that are not looked at.
+    /// Octets of the frames; zero for those that are not parsed.
     lens: [u32; BATCH],
     scopes: [u32; BATCH],
     /// ECN of the outer headers.
     ecns: [u32; BATCH],
-    /// For a second look.
-    places_in_frames: UserPacketOffsets,
+    /// For the parse of unusual headers.
+    user_offsets: UserPacketOffsets,
 }
 
 impl BatchHeaders {
-    /// Of no packet.
+    /// No packets.
     pub(crate) const fn new() -> Self {
         Self {
             words: [[0; BATCH]; WORDS],
@@ -53,23 +53,23 @@ impl BatchHeaders {
             lens: [0; BATCH],
             scopes: [0; BATCH],
             ecns: [0; BATCH],
-            places_in_frames: UserPacketOffsets::new(),
+            user_offsets: UserPacketOffsets::new(),
         }
     }
 
-    /// Forgets all packets.
+    /// Removes all packets.
     pub(crate) const fn clear(&mut self) {
         self.lens = [0; BATCH];
     }
 
-    /// Takes in a message of a frame of `len` octets. `place`: that of its key, `ecn`: that of its outer header.
+    /// Adds a message in a frame of `len` octets. `scope`: the scope of its key, `ecn`: that of its outer header.
     #[inline(always)]
     pub(crate) fn push_message(
         &mut self,
         index: usize,
         head: &[u8; MESSAGE_HEAD_LEN],
         len: usize,
-        (place, ecn): (u32, u32),
+        (scope, ecn): (u32, u32),
     ) {
         let index = index % BATCH;
         let (&[first, second, a, b, c], _) = head.as_chunks::<8>() else { return };
@@ -78,17 +78,17 @@ impl BatchHeaders {
         self.words[0][index] = u64::from_le_bytes(first);
         self.words[1][index] = u64::from_le_bytes(second);
         self.ecns[index] = ecn;
-        self.push_user(index, [a, b, c], len, place);
+        self.push_user(index, [a, b, c], len, scope);
     }
 
-    /// Takes in a packet of a frame of `len` octets.
+    /// Adds a packet in a frame of `len` octets.
     #[inline(always)]
-    pub(crate) fn push_packet(&mut self, index: usize, head: &[u8; USER_HEAD_LEN], len: usize, place: u32) {
+    pub(crate) fn push_packet(&mut self, index: usize, head: &[u8; USER_HEAD_LEN], len: usize, scope: u32) {
         let (&[a, b, c], _) = head.as_chunks::<8>() else { return };
-        self.push_user(index % BATCH, [a, b, c], len, place);
+        self.push_user(index % BATCH, [a, b, c], len, scope);
     }
 
-    /// Divides the words of [`HALF_BATCH`] packets into halves.
+    /// Splits the words of [`HALF_BATCH`] packets into halves.
     #[inline(always)]
     fn split<const IS_UPLINK: bool, const FROM: usize>(&mut self) {
         let Self { words, low, high, .. } = self;
@@ -101,27 +101,27 @@ impl BatchHeaders {
     }
 
     #[inline(always)]
-    fn push_user(&mut self, index: usize, [a, b, c]: [[u8; 8]; 3], len: usize, place: u32) {
+    fn push_user(&mut self, index: usize, [a, b, c]: [[u8; 8]; 3], len: usize, scope: u32) {
         self.words[2][index] = u64::from_le_bytes(a);
         self.words[3][index] = u64::from_le_bytes(b);
         self.words[4][index] = u64::from_le_bytes(c);
-        // Batches hold frames of some thousand octets.
+        // Frames of a batch have some thousand octets.
         self.lens[index] = len as u32;
-        self.scopes[index] = place;
+        self.scopes[index] = scope;
     }
 }
 
-/// Finds out what the heads of [`HALF_BATCH`] packets of one direction say, from the packet `FROM` of the batch on.
+/// Parses the headers of [`HALF_BATCH`] packets of one direction, from the packet `FROM` of the batch on.
 pub(crate) struct HeaderReading<'a, const IS_UPLINK: bool, const FROM: usize> {
     pub(crate) headers: &'a mut BatchHeaders,
     pub(crate) state: &'a mut BatchState,
     pub(crate) prediction: &'a ClassifierPrediction,
-    /// What may be an address of ours.
+    /// The prefilter for blocked addresses.
     pub(crate) blocked: Ipv4Prefilter,
 }
 
 impl<const IS_UPLINK: bool, const FROM: usize> WithComparator for HeaderReading<'_, IS_UPLINK, FROM> {
-    /// Plain loops over plain arrays: only so does the compiler see the vectors.
+    /// Plain loops over plain arrays, so that the compiler vectorizes them.
     #[inline(always)]
     fn run(self, _: impl Fn(&Block, PacketKey) -> u16) {
         let Self { headers, state, prediction, blocked } = self;
@@ -141,17 +141,17 @@ impl<const IS_UPLINK: bool, const FROM: usize> WithComparator for HeaderReading<
                 PacketKey::v4(remote, ports, user.protocol() as u8, user.tos()).ports_if(user.has_ports());
             let (packet_key, start, end, is_read) = match IS_UPLINK {
                 UPLINK => {
-                    let is_plain = tunnel.is_plain() & !ecn::changes(ecns[i], user.tos() as u32 & 0x03);
-                    (tunnel.with_qfi(packet_key), tunnel.start(), tunnel.end(), is_plain)
+                    let is_common = tunnel.is_common() & !ecn::changes(ecns[i], user.tos() as u32 & 0x03);
+                    (tunnel.with_qfi(packet_key), tunnel.start(), tunnel.end(), is_common)
                 }
                 _ => (packet_key, 0, lens[i], true),
             };
             let fits = (start + user.len() <= end) & (end <= lens[i]);
-            let is_plain = is_read & fits & user.is_plain();
-            let is_quick = is_plain & (local != 0) & (local != remote);
+            let is_common = is_read & fits & user.is_common();
+            let is_quick = is_common & (local != 0) & (local != remote);
             state.keys[i] = if IS_UPLINK == UPLINK { high[0][i].swap_bytes() } else { target };
             state.scopes[i] = places[i];
-            state.is_plain[i] = u32::from(is_plain);
+            state.is_common[i] = u32::from(is_common);
             state.has_two_ends[i] = u32::from(is_quick);
             (state.locals[i], state.lens[i], state.starts[i]) = (local, user.len(), start);
             (state.words[i], state.ports[i], state.remotes[i]) = packet_key.with_ue(false, true).parts();
@@ -167,25 +167,25 @@ impl<const IS_UPLINK: bool, const FROM: usize> WithComparator for HeaderReading<
     }
 }
 
-/// Congestion that an outer header has met goes on in the inner one (RFC 6040 figure 4).
+/// Copies a congestion mark of an outer header into the inner one (RFC 6040 figure 4).
 pub(crate) mod ecn {
     const ECT_1: u32 = 1;
     const ECT_0: u32 = 2;
     const CE: u32 = 3;
 
-    /// The inner field becomes another one, or the packet is dropped.
+    /// Whether the inner field changes, or the packet is dropped.
     #[inline(always)]
     pub(crate) const fn changes(outer: u32, inner: u32) -> bool {
         ((outer == ECT_1) & (inner == ECT_0)) | ((outer == CE) & (inner != CE))
     }
 
-    /// The packet is dropped: it cannot say that it has met congestion.
+    /// Whether the packet is dropped: it is not ECN-capable and the outer header has a congestion mark.
     pub(crate) const fn drops(outer: u32, inner: u32) -> bool {
         outer == CE && inner == 0
     }
 }
 
-/// The checksum of a header is right.
+/// Whether the checksum of a header is right.
 #[cfg(test)]
 pub(crate) fn has_valid_checksum(header: &[u8; 20]) -> bool {
     let words: Vec<_> = header.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();

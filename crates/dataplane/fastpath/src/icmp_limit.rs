@@ -1,5 +1,5 @@
-//! Packets that go no further, and whose senders may be told why. They are told by the slow room, so often and no more: beyond
-//! that such a packet is dropped here, without the slow room.
+//! The rate limit of ICMP errors and Error Indications. The slow path sends them, up to the limit; beyond it, the
+//! packets are dropped here, without the slow path.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ use crate::action::{MatchedPacket, Verdict};
 use crate::engine::FastPath;
 use crate::topology_index::TopologyIndex;
 
-/// Knows whether the sender of a packet is told that it is dropped.
+/// Decides whether the sender of a dropped packet is sent an ICMP error.
 pub(crate) struct IcmpErrorLimit<'a> {
     pub(crate) slow_path: &'a mut Reference,
     pub(crate) topology_index: &'a TopologyIndex,
@@ -22,7 +22,7 @@ pub(crate) struct IcmpErrorLimit<'a> {
 }
 
 impl IcmpErrorLimit<'_> {
-    /// The slow room may send an ICMP error about a packet in this frame.
+    /// Whether the slow path may send an ICMP error about a packet in this frame.
     #[cold]
     pub(crate) fn may_send_icmp_error(
         &mut self,
@@ -40,7 +40,7 @@ impl IcmpErrorLimit<'_> {
     }
 }
 
-/// A peer, and a sender of user packets, that are told nothing of the packets of this batch.
+/// A peer, and a sender of user packets, that are sent no errors about packets of this batch.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BatchSuppression {
     peer: Option<IpAddr>,
@@ -48,19 +48,19 @@ pub(crate) struct BatchSuppression {
 }
 
 impl BatchSuppression {
-    /// It is this peer.
+    /// Whether it is this peer.
     #[inline]
     pub(crate) fn contains_peer(&self, peer: IpAddr) -> bool {
         self.peer == Some(peer)
     }
 }
 
-/// Peers with IPv4 addresses that are told nothing for a while, as they have been told enough; each at a place of its own, or of others,
-/// too.
+/// Peers with IPv4 addresses that are sent no Error Indications for a while, since they have reached the limit. Peers
+/// may share a slot.
 #[derive(Debug)]
 pub(crate) struct SuppressedPeers([(u32, Time); MAX_SUPPRESSED]);
 
-/// How many are remembered: a power of two.
+/// The number of slots: a power of two.
 const MAX_SUPPRESSED: usize = 256;
 
 impl SuppressedPeers {
@@ -68,29 +68,29 @@ impl SuppressedPeers {
         Self([(0, Time::from_nanos(0)); MAX_SUPPRESSED])
     }
 
-    /// The peer is told nothing at this time.
+    /// Whether the peer is suppressed at this time.
     #[inline]
     pub(crate) fn is_suppressed(&self, peer: IpAddr, now: Time) -> bool {
         let IpAddr::V4(peer) = peer else { return false };
-        let (of, until) = self.0[place(peer.to_bits())];
+        let (of, until) = self.0[slot(peer.to_bits())];
         of == peer.to_bits() && now < until
     }
 
     fn suppress(&mut self, peer: IpAddr, until: Time) {
         if let IpAddr::V4(peer) = peer {
-            self.0[place(peer.to_bits())] = (peer.to_bits(), until);
+            self.0[slot(peer.to_bits())] = (peer.to_bits(), until);
         }
     }
 }
 
-/// Neighbours have different ones.
-const fn place(peer: u32) -> usize {
+/// Adjacent addresses have different slots.
+const fn slot(peer: u32) -> usize {
     (peer ^ peer >> 8 ^ peer >> 16) as usize % MAX_SUPPRESSED
 }
 
 impl FastPath {
-    /// The sender of an IPv4 packet may be told that it goes no further, as far as the limits allow. Once it may not, that remains so
-    /// for the batch.
+    /// Whether the sender of an IPv4 packet may be sent an ICMP error, within the limits. A refusal holds for the whole
+    /// batch.
     #[inline]
     pub(crate) fn may_send_icmp_error(
         &mut self,
@@ -101,14 +101,14 @@ impl FastPath {
         if !self.topology_index.has_gateway_for(false) || suppression.sender == Some(sender) {
             return false;
         }
-        let may_tell = self.slow_path.may_send_icmp_error(sender, now);
-        if !may_tell {
+        let is_allowed = self.slow_path.may_send_icmp_error(sender, now);
+        if !is_allowed {
             suppression.sender = Some(sender);
         }
-        may_tell
+        is_allowed
     }
 
-    /// A packet for a tunnel that no line has: it is dropped, or the slow room tells the peer.
+    /// A packet for a tunnel without a flow entry: it is dropped, or the slow path sends an Error Indication.
     #[inline(never)]
     pub(crate) fn unknown_tunnel(
         &mut self,
@@ -121,7 +121,7 @@ impl FastPath {
             return Verdict::SlowPath;
         };
         let Some(octets) = packet.get(4..).and_then(<[u8]>::first_chunk) else { return Verdict::SlowPath };
-        // There is no tunnel with TEID zero, and nothing is said of it.
+        // TEID zero is no tunnel, and gets no Error Indication.
         let Some(teid) = Teid::new(u32::from_be_bytes(*octets)) else {
             return Verdict::Dropped(DropReason::UnknownTeid);
         };
@@ -132,7 +132,7 @@ impl FastPath {
         }
     }
 
-    /// A packet that is dropped, unless its peer is told why, which the slow room does.
+    /// A packet that is dropped, unless the slow path sends an Error Indication to its peer.
     #[inline]
     pub(crate) fn drop_or_notify_peer(
         &mut self,
@@ -149,7 +149,7 @@ impl FastPath {
         }
     }
 
-    /// The peer is told nothing now. Once it is so, it remains so for the batch: the clock stands.
+    /// Whether the peer is suppressed now. The answer holds for the batch, whose time is constant.
     fn is_suppressed(&mut self, now: Time, peer: IpAddr, suppression: &mut BatchSuppression) -> bool {
         if suppression.contains_peer(peer) {
             return true;

@@ -1,29 +1,29 @@
-//! Numbers of lines, given out and taken back.
+//! Allocates numbers of flow entries.
 
 use std::collections::HashMap;
 
-/// Numbers that are given out in runs.
+/// Numbers that are allocated in runs.
 #[derive(Debug)]
 pub(crate) struct IndexAllocator {
     first: u32,
     next: u32,
     end: u32,
-    /// Runs that were given back, by their length.
+    /// Freed runs, by their length.
     free: HashMap<u32, Vec<u32>>,
 }
 
 impl IndexAllocator {
-    /// From `first` on, before `end`.
+    /// For the numbers from `first` on, before `end`.
     pub(crate) fn new(first: u32, end: u32) -> Self {
         Self { first, next: first, end, free: HashMap::new() }
     }
 
-    /// The number is one of them, given out or not.
+    /// Whether the number is in the range, allocated or not.
     pub(crate) fn is_one(&self, number: u32) -> bool {
         (self.first..self.end).contains(&number)
     }
 
-    /// The first of so many numbers that follow one another; `None` where there are no more.
+    /// The first of this many consecutive numbers; `None` when there are none left.
     pub(crate) fn take(&mut self, count: u32) -> Option<u32> {
         if let Some(first) = self.free.get_mut(&count).and_then(Vec::pop) {
             return Some(first);
@@ -32,7 +32,7 @@ impl IndexAllocator {
         Some(std::mem::replace(&mut self.next, next))
     }
 
-    /// Takes back so many numbers from `first` on, which were given out as one run.
+    /// Frees this many numbers from `first` on, which were allocated as one run.
     pub(crate) fn give_back(&mut self, first: u32, count: u32) {
         self.free.entry(count).or_default().push(first);
     }
@@ -42,8 +42,8 @@ impl IndexAllocator {
 mod tests {
     use super::*;
 
-    // Input:  runs of one and of three out of eight numbers, some given back.
-    // Output: runs of a length come again as they were; beyond the end there are none.
+    // Input:  runs of one and of three out of eight numbers, some freed.
+    // Output: freed runs are reused for the same length; beyond the end there are none.
     #[test]
     fn freed_runs_are_reused() {
         let mut numbers = IndexAllocator::new(10, 18);

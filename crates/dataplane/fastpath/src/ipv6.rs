@@ -1,5 +1,5 @@
-//! IPv6 packets in the second look at a batch: what is read of one, and which course it is for, where that is as simple as for most.
-//! Everything else goes the way of [`crate::general_path`].
+//! IPv6 packets in the parse of unusual headers: parses them, and finds their compiled action in the common case.
+//! Everything else takes the path of [`crate::general_path`].
 
 use causeway_dataplane::DropReason;
 use causeway_packet::MAX_IPV6_EXTENSIONS;
@@ -17,25 +17,25 @@ use crate::prediction::{ClassifierPrediction, NO_RULE};
 
 /// An IPv6 header.
 const HEADER: usize = 40;
-/// Its source and its destination.
+/// The offset of its source; the destination follows.
 pub(crate) const SOURCE: usize = 8;
 pub(crate) const DESTINATION: usize = 24;
 
-/// What a packet turned out to be.
+/// The result of parsing a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ParseOutcome {
-    /// It has been read.
+    /// It was parsed.
     Ipv6,
     /// It is not well-formed.
     Malformed,
-    /// It is to be looked at otherwise.
+    /// The general path must parse it.
     GeneralPath,
 }
 
-/// What is behind the extension headers of a packet.
+/// The result of walking the extension headers of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Chain {
-    /// This protocol, from there on.
+    /// The chain ends with this protocol, at this offset.
     EndsAt(u8, usize),
     Malformed,
     /// There is a Fragment header.
@@ -43,7 +43,7 @@ enum Chain {
 }
 
 impl Chain {
-    /// Of a packet of a header at least.
+    /// Walks the chain of a packet with at least a full header.
     #[inline(always)]
     fn of(packet: &[u8]) -> Self {
         const HOP_BY_HOP: u8 = 0;
@@ -64,21 +64,21 @@ impl Chain {
                 return Self::Malformed;
             }
         }
-        // More than anybody has to read.
+        // The chain exceeds the supported length.
         Self::Malformed
     }
 }
 
-/// Reads a packet that lies there in a frame.
+/// Parses the packet at this position of a frame.
 #[inline(always)]
 pub(crate) fn read<const IS_UPLINK: bool>(
     state: &mut BatchState,
     index: usize,
-    (frame, place): (&[u8], UserPacketOffset),
+    (frame, offset): (&[u8], UserPacketOffset),
     own: Ipv6Prefilter,
 ) -> ParseOutcome {
     let at = index % BATCH;
-    let Some(message) = frame.get(place.start as usize..place.end as usize) else {
+    let Some(message) = frame.get(offset.start as usize..offset.end as usize) else {
         return ParseOutcome::GeneralPath;
     };
     let Some(head) = message.first_chunk::<HEADER>() else { return ParseOutcome::GeneralPath };
@@ -87,13 +87,13 @@ pub(crate) fn read<const IS_UPLINK: bool>(
         return ParseOutcome::GeneralPath;
     };
     let tos = head[0] << 4 | head[1] >> 4;
-    if IS_UPLINK == UPLINK && ecn::changes(place.outer, u32::from(tos & 0x03)) {
+    if IS_UPLINK == UPLINK && ecn::changes(offset.outer, u32::from(tos & 0x03)) {
         return ParseOutcome::GeneralPath;
     }
     let (protocol, payload_start) = match Chain::of(packet) {
         Chain::EndsAt(protocol, payload_start) => (protocol, payload_start),
-        // What the outer header says of congestion may be for whatever it is.
-        Chain::Malformed if IS_UPLINK == UPLINK && place.outer & 0x01 != 0 => {
+        // A congestion mark of the outer header is checked for any user packet.
+        Chain::Malformed if IS_UPLINK == UPLINK && offset.outer & 0x01 != 0 => {
             return ParseOutcome::GeneralPath;
         }
         Chain::Malformed => return ParseOutcome::Malformed,
@@ -110,14 +110,14 @@ pub(crate) fn read<const IS_UPLINK: bool>(
         _ => (target.0, source.0, ports.map(|ports| ports.rotate_left(16))),
     };
     let packet_key = PacketKey::v6((remote >> 32) as u32, ports, protocol, tos);
-    let packet_key = place.qfi.map_or(packet_key, |qfi| packet_key.with_qfi(Qfi::from_low_bits(qfi)));
+    let packet_key = offset.qfi.map_or(packet_key, |qfi| packet_key.with_qfi(Qfi::from_low_bits(qfi)));
     let far = if IS_UPLINK == UPLINK { target } else { source };
     let flaws = (packet_flag::LOCAL_ADDRESS * u8::from(own.may_contain(far)))
         | (packet_flag::TTL_EXPIRES * u8::from(head[7] <= 1))
         | (packet_flag::LINK_SCOPED * u8::from(is_link_scoped(source) || is_link_scoped(target)));
     (state.words[at], state.ports[at], state.remotes[at]) = packet_key.with_ue(false, true).parts();
     (state.prefixes[at], state.remote_prefixes[at]) = (local, remote);
-    (state.lens[at], state.starts[at]) = (packet.len() as u32, place.start);
+    (state.lens[at], state.starts[at]) = (packet.len() as u32, offset.start);
     state.flags[at] = flaws.into();
     state.hops[at] = u32::from_le_bytes([head[4], head[5], head[6], head[7].wrapping_sub(1)]);
     state.set_stage(index, NextStage::Ipv6);
@@ -134,7 +134,7 @@ const fn may_be_link_scoped(upper: u64) -> bool {
     is_link_scoped((upper, 0))
 }
 
-/// Chooses the rules of half a batch once more: [`ClassifierPrediction::choose`].
+/// Classifies half a batch once more: [`ClassifierPrediction::choose`].
 pub(crate) struct Ipv6Classification<'a, const FROM: usize> {
     pub(crate) state: &'a mut BatchState,
     pub(crate) prediction: &'a ClassifierPrediction,
@@ -148,19 +148,19 @@ impl<const FROM: usize> WithComparator for Ipv6Classification<'_, FROM> {
 }
 
 impl FastPath {
-    /// Finds the lines of the packets of a data network, and fetches them. What leads there has been fetched.
+    /// Finds and prefetches the flow entries of packets of a data network. Their index buckets have been prefetched.
     #[inline(never)]
     pub(crate) fn look_up_ipv6(&self, network: u16, state: &mut BatchState) {
         for at in 0..state.len() {
             if state.next_stages[at] == NextStage::Ipv6 {
                 let key = FlowKey::Ipv6(network, state.prefixes[at]);
-                // There is never a line of anybody in the first place.
+                // Entry 0 is never in use.
                 state.entries[at] = self.table.prefetch_indirect(key).unwrap_or(0);
             }
         }
     }
 
-    /// The second stage for a packet that [`read`] has read. [`NextStage::Ipv6`]: it is not as simple as that.
+    /// The second stage for a packet that [`read`] has parsed. [`NextStage::Ipv6`]: the common case does not cover it.
     #[inline(always)]
     pub(crate) fn classify_ipv6<const IS_UPLINK: bool>(
         &mut self,
@@ -197,7 +197,7 @@ impl FastPath {
         let (is_local, is_remote) = (is_ue(state.prefixes[at]), is_ue(state.remote_prefixes[at]));
         let stays =
             || may_be_link_scoped(state.prefixes[at]) && may_be_link_scoped(state.remote_prefixes[at]);
-        // A UE that does not know its prefix yet writes from link to link.
+        // A UE that does not know its prefix yet sends from a link-local address to another.
         if !is_local && (head.has_more || stays()) {
             return NextStage::SlowPath;
         }

@@ -1,14 +1,14 @@
-//! What brings packets to lines.
+//! The keys of flow entries.
 
 use crate::flow_entry::FlowEntry;
 
-/// The place of the first data network. Those of our addresses, which have indices of 8 bits, are below.
+/// The scope of the first data network. The scopes of local addresses, whose indices have 8 bits, are below it.
 const FIRST_NETWORK: u32 = 0x101;
 
-/// What brings a packet to a line.
+/// The key of a flow entry.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum FlowKey {
-    /// A TEID at one of our addresses, by its index.
+    /// A TEID at a local address, by the index of that address.
     Tunnel(u32, u8),
     /// An IPv4 address in a data network, by its index.
     Ipv4(u16, u32),
@@ -17,7 +17,7 @@ pub(crate) enum FlowKey {
 }
 
 impl FlowKey {
-    /// Where the key is one: our address, or the data network. Never zero.
+    /// The scope of the key: the local address, or the data network. Never zero.
     #[inline]
     pub(crate) const fn scope(self) -> u32 {
         match self {
@@ -26,15 +26,15 @@ impl FlowKey {
         }
     }
 
-    /// The key of 32 bits at a place: of a tunnel or of an IPv4 address.
-    pub(crate) const fn at(place: u32, key: u32) -> Self {
-        match place.checked_sub(FIRST_NETWORK) {
+    /// The key of 32 bits in a scope: a tunnel or an IPv4 address.
+    pub(crate) const fn at(scope: u32, key: u32) -> Self {
+        match scope.checked_sub(FIRST_NETWORK) {
             Some(network) => Self::Ipv4(network as u16, key),
-            None => Self::Tunnel(key, place.saturating_sub(1) as u8),
+            None => Self::Tunnel(key, scope.saturating_sub(1) as u8),
         }
     }
 
-    /// The line is one of this key.
+    /// Whether the entry has this key.
     #[inline]
     pub(crate) fn fits(self, entry: &FlowEntry) -> bool {
         let is_it = match self {

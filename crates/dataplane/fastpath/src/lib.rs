@@ -1,8 +1,9 @@
-//! The software fast path: hot lines before a slow room.
+//! The software fast path: a flow table in front of the slow path.
 //!
-//! What most packets need of their session stands in one line of 64 octets for each direction. Whatever a line
-//! cannot decide goes to the slow room, which is the reference data plane itself: what the lines have counted is folded
-//! back into it before it acts, and they are written anew afterwards. So both give the same result.
+//! A flow entry of 64 octets holds, for one direction of a session, the state that most packets need. Packets that a
+//! flow entry cannot handle go to the slow path, which is the reference data plane. Before the slow path acts, the
+//! counts of the session's flow entries return to it; afterwards, it grants the flow entries anew. So both paths have
+//! the same results.
 
 #![deny(unsafe_code)]
 

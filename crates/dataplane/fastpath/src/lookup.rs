@@ -1,4 +1,4 @@
-//! The stages of plain packets before anything changes: where the line is, and which rule.
+//! The stages of common packets before anything changes: find the flow entry, and classify.
 
 use std::ops::Range;
 
@@ -17,12 +17,12 @@ use crate::key::FlowKey;
 use crate::prediction::{NO_RULE, SetObservations};
 use crate::program::Programs;
 
-/// Uplink packets, which come in by GTP-U.
+/// Uplink packets, received by GTP-U.
 pub(crate) const UPLINK: bool = true;
-/// Downlink packets, which come in from a data network.
+/// Downlink packets, received from a data network.
 pub(crate) const DOWNLINK: bool = false;
 
-/// What is in hand of the packets of a batch. It is kept, as writing it anew would cost more than reading it.
+/// Working memory for the packets of a batch. It is reused, since initializing it would cost more than reading it.
 #[derive(Debug)]
 pub(crate) struct BatchScratch {
     pub(crate) headers: BatchHeaders,
@@ -30,12 +30,12 @@ pub(crate) struct BatchScratch {
 }
 
 impl BatchScratch {
-    /// Of no packets.
+    /// Memory with no packets.
     pub(crate) const fn new() -> Self {
         Self { headers: BatchHeaders::new(), state: BatchState::new() }
     }
 
-    /// For so many other packets: [`BatchState::reset`].
+    /// Starts a new batch: [`BatchState::reset`].
     pub(crate) const fn reset(&mut self, len: usize, is_large: bool) {
         self.headers.clear();
         self.state.reset(len, is_large);
@@ -43,7 +43,7 @@ impl BatchScratch {
 }
 
 impl FastPath {
-    /// The first stage for GTP-U: where the lines are. Fetches those of the first packets.
+    /// The first stage for GTP-U: finds the flow entries, and prefetches those of the first packets.
     #[inline(never)]
     pub(crate) fn look_up_tunnels(
         &self,
@@ -59,7 +59,7 @@ impl FastPath {
         } else {
             scratch.state.skip_second_half();
         }
-        if !scratch.state.are_plain() {
+        if !scratch.state.are_common() {
             self.parse_unusual_headers::<UPLINK>(None, batch, scratch, general);
         }
     }
@@ -73,17 +73,17 @@ impl FastPath {
         for (index, (meta, len, head)) in
             (FROM..FROM + HALF_BATCH).zip(batch.frame_heads::<MESSAGE_HEAD_LEN>(FROM))
         {
-            if let (Some(head), Some((place, ecn))) = (head, self.key_scope(meta)) {
-                headers.push_message(index, head, len, (place, ecn));
+            if let (Some(head), Some((scope, ecn))) = (head, self.key_scope(meta)) {
+                headers.push_message(index, head, len, (scope, ecn));
             }
         }
         self.parse_half::<UPLINK, FROM>(headers, state);
-        // They are compared with the keys later, wherever they lead.
+        // The entries are compared with the keys later.
         let Some(keys) = state.keys[FROM..].first_chunk::<HALF_BATCH>() else { return };
         state.entries[FROM..FROM + HALF_BATCH].copy_from_slice(&self.table.at_teids(keys));
     }
 
-    /// The first look at half a batch.
+    /// Parses half a batch for the first time.
     #[inline(always)]
     fn parse_half<const IS_UPLINK: bool, const FROM: usize>(
         &self,
@@ -103,7 +103,7 @@ impl FastPath {
         }
     }
 
-    /// The place of the keys of messages that came in so, and the ECN of their outer header.
+    /// The scope of the keys of messages with this metadata, and the ECN of their outer header.
     #[inline(always)]
     pub(crate) fn key_scope(&self, meta: &Meta) -> Option<(u32, u32)> {
         let Meta::Gtpu { local, tos, .. } = meta else { return None };
@@ -111,7 +111,8 @@ impl FastPath {
         Some((FlowKey::Tunnel(0, local).scope(), u32::from(tos & 0x03)))
     }
 
-    /// The first stage for packets of a data network: where the lines are. Fetches those of the first packets.
+    /// The first stage for packets of a data network: finds the flow entries, and prefetches those of the first
+    /// packets.
     #[inline(never)]
     pub(crate) fn look_up_addresses(
         &self,
@@ -128,7 +129,7 @@ impl FastPath {
         } else {
             scratch.state.skip_second_half();
         }
-        if !scratch.state.are_plain() {
+        if !scratch.state.are_common() {
             self.parse_unusual_headers::<DOWNLINK>(Some(network), batch, scratch, general);
         }
     }
@@ -140,28 +141,28 @@ impl FastPath {
         batch: &Batch,
         BatchScratch { headers, state }: &mut BatchScratch,
     ) {
-        let place = FlowKey::Ipv4(network, 0).scope();
+        let scope = FlowKey::Ipv4(network, 0).scope();
         for (index, (_, len, head)) in (FROM..FROM + HALF_BATCH).zip(batch.frame_heads::<USER_HEAD_LEN>(FROM))
         {
             if let Some(head) = head {
-                headers.push_packet(index, head, len, place);
+                headers.push_packet(index, head, len, scope);
             }
         }
         self.parse_half::<DOWNLINK, FROM>(headers, state);
-        // They are compared with the keys later, wherever they lead.
+        // The entries are compared with the keys later.
         let BatchState { entries, keys, .. } = state;
         if let Some(keys) = keys[FROM..].first_chunk::<HALF_BATCH>() {
             self.table.at_addresses(keys, &mut entries[FROM..FROM + HALF_BATCH]);
         }
     }
 
-    /// Fetches the lines of some packets.
+    /// Prefetches the flow entries of some packets.
     #[inline(always)]
     fn fetch(&self, state: &BatchState, packets: Range<usize>) {
         state.entries.get(packets).unwrap_or_default().iter().for_each(|entry| self.table.prefetch(*entry));
     }
 
-    /// What some packets need before any is acted on: lines that are not near, and rules with lines of their own.
+    /// Prefetches, before any packet is acted on, flow entries outside the direct regions, and rule entries.
     #[inline(always)]
     pub(crate) fn prefetch_second<const IS_UPLINK: bool>(&self, state: &mut BatchState) {
         let has_far = match IS_UPLINK {
@@ -180,33 +181,33 @@ impl FastPath {
         }
     }
 
-    /// Where tables lead to keys that are not near: fetches first what they say of all, then the lines.
+    /// Where the index leads to flow entries: first prefetches the index buckets of all packets, then the flow entries.
     #[inline(never)]
     fn look_up_indirect(&self, state: &mut BatchState) {
         state.undecided().for_each(|index| self.table.prefetch_index(state.at(index).key()));
         for index in state.undecided() {
-            let plain = state.at(index);
-            if self.entry_of(&plain).is_none()
-                && let Some(far) = self.table.prefetch_indirect(plain.key())
+            let packet = state.at(index);
+            if self.entry_of(&packet).is_none()
+                && let Some(far) = self.table.prefetch_indirect(packet.key())
             {
                 state.entries[index] = far;
             }
         }
     }
 
-    /// A stage more where rules have lines of their own: which rule, and fetch its line.
+    /// An extra stage for programs with rule entries: classifies, and prefetches the rule entry.
     #[inline(never)]
     fn classify_ahead<const IS_UPLINK: bool>(&self, state: &mut BatchState) {
         for index in state.undecided() {
-            let plain = state.at(index);
-            if plain.flags & packet_flag::ALWAYS_DROPPED != 0 {
+            let packet = state.at(index);
+            if packet.flags & packet_flag::ALWAYS_DROPPED != 0 {
                 continue;
             }
             let head = self
-                .entry_of(&plain)
+                .entry_of(&packet)
                 .and_then(|entry| Some((entry, self.programs.head(entry.program_unless_alias())?)));
             if let Some((entry, head)) = head.filter(|(_, head)| head.has_rule_lines)
-                && let Some(next) = classify_by::<IS_UPLINK>(self, &plain, entry, head)
+                && let Some(next) = classify_by::<IS_UPLINK>(self, &packet, entry, head)
             {
                 state.set_stage(index, next);
                 self.prefetch_rule_of(entry, next);
@@ -222,53 +223,55 @@ impl FastPath {
         }
     }
 
-    /// No line has what leads to a packet's: neither is it near nor do tables lead to one.
-    pub(crate) fn is_table_miss<const IS_UPLINK: bool>(&self, plain: &PacketState) -> bool {
+    /// Whether no flow entry has the packet's key: neither at its direct position nor through the index.
+    pub(crate) fn is_table_miss<const IS_UPLINK: bool>(&self, packet: &PacketState) -> bool {
         let has_far = match IS_UPLINK {
             UPLINK => self.table.has_indirect_tunnels(),
             DOWNLINK => self.table.has_indirect_addresses(),
         };
-        self.entry_of(plain).is_none() && !(has_far && self.table.prefetch_indirect(plain.key()).is_some())
+        self.entry_of(packet).is_none() && !(has_far && self.table.prefetch_indirect(packet.key()).is_some())
     }
 
     #[inline(always)]
-    fn entry_of(&self, plain: &PacketState) -> Option<&FlowEntry> {
-        self.table.entry(plain.entry).filter(|entry| entry.entry_id() == plain.id)
+    fn entry_of(&self, packet: &PacketState) -> Option<&FlowEntry> {
+        self.table.entry(packet.entry).filter(|entry| entry.entry_id() == packet.id)
     }
 
-    /// The second stage for other plain packets. `None`: they are not for a line that says what is asked here.
-    pub(crate) fn classify_simple<const IS_UPLINK: bool>(&self, plain: &PacketState) -> Option<NextStage> {
-        let entry = self.entry_of(plain)?;
-        if plain.flags & packet_flag::ALWAYS_DROPPED != 0 {
+    /// The second stage for other common packets. `None`: the entry does not have what this function checks.
+    pub(crate) fn classify_simple<const IS_UPLINK: bool>(&self, packet: &PacketState) -> Option<NextStage> {
+        let entry = self.entry_of(packet)?;
+        if packet.flags & packet_flag::ALWAYS_DROPPED != 0 {
             let Some(head) = self.programs.head(entry.program()) else { return Some(NextStage::SlowPath) };
-            // An Ethernet frame is no IP packet, and says nothing of congestion.
-            return Some(match plain.flags & packet_flag::ALWAYS_DROPPED {
-                // Where packets go on into other tunnels, fewer headers have to be understood.
-                packet_flag::UNSUPPORTED_EXTENSION if head.leaves_tunnels => NextStage::UnsupportedExtension,
+            // An Ethernet frame is no IP packet, and has no ECN field.
+            return Some(match packet.flags & packet_flag::ALWAYS_DROPPED {
+                // Where packets are relayed into other tunnels, fewer extension headers require comprehension.
+                packet_flag::UNSUPPORTED_EXTENSION if head.sends_to_network => {
+                    NextStage::UnsupportedExtension
+                }
                 packet_flag::MALFORMED if !head.needs_slow_path => NextStage::Drop(DropReason::MalformedIp),
                 packet_flag::ECN_DROP if !head.needs_slow_path => NextStage::Drop(DropReason::Congested),
                 _ => NextStage::SlowPath,
             });
         }
         let head = self.programs.head(entry.program_unless_alias())?;
-        classify_by::<IS_UPLINK>(self, plain, entry, head)
+        classify_by::<IS_UPLINK>(self, packet, entry, head)
     }
 }
 
-/// What the second stage asks for most packets.
+/// The second stage for most packets.
 #[derive(Clone, Copy)]
 pub(crate) struct Classifier<'a, F> {
     pub(crate) programs: &'a Programs,
     pub(crate) sets: &'a FilterSets,
     /// As in [`crate::filters::WithComparator`].
     pub(crate) fits: &'a F,
-    /// The set that is guessed.
+    /// The predicted filter set.
     pub(crate) predicted_set: SetId,
 }
 
 impl<F: Fn(&Block, PacketKey) -> u16> Classifier<'_, F> {
-    /// The second stage: which line and which course, where it is as simple as for nearly all. There may be no such course:
-    /// it comes from [`crate::prediction::NO_RULE`] then.
+    /// The second stage in the common case: the flow entry and the compiled action. If no rule matches, the action
+    /// number is [`crate::prediction::NO_RULE`] or above.
     #[inline(always)]
     pub(crate) fn choose<'t, const IS_UPLINK: bool>(
         &self,
@@ -279,7 +282,7 @@ impl<F: Fn(&Block, PacketKey) -> u16> Classifier<'_, F> {
     ) -> Option<(&'t mut FlowEntry, u32)> {
         let index = index % BATCH;
         let entry = table.entry_mut(state.entries[index])?;
-        // The remote end is another one, and neither is zero.
+        // The remote address differs, and neither address is zero.
         if entry.entry_id() != state.ids[index]
             || IS_UPLINK == UPLINK && entry.ue_or_teid != state.locals[index]
         {
@@ -297,7 +300,7 @@ impl<F: Fn(&Block, PacketKey) -> u16> Classifier<'_, F> {
     }
 }
 
-/// The address of the UE that a line has, zero for none.
+/// The UE address of a flow entry, zero for none.
 #[inline(always)]
 const fn ue_of<const IS_UPLINK: bool>(entry: &FlowEntry) -> u32 {
     match IS_UPLINK {
@@ -308,23 +311,23 @@ const fn ue_of<const IS_UPLINK: bool>(entry: &FlowEntry) -> u32 {
 
 fn classify_by<const IS_UPLINK: bool>(
     engine: &FastPath,
-    plain: &PacketState,
+    packet: &PacketState,
     entry: &FlowEntry,
     head: &ProgramHead,
 ) -> Option<NextStage> {
-    if !head.is_plain {
+    if !head.is_common {
         return None;
     }
     let ue = ue_of::<IS_UPLINK>(entry);
     let is_ue = |address| !head.names_ue || ue != 0 && address == ue;
-    let is_local = is_ue(plain.local);
-    let packet_key = plain.key.with_ue(is_ue(plain.key.remote()), is_local);
+    let is_local = is_ue(packet.local);
+    let packet_key = packet.key.with_ue(is_ue(packet.key.remote()), is_local);
     let step = if head.set == engine.predicted_set() {
         Some(engine.prediction.step(packet_key)).filter(|step| *step < NO_RULE)
     } else if packet_key.may_have_spi() {
         return None;
     } else {
-        engine.sets.first_match_v4(head.set, packet_key, plain.local).map(u32::from)
+        engine.sets.first_match_v4(head.set, packet_key, packet.local).map(u32::from)
     };
     match step {
         Some(step) if is_local => Some(NextStage::Action(head.first + step)),

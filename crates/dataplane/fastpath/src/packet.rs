@@ -1,4 +1,4 @@
-//! What the hot lines look at in a packet.
+//! The parsed header of a user packet.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -7,13 +7,13 @@ use causeway_types::{Direction, Qfi};
 
 use crate::filters::FullPacketKey;
 
-/// In the octet of an IPv4 header that has the flags.
+/// In the octet of an IPv4 header that contains the flags.
 const DO_NOT_FRAGMENT: u8 = 0x40;
 
-/// A user packet, as far as the lines need it.
+/// The header fields of a user packet that the flow entries need.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct UserHeader {
-    /// Octets of the packet, without what may stand behind it.
+    /// Octets of the packet, without trailing octets.
     pub(crate) len: u32,
     /// Source and destination; IPv4 addresses in the lower 32 bits.
     pub(crate) src: u128,
@@ -22,11 +22,11 @@ pub(crate) struct UserHeader {
     pub(crate) tos: u8,
     pub(crate) hops: u8,
     /// It has neither options nor extension headers and is no fragment.
-    pub(crate) is_plain: bool,
+    pub(crate) is_common: bool,
     /// The checksum of the header is wrong.
-    pub(crate) is_damaged: bool,
-    /// No router may cut it into fragments.
-    pub(crate) is_uncuttable: bool,
+    pub(crate) has_bad_checksum: bool,
+    /// It must not be fragmented.
+    pub(crate) is_unfragmentable: bool,
 }
 
 impl UserHeader {
@@ -38,12 +38,12 @@ impl UserHeader {
         is_v6: false,
         tos: 0,
         hops: 0,
-        is_plain: false,
-        is_damaged: false,
-        is_uncuttable: false,
+        is_common: false,
+        has_bad_checksum: false,
+        is_unfragmentable: false,
     };
 
-    /// `None`: it is no well-formed IP packet.
+    /// `None`: not a well-formed IP packet.
     #[inline]
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         match bytes.first()? {
@@ -69,9 +69,9 @@ impl UserHeader {
             is_v6: false,
             tos: head[1],
             hops: head[8],
-            is_plain: true,
-            is_damaged: !has_valid_checksum(head),
-            is_uncuttable: head[6] & DO_NOT_FRAGMENT != 0,
+            is_common: true,
+            has_bad_checksum: !has_valid_checksum(head),
+            is_unfragmentable: head[6] & DO_NOT_FRAGMENT != 0,
         })
     }
 
@@ -95,16 +95,16 @@ impl UserHeader {
             is_v6: true,
             tos,
             hops: head[7],
-            is_plain: true,
-            is_damaged: false,
-            is_uncuttable: true,
+            is_common: true,
+            has_bad_checksum: false,
+            is_unfragmentable: true,
         })
     }
 
     #[cold]
     fn parse_any(bytes: &[u8]) -> Option<Self> {
         let user = UserPacket::parse(bytes).ok()?;
-        let (src, dst, hops, is_damaged, is_uncuttable) = match user.ip() {
+        let (src, dst, hops, has_bad_checksum, is_unfragmentable) = match user.ip() {
             Ip::V4(ip) => {
                 let (src, dst) = (u32::from(ip.src()).into(), u32::from(ip.dst()).into());
                 (src, dst, ip.ttl(), !ip.checksum_is_valid(), ip.dont_fragment())
@@ -112,7 +112,7 @@ impl UserHeader {
             Ip::V6(ip) => (u128::from(ip.src()), u128::from(ip.dst()), ip.hop_limit(), false, true),
         };
         let (len, tos, is_v6) = (user.len() as u32, user.flow.tos, user.flow.src.is_ipv6());
-        Some(Self { len, src, dst, is_v6, tos, hops, is_plain: false, is_damaged, is_uncuttable })
+        Some(Self { len, src, dst, is_v6, tos, hops, is_common: false, has_bad_checksum, is_unfragmentable })
     }
 
     /// The source.
@@ -139,7 +139,7 @@ impl UserHeader {
         (address >> 64) as u64
     }
 
-    /// One of its ends is of a link, or a group: such packets are for the slow room.
+    /// Whether one of its addresses is link-local or a group: such packets are for the slow path.
     #[inline]
     pub(crate) const fn is_link_scoped(&self) -> bool {
         if self.is_v6 {
@@ -149,13 +149,13 @@ impl UserHeader {
         }
     }
 
-    /// Both ends of an IPv6 packet are of a link, or a group.
+    /// Whether both addresses of an IPv6 packet are link-local or a group.
     #[inline]
     pub(crate) const fn is_link_scoped_both(&self) -> bool {
         is_link_scoped_v6(self.src) && is_link_scoped_v6(self.dst)
     }
 
-    /// What filters look at. `is_ue` says whether the remote and the local end are the UE.
+    /// The fields that filters compare. `is_ue`: whether the remote and the local address are the UE's.
     #[inline]
     pub(crate) fn key(
         &self,
@@ -164,8 +164,8 @@ impl UserHeader {
         qfi: Option<Qfi>,
         is_ue: (bool, bool),
     ) -> Option<FullPacketKey> {
-        let key = if self.is_plain { self.plain_key(bytes, direction)? } else { any_key(bytes, direction)? };
-        // What the outer header says of congestion may have changed it.
+        let key = if self.is_common { self.plain_key(bytes, direction)? } else { any_key(bytes, direction)? };
+        // The ECN of the outer header may have changed it.
         let key = key.with_tos(self.tos).with_ue(is_ue.0, is_ue.1);
         Some(qfi.map_or(key, |qfi| key.with_qfi(qfi)))
     }
@@ -215,7 +215,7 @@ const fn is_link_scoped_v6(address: u128) -> bool {
     address >> 118 == 0x3fa || address >> 120 == 0xff || address == 0
 }
 
-/// The checksum of the header is right: the sum of its words, carries added, is all ones.
+/// Whether the checksum of the header is right: the sum of its words, carries added, is all ones.
 #[inline]
 fn has_valid_checksum(head: &[u8; 20]) -> bool {
     let mut sum = 0_u64;

@@ -1,5 +1,5 @@
-//! The second look at a batch in which some packets are not plain at the first: which of them are plain all the same, and which
-//! way the others go.
+//! The parse of unusual headers in a batch: packets that turn out to be common take the common case, others get their
+//! next stage.
 
 use causeway_dataplane::DropReason;
 use causeway_ports::{BATCH, Batch};
@@ -14,7 +14,7 @@ use crate::key::FlowKey;
 use crate::lookup::{BatchScratch, DOWNLINK, UPLINK};
 
 impl FastPath {
-    /// Takes it. `network`: where packets come from that do not come by tunnel.
+    /// Parses them. `network`: the data network of packets without a tunnel.
     #[inline(never)]
     pub(crate) fn parse_unusual_headers<const IS_UPLINK: bool>(
         &self,
@@ -29,15 +29,15 @@ impl FastPath {
         }
         let BatchScratch { state, headers } = scratch;
         state.update_expectation::<IS_UPLINK>(count_unusual(state, headers));
-        let (reads_sixes, mut has_ipv6) = (!self.programs.has_rule_lines(), [false; 2]);
+        let (reads_ipv6, mut has_ipv6) = (!self.programs.has_rule_lines(), [false; 2]);
         for index in 0..state.len() {
-            if state.is_plain[index % BATCH] != 0 || state.next_stages[index % BATCH] != NextStage::Lookup {
+            if state.is_common[index % BATCH] != 0 || state.next_stages[index % BATCH] != NextStage::Lookup {
                 continue;
             }
-            if reads_sixes && let (Some(place), Some(frame)) = (headers.ipv6_offset(index), batch.data(index))
+            if reads_ipv6 && let (Some(offset), Some(frame)) = (headers.ipv6_offset(index), batch.data(index))
             {
                 match (
-                    read::<IS_UPLINK>(state, index, (frame, place), self.topology_index.blocked_v6),
+                    read::<IS_UPLINK>(state, index, (frame, offset), self.topology_index.blocked_v6),
                     network,
                 ) {
                     (ParseOutcome::Ipv6, network) => {
@@ -95,7 +95,7 @@ impl FastPath {
             }
         }
         if headers.are_v6::<FROM, TO>(state) {
-            // What was said of them, if anything was, says that they are not plain.
+            // Any decision for them shows that they are not common.
             return;
         }
         let blocked = self.topology_index.blocked_v4;
@@ -110,7 +110,7 @@ impl FastPath {
         }
     }
 
-    /// Finds an unusual packet in its frame. Says which way it goes if it is none.
+    /// Finds an unusual packet in its frame. Returns the next stage if it is not common.
     #[inline(always)]
     fn locate<const IS_UPLINK: bool>(
         &self,
@@ -135,19 +135,19 @@ impl FastPath {
     }
 }
 
-/// How many packets are such that the first look was no use, or would have been none.
+/// The number of packets for which the first parse did not suffice, or would not have.
 fn count_unusual(state: &BatchState, headers: &BatchHeaders) -> u32 {
     const UNUSUAL: u32 =
         (packet_flag::HAS_OTHER_EXTENSIONS | packet_flag::ECN_UPDATE | packet_flag::ALWAYS_DROPPED) as u32;
     let (len, mut unusual) = (state.len() as u32, 0);
     for at in 0..BATCH {
-        let is_other = (state.is_plain[at] == 0) | (state.flags[at] & UNUSUAL != 0);
+        let is_other = (state.is_common[at] == 0) | (state.flags[at] & UNUSUAL != 0);
         unusual += u32::from(is_other | headers.is_unusual(at)) & u32::from((at as u32) < len);
     }
     unusual
 }
 
-/// What comes from a data network and is no IP packet goes nowhere.
+/// A packet from a data network that is not IP is dropped.
 #[inline(always)]
 fn drop_broken<const FROM: usize>(state: &mut BatchState) {
     for index in FROM..state.len().min(FROM + HALF_BATCH) {

@@ -1,8 +1,8 @@
-//! What the packets of a batch are most likely measured against: the filter set that all packets of a batch before had.
+//! Predicts the filter set of a batch: the set that all packets of the batch before used.
 //!
-//! Sessions with the same policy share a set, and most batches meet no other. So rules are chosen for all packets at once, lane
-//! by lane, before any line is there; a line only confirms that it has this set. Where batches meet several sets, nothing
-//! is guessed.
+//! Sessions of the same policy share a set, and most batches use one set only. So all packets are classified together,
+//! lane by lane, before any flow entry has arrived from memory; the flow entry then only confirms the set. Where
+//! batches use several sets, there is no prediction.
 
 use causeway_ports::BATCH;
 
@@ -10,36 +10,36 @@ use crate::batch_state::{BatchState, HALF_BATCH};
 use crate::engine::FastPath;
 use crate::filters::{FilterSets, PacketKey, ScalarFilter, SetId};
 
-/// The packet fits no rule. The course of no step comes from it: it is more than there can be.
+/// The packet matches no rule. Action numbers from this value on do not exist.
 pub(crate) const NO_RULE: u32 = 1 << 31;
 
-/// No line has this set.
+/// No flow entry has this set.
 const NO_SET: SetId = SetId::from_raw(u32::MAX);
 
-/// The ports of both ends of each packet, which are compared as numbers of 16 bits: twice as many at once.
+/// The ports of each packet, compared as numbers of 16 bits: twice as many together.
 #[inline(always)]
 const fn ends(ports: [u32; HALF_BATCH]) -> [u16; 2 * HALF_BATCH] {
     zerocopy::transmute!(ports)
 }
 
-/// Lanes that are compared before it is seen whether all packets have their rules.
+/// Lanes to compare before checking whether all packets have matched.
 const LANES_PER_CHECK: usize = 32;
 
-/// A set of more lanes is not worth comparing for half a batch at once where that has fewer packets than [`FEW_PACKETS`].
+/// A set with more lanes is not worth comparing for half a batch with fewer packets than [`FEW_PACKETS`].
 const FEW_LANES: usize = 32;
 
 const FEW_PACKETS: usize = 8;
 
-/// A set, lane by lane.
+/// The predicted set, lane by lane.
 #[derive(Debug)]
 pub(crate) struct ClassifierPrediction {
     set: SetId,
-    /// [`FilterSets::version`] when it was made.
+    /// [`FilterSets::version`] when this was made.
     version: u64,
     lanes: Vec<ScalarFilter>,
-    /// Nothing is guessed for this batch.
+    /// No prediction for this batch.
     is_idle: bool,
-    /// No lane is about IPv6 packets alone, so that those fit the lanes that they fit here.
+    /// No lane requires IPv6, so that IPv6 packets match the same lanes.
     is_for_v6: bool,
 }
 
@@ -50,7 +50,7 @@ impl Default for ClassifierPrediction {
 }
 
 impl ClassifierPrediction {
-    /// A set, as it is now. Nothing, if it is about more than the gist.
+    /// The prediction of a set in its current state. Empty, if the set uses more than the packet key.
     fn of(set: SetId, sets: &FilterSets) -> Self {
         match sets.scalar_filters(set).filter(|lanes| !lanes.is_empty()) {
             Some(lanes) => {
@@ -61,32 +61,32 @@ impl ClassifierPrediction {
         }
     }
 
-    /// For a batch of so many packets.
+    /// Prepares for a batch of this many packets.
     #[inline]
     pub(crate) const fn reset(&mut self, len: usize) {
         self.is_idle = len < FEW_PACKETS && self.lanes.len() > FEW_LANES;
     }
 
-    /// The set, if it still is what it was and guessed for this batch; else one that no line has.
+    /// The predicted set, if it is unchanged and predicted for this batch; else a set that no flow entry has.
     #[inline]
     pub(crate) const fn set(&self, sets: &FilterSets) -> SetId {
         if self.version == sets.version() && !self.is_idle { self.set } else { NO_SET }
     }
 
-    /// IPv6 packets can be measured against it, too.
+    /// Whether the prediction applies to IPv6 packets, too.
     pub(crate) const fn is_for_v6(&self) -> bool {
         self.is_for_v6
     }
 
-    /// The rule that a packet fits, if it is this set that it is measured against.
+    /// The rule that a packet matches, if the prediction is right.
     pub(crate) fn step(&self, packet_key: PacketKey) -> u32 {
         self.lanes.iter().find(|lane| lane.fits(packet_key)).map_or(NO_RULE, |lane| lane.rule().into())
     }
 
-    /// Chooses the rules that [`HALF_BATCH`] packets of a batch fit, from the packet `FROM` on, if it is this set that they are
-    /// measured against.
+    /// Finds the rules that [`HALF_BATCH`] packets of a batch match, from the packet `FROM` on, if the prediction is
+    /// right.
     ///
-    /// A plain loop over plain arrays: only so does the compiler see the vectors.
+    /// Plain loops over plain arrays, so that the compiler vectorizes them.
     #[inline(always)]
     pub(crate) fn choose<const FROM: usize>(&self, state: &mut BatchState) {
         if self.lanes.is_empty() || self.is_idle {
@@ -98,7 +98,7 @@ impl ClassifierPrediction {
         let ports = ends(of(&state.ports));
         for lanes in self.lanes.chunks(LANES_PER_CHECK) {
             let mut found = [NO_RULE; HALF_BATCH];
-            // The first lane that fits counts.
+            // The first lane that matches counts.
             for lane in lanes.iter().rev() {
                 let (low, width) = lane.ports();
                 let (low, width) = (ends([low; HALF_BATCH]), ends([width; HALF_BATCH]));
@@ -126,7 +126,7 @@ impl ClassifierPrediction {
     }
 }
 
-/// Which sets the packets of a batch met that were not guessed.
+/// The sets that packets of a batch used contrary to the prediction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SetObservations {
     packets: u64,
@@ -149,13 +149,13 @@ impl SetObservations {
 }
 
 impl FastPath {
-    /// The set that is guessed.
+    /// The predicted set.
     #[inline]
     pub(crate) const fn predicted_set(&self) -> SetId {
         self.prediction.set(&self.sets)
     }
 
-    /// Guesses anew for the next batch, of a batch of which so many packets were sent by ordinary courses.
+    /// Predicts the set of the next batch, after a batch of which this many packets were forwarded in the common case.
     #[inline]
     pub(crate) fn update_prediction(&mut self, sent: u64) {
         if self.observations.packets > 0 && !self.prediction.is_idle {
@@ -167,7 +167,7 @@ impl FastPath {
     #[inline(never)]
     fn predict_next(&mut self, observations: SetObservations, guessed: u64) {
         if guessed > 0 || observations.is_mixed {
-            // A few others among many do not matter.
+            // A few mispredicted packets among many do not matter.
             if guessed < 8 * observations.packets {
                 self.prediction = ClassifierPrediction::default();
             }
@@ -184,7 +184,8 @@ mod tests {
     use super::*;
     use crate::filters::Rule;
 
-    /// A set of a filter for each port below `lanes`, four to a rule, and of a rule for the others if it `is_granted`.
+    /// A set with a filter for each port below `lanes`, four to a rule, and with a rule for all other packets if
+    /// `is_open`.
     fn insert(sets: &mut FilterSets, lanes: u16, is_open: bool) -> SetId {
         let of = |port: u16| {
             let remote = FlowEnd { ports: vec![port..=port], ..FlowEnd::ANY };
@@ -196,11 +197,11 @@ mod tests {
         sets.insert(&rules.collect::<Vec<_>>()).unwrap()
     }
 
-    // Input:  packets to a port for each two lanes, by UDP and some by TCP, while sets of 1 to 250 lanes are guessed, with an open
-    //         rule behind them and without.
-    // Output: each packet has the rule that the set says, or none.
+    // Input:  packets to a port for each two lanes, by UDP and some by TCP; predicted sets of 1 to 250 lanes, with and
+    //         without an open rule behind them.
+    // Output: each packet has the rule that the set yields, or none.
     #[test]
-    fn packets_have_the_rules_that_they_fit() {
+    fn packets_have_the_rules_that_they_match() {
         let mut sets = FilterSets::new(256).unwrap();
         for (lanes, is_open) in [0, 2, 31, 32, 33, 40, 64, 65, 100, 128, 250]
             .into_iter()
@@ -225,7 +226,7 @@ mod tests {
     }
 
     // Input:  a set of 33 lanes and one of 32, in batches of 7 packets and of 8.
-    // Output: the larger one is not guessed for 7 packets.
+    // Output: the larger one is not predicted for 7 packets.
     #[test]
     fn few_packets_are_not_compared_with_many_lanes() {
         let mut sets = FilterSets::new(16).unwrap();
@@ -240,8 +241,8 @@ mod tests {
         }
     }
 
-    // Input:  a guess, and then a set more, or one less.
-    // Output: it is no guess any more: the number may be another set's.
+    // Input:  a prediction, then a set is added or removed.
+    // Output: the prediction is void: another set may have the number.
     #[test]
     fn a_prediction_ends_when_sets_change() {
         let mut sets = FilterSets::new(16).unwrap();
@@ -256,7 +257,7 @@ mod tests {
     }
 
     // Input:  batches of one set, of two, and of none.
-    // Output: it is mixed only where there are two.
+    // Output: only two sets make a batch mixed.
     #[test]
     fn several_sets_are_mixed() {
         let observations = |sets: &[u32]| {

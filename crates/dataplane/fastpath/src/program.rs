@@ -1,4 +1,5 @@
-//! What packets of a door go through, without anything of the session: shared by all sessions that are alike.
+//! Programs: the treatment of the packets of a lookup key, without session parameters. Sessions of the same profile
+//! share them.
 
 use std::sync::Arc;
 
@@ -11,111 +12,111 @@ use crate::filters::SetId;
 use crate::index_allocator::IndexAllocator;
 use crate::topology_index::TopologyIndex;
 
-/// The largest GTP-U header with the extension headers that we put in front.
+/// The size of the largest GTP-U header with extension headers that the UPF adds.
 pub(crate) const MAX_HEADER: usize = 32;
 
-/// A door and its rules.
+/// A lookup key with its rules.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Program {
-    /// Which rule a packet is for.
+    /// The filter set of the packets.
     pub(crate) set: SetId,
-    /// What the rules do, in the order of the set.
+    /// The steps of the rules, in the order of the set.
     pub(crate) steps: Box<[Step]>,
-    /// The direction of all of them.
+    /// The direction of all rules.
     pub(crate) direction: Direction,
     /// The rate that they share.
     pub(crate) shared: Option<Rate>,
-    /// The index of our address that packets must come to; none for those of a data network.
+    /// The index of the local address that packets are sent to; `None` for packets from a data network.
     pub(crate) local: Option<u8>,
-    /// The UE's address is asked for.
+    /// Whether the UE's address is checked.
     pub(crate) names_ue: bool,
-    /// The UE has more addresses than the line has.
+    /// Whether the UE has more addresses than the flow entry holds.
     pub(crate) has_more: bool,
-    /// A packet that fits no rule is for no other session either.
+    /// Whether a packet that matches no rule can match no other session.
     pub(crate) is_final: bool,
 }
 
 impl Program {
-    /// Nothing is decided here.
+    /// Whether all packets go to the slow path.
     pub(crate) fn needs_slow_path(&self) -> bool {
         self.steps.iter().all(|step| step.action == Action::SlowPath)
     }
 
-    /// Some packets leave the tunnels here.
-    pub(crate) fn leaves_tunnels(&self) -> bool {
+    /// Whether some packets are sent to a data network.
+    pub(crate) fn sends_to_network(&self) -> bool {
         self.steps
             .iter()
-            .any(|step| matches!(step.action, Action::Send(CompiledSend { way: Route::Network(_), .. })))
+            .any(|step| matches!(step.action, Action::Send(CompiledSend { route: Route::Network(_), .. })))
     }
 
-    /// Whatever comes in is for its only rule.
+    /// Whether all packets match its only rule.
     #[inline]
     pub(crate) fn is_trivial(&self) -> bool {
         self.set == SetId::ANY && !self.steps.is_empty()
     }
 }
 
-/// A bit rate, ready to fill a bucket.
+/// A bit rate, in the units of a token bucket.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Rate {
-    /// In kbit/s, which is micro-bits in a nanosecond.
+    /// In kbit/s, which is micro-bits per nanosecond.
     pub(crate) kbps: u64,
-    /// What the bucket holds, in micro-bits.
+    /// The capacity of the bucket, in micro-bits.
     pub(crate) burst: i64,
 }
 
-/// What one rule does with a packet.
+/// The treatment of packets by one rule.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Step {
     pub(crate) action: Action,
-    /// Which line has the account: 0 is the door's own, 1 the first of the rules'.
+    /// The entry with the account: 0 is the flow entry, 1 the first rule entry.
     pub(crate) account: u8,
-    /// The rate of the rule's own.
+    /// The rate of this rule alone.
     pub(crate) rule_rate: Option<Rate>,
-    /// The rate that the rules share holds for it.
+    /// Whether the shared rate applies to it.
     pub(crate) is_shared: bool,
-    /// Dropped packets are for the slow room.
+    /// Whether the slow path must see dropped packets.
     pub(crate) reports_drops: bool,
     /// Dropped packets are counted.
     pub(crate) counts_drops: bool,
-    /// After so many nanoseconds without a packet, the next is for the slow room.
+    /// After this many nanoseconds without a packet, the next packet is for the slow path.
     pub(crate) idle_limit: u64,
 }
 
-/// What becomes of a packet.
+/// The compiled action of a rule.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Action {
-    /// It is for the slow room.
+    /// To the slow path.
     SlowPath,
-    /// It is dropped.
+    /// Drop.
     Drop(DropReason),
-    /// It is sent.
+    /// Send.
     Send(CompiledSend),
 }
 
-/// How a packet leaves.
+/// How a packet is sent.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct CompiledSend {
-    /// Where to.
-    pub(crate) way: Route,
-    /// The largest user packet, in octets.
+    /// The route.
+    pub(crate) route: Route,
+    /// The size of the largest user packet, in octets.
     pub(crate) max_payload: u32,
-    /// It loses a hop.
+    /// Whether the hop limit is decremented.
     pub(crate) is_routed: bool,
-    /// What belongs to a link stays there.
+    /// Whether link-local packets are excluded.
     pub(crate) leaves_link: bool,
-    /// A gate is closed.
+    /// Whether a gate is closed.
     pub(crate) is_gated: bool,
 }
 
 impl CompiledSend {
-    /// To a data network, where UEs do not reach every address.
-    pub(crate) const fn leaves_network(&self) -> bool {
-        matches!(self.way, Route::Network(_))
+    /// Whether packets are sent to a data network, where some addresses are blocked.
+    pub(crate) const fn is_to_network(&self) -> bool {
+        matches!(self.route, Route::Network(_))
     }
 }
 
-/// The way of a packet.
+/// The route of a packet.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Route {
     /// To a data network, by its index.
@@ -124,33 +125,33 @@ pub(crate) enum Route {
     Tunnel(Tunnel),
 }
 
-/// A tunnel but for its TEID.
+/// A tunnel without its TEID.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Tunnel {
-    /// The index of our address.
+    /// The index of the local address.
     pub(crate) local: u8,
-    /// The other end.
+    /// The remote address and port.
     pub(crate) peer: std::net::SocketAddr,
-    /// The header with a length of its own alone, and without the TEID.
+    /// The header, with the length of its own octets, and without the TEID.
     pub(crate) header: [u8; MAX_HEADER],
-    /// Octets of it.
+    /// The number of its octets.
     pub(crate) header_len: u8,
-    /// The outer type of service, without the ECN, which is that of the packet.
+    /// The outer type of service, without the ECN, which is copied from the packet.
     pub(crate) tos: u8,
 }
 
-/// The programs of one worker, each once.
+/// The programs of one worker, each stored once.
 #[derive(Debug)]
 pub(crate) struct Programs {
     all: Vec<Option<SharedProgram>>,
     ids: PartitionedMap<Arc<Program>, u32>,
     free: Vec<u32>,
-    /// Of each program, by its number.
+    /// The head of each program, by program number.
     program_heads: Vec<ProgramHead>,
-    /// Of the steps of all programs; those of one follow one another.
+    /// The steps of all programs; those of one program are consecutive.
     actions: Vec<CompiledAction>,
     action_indexes: IndexAllocator,
-    /// Programs with accounts that are not in the line.
+    /// The number of programs with rule entries.
     with_rule_lines: usize,
 }
 
@@ -175,7 +176,7 @@ impl Default for Programs {
 }
 
 impl Programs {
-    /// The number of a program, with one user more. `false`: it was there already.
+    /// The number of a program, with one more user. `false`: it existed already.
     pub(crate) fn insert(&mut self, program: Program, topology_index: &TopologyIndex) -> (u32, bool) {
         if let Some(id) = self.ids.get(&program).copied() {
             if let Some(shared) = self.all.get_mut(id as usize).and_then(Option::as_mut) {
@@ -191,7 +192,7 @@ impl Programs {
                 self.all.len() as u32 - 1
             }
         };
-        let head = self.lay_out(id, &program, topology_index);
+        let head = self.compile_actions(id, &program, topology_index);
         let program = Arc::new(program);
         if let (Some(slot), Some(place)) =
             (self.all.get_mut(id as usize), self.program_heads.get_mut(id as usize))
@@ -203,8 +204,8 @@ impl Programs {
         (id, true)
     }
 
-    /// Writes the courses of a new program.
-    fn lay_out(&mut self, id: u32, program: &Program, topology_index: &TopologyIndex) -> ProgramHead {
+    /// Writes the compiled actions of a new program.
+    fn compile_actions(&mut self, id: u32, program: &Program, topology_index: &TopologyIndex) -> ProgramHead {
         let Some(first) = self.action_indexes.take(program.steps.len() as u32) else {
             return ProgramHead::NOTHING;
         };
@@ -221,7 +222,7 @@ impl Programs {
         head
     }
 
-    /// A program has one user less. Returns the set that it used if it was the last.
+    /// Removes one user of a program. Returns its filter set if it was the last user.
     pub(crate) fn remove(&mut self, id: u32) -> Option<SetId> {
         let slot = self.all.get_mut(id as usize)?;
         let shared = slot.as_mut()?;
@@ -247,7 +248,7 @@ impl Programs {
         self.all.get(id as usize)?.as_ref().map(|shared| &*shared.program)
     }
 
-    /// Some program has accounts that are not in the line.
+    /// Whether a program has rule entries.
     pub(crate) const fn has_rule_lines(&self) -> bool {
         self.with_rule_lines > 0
     }
@@ -258,7 +259,7 @@ impl Programs {
         self.program_heads.get(id as usize)
     }
 
-    /// A course.
+    /// A compiled action.
     #[inline(always)]
     pub(crate) fn compiled_action(&self, number: u32) -> Option<&CompiledAction> {
         self.actions.get(number as usize)
@@ -266,7 +267,7 @@ impl Programs {
 }
 
 impl Step {
-    /// The packets are for the slow room.
+    /// A step that sends packets to the slow path.
     pub(crate) const SLOW_PATH: Self = Self {
         action: Action::SlowPath,
         account: 0,

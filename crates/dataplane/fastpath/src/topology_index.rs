@@ -1,4 +1,4 @@
-//! The topology as plain numbers.
+//! The topology as numbers.
 
 use std::net::IpAddr;
 
@@ -10,24 +10,24 @@ use crate::address_filter::{Ipv4Prefilter, Ipv6Prefilter, prefilters};
 use crate::batch_state::PacketState;
 use crate::packet::UserHeader;
 
-/// What surrounds the fast path, by index.
+/// The topology of the fast path, by index.
 #[derive(Debug)]
 pub(crate) struct TopologyIndex {
-    /// Our GTP-U addresses.
+    /// The local GTP-U addresses.
     locals: Vec<IpAddr>,
-    /// The octets of the first of them, if it is of IPv4; else more than 32 bits.
+    /// The octets of the first local address, if it is IPv4; else a value above 32 bits.
     first: u64,
     /// The data networks of IP packets.
     networks: Vec<NetworkInstance>,
-    /// Our addresses in the data networks; IPv4 ones in the lower 32 bits.
+    /// The UPF's addresses in the data networks; IPv4 addresses in the lower 32 bits.
     gateways: Vec<u128>,
-    /// Some of them are of IPv4, and of IPv6.
+    /// Whether some of them are IPv4, and IPv6.
     gateway_versions: [bool; 2],
-    /// Packets that are routed lose a hop.
+    /// Whether the hop limit of routed packets is decremented.
     pub(crate) decrement_ttl: bool,
-    /// What UEs do not reach.
+    /// Addresses that UEs cannot reach.
     blocked: BlockedAddresses,
-    /// What may be that, or a gateway.
+    /// The prefilter for these addresses and the gateways.
     pub(crate) blocked_v4: Ipv4Prefilter,
     pub(crate) blocked_v6: Ipv6Prefilter,
 }
@@ -57,19 +57,19 @@ impl TopologyIndex {
         }
     }
 
-    /// The machine has other addresses, which the topology has already.
+    /// Updates the blocked addresses to the host addresses of the topology.
     pub(crate) fn set_host_reachability(&mut self, topology: &Topology) {
         let gateways = topology.networks.iter().flat_map(|network| &network.gateways);
         self.blocked = topology.blocked_addresses();
         (self.blocked_v4, self.blocked_v6) = prefilters(&self.blocked, gateways.copied());
     }
 
-    /// Why a packet for this destination may not leave to a data network, if it may not.
+    /// The drop reason of a packet to this destination in a data network, if it is blocked.
     pub(crate) fn egress_drop_reason(&self, network: u16, dst: IpAddr, protocol: u8) -> Option<DropReason> {
         self.blocked.egress_drop_reason(network.into(), dst, protocol)
     }
 
-    /// The same, whatever the protocol; of a gateway it is not known.
+    /// The same without the protocol. For a gateway, the protocol decides.
     #[inline]
     pub(crate) fn egress_drop_reason_any_protocol(
         &self,
@@ -83,11 +83,11 @@ impl TopologyIndex {
         if may_be { self.blocked.egress_drop_reason(network.into(), user.dst_addr(), 0) } else { None }
     }
 
-    /// The index of an address of ours.
+    /// The index of a local address.
     #[inline(always)]
     pub(crate) fn local(&self, addr: &IpAddr) -> Option<u8> {
         match addr {
-            // There is hardly more than one.
+            // There is rarely more than one.
             IpAddr::V4(ip) if u64::from(u32::from_ne_bytes(ip.octets())) == self.first => Some(0),
             _ => self.local_of_any(addr),
         }
@@ -98,13 +98,13 @@ impl TopologyIndex {
         self.locals.iter().position(|local| local == addr).and_then(|index| u8::try_from(index).ok())
     }
 
-    /// The address of ours with this index.
+    /// The local address with this index.
     #[inline]
     pub(crate) fn local_addr(&self, index: u8) -> Option<IpAddr> {
         self.locals.get(usize::from(index)).copied()
     }
 
-    /// Our addresses, by index.
+    /// The local addresses, by index.
     pub(crate) fn local_addrs(&self) -> &[IpAddr] {
         &self.locals
     }
@@ -118,35 +118,35 @@ impl TopologyIndex {
             .and_then(|index| u16::try_from(index).ok())
     }
 
-    /// We have addresses in data networks.
+    /// Whether the UPF has addresses in data networks.
     pub(crate) fn has_gateways(&self) -> bool {
         !self.gateways.is_empty()
     }
 
-    /// We have an address of this version in some data network.
+    /// Whether the UPF has an address of this version in a data network.
     pub(crate) fn has_gateway_for(&self, is_v6: bool) -> bool {
         if is_v6 { self.gateway_versions[1] } else { self.gateway_versions[0] }
     }
 
-    /// The address is ours in a data network.
+    /// Whether the address is the UPF's in a data network.
     #[inline]
     pub(crate) fn is_gateway(&self, address: u128) -> bool {
         self.gateways.contains(&address)
     }
 
-    /// The far end of a packet is ours in a data network.
-    pub(crate) fn is_with_gateway(&self, plain: &PacketState) -> bool {
-        self.is_gateway(plain.key.remote().into())
+    /// Whether the remote address of a packet is the UPF's in a data network.
+    pub(crate) fn is_with_gateway(&self, packet: &PacketState) -> bool {
+        self.is_gateway(packet.key.remote().into())
     }
 
-    /// A packet that leaves by this exit is to or from an address of ours.
+    /// Whether a packet with this exit is to or from an address of the UPF.
     #[inline(never)]
     pub(crate) fn involves_upf(&self, far: IpAddr, exit: Exit) -> bool {
         let is_closed = matches!(exit, Exit::Network(_)) && self.blocked.contains(far);
         is_closed || self.is_gateway(number_of(far))
     }
 
-    /// Where a frame goes, as the contract says it.
+    /// The egress of a frame, as the contract defines it.
     pub(crate) fn egress(&self, exit: Exit, meta: &Meta) -> Option<Egress> {
         Some(match (exit, *meta) {
             (Exit::Network(index), _) => {
@@ -160,14 +160,14 @@ impl TopologyIndex {
     }
 }
 
-/// Where a packet goes.
+/// The exit of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
     /// To a data network, by its index in the topology.
     Network(u16),
-    /// Into a tunnel; the frame says where to.
+    /// Into a tunnel; the metadata of the frame contains the peer.
     Tunnel {
-        /// The index of our address, counted over the endpoints of the topology.
+        /// The index of the local address, counted over the endpoints of the topology.
         local: u8,
     },
 }

@@ -1,4 +1,4 @@
-//! Where batches come in, and what leaves because of them.
+//! Receive sources and transmit queues of batches.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use causeway_ports::{BATCH, Batch, Meta};
 
 use crate::topology_index::{Exit, TopologyIndex};
 
-/// Where the frames of a batch came in.
+/// Where the frames of a batch were received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReceiveSource {
-    /// By GTP-U; each frame says who sent it, and to which address of ours.
+    /// By GTP-U; the metadata of each frame contains its peer and local address.
     Gtpu,
     /// From a data network of IP packets, by its index in the topology.
     Network(u16),
@@ -18,24 +18,24 @@ pub enum ReceiveSource {
     Ethernet(u16),
 }
 
-/// What leaves because of a batch, in order.
+/// The packets that a batch causes to be transmitted, in order.
 #[derive(Debug, Default)]
 pub struct TransmitQueue {
     entries: Vec<QueuedPacket>,
     stored: Vec<(Egress, Vec<u8>)>,
 }
 
-/// One packet that leaves.
+/// One queued packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum QueuedPacket {
-    /// The frame of the batch with this index, as it is now.
+    /// The frame of the batch with this index, in its current state.
     Frame(usize, Exit),
-    /// A packet that [`TransmitQueue::owned`] holds under this index.
+    /// The packet with this index in [`TransmitQueue::owned`].
     Owned(usize),
 }
 
 impl TransmitQueue {
-    /// What leaves, in order.
+    /// The queued packets, in order.
     pub fn packets(&self) -> &[QueuedPacket] {
         &self.entries
     }
@@ -45,7 +45,7 @@ impl TransmitQueue {
         self.stored.get(index).map(|(egress, packet)| (egress, packet.as_slice()))
     }
 
-    /// Sends everything, in order. A frame of a batch that is not this one goes nowhere.
+    /// Transmits all packets, in order. A frame index beyond the batch is skipped.
     pub(crate) fn transmit(&self, batch: &Batch, topology_index: &TopologyIndex, out: &mut dyn Transmit) {
         for departure in &self.entries {
             match departure {
@@ -65,33 +65,33 @@ impl TransmitQueue {
         }
     }
 
-    /// Forgets everything.
+    /// Removes all packets.
     pub fn clear(&mut self) {
         self.entries.clear();
         self.stored.clear();
     }
 
-    /// A frame of the batch leaves.
+    /// Queues a frame of the batch.
     #[inline]
     pub(crate) fn push_frame(&mut self, index: usize, exit: Exit) {
         self.entries.push(QueuedPacket::Frame(index, exit));
     }
 
-    /// All these frames of the batch leave, each by its exit.
+    /// Queues these frames of the batch, each with its exit.
     #[inline]
     pub(crate) fn push_frames(&mut self, frames: Range<usize>, exits: &[Exit; BATCH]) {
         let queue = frames.clone().zip(exits.get(frames).unwrap_or_default());
         self.entries.extend(queue.map(|(index, exit)| QueuedPacket::Frame(index, *exit)));
     }
 
-    /// A packet that is not in the batch leaves.
+    /// Queues a packet that is not in the batch.
     pub(crate) fn push_owned(&mut self, egress: Egress, packet: Vec<u8>) {
         self.entries.push(QueuedPacket::Owned(self.stored.len()));
         self.stored.push((egress, packet));
     }
 }
 
-/// Where a packet came in, as frames of a batch say it.
+/// The frame metadata of a packet's ingress.
 pub fn meta_of(ingress: &Ingress) -> Meta {
     match ingress {
         Ingress::Gtpu { local, peer, tos, hops } => {

@@ -1,6 +1,7 @@
-//! Packets that no line is for: whether they are for somebody all the same, who rests or is for the slow room alone.
+//! Packets without a flow entry: whether a dormant session, or one of the slow path alone, has their destination.
 //!
-//! What says so may lie far away in the memory. So several packets are asked about at once: none waits for what another one is told.
+//! The index of dormant sessions may be far away in memory. So several packets are looked up together, and their memory
+//! accesses overlap.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -13,22 +14,22 @@ use crate::engine::FastPath;
 use crate::ipv6::DESTINATION;
 use crate::lookup::UPLINK;
 
-/// How many packets are asked about at once.
+/// The number of packets that are looked up together.
 const PROBES_IN_FLIGHT: usize = 16;
 
-/// Packets of a batch and what they are for.
+/// Packets of a batch with their lookup keys.
 type Probes<T> = ArrayVec<(usize, T), PROBES_IN_FLIGHT>;
 
-/// What was found out about the packets of a batch, a bit each. It holds until the slow room has acted.
+/// The lookup results for a batch, one bit per packet. They are valid until the slow path has acted.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct UnknownDestinations {
-    asked: u64,
+    probed: u64,
     known: u64,
 }
 
 impl UnknownDestinations {
     fn note(&mut self, index: usize, is_known: bool) {
-        self.asked |= bit(index);
+        self.probed |= bit(index);
         self.known |= u64::from(is_known) << (index % BATCH);
     }
 }
@@ -40,27 +41,27 @@ const fn bit(index: usize) -> u64 {
 const _: () = assert!(BATCH == u64::BITS as usize);
 
 impl FastPath {
-    /// Nobody has the tunnel or the address of a packet, for which there is no line.
+    /// Whether no session has the tunnel or the address of a packet without a flow entry.
     #[inline]
     pub(crate) fn has_unknown_destination<const IS_UPLINK: bool>(
         &mut self,
         (batch, state): (&Batch, &BatchState),
         index: usize,
     ) -> bool {
-        if self.unknown_destinations.asked & bit(index) == 0 {
+        if self.unknown_destinations.probed & bit(index) == 0 {
             match IS_UPLINK {
                 UPLINK => self.probe_tunnels((batch, state), index),
                 _ => self.probe_addresses((batch, state), index),
             }
         }
-        self.unknown_destinations.asked & !self.unknown_destinations.known & bit(index) != 0
+        self.unknown_destinations.probed & !self.unknown_destinations.known & bit(index) != 0
     }
 
     #[inline(never)]
     fn probe_tunnels(&mut self, (batch, state): (&Batch, &BatchState), from: usize) {
         if self.dormant.len() == 0 && !self.has_activated {
-            // Whoever has a tunnel has a line.
-            self.unknown_destinations = UnknownDestinations { asked: u64::MAX, known: 0 };
+            // Every session with a tunnel has a flow entry.
+            self.unknown_destinations = UnknownDestinations { probed: u64::MAX, known: 0 };
             return;
         }
         let mut tunnels = Probes::new();

@@ -1,4 +1,4 @@
-//! What the first sessions cost. In a program of its own: what other tests touch would count.
+//! The memory of the first sessions. A separate program, since the memory of other tests would count.
 
 use std::net::Ipv4Addr;
 
@@ -14,19 +14,19 @@ use causeway_types::{FTeid, FarId, Interface, NetworkInstance, PdrId, Qfi, Seid,
 
 const N3: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 100);
 
-/// What the process has of memory, in kB.
+/// The resident memory of the process, in kB.
 fn resident_kb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// The TEIDs of an SMF that chooses them all over the 32 bits.
+/// TEIDs that an SMF chooses across all 32 bits.
 fn teid(number: u32) -> Teid {
     Teid::new((number + 1).wrapping_mul(0x9e37_79b1)).unwrap()
 }
 
-/// UEs all over a pool of 24 bits.
+/// UE addresses across a pool of 24 bits.
 fn ue(number: u32) -> Ipv4Addr {
     Ipv4Addr::from_bits(0x0a00_0000 | (number + 1).wrapping_mul(0x0079_b179) & 0x00ff_ffff)
 }
@@ -49,10 +49,10 @@ fn rules(number: u32) -> RuleSet {
     rules
 }
 
-// Input:  a data plane for 1.1 million sessions, without any; then fifty sessions whose SMF chooses TEIDs and addresses, all over, each
-//         with a packet.
-// Output: less than 32 MB of memory without a session; none of these takes as much as a huge page, which the thread
-//         would wait for while the kernel clears it. Where tables lie in huge pages the first ones take several each.
+// Input:  a data plane for 1.1 million sessions, without any; then fifty sessions whose SMF chooses TEIDs and addresses
+//         across the whole range, each with a packet.
+// Output: less than 32 MB of memory without a session; none of these takes a huge page, whose clearing by the kernel
+//         would delay the thread. Where tables are in huge pages the first ones take several each.
 #[test]
 fn first_sessions_touch_little_memory() {
     let topology = Topology {
@@ -79,8 +79,8 @@ fn first_sessions_touch_little_memory() {
         IpRepr::V4(ip).write_udp(ports, true, &[&[0; 100]], &mut packet).unwrap();
         let before = resident_kb();
         plane.apply(now, &plan_establishment(Seid(u64::from(number) + 1), &rules(number))).unwrap();
-        let fate = plane.process(now, &ingress, &packet, &mut sent);
-        assert_eq!(fate, Disposition::Forwarded);
+        let disposition = plane.process(now, &ingress, &packet, &mut sent);
+        assert_eq!(disposition, Disposition::Forwarded);
         most = most.max(resident_kb().saturating_sub(before));
     }
     assert_eq!(sent.len(), 50);

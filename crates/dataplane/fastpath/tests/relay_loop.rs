@@ -1,4 +1,4 @@
-//! Two UPFs whose rules send packets to one another for ever.
+//! Two UPFs whose rules relay packets to one another in a loop.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroU8;
@@ -15,14 +15,14 @@ use causeway_types::{FTeid, FarId, Interface, PdrId, QerId, Qfi, Seid, Teid, Tim
 
 const UPFS: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 0, 2, 2)];
 const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 11);
-/// With what a socket sends.
+/// The default TTL of a socket.
 const DEFAULT: u8 = 64;
 
 fn tunnel(upf: usize) -> FTeid {
     FTeid { teid: Teid::new(0x1000 + upf as u32).unwrap(), addr: UPFS[upf].into() }
 }
 
-/// What comes out of its tunnel goes into that of the other one.
+/// Packets from its tunnel are sent into that of the other UPF.
 fn rules(upf: usize) -> RuleSet {
     let pdi = Pdi { tunnel: Some(tunnel(upf)), ..Pdi::new(Interface::Access) };
     let removal = Some(HeaderRemoval::GTPU_IPV4);
@@ -61,8 +61,8 @@ fn g_pdu(from: &str, to: &str, has_container: bool) -> Vec<u8> {
     [header, user].concat()
 }
 
-/// How it goes on from UPF to UPF: how often it is forwarded, and how it ends.
-fn travel(upfs: &mut [Box<dyn PacketEngine>; 2], packet: &[u8], hops: u8) -> (usize, Disposition) {
+/// The relays of a packet from UPF to UPF: how often it is forwarded, and its final disposition.
+fn relay(upfs: &mut [Box<dyn PacketEngine>; 2], packet: &[u8], hops: u8) -> (usize, Disposition) {
     let now = Time::from_secs(1_700_000_000);
     let (mut packet, mut hops, mut sender) = (packet.to_vec(), NonZeroU8::new(hops), GNB);
     for relays in 0..1000 {
@@ -70,24 +70,23 @@ fn travel(upfs: &mut [Box<dyn PacketEngine>; 2], packet: &[u8], hops: u8) -> (us
         let peer = SocketAddr::from((sender, 2152));
         let ingress = Ingress::Gtpu { local: UPFS[upf].into(), peer, tos: 0, hops };
         let mut sent: Vec<(Egress, Vec<u8>)> = Vec::new();
-        let fate = upfs[upf].process(now, &ingress, &packet, &mut sent as &mut dyn Transmit);
-        if fate != Disposition::Forwarded {
+        let disposition = upfs[upf].process(now, &ingress, &packet, &mut sent as &mut dyn Transmit);
+        if disposition != Disposition::Forwarded {
             assert_eq!(sent, []);
-            return (relays, fate);
+            return (relays, disposition);
         }
         let [(Egress::Gtpu { local, peer, hops: left, .. }, octets)] = &sent[..] else { panic!("{sent:?}") };
         assert_eq!((*local, peer.ip()), (UPFS[upf].into(), UPFS[1 - upf].into()));
         (packet, hops, sender) = (octets.clone(), left.or(NonZeroU8::new(DEFAULT)), UPFS[upf]);
     }
-    panic!("it goes round for ever");
+    panic!("the packet is relayed without end");
 }
 
-// Input:  user packets of both IP versions with and without a PDU Session Container, and End Markers, that come with 64, 255, 2 and 1 hops,
-//         or of which it is not known, to two UPFs that send what they get to one another; both references, both fast paths, or one of
-//         each.
-// Output: each is sent on at most 64 times, with one hop less each time, and ends in the counter of its reason.
+// Input:  user packets of both IP versions with and without a PDU Session Container, and End Markers, with 64, 255, 2,
+//         1 or unknown hops, to two UPFs that relay to one another; both references, both fast paths, or one of each.
+// Output: each is relayed at most 64 times, with one hop less each time, and ends in the counter of its reason.
 #[test]
-fn a_loop_of_two_upfs_comes_to_an_end() {
+fn a_loop_of_two_upfs_ends() {
     let packets = [
         g_pdu("10.45.0.2", "198.51.100.9", true),
         g_pdu("10.45.0.2", "198.51.100.9", false),
@@ -106,7 +105,7 @@ fn a_loop_of_two_upfs_comes_to_an_end() {
         for packet in &packets {
             for (hops, relays) in [(64, 63), (255, 64), (2, 1), (1, 0), (0, 64)] {
                 let end = Disposition::Dropped(DropReason::OuterTtlExpired);
-                assert_eq!(travel(&mut upfs, packet, hops), (relays, end), "{hops}");
+                assert_eq!(relay(&mut upfs, packet, hops), (relays, end), "{hops}");
                 drops += 1;
             }
         }
@@ -116,9 +115,9 @@ fn a_loop_of_two_upfs_comes_to_an_end() {
 }
 
 // Input:  a thousand packets in the loop of two fast paths.
-// Output: nearly all relays are decided by their lines.
+// Output: flow entries handle nearly all relays.
 #[test]
-fn lines_relay() {
+fn flow_entries_relay() {
     let (now, mut upf) = (Time::from_secs(1_700_000_000), fast_path(0));
     causeway_dataplane::Dataplane::apply(&mut upf, now, &plan_establishment(Seid(1), &rules(0))).unwrap();
     let packet = g_pdu("10.45.0.2", "198.51.100.9", true);

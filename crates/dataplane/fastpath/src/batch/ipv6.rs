@@ -1,4 +1,4 @@
-//! The second and the third stage of IPv6 packets.
+//! The second and third stages of IPv6 packets.
 
 use std::net::Ipv6Addr;
 
@@ -13,7 +13,7 @@ use crate::lookup::UPLINK;
 use crate::topology_index::{Exit, TopologyIndex};
 
 impl<const IS_UPLINK: bool> BatchPass<'_, IS_UPLINK> {
-    /// What [`crate::ipv6`] has read goes its way.
+    /// Processes a packet that [`crate::ipv6`] has parsed.
     #[inline(never)]
     pub(super) fn finish_ipv6(&mut self, index: usize) {
         let next = match self.engine.classify_ipv6::<IS_UPLINK>(self.batch, self.state, index) {
@@ -24,21 +24,21 @@ impl<const IS_UPLINK: bool> BatchPass<'_, IS_UPLINK> {
             NextStage::Drop(reason) => self.count_drop(reason),
             next => {
                 self.run_next_stage(index, next);
-                // The slow room may have changed the sets.
+                // The slow path may have changed the filter sets.
                 self.predicted_set = self.engine.predicted_set();
             }
         }
     }
 
-    /// Sends a packet on. `None`: as for [`Forwarding::forward`].
+    /// Forwards a packet. `None`: as for [`Forwarding::forward`].
     #[inline(always)]
     fn forward_ipv6(&mut self, index: usize, number: u32) -> Option<()> {
         let (now, state, at) = (self.now.as_nanos(), self.state, index % BATCH);
         let FastPath { table, programs, topology_index, .. } = &mut *self.engine;
         let action = programs.compiled_action(number)?;
-        let minds = state.flags[at] as u8 & action.rejected_flags;
-        if minds != 0
-            && (minds != packet_flag::LOCAL_ADDRESS
+        let rejected = state.flags[at] as u8 & action.rejected_flags;
+        if rejected != 0
+            && (rejected != packet_flag::LOCAL_ADDRESS
                 || is_ours::<IS_UPLINK>(self.batch, (index, state.starts[at]), (topology_index, action.exit)))
         {
             return None;
@@ -55,7 +55,7 @@ impl<const IS_UPLINK: bool> BatchPass<'_, IS_UPLINK> {
     }
 }
 
-/// The far end of a packet that begins there is an address of ours, or one that UEs do not reach.
+/// Whether the remote address of the packet that starts there is local, or one that UEs cannot reach.
 #[inline(never)]
 fn is_ours<const IS_UPLINK: bool>(
     batch: &Batch,

@@ -1,24 +1,24 @@
-//! The second stage for packets that are met again when their turn comes.
+//! The second stage for packets that are classified again when they are acted on.
 
 use super::BatchPass;
 use crate::batch_state::{NextStage, PacketState};
 use crate::transmit_queue::ReceiveSource;
 
 impl<const IS_UPLINK: bool> BatchPass<'_, IS_UPLINK> {
-    /// The second stage for a packet that is not as simple as it looked.
-    pub(super) fn classify_again(&mut self, index: usize, plain: &PacketState) -> NextStage {
-        if let Some(next) = self.engine.classify_simple::<IS_UPLINK>(plain) {
+    /// The second stage for a packet outside the common case.
+    pub(super) fn classify_again(&mut self, index: usize, packet: &PacketState) -> NextStage {
+        if let Some(next) = self.engine.classify_simple::<IS_UPLINK>(packet) {
             return next;
         }
-        if self.engine.is_table_miss::<IS_UPLINK>(plain) {
+        if self.engine.is_table_miss::<IS_UPLINK>(packet) {
             return NextStage::TableMiss;
         }
         self.classify_general(index)
     }
 
-    /// Both stages for a packet of any kind.
+    /// The first and second stages for a packet of any kind.
     pub(super) fn classify_general(&mut self, index: usize) -> NextStage {
-        // Those before have been chosen for.
+        // The packets before it are classified already.
         let first = self.general.len();
         let next = match self.source {
             ReceiveSource::Network(network) => {

@@ -1,4 +1,4 @@
-//! From rest to the slow room and back.
+//! Moves sessions between dormancy and the slow path.
 
 use causeway_dataplane::{Applied, Dataplane, Op, Plan};
 use causeway_reference::path_of;
@@ -8,19 +8,19 @@ use causeway_types::{Seid, Time};
 use crate::FastPath;
 use crate::dormant::{Activated, DormancyCandidate, Paths, PriorState};
 
-/// How many sessions are tried at a time that could rest again: one more may have woken.
+/// The number of sessions that are tried at a time to become dormant again: one more may have become active.
 const DORMANCY_ATTEMPTS: usize = 2;
 
 impl FastPath {
-    /// The same with so many sessions awake at most, of those that could rest.
+    /// Limits the number of active sessions that could become dormant.
     #[must_use]
     pub fn with_max_active(mut self, most: usize) -> Self {
         self.active.limit(most);
         self
     }
 
-    /// Establishes a session that rests, if it does, as of the time since which it is there. It has what its packets have left behind, and
-    /// its lines go on.
+    /// Activates a session if it is dormant: establishes it in the slow path as of its establishment time. Measurements
+    /// of its packets are restored, and its flow entries continue.
     pub(crate) fn activate(&mut self, seid: Seid, now: Time) {
         let Some(Activated { since, profiled, paths, prior }) = self.dormant.take(seid) else { return };
         self.has_activated = true;
@@ -37,7 +37,7 @@ impl FastPath {
         self.active.add(seid, DormancyCandidate { since, profiled });
     }
 
-    /// A plan has been carried out: its session can rest again only if it has changed as others have.
+    /// After a plan was applied: its session can become dormant again only if the change is part of a known profile.
     pub(crate) fn update_candidate(&mut self, plan: &Plan) {
         let is_query = || plan.ops.iter().all(|op| matches!(op, Op::QueryUrr(_)));
         let transition = plan.ops.transition();
@@ -50,7 +50,7 @@ impl FastPath {
         }
     }
 
-    /// Lets sessions rest again, those that have been awake for longest, if too many are awake.
+    /// Makes sessions dormant again, longest active first, if too many are active.
     pub(crate) fn limit_active(&mut self, now: Time) {
         for _ in 0..DORMANCY_ATTEMPTS {
             let Some((seid, candidate)) = self.active.pop() else { return };
@@ -60,7 +60,7 @@ impl FastPath {
         }
     }
 
-    /// `false`: something is due, or the session has more to it than can be kept of one at rest.
+    /// `false`: a timer or report is due, or the session has state that dormancy cannot keep.
     fn make_dormant_again(
         &mut self,
         now: Time,
@@ -85,7 +85,8 @@ impl FastPath {
         true
     }
 
-    /// Remembers that sessions like the one just established, or changed at rest, can rest, if they can.
+    /// Stores the profile of a session that was just established, or changed while dormant, if such sessions can be
+    /// dormant.
     pub(crate) fn learn_profile(&mut self, since: Time, plan: &Plan) {
         let profiled =
             plan.ops.profiled().cloned().or_else(|| plan.ops.transition().map(ProfileTransition::after));

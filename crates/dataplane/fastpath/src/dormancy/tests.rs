@@ -33,7 +33,7 @@ fn plane_for(max_sessions: u32) -> FastPath {
     plane_at(UPF.into(), max_sessions)
 }
 
-/// GTP-U ends at these addresses.
+/// A data plane with these local GTP-U addresses.
 fn plane_at(n3: DualIp, max_sessions: u32) -> FastPath {
     let pools = "10.0.0.0/8".parse().into_iter().collect();
     let topology = Topology {
@@ -48,7 +48,7 @@ fn tunnel(teid: u32, ip: Ipv4Addr) -> FTeid {
     FTeid { teid: Teid::new(teid).unwrap(), addr: DualIp::from(ip) }
 }
 
-/// Uplink to the data network, downlink to a gNB, all of it measured.
+/// Uplink to the data network, downlink to a gNB, both measured.
 fn rules(ue: u8) -> RuleSet {
     let address = |side| Some(UeAddress { v4: Some(Ipv4Addr::new(10, 0, 0, ue)), v6: None, side });
     let removal = HeaderRemoval { header: RemovedHeader::GtpuIpv4, deletes_container: false };
@@ -78,7 +78,7 @@ fn at(secs: u64) -> Time {
     Time::from_secs(1000 + secs)
 }
 
-/// Sessions 1 to `count`, each a second after the one before.
+/// Establishes sessions 1 to `count`, one second apart.
 fn establish(plane: &mut FastPath, templates: &mut Templates, count: u8) {
     for ue in 1..=count {
         let ops = templates.profiled(&rules(ue)).unwrap().into();
@@ -101,8 +101,8 @@ fn downlink_to(plane: &mut FastPath, ue: u8, now: Time, sent: &mut Vec<(Egress, 
     plane.process(now, &ingress, &packet, sent)
 }
 
-// Input:  three sessions in the same words; a packet for the second; an Error Indication about the third; all end.
-// Output: the second and third rest until then. All report their usage since they were established.
+// Input:  three sessions of one profile; a packet for the second; an Error Indication about the third; all are deleted.
+// Output: the second and third are dormant until then. All report their usage since their establishment.
 #[test]
 fn sessions_are_dormant_until_a_packet_or_plan() {
     let (mut plane, mut templates) = (plane(), Templates::default());
@@ -125,7 +125,7 @@ fn sessions_are_dormant_until_a_packet_or_plan() {
     assert_eq!((plane.counters().sessions, plane.poll_event()), (0, None));
 }
 
-/// From the UE of this number, in its tunnel to this address of ours.
+/// From the UE of this number, in its tunnel to this local address.
 fn uplink(plane: &mut FastPath, local: IpAddr, ue: u8, now: Time) -> Disposition {
     let mut user = vec![0x45, 0, 0, 28, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, ue, 8, 8, 8, 8];
     user.extend([0x12, 0x34, 0, 53, 0, 8, 0, 0]);
@@ -136,11 +136,12 @@ fn uplink(plane: &mut FastPath, local: IpAddr, ue: u8, now: Time) -> Disposition
     plane.process(now, &ingress, &packet, &mut Vec::<(Egress, Vec<u8>)>::new())
 }
 
-// Input:  four sessions in the same words whose tunnels end at an IPv4 and at an IPv6 address; a packet in the tunnel of the second over
-//         IPv4, of the third over IPv6; a plan for a session with the tunnel of the fourth at the IPv6 address alone.
-// Output: all but the first rest until then; packets are sent on; the tunnel is in use.
+// Input:  four sessions of one profile whose tunnels end at an IPv4 and at an IPv6 address; a packet in the tunnel of
+//         the second over IPv4, of the third over IPv6; a plan for a session with the tunnel of the fourth at the IPv6
+//         address alone.
+// Output: all but the first are dormant until then; packets are forwarded; the tunnel is in use.
 #[test]
-fn a_session_with_tunnels_over_both_ip_versions_rests() {
+fn a_session_with_tunnels_over_both_ip_versions_is_dormant() {
     let v6: std::net::Ipv6Addr = "2001:db8::1".parse().unwrap();
     let n3 = DualIp { v4: Some(UPF), v6: Some(v6) };
     let (mut plane, mut templates) = (plane_at(n3, 8), Templates::default());
@@ -167,11 +168,11 @@ fn a_session_with_tunnels_over_both_ip_versions_rests() {
     assert_eq!(ends.map(|usage| usage[0].volume.unwrap().total()), [28, 28, 0]);
 }
 
-// Input:  five sessions that differ in the bit rate and in the server that the downlink is for; a packet of one server for each
-//         of the last four. A bit rate of nothing passes nothing.
-// Output: all but the first rest until then; then each has the rate and the server of its own.
+// Input:  five sessions that differ in the bit rate and in the server of the downlink filter; a packet of one server
+//         for each of the last four. A bit rate of zero passes no packet.
+// Output: all but the first are dormant until then; then each has its own rate and server.
 #[test]
-fn a_session_rests_with_a_policy_of_its_own() {
+fn a_session_is_dormant_with_a_policy_of_its_own() {
     let (mut plane, mut templates) = (plane_for(8), Templates::default());
     let policy = |ue: u8| {
         let mut rules = rules(ue);
@@ -189,13 +190,19 @@ fn a_session_rests_with_a_policy_of_its_own() {
         plane.apply(at(ue.into()), &Plan { session: Seid(ue.into()), ops }).unwrap();
     }
     assert_eq!((plane.dormant.len(), plane.slow_path.sessions()), (4, 1));
-    let fates = [2, 3, 4, 5].map(|ue| downlink(&mut plane, ue, at(10)));
+    let dispositions = [2, 3, 4, 5].map(|ue| downlink(&mut plane, ue, at(10)));
     assert_eq!(
-        (fates[0], fates[3], plane.dormant.len()),
+        (dispositions[0], dispositions[3], plane.dormant.len()),
         (Disposition::Forwarded, Disposition::Forwarded, 0)
     );
-    assert_eq!(fates[1..3].iter().filter(|fate| matches!(fate, Disposition::Dropped(_))).count(), 2);
-    assert_ne!(fates[1], fates[2]);
+    assert_eq!(
+        dispositions[1..3]
+            .iter()
+            .filter(|disposition| matches!(disposition, Disposition::Dropped(_)))
+            .count(),
+        2
+    );
+    assert_ne!(dispositions[1], dispositions[2]);
     for ue in 2..=5 {
         assert_eq!(plane.slow_path.rules_of(Seid(ue.into())), Some(&policy(ue)));
         plane.apply(at(20), &plan_deletion(Seid(ue.into()))).unwrap();
@@ -203,8 +210,8 @@ fn a_session_rests_with_a_policy_of_its_own() {
     assert_eq!(plane.counters().sessions, 1);
 }
 
-// Input:  two sessions in the same words, of which the second rests; it ends; another one has its place.
-// Output: what the data plane would have measured: nothing, since its establishment; then the place is free.
+// Input:  two sessions of one profile, of which the second is dormant; it is deleted; another one takes its keys.
+// Output: the usage of an idle session since its establishment; then the keys are free.
 #[test]
 fn a_dormant_session_is_removed_without_activation() {
     let (mut plane, mut templates) = (plane(), Templates::default());
@@ -222,9 +229,9 @@ fn a_dormant_session_is_removed_without_activation() {
     assert_eq!((plane.dormant.len(), plane.slow_path.sessions()), (2, 0));
 }
 
-// Input:  as many sessions as there is room for, one awake; another; a plan for one of them; one with the tunnel and one with the
-//         address of a session that rests.
-// Output: refused as full; the one is changed; the tunnel is in use; both have the address.
+// Input:  as many sessions as the maximum, one active; another; a plan for one of them; one with the tunnel and one
+//         with the address of a dormant session.
+// Output: refused as full; the plan is applied; the tunnel is in use; both have the address.
 #[test]
 fn a_packet_or_plan_activates_its_session() {
     let (mut plane, mut templates) = (plane(), Templates::default());
@@ -249,7 +256,7 @@ fn a_packet_or_plan_activates_its_session() {
     assert_eq!((plane.dormant.len(), plane.slow_path.overlapping_sessions(Seid(5))), (0, vec![Seid(4)]));
 }
 
-/// Changes the downlink FAR of a session as it was changed for others; returns how many End Markers went to the old gNB.
+/// Changes the downlink FAR of a session by a known transition; returns the number of End Markers to the old gNB.
 fn change(plane: &mut FastPath, templates: &mut Templates, ue: u8, secs: u64, act: fn(&mut Far)) -> usize {
     let (from, mut to) = (rules(ue), rules(ue));
     act(to.fars.get_mut(&FarId(2)).unwrap());
@@ -276,9 +283,10 @@ fn handover(far: &mut Far) {
     far.forwarding.as_mut().unwrap().outer = Some(OuterHeader::Gtpu(tunnel(0x200, OTHER_GNB)));
 }
 
-// Input:  sessions at rest that are handed over; an Error Indication of the old gNB; a packet for one of them; they end.
-// Output: they rest on, but for the packet; the old gNB hears of the end of its tunnel and is asked no more; packets go to the new one;
-//         usage is reported since they were established.
+// Input:  handovers of dormant sessions; an Error Indication of the old gNB; a packet for one of them; they are
+//         deleted.
+// Output: they stay dormant, except for the packet; the old gNB gets End Markers and no further Echo Requests; packets
+//         are sent to the new one; usage is reported since their establishment.
 #[test]
 fn a_dormant_session_is_handed_over() {
     let (mut plane, mut templates) = (plane(), Templates::default());
@@ -300,8 +308,9 @@ fn a_dormant_session_is_handed_over() {
     assert_eq!(measured, [(at(2), 0), (at(3), 28)]);
 }
 
-// Input:  sessions at rest whose downlink is to be buffered, which no session at rest has done before; a packet for the third.
-// Output: the first wakes, the others rest on; the packet waits, and the SMF hears of it.
+// Input:  dormant sessions whose downlink is to be buffered, a transition that is unknown so far; a packet for the
+//         third.
+// Output: the first becomes active, the others stay dormant; the packet is buffered, and the SMF is sent a report.
 #[test]
 fn the_first_change_teaches_its_profile() {
     let (mut plane, mut templates) = (plane(), Templates::default());
@@ -316,8 +325,9 @@ fn the_first_change_teaches_its_profile() {
     assert_eq!(plane.dormant.len(), 1);
 }
 
-// Input:  more sessions in the same words that send to one tunnel than may rest; an Error Indication about the tunnel.
-// Output: the first, from which it was learned, and the last are awake; then all are.
+// Input:  more sessions of one profile that send to one tunnel than can be dormant; an Error Indication about the
+//         tunnel.
+// Output: the first, from which the profile was learned, and the last are active; then all are.
 #[test]
 fn dormant_sessions_per_remote_tunnel_are_bounded() {
     let most = MAX_SESSIONS_PER_REMOTE as u8;

@@ -1,24 +1,25 @@
-//! Sessions that could rest again, in the order in which they woke.
+//! Active sessions that could become dormant again, in the order in which they became active.
 
 use std::collections::BTreeMap;
 
 use causeway_rules::{PartitionedMap, ProfiledSession};
 use causeway_types::{Seid, Time};
 
-/// How many such sessions are awake at most, if they can rest: they take five times as much memory as those that rest.
+/// The default maximum of active sessions among those that can be dormant: an active session takes five times the
+/// memory of a dormant one.
 const DEFAULT_MAX_ACTIVE: usize = 1 << 18;
 
-/// Sessions that have rested and are awake.
+/// Active sessions that have been dormant.
 #[derive(Debug)]
 pub(crate) struct ActiveSessions {
     max_active: usize,
     sessions: PartitionedMap<Seid, (u64, DormancyCandidate)>,
-    /// By their turns.
+    /// By their sequence numbers.
     order: BTreeMap<u64, Seid>,
     sequence: u64,
 }
 
-/// A session as it was established, but for changes that others had, too.
+/// A session with its profile and the transitions applied to it.
 #[derive(Clone, Debug)]
 pub(crate) struct DormancyCandidate {
     pub(crate) since: Time,
@@ -37,12 +38,12 @@ impl Default for ActiveSessions {
 }
 
 impl ActiveSessions {
-    /// No more than so many are to be awake.
+    /// Sets the maximum.
     pub(crate) const fn limit(&mut self, most: usize) {
         self.max_active = most;
     }
 
-    /// A session is awake: the latest one.
+    /// Adds a session that has become active, as the latest one.
     pub(crate) fn add(&mut self, seid: Seid, candidate: DormancyCandidate) {
         self.sequence += 1;
         if let Some((before, _)) = self.sessions.insert(seid, (self.sequence, candidate)) {
@@ -51,14 +52,14 @@ impl ActiveSessions {
         self.order.insert(self.sequence, seid);
     }
 
-    /// A session is awake for good, or no longer. What was known of it.
+    /// Removes a session that stays active for good, or has ended. Returns its state.
     pub(crate) fn remove(&mut self, seid: Seid) -> Option<DormancyCandidate> {
         let (turn, candidate) = self.sessions.remove(&seid)?;
         self.order.remove(&turn);
         Some(candidate)
     }
 
-    /// Takes out the one that has been awake for longest, if there are too many.
+    /// Takes the session that has been active for longest, if there are too many.
     pub(crate) fn pop(&mut self) -> Option<(Seid, DormancyCandidate)> {
         if self.sessions.len() <= self.max_active {
             return None;

@@ -1,4 +1,4 @@
-//! Sessions that rest are found by what is their own.
+//! Finds dormant sessions by their parameters.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -10,22 +10,22 @@ use super::profiles::DormantProfile;
 use super::{DormantSession, DormantSessions, ends};
 
 impl DormantSessions {
-    /// Nothing is found by anything.
+    /// Whether all indices are empty.
     #[cfg(test)]
     pub(crate) fn are_indexes_empty(&self) -> bool {
         [&self.seids, &self.ues, &self.tunnels, &self.remotes].iter().all(|places| places.is_empty())
     }
 
-    pub(super) fn place(&self, seid: Seid) -> Option<u32> {
+    pub(super) fn slot_of(&self, seid: Seid) -> Option<u32> {
         self.seids.find(seid, |place| self.is_of(place, seid))
     }
 
-    /// The session rests.
+    /// Whether the session is dormant.
     pub(crate) fn has(&self, seid: Seid) -> bool {
-        self.place(seid).is_some()
+        self.slot_of(seid).is_some()
     }
 
-    /// The session that a tunnel of ours ends in.
+    /// The session with this local tunnel end.
     pub(crate) fn of_tunnel(&self, tunnel: (Teid, IpAddr)) -> Option<Seid> {
         self.at_tunnel(self.tunnels.probe(tunnel.0), tunnel)
     }
@@ -37,7 +37,7 @@ impl DormantSessions {
         self.seid_at(self.tunnels.find_at(probe, |place| self.record_matches(place, matches))?)
     }
 
-    /// A session has a tunnel that ends at one of the addresses of this one.
+    /// Whether another session has a tunnel with this TEID at a common local address.
     pub(super) fn shares_tunnel(&self, probe: Probe, FTeid { teid, addr }: FTeid) -> bool {
         let matches = |record: &DormantSession, profile: &DormantProfile| {
             let mut its = profile.tunnels(&record.params).filter(|it| it.teid == teid);
@@ -56,7 +56,7 @@ impl DormantSessions {
         self.seid_at(self.ues.find_at(probe, |place| self.record_matches(place, matches))?)
     }
 
-    /// The sessions of whom a packet may be.
+    /// The sessions that a packet may belong to.
     pub(crate) fn sessions_of(&self, addressee: Destination) -> Vec<Seid> {
         match addressee {
             Destination::Tunnel(teid, local) => self.of_tunnel((teid, local)).into_iter().collect(),
@@ -84,7 +84,7 @@ impl DormantSessions {
         }
         let lies_in = |record: &&DormantSession| record.params.ue.is_some_and(|ue| net.contains(&ue));
         let found = self.records.iter().filter(lies_in).map(|record| record.seid);
-        // Records that are free still say whose they were.
+        // Vacant records still contain their former session.
         found.filter(|seid| self.has(*seid)).collect()
     }
 

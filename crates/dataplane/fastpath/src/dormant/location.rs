@@ -1,4 +1,4 @@
-//! Where a session that rests is found, or would be.
+//! The positions of a dormant session in the indices.
 
 use std::net::IpAddr;
 
@@ -8,10 +8,10 @@ use causeway_types::{Seid, Teid};
 use super::{DormantSessions, ends};
 use crate::index::prefetch;
 
-/// What is needed to find a session by everything that can wake it, worked out once for all that is done with it.
+/// The positions in all indices of one session, computed once for all later accesses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SessionLocation {
-    /// What it has in common with others.
+    /// Its profile number.
     pub(super) profile: u32,
     pub(super) seid: Probe,
     pub(super) ue: Option<Probe>,
@@ -19,7 +19,7 @@ pub(crate) struct SessionLocation {
     pub(super) remotes: [Option<Probe>; 2],
 }
 
-/// Fetches what a key leads to.
+/// Prefetches the index bucket of a key.
 pub(super) fn fetch(places: &HashIndex, probe: Probe) -> Probe {
     let (words, at) = places.home_bucket(probe);
     prefetch(words, at);
@@ -27,19 +27,19 @@ pub(super) fn fetch(places: &HashIndex, probe: Probe) -> Probe {
 }
 
 impl DormantSessions {
-    /// Somebody will ask for the session of a tunnel of ours soon.
+    /// Prefetches the index bucket of a local tunnel end.
     pub(crate) fn prefetch_tunnel(&self, teid: Teid) {
         fetch(&self.tunnels, self.tunnels.probe(teid));
     }
 
-    /// The same of a UE.
+    /// The same for a UE address.
     pub(crate) fn prefetch_ue(&self, address: IpAddr) {
         if let IpAddr::V4(ue) = address {
             fetch(&self.ues, self.ues.probe(ue));
         }
     }
 
-    /// Where a session like this is found, all of which is fetched. `None`: sessions like it cannot rest.
+    /// The positions of a session with this profile, which are prefetched. `None`: the profile is unknown.
     #[inline]
     pub(crate) fn entry(&self, seid: Seid, profiled: &ProfiledSession) -> Option<SessionLocation> {
         let number = self.profiles.index_of(profiled.profile())?;
@@ -68,7 +68,7 @@ impl DormantSessions {
         fetch(&self.remotes, self.remotes.probe(end))
     }
 
-    /// A session rests here already.
+    /// Whether the session is dormant at this location.
     pub(crate) fn is_at(&self, entry: &SessionLocation, seid: Seid) -> bool {
         self.seids.find_at(entry.seid, |place| self.is_of(place, seid)).is_some()
     }

@@ -1,27 +1,27 @@
-//! The policies of sessions that rest.
+//! The policies of dormant sessions.
 
 use std::sync::Arc;
 
 use causeway_rules::Policy;
 
-/// Those of sessions that have one of their own, by numbers, which they keep. Most sessions have none, and nothing is kept of them.
+/// Policies of sessions that have their own, by number. Most sessions have none, and take no memory here.
 #[derive(Debug)]
 pub(super) struct Policies {
     all: Vec<Option<Arc<Policy>>>,
-    /// Numbers that are free.
+    /// Free numbers.
     free: Vec<u32>,
 }
 
-/// The number of a session that has none.
+/// The number of a session without its own policy.
 const NONE: u32 = u32::MAX;
 
 impl Policies {
-    /// None, and room for those of so many sessions: memory that was never used is never touched.
+    /// Without policies, with capacity for those of this many sessions: memory that is never used is never touched.
     pub(super) fn new(sessions: u32) -> Self {
         Self { all: Vec::with_capacity(sessions as usize), free: Vec::new() }
     }
 
-    /// Enters that of a session.
+    /// Stores the policy of a session.
     pub(super) fn add(&mut self, policy: Option<&Arc<Policy>>) -> u32 {
         let Some(policy) = policy.cloned() else { return NONE };
         let number = self.free.pop().unwrap_or(self.all.len() as u32);
@@ -32,7 +32,7 @@ impl Policies {
         number
     }
 
-    /// Takes out that of a session, if it has one.
+    /// Takes out the policy of a session, if it has one.
     pub(super) fn take(&mut self, number: u32) -> Option<Arc<Policy>> {
         let policy = self.all.get_mut(number as usize)?.take()?;
         self.free.push(number);

@@ -1,4 +1,4 @@
-//! What plans that come soon will need.
+//! Prefetches the memory that later plans need.
 
 use causeway_rules::{Probe, ProfileTransition, ProfiledSession, SessionParams};
 use causeway_types::Seid;
@@ -7,26 +7,26 @@ use super::location::fetch;
 use super::{DormantSessions, SessionLocation, ends};
 use crate::index::prefetch;
 
-/// Sessions of which it is kept where they are found, each in a slot by its SEID.
+/// The number of sessions whose locations are stored, each in a slot by its SEID.
 const SLOTS: usize = 32;
 
-/// How many sessions are on their way at a time: what leads to one is fetched first, then the session, then what else finds it. In
-/// between come others, so that each is there when it is looked at.
+/// The number of sessions between two prefetch steps: first the index bucket of a session, then its record, then its
+/// other index buckets. Other sessions are prefetched in between, so that each step finds its memory in the cache.
 const STEP: usize = 2;
 const PREFETCH_DISTANCE: usize = 2 * STEP;
 
-/// The sessions that plans are expected for.
+/// The sessions for which plans are expected.
 #[derive(Debug, Default)]
 pub(super) struct PrefetchQueue {
-    /// With what was theirs alone when it was worked out where they are found.
+    /// With the session parameters for which the location was computed.
     entries: [Option<(Seid, SessionParams, SessionLocation)>; SLOTS],
-    /// Those that rest, and what they are found by. The latest is before `turn`.
+    /// Dormant sessions, with their index positions. The latest is before `turn`.
     coming: [Option<(Seid, Probe)>; PREFETCH_DISTANCE],
     turn: usize,
 }
 
 impl PrefetchQueue {
-    /// Where a session with this kind and this of its own is found, if that was worked out.
+    /// The location of a session with this profile and these parameters, if it was computed.
     #[inline]
     pub(super) fn get(&self, seid: Seid, profile: u32, params: &SessionParams) -> Option<&SessionLocation> {
         let (known, its, entry) = self.entries[slot_of(seid)].as_ref()?;
@@ -38,20 +38,20 @@ impl PrefetchQueue {
     }
 }
 
-/// SEIDs are as good as random.
+/// SEIDs are close enough to random.
 const fn slot_of(seid: Seid) -> usize {
     seid.0 as usize % SLOTS
 }
 
 impl DormantSessions {
-    /// A session like this will be established soon.
+    /// Prefetches for an establishment.
     pub(crate) fn prefetch(&mut self, seid: Seid, profiled: &ProfiledSession) {
         if let Some(entry) = self.entry(seid, profiled) {
             self.prefetch.insert(seid, *profiled.params(), entry);
         }
     }
 
-    /// A session will be changed soon, to one that others became.
+    /// Prefetches for a modification by a known transition.
     pub(crate) fn prefetch_change(&mut self, seid: Seid, transition: &ProfileTransition) {
         for (_, params) in transition.before_and_after() {
             ends(params).for_each(|end| {
@@ -61,14 +61,15 @@ impl DormantSessions {
         self.prefetch_indirect(seid);
     }
 
-    /// A session will go soon.
+    /// Prefetches for a deletion.
     pub(crate) fn prefetch_removal(&mut self, seid: Seid) {
         if let Some(before) = self.prefetch_indirect(seid) {
             self.prefetch_owner(before);
         }
     }
 
-    /// Fetches what leads to a session, and one that was named before. Returns one that is near by now.
+    /// Prefetches the index bucket of a session, and the record of an earlier one. Returns one whose record has
+    /// arrived.
     fn prefetch_indirect(&mut self, seid: Seid) -> Option<(Seid, Probe)> {
         let probe = fetch(&self.seids, self.seids.probe(seid));
         let PrefetchQueue { coming, turn, .. } = &mut self.prefetch;
@@ -81,7 +82,7 @@ impl DormantSessions {
         near
     }
 
-    /// Fetches all that finds a session that will go.
+    /// Prefetches all index buckets of a session that will be removed.
     fn prefetch_owner(&mut self, (seid, probe): (Seid, Probe)) {
         let place = self.seids.find_at(probe, |place| self.is_of(place, seid));
         let Some(record) = place.and_then(|place| self.records.get(place as usize)) else { return };

@@ -1,4 +1,4 @@
-//! What sessions at rest have in common.
+//! The profiles of dormant sessions.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -8,29 +8,29 @@ use causeway_types::{DualIp, FTeid};
 
 use super::Paths;
 
-/// How many octets the requests have together that the templates were made of which are known while no session rests by them.
+/// The maximum size, in octets, of the requests of all unused profiles together.
 const UNUSED_PROFILES_MAX_OCTETS: usize = 1 << 20;
 
-/// What resting sessions have in common.
+/// The profile of dormant sessions.
 #[derive(Debug)]
 pub(super) struct DormantProfile {
     pub(super) profile: Arc<SessionProfile>,
-    /// Where its tunnels end: our addresses of each.
+    /// The local addresses of each of its tunnels.
     pub(super) locals: [Option<DualIp>; 2],
-    /// Where what it sends to peers comes from: our address for each of those.
+    /// The local source address of packets to each peer.
     pub(super) sources: [Option<IpAddr>; 2],
-    /// How many sessions rest by it.
+    /// The number of dormant sessions with it.
     pub(super) users: usize,
 }
 
 impl DormantProfile {
-    /// The tunnels of ours of a session with this of its own.
+    /// The local tunnel ends of a session with these parameters.
     pub(super) fn tunnels(&self, params: &SessionParams) -> impl Iterator<Item = FTeid> {
         let both = params.tunnels.into_iter().zip(self.locals);
         both.filter_map(|(teid, addr)| Some(FTeid { teid: teid?, addr: addr? }))
     }
 
-    /// The paths of a session with this of its own.
+    /// The paths of a session with these parameters.
     pub(super) fn paths(&self, params: &SessionParams) -> Paths {
         let [one, other] = self.sources;
         let path = |local: Option<IpAddr>, remote: Option<Remote>| Some((local?, remote?.addr.into()));
@@ -38,15 +38,15 @@ impl DormantProfile {
     }
 }
 
-/// All kinds by numbers, which they keep.
+/// All profiles by number. A profile keeps its number.
 #[derive(Debug, Default)]
 pub(super) struct DormantProfiles {
     all: Vec<Option<DormantProfile>>,
-    /// Numbers that are free.
+    /// Free numbers.
     free: Vec<u32>,
-    /// By the address of the template, which the kind holds.
+    /// By the address of the template, which the profile owns.
     by_template: PartitionedMap<usize, u32>,
-    /// Of the requests that all of them were made of.
+    /// Octets of the requests of all profiles.
     octets: usize,
 }
 
@@ -63,7 +63,7 @@ impl DormantProfiles {
         self.all.get_mut(number as usize)?.as_mut()
     }
 
-    /// Enters one that is new. Where there are too many, some go by which no session rests.
+    /// Inserts a new profile. If there are too many, unused ones are evicted.
     pub(super) fn insert(&mut self, profile: DormantProfile) {
         self.octets += profile.profile.octets();
         while self.octets > UNUSED_PROFILES_MAX_OCTETS && self.evict_unused() {}
@@ -75,7 +75,7 @@ impl DormantProfiles {
         }
     }
 
-    /// `false`: sessions rest by all of them.
+    /// `false`: all profiles are in use.
     fn evict_unused(&mut self) -> bool {
         let is_idle = |slot: &Option<DormantProfile>| slot.as_ref().is_some_and(|profile| profile.users == 0);
         let Some(place) = self.all.iter().position(is_idle) else { return false };
@@ -100,8 +100,8 @@ mod tests {
 
     use super::*;
 
-    // Input:  three thousand kinds, each of a request of a kilobyte; sessions rest by the first two thousand.
-    // Output: those are known, and no other but the last, for which there is no room left.
+    // Input:  three thousand profiles, each of a request of a kilobyte; the first two thousand have dormant sessions.
+    // Output: those are known, and of the others only the last.
     #[test]
     fn unused_profiles_are_evicted() {
         let mut kinds = DormantProfiles::default();

@@ -1,8 +1,8 @@
 //! Sixteen lanes as columns, in the form in which they are compared.
 //!
-//! What nearly every filter is about stands in a [`Block`] of seven cache lines: protocol, type of service, QFI and flags in
-//! one word, ports, and the first 32 bits of the far end's address, which is all of it in IPv4. The other columns (longer IPv6
-//! prefixes, the near end's address, SPI, flow label) exist only for blocks in which a lane asks for them.
+//! The fields that nearly every filter compares are in a [`Block`] of seven cache lines: protocol, type of service, QFI
+//! and flags in one word, ports, and the first 32 bits of the remote address, which is all of it in IPv4. The other
+//! columns (longer IPv6 prefixes, the local address, SPI, flow label) exist only for blocks in which a lane uses them.
 
 use super::lane::{COLUMNS, Lane, Masked, REMOTE, word};
 
@@ -27,7 +27,7 @@ pub(super) struct Column {
 }
 
 impl Column {
-    /// No lane asks for anything.
+    /// No lane compares anything.
     pub(super) const ANY: Self = Self { value: LaneWords::ZERO, mask: LaneWords::ZERO };
 
     fn of<'l>(lanes: &[&'l Lane], part: impl Fn(&'l Lane) -> Masked) -> Self {
@@ -39,18 +39,18 @@ impl Column {
     }
 }
 
-/// The parts of sixteen lanes that every block has.
+/// The columns of sixteen lanes that every block has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub(crate) struct Block {
     pub(super) word: Column,
     pub(super) port_low: LaneWords,
     pub(super) port_width: LaneWords,
-    /// The first word of the far end's address.
+    /// The first word of the remote address.
     pub(super) remote: Column,
     /// The rule of each lane.
     pub(super) rules: [u8; LANES],
-    /// Where the block's other columns are, among those of all sets.
+    /// The position of the block's other columns among those of all sets.
     pub(super) others_at: u32,
     /// Which columns these are, in ascending order: a bit for each.
     pub(super) others: u16,
@@ -58,7 +58,7 @@ pub(crate) struct Block {
     pub(super) head: BlockLayout,
 }
 
-/// Where the blocks of a set are, counted from its first one.
+/// The positions of the blocks of a set, relative to its first one.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct BlockLayout {
     /// Blocks for IPv4 packets, from the first one on.
@@ -67,8 +67,8 @@ pub(super) struct BlockLayout {
     pub(super) v6_at: u8,
     /// Blocks for IPv6 packets.
     pub(super) v6: u8,
-    /// How many lanes there are for IPv4 packets, where they are in one block without other columns. Else [`BlockLayout::MANY`] or
-    /// [`BlockLayout::OTHER`].
+    /// The number of lanes for IPv4 packets, where they are in one block without other columns. Else
+    /// [`BlockLayout::MANY`] or [`BlockLayout::OTHER`].
     pub(super) few: u8,
 }
 
@@ -76,12 +76,12 @@ impl BlockLayout {
     /// They are in several blocks without other columns.
     pub(super) const MANY: u8 = u8::MAX;
 
-    /// Some are about more than the gist.
+    /// Some lanes compare fields outside the packet key.
     pub(super) const OTHER: u8 = u8::MAX - 1;
 }
 
 impl Block {
-    /// Sixteen lanes that fit no packet.
+    /// Sixteen lanes that match no packet.
     pub(super) const EMPTY: Self = Self {
         word: Column { value: LaneWords([word::NEVER; LANES]), mask: LaneWords([word::NEVER; LANES]) },
         port_low: LaneWords::ZERO,
@@ -93,7 +93,7 @@ impl Block {
         head: BlockLayout { v4: 0, v6_at: 0, v6: 0, few: BlockLayout::OTHER },
     };
 
-    /// At most sixteen lanes, and the columns that the block does not have itself. They come to be at `others_at`.
+    /// At most sixteen lanes, and the columns beyond those of the block itself, which will be stored at `others_at`.
     pub(super) fn of(lanes: &[&Lane], others_at: u32) -> (Self, Vec<Column>) {
         let mut block =
             Self { remote: Column::of(lanes, |lane| lane.columns[REMOTE[0]]), others_at, ..Self::EMPTY };

@@ -1,4 +1,4 @@
-//! From rules to lanes.
+//! Compiles rules into lanes.
 
 use std::ops::RangeInclusive;
 
@@ -8,7 +8,8 @@ use causeway_types::{Qfi, QfiSet};
 use super::lane::{LABEL, LOCAL, Lane, Masked, PortRanges, REMOTE, SPI, word};
 use super::{FilterSetError, MAX_LANES, MAX_RULES};
 
-/// What one PDR asks for beyond the UE address. A packet fits when it has one of the QFIs and fits one of the filters.
+/// The match fields of one PDR except the UE address. A packet matches if it has one of the QFIs and matches one of the
+/// filters.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Rule {
     /// The QFIs; empty for any, and for packets without one.
@@ -17,8 +18,8 @@ pub struct Rule {
     pub filters: Vec<SdfFilter>,
 }
 
-/// The lanes of rules in the order in which they are tried. Those behind a lane that fits every packet are left
-/// out, so that sets which decide alike are equal more often.
+/// The lanes of rules in their order of precedence. Lanes behind one that matches every packet are left out, so that
+/// equivalent sets are equal more often.
 pub(super) fn compile(rules: &[Rule]) -> Result<Vec<Lane>, FilterSetError> {
     if rules.len() > MAX_RULES {
         return Err(FilterSetError::Rules(rules.len()));
@@ -39,7 +40,7 @@ pub(super) fn compile(rules: &[Rule]) -> Result<Vec<Lane>, FilterSetError> {
     Ok(lanes)
 }
 
-/// One lane for each alternative of a rule, made as they are asked for.
+/// One lane for each alternative of a rule, computed lazily.
 fn lanes_of(index: u8, rule: &Rule) -> impl Iterator<Item = Lane> {
     qfi_words(rule.qfis).into_iter().flat_map(move |word| {
         let base = Lane { word, ..Lane::any(index) };
@@ -89,7 +90,7 @@ fn with_addresses(lane: Lane, flow: &FlowDescription) -> Option<Lane> {
     })
 }
 
-/// A range of ports: the lowest one and how many more; `None` where no port is asked for.
+/// A range of ports: the lowest one and the number of further ones; `None` for any port.
 type Span = Option<(u16, u16)>;
 
 /// The ranges of one end.
@@ -110,8 +111,8 @@ fn with_ports(mut lane: Lane, remote: Span, local: Span) -> Lane {
     lane
 }
 
-/// What the word of a packet must be for its QFI to be in the set: as few alternatives as aligned runs of adjacent
-/// QFIs give.
+/// The values of a packet's word for which its QFI is in the set: the smallest number of alternatives, as aligned runs
+/// of adjacent QFIs.
 fn qfi_words(qfis: QfiSet) -> Vec<Masked> {
     if qfis.is_empty() {
         return vec![Masked::default()];

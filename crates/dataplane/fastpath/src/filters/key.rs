@@ -1,4 +1,4 @@
-//! What filters look at in one packet.
+//! The fields of a packet that filters compare.
 
 use std::net::IpAddr;
 
@@ -7,12 +7,12 @@ use causeway_types::{Direction, Qfi};
 
 use super::lane::{COLUMNS, LABEL, LOCAL, REMOTE, SPI, word};
 
-/// What nearly every filter is about, packed as the lanes are. All numbers in host byte order.
+/// The fields that nearly every filter compares, packed like the lanes. All numbers in host byte order.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct PacketKey {
     pub(super) word: u32,
     pub(super) ports: u32,
-    /// The first word of the far end's address.
+    /// The first word of the remote address.
     pub(super) remote: u32,
 }
 
@@ -23,8 +23,8 @@ impl PacketKey {
         Self { word: word::of(protocol, tos) | word::HAS_PORTS, ports, remote }
     }
 
-    /// An IPv6 packet with or without ports, given the first word of the far end's address: without flow label and Security Parameter
-    /// Index, for filters that do not ask for them.
+    /// An IPv6 packet with or without ports, given the first word of its remote address: without flow label and
+    /// Security Parameter Index, for filters that do not compare them.
     #[inline(always)]
     pub(crate) const fn v6(remote: u32, ports: Option<u32>, protocol: u8, tos: u8) -> Self {
         let word = word::of(protocol, tos) | word::IS_V6;
@@ -34,18 +34,18 @@ impl PacketKey {
         }
     }
 
-    /// The protocol has a Security Parameter Index, which is not in here.
+    /// Whether the protocol has a Security Parameter Index, which is not in this key.
     pub(crate) const fn may_have_spi(&self) -> bool {
         matches!(self.word as u8, 50 | 51)
     }
 
-    /// As [`PacketKey::parts`] says them.
+    /// The inverse of [`PacketKey::parts`].
     #[inline(always)]
     pub(crate) const fn of_parts(word: u32, ports: u32, remote: u32) -> Self {
         Self { word, ports, remote }
     }
 
-    /// What is compared.
+    /// The words that are compared.
     #[inline(always)]
     pub(crate) const fn parts(self) -> (u32, u32, u32) {
         (self.word, self.ports, self.remote)
@@ -59,7 +59,7 @@ impl PacketKey {
         self
     }
 
-    /// Which ends are addresses of the UE: what `assigned` in a filter means.
+    /// Sets which ends are addresses of the UE: the meaning of `assigned` in a filter.
     #[inline]
     #[must_use]
     pub const fn with_ue(&self, is_remote: bool, is_local: bool) -> Self {
@@ -67,7 +67,7 @@ impl PacketKey {
         Self { word: self.word | ends, ports: self.ports, remote: self.remote }
     }
 
-    /// Without ports, unless it has them. Without branches, as it is asked of many packets at once.
+    /// Removes the ports, unless the packet has them. Without branches, since many packets are processed together.
     #[inline(always)]
     #[must_use]
     pub(crate) const fn ports_if(self, has_ports: bool) -> Self {
@@ -75,14 +75,14 @@ impl PacketKey {
         Self { word: self.word & (mask | !word::HAS_PORTS), ports: self.ports & mask, ..self }
     }
 
-    /// As before [`PacketKey::with_ue`].
+    /// Reverts [`PacketKey::with_ue`].
     #[inline]
     #[must_use]
     pub(crate) const fn without_ue(self) -> Self {
         Self { word: self.word & !(word::REMOTE_IS_UE | word::LOCAL_IS_UE), ..self }
     }
 
-    /// The address of the far end, if the packet is IPv4.
+    /// The remote address, if the packet is IPv4.
     #[inline]
     pub const fn remote(&self) -> u32 {
         self.remote
@@ -106,9 +106,9 @@ impl PacketKey {
     }
 }
 
-/// What filters look at in one packet, packed as the lanes are. All numbers in host byte order.
+/// All fields of a packet that filters compare, packed like the lanes. All numbers in host byte order.
 ///
-/// The far end is `remote`, the UE's side `local`, whatever the direction.
+/// `local` is the UE's side and `remote` the other, whatever the direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FullPacketKey {
     pub(super) key: PacketKey,
@@ -127,7 +127,7 @@ impl FullPacketKey {
         Self { key: packet_key, columns, is_v6: false }
     }
 
-    /// An IPv4 packet of which the gist is known, and the local address.
+    /// An IPv4 packet, given its packet key and local address.
     pub const fn of_v4(packet_key: PacketKey, local: u32) -> Self {
         let mut columns = [0; COLUMNS];
         columns[REMOTE[0]] = packet_key.remote;
@@ -135,7 +135,7 @@ impl FullPacketKey {
         Self { key: packet_key, columns, is_v6: false }
     }
 
-    /// An IPv6 packet; `protocol` is the one behind the extension headers, `tos` the traffic class.
+    /// An IPv6 packet; `protocol` is the upper-layer protocol, `tos` the traffic class.
     #[inline]
     pub const fn v6(remote: u128, local: u128, protocol: u8, tos: u8) -> Self {
         let mut columns = [0; COLUMNS];
@@ -149,7 +149,7 @@ impl FullPacketKey {
         Self { key: PacketKey { word, ports: 0, remote: columns[REMOTE[0]] }, columns, is_v6: true }
     }
 
-    /// As if it had no Security Parameter Index.
+    /// Removes the Security Parameter Index.
     #[cfg(test)]
     #[must_use]
     pub(crate) const fn without_spi(mut self) -> Self {
@@ -158,7 +158,7 @@ impl FullPacketKey {
         self
     }
 
-    /// The packet has ports: not for later fragments, nor for protocols without ports.
+    /// Sets the ports: not for later fragments, nor for protocols without ports.
     #[inline]
     #[must_use]
     pub const fn with_ports(mut self, remote: u16, local: u16) -> Self {
@@ -167,7 +167,7 @@ impl FullPacketKey {
         self
     }
 
-    /// The Security Parameter Index of ESP or AH.
+    /// Sets the Security Parameter Index of ESP or AH.
     #[inline]
     #[must_use]
     pub const fn with_spi(mut self, spi: u32) -> Self {
@@ -176,7 +176,7 @@ impl FullPacketKey {
         self
     }
 
-    /// The flow label of IPv6, 20 bits.
+    /// Sets the flow label of IPv6, 20 bits.
     #[inline]
     #[must_use]
     pub const fn with_flow_label(mut self, label: u32) -> Self {
@@ -185,7 +185,7 @@ impl FullPacketKey {
         self
     }
 
-    /// Another type of service.
+    /// Sets the type of service.
     #[inline]
     #[must_use]
     pub const fn with_tos(mut self, tos: u8) -> Self {
@@ -193,7 +193,7 @@ impl FullPacketKey {
         self
     }
 
-    /// The QFI of the tunnel header.
+    /// Sets the QFI of the tunnel header.
     #[inline]
     #[must_use]
     pub const fn with_qfi(mut self, qfi: Qfi) -> Self {
@@ -201,7 +201,7 @@ impl FullPacketKey {
         self
     }
 
-    /// Which ends are addresses of the UE: what `assigned` in a filter means.
+    /// Sets which ends are addresses of the UE: the meaning of `assigned` in a filter.
     #[inline]
     #[must_use]
     pub const fn with_ue(mut self, is_remote: bool, is_local: bool) -> Self {
@@ -209,7 +209,7 @@ impl FullPacketKey {
         self
     }
 
-    /// The key of a parsed packet. `is_assigned` says which addresses are the UE's own.
+    /// The key of a parsed packet. `is_assigned` returns whether an address is the UE's own.
     pub fn from_flow(
         flow: &Flow,
         direction: Direction,

@@ -1,13 +1,13 @@
-//! One lane: one alternative of a rule, as numbers that are compared with those of a packet.
+//! One lane: one alternative of a rule, as numbers to compare with those of a packet.
 
 use causeway_types::IpNet;
 
-/// Numbers of 32 bits that a lane compares: addresses, SPI and flow label.
+/// The number of columns of 32 bits that a lane may compare: addresses, SPI and flow label.
 pub(super) const COLUMNS: usize = 10;
 
-/// Columns of the far end's address, from its highest word; IPv4 has the first one only.
+/// Columns of the remote address, from its highest word; IPv4 has the first one only.
 pub(super) const REMOTE: [usize; 4] = [0, 1, 2, 3];
-/// Columns of the near end's address.
+/// Columns of the local address.
 pub(super) const LOCAL: [usize; 4] = [4, 5, 6, 7];
 /// Column of the Security Parameter Index.
 pub(super) const SPI: usize = 8;
@@ -23,9 +23,9 @@ pub(super) mod word {
     const HAS_QFI: u32 = 1 << 22;
     /// The ports are known.
     pub(in super::super) const HAS_PORTS: u32 = 1 << 23;
-    /// The far end is the UE.
+    /// The remote end is the UE.
     pub(in super::super) const REMOTE_IS_UE: u32 = 1 << 24;
-    /// The near end is the UE.
+    /// The local end is the UE.
     pub(in super::super) const LOCAL_IS_UE: u32 = 1 << 25;
     /// The Security Parameter Index is known.
     pub(in super::super) const HAS_SPI: u32 = 1 << 26;
@@ -33,7 +33,7 @@ pub(super) mod word {
     pub(in super::super) const HAS_LABEL: u32 = 1 << 27;
     /// The packet is IPv6.
     pub(in super::super) const IS_V6: u32 = 1 << 28;
-    /// No packet has this bit: a lane that asks for it fits none.
+    /// No packet has this bit: a lane that requires it matches none.
     pub(in super::super) const NEVER: u32 = 1 << 31;
 
     /// Protocol and type of service.
@@ -51,7 +51,7 @@ pub(super) mod word {
         (word >> TOS_AT) as u8
     }
 
-    /// A QFI, and that there is one.
+    /// A QFI, and the bit that there is one.
     pub(in super::super) const fn qfi(qfi: Qfi) -> u32 {
         (qfi.value() as u32) << QFI_AT | HAS_QFI
     }
@@ -62,7 +62,7 @@ pub(super) mod word {
     }
 }
 
-/// Bits asked for and the bits of them that count.
+/// A value, and the mask of the bits that are compared.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub(super) struct Masked {
     pub(super) value: u32,
@@ -84,13 +84,14 @@ impl Masked {
         Self { value: value & mask, mask }
     }
 
-    /// Asks for more, about other bits.
+    /// Adds a comparison of other bits.
     pub(super) const fn and(self, value: u32, mask: u32) -> Self {
         Self { value: self.value | value & mask, mask: self.mask | mask }
     }
 }
 
-/// Ports that a lane takes: per end the lowest one and how many more, remote below local as in a key.
+/// Ports that a lane accepts: for each end the lowest one and the number of further ones, remote below local as in a
+/// key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct PortRanges {
     pub(super) low: u32,
@@ -104,37 +105,37 @@ pub(super) enum Family {
     V6,
 }
 
-/// One alternative of a rule. A packet must fit every part.
+/// One alternative of a rule. A packet must match every part.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Lane {
-    /// The rule that it is an alternative of.
+    /// Its rule.
     pub(super) rule: u8,
     pub(super) word: Masked,
     pub(super) ports: PortRanges,
-    /// `None` where no address is asked for.
+    /// `None` where no address is compared.
     pub(super) family: Option<Family>,
     pub(super) columns: [Masked; COLUMNS],
 }
 
 impl Lane {
-    /// Fits every packet.
+    /// Matches every packet.
     pub(super) const fn any(rule: u8) -> Self {
         let ports = PortRanges { low: 0, width: u32::MAX };
         Self { rule, word: Masked::ANY, ports, family: None, columns: [Masked::ANY; COLUMNS] }
     }
 
-    /// Every packet fits it.
+    /// Whether every packet matches it.
     pub(super) fn is_any(&self) -> bool {
         *self == Self::any(self.rule)
     }
 
-    /// Only IPv6 packets can fit.
+    /// Whether only IPv6 packets can match.
     pub(super) fn is_v6(&self) -> bool {
         self.family == Some(Family::V6)
     }
 
-    /// Asks for an address at the end whose columns these are. `None` where the other end asks for one of
-    /// another family, so that no packet fits.
+    /// Adds a prefix for the end with these columns. `None` where the other end has a prefix of another family, so that
+    /// no packet matches.
     pub(super) fn with_net(mut self, columns: [usize; 4], net: IpNet) -> Option<Self> {
         let family = match net {
             IpNet::V4(_) => Family::V4,

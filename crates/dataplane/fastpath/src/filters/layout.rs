@@ -1,11 +1,11 @@
-//! From lanes to blocks.
+//! Arranges lanes into blocks.
 
 use super::block::{Block, BlockLayout, Column, LANES};
 use super::lane::{Family, Lane};
 
-/// The blocks of a set and their other columns, which the blocks name by their place among them.
-/// Packets of both families share the blocks where no lane asks for an IPv6 address, as long as IPv6 packets do not
-/// meet more blocks for it. Else the lanes that one of them can fit are in blocks of their own.
+/// The blocks of a set and their other columns, which the blocks refer to by position. Packets of both families share
+/// the blocks if no lane has an IPv6 address and IPv6 packets do not have to visit more blocks for it. Otherwise each
+/// family has blocks with the lanes that its packets can match.
 pub(super) fn layout(lanes: &[Lane]) -> (Vec<Block>, Vec<Column>) {
     let of =
         |other: Family| -> Vec<&Lane> { lanes.iter().filter(|lane| lane.family != Some(other)).collect() };
@@ -40,7 +40,7 @@ mod tests {
     use super::super::{Compare, FilterSets, PacketKey, Rule, SetId, WithComparator};
     use super::*;
 
-    /// Asks a set about a packet as the fast path does.
+    /// Classifies packets with a set as the fast path does.
     struct Asking<'a> {
         sets: &'a FilterSets,
         set: SetId,
@@ -57,7 +57,7 @@ mod tests {
         }
     }
 
-    /// Four filters to a rule; an open rule behind them if it `is_granted`.
+    /// Four filters to a rule; an open rule behind them if `is_open`.
     fn rules(filters: impl Iterator<Item = String>, is_open: bool) -> Vec<Rule> {
         let filters: Vec<SdfFilter> = filters.map(|filter| filter.parse().unwrap()).collect();
         let lists = filters.chunks(4).map(<[_]>::to_vec).chain(is_open.then(Vec::new));
@@ -66,11 +66,12 @@ mod tests {
 
     const LOCAL: u32 = u32::from_be_bytes([10, 45, 0, 2]);
 
-    // Input:  sets of 1 to 200 lanes about ports, and the same with a lane about the UE's address or about IPv6; packets by UDP, TCP and
-    //         ESP, in each way of comparing.
-    // Output: the rule that the set says for the whole packet; no answer for ESP where a lane is about more than the gist.
+    // Input:  sets of 1 to 200 lanes with ports, and the same with a lane with the UE's address or for IPv6; packets by
+    //         UDP, TCP and ESP, in each implementation.
+    // Output: the rule that the set yields for the whole packet; no result for ESP where a lane compares fields outside
+    //         the packet key.
     #[test]
-    fn sets_of_any_size_are_compared_at_once() {
+    fn sets_of_any_size_are_compared_together() {
         let port = |port: usize| format!("permit out 17 from any {port} to any");
         for (compare, lanes) in Compare::available()
             .flat_map(|compare| [1, 8, 9, 16, 17, 40, 64, 65, 200].map(|lanes| (compare, lanes)))

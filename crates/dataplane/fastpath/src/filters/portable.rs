@@ -1,13 +1,13 @@
-//! Sixteen lanes compared without vector instructions, in loops that a compiler may turn into some.
+//! Compares sixteen lanes without explicit vector instructions, in loops that a compiler may vectorize.
 //!
-//! All comparisons follow one scheme: a difference that is zero where a lane fits. Differences of all columns are
-//! joined by or, and tested once.
+//! All comparisons follow one scheme: a difference that is zero where a lane matches. The differences of all columns
+//! are combined by OR, and tested once.
 
 use super::block::{Block, Column, LANES, LaneWords};
 use super::key::{FullPacketKey, PacketKey};
 use super::scan::{self, Memory};
 
-/// The rule of the first lane that a packet fits, in the set whose first block is `first`.
+/// The rule of the first lane that a packet matches, in the set whose first block is `first`.
 pub(super) fn first_fit(memory: &Memory<'_>, first: u32, key: &FullPacketKey) -> Option<u8> {
     let fits = |block: &Block| fits(block, &key.key);
     let others = |group: &[Block]| scan::fits_others(group, memory.columns, key, fits_column);
@@ -16,7 +16,7 @@ pub(super) fn first_fit(memory: &Memory<'_>, first: u32, key: &FullPacketKey) ->
     })
 }
 
-/// The lanes of a block that a packet fits but for its other columns; lane 0 in the lowest bit.
+/// The lanes of a block that a packet matches, other columns excluded; lane 0 in the lowest bit.
 pub(super) fn fits(block: &Block, packet_key: &PacketKey) -> u16 {
     let mut differences = beyond(packet_key.ports, &block.port_low, &block.port_width);
     join(&mut differences, &block.word, packet_key.word);
@@ -37,7 +37,7 @@ fn join(differences: &mut [u32; LANES], column: &Column, number: u32) {
     }
 }
 
-/// How far two ports lie beyond their ranges.
+/// How far two ports are outside their ranges.
 fn beyond(ports: u32, low: &LaneWords, width: &LaneWords) -> [u32; LANES] {
     let excess = |port: u16, low: u16, width: u16| u32::from(port.wrapping_sub(low).saturating_sub(width));
     std::array::from_fn(|lane| {

@@ -1,23 +1,23 @@
-//! Memory for runs of equal items that stay where they are until freed.
+//! Memory for runs of equal items that keep their position until freed.
 
 use std::collections::{BTreeMap, BTreeSet, TryReserveError};
 
-/// Items in one piece of memory, given out in runs: in the smallest gap that is long enough, else behind all others.
+/// Items in one allocation, assigned in runs: in the smallest gap that is long enough, else behind all others.
 #[derive(Debug)]
 pub(super) struct Runs<T> {
     items: Vec<T>,
     limit: usize,
-    /// Length of each gap by where it starts. No two touch, and none is at the end.
+    /// The length of each gap by its start. No two are adjacent, and none is at the end.
     gaps: BTreeMap<u32, u32>,
     /// The same as pairs of length and start.
     by_len: BTreeSet<(u32, u32)>,
 }
 
 impl<T: Copy> Runs<T> {
-    /// No items, and room for `limit` of them, whose memory is taken as it is first written.
+    /// Without items, with capacity for `limit` of them, whose memory is taken as it is first written.
     ///
     /// # Errors
-    /// The system has not even the addresses.
+    /// The system cannot reserve the address space.
     pub(super) fn new(limit: u32) -> Result<Self, TryReserveError> {
         let limit = limit as usize;
         let mut items = Vec::new();
@@ -36,7 +36,7 @@ impl<T: Copy> Runs<T> {
         self.items.len() - self.gaps.values().map(|len| *len as usize).sum::<usize>()
     }
 
-    /// Puts a run somewhere and says where; `None` where there is no room for it in one piece.
+    /// Stores a run and returns its start; `None` where no gap is large enough.
     pub(super) fn insert(&mut self, run: &[T]) -> Option<u32> {
         let len = u32::try_from(run.len()).ok()?;
         let Some((gap, start)) = self.by_len.range((len, 0)..).next().copied() else {
@@ -104,8 +104,9 @@ mod tests {
 
     use super::*;
 
-    // Input:  runs of 2, 3 and 1 in a room of 6; the first two are freed in either order; then a run of 5, one of 1.
-    // Output: the gaps join, so the 5 fit in place; the 1 finds no room.
+    // Input:  runs of 2, 3 and 1 in a capacity of 6; the first two are freed in either order; then a run of 5, one of
+    //         1.
+    // Output: the gaps join, so the 5 fit in place; the 1 does not fit.
     #[test]
     fn neighbouring_gaps_join() {
         for order in [[(0, 2), (2, 3)], [(2, 3), (0, 2)]] {

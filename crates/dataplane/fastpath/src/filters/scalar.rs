@@ -1,9 +1,10 @@
-//! The lanes of a set, each by itself: to compare many packets with one lane, where a block compares one packet with many lanes.
+//! The lanes of a set as scalars: compares many packets with one lane, where a block compares one packet with many
+//! lanes.
 
 use super::key::PacketKey;
 use super::lane::{Family, Lane, Masked, PortRanges, REMOTE};
 
-/// A lane that asks for nothing beyond the gist of an IPv4 packet.
+/// A lane that compares only the packet key of an IPv4 packet.
 #[derive(Clone, Copy, Debug)]
 pub struct ScalarFilter {
     word: Masked,
@@ -13,7 +14,7 @@ pub struct ScalarFilter {
 }
 
 impl ScalarFilter {
-    /// Of the lanes of a set, those that IPv4 packets can fit, in their order. `None` where one asks for more.
+    /// The lanes of a set that IPv4 packets can match, in order. `None` where one compares more.
     pub(super) fn of(lanes: &[Lane]) -> Option<Vec<Self>> {
         let mut all = Vec::new();
         for lane in lanes.iter().filter(|lane| lane.family != Some(Family::V6)) {
@@ -27,18 +28,18 @@ impl ScalarFilter {
         Some(all)
     }
 
-    /// The rule that it is of.
+    /// Its rule.
     pub const fn rule(&self) -> u8 {
         self.rule
     }
 
-    /// The ports that fit: as in a lane.
+    /// The ports that match, as in a lane.
     #[inline(always)]
     pub(crate) const fn ports(&self) -> (u32, u32) {
         (self.ports.low, self.ports.width)
     }
 
-    /// A packet fits.
+    /// Whether a packet matches.
     pub const fn fits(&self, packet_key: PacketKey) -> bool {
         const fn beyond(port: u32, low: u32, width: u32) -> u32 {
             (port.wrapping_sub(low) & 0xffff).saturating_sub(width & 0xffff)
@@ -49,8 +50,8 @@ impl ScalarFilter {
         self.difference_but_for_ports(word, remote) | excess == 0
     }
 
-    /// Zero where a packet fits but for its ports, given the other parts of its gist. Nothing but bits, to be asked of many packets by
-    /// vector instructions.
+    /// Zero where a packet matches apart from its ports, given the other parts of its key. Only bit operations, so that
+    /// loops over many packets are vectorized.
     #[inline(always)]
     pub(crate) const fn difference_but_for_ports(&self, word: u32, remote: u32) -> u32 {
         (word ^ self.word.value) & self.word.mask | (remote ^ self.remote.value) & self.remote.mask

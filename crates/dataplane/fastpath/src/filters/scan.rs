@@ -1,13 +1,13 @@
-//! The first lane of a set that a packet fits.
+//! Finds the first lane of a set that a packet matches.
 //!
-//! Written once for all ways of comparing: always inlined, so that each way compiles it for its instruction set.
+//! Written once for all implementations: always inlined, so that each one is compiled for its instruction set.
 
 use super::block::{Block, Column, LANES};
 use super::key::{FullPacketKey, PacketKey};
 use super::lane::COLUMNS;
 
-/// Blocks compared before their results are looked at: four masks of sixteen lanes are one word, and looking at
-/// each would cost a mispredicted branch more often than it saves a comparison.
+/// The number of blocks that are compared before the results are tested: four masks of sixteen lanes are one word, and
+/// a test of each would cost a mispredicted branch more often than it saves a comparison.
 const GROUP: usize = 4;
 
 /// The blocks and other columns of all sets of a worker.
@@ -17,17 +17,18 @@ pub(super) struct Memory<'m> {
     pub(super) columns: &'m [Column],
 }
 
-/// What compares packets with blocks.
+/// A computation that needs the comparison of packets with blocks.
 pub(crate) trait WithComparator {
-    /// Does it. `fits`: the lanes of a block that a packet fits but for its other columns, lane 0 in the lowest bit. To be inlined
-    /// always.
+    /// Runs it. `fits` returns the lanes of a block that a packet matches, other columns excluded, lane 0 in the lowest
+    /// bit. Must always be inlined.
     fn run(self, fits: impl Fn(&Block, PacketKey) -> u16);
 }
 
-/// The rule of the first lane that fits, in the set whose first block is `first`.
+/// The rule of the first lane that matches, in the set whose first block is `first`.
 ///
-/// `fits` compares a block but for its other columns, `fits_others` the other columns of a group of blocks, and `of_group` is
-/// [`first_of_group`]. The last two are functions of their own, which keeps the way of a single block short.
+/// `fits` compares a block without its other columns, `fits_others` the other columns of a group of blocks, and
+/// `of_group` is [`first_of_group`]. The last two are functions of their own, which keeps the path of a single block
+/// short.
 #[inline(always)]
 pub(super) fn first_fit<'m>(
     blocks: &'m [Block],
@@ -39,7 +40,7 @@ pub(super) fn first_fit<'m>(
 ) -> Option<u8> {
     let run = blocks.get(first as usize..)?;
     let head = run.first()?.head;
-    // A branch, not a sum, so that the first block is fetched before its head is known.
+    // A branch, not a sum, so that the first block is loaded before its head is known.
     let (run, len) = if key.is_v6 { (run.get(usize::from(head.v6_at)..)?, head.v6) } else { (run, head.v4) };
     match run.get(..usize::from(len))? {
         [_] => first_of_group(run.get(..1)?, fits, fits_others),
@@ -47,7 +48,7 @@ pub(super) fn first_fit<'m>(
     }
 }
 
-/// The rule of the first lane that fits, of the lanes of a few blocks.
+/// The rule of the first lane that matches, of the lanes of a few blocks.
 #[inline(always)]
 pub(super) fn first_of_group<'m>(
     group: &'m [Block],
@@ -65,7 +66,8 @@ pub(super) fn first_of_group<'m>(
     rule_of(group, found)
 }
 
-/// The rule of the first lane that fits a packet, in the set whose first block is `first`, of whose blocks for IPv4 none has other columns.
+/// The rule of the first lane that a packet matches, in the set whose first block is `first`, whose blocks for IPv4
+/// have no other columns.
 #[inline(always)]
 pub(super) fn first_of_many(blocks: &[Block], first: u32, fits: impl Fn(&Block) -> u16) -> Option<u8> {
     let run = blocks.get(first as usize..)?;
@@ -78,7 +80,7 @@ pub(super) fn first_of_many(blocks: &[Block], first: u32, fits: impl Fn(&Block) 
     })
 }
 
-/// The rule of the first of the lanes of a group that were found.
+/// The rule of the first matching lane of a group.
 #[inline(always)]
 fn rule_of(group: &[Block], found: u64) -> Option<u8> {
     if found == 0 {
@@ -88,7 +90,7 @@ fn rule_of(group: &[Block], found: u64) -> Option<u8> {
     group.get(lane / LANES).map(|block| block.rules[lane % LANES])
 }
 
-/// The lanes of a group of blocks that fit their other columns. `fits` compares a column with a number of the packet.
+/// The lanes of a group of blocks whose other columns match. `fits` compares a column with a number of the packet.
 #[inline(always)]
 pub(super) fn fits_others(
     group: &[Block],

@@ -20,24 +20,24 @@ use crate::index::ArenaError;
 
 /// A filter set. Sets of equal content have the same id as long as one of them is in use.
 ///
-/// A set whose answer needs no lanes is its own content: it takes no memory and reads none.
+/// The id of a set that needs no lanes encodes its content: it takes no memory and reads none.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct SetId(u32);
 
 impl SetId {
-    /// No packet fits. Also the id whose bits are all zero.
+    /// No packet matches. Also the id whose bits are all zero.
     pub const NOTHING: Self = Self(0);
 
-    /// Every packet fits the first rule.
+    /// Every packet matches the first rule.
     pub const ANY: Self = Self(1);
 
-    /// Packets with QFI 0, 1 and so on fit the only rule.
+    /// Packets with QFI 0, 1 and so on match the only rule.
     const FIRST_QFI: u32 = 2;
 
-    /// The set whose first block is the first of all.
+    /// The id of the set whose first block is block 0.
     const FIRST_BLOCK: u32 = Self::FIRST_QFI + Qfi::MAX as u32 + 1;
 
-    /// The id whose number this is; of a number that is no set's, nothing fits.
+    /// The id with this number; no packet matches a number that no set has.
     pub const fn from_raw(raw: u32) -> Self {
         Self(raw)
     }
@@ -65,20 +65,20 @@ impl SetId {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum FilterSetError {
     /// More rules than a set can have.
-    #[error("{0} rules in a filter set that has room for {MAX_RULES}")]
+    #[error("a filter set of {0} rules, of at most {MAX_RULES}")]
     Rules(usize),
     /// More lanes than a set can have.
-    #[error("a filter set that needs more than {MAX_LANES} lanes")]
+    #[error("a filter set of more than {MAX_LANES} lanes")]
     Lanes,
-    /// No room for so many blocks of sixteen lanes in one piece.
-    #[error("no room for {0} blocks of filters")]
+    /// No contiguous memory for this many blocks of sixteen lanes.
+    #[error("no memory for {0} filter blocks")]
     Blocks(usize),
 }
 
-/// Columns beyond its own that there is room for, for each block: what IPv6 addresses at one end need.
+/// The capacity for other columns per block: what IPv6 addresses at one end need.
 const COLUMNS_PER_BLOCK: u32 = 3;
 
-/// Where a set has none.
+/// The block of a set without blocks.
 const NO_BLOCK: u32 = u32::MAX;
 
 /// A set in use.
@@ -90,8 +90,8 @@ struct SharedSet {
 
 /// The filter sets of one worker.
 ///
-/// Owned by one thread. Matching takes no lock and no memory; inserting and removing take time in proportion to the
-/// set's lanes.
+/// Owned by one thread. Matching takes no lock and allocates nothing; inserting and removing take time in proportion to
+/// the set's lanes.
 #[derive(Debug)]
 pub struct FilterSets {
     compare: Compare,
@@ -103,19 +103,19 @@ pub struct FilterSets {
 }
 
 impl FilterSets {
-    /// No sets, and room for as many blocks of sixteen lanes, 448 octets each, as `blocks` says. Memory is
-    /// reserved here and used as sets come. Comparing is done in the fastest way that this machine has.
+    /// Without sets, with capacity for `blocks` blocks of sixteen lanes, 448 octets each. Memory is reserved now and
+    /// taken as sets are inserted. Uses the fastest comparison that the processor supports.
     ///
     /// # Errors
-    /// [`ArenaError`] when the system has not even the addresses.
+    /// [`ArenaError`] when the system cannot reserve the address space.
     pub fn new(blocks: u32) -> Result<Self, ArenaError> {
         Self::comparing(blocks, Compare::best())
     }
 
-    /// As [`FilterSets::new`], comparing in a chosen way.
+    /// As [`FilterSets::new`], with a given comparison.
     ///
     /// # Errors
-    /// As there.
+    /// As [`FilterSets::new`].
     pub fn comparing(blocks: u32, compare: Compare) -> Result<Self, ArenaError> {
         let blocks = blocks.min(u32::MAX - SetId::FIRST_BLOCK);
         let of_block = size_of::<Block>() + COLUMNS_PER_BLOCK as usize * size_of::<Column>();
@@ -130,7 +130,7 @@ impl FilterSets {
         })
     }
 
-    /// The set of these rules, in the order in which they are tried, with one user more.
+    /// The set of these rules, in order of precedence, with one more user.
     ///
     /// # Errors
     /// [`FilterSetError`], also where a rule needs too many lanes.
@@ -153,7 +153,7 @@ impl FilterSets {
         Ok(set)
     }
 
-    /// One user of the set is gone; with the last one goes the set, and its id may come back as another's.
+    /// Removes one user of the set. The set is freed with its last user, and its id may then become another set's.
     pub fn remove(&mut self, set: SetId) {
         let Some(shared) = self.shared.get_mut(&set) else { return };
         shared.users -= 1;
@@ -167,9 +167,9 @@ impl FilterSets {
         }
     }
 
-    /// The index of the first rule of the set that the packet fits.
+    /// The index of the first rule of the set that the packet matches.
     ///
-    /// `None` where it fits none, and for a set that is not in use.
+    /// `None` where it matches none, and for a set that is not in use.
     #[inline]
     pub fn first_match(&self, set: SetId, key: &FullPacketKey) -> Option<u8> {
         match set.0.checked_sub(SetId::FIRST_BLOCK) {
@@ -181,7 +181,7 @@ impl FilterSets {
         }
     }
 
-    /// The first block of a set; of a set without, a number that no block has.
+    /// The first block of a set; for a set without blocks, a number that no block has.
     pub(crate) const fn block_of(set: SetId) -> u32 {
         match set.0.checked_sub(SetId::FIRST_BLOCK) {
             Some(first) => first,
@@ -189,13 +189,13 @@ impl FilterSets {
         }
     }
 
-    /// How these sets are compared.
+    /// The comparison of these sets.
     pub(crate) const fn compare(&self) -> Compare {
         self.compare
     }
 
-    /// As [`FilterSets::first_match_v4`] in the set with this first block, as [`FilterSets::block_of`] says. `None` also for a
-    /// packet that may have what its gist and its local address do not say, where the set asks for that.
+    /// As [`FilterSets::first_match_v4`], given the first block of the set from [`FilterSets::block_of`]. `None` also
+    /// where the set compares fields that are not in the packet key and the local address.
     #[inline(always)]
     pub(crate) fn first_match_in_block(
         &self,
@@ -204,7 +204,7 @@ impl FilterSets {
         local: impl Fn() -> u32,
         fits: &impl Fn(&Block, PacketKey) -> u16,
     ) -> Option<u8> {
-        // `NO_BLOCK` is none of them.
+        // `NO_BLOCK` is out of range.
         let Some(block) = self.blocks.as_slice().get(first as usize) else {
             return fits_without_lanes(set, &packet_key()).then_some(0);
         };
@@ -219,12 +219,13 @@ impl FilterSets {
         }
     }
 
-    /// Another number after every change: an id may be another set's then.
+    /// A number that changes with every change of the sets, after which an id may be another set's.
     pub(crate) const fn version(&self) -> u64 {
         self.version
     }
 
-    /// The lanes of a set that IPv4 packets can fit, in their order, each by itself. `None` where some are about more than the gist.
+    /// The lanes of a set that IPv4 packets can match, in order, as scalars. `None` where some compare fields outside
+    /// the packet key.
     pub fn scalar_filters(&self, set: SetId) -> Option<Vec<ScalarFilter>> {
         match self.shared.get(&set) {
             Some(shared) => ScalarFilter::of(&shared.content),
@@ -232,27 +233,28 @@ impl FilterSets {
         }
     }
 
-    /// Some filter is about IPv6 packets alone.
+    /// Whether some filter matches IPv6 packets only.
     pub(crate) fn has_ipv6_filters(&self, set: SetId) -> bool {
         self.shared.get(&set).is_some_and(|shared| shared.content.iter().any(Lane::is_v6))
     }
 
-    /// As [`FilterSets::first_match`] for an IPv4 packet without Security Parameter Index, given its gist and the local address.
+    /// As [`FilterSets::first_match`] for an IPv4 packet without Security Parameter Index, given its packet key and the
+    /// local address.
     pub fn first_match_v4(&self, set: SetId, packet_key: PacketKey, local: u32) -> Option<u8> {
         self.first_match(set, &FullPacketKey::of_v4(packet_key, local))
     }
 
-    /// Sets that take memory. Those without lanes do not.
+    /// The number of sets that take memory. Those without lanes do not.
     pub fn len(&self) -> usize {
         self.shared.len()
     }
 
-    /// No set takes memory.
+    /// Whether no set takes memory.
     pub fn is_empty(&self) -> bool {
         self.shared.is_empty()
     }
 
-    /// Blocks in use, of those that [`FilterSets::new`] made room for.
+    /// Blocks in use, of the capacity given to [`FilterSets::new`].
     pub fn blocks(&self) -> usize {
         self.blocks.len()
     }
@@ -278,7 +280,7 @@ impl FilterSets {
     }
 }
 
-/// Fits the packets of a QFI.
+/// Matches the packets of a QFI.
 fn lane_of(qfi: Qfi) -> Lane {
     Lane { word: Masked::default().and(word::qfi(qfi), word::qfi_mask(1)), ..Lane::any(0) }
 }

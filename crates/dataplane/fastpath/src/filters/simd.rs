@@ -1,17 +1,17 @@
-//! Sixteen lanes compared by vector instructions. All unsafe code of the filters is here.
+//! Compares sixteen lanes with vector instructions. All unsafe code of the filters is here.
 //!
-//! The scheme is that of [`super::portable`], which is also what remains where there are no such instructions.
+//! The scheme is that of [`super::portable`], which is used where there are no such instructions.
 
 use super::block::Block;
 use super::key::{FullPacketKey, PacketKey};
 use super::portable;
 use super::scan::{self, Memory, WithComparator};
 
-/// How lanes are compared. All ways give the same answer.
+/// The implementation of the comparison. All have the same results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Compare(CompareImpl);
 
-/// Private, so that a way with vector instructions exists only where the machine has them.
+/// Private, so that an implementation with vector instructions exists only where the processor has them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum CompareImpl {
     Portable,
@@ -22,17 +22,17 @@ enum CompareImpl {
 }
 
 impl Compare {
-    /// Without vector instructions beyond what the program was compiled for.
+    /// Without vector instructions beyond those that the program was compiled for.
     pub const fn portable() -> Self {
         Self(CompareImpl::Portable)
     }
 
-    /// The fastest way that this machine has.
+    /// The fastest implementation that this processor supports.
     pub fn best() -> Self {
         Self::available().last().unwrap_or(Self::portable())
     }
 
-    /// All ways that this machine has, the slowest first.
+    /// All implementations that this processor supports, the slowest first.
     #[cfg(target_arch = "x86_64")]
     pub fn available() -> impl Iterator<Item = Self> {
         let avx2 = std::is_x86_feature_detected!("avx2");
@@ -47,13 +47,13 @@ impl Compare {
         .map(Self)
     }
 
-    /// All ways that this machine has.
+    /// All implementations that this processor supports.
     #[cfg(not(target_arch = "x86_64"))]
     pub fn available() -> impl Iterator<Item = Self> {
         std::iter::once(Self::portable())
     }
 
-    /// What it is called in tables: `portable`, `avx2` or `avx512`.
+    /// Its name in tables: `portable`, `avx2` or `avx512`.
     pub const fn name(self) -> &'static str {
         match self.0 {
             CompareImpl::Portable => "portable",
@@ -64,7 +64,7 @@ impl Compare {
         }
     }
 
-    /// The rule of the first lane that the packet fits, in the set whose first block is `first`.
+    /// The rule of the first lane that the packet matches, in the set whose first block is `first`.
     #[inline]
     pub(super) fn first_fit(self, memory: &Memory<'_>, first: u32, key: &FullPacketKey) -> Option<u8> {
         match self.0 {
@@ -72,13 +72,14 @@ impl Compare {
             // SAFETY: `CompareImpl::Avx2` is made by `Compare::available` only, where the processor has AVX2.
             #[cfg(target_arch = "x86_64")]
             CompareImpl::Avx2 => unsafe { avx2::first_fit(memory, first, key) },
-            // SAFETY: `CompareImpl::Avx512` is made by `Compare::available` only, where the processor has AVX-512 F and BW.
+            // SAFETY: `CompareImpl::Avx512` is made by `Compare::available` only, where the processor has AVX-512 F and
+            // BW.
             #[cfg(target_arch = "x86_64")]
             CompareImpl::Avx512 => unsafe { avx512::first_fit(memory, first, key) },
         }
     }
 
-    /// The same for an IPv4 packet, in a set of whose blocks for IPv4 none has other columns.
+    /// The same for an IPv4 packet, in a set whose blocks for IPv4 have no other columns.
     #[inline(always)]
     pub(super) fn first_of_many(self, blocks: &[Block], first: u32, packet_key: PacketKey) -> Option<u8> {
         match self.0 {
@@ -94,7 +95,7 @@ impl Compare {
         }
     }
 
-    /// Runs something with the comparison of blocks, compiled for the instructions that it takes.
+    /// Runs a computation with the comparison of blocks, compiled for its instruction set.
     #[inline(always)]
     pub(crate) fn run(self, comparing: impl WithComparator) {
         match self.0 {
@@ -233,7 +234,7 @@ mod avx2 {
         zeros(half(block, packet_key, Half::Low), half(block, packet_key, Half::High))
     }
 
-    /// As `fits`, for a block that may have so few lanes that a half holds them.
+    /// As `fits`, for a block that may have so few lanes that one half contains them.
     #[target_feature(enable = "avx2")]
     #[inline]
     fn fits_few(block: &Block, packet_key: &PacketKey) -> u16 {
@@ -243,7 +244,7 @@ mod avx2 {
         zeros_of(half(block, packet_key, Half::Low))
     }
 
-    /// Zero where a lane fits.
+    /// Zero where a lane matches.
     #[target_feature(enable = "avx2")]
     #[inline]
     fn half(block: &Block, packet_key: &PacketKey, half: Half) -> __m256i {
@@ -295,7 +296,7 @@ mod avx2 {
             Half::Low => &numbers.0[..LANES / 2],
             Half::High => &numbers.0[LANES / 2..],
         };
-        // SAFETY: `from` is eight numbers of four octets; the load asks for no alignment.
+        // SAFETY: `from` is eight numbers of four octets; the load requires no alignment.
         unsafe { _mm256_loadu_si256(from.as_ptr().cast()) }
     }
 }

@@ -1,14 +1,14 @@
-//! Which parts of an array are in use, so that memory of the others can be given back.
+//! Tracks which regions of an array are in use, so that the memory of unused ones can be released.
 
 use std::ops::Range;
 
 /// Octets of a region: a huge page of x86-64.
 const REGION: usize = 2 << 20;
 
-/// A region of which never more than a 32nd was in use keeps its memory: with few sessions that come and go nothing is given back.
+/// A region of which at most a 32nd was ever in use keeps its memory: with few sessions, nothing is released.
 const WORTH: usize = 32;
 
-/// How many elements of each region are in use.
+/// The number of elements in use, for each region.
 #[derive(Debug)]
 pub(super) struct Regions {
     /// Elements of a region.
@@ -19,18 +19,18 @@ pub(super) struct Regions {
 #[derive(Clone, Copy, Default, Debug)]
 struct Count {
     now: u32,
-    /// At most since memory was given back last.
+    /// The maximum since memory was last released.
     most: u32,
 }
 
 impl Regions {
-    /// Of an array of so many elements, each of so many octets.
+    /// For an array of this many elements of this many octets each.
     pub(super) fn new(elements: usize, octets: usize) -> Self {
         let size = REGION / octets.max(1);
         Self { size, counts: vec![Count::default(); elements.div_ceil(size)] }
     }
 
-    /// So many elements from this one on are in use.
+    /// This many elements from `first` on are now in use.
     pub(super) fn take(&mut self, first: u32, count: u32) {
         for element in first..first.saturating_add(count) {
             if let Some(region) = self.counts.get_mut(element as usize / self.size) {
@@ -40,7 +40,8 @@ impl Regions {
         }
     }
 
-    /// So many are no longer. Returns the region of the last that is left without any, if that is worth giving back.
+    /// This many elements are no longer in use. Returns the last region that became empty, if releasing it is
+    /// worthwhile.
     pub(super) fn leave(&mut self, first: u32, count: u32) -> Option<Range<usize>> {
         let mut empty = None;
         for element in first..first.saturating_add(count) {
@@ -60,10 +61,11 @@ impl Regions {
 mod tests {
     use super::*;
 
-    // Input:  regions of 32,768 elements; few of the first are used, most of the second; all go.
-    // Output: only the second is worth giving back, when its last element goes; the same when it was used again.
+    // Input:  regions of 32,768 elements; few of the first are used, most of the second; all are freed.
+    // Output: only the second region is worth releasing, when its last element is freed; the same after it is used
+    //         again.
     #[test]
-    fn a_region_is_given_back_with_its_last_element() {
+    fn a_region_is_released_with_its_last_element() {
         let mut regions = Regions::new(100_000, 64);
         for _ in 0..2 {
             regions.take(0, 10);

@@ -1,4 +1,4 @@
-//! Lines of rules: a session's that has several, each with an account of its own.
+//! Rule entries: a session with several rules has one account for each.
 
 use std::ops::Range;
 
@@ -7,19 +7,19 @@ use crate::flow_entry::RuleEntry;
 use crate::index::prefetch;
 
 impl FlowTable {
-    /// Fetches the line of a rule into the cache.
+    /// Prefetches a rule entry into the cache.
     #[inline]
     pub(crate) fn prefetch_rule(&self, number: u32) {
         prefetch(&self.rules, number as usize);
     }
 
-    /// The line of a rule, to be written.
+    /// A rule entry, mutable.
     #[inline]
     pub(crate) fn rule_mut(&mut self, number: u32) -> Option<&mut RuleEntry> {
         self.rules.get_mut(number as usize)
     }
 
-    /// So many rule lines one after the other. Returns the number of the first; `None` where there is no room.
+    /// Allocates consecutive rule entries. Returns the number of the first; `None` when the table is full.
     pub(crate) fn take_rules(&mut self, count: u32) -> Option<u32> {
         let first = self.rule_numbers.take(count)?;
         let Range { start, end } = self.rules.as_ptr_range();
@@ -28,7 +28,7 @@ impl FlowTable {
         Some(first)
     }
 
-    /// The rule lines are free.
+    /// Frees the rule entries.
     pub(crate) fn release_rules(&mut self, first: u32, count: u32) {
         if let Some(entries) = self.rules.get_mut(first as usize..(first + count) as usize) {
             entries.fill(RuleEntry::default());

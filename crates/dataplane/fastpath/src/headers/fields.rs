@@ -1,4 +1,4 @@
-//! What the first words of headers say. Without branches, as it is asked of many packets at once.
+//! Fields of the first words of headers. Without branches, since many packets are parsed together.
 
 use causeway_packet::gtpu::extension_type::PDU_SESSION_CONTAINER;
 use causeway_types::Qfi;
@@ -16,7 +16,7 @@ const CONTAINER: u32 = 16;
 
 /// The shortest extension header.
 const WORD: u32 = 4;
-/// Types of extension headers below this are not to be understood by anybody.
+/// Extension header types below this value do not require comprehension.
 pub(super) const COMPREHENSION_REQUIRED: u32 = 0x80;
 
 /// First octets of a G-PDU, from the lowest on: version and flags, and the type of message.
@@ -32,8 +32,8 @@ const UDP_LITE: u32 = 136;
 /// 169.254.0.0, of /16, in the lowest octets.
 const LINK_LOCAL: u32 = 0xfea9;
 
-/// The third word of an IPv4 header with one hop less, which is more than zero, and with a checksum that is as right as before
-/// (RFC 1624 equation 3): the sum gains what the word loses, and one more where that carries.
+/// The third word of an IPv4 header with its TTL decremented, for a TTL above one. A valid checksum stays valid (RFC
+/// 1624 equation 3): it gains what the word loses, and one more where that carries.
 #[inline(always)]
 pub(crate) const fn decrement_ttl(word: u32) -> u32 {
     let word = word.swap_bytes();
@@ -43,13 +43,13 @@ pub(crate) const fn decrement_ttl(word: u32) -> u32 {
     ((word & 0xffff_0000).wrapping_sub(0x0100_0000) | (sum + carry) & 0xffff).swap_bytes()
 }
 
-/// An extension header that begins so is one word long and no other one follows.
+/// Whether an extension header that starts so is one word long and the last one.
 #[inline(always)]
 const fn is_last(header: u32) -> bool {
     header & 0xff00_00ff == 1
 }
 
-/// Parts of a GTP-U header.
+/// Words of a GTP-U header.
 #[derive(Clone, Copy)]
 pub(super) struct Tunnel {
     pub(super) a0: u32,
@@ -63,11 +63,11 @@ impl Tunnel {
         self.a0 & 0xffff == GPDU_WITHOUT_EXTENSIONS
     }
 
-    /// A G-PDU without extension headers, or one that says nothing but a QFI. After the sequence number, which does not count,
-    /// there is the type of the extension header, its length of one word, the type of PDU (0 or 1), flags that are not set, the
-    /// QFI, and that no further header follows.
+    /// Whether it is a G-PDU without extension headers, or with a PDU Session Container that contains only a QFI. The
+    /// sequence number is ignored; then follow the type of the extension header, its length of one word, the PDU type
+    /// (0 or 1), clear flags, the QFI, and the end of the chain.
     #[inline(always)]
-    pub(super) const fn is_plain(self) -> bool {
+    pub(super) const fn is_common(self) -> bool {
         let is_container = (self.a1 >> 24 == PDU_SESSION_CONTAINER as u32) & (self.b1 & 0xffc0_efff == 1);
         self.is_without_extensions() | (self.a0 & 0xffff == GPDU_WITH_EXTENSIONS) & is_container
     }
@@ -77,15 +77,16 @@ impl Tunnel {
         if self.is_without_extensions() { HEADER } else { CONTAINER }
     }
 
-    /// There is a container that says nothing but a QFI, be it the only extension header or not.
+    /// Whether there is a PDU Session Container that contains only a QFI, whether it is the only extension header or
+    /// not.
     #[inline(always)]
     const fn has_container(self) -> bool {
         let is_container = (self.a1 >> 24 == PDU_SESSION_CONTAINER as u32) & (self.b1 & 0x00c0_efff == 1);
         (self.a0 & 0xffff == GPDU_WITH_EXTENSIONS) & is_container
     }
 
-    /// The type of the only extension header that is no container, if it is one word long, be there a container before it or not;
-    /// else zero. And how many octets later the packet begins than it would without. `rest`: the word behind the first header.
+    /// The type of the only extension header besides a container, if it is one word long; else zero. And the number of
+    /// octets by which it moves the start of the packet. `rest`: the word behind the first header.
     #[inline(always)]
     pub(super) const fn extension_beside_container(self, rest: u32) -> (u32, u32) {
         let (first, second) = (self.a1 >> 24, self.b1 >> 24);
@@ -98,13 +99,13 @@ impl Tunnel {
         }
     }
 
-    /// There is a QFI, if it is one of those that are read here.
+    /// Whether there is a QFI that this parser reads.
     #[inline(always)]
     pub(super) const fn has_qfi(self) -> bool {
         self.has_container()
     }
 
-    /// Where the message ends, be it in the frame or not.
+    /// The end of the message, inside the frame or not.
     #[inline(always)]
     pub(super) const fn end(self) -> u32 {
         HEADER + (self.a0.swap_bytes() & 0xffff)
@@ -144,13 +145,13 @@ impl UserWords {
         self.a3 >> 8 & 0xff
     }
 
-    /// Where a fragment belongs in its packet, in octets.
+    /// The fragment offset, in octets.
     #[inline(always)]
     pub(super) const fn offset(self) -> u32 {
         (self.b2.swap_bytes() & 0x1fff) << 3
     }
 
-    /// Ports follow the header: the protocol has them, and it is no later fragment.
+    /// Whether ports follow the header: the protocol has them, and it is no later fragment.
     #[inline(always)]
     pub(super) const fn has_ports(self) -> bool {
         let protocol = self.protocol();
@@ -158,13 +159,13 @@ impl UserWords {
         (has_ports | (protocol == DCCP) | (protocol == UDP_LITE)) & (self.offset() == 0)
     }
 
-    /// Behind a header of five words there is all that is asked for, and it does not exceed the largest packet.
+    /// Whether the header has five words and the packet is within its frame and the maximum size.
     #[inline(always)]
-    pub(super) const fn is_plain(self) -> bool {
+    pub(super) const fn is_common(self) -> bool {
         (self.a2 & 0xff == 0x45) & self.has_all_behind(IPV4)
     }
 
-    /// The same of a header of so many octets, whatever its first octet says.
+    /// The same for a header of this many octets, whatever its first octet contains.
     #[inline(always)]
     pub(super) const fn has_all_behind(self, header_len: u32) -> bool {
         let has_all = self.len() >= header_len + (USER_HEAD_LEN as u32 - IPV4) * self.has_ports() as u32;
@@ -177,7 +178,7 @@ impl UserWords {
         self.flaws_with(0)
     }
 
-    /// The same where options follow, whose words have this sum.
+    /// The same with options, whose words have this sum.
     #[inline(always)]
     pub(super) const fn flaws_with(self, options: u32) -> u32 {
         let is_of_link = (self.b3 & 0xffff == LINK_LOCAL) | (self.a4 & 0xffff == LINK_LOCAL);
@@ -186,14 +187,14 @@ impl UserWords {
             | (packet_flag::LINK_SCOPED as u32 * is_of_link as u32)
     }
 
-    /// The halves of a word, added.
+    /// The sum of the halves of a word.
     #[inline(always)]
     pub(super) const fn sum(word: u32) -> u32 {
         (word & 0xffff) + (word >> 16)
     }
 
-    /// The sum of the words of the header and of those of its options, carries added, is all ones. It does not matter in which order
-    /// the octets of all words are.
+    /// Whether the sum of the words of the header and of its options, carries added, is all ones. The octet order does
+    /// not matter if it is the same for all words.
     #[inline(always)]
     pub(super) const fn has_valid_checksum_with(self, options: u32) -> bool {
         let base = Self::sum(self.a2) + Self::sum(self.b2) + Self::sum(self.a3);

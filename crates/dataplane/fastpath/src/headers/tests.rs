@@ -33,8 +33,8 @@ fn user(src: [u8; 4], dst: [u8; 4]) -> Vec<u8> {
     [&header[..], &udp, &[0; 12]].concat()
 }
 
-/// What is read of a frame at some place of a batch, by every way of comparing; `None`: it is not a plain packet. Behind the
-/// frame there is something else.
+/// What each implementation parses of a frame at some place of a batch; `None`: it is not common. Other octets follow
+/// the frame.
 fn read<const IS_UPLINK: bool>(frame: &[u8], index: usize) -> Option<(PacketState, u32)> {
     let mut buffer = [0xa5; 64];
     let shown = frame.len().min(64);
@@ -60,8 +60,8 @@ fn read<const IS_UPLINK: bool>(frame: &[u8], index: usize) -> Option<(PacketStat
             prediction,
             blocked,
         });
-        assert!((0..BATCH).all(|other| other == index || state.is_plain[other] == 0));
-        (state.is_plain[index] != 0).then(|| (state.at(index), state.lens[index]))
+        assert!((0..BATCH).all(|other| other == index || state.is_common[other] == 0));
+        (state.is_common[index] != 0).then(|| (state.at(index), state.lens[index]))
     });
     let all: Vec<_> = read.collect();
     let texts: Vec<_> = all.iter().map(|read| format!("{read:?}")).collect();
@@ -69,30 +69,30 @@ fn read<const IS_UPLINK: bool>(frame: &[u8], index: usize) -> Option<(PacketStat
     all[0]
 }
 
-/// It is what the parser for packets of all kinds finds.
-fn compare_with_parser<const IS_UPLINK: bool>(frame: &[u8], (plain, len): (PacketState, u32)) {
+/// Compares this with the parser for packets of all kinds.
+fn compare_with_parser<const IS_UPLINK: bool>(frame: &[u8], (common, len): (PacketState, u32)) {
     let (direction, start, qfi, key) = match IS_UPLINK {
         UPLINK => {
             let tunnelled = crate::g_pdu::GPdu::parse(frame).unwrap();
-            assert!(tunnelled.is_plain && usize::from(tunnelled.end) <= frame.len());
+            assert!(tunnelled.is_common && usize::from(tunnelled.end) <= frame.len());
             (Direction::Uplink, tunnelled.start, tunnelled.qfi, tunnelled.teid)
         }
         _ => (Direction::Downlink, 0, None, u32::from_be_bytes(*frame[16..20].first_chunk().unwrap())),
     };
     let bytes = &frame[usize::from(start)..];
     let user = packet::UserHeader::parse(bytes).unwrap();
-    assert_eq!((plain.start, len, plain.id as u32), (start.into(), user.len, key));
+    assert_eq!((common.start, len, common.id as u32), (start.into(), user.len, key));
     let key = user.key(bytes, direction, qfi, (false, false)).unwrap();
-    assert_eq!(crate::filters::FullPacketKey::of_v4(plain.key, plain.local), key.without_spi());
-    let is = |flaw: u8| plain.flags & flaw != 0;
+    assert_eq!(crate::filters::FullPacketKey::of_v4(common.key, common.local), key.without_spi());
+    let is = |flaw: u8| common.flags & flaw != 0;
     assert_eq!(
         (is(packet_flag::BAD_CHECKSUM), is(packet_flag::TTL_EXPIRES), is(packet_flag::LINK_SCOPED)),
-        (user.is_damaged, user.hops <= 1, user.is_link_scoped())
+        (user.has_bad_checksum, user.hops <= 1, user.is_link_scoped())
     );
 }
 
 // Input:  messages with and without a QFI and a packet, as they are, and one octet shorter.
-// Output: the whole ones are plain and are what the parser finds; the others are not plain.
+// Output: the whole ones are common and equal the parser's result; the others are not common.
 #[test]
 fn well_formed_packets_take_the_batch_path() {
     for frame in [message(true), message(false)] {
@@ -105,10 +105,11 @@ fn well_formed_packets_take_the_batch_path() {
 }
 
 // Input:  a message with every pair of inner and outer ECN.
-// Output: it is plain where the inner one remains as it is: of the others, only what cannot tell of congestion is dropped.
+// Output: it is common where the inner one stays the same; of the others, only packets that are not ECN-capable are
+//         dropped.
 #[test]
 fn ecn_updates_leave_the_batch_path() {
-    let is_plain = |outer: u32, inner: u8| {
+    let is_common = |outer: u32, inner: u8| {
         let mut frame = message(true);
         frame[17] = 0xb8 | inner;
         let (mut headers, mut state) = (BatchHeaders::new(), BatchState::new());
@@ -120,20 +121,20 @@ fn ecn_updates_leave_the_batch_path() {
             prediction,
             blocked,
         });
-        state.is_plain[0] != 0
+        state.is_common[0] != 0
     };
-    for (outer, plain) in
+    for (outer, common) in
         (0..).zip([[true; 4], [true, true, false, true], [true; 4], [false, false, false, true]])
     {
-        for (inner, plain) in (0..).zip(plain) {
-            assert_eq!(is_plain(outer, inner), plain, "outer {outer}, inner {inner}");
+        for (inner, common) in (0..).zip(common) {
+            assert_eq!(is_common(outer, inner), common, "outer {outer}, inner {inner}");
             assert_eq!(ecn::drops(outer, inner.into()), (outer, inner) == (3, 0));
         }
     }
 }
 
-// Input:  headers of all times to live above one with many identifications, right and with one octet changed.
-// Output: the right ones sum up, and are changed to what the library makes of them; the others do not.
+// Input:  headers of all TTLs above one with many identifications, right and with one octet changed.
+// Output: the right ones have a valid checksum, and change like those of the library; the others do not.
 #[test]
 fn ttl_decrement_keeps_the_checksum_valid() {
     for ttl in 2..=u8::MAX {
@@ -160,8 +161,10 @@ fn ttl_decrement_keeps_the_checksum_valid() {
     }
 }
 
-// Input:  packets of every protocol, whole, the first fragment, later ones, and one beyond the end of the largest packet.
-// Output: all are plain and are what the parser finds but for a Security Parameter Index, and for what the parser refuses.
+// Input:  packets of every protocol, whole, the first fragment, later ones, and one beyond the end of the largest
+//         packet.
+// Output: all are common and equal the parser's result except the Security Parameter Index, and packets that the parser
+//         refuses.
 #[test]
 fn all_protocols_and_fragments_take_the_batch_path() {
     for protocol in 0..=u8::MAX {
@@ -180,8 +183,8 @@ fn all_protocols_and_fragments_take_the_batch_path() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 4096 }))]
 
-    // Input:  such packets with up to three octets changed, to what often matters or to anything.
-    // Output: what is taken for plain is what the parser finds.
+    // Input:  such packets with up to three octets changed, to significant values or to any.
+    // Output: packets that are taken as common equal the parser's result.
     #[test]
     fn batch_parse_equals_the_general_parser(
         has_container: bool,

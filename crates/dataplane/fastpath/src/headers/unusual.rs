@@ -1,7 +1,9 @@
-//! A second look at a half batch in which not all packets are plain at the first: at IPv4 packets with options, in tunnels with
-//! sequence numbers or other extension headers, with marks of congestion outside, and at what is no IP packet.
+//! The parse of unusual headers, for a half batch in which the first parse did not cover all packets: IPv4 packets with
+//! options, GTP-U with sequence numbers or other extension headers, outer congestion marks, and packets that are not
+//! IP.
 //!
-//! Where a packet begins and ends is found one by one where it is unusual; what it says is read of all at once again.
+//! The start and end of an unusual packet are found one by one; then the headers of all packets are parsed together
+//! again.
 
 use causeway_ports::BATCH;
 use causeway_types::Qfi;
@@ -17,25 +19,25 @@ use crate::prediction::ClassifierPrediction;
 
 /// Octets of an IPv4 header without options.
 const HEADER: u32 = 20;
-/// There is a QFI.
+/// The packet has a QFI.
 const HAS_QFI: u32 = 0x100;
 
-/// Where user packets lie, and what came with them.
+/// The positions of user packets, and the values of their GTP-U headers.
 #[derive(Debug)]
 pub(crate) struct UserPacketOffsets {
-    /// Where they begin in their frames.
+    /// Where they start in their frames.
     starts: HalfWords,
-    /// Where their messages end; zero for what is no such message.
+    /// Where their messages end; zero for other messages.
     ends: HalfWords,
     /// Their QFIs, with [`HAS_QFI`].
     qfis: HalfWords,
-    /// Bits of [`packet_flag`] that come from the tunnel.
+    /// Bits of [`packet_flag`] from the GTP-U header.
     flags: HalfWords,
     /// Sums of the words of IPv4 options.
     options: HalfWords,
-    /// How many octets later they begin than where the words of [`BatchHeaders`] are from.
+    /// The number of octets by which they start later than where the words of [`BatchHeaders`] were loaded.
     shifted: HalfWords,
-    /// Not zero: it is to be looked at one by one.
+    /// Not zero: it must be parsed on its own.
     unusual: HalfWords,
 }
 
@@ -54,11 +56,11 @@ impl UserPacketOffsets {
     }
 }
 
-/// Where an IPv6 packet lies in its frame, and what came with it.
+/// The position of an IPv6 packet in its frame, and the values of its GTP-U header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UserPacketOffset {
     pub(crate) start: u32,
-    /// Where what it is in ends.
+    /// Where its message ends.
     pub(crate) end: u32,
     pub(crate) qfi: Option<u8>,
     /// ECN of the outer header.
@@ -66,60 +68,61 @@ pub(crate) struct UserPacketOffset {
 }
 
 impl BatchHeaders {
-    /// Where a packet lies, if it is IPv6 and nothing unusual came with it.
+    /// The position of a packet, if it is IPv6 with a common GTP-U header.
     #[inline(always)]
     pub(crate) fn ipv6_offset(&self, index: usize) -> Option<UserPacketOffset> {
         let at = index % BATCH;
-        let places = &self.places_in_frames;
+        let places = &self.user_offsets;
         let (start, end, qfi) = (places.starts[at], places.ends[at], places.qfis[at]);
         let is_v6 = self.low[2][at] >> 4 & 0x0f == 6 && end != 0 && places.flags[at] == 0;
         let qfi = (qfi != 0).then_some(qfi as u8);
         is_v6.then_some(UserPacketOffset { start, end, qfi, outer: self.ecns[at] })
     }
 
-    /// A packet is to be looked at one by one: [`BatchHeaders::set_user_packet`], [`BatchHeaders::parse_options`].
+    /// Whether a packet must be parsed on its own: [`BatchHeaders::set_user_packet`], [`BatchHeaders::parse_options`].
     #[inline(always)]
     pub(crate) const fn is_unusual(&self, index: usize) -> bool {
-        self.places_in_frames.unusual[index % BATCH] != 0
+        self.user_offsets.unusual[index % BATCH] != 0
     }
 
-    /// All packets from `FROM` on and before `TO` are IPv6, and nothing unusual came with them.
+    /// Whether all packets `FROM..TO` are IPv6 with common GTP-U headers.
     #[inline(always)]
     pub(crate) fn are_v6<const FROM: usize, const TO: usize>(&self, state: &BatchState) -> bool {
         let mut others = 0;
         for i in FROM..TO {
-            let places = &self.places_in_frames;
+            let places = &self.user_offsets;
             let is_v6 = (self.low[2][i] >> 4 & 0x0f == 6) & (places.ends[i] != 0) & (places.flags[i] == 0);
             others |= u32::from(!is_v6) & u32::from((i as u32) < state.len() as u32);
         }
         others == 0
     }
 
-    /// The user packet of a message has been found.
+    /// Records the user packet that was found in a message.
     #[inline(always)]
     pub(crate) const fn has_user_packet(&self, index: usize) -> bool {
-        self.places_in_frames.ends[index % BATCH] != 0
+        self.user_offsets.ends[index % BATCH] != 0
     }
 
-    /// The user packet of a message lies there.
+    /// Records the position of the user packet of a message.
     #[inline(always)]
     pub(crate) fn set_user_packet(&mut self, index: usize, message: &[u8], tunnelled: &GPdu) {
         let at = index % BATCH;
-        let places = &mut self.places_in_frames;
+        let places = &mut self.user_offsets;
         (places.starts[at], places.ends[at]) = (tunnelled.start.into(), tunnelled.end.into());
         places.qfis[at] = tunnelled.qfi.map_or(0, |qfi| HAS_QFI | u32::from(qfi.value()));
-        let carries = packet_flag::HAS_OTHER_EXTENSIONS * u8::from(!tunnelled.is_plain);
+        let carries = packet_flag::HAS_OTHER_EXTENSIONS * u8::from(!tunnelled.is_common);
         places.flags[at] =
-            if tunnelled.is_strange { packet_flag::UNSUPPORTED_EXTENSION } else { carries }.into();
+            if tunnelled.has_unsupported_extension { packet_flag::UNSUPPORTED_EXTENSION } else { carries }
+                .into();
         self.read_at(at, message.get(tunnelled.start.into()..).unwrap_or_default());
     }
 
-    /// Reads a packet again that lies elsewhere in its frame than it did at the first look.
+    /// Loads the words of a packet that starts elsewhere in its frame than the first parse assumed.
     #[inline(always)]
     pub(crate) fn reread_from(&mut self, index: usize, frame: &[u8]) {
         let at = index % BATCH;
-        if self.places_in_frames.shifted[at] != 0 {
-            let start = self.places_in_frames.starts[at] as usize;
+        if self.user_offsets.shifted[at] != 0 {
+            let start = self.user_offsets.starts[at] as usize;
             self.read_at(at, frame.get(start..).unwrap_or_default());
         }
     }
@@ -137,12 +140,12 @@ impl BatchHeaders {
         }
     }
 
-    /// Finds the ports behind the options of an IPv4 header, if it has some, and sums them up.
+    /// Finds the ports behind the options of an IPv4 header, if it has some, and sums the options.
     #[inline(always)]
     pub(crate) fn parse_options(&mut self, index: usize, frame: &[u8]) {
         let at = index % BATCH;
         let first = self.low[2][at] & 0xff;
-        let places = &mut self.places_in_frames;
+        let places = &mut self.user_offsets;
         let (start, end) = (places.starts[at] as usize, places.ends[at] as usize);
         if first <= 0x45 || first > 0x4f {
             return;
@@ -158,7 +161,7 @@ impl BatchHeaders {
     }
 }
 
-/// Instead of the first look at half a batch, where the second one is needed anyway.
+/// Replaces the first parse of half a batch where the parse of unusual headers is needed anyway.
 pub(crate) struct SkipFirstParse<'a, const IS_UPLINK: bool, const FROM: usize> {
     pub(crate) headers: &'a mut BatchHeaders,
     pub(crate) state: &'a mut BatchState,
@@ -173,7 +176,7 @@ impl<const IS_UPLINK: bool, const FROM: usize> WithComparator for SkipFirstParse
             let key = if IS_UPLINK == UPLINK { headers.high[0][i] } else { headers.low[4][i] };
             state.keys[i] = key.swap_bytes();
             state.scopes[i] = headers.scopes[i];
-            state.is_plain[i] = 0;
+            state.is_common[i] = 0;
         }
         for i in FROM..FROM + HALF_BATCH {
             state.ids[i] = NO_ENTRY_ID;
@@ -181,7 +184,7 @@ impl<const IS_UPLINK: bool, const FROM: usize> WithComparator for SkipFirstParse
     }
 }
 
-/// Finds out where the packets of half a batch lie as far as that can be seen at a glance, and which are unusual.
+/// Finds the positions of the packets of half a batch that vector instructions can find, and marks the unusual ones.
 pub(crate) struct LocateUserPackets<'a, const IS_UPLINK: bool, const FROM: usize> {
     pub(crate) headers: &'a mut BatchHeaders,
 }
@@ -189,9 +192,8 @@ pub(crate) struct LocateUserPackets<'a, const IS_UPLINK: bool, const FROM: usize
 impl<const IS_UPLINK: bool, const FROM: usize> WithComparator for LocateUserPackets<'_, IS_UPLINK, FROM> {
     #[inline(always)]
     fn run(self, _: impl Fn(&Block, PacketKey) -> u16) {
-        let BatchHeaders { low, high, lens, places_in_frames, .. } = self.headers;
-        let UserPacketOffsets { starts, ends, qfis, flags: flaws, options, shifted, unusual } =
-            places_in_frames;
+        let BatchHeaders { low, high, lens, user_offsets, .. } = self.headers;
+        let UserPacketOffsets { starts, ends, qfis, flags: flaws, options, shifted, unusual } = user_offsets;
         for i in FROM..FROM + HALF_BATCH {
             let (start, end, qfi, is_usual) = match IS_UPLINK {
                 UPLINK => {
@@ -200,7 +202,7 @@ impl<const IS_UPLINK: bool, const FROM: usize> WithComparator for LocateUserPack
                     let has_more = (kind != 0) & (high[0][i] != 0);
                     let (start, end) = (tunnel.start() + shift, tunnel.end());
                     let qfi = if tunnel.has_qfi() { HAS_QFI | tunnel.b1 >> 16 & 0x3f } else { 0 };
-                    let is_usual = (tunnel.is_plain() | has_more) & (start <= end) & (end <= lens[i]);
+                    let is_usual = (tunnel.is_common() | has_more) & (start <= end) & (end <= lens[i]);
                     let of_header = if kind >= COMPREHENSION_REQUIRED {
                         packet_flag::UNSUPPORTED_EXTENSION
                     } else {
@@ -225,12 +227,12 @@ impl<const IS_UPLINK: bool, const FROM: usize> WithComparator for LocateUserPack
     }
 }
 
-/// Finds out what the heads of half a batch say, given where the packets lie.
+/// Parses the headers of half a batch, given the positions of the packets.
 pub(crate) struct ParseUnusual<'a, const IS_UPLINK: bool, const FROM: usize> {
     pub(crate) headers: &'a BatchHeaders,
     pub(crate) state: &'a mut BatchState,
     pub(crate) prediction: &'a ClassifierPrediction,
-    /// What may be an address of ours.
+    /// The prefilter for blocked addresses.
     pub(crate) blocked: Ipv4Prefilter,
 }
 
@@ -238,13 +240,9 @@ impl<const IS_UPLINK: bool, const FROM: usize> WithComparator for ParseUnusual<'
     /// Plain loops over plain arrays, as in [`super::HeaderReading`].
     #[inline(always)]
     fn run(self, _: impl Fn(&Block, PacketKey) -> u16) {
-        let Self {
-            headers: BatchHeaders { low, high, ecns, places_in_frames, .. },
-            state,
-            prediction,
-            blocked,
-        } = self;
-        let UserPacketOffsets { starts, ends, qfis, flags: flaws, options, .. } = places_in_frames;
+        let Self { headers: BatchHeaders { low, high, ecns, user_offsets, .. }, state, prediction, blocked } =
+            self;
+        let UserPacketOffsets { starts, ends, qfis, flags: flaws, options, .. } = user_offsets;
         for i in FROM..FROM + HALF_BATCH {
             let user =
                 UserWords { a2: low[2][i], b2: high[2][i], a3: low[3][i], b3: high[3][i], a4: low[4][i] };
@@ -267,10 +265,10 @@ impl<const IS_UPLINK: bool, const FROM: usize> WithComparator for ParseUnusual<'
             let (version, header_len) = (user.a2 >> 4 & 0x0f, (user.a2 & 0x0f) << 2);
             let is_well_formed =
                 (header_len >= HEADER) & (room >= HEADER) & (user.len() >= header_len) & (user.len() <= room);
-            let is_plain = is_there & (version == 4) & is_well_formed & user.has_all_behind(header_len);
+            let is_common = is_there & (version == 4) & is_well_formed & user.has_all_behind(header_len);
             let is_other = (version != 4) & (version != 6);
             let is_broken = (room == 0) | (version == 4) & !is_well_formed | is_other;
-            // What the outer header says of congestion may be for whatever it is.
+            // A congestion mark of the outer header is checked for any user packet.
             let is_broken = is_there & is_broken & (outer & 0x01 == 0);
             let lost = packet_flag::ECN_DROP as u32 * is_ecn_drop as u32;
             let is_ours = blocked.may_contain(remote);
@@ -280,12 +278,14 @@ impl<const IS_UPLINK: bool, const FROM: usize> WithComparator for ParseUnusual<'
                 | (packet_flag::LOCAL_ADDRESS as u32 * is_ours as u32);
             let found = found | (packet_flag::ECN_UPDATE as u32 * is_marked as u32);
             let found = if is_broken { packet_flag::MALFORMED as u32 } else { found };
-            // Nobody looks at what is behind a header that is not understood.
-            let is_strange = is_there & (flaws[i] == packet_flag::UNSUPPORTED_EXTENSION as u32);
-            let found = if is_strange { packet_flag::UNSUPPORTED_EXTENSION as u32 } else { found };
+            // Data behind an unsupported extension header is not parsed.
+            let has_unsupported_extension =
+                is_there & (flaws[i] == packet_flag::UNSUPPORTED_EXTENSION as u32);
+            let found =
+                if has_unsupported_extension { packet_flag::UNSUPPORTED_EXTENSION as u32 } else { found };
             let is_lost = found & packet_flag::ALWAYS_DROPPED as u32 != 0;
-            state.is_plain[i] = u32::from(is_plain | is_broken | is_strange);
-            state.has_two_ends[i] = u32::from(is_plain & !is_lost & (local != 0) & (local != remote));
+            state.is_common[i] = u32::from(is_common | is_broken | has_unsupported_extension);
+            state.has_two_ends[i] = u32::from(is_common & !is_lost & (local != 0) & (local != remote));
             (state.locals[i], state.lens[i], state.starts[i]) = (local, user.len(), starts[i]);
             (state.words[i], state.ports[i], state.remotes[i]) = packet_key.with_ue(false, true).parts();
             state.flags[i] = found;

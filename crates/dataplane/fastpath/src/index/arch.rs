@@ -1,20 +1,20 @@
-//! What x86-64 has instructions for, and how other machines do it.
+//! Instructions of x86-64, and portable replacements.
 
 #![allow(unsafe_code)]
 
-/// Brings the first cache line of an element nearer. Nothing happens where there is no such instruction, and an index
-/// that is too large does no harm.
+/// Prefetches the first cache line of an element. A no-op where there is no such instruction, and for an index that is
+/// out of range.
 #[inline(always)]
 pub fn prefetch<T>(elements: &[T], index: usize) {
     prefetch_at(elements.as_ptr().wrapping_add(index).cast());
 }
 
-/// The same of the cache line that an address is in, whatever that is.
+/// Prefetches the cache line of an address, whether the address is valid or not.
 #[inline(always)]
 pub fn prefetch_at(address: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: the instruction is a hint: it reads and writes nothing that the program can see and does not fault, whatever
-    // the address. SSE, which has it, is part of every x86-64.
+    // SAFETY: the instruction is a hint: it has no visible effect on memory and does not fault, whatever the address.
+    // It is part of SSE, which every x86-64 has.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(address.cast());
@@ -29,7 +29,7 @@ pub fn prefetch_at(address: *const u8) {
 pub(super) fn equal(words: &[u16; 8], word: u16) -> u32 {
     use std::arch::x86_64::{_mm_cmpeq_epi16, _mm_movemask_epi8, _mm_set1_epi16, _mm_setr_epi16};
     let [a, b, c, d, e, f, g, h] = *words;
-    // SAFETY: the instructions touch no memory. SSE2, which has them, is part of every x86-64.
+    // SAFETY: the instructions access no memory. They are part of SSE2, which every x86-64 has.
     let bits = unsafe {
         let words =
             _mm_setr_epi16(a as i16, b as i16, c as i16, d as i16, e as i16, f as i16, g as i16, h as i16);
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     // Input:  words of which the second and the last are equal.
-    // Output: their bits. Prefetching what is there and what is not changes nothing.
+    // Output: their bits. Prefetching valid and invalid addresses has no effect.
     #[test]
     fn equal_words_have_two_bits_each() {
         let words = [1, 0xffff, 3, 0, 5, 6, 0x7fff, 0xffff];

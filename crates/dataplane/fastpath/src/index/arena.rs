@@ -1,4 +1,4 @@
-//! Large arrays of zeroes that take memory only where they are touched.
+//! Large zeroed arrays that take memory only where they are touched.
 
 #![allow(unsafe_code)]
 
@@ -21,11 +21,11 @@ const HUGE_PAGE: usize = 2 << 20;
 /// What the kernel aligns every mapping to, at least.
 const PAGE: usize = 4096;
 
-/// A fixed number of elements, all zero at first, in one piece. It is used as a slice.
+/// A fixed number of contiguous elements, initially zero. It is used as a slice.
 ///
-/// Address space is reserved for all of them. Memory is taken when an element is touched for the first time, by the page:
-/// with transparent huge pages that is 2 MiB, which the kernel clears in about 0.1 ms, and in 5 ms where a virtual machine has to get them
-/// from its host.
+/// Address space is reserved for all elements. The kernel allocates a page when one of its elements is touched for the
+/// first time: with transparent huge pages that is 2 MiB, which the kernel clears in about 0.1 ms, and in 5 ms where a
+/// virtual machine must get them from its host.
 pub struct Arena<T> {
     base: NonNull<T>,
     len: usize,
@@ -33,76 +33,77 @@ pub struct Arena<T> {
     owned: PhantomData<T>,
 }
 
-/// What an arena lies in.
+/// The memory of an arena.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PageKind {
     /// Pages that the kernel joins to huge ones where it can.
     Transparent,
-    /// Pages of the ordinary size.
+    /// Pages of the base size.
     Small,
-    /// The program's heap, as no mapping was to be had.
+    /// The program's heap, because no mapping was available.
     Heap,
 }
 
-/// An arena that cannot be had.
+/// An arena that cannot be allocated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ArenaError {
-    /// It would not fit into the address space.
+    /// It would exceed the address space.
     #[error("{len} elements of {size} octets exceed the address space")]
     TooLarge {
-        /// How many were asked for.
+        /// The number of elements.
         len: usize,
         /// The size of one.
         size: usize,
     },
-    /// Neither the kernel nor the heap has as much.
+    /// Neither the kernel nor the heap has enough memory.
     #[error(
         "no memory for {octets} octets; vm.overcommit_memory=2 or a limit on address space may be the reason"
     )]
     NoMemory {
-        /// How much was asked for.
+        /// The size, in octets.
         octets: usize,
     },
 }
 
-/// What must be given back.
+/// Memory that must be released.
 enum Memory {
     Mapped { start: *mut c_void, octets: usize, backing: PageKind },
     Allocated(Layout),
 }
 
-// SAFETY: the memory belongs to this value alone and is valid in any thread of the process.
+// SAFETY: this value alone owns the memory, which is valid in any thread of the process.
 unsafe impl<T: Send> Send for Arena<T> {}
-// SAFETY: a shared arena gives out shared slices only.
+// SAFETY: a shared arena yields shared slices only.
 unsafe impl<T: Sync> Sync for Arena<T> {}
 
 impl<T: FromZeros> Arena<T> {
-    /// So many elements, all zero.
+    /// An arena of `len` elements, all zero.
     ///
     /// # Errors
-    /// When there is not as much address space, or memory.
+    /// When there is not enough address space or memory.
     pub fn new(len: usize) -> Result<Self, ArenaError> {
         Self::with_pages(len, true)
     }
 
-    /// The same, in pages of the ordinary size, but for those that are made ready by [`super::prepare`]: no first touch takes long.
+    /// The same, in pages of the base size except those prefaulted by [`super::prepare`]: no first touch takes long.
     ///
     /// # Errors
-    /// When there is not as much address space, or memory.
+    /// When there is not enough address space or memory.
     pub fn sparse(len: usize) -> Result<Self, ArenaError> {
         Self::with_pages(len, false)
     }
 
-    /// Gives memory of these elements back to the kernel, by the page. Those whose memory goes are all zero then, the others what they were.
+    /// Releases the pages of these elements to the kernel. Elements whose memory was released are zero; the others are
+    /// unchanged.
     pub fn release(&mut self, elements: Range<usize>) {
         let is_mapped = matches!(self.memory, Memory::Mapped { .. });
         if let Some(elements) = self.get_mut(elements).filter(|_| is_mapped) {
             let Range { start, end } = elements.as_mut_ptr_range();
             let (first, last) = (start.addr().next_multiple_of(PAGE), end.addr() / PAGE * PAGE);
             if first < last {
-                // It fails where pages are larger, or locked: then they stay.
-                // SAFETY: the pages lie in the elements as a whole, which are borrowed mutably, and all zeroes, which private pages of
-                // no file are afterwards, is a T.
+                // The call fails where pages are larger, or locked: then they stay. SAFETY: the pages are entirely
+                // within the elements, which are borrowed mutably, and zeroes, which anonymous private pages contain
+                // afterwards, are a valid T.
                 let _ = unsafe {
                     madvise(start.cast::<c_void>().with_addr(first), last - first, Advice::LinuxDontNeed)
                 };
@@ -116,7 +117,7 @@ impl<T: FromZeros> Arena<T> {
         }
         let too_large = ArenaError::TooLarge { len, size: size_of::<T>() };
         let layout = Layout::array::<T>(len.max(1)).map_err(|_| too_large)?;
-        // Room to align, and to round up to huge pages.
+        // Space to align, and to round up to huge pages.
         layout
             .size()
             .checked_add(2 * HUGE_PAGE)
@@ -130,7 +131,7 @@ impl<T: FromZeros> Arena<T> {
 }
 
 impl<T> Arena<T> {
-    /// What it lies in.
+    /// The kind of its memory.
     pub fn backing(&self) -> PageKind {
         match self.memory {
             Memory::Mapped { backing, .. } => backing,
@@ -139,19 +140,19 @@ impl<T> Arena<T> {
     }
 }
 
-/// At least so many octets of zeroes from the kernel. None under Miri, which does not know the call.
+/// A zeroed mapping of at least this many octets. None under Miri, which does not support the call.
 fn mapped(octets: usize, are_huge: bool) -> Option<(NonNull<u8>, Memory)> {
     if cfg!(miri) { None } else { transparent(octets, are_huge).ok() }
 }
 
-/// Asks the kernel for huge pages where such pages hold nothing but these elements: where elements are met all over, each is in a
-/// page that is to be found first. What is there stays as it is, and nothing happens where the kernel has no such pages.
+/// Advises the kernel to use huge pages for the pages that contain only these elements: with random access, each page
+/// needs a TLB entry. The content is unchanged. A no-op where the kernel has no huge pages.
 pub fn ask_for_huge_pages<T>(elements: &[T]) {
     let Range { start, end } = elements.as_ptr_range();
     ask_for_huge_pages_in(start.cast()..end.cast());
 }
 
-/// The same of the pages in a range of addresses, whatever is there.
+/// The same for the pages in a range of addresses, mapped or not.
 pub fn ask_for_huge_pages_in(range: Range<*const u8>) {
     let first = range.start.addr().next_multiple_of(HUGE_PAGE);
     let octets = (range.end.addr() / HUGE_PAGE * HUGE_PAGE).saturating_sub(first);
@@ -159,12 +160,12 @@ pub fn ask_for_huge_pages_in(range: Range<*const u8>) {
         return;
     }
     let start = range.start.cast::<c_void>().with_addr(first).cast_mut();
-    // It makes nothing wrong if the kernel does not.
-    // SAFETY: nothing that is in memory is changed by what kind of pages it is in, and there need not be anything.
+    // The kernel may refuse, which is harmless. SAFETY: the kind of page does not change the content of memory, and the
+    // range need not be mapped.
     let _ = unsafe { madvise(start, octets, Advice::LinuxHugepage) };
 }
 
-/// Gives the pages back to the kernel that hold nothing but this.
+/// Releases pages within unused memory to the kernel.
 pub struct ToKernel;
 
 impl Release for ToKernel {
@@ -173,27 +174,28 @@ impl Release for ToKernel {
         let (first, last) = (start.addr().next_multiple_of(PAGE), end.addr() / PAGE * PAGE);
         if first < last && !cfg!(miri) {
             let at = start.cast::<c_void>().with_addr(first).cast_mut();
-            // It fails where pages are larger, or locked: then they stay.
-            // SAFETY: the pages lie in `unused` as a whole, which is borrowed mutably, and any octets are a `MaybeUninit`.
+            // The call fails where pages are larger, or locked: then they stay. SAFETY: the pages are entirely within
+            // `unused`, which is borrowed mutably, and any octets are a valid `MaybeUninit`.
             let _ = unsafe { madvise(at, last - first, Advice::LinuxDontNeed) };
         }
     }
 }
 
-/// Has the kernel get the pages in a range of addresses now, huge ones where it can. What is there stays as it is, and nothing happens
-/// where nothing is.
+/// Makes the kernel allocate the pages in a range of addresses now, huge ones where it can. The content is unchanged. A
+/// no-op for unmapped addresses.
 pub(super) fn populate(range: Range<usize>) {
     let start = ptr::without_provenance::<u8>(range.start.next_multiple_of(PAGE));
     let octets = (range.end / PAGE * PAGE).saturating_sub(start.addr());
     ask_for_huge_pages_in(start..start.wrapping_add(octets));
     if octets > 0 && !cfg!(miri) {
-        // An older kernel cannot, and what was given back meanwhile is not there: then whoever uses it first waits for it.
-        // SAFETY: the call changes nothing that is in memory, only what is backed by it; it reads and writes no octet.
+        // An older kernel does not support it, and the memory may have been unmapped meanwhile: then the first access
+        // takes a page fault. SAFETY: the call does not change the content of memory, only its backing; it reads and
+        // writes no octet.
         let _ = unsafe { madvise(start.cast_mut().cast(), octets, Advice::LinuxPopulateWrite) };
     }
 }
 
-/// Ordinary pages, joined to huge ones where the kernel does that if they are to be. Small arrays would waste a huge page.
+/// Pages of the base size, which the kernel joins to huge ones if `are_huge`. Small arrays would waste a huge page.
 fn transparent(octets: usize, are_huge: bool) -> Result<(NonNull<u8>, Memory), Errno> {
     if octets < HUGE_PAGE {
         let memory = map(octets)?;
@@ -219,15 +221,15 @@ fn map(octets: usize) -> Result<Memory, Errno> {
 }
 
 fn allocated(layout: Layout) -> Option<(NonNull<u8>, Memory)> {
-    // SAFETY: the layout is of one element at least, and elements have a size.
+    // SAFETY: the layout has at least one element, and elements have a size.
     let base = NonNull::new(unsafe { alloc_zeroed(layout) })?;
     Some((base, Memory::Allocated(layout)))
 }
 
 fn give_back(memory: &Memory) {
     if let Memory::Mapped { start, octets, .. } = memory {
-        // SAFETY: the range is one whole mapping of ours that nobody refers to any more. It fails only for arguments that
-        // were never mapped.
+        // SAFETY: the range is one whole mapping of this arena, without remaining references. The call fails only for
+        // arguments that were never mapped.
         let _ = unsafe { munmap(*start, *octets) };
     }
 }
@@ -247,8 +249,8 @@ impl<T> Deref for Arena<T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: `base` is aligned for T and leads to `len` elements in one piece that live as long as the arena. All
-        // zeroes, which they are until they are written, is a T, as `new` asks for.
+        // SAFETY: `base` is aligned for T and points to `len` contiguous elements that live as long as the arena.
+        // Zeroes, the initial content, are a valid T, as `new` requires.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.len) }
     }
 }
@@ -262,7 +264,7 @@ impl<T> DerefMut for Arena<T> {
 }
 
 impl<T> fmt::Debug for Arena<T> {
-    /// Without the elements, which may be millions.
+    /// Without the elements, of which there may be millions.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Arena").field("len", &self.len).field("backing", &self.backing()).finish()
     }
@@ -276,8 +278,8 @@ mod tests {
     #[repr(align(64))]
     struct Line([u64; 8]);
 
-    // Input:  arenas of no, one and many lines.
-    // Output: so many lines at multiples of 64 octets, all zero, which keep what is written to them.
+    // Input:  arenas of zero, one and many elements.
+    // Output: elements at multiples of 64 octets, all zero, which keep what is written to them.
     #[test]
     fn arena_elements_start_at_zero_and_keep_their_values() {
         for len in [0, 1, 70_000] {
@@ -291,8 +293,8 @@ mod tests {
         }
     }
 
-    // Input:  16 million lines, of which the first and the last are touched.
-    // Output: reserved at once, and by the kernel; less than 10 MB of memory is taken.
+    // Input:  16 million elements, of which the first and the last are touched.
+    // Output: reserved immediately, and by the kernel; less than 10 MB of memory is taken.
     #[test]
     #[cfg_attr(miri, ignore = "needs mmap")]
     fn only_touched_pages_take_memory() {
@@ -306,10 +308,10 @@ mod tests {
         assert_eq!((values[0].0[0], values[1].0[0], values[last].0[0]), (1, 0, 2));
     }
 
-    // Input:  a million lines with a number each, of which some in the middle are given back.
-    // Output: they are zero but at the edges, where they may be; the others keep their numbers.
+    // Input:  a million elements with a number each, of which some in the middle are released.
+    // Output: they are zero except at the edges, where they may be; the others keep their numbers.
     #[test]
-    fn elements_that_are_given_back_are_zero() {
+    fn released_elements_are_zero() {
         let mut values = Arena::<Line>::sparse(if cfg!(miri) { 1000 } else { 1 << 20 }).unwrap();
         values.iter_mut().zip(1..).for_each(|(value, number)| value.0 = [number; 8]);
         let (end, part) = (values.len(), values.len() / 4..values.len() / 2);
@@ -337,11 +339,11 @@ mod tests {
         }
     }
 
-    // Input:  64 MB of words in a vector, of which all but the first hundred go, and their memory.
-    // Output: it is given back; those that stay are what they were.
+    // Input:  64 MB of words in a vector, of which all but the first hundred are removed, and their memory released.
+    // Output: the memory is released; the remaining words are unchanged.
     #[test]
     #[cfg_attr(miri, ignore = "needs mmap")]
-    fn unused_memory_is_given_back() {
+    fn unused_memory_is_released() {
         let mut words = vec![7_u64; 8 << 20];
         let slot = words.as_ptr().addr();
         let resident = || resident_kb(&std::fs::read_to_string("/proc/self/smaps").unwrap(), slot);
@@ -368,10 +370,10 @@ mod tests {
         panic!("{address:#x} is in no mapping");
     }
 
-    // Input:  more lines than there are addresses, and more than the machine can map.
-    // Output: an error that says so.
+    // Input:  more elements than there are addresses, and more than the host can map.
+    // Output: the matching errors.
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn arenas_beyond_memory_are_refused() {
         let too_large = Arena::<Line>::new(usize::MAX / 64).unwrap_err();
         assert_eq!(too_large, ArenaError::TooLarge { len: usize::MAX / 64, size: 64 });
         if !cfg!(miri) {

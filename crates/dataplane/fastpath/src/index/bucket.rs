@@ -1,25 +1,25 @@
-//! One cache line of a cuckoo table.
+//! A bucket of the cuckoo table: one cache line.
 
 use zerocopy::FromZeros;
 
 use super::arch::equal;
 
-/// Places in a bucket.
+/// Slots in a bucket.
 pub(super) const SLOTS_PER_BUCKET: usize = 8;
 
-/// Eight places, each for a tag and the number of a line. Tag zero is an empty place.
+/// Eight slots, each for a tag and the number of a flow entry. Tag zero is an empty slot.
 #[derive(Clone, Debug, FromZeros)]
 #[repr(C, align(64))]
 pub(super) struct Bucket {
     tags: [u16; SLOTS_PER_BUCKET],
     lines: [u32; SLOTS_PER_BUCKET],
-    /// Entries whose first choice this bucket is, and that are in their second.
+    /// The number of entries with this bucket as their first choice that are stored in their second.
     displaced: u32,
-    /// A bit for each place: the entry in it is in its second choice.
+    /// A bit for each slot: its entry is in its second choice.
     away: u8,
 }
 
-/// What a place holds.
+/// The content of a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Entry {
     pub(super) tag: u16,
@@ -28,7 +28,7 @@ pub(super) struct Entry {
     pub(super) away: bool,
 }
 
-/// Some places of a bucket: two bits for each, which is what the comparison of vectors yields.
+/// Some slots of a bucket: two bits for each, as the vector comparison yields them.
 #[derive(Clone, Copy)]
 pub(super) struct SlotMask(u32);
 
@@ -47,35 +47,35 @@ impl Iterator for SlotMask {
 }
 
 impl Bucket {
-    /// The places with this tag.
+    /// The slots with this tag.
     #[inline]
     pub(super) fn slots_with_tag(&self, tag: u16) -> SlotMask {
         SlotMask(equal(&self.tags, tag))
     }
 
-    /// The line at a place.
+    /// The value in a slot.
     #[inline]
     pub(super) const fn value(&self, slot: usize) -> u32 {
         self.lines[slot % SLOTS_PER_BUCKET]
     }
 
-    /// Some entry whose first choice this bucket is, is elsewhere.
+    /// Whether an entry with this bucket as first choice is stored elsewhere.
     #[inline]
     pub(super) const fn has_displaced(&self) -> bool {
         self.displaced != 0
     }
 
-    /// A place for another entry.
+    /// An empty slot.
     pub(super) fn empty_slot(&self) -> Option<usize> {
         self.slots_with_tag(0).next()
     }
 
-    /// The tag at a place; zero if it is empty.
+    /// The tag in a slot; zero if it is empty.
     pub(super) const fn tag(&self, slot: usize) -> u16 {
         self.tags[slot % SLOTS_PER_BUCKET]
     }
 
-    /// Where exactly this entry is.
+    /// The slot with exactly this entry.
     pub(super) fn slot_of_entry(&self, entry: Entry) -> Option<usize> {
         self.slots_with_tag(entry.tag).find(|slot| self.entry(*slot) == entry)
     }
@@ -84,7 +84,7 @@ impl Bucket {
         Entry { tag: self.tags[slot], value: self.lines[slot], away: self.away >> slot & 1 == 1 }
     }
 
-    /// Puts an entry into an empty place.
+    /// Stores an entry in an empty slot.
     pub(super) fn put(&mut self, slot: usize, entry: Entry) {
         debug_assert!(self.tags[slot] == 0 && entry.tag != 0);
         self.tags[slot] = entry.tag;
@@ -92,7 +92,7 @@ impl Bucket {
         self.away |= u8::from(entry.away) << slot;
     }
 
-    /// Empties a place.
+    /// Empties a slot.
     pub(super) fn take(&mut self, slot: usize) -> Entry {
         let entry = self.entry(slot);
         self.tags[slot] = 0;
@@ -106,7 +106,7 @@ impl Bucket {
         self.displaced
     }
 
-    /// One of its entries more, or fewer, is elsewhere.
+    /// Counts one more, or one fewer, entry that is stored elsewhere.
     pub(super) fn count_displaced(&mut self, more: bool) {
         self.displaced = if more { self.displaced + 1 } else { self.displaced - 1 };
     }
@@ -116,7 +116,7 @@ impl Bucket {
 mod tests {
     use super::*;
 
-    // Input:  an empty bucket, an entry put and taken.
+    // Input:  an empty bucket, an entry stored and removed.
     // Output: one cache line; the entry is found by its tag and as a whole, then no more.
     #[test]
     fn a_bucket_is_one_cache_line_and_finds_its_entries() {

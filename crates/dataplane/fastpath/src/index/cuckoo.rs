@@ -1,4 +1,4 @@
-//! A table from keys to the numbers of lines, two memory accesses from the line at worst.
+//! A hash table from keys to the numbers of flow entries, with at most two bucket accesses per lookup.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,20 +11,20 @@ use super::bucket::{Bucket, Entry, SLOTS_PER_BUCKET};
 use super::hash::KeyedHash;
 use super::key::TableKey;
 
-/// Buckets that an insertion looks at before it gives up.
+/// The maximum of buckets that an insertion visits.
 const MAX_SEARCH: usize = 512;
 
-/// How full a table of the capacity asked for is at most, in percent.
+/// The maximum load, in percent, of a table with the requested capacity.
 const LOAD: usize = 90;
 
-/// An exact-match table from keys to numbers of lines, with a fixed number of places.
+/// An exact-match table from keys to numbers of flow entries, with a fixed number of slots.
 ///
-/// It is a bucketised cuckoo table: an entry is in one of two buckets of eight, each a cache line, and moves to the other
-/// when that helps another entry in. Entries are 16-bit tags of keys, not keys: whoever looks up compares the key with that
-/// in the line found. A wrong line comes with one in about 8000 lookups of a full table. The hash is keyed at random, so
-/// that nobody can choose keys that crowd.
+/// It is a bucketised cuckoo table: an entry is in one of two buckets of eight slots, each a cache line, and moves to
+/// the other to make space for another entry. Entries contain 16-bit tags of keys, not keys: the caller compares the
+/// key with that of the flow entry found. About one in 8000 lookups of a full table finds a wrong flow entry first. The
+/// hash is keyed at random, so that no sender can choose keys that collide.
 ///
-/// Looking up is made in stages for batches: [`Cuckoo::probe`], [`Cuckoo::prefetch`], [`Cuckoo::find`].
+/// Lookups have stages for batches: [`Cuckoo::probe`], [`Cuckoo::prefetch`], [`Cuckoo::find`].
 pub struct Cuckoo<K> {
     buckets: Arena<Bucket>,
     hash: KeyedHash,
@@ -34,37 +34,37 @@ pub struct Cuckoo<K> {
     key: PhantomData<fn(K)>,
 }
 
-/// Where a key may be.
+/// The candidate buckets of a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Probe {
     bucket: u32,
     tag: u16,
 }
 
-/// A bucket reached in the search for an empty place. The first two are those of the new entry.
+/// A bucket reached in the search for an empty slot. The first two are those of the new entry.
 #[derive(Clone, Copy)]
 struct Step {
     bucket: u32,
     /// The step before it.
     before: u16,
-    /// Where in that step's bucket the entry is that may move here.
+    /// The slot in that step's bucket whose entry may move here.
     place: u8,
 }
 
 type Steps = ArrayVec<Step, MAX_SEARCH>;
 
-/// No place can be made for another entry. Nothing has changed.
+/// No slot can be made free for another entry. Nothing has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("no place for another entry: {entries} are in {places} places")]
+#[error("the hash table is full: {entries} entries in {places} slots")]
 pub struct Full {
     /// Entries in the table.
     pub entries: usize,
-    /// Places in the table.
+    /// Slots in the table.
     pub places: usize,
 }
 
 impl<K: TableKey> Cuckoo<K> {
-    /// An empty table in which so many entries fit; by chance a few more, or up to twice as many.
+    /// An empty table with capacity for at least this many entries, at most about twice as many.
     ///
     /// # Errors
     /// As for [`Arena::new`].
@@ -80,21 +80,21 @@ impl<K: TableKey> Cuckoo<K> {
         Ok(Self { buckets: Arena::sparse(buckets)?, hash, mask, entries: 0, key: PhantomData })
     }
 
-    /// Where to look for a key.
+    /// Computes the candidate buckets of a key.
     #[inline]
     pub fn probe(&self, key: &K) -> Probe {
         let hash = self.hash.hash(key.words());
         Probe { bucket: hash as u32 & self.mask, tag: ((hash >> 48) as u16).max(1) }
     }
 
-    /// Brings nearer what [`Cuckoo::find`] will read first.
+    /// Prefetches the bucket that [`Cuckoo::find`] reads first.
     #[inline]
     pub fn prefetch(&self, probe: Probe) {
         prefetch(&self.buckets, probe.bucket as usize);
     }
 
-    /// The first line that the key may have and `matches` says yes to. When it says so to any, the line is that of the key, if
-    /// the key is in the table, but for about one in 8000.
+    /// The first candidate value that `matches` accepts. If `matches` accepts every candidate, the value is that of the
+    /// key in all but about one in 8000 cases, given that the key is in the table.
     #[inline]
     pub fn find(&self, probe: Probe, mut matches: impl FnMut(u32) -> bool) -> Option<u32> {
         let first = self.bucket(probe.bucket);
@@ -110,10 +110,10 @@ impl<K: TableKey> Cuckoo<K> {
         bucket.slots_with_tag(tag).map(|slot| bucket.value(slot)).find(|value| matches(*value))
     }
 
-    /// Enters a key that is not in the table. At most 512 buckets are looked at, and few entries moved.
+    /// Inserts a key that is not in the table. Visits at most 512 buckets, and moves few entries.
     ///
     /// # Errors
-    /// [`Full`] when no place was found; nothing has changed then.
+    /// [`Full`] when no slot was found; nothing has changed then.
     pub fn insert(&mut self, key: &K, value: u32) -> Result<(), Full> {
         let Probe { bucket, tag } = self.probe(key);
         let full = Full { entries: self.entries, places: self.places() };
@@ -127,7 +127,7 @@ impl<K: TableKey> Cuckoo<K> {
         Ok(())
     }
 
-    /// Takes out a key that was entered with this line. `false` if there is none.
+    /// Removes a key with this value. `false` if there is none.
     pub fn remove(&mut self, key: &K, value: u32) -> bool {
         let Probe { bucket, tag } = self.probe(key);
         for (at, away) in [(bucket, false), (self.other(bucket, tag), true)] {
@@ -142,7 +142,7 @@ impl<K: TableKey> Cuckoo<K> {
         false
     }
 
-    /// An empty place in one of two buckets, if need be by moving entries along the shortest way to an empty place.
+    /// An empty slot in one of two buckets, if necessary by moving entries along the shortest path to an empty slot.
     fn displace(&mut self, ends: [u32; 2]) -> Option<(u32, usize)> {
         let mut steps: Steps = ends.map(|bucket| Step { bucket, before: 0, place: 0 }).into_iter().collect();
         let mut at = 0;
@@ -163,8 +163,8 @@ impl<K: TableKey> Cuckoo<K> {
         None
     }
 
-    /// Moves each entry on the way to `last`, which has this empty place, one step on. No bucket is on the way twice: the
-    /// steps from where it is first had been looked at before those from where it is next.
+    /// Moves each entry on the path to `last`, which has this empty slot, one step on. No bucket is on the path twice:
+    /// the search visits the neighbours of a bucket's first occurrence before those of a later one.
     fn shift(&mut self, steps: &Steps, last: usize, slot: usize) -> (u32, usize) {
         let (mut step, mut empty) = (last, (steps[last].bucket, slot));
         while step > 1 {
@@ -176,7 +176,7 @@ impl<K: TableKey> Cuckoo<K> {
         empty
     }
 
-    /// Moves an entry to an empty place in its other bucket.
+    /// Moves an entry to an empty slot in its other bucket.
     fn relocate(&mut self, from: (u32, usize), to: (u32, usize)) {
         let entry = self.bucket_mut(from.0).take(from.1);
         self.bucket_mut(to.0).put(to.1, Entry { away: !entry.away, ..entry });
@@ -200,23 +200,23 @@ impl<K: TableKey> Cuckoo<K> {
         self.other(probe.bucket, probe.tag)
     }
 
-    /// The other bucket of an entry, from either. It never is the same.
+    /// The other bucket of an entry, from either one. They always differ.
     #[inline]
     const fn other(&self, bucket: u32, tag: u16) -> u32 {
         bucket ^ ((tag as u32).wrapping_mul(0x9e37_79b1) | 1) & self.mask
     }
 
-    /// How many places there are, for entries.
+    /// The number of slots.
     pub fn places(&self) -> usize {
         self.buckets.len() * SLOTS_PER_BUCKET
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub const fn len(&self) -> usize {
         self.entries
     }
 
-    /// There is no entry.
+    /// Whether there are no entries.
     pub const fn is_empty(&self) -> bool {
         self.entries == 0
     }

@@ -2,15 +2,15 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-/// A hash under a secret that is drawn at start. Its results decide where things are and are never shown, so that nobody
-/// can choose keys that meet in one place.
+/// A hash with a secret that is drawn at start. Its results decide positions and are never revealed, so that no sender
+/// can choose keys that collide.
 ///
-/// Two multiplications to 128 bits, folded: much weaker than a cipher, and sound as long as nobody sees results.
+/// Two multiplications to 128 bits, folded: much weaker than a cipher, and sufficient as long as results stay secret.
 #[derive(Clone, Copy)]
 pub(super) struct KeyedHash([u64; 4]);
 
 impl KeyedHash {
-    /// Under 256 random bits: what the system seeds hash tables with.
+    /// With 256 random bits, from the seed of the standard library's hash tables.
     pub(super) fn random() -> Self {
         Self::new([(); 4].map(|()| RandomState::new().hash_one(0)))
     }

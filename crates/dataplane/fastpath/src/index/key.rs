@@ -1,4 +1,4 @@
-//! What lines are found by when there is no slot for it.
+//! Keys of flow entries that have no direct position.
 
 /// A key of a [`super::Cuckoo`]: different keys have different words.
 pub trait TableKey: Copy {
@@ -11,7 +11,7 @@ pub trait TableKey: Copy {
 pub struct TunnelKey {
     /// Its TEID, host byte order.
     pub teid: u32,
-    /// Which of our GTP-U addresses it ends at, in the numbering of the user of the table.
+    /// The index of the local GTP-U address, in the numbering of the user of the table.
     pub local: u32,
 }
 

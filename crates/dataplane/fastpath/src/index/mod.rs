@@ -1,6 +1,6 @@
-//! How packets find their lines: reserved memory, UE address pools, and tables of what is in no pool.
+//! Storage and lookup of flow entries: reserved memory, UE address pools, and hash tables for keys outside the pools.
 //!
-//! All lookups come in stages, so that a batch can ask the memory for all its lines before it needs the first.
+//! All lookups have stages, so that a batch can prefetch all its flow entries before it needs the first.
 
 mod arch;
 mod arena;

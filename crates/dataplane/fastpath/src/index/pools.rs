@@ -1,4 +1,4 @@
-//! UE addresses that are numbers: those in the pools of the configuration.
+//! Numbers for the UE addresses in the pools of the configuration.
 
 use std::collections::BTreeSet;
 
@@ -6,13 +6,13 @@ use causeway_types::Ipv4Net;
 
 /// The IPv4 pools of all data networks, their addresses numbered from 0 without gaps.
 ///
-/// An address that pools of two networks share has no number, since it does not say whose it is.
+/// An address that pools of two networks share has no number, since it does not identify its network.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Pools {
-    /// Ascending and apart.
+    /// Ascending, without overlap.
     ranges: Vec<Range>,
     slots: u32,
-    /// One of the largest ranges: its first address, how many there are, and the number of the first.
+    /// One of the largest ranges: its first address, its size, and the number of its first address.
     largest: (u32, u32, u32),
 }
 
@@ -25,8 +25,8 @@ struct Range {
 }
 
 impl Pools {
-    /// Numbers the addresses of these pools, each with its data network. There are `most` numbers at most: a pool for which
-    /// too few are left gets none.
+    /// Numbers the addresses of these pools, each with its data network. There are at most `most` numbers: a pool for
+    /// which too few are left gets none.
     pub fn new(pools: &[(u32, Ipv4Net)], most: u32) -> Self {
         let mut numbered = Self::default();
         for (first, last) in unambiguous(pools) {
@@ -55,7 +55,7 @@ impl Pools {
         self.slot_in_largest(address).or_else(|| self.slot_elsewhere(address))
     }
 
-    /// The same, of one of the largest ranges alone.
+    /// The same, for one of the largest ranges alone.
     #[inline(always)]
     pub(crate) const fn slot_in_largest(&self, address: u32) -> Option<u32> {
         let (first, size, slot) = self.largest;
@@ -70,19 +70,19 @@ impl Pools {
         (address <= range.last).then(|| range.slot + (address - range.first))
     }
 
-    /// There is more than one range.
+    /// Whether there is more than one range.
     #[inline(always)]
     pub(crate) const fn are_several(&self) -> bool {
         self.ranges.len() > 1
     }
 
-    /// How many numbers there are.
+    /// The number of numbers.
     pub const fn slots(&self) -> u32 {
         self.slots
     }
 }
 
-/// The ranges of addresses that lie in pools of exactly one network, ascending: first and last address of each.
+/// The ranges of addresses that are in pools of exactly one network, ascending: first and last address of each.
 fn unambiguous(pools: &[(u32, Ipv4Net)]) -> Vec<(u32, u32)> {
     let bounds =
         |net: &Ipv4Net| (u64::from(net.network().to_bits()), u64::from(net.broadcast().to_bits()) + 1);
@@ -114,7 +114,7 @@ mod tests {
         pools.slot(address.parse::<Ipv4Addr>().unwrap().to_bits())
     }
 
-    // Input:  pools of two networks, one of which holds a pool of the other.
+    // Input:  pools of two networks, one of which contains a pool of the other.
     // Output: numbers without gaps; none for the addresses that both have, nor outside.
     #[test]
     fn an_address_of_one_network_has_a_number() {
@@ -130,7 +130,7 @@ mod tests {
         }
     }
 
-    // Input:  pools that overlap and adjoin in one network.
+    // Input:  overlapping and adjacent pools in one network.
     // Output: one run of numbers.
     #[test]
     fn pools_of_one_network_are_joined() {
@@ -142,7 +142,7 @@ mod tests {
     // Input:  a pool of all addresses, a large one and a small one; 2^16 numbers.
     // Output: only what fits is numbered.
     #[test]
-    fn what_does_not_fit_has_no_numbers() {
+    fn large_pools_have_no_numbers() {
         let few = Pools::new(&[(0, net("10.0.0.0/15")), (0, net("10.8.0.0/16"))], 1 << 16);
         assert_eq!((few.slots(), slot(&few, "10.0.0.1"), slot(&few, "10.8.0.1")), (1 << 16, None, Some(1)));
         let all = Pools::new(&[(0, net("0.0.0.0/0"))], u32::MAX);

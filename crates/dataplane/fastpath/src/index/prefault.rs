@@ -1,4 +1,4 @@
-//! Memory that is got from the system by a thread of its own, before packet threads use it.
+//! A thread that makes the kernel allocate memory before packet threads use it.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -7,35 +7,37 @@ use std::thread;
 
 use super::arena::populate;
 
-/// Octets from which on it is worth the while.
+/// The minimum size, in octets, that is worth prefaulting.
 const MIN_PREFAULT: usize = 1 << 20;
 
-/// The way to the thread; none when it could not be started.
+/// The channel to the thread; `None` if it could not be started.
 static PREFAULT_SENDER: OnceLock<Option<Sender<Range<usize>>>> = OnceLock::new();
 
-/// Starts the thread, if it does not run yet. It runs where the calling thread may: call this before that is bound to a core.
+/// Starts the thread, if it is not running. It inherits the CPU affinity of the calling thread: call this before that
+/// is bound to a core.
 pub fn start_prefault_thread() {
     PREFAULT_SENDER.get_or_init(start);
 }
 
-/// Has the pages in a range of addresses got from the system, huge ones where there are such, by another thread: whoever uses them first
-/// does not wait for that. Nothing is wrong where that comes too late, or the memory is given back before. What is there stays as it is.
+/// Requests that another thread prefaults the pages in a range of addresses, with huge pages where possible, so that
+/// the first access takes no page fault. It is harmless if that happens too late, or after the memory was released. The
+/// content is unchanged.
 pub fn prepare(range: Range<*const u8>) {
     let range = range.start.addr()..range.end.addr();
     if range.len() < MIN_PREFAULT || cfg!(miri) {
         return;
     }
-    if let Some(way) = PREFAULT_SENDER.get_or_init(start) {
+    if let Some(sender) = PREFAULT_SENDER.get_or_init(start) {
         // It ends with the process.
-        let _ = way.send(range);
+        let _ = sender.send(range);
     }
 }
 
 fn start() -> Option<Sender<Range<usize>>> {
-    let (way, ranges) = channel::<Range<usize>>();
+    let (sender, ranges) = channel::<Range<usize>>();
     let run = move || ranges.iter().for_each(populate);
     thread::Builder::new().name("memory".to_owned()).spawn(run).ok()?;
-    Some(way)
+    Some(sender)
 }
 
 #[cfg(test)]
@@ -49,8 +51,8 @@ mod tests {
     use super::super::{Arena, ToKernel};
     use super::*;
 
-    // Input:  an array of 64 MB of which nothing is used; half of it is to be prepared, and then memory that nobody has.
-    // Output: little of it takes memory at first, and half of it soon; its elements are what they were.
+    // Input:  an unused array of 64 MB; half of it is prefaulted, then memory that is not mapped.
+    // Output: little of it takes memory at first, and half of it soon; its elements are unchanged.
     #[test]
     #[cfg_attr(miri, ignore = "needs mmap")]
     fn memory_is_prefaulted_by_another_thread() {
@@ -69,11 +71,12 @@ mod tests {
         assert_eq!((words[5], words[6], words[(4 << 20) - 1]), (7, 0, 0));
     }
 
-    // Input:  a vector of 43 MB of elements of 216 octets, all vacant, which go some at a time.
-    // Output: their pages go as well, also those that two steps share; each that stayed would let the kernel make a huge page again.
+    // Input:  a vector of 43 MB of elements of 216 octets, all vacant, which are removed some at a time.
+    // Output: their pages are released, also those that two steps share; each that stayed would let the kernel make a
+    //         huge page again.
     #[test]
     #[cfg_attr(miri, ignore = "needs mmap")]
-    fn no_page_stays_between_what_is_given_back() {
+    fn no_page_stays_between_released_elements() {
         let mut elements = vec![[1_u64; 27]; 200_000];
         let all = elements.as_ptr_range();
         let mut tail = Tail::new(Some(ToKernel::release::<[u64; 27]>));
@@ -82,7 +85,7 @@ mod tests {
         assert!(resident_kb(all.clone()) < 12, "{} kB", resident_kb(all));
     }
 
-    /// How much of an array is in memory: the upper bit of what the kernel says of each page.
+    /// The resident size of an array, in kB.
     fn resident_kb<T>(pages: Range<*const T>) -> usize {
         let (first, last) = (pages.start.addr().div_ceil(4096), pages.end.addr() / 4096);
         let mut entries = vec![0; (last - first) * 8];

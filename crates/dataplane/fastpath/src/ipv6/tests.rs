@@ -1,4 +1,4 @@
-//! What is read of an IPv6 packet is what the parser of all packets finds.
+//! The IPv6 parser of the batch agrees with the parser of all packets.
 
 use causeway_packet::UserPacket;
 use proptest::prelude::*;
@@ -8,7 +8,8 @@ use crate::address_filter::Ipv6Prefilter;
 use crate::lookup::DOWNLINK;
 use crate::packet::UserHeader;
 
-/// An IPv6 packet with these extension headers, each of so many units beyond the first, and UDP or something else behind them.
+/// An IPv6 packet with these extension headers, each of this many units beyond the first, before UDP or another
+/// protocol.
 fn packet(kinds: &[(u8, u8)], protocol: u8, payload_start: usize) -> Vec<u8> {
     let mut packet = vec![0x61, 0x23, 0x45, 0x67, 0, 0, 0, 64];
     packet.extend([0x20, 1, 0xd, 0xb8, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2]);
@@ -34,8 +35,9 @@ fn kind() -> impl Strategy<Value = (u8, u8)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 4096 }))]
 
-    // Input:  packets with up to ten extension headers, of which one octet may be changed, in frames that may be cut.
-    // Output: what is read has length, hops, ports, protocol and prefixes as the parser finds them; what is broken is so to the
+    // Input:  packets with up to ten extension headers, of which one octet may be changed, in frames that may be
+    //         truncated.
+    // Output: length, hops, ports, protocol and prefixes equal those of the parser; malformed packets are so to the
     //         parser.
     #[test]
     fn ipv6_parse_equals_the_general_parser(
@@ -79,7 +81,7 @@ proptest! {
 }
 
 // Input:  a packet without extension headers, one with eight, one with nine, and one with a Fragment header.
-// Output: the first two are read, the third is broken, the last is for others.
+// Output: the first two are parsed, the third is malformed, the last takes the general path.
 #[test]
 fn eight_extension_headers_are_parsed() {
     let read_of = |kinds: &[(u8, u8)]| {

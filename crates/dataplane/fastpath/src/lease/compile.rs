@@ -1,4 +1,4 @@
-//! From the shape of a session to its lines.
+//! Compiles an offload specification of a session into flow entries.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::key::FlowKey;
 use crate::program::{Action, CompiledSend, MAX_HEADER, Program, Programs, Route, Step, Tunnel};
 use crate::topology_index::TopologyIndex;
 
-/// Writes sessions into lines and takes them out.
+/// Writes sessions into the flow table and removes them.
 pub(crate) struct Compiler<'a> {
     pub(crate) table: &'a mut FlowTable,
     pub(crate) programs: &'a mut Programs,
@@ -27,15 +27,15 @@ pub(crate) struct Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    /// Enters a session. `params`: what it has of its own, if the pattern is another's. `tunnels`: where its packets come
-    /// out, known to the pattern or not.
+    /// Inserts a session. `params`: its session parameters, if the profile was compiled from another session.
+    /// `tunnels`: the local ends of its tunnels, whether the profile contains them or not.
     pub(crate) fn insert(
         &mut self,
         profile: Option<Arc<CompiledProfile>>,
         params: Option<&ProfileParams>,
         tunnels: &[(Teid, IpAddr)],
     ) -> Lease {
-        let mut lease = profile.as_deref().map(Lease::for_pattern).unwrap_or_default();
+        let mut lease = profile.as_deref().map(Lease::for_profile).unwrap_or_default();
         if let Some(profile) = &profile {
             for direction in [Direction::Uplink, Direction::Downlink] {
                 self.insert_direction(profile, direction, params, &mut lease);
@@ -46,7 +46,7 @@ impl Compiler<'_> {
         lease
     }
 
-    /// Takes a session out.
+    /// Removes a session.
     pub(crate) fn remove(&mut self, lease: Lease) {
         lease.keys.into_iter().for_each(|(key, entry)| self.table.remove_key(key, entry));
         lease.entries.into_iter().for_each(|entry| self.table.release(entry));
@@ -55,7 +55,7 @@ impl Compiler<'_> {
         lease.profile.into_iter().for_each(|profile| self.release_profile(profile));
     }
 
-    /// A pattern has one user less.
+    /// Removes one user of a profile.
     pub(crate) fn release_profile(&mut self, profile: Arc<CompiledProfile>) {
         let last = Arc::into_inner(profile);
         last.into_iter()
@@ -80,7 +80,7 @@ impl Compiler<'_> {
             let renewed = params.map(|params| lookup.with_params(params));
             let lookup = renewed.as_ref().unwrap_or(lookup);
             let (Some(key), Some(program)) = (self.key_of(lookup), program) else { continue };
-            // Both addresses of a UE lead to one line where the rules are the same.
+            // Both addresses of a UE lead to one flow entry where the rules are the same.
             if let Some((entry, known)) = primary
                 && known == program
                 && !matches!(lookup.key, LookupKey::Tunnel { .. })
@@ -105,7 +105,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Gives the rules their accounts.
+    /// Assigns accounts to the rules.
     fn assign_accounts(
         &mut self,
         profile: &CompiledProfile,
@@ -119,7 +119,7 @@ impl Compiler<'_> {
             None
         } else {
             let count = layout.accounts.len() as u32;
-            // Without room the rules have nothing granted, and their packets are for the slow room.
+            // Without free rule entries the rules get no grant, and their packets go to the slow path.
             let Some(first) = self.table.take_rules(count) else { return };
             lease.runs.push((first, count));
             if let Some(entry) = self.table.entry_mut(entry) {
@@ -151,7 +151,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// Lets the tunnels that have no door lead to the slow room, so that they are not unknown.
+    /// Inserts entries for tunnels without a lookup key in the profile: their packets go to the slow path, and their
+    /// TEIDs are not unknown.
     fn insert_slow_path_tunnels(&mut self, tunnels: &[(Teid, IpAddr)], lease: &mut Lease) {
         for (teid, local) in tunnels {
             let Some(local) = self.topology_index.local(local) else { continue };
@@ -187,21 +188,21 @@ impl Compiler<'_> {
         })
     }
 
-    /// The number of the program of a door, which has one user more.
-    pub(super) fn program(&mut self, shape: &OffloadSpec, lookup: &LookupEntry, layout: &Layout) -> u32 {
-        let asked = lookup.rules.iter().filter_map(|index| {
-            let rule = shape.rules.get(usize::from(*index))?;
+    /// The number of the program of a lookup key, with one more user.
+    pub(super) fn program(&mut self, spec: &OffloadSpec, lookup: &LookupEntry, layout: &Layout) -> u32 {
+        let lookup_rules = lookup.rules.iter().filter_map(|index| {
+            let rule = spec.rules.get(usize::from(*index))?;
             let filter = Rule { qfis: rule.qfis, filters: rule.filters.clone() };
             Some((filter, self.step(rule, *index, layout)))
         });
-        let (rules, steps) = super::merge_rules::merge_equal_rules(asked);
+        let (rules, steps) = super::merge_rules::merge_equal_rules(lookup_rules);
         let local = match lookup.key {
             LookupKey::Tunnel { local, .. } => self.topology_index.local(&local),
             _ => None,
         };
         let (set, steps) = match self.sets.insert(&rules) {
             Ok(set) => (set, steps),
-            // What does not fit into the table of sets is for the slow room.
+            // Rules that exceed the limits of filter sets are for the slow path.
             Err(_) => (SetId::ANY, Box::from([Step::SLOW_PATH])),
         };
         let program = Program {
@@ -247,7 +248,7 @@ impl Compiler<'_> {
     }
 
     fn sending(&self, send: &SendAction) -> Option<CompiledSend> {
-        let way = match &send.egress {
+        let route = match &send.egress {
             Egress::Ip { network } if send.header.is_empty() => {
                 Route::Network(self.topology_index.network(network)?)
             }
@@ -266,7 +267,7 @@ impl Compiler<'_> {
             _ => return None,
         };
         Some(CompiledSend {
-            way,
+            route,
             max_payload: u32::try_from(send.max_payload).unwrap_or(u32::MAX),
             is_routed: send.is_routed,
             leaves_link: send.leaves_link,
@@ -275,7 +276,7 @@ impl Compiler<'_> {
     }
 }
 
-/// All packets of a tunnel are for the slow room.
+/// A program that sends all packets of a tunnel to the slow path.
 fn slow_path_program(local: u8) -> Program {
     Program {
         set: SetId::ANY,

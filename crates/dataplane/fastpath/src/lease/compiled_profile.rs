@@ -1,4 +1,4 @@
-//! What sessions have in common that are treated alike.
+//! The compiled form that sessions of one profile share.
 
 use causeway_reference::lease::{GrantKey, LookupEntry, LookupKey, OffloadRule, OffloadSpec};
 use causeway_types::Direction;
@@ -6,34 +6,35 @@ use causeway_types::Direction;
 use super::compile::Compiler;
 use super::layout::Layout;
 
-/// The shape of one of them, ready to be written into lines.
+/// A compiled profile, from which sessions are written into flow entries.
 #[derive(Debug)]
 pub(crate) struct CompiledProfile {
-    shape: OffloadSpec,
-    /// Of uplink and downlink.
+    spec: OffloadSpec,
+    /// The layouts of uplink and downlink.
     layouts: [Layout; 2],
-    /// Of each door; none where its packets come in by nothing that is known. The pattern is a user of each.
+    /// The program of each lookup key; `None` where no receive source has the key. The profile counts as a user of
+    /// each.
     programs: Vec<Option<u32>>,
 }
 
 impl CompiledProfile {
-    /// Of this shape. `programs` are those of its doors, in their order.
-    pub(super) fn new(shape: OffloadSpec, layouts: [Layout; 2], programs: Vec<Option<u32>>) -> Self {
-        Self { shape, layouts, programs }
+    /// Compiles this specification. `programs` are those of its lookup keys, in their order.
+    pub(super) fn new(spec: OffloadSpec, layouts: [Layout; 2], programs: Vec<Option<u32>>) -> Self {
+        Self { spec, layouts, programs }
     }
 
-    /// The shape of the session that it was made of.
+    /// The specification of the session that it was compiled from.
     pub(super) const fn offload_spec(&self) -> &OffloadSpec {
-        &self.shape
+        &self.spec
     }
 
-    /// The doors of a direction, with their programs.
+    /// The lookup keys of a direction, with their programs.
     pub(super) fn lookups(&self, direction: Direction) -> impl Iterator<Item = (&LookupEntry, Option<u32>)> {
-        let lookups = self.shape.lookups.iter().zip(self.programs.iter().copied());
+        let lookups = self.spec.lookups.iter().zip(self.programs.iter().copied());
         lookups.filter(move |(lookup, _)| lookup.direction == direction)
     }
 
-    /// Which rules of a direction have an account.
+    /// The account layout of a direction.
     pub(super) const fn layout(&self, direction: Direction) -> &Layout {
         let [uplink, downlink] = &self.layouts;
         match direction {
@@ -42,22 +43,22 @@ impl CompiledProfile {
         }
     }
 
-    /// How many accounts the rules of both directions have.
+    /// The number of accounts of both directions.
     pub(super) fn accounts(&self) -> usize {
         self.layouts.iter().map(|layout| layout.accounts.len()).sum()
     }
 
-    /// A rule, and its number.
+    /// The rule with this account number, and its index.
     pub(super) fn rule(&self, number: usize) -> Option<(u8, &OffloadRule)> {
-        Some((u8::try_from(number).ok()?, self.shape.rules.get(number)?))
+        Some((u8::try_from(number).ok()?, self.spec.rules.get(number)?))
     }
 
-    /// What grants for a rule are asked by.
+    /// The key by which grants for a rule are requested.
     pub(super) fn key(&self, rule: u8) -> Option<&GrantKey> {
-        self.shape.rules.get(usize::from(rule)).map(|rule| &rule.key)
+        self.spec.rules.get(usize::from(rule)).map(|rule| &rule.key)
     }
 
-    /// Rules have their accounts, and doors their programs, in the same places.
+    /// Whether both have the same accounts and the same lookup keys with programs.
     pub(super) fn has_same_layout(&self, other: &Self) -> bool {
         let has_program = |(one, other): (&Option<u32>, &Option<u32>)| one.is_some() == other.is_some();
         self.layouts == other.layouts
@@ -72,18 +73,18 @@ impl CompiledProfile {
 }
 
 impl Compiler<'_> {
-    /// What sessions of a shape have in common, with the programs of its doors.
-    pub(crate) fn pattern(&mut self, shape: OffloadSpec) -> CompiledProfile {
+    /// The compiled profile of a specification, with the programs of its lookup keys.
+    pub(crate) fn compile_profile(&mut self, spec: OffloadSpec) -> CompiledProfile {
         let layouts = [Direction::Uplink, Direction::Downlink].map(|direction| {
-            let first = shape.lookups.iter().find(|lookup| lookup.direction == direction);
+            let first = spec.lookups.iter().find(|lookup| lookup.direction == direction);
             let has_spare_teid = first.is_some_and(|lookup| !matches!(lookup.key, LookupKey::Tunnel { .. }));
-            Layout::of(&shape, direction, has_spare_teid)
+            Layout::of(&spec, direction, has_spare_teid)
         });
-        let mut programs = Vec::with_capacity(shape.lookups.len());
-        for lookup in &shape.lookups {
+        let mut programs = Vec::with_capacity(spec.lookups.len());
+        for lookup in &spec.lookups {
             let layout = &layouts[lookup.direction as usize];
-            programs.push(self.key_of(lookup).map(|_| self.program(&shape, lookup, layout)));
+            programs.push(self.key_of(lookup).map(|_| self.program(&spec, lookup, layout)));
         }
-        CompiledProfile::new(shape, layouts, programs)
+        CompiledProfile::new(spec, layouts, programs)
     }
 }

@@ -1,4 +1,4 @@
-//! A session in the lines whose packets leave by other tunnels.
+//! Changes the tunnels that a session's packets are sent into.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use super::{AccountLocation, CompiledProfile, Lease};
 use crate::flow_table::FlowTable;
 
 impl Lease {
-    /// Lets the session be as `profile`, with `remote` as the TEID of the tunnel that its packets leave by; what its lines are granted
-    /// stays. Returns the pattern that it had. `None`: it is too different from that one; nothing has happened.
+    /// Switches the session to `profile`, with `remote` as the TEID of the tunnel that its packets are sent into; its
+    /// grants stay. Returns the previous profile. `None`: the layouts differ; nothing has happened.
     pub(crate) fn set_remote(
         &mut self,
         profile: Arc<CompiledProfile>,

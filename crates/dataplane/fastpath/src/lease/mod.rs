@@ -1,4 +1,4 @@
-//! What a session has in the lines, and its way back into the slow room.
+//! Leases: the grants of a session's flow entries, and their return to the slow path.
 
 mod compile;
 mod compiled_profile;
@@ -21,58 +21,58 @@ pub(crate) use compile::Compiler;
 pub(crate) use compiled_profile::CompiledProfile;
 pub(crate) use profile_cache::ProfileCache;
 
-/// No more octets are granted at a time, so that packets of 20 octets and more can be counted in 32 bits.
+/// The maximum of octets per grant, so that the count of packets of at least 20 octets fits into 32 bits.
 const MAX_GRANT: u64 = 1 << 36;
 
-/// Where the account of a rule is.
+/// The location of an account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AccountLocation {
-    /// In a door's line.
+    /// In a flow entry.
     Entry(u32),
-    /// In a line of its own.
+    /// In a rule entry.
     RuleEntry(u32),
 }
 
-/// Rules whose packets have one account, and what they were granted.
+/// Rules that share one account, with their grant.
 #[derive(Clone, Debug)]
 pub(crate) struct LeasedRule {
-    /// Which rule of the pattern it is.
+    /// The index of the first rule in the profile.
     rule: u8,
     place: AccountLocation,
-    /// The QER whose rate is the rule's own.
+    /// The QER of the rule's own rate.
     rate_qer: Option<QerId>,
     granted: u64,
-    /// What `updated` was when it was granted.
+    /// The value of `updated` at the grant.
     granted_at: u64,
 }
 
-/// A rate that rules of one direction share, and the line with its bucket.
+/// A rate that rules of one direction share, and the flow entry with its bucket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SharedRate {
     qer: QerId,
     direction: Direction,
     entry: u32,
-    /// What is in the line's bucket was granted. Without it the slow room knows better.
+    /// Whether the tokens in the flow entry's bucket are a grant. Otherwise the slow path has the current ones.
     is_granted: bool,
 }
 
 impl SharedRate {
-    /// A rate with its bucket in a line, not granted yet.
+    /// A rate with its bucket in a flow entry, not granted yet.
     pub(crate) const fn new(qer: QerId, direction: Direction, entry: u32) -> Self {
         Self { qer, direction, entry, is_granted: false }
     }
 }
 
-/// A session in the lines.
+/// A session in the flow table.
 #[derive(Debug, Default)]
 pub(crate) struct Lease {
-    /// What it has in common with others; `None`: it has no rules that decide by themselves.
+    /// Its compiled profile; `None`: no rule is offloaded.
     profile: Option<Arc<CompiledProfile>>,
     keys: ThinVec<(FlowKey, u32)>,
     entries: ThinVec<u32>,
-    /// The programs of doors that the pattern does not have.
+    /// The programs of lookup keys outside the profile.
     programs: ThinVec<u32>,
-    /// Runs of rule lines: the first, and how many.
+    /// Runs of rule entries: the first, and how many.
     runs: ThinVec<(u32, u32)>,
     rules: ThinVec<LeasedRule>,
     shared: ThinVec<SharedRate>,
@@ -82,8 +82,8 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
-    /// Of no rules, with just the room that those of a pattern need.
-    fn for_pattern(profile: &CompiledProfile) -> Self {
+    /// A lease without rules, with capacity for those of a profile.
+    fn for_profile(profile: &CompiledProfile) -> Self {
         let (lookups, accounts) = (profile.programs().count(), profile.accounts());
         Self {
             keys: ThinVec::with_capacity(lookups),
@@ -93,39 +93,39 @@ impl Lease {
         }
     }
 
-    /// The rules, to ask grants for.
+    /// The keys of the rules, to request grants for.
     pub(crate) fn rule_keys(&self) -> impl Iterator<Item = &GrantKey> + Clone {
         let profile = self.profile.as_deref();
         self.rules.iter().filter_map(move |rule| profile?.key(rule.rule))
     }
 
-    /// What it has in common with others.
+    /// Its compiled profile.
     #[cfg(test)]
-    pub(crate) const fn pattern(&self) -> Option<&Arc<CompiledProfile>> {
+    pub(crate) const fn profile(&self) -> Option<&Arc<CompiledProfile>> {
         self.profile.as_ref()
     }
 
-    /// Whether another session has UE addresses of this one.
+    /// Sets whether no other session has UE addresses of this one.
     pub(crate) const fn set_no_overlap(&mut self, has_no_overlap: bool) {
         self.has_no_overlap = has_no_overlap;
     }
 
-    /// No other session has its UE addresses.
+    /// Whether no other session has its UE addresses.
     pub(crate) const fn has_no_overlap(&self) -> bool {
         self.has_no_overlap
     }
 
-    /// Something is granted.
+    /// Whether it has a grant.
     pub(crate) const fn is_granted(&self) -> bool {
         self.is_granted
     }
 
-    /// Some rule can decide by itself.
+    /// Whether some rule is offloaded.
     pub(crate) fn has_offloaded_rules(&self) -> bool {
         !self.rules.is_empty()
     }
 
-    /// Writes the grants into the lines.
+    /// Writes the grants into the flow entries.
     pub(crate) fn grant(&mut self, grants: &[Option<Grant>], table: &mut FlowTable) {
         for (rule, grant) in self.rules.iter_mut().zip(grants) {
             let Some(account) = account(table, rule.place) else { continue };
@@ -161,7 +161,7 @@ impl Lease {
         self.is_granted = true;
     }
 
-    /// Takes back what is granted, and says what of it was used.
+    /// Revokes the grants, and returns their use.
     pub(crate) fn revoke(&mut self, table: &mut FlowTable) -> (Vec<RuleUsage>, Vec<MeterState>) {
         let (mut spent, mut meters) = (Vec::new(), Vec::new());
         let profile = self.profile.as_deref();
@@ -205,7 +205,7 @@ fn account(table: &mut FlowTable, place: AccountLocation) -> Option<&mut Account
     }
 }
 
-/// Takes out what was dropped.
+/// Takes the counts of dropped packets out of a rule entry.
 fn dropped(table: &mut FlowTable, place: AccountLocation) -> (u64, u64) {
     let AccountLocation::RuleEntry(number) = place else { return (0, 0) };
     let Some(entry) = table.rule_mut(number) else { return (0, 0) };
@@ -219,7 +219,7 @@ fn bucket(qer: QerId, direction: Direction, account: &Account) -> MeterState {
     MeterState { qer, direction, tokens: account.tokens, last, updated }
 }
 
-/// A size in micro-bits as octets. Packets have whole ones.
+/// A size in micro-bits as octets. Packets have whole octets.
 fn octets(micro_bits: i64) -> u32 {
     u32::try_from(micro_bits / PER_OCTET).unwrap_or(u32::MAX)
 }

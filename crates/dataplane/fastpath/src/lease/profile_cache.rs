@@ -1,4 +1,4 @@
-//! Patterns that sessions were entered by lately.
+//! A cache of recently used compiled profiles.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use foldhash::fast::RandomState;
 
 use super::CompiledProfile;
 
-/// How many patterns are remembered.
+/// The number of profiles in the cache.
 const CACHE_SIZE: usize = 1024;
 
-/// The patterns of sessions that had something in common with others: each has one place, by its hash.
+/// Cached profiles of sessions that share rules with others; the hash of a profile determines its slot.
 #[derive(Debug)]
 pub(crate) struct ProfileCache {
     hasher: RandomState,
@@ -26,7 +26,7 @@ struct CachedProfile {
     profile: Arc<CompiledProfile>,
 }
 
-/// A session that others may be like.
+/// A session whose profile others may share.
 pub(crate) struct ProfileCandidate {
     pub(crate) params: ProfileParams,
     hash: u64,
@@ -41,12 +41,12 @@ impl Default for ProfileCache {
 }
 
 impl ProfileCache {
-    /// `None`: the session is like no other for certain. It has no rivals.
+    /// `None`: the session cannot share a profile. The caller has checked that no other session has its UE addresses.
     pub(crate) fn candidate(&self, slow: &Reference, seid: Seid) -> Option<ProfileCandidate> {
         slow.profile_params(seid, &self.hasher).map(|(params, hash)| ProfileCandidate { params, hash })
     }
 
-    /// The pattern of a session that this one is like.
+    /// The cached profile that matches this session.
     pub(crate) fn find(
         &self,
         slow: &Reference,
@@ -62,7 +62,7 @@ impl ProfileCache {
         is_it.then(|| Arc::clone(&kind.profile))
     }
 
-    /// Remembers the pattern of a session. Returns the one that had its place.
+    /// Stores the profile of a session. Returns the profile that it replaces.
     pub(crate) fn insert(
         &mut self,
         slow: &Reference,
@@ -134,15 +134,16 @@ mod tests {
         rules
     }
 
-    // Input:  two sessions that differ in UE address and TEIDs, others with another precedence and gNB; all end.
-    // Output: the first two are entered by one pattern, the others by patterns of their own; each leaves its lines.
+    // Input:  two sessions that differ in UE address and TEIDs, others with another precedence and gNB; all are
+    //         removed.
+    // Output: the first two use one profile, the others their own; each frees its flow entries.
     #[test]
     fn sessions_of_one_profile_share_its_compilation() {
         let mut plane = plane();
         let cases = [(1, rules(1, 7, 1)), (2, rules(2, 7, 1)), (3, rules(3, 8, 1)), (4, rules(4, 7, 2))];
         let to_network = Arc::clone(cases[0].1.fars.get_shared(&FarId(1)).unwrap());
         let patterns = cases.map(|(seid, mut rules)| {
-            // As the control plane shares what is no session's own.
+            // As the control plane shares rules without session parameters.
             rules.fars.insert(FarId(1), Arc::clone(&to_network));
             plane.apply(Time::from_secs(1), &plan_establishment(Seid(seid), &rules)).unwrap();
             plane.profile_of(Seid(seid)).unwrap()

@@ -27,7 +27,7 @@ fn by_gtpu(tos: u8) -> Meta {
     Meta::Gtpu { local: IpAddr::V4(UPF), peer, tos, hops: None }
 }
 
-/// UDP with so many words of options in front.
+/// UDP behind this many words of options.
 fn user(options: usize) -> Vec<u8> {
     let len = (28 + 4 * options) as u8;
     let head =
@@ -35,7 +35,7 @@ fn user(options: usize) -> Vec<u8> {
     [&head[..], &vec![1; 4 * options], &[0x9c, 0x40, 0x1f, 0x40, 0, 8, 0, 0]].concat()
 }
 
-/// Makes the checksum of the header right.
+/// Sets the right checksum of the header.
 fn sum_up(packet: &mut [u8]) {
     let end = packet.first().map_or(0, |first| usize::from(first & 0x0f) * 4);
     if let (Some(header), true) = (packet.get_mut(..end), end >= 20) {
@@ -45,7 +45,7 @@ fn sum_up(packet: &mut [u8]) {
     }
 }
 
-/// In a tunnel, with extension headers of these types, of one word each.
+/// In a tunnel, with extension headers of these types, one word each.
 fn tunnelled(kinds: &[u8], user: &[u8]) -> Vec<u8> {
     let mut message = vec![if kinds.is_empty() { 0x30 } else { 0x34 }, 255, 0, 0, 0, 0, 0, 0x11];
     if !kinds.is_empty() {
@@ -61,7 +61,7 @@ fn tunnelled(kinds: &[u8], user: &[u8]) -> Vec<u8> {
     message
 }
 
-/// What is read of packets of one direction: of the first batch, and of one that comes after such a batch.
+/// The parse results for packets of one direction: of the first batch, and of one that follows such a batch.
 fn read<const IS_UPLINK: bool>(engine: &FastPath, frames: &[(Meta, Vec<u8>)]) -> [BatchScratch; 2] {
     let mut batch = Batch::new();
     for (meta, data) in frames {
@@ -81,11 +81,12 @@ fn read<const IS_UPLINK: bool>(engine: &FastPath, frames: &[(Meta, Vec<u8>)]) ->
     })
 }
 
-/// A packet that was taken for plain is what the parsers find, both times.
-fn compare<const IS_UPLINK: bool>(desks: &[BatchScratch; 2], index: usize, frame: &(Meta, Vec<u8>)) {
-    desks.iter().for_each(|scratch| compare_one::<IS_UPLINK>(scratch, index, frame));
-    let forks =
-        desks.each_ref().map(|scratch| (scratch.state.next_stages[index], scratch.state.is_plain[index]));
+/// A packet that is taken as common equals the parsers' result, both times.
+fn compare<const IS_UPLINK: bool>(scratches: &[BatchScratch; 2], index: usize, frame: &(Meta, Vec<u8>)) {
+    scratches.iter().for_each(|scratch| compare_one::<IS_UPLINK>(scratch, index, frame));
+    let forks = scratches
+        .each_ref()
+        .map(|scratch| (scratch.state.next_stages[index], scratch.state.is_common[index]));
     assert_eq!(forks[0], forks[1], "{frame:02x?}");
 }
 
@@ -94,30 +95,30 @@ fn compare_one<const IS_UPLINK: bool>(
     index: usize,
     (meta, frame): &(Meta, Vec<u8>),
 ) {
-    if state.is_plain[index] == 0 || state.next_stages[index] != NextStage::Lookup {
+    if state.is_common[index] == 0 || state.next_stages[index] != NextStage::Lookup {
         return;
     }
-    let plain = state.at(index);
+    let common = state.at(index);
     let (direction, outer, user, qfi) = match (IS_UPLINK, meta) {
         (UPLINK, Meta::Gtpu { tos, .. }) => {
             let packet = gtpu::Packet::parse(frame).unwrap();
             let Message::GPdu(user) = packet.message else { panic!("no G-PDU: {frame:02x?}") };
             let qfi = packet.extensions.pdu_session().as_ref().map(PduSession::qfi);
-            let is_strange = packet.extensions.first_not_comprehended().is_some();
+            let has_unsupported_extension = packet.extensions.first_not_comprehended().is_some();
             assert_eq!(
-                plain.flags & packet_flag::ALWAYS_DROPPED == packet_flag::UNSUPPORTED_EXTENSION,
-                is_strange,
+                common.flags & packet_flag::ALWAYS_DROPPED == packet_flag::UNSUPPORTED_EXTENSION,
+                has_unsupported_extension,
                 "{frame:02x?}"
             );
-            if is_strange {
+            if has_unsupported_extension {
                 return;
             }
-            assert_eq!(plain.start as usize, packet.body_offset);
+            assert_eq!(common.start as usize, packet.body_offset);
             (Direction::Uplink, tos & 0x03, user, qfi)
         }
         _ => (Direction::Downlink, 0, &frame[..], None),
     };
-    let is = |flaw: u8| plain.flags & flaw != 0;
+    let is = |flaw: u8| common.flags & flaw != 0;
     let Some(parsed) = UserHeader::parse(user) else {
         assert!(is(packet_flag::MALFORMED), "{frame:02x?}");
         return;
@@ -128,7 +129,7 @@ fn compare_one<const IS_UPLINK: bool>(
     let is_marked = ecn::changes(outer.into(), inner.into()) && !is_ecn_drop;
     let tos = if is_marked { parsed.tos & !0x03 | outer } else { parsed.tos };
     let key = UserHeader { tos, ..parsed }.key(user, direction, qfi, (false, false)).unwrap();
-    assert_eq!(FullPacketKey::of_v4(plain.key, plain.local), key.without_spi(), "{frame:02x?}");
+    assert_eq!(FullPacketKey::of_v4(common.key, common.local), key.without_spi(), "{frame:02x?}");
     assert_eq!(state.lens[index], parsed.len);
     assert_eq!(
         [
@@ -138,14 +139,14 @@ fn compare_one<const IS_UPLINK: bool>(
             is(packet_flag::ECN_DROP),
             is(packet_flag::ECN_UPDATE)
         ],
-        [parsed.is_damaged, parsed.hops <= 1, parsed.is_link_scoped(), is_ecn_drop, is_marked],
+        [parsed.has_bad_checksum, parsed.hops <= 1, parsed.is_link_scoped(), is_ecn_drop, is_marked],
         "{frame:02x?}"
     );
 }
 
-// Input:  packets with options, behind extension headers and with every pair of marks, beside good ones; then the same once more, when the
-//         first look is left out.
-// Output: all are plain, and what the parsers find.
+// Input:  packets with options, behind extension headers and with every pair of ECN marks, beside common ones; then the
+//         same once more, when the first parse is skipped.
+// Output: all are common, and equal the parsers' result.
 #[test]
 fn unusual_packets_take_the_batch_path_after_the_second_parse() {
     let engine = engine();
@@ -169,10 +170,10 @@ fn unusual_packets_take_the_batch_path_after_the_second_parse() {
                         _ => (by_gtpu(marks >> 2), tunnelled(kinds, &unusual)),
                     })
                     .collect();
-                let desks = read::<UPLINK>(&engine, &frames);
-                assert!(desks.iter().all(|scratch| scratch.state.are_plain()));
+                let scratches = read::<UPLINK>(&engine, &frames);
+                assert!(scratches.iter().all(|scratch| scratch.state.are_common()));
                 for (index, frame) in frames.iter().enumerate() {
-                    compare::<UPLINK>(&desks, index, frame);
+                    compare::<UPLINK>(&scratches, index, frame);
                 }
             }
         }
@@ -182,8 +183,9 @@ fn unusual_packets_take_the_batch_path_after_the_second_parse() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 4096 }))]
 
-    // Input:  such packets and packets for a UE, cut somewhere, with up to three octets changed to what often matters or to anything.
-    // Output: what is taken for plain, or for no IP packet, is what the parsers find.
+    // Input:  such packets and packets for a UE, truncated somewhere, with up to three octets changed to significant
+    //         values or to any.
+    // Output: packets that are taken as common, or as no IP packet, are so to the parsers.
     #[test]
     fn unusual_header_parse_equals_the_general_parser(
         options in 0..11_usize,

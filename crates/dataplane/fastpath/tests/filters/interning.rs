@@ -1,4 +1,4 @@
-//! Who shares a set, and when it goes.
+//! Sharing and freeing of sets.
 
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ fn equal_content_has_one_id() {
     assert_eq!((sets.len(), sets.blocks()), (2, 2));
 }
 
-// Input:  rules behind one that every packet fits.
+// Input:  rules behind one that every packet matches.
 // Output: they make no difference, as they are never reached.
 #[test]
 fn unreachable_lanes_are_not_part_of_the_content() {
@@ -36,8 +36,8 @@ fn unreachable_lanes_are_not_part_of_the_content() {
     assert_eq!(sets.insert(&rules[1..]), Ok(SetId::ANY));
 }
 
-// Input:  a set with two users, who leave one after the other; then other rules.
-// Output: it matches until the second leaves; the other rules take its room and its id.
+// Input:  a set with two users, removed one after the other; then other rules.
+// Output: it matches until the second is removed; the other rules take its memory and its id.
 #[test]
 fn the_last_user_frees_the_set() {
     let mut sets = FilterSets::new(1).unwrap();
@@ -52,8 +52,8 @@ fn the_last_user_frees_the_set() {
     assert_eq!(sets.first_match(set, &key), Some(1));
 }
 
-// Input:  room for two blocks: a set of one, one of two, and after the first is gone the one of two again.
-// Output: the second is refused and the first still matches; then it finds room.
+// Input:  capacity for two blocks: a set of one, one of two, and after the first is freed the one of two again.
+// Output: the second is refused and the first still matches; then it fits.
 #[test]
 fn a_full_filter_memory_refuses_and_changes_nothing() {
     let mut sets = FilterSets::new(2).unwrap();
@@ -68,14 +68,15 @@ fn a_full_filter_memory_refuses_and_changes_nothing() {
     assert_eq!(sets.first_match(set, &key), Some(6));
 }
 
-/// A rule that asks for a prefix at the far end.
+/// A rule for a prefix at the remote end.
 fn net_rule(net: &str) -> Rule {
     let remote = FlowEnd { address: FlowAddress::Net(net.parse().unwrap()), ports: Vec::new() };
     rule(&[], vec![FlowDescription { remote, ..FlowDescription::ANY }.into()])
 }
 
 // Input:  fifteen IPv4 prefixes and an open rule; an IPv4 and an IPv6 prefix and an open rule.
-// Output: one block for packets of both families; a block for each family. Packets of the other family fit the open rule.
+// Output: one block for packets of both families; a block for each family. Packets of the other family match the open
+//         rule.
 #[test]
 fn families_share_blocks_of_ipv4_filters() {
     let v4: Vec<Rule> = (0..15).map(|at| net_rule(&format!("198.51.100.{at}/32"))).collect();
@@ -99,9 +100,10 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    // Input:  sessions that come and go at random, each with one of ten sets of 1 to 46 rules, in a room that may be full.
-    // Output: at any time each session's set chooses the rule that its content says, sets of equal content are one, and
-    //         in the end no room is taken.
+    // Input:  sessions that are added and removed at random, each with one of ten sets of 1 to 46 rules, in a store
+    //         that may be full.
+    // Output: at any time each session's set yields the rule of its content, sets of equal content are one, and in the
+    //         end no memory is taken.
     #[test]
     fn random_inserts_and_removals_keep_sets_consistent(steps in vec((0..10_u8, any::<Index>(), prop::bool::weighted(0.6)), 1..if cfg!(miri) { 8 } else { 80 })) {
         let content = |kind: u8| -> Vec<Rule> { (0..=kind * 5).map(|at| protocol_rule(100 + kind + at)).collect() };

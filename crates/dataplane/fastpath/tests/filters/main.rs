@@ -1,4 +1,4 @@
-//! Filter sets: equal to the reference data plane in what they match, and shared by what has the same content.
+//! Filter sets: they match like the reference data plane, and equal content is shared.
 
 mod interning;
 mod matching;
@@ -9,7 +9,7 @@ use causeway_packet::{Flow, Fragment, IpProtocol};
 use causeway_rules::{FlowDescription, SdfFilter};
 use causeway_types::{Direction, Qfi, QfiSet};
 
-/// A packet with what else the choice of a rule depends on.
+/// A packet with the other inputs of classification.
 #[derive(Clone, Debug)]
 struct Packet {
     flow: Flow,
@@ -32,7 +32,7 @@ fn packet(src: &str, dst: &str) -> Packet {
     Packet { flow, direction: Direction::Downlink, qfi: None }
 }
 
-/// The rules that a new room for sets chooses for packets, asked in each way of comparing that this machine has.
+/// The rules that new filter sets yield for packets, with each implementation that this processor supports.
 fn matches(rules: &[Rule], keys: &[FullPacketKey]) -> Vec<Option<u8>> {
     let mut answers = Compare::available().map(|compare| {
         let mut sets = FilterSets::comparing(256, compare).unwrap();
@@ -53,7 +53,7 @@ fn rule(qfis: &[u8], filters: Vec<SdfFilter>) -> Rule {
     Rule { qfis: qfis.iter().filter_map(|qfi| Qfi::new(*qfi)).collect::<QfiSet>(), filters }
 }
 
-/// A rule of one filter that asks for a protocol.
+/// A rule of one filter for a protocol.
 fn protocol_rule(protocol: u8) -> Rule {
     rule(&[], vec![FlowDescription { protocol: Some(protocol), ..FlowDescription::ANY }.into()])
 }

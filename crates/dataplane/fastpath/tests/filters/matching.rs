@@ -1,4 +1,4 @@
-//! Which rule is chosen, compared with the filters of the reference data plane.
+//! Compares classification with the filters of the reference data plane.
 
 use std::net::IpAddr;
 
@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use super::random::{self, is_assigned};
 use super::{Packet, first_match, matches, packet, protocol_rule, rule};
 
-/// What the reference data plane chooses.
+/// The choice of the reference data plane.
 fn expected(rules: &[Rule], packet: &Packet) -> Option<u8> {
     let has_qfi = |rule: &Rule| rule.qfis.is_empty() || packet.qfi.is_some_and(|qfi| rule.qfis.contains(qfi));
     let fits = |filter: &SdfFilter| matches_filter(filter, &packet.flow, packet.direction, is_assigned);
@@ -30,7 +30,7 @@ fn key(packet: &Packet) -> FullPacketKey {
     FullPacketKey::from_flow(&packet.flow, packet.direction, packet.qfi, is_assigned)
 }
 
-/// The gist of an IPv4 packet with ports, and its local address.
+/// The packet key of an IPv4 packet with ports, and its local address.
 fn packet_key(packet: &Packet) -> Option<(PacketKey, u32)> {
     let (flow, ports) = (&packet.flow, packet.flow.ports?);
     let (IpAddr::V4(src), IpAddr::V4(dst)) = (flow.src, flow.dst) else { return None };
@@ -44,13 +44,13 @@ fn packet_key(packet: &Packet) -> Option<(PacketKey, u32)> {
     Some((packet.qfi.map_or(packet_key, |qfi| packet_key.with_qfi(qfi)), local.into()))
 }
 
-/// The rule that is chosen for an IPv4 packet with ports by the lanes of a set, one after the other.
+/// The rule of an IPv4 packet with ports by the scalar lanes of a set, one after the other.
 fn match_scalar(sets: &FilterSets, set: SetId, packet: &Packet) -> Option<Option<u8>> {
     let ((packet_key, _), lanes) = (packet_key(packet)?, sets.scalar_filters(set)?);
     Some(lanes.iter().find(|lane| lane.fits(packet_key)).map(ScalarFilter::rule))
 }
 
-/// The rule that is chosen for an IPv4 packet with ports by its gist.
+/// The rule of an IPv4 packet with ports by its packet key.
 fn match_by_packet_key(sets: &FilterSets, set: SetId, packet: &Packet) -> Option<Option<u8>> {
     packet_key(packet).map(|(packet_key, local)| sets.first_match_v4(set, packet_key, local))
 }
@@ -62,10 +62,11 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    // Input:  several sets in one room, of up to 64 random rules each, and packets of few numbers and their neighbours.
-    // Output: each way of comparing, by key, by gist, and by single lanes, chooses the rule that the reference data plane chooses.
+    // Input:  several sets in one store, of up to 64 random rules each, and packets of few numbers and adjacent ones.
+    // Output: each implementation, by full key, by packet key, and by scalar lanes, yields the rule of the reference
+    //         data plane.
     #[test]
-    fn sets_choose_what_the_reference_chooses(
+    fn sets_equal_the_reference(
         lists in vec(random::rules(if cfg!(miri) { 8 } else { 64 }), 1..4),
         packets in vec(random::packet(), 1..if cfg!(miri) { 8 } else { 64 }),
     ) {
@@ -77,8 +78,8 @@ proptest! {
                 for packet in &packets {
                     let (found, wanted) = (sets.first_match(id, &key(packet)), expected(rules, packet));
                     prop_assert_eq!(found, wanted, "{} {:?}", compare.name(), packet);
-                    let by_gist = match_by_packet_key(&sets, id, packet);
-                    prop_assert_eq!(by_gist.unwrap_or(wanted), wanted, "{} {:?}", compare.name(), packet);
+                    let by_packet_key = match_by_packet_key(&sets, id, packet);
+                    prop_assert_eq!(by_packet_key.unwrap_or(wanted), wanted, "{} {:?}", compare.name(), packet);
                     let alone = match_scalar(&sets, id, packet).unwrap_or(wanted);
                     prop_assert_eq!(alone, wanted, "{:?}", packet);
                 }
@@ -87,10 +88,9 @@ proptest! {
     }
 
     // Input:  one or two random rules, and packets.
-    // Output: the same. Small sets show each part by itself, which many rules
-    //         hide behind one another.
+    // Output: the same. Small sets test each part by itself, which many rules would hide.
     #[test]
-    fn few_rules_choose_what_the_reference_chooses(
+    fn few_rules_equal_the_reference(
         rules in random::rules(2),
         packets in vec(random::packet(), 1..if cfg!(miri) { 8 } else { 64 }),
     ) {
@@ -99,10 +99,10 @@ proptest! {
             let mut sets = FilterSets::comparing(256, compare).unwrap();
             let set = sets.insert(&rules).unwrap();
             for packet in &packets {
-                let by_gist = match_by_packet_key(&sets, set, packet).unwrap_or_else(|| expected(&rules, packet));
-                prop_assert_eq!(by_gist, expected(&rules, packet), "{} {:?}", compare.name(), packet);
-                let alone = match_scalar(&sets, set, packet).unwrap_or(by_gist);
-                prop_assert_eq!(alone, by_gist, "{:?}", packet);
+                let by_packet_key = match_by_packet_key(&sets, set, packet).unwrap_or_else(|| expected(&rules, packet));
+                prop_assert_eq!(by_packet_key, expected(&rules, packet), "{} {:?}", compare.name(), packet);
+                let alone = match_scalar(&sets, set, packet).unwrap_or(by_packet_key);
+                prop_assert_eq!(alone, by_packet_key, "{:?}", packet);
             }
         }
         for (found, packet) in found.into_iter().zip(&packets) {
@@ -111,7 +111,7 @@ proptest! {
     }
 }
 
-// Input:  packets against sets without rules, with an open rule, with one that asks for QFI 5 and no more.
+// Input:  packets against sets without rules, with an open rule, with one for QFI 5.
 // Output: none; the first; the first for packets with QFI 5 only. None of these sets takes memory.
 #[test]
 fn trivial_sets_need_no_memory() {
@@ -133,7 +133,7 @@ fn trivial_sets_need_no_memory() {
 // Input:  64 rules, each for another protocol, and packets of every protocol; then 65 rules.
 // Output: each rule is chosen for its protocol; 65 are refused.
 #[test]
-fn sixty_four_rules_are_the_most() {
+fn sixty_four_rules_are_the_maximum() {
     let rules: Vec<Rule> = (0..64).map(protocol_rule).collect();
     let mut packet = packet("198.51.100.9", "10.45.0.2");
     for protocol in [0, 15, 16, 17, 62, 63, 64, 255] {
@@ -144,7 +144,7 @@ fn sixty_four_rules_are_the_most() {
     assert_eq!(FilterSets::new(256).unwrap().insert(&too_many), Err(FilterSetError::Rules(65)));
 }
 
-/// A filter for so many single ports at each end, two apart.
+/// A filter for this many single ports at each end, two apart.
 fn port_lists(remote: u16, local: u16) -> SdfFilter {
     let end = |count: u16| FlowEnd {
         address: FlowAddress::Any,
@@ -153,10 +153,10 @@ fn port_lists(remote: u16, local: u16) -> SdfFilter {
     FlowDescription { protocol: None, remote: end(remote), local: end(local) }.into()
 }
 
-// Input:  a filter of 32 remote and 32 local ports, which is as many lanes as a set can have; one with a port more.
-// Output: the last pair of ports is found, a port between is not; the second filter is refused and takes no room.
+// Input:  a filter of 32 remote and 32 local ports, the maximum of lanes of a set; one with a port more.
+// Output: the last pair of ports is found, a port between is not; the second filter is refused and takes no memory.
 #[test]
-fn port_lists_multiply_up_to_the_most_lanes() {
+fn port_lists_multiply_up_to_the_maximum_of_lanes() {
     let rules = [rule(&[], vec![port_lists(32, 32)])];
     let key = FullPacketKey::v4(1, 2, 17, 0);
     assert_eq!(first_match(&rules, key.with_ports(62, 62)), Some(0));
@@ -174,7 +174,7 @@ fn port_lists_multiply_up_to_the_most_lanes() {
 }
 
 // Input:  an IPv6 ESP packet with SPI 7 and flow label 9 against a filter for both, and packets that lack one of them.
-// Output: only the first fits.
+// Output: only the first matches.
 #[test]
 fn spi_and_flow_label_both_match() {
     let filter = SdfFilter { spi: Some(7), flow_label: Some(9), ..FlowDescription::ANY.into() };
@@ -187,8 +187,8 @@ fn spi_and_flow_label_both_match() {
     assert_eq!(found, [Some(0), None, None]);
 }
 
-// Input:  an id that was never given out, and one whose set is gone, both with an open packet.
-// Output: nothing fits.
+// Input:  an id that was never used, and one whose set is freed, both with an open packet.
+// Output: nothing matches.
 #[test]
 fn stale_set_ids_match_nothing() {
     let mut sets = FilterSets::new(4).unwrap();
@@ -200,8 +200,8 @@ fn stale_set_ids_match_nothing() {
     assert_eq!([set, foreign].map(|set| sets.first_match(set, &key)), [None, None]);
 }
 
-// Input:  sets of every kind, one of 64 lanes, one about the near end's address, and one about IPv6 alone.
-// Output: so many lanes by themselves as IPv4 packets can fit; none of the one that asks for more.
+// Input:  sets of every kind, one of 64 lanes, one with the local address, and one for IPv6 alone.
+// Output: as many scalar lanes as IPv4 packets can match; none for the set that compares more.
 #[test]
 fn scalar_filters_equal_the_blocks() {
     let mut sets = FilterSets::new(256).unwrap();

@@ -1,4 +1,4 @@
-//! Random rules and packets that meet often: both are made of few numbers and their neighbours.
+//! Random rules and packets that match often: both consist of few numbers and adjacent ones.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
@@ -21,7 +21,7 @@ const PROTOCOLS: [u8; 5] = [1, 6, 17, 50, 51];
 const SPIS: [u32; 3] = [0, 0x0035_0035, u32::MAX];
 const LABELS: [u32; 3] = [0, 0x1_2345, FlowLabel::MAX];
 
-/// Addresses that belong to the UE: odd ones, so that a neighbour of one does not.
+/// Addresses that belong to the UE: those with an odd number, so that adjacent ones do not.
 pub(crate) fn is_assigned(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => u32::from(ip) & 1 == 1,
@@ -29,7 +29,7 @@ pub(crate) fn is_assigned(ip: IpAddr) -> bool {
     }
 }
 
-/// At most so many rules.
+/// At most this many rules.
 pub(crate) fn rules(most: usize) -> impl Strategy<Value = Vec<Rule>> {
     let filters =
         prop_oneof![1 => Just(0..1_usize), 12 => Just(1..4)].prop_flat_map(|count| vec(filter(), count));
@@ -90,7 +90,7 @@ fn address() -> impl Strategy<Value = IpAddr> {
     prop_oneof![v4, v6]
 }
 
-/// A packet with every part that its protocol and fragment let it have.
+/// A packet with every field that its protocol and fragment allow.
 pub(crate) fn packet() -> impl Strategy<Value = Packet> {
     let fragment = prop_oneof![
         8 => Just(Fragment::Whole),

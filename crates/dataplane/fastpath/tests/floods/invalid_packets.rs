@@ -1,4 +1,4 @@
-//! Kinds of packets that nobody should send, each with its name.
+//! Kinds of invalid packets, each with its name.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -10,7 +10,7 @@ use causeway_types::{NetworkInstance, Qfi, Teid};
 
 use crate::{GNB, OURS, RELAYED, SERVER, SERVER_V6, UE, UE_V6, UPF};
 
-/// A packet by UDP of so many octets behind its header.
+/// A UDP packet with this many octets behind its header.
 fn user(src: IpAddr, dst: IpAddr, octets: usize) -> Vec<u8> {
     let ports = UdpRepr { src_port: 40_000, dst_port: 8000 };
     let mut packet = Vec::new();
@@ -27,7 +27,7 @@ pub(crate) fn to_ue() -> Vec<u8> {
     user(SERVER.into(), UE.into(), 30)
 }
 
-/// Changes the IPv4 header of a packet, and makes its checksum right.
+/// Changes the IPv4 header of a packet, and updates its checksum.
 fn with_header(mut packet: Vec<u8>, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     change(&mut packet);
     let end = usize::from(packet[0] & 0x0f) * 4;
@@ -76,7 +76,7 @@ fn extension(kind: u8) -> Extension<'static> {
     Extension::Other { kind, content: &[0, 0] }
 }
 
-/// A container and so many extension headers that nobody has to understand.
+/// A container and this many extension headers that do not require comprehension.
 fn with_extension_headers(count: usize) -> Vec<u8> {
     let mut packet = tunnelled(&from_ue()).1;
     packet[15] = 0x3f;
@@ -87,7 +87,7 @@ fn with_extension_headers(count: usize) -> Vec<u8> {
     packet
 }
 
-/// With so many extension headers of IPv6, of padding alone.
+/// With this many IPv6 extension headers that contain only padding.
 fn with_v6_extensions(mut packet: Vec<u8>, count: usize) -> Vec<u8> {
     packet[6] = 60;
     let next = |at| if at < count { 60 } else { 17 };
@@ -127,7 +127,7 @@ pub(crate) fn invalid_packets() -> Vec<(&'static str, (Ingress, Vec<u8>))> {
         ("optional extension header", in_tunnel(OURS, 0x3f)),
         ("optional extension header to discard", in_tunnel(OURS, 0x41)),
         ("extension header for the endpoint", in_tunnel(OURS, 0x8a)),
-        ("extension header for everybody", in_tunnel(OURS, 0xca)),
+        ("extension header for every node", in_tunnel(OURS, 0xca)),
         ("extension header for the endpoint, unknown TEID", in_tunnel(0x77, 0x8a)),
         ("8 extension headers", tunnelled_with(OURS, &[extension(0x3f); 7], &from_ue(), 0)),
         ("16 extension headers", (by_gtpu(0), with_extension_headers(16))),
@@ -142,9 +142,9 @@ pub(crate) fn invalid_packets() -> Vec<(&'static str, (Ingress, Vec<u8>))> {
         ("relayed", tunnelled_with(RELAYED, &[], &from_ue(), 0)),
         ("no GTP-U", (by_gtpu(0), vec![0x5a; 60])),
         ("unknown message", (by_gtpu(0), other)),
-        ("cut short", (by_gtpu(0), tunnelled(&from_ue()).1[..40].to_vec())),
-        ("user packet cut short", tunnelled(&from_ue()[..40])),
-        ("cut short to the UE", from_data_network(to_ue()[..40].to_vec())),
+        ("truncated", (by_gtpu(0), tunnelled(&from_ue()).1[..40].to_vec())),
+        ("user packet truncated", tunnelled(&from_ue()[..40])),
+        ("truncated to the UE", from_data_network(to_ue()[..40].to_vec())),
         ("options", tunnelled(&with_options(from_ue()))),
         ("options to the UE", from_data_network(with_options(to_ue()))),
         ("options and last hop", tunnelled(&last_hop(with_options(from_ue())))),
@@ -154,7 +154,7 @@ pub(crate) fn invalid_packets() -> Vec<(&'static str, (Ingress, Vec<u8>))> {
         ("later fragment to the UE", from_data_network(fragment(to_ue(), 0x0003))),
         ("ICMP", tunnelled(&protocol(from_ue(), 1))),
         ("ESP", tunnelled(&protocol(from_ue(), 50))),
-        ("no known protocol", from_data_network(protocol(to_ue(), 253))),
+        ("unknown protocol", from_data_network(protocol(to_ue(), 253))),
         ("last hop", tunnelled(&last_hop(from_ue()))),
         ("last hop to the UE", from_data_network(last_hop(to_ue()))),
         ("last hop of a later fragment", tunnelled(&last_hop(fragment(from_ue(), 0x2003)))),
@@ -163,21 +163,24 @@ pub(crate) fn invalid_packets() -> Vec<(&'static str, (Ingress, Vec<u8>))> {
         ("IPv6", tunnelled(&v6(64, 30))),
         ("IPv6 to the UE", from_data_network(to_v6(30))),
         ("IPv6 of another UE", tunnelled(&other_v6(SERVER_V6))),
-        ("IPv6 of another UE to ours", tunnelled(&other_v6(UE_V6))),
-        ("IPv6 to nobody", from_data_network(other_v6("2001:db8:4500::1"))),
-        ("IPv6 of a link", tunnelled(&user("fe80::1".parse().unwrap(), SERVER_V6.parse().unwrap(), 30))),
+        ("IPv6 of another UE to this UE", tunnelled(&other_v6(UE_V6))),
+        ("IPv6 to an unknown address", from_data_network(other_v6("2001:db8:4500::1"))),
+        (
+            "IPv6 from a link-local address",
+            tunnelled(&user("fe80::1".parse().unwrap(), SERVER_V6.parse().unwrap(), 30)),
+        ),
         ("IPv6 to itself", tunnelled(&user(UE_V6.parse().unwrap(), UE_V6.parse().unwrap(), 30))),
         ("IPv6, 8 extension headers", tunnelled(&with_v6_extensions(v6(64, 30), 8))),
         ("IPv6, 8 extension headers, to the UE", from_data_network(with_v6_extensions(to_v6(30), 8))),
         ("IPv6, 9 extension headers", tunnelled(&with_v6_extensions(v6(64, 30), 9))),
         ("IPv6, 9 extension headers, to the UE", from_data_network(with_v6_extensions(to_v6(30), 9))),
-        ("IPv6 with an extension header outside", tunnelled_with(OURS, &[extension(0x3f)], &v6(64, 30), 0)),
+        ("IPv6 with an extension header in GTP-U", tunnelled_with(OURS, &[extension(0x3f)], &v6(64, 30), 0)),
         ("IPv6, unknown TEID", tunnelled_with(0x77, &[], &v6(64, 30), 0)),
         ("IPv6, congestion", tunnelled_with(OURS, &[], &v6(64, 30), 3)),
         ("AH to the UE", from_data_network(protocol(to_ue(), 51))),
         ("too large from the UE", tunnelled(&whole(user(UE.into(), SERVER.into(), 1972)))),
         (
-            "too large for some ways, a later fragment",
+            "too large for some paths, a later fragment",
             from_data_network(fragment(user(SERVER.into(), UE.into(), 1460), 0x4003)),
         ),
         ("too large", from_data_network(whole(user(SERVER.into(), UE.into(), 1460)))),
@@ -190,15 +193,15 @@ pub(crate) fn invalid_packets() -> Vec<(&'static str, (Ingress, Vec<u8>))> {
                 packet
             }),
         ),
-        ("congestion that cannot be told", tunnelled_with(OURS, &[], &from_ue(), 3)),
+        ("congestion mark, not ECN-capable", tunnelled_with(OURS, &[], &from_ue(), 3)),
         (
-            "congestion that cannot be told, of another UE",
+            "congestion mark, not ECN-capable, of another UE",
             tunnelled_with(OURS, &[], &user([10, 0, 0, 8].into(), SERVER.into(), 30), 3),
         ),
-        ("congestion that cannot be told, unknown TEID", tunnelled_with(0x77, &[], &from_ue(), 3)),
+        ("congestion mark, not ECN-capable, unknown TEID", tunnelled_with(0x77, &[], &from_ue(), 3)),
         ("congestion", tunnelled_with(OURS, &[], &ect(from_ue()), 3)),
         ("congestion, options", tunnelled_with(OURS, &[], &ect(with_options(from_ue())), 3)),
         ("congestion, relayed", tunnelled_with(RELAYED, &[], &ect(from_ue()), 3)),
-        ("ECT(1) outside", tunnelled_with(OURS, &[], &ect(from_ue()), 1)),
+        ("ECT(1) in the outer header", tunnelled_with(OURS, &[], &ect(from_ue()), 1)),
     ]
 }

@@ -1,5 +1,5 @@
-//! Packets that nobody should send, in numbers: the fast path does what the reference does, and does it without the slow room but
-//! for the few that are answered.
+//! Floods of invalid packets: the fast path has the results of the reference, and sends to the slow path only the few
+//! packets that need a response.
 
 use std::net::Ipv4Addr;
 
@@ -26,12 +26,12 @@ const UE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 7);
 const SERVER: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 9);
 const UE_V6: &str = "2001:db8:45::7";
 const SERVER_V6: &str = "2001:db8:9::9";
-/// The TEID of the session to the data network, and that of one that relays to another UPF.
+/// The TEID of the session to the data network, and of one that relays to another UPF.
 const OURS: u32 = 0x11;
 const RELAYED: u32 = 0x12;
 /// Packets of each kind.
 const FLOOD: usize = 3000;
-/// The largest packet in a tunnel is smaller than this with its outer headers.
+/// An MTU below the largest packet in a tunnel with its outer headers.
 const MTU: u32 = 1500;
 
 fn tunnel(teid: u32, ip: Ipv4Addr) -> FTeid {
@@ -47,7 +47,8 @@ fn topology() -> Topology {
     Topology { gtpu: vec![endpoint], networks: vec![network], ..Topology::default() }
 }
 
-/// Both ways between a gNB and the data network, and one way from the gNB to another UPF, all of it measured. `before_qos`: before QoS enforcement, too.
+/// Both directions between a gNB and the data network, and one from the gNB to another UPF, all measured. `before_qos`:
+/// before QoS enforcement, too.
 fn rules(before_qos: bool) -> RuleSet {
     let prefix: Ipv6Net = "2001:db8:45::/64".parse().unwrap();
     let ue = |side| Some(UeAddress { v4: Some(UE), v6: Some(prefix), side });
@@ -79,7 +80,7 @@ fn rules(before_qos: bool) -> RuleSet {
     rules
 }
 
-/// The reference and the fast path, to both of which the same happens.
+/// The reference and the fast path, with the same input.
 struct Both {
     slow: Reference,
     fast: FastPath,
@@ -107,17 +108,17 @@ impl Both {
         wanted
     }
 
-    /// Ends the session: what it has used is the same.
+    /// Deletes the session: its usage is the same.
     fn end(&mut self) {
         let plan = plan_deletion(Seid(1));
         assert_eq!(self.slow.apply(self.now, &plan), self.fast.apply(self.now, &plan));
     }
 }
 
-// Input:  for a session that has had good packets, measured before QoS enforcement or not, 3000 packets of each kind, a microsecond
-//         apart.
-// Output: the same from reference and fast path: fates, what leaves, all counters, and usage. All but a tenth, which is answered,
-//         is decided without the slow room.
+// Input:  for a session that has had good packets, measured before QoS enforcement or not, 3000 packets of each kind,
+//         one microsecond apart.
+// Output: the same from reference and fast path: dispositions, transmitted packets, all counters, and usage. The slow
+//         path sees at most a tenth, those with a response.
 #[test]
 fn floods_stay_off_the_slow_path() {
     let mut slow = Vec::new();
@@ -125,23 +126,23 @@ fn floods_stay_off_the_slow_path() {
         [false, true].into_iter().flat_map(|it| invalid_packets().into_iter().map(move |kind| (it, kind)))
     {
         let mut both = Both::new(before_qos);
-        // Measurement begins with what passes.
+        // Measurement begins with the first packet that passes.
         for good in
             [tunnelled(&from_ue()), tunnelled_with(RELAYED, &[], &from_ue(), 0), from_data_network(to_ue())]
         {
             assert_eq!(both.send(&good), Disposition::Forwarded);
         }
-        let fates: Vec<_> = (0..FLOOD).map(|_| both.send(&packet)).collect();
+        let dispositions: Vec<_> = (0..FLOOD).map(|_| both.send(&packet)).collect();
         assert_eq!(both.slow.counters(), both.fast.counters(), "{name}");
         if both.fast.fast_path_packets() < FLOOD as u64 * 9 / 10 {
-            slow.push((name, before_qos, both.fast.fast_path_packets(), fates.last().copied()));
+            slow.push((name, before_qos, both.fast.fast_path_packets(), dispositions.last().copied()));
         }
         both.end();
     }
     assert_eq!(slow, []);
 }
 
-// Input:  all kinds in turns, so that batches before and after are of other kinds.
+// Input:  all kinds in turns, so that consecutive batches are of different kinds.
 // Output: the same from both.
 #[test]
 fn mixed_floods_equal_the_reference() {

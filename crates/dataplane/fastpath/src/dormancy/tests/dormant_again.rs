@@ -13,9 +13,10 @@ fn in_all(plane: &FastPath) -> (usize, usize, u64) {
     (plane.dormant.len(), plane.slow_path.sessions(), plane.counters().sessions)
 }
 
-// Input:  three sessions in the same words, of which none is to be awake; four packets for the second, one for the third; all end.
-// Output: each rests again after its first packet, and its lines decide about the others; usage is reported to the octet, with the
-//         times of the first packet and the last.
+// Input:  three sessions of one profile, none of which may stay active; four packets for the second, one for the third;
+//         all are deleted.
+// Output: each is dormant again after its first packet, and its flow entries handle the others; usage is exact to the
+//         octet, with the times of the first packet and the last.
 #[test]
 fn a_session_becomes_dormant_again_after_its_first_packet() {
     let (mut plane, mut templates) = (plane_with_max_active(0), Templates::default());
@@ -36,9 +37,9 @@ fn a_session_becomes_dormant_again_after_its_first_packet() {
     assert_eq!((measured, in_all(&plane)), (expected, (0, 1, 1)));
 }
 
-// Input:  four sessions in the same words, of which one is to be awake; packets for the others in turns, two rounds.
-// Output: the one whose packet came last is awake, as is the first, from which it was learnt; in the second round the slow room sees
-//         nothing, and so nobody wakes.
+// Input:  four sessions of one profile, of which one may stay active; packets for the others in turns, two rounds.
+// Output: the session of the last packet is active, as is the first, from which the profile was learned; in the second
+//         round the slow path sees no packet, so no session becomes active.
 #[test]
 fn the_longest_active_sessions_become_dormant_first() {
     let (mut plane, mut templates) = (plane_with_max_active(1), Templates::default());
@@ -54,8 +55,10 @@ fn the_longest_active_sessions_become_dormant_first() {
     assert!(plane.slow_path.has(Seid(4)) && plane.slow_path_packets() == 3 && plane.fast_path_packets() == 3);
 }
 
-// Input:  two sessions with a volume threshold of 300 octets, of which none is to be awake; twenty-five packets for the second.
-// Output: a report after each 300 octets or the packet that goes beyond, then rest again; the octets since the last one at the end.
+// Input:  two sessions with a volume threshold of 300 octets, none of which may stay active; twenty-five packets for
+//         the second.
+// Output: a report after each 300 octets or the packet that exceeds them, then dormant again; the octets since the last
+//         one at the end.
 #[test]
 fn dormant_sessions_reach_thresholds() {
     let (mut plane, mut templates) = (plane_with_max_active(0), Templates::default());
@@ -81,8 +84,9 @@ fn dormant_sessions_reach_thresholds() {
     assert_eq!((usage.len(), usage[0].volume.unwrap().downlink), (1, 3 * PACKET));
 }
 
-// Input:  sessions with packets, of which none is to be awake; the second is handed over twice, and asked for its usage in between.
-// Output: it rests again each time; packets go where it was handed over to; usage is what packets came to.
+// Input:  sessions with packets, none of which may stay active; the second has two handovers, and a usage query in
+//         between.
+// Output: it is dormant again each time; packets are sent to the new tunnel; usage equals that of the packets.
 #[test]
 fn a_session_with_traffic_is_updated_and_becomes_dormant_again() {
     let (mut plane, mut templates) = (plane_with_max_active(0), Templates::default());
@@ -104,8 +108,9 @@ fn a_session_with_traffic_is_updated_and_becomes_dormant_again() {
     assert_eq!((usage[0].start, usage[0].volume.unwrap().downlink), (at(12), PACKET));
 }
 
-// Input:  a session whose downlink packets are to wait, of which none is to be awake; one waits; the SMF lets it go.
-// Output: it is awake as long as a packet waits.
+// Input:  a session whose downlink packets are buffered, which may not stay active; one is buffered; the SMF has it
+//         forwarded.
+// Output: it is active as long as a packet is buffered.
 #[test]
 fn a_session_with_buffered_packets_stays_active() {
     let (mut plane, mut templates) = (plane_with_max_active(0), Templates::default());

@@ -1,6 +1,6 @@
 use super::*;
 
-/// A session whose packets are measured, changed by a plan that has no words in common with others.
+/// A session whose packets are measured, changed by a plan without a known message template.
 fn established(plane: &mut FastPath, ue: u8) -> RuleSet {
     let rules = rules(ue);
     let plan = plan_establishment(Seid(ue.into()), &rules);
@@ -8,12 +8,12 @@ fn established(plane: &mut FastPath, ue: u8) -> RuleSet {
     rules
 }
 
-/// Leads the downlink into another tunnel, with an End Marker into the old one.
+/// Forwards the downlink into another tunnel, with an End Marker into the old one.
 fn hand_over(plane: &mut FastPath, ue: u8, rules: &mut RuleSet, to: FTeid, now: Time) {
     let mut new = rules.clone();
-    let way = new.fars.get_mut(&FarId(2)).and_then(|far| far.forwarding.as_mut()).unwrap();
-    let old = way.tunnel().unwrap();
-    way.outer = Some(OuterHeader::Gtpu(to));
+    let forwarding = new.fars.get_mut(&FarId(2)).and_then(|far| far.forwarding.as_mut()).unwrap();
+    let old = forwarding.tunnel().unwrap();
+    forwarding.outer = Some(OuterHeader::Gtpu(to));
     let extras = PlanOptions { end_markers: vec![(FarId(2), old)], ..PlanOptions::default() };
     assert!(plane.hand_over(now, &plan_modification(Seid(ue.into()), rules, &new, &extras)));
     *rules = new;
@@ -29,10 +29,11 @@ fn sent(sent: &[(Egress, Vec<u8>)]) -> Vec<(Ipv4Addr, u8, u32)> {
     sent.iter().map(say).collect()
 }
 
-// Input:  two sessions with the same rules; the first goes to a tunnel of its gNB, to another gNB, and back, with a packet after
-//         each; the second follows it to the other gNB, to which it is the second.
-// Output: each packet leaves by the tunnel of then, after the End Marker into the one before, and the slow room sees none but the first
-//         of each session; at the end all octets are reported, with the time of the first and the last packet.
+// Input:  two sessions with the same rules; the first moves to a tunnel of its gNB, to another gNB, and back, with a
+//         packet after each; the second follows it to the other gNB, as the second session there.
+// Output: each packet is sent into the current tunnel, after the End Marker into the previous one, and the slow path
+//         sees only the first packet of each session; at the end all octets are reported, with the time of the first
+//         and the last packet.
 #[test]
 fn a_handover_needs_no_slow_path() {
     const G_PDU: u8 = 255;
@@ -43,11 +44,11 @@ fn a_handover_needs_no_slow_path() {
     assert_eq!(downlink(&mut plane, 1, at(10)), Disposition::Forwarded);
     assert_eq!(downlink(&mut plane, 2, at(10)), Disposition::Forwarded);
     let slow = plane.slow_path_packets();
-    let ways = [tunnel(0x201, GNB), tunnel(0x202, OTHER_GNB), tunnel(0x101, GNB)];
+    let targets = [tunnel(0x201, GNB), tunnel(0x202, OTHER_GNB), tunnel(0x101, GNB)];
     let mut before = (GNB, 0x101);
-    for (turn, way) in (0..).zip(ways) {
-        let (mut out, to) = (Vec::new(), (way.addr.v4.unwrap(), way.teid.value()));
-        hand_over(&mut plane, 1, &mut first, way, at(11 + turn));
+    for (turn, target) in (0..).zip(targets) {
+        let (mut out, to) = (Vec::new(), (target.addr.v4.unwrap(), target.teid.value()));
+        hand_over(&mut plane, 1, &mut first, target, at(11 + turn));
         plane.flush(&mut out);
         assert_eq!(downlink_to(&mut plane, 1, at(11 + turn), &mut out), Disposition::Forwarded);
         assert_eq!(sent(&out), [(before.0, END_MARKER, before.1), (to.0, G_PDU, to.1)]);
@@ -85,15 +86,15 @@ fn error_indications_follow_a_handover() {
     assert!(matches!(event, Some(Event::ErrorIndication { session: Seid(1), .. })), "{event:?}");
 }
 
-// Input:  plans that do more than lead elsewhere: another action, a packet that waits, two FARs into one tunnel, another session with the
-//         UE's address.
-// Output: they are not carried out in passing, and nothing has changed.
+// Input:  plans that change more than tunnels: another action, a buffered packet, two FARs into one tunnel, another
+//         session with the UE's address.
+// Output: they are not applied as handovers, and nothing has changed.
 #[test]
 fn larger_changes_take_the_slow_path() {
     let elsewhere = |rules: &RuleSet| {
         let mut new = rules.clone();
-        let way = new.fars.get_mut(&FarId(2)).and_then(|far| far.forwarding.as_mut()).unwrap();
-        way.outer = Some(OuterHeader::Gtpu(tunnel(0x202, OTHER_GNB)));
+        let forwarding = new.fars.get_mut(&FarId(2)).and_then(|far| far.forwarding.as_mut()).unwrap();
+        forwarding.outer = Some(OuterHeader::Gtpu(tunnel(0x202, OTHER_GNB)));
         new
     };
     let mut plane = plane();
@@ -116,10 +117,10 @@ fn larger_changes_take_the_slow_path() {
     plane.apply(at(8), &plan).unwrap();
     assert!(!plane.hand_over(at(9), &modified(2, &twice, &elsewhere(&twice))));
 
-    let mut rival = rules(3);
-    for pdr in rival.pdrs.values_mut() {
+    let mut other = rules(3);
+    for pdr in other.pdrs.values_mut() {
         pdr.pdi.ue = pdr.pdi.ue.map(|ue| UeAddress { v4: Some(Ipv4Addr::new(10, 0, 0, 2)), ..ue });
     }
-    plane.apply(at(11), &plan_establishment(Seid(3), &rival)).unwrap();
-    assert!(!plane.hand_over(at(12), &modified(3, &rival, &elsewhere(&rival))));
+    plane.apply(at(11), &plan_establishment(Seid(3), &other)).unwrap();
+    assert!(!plane.hand_over(at(12), &modified(3, &other, &elsewhere(&other))));
 }

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 
 use super::*;
 
-// Input:  sessions foreseen as they come, as others under their numbers, both, or not at all; a packet for each; ends, foreseen or
-//         not; and the same again with the UEs the other way round.
-// Output: each is found by what is its own, as where nothing is foreseen.
+// Input:  sessions that are prefetched before establishment, with the SEIDs of others, both, or not at all; a packet
+//         for each; deletions, prefetched or not; and the same again with the UEs in reverse order.
+// Output: each is found by its parameters, as without prefetch.
 #[test]
 fn prefetch_changes_no_state() {
     let (mut plane, mut templates) = (plane_for(8), Templates::default());
@@ -47,7 +47,7 @@ fn prefetch_changes_no_state() {
     }
 }
 
-/// What is done with the session of this number: it comes, is handed over there or back, gets a packet, or goes.
+/// An act on the session of this number: establishment, handover to or from another gNB, packet, or deletion.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Establish,
@@ -56,7 +56,7 @@ enum Act {
     Delete,
 }
 
-/// The plans for what is done, and packets; what cannot be done is left out.
+/// The plans of the acts, and packets; impossible acts are left out.
 fn plans_for(acts: &[(u8, Act)]) -> Vec<Result<Plan, u8>> {
     let mut templates = Templates::default();
     let mut sessions = [const { None::<RuleSet> }; 6];
@@ -71,10 +71,10 @@ fn plans_for(acts: &[(u8, Act)]) -> Vec<Result<Plan, u8>> {
             }
             (Act::Handover, Some(from)) => {
                 let mut to = from.clone();
-                let way = to.fars.get_mut(&FarId(2)).and_then(|far| far.forwarding.as_mut()).unwrap();
-                let old = way.tunnel().unwrap();
+                let forwarding = to.fars.get_mut(&FarId(2)).and_then(|far| far.forwarding.as_mut()).unwrap();
+                let old = forwarding.tunnel().unwrap();
                 let peer = if old.addr == DualIp::from(GNB) { OTHER_GNB } else { GNB };
-                way.outer = Some(OuterHeader::Gtpu(FTeid { addr: DualIp::from(peer), ..old }));
+                forwarding.outer = Some(OuterHeader::Gtpu(FTeid { addr: DualIp::from(peer), ..old }));
                 let plan = plan_modification(session, from, &to, &PlanOptions::default());
                 let before = templates.profiled(from).unwrap();
                 let transition = templates.transition(&before, &to, &plan).unwrap();
@@ -93,9 +93,11 @@ fn plans_for(acts: &[(u8, Act)]) -> Vec<Result<Plan, u8>> {
 }
 
 proptest! {
-    // Input:  up to six sessions that come, are handed over, get packets and go, in any order; each plan foreseen up to twelve plans
-    //         before it is carried out, or none; and plans foreseen that never come.
-    // Output: the same usage, what becomes of packets and how many rest; at the end, when all go, none is found by anything.
+    // Input:  up to six sessions with establishments, handovers, packets and deletions, in any order; each plan
+    //         prefetched up to twelve plans before it is applied, or never; and prefetched plans that are never
+    //         applied.
+    // Output: the same usage, dispositions and number of dormant sessions; at the end, when all are deleted, all
+    //         indices are empty.
     #[test]
     fn prefetch_may_precede_plans_by_any_distance(
         acts in proptest::collection::vec((1..7_u8, prop::sample::select(vec![Act::Establish, Act::Handover, Act::Packet, Act::Delete])), 0..60),
@@ -118,8 +120,8 @@ proptest! {
                     prop_assert!(done[0].is_ok());
                 }
                 Err(ue) => {
-                    let fates = planes.each_mut().map(|plane| downlink(plane, *ue, at(turn)));
-                    prop_assert_eq!(fates[0], fates[1]);
+                    let dispositions = planes.each_mut().map(|plane| downlink(plane, *ue, at(turn)));
+                    prop_assert_eq!(dispositions[0], dispositions[1]);
                 }
             }
             prop_assert_eq!(planes[0].dormant.len(), planes[1].dormant.len());

@@ -1,4 +1,4 @@
-//! Packets for nobody beside those for sessions that rest, in one batch.
+//! Packets to unknown destinations beside those of dormant sessions, in one batch.
 
 use causeway_dataplane::DropReason;
 use causeway_ports::{Batch, Frame, Meta};
@@ -6,11 +6,11 @@ use causeway_ports::{Batch, Frame, Meta};
 use super::*;
 use crate::{ReceiveSource, TransmitQueue, meta_of};
 
-/// Sessions; the first is awake, as the others were learnt from it.
+/// Sessions; the first is active, since the profile of the others was learned from it.
 const SESSIONS: u8 = 8;
 const SERVER: Ipv4Addr = Ipv4Addr::new(8, 8, 8, 8);
 
-/// UDP over IPv4, without content.
+/// UDP over IPv4, without payload.
 fn packet([source, target]: [Ipv4Addr; 2]) -> Vec<u8> {
     let mut packet = vec![0x45, 0, 0, 28, 0, 0, 0x40, 0, 64, 17, 0, 0];
     packet.extend([source.octets(), target.octets()].concat());
@@ -40,9 +40,11 @@ fn counters_of(plane: &FastPath, reason: DropReason) -> (u64, u64) {
     (counters.forwarded, counters.dropped(reason))
 }
 
-// Input:  an awake session and seven at rest, whose lines lie behind all that were ever used; a gNB that has been told of unknown tunnels as
-//         often as it may be. A batch of its packets: for each session two, plain ones or with a sequence number, and one for nobody before each.
-// Output: all sessions wake, and both packets of each are sent on; the others are dropped without another word to the gNB.
+// Input:  an active session and seven dormant ones, whose flow entries are beyond all that were ever used; a gNB that
+//         has reached the limit of Error Indications. A batch of its packets: for each session two, common ones or with
+//         a sequence number, and one to an unknown tunnel before each.
+// Output: all sessions become active, and both packets of each are forwarded; the others are dropped without an Error
+//         Indication.
 #[test]
 fn unknown_tunnels_do_not_hide_sessions_that_activate() {
     let ingress = Ingress::Gtpu { local: UPF.into(), peer: (GNB, 2152).into(), tos: 0, hops: None };
@@ -70,8 +72,9 @@ fn unknown_tunnels_do_not_hide_sessions_that_activate() {
     }
 }
 
-// Input:  the same sessions; a batch from the data network: for each UE two packets, and one before each for an address that nobody has.
-// Output: all sessions wake, and both packets of each are sent on; the others are for an unknown UE.
+// Input:  the same sessions; a batch from the data network: for each UE two packets, and one to an unknown address
+//         before each.
+// Output: all sessions become active, and both packets of each are forwarded; the others have an unknown UE.
 #[test]
 fn unknown_addresses_do_not_hide_sessions_that_activate() {
     let (mut plane, mut templates) = (plane_for(SESSIONS.into()), Templates::default());

@@ -8,7 +8,7 @@ use crate::index::{AddressKey, PrefixKey, TunnelKey};
 const SECRET: [u64; 4] =
     [0x0123_4567_89ab_cdef, 0x1122_3344_5566_7788, 0x99aa_bbcc_ddee_ff00, 0x0f1e_2d3c_4b5a_6978];
 
-/// A table with a known hash, the keys of its lines, and the model that it must agree with.
+/// A table with a known hash, the keys of its values, and the model that it must agree with.
 struct CuckooModel {
     table: Cuckoo<PrefixKey>,
     lines: Vec<PrefixKey>,
@@ -45,7 +45,7 @@ impl CuckooModel {
         }
     }
 
-    /// The count of displaced entries in every bucket is that of the entries that are elsewhere.
+    /// Checks the count of displaced entries in every bucket.
     fn assert_consistent(&self) {
         let mut displaced = vec![0_u32; self.table.buckets.len()];
         for (number, bucket) in self.table.buckets.iter().enumerate() {
@@ -65,9 +65,9 @@ fn key(number: u64) -> PrefixKey {
     PrefixKey { prefix: number, network: (number >> 62) as u32 }
 }
 
-// Input:  a table of 10000 places or more, filled to the last insertion that succeeds; then emptied.
-// Output: every key is found all along; the load is 90 % at least, `Full` says how many there are and changes nothing, and
-//         after all are removed nothing is left.
+// Input:  a table of 10000 slots or more, filled to the last insertion that succeeds; then emptied.
+// Output: every key is found all along; the load is 90 % at least, `Full` contains the number of entries and changes
+//         nothing, and after all are removed the table is empty.
 #[test]
 fn fills_to_nine_tenths_and_reports_full() {
     let mut bench = CuckooModel::new(if cfg!(miri) { 50 } else { 10_000 });
@@ -85,10 +85,10 @@ fn fills_to_nine_tenths_and_reports_full() {
     bench.assert_consistent();
 }
 
-// Input:  as many keys as the capacity that was asked for, where that is just below a power of two of buckets.
+// Input:  as many keys as the requested capacity, where that is just below a power of two of buckets.
 // Output: all fit.
 #[test]
-fn the_capacity_asked_for_fits() {
+fn the_requested_capacity_fits() {
     for capacity in if cfg!(miri) { &[1, 14, 28][..] } else { &[1, 14, 900, 7_372] } {
         let mut bench = CuckooModel::new(*capacity);
         (0..*capacity as u64).try_for_each(|number| bench.insert(key(number))).unwrap();
@@ -96,9 +96,9 @@ fn the_capacity_asked_for_fits() {
     }
 }
 
-// Input:  someone who knows the hash and chooses keys that all have the same two buckets and the same tag.
-// Output: sixteen fit, each is found by its line; the seventeenth is refused after few steps, and others still fit
-//         in. Removing one of the keys leaves the others.
+// Input:  an attacker who knows the hash and chooses keys with the same two buckets and the same tag.
+// Output: sixteen fit, each is found by its value; the seventeenth is refused after few steps, and others still fit.
+//         Removing one of the keys leaves the others.
 #[test]
 #[cfg_attr(miri, ignore = "takes long: searches millions of keys")]
 fn colliding_keys_are_distinguished_by_their_entries() {
@@ -127,7 +127,7 @@ fn colliding_keys_are_distinguished_by_their_entries() {
     bench.assert_equal();
 }
 
-// Input:  a key that is not there, and one that is there with another line.
+// Input:  an unknown key, and a known one with another value.
 // Output: nothing is removed.
 #[test]
 fn removal_of_an_absent_key_changes_nothing() {
@@ -138,7 +138,7 @@ fn removal_of_an_absent_key_changes_nothing() {
 }
 
 // Input:  two tables with the same keys.
-// Output: the places differ, as each has a secret of its own, and `Debug` does not show it.
+// Output: the slots differ, as each has its own secret, and `Debug` does not show it.
 #[test]
 fn each_table_has_its_secret() {
     let tables = [(); 2].map(|()| Cuckoo::<TunnelKey>::new(1000).unwrap());
@@ -147,7 +147,7 @@ fn each_table_has_its_secret() {
     assert!(!format!("{:?}", tables[0]).contains("hash"));
 }
 
-// Input:  every kind of key, with neighbours of each.
+// Input:  every kind of key, with adjacent ones.
 // Output: different keys have different words.
 #[test]
 fn different_keys_have_different_words() {
@@ -173,8 +173,8 @@ fn a_table_beyond_the_address_space_is_refused() {
 }
 
 proptest! {
-    // Input:  any order of entering, removing and looking up few keys in a table that is nearly full at times.
-    // Output: as the model, one by one and in batches; a key that was refused is not there.
+    // Input:  any order of inserting, removing and looking up few keys in a table that is nearly full at times.
+    // Output: equal to the model, one by one and in batches; a refused key is not found.
     #[test]
     fn cuckoo_table_equals_its_model(steps in proptest::collection::vec((any::<bool>(), 0..40_u64), 0..400)) {
         let mut bench = CuckooModel::new(10);
