@@ -1,12 +1,11 @@
-//! What the flows of a session show of themselves: server names and URLs (TS 29.244 clause 5.2.1A.4).
+//! Application detection from the flows of a session: server names and URLs (TS 29.244 clause 5.2.1A.4).
 //!
-//! A flow is known by its addresses, ports and protocol, and remembered from the packet that shows something: that
-//! packet and all later ones of both directions have it. Looked at are DNS queries to port 53, and the first octets
-//! that one side of a TCP connection sends: a TLS ClientHello or a plain HTTP request. They may come in several
-//! segments, in order; one that is missing ends the search. Later fragments have no ports, so nothing is known of
-//! them.
+//! A flow is identified by its addresses, ports and protocol. What a packet shows applies to that packet and to all
+//! later packets of the flow, in both directions. The detector reads DNS queries to port 53, and the first octets
+//! that one side of a TCP connection sends: a TLS ClientHello or a plain HTTP request. They may span several
+//! segments, in order; a missing segment ends the search. Later fragments have no ports and are not detected.
 //!
-//! A session remembers a bounded number of flows; of more, the one without packets for the longest is forgotten.
+//! A session tracks a bounded number of flows; beyond it, the flow that has been idle longest is discarded.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -15,10 +14,10 @@ use causeway_packet::application::{SearchResult, query_name, request, server_nam
 use causeway_packet::{Flow, IpProtocol, Tcp, TcpFlags, Udp, UserPacket};
 use causeway_rules::{Applications, DomainProtocol, Seen};
 
-/// Flows that one session remembers.
+/// Flows that one session tracks.
 const MAX_FLOWS: usize = 256;
 
-/// Octets that are looked at before the search is given up: enough for a ClientHello with post-quantum keys.
+/// Octets that are read before the search ends: enough for a ClientHello with post-quantum keys.
 const MAX_STREAM: usize = 4096;
 
 /// The longest URL that is kept.
@@ -29,7 +28,7 @@ const DNS_PORT: u16 = 53;
 /// One end of a flow.
 type FlowEndpoint = (IpAddr, u16);
 
-/// A flow in either direction: its ends, the lower one first.
+/// A flow, independent of direction: its endpoints, the lower one first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Key {
     low: FlowEndpoint,
@@ -37,39 +36,39 @@ struct Key {
     protocol: u8,
 }
 
-/// What is known of a flow.
+/// The detection state of a flow.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum State {
-    /// The beginning of a stream, whose next octet has this number.
+    /// The start of a stream, and the sequence number of its next octet.
     Searching { from: FlowEndpoint, next: u32, stream: Vec<u8> },
-    /// All there will be.
+    /// The final result.
     Done(Option<Seen>),
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Entry {
     state: State,
-    /// When its last packet came, counted in packets of the session.
+    /// The time of the last packet, counted in packets of the session.
     last: u64,
 }
 
-/// The flows of one session.
+/// The flow detection of one session.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Detector {
     flows: BTreeMap<Key, Entry>,
     packets: u64,
 }
 
-/// What there is to tell applications by, for one packet.
+/// The input of application matching for one packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Detection<'a> {
     pub(crate) applications: &'a Applications,
-    /// What the packet's flow has shown.
+    /// The detection result of the packet's flow.
     pub(crate) seen: Option<&'a Seen>,
 }
 
 impl Detector {
-    /// Looks at a packet; what its flow has shown up to now, this packet included.
+    /// Processes a packet. Returns the detection result of its flow, this packet included.
     pub(crate) fn observe(&mut self, packet: &UserPacket<'_>) -> Option<&Seen> {
         let key = key(&packet.flow)?;
         self.packets += 1;
@@ -82,7 +81,7 @@ impl Detector {
         self.seen(&packet.flow)
     }
 
-    /// What the flow of a packet has shown up to now.
+    /// The detection result of a packet's flow so far.
     pub(crate) fn seen(&self, flow: &Flow) -> Option<&Seen> {
         match &self.flows.get(&key(flow)?)?.state {
             State::Done(seen) => seen.as_ref(),
@@ -90,13 +89,13 @@ impl Detector {
         }
     }
 
-    /// How many flows are remembered.
+    /// The number of tracked flows.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.flows.len()
     }
 
-    /// Each query shows the flow anew: one socket may ask for many names.
+    /// Each query replaces the result: one socket may query many names.
     fn observe_udp(&mut self, key: Key, packet: &UserPacket<'_>) {
         if packet.flow.ports.is_none_or(|ports| ports.dst != DNS_PORT) {
             return;
@@ -141,14 +140,14 @@ impl Detector {
     }
 }
 
-/// The flow of a packet; `None` where it has no ports.
+/// The flow of a packet; `None` for a packet without ports.
 fn key(flow: &Flow) -> Option<Key> {
     let ports = flow.ports?;
     let (src, dst) = ((flow.src, ports.src), (flow.dst, ports.dst));
     Some(Key { low: src.min(dst), high: src.max(dst), protocol: flow.protocol.0 })
 }
 
-/// Puts a segment behind what has come, and looks. Segments of the other side and repeated ones change nothing.
+/// Appends a segment to the stream and parses it. Segments of the other side and retransmissions change nothing.
 fn search(state: State, from: FlowEndpoint, sequence: u32, payload: &[u8]) -> State {
     let State::Searching { from: began, next, mut stream } = state else { return state };
     if from != began {
@@ -156,12 +155,12 @@ fn search(state: State, from: FlowEndpoint, sequence: u32, payload: &[u8]) -> St
     }
     let known = next.wrapping_sub(sequence) as usize;
     let Some(new) = payload.get(known..) else {
-        // It lies before what has come, or leaves a gap behind it.
+        // The segment is a retransmission, or leaves a gap.
         let is_repeated = known <= i32::MAX as usize;
         return if is_repeated { State::Searching { from, next, stream } } else { State::Done(None) };
     };
-    let room = MAX_STREAM - stream.len();
-    stream.extend_from_slice(new.get(..room).unwrap_or(new));
+    let capacity = MAX_STREAM - stream.len();
+    stream.extend_from_slice(new.get(..capacity).unwrap_or(new));
     match inspect(&stream) {
         SearchResult::Found(seen) => State::Done(Some(seen)),
         SearchResult::Incomplete if stream.len() < MAX_STREAM => {

@@ -1,8 +1,8 @@
-//! What a matched PDR does with a packet: FAR, QERs and URRs.
+//! The action of a matched PDR on a packet: FAR, QERs and URRs.
 //!
-//! Every packet is counted before QoS enforcement. One whose FAR forwards passes the gates and meters of all QERs
-//! and must fit into all quotas; then it is counted and leaves. What a FAR drops or buffers is not counted; a
-//! buffered packet is when it leaves.
+//! Every packet is counted before QoS enforcement. A packet that the FAR forwards must pass the gates and meters of
+//! all QERs and fit into all quotas; then it is counted and transmitted. A packet that the FAR drops or buffers is
+//! not counted; a buffered packet is counted when it is transmitted.
 
 use causeway_dataplane::{DropReason, Egress, Usage};
 use causeway_packet::UserPacket;
@@ -20,14 +20,14 @@ use crate::steer::{HttpResponse, SteeredPacket, steer};
 use crate::topology_view::TopologyView;
 use crate::usage::QuotaAction;
 
-/// What becomes of a packet.
+/// The decision on a packet.
 #[derive(Debug)]
 pub(crate) enum FarDecision {
-    /// It leaves, with its outer header, in one piece or in fragments.
+    /// It is transmitted with its outer header, whole or in fragments.
     Send(Egress, Vec<Vec<u8>>),
-    /// It waits.
+    /// It is buffered.
     Buffer,
-    /// The UPF answers it.
+    /// The UPF responds to it.
     Respond(HttpResponse),
 }
 
@@ -36,14 +36,14 @@ pub(crate) struct Matched<'a> {
     pub(crate) pdr: &'a Pdr,
     /// The QFI it arrived with.
     pub(crate) qfi: Option<Qfi>,
-    /// What it brings for the next tunnel.
+    /// The GTP-U extension headers for the next tunnel.
     pub(crate) extensions: &'a CarriedExtensions,
     pub(crate) packet: &'a [u8],
-    /// It waited in the buffer. Bit rates charge such a packet but do not drop it: the SMF asked for its delivery.
+    /// It was buffered. Meters charge such a packet but do not drop it: the SMF requested its delivery.
     pub(crate) was_buffered: bool,
 }
 
-/// Decides about a packet and counts it. Usage reports that become due are appended to `reports`.
+/// Decides on a packet and counts it. Usage reports that become due are appended to `reports`.
 pub(crate) fn apply_far(
     session: &mut Session,
     shared: &mut SharedLimits,
@@ -61,7 +61,7 @@ pub(crate) fn apply_far(
     decision
 }
 
-/// Decides by the FAR that holds for the packet; again when it finds a quota too small, without charging the meters
+/// Decides by the FAR that applies to the packet. Runs again when a quota is too small, without charging the meters
 /// (`is_charged`) a second time.
 fn apply_far_once(
     session: &mut Session,
@@ -118,7 +118,7 @@ fn apply_far_once(
     Ok(decision)
 }
 
-/// The packet with its outer header and marks, and where it goes.
+/// The packet with its outer header and marks, and its egress.
 fn encapsulate(
     session: &mut Session,
     matched: &Matched<'_>,
@@ -146,8 +146,8 @@ fn encapsulate(
     let marks = Marks::of(session, matched, arrived);
     let packet = match (kind, direction_of(pdr)) {
         (PduSessionType::Ip, Direction::Uplink) => {
-            let room = max_payload(&route, &marks, topology)?;
-            session.enriched.uplink(packet, &forwarding.enrichment, room, now)?
+            let max_payload = max_payload(&route, &marks, topology)?;
+            session.enriched.uplink(packet, &forwarding.enrichment, max_payload, now)?
         }
         _ => packet.into(),
     };
@@ -159,15 +159,15 @@ fn encapsulate(
     Ok(FarDecision::Send(egress, pieces))
 }
 
-/// The QFI that a packet of this PDR is marked with by its QERs. Zero names no QoS flow (TS 24.501 clause
-/// 9.11.4.12), so it marks only when no QER says more.
+/// The QFI that the QERs of this PDR mark packets with. Zero names no QoS flow (TS 24.501 clause 9.11.4.12), so it
+/// applies only when no QER has another.
 pub(crate) fn qfi_marking(session: &Session, pdr: &Pdr) -> Option<Qfi> {
     let marks = || session.qers_of(pdr).filter_map(|qer| qer.qfi);
     marks().find(|qfi| qfi.value() != 0).or_else(|| marks().next())
 }
 
-/// A QFI goes on with its packet, but not from the access to the SMF: what a UE sends to the SMF comes in the
-/// tunnel of its session, and only what a QER adds goes along (TS 29.244 clauses 5.3.1 and 5.3.3.2).
+/// A QFI is forwarded with its packet, except from the access to the SMF: packets of a UE to the SMF use the tunnel
+/// of its session, with only what a QER adds (TS 29.244 clauses 5.3.1 and 5.3.3.2).
 fn keeps_qfi(pdr: &Pdr, forwarding: &Forwarding) -> bool {
     pdr.pdi.source != Interface::Access || forwarding.destination != Interface::CpFunction
 }

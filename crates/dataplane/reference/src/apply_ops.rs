@@ -1,4 +1,4 @@
-//! Carrying out a plan on one session.
+//! Applies the operations of a plan to one session.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,26 +12,26 @@ use crate::inactivity::Inactivity;
 use crate::qos::SharedLimits;
 use crate::session::Session;
 
-/// What a plan yields beside the changed session.
+/// The results of a plan other than the changed session.
 #[derive(Debug, Default)]
 pub(crate) struct Effects {
-    /// Usage that was asked for or is final.
+    /// Usage that was requested or is final.
     pub(crate) usage: Vec<Usage>,
-    /// What is left of packets that are limited, where it was asked for.
+    /// The remaining packet rate, where it was requested.
     pub(crate) packet_rates: Vec<PacketRateReport>,
-    /// Tunnels that get an End Marker.
+    /// Tunnels that are sent an End Marker.
     pub(crate) end_markers: Vec<FTeid>,
-    /// What waits is dropped first.
+    /// Buffered packets are dropped first.
     pub(crate) drop_buffered: bool,
-    /// MAC addresses that become the session's own.
+    /// MAC addresses that move to the session.
     pub(crate) macs: Vec<UeMac>,
-    /// The session is gone.
+    /// The session was removed.
     pub(crate) removed: bool,
-    /// The URRs that the plan itself reports, or that reported with them: not to be reported again.
+    /// The URRs that the plan itself reports, and those linked to them: they are not reported again.
     reported: BTreeSet<UrrId>,
 }
 
-/// Carries out the writes on a copy of the session, which replaces it only if all succeed.
+/// Applies the operations to a copy of the session, which replaces it only if all succeed.
 pub(crate) fn apply_ops(
     session: &mut Session,
     shared: &SharedLimits,
@@ -107,7 +107,7 @@ fn write(session: &mut Session, shared: &SharedLimits, op: &Op, now: Time, effec
     }
 }
 
-/// A new action begins a new buffering period, and ends buffering for longer.
+/// A new action starts a new buffering period and ends extended buffering.
 fn replace_far(session: &mut Session, far: &Arc<Far>) {
     let held = session.rules.fars.insert(far.id, Arc::clone(far));
     if !held.as_ref().is_some_and(|held| held.acts_like(far)) {
@@ -130,7 +130,7 @@ fn remove_session(session: &mut Session, shared: &SharedLimits, now: Time, effec
     effects.removed = true;
 }
 
-/// Nothing, where packets are not limited.
+/// Reports nothing where the packet rate is not limited.
 fn report_packet_rate(session: &Session, shared: &SharedLimits, id: QerId, now: Time, effects: &mut Effects) {
     let qer = session.rules.qers.get(&id);
     let status = |enforcer: &QerState| enforcer.packet_rate_status(now, shared.wall);
@@ -148,7 +148,7 @@ fn reported_by(session: &Session, plan: &Plan) -> BTreeSet<UrrId> {
     plan.ops.iter().flat_map(named).collect()
 }
 
-/// Reports a URR that the plan names by the rules before the plan: its links may go with it.
+/// Reports a URR that the plan names, by the rules before the plan: the plan may remove its links.
 fn report_by_name(session: &mut Session, op: &Op, now: Time, effects: &mut Effects) {
     match op {
         Op::QueryUrr(id) => report(session, *id, UsageReportTrigger::IMMER, now, effects),
@@ -162,7 +162,7 @@ fn report(session: &mut Session, id: UrrId, triggers: UsageReportTrigger, now: T
     effects.usage.extend(usages);
 }
 
-/// A URR that lost its last PDR ends its measurement (TERMR), though the rule itself stays.
+/// A URR that lost its last PDR ends its measurement (TERMR); the rule itself stays.
 fn report_dissociated(session: &mut Session, urr: UrrId, now: Time, effects: &mut Effects) {
     if session.rules.urrs.contains_key(&urr) && !session.urrs_in_use().contains(&urr) {
         report(session, urr, UsageReportTrigger::TERMR, now, effects);
@@ -170,7 +170,7 @@ fn report_dissociated(session: &mut Session, urr: UrrId, now: Time, effects: &mu
     }
 }
 
-/// Every rule that is named exists, and what forwards knows where to.
+/// Every referenced rule exists, and every FAR that forwards has a destination.
 fn check_references(plan: &Plan, rules: &RuleSet) -> Result<(), ApplyError> {
     let dangling = |rule| Err(ApplyError::DanglingReference { session: plan.session, rule });
     for pdr in rules.pdrs.values() {

@@ -1,4 +1,4 @@
-//! Plans: tried on a copy of the session, and then what packets see.
+//! Plans: applied to a copy of the session, then committed.
 
 use causeway_dataplane::{Applied, ApplyError, Op, Plan};
 use causeway_rules::RuleSet;
@@ -9,14 +9,14 @@ use crate::engine::Reference;
 use crate::session::Session;
 
 impl Reference {
-    /// Carries out a plan without letting timers expire first.
+    /// Applies a plan without expiring timers first.
     pub(crate) fn apply_plan(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
         let (session, effects) = self.preview(now, plan)?;
         self.commit(now, plan, session, &effects);
         Ok(Applied { usage: effects.usage, packet_rates: effects.packet_rates })
     }
 
-    /// The session as the plan would leave it, and what else it would do.
+    /// The session after the plan, and the plan's other effects.
     pub(crate) fn preview(&self, now: Time, plan: &Plan) -> Result<(Box<Session>, Effects), ApplyError> {
         let mut session = self.session_before(plan)?;
         let effects = apply_ops(&mut session, &self.shared, plan, now)?;
@@ -50,7 +50,7 @@ impl Reference {
         }
     }
 
-    /// Makes the changed session the one that packets see.
+    /// Replaces the session with the changed one, for packets from now on.
     fn commit(&mut self, now: Time, plan: &Plan, session: Box<Session>, effects: &Effects) {
         let seid = plan.session;
         let old = self.sessions.insert(seid, session);

@@ -2,18 +2,17 @@
 
 use causeway_types::{Bitrate, Span, Time};
 
-/// Micro-bits in an octet: the unit in which a rate in kbit/s fills a bucket by whole numbers each nanosecond.
+/// Micro-bits in an octet: with this unit, a rate in kbit/s fills a bucket by whole numbers each nanosecond.
 const PER_OCTET: i64 = 8_000_000;
 
 /// A token bucket that a packet may overdraw.
 ///
-/// A packet may pass while the bucket is not empty, and takes its size even if that leaves a debt; so the
-/// long-term rate is exact at any packet size and any rate, also where a packet is more than the burst: the
-/// bucket holds at least the last packet that passed, lest what flows in between two packets be lost. A rate of
-/// zero lets nothing pass.
+/// A packet may pass while the bucket is not empty, and takes its size even if that leaves a debt. So the long-term
+/// rate is exact at any packet size and any rate, also where a packet exceeds the burst: the capacity is at least the
+/// last packet that passed, so that tokens added between two packets are not lost. A rate of zero passes no packet.
 ///
-/// It counts in micro-bits (kbit/s times nanoseconds), which never rounds. 63 bits hold 9.2 Tbit: 8
-/// milliseconds at the largest rate that PFCP carries, 23 seconds at 400 Gbit/s. A larger burst counts as that.
+/// The unit is the micro-bit (kbit/s times nanoseconds), which never rounds. 63 bits hold 9.2 Tbit: 8 milliseconds at
+/// the largest rate that PFCP carries, 23 seconds at 400 Gbit/s. A larger burst is limited to that.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Bucket {
     rate: Bitrate,
@@ -25,12 +24,12 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    /// A full bucket. `burst` is how much may come at once after a pause, as time at the full rate.
+    /// A full bucket. `burst` is what may pass together after a pause, as time at the full rate.
     pub(crate) fn new(rate: Bitrate, burst: Span, now: Time) -> Self {
         Self { rate, burst, tokens: volume(rate, burst), last: 0, updated: now }
     }
 
-    /// Changes rate and burst. What is in the bucket stays, up to the new capacity.
+    /// Changes rate and burst. The tokens stay, up to the new capacity.
     pub(crate) fn set(&mut self, rate: Bitrate, burst: Span, now: Time) {
         self.fill(now);
         (self.rate, self.burst) = (rate, burst);
@@ -49,25 +48,25 @@ impl Bucket {
         self.tokens = self.tokens.saturating_sub(self.last);
     }
 
-    /// Takes the size of a packet that passes in any case; the debt is never more than one burst, so that others
-    /// need not wait for longer than that once such packets end.
+    /// Takes the size of a packet that passes in any case. The debt is at most one burst, so that other packets wait
+    /// no longer than that after such packets end.
     pub(crate) fn take_up_to_burst(&mut self, octets: usize) {
         let before = self.tokens;
         self.take(octets);
         self.tokens = self.tokens.max(before.min(-self.capacity()));
     }
 
-    /// What is in it, the size of the last packet, and when it was last filled.
+    /// The tokens, the size of the last packet, and the time of the last fill.
     pub(crate) const fn level(&self) -> (i64, i64, Time) {
         (self.tokens, self.last, self.updated)
     }
 
-    /// What is in it now, as somebody else has kept it.
+    /// Sets the level that another party has kept.
     pub(crate) const fn set_level(&mut self, tokens: i64, last: i64, updated: Time) {
         (self.tokens, self.last, self.updated) = (tokens, last, updated);
     }
 
-    /// A clock that goes back fills nothing until it has caught up.
+    /// A clock that goes back adds no tokens until it has caught up.
     fn fill(&mut self, now: Time) {
         let gained = volume(self.rate, now.since(self.updated));
         self.updated = self.updated.max(now);
@@ -83,7 +82,7 @@ fn size(octets: usize) -> i64 {
     i64::try_from(octets).unwrap_or(i64::MAX).saturating_mul(PER_OCTET)
 }
 
-/// What a rate carries in this time, in micro-bits.
+/// The volume of a rate over this time, in micro-bits.
 fn volume(rate: Bitrate, span: Span) -> i64 {
     let nanos = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
     i64::try_from(rate.kbps().saturating_mul(nanos)).unwrap_or(i64::MAX)

@@ -9,8 +9,8 @@ fn rate(kbps: u64) -> Bitrate {
     Bitrate::from_kbps(kbps).expect("40 bits")
 }
 
-/// Offers packets of one size for a span, `gap` nanoseconds apart give or take `jitter` per mille of that;
-/// returns the bits that passed.
+/// Offers packets of one size for a span, `gap` nanoseconds apart, varied by `jitter` per mille; returns the bits
+/// that passed.
 fn passed(bucket: &mut Bucket, start: Time, span: u64, octets: usize, gap: u64, jitter: &[u16]) -> u64 {
     let mut bits = 0;
     let mut at = 0;
@@ -26,14 +26,14 @@ fn passed(bucket: &mut Bucket, start: Time, span: u64, octets: usize, gap: u64, 
     bits
 }
 
-/// How far what passes in a second may be from the rate: 1 %, or two packets where that is more.
+/// The tolerance of the volume of a second: 1 %, or two packets where that is more.
 fn slack(kbps: u64, octets: usize) -> u64 {
     (kbps * 10).max(octets as u64 * 16)
 }
 
 proptest! {
-    // Input:  a rate from 1 kbit/s to 400 Gbit/s and packets of 64 to 9000 octets at twice the rate, with jitter. What
-    //         would take more than 20,000 packets is offered for a part of the second.
+    // Input:  a rate from 1 kbit/s to 400 Gbit/s and packets of 64 to 9000 octets at twice the rate, with jitter. A
+    //         case of more than 20,000 packets is offered for a part of the second.
     // Output: within 1 % of the rate over one second, or two packets where that is more.
     #[test]
     fn the_rate_holds(
@@ -59,11 +59,10 @@ proptest! {
         }
     }
 
-    // Input:  rates and clocks that jump about, forwards and back, with packets of any size in between.
-    // Output: what passes is never more than the largest rate carries from the first moment to the last, and what
-    //         the buckets held, and a packet for each change.
+    // Input:  rates and clocks that jump, forwards and back, with packets of any size in between.
+    // Output: at most the largest rate over the whole time, the initial tokens, and a packet for each change pass.
     #[test]
-    fn no_jump_of_clock_or_rate_gives_anything_away(
+    fn no_jump_of_clock_or_rate_exceeds_the_rate(
         steps in proptest::collection::vec((1..1_000_000_u64, 0..50_000_000_u64, any::<bool>(), 1..9000_usize), 1..60),
     ) {
         let mut now = Time::from_secs(100);
@@ -101,7 +100,7 @@ fn the_rate_holds_for_a_whole_second_at_the_upper_end() {
 }
 
 // Input:  an MBR of zero.
-// Output: nothing passes, however long it waits.
+// Output: nothing passes, however long the bucket fills.
 #[test]
 fn a_rate_of_zero_passes_nothing() {
     let mut bucket = Bucket::new(Bitrate::default(), BURST, Time::default());
@@ -122,7 +121,7 @@ fn the_largest_rate_does_not_overflow() {
 }
 
 // Input:  the rate is lowered while the bucket is full; then a burst of two seconds.
-// Output: what is left is no more than the new capacity; a longer burst fills with time, not at once.
+// Output: the tokens are limited to the new capacity; a longer burst fills with time, not immediately.
 #[test]
 fn a_change_of_the_rate_gives_no_new_burst() {
     let start = Time::from_secs(1);
@@ -135,7 +134,7 @@ fn a_change_of_the_rate_gives_no_new_burst() {
     assert_eq!(bucket.tokens, 2_000_000_000_000);
 }
 
-// Input:  packets that pass whatever the bucket holds, a hundred times what it holds.
+// Input:  packets that pass in any case, a hundred times the capacity of the bucket.
 // Output: the debt is one burst: after that time it is open again.
 #[test]
 fn a_debt_of_packets_that_pass_in_any_case_is_bounded() {

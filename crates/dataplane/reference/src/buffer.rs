@@ -1,4 +1,4 @@
-//! Packets that wait for their FAR to forward again.
+//! Packets that are buffered until their FAR forwards again.
 
 use std::collections::VecDeque;
 
@@ -6,31 +6,31 @@ use causeway_types::{PdrId, Qfi, Time};
 
 use crate::carried_extensions::CarriedExtensions;
 
-/// A packet that waits, without its outer header.
+/// A buffered packet, without its outer header.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct BufferedPacket {
-    /// How many packets began to wait before it, in the whole data plane.
+    /// The number of packets that were buffered before it, in the whole data plane.
     pub(crate) number: u64,
-    /// When it came.
+    /// When it was received.
     pub(crate) buffered_at: Time,
     /// The PDR it matched.
     pub(crate) pdr: PdrId,
-    /// The QFI it arrived with, if it came out of a tunnel.
+    /// The QFI it arrived with, if it was received from a tunnel.
     pub(crate) qfi: Option<Qfi>,
-    /// What it brings for the next tunnel.
+    /// The GTP-U extension headers for the next tunnel.
     pub(crate) extensions: CarriedExtensions,
     /// The user packet, from its IP header on.
     pub(crate) packet: Vec<u8>,
 }
 
 impl BufferedPacket {
-    /// Octets that count towards the limits: of the packet, and of the extension headers that wait with it.
+    /// Octets that count towards the limits: of the packet and of its extension headers.
     pub(crate) fn octets(&self) -> usize {
         self.packet.len() + self.extensions.octets()
     }
 }
 
-/// The buffer of one session: one queue in order of arrival, whatever the PDR.
+/// The buffer of one session: one queue in order of arrival, for all PDRs.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Buffer(VecDeque<BufferedPacket>);
 
@@ -40,34 +40,34 @@ impl Buffer {
         self.0.iter()
     }
 
-    /// How many packets wait.
+    /// The number of packets.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// No packet waits.
+    /// No packet is buffered.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The octets of all packets that wait, with their extension headers.
+    /// The octets of all packets, with their extension headers.
     pub(crate) fn octets(&self) -> usize {
         self.0.iter().map(BufferedPacket::octets).sum()
     }
 
-    /// Puts a packet at the end.
+    /// Appends a packet.
     pub(crate) fn push(&mut self, buffered: BufferedPacket) {
         self.0.push_back(buffered);
     }
 
-    /// Takes out the packets that are chosen, in order of arrival.
+    /// Removes the chosen packets, in order of arrival.
     pub(crate) fn take(&mut self, is_chosen: impl Fn(&BufferedPacket) -> bool) -> Vec<BufferedPacket> {
         let (taken, kept): (VecDeque<_>, _) = self.0.drain(..).partition(is_chosen);
         self.0 = kept;
         taken.into()
     }
 
-    /// Takes out the oldest packet that is chosen.
+    /// Removes the oldest chosen packet.
     pub(crate) fn take_oldest(
         &mut self,
         is_chosen: impl Fn(&BufferedPacket) -> bool,

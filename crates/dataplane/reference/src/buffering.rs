@@ -1,4 +1,4 @@
-//! Letting packets wait, within limits, until they may leave or have to go (TS 29.244 clause 5.2.4).
+//! Buffering of packets, within limits, until they are transmitted or discarded (TS 29.244 clause 5.2.4).
 
 use causeway_dataplane::{Disposition, DropReason};
 use causeway_rules::Pdr;
@@ -10,14 +10,14 @@ use crate::carried_extensions::CarriedExtensions;
 use crate::engine::Reference;
 use crate::session::Session;
 
-/// A limit that a packet does not fit into.
+/// The limit that a packet exceeds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum BufferLimit {
-    /// As many packets as the SMF suggested wait for this BAR.
+    /// The number of packets that the SMF suggested for this BAR.
     Bar(BarId),
-    /// The session holds as much as it may.
+    /// The limit of the session.
     Session,
-    /// All sessions together do.
+    /// The limit of all sessions together.
     AllSessions,
 }
 
@@ -31,7 +31,7 @@ impl BufferLimit {
 }
 
 impl Reference {
-    /// Lets a packet wait, and tells the SMF if it is to hear of it: that it came, even if there is no room for it.
+    /// Buffers a packet, and notifies the SMF if it requested that, even if the buffer is full.
     pub(crate) fn buffer(
         &mut self,
         now: Time,
@@ -42,8 +42,8 @@ impl Reference {
         packet: &[u8],
     ) -> Result<Disposition, DropReason> {
         let octets = packet.len() + extensions.octets();
-        let room = self.evict_or_fail(now, seid, pdr, octets);
-        if room.is_ok() {
+        let buffered = self.evict_or_fail(now, seid, pdr, octets);
+        if buffered.is_ok() {
             let number = self.buffered_total;
             self.buffered_total += 1;
             self.buffered_order.insert(number, seid);
@@ -60,8 +60,8 @@ impl Reference {
             });
             self.schedule_expiry(seid);
         }
-        self.notify_buffered(now, seid, pdr, qfi, packet, room.is_ok());
-        match room {
+        self.notify_buffered(now, seid, pdr, qfi, packet, buffered.is_ok());
+        match buffered {
             Ok(()) => Ok(Disposition::Buffered),
             Err(reason) => {
                 self.notify_discarded(seid, pdr, qfi, packet);
@@ -70,7 +70,7 @@ impl Reference {
         }
     }
 
-    /// Makes room for a packet as the configuration says: not at all, or by dropping what has waited longest.
+    /// Frees space for a packet as the configuration demands: not at all, or by dropping the oldest packet.
     fn evict_or_fail(&mut self, now: Time, seid: Seid, pdr: &Pdr, octets: usize) -> Result<(), DropReason> {
         while let Some(full) = self.full(seid, pdr, octets) {
             let victim = match self.limits.when_full {
@@ -83,7 +83,7 @@ impl Reference {
         Ok(())
     }
 
-    /// The first limit that one more packet of so many octets would exceed.
+    /// The first limit that one more packet of `octets` octets would exceed.
     fn full(&self, seid: Seid, pdr: &Pdr, octets: usize) -> Option<BufferLimit> {
         let (session, limits) = (self.sessions.get(&seid)?, &self.limits);
         let far = session.far_of(pdr.id)?;
@@ -103,7 +103,7 @@ impl Reference {
         is_full.then_some(BufferLimit::AllSessions)
     }
 
-    /// Takes out the packet that has waited longest where there is no room; and whose it is.
+    /// Removes the oldest packet of the full buffer. Returns it with its session.
     fn oldest(&mut self, seid: Seid, full: BufferLimit) -> Option<(Seid, BufferedPacket)> {
         let owner = match full {
             BufferLimit::Bar(_) | BufferLimit::Session => seid,
@@ -119,7 +119,7 @@ impl Reference {
         Some((owner, buffered?))
     }
 
-    /// Throws away a packet that was taken out of its buffer.
+    /// Discards a packet that was removed from its buffer.
     fn discard(&mut self, now: Time, seid: Seid, buffered: &BufferedPacket, reason: DropReason) {
         self.record_dequeue(buffered);
         self.counters.count_drop(reason);
@@ -131,7 +131,7 @@ impl Reference {
         }
     }
 
-    /// Drops what waits for the whole session because the SMF asked for it (DROBU).
+    /// Drops the buffered packets of the session because the SMF requested it (DROBU).
     pub(crate) fn drop_buffered(&mut self, now: Time, seid: Seid) {
         for buffered in self.dequeue(seid, |_, _| true) {
             self.record_dequeue(&buffered);
@@ -140,7 +140,7 @@ impl Reference {
         }
     }
 
-    /// Discards the packets of a session that are chosen, because they have waited long enough.
+    /// Discards the chosen packets of a session, because their buffering time has ended.
     pub(crate) fn discard_expired(
         &mut self,
         now: Time,
@@ -152,7 +152,7 @@ impl Reference {
         }
     }
 
-    /// Takes packets of a session out of its buffer, in order of arrival.
+    /// Removes packets of a session from its buffer, in order of arrival.
     pub(crate) fn dequeue(
         &mut self,
         seid: Seid,
@@ -165,7 +165,7 @@ impl Reference {
         taken
     }
 
-    /// Notes that a packet does not wait any longer.
+    /// Records that a packet is no longer buffered.
     pub(crate) fn record_dequeue(&mut self, buffered: &BufferedPacket) {
         self.buffered_order.remove(&buffered.number);
         self.buffered_octets -= buffered.octets();

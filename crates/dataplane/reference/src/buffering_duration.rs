@@ -1,5 +1,4 @@
-//! The end of waiting: the time that a packet may wait, and buffering for longer than usual (TS 29.244 clause
-//! 5.2.4.2).
+//! The end of buffering: the buffering time of a packet, and extended buffering (TS 29.244 clause 5.2.4.2).
 
 use causeway_rules::{BufferingDuration, ExtendedBuffering};
 use causeway_types::{BarId, Seid, Time};
@@ -8,26 +7,27 @@ use crate::engine::Reference;
 use crate::session::Session;
 use crate::timers::Timer;
 
-/// Buffering for longer than usual, as long as it lasts.
+/// Extended buffering, while it lasts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct ExtendedBufferingState {
-    /// Until when packets wait and the SMF is not told of new ones. `None`: only the number is said.
+    /// Until when packets are buffered without notifying the SMF of new ones. `None`: only the number of packets is
+    /// set.
     pub(crate) until: Option<ExtendedUntil>,
-    /// How many packets may wait.
+    /// The maximum number of packets.
     pub(crate) packets: Option<u16>,
 }
 
-/// The end of buffering for longer.
+/// The end of extended buffering.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ExtendedUntil {
-    /// Then.
+    /// At this time.
     Time(Time),
-    /// When the SMF says so.
+    /// When the SMF ends it.
     UntilSmf,
 }
 
 impl Session {
-    /// Begins, changes or stops buffering for longer.
+    /// Starts, changes or stops extended buffering.
     pub(crate) fn extend_buffering(&mut self, requested: &ExtendedBuffering, now: Time) {
         let until = match requested.duration {
             None => self.extended.get(&requested.bar).and_then(|extended| extended.until),
@@ -43,12 +43,13 @@ impl Session {
             .insert(requested.bar, ExtendedBufferingState { until, packets: requested.packets.or(held) });
     }
 
-    /// Packets of the BAR wait for as long as the SMF asked, and it is not told of new ones.
+    /// Packets of the BAR are buffered for as long as the SMF requested, without notifications of new ones.
     pub(crate) fn is_extended(&self, bar: Option<BarId>) -> bool {
         bar.and_then(|bar| self.extended.get(&bar)).is_some_and(|extended| extended.until.is_some())
     }
 
-    /// How many packets may wait for the FARs of a BAR: while buffering is extended, the number for that time.
+    /// The number of packets that the FARs of a BAR may buffer: while buffering is extended, the number for that
+    /// time.
     pub(crate) fn suggested_packets(&self, bar: BarId) -> Option<usize> {
         let extended = self.extended.get(&bar).and_then(|extended| extended.packets);
         let usual = || self.rules.bars.get(&bar).and_then(|bar| bar.suggested_packets);
@@ -57,7 +58,7 @@ impl Session {
 }
 
 impl Reference {
-    /// Sets the timers for the packets of a session that will have waited long enough.
+    /// Sets the timers for the end of the buffering time of a session's packets.
     pub(crate) fn schedule_expiry(&mut self, seid: Seid) {
         let Some(session) = self.sessions.get(&seid) else { return };
         if let Some(limit) = self.limits.buffer_time {
@@ -74,7 +75,7 @@ impl Reference {
         }
     }
 
-    /// Packets may have waited for as long as they may.
+    /// The buffering time of packets may have ended.
     pub(crate) fn expire_waiting(&mut self, at: Time, seid: Seid) {
         if let Some(limit) = self.limits.buffer_time {
             self.discard_expired(at, seid, |session, buffered| {
@@ -84,7 +85,8 @@ impl Reference {
         self.schedule_expiry(seid);
     }
 
-    /// Buffering for longer may have ended. What waits goes, and the SMF will be told of the next packet.
+    /// Extended buffering may have ended. The buffered packets are discarded, and the SMF is notified of the next
+    /// packet.
     pub(crate) fn end_extended(&mut self, at: Time, seid: Seid, bar: BarId) {
         let Some(session) = self.sessions.get_mut(&seid) else { return };
         let is_over = session

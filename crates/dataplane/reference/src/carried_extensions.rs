@@ -1,4 +1,5 @@
-//! What a packet carries out of one GTP-U tunnel into the next (TS 29.244 table 8.2.64-1 note 1, TS 29.281 clause 5.2.1).
+//! Extension headers that a packet carries from one GTP-U tunnel into the next (TS 29.244 table 8.2.64-1 note 1, TS
+//! 29.281 clause 5.2.1).
 
 use std::net::IpAddr;
 use std::num::NonZeroU8;
@@ -9,25 +10,26 @@ use causeway_types::{FTeid, Teid};
 
 use crate::session::Session;
 
-/// PDCP PDU Number: the next node must understand it, but it is not for those between two base stations.
+/// PDCP PDU Number: the next node must understand it, but those between two base stations are not for that node.
 const PDCP_PDU_NUMBER: u8 = 0xc0;
 
-/// Octets that the allocator takes for a few octets, beside them.
+/// Octets that the allocator adds to a small allocation.
 const ALLOCATED: usize = 16;
 
-/// The extension headers that go on with a packet, and how many hops it has left. Empty for what came without a tunnel.
+/// The extension headers that are forwarded with a packet, and its remaining hops. Empty for a packet without a
+/// tunnel.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct CarriedExtensions {
     /// The PDU Session Container.
     pub(crate) container: Option<PduSession>,
-    /// The others, with type and content.
+    /// The others, by type and content.
     pub(crate) others: Vec<(u8, Vec<u8>)>,
-    /// The TTL or Hop Limit of the outer header, where it is known: the next tunnel's has one less.
+    /// The TTL or Hop Limit of the outer header, where known: that of the next tunnel is one less.
     pub(crate) hops: Option<NonZeroU8>,
 }
 
 impl CarriedExtensions {
-    /// What of these extension headers is for the next node, and the TTL.
+    /// The extension headers that are for the next node, and the TTL.
     pub(crate) fn of(extensions: &Extensions<'_>, hops: Option<NonZeroU8>) -> Self {
         let others = extensions.iter().filter_map(|extension| match extension {
             Extension::Other { kind, content } if is_for_next(kind) => Some((kind, content.to_vec())),
@@ -47,8 +49,8 @@ fn is_for_next(kind: u8) -> bool {
         || matches!(Comprehension::of(kind), Comprehension::OptionalForward | Comprehension::Endpoint)
 }
 
-/// A header that we would have to understand to handle the packets of this tunnel. At an endpoint those for the
-/// endpoint count; where all packets go on into another tunnel, only those for every node do.
+/// An extension header that the UPF must understand to handle the packets of this tunnel. At an endpoint those for
+/// the endpoint count; where all packets are forwarded into another tunnel, only those for every node do.
 pub(crate) fn has_unknown(
     extensions: &Extensions<'_>,
     session: Option<&Session>,
@@ -69,7 +71,7 @@ pub(crate) fn has_unknown(
     extensions.iter().any(unknown)
 }
 
-/// Every PDR of the tunnel sends into another tunnel.
+/// Every PDR of the tunnel forwards into another tunnel.
 fn is_relay(session: &Session, teid: Teid, local: IpAddr) -> bool {
     let out_of = |tunnel: FTeid| tunnel.teid == teid && tunnel.addr.contains(local);
     let mut pdrs = session.rules.pdrs.values().filter(|pdr| pdr.pdi.tunnel.is_some_and(out_of));

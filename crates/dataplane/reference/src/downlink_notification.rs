@@ -1,4 +1,4 @@
-//! What the SMF is told of downlink packets for an idle UE (TS 29.244 clauses 5.2.3.1 and 5.28).
+//! Reports to the SMF about downlink packets for an idle UE (TS 29.244 clauses 5.2.3.1 and 5.28).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,28 +12,28 @@ use crate::engine::Reference;
 use crate::session::{Session, direction_of};
 use crate::timers::Timer;
 
-/// What the SMF was told of since each FAR began to buffer, or to drop.
+/// The reports to the SMF since each FAR began to buffer or to drop.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct NotificationState {
-    /// NOCP: the QoS flows of a FAR, and when.
+    /// NOCP: the QoS flows of a FAR, and the time of the report.
     flows: BTreeMap<(FarId, Option<Qfi>), Time>,
-    /// BDPN: the PDRs of which a packet waits.
+    /// BDPN: the PDRs with a reported buffered packet.
     buffered: BTreeSet<PdrId>,
-    /// DDPN: the PDRs of which a packet was discarded.
+    /// DDPN: the PDRs with a reported discarded packet.
     discarded: BTreeSet<PdrId>,
-    /// What the SMF will be told when the notification delay of the BAR ends, in order.
+    /// The reports that are due when the notification delay of the BAR ends, in order.
     due: Vec<(Time, DownlinkData)>,
 }
 
 impl Session {
-    /// A FAR has a new action: the SMF has been told nothing of it.
+    /// A FAR has a new action: nothing has been reported for it.
     pub(crate) fn reset_notifications(&mut self, far: FarId) {
         self.reset_buffered_notifications(far);
         let pdrs = &self.rules.pdrs;
         self.notified.discarded.retain(|pdr| pdrs.get(pdr).is_some_and(|pdr| pdr.far != far));
     }
 
-    /// A new buffering period of a FAR begins: the SMF has been told nothing of it.
+    /// A new buffering period of a FAR begins: nothing has been reported for it.
     pub(crate) fn reset_buffered_notifications(&mut self, far: FarId) {
         let pdrs = &self.rules.pdrs;
         let is_of_another = |pdr: &PdrId| pdrs.get(pdr).is_some_and(|pdr| pdr.far != far);
@@ -42,14 +42,14 @@ impl Session {
         self.notified.due.retain(|(_, data)| is_of_another(&data.pdr));
     }
 
-    /// A PDR is gone.
+    /// A PDR was removed.
     pub(crate) fn forget_pdr(&mut self, pdr: PdrId) {
         self.notified.buffered.remove(&pdr);
         self.notified.discarded.remove(&pdr);
         self.notified.due.retain(|(_, data)| data.pdr != pdr);
     }
 
-    /// NOCP: the first packet of a QoS flow of the FAR, or one that comes long after the SMF was told.
+    /// NOCP: the first packet of a QoS flow of the FAR, or one that arrives long after the report.
     fn should_notify(&mut self, now: Time, far: &Far, qfi: Option<Qfi>, again: Option<Span>) -> bool {
         let lately = |notified: &Time| again.is_none_or(|span| now.since(*notified) < span);
         let key = (far.id, qfi);
@@ -64,7 +64,7 @@ impl Session {
 }
 
 impl Reference {
-    /// Tells of a packet that came for a FAR that buffers, at once or after the delay of the BAR.
+    /// Reports a packet for a FAR that buffers, immediately or after the delay of the BAR.
     pub(crate) fn notify_buffered(
         &mut self,
         now: Time,
@@ -100,7 +100,7 @@ impl Reference {
         }
     }
 
-    /// Tells of the first packet of a PDR that was discarded, if the SMF wants to hear of it (DDPN).
+    /// Reports the first discarded packet of a PDR, if the SMF requested it (DDPN).
     pub(crate) fn notify_discarded(&mut self, seid: Seid, pdr: &Pdr, qfi: Option<Qfi>, packet: &[u8]) {
         let Some(session) = self.sessions.get_mut(&seid).filter(|_| direction_of(pdr) == Direction::Downlink)
         else {

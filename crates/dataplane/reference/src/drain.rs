@@ -1,4 +1,4 @@
-//! Buffered packets that need not wait any longer.
+//! Buffered packets that may be transmitted.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::engine::Reference;
 use crate::route::DropWithError;
 
 impl Reference {
-    /// Lets go the packets that need not wait any longer, in order of arrival.
+    /// Releases the packets that may be transmitted, in order of arrival.
     pub(crate) fn drain_buffer(&mut self, now: Time, seid: Seid) {
         let released = self.dequeue(seid, |session, buffered| {
             session.far_of(buffered.pdr).is_none_or(|far| !matches!(far.action, ApplyAction::Buffer { .. }))
@@ -20,7 +20,7 @@ impl Reference {
         for buffered in &released {
             self.drain_packet(now, seid, buffered);
         }
-        // What they began to measure may become due without a packet.
+        // The measurements that they start may become due without a packet.
         if !released.is_empty() {
             self.schedule_usage(now, seid);
         }
@@ -42,7 +42,7 @@ impl Reference {
         });
         self.report(seid, reports);
         let refused = match decision {
-            // The quota that let it go is exhausted again.
+            // The quota that released it is exhausted again.
             Some(Ok(FarDecision::Buffer)) => return self.rebuffer(seid, buffered),
             Some(Ok(FarDecision::Send(egress, pieces))) => {
                 self.send_all(&egress, pieces);
@@ -77,8 +77,8 @@ impl Reference {
     ) {
         let session = self.sessions.get(&seid);
         let pdr = session.and_then(|session| session.rules.pdrs.get_shared(&buffered.pdr)).cloned();
-        let fate = pdr.map(|pdr| self.drop_and_notify(now, seid, &pdr, None, &buffered.packet, drop));
-        match fate {
+        let disposition = pdr.map(|pdr| self.drop_and_notify(now, seid, &pdr, None, &buffered.packet, drop));
+        match disposition {
             Some(Disposition::Consumed) => self.counters.consumed += 1,
             _ => self.counters.count_drop(drop.reason),
         }

@@ -1,8 +1,8 @@
 //! Copies of packets: FAR DUPL (TS 29.244 clause 5.2.3.1).
 //!
-//! A copy is made of what reaches the FAR: of packets that it forwards, drops or buffers, not of those that QoS
-//! enforcement stops before it. Copies pass no QERs and are counted by no URRs; a packet that waits is
-//! copied when it arrives, not when it leaves.
+//! The UPF copies the packets that reach the FAR, whether it forwards, drops or buffers them, but not those that QoS
+//! enforcement drops before it. Copies pass no QERs and are counted by no URRs. A buffered packet is copied when it
+//! arrives, not when it is transmitted.
 
 use causeway_dataplane::{DropReason, Egress};
 use causeway_rules::{CopyTo, Duplicate, Forwarding, PduSessionType, Steering};
@@ -17,7 +17,7 @@ use crate::session::Session;
 use crate::steer::steer_copy;
 use crate::topology_view::TopologyView;
 
-/// The copies that the FAR of a matched packet asks for, each with its way out.
+/// The copies that the FAR of a matched packet requests, each with its egress.
 pub(crate) fn copies(
     session: &Session,
     matched: &Matched<'_>,

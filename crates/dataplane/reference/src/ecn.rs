@@ -10,11 +10,11 @@ pub(crate) const fn outer(inner_tos: u8) -> u8 {
     inner_tos & 0x03
 }
 
-/// The packet as it leaves a tunnel: congestion that the outer header met goes on in the inner one (RFC 6040
+/// The packet after decapsulation: the congestion mark of the outer header is copied to the inner one (RFC 6040
 /// figure 4).
 ///
 /// # Errors
-/// [`DropReason::Congested`] when the packet cannot carry it on.
+/// [`DropReason::Congested`] when the packet cannot carry the mark.
 pub(crate) fn decapsulate(outer_tos: u8, inner_tos: u8, packet: &[u8]) -> Result<Cow<'_, [u8]>, DropReason> {
     let (outer, inner) = (Ecn::of_tos(outer_tos), Ecn::of_tos(inner_tos));
     let merged = match (inner, outer) {

@@ -1,4 +1,4 @@
-//! How a packet leaves.
+//! Egress of a packet.
 
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
@@ -20,23 +20,23 @@ use crate::n6;
 /// The UDP port of GTP-U (TS 29.281 clause 4.4.2).
 pub(crate) const GTPU_PORT: u16 = 2152;
 
-/// A way out: where to, and the header to put in front.
+/// An egress route: the egress, and the header to add.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct EgressRoute {
     egress: Egress,
     header: Header,
     marking: Option<TosMarking>,
     tags: Option<VlanTags>,
-    /// What it carries are Ethernet frames: no IP header of theirs is looked at.
+    /// It carries Ethernet frames: their IP headers are not read.
     is_frame: bool,
 }
 
-/// The header to put in front, with our end of it.
+/// The header to add, with the local endpoint.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Header {
     /// None.
     None,
-    /// GTP-U, with the container of packets for that side.
+    /// GTP-U, with the container for that interface.
     Gtpu(Teid, Interface),
     /// UDP/IP.
     Udp { local: SocketAddr, peer: SocketAddr },
@@ -45,11 +45,11 @@ enum Header {
 }
 
 impl EgressRoute {
-    /// The way that a FAR asks for.
+    /// The route that a FAR requests.
     ///
     /// # Errors
-    /// [`DropReason::NoEgress`] when no address or network of ours fits, [`DropReason::NoTunnel`] when the access
-    /// cannot be reached yet.
+    /// [`DropReason::NoEgress`] when no local address or network fits, [`DropReason::NoTunnel`] when the tunnel to
+    /// the access is not known yet.
     pub(crate) fn of(
         forwarding: &Forwarding,
         arrived_from: Option<&NetworkInstance>,
@@ -75,7 +75,7 @@ impl EgressRoute {
         Ok(Self { egress, header, marking: forwarding.marking, tags: None, is_frame: false })
     }
 
-    /// The way that a FAR of an Ethernet session asks for.
+    /// The route that a FAR of an Ethernet session requests.
     ///
     /// # Errors
     /// As [`EgressRoute::of`].
@@ -93,8 +93,8 @@ impl EgressRoute {
         Ok(Self { tags: forwarding.vlan, is_frame: true, ..route })
     }
 
-    /// The way of packets of this direction. To the SMF they take the container of their direction with them,
-    /// so that the SMF can hand them back as they were (TS 29.244 clause 5.3.3).
+    /// The route of packets of this direction. Packets to the SMF take the container of their direction with them, so
+    /// that the SMF can return them unchanged (TS 29.244 clause 5.3.3).
     pub(crate) fn carrying(mut self, direction: Direction) -> Self {
         if let Header::Gtpu(_, destination @ Interface::CpFunction) = &mut self.header
             && direction == Direction::Downlink
@@ -104,27 +104,27 @@ impl EgressRoute {
         self
     }
 
-    /// The packet leaves the link of the UE: it goes out to the data network, to be routed.
+    /// The packet leaves the link of the UE: it is routed to the data network.
     pub(crate) fn leaves_link(&self) -> bool {
         !matches!(self.header, Header::Gtpu(..))
     }
 
-    /// The packet goes out as it is, without another header.
+    /// The packet is transmitted without another header.
     pub(crate) fn is_bare(&self) -> bool {
         self.header == Header::None
     }
 
-    /// Where the packet goes.
+    /// The egress of the packet.
     pub(crate) fn egress(&self) -> &Egress {
         &self.egress
     }
 
-    /// Where the packet goes, and the packet with the outer header that the way asks for, from the GTP-U header
-    /// on. The DSCP is marked where the network looks at it: in the outer header if there is one.
+    /// The egress, and the packet with the outer header of the route, from the GTP-U header on. The DSCP is marked in
+    /// the outer header if there is one.
     ///
     /// # Errors
-    /// [`DropReason::TooBig`] when the GTP-U length field cannot hold it, [`DropReason::OuterTtlExpired`] when it came out of
-    /// another tunnel with its last hop.
+    /// [`DropReason::TooBig`] when the GTP-U length field cannot hold the length, [`DropReason::OuterTtlExpired`]
+    /// when the packet was received from another tunnel with its last hop.
     pub(crate) fn wrap(&self, packet: &[u8], marks: &Marks) -> Result<(Egress, Vec<u8>), DropReason> {
         let tagged;
         let packet = match self.tags {
@@ -145,7 +145,7 @@ impl EgressRoute {
         }
     }
 
-    /// A user packet that leaves as it is, with its DSCP.
+    /// A user packet without outer header, with its DSCP.
     fn marked<'p>(&self, packet: &'p [u8]) -> Cow<'p, [u8]> {
         self.marking.map_or(Cow::Borrowed(packet), |marking| mark(marking, packet))
     }
@@ -153,7 +153,7 @@ impl EgressRoute {
     /// A packet in its outer IP header, which takes the ECN of the inner one (RFC 6040).
     fn over_n6(&self, packet: &[u8], mut wrapped: Vec<u8>) -> (Egress, Vec<u8>) {
         let inner = tos_of(packet).filter(|_| !self.is_frame);
-        // The header is one that was just built: it can be changed.
+        // The header was just built: it is mutable.
         let _ = set_ecn(&mut wrapped, Ecn::of_tos(inner.unwrap_or_default()));
         (self.egress.clone(), self.marked(&wrapped).into_owned())
     }
@@ -184,9 +184,9 @@ fn in_gtpu(packet: &[u8], teid: Teid, side: Interface, marks: &Marks) -> Result<
     Repr { header, extensions: &extensions, message }.to_vec().map_err(|_| DropReason::TooBig)
 }
 
-/// The PDU Session Container of a packet that leaves by this side. One of the same direction that it brought goes
-/// on with the marks of our QERs, else it is a new one: towards the access the downlink's, towards the
-/// core the uplink's (TS 38.415 clause 5.5.2).
+/// The PDU Session Container of a packet that is transmitted on this interface. A container of the same direction
+/// that the packet carried is kept, with the marks of the QERs. Otherwise it is new: downlink towards the access,
+/// uplink towards the core (TS 38.415 clause 5.5.2).
 pub(crate) fn container(side: Interface, marks: &Marks) -> Option<PduSession> {
     let qfi = marks.qfi?;
     Some(match side {
@@ -205,10 +205,10 @@ pub(crate) fn container(side: Interface, marks: &Marks) -> Option<PduSession> {
     })
 }
 
-/// A tunnel's far end, and the address of ours to send from.
+/// The remote end of a tunnel, and the local address to send from.
 ///
 /// # Errors
-/// [`DropReason::NoEgress`] when we have no address of its IP version.
+/// [`DropReason::NoEgress`] when there is no local address of its IP version.
 pub(crate) fn to_tunnel(
     tunnel: FTeid,
     network: Option<&NetworkInstance>,
@@ -226,13 +226,13 @@ pub(crate) fn to_tunnel(
     Ok(Egress::Gtpu { local, peer: SocketAddr::new(peer, GTPU_PORT), tos: 0, hops: None })
 }
 
-/// Our address and the peer's, both IPv4 or else both IPv6.
+/// The local and the peer address, both IPv4 or else both IPv6.
 fn same_version(local: DualIp, peer: DualIp) -> Option<(IpAddr, IpAddr)> {
     let v4 = local.v4.zip(peer.v4).map(|(local, peer)| (local.into(), peer.into()));
     v4.or_else(|| local.v6.zip(peer.v6).map(|(local, peer)| (local.into(), peer.into())))
 }
 
-/// The network of that name; the first one where none is named.
+/// The network of that name; without a name, the first one.
 fn network<'t>(
     name: Option<&NetworkInstance>,
     topology: &'t Topology,
@@ -244,7 +244,7 @@ fn network<'t>(
     network.map(|network| &network.instance).ok_or(DropReason::NoEgress)
 }
 
-/// The Ethernet network of that name; the first one where none is named.
+/// The Ethernet network of that name; without a name, the first one.
 fn to_link(name: Option<&NetworkInstance>, topology: &Topology) -> Result<Egress, DropReason> {
     let network = match name {
         Some(name) => topology.ethernet.iter().find(|network| network.instance == *name),

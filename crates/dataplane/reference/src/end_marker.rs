@@ -1,4 +1,4 @@
-//! End Markers (TS 29.281 clause 7.3.2): sent when a tunnel ends, and passed on by an intermediate UPF.
+//! End Markers (TS 29.281 clause 7.3.2): sent when a tunnel ends, and forwarded by an intermediate UPF.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -15,15 +15,15 @@ use crate::marks::Marks;
 use crate::session::Session;
 
 impl Reference {
-    /// Tells the far end of a tunnel that no more packets will come, at the next flush.
+    /// Queues an End Marker for the remote end of a tunnel, sent at the next flush.
     pub fn end(&mut self, tunnel: FTeid) {
         if let Ok((egress, marker)) = end_marker(tunnel, None, &self.topology) {
             self.send(egress, marker);
         }
     }
 
-    /// Handles an End Marker. Where the packets of its tunnel are sent on in other tunnels, it follows them, once
-    /// into each (TS 29.244 table 8.2.56-1 note 3); else it has reached its end.
+    /// Handles an End Marker. Where the packets of its tunnel are forwarded into other tunnels, it is forwarded once
+    /// into each (TS 29.244 table 8.2.56-1 note 3); else it is consumed.
     pub(crate) fn receive_end_marker(
         &mut self,
         now: Time,
@@ -62,7 +62,7 @@ impl Reference {
     }
 }
 
-/// The tunnels that packets out of this one are sent into, with what a container for them needs.
+/// The tunnels that packets of this one are forwarded into, with the data for their container.
 fn next_tunnels(
     session: &Session,
     teid: Teid,
@@ -82,10 +82,10 @@ fn next_tunnels(
     next
 }
 
-/// An End Marker on its way to a tunnel.
+/// An End Marker for a tunnel.
 ///
 /// # Errors
-/// [`DropReason::NoEgress`] when we have no address of the tunnel's IP version.
+/// [`DropReason::NoEgress`] when there is no local address of the tunnel's IP version.
 pub(crate) fn end_marker(
     tunnel: FTeid,
     container: Option<PduSession>,

@@ -1,4 +1,4 @@
-//! The state of one QER: what is left of its rates, in both directions.
+//! The state of one QER: its remaining rates, in both directions.
 
 use causeway_rules::{PacketRateStatus, PacketRates, Qer};
 use causeway_types::{Direction, Span, Time, WallClock};
@@ -6,7 +6,7 @@ use causeway_types::{Direction, Span, Time, WallClock};
 use crate::meter::Meter;
 use crate::packet_rate::PacketMeter;
 
-/// What one QER, or all QERs of one correlation, have let pass.
+/// The state of one QER, or of all QERs of one correlation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct QerState {
     uplink: DirectionState,
@@ -14,7 +14,7 @@ pub(crate) struct QerState {
     packet_rate: Option<PacketRates>,
 }
 
-/// One direction of it.
+/// One direction of a QER.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct DirectionState {
     pub(crate) meter: Meter,
@@ -22,8 +22,8 @@ pub(crate) struct DirectionState {
 }
 
 impl QerState {
-    /// Of a new QER: nothing has passed yet, but what its packet rate status says. `burst` is for those that
-    /// have no averaging window of their own.
+    /// The state of a new QER: no packet has passed, except as its packet rate status states. `burst` applies to
+    /// those without an averaging window.
     pub(crate) fn new(qer: &Qer, burst: Span, now: Time) -> Self {
         let one_way = |direction| DirectionState {
             meter: Meter::new(peak(qer, direction), committed(qer, direction), window(qer, burst), now),
@@ -36,7 +36,7 @@ impl QerState {
         }
     }
 
-    /// The QER has changed. Rates go on from what has passed; another packet rate begins anew.
+    /// The QER has changed. Bit rates continue with their state; another packet rate starts anew.
     pub(crate) fn update(&mut self, qer: &Qer, burst: Span, now: Time) {
         for direction in [Direction::Uplink, Direction::Downlink] {
             let state = self.direction_mut(direction);
@@ -50,7 +50,7 @@ impl QerState {
         }
     }
 
-    /// One direction, to look at.
+    /// The state of one direction.
     pub(crate) const fn direction(&self, direction: Direction) -> &DirectionState {
         match direction {
             Direction::Uplink => &self.uplink,
@@ -58,7 +58,7 @@ impl QerState {
         }
     }
 
-    /// One direction.
+    /// The state of one direction, mutable.
     pub(crate) fn direction_mut(&mut self, direction: Direction) -> &mut DirectionState {
         match direction {
             Direction::Uplink => &mut self.uplink,
@@ -66,7 +66,7 @@ impl QerState {
         }
     }
 
-    /// What is left of the packets; `None` where they are not limited.
+    /// The remaining packet rate; `None` where it is not limited.
     pub(crate) fn packet_rate_status(&self, now: Time, wall: WallClock) -> Option<PacketRateStatus> {
         let left = |state: &DirectionState| state.packets.as_ref().map(|packets| packets.left(now, wall));
         let (uplink, downlink) = (left(&self.uplink), left(&self.downlink));
@@ -87,7 +87,7 @@ fn committed(qer: &Qer, direction: Direction) -> Option<causeway_types::Bitrate>
     qer.guaranteed(direction)
 }
 
-/// The time at the full rate that may come at once after a pause.
+/// What may pass together after a pause, as time at the full rate.
 pub(crate) fn window(qer: &Qer, otherwise: Span) -> Span {
     qer.averaging_window.unwrap_or(otherwise)
 }

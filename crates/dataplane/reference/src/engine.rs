@@ -1,4 +1,4 @@
-//! The data plane as a whole: the contract, and the state behind it.
+//! The data plane as a whole: the contract and its state.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -26,10 +26,10 @@ use crate::topology_view::TopologyView;
 /// several connections needs a few.
 const ICMP_PER_HOST: u32 = 10;
 
-/// Answers to GTP-U messages that cannot be handled, in a second.
+/// Responses to GTP-U messages that cannot be handled, in a second.
 const SIGNALLING: u32 = 1000;
 
-/// As many for one peer: a gNB whose tunnels are all unknown hears of each within seconds.
+/// The same for one peer: a gNB whose tunnels are all unknown is sent an indication for each within seconds.
 const SIGNALLING_PER_PEER: u32 = 200;
 
 /// The reference data plane.
@@ -50,9 +50,9 @@ pub struct Reference {
     pub(crate) neighbours: Neighbours,
     pub(crate) counters: Counters,
     pub(crate) buffered_octets: usize,
-    /// The packets that wait, by the order of their arrival, and their sessions.
+    /// The sessions of the buffered packets, in the order of arrival.
     pub(crate) buffered_order: BTreeMap<u64, Seid>,
-    /// How many packets have begun to wait since the start.
+    /// The number of packets that were buffered since the start.
     pub(crate) buffered_total: u64,
     pub(crate) timers: Timers,
     pub(crate) events: VecDeque<Event>,
@@ -61,7 +61,7 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// An empty data plane in these surroundings.
+    /// An empty data plane in this topology.
     pub fn new(topology: Topology, limits: Limits) -> Self {
         Self {
             icmp_limit: RateLimiter::new(topology.routing.icmp_errors_per_second, ICMP_PER_HOST),
@@ -87,7 +87,7 @@ impl Reference {
         }
     }
 
-    /// Sends a packet, after what waits to be sent.
+    /// Queues a packet for transmission.
     pub(crate) fn send(&mut self, egress: Egress, packet: Vec<u8>) {
         let counter = match egress {
             Egress::Gtpu { .. } => &mut self.counters.gtpu_sent,
@@ -98,14 +98,14 @@ impl Reference {
         self.transmit_queue.push_back((egress, packet));
     }
 
-    /// Sends the pieces of a packet, in order.
+    /// Queues the fragments of a packet, in order.
     pub(crate) fn send_all(&mut self, egress: &Egress, pieces: Vec<Vec<u8>>) {
         pieces.into_iter().for_each(|piece| self.send(egress.clone(), piece));
     }
 
-    /// Counts what became of a packet, or of a copy of one.
-    pub(crate) fn count_fate(&mut self, fate: Disposition) {
-        match fate {
+    /// Counts the disposition of a packet or of a copy.
+    pub(crate) fn count_disposition(&mut self, disposition: Disposition) {
+        match disposition {
             Disposition::Forwarded => self.counters.forwarded += 1,
             Disposition::Buffered => self.counters.buffered += 1,
             Disposition::Consumed => self.counters.consumed += 1,
@@ -120,9 +120,9 @@ impl Reference {
         }
     }
 
-    /// Handles a packet without letting timers expire first; what leaves waits for [`PacketEngine::flush`].
+    /// Handles a packet without expiring timers first; transmitted packets are queued until [`PacketEngine::flush`].
     pub(crate) fn receive(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Disposition {
-        let fate = match ingress {
+        let disposition = match ingress {
             Ingress::Gtpu { local, peer, tos, hops } => {
                 self.counters.gtpu_received.count(packet.len());
                 let outer = Outer { local: *local, peer: *peer, tos: *tos, hops: *hops };
@@ -137,8 +137,8 @@ impl Reference {
                 self.receive_frame(now, network, packet)
             }
         };
-        self.count_fate(fate);
-        fate
+        self.count_disposition(disposition);
+        disposition
     }
 }
 
@@ -196,9 +196,9 @@ impl PacketEngine for Reference {
         out: &mut dyn Transmit,
     ) -> Disposition {
         self.expire(now);
-        let fate = self.receive(now, ingress, packet);
+        let disposition = self.receive(now, ingress, packet);
         self.flush(out);
-        fate
+        disposition
     }
 
     fn flush(&mut self, out: &mut dyn Transmit) {

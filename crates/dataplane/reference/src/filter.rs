@@ -1,8 +1,8 @@
-//! Whether a packet fits an SDF filter (TS 29.244 clause 8.2.5).
+//! Whether a packet matches an SDF filter (TS 29.244 clause 8.2.5).
 //!
-//! Ports are found in the first fragment of a packet and in whole packets. A filter that names ports never fits a
-//! later fragment (RFC 6733 section 4.3.1), nor a protocol without ports, such as ICMP. The protocol is the one
-//! behind the IPv6 extension headers.
+//! Ports are found in the first fragment of a packet and in whole packets. A filter that names ports never matches a
+//! later fragment (RFC 6733 section 4.3.1), nor a protocol without ports, such as ICMP. The protocol is that after
+//! the IPv6 extension headers.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use causeway_packet::Flow;
 use causeway_rules::{FlowDescription, SdfFilter};
 use causeway_types::Direction;
 
-/// The packet fits every part of the filter. `is_assigned` says which addresses are the UE's own.
+/// The packet matches every part of the filter. `is_assigned` tells which addresses are the UE's own.
 pub fn matches(
     filter: &SdfFilter,
     flow: &Flow,
@@ -23,7 +23,7 @@ pub fn matches(
         && matches_description(&filter.flow, flow, direction, is_assigned)
 }
 
-/// A flow description is written for the downlink; for the uplink its ends are exchanged.
+/// A flow description is written for the downlink; for the uplink its ends are swapped.
 pub(crate) fn matches_description(
     requested: &FlowDescription,
     flow: &Flow,

@@ -16,16 +16,16 @@ use crate::engine::Reference;
 use crate::marks::tos_of;
 use crate::received::{PacketOrigin, TunnelSource};
 
-/// How a message came.
+/// The outer header of a message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outer {
-    /// Our address it was sent to.
+    /// The local address it was sent to.
     pub(crate) local: IpAddr,
-    /// Who sent it.
+    /// The sender.
     pub(crate) peer: SocketAddr,
     /// Its type of service or traffic class.
     pub(crate) tos: u8,
-    /// Its TTL or Hop Limit, where that is known.
+    /// Its TTL or Hop Limit, where known.
     pub(crate) hops: Option<NonZeroU8>,
 }
 
@@ -86,14 +86,14 @@ impl Reference {
         self.index.session_of_tunnel(teid?, local)
     }
 
-    /// The network instance that an address of ours serves; `None` serves all.
+    /// The network instance that a local address serves; `None` serves all.
     pub(crate) fn instance_of(&self, local: IpAddr) -> Option<NetworkInstance> {
         let endpoint = self.topology.gtpu.iter().find(|endpoint| endpoint.addr.contains(local))?;
         endpoint.network_instance.clone()
     }
 
-    /// Tells the peer that there is no such tunnel, to the GTP-U port as clause 4.4.2.4 says. Without the optional
-    /// UDP Port extension header, which not every receiver knows.
+    /// Sends an Error Indication for an unknown tunnel, to the GTP-U port as clause 4.4.2.4 demands. It lacks the
+    /// optional UDP Port extension header, which not every receiver knows.
     fn send_error_indication(&mut self, now: Time, teid: Teid, local: IpAddr, peer: SocketAddr) {
         if self.may_respond(peer.ip(), now) && self.indications.may_send(peer.ip(), teid, now) {
             let to = SocketAddr::new(peer.ip(), GTPU_PORT);
@@ -101,7 +101,7 @@ impl Reference {
         }
     }
 
-    /// Tells the peer which extension headers we know, to the GTP-U port as clause 4.4.2.5 says.
+    /// Sends Supported Extension Headers Notification, to the GTP-U port as clause 4.4.2.5 demands.
     fn send_supported_extension_headers(&mut self, now: Time, local: IpAddr, peer: IpAddr) {
         if self.may_respond(peer, now) {
             let to = SocketAddr::new(peer, GTPU_PORT);
@@ -109,19 +109,20 @@ impl Reference {
         }
     }
 
-    /// The peer is one host, and none of ours, and has not been told too much lately.
+    /// The peer is one remote host, within the rate limit of responses.
     fn may_respond(&mut self, peer: IpAddr, now: Time) -> bool {
         self.is_another_host(peer) && self.signalling_limit.may_send(peer, now)
     }
 
-    /// The peer is one host, and none of ours.
+    /// The peer is one remote host.
     pub(crate) fn is_another_host(&self, peer: IpAddr) -> bool {
         let is_broadcast = matches!(peer, IpAddr::V4(ip) if ip.is_broadcast());
         let is_own = self.topology.gtpu.iter().any(|endpoint| endpoint.addr.contains(peer));
         !(peer.is_multicast() || peer.is_unspecified() || is_broadcast || is_own)
     }
 
-    /// A peer speaks of its own tunnels only: what names another one's may be anybody's, to cut a UE off.
+    /// Handles an Error Indication. A peer is authorized for its own tunnels only: an attacker could cut a UE off by
+    /// naming another's.
     fn receive_error_indication(&mut self, indication: &ErrorIndication, sender: IpAddr) -> Disposition {
         if indication.peer != sender {
             return Disposition::Dropped(DropReason::ErrorIndicationMismatch);
@@ -146,7 +147,7 @@ impl Reference {
     }
 }
 
-/// Why a message that cannot be read is dropped.
+/// The drop reason of a message that cannot be parsed.
 pub const fn drop_reason_of(error: &ParseError) -> DropReason {
     match error {
         ParseError::Version { .. } | ParseError::GtpPrime => DropReason::UnsupportedGtpVersion,

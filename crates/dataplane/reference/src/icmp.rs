@@ -1,4 +1,4 @@
-//! What the UPF says to the senders of packets, as their router.
+//! ICMP messages that the UPF sends to the senders of packets, as their router.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -18,11 +18,11 @@ use crate::received::{PacketOrigin, ReceivedPacket};
 use crate::route::{DropWithError, fit};
 use crate::session::{Session, direction_of};
 
-/// Our address on the link of every UE. The SMF gives UEs other interface identifiers.
+/// The local address on the link of every UE. The SMF gives UEs other interface identifiers.
 const LINK_LOCAL: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
 
 impl Reference {
-    /// Drops a packet that a PDR matched, and tells its sender if it is owed that.
+    /// Drops a packet that a PDR matched, and sends an ICMP error where one is due.
     pub(crate) fn drop_and_notify(
         &mut self,
         now: Time,
@@ -68,7 +68,7 @@ impl Reference {
         }
     }
 
-    /// The network of that name, or else of the UE's pool, or else the first.
+    /// The network of that name, else that of the UE's pool, else the first.
     fn network(&self, name: Option<&NetworkInstance>, ue: IpAddr) -> Option<&Network> {
         let networks = &self.topology.networks;
         let named = name.and_then(|name| networks.iter().find(|network| network.instance == *name));
@@ -76,7 +76,7 @@ impl Reference {
         named.or_else(of_pool).or_else(|| networks.first())
     }
 
-    /// Answers a Router Solicitation with the prefix of the UE, if that is what the operator wants.
+    /// Answers a Router Solicitation with the prefix of the UE, if the operator has enabled that.
     fn send_router_advertisement(&mut self, now: Time, seid: Seid, pdr: &Pdr, packet: &[u8]) -> bool {
         if !self.topology.routing.router_advertisement || pdr.pdi.source != Interface::Access {
             return false;
@@ -89,7 +89,7 @@ impl Reference {
         };
         let network = self.network(pdr.pdi.network_instance.as_ref(), prefix.addr().into());
         let mtu = network.map(|network| network.mtu).filter(|mtu| *mtu < u32::from(u16::MAX));
-        // All nodes, where the UE has no address yet (RFC 4861 clause 6.2.6).
+        // All nodes, while the UE has no address yet (RFC 4861 clause 6.2.6).
         let all_nodes = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
         let to = if src.is_unspecified() { all_nodes } else { src };
         let mut reply = Vec::new();
@@ -102,8 +102,8 @@ impl Reference {
         self.send_to_source(seid, pdr, &reply).is_some()
     }
 
-    /// Sends a packet of ours against the direction of the PDR: by the first rule of the other direction that takes it. It
-    /// is nobody's traffic, so nothing meters or counts it; a closed gate holds it all the same.
+    /// Sends a packet of the UPF against the direction of the PDR: by the first rule of the other direction that
+    /// matches it. It is no user traffic: it is neither metered nor counted. A closed gate drops it.
     fn send_to_source(&mut self, seid: Seid, pdr: &Pdr, reply: &[u8]) -> Option<()> {
         let session = self.sessions.get(&seid)?;
         let user = UserPacket::parse(reply).ok()?;
@@ -128,7 +128,7 @@ impl Reference {
     }
 }
 
-/// The rule may carry a packet to this address: it is its UE's, or on the UE's link.
+/// The rule may carry a packet to this address: it is the UE's, or on the UE's link.
 fn is_for(back: &Pdr, to: IpAddr) -> bool {
     let on_link = matches!(to, IpAddr::V6(ip) if ip.is_unicast_link_local() || ip.is_multicast());
     on_link || back.pdi.ue_side() == UeSide::Source || back.pdi.covers_ue(to)

@@ -9,11 +9,11 @@ use crate::timers::Timer;
 /// The User Plane Inactivity Timer of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Inactivity {
-    /// How long no packet may come.
+    /// The time without packets.
     limit: Span,
-    /// When the last packet came, or the timer was started.
+    /// When the last packet arrived, or the timer was started.
     last: Time,
-    /// The SMF has been told and no packet has come since.
+    /// The SMF has been notified and no packet has arrived since.
     notified: bool,
 }
 
@@ -25,19 +25,19 @@ impl Inactivity {
 }
 
 impl Inactivity {
-    /// The SMF has been told, and the next packet lets the timer run again.
+    /// The SMF has been notified; the next packet restarts the timer.
     pub(crate) const fn has_reported(&self) -> bool {
         self.notified
     }
 
-    /// A packet came at this time.
+    /// Records a packet at this time.
     pub(crate) fn note(&mut self, at: Time) {
         self.last = self.last.max(at);
     }
 }
 
 impl Reference {
-    /// Sets the timer of a session that watches for inactivity.
+    /// Sets the inactivity timer of a session, if it has one.
     pub(crate) fn schedule_inactivity(&mut self, seid: Seid) {
         let watching = self.sessions.get(&seid).and_then(|session| session.inactivity);
         if let Some(inactivity) = watching.filter(|inactivity| !inactivity.notified) {
@@ -45,7 +45,7 @@ impl Reference {
         }
     }
 
-    /// A packet of the session came, whatever becomes of it.
+    /// Records a packet of the session, whatever its disposition.
     pub(crate) fn record_activity_of(&mut self, now: Time, seid: Seid) {
         let watching = self.sessions.get_mut(&seid).and_then(|session| session.inactivity.as_mut());
         let Some(inactivity) = watching else { return };

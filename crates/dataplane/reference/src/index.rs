@@ -1,4 +1,4 @@
-//! Which session a packet may belong to.
+//! The sessions that a packet may belong to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -7,26 +7,26 @@ use std::ops::Bound;
 use causeway_rules::{PartitionedMap, PduSessionType, RuleSet, SortedSet, UeSide};
 use causeway_types::{DualIp, FTeid, IpNet, Ipv6Net, NetworkInstance, Seid, Teid};
 
-/// Bits of the IPv6 prefixes that nearly all sessions have.
+/// The length of the IPv6 prefixes of nearly all sessions, in bits.
 const UE_PREFIX_BITS: u8 = 64;
 
-/// Finds sessions by tunnel and by UE address. Follows the rules of the sessions exactly.
+/// Finds sessions by tunnel and by UE address. Its content always follows the rules of the sessions.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     tunnels: PartitionedMap<(Teid, IpAddr), Seid>,
     ues: BTreeMap<IpNet, SortedSet<Seid>>,
-    /// Those of `ues` that are single IPv4 addresses: nearly all, and asked for by whoever writes to any address.
+    /// Those of `ues` that are single IPv4 addresses: nearly all, and looked up for packets to any address.
     ipv4_addresses: PartitionedMap<Ipv4Addr, ()>,
-    /// The same of IPv6 prefixes of 64 bits: their upper halves.
+    /// The IPv6 prefixes of 64 bits: their upper halves.
     ipv6_prefixes: PartitionedMap<u64, ()>,
-    /// How many of `ues` have each length of prefix, by IP version.
+    /// The number of `ues` of each prefix length, by IP version.
     lengths: [BTreeMap<u8, usize>; 2],
     remotes: PartitionedMap<(Teid, IpAddr), SortedSet<Seid>>,
     ethernet_networks: BTreeMap<Option<NetworkInstance>, BTreeSet<Seid>>,
 }
 
 impl Index {
-    /// A session that had the rules `old` has the rules `new` from now on.
+    /// Replaces the rules `old` of a session with `new`.
     pub(crate) fn update(&mut self, seid: Seid, old: &RuleSet, new: &RuleSet) {
         if old.pdrs != new.pdrs || old.pdu_type != new.pdu_type {
             self.remove_lookup_keys(seid, old);
@@ -42,7 +42,7 @@ impl Index {
         }
     }
 
-    /// A session sends into the tunnel `new` from now on, and no longer into `old`, which no other rule of it names.
+    /// Replaces the remote tunnel `old` of a session, which no other rule of it names, with `new`.
     pub(crate) fn hand_over(&mut self, seid: Seid, old: FTeid, new: FTeid) {
         old.addr.iter().for_each(|ip| self.forget_remote(seid, (old.teid, ip)));
         for ip in new.addr.iter() {
@@ -109,7 +109,7 @@ impl Index {
         }
     }
 
-    /// The session that a tunnel of ours ends in.
+    /// The session of a local tunnel.
     pub(crate) fn session_of_tunnel(&self, teid: Teid, local: IpAddr) -> Option<Seid> {
         self.tunnels.get(&(teid, local)).copied()
     }
@@ -119,14 +119,14 @@ impl Index {
         self.covering(IpNet::from(ip)).flatten().copied().collect()
     }
 
-    /// The users of a network and of each that it lies in, the longest prefix first.
+    /// The users of a network and of each network that contains it, the longest prefix first.
     fn covering(&self, net: IpNet) -> impl Iterator<Item = &SortedSet<Seid>> {
         let lengths = self.lengths[version(net)].range(..=net.prefix_len()).rev();
         let nets = lengths.filter_map(move |(len, _)| IpNet::new(net.addr(), *len).ok());
         nets.filter_map(|net| self.ues.get(&net.trunc()))
     }
 
-    /// The Ethernet sessions that take frames from a network, in the order of their SEIDs.
+    /// The Ethernet sessions that receive frames of a network, in the order of their SEIDs.
     pub(crate) fn by_ethernet_network(&self, network: &NetworkInstance) -> BTreeSet<Seid> {
         let of =
             |link: Option<NetworkInstance>| self.ethernet_networks.get(&link).into_iter().flatten().copied();
@@ -143,12 +143,12 @@ impl Index {
         self.ues.get(&net).into_iter().flatten().copied()
     }
 
-    /// One session at most may take the packets for this address or prefix.
+    /// At most one session may receive the packets for this address or prefix.
     pub(crate) fn has_no_overlap(&self, net: IpNet) -> bool {
         self.covering(net).flatten().nth(1).is_none()
     }
 
-    /// Some session has the address, by UE address or framed route.
+    /// A session has the address, by UE address or framed route.
     pub(crate) fn has_ue(&self, ip: IpAddr) -> bool {
         match ip {
             IpAddr::V4(ip) if self.ipv4_addresses.contains_key(&ip) => true,
@@ -159,7 +159,7 @@ impl Index {
         }
     }
 
-    /// Some session has an IPv4 prefix that is more than one address.
+    /// A session has an IPv4 prefix that is more than one address.
     fn has_ipv4_prefixes(&self) -> bool {
         self.lengths[0].first_key_value().is_some_and(|(len, _)| u32::from(*len) < Ipv4Addr::BITS)
     }
@@ -169,24 +169,24 @@ impl Index {
         self.lengths[1].keys().all(|len| *len == UE_PREFIX_BITS)
     }
 
-    /// There is an address or prefix that lies in this one and is not the same.
+    /// A longer address or prefix lies in this one.
     pub(crate) fn has_longer(&self, net: Ipv6Net) -> bool {
         self.within(net).any(|(found, _)| *found != IpNet::V6(net))
     }
 
-    /// The other sessions that have an address or prefix of these rules, or one that lies in it or that it lies in.
+    /// The other sessions with an address or prefix that overlaps one of these rules.
     pub(crate) fn overlapping_sessions(&self, seid: Seid, rules: &RuleSet) -> Vec<Seid> {
-        let mut rivals = BTreeSet::new();
+        let mut overlapping = BTreeSet::new();
         for net in ue_nets(rules) {
-            rivals.extend(self.covering(net).flatten().copied());
+            overlapping.extend(self.covering(net).flatten().copied());
             if net.prefix_len() < net.max_prefix_len() {
                 let inside = self.ues.range((Bound::Excluded(net), Bound::Unbounded));
                 let inside = inside.take_while(|(found, _)| net.contains(&found.addr()));
-                rivals.extend(inside.flat_map(|(_, users)| users.iter().copied()));
+                overlapping.extend(inside.flat_map(|(_, users)| users.iter().copied()));
             }
         }
-        rivals.remove(&seid);
-        rivals.into_iter().collect()
+        overlapping.remove(&seid);
+        overlapping.into_iter().collect()
     }
 
     fn within(&self, net: Ipv6Net) -> impl Iterator<Item = (&IpNet, &SortedSet<Seid>)> {
@@ -194,7 +194,7 @@ impl Index {
         from.take_while(move |(found, _)| matches!(found, IpNet::V6(found) if net.contains(found)))
     }
 
-    /// A tunnel of these rules that another session has.
+    /// A local tunnel of these rules that another session has.
     pub(crate) fn conflict(&self, seid: Seid, rules: &RuleSet) -> Option<FTeid> {
         local_tunnels(rules)
             .find(|tunnel| self.tunnels.get(tunnel).is_some_and(|owner| *owner != seid))
@@ -202,7 +202,7 @@ impl Index {
     }
 }
 
-/// `false`: it was not there.
+/// `false`: the entry did not exist.
 fn remove_from<K: Ord>(map: &mut BTreeMap<K, SortedSet<Seid>>, key: K, seid: Seid) -> bool {
     let Some(seids) = map.get_mut(&key) else { return false };
     let was_there = seids.remove(&seid);
@@ -212,7 +212,7 @@ fn remove_from<K: Ord>(map: &mut BTreeMap<K, SortedSet<Seid>>, key: K, seid: Sei
     was_there
 }
 
-/// The address, where the net is one of IPv4.
+/// The address, if the network is a single IPv4 address.
 fn single(net: IpNet) -> Option<Ipv4Addr> {
     match net {
         IpNet::V4(net) if u32::from(net.prefix_len()) == Ipv4Addr::BITS => Some(net.addr()),
@@ -220,7 +220,7 @@ fn single(net: IpNet) -> Option<Ipv4Addr> {
     }
 }
 
-/// The upper half, where the net is an IPv6 prefix of 64 bits.
+/// The upper half, if the network is an IPv6 prefix of 64 bits.
 fn half(net: IpNet) -> Option<u64> {
     match net {
         IpNet::V6(net) if net.prefix_len() == UE_PREFIX_BITS => Some(upper(net.addr())),
@@ -239,7 +239,7 @@ const fn version(net: IpNet) -> usize {
     }
 }
 
-/// The tunnels that end here.
+/// The local tunnels.
 pub(crate) fn local_tunnels(rules: &RuleSet) -> impl Iterator<Item = (Teid, IpAddr)> {
     rules
         .pdrs
@@ -256,14 +256,14 @@ fn remote_tunnels(rules: &RuleSet) -> impl Iterator<Item = (Teid, IpAddr)> {
         .flat_map(|tunnel| tunnel.addr.iter().map(move |ip| (tunnel.teid, ip)))
 }
 
-/// The networks whose frames an Ethernet session takes; `None` is any.
+/// The networks whose frames an Ethernet session receives; `None` is any.
 fn links(rules: &RuleSet) -> impl Iterator<Item = Option<NetworkInstance>> {
     let is_ethernet = rules.pdu_type == PduSessionType::Ethernet;
     let pdrs = rules.pdrs.values().filter(move |pdr| is_ethernet && pdr.pdi.tunnel.is_none());
     pdrs.map(|pdr| pdr.pdi.network_instance.clone())
 }
 
-/// The addresses and routes by which packets without a tunnel are found.
+/// The addresses and routes that identify packets without a tunnel.
 fn ue_nets(rules: &RuleSet) -> impl Iterator<Item = IpNet> {
     rules
         .pdrs

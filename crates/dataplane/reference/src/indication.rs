@@ -1,18 +1,18 @@
-//! How often Error Indications are sent.
+//! The rate limit of Error Indications.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
 
 use causeway_types::{Span, Teid, Time};
 
-/// The least time between two Error Indications about the same tunnel to the same peer. A gNB drops the
-/// PDU session at the first one; more of them only hurt a session that is being set up anew.
+/// The minimum time between two Error Indications about the same tunnel to the same peer. A gNB releases the PDU
+/// session at the first one; further ones only disturb a session that is being set up anew.
 const INTERVAL: Span = Span::from_secs(1);
 
-/// How many tunnels are remembered; beyond that no Error Indication is sent until some are forgotten.
+/// The number of tracked tunnels; beyond it no Error Indication is sent until entries expire.
 const MAX_TRACKED: usize = 4096;
 
-/// Remembers what peers have been told lately.
+/// The Error Indications that were recently sent.
 #[derive(Debug, Default)]
 pub(crate) struct Indications {
     recent: BTreeSet<(IpAddr, Teid)>,
@@ -20,7 +20,7 @@ pub(crate) struct Indications {
 }
 
 impl Indications {
-    /// The peer may be told now that we do not know the tunnel; it then counts as told.
+    /// An Error Indication may be sent now; it then counts as sent.
     pub(crate) fn may_send(&mut self, peer: IpAddr, teid: Teid, now: Time) -> bool {
         while let Some((_, key)) =
             self.in_order.front().filter(|(allowed, _)| now.since(*allowed) >= INTERVAL).copied()
@@ -47,7 +47,7 @@ mod tests {
     }
 
     // Input: packets to an unknown tunnel, ten in half a second and one after a second.
-    // Output: the peer is told twice.
+    // Output: two Error Indications.
     #[test]
     fn a_peer_gets_one_error_indication_a_second() {
         let mut indications = Indications::default();
@@ -60,7 +60,7 @@ mod tests {
     }
 
     // Input: a flood of random tunnels.
-    // Output: memory is bounded; after a second peers are told again.
+    // Output: memory is bounded; after a second Error Indications are sent again.
     #[test]
     fn a_flood_is_bounded() {
         let mut indications = Indications::default();

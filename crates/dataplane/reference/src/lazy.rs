@@ -1,8 +1,8 @@
-//! State that is made when it is first needed: most sessions are idle.
+//! State that is created when it is first needed: most sessions are idle.
 
 use causeway_types::Time;
 
-/// What begins at some time, and is made of that time and of a rule once something happens to it.
+/// State that begins at some time, and is created from that time and a rule at its first use.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Lazy<T> {
     begin: Time,
@@ -10,7 +10,7 @@ pub(crate) struct Lazy<T> {
 }
 
 impl<T> Lazy<T> {
-    /// Nothing has happened since this time.
+    /// State unused since this time.
     pub(crate) const fn since(begin: Time) -> Self {
         Self { begin, state: None }
     }
@@ -20,28 +20,28 @@ impl<T> Lazy<T> {
         self.begin
     }
 
-    /// When it began, if nothing has happened since.
+    /// When it began, if it has not been used since.
     pub(crate) fn begin_if_unused(&self) -> Option<Time> {
         self.state.is_none().then_some(self.begin)
     }
 
-    /// The state, to be changed; `create` makes it as it was at the time that it began.
+    /// The state, mutable; `create` returns it as it was when it began.
     pub(crate) fn get_or_create(&mut self, create: impl FnOnce(Time) -> T) -> &mut T {
         let begin = self.begin;
         self.state.get_or_insert_with(|| Box::new(create(begin)))
     }
 
-    /// The state, if it was made.
+    /// The state, if it was created.
     pub(crate) fn get(&self) -> Option<&T> {
         self.state.as_deref()
     }
 
-    /// The state, if it was made, to be changed.
+    /// The state, if it was created, mutable.
     pub(crate) fn get_mut(&mut self) -> Option<&mut T> {
         self.state.as_deref_mut()
     }
 
-    /// Looks at the state without keeping what is made for it.
+    /// Reads the state without keeping what `create` returns.
     pub(crate) fn inspect<R>(&self, create: impl FnOnce(Time) -> T, inspect: impl FnOnce(&T) -> R) -> R {
         match &self.state {
             Some(state) => inspect(state),

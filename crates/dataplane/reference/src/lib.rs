@@ -1,7 +1,7 @@
-//! The reference data plane: the oracle that every faster one is compared with.
+//! The reference data plane: the oracle that every faster data plane is compared with.
 //!
-//! One packet at a time, in the order of the specification, with ordered maps and copies where they make the
-//! code obviously right. Deterministic: the same plans and packets at the same times give the same output.
+//! It handles one packet at a time, in the order of the specification, with ordered maps and copies where they make
+//! the code obviously right. It is deterministic: the same plans and packets at the same times give the same output.
 
 #![forbid(unsafe_code)]
 

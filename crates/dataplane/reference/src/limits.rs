@@ -1,4 +1,4 @@
-//! How much the reference data plane holds.
+//! The capacity of the reference data plane.
 
 use causeway_types::Span;
 
@@ -13,38 +13,38 @@ pub struct Limits {
     pub macs_per_session: usize,
     /// MAC addresses that all Ethernet sessions may have together.
     pub macs: usize,
-    /// IP addresses on Ethernet networks of which the MAC address is kept, to answer for them.
+    /// Neighbour entries of Ethernet networks that are kept for proxying.
     pub neighbours: usize,
     /// Packets that one session may buffer, unless a BAR suggests fewer.
     pub buffer_packets_per_session: usize,
-    /// Octets that one session may buffer, with the extension headers that packets bring for the next tunnel.
+    /// Octets that one session may buffer, with the extension headers for the next tunnel.
     pub buffer_octets_per_session: usize,
     /// Packets that all sessions may buffer together.
     pub buffer_packets: usize,
     /// Octets that all sessions may buffer together.
     pub buffer_octets: usize,
-    /// How much may come at once after a pause, as time at the full rate, under rates of QERs without an averaging
-    /// window of their own, and of slices.
+    /// What may pass together after a pause, as time at the full rate, under rates of QERs without an averaging
+    /// window and of slices.
     pub averaging_window: Span,
-    /// How long a packet may wait, unless the SMF asks for longer. `None`: for ever.
+    /// How long a packet may be buffered, unless the SMF requests a longer time. `None`: without limit.
     pub buffer_time: Option<Span>,
-    /// Which packet goes when there is no room.
+    /// Which packet is dropped when a buffer is full.
     pub when_full: WhenFull,
-    /// After how long the SMF is told again of packets that go on coming. `None`: once per buffering period.
+    /// After this time, further packets are reported to the SMF again. `None`: once per buffering period.
     pub notify_again: Option<Span>,
 }
 
-/// Which packet goes when a buffer is full.
+/// Which packet is dropped when a buffer is full.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum WhenFull {
-    /// The one that has just come.
+    /// The new packet.
     DropNewest,
-    /// The one that has waited longest, of the session or the BAR whose limit it is, or of all.
+    /// The oldest packet, of the session or the BAR whose limit it is, or of all.
     DropOldest,
 }
 
 impl Limits {
-    /// A packet of so many octets fits into empty buffers.
+    /// A packet of `octets` octets fits into empty buffers.
     pub(crate) fn can_ever_hold(&self, octets: usize) -> bool {
         octets <= self.buffer_octets_per_session && octets <= self.buffer_octets
     }
@@ -62,7 +62,7 @@ impl Default for Limits {
             buffer_octets_per_session: 1 << 20,
             buffer_packets: 1 << 20,
             buffer_octets: 256 << 20,
-            // With a packet of as much, the excess over one second stays below 1 %.
+            // With a packet of the same size, the excess over one second stays below 1 %.
             averaging_window: Span::from_millis(5),
             buffer_time: Some(Span::from_secs(300)),
             when_full: WhenFull::DropNewest,

@@ -4,13 +4,13 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use causeway_packet::Flow;
 
-/// No router passes the packet on: an end of it is link-local, or a group of the link (RFC 4291 clauses
-/// 2.5.6 and 2.7, RFC 3927 clause 2.7). Router solicitations, neighbour discovery and DHCPv6 are such packets.
+/// The packet must not be routed: one end is link-local, or a group of the link (RFC 4291 clauses 2.5.6 and 2.7, RFC
+/// 3927 clause 2.7). Examples are router solicitations, neighbour discovery and DHCPv6.
 pub(crate) fn stays_on_link(flow: &Flow) -> bool {
     is_of_link(flow.src) || is_of_link(flow.dst)
 }
 
-/// The source is one that a UE may have before it knows its prefix, of a packet that stays on the link.
+/// The source is one that a UE may have before it knows its prefix, in a packet that stays on the link.
 pub(crate) fn is_unnumbered_ue(flow: &Flow) -> bool {
     let IpAddr::V6(src) = flow.src else { return false };
     (src.is_unspecified() || src.is_unicast_link_local()) && is_of_link(flow.dst)
@@ -23,7 +23,7 @@ fn is_of_link(ip: IpAddr) -> bool {
     }
 }
 
-/// Scopes 0 to 2 are not passed on: reserved, interface and link (RFC 7346).
+/// Scopes 0 to 2 are not forwarded: reserved, interface and link (RFC 7346).
 fn is_group_of_link(ip: Ipv6Addr) -> bool {
     ip.is_multicast() && ip.octets()[1] & 0x0f <= 2
 }
@@ -42,7 +42,7 @@ mod tests {
     }
 
     // Input: packets to and from link-local, global, unspecified and group addresses.
-    // Output: only global ones, and groups of a wider scope, may leave the link.
+    // Output: only global addresses, and groups of a wider scope, may leave the link.
     #[test]
     fn link_scoped_packets_are_not_routed() {
         for (src, dst, stays, unnumbered) in [

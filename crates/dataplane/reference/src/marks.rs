@@ -1,4 +1,4 @@
-//! What packets carry to their next hop beside the user's octets.
+//! The metadata of packets for their next hop.
 
 use std::borrow::Cow;
 
@@ -22,13 +22,13 @@ pub(crate) struct Marks {
     pub(crate) ppi: Option<Ppi>,
     /// Service Class Indicator.
     pub(crate) service_class: Option<u16>,
-    /// What the packet brought out of another tunnel.
+    /// The extension headers that the packet carried in another tunnel.
     pub(crate) extensions: CarriedExtensions,
 }
 
 impl Marks {
-    /// What the QERs of its PDR say, the first that says anything of each; then the QFI it arrived with, and the
-    /// paging policies of the session.
+    /// The marks of the QERs of its PDR, the first that sets each; then the QFI it arrived with, and the paging
+    /// policies of the session.
     pub(crate) fn of(session: &Session, matched: &Matched<'_>, arrived: Option<Qfi>) -> Self {
         let pdr = matched.pdr;
         let qfi = qfi_marking(session, pdr).or(arrived);
@@ -56,7 +56,7 @@ pub(crate) fn tos_of(packet: &[u8]) -> Option<u8> {
     UserPacket::parse(packet).ok().map(|user| user.flow.tos)
 }
 
-/// The user packet with the DSCP that its QERs want on the downlink (clause 5.4.5).
+/// The user packet with the DSCP that its QERs set on the downlink (clause 5.4.5).
 pub(crate) fn mark_flow<'p>(session: &Session, pdr: &Pdr, packet: &'p [u8]) -> Cow<'p, [u8]> {
     let wanted = session.qers_of(pdr).find_map(|qer| qer.flow_marking.tos);
     let is_ip = session.rules.pdu_type == PduSessionType::Ip;
@@ -66,7 +66,7 @@ pub(crate) fn mark_flow<'p>(session: &Session, pdr: &Pdr, packet: &'p [u8]) -> C
     }
 }
 
-/// The user packet with this DSCP. What is no IP packet stays as it is.
+/// The user packet with this DSCP. Other packets than IP are unchanged.
 pub(crate) fn mark(marking: TosMarking, packet: &[u8]) -> Cow<'_, [u8]> {
     let Some(tos) = tos_of(packet) else { return Cow::Borrowed(packet) };
     let mut marked = packet.to_vec();

@@ -10,7 +10,8 @@ use crate::link_scope::is_unnumbered_ue;
 use crate::received::{ReceivedPacket, TunnelSource};
 use crate::session::{Session, direction_of};
 
-/// The first PDR, by precedence and then by id, that is active when the wall clock says this, and that the packet matches.
+/// The first PDR, by precedence and then by id, that is active at the given wall-clock time and that the packet
+/// matches.
 ///
 /// # Errors
 /// [`DropReason::SpoofedSource`] when only the UE's address in the source field is wrong, else
@@ -31,7 +32,7 @@ pub(crate) fn find_pdr<'s>(
     })
 }
 
-/// Everything in the PDI matches but, perhaps, the UE address.
+/// Everything in the PDI matches, except perhaps the UE address.
 fn matches_around_ue(pdr: &Pdr, arrival: &ReceivedPacket<'_>, detection: &Detection<'_>) -> bool {
     let pdi = &pdr.pdi;
     matches_tunnel(pdi, arrival.origin.tunnel)
@@ -42,7 +43,7 @@ fn matches_around_ue(pdr: &Pdr, arrival: &ReceivedPacket<'_>, detection: &Detect
         && matches_predefined(pdr, arrival, detection)
 }
 
-/// The packet fits one of the predefined rules that are active, if any are.
+/// The packet matches one of the active predefined rules, if any.
 fn matches_predefined(pdr: &Pdr, arrival: &ReceivedPacket<'_>, detection: &Detection<'_>) -> bool {
     let mut rules = pdr.predefined.values().flat_map(|rules| rules.iter());
     pdr.predefined.is_empty()
@@ -102,7 +103,7 @@ fn contains_qfi(requested: QfiSet, tunnel: Option<TunnelSource>) -> bool {
     requested.is_empty() || found.is_some_and(|qfi| requested.contains(qfi))
 }
 
-/// What a UE with an IPv6 prefix sends before it knows that prefix is its own too.
+/// A packet of a UE with an IPv6 prefix, sent before it knows that prefix, also matches.
 fn matches_ue(pdi: &Pdi, arrival: &ReceivedPacket<'_>) -> bool {
     let flow = &arrival.user.flow;
     match pdi.ue_side() {

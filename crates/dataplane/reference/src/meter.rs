@@ -4,7 +4,7 @@ use causeway_types::{Bitrate, Span, Time};
 
 use crate::bucket::Bucket;
 
-/// What a packet is to the rates of its QER (RFC 2698).
+/// The colour of a packet under the rates of its QER (RFC 2698).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Colour {
     /// Within the guaranteed rate.
@@ -15,8 +15,8 @@ pub(crate) enum Colour {
     Red,
 }
 
-/// The trTCM of RFC 2698 clause 3, colour-blind: MBR is the peak rate, GBR the committed one. Its buckets
-/// may be overdrawn by a packet instead of being at least as large as the largest one.
+/// The trTCM of RFC 2698 clause 3, colour-blind: MBR is the peak rate, GBR the committed one. A packet may overdraw a
+/// bucket, so a bucket may be smaller than the largest packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Meter {
     peak: Option<Bucket>,
@@ -24,13 +24,13 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// With full buckets. No peak rate: nothing is red. No committed rate: nothing is green.
+    /// A meter with full buckets. Without peak rate nothing is red; without committed rate nothing is green.
     pub(crate) fn new(peak: Option<Bitrate>, committed: Option<Bitrate>, burst: Span, now: Time) -> Self {
         let bucket = |rate: Bitrate| Bucket::new(rate, burst, now);
         Self { peak: peak.map(bucket), committed: committed.map(bucket) }
     }
 
-    /// Changes the rates; what is in the buckets stays.
+    /// Changes the rates; the tokens stay.
     pub(crate) fn set(&mut self, peak: Option<Bitrate>, committed: Option<Bitrate>, burst: Span, now: Time) {
         set(&mut self.peak, peak, burst, now);
         set(&mut self.committed, committed, burst, now);
@@ -41,12 +41,12 @@ impl Meter {
         self.peak.as_ref()
     }
 
-    /// The bucket of the peak rate, to be changed.
+    /// The bucket of the peak rate, mutable.
     pub(crate) const fn peak_mut(&mut self) -> Option<&mut Bucket> {
         self.peak.as_mut()
     }
 
-    /// The colour of a packet that comes now. Charges nothing.
+    /// The colour of a packet at this time. Charges nothing.
     pub(crate) fn colour(&mut self, now: Time) -> Colour {
         if self.peak.as_mut().is_some_and(|bucket| !bucket.is_open(now)) {
             return Colour::Red;
@@ -81,7 +81,7 @@ mod tests {
         Bitrate::from_kbps(kbps)
     }
 
-    /// The octets of each colour when packets of 1000 octets come at `offered` kbit/s for ten seconds.
+    /// The octets of each colour when packets of 1000 octets arrive at `offered` kbit/s for ten seconds.
     fn colours(meter: &mut Meter, offered: u64) -> [u64; 3] {
         let mut seen = [0; 3];
         let gap = 8_000_000_000 / offered;

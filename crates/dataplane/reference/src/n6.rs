@@ -12,7 +12,7 @@ const IPV4_INSIDE: IpProtocol = IpProtocol(4);
 /// An IPv6 packet inside an IP packet (RFC 2473, RFC 4213).
 const IPV6_INSIDE: IpProtocol = IpProtocol(41);
 
-/// The packet inside a UDP/IP or IP in IP packet, as far as it can be told without more.
+/// The packet inside a UDP/IP or IP in IP packet, as far as the headers alone tell.
 pub fn inside_n6_tunnel(packet: &[u8]) -> Option<&[u8]> {
     let packet = UserPacket::parse(packet).ok()?;
     match packet.flow.protocol {
@@ -22,11 +22,11 @@ pub fn inside_n6_tunnel(packet: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// What is inside a packet to our end of a tunnel, with the kind of its outer header; `None` for any other
+/// The packet inside a packet to the local end of a tunnel, with the kind of its outer header; `None` for any other
 /// packet.
 ///
 /// # Errors
-/// Why a packet to our end cannot be opened.
+/// The reason why a packet to the local end cannot be decapsulated.
 pub(crate) fn decapsulate<'a>(
     packet: &UserPacket<'a>,
     network: &NetworkInstance,
@@ -59,7 +59,7 @@ pub(crate) fn decapsulate<'a>(
     }
 }
 
-/// Our end of the tunnels of a network, of the peer's IP version, with its UDP port.
+/// The local end of the tunnels of a network, of the peer's IP version, with its UDP port.
 ///
 /// # Errors
 /// [`DropReason::NoEgress`] when the network has none.
@@ -76,7 +76,7 @@ pub(crate) fn local_end(
 /// The packet in a UDP datagram to the peer.
 ///
 /// # Errors
-/// [`DropReason::TooBig`] when no datagram holds it.
+/// [`DropReason::TooBig`] when it exceeds a datagram.
 pub(crate) fn in_udp(packet: &[u8], local: SocketAddr, peer: SocketAddr) -> Result<Vec<u8>, DropReason> {
     let mut wrapped = Vec::new();
     let ports = UdpRepr { src_port: local.port(), dst_port: peer.port() };
@@ -89,7 +89,7 @@ pub(crate) fn in_udp(packet: &[u8], local: SocketAddr, peer: SocketAddr) -> Resu
 /// The packet in an IP packet to the peer.
 ///
 /// # Errors
-/// [`DropReason::TooBig`] when no packet holds it.
+/// [`DropReason::TooBig`] when it exceeds an IP packet.
 pub(crate) fn in_ip(packet: &[u8], local: IpAddr, peer: IpAddr) -> Result<Vec<u8>, DropReason> {
     let is_v6 = packet.first().is_some_and(|first| first >> 4 == 6);
     let protocol = if is_v6 { IPV6_INSIDE } else { IPV4_INSIDE };

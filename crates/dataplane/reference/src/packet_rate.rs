@@ -3,12 +3,12 @@
 use causeway_rules::{Allowance, PacketRate, Remaining};
 use causeway_types::{Time, WallClock, WallTime};
 
-/// Counts packets against what is left from elsewhere, and after that against the rate.
+/// Counts packets against a remainder that the SMF provides (Packet Rate Status), and after that against the rate.
 ///
-/// A period begins when the rate is provisioned, or when what was left from elsewhere is no longer valid, and
-/// the next one where it ends. What was left from elsewhere and is used up is not renewed before its validity ends
-/// (clause 8.2.139): a new session must not give a UE what the old one denied it. That validity ends by the wall clock; periods are
-/// as long as they are, whatever the wall clock is set to.
+/// A period begins when the rate is provisioned, or when the validity of the remainder ends, and the next one where
+/// it ends. A used-up remainder is not renewed before its validity ends (clause 8.2.139): a new session must not
+/// grant a UE what the old one denied it. The validity ends by the wall clock; the length of periods does not depend
+/// on the wall clock.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct PacketMeter {
     from_elsewhere: Option<(Remaining, WallTime)>,
@@ -17,7 +17,7 @@ pub(crate) struct PacketMeter {
 }
 
 impl PacketMeter {
-    /// Nothing counted yet. `from_elsewhere`: what is left, and until when no more than that may pass.
+    /// A meter without counted packets. `from_elsewhere`: the remainder, and until when it is valid.
     pub(crate) fn new(rate: PacketRate, from_elsewhere: Option<(Remaining, WallTime)>, now: Time) -> Self {
         let period = |allowance| Period { allowance, start: now, used: 0 };
         Self { from_elsewhere, base: period(rate.base), additional: rate.additional.map(period) }
@@ -29,7 +29,7 @@ impl PacketMeter {
         left.packets > 0 || left.additional.is_some_and(|additional| additional > 0)
     }
 
-    /// Counts a packet that passes: usual ones first.
+    /// Counts a packet that passes: against the basic rate first, then against the additional one.
     pub(crate) fn take(&mut self, now: Time, wall: WallClock) {
         if let Some((left, _)) = self.from_elsewhere.as_mut().filter(|(_, until)| wall.at(now) < *until) {
             return take_remaining(left);
@@ -46,8 +46,8 @@ impl PacketMeter {
         }
     }
 
-    /// What is left, and until when: the end of the longer of the two periods, so that nobody who goes on from
-    /// there gives more than was allowed.
+    /// The remainder, and its validity: the end of the longer of the two periods, so that a UPF that continues from
+    /// there grants no more than was allowed.
     pub(crate) fn left(&self, now: Time, wall: WallClock) -> (Remaining, WallTime) {
         if let Some((left, until)) = self.from_elsewhere.filter(|(_, until)| wall.at(now) < *until) {
             return (left, until);
@@ -61,7 +61,7 @@ impl PacketMeter {
         (left, wall.at(usual.end(now).max(ends)))
     }
 
-    /// Its periods, when what was left from elsewhere is valid no longer.
+    /// Its periods, when the remainder is no longer valid.
     fn periods(&self, wall: WallClock) -> (Period, Option<Period>) {
         let begun = |period: Period| match self.from_elsewhere {
             Some((_, until)) => Period { start: wall.reaches(until).max(period.start), ..period },
@@ -78,7 +78,7 @@ fn take_remaining(left: &mut Remaining) {
     }
 }
 
-/// Equal periods one after the other, and what was used of the one at `start`.
+/// Consecutive periods of equal length, and the packets used in the one at `start`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Period {
     allowance: Allowance,
@@ -87,7 +87,7 @@ struct Period {
 }
 
 impl Period {
-    /// When the period that holds `now` began.
+    /// When the period that contains `now` began.
     fn start_at(&self, now: Time) -> Time {
         let period = self.allowance.period.as_nanos().max(1);
         let whole = now.since(self.start).as_nanos() / period * period;
@@ -143,9 +143,10 @@ mod tests {
     }
 
     // Input:  2 packets left until second 1090, then 3 a minute; floods at 1000, 1089, 1090 and 1150.
-    // Output: 2, none, 3, 3: what was left is not renewed while it is valid, and the first period begins where it ends.
+    // Output: 2, none, 3, 3: the remainder is not renewed while it is valid, and the first period begins where it
+    //         ends.
     #[test]
-    fn what_is_left_from_elsewhere_comes_first() {
+    fn the_provided_remainder_is_used_first() {
         let rate = PacketRate { base: per_minute(3), additional: None };
         let left = Remaining { packets: 2, additional: None };
         let until = WallTime::from_secs(1090);
@@ -154,10 +155,10 @@ mod tests {
         assert_eq!(floods, [2, 0, 3, 3]);
     }
 
-    // Input:  a status that is valid no longer when it comes.
-    // Output: it means nothing.
+    // Input:  a status whose validity has ended when it is received.
+    // Output: it is ignored.
     #[test]
-    fn a_status_of_the_past_means_nothing() {
+    fn an_expired_status_is_ignored() {
         let rate = PacketRate { base: per_minute(3), additional: None };
         let none = Remaining { packets: 0, additional: None };
         let mut meter = PacketMeter::new(rate, Some((none, WallTime::from_secs(1))), Time::from_secs(1000));
@@ -165,11 +166,12 @@ mod tests {
         assert_eq!(meter.left(Time::from_secs(1000), WallClock::default()).1, WallTime::from_secs(1060));
     }
 
-    // Input:  2 packets left until the wall clock says 10,090, then 3 a minute. At 10,010 it is set back by an hour; or forward by a minute,
-    //         and at 10,021 by another.
-    // Output: what is left holds for an hour longer; or until it is set forward for the second time, when the first period begins.
+    // Input:  2 packets left until the wall-clock time 10,090, then 3 a minute. At 10,010 it is set back by an hour;
+    //         or forward by a minute, and at 10,021 by another.
+    // Output: the remainder is valid for an hour longer; or until the clock is set forward for the second time, when
+    //         the first period begins.
     #[test]
-    fn the_wall_clock_says_how_long_a_status_is_valid() {
+    fn the_validity_of_a_status_follows_the_wall_clock() {
         let rate = PacketRate { base: per_minute(3), additional: None };
         let left = Remaining { packets: 2, additional: None };
         let at = |wall, now| WallClock::saying(WallTime::from_secs(wall), Time::from_secs(now));

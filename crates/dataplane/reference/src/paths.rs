@@ -1,7 +1,7 @@
-//! Whether the GTP-U peers that sessions send to are alive (TS 29.281 clause 7.2.1, TS 23.007 clause 20.3).
+//! Supervision of the GTP-U paths to the peers of sessions (TS 29.281 clause 7.2.1, TS 23.007 clause 20.3).
 //!
-//! A path is an address of ours and one of a peer. Each that some session uses is asked at once, then once per
-//! interval; one that no session uses any more is forgotten when it would be asked again.
+//! A path is a local address and one of a peer. Each path in use is sent an Echo Request immediately, then one per
+//! interval. A path that no session uses any more is removed when its next request is due.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -14,10 +14,10 @@ use causeway_types::{Span, Time};
 use crate::egress::{GTPU_PORT, to_tunnel};
 use crate::engine::Reference;
 
-/// A wait of zero would never let time pass.
+/// A timeout of zero would never let time pass.
 const MIN_TIMEOUT: Span = Span::from_millis(1);
 
-/// Our address and the peer's.
+/// The local address and the peer's.
 type PathKey = (IpAddr, IpAddr);
 
 /// All paths.
@@ -31,12 +31,12 @@ pub(crate) struct Paths {
 
 #[derive(Debug)]
 struct Path {
-    /// FARs that lead there.
+    /// The number of FARs that use the path.
     users: u64,
     due: Time,
-    /// When the current or the last question was first asked.
+    /// When the current or the last request was first sent.
     asked: Time,
-    /// The question that waits for its answer.
+    /// The request without a response so far.
     waiting: Option<PendingEcho>,
     is_down: bool,
 }
@@ -47,7 +47,7 @@ struct PendingEcho {
     repetitions_left: u8,
 }
 
-/// What is to be done about a path that is due.
+/// The action on a path that is due.
 enum EchoAction {
     SendEcho(u16),
     Down,
@@ -55,7 +55,7 @@ enum EchoAction {
 }
 
 impl Paths {
-    /// None yet.
+    /// No paths yet.
     pub(crate) fn new(echo: EchoConfig) -> Self {
         Self { echo, paths: BTreeMap::new(), due: BTreeSet::new(), sequence: 0 }
     }
@@ -65,7 +65,7 @@ impl Paths {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// A session that had the rules `old` has the rules `new` from now on.
+    /// Replaces the rules `old` of a session with `new`.
     pub(crate) fn update(&mut self, now: Time, old: &RuleSet, new: &RuleSet, topology: &Topology) {
         if !self.echo.interval.is_zero() && old.fars != new.fars {
             self.follow_ends(now, paths_of(old, topology), paths_of(new, topology));
@@ -93,7 +93,7 @@ impl Paths {
         }
     }
 
-    /// The peer answered. Says whether the path was down.
+    /// The peer responded. Returns whether the path was down.
     fn answered(&mut self, of: PathKey, sequence: u16) -> bool {
         let Some(path) = self.paths.get_mut(&of) else { return false };
         if path.waiting.is_none_or(|question| question.sequence != sequence) {
@@ -106,7 +106,7 @@ impl Paths {
         std::mem::replace(&mut path.is_down, false)
     }
 
-    /// The next path that is due, and what to do about it.
+    /// The next path that is due, and its action.
     fn expire(&mut self, now: Time) -> Option<(PathKey, EchoAction)> {
         let (at, of) = *self.due.first().filter(|(at, _)| *at <= now)?;
         self.due.remove(&(at, of));
@@ -138,12 +138,12 @@ impl Paths {
     }
 }
 
-/// The paths of the tunnels that these rules send to, once for each FAR.
+/// The paths of the remote tunnels of these rules, once for each FAR.
 fn paths_of(rules: &RuleSet, topology: &Topology) -> impl Iterator<Item = PathKey> {
     rules.fars.values().filter_map(|far| path_of(far, topology))
 }
 
-/// The path of the tunnel that a FAR sends to: our address and the peer's.
+/// The path of the remote tunnel of a FAR: the local address and the peer's.
 pub fn path_of(far: &Far, topology: &Topology) -> Option<(IpAddr, IpAddr)> {
     let forwarding = far.forwarding.as_ref()?;
     let egress = to_tunnel(forwarding.tunnel()?, forwarding.network_instance.as_ref(), topology).ok()?;
@@ -154,15 +154,15 @@ pub fn path_of(far: &Far, topology: &Topology) -> Option<(IpAddr, IpAddr)> {
 }
 
 impl Reference {
-    /// Supervises the paths `new`, as [`path_of`] names them, for a session that another data plane has, and no longer those in
-    /// `old`, which it was told for that session before.
+    /// Supervises the paths `new`, as [`path_of`] names them, for a session of another data plane, in place of `old`,
+    /// which an earlier call named for that session.
     pub fn follow_paths(&mut self, now: Time, old: &[(IpAddr, IpAddr)], new: &[(IpAddr, IpAddr)]) {
         if !self.topology.routing.echo.interval.is_zero() {
             self.paths.follow_ends(now, old.iter().copied(), new.iter().copied());
         }
     }
 
-    /// Asks the peers that are due, and tells of those that do not answer.
+    /// Sends Echo Requests on the paths that are due, and reports those without a response.
     pub(crate) fn expire_paths(&mut self, now: Time) {
         while let Some(((local, peer), due)) = self.paths.expire(now) {
             match due {
@@ -176,7 +176,7 @@ impl Reference {
         }
     }
 
-    /// A peer answered an Echo Request.
+    /// A peer responded to an Echo Request.
     pub(crate) fn receive_echo_response(&mut self, local: IpAddr, peer: IpAddr, sequence: Option<u16>) {
         if sequence.is_some_and(|sequence| self.paths.answered((local, peer), sequence)) {
             self.events.push_back(Event::PathUp { local, peer });

@@ -1,8 +1,8 @@
 //! QoS enforcement: all QERs of a PDR, and the limit of the slice, must let a packet pass.
 //!
-//! All are asked before any is charged: a packet that one drops costs the others nothing. A packet that
-//! waited in the buffer passes bit rates in any case, since the SMF asked for its delivery, and is charged; the
-//! number of packets and the gates hold for it too.
+//! All are checked before any is charged: a packet that one drops costs the others nothing. A buffered packet passes
+//! bit rates in any case, since the SMF requested its delivery, and is charged; packet rates and gates apply to it
+//! too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,25 +17,25 @@ use crate::lazy::Lazy;
 use crate::meter::Colour;
 use crate::session::Session;
 
-/// What sessions share: the allowances of correlated QERs, those of slices, and the wall clock.
+/// State that sessions share: of correlated QERs, of slices, and the wall clock.
 #[derive(Debug, Default)]
 pub(crate) struct SharedLimits {
     correlated: BTreeMap<Correlation, CorrelatedQer>,
     slices: BTreeMap<(SNssai, Direction), Bucket>,
-    /// The burst of rates without an averaging window of their own.
+    /// The burst of rates without an averaging window.
     burst: Span,
-    /// What the times that SMFs give mean.
+    /// Converts the times that SMFs send.
     pub(crate) wall: WallClock,
 }
 
-/// One allowance for the QERs of several sessions.
+/// One state for the QERs of several sessions.
 #[derive(Debug)]
 struct CorrelatedQer {
     users: BTreeSet<(Seid, QerId)>,
     enforcer: QerState,
 }
 
-/// Where the state of a QER is.
+/// The location of the state of a QER.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum QerScope {
     Session(QerId),
@@ -43,7 +43,7 @@ enum QerScope {
 }
 
 impl SharedLimits {
-    /// With these limits of slices; `burst` is for rates without an averaging window.
+    /// With these slice limits; `burst` is for rates without an averaging window.
     pub(crate) fn new(limits: &[SliceLimit], burst: Span) -> Self {
         let mut slices = BTreeMap::new();
         for limit in limits {
@@ -56,12 +56,12 @@ impl SharedLimits {
         Self { correlated: BTreeMap::new(), slices, burst, wall: WallClock::default() }
     }
 
-    /// The burst of rates without an averaging window of their own.
+    /// The burst of rates without an averaging window.
     pub(crate) const fn burst(&self) -> Span {
         self.burst
     }
 
-    /// The state of a QER that a plan writes into its session; those of a correlation follow with
+    /// Creates the state of a QER that a plan writes into its session; those of a correlation follow with
     /// [`SharedLimits::update`].
     pub(crate) fn provision(&self, session: &mut Session, old: Option<&Qer>, qer: &Qer, now: Time) {
         if qer.correlation.is_some() {
@@ -78,7 +78,7 @@ impl SharedLimits {
         }
     }
 
-    /// Lets correlated QERs follow a change of a session's rules. What the last of them leaves is forgotten.
+    /// Applies a change of a session's rules to correlated QERs. The state of a correlation without QERs is removed.
     pub(crate) fn update(&mut self, session: Seid, old: &RuleSet, new: &RuleSet, now: Time) {
         for qer in new.qers.values().filter(|qer| old.qers.get(&qer.id) != Some(qer)) {
             let Some(correlation) = &qer.correlation else { continue };
@@ -144,7 +144,7 @@ pub(crate) fn check_gates(session: &Session, pdr: &Pdr, direction: Direction) ->
     }
 }
 
-/// Asks gates, packet rates, bit rates and the slice, in this order, and charges them if all agree.
+/// Checks gates, packet rates, bit rates and the slice, in this order, and charges them if all pass.
 pub(crate) fn enforce(
     session: &mut Session,
     shared: &mut SharedLimits,
@@ -183,7 +183,7 @@ pub(crate) fn enforce(
     Ok(())
 }
 
-/// What a GBR guarantees passes the limit of the slice, and is charged there: the rest has what is left.
+/// Guaranteed traffic (GBR) passes the limit of the slice and is charged there: other traffic has the remainder.
 fn pass_slice(
     session: &Session,
     shared: &mut SharedLimits,
@@ -204,7 +204,7 @@ fn pass_slice(
     Ok(())
 }
 
-/// Each once, however often a PDR lists it.
+/// Each QER once, however often a PDR lists it.
 fn places(session: &Session, pdr: &Pdr) -> BTreeSet<QerScope> {
     let place = |qer: &Qer| match &qer.correlation {
         Some(correlation) => QerScope::Shared(correlation.clone()),

@@ -1,5 +1,5 @@
-//! How many messages the UPF sends because of packets that anybody may send: ICMP errors (RFC 1812 clause 4.3.2.8,
-//! RFC 4443 clause 2.4) and GTP-U signalling.
+//! The rate limit of messages that packets of any sender can cause: ICMP errors (RFC 1812 clause 4.3.2.8, RFC 4443
+//! clause 2.4) and GTP-U signalling.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use causeway_types::Time;
 use foldhash::fast::RandomState;
 
-/// How many hosts are remembered; beyond that only the limit for all holds.
+/// The number of tracked hosts; beyond it only the limit for all hosts applies.
 const MAX_TRACKED: usize = 4096;
 
 const SECOND: u64 = 1_000_000_000;
@@ -21,7 +21,7 @@ pub(crate) struct RateLimiter {
 }
 
 impl RateLimiter {
-    /// So many messages in a second, and at once, to all hosts together, and to each.
+    /// The number of messages per second, which is also the burst, to all hosts together and to each.
     pub(crate) fn new(per_second: u32, per_host: u32) -> Self {
         Self { all: Bucket::full(per_second), per_host, hosts: HashMap::default() }
     }
@@ -31,7 +31,7 @@ impl RateLimiter {
         self.all.is_available(now) && self.hosts.get_mut(&host).is_none_or(|bucket| bucket.is_available(now))
     }
 
-    /// No message may be sent to this host before that time. `None`: one may be sent now.
+    /// Until when no message may be sent to this host. `None`: one may be sent now.
     pub(crate) fn suppressed_until(&mut self, host: IpAddr, now: Time) -> Option<Time> {
         let own = self.hosts.get_mut(&host).and_then(|bucket| bucket.exhausted_until(now));
         self.all.exhausted_until(now).max(own)
@@ -50,12 +50,13 @@ impl RateLimiter {
     }
 }
 
-/// Fills up within a second.
+/// A token bucket that fills within a second.
 #[derive(Debug)]
 struct Bucket {
-    /// Nanoseconds between two messages at the full rate: what a message takes. More than the bucket holds where there are none.
+    /// Nanoseconds between two messages at the full rate: the cost of a message. More than the capacity where no
+    /// message is allowed.
     price: u64,
-    /// Nanoseconds of filling that are in it.
+    /// Its tokens, in nanoseconds of filling.
     held: u64,
     updated: Time,
 }
@@ -82,7 +83,7 @@ impl Bucket {
         self.held >= self.price
     }
 
-    /// It has not enough before that time, whatever is taken out of it until then.
+    /// It has too few tokens until that time, whatever is taken in between.
     fn exhausted_until(&mut self, now: Time) -> Option<Time> {
         let lacking = if self.is_available(now) { return None } else { self.price - self.held };
         Some(Time::from_nanos(self.updated.as_nanos().saturating_add(lacking)))
@@ -110,7 +111,7 @@ mod tests {
     }
 
     // Input: a hundred messages to one host within a second, then one each 200 ms.
-    // Output: ten at once; afterwards every one.
+    // Output: ten immediately; afterwards every one.
     #[test]
     fn a_host_gets_ten_icmp_errors_a_second() {
         let mut limit = RateLimiter::new(1000, 10);
@@ -120,8 +121,8 @@ mod tests {
         assert!((1..50).all(|n| limit.may_send(host(1), start + Span::from_millis(200 * n))));
     }
 
-    // Input: messages to two hosts until neither hears more, which is as many as all may hear; a limit of none.
-    // Output: each is silent until the nanosecond in which the next message may be sent; for ever.
+    // Input: messages to two hosts until neither may be sent more, which is the limit for all; a limit of none.
+    // Output: none may be sent until the nanosecond in which the next message may; never.
     #[test]
     fn suppression_ends_at_the_announced_time() {
         let start = Time::from_secs(9);

@@ -1,4 +1,4 @@
-//! A user packet as it stands before the rules.
+//! A user packet as the rules match it.
 
 use std::net::IpAddr;
 
@@ -8,34 +8,34 @@ use causeway_types::{NetworkInstance, Qfi, Teid};
 
 use crate::carried_extensions::CarriedExtensions;
 
-/// A user packet and how it came.
+/// A user packet and its origin.
 #[derive(Clone, Debug)]
 pub(crate) struct ReceivedPacket<'a> {
-    /// Where it came from.
+    /// Its origin.
     pub(crate) origin: PacketOrigin,
     /// The packet, parsed.
     pub(crate) user: UserPacket<'a>,
 }
 
-/// Where a user packet came from.
+/// The origin of a user packet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PacketOrigin {
-    /// The GTP-U tunnel it came out of, if any.
+    /// The GTP-U tunnel it was received from, if any.
     pub(crate) tunnel: Option<TunnelSource>,
-    /// The outer header of the tunnel over N6 that it came out of, if any.
+    /// The outer header of the tunnel over N6 it was received from, if any.
     pub(crate) n6: Option<RemovedHeader>,
-    /// What it brings for the next tunnel.
+    /// The extension headers for the next tunnel.
     pub(crate) extensions: CarriedExtensions,
-    /// The network it came from; `None` where a GTP-U address serves every network.
+    /// The network it was received from; `None` where a GTP-U address serves every network.
     pub(crate) network: Option<NetworkInstance>,
 }
 
-/// The tunnel that a user packet came out of.
+/// The tunnel that a user packet was received from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TunnelSource {
-    /// Our end of the tunnel.
+    /// The local TEID.
     pub(crate) teid: Teid,
-    /// Our address.
+    /// The local address.
     pub(crate) local: IpAddr,
     /// The QFI of the PDU Session Container, if there is one.
     pub(crate) qfi: Option<Qfi>,

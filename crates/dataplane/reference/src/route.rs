@@ -1,9 +1,8 @@
-//! What the UPF does with a packet as the router between the UEs and the data networks: one hop less, and no
-//! packet that is larger than its way.
+//! The UPF as the router between the UEs and the data networks: hop limits and MTUs.
 //!
-//! A packet loses a hop where it passes between a tunnel and a data network, once: the UPF that anchors the session
-//! is a router, one that relays from tunnel to tunnel (N9, indirect forwarding, to and from the SMF) is not
-//! (TS 23.501 clause 8.3). A packet to or from an address of the UPF itself stays as it is.
+//! A packet loses one hop when it passes between a tunnel and a data network: the UPF that anchors the session is a
+//! router, one that relays from tunnel to tunnel (N9, indirect forwarding, to and from the SMF) is not (TS 23.501
+//! clause 8.3). A packet to or from an address of the UPF itself is unchanged.
 
 use std::borrow::Cow;
 
@@ -21,10 +20,10 @@ use crate::session::direction_of;
 /// Octets of the UDP header in front of GTP-U.
 const UDP_HEADER: usize = 8;
 
-/// Where a packet goes, and the pieces of it, each with its outer header.
+/// The egress of a packet, and its fragments, each with its outer header.
 pub(crate) type Fragments = (Egress, Vec<Vec<u8>>);
 
-/// Why a packet goes no further, and what its sender is owed.
+/// A drop reason, and the ICMP error for the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct DropWithError {
     pub(crate) reason: DropReason,
@@ -37,7 +36,7 @@ impl From<DropReason> for DropWithError {
     }
 }
 
-/// The packet as it leaves on its way: with one hop less where it is routed, in as many pieces as needed.
+/// The packet as it is transmitted: with one hop less where it is routed, in as many fragments as needed.
 ///
 /// # Errors
 /// As [`hop`] and [`fit`].
@@ -56,8 +55,8 @@ pub(crate) fn routed(
 /// The packet with one hop less.
 ///
 /// # Errors
-/// [`DropReason::TtlExpired`] when that was its last, [`DropReason::MalformedIp`] when its header checksum is wrong
-/// (RFC 1812 clause 5.2.2).
+/// [`DropReason::TtlExpired`] when that was its last hop, [`DropReason::MalformedIp`] when its header checksum is
+/// wrong (RFC 1812 clause 5.2.2).
 fn hop<'p>(
     packet: &'p [u8],
     direction: Direction,
@@ -82,7 +81,7 @@ fn hop<'p>(
     }
 }
 
-/// The packet with its outer header, in as many pieces as its way needs: an IPv4 packet is fragmented inside the
+/// The packet with its outer header, in as many fragments as its route needs: an IPv4 packet is fragmented inside the
 /// tunnel, where its sender allows it; the outer packet never is.
 ///
 /// # Errors
@@ -93,27 +92,27 @@ pub(crate) fn fit(
     marks: &Marks,
     topology: &Topology,
 ) -> Result<Fragments, DropWithError> {
-    let room = max_payload(route, marks, topology)?;
-    if packet.len() <= room {
+    let max = max_payload(route, marks, topology)?;
+    if packet.len() <= max {
         let (egress, wrapped) = route.wrap(packet, marks)?;
         return Ok((egress, vec![wrapped]));
     }
-    let too_big = IcmpError::PacketTooBig { mtu: u32::try_from(room).unwrap_or(u32::MAX) };
-    match fragment_v4(packet, room) {
+    let too_big = IcmpError::PacketTooBig { mtu: u32::try_from(max).unwrap_or(u32::MAX) };
+    match fragment_v4(packet, max) {
         Ok(pieces) => {
             let wrap = |piece: &Vec<u8>| route.wrap(piece, marks);
             let wrapped = pieces.iter().map(wrap).collect::<Result<Vec<_>, _>>()?;
-            // All pieces have the type of service of the whole, and so the same way.
+            // All fragments have the type of service of the whole packet, and so the same egress.
             let egress = wrapped.first().map_or(route.egress(), |(egress, _)| egress).clone();
             Ok((egress, wrapped.into_iter().map(|(_, piece)| piece).collect()))
         }
         Err(FragmentError::MtuTooSmall(_)) => Err(DropReason::MtuExceeded.into()),
-        // IPv6 is fragmented by nobody but its sender.
+        // Only its sender fragments IPv6.
         Err(_) => Err(DropWithError { reason: DropReason::MtuExceeded, error: Some(too_big) }),
     }
 }
 
-/// Octets of the largest user packet that fits on its way in one piece.
+/// Octets of the largest user packet that fits its route without fragmentation.
 ///
 /// # Errors
 /// As [`EgressRoute::wrap`].
@@ -127,7 +126,7 @@ pub(crate) fn max_payload(
     Ok((mtu as usize).saturating_sub(outer + header.len()))
 }
 
-/// An Ethernet frame with its outer header. A bridge does not fragment, and tells nobody.
+/// An Ethernet frame with its outer header. A bridge neither fragments nor sends errors.
 ///
 /// # Errors
 /// [`DropReason::MtuExceeded`] when it does not fit, [`DropReason::TooBig`] when the GTP-U length field cannot hold it.
@@ -143,7 +142,7 @@ pub(crate) fn fit_frame(
     if fits { Ok((egress, vec![wrapped])) } else { Err(DropReason::MtuExceeded.into()) }
 }
 
-/// The octets of IP and UDP in front of what leaves here, and the largest packet that may.
+/// The octets of IP and UDP that are added, and the MTU of the egress.
 fn outer_and_mtu(egress: &Egress, topology: &Topology) -> (usize, u32) {
     match egress {
         Egress::Gtpu { local, .. } => {

@@ -1,4 +1,4 @@
-//! One session: its rules and what its packets did to them.
+//! One session: its rules and their state.
 
 use std::collections::BTreeSet;
 
@@ -16,21 +16,21 @@ use crate::lazy::Lazy;
 use crate::measure::Measurement;
 use crate::steer::RedirectedFlows;
 
-/// A session's rules and their state. Cloned before each change, so that a failed one leaves no trace.
+/// A session's rules and their state. Cloned before each change, so that a failed change has no effect.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Session {
     pub(crate) rules: RuleSet,
-    /// Of the QERs that share with no other session.
+    /// The state of the QERs that share with no other session.
     pub(crate) enforcers: SortedMap<QerId, Lazy<QerState>>,
     pub(crate) measurements: SortedMap<UrrId, Lazy<Measurement>>,
     pub(crate) buffer: Buffer,
-    /// What its flows have shown of themselves.
+    /// Application detection from its flows.
     pub(crate) detector: Detector,
-    /// Tunnels of peers that said that they do not know them, since the FARs that send there changed.
+    /// Remote tunnels with an Error Indication since the FARs that use them changed.
     pub(crate) refused_tunnels: BTreeSet<FTeid>,
-    /// What the SMF was told of packets that wait or were discarded.
+    /// The reports to the SMF about buffered or discarded packets.
     pub(crate) notified: NotificationState,
-    /// BARs whose packets wait for longer than usual.
+    /// BARs with extended buffering.
     pub(crate) extended: SortedMap<BarId, ExtendedBufferingState>,
     /// Uplink flows that were redirected to another address.
     pub(crate) redirected: RedirectedFlows,
@@ -48,7 +48,7 @@ impl Session {
         pdrs
     }
 
-    /// Flows must be looked into to tell the applications of its PDRs.
+    /// The applications of its PDRs need packet inspection.
     pub(crate) fn needs_dpi(&self, applications: &Applications) -> bool {
         let pdrs = || self.rules.pdrs.values();
         let predefined = pdrs().flat_map(|pdr| pdr.predefined.values()).flat_map(|rules| rules.iter());
@@ -57,8 +57,8 @@ impl Session {
         all.any(|id| applications.needs_dpi(id))
     }
 
-    /// The FAR that holds for a PDR now: its own, or that of an exhausted quota. Rules that were applied have no
-    /// dangling references.
+    /// The FAR that applies to a PDR now: its own, or that of an exhausted quota. Applied rules have no dangling
+    /// references.
     pub(crate) fn far_of(&self, pdr: PdrId) -> Option<&Far> {
         let pdr = self.rules.pdrs.get(&pdr)?;
         self.quota_far(pdr).or_else(|| self.rules.fars.get(&pdr.far))
@@ -69,28 +69,28 @@ impl Session {
         pdr.qers.iter().filter_map(|id| self.rules.qers.get(id))
     }
 
-    /// The BAR that says how packets of a PDR wait.
+    /// The BAR that controls buffering for a PDR.
     pub(crate) fn bar_of(&self, pdr: PdrId) -> Option<BarId> {
         self.far_of(pdr)?.bar
     }
 
-    /// How many packets wait for the FARs of a BAR.
+    /// The number of buffered packets for the FARs of a BAR.
     pub(crate) fn buffered_for(&self, bar: BarId) -> usize {
         self.buffer.iter().filter(|buffered| self.bar_of(buffered.pdr) == Some(bar)).count()
     }
 
-    /// Packets of some flows are changed in a way that depends on those before them.
+    /// Packets of some flows are rewritten depending on earlier packets.
     pub(crate) fn has_rewritten_flows(&self) -> bool {
         !(self.redirected.is_empty() && self.enriched.is_empty())
     }
 
-    /// A FAR changes: what peers said about its tunnel so far is about the past.
+    /// A FAR changes: Error Indications about its tunnel no longer apply.
     pub(crate) fn forget_error_indications(&mut self, far: FarId) {
         let tunnel = self.rules.fars.get(&far).and_then(|far| far.forwarding.as_ref()?.tunnel());
         self.refused_tunnels.retain(|refused| Some(refused.teid) != tunnel.map(|tunnel| tunnel.teid));
     }
 
-    /// The URRs that some PDR uses.
+    /// The URRs that a PDR uses.
     pub(crate) fn urrs_in_use(&self) -> Vec<UrrId> {
         let mut used: Vec<_> = self.rules.pdrs.values().flat_map(|pdr| pdr.urrs.iter().copied()).collect();
         used.sort_unstable();
@@ -99,8 +99,8 @@ impl Session {
     }
 }
 
-/// The direction of the traffic that a PDR matches: what comes from the access side is uplink. What comes
-/// from the SMF is downlink, unless the PDI says that the UE sent it (TS 29.244 clause 5.3.5.3).
+/// The direction of the traffic that a PDR matches: traffic from the access side is uplink. Traffic from the SMF is
+/// downlink, unless the PDI says that the UE sent it (TS 29.244 clause 5.3.5.3).
 pub fn direction_of(pdr: &Pdr) -> Direction {
     let from_ue = pdr.pdi.ue.is_some_and(|ue| ue.side == UeSide::Source);
     match pdr.pdi.source {

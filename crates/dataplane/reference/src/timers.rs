@@ -1,4 +1,4 @@
-//! What becomes due without a packet: one queue for all timers of all sessions.
+//! Timers: one queue for all timers of all sessions.
 
 use std::collections::BTreeSet;
 
@@ -6,30 +6,30 @@ use causeway_types::{BarId, Seid, Time, UrrId, WallClock, WallTime};
 
 use crate::engine::Reference;
 
-/// What a session waits for.
+/// The timers of a session.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Timer {
     /// The notification delay of a BAR ends.
     Notification,
-    /// A packet has waited for as long as it may.
+    /// The buffering time of a packet ends.
     BufferTime,
-    /// Buffering for longer than usual ends.
+    /// Extended buffering ends.
     ExtendedBuffering(BarId),
-    /// No packet has come for long.
+    /// No packet has arrived for long.
     Inactivity,
-    /// A MAC address has been silent for long.
+    /// A MAC address has been inactive for long.
     MacInactivity,
     /// Something of a URR is due.
     Usage(UrrId),
-    /// A monitoring time of a URR, which the wall clock says.
+    /// A monitoring time of a URR, by the wall clock.
     Monitoring(WallTime, UrrId),
 }
 
-/// The timers of all sessions, the earliest first. Nothing is taken out when a session changes: each
-/// handler asks the session whether the timer still means anything.
+/// The timers of all sessions, the earliest first. No timer is removed when a session changes: each handler checks
+/// whether the timer still applies.
 ///
-/// Those that the wall clock says are kept by what it says: they are due at other times when it is set, and nothing has to be changed
-/// for that.
+/// Wall-clock timers are stored by wall-clock time: when the clock is set they are due at other times without a
+/// change of the queue.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
     steady: BTreeSet<(Time, Seid, Timer)>,
@@ -47,24 +47,24 @@ impl Timers {
         self.wall.insert((at, session, urr));
     }
 
-    /// When the next one is due.
+    /// When the next timer is due.
     pub(crate) fn next(&self, clock: WallClock) -> Option<Time> {
         let wall = self.wall.first().map(|(at, ..)| clock.reaches(*at));
         self.steady.first().map(|(at, ..)| *at).into_iter().chain(wall).min()
     }
 
-    /// The session of the next one, if it is due.
+    /// The session of the next timer, if it is due.
     #[inline]
     pub(crate) fn first_due(&self, now: Time, clock: WallClock) -> Option<Seid> {
         self.first(now, clock).map(|(_, session, _)| session)
     }
 
-    /// The sessions of those that are due, in their order; one for each timer.
+    /// The sessions of the timers that are due, in their order; one for each timer.
     pub(crate) fn due(&self, now: Time, clock: WallClock) -> impl Iterator<Item = Seid> {
         self.due_ones(now, clock).map(|(_, session, _)| session)
     }
 
-    /// Takes out the next one of a session that is due.
+    /// Removes the next timer of a session that is due.
     pub(crate) fn expire_of(
         &mut self,
         now: Time,
@@ -76,14 +76,14 @@ impl Timers {
         Some(found)
     }
 
-    /// Takes out the next one that is due, with the time it was set to.
+    /// Removes the next timer that is due, with the time it was set to.
     fn expire(&mut self, now: Time, clock: WallClock) -> Option<(Time, Seid, Timer)> {
         let found = self.first(now, clock)?;
         self.take(&found);
         Some(found)
     }
 
-    /// Most sessions have no timers: where there is none, this is asked often and costs nothing.
+    /// Most sessions have no timers: the call is frequent and costs nothing without timers.
     #[inline]
     fn first(&self, now: Time, clock: WallClock) -> Option<(Time, Seid, Timer)> {
         if self.steady.is_empty() && self.wall.is_empty() { None } else { self.first_of_some(now, clock) }
@@ -101,7 +101,7 @@ impl Timers {
         };
     }
 
-    /// Those that are due, in their order.
+    /// The timers that are due, in their order.
     fn due_ones(&self, now: Time, clock: WallClock) -> impl Iterator<Item = (Time, Seid, Timer)> {
         let steady = self.steady.iter().copied().take_while(move |(at, ..)| *at <= now);
         let when = move |(at, session, urr): &(WallTime, Seid, UrrId)| {
@@ -118,19 +118,19 @@ impl Timers {
 }
 
 impl Reference {
-    /// Lets timers that are due expire, in their order.
+    /// Expires the timers that are due, in their order.
     pub(crate) fn expire(&mut self, now: Time) {
         while self.expire_one(now) {}
     }
 
-    /// Lets the first timer that is due expire; `false` when none is.
+    /// Expires the first timer that is due; `false` when none is.
     pub fn expire_one(&mut self, now: Time) -> bool {
         let Some((at, session, timer)) = self.timers.expire(now, self.shared.wall) else { return false };
         self.act_on_timer(at, session, timer);
         true
     }
 
-    /// Does what a timer of this time is there for.
+    /// Executes the action of a timer of this time.
     pub(crate) fn act_on_timer(&mut self, at: Time, session: Seid, timer: Timer) {
         match timer {
             Timer::Notification => self.send_notification(at, session),

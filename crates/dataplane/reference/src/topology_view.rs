@@ -1,4 +1,4 @@
-//! What surrounds the reference: the topology, and which addresses UEs do not reach.
+//! The topology of the reference, and the addresses that UEs must not reach.
 
 use std::ops::Deref;
 
@@ -7,7 +7,7 @@ use causeway_packet::UserPacket;
 
 use crate::egress::EgressRoute;
 
-/// The topology with what follows from it.
+/// The topology, with values derived from it.
 #[derive(Clone, Debug)]
 pub(crate) struct TopologyView {
     topology: Topology,
@@ -29,13 +29,13 @@ impl From<Topology> for TopologyView {
 }
 
 impl TopologyView {
-    /// The machine has these addresses from now on.
+    /// Replaces the addresses of the host.
     pub(crate) fn set_host_reachability(&mut self, host: &HostReachability) {
         self.topology.host.clone_from(host);
         self.blocked = self.topology.blocked_addresses();
     }
 
-    /// Why a user packet may not leave this way: it would reach the UPF's own machine, or whoever listens nearby.
+    /// Why a user packet must not be sent by this route: it would reach the UPF's own host or its link.
     pub(crate) fn egress_drop_reason(&self, route: &EgressRoute, packet: &[u8]) -> Option<DropReason> {
         let Egress::Ip { network } = route.egress() else { return None };
         let flow = UserPacket::parse(packet).ok().filter(|_| route.is_bare())?.flow;

@@ -1,5 +1,5 @@
-//! Usage of a whole session: which URRs a packet concerns, what an exhausted quota does, and reports that cause
-//! others (TS 29.244 clauses 5.2.2.3 and 5.2.2.4).
+//! Usage of a whole session: the URRs that a packet concerns, the effect of an exhausted quota, and linked reports
+//! (TS 29.244 clauses 5.2.2.3 and 5.2.2.4).
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -17,17 +17,17 @@ use crate::measure::Measurement;
 use crate::session::{Session, direction_of};
 use crate::timers::Timer;
 
-/// What an exhausted quota makes of a packet.
+/// The effect of an exhausted quota on a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum QuotaAction {
-    /// It follows this FAR instead of the PDR's (FAR ID for Quota Action).
+    /// This FAR applies instead of the PDR's (FAR ID for Quota Action).
     By(FarId),
     /// It is not forwarded.
     Entirely,
 }
 
 impl Session {
-    /// The URR is created, or replaces the one of its id.
+    /// Creates the URR, or replaces the one of its id.
     pub(crate) fn replace_urr(&mut self, urr: &Arc<Urr>, now: Time) {
         let old = self.rules.urrs.insert(urr.id, Arc::clone(urr));
         match (old, self.measurements.get_mut(&urr.id)) {
@@ -38,7 +38,7 @@ impl Session {
         }
     }
 
-    /// These parts of the URR were given anew.
+    /// The SMF has sent these parts of the URR again.
     pub(crate) fn renew_urr(&mut self, id: UrrId, parts: &BTreeSet<UrrPart>, now: Time) {
         self.with_urr(id, |measurement, urr| measurement.renew(urr, parts, now));
     }
@@ -53,7 +53,7 @@ impl Session {
         Some(act(measurement.get_or_create(|begin| Measurement::new(urr, begin)), urr))
     }
 
-    /// Looks at what a URR has measured.
+    /// Reads the measurement of a URR.
     pub(crate) fn look_at_urr<R>(
         &self,
         id: UrrId,
@@ -66,7 +66,7 @@ impl Session {
         )
     }
 
-    /// Makes the measurements that have something to report or wait for. The others stay as they were when they began.
+    /// Creates the measurements that have a report or a timer due. The others stay unused.
     fn create_due_measurements(&mut self, now: Time) {
         for (id, measurement) in self.measurements.iter_mut() {
             if let (Some(begin), Some(urr)) = (measurement.begin_if_unused(), self.rules.urrs.get(id)) {
@@ -82,14 +82,14 @@ impl Session {
         }
     }
 
-    /// The URRs of which something was measured, or that wait for something.
+    /// The URRs with a measurement or a timer.
     fn active_urrs(&self) -> Vec<UrrId> {
         let busy =
             self.measurements.iter().filter(|(_, measurement)| measurement.begin_if_unused().is_none());
         busy.map(|(id, _)| *id).collect()
     }
 
-    /// Reports a URR, and those that are linked to it and not in `reported` yet.
+    /// Reports a URR, and the linked ones that are not in `reported` yet.
     pub(crate) fn report_once(
         &mut self,
         id: UrrId,
@@ -115,7 +115,7 @@ impl Session {
         self.rules.urrs.values().filter(links).filter(may).map(|urr| urr.id).collect()
     }
 
-    /// Does something with each URR of a PDR, and reports what that triggers.
+    /// Applies a function to each URR of a PDR, and reports what it triggers.
     pub(crate) fn each_urr(
         &mut self,
         pdr: &Pdr,
@@ -127,7 +127,7 @@ impl Session {
         reports.extend(self.report_all(due, now));
     }
 
-    /// What each of these URRs has to report after something was done with it.
+    /// The reports of each of these URRs after a function was applied to it.
     fn triggered(
         &mut self,
         urrs: &[UrrId],
@@ -137,20 +137,20 @@ impl Session {
         triggers.filter(|(_, triggers)| !triggers.is_empty()).collect()
     }
 
-    /// Reports URRs for reasons of their own, and those that are linked to them: none of them twice.
+    /// Reports URRs for their triggers, and those linked to them: each once.
     fn report_all(&mut self, due: Vec<(UrrId, UsageReportTrigger)>, now: Time) -> Vec<Usage> {
         let mut reported = due.iter().map(|(id, _)| *id).collect();
         let report = |(id, triggers)| self.report_once(id, triggers, now, &mut reported);
         due.into_iter().flat_map(report).collect()
     }
 
-    /// A packet reached its PDR.
+    /// A packet matched its PDR.
     pub(crate) fn count_arrival(&mut self, matched: &Matched<'_>, now: Time, reports: &mut Vec<Usage>) {
         let (pdr, octets) = (matched.pdr, matched.packet.len());
         self.each_urr(pdr, now, reports, |measurement, urr| measurement.arrived(urr, now, pdr, octets));
     }
 
-    /// What became of a packet is decided: which limits it reached that count before QoS enforcement.
+    /// The disposition of a packet is decided: reports the limits it reached that count before QoS enforcement.
     pub(crate) fn check_arrival(&mut self, pdr: &Pdr, now: Time, reports: &mut Vec<Usage>) {
         let counts_before = |id: &UrrId| self.rules.urrs.get(id).is_some_and(|urr| urr.before_qos);
         if pdr.urrs.iter().any(counts_before) {
@@ -158,7 +158,7 @@ impl Session {
         }
     }
 
-    /// Finds out which quotas are exhausted from the start.
+    /// Checks which quotas are exhausted from the start.
     pub(crate) fn check_urrs(&mut self, now: Time) {
         self.create_due_measurements(now);
         let urrs = self.active_urrs();
@@ -179,13 +179,13 @@ impl Session {
         pdr.urrs.iter().filter(is_exhausted).filter_map(|id| self.rules.urrs.get(id))
     }
 
-    /// The FAR that an exhausted quota puts in the place of the PDR's.
+    /// The FAR of an exhausted quota that replaces the PDR's.
     pub(crate) fn quota_far(&self, pdr: &Pdr) -> Option<&Far> {
         let far = self.exhausted_urrs(pdr).find_map(|urr| urr.quota_far)?;
         self.rules.fars.get(&far)
     }
 
-    /// What the exhausted quotas of its PDR make of a packet, unless it is exempted from them.
+    /// The effect of the exhausted quotas of its PDR on a packet, unless it is exempt from them.
     pub(crate) fn blocked(&self, matched: &Matched<'_>) -> Option<QuotaAction> {
         let mut exhausted = self.exhausted_urrs(matched.pdr).filter(|urr| !is_exempted(urr, matched));
         let first = exhausted.next()?;
@@ -193,8 +193,8 @@ impl Session {
         Some(far.map_or(QuotaAction::Entirely, QuotaAction::By))
     }
 
-    /// A packet that QoS enforcement let pass is more than what is left of a quota. From then on the quota is
-    /// exhausted, and the packet must not pass by the FAR it was to pass by.
+    /// Checks whether a packet that passed QoS enforcement exceeds a quota. From then on the quota is exhausted, and
+    /// the packet must not be forwarded by its original FAR.
     pub(crate) fn check_quota(&mut self, matched: &Matched<'_>, now: Time, reports: &mut Vec<Usage>) -> bool {
         let (direction, octets) = (direction_of(matched.pdr), matched.packet.len());
         let is_too_much = |id: &&UrrId| {
@@ -222,7 +222,7 @@ fn is_exempted(urr: &Urr, matched: &Matched<'_>) -> bool {
 }
 
 impl Reference {
-    /// Reports what a plan made due, and sets the timers of the session's URRs.
+    /// Reports what became due by a plan, and sets the timers of the session's URRs.
     pub(crate) fn check_usage(&mut self, now: Time, seid: Seid) {
         let Some(session) = self.sessions.get_mut(&seid) else { return };
         session.create_due_measurements(now);
@@ -233,7 +233,7 @@ impl Reference {
         self.schedule_usage(now, seid);
     }
 
-    /// Sets the timer of each URR that has something due before the timer that is set for it.
+    /// Sets the timer of each URR that is due before its current timer.
     pub(crate) fn schedule_usage(&mut self, now: Time, seid: Seid) {
         let Some(session) = self.sessions.get_mut(&seid) else { return };
         let wall = self.shared.wall.at(now);
@@ -278,7 +278,7 @@ impl Reference {
         self.schedule_usage(at, seid);
     }
 
-    /// A packet that a PDR matched was dropped. Only downlink ones count.
+    /// A packet that a PDR matched was dropped. Only downlink packets count.
     pub(crate) fn count_dropped(&mut self, now: Time, seid: Seid, pdr: PdrId, octets: usize) {
         let Some(session) = self.sessions.get_mut(&seid) else { return };
         let Some(pdr) = session.rules.pdrs.get_shared(&pdr).cloned() else { return };
@@ -290,7 +290,7 @@ impl Reference {
         self.report(seid, usages);
     }
 
-    /// An End Marker came out of a tunnel (REEMR, TS 29.244 clause 5.2.2.5).
+    /// An End Marker was received from a tunnel (REEMR, TS 29.244 clause 5.2.2.5).
     pub(crate) fn report_end_marker(&mut self, now: Time, seid: Seid, teid: Teid, local: IpAddr) {
         let Some(session) = self.sessions.get_mut(&seid) else { return };
         let of_tunnel = |pdr: &&Pdr| {
@@ -306,8 +306,8 @@ impl Reference {
     }
 }
 
-/// How long after a monitoring time its reports are sent at the latest: 1 to 10 s, different for each session, so
-/// that not all of them report at a change of tariff at once (TS 29.244 clause 5.2.2.3.1 note 4).
+/// The maximum delay of reports after a monitoring time: 1 to 10 s, different for each session, so that they do not
+/// all report together at a change of tariff (TS 29.244 clause 5.2.2.3.1 note 4).
 fn report_jitter(seid: Seid) -> Span {
     Span::from_millis(1000 + seid.0 % 9000)
 }

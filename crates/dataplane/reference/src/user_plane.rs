@@ -1,4 +1,4 @@
-//! User packets: find the PDR, act, or wait.
+//! User packets: PDR matching, then the FAR.
 
 use std::net::IpAddr;
 
@@ -18,7 +18,7 @@ use crate::received::{PacketOrigin, ReceivedPacket};
 use crate::route::DropWithError;
 
 impl Reference {
-    /// Handles one packet from a data network: a user's, or one that is for our end of a tunnel.
+    /// Handles one packet from a data network: for a user, or for the local end of a tunnel.
     pub(crate) fn receive_ip(&mut self, now: Time, network: &NetworkInstance, bytes: &[u8]) -> Disposition {
         let Ok(user) = UserPacket::parse(bytes) else { return Disposition::Dropped(DropReason::MalformedIp) };
         let origin = PacketOrigin { network: Some(network.clone()), ..PacketOrigin::default() };
@@ -39,7 +39,7 @@ impl Reference {
         }
     }
 
-    /// Handles one user packet for the first of these sessions that has a PDR for it.
+    /// Handles one user packet for the first of these sessions with a matching PDR.
     pub(crate) fn receive_user(
         &mut self,
         now: Time,
@@ -96,7 +96,7 @@ impl Reference {
         if let Err(DropWithError { reason: DropReason::FarDrop, .. }) = &decision {
             self.notify_discarded(seid, pdr, qfi, packet);
         }
-        let fate = match decision {
+        let disposition = match decision {
             Ok(FarDecision::Send(egress, pieces)) => {
                 self.send_all(&egress, pieces);
                 Ok(Disposition::Forwarded)
@@ -110,15 +110,15 @@ impl Reference {
             Err(drop) => Err(drop),
         };
         copies.into_iter().for_each(|(egress, copy)| self.send(egress, copy));
-        if fate.is_err() {
+        if disposition.is_err() {
             self.count_dropped(now, seid, pdr.id, packet.len());
         }
         self.schedule_usage(now, seid);
-        fate
+        disposition
     }
 }
 
-/// The outer header is the one that the PDR removes. A packet out of a tunnel must lose it.
+/// The outer header is the one that the PDR removes. A packet from a tunnel must lose it.
 fn check_removal(pdr: &Pdr, origin: &PacketOrigin) -> Result<Option<HeaderRemoval>, DropReason> {
     let requested = pdr.removal.map(|removal| removal.header);
     let fits = match (origin.tunnel.map(|tunnel| tunnel.local), origin.n6) {

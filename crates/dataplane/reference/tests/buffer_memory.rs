@@ -1,4 +1,4 @@
-//! The memory of packets that wait: what happens where it ends, and that it is given back.
+//! The memory of buffered packets: its limit, and its release.
 
 mod common;
 
@@ -17,7 +17,7 @@ fn large(ue: std::net::Ipv4Addr, fill: u8) -> Vec<u8> {
     udp((SERVER, 53), (ue, 40_000), fill, 972)
 }
 
-/// A second session, of which only the downlink is there, with the same FAR.
+/// A second session, with the downlink only, with the same FAR.
 fn other_session(far: Far) -> Vec<Op> {
     let mut pdr = downlink_pdr();
     pdr.pdi.ue = Some(UeAddress { v4: Some(OTHER_UE), v6: None, side: UeSide::Destination });
@@ -33,12 +33,13 @@ fn buffered(setup: &Bench) -> (u64, u64) {
     (counters.buffered, counters.dropped(DropReason::BufferMemoryFull))
 }
 
-// Input:  memory for ten packets of 1000 octets, which wait for one session; a hundred more for it and for another one; then the first
-//         forwards, and so does the other.
-// Output: those that find no memory are dropped under a name of their own, and counted; what waits, and the sessions, are as before. Then
-//         exactly the ten leave, in order, both sessions forward, and there is memory for ten again.
+// Input:  memory for ten packets of 1000 octets, which one session buffers; a hundred more for it and for another
+//         one; then the first session forwards, and so does the other.
+// Output: packets beyond the memory are dropped with their own reason, and counted; the buffered packets and the
+//         sessions are unchanged. Then exactly the ten are sent, in order, both sessions forward, and there is memory
+//         for ten again.
 #[test]
-fn packets_that_find_no_memory_are_dropped_by_name_and_nothing_else_changes() {
+fn packets_beyond_the_memory_are_dropped_without_other_effects() {
     let mut setup = Bench::empty(Limits { buffer_octets: 10_000, ..Limits::default() });
     setup.apply(establishment()).unwrap();
     setup.apply(vec![Op::PutFar(buffering(false).into())]).unwrap();
@@ -52,21 +53,21 @@ fn packets_that_find_no_memory_are_dropped_by_name_and_nothing_else_changes() {
         assert_eq!(buffered(&setup), (10, u64::from(number) + 1));
     }
     assert_eq!((setup.plane.counters().sessions, setup.sent.len()), (2, 0));
-    // What needs no memory goes on.
+    // Packets that need no memory still pass.
     assert_eq!(setup.uplink(&from_ue(7)), Disposition::Forwarded);
     setup.take_sent();
     setup.apply(vec![forwarding()]).unwrap();
     let fills: Vec<_> = setup.take_sent().iter().filter_map(|(_, packet)| packet.last().copied()).collect();
     assert_eq!(fills, (0..10).collect::<Vec<_>>());
     assert_eq!((buffered(&setup), setup.downlink(&large(UE, 1))), ((0, 100), Disposition::Forwarded));
-    let fates = [(); 11].map(|()| setup.downlink(&large(OTHER_UE, 9)));
-    assert_eq!(fates.iter().filter(|fate| **fate == Disposition::Buffered).count(), 10);
+    let dispositions = [(); 11].map(|()| setup.downlink(&large(OTHER_UE, 9)));
+    assert_eq!(dispositions.iter().filter(|disposition| **disposition == Disposition::Buffered).count(), 10);
     setup.take_sent();
     setup.apply_to(OTHER, vec![forwarding()]).unwrap();
     assert_eq!((setup.take_sent().len(), buffered(&setup)), (10, (0, 101)));
 }
 
-/// How packets stop waiting.
+/// How buffering ends.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Forwarded,
@@ -75,7 +76,7 @@ enum End {
     SessionRemoved,
 }
 
-/// Fills the buffers, says so, and drains them.
+/// Fills the buffers, checks it, and drains them.
 fn fill_and_drain(setup: &mut Bench, end: End) {
     setup.apply_to(OTHER, other_session(buffering(false))).unwrap();
     let packet = large(OTHER_UE, 1);
@@ -100,10 +101,12 @@ fn fill_and_drain(setup: &mut Bench, end: End) {
     assert_eq!(buffered(setup).0, 0, "{end:?}");
 }
 
-// Input:  a megabyte of packets that waits and then leaves, is dropped, expires, or goes with its session, several times.
-// Output: the megabyte is taken each time, and given back to the allocator each time; the full memory is there for the next ones.
+// Input:  a megabyte of buffered packets that is sent, dropped, expires, or is removed with its session, several
+//         times.
+// Output: the megabyte is allocated each time, and returned to the allocator each time; the whole memory is available
+//         again.
 #[test]
-fn what_drained_buffers_took_is_given_back() {
+fn drained_buffers_return_their_memory() {
     let limits = Limits {
         buffer_packets_per_session: 2000,
         buffer_octets: 1_000_000,
@@ -113,7 +116,7 @@ fn what_drained_buffers_took_is_given_back() {
     };
     for end in [End::Forwarded, End::Dropped, End::Expired, End::SessionRemoved] {
         let mut setup = Bench::empty(limits);
-        // Tables take what they need the first time.
+        // Tables allocate at their first use.
         fill_and_drain(&mut setup, end);
         for _ in 0..3 {
             let taken = allocation_counter::measure(|| fill_and_drain(&mut setup, end));
@@ -123,7 +126,7 @@ fn what_drained_buffers_took_is_given_back() {
     }
 }
 
-/// A session that relays what comes in its tunnel, whose packets wait.
+/// A session that relays the packets of its tunnel, and buffers them.
 fn relay() -> Vec<Op> {
     let tunnel = FTeid { teid: teid(0x5001), addr: UPF.into() };
     let pdr = Pdr {
@@ -136,12 +139,12 @@ fn relay() -> Vec<Op> {
     vec![Op::CreateSession, Op::PutFar(far.into()), Op::PutPdr(pdr.into())]
 }
 
-/// A G-PDU with extension headers that the next node is to get, of so many octets each.
+/// A G-PDU with extension headers for the next node, of `len` octets each.
 fn with_extensions(count: usize, len: usize) -> Vec<u8> {
     let user = from_ue(1);
     let mut packet = prefix::without_extensions(teid(0x5001), 0).unwrap().to_vec();
     packet[0] |= 0x04;
-    // Sequence number, N-PDU number, and the type of the first one: any that intermediate nodes pass on.
+    // Sequence number, N-PDU number, and the type of the first one: any that intermediate nodes forward.
     packet.extend([0, 0, 0, 0x3f]);
     for number in 1..=count {
         packet.push(u8::try_from(len / 4).unwrap());
@@ -154,16 +157,17 @@ fn with_extensions(count: usize, len: usize) -> Vec<u8> {
     packet
 }
 
-// Input:  memory for 10,000 octets, and packets of 128 octets with extension headers of 4000 octets in all that wait with them.
-// Output: two wait: the headers count; when they have left, as many wait again.
+// Input:  memory for 10,000 octets, and packets of 128 octets with extension headers of 4000 octets in all, buffered
+//         with them.
+// Output: two are buffered: the headers count; after they are sent, as many are buffered again.
 #[test]
-fn extension_headers_of_packets_that_wait_count() {
+fn extension_headers_of_buffered_packets_count() {
     let mut setup = Bench::empty(Limits { buffer_octets: 10_000, ..Limits::default() });
     setup.apply(relay()).unwrap();
     for _ in 0..3 {
-        let fates = [(); 4].map(|()| setup.gtpu(&with_extensions(5, 800)));
+        let dispositions = [(); 4].map(|()| setup.gtpu(&with_extensions(5, 800)));
         let full = Disposition::Dropped(DropReason::BufferMemoryFull);
-        assert_eq!(fates, [Disposition::Buffered, Disposition::Buffered, full, full]);
+        assert_eq!(dispositions, [Disposition::Buffered, Disposition::Buffered, full, full]);
         let [forward, wait] = [ApplyAction::Forward, ApplyAction::Buffer { notify: false }].map(|action| {
             let onward = Forwarding::into_tunnel(Interface::Core, gnb_tunnel(GNB2, 0x3001));
             vec![Op::PutFar(Far { action, ..Far::forward(FarId(1), onward) }.into())]

@@ -1,4 +1,4 @@
-//! Idle UEs: packets wait, the SMF is told once, and they leave first and in order.
+//! Idle UEs: packets are buffered, the SMF is notified once, and buffered packets are sent first and in order.
 
 mod common;
 
@@ -15,7 +15,7 @@ fn payload_of(packet: &[u8]) -> u8 {
 // Input: BUFF and NOCP, three downlink packets, FORW to another gNB, one more packet.
 // Output: one Downlink Data event; then all four to the new tunnel, in order.
 #[test]
-fn buffered_packets_leave_first_and_in_order() {
+fn buffered_packets_are_sent_first_and_in_order() {
     let mut setup = Bench::new();
     setup.apply(vec![Op::PutFar(buffering(true).into())]).unwrap();
     for n in 1..=3 {
@@ -36,7 +36,7 @@ fn buffered_packets_leave_first_and_in_order() {
 }
 
 // Input: BUFF without NOCP.
-// Output: packets wait and nobody is told.
+// Output: packets are buffered and no report is sent.
 #[test]
 fn without_nocp_no_report_is_sent() {
     let mut setup = Bench::new();
@@ -45,8 +45,8 @@ fn without_nocp_no_report_is_sent() {
     assert_eq!(setup.events(), []);
 }
 
-// Input: the SMF says BUFF and NOCP again after it was told; the packets stay. Another tunnel alone is written.
-// Output: the next packet tells the SMF again; the tunnel alone does not.
+// Input: the SMF sends BUFF and NOCP again after a report; the packets stay. Another tunnel alone is written.
+// Output: the next packet is reported again; with the tunnel alone it is not.
 #[test]
 fn a_new_buffering_period_is_reported_again() {
     let mut setup = Bench::new();
@@ -63,8 +63,8 @@ fn a_new_buffering_period_is_reported_again() {
     assert_eq!(setup.events(), []);
 }
 
-// Input: the FAR turns from BUFF to DROP; in another session the PDR goes; in a third the whole session does.
-// Output: what waited is dropped under its reason.
+// Input: the FAR changes from BUFF to DROP; in another session the PDR is removed; in a third the whole session is.
+// Output: the buffered packets are dropped with their reason.
 #[test]
 fn buffered_packets_are_dropped_with_their_rule() {
     let drop = Far { action: ApplyAction::Drop, ..buffering(false) };
@@ -80,7 +80,7 @@ fn buffered_packets_are_dropped_with_their_rule() {
 }
 
 // Input: a BAR that suggests two packets, a session limit of three, a memory limit of 300 octets.
-// Output: each limit drops under its reason; the packets that wait stay.
+// Output: each limit drops with its reason; the buffered packets stay.
 #[test]
 fn limits_drop_the_newest() {
     let limits =
@@ -88,9 +88,9 @@ fn limits_drop_the_newest() {
     let mut setup = Bench::empty(limits);
     setup.apply(establishment()).unwrap();
     setup.apply(vec![Op::PutFar(buffering(false).into())]).unwrap();
-    let fates: Vec<_> = (0..3).map(|n| setup.downlink(&to_ue(n))).collect();
+    let dispositions: Vec<_> = (0..3).map(|n| setup.downlink(&to_ue(n))).collect();
     assert_eq!(
-        fates,
+        dispositions,
         [Disposition::Buffered, Disposition::Buffered, Disposition::Dropped(DropReason::BufferMemoryFull)]
     );
 
@@ -107,8 +107,8 @@ fn limits_drop_the_newest() {
     assert_eq!(setup.plane.counters().dropped(DropReason::BufferFull), 7);
 }
 
-// Input: a BAR with a notification delay of 100 ms; in one run the UE answers before it ends.
-// Output: the SMF is told 100 ms after the first packet, and not at all in the other run.
+// Input: a BAR with a notification delay of 100 ms; in one run the UE responds before it ends.
+// Output: the report is sent 100 ms after the first packet, and not at all in the other run.
 #[test]
 fn the_notification_delay_is_kept() {
     for answers_in_time in [false, true] {

@@ -1,4 +1,4 @@
-//! Packets through a session: detection, forwarding, and what is dropped and why.
+//! Packets through a session: detection, forwarding, and drop reasons.
 
 mod common;
 
@@ -30,7 +30,7 @@ fn downlink_enters_the_tunnel_with_its_qfi() {
     assert_eq!(inner(packet), one_hop_on(to_ue(1)));
 }
 
-// Input: a QER without a QFI, and a packet that came without one.
+// Input: a QER without a QFI, and a packet that was received without one.
 // Output: a G-PDU without a PDU Session Container.
 #[test]
 fn without_a_qfi_there_is_no_container() {
@@ -41,8 +41,8 @@ fn without_a_qfi_there_is_no_container() {
     assert_eq!(setup.sent[0].1[8..], one_hop_on(to_ue(1)));
 }
 
-// Input: octets behind the user packet's own end, as Ethernet padding leaves them.
-// Output: they are not sent on.
+// Input: octets after the end of the user packet, such as Ethernet padding.
+// Output: they are not forwarded.
 #[test]
 fn padding_is_cut_off() {
     let mut setup = Bench::new();
@@ -53,7 +53,7 @@ fn padding_is_cut_off() {
 }
 
 // Input: an unknown TEID, an unknown UE, a spoofed source, a wrong QFI, and octets that are no packet.
-// Output: each dropped under its own reason, nothing sent to the network, and every packet in one counter.
+// Output: each dropped with its own reason, nothing sent to the network, and every packet in one counter.
 #[test]
 fn each_miss_has_its_reason() {
     let mut setup = Bench::new();
@@ -74,8 +74,8 @@ fn each_miss_has_its_reason() {
         (setup.gtpu(&[0x30, 77, 0, 0, 0, 0, 0, 0]), DropReason::UnsupportedGtpMessage),
     ];
     let counters = setup.plane.counters();
-    for (fate, reason) in cases {
-        assert_eq!(fate, Disposition::Dropped(reason));
+    for (disposition, reason) in cases {
+        assert_eq!(disposition, Disposition::Dropped(reason));
         assert!(counters.dropped(reason) >= 1, "{reason}");
     }
     assert_eq!(counters.total_drops(), 9);
@@ -83,7 +83,7 @@ fn each_miss_has_its_reason() {
 }
 
 // Input: a PDR that removes an IPv6 outer header, and a packet in IPv4.
-// Output: dropped: the header to remove is not there.
+// Output: dropped: the header to remove is missing.
 #[test]
 fn the_outer_header_must_be_the_one_to_remove() {
     for removal in [Some(HeaderRemoval::GTPU_IPV6), None] {
@@ -119,9 +119,9 @@ fn precedence_decides_then_the_id() {
 }
 
 // Input: an uplink filter `from 198.51.100.0/24 80-90 to assigned`, and packets to that net and to another port.
-// Output: its ends are exchanged for the uplink; only the packet to port 80 to 90 matches.
+// Output: its ends are swapped for the uplink; only the packet to port 80 to 90 matches.
 #[test]
-fn a_flow_description_is_turned_around_for_the_uplink() {
+fn a_flow_description_is_swapped_for_the_uplink() {
     let mut setup = Bench::new();
     let mut pdr = uplink_pdr();
     pdr.pdi.filters = vec!["permit out 17 from 198.51.100.0/24 80-90 to assigned".parse().unwrap()];
@@ -138,9 +138,9 @@ fn a_flow_description_is_turned_around_for_the_uplink() {
 }
 
 // Input: a FAR to a tunnel with only an IPv6 address.
-// Output: sent from our IPv6 address.
+// Output: sent from the local IPv6 address.
 #[test]
-fn the_outer_header_follows_the_tunnel_s_address() {
+fn the_outer_header_follows_the_tunnel_address() {
     let mut setup = Bench::new();
     let peer: std::net::Ipv6Addr = "2001:db8::b".parse().unwrap();
     let tunnel = causeway_types::FTeid { teid: teid(5), addr: peer.into() };
@@ -150,8 +150,8 @@ fn the_outer_header_follows_the_tunnel_s_address() {
     assert_eq!(setup.sent[0].0, Egress::Gtpu { local, peer: (peer, 2152).into(), tos: 0, hops: None });
 }
 
-// Input: a FAR to a network that is not configured, and one to a tunnel of an IP version that we have no address of.
-// Output: both drop for want of a way out.
+// Input: a FAR to a network that is not configured, and one to a tunnel of an IP version without a local address.
+// Output: both drop without an egress.
 #[test]
 fn a_missing_egress_has_a_drop_reason() {
     let elsewhere = causeway_types::NetworkInstance::new("elsewhere");
@@ -169,7 +169,7 @@ fn a_missing_egress_has_a_drop_reason() {
 }
 
 // Input: session removed, then traffic in both directions.
-// Output: nothing passes; removed means gone.
+// Output: nothing passes after the removal.
 #[test]
 fn no_packet_passes_after_removal() {
     let mut setup = Bench::new();
@@ -179,8 +179,8 @@ fn no_packet_passes_after_removal() {
     assert_eq!(setup.plane.counters().sessions, 0);
 }
 
-// Input: the UPF is full; then one session leaves.
-// Output: the next one is refused by the name of the table, then accepted.
+// Input: the UPF is full; then one session is removed.
+// Output: the next one is refused with the name of the table, then accepted.
 #[test]
 fn a_full_table_is_a_named_error() {
     let mut setup = Bench::empty(Limits { max_sessions: 1, max_pdrs_per_session: 2, ..Limits::default() });
@@ -194,7 +194,7 @@ fn a_full_table_is_a_named_error() {
     setup.apply_to(causeway_types::Seid(2), vec![Op::CreateSession]).unwrap();
 }
 
-// Input: plans that name a rule that is not there, and a tunnel of another session.
+// Input: plans that name a missing rule, and a tunnel of another session.
 // Output: refused, and the session forwards as before.
 #[test]
 fn a_refused_plan_changes_nothing() {

@@ -1,4 +1,4 @@
-//! What holds whatever happens: random plans, packets and octets.
+//! Invariants under random plans, packets and octets.
 
 mod common;
 
@@ -8,7 +8,7 @@ use causeway_types::{Bitrate, FarId, QerId, Span, UrrId, Volume};
 use common::*;
 use proptest::prelude::*;
 
-/// One thing that happens.
+/// One step.
 #[derive(Clone, Debug)]
 enum Action {
     Uplink(u8),
@@ -116,7 +116,7 @@ proptest! {
     }
 
     // Input: packets, thresholds, queries, rates, gates, buffering, in any order; at the end the session is removed.
-    // Output: the reports add up to exactly what left: nothing twice, nothing lost.
+    // Output: the reports add up to exactly what was forwarded.
     #[test]
     fn usage_adds_up_to_what_was_forwarded(
         actions in proptest::collection::vec(
@@ -151,7 +151,7 @@ proptest! {
     }
 
     // Input: any octets on either side.
-    // Output: nothing is forwarded but what the session's rules allow: here, nothing.
+    // Output: only what the session's rules allow is forwarded: here, nothing.
     #[test]
     fn random_octets_forward_nothing(bytes in proptest::collection::vec(any::<u8>(), 0..128)) {
         let mut setup = start();

@@ -1,5 +1,5 @@
-//! Which PDR a packet matches, compared with a matcher that knows nothing of rules or packets: both are made from the
-//! same few numbers, and this one compares the numbers.
+//! PDR matching, compared with an independent matcher: both are built from the same few numbers, and this one
+//! compares the numbers.
 
 mod common;
 
@@ -15,7 +15,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// An address end as numbers: network and prefix length, or everything.
+/// An endpoint address as numbers: network and prefix length, or any.
 type Net = Option<(u32, u8)>;
 
 /// A filter as numbers.
@@ -82,7 +82,7 @@ fn packet() -> impl Strategy<Value = PacketNumbers> {
 }
 
 impl Numbers {
-    /// As an SMF writes it.
+    /// The filter as an SMF writes it.
     fn filter(&self) -> SdfFilter {
         let protocol = self.protocol.map_or("ip".to_owned(), |protocol| protocol.to_string());
         let remote =
@@ -148,7 +148,7 @@ fn bench(rules: &[(u32, Vec<Numbers>)]) -> Bench {
     setup
 }
 
-/// The place of the PDR that must match: the lowest precedence value, then the lowest id.
+/// The index of the PDR that must match: the lowest precedence value, then the lowest id.
 fn expected(rules: &[(u32, Vec<Numbers>)], packet: &PacketNumbers) -> Option<usize> {
     let fits =
         |filters: &[Numbers]| filters.is_empty() || filters.iter().any(|filter| filter.matches(packet));
@@ -160,7 +160,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     // Input:  any PDRs with any filters, and any packets.
-    // Output: each packet is treated by the PDR that comparing the numbers yields, or by none.
+    // Output: each packet matches the PDR that the comparison of numbers yields, or none.
     #[test]
     fn the_right_pdr_is_found(
         rules in vec((0..3_u32, vec(numbers(), 0..3)), 1..6),
@@ -168,14 +168,14 @@ proptest! {
     ) {
         let mut setup = bench(&rules);
         for packet in packets {
-            let fate = setup.downlink(&packet.octets());
+            let disposition = setup.downlink(&packet.octets());
             let sent = setup.take_sent();
             match expected(&rules, &packet) {
                 Some(index) => {
-                    prop_assert_eq!(fate, Disposition::Forwarded, "{:?}", packet);
+                    prop_assert_eq!(disposition, Disposition::Forwarded, "{:?}", packet);
                     prop_assert_eq!(&sent[0].1[4..8], &(index as u32 + 1).to_be_bytes(), "{:?}", packet);
                 }
-                None => prop_assert_eq!(fate, Disposition::Dropped(DropReason::NoMatchingPdr), "{:?}", packet),
+                None => prop_assert_eq!(disposition, Disposition::Dropped(DropReason::NoMatchingPdr), "{:?}", packet),
             }
         }
     }

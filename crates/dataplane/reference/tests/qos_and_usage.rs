@@ -1,4 +1,4 @@
-//! Gates, rates and counting.
+//! Gates, rates and usage.
 
 mod common;
 
@@ -36,7 +36,7 @@ fn a_gate_closes_one_direction() {
 }
 
 // Input: 1 Mbit/s on the downlink, then changed to 2 Mbit/s, each offered four times as much for a second.
-// Output: the rate is in force from establishment on, and the update is too; within 2 %.
+// Output: the rate applies from establishment on, and so does the update; within 2 %.
 #[test]
 fn the_mbr_holds_and_follows_an_update() {
     let mut setup = Bench::new();
@@ -56,7 +56,7 @@ fn the_mbr_holds_and_follows_an_update() {
 }
 
 // Input: two QERs on one PDR, one of them with an MBR of zero.
-// Output: every one must let the packet pass, and the one that would have is not charged for the other's drop.
+// Output: every QER must pass the packet, and the one that would have is not charged for the other's drop.
 #[test]
 fn all_qers_must_let_it_pass() {
     let mut setup = Bench::new();
@@ -76,7 +76,7 @@ fn all_qers_must_let_it_pass() {
 }
 
 // Input: packets of 128 octets up and down, one URR on both PDRs; a query, more packets, session removal.
-// Output: each report has exactly what came since the last one, inner IP octets, per direction.
+// Output: each report has exactly the packets since the last one, inner IP octets, per direction.
 #[test]
 fn usage_is_exact_and_never_counted_twice() {
     let mut setup = Bench::new();
@@ -100,7 +100,7 @@ fn usage_is_exact_and_never_counted_twice() {
 }
 
 // Input: a threshold of 300 octets, packets of 128; then a threshold set below what is counted.
-// Output: the third packet reports 384; lowering the threshold reports at once.
+// Output: the third packet reports 384; lowering the threshold reports immediately.
 #[test]
 fn a_threshold_reports_at_the_packet_that_reaches_it() {
     let mut setup = Bench::new();
@@ -146,16 +146,16 @@ fn before_and_after_qos_enforcement() {
     setup.downlink(&to_ue(1));
     let events = setup.events();
     let [Event::Usage { usage, .. }] = &events[..] else { panic!("{events:?}") };
-    let told: Vec<_> = usage.iter().map(|usage| (usage.part, usage.volume.unwrap().total())).collect();
-    assert_eq!(told, [(UsageInformation::empty(), 3 * 128)]);
+    let reported: Vec<_> = usage.iter().map(|usage| (usage.part, usage.volume.unwrap().total())).collect();
+    assert_eq!(reported, [(UsageInformation::empty(), 3 * 128)]);
     let usage = setup.apply(vec![Op::QueryUrr(UrrId(1)), Op::QueryUrr(UrrId(2))]).unwrap().usage;
-    let told: Vec<_> =
+    let reported: Vec<_> =
         usage.iter().map(|usage| (usage.part, usage.volume.unwrap().downlink_packets)).collect();
-    assert_eq!(told, [(UsageInformation::empty(), 0), (UsageInformation::empty(), 1)]);
+    assert_eq!(reported, [(UsageInformation::empty(), 0), (UsageInformation::empty(), 1)]);
 }
 
-// Input: a buffered packet that leaves against an exhausted meter.
-// Output: it leaves and is counted when it does; the meter is charged, so the next packet is dropped.
+// Input: a buffered packet that is sent against an exhausted meter.
+// Output: it is sent and counted then; the meter is charged, so the next packet is dropped.
 #[test]
 fn a_buffered_packet_is_counted_when_it_is_sent() {
     let mut setup = Bench::new();

@@ -1,4 +1,4 @@
-//! The UPF as the router of the UEs: hop limits, MTUs and the ICMP messages that go with them.
+//! The UPF as the router of the UEs: hop limits, MTUs and ICMP messages.
 
 mod common;
 
@@ -20,7 +20,7 @@ use proptest::prelude::*;
 /// The octets of IPv4, UDP and GTP-U with a PDU Session Container.
 const OUTER: usize = 20 + 8 + 16;
 
-/// A data plane with these MTUs, and the usual session.
+/// A data plane with these MTUs, and the standard session.
 fn bench(n3_mtu: u32, n6_mtu: u32) -> Bench {
     let mut topology = topology();
     topology.gtpu[0].mtu = n3_mtu;
@@ -55,26 +55,26 @@ fn only_sent(setup: &mut Bench) -> (bool, Vec<u8>) {
 }
 
 // Input: an uplink and a downlink packet with TTL 1.
-// Output: both are dropped by name; the UE hears of it through its tunnel, the server through the data network, both
-//         from the gateway address, with the packet quoted.
+// Output: both are dropped with their reason; the UE is sent an ICMP error through its tunnel, the server through the
+//         data network, both from the gateway address, with the packet quoted.
 #[test]
 fn ttl_expiry_sends_time_exceeded() {
     let mut setup = Bench::new();
     for uplink in [true, false] {
         let (src, dst) = if uplink { (UE, SERVER) } else { (SERVER, UE) };
         let original = packet(src, dst, 100, |ip| ip.ttl = 1);
-        let fate = if uplink { setup.uplink(&original) } else { setup.downlink(&original) };
-        assert_eq!(fate, Disposition::Dropped(DropReason::TtlExpired));
-        let (in_tunnel, told) = only_sent(&mut setup);
-        let told = Ipv4::parse(&told).unwrap();
-        assert_eq!((in_tunnel, told.src(), told.dst()), (uplink, GATEWAY, src));
-        let icmp = Icmpv4::parse(told.payload()).unwrap();
+        let disposition = if uplink { setup.uplink(&original) } else { setup.downlink(&original) };
+        assert_eq!(disposition, Disposition::Dropped(DropReason::TtlExpired));
+        let (in_tunnel, error) = only_sent(&mut setup);
+        let error = Ipv4::parse(&error).unwrap();
+        assert_eq!((in_tunnel, error.src(), error.dst()), (uplink, GATEWAY, src));
+        let icmp = Icmpv4::parse(error.payload()).unwrap();
         assert_eq!(icmp.message, Icmpv4Message::TimeExceeded { code: 0, original: &original });
     }
 }
 
-// Input: pings to the gateway address and answers from it with TTL 1.
-// Output: they pass untouched: that address is the UPF's own.
+// Input: pings to the gateway address and responses from it with TTL 1.
+// Output: they pass unchanged: that address is the UPF's own.
 #[test]
 fn packets_to_the_upf_keep_their_ttl() {
     let mut setup = Bench::new();
@@ -86,7 +86,8 @@ fn packets_to_the_upf_keep_their_ttl() {
     assert_eq!(only_sent(&mut setup).1, from_gateway);
 }
 
-// Input: an uplink packet with TTL 1 that goes on in a tunnel to another UPF; one with TTL 9 where hops are not counted.
+// Input: an uplink packet with TTL 1 that is forwarded into a tunnel to another UPF; one with TTL 9 where hops are
+//        not counted.
 // Output: the hop limit stays.
 #[test]
 fn a_relay_does_not_decrement_ttl() {
@@ -107,7 +108,7 @@ fn a_relay_does_not_decrement_ttl() {
 }
 
 // Input: a data network where the UPF has no address, and a packet with TTL 1.
-// Output: dropped by name; there is nobody who could say so.
+// Output: dropped with its reason; no ICMP error, for lack of a source address.
 #[test]
 fn without_a_gateway_no_icmp_error_is_sent() {
     let network = Network::new(internet(), Vec::new());
@@ -117,28 +118,28 @@ fn without_a_gateway_no_icmp_error_is_sent() {
     assert_eq!(setup.sent, []);
 }
 
-// Input: a downlink packet with DF of exactly the room, and one octet more, on an N3 of 1400 octets.
-// Output: the first passes; the second is dropped, and its sender told the MTU that would fit.
+// Input: a downlink packet with DF of exactly the maximum size, and one octet more, on an N3 of 1400 octets.
+// Output: the first passes; the second is dropped, and its sender is sent the MTU that would fit.
 #[test]
 fn the_sender_learns_the_mtu_of_n3() {
     let mut setup = bench(1400, 1500);
-    let room = 1400 - OUTER;
-    let fits = packet(SERVER, UE, room, |ip| ip.dont_fragment = true);
+    let max_payload = 1400 - OUTER;
+    let fits = packet(SERVER, UE, max_payload, |ip| ip.dont_fragment = true);
     assert_eq!(setup.downlink(&fits), Disposition::Forwarded);
     let (_, sent) = only_sent(&mut setup);
     assert_eq!(sent.len() + OUTER, 1400);
-    let larger = packet(SERVER, UE, room + 1, |ip| ip.dont_fragment = true);
+    let larger = packet(SERVER, UE, max_payload + 1, |ip| ip.dont_fragment = true);
     assert_eq!(setup.downlink(&larger), Disposition::Dropped(DropReason::MtuExceeded));
-    let (in_tunnel, told) = only_sent(&mut setup);
-    let icmp = Icmpv4::parse(Ipv4::parse(&told).unwrap().payload()).unwrap();
+    let (in_tunnel, error) = only_sent(&mut setup);
+    let icmp = Icmpv4::parse(Ipv4::parse(&error).unwrap().payload()).unwrap();
     assert!(!in_tunnel && icmp.checksum_is_valid());
     assert!(
-        matches!(icmp.message, Icmpv4Message::FragmentationNeeded { mtu, .. } if usize::from(mtu) == room)
+        matches!(icmp.message, Icmpv4Message::FragmentationNeeded { mtu, .. } if usize::from(mtu) == max_payload)
     );
 }
 
-// Input: an uplink packet without DF that does not fit N6, while the meter has room for one packet.
-// Output: it leaves as fragments that make it up again, counts as one packet, and is charged once.
+// Input: an uplink packet without DF that exceeds the N6 MTU, while the meter has tokens for one packet.
+// Output: it is sent as fragments that reassemble to it, counts as one packet, and is charged once.
 #[test]
 fn a_packet_is_fragmented_where_it_may_be() {
     let mut setup = bench(65_535, 576);
@@ -169,7 +170,7 @@ fn a_packet_is_fragmented_where_it_may_be() {
 }
 
 // Input: a user packet of 65,535 octets, larger with its outer header than any IP packet, without and with DF.
-// Output: two fragments; dropped by name.
+// Output: two fragments; dropped with its reason.
 #[test]
 fn the_largest_packet_is_too_large_for_a_tunnel() {
     let mut setup = Bench::new();
@@ -179,7 +180,8 @@ fn the_largest_packet_is_too_large_for_a_tunnel() {
     assert_eq!(setup.downlink(&whole), Disposition::Dropped(DropReason::MtuExceeded));
 }
 
-// Input: a hundred packets with TTL 1 of one UE at once; ICMP errors, later fragments and packets to groups, which are open, with TTL 1.
+// Input: a hundred packets with TTL 1 of one UE at the same time; ICMP errors, later fragments and packets to groups,
+//        with the gate open, with TTL 1.
 // Output: ten messages; none at all.
 #[test]
 fn icmp_errors_are_rate_limited_and_never_about_icmp_errors() {
@@ -208,7 +210,7 @@ fn icmp_errors_are_rate_limited_and_never_about_icmp_errors() {
 }
 
 // Input: an uplink packet with a wrong header checksum.
-// Output: dropped as malformed: a router must not pass it on.
+// Output: dropped as malformed: a router must not forward it.
 #[test]
 fn a_wrong_header_checksum_is_dropped() {
     let mut setup = Bench::new();
@@ -217,7 +219,7 @@ fn a_wrong_header_checksum_is_dropped() {
     assert_eq!(setup.uplink(&up), Disposition::Dropped(DropReason::MalformedIp));
 }
 
-/// What a UPF sends on comes back, as if the other side sent it: a routing loop.
+/// Returns forwarded packets to the UPF, as if the other side sent them: a routing loop.
 fn bounce(setup: &mut Bench, rounds: usize) -> usize {
     for round in 0..rounds {
         let sent = setup.take_sent();
@@ -237,9 +239,9 @@ fn bounce(setup: &mut Bench, rounds: usize) -> usize {
 }
 
 proptest! {
-    // Input: any IPv4 packet of the UE or for it, of any size, flags and hop limit, over small MTUs, in a network that
-    //        sends everything back.
-    // Output: every packet that leaves has right checksums and fits; an end comes within a few rounds; every packet is
+    // Input: any IPv4 packet of the UE or for it, of any size, flags and hop limit, over small MTUs, in a network
+    //        that returns everything.
+    // Output: every forwarded packet has right checksums and fits; the loop ends within a few rounds; every packet is
     //         in one counter.
     #[test]
     fn output_is_valid_and_does_not_loop(

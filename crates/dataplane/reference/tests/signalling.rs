@@ -8,7 +8,7 @@ use causeway_types::Span;
 use common::*;
 
 // Input: an Echo Request with sequence number 77.
-// Output: an Echo Response with that number and the Recovery element, to where it came from.
+// Output: an Echo Response with that number and the Recovery element, to the sender.
 #[test]
 fn an_echo_is_answered() {
     let mut setup = Bench::new();
@@ -18,8 +18,8 @@ fn an_echo_is_answered() {
     assert_eq!(packet[..], [0x32, 2, 0, 6, 0, 0, 0, 0, 0, 77, 0, 0, 14, 0]);
 }
 
-// Input: three packets to an unknown tunnel at once, one a second later.
-// Output: two Error Indications that name the tunnel and our address.
+// Input: three packets to an unknown tunnel at the same time, one a second later.
+// Output: two Error Indications that name the tunnel and the local address.
 #[test]
 fn error_indications_are_limited_to_one_a_second() {
     let mut setup = Bench::new();
@@ -36,7 +36,7 @@ fn error_indications_are_limited_to_one_a_second() {
     assert_eq!((indication.teid, indication.peer), (Some(teid(0xdead)), UPF.into()));
 }
 
-// Input: an Error Indication about the gNB's tunnel, and one about a tunnel that nobody uses.
+// Input: an Error Indication about the gNB's tunnel, and one about an unused tunnel.
 // Output: an event for the session; nothing for the other.
 #[test]
 fn a_received_error_indication_finds_its_session() {
@@ -49,7 +49,7 @@ fn a_received_error_indication_finds_its_session() {
     assert_eq!(setup.events(), [Event::ErrorIndication { session: SESSION, tunnel }]);
 }
 
-// Input: a handover that asks for an End Marker.
+// Input: a handover that requests an End Marker.
 // Output: exactly one, to the old tunnel, and no user packet to it afterwards.
 #[test]
 fn an_end_marker_ends_the_old_tunnel() {
@@ -68,7 +68,7 @@ fn an_end_marker_ends_the_old_tunnel() {
 }
 
 // Input: an End Marker from a gNB on a known and on an unknown tunnel.
-// Output: dealt with; dropped as unknown, without an Error Indication.
+// Output: consumed; dropped as unknown, without an Error Indication.
 #[test]
 fn an_end_marker_is_not_user_data() {
     let mut setup = Bench::new();
@@ -79,7 +79,7 @@ fn an_end_marker_is_not_user_data() {
 }
 
 // Input: a G-PDU with an extension header that an endpoint must understand and does not, and with one it may skip.
-// Output: refused with a Supported Extension Headers Notification; forwarded.
+// Output: rejected with a Supported Extension Headers Notification; forwarded.
 #[test]
 fn extension_headers_are_understood_or_refused() {
     for (kind, expected) in

@@ -1,4 +1,4 @@
-//! Usage adds up and quotas hold, whatever happens in between.
+//! Usage adds up and quotas hold under any sequence of steps.
 
 mod common;
 
@@ -13,13 +13,13 @@ use causeway_types::{QerId, Span, Time, UrrId, WallTime};
 use common::*;
 use proptest::prelude::*;
 
-/// Counts everything; nothing holds it back.
+/// Counts everything, without limits.
 const OPEN: UrrId = UrrId(1);
 /// Has a quota.
 const LIMITED: UrrId = UrrId(2);
 /// Measures before QoS enforcement.
 const BEFORE: UrrId = UrrId(3);
-/// Every packet has as many octets.
+/// The octets of every packet.
 const PACKET: u64 = 128;
 
 #[derive(Clone, Debug)]
@@ -29,14 +29,14 @@ enum Action {
     Wait(u64),
     /// The URR without a quota is changed.
     Change(Box<Urr>),
-    /// The other gets a quota of so many octets.
+    /// The other gets a quota of this many octets.
     Grant(u64),
-    /// The other is changed in what is no quota.
+    /// A parameter other than the quota of the other is changed.
     Pause(bool),
     Query(UrrId),
     Far(ApplyAction),
     Gate(Gate),
-    /// The last PDR goes and comes back.
+    /// The last PDR is removed and created again.
     Dissociate,
 }
 
@@ -124,8 +124,8 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
-/// A session, and what was reported of it.
-struct World {
+/// A session and its reports.
+struct Fixture {
     bench: Bench,
     quota: u64,
     inactive: bool,
@@ -139,9 +139,9 @@ struct World {
     last_end: Option<Time>,
 }
 
-impl World {
+impl Fixture {
     fn new() -> Self {
-        let mut world = Self {
+        let mut fixture = Self {
             bench: Bench::new(),
             quota: 500,
             inactive: false,
@@ -153,9 +153,9 @@ impl World {
         let open = Urr::new(OPEN, MeasurementMethod { volume: true, ..Default::default() });
         let before = Urr { id: BEFORE, before_qos: true, ..open.clone() };
         let urrs = [open, before, limited_urr(500, false)];
-        world.apply(urrs.into_iter().map(|urr| Op::PutUrr(urr.into())).collect());
-        world.associate();
-        world
+        fixture.apply(urrs.into_iter().map(|urr| Op::PutUrr(urr.into())).collect());
+        fixture.associate();
+        fixture
     }
 
     fn associate(&mut self) {
@@ -167,7 +167,7 @@ impl World {
         ]);
     }
 
-    /// What was due before the plan is heard of before it.
+    /// Reports that were due before the plan precede it.
     fn apply(&mut self, ops: Vec<Op>) {
         self.bench.plane.advance(self.bench.now);
         self.events();
@@ -184,7 +184,7 @@ impl World {
         }
     }
 
-    /// Reports are gapless: each begins where the one before ended.
+    /// Reports have no gaps: each begins where the one before ended.
     fn collect(&mut self, usages: &[Usage]) {
         for usage in usages {
             let Some(volume) = usage.volume else { continue };
@@ -215,72 +215,72 @@ proptest! {
 
     // Input: packets, pauses, thresholds of volume, time and events, periods, monitoring times, quotas, queries,
     //        buffering, gates, pauses of the measurement, in any order; at the end the session is removed.
-    // Output: what is reported of a URR that always measures is exactly what was forwarded, without gap or overlap; of one
-    //         that measures before QoS enforcement, what came.
-    //         Of the one with a quota, never more passes than the quota left when it was given.
+    // Output: the reports of a URR that always measures add up to exactly what was forwarded, without gap or overlap;
+    //         those of one that measures before QoS enforcement, to what was received. Of the one with a quota, never
+    //         more passes than the quota that was left.
     #[test]
     fn usage_adds_up_and_quotas_hold(actions in proptest::collection::vec(action(), 1..120)) {
-        let mut world = World::new();
+        let mut fixture = Fixture::new();
         let (mut left, mut came) = (500, 0);
         for action in actions {
-            let before = forwarded(&world);
+            let before = forwarded(&fixture);
             came += if matches!(action, Action::Uplink | Action::Downlink) { PACKET } else { 0 };
             match action {
                 Action::Uplink => {
-                    let fate = world.bench.uplink(&from_ue(1));
-                    prop_assert!(fate == Disposition::Forwarded || left < PACKET || world.closed || world.inactive);
+                    let disposition = fixture.bench.uplink(&from_ue(1));
+                    prop_assert!(disposition == Disposition::Forwarded || left < PACKET || fixture.closed || fixture.inactive);
                 }
-                Action::Downlink => drop(world.bench.downlink(&to_ue(1))),
+                Action::Downlink => drop(fixture.bench.downlink(&to_ue(1))),
                 Action::Wait(nanos) => {
-                    world.bench.now = world.bench.now + Span::from_nanos(nanos);
-                    world.bench.plane.advance(world.bench.now);
+                    fixture.bench.now = fixture.bench.now + Span::from_nanos(nanos);
+                    fixture.bench.plane.advance(fixture.bench.now);
                 }
-                Action::Change(urr) => world.apply(vec![Op::PutUrr(urr.into())]),
+                Action::Change(urr) => fixture.apply(vec![Op::PutUrr(urr.into())]),
                 Action::Grant(quota) => {
-                    world.events();
-                    // With the quota, what was not reported yet is counted against it; and packets may be let go.
-                    let unreported = world.measured - world.reported[1];
-                    world.quota = quota;
+                    fixture.events();
+                    // With the quota, unreported usage is counted against it; and buffered packets may be released.
+                    let unreported = fixture.measured - fixture.reported[1];
+                    fixture.quota = quota;
                     left = quota.saturating_sub(unreported);
-                    world.put_limited(&[UrrPart::VolumeQuota]);
+                    fixture.put_limited(&[UrrPart::VolumeQuota]);
                 }
                 Action::Pause(inactive) => {
-                    world.inactive = inactive;
-                    world.put_limited(&[]);
+                    fixture.inactive = inactive;
+                    fixture.put_limited(&[]);
                 }
-                Action::Query(urr) => world.apply(vec![Op::QueryUrr(urr)]),
+                Action::Query(urr) => fixture.apply(vec![Op::QueryUrr(urr)]),
                 Action::Far(action) => {
-                    world.apply(vec![Op::PutFar(Far { action, ..to_gnb(gnb_tunnel(GNB, 0x2001)) }.into())]);
+                    fixture.apply(vec![Op::PutFar(Far { action, ..to_gnb(gnb_tunnel(GNB, 0x2001)) }.into())]);
                 }
                 Action::Gate(gate) => {
-                    world.closed = gate == Gate::Closed;
-                    world.apply(vec![Op::PutQer(Qer { uplink: gate, downlink: gate, ..open_qer(1) }.into())]);
+                    fixture.closed = gate == Gate::Closed;
+                    fixture.apply(vec![Op::PutQer(Qer { uplink: gate, downlink: gate, ..open_qer(1) }.into())]);
                 }
                 Action::Dissociate => {
-                    let waiting = Dataplane::counters(&world.bench.plane).buffered;
+                    let waiting = Dataplane::counters(&fixture.bench.plane).buffered;
                     if waiting == 0 {
-                        world.apply(vec![Op::PutPdr(uplink_pdr().into()), Op::PutPdr(downlink_pdr().into())]);
-                        left = world.quota;
-                        world.associate();
+                        fixture.apply(vec![Op::PutPdr(uplink_pdr().into()), Op::PutPdr(downlink_pdr().into())]);
+                        left = fixture.quota;
+                        fixture.associate();
                     }
                 }
             }
-            world.events();
-            let passed = forwarded(&world) - before;
-            prop_assert!(world.inactive || passed <= left, "{} octets passed, {} were left", passed, left);
-            if !world.inactive {
+            fixture.events();
+            let passed = forwarded(&fixture) - before;
+            prop_assert!(fixture.inactive || passed <= left, "{} octets passed, {} were left", passed, left);
+            if !fixture.inactive {
                 left -= passed;
-                world.measured += passed;
+                fixture.measured += passed;
             }
         }
-        world.apply(vec![Op::RemoveSession]);
-        prop_assert_eq!(world.reported[0], forwarded(&world));
-        prop_assert_eq!(world.reported[BEFORE.0 as usize - 1], came);
+        fixture.apply(vec![Op::RemoveSession]);
+        prop_assert_eq!(fixture.reported[0], forwarded(&fixture));
+        prop_assert_eq!(fixture.reported[BEFORE.0 as usize - 1], came);
     }
 }
 
-/// User octets that left.
-fn forwarded(world: &World) -> u64 {
-    let counters = Dataplane::counters(&world.bench.plane);
+/// User octets that were forwarded.
+fn forwarded(fixture: &Fixture) -> u64 {
+    let counters = Dataplane::counters(&fixture.bench.plane);
     counters.forwarded * PACKET
 }

@@ -1,4 +1,4 @@
-//! Packets that wait, against a model that is a plain list: order, exactly once, and the reason of each drop.
+//! Buffered packets, compared with a model that is a plain list: order, exactly once, and the reason of each drop.
 
 mod common;
 
@@ -9,7 +9,7 @@ use causeway_types::{FarId, PdrId, Precedence, Span, Time};
 use common::*;
 use proptest::prelude::*;
 
-/// One thing that happens. FARs and PDRs are 0 and 1.
+/// One step. FARs and PDRs are 0 and 1.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Packet(usize),
@@ -34,7 +34,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What the session should do: the packets by number.
+/// The expected state of the session: the packets by number.
 struct Model {
     limits: Limits,
     actions: [ApplyAction; 2],
@@ -62,7 +62,7 @@ impl Model {
         }
     }
 
-    /// The FARs are what they are now: what need not wait any longer goes.
+    /// Applies the FARs as they are now: releases or drops packets.
     fn settle(&mut self) {
         for (since, pdr, number) in std::mem::take(&mut self.waiting) {
             match self.actions[self.fars[pdr]] {
@@ -88,7 +88,7 @@ fn far(index: usize, action: ApplyAction) -> Op {
     Op::PutFar(Far { id: FarId(2 + index as u32), action, ..to_gnb(gnb_tunnel(GNB, 0x2001)) }.into())
 }
 
-/// PDR 0 takes all downlink packets but those from port 80, which PDR 1 takes.
+/// PDR 0 matches all downlink packets but those from port 80, which PDR 1 matches.
 fn pdr(index: usize, far: usize) -> Op {
     let usual = Pdr { id: PdrId(2 + index as u16), far: FarId(2 + far as u32), ..downlink_pdr() };
     let mut pdr = Pdr { precedence: Precedence(9 - index as u32), ..usual };
@@ -114,11 +114,11 @@ fn sent(setup: &Bench) -> Vec<u8> {
 
 proptest! {
     // Input:  packets of two PDRs, their FARs taking every action, PDRs changing FARs, DROBU and pauses, with any
-    //         small limits and either choice of what goes when there is no room.
-    // Output: after each step what was sent, in its order, what waits, and what was dropped for which reason are
-    //         as a plain list says: nothing twice, nothing lost, nothing overtaken.
+    //         small limits and either choice of the packet to drop when a buffer is full.
+    // Output: after each step the sent packets in order, the buffered packets, and the drops by reason are those of a
+    //         plain list.
     #[test]
-    fn waiting_packets_follow_the_list(
+    fn buffered_packets_follow_the_list(
         steps in proptest::collection::vec(step(), 1..80),
         most in 0..6_usize,
         oldest in any::<bool>(),

@@ -39,10 +39,10 @@ fn name(detector: &mut Detector, packet: &[u8]) -> Option<String> {
     detector.observe(&UserPacket::parse(packet).unwrap()).and_then(|seen| seen.name.clone())
 }
 
-// Input:  an HTTP request in one segment; then the answer; then a new connection with the same ports.
-// Output: the name from the request on, for both directions; nothing of it for the new connection.
+// Input:  an HTTP request in one segment; then the response; then a new connection with the same ports.
+// Output: the name from the request on, for both directions; none for the new connection.
 #[test]
-fn a_flow_is_remembered_until_a_new_one_begins() {
+fn a_flow_is_tracked_until_a_new_one_begins() {
     let mut detector = Detector::default();
     let www = Some("www.example.com".to_owned());
     assert_eq!(name(&mut detector, &up(1, 100, b"")), None);
@@ -54,11 +54,11 @@ fn a_flow_is_remembered_until_a_new_one_begins() {
     assert_eq!(name(&mut detector, &up(1, 10, b"SSH-2.0-x\r\n")), None);
 }
 
-// Input:  a request cut into segments of 7 octets, with repetitions and segments of the server between, across
+// Input:  a request cut into segments of 7 octets, with retransmissions and segments of the server between, across
 //         the end of the sequence numbers.
 // Output: found with the segment that completes the Host line.
 #[test]
-fn a_stream_is_put_together_in_order() {
+fn a_stream_is_reassembled_in_order() {
     let mut detector = Detector::default();
     let start = u32::MAX - 10;
     let mut found = None;
@@ -73,7 +73,7 @@ fn a_stream_is_put_together_in_order() {
 }
 
 // Input:  a request of which the second segment is missing; one whose Host header never ends.
-// Output: nothing is found, and nothing more is kept of either than the fact.
+// Output: nothing is detected, and no stream is kept of either.
 #[test]
 fn a_gap_or_an_oversized_stream_ends_detection() {
     let mut detector = Detector::default();
@@ -88,7 +88,7 @@ fn a_gap_or_an_oversized_stream_ends_detection() {
 }
 
 // Input:  a flood of flows, one of them with a packet now and then.
-// Output: the table keeps its bound; the busy flow is still known.
+// Output: the table keeps its bound; the busy flow is still tracked.
 #[test]
 fn a_flood_of_flows_is_bounded() {
     let mut detector = Detector::default();
@@ -102,8 +102,8 @@ fn a_flood_of_flows_is_bounded() {
     assert_eq!(detector.len(), MAX_FLOWS);
 }
 
-// Input:  two DNS queries from one socket, and the answer to the second.
-// Output: each query shows its name; the answer has that of the second.
+// Input:  two DNS queries from one socket, and the response to the second.
+// Output: each query shows its name; the response has that of the second.
 #[test]
 fn each_dns_query_shows_its_name() {
     let mut detector = Detector::default();

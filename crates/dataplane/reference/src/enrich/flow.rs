@@ -1,39 +1,40 @@
-//! One TCP connection whose HTTP requests get more octets than the UE sent.
+//! One TCP connection whose HTTP requests are enriched with header fields.
 //!
-//! Sequence numbers of the UE are *before*, those that the server sees *behind* the inserted octets. Octets stand in
-//! front of the UE's octet `at`, and go with the segment that ends there or holds it, so that an acknowledgment of less
-//! than all of them is one up to `at - 1` for the UE: it sends that octet again, and they go with it.
+//! Sequence numbers of the UE are *before*, those that the server receives *behind* the inserted octets. Octets are
+//! inserted in front of the UE's octet `at`, and are sent with the segment that ends there or contains it. So an
+//! acknowledgment of only part of them is `at - 1` for the UE: it retransmits that octet, and the inserted octets
+//! with it.
 
 use std::sync::Arc;
 
 use causeway_packet::{TcpFlags, TcpPacket, http};
 use causeway_types::Time;
 
-/// Requests whose inserted octets are not acknowledged yet, at most.
+/// The maximum number of requests whose inserted octets are not acknowledged yet.
 const PENDING: usize = 16;
 
-/// So far behind, an insertion is acknowledged, whoever saw it: no window is as large.
+/// An insertion this far behind is acknowledged: no window is as large.
 const MAX_SEQUENCE_GAP: u32 = 1 << 30;
 
-/// A TCP connection that was seen to begin.
+/// A TCP connection whose start was observed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct TcpFlow {
     /// The last segment of either side.
     pub(super) used: Time,
     /// The sequence number of the SYN.
     first: u32,
-    /// Behind the last octet that the UE sent.
+    /// The sequence number after the last octet that the UE sent.
     high: u32,
-    /// What the UE had acknowledged with its last new octets.
+    /// The UE's acknowledgment number when it last sent new octets.
     ue_acknowledged: u32,
-    /// Octets inserted so far whose place is forgotten, as they are acknowledged.
+    /// Octets inserted so far whose positions were discarded, as they are acknowledged.
     base: u32,
     inserts: Vec<Insert>,
-    /// The UE, and the server, have sent their last octet.
+    /// The UE and the server have sent their last octet.
     ended: [bool; 2],
 }
 
-/// Octets in front of one of the UE's.
+/// Octets inserted in front of an octet of the UE.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Insert {
     at: u32,
@@ -46,38 +47,38 @@ impl Insert {
     }
 }
 
-/// `a` comes before `b` (RFC 9293 clause 3.4).
+/// `a` is before `b` (RFC 9293 clause 3.4).
 const fn before(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }
 
 impl TcpFlow {
-    /// A connection that begins with this SYN.
+    /// A connection that starts with this SYN.
     pub(super) fn new(syn: &TcpPacket, now: Time) -> Self {
         let (first, high) = (syn.sequence(), syn.sequence().wrapping_add(1));
         Self { used: now, first, high, ue_acknowledged: 0, base: 0, inserts: Vec::new(), ended: [false; 2] }
     }
 
-    /// The SYN is the one that it began with.
+    /// The connection started with this SYN.
     pub(super) fn began_with(&self, syn: &TcpPacket) -> bool {
         self.first == syn.sequence()
     }
 
-    /// Numbers differ on the two sides.
+    /// Sequence numbers differ on the two sides.
     pub(super) fn is_shifted(&self) -> bool {
         self.base != 0 || !self.inserts.is_empty()
     }
 
-    /// Both sides have sent their last octet, or one has reset.
+    /// Both sides have sent their last octet, or one has sent a reset.
     pub(super) fn has_ended(&self) -> bool {
         self.ended == [true; 2]
     }
 
-    /// A segment of the UE: inserts the lines if it begins a request and stays no larger than `max_payload`, and what was
-    /// inserted there before in any case. What is then too much is cut off: the UE sends it again.
-    pub(super) fn uplink(&mut self, segment: &mut TcpPacket, lines: &[u8], room: usize) {
+    /// Processes a segment of the UE: inserts the header fields if it begins a request and does not exceed
+    /// `max_payload`, and always repeats earlier insertions. The excess is cut off: the UE retransmits it.
+    pub(super) fn uplink(&mut self, segment: &mut TcpPacket, lines: &[u8], max_payload: usize) {
         self.note_end(segment, 0);
-        if let Some(at) = self.insertion(segment, lines, room) {
+        if let Some(at) = self.insertion(segment, lines, max_payload) {
             self.inserts.push(Insert { at, octets: lines.into() });
         }
         self.note_octets(segment);
@@ -89,19 +90,20 @@ impl TcpFlow {
             }
         }
         segment.set_sequence(start.wrapping_add(self.shift(start)));
-        if segment.len() > room && segment.payload().len() > sent as usize {
-            segment.truncate(room);
+        if segment.len() > max_payload && segment.payload().len() > sent as usize {
+            segment.truncate(max_payload);
             segment.set_flags(segment.flags() - TcpFlags::FIN - TcpFlags::PSH);
         }
     }
 
-    /// Where lines are to be inserted for the first time. A segment of new octets begins a request only if it is the
-    /// first, or the server has said something since the last: what follows at once may be the content of a request.
-    fn insertion(&self, segment: &TcpPacket, lines: &[u8], room: usize) -> Option<u32> {
+    /// Where header fields are inserted for the first time. A segment of new octets begins a request only if it is
+    /// the first, or the server has sent data since the last one: what follows immediately may be the content of a
+    /// request.
+    fn insertion(&self, segment: &TcpPacket, lines: &[u8], max_payload: usize) -> Option<u32> {
         let is_first = self.high == self.first.wrapping_add(1);
         let is_new = segment.sequence() == self.high && !segment.flags().contains(TcpFlags::URG);
         let is_turn = is_first || before(self.ue_acknowledged, segment.acknowledgment());
-        let fits = segment.len() + lines.len() <= room && self.inserts.len() < PENDING;
+        let fits = segment.len() + lines.len() <= max_payload && self.inserts.len() < PENDING;
         if lines.is_empty() || !is_new || !is_turn || !fits {
             return None;
         }
@@ -118,7 +120,7 @@ impl TcpFlow {
         self.forget(|insert, _| high.wrapping_sub(insert.at) > MAX_SEQUENCE_GAP);
     }
 
-    /// A segment of the server: what it acknowledges is said as the UE counts.
+    /// Processes a segment of the server: translates its acknowledgment to the UE's numbers.
     pub(super) fn downlink(&mut self, segment: &mut TcpPacket) {
         self.note_end(segment, 1);
         if !self.is_shifted() || !segment.flags().contains(TcpFlags::ACK) {
@@ -134,7 +136,7 @@ impl TcpFlow {
         self.forget(|_, end| !before(acknowledged, end));
     }
 
-    /// Forgets the places of insertions, from the first on, by where they end for the server.
+    /// Discards the positions of insertions, from the first on, by where they end for the server.
     fn forget(&mut self, is_done: impl Fn(&Insert, u32) -> bool) {
         while let Some(insert) = self.inserts.first() {
             let shifted = self.base.wrapping_add(insert.len());
@@ -155,23 +157,23 @@ impl TcpFlow {
         }
     }
 
-    /// How many octets were inserted in front of the UE's octet.
+    /// The number of octets that were inserted in front of the UE's octet.
     fn shift(&self, sequence: u32) -> u32 {
         let earlier = self.inserts.iter().filter(|insert| !before(sequence, insert.at));
         earlier.fold(self.base, |shift, insert| shift.wrapping_add(insert.len()))
     }
 
-    /// The UE's number for the server's at the end of octets that arrived.
+    /// The UE's number for the server's at the end of received octets.
     fn end_before(&self, behind: u32) -> u32 {
         self.number_before(behind).unwrap_or_else(|at| at.wrapping_sub(1))
     }
 
-    /// The UE's number for the server's at the start of octets that arrived.
+    /// The UE's number for the server's at the start of received octets.
     fn start_before(&self, behind: u32) -> u32 {
         self.number_before(behind).unwrap_or_else(|at| at)
     }
 
-    /// The UE's number, or the octet that the inserted ones stand in front of, of which it is one.
+    /// The UE's number, or, for an inserted octet, the octet that it was inserted in front of.
     fn number_before(&self, behind: u32) -> Result<u32, u32> {
         let mut shift = self.base;
         for insert in &self.inserts {

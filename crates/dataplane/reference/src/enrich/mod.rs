@@ -1,10 +1,11 @@
-//! Header Enrichment of HTTP (TS 29.244 clauses 5.2.3.1 and 8.2.67): the requests of the UE get fields that the SMF names.
+//! HTTP Header Enrichment (TS 29.244 clauses 5.2.3.1 and 8.2.67): adds the fields that the SMF names to the requests
+//! of the UE.
 //!
-//! A request is enriched when it begins a TCP segment, its request line ends there, the connection was seen to begin
-//! while the FAR enriched, and the packet stays within the MTU of its way; otherwise it goes as it is. Connections
-//! with options that bind numbers or octets (Multipath TCP, MD5, TCP-AO) or with data in the SYN are left alone.
-//! Usage counts what the UE sent, without the fields; copies of packets (DUPL) are as it sent them. ICMP errors quote
-//! numbers as the network saw them.
+//! A request is enriched when it begins a TCP segment, its request line ends in that segment, the start of the
+//! connection was observed while the FAR enriched, and the packet stays within the MTU of its route; otherwise it is
+//! forwarded unchanged. Connections with options that bind sequence numbers or octets (Multipath TCP, MD5, TCP-AO) or
+//! with data in the SYN are not enriched. Usage counts what the UE sent, without the fields; copies of packets (DUPL)
+//! have none either. ICMP errors quote numbers as the network received them.
 
 #[cfg(test)]
 mod tests;
@@ -21,14 +22,14 @@ use causeway_types::{Span, Time};
 
 use flow::TcpFlow;
 
-/// Connections of a session that are followed. Of those that were not enriched the one that is longest unused goes first;
-/// one that was stays while it is open, and others begin without enrichment.
+/// Connections that a session tracks. Of those without enrichment the one that has been idle longest is discarded
+/// first. An enriched connection stays while it is open, and new ones are not enriched.
 const MAX_TRACKED_FLOWS: usize = 64;
 
-/// An open connection without packets is gone after so long (RFC 5382 REQ-5).
+/// An open connection without packets is discarded after this time (RFC 5382 REQ-5).
 const IDLE: Span = Span::from_secs(2 * 3600 + 4 * 60);
 
-/// One that has ended may still repeat its last segments.
+/// A connection that has ended may still retransmit its last segments.
 const TIME_WAIT: Span = Span::from_secs(60);
 
 /// MD5 signatures, Multipath TCP and the authentication option (RFC 2385, RFC 8684, RFC 5925).
@@ -38,7 +39,7 @@ const BINDING_OPTIONS: [u8; 3] = [19, 30, 29];
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct EnrichedFlows(Vec<(Key, TcpFlow)>);
 
-/// A connection, as the network sees it.
+/// A connection, as the network observes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Key {
     ue: SocketAddr,
@@ -57,20 +58,20 @@ impl Key {
 }
 
 impl EnrichedFlows {
-    /// None is remembered.
+    /// No connection is tracked.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// An uplink packet on its way out, which has room for so many octets.
+    /// Processes an uplink packet before transmission, which may grow to `max_payload` octets.
     ///
     /// # Errors
-    /// [`DropReason::EnrichedFragment`] for a fragment of a connection whose numbers changed.
+    /// [`DropReason::EnrichedFragment`] for a fragment of a connection with shifted sequence numbers.
     pub(crate) fn uplink<'p>(
         &mut self,
         packet: &'p [u8],
         fields: &[HttpField],
-        room: usize,
+        max_payload: usize,
         now: Time,
     ) -> Result<Cow<'p, [u8]>, DropReason> {
         if fields.is_empty() && self.0.is_empty() {
@@ -86,14 +87,14 @@ impl EnrichedFlows {
         let Some(flow) = self.find(&key, now) else { return Ok(packet.into()) };
         let mut lines = Vec::new();
         fields.iter().for_each(|field| field.write(&mut lines));
-        flow.uplink(&mut segment, &lines, room);
+        flow.uplink(&mut segment, &lines, max_payload);
         if !flow.is_shifted() {
             return Ok(packet.into());
         }
         segment.into_bytes().map(Cow::Owned).ok_or(DropReason::TooBig)
     }
 
-    /// A downlink packet as it comes from the network.
+    /// Processes a downlink packet from the network.
     ///
     /// # Errors
     /// As [`EnrichedFlows::uplink`].
@@ -113,7 +114,7 @@ impl EnrichedFlows {
         segment.into_bytes().map(Cow::Owned).ok_or(DropReason::TooBig)
     }
 
-    /// A packet whose numbers cannot be changed. One with a wrong checksum goes on: nobody will accept it.
+    /// A packet whose numbers cannot be changed. One with a wrong checksum is forwarded: no receiver accepts it.
     fn broken<'p>(
         &self,
         key: &Key,
@@ -131,7 +132,7 @@ impl EnrichedFlows {
         Some(flow)
     }
 
-    /// A SYN begins a connection, and ends what is known of an older one between the same ends.
+    /// A SYN starts a connection and replaces an older one between the same endpoints.
     fn begin(&mut self, key: Key, syn: &TcpPacket, is_enriched: bool, now: Time) {
         if self.0.iter().any(|(known, flow)| *known == key && flow.began_with(syn)) {
             return;
@@ -141,13 +142,13 @@ impl EnrichedFlows {
             *known != key && now.since(flow.used) < limit
         });
         let is_plain = syn.payload().is_empty() && !BINDING_OPTIONS.iter().any(|kind| syn.has_option(*kind));
-        if is_enriched && is_plain && self.has_room() {
+        if is_enriched && is_plain && self.has_capacity() {
             self.0.push((key, TcpFlow::new(syn, now)));
         }
     }
 
-    /// There is room for one more connection, if need be that of one that can go.
-    fn has_room(&mut self) -> bool {
+    /// There is capacity for one more connection, if necessary by discarding another one.
+    fn has_capacity(&mut self) -> bool {
         if self.0.len() < MAX_TRACKED_FLOWS {
             return true;
         }

@@ -1,4 +1,4 @@
-//! A server that gets an enriched stream over a way that loses packets.
+//! A server that receives an enriched stream over a path that loses packets.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -24,13 +24,13 @@ fn packet(from_ue: bool, sequence: u32, acknowledgment: u32, flags: TcpFlags, pa
     packet
 }
 
-/// The two ends and the UPF between them. Numbers are counted from behind the SYN.
+/// The two endpoints and the UPF between them. Numbers are counted from after the SYN.
 struct Connection {
     flows: EnrichedFlows,
     first: u32,
-    /// What the server has, in order or not, by its number.
+    /// The octets that the server has received, in order or not, by number.
     got: Vec<Option<u8>>,
-    /// What the UE knows to have arrived.
+    /// The octets that the UE knows to be received.
     acknowledged: u32,
 }
 
@@ -43,17 +43,17 @@ impl Connection {
         Self { flows, first, got: Vec::new(), acknowledged: 0 }
     }
 
-    /// The UE sends octets; the packet may get lost behind the UPF.
-    fn send(&mut self, start: u32, octets: &[u8], turn: u32, room: usize, is_lost: bool) {
+    /// The UE sends octets; the packet may get lost after the UPF.
+    fn send(&mut self, start: u32, octets: &[u8], turn: u32, max_payload: usize, is_lost: bool) {
         let sent = packet(true, self.first.wrapping_add(start), turn, TcpFlags::ACK, octets);
         let field = HttpField::new(b"X-Line", b"0123456789").unwrap();
-        let out = self.flows.uplink(&sent, &[field], room, Time::from_secs(1)).unwrap();
+        let out = self.flows.uplink(&sent, &[field], max_payload, Time::from_secs(1)).unwrap();
         if is_lost {
             return;
         }
         let user = UserPacket::parse(&out).unwrap();
         let tcp = Tcp::parse(user.transport()).unwrap();
-        assert!(tcp.checksum_is_valid(UE, SERVER) && user.len() == out.len() && out.len() <= room);
+        assert!(tcp.checksum_is_valid(UE, SERVER) && user.len() == out.len() && out.len() <= max_payload);
         let at = tcp.sequence().wrapping_sub(self.first) as usize;
         self.got.resize(self.got.len().max(at + tcp.payload().len()), None);
         for (held, octet) in self.got[at..].iter_mut().zip(tcp.payload()) {
@@ -62,7 +62,7 @@ impl Connection {
         }
     }
 
-    /// The server acknowledges what it has in order.
+    /// The server acknowledges the octets it has in order.
     fn answer(&mut self) {
         let whole = self.got.iter().take_while(|octet| octet.is_some()).count() as u32;
         let answer = packet(false, 1, self.first.wrapping_add(whole), TcpFlags::ACK, &[]);
@@ -75,9 +75,9 @@ impl Connection {
 }
 
 proptest! {
-    // Input:  three requests on one connection, cut and repeated anyhow, over a way that loses packets and has changing
-    //         room, with any first sequence number.
-    // Output: the server gets each request with its line, once.
+    // Input:  three requests on one connection, cut and retransmitted arbitrarily, over a path that loses packets and
+    //         has a changing maximum payload, with any first sequence number.
+    // Output: the server receives each request with its field, once.
     #[test]
     fn the_server_gets_the_enriched_stream_once(
         first in prop_oneof![any::<u32>(), Just(u32::MAX - 40)],
@@ -92,14 +92,14 @@ proptest! {
             for count in 0.. {
                 if connection.acknowledged == end { break }
                 prop_assert!(count < 200, "the stream is stuck");
-                let (back, size, room, [lost, answers]) = steps.next().unwrap_or((60, 60, 200, [false, true]));
+                let (back, size, max_payload, [lost, answers]) = steps.next().unwrap_or((60, 60, 200, [false, true]));
                 let is_first = high == len * turn;
                 let start = high.saturating_sub(back).max(connection.acknowledged);
                 let size = if is_first { size.max(LINE) } else { size };
                 let stop = (start + size).min(end);
-                let room = if is_first { 200 } else { room };
+                let max_payload = if is_first { 200 } else { max_payload };
                 let octets = &stream.as_bytes()[start as usize..stop as usize];
-                connection.send(start, octets, turn + 1, room, lost);
+                connection.send(start, octets, turn + 1, max_payload, lost);
                 high = high.max(stop);
                 if answers { connection.answer() }
             }
@@ -109,10 +109,10 @@ proptest! {
     }
 }
 
-// Input:  more connections than are followed, all enriched and open; then one of them resets.
-// Output: the last is not enriched, and the others stay as they are; there is room again.
+// Input:  more connections than are tracked, all enriched and open; then one of them resets.
+// Output: the last is not enriched, and the others are unchanged; then there is capacity again.
 #[test]
-fn enriched_connections_are_not_forgotten_while_open() {
+fn enriched_connections_are_kept_while_open() {
     let mut connection = Connection::open(1);
     connection.send(0, REQUEST.as_bytes(), 1, 1500, false);
     let known = connection.flows.0[0].1.clone();

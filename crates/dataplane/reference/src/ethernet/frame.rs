@@ -1,18 +1,18 @@
-//! A user's Ethernet frame as it stands before the rules.
+//! The Ethernet frame of a user, as the rules match it.
 
 use causeway_packet::{EtherType, Ethernet, UserPacket, VlanTag};
 
 use causeway_dataplane::DropReason;
 use causeway_rules::UeMac;
 
-/// A frame, parsed as far as filters look.
+/// A frame, parsed as far as filters need.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame<'a> {
-    /// All of it, from the destination address on.
+    /// The octets of the frame, from the destination address on.
     pub(crate) bytes: &'a [u8],
     /// Its headers.
     pub(crate) ethernet: Ethernet<'a>,
-    /// The IP packet in it, if there is a well-formed one.
+    /// The IP packet in it, if it is well-formed.
     pub(crate) user: Option<UserPacket<'a>>,
 }
 
@@ -31,7 +31,7 @@ impl<'a> Frame<'a> {
         Ok(Self { bytes, ethernet, user })
     }
 
-    /// The service tag: the outer one of two, or a single one that says so.
+    /// The service tag: the outer one of two, or a single one of that type.
     pub(crate) fn service_tag(&self) -> Option<VlanTag> {
         let [outer, inner] = self.ethernet.tags;
         outer.filter(|tag| tag.service || inner.is_some())
@@ -43,13 +43,13 @@ impl<'a> Frame<'a> {
         inner.or(outer.filter(|tag| !tag.service))
     }
 
-    /// Its source, as the UE's side knows it.
+    /// Its source, as the UE sees it.
     pub(crate) fn as_source(&self) -> UeMac {
         let Vlans { service, customer } = self.vlans();
         UeMac { c_vid: customer, s_vid: service, mac: self.ethernet.src }
     }
 
-    /// The VLANs it is in.
+    /// The VLANs of the frame.
     pub(crate) fn vlans(&self) -> Vlans {
         // A tag with the identifier 0 only carries a priority (IEEE 802.1Q clause 6.9.1).
         let id = |tag: Option<VlanTag>| tag.map(VlanTag::id).filter(|id| *id != 0);

@@ -11,20 +11,21 @@ use crate::matching::{matches_network, matches_qfi, matches_tunnel};
 use crate::received::TunnelSource;
 use crate::session::{Session, direction_of};
 
-/// A frame and how it came.
+/// A frame and its receive source.
 #[derive(Clone, Debug)]
 pub(super) struct ReceivedFrame<'a> {
-    /// The tunnel it came out of, if any.
+    /// The tunnel it was received from, if any.
     pub(super) tunnel: Option<TunnelSource>,
-    /// The network it came from; `None` where a GTP-U address serves every network.
+    /// The network it was received from; `None` where a GTP-U address serves every network.
     pub(super) network: Option<NetworkInstance>,
-    /// It is for the session as a whole: what ETHI matches.
+    /// It is for the session as a whole: ETHI matches it.
     pub(super) is_session_wide: bool,
     /// The frame.
     pub(super) frame: &'a Frame<'a>,
 }
 
-/// The first PDR, by precedence and then by id, that is active when the wall clock says this, and that the frame matches.
+/// The first PDR, by precedence and then by id, that is active at the given wall-clock time and that the frame
+/// matches.
 ///
 /// # Errors
 /// [`DropReason::NoMatchingPdr`].
@@ -47,7 +48,7 @@ fn matches(pdr: &Pdr, arrived: &ReceivedFrame<'_>) -> bool {
         && matches_flows(&pdi.filters, pdr, arrived.frame)
 }
 
-/// A filter is written for the downlink; for the uplink its addresses are exchanged.
+/// A filter is written for the downlink; for the uplink its addresses are swapped.
 fn matches_ethernet(filter: &EthernetFilter, pdr: &Pdr, frame: &Frame<'_>) -> bool {
     let (source, destination) = match direction_of(pdr) {
         Direction::Uplink => (frame.ethernet.dst, frame.ethernet.src),
@@ -61,7 +62,7 @@ fn matches_ethernet(filter: &EthernetFilter, pdr: &Pdr, frame: &Frame<'_>) -> bo
         && matches_flows(&filter.flows, pdr, frame)
 }
 
-/// One of the flows is that of the IP packet in the frame.
+/// One of the flow descriptions matches the IP packet in the frame.
 fn matches_flows(flows: &[causeway_rules::SdfFilter], pdr: &Pdr, frame: &Frame<'_>) -> bool {
     let is_of = |user: &causeway_packet::UserPacket<'_>| {
         flows.iter().any(|flow| filter::matches(flow, &user.flow, direction_of(pdr), |_| false))
@@ -69,7 +70,7 @@ fn matches_flows(flows: &[causeway_rules::SdfFilter], pdr: &Pdr, frame: &Frame<'
     flows.is_empty() || frame.user.as_ref().is_some_and(is_of)
 }
 
-/// The tag is there, and is what the filter says of it.
+/// The tag is present and matches the filter.
 fn matches_tag(requested: Option<TagMatch>, found: Option<VlanTag>) -> bool {
     let Some(requested) = requested else { return true };
     found.is_some_and(|found| {

@@ -1,4 +1,5 @@
-//! Which MAC address has an IP address: the cache that the UPF answers from (TS 29.244 clause 5.13.3).
+//! The neighbour cache for ARP and Neighbour Discovery proxying: the MAC address of an IP address (TS 29.244 clause
+//! 5.13.3).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -7,7 +8,7 @@ use causeway_types::{MacAddr, NetworkInstance, Seid, Span, Time};
 
 use super::frame::Vlans;
 
-/// How long what was heard of an address holds unless it is heard again.
+/// The lifetime of an entry that is not refreshed.
 const ENTRY_LIFETIME: Span = Span::from_secs(300);
 
 /// An IP address on a link.
@@ -21,23 +22,23 @@ pub(crate) struct NeighbourKey {
     pub(crate) ip: IpAddr,
 }
 
-/// What was heard of it.
+/// An entry of the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct NeighbourEntry {
     mac: MacAddr,
-    /// The session it is behind; `None` is the network itself.
+    /// The session of the neighbour; `None` is the network itself.
     session: Option<Seid>,
     at: Time,
 }
 
-/// The neighbours that were heard of, a bounded number of them.
+/// The neighbour cache, of bounded size.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Neighbours(BTreeMap<NeighbourKey, NeighbourEntry>);
 
 impl Neighbours {
-    /// Keeps that the station says of itself that it has the address. What another one said of late is not
-    /// replaced: else a UE could have the UPF send others' frames to itself. A full cache forgets what is stale
-    /// and otherwise takes in nothing more.
+    /// Records that a station claims the address. A recent claim of another station is not replaced: otherwise a UE
+    /// could redirect frames of others to itself. A full cache discards stale entries and otherwise accepts no new
+    /// one.
     pub(crate) fn learn_neighbour(
         &mut self,
         place: NeighbourKey,
@@ -58,13 +59,13 @@ impl Neighbours {
         }
     }
 
-    /// The MAC address, if it was heard of late, and the session it is behind; `None` is the network itself.
+    /// The MAC address, if the entry is not stale, and the session of the neighbour; `None` is the network itself.
     pub(crate) fn find(&self, place: &NeighbourKey, now: Time) -> Option<(MacAddr, Option<Seid>)> {
         let entry = self.0.get(place).filter(|entry| now.since(entry.at) < ENTRY_LIFETIME)?;
         Some((entry.mac, entry.session))
     }
 
-    /// The session is gone, and what is behind it.
+    /// Removes the entries of a session that was removed.
     pub(crate) fn forget(&mut self, session: Seid) {
         self.0.retain(|_, entry| entry.session != Some(session));
     }
@@ -86,7 +87,7 @@ mod tests {
         Time::from_secs(1_000_000 + seconds)
     }
 
-    // Input:  an address claimed by one station, then by another, at once and after 300 s.
+    // Input:  an address claimed by one station, then by another, immediately and after 300 s.
     // Output: the first one has it until it is stale.
     #[test]
     fn a_claim_holds_until_it_is_stale() {
@@ -101,8 +102,8 @@ mod tests {
         assert_eq!(neighbours.find(&place(1), at(301)), None);
     }
 
-    // Input:  more addresses than fit, at once and when the old ones are stale.
-    // Output: the cache stays as it is, then takes the new one.
+    // Input:  more addresses than fit, immediately and when the old ones are stale.
+    // Output: the cache is unchanged, then accepts the new address.
     #[test]
     fn the_cache_has_a_bound() {
         let mut neighbours = Neighbours::default();

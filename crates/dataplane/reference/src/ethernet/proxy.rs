@@ -1,8 +1,9 @@
-//! ARP requests and Neighbour Solicitations that the UPF answers itself (TS 29.244 clause 5.13.3).
+//! ARP requests and Neighbour Solicitations that the UPF answers (TS 29.244 clause 5.13.3).
 //!
-//! Addresses are learnt from what stations say of themselves: the sender of ARP, the source of a solicitation, the
-//! target of an advertisement. What is not known is forwarded like any frame, and so are announcements and
-//! probes, which are no questions. Both sides see answers as the asked station would give them.
+//! The UPF learns an address only from the station that claims it: the sender of ARP, the source of a solicitation,
+//! the target of an advertisement. Requests for an unknown address are forwarded like any frame, and so are
+//! announcements and probes, which request nothing. Both sides receive answers as the requested station would send
+//! them.
 
 use std::net::IpAddr;
 
@@ -17,14 +18,14 @@ use super::neighbours::NeighbourKey;
 use crate::engine::Reference;
 use crate::route::DropWithError;
 
-/// A question for the MAC address of an IP address.
+/// A request for the MAC address of an IP address.
 enum ResolutionRequest {
     Arp(Arp),
     Neighbour(NeighbourSolicitation),
 }
 
 impl ResolutionRequest {
-    /// The question in a frame, if it is one that is to be answered here.
+    /// The request in a frame, if the UPF has to answer it.
     fn of(frame: &Frame<'_>, proxying: Proxying) -> Option<Self> {
         let arp = arp_of(frame).filter(|arp| proxying.arp && arp.is_request && !arp.is_announcement());
         let user = frame.user.as_ref().filter(|_| proxying.neighbour_solicitation);
@@ -34,7 +35,7 @@ impl ResolutionRequest {
         arp.map(Self::Arp).or_else(|| requested().map(Self::Neighbour))
     }
 
-    /// The address that is asked for.
+    /// The requested address.
     fn target(&self) -> IpAddr {
         match self {
             Self::Arp(arp) => arp.target.1.into(),
@@ -52,7 +53,7 @@ impl ResolutionRequest {
                 EtherType::ARP
             }
             Self::Neighbour(requested) => {
-                // Who answers for another does not replace what that one said (RFC 4861 clause 7.2.8).
+                // The answer of a proxy does not override that of the station itself (RFC 4861 clause 7.2.8).
                 let advertisement = NeighbourAdvertisement {
                     target: requested.target,
                     link: mac,
@@ -76,7 +77,7 @@ fn arp_of(frame: &Frame<'_>) -> Option<Arp> {
     if is_arp { Arp::parse(frame.ethernet.payload).ok().flatten() } else { None }
 }
 
-/// The address that the sender of a frame says it has. Only its own MAC address counts.
+/// The address that the sender of a frame claims. Only a claim for its own MAC address counts.
 fn claimed_address(frame: &Frame<'_>) -> Option<IpAddr> {
     let arp = arp_of(frame).map(|arp| (arp.sender.0, arp.sender.1.into()));
     let claimed = arp.or_else(|| {
@@ -92,7 +93,7 @@ fn claimed_address(frame: &Frame<'_>) -> Option<IpAddr> {
 }
 
 impl Reference {
-    /// Keeps what the sender of a frame says of itself. `frame` is as the network sees it.
+    /// Records the claim of the sender of a frame. `frame` is as the network sees it.
     pub(super) fn learn_neighbour(
         &mut self,
         now: Time,
@@ -106,7 +107,7 @@ impl Reference {
         }
     }
 
-    /// What the FAR of a PDR asks the UPF to answer itself: nothing unless it forwards.
+    /// The proxying that the FAR of a PDR requests: none unless it forwards.
     fn proxying_of(&self, seid: Seid, pdr: &Pdr) -> Proxying {
         let far = self.sessions.get(&seid).and_then(|session| session.far_of(pdr.id));
         let forwards = far.filter(|far| far.action == ApplyAction::Forward);
@@ -115,7 +116,7 @@ impl Reference {
             .map_or(Proxying::default(), |forwarding| forwarding.proxying)
     }
 
-    /// The answer to a question that came from this session, or from the network itself.
+    /// The answer to a request from this session, or from the network itself.
     fn response_of(
         &self,
         now: Time,
@@ -127,11 +128,11 @@ impl Reference {
         let question = ResolutionRequest::of(frame, proxying)?;
         let place = NeighbourKey { network: network.clone(), vlans: frame.vlans(), ip: question.target() };
         let (mac, session) = self.neighbours.find(&place, now)?;
-        // Who is on the side of the question answers it there.
+        // A station on the side of the request answers it itself.
         if session == from { None } else { question.answer(frame, mac) }
     }
 
-    /// Answers a question of a UE into its tunnel. `outside` is the frame as the network would see it.
+    /// Answers a request of a UE into its tunnel. `outside` is the frame as the network would see it.
     pub(super) fn respond_to_ue(
         &mut self,
         now: Time,
@@ -147,13 +148,14 @@ impl Reference {
             let pdr = self.match_frame(now, seid, network, true, &answer)?;
             self.deliver(now, seid, &pdr, &answer)
         };
-        let fate = deliver().unwrap_or_else(|refusal: DropWithError| Disposition::Dropped(refusal.reason));
+        let disposition =
+            deliver().unwrap_or_else(|refusal: DropWithError| Disposition::Dropped(refusal.reason));
         self.counters.copies += 1;
-        self.count_fate(fate);
+        self.count_disposition(disposition);
         true
     }
 
-    /// Answers a question of the network, once however many sessions it is for.
+    /// Answers a request of the network once, for however many sessions it is.
     pub(super) fn respond_to_network(
         &mut self,
         now: Time,

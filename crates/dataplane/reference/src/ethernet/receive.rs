@@ -6,7 +6,7 @@ use causeway_types::{Interface, NetworkInstance, Seid, Time};
 
 use super::Frame;
 use super::matching::{ReceivedFrame, find_pdr};
-use super::stations::{Room, Station};
+use super::stations::{Station, StationLimits};
 use super::vlan::{remove_tags, set_tags};
 use crate::egress::EgressRoute;
 use crate::engine::Reference;
@@ -14,7 +14,7 @@ use crate::received::PacketOrigin;
 use crate::route::DropWithError;
 
 impl Reference {
-    /// Handles one frame out of a tunnel of an Ethernet session.
+    /// Handles one frame from a tunnel of an Ethernet session.
     pub(crate) fn receive_frame_of(
         &mut self,
         now: Time,
@@ -46,8 +46,8 @@ impl Reference {
         handle().unwrap_or_else(|refusal| Disposition::Dropped(refusal.reason))
     }
 
-    /// Keeps that the source of an uplink frame is behind its session, if the frame goes to a data network.
-    /// Returns that network, and the frame as it is there.
+    /// Records the session of the source of an uplink frame, if the frame is forwarded to a data network. Returns
+    /// that network, and the frame as the network sees it.
     fn learn(
         &mut self,
         now: Time,
@@ -59,8 +59,8 @@ impl Reference {
         let vlans = Frame::parse(&outside)?.vlans();
         let station = Station { network: network.clone(), vlans, mac: frame.ethernet.src };
         let destination = Station { mac: frame.ethernet.dst, ..station.clone() };
-        let room = Room { of_session: self.limits.macs_per_session, in_all: self.limits.macs };
-        let learnt = self.stations.learn(station, frame.as_source(), seid, now, room)?;
+        let limits = StationLimits { of_session: self.limits.macs_per_session, in_all: self.limits.macs };
+        let learnt = self.stations.learn(station, frame.as_source(), seid, now, limits)?;
         if learnt.is_new {
             learnt.from.into_iter().for_each(|from| self.report_macs(now, from));
             self.report_macs(now, seid);
@@ -71,7 +71,8 @@ impl Reference {
         }
     }
 
-    /// The data network that an uplink frame goes to, and the frame as it is there. `None` when it does not.
+    /// The data network that an uplink frame is forwarded to, and the frame as the network sees it. `None` without
+    /// one.
     pub(super) fn way_to_network(
         &self,
         seid: Seid,
@@ -91,7 +92,7 @@ impl Reference {
         Ok(Some((network, outside)))
     }
 
-    /// Handles one frame from an Ethernet data network: a copy for each session it is for.
+    /// Handles one frame from an Ethernet data network: a copy for each session that it is for.
     pub(crate) fn receive_frame(
         &mut self,
         now: Time,
@@ -109,14 +110,14 @@ impl Reference {
         if targets.sender.is_none() {
             self.learn_neighbour(now, network, &frame, None);
         }
-        let (mut fates, mut answered) = (Vec::new(), false);
+        let (mut dispositions, mut answered) = (Vec::new(), false);
         let mut reason = DropReason::UnknownMac;
         for seid in targets.sessions {
             match self.match_frame(now, seid, network, targets.is_session_wide, &frame) {
                 Ok(pdr) => {
                     let is_answered =
                         self.respond_to_network(now, seid, &pdr, network, &frame, &mut answered);
-                    fates.push(match is_answered {
+                    dispositions.push(match is_answered {
                         true => Disposition::Consumed,
                         false => self
                             .deliver(now, seid, &pdr, &frame)
@@ -130,7 +131,7 @@ impl Reference {
                 Err(_) => {}
             }
         }
-        self.settle_copies(fates).unwrap_or(Disposition::Dropped(reason))
+        self.settle_copies(dispositions).unwrap_or(Disposition::Dropped(reason))
     }
 
     /// The sessions that a frame from a network may be for.
@@ -188,29 +189,29 @@ impl Reference {
         }
     }
 
-    /// The best of the fates stands for the frame; the others are those of its copies.
-    fn settle_copies(&mut self, mut fates: Vec<Disposition>) -> Option<Disposition> {
-        let rank = |fate: &Disposition| match fate {
+    /// The best disposition counts for the frame; the others count for its copies.
+    fn settle_copies(&mut self, mut dispositions: Vec<Disposition>) -> Option<Disposition> {
+        let rank = |disposition: &Disposition| match disposition {
             Disposition::Forwarded => 0,
             Disposition::Buffered => 1,
             Disposition::Consumed => 2,
             Disposition::Dropped(_) => 3,
         };
-        let best = (0..fates.len()).min_by_key(|at| fates.get(*at).map(rank))?;
-        let best = fates.swap_remove(best);
-        self.counters.copies += fates.len() as u64;
-        fates.into_iter().for_each(|fate| self.count_fate(fate));
+        let best = (0..dispositions.len()).min_by_key(|at| dispositions.get(*at).map(rank))?;
+        let best = dispositions.swap_remove(best);
+        self.counters.copies += dispositions.len() as u64;
+        dispositions.into_iter().for_each(|disposition| self.count_disposition(disposition));
         Some(best)
     }
 }
 
-/// Whom a frame from a network may be for.
+/// The sessions that a frame from a network may be for.
 struct Targets {
-    /// The session that it came from, and the network sent back.
+    /// The session that sent it, when the network returned the frame.
     sender: Option<Seid>,
     sessions: Vec<Seid>,
-    /// It is for them as a whole, not only where a filter names it.
+    /// It is for the sessions as a whole, not only where a filter names it.
     is_session_wide: bool,
-    /// The first that matches has it.
+    /// Only the first session that matches receives it.
     only_one: bool,
 }

@@ -1,8 +1,8 @@
-//! MAC addresses behind UEs, reported, forgotten and given (TS 29.244 clauses 5.13.5 and 5.13.6).
+//! MAC addresses of UEs: reported, removed and transferred (TS 29.244 clauses 5.13.5 and 5.13.6).
 //!
-//! A URR with the trigger MACAR hears at once of every address that is new or gone, from the moment that an uplink
-//! PDR uses it. An address is gone when it has sent no frame for the shortest Ethernet Inactivity Timer of the
-//! session's URRs, or when it is behind another session.
+//! A URR with the trigger MACAR immediately reports every added or removed address, from the time at which an uplink
+//! PDR uses it. An address is removed when it has sent no frame for the shortest Ethernet Inactivity Timer of the
+//! session's URRs, or when it has moved to another session.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::session::Session;
 use crate::timers::Timer;
 
 impl Reference {
-    /// Reports to each URR what it has not heard yet, and watches for silence.
+    /// Reports the changes to each URR, and sets the inactivity timer.
     pub(crate) fn report_macs(&mut self, now: Time, seid: Seid) {
         let urrs = self.urrs_of_macs(seid);
         let reported = self.reported_macs.range((seid, UrrId(0))..=(seid, UrrId(u32::MAX)));
@@ -35,7 +35,7 @@ impl Reference {
                 detected: known.difference(reported).copied().collect(),
                 removed: reported.difference(&known).copied().collect(),
             };
-            // All URRs of the session have one set in common.
+            // All URRs of the session share one set.
             reported.clone_from(&known);
             if !macs.is_empty() {
                 reports.push(Usage { macs, ..Usage::new(urr, UsageReportTrigger::MACAR, now, now) });
@@ -45,7 +45,7 @@ impl Reference {
         self.schedule_mac_expiry(seid);
     }
 
-    /// Addresses of the session may have been silent for long enough.
+    /// Addresses of the session may have been inactive for long enough.
     pub(crate) fn expire_macs(&mut self, at: Time, seid: Seid) {
         if let Some(limit) = self.mac_inactivity(seid) {
             self.stations.expire(seid, at, limit);
@@ -59,7 +59,7 @@ impl Reference {
         }
     }
 
-    /// Makes addresses the session's own.
+    /// Moves addresses to the session.
     pub(crate) fn take_macs(&mut self, now: Time, seid: Seid, macs: &[UeMac]) {
         let stations: Vec<_> =
             macs.iter().filter_map(|mac| Some((self.station_of(seid, *mac)?, *mac))).collect();
@@ -72,7 +72,7 @@ impl Reference {
         }
     }
 
-    /// The addresses fit, and the uplink of the session says where they are.
+    /// The addresses fit, and the uplink of the session names their network.
     ///
     /// # Errors
     /// [`ApplyError::Full`] or [`ApplyError::Unsupported`].
@@ -107,7 +107,7 @@ impl Reference {
         Some(Station { network, vlans: Frame::parse(&outside).ok()?.vlans(), mac: mac.mac })
     }
 
-    /// The URRs of uplink PDRs that ask for MAC addresses.
+    /// The URRs of uplink PDRs that report MAC addresses.
     fn urrs_of_macs(&self, seid: Seid) -> Vec<UrrId> {
         let urrs = self.sessions.get(&seid).into_iter().flat_map(|session| urrs_of_macs(session));
         urrs.map(|urr| urr.id).collect()
@@ -130,7 +130,7 @@ fn urrs_of_macs(session: &Session) -> Vec<&Urr> {
     session.rules.urrs.values().filter(reports).collect()
 }
 
-/// The first uplink PDR whose frames go to a data network.
+/// The first uplink PDR whose frames are forwarded to a data network.
 fn uplink_to_network(session: &Session) -> Option<&Pdr> {
     let is_n6 = |pdr: &&Pdr| {
         let far = session.far_of(pdr.id).filter(|far| far.action == ApplyAction::Forward);

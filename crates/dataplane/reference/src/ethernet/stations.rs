@@ -1,4 +1,4 @@
-//! Behind which session a MAC address is.
+//! The session that a MAC address belongs to.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +8,8 @@ use causeway_types::{MacAddr, NetworkInstance, Seid, Span, Time};
 
 use super::frame::Vlans;
 
-/// How long an address must have been silent before another session may have it, or before it gives way to
-/// a new one in a full table: the ageing time that IEEE 802.1Q recommends.
+/// How long an address must have been inactive before it may move to another session, or is replaced by a new one in
+/// a full table: the ageing time that IEEE 802.1Q recommends.
 const ENTRY_LIFETIME: Span = Span::from_secs(300);
 
 /// A station as its data network sees it.
@@ -23,56 +23,57 @@ pub(crate) struct Station {
     pub(crate) mac: MacAddr,
 }
 
-/// What is known of a station.
+/// The entry of a station.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct StationEntry {
-    /// The station as the UE's side knows it, without what the UPF does to VLAN tags.
+    /// The station as the UE sees it, before the UPF changes VLAN tags.
     ue_view: UeMac,
-    /// When its last frame came.
+    /// When its last frame was received.
     seen: Time,
 }
 
-/// How many stations there may be.
+/// The maximum number of stations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Room {
-    /// Behind one session.
+pub(crate) struct StationLimits {
+    /// Of one session.
     pub(crate) of_session: usize,
-    /// Behind all sessions together.
+    /// Of all sessions together.
     pub(crate) in_all: usize,
 }
 
-/// What learning a station has changed.
+/// The result of learning a station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct LearnResult {
-    /// The session did not have it before.
+    /// The station is new to the session.
     pub(crate) is_new: bool,
     /// The session that had it before.
     pub(crate) from: Option<Seid>,
 }
 
-/// All stations behind sessions, a bounded number of them.
+/// The stations of all sessions, a bounded number.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Stations {
     owners: BTreeMap<Station, Seid>,
-    /// Those of each session that has some.
+    /// The stations of each session that has any.
     of: BTreeMap<Seid, BTreeMap<Station, StationEntry>>,
 }
 
 impl Stations {
-    /// The session that a station is behind.
+    /// The session that a station belongs to.
     pub(crate) fn owner(&self, station: &Station) -> Option<Seid> {
         self.owners.get(station).copied()
     }
 
-    /// How many there are.
+    /// The number of stations.
     pub(crate) fn len(&self) -> usize {
         self.owners.len()
     }
 
-    /// A frame of this station came from this session. Returns whether it is new there, and the session that it was behind before.
+    /// Records a frame of this station from this session. Returns whether it is new there, and the session that it
+    /// belonged to before.
     ///
-    /// An address that was heard behind another session of late stays there: whoever else sends with it
-    /// would take its frames away. Where there is no room, one of the session that is silent gives way.
+    /// An address that was recently active in another session stays there: otherwise another sender could take over
+    /// its frames. In a full table an inactive one of the same session is replaced.
     ///
     /// # Errors
     /// [`DropReason::SpoofedMac`], [`DropReason::MacTableFull`].
@@ -82,7 +83,7 @@ impl Stations {
         inside: UeMac,
         session: Seid,
         now: Time,
-        room: Room,
+        limits: StationLimits,
     ) -> Result<LearnResult, DropReason> {
         let is_stale = |known: &StationEntry| now.since(known.seen) >= ENTRY_LIFETIME;
         let owner = self.owner(&station);
@@ -96,8 +97,8 @@ impl Stations {
             _ => {}
         }
         let own = self.of.get(&session);
-        let is_full = own.map_or(0, BTreeMap::len) >= room.of_session
-            || owner.is_none() && self.owners.len() >= room.in_all;
+        let is_full = own.map_or(0, BTreeMap::len) >= limits.of_session
+            || owner.is_none() && self.owners.len() >= limits.in_all;
         if is_full {
             let silent = own.into_iter().flatten().filter(|(_, known)| is_stale(known));
             let oldest = silent.min_by_key(|(_, known)| known.seen).map(|(station, _)| station.clone());
@@ -106,7 +107,7 @@ impl Stations {
         Ok(self.take(station, inside, session, now))
     }
 
-    /// The station is behind this session now, whatever was known of it.
+    /// Moves the station to this session, whatever its entry was.
     pub(crate) fn take(&mut self, station: Station, inside: UeMac, session: Seid, now: Time) -> LearnResult {
         let from = self.owner(&station).filter(|from| *from != session);
         if from.is_some() {
@@ -126,17 +127,17 @@ impl Stations {
         }
     }
 
-    /// The stations behind a session, as its UE's side knows them.
+    /// The stations of a session, as its UE sees them.
     pub(crate) fn of(&self, session: Seid) -> BTreeSet<UeMac> {
         self.of.get(&session).into_iter().flat_map(BTreeMap::values).map(|known| known.ue_view).collect()
     }
 
-    /// When the station of a session was heard that has been silent longest.
+    /// When the station of a session that has been inactive longest was last active.
     pub(crate) fn oldest_of(&self, session: Seid) -> Option<Time> {
         self.of.get(&session)?.values().map(|known| known.seen).min()
     }
 
-    /// Forgets the stations of a session that have been silent for so long.
+    /// Removes the stations of a session that have been inactive for this time.
     pub(crate) fn expire(&mut self, session: Seid, now: Time, limit: Span) {
         let own = self.of.get(&session).into_iter().flatten();
         let silent = own.filter(|(_, known)| now.since(known.seen) >= limit);
@@ -144,7 +145,7 @@ impl Stations {
         silent.iter().for_each(|station| self.remove(station));
     }
 
-    /// The session is gone, and its stations with it.
+    /// Removes the stations of a session that was removed.
     pub(crate) fn forget(&mut self, session: Seid) {
         for station in self.of.remove(&session).into_iter().flatten() {
             self.owners.remove(&station.0);
@@ -158,7 +159,7 @@ mod tests {
 
     const A: Seid = Seid(1);
     const B: Seid = Seid(2);
-    const ROOM: Room = Room { of_session: 9, in_all: 99 };
+    const LIMITS: StationLimits = StationLimits { of_session: 9, in_all: 99 };
 
     fn station(last: u8) -> Station {
         let mac = MacAddr([2, 0, 0, 0, 0, last]);
@@ -173,24 +174,25 @@ mod tests {
         Time::from_secs(1_000_000 + seconds)
     }
 
-    // Input:  a station of one session, then frames with its address from another, soon and after 300 silent seconds.
+    // Input:  a station of one session, then frames with its address from another, soon and after 300 s without
+    //         frames.
     // Output: the address stays where it is, then it moves; a frame of its own keeps it.
     #[test]
-    fn an_address_moves_only_when_it_is_silent() {
+    fn an_address_moves_only_when_it_is_inactive() {
         let mut stations = Stations::default();
-        stations.learn(station(1), inside(1), A, at(0), ROOM).unwrap();
-        assert_eq!(stations.learn(station(1), inside(1), B, at(299), ROOM), Err(DropReason::SpoofedMac));
-        stations.learn(station(1), inside(1), A, at(299), ROOM).unwrap();
-        assert_eq!(stations.learn(station(1), inside(1), B, at(598), ROOM), Err(DropReason::SpoofedMac));
-        stations.learn(station(1), inside(1), B, at(599), ROOM).unwrap();
+        stations.learn(station(1), inside(1), A, at(0), LIMITS).unwrap();
+        assert_eq!(stations.learn(station(1), inside(1), B, at(299), LIMITS), Err(DropReason::SpoofedMac));
+        stations.learn(station(1), inside(1), A, at(299), LIMITS).unwrap();
+        assert_eq!(stations.learn(station(1), inside(1), B, at(598), LIMITS), Err(DropReason::SpoofedMac));
+        stations.learn(station(1), inside(1), B, at(599), LIMITS).unwrap();
         assert_eq!(stations.owner(&station(1)), Some(B));
     }
 
-    // Input:  more addresses than a session may have; later one of them has been silent long enough.
-    // Output: the table is full, then the silent one gives way; another session has its own room.
+    // Input:  more addresses than a session may have; later one of them has been inactive long enough.
+    // Output: the table is full, then the inactive one is replaced; another session has its own capacity.
     #[test]
-    fn a_full_table_makes_room_for_nothing_but_silence() {
-        let (mut stations, few) = (Stations::default(), Room { of_session: 2, in_all: 99 });
+    fn a_full_table_replaces_only_inactive_stations() {
+        let (mut stations, few) = (Stations::default(), StationLimits { of_session: 2, in_all: 99 });
         stations.learn(station(1), inside(1), A, at(0), few).unwrap();
         stations.learn(station(2), inside(2), A, at(1), few).unwrap();
         assert_eq!(stations.learn(station(3), inside(3), A, at(2), few), Err(DropReason::MacTableFull));
@@ -202,13 +204,13 @@ mod tests {
         assert_eq!((stations.owner(&station(2)), stations.owner(&station(3))), (None, Some(B)));
     }
 
-    // Input:  room for three stations in all, which two sessions take; further ones of both and of a third, and one that moves; then one
-    //         session ends.
-    // Output: no more than three are kept: what moves needs no room, a silent one gives way to another of its session only, and what a
-    //         session had is free when it has ended.
+    // Input:  capacity for three stations in all, which two sessions use; further ones of both and of a third, and
+    //         one that moves; then one session ends.
+    // Output: three are kept at most: a station that moves needs no capacity, an inactive one is replaced only by
+    //         another of its session, and the capacity of a session is free when it has ended.
     #[test]
-    fn all_sessions_together_have_so_much_room() {
-        let (mut stations, few) = (Stations::default(), Room { of_session: 9, in_all: 3 });
+    fn all_sessions_together_have_a_limit() {
+        let (mut stations, few) = (Stations::default(), StationLimits { of_session: 9, in_all: 3 });
         let mut learn = |last, session, seconds| {
             let learnt = stations.learn(station(last), inside(last), session, at(seconds), few);
             assert!(stations.len() <= 3);

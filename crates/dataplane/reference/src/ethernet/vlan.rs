@@ -1,4 +1,4 @@
-//! VLAN tags, set and taken off (TS 29.244 clauses 8.2.56 and 8.2.64).
+//! VLAN tags, set and removed (TS 29.244 clauses 8.2.56 and 8.2.64).
 
 use causeway_dataplane::DropReason;
 use causeway_packet::{Ethernet, VlanTag};
@@ -6,7 +6,7 @@ use causeway_rules::{TagMatch, VlanRemoval, VlanTags};
 
 use super::Frame;
 
-/// The frame without the tags that a PDR takes off, the outer one first.
+/// The frame without the tags that a PDR removes, the outer one first.
 ///
 /// # Errors
 /// [`DropReason::OuterHeaderMismatch`] when it has fewer.
@@ -19,8 +19,8 @@ pub(crate) fn remove_tags(frame: &Frame<'_>, removal: VlanRemoval) -> Result<Vec
     written(&Ethernet { tags, ..frame.ethernet })
 }
 
-/// The frame with the tags that a FAR sets. A tag that is there already is changed in what the FAR names; one
-/// that is not is put in, the service tag outside the customer tag. So a frame never has more than these two.
+/// The frame with the tags that a FAR sets. In an existing tag, the fields that the FAR names are changed; a missing
+/// tag is inserted, the service tag outside the customer tag. So a frame has at most these two.
 ///
 /// # Errors
 /// [`DropReason::MalformedFrame`] when it is no frame.
@@ -70,8 +70,9 @@ mod tests {
         Some(TagMatch { vid: Some(vid), ..TagMatch::default() })
     }
 
-    // Input:  frames without tag, with one, with two; the customer tag, the service tag or both set.
-    // Output: what is there is changed, what is not is put in, the service tag outside; the payload is the same.
+    // Input:  frames without a tag, with one, with two; the customer tag, the service tag or both set.
+    // Output: an existing tag is changed, a missing one is inserted, the service tag outside; the payload is the
+    //         same.
     #[test]
     fn tags_are_set_where_they_belong() {
         for (before, customer, service, after) in [
@@ -91,10 +92,10 @@ mod tests {
         assert_eq!(set, frame([C(0xd005), None]));
     }
 
-    // Input:  one tag or two taken off frames with none, one and two.
-    // Output: the outer one goes first; a frame with too few does not pass.
+    // Input:  one tag or two removed from frames with none, one and two.
+    // Output: the outer one is removed first; a frame with too few is dropped.
     #[test]
-    fn tags_come_off_from_the_outside() {
+    fn the_outer_tag_is_removed_first() {
         let mismatch = Err(DropReason::OuterHeaderMismatch);
         for (before, removal, after) in [
             ([None, None], VlanRemoval::Pop, None),

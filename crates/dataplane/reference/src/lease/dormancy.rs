@@ -1,4 +1,4 @@
-//! Sessions to which nothing has happened since they were established: nobody has to hold them as long as that is so.
+//! Sessions that are unused since they were established: they can be dormant as long as that is so.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -13,24 +13,24 @@ use crate::measure::Measurement;
 use crate::session::Session;
 
 impl Reference {
-    /// How many sessions there are.
+    /// The number of sessions.
     pub fn sessions(&self) -> usize {
         self.sessions.len()
     }
 
-    /// The session is there.
+    /// The session exists.
     pub fn has(&self, seid: Seid) -> bool {
         self.sessions.contains_key(&seid)
     }
 
-    /// No session has a tunnel that ends here, nor a UE address.
+    /// No session has one of these local tunnels, or this UE address.
     pub fn is_free(&self, tunnels: impl IntoIterator<Item = (Teid, IpAddr)>, ue: Option<Ipv4Addr>) -> bool {
         let is_free = |(teid, local)| self.index.session_of_tunnel(teid, local).is_none();
         tunnels.into_iter().all(is_free) && ue.is_none_or(|ue| !self.index.has_ue(ue.into()))
     }
 
-    /// The session was established at this time, and its state is nothing but that, now and later, until a packet comes for it
-    /// or a plan. What it would report at its end is [`Reference::final_usage`].
+    /// The session was established at this time and is unused since, and will be until it receives a packet or a
+    /// plan. Its final report is [`Reference::final_usage`].
     pub fn can_be_dormant(&self, seid: Seid, since: Time) -> bool {
         let Some(session) = self.sessions.get(&seid) else { return false };
         let measurements: SortedMap<_, _> =
@@ -41,7 +41,7 @@ impl Reference {
         **session == fresh && is_independent_of_topology(&session.rules, &self.topology)
     }
 
-    /// The usage that a session with these rules reports at its end, established at `since`, for which no packet came.
+    /// The final usage of a session with these rules, established at `since`, that received no packet.
     pub fn final_usage(rules: &RuleSet, since: Time, now: Time) -> Vec<Usage> {
         let mut usage = Vec::with_capacity(rules.urrs.len());
         for urr in rules.urrs.values() {
@@ -65,8 +65,8 @@ fn volume_only_report(urr: &Urr, since: Time, now: Time) -> Option<Usage> {
         .then(|| Usage { volume, ..Usage::new(urr.id, UsageReportTrigger::TERMR, since, now) })
 }
 
-/// The session has nothing to do with others, and packets find it by one IPv4 address and by tunnels that end here,
-/// and those that it sends into lead to IPv4 addresses.
+/// The session shares nothing with others. Packets identify it by one IPv4 address and by local tunnels, and its
+/// remote tunnels have IPv4 addresses.
 pub(super) fn is_independent(rules: &RuleSet) -> bool {
     let RuleSet { pdu_type, pdrs, fars, qers, urrs: _, bars: _, slice: _, paging: _, inactivity_timer } =
         rules;
@@ -98,11 +98,12 @@ mod tests {
 
     use super::*;
 
-    // Input:  URRs that measure nothing, volume, time, events or several of them, from their start or the first packet, before QoS
-    //         enforcement too, with limits and a monitoring time that is over, or paused; each ends after 90 s without a packet.
-    // Output: where the report is known without measuring, it is what measuring yields, and that is one report.
+    // Input:  URRs that measure nothing, volume, time, events or several of them, from their start or the first
+    //         packet, before QoS enforcement too, with limits and a monitoring time that is over, or paused; each
+    //         ends after 90 s without a packet.
+    // Output: where the report is known without measuring, it is equal to the measured one, and it is one report.
     #[test]
-    fn what_is_known_without_measuring_is_what_is_measured() {
+    fn a_final_report_without_measuring_equals_a_measured_one() {
         let (since, now) = (Time::from_secs(1000), Time::from_secs(1090));
         let (at, mut known) = (WallTime::from_secs(1030), 0);
         for bits in 0..256_u32 {

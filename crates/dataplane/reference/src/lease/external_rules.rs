@@ -1,5 +1,5 @@
-//! For a data plane that keeps the rules elsewhere, on a switch, and has the reference for all that the switch cannot do: it
-//! buffers, answers, keeps time and reports, and takes the usage that the switch has counted.
+//! For a data plane that keeps the rules elsewhere, on a switch, and uses the reference for the functions that the
+//! switch lacks: it buffers, responds, keeps time and reports, and receives the usage that the switch has counted.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,20 +11,21 @@ use causeway_types::{PdrId, Seid, Time, UrrId};
 use crate::engine::Reference;
 use crate::session::Session;
 
-/// What the counters of a rule showed since they were read last, in user packets.
+/// The counters of a rule since the last reading, in user packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CounterReading<'a> {
     /// The rule.
     pub pdr: PdrId,
-    /// Before QoS enforcement.
+    /// Packets before QoS enforcement.
     pub arrived: PacketCount,
-    /// After it.
+    /// Packets after it.
     pub passed: PacketCount,
-    /// The URRs that do not count these packets: their quotas are exhausted, so they are dropped or leave by another FAR.
+    /// The URRs that do not count these packets: their quotas are exhausted, so the packets are dropped or forwarded
+    /// by another FAR.
     pub uncounted: &'a [UrrId],
 }
 
-/// Packets and their octets.
+/// A number of packets and their octets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PacketCount {
     /// Packets.
@@ -33,17 +34,17 @@ pub struct PacketCount {
     pub octets: u64,
 }
 
-/// What a plan would come to.
+/// The result that a plan would have.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PlanPreview {
-    /// The rules of the session afterwards; none if it is gone.
+    /// The rules of the session afterwards; none if it is removed.
     pub rules: RuleSet,
-    /// The URRs whose quota is exhausted then.
+    /// The URRs whose quota is then exhausted.
     pub exhausted: BTreeSet<UrrId>,
 }
 
 impl Reference {
-    /// What a plan would come to, without doing it.
+    /// The result of a plan, without applying it.
     ///
     /// # Errors
     /// Those of applying it.
@@ -54,7 +55,7 @@ impl Reference {
         Ok(PlanPreview { rules: session.rules, exhausted })
     }
 
-    /// Applies a plan without letting timers expire first, of this session or others.
+    /// Applies a plan without expiring timers first, of this session or others.
     ///
     /// # Errors
     /// As [`causeway_dataplane::Dataplane::apply`].
@@ -62,7 +63,7 @@ impl Reference {
         self.apply_plan(now, plan)
     }
 
-    /// Handles a packet without letting timers expire first. What leaves waits to be flushed.
+    /// Handles a packet without expiring timers first. Transmitted packets are queued until a flush.
     pub fn process_without_timers(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Disposition {
         self.receive(now, ingress, packet)
     }
@@ -77,7 +78,7 @@ impl Reference {
         self.sessions.get(&seid).map(|session| session.exhausted()).unwrap_or_default()
     }
 
-    /// Takes usage that was counted elsewhere; what it makes due is an event.
+    /// Adds usage that was counted elsewhere; reports that become due are events.
     pub fn add_usage(&mut self, now: Time, seid: Seid, readings: &[CounterReading<'_>]) {
         if readings.iter().any(|reading| reading.arrived.packets > 0 || reading.passed.packets > 0) {
             self.record_activity_of(now, seid);
@@ -93,25 +94,25 @@ impl Reference {
         self.schedule_usage(now, seid);
     }
 
-    /// Packets of a session were counted elsewhere, for no URR.
+    /// Records packets of a session that were counted elsewhere, for no URR.
     pub fn record_activity(&mut self, now: Time, seid: Seid) {
         self.record_activity_of(now, seid);
     }
 
-    /// The sessions with timers that are due, each once, in the order of their first one.
+    /// The sessions with timers that are due, each once, in the order of their first timer.
     pub fn due_sessions(&self, now: Time) -> Vec<Seid> {
         let mut seen = BTreeSet::new();
         self.timers.due(now, self.shared.wall).filter(|seid| seen.insert(*seid)).collect()
     }
 
-    /// Lets the timers of a session expire that are due.
+    /// Expires the timers of a session that are due.
     pub fn expire_session(&mut self, now: Time, seid: Seid) {
         while let Some((at, seid, timer)) = self.timers.expire_of(now, seid, self.shared.wall) {
             self.act_on_timer(at, seid, timer);
         }
     }
 
-    /// Lets the timers of GTP-U paths expire that are due.
+    /// Expires the timers of GTP-U paths that are due.
     pub fn advance_paths(&mut self, now: Time) {
         self.expire_paths(now);
     }
@@ -128,8 +129,8 @@ impl Reference {
 }
 
 impl Session {
-    /// Counters of PDRs were read. First is what began, for all of them: such reports, and those of linked URRs, have nothing in them that
-    /// was read now, whatever the order of the PDRs.
+    /// Reads the counters of PDRs. Measurements start first, for all of them: start reports, and those of linked
+    /// URRs, contain no usage that was read now, whatever the order of the PDRs.
     fn read_urrs(
         &mut self,
         readings: &[(Arc<Pdr>, &CounterReading<'_>)],

@@ -1,4 +1,4 @@
-//! How much of what its shape says may happen to a session before the reference is asked.
+//! How much traffic a session may have before the reference must be consulted.
 
 use std::collections::BTreeMap;
 
@@ -10,25 +10,25 @@ use crate::enforcer::QerState;
 use crate::engine::Reference;
 use crate::session::{Session, direction_of};
 
-/// What the packets of one rule may use up until the reference must be asked.
+/// What the packets of one rule may use before the reference must be consulted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Grant {
-    /// Octets of user packets that may pass: less than what reaches a threshold or a quota, shared among the rules that
+    /// Octets of user packets that may pass: fewer than reach a threshold or a quota, divided among the rules that
     /// count for it.
     pub budget: u64,
-    /// When the last packet came, for [`super::OffloadRule::idle_limit`].
+    /// When the last packet arrived, for [`super::OffloadRule::idle_limit`].
     pub last_packet: Time,
-    /// What is in the buckets of its meters, in the order of [`super::OffloadRule::meters`].
+    /// The token buckets of its meters, in the order of [`super::OffloadRule::meters`].
     pub meters: Vec<MeterGrant>,
 }
 
-/// A token bucket, as the reference has it: it fills with the rate up to the volume of the burst, or of the last packet
-/// if that is more; a packet passes while there is something in it, and takes its size.
+/// A token bucket, as in the reference: it fills with the rate up to the volume of the burst, or of the last packet
+/// if that is more; a packet passes while the bucket is not empty, and takes its size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MeterGrant {
     /// The QER.
     pub qer: QerId,
-    /// What is in it, in micro-bits: kbit/s times nanoseconds. Below zero after a packet of more than was in it.
+    /// The tokens, in micro-bits: kbit/s times nanoseconds. Negative after a packet larger than the tokens.
     pub tokens: i64,
     /// The size of the last packet that passed, in micro-bits.
     pub last: i64,
@@ -37,8 +37,8 @@ pub struct MeterGrant {
 }
 
 impl Reference {
-    /// What these rules of a session may use up from now on, in their order. `None`: the reference must see the next
-    /// packet of that rule.
+    /// The grants of these rules of a session, in their order. `None`: the reference must handle the next packet of
+    /// that rule.
     pub fn grants<'a>(
         &self,
         seid: Seid,
@@ -48,8 +48,8 @@ impl Reference {
         let none = || rules.clone().map(|_| None).collect();
         let burst = self.shared.burst();
         let Some(session) = self.sessions.get(&seid) else { return none() };
-        let is_told = session.inactivity.is_some_and(|inactivity| inactivity.has_reported());
-        if is_told || !session.buffer.is_empty() || session.has_rewritten_flows() {
+        let has_reported = session.inactivity.is_some_and(|inactivity| inactivity.has_reported());
+        if has_reported || !session.buffer.is_empty() || session.has_rewritten_flows() {
             return none();
         }
         let last_packets: Vec<_> = rules.clone().map(|rule| quiet_since(session, rule.pdr, now)).collect();
@@ -69,7 +69,7 @@ impl Reference {
     }
 }
 
-/// When the last packet of a rule came. `None`: a URR of the PDR has to see its next packet.
+/// When the last packet of a rule arrived. `None`: a URR of the PDR requires its next packet.
 fn quiet_since(session: &Session, pdr: PdrId, now: Time) -> Option<Time> {
     let pdr = session.rules.pdrs.get(&pdr)?;
     let mut last_packets = now;
@@ -80,11 +80,12 @@ fn quiet_since(session: &Session, pdr: PdrId, now: Time) -> Option<Time> {
     Some(last_packets)
 }
 
-/// The rule's share of what its URRs have left.
+/// The rule's share of the remaining volume of its URRs.
 fn budget(session: &Session, pdr: PdrId, sharers: &BTreeMap<UrrId, u64>) -> u64 {
     let share = |pdr: &Pdr, id: &UrrId| {
-        let room = session.look_at_urr(*id, |measurement, urr| measurement.room(urr, direction_of(pdr)))?;
-        Some(room / sharers.get(id).copied().unwrap_or(1).max(1))
+        let remaining =
+            session.look_at_urr(*id, |measurement, urr| measurement.remaining(urr, direction_of(pdr)))?;
+        Some(remaining / sharers.get(id).copied().unwrap_or(1).max(1))
     };
     let pdr = session.rules.pdrs.get(&pdr);
     let shares = pdr.into_iter().flat_map(|pdr| pdr.urrs.iter().filter_map(|id| share(pdr, id)));

@@ -1,4 +1,4 @@
-//! Handovers: a session's packets leave by other tunnels, and nothing else changes.
+//! Handovers: a session's packets are sent into other tunnels, and nothing else changes.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use crate::paths::path_of;
 use crate::session::Session;
 
 impl Reference {
-    /// Carries out a plan by which packets leave by other GTP-U tunnels than before, and End Markers by the old ones, in place: what the
-    /// session's packets have used up need not be known. `false`: the plan does more, or the session is in the middle of something;
-    /// nothing has happened.
+    /// Applies, in place, a plan that only changes remote GTP-U tunnels and sends End Markers into the old ones. The
+    /// usage of the session's packets need not be known. `false`: the plan contains more, or the session has pending
+    /// state; nothing has changed.
     pub fn hand_over(&mut self, now: Time, plan: &Plan) -> bool {
         let Some(session) = self.sessions.get(&plan.session) else { return false };
         let does_no_more = plan.ops.iter().all(|op| match op {
@@ -49,7 +49,7 @@ impl Reference {
     }
 }
 
-/// The FAR sends packets into a tunnel and shall send them into another one. No other FAR of the session uses the old one.
+/// The FAR forwards into a tunnel and changes to another one. No other FAR of the session uses the old one.
 fn can_hand_over(session: &Session, far: &Far) -> bool {
     let fars = &session.rules.fars;
     let Some(held) = fars.get(&far.id) else { return false };
@@ -60,7 +60,7 @@ fn can_hand_over(session: &Session, far: &Far) -> bool {
         && others.all(|other| tunnel_of(other) != tunnel)
 }
 
-/// Nothing waits or was told that depends on where FARs lead.
+/// No packet is buffered and no report was sent that depends on the destination of FARs.
 fn has_no_pending_state(session: &Session) -> bool {
     session.rules.pdu_type == PduSessionType::Ip
         && session.buffer.is_empty()

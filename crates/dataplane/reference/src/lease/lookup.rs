@@ -1,4 +1,4 @@
-//! Where packets come into a session.
+//! The lookup keys of a session.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
@@ -9,13 +9,13 @@ use causeway_types::{Direction, Interface, IpNet, Ipv6Net, NetworkInstance, Seid
 use crate::engine::Reference;
 use crate::session::direction_of;
 
-/// Bits of prefix that a UE's IPv6 door has.
+/// The length of the prefix in an IPv6 lookup key, in bits.
 const UE_PREFIX: u8 = 64;
 
-/// A way into a session.
+/// A lookup entry of a session.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LookupEntry {
-    /// What packets have that come in here.
+    /// The key of its packets.
     pub key: LookupKey,
     /// The direction of all its rules.
     pub direction: Direction,
@@ -23,28 +23,28 @@ pub struct LookupEntry {
     pub ue: UeMatch,
     /// Indices of [`OffloadSpec::rules`](super::OffloadSpec::rules), in the order in which they are tried.
     pub rules: Vec<u8>,
-    /// A packet that no rule of it fits is for no other session either.
+    /// A packet that no rule of it matches is for no other session either.
     pub is_final: bool,
 }
 
-/// What brings a packet to a door.
+/// A lookup key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LookupKey {
-    /// It comes out of a GTP-U tunnel.
+    /// A packet from a GTP-U tunnel.
     Tunnel {
-        /// Our TEID.
+        /// The local TEID.
         teid: Teid,
-        /// Our address.
+        /// The local address.
         local: IpAddr,
     },
-    /// It comes from a data network for an IPv4 address.
+    /// A packet from a data network for an IPv4 address.
     Ipv4 {
         /// The index of the network in the topology.
         network: usize,
         /// The UE.
         ue: Ipv4Addr,
     },
-    /// It comes from a data network for an IPv6 prefix of 64 bits.
+    /// A packet from a data network for an IPv6 prefix of 64 bits.
     Ipv6 {
         /// The index of the network in the topology.
         network: usize,
@@ -53,23 +53,23 @@ pub enum LookupKey {
     },
 }
 
-/// The UE address of a door.
+/// The UE address of a lookup entry.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct UeMatch {
-    /// The field of the packet that it is in.
+    /// The field of the packet that contains it.
     pub side: UeSide,
-    /// `false`: any address will do.
+    /// `false`: any address matches.
     pub is_named: bool,
     /// The IPv4 address.
     pub v4: Option<Ipv4Addr>,
     /// The upper half of its IPv6 addresses.
     pub v6: Option<u64>,
-    /// It has more addresses, which the reference knows.
+    /// It has more addresses, which only the reference knows.
     pub has_more: bool,
 }
 
 impl UeMatch {
-    /// `None`: an IPv6 prefix of a length that is not usual.
+    /// `None`: an IPv6 prefix of another length than 64 bits.
     fn of(side: UeSide, ue: Option<UeAddress>, has_routes: bool) -> Option<Self> {
         let v6 = match ue.and_then(|ue| ue.v6) {
             Some(net) => Some(upper_half(net).filter(|_| net.prefix_len() == UE_PREFIX)?),
@@ -140,7 +140,7 @@ impl Reference {
         lookups
     }
 
-    /// No other session with the same addresses takes anything from this network.
+    /// No other session with the same addresses receives packets of this network.
     fn has_precedence(&self, seid: Seid, net: IpNet, network: &NetworkInstance) -> bool {
         let takes = |pdr: &Pdr| {
             pdr.pdi.tunnel.is_none()
@@ -151,7 +151,7 @@ impl Reference {
     }
 }
 
-/// The door of the rules that are asked there; `None` where they have too little in common.
+/// The lookup entry of the rules with this key; `None` where they have too little in common.
 fn lookup_entry(
     key: LookupKey,
     pdrs: &[&Pdr],

@@ -1,4 +1,4 @@
-//! Sessions that packets have come for, and of which little has to be kept all the same.
+//! Sessions with traffic and little state: they can be dormant as well.
 
 use causeway_dataplane::Topology;
 use causeway_rules::{RuleSet, SortedMap};
@@ -15,21 +15,21 @@ use crate::measure::{Measurement, UrrState};
 use crate::session::Session;
 use crate::steer::RedirectedFlows;
 
-/// All that packets have made of a session beside what its rules say and since when it is there.
+/// The state that packets have created in a session, beside its rules and its time of establishment.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct MeasuredState {
     urrs: SortedMap<UrrId, UrrState>,
     qers: SortedMap<QerId, BucketLevels>,
 }
 
-/// What is in the buckets of the maximum bit rate of a QER, uplink and downlink: tokens, size of the last packet, and when it was
-/// filled.
+/// The token buckets of the maximum bit rate of a QER, uplink and downlink: tokens, size of the last packet, and time
+/// of the last fill.
 type BucketLevels = [Option<(i64, i64, Time)>; 2];
 
 const DIRECTIONS: [Direction; 2] = [Direction::Uplink, Direction::Downlink];
 
 impl MeasuredState {
-    /// `None`: more than that has happened to the session, or something is due with time.
+    /// `None`: the session has more state, or a timer.
     fn of(session: &Session, since: Time, burst: Span) -> Option<Self> {
         let Session {
             rules,
@@ -52,11 +52,11 @@ impl MeasuredState {
             && *redirected == RedirectedFlows::default()
             && *enriched == EnrichedFlows::default()
             && inactivity.is_none();
-        let mut traces = is_quiet.then(Self::default)?;
+        let mut state = is_quiet.then(Self::default)?;
         for (id, measurement) in measurements.iter() {
             let urr = rules.urrs.get(id).filter(|_| measurement.begin() == since)?;
             if let Some(measurement) = measurement.get() {
-                traces.urrs.insert(*id, measurement.measured_state(urr, since)?);
+                state.urrs.insert(*id, measurement.measured_state(urr, since)?);
             }
         }
         for (id, enforcer) in enforcers.iter() {
@@ -65,10 +65,10 @@ impl MeasuredState {
                 let levels = levels_of(enforcer);
                 let mut again = QerState::new(qer, burst, since);
                 set_levels(&mut again, &levels);
-                traces.qers.insert(*id, (again == *enforcer).then_some(levels)?);
+                state.qers.insert(*id, (again == *enforcer).then_some(levels)?);
             }
         }
-        Some(traces)
+        Some(state)
     }
 }
 
@@ -87,37 +87,38 @@ fn set_levels(enforcer: &mut QerState, levels: &BucketLevels) {
 }
 
 impl Reference {
-    /// Lets go a session that was established at `since`, if its rules are all that there is to it beside what is returned: from both,
-    /// and the time, [`Reference::restore_measured_state`] makes it whole again. `None`: it is to stay.
+    /// Removes a session that was established at `since`, if the returned state and its rules are all its state: from
+    /// both, and the time, [`Reference::restore_measured_state`] restores it. `None`: it must stay.
     pub fn remove_for_dormancy(&mut self, seid: Seid, since: Time, now: Time) -> Option<MeasuredState> {
-        let traces = MeasuredState::of(self.sessions.get(&seid)?, since, self.shared.burst())?;
+        let state = MeasuredState::of(self.sessions.get(&seid)?, since, self.shared.burst())?;
         let session = self.sessions.remove(&seid)?;
         let none = RuleSet::default();
         self.index.update(seid, &session.rules, &none);
         self.shared.update(seid, &session.rules, &none, now);
         self.paths.update(now, &session.rules, &none, &self.topology);
         self.counters.sessions = self.sessions.len() as u64;
-        Some(traces)
+        Some(state)
     }
 
-    /// Goes on with a session that was established again as of the time at which it was.
-    pub fn restore_measured_state(&mut self, seid: Seid, traces: &MeasuredState) {
+    /// Restores the state of a session that was established again as of its original time.
+    pub fn restore_measured_state(&mut self, seid: Seid, state: &MeasuredState) {
         let burst = self.shared.burst();
         let Some(session) = self.sessions.get_mut(&seid) else { return };
         let Session { rules, measurements, enforcers, .. } = &mut **session;
-        for (id, trace) in traces.urrs.iter() {
+        for (id, urr_state) in state.urrs.iter() {
             if let (Some(measurement), Some(urr)) = (measurements.get_mut(id), rules.urrs.get(id)) {
-                measurement.get_or_create(|begin| Measurement::restored(urr, begin, trace));
+                measurement.get_or_create(|begin| Measurement::restored(urr, begin, urr_state));
             }
         }
-        for (id, levels) in traces.qers.iter() {
+        for (id, levels) in state.qers.iter() {
             if let (Some(enforcer), Some(qer)) = (enforcers.get_mut(id), rules.qers.get(id)) {
                 set_levels(enforcer.get_or_create(|begin| QerState::new(qer, burst, begin)), levels);
             }
         }
     }
 
-    /// A session with the rules of this one has nothing to do with others: it may rest, if others may that have its URRs and QERs.
+    /// A session with the rules of this one shares nothing with others: it can be dormant if others with its URRs and
+    /// QERs can.
     pub fn is_independent(&self, seid: Seid) -> bool {
         self.sessions
             .get(&seid)
@@ -125,7 +126,7 @@ impl Reference {
     }
 }
 
-/// Nothing of what these rules say is shared with other sessions.
+/// These rules share no state with other sessions.
 pub(super) fn is_independent_of_topology(rules: &RuleSet, topology: &Topology) -> bool {
     let is_limited = |slice| topology.slices.iter().any(|limit| limit.slice == slice);
     !rules.slice.is_some_and(is_limited) && is_independent(rules)

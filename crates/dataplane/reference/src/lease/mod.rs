@@ -1,9 +1,8 @@
-//! What packets of a session do as long as nothing but ordinary packets happens to it: for a faster data plane that
-//! decides them by itself and settles later.
+//! Leases of sessions to a faster data plane, which handles the common case itself and settles later.
 //!
-//! [`OffloadSpec`] says which packets find the session and what its rules make of them; it holds until the next plan.
-//! [`Grant`] says how much of that may happen before anybody but the reference has to be asked: octets until a threshold
-//! or quota, how long a silence, what is in the token buckets. [`Reference::settle`] folds in what happened;
+//! [`OffloadSpec`] describes which packets belong to the session and what its rules do with them; it holds until the
+//! next plan. [`Grant`] limits how much traffic may pass before the reference must be consulted: octets until a
+//! threshold or quota, the longest silence, the levels of token buckets. [`Reference::settle`] adds the usage since;
 //! afterwards the session is exactly as if the reference had handled those packets itself.
 
 mod dormancy;
@@ -38,24 +37,24 @@ use crate::engine::Reference;
 use crate::index::local_tunnels;
 use crate::n6;
 
-/// Whom a packet is for.
+/// The destination of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Destination {
-    /// The session that the tunnel with this TEID at this address of ours ends in.
+    /// The session of the local tunnel with this TEID and address.
     Tunnel(Teid, IpAddr),
     /// The sessions of a UE address.
     Ue(IpAddr),
-    /// The sessions that send into the tunnel with this TEID at this address of a peer.
+    /// The sessions that send into the remote tunnel with this TEID and address.
     Remote(Teid, IpAddr),
 }
 
 impl Reference {
-    /// Whose timer expires next, if it is due.
+    /// The session whose timer expires next, if it is due.
     pub fn expired_session(&self, now: Time) -> Option<Seid> {
         self.timers.first_due(now, self.shared.wall)
     }
 
-    /// The sessions whose rules a packet may be measured against.
+    /// The sessions whose rules a packet may concern.
     pub fn sessions_for_packet(&self, ingress: &Ingress, packet: &[u8]) -> Vec<Seid> {
         match self.destination_of(ingress, packet) {
             Some(Destination::Tunnel(teid, local)) => {
@@ -66,7 +65,7 @@ impl Reference {
         }
     }
 
-    /// Whom a packet is for. `None`: for no session by its address.
+    /// The destination of a packet. `None`: its address belongs to no session.
     pub fn destination_of(&self, ingress: &Ingress, packet: &[u8]) -> Option<Destination> {
         match ingress {
             Ingress::Gtpu { local, .. } => {
@@ -89,34 +88,35 @@ impl Reference {
         }
     }
 
-    /// A packet from a data network for this address is for some session, or for our end of a tunnel.
+    /// A packet from a data network for this address is for a session, or for the local end of a tunnel.
     pub fn has_destination(&self, address: IpAddr) -> bool {
         let is_end = |end: &N6Endpoint| end.addr.contains(address);
         self.index.has_ue(address) || self.topology.n6_tunnels.iter().any(is_end)
     }
 
-    /// The sessions that share a UE address with this one, or have one that lies in a prefix of the other.
+    /// The other sessions with a UE address that overlaps one of this session.
     pub fn overlapping_sessions(&self, seid: Seid) -> Vec<Seid> {
         let Some(session) = self.sessions.get(&seid) else { return Vec::new() };
         self.index.overlapping_sessions(seid, &session.rules)
     }
 
-    /// The tunnels that end here for a session.
+    /// The local tunnels of a session.
     pub fn tunnels(&self, seid: Seid) -> Vec<(Teid, IpAddr)> {
         self.sessions.get(&seid).map_or_else(Vec::new, |session| local_tunnels(&session.rules).collect())
     }
 
-    /// The peer may be told now of a tunnel or an extension header that is unknown: else its packet is dropped without a word.
+    /// A message about an unknown tunnel or extension header may be sent to the peer now: otherwise its packet is
+    /// dropped silently.
     pub fn may_send_signalling(&mut self, peer: IpAddr, now: Time) -> bool {
         self.signalling_limit.is_available(peer, now) && self.is_another_host(peer)
     }
 
-    /// The peer may be told of neither before that time. `None`: [`Reference::may_send_signalling`].
+    /// Until when no such message may be sent to the peer. `None`: see [`Reference::may_send_signalling`].
     pub fn suppressed_until(&mut self, peer: IpAddr, now: Time) -> Option<Time> {
         self.signalling_limit.suppressed_until(peer, now)
     }
 
-    /// The sender of a packet may be told now that it cannot be forwarded: else it is dropped without a word.
+    /// An ICMP error may be sent to the sender of a packet now: otherwise the packet is dropped silently.
     pub fn may_send_icmp_error(&mut self, sender: IpAddr, now: Time) -> bool {
         self.icmp_limit.is_available(sender, now)
     }

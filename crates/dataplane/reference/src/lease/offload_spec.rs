@@ -1,4 +1,4 @@
-//! The rules of a session as packets meet them.
+//! The rules of a session as a faster data plane applies them.
 
 use causeway_rules::{Pdr, PduSessionType, SdfFilter};
 use causeway_types::{Bitrate, Direction, PdrId, QerId, QfiSet, Seid, Span, UrrId};
@@ -10,16 +10,16 @@ use crate::engine::Reference;
 use crate::measure::stopped_after;
 use crate::session::{Session, direction_of};
 
-/// The rules of a session as packets meet them.
+/// The rules of a session as a faster data plane applies them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OffloadSpec {
     /// The rules in the order in which they are tried.
     pub rules: Vec<OffloadRule>,
-    /// Where its packets come in. What comes in elsewhere is for the reference.
+    /// The lookup entries of its packets. Packets with other keys are for the reference.
     pub lookups: Vec<LookupEntry>,
 }
 
-/// What grants are asked for by: a rule and the rates it has to keep.
+/// The key of a grant: a rule and the rates that limit it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct GrantKey {
     /// The PDR.
@@ -35,26 +35,26 @@ pub struct GrantKey {
 pub struct OffloadRule {
     /// The rule.
     pub key: GrantKey,
-    /// QFIs that it asks for; empty is any.
+    /// The QFIs that it matches; empty is any.
     pub qfis: QfiSet,
-    /// SDF filters of which one must fit; none fits all.
+    /// SDF filters of which one must match; none matches all.
     pub filters: Vec<SdfFilter>,
     /// The URRs that count its packets.
     pub urrs: Vec<UrrId>,
-    /// What becomes of its packets.
+    /// The action on its packets.
     pub action: RuleAction,
-    /// The maximum bit rates that they have to keep, in the order of the key.
+    /// The maximum bit rates that limit its packets, in the order of the key.
     pub meters: Vec<OffloadMeter>,
-    /// A packet that comes so long after the last one means more than itself; the reference must see it.
+    /// After this time without packets the reference must handle the next one.
     pub idle_limit: Span,
-    /// Dropped packets are counted by a URR, or have to be reported: the reference must see them.
+    /// A URR counts dropped packets, or they must be reported: the reference must handle them.
     pub reports_drops: bool,
     /// Usage before QoS enforcement is measured.
     pub counts_before_qos: bool,
 }
 
 impl OffloadRule {
-    /// Their packets differ in nothing but how they are recognised: they may have one grant.
+    /// The rules differ only in how they match packets: they may share one grant.
     pub fn has_same_action(&self, other: &Self) -> bool {
         let what =
             |rule: &Self| (rule.key.direction, rule.idle_limit, rule.reports_drops, rule.counts_before_qos);
@@ -70,12 +70,12 @@ pub struct OffloadMeter {
     pub qer: QerId,
     /// The rate in the direction of the rule.
     pub rate: Bitrate,
-    /// How much may come at once after a pause, as time at the full rate.
+    /// What may pass together after a pause, as time at the full rate.
     pub burst: Span,
 }
 
 impl Reference {
-    /// The shape of a session; `None` where all of its packets are for the reference.
+    /// The offload spec of a session; `None` where all of its packets are for the reference.
     pub fn offload_spec(&self, seid: Seid) -> Option<OffloadSpec> {
         let session = self.sessions.get(&seid).filter(|session| is_offloadable(session))?;
         let pdrs = session.pdrs_in_order();
@@ -114,7 +114,7 @@ impl Reference {
     }
 }
 
-/// All its packets are IP, and none has to be looked into or remembered beyond its headers.
+/// All its packets are IP, and none needs inspection or state beyond its headers.
 fn is_offloadable(session: &Session) -> bool {
     let rules = &session.rules;
     let is_plain = |pdr: &Pdr| {

@@ -1,4 +1,4 @@
-//! Sessions whose packets are treated alike: their rules differ in nothing but what is each session's own.
+//! Session profiles: the rules of sessions of one profile differ only in the session parameters.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr};
@@ -12,23 +12,23 @@ use super::lookup::{LookupEntry, LookupKey};
 use super::offload_spec::OffloadSpec;
 use crate::engine::Reference;
 
-/// What a session has of its own.
+/// The session parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProfileParams {
     /// The IPv4 address of its UE.
     pub ue: Option<Ipv4Addr>,
-    /// The tunnel that its packets come out of.
+    /// The local tunnel of its packets.
     pub tunnel: Option<(Teid, IpAddr)>,
-    /// The TEID of the tunnel that they leave by.
+    /// The TEID of the remote tunnel.
     pub remote: Option<Teid>,
 }
 
-/// The rules that sessions have in common which are treated alike.
+/// The rules that the sessions of a profile share.
 #[derive(Clone, Debug)]
 pub struct ProfileRules(RuleSet);
 
 impl ProfileParams {
-    /// `None`: it may have more of its own than this.
+    /// `None`: the rules may differ in more than these parameters.
     fn of(rules: &RuleSet) -> Option<Self> {
         let mut own = Self { ue: None, tunnel: None, remote: None };
         for pdi in rules.pdrs.values().map(|pdr| &pdr.pdi) {
@@ -57,7 +57,7 @@ impl ProfileParams {
 }
 
 impl LookupKey {
-    /// The same way into a session with `params` of its own, where this one leads into one with `params`.
+    /// The same lookup key with the parameters `params`.
     pub fn with_params(self, params: &ProfileParams) -> Self {
         match (self, params.ue, params.tunnel) {
             (Self::Tunnel { local, .. }, _, Some((teid, _))) => Self::Tunnel { teid, local },
@@ -68,7 +68,7 @@ impl LookupKey {
 }
 
 impl LookupEntry {
-    /// The same door of a session with `params` of its own.
+    /// The same lookup entry with the parameters `params`.
     pub fn with_params(&self, params: &ProfileParams) -> Self {
         let mut lookup = Self { key: self.key.with_params(params), rules: Vec::new(), ..*self };
         lookup.ue.v4 = lookup.ue.v4.and(params.ue);
@@ -77,8 +77,8 @@ impl LookupEntry {
 }
 
 impl Reference {
-    /// What a session has of its own, and a hash of what it may have in common with others. `None`: it is alike to none
-    /// for certain. The session has no rivals.
+    /// The parameters of a session, and a hash of the rules that other sessions may share. `None`: it certainly
+    /// shares no profile. No other session may have an overlapping address.
     pub fn profile_params(&self, seid: Seid, hasher: &RandomState) -> Option<(ProfileParams, u64)> {
         let rules = &self.sessions.get(&seid)?.rules;
         let own = ProfileParams::of(rules)?;
@@ -98,33 +98,33 @@ impl Reference {
         Some((own, state.finish()))
     }
 
-    /// What the session has in common with others. It has something of its own that is known.
+    /// The profile of the session, whose parameters are known.
     pub fn profile_rules(&self, seid: Seid) -> Option<ProfileRules> {
         self.sessions.get(&seid).map(|session| ProfileRules(session.rules.clone()))
     }
 
-    /// The session has this in common with others, and something of its own that is known.
-    pub fn has_profile(&self, seid: Seid, likeness: &ProfileRules) -> bool {
-        self.sessions.get(&seid).is_some_and(|session| have_same_profile(&session.rules, &likeness.0))
+    /// The session has this profile, and its parameters are known.
+    pub fn has_profile(&self, seid: Seid, profile: &ProfileRules) -> bool {
+        self.sessions.get(&seid).is_some_and(|session| have_same_profile(&session.rules, &profile.0))
     }
 }
 
 impl OffloadSpec {
-    /// The shape of a session with `params` of its own, alike to the one whose shape this is.
+    /// The same offload spec with the parameters `params` of another session of the profile.
     pub fn with_params(&self, params: &ProfileParams) -> Self {
-        let mut shape = self.clone();
-        for lookup in &mut shape.lookups {
+        let mut spec = self.clone();
+        for lookup in &mut spec.lookups {
             lookup.key = lookup.key.with_params(params);
             lookup.ue.v4 = lookup.ue.v4.and(params.ue);
         }
-        for rule in &mut shape.rules {
+        for rule in &mut spec.rules {
             rule.action.with_remote_teid(params.remote);
         }
-        shape
+        spec
     }
 }
 
-/// The tunnel that a FAR sends into, if it does and it is known.
+/// The tunnel that a FAR forwards into, if any and known.
 pub(super) fn tunnel_of(far: &Far) -> Option<FTeid> {
     far.forwarding.as_ref()?.tunnel()
 }
@@ -151,7 +151,7 @@ fn all_match<I: Ord, R>(
     one.len() == other.len() && one.shared().zip(other.shared()).all(is_match)
 }
 
-/// The same but for the TEID that it leads to.
+/// The FARs are equal but for the remote TEID.
 fn fars_match(one: &Far, other: &Far) -> bool {
     match (tunnel_of(one), tunnel_of(other)) {
         (Some(to), Some(of)) => to.addr == of.addr && differ_in_tunnel_only(one, other),
@@ -159,7 +159,7 @@ fn fars_match(one: &Far, other: &Far) -> bool {
     }
 }
 
-/// The same but for the GTP-U tunnel that it leads into.
+/// The FARs are equal but for the remote GTP-U tunnel.
 pub(super) fn differ_in_tunnel_only(one: &Far, other: &Far) -> bool {
     let (Some(forwarding), Some(params)) = (&one.forwarding, &other.forwarding) else { return false };
     if tunnel_of(one).is_none() || tunnel_of(other).is_none() {
@@ -186,7 +186,7 @@ pub(super) fn differ_in_tunnel_only(one: &Far, other: &Far) -> bool {
         && *enrichment == params.enrichment
 }
 
-/// The same but for UE address and TEID.
+/// The PDRs are equal but for UE address and TEID.
 fn pdrs_match(one: &Pdr, other: &Pdr) -> bool {
     let Pdr {
         id,

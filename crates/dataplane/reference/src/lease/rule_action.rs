@@ -1,4 +1,4 @@
-//! What a rule makes of its packets, as far as its rules alone say it.
+//! The action of a rule on its packets, as far as its rules alone determine it.
 
 use causeway_dataplane::{DropReason, Egress, Topology};
 use causeway_rules::{
@@ -14,38 +14,38 @@ use crate::marks::Marks;
 use crate::route::max_payload;
 use crate::session::{Session, direction_of};
 
-/// What a rule makes of its packets.
+/// The action of a rule on its packets.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum RuleAction {
     /// The reference decides.
     SlowPath,
-    /// They are dropped when they have been counted before QoS enforcement.
+    /// Drop, after counting before QoS enforcement.
     Drop(DropReason),
-    /// They are sent on.
+    /// Forward.
     Send(SendAction),
 }
 
-/// The way of packets that are sent on.
+/// The forwarding of packets.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct SendAction {
-    /// Where to; the type of service is that of a packet whose own is zero.
+    /// The egress; its type of service is that of a packet whose own is zero.
     pub egress: Egress,
-    /// What stands before the user packet: a GTP-U header for a user packet of no octets, or nothing.
+    /// The header in front of the user packet: a GTP-U header for a user packet of no octets, or nothing.
     pub header: Vec<u8>,
-    /// How the outer type of service, which has the ECN of the user packet, is marked.
+    /// The marking of the outer type of service, which has the ECN of the user packet.
     pub marking: Option<TosMarking>,
     /// The largest user packet, in octets.
     pub max_payload: usize,
-    /// The packet passes a router here: one hop less, and what is of a link stays there.
+    /// The packet is routed: its hop count decreases, and link-scoped packets are not forwarded.
     pub is_routed: bool,
-    /// It leaves the link of the UE for a data network.
+    /// The packet leaves the link of the UE for a data network.
     pub leaves_link: bool,
-    /// A gate is closed: after all that, it is dropped.
+    /// A gate is closed: the packet is dropped at the end.
     pub is_gated: bool,
 }
 
 impl RuleAction {
-    /// The same, into the tunnel of this TEID if it is into one.
+    /// Sets the TEID of the remote tunnel, if there is one.
     pub(super) fn with_remote_teid(&mut self, teid: Option<Teid>) {
         if let (Self::Send(SendAction { header, .. }), Some(teid)) = (self, teid)
             && let Some(octets) = header.get_mut(4..8)
@@ -55,7 +55,7 @@ impl RuleAction {
     }
 }
 
-/// What becomes of the packets of a PDR.
+/// The action on the packets of a PDR.
 pub(super) fn action_of(session: &Session, pdr: &Pdr, topology: &Topology) -> RuleAction {
     let Some(far) = session.rules.fars.get(&pdr.far).filter(|far| !far.duplicate) else {
         return RuleAction::SlowPath;
@@ -75,7 +75,7 @@ fn is_notified(far: &Far, pdr: &Pdr) -> bool {
     far.delivery_status.discarded && direction_of(pdr) == Direction::Downlink
 }
 
-/// The PDR removes exactly the outer header that its packets come with.
+/// The PDR removes exactly the outer header of its packets.
 fn fits(pdr: &Pdr) -> bool {
     let header = pdr.removal.map(|HeaderRemoval { header, .. }| header);
     match (pdr.pdi.tunnel.map(|tunnel| tunnel.addr), header) {
@@ -126,14 +126,14 @@ fn is_plain(qer: &Qer, direction: Direction) -> bool {
         && (direction == Direction::Uplink || qer.flow_marking.tos.is_none())
 }
 
-/// No slice limits it. Only such a limit makes a difference between what is guaranteed and what is not.
+/// No slice limits it. Only such a limit distinguishes guaranteed from other traffic.
 fn has_no_slice_limit(session: &Session, pdr: &Pdr, topology: &Topology) -> bool {
     let is_of_slice = |slice| topology.slices.iter().any(|limit| Some(limit.slice) == slice);
     let is_guaranteed = session.qers_of(pdr).any(|qer| qer.gbr.is_some());
     !is_of_slice(session.rules.slice) && (topology.slices.is_empty() || !is_guaranteed)
 }
 
-/// The QFI that a packet comes with does not go on with it.
+/// The QFI of a received packet is not forwarded with it.
 fn drops_qfi(session: &Session, pdr: &Pdr, is_tunnelled: bool) -> bool {
     !is_tunnelled
         || pdr.pdi.tunnel.is_none()

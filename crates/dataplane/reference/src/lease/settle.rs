@@ -1,4 +1,4 @@
-//! Folding in what happened to a session while the reference was not asked.
+//! Adds the traffic that a faster data plane has handled to a session.
 
 use causeway_types::{Direction, PdrId, QerId, Seid, Time};
 
@@ -7,14 +7,14 @@ use crate::engine::Reference;
 use crate::measure::Measurement;
 use crate::session::direction_of;
 
-/// What the packets of one rule used up of its grant.
+/// What the packets of one rule used of its grant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RuleUsage {
     /// The PDR.
     pub pdr: PdrId,
-    /// When the last packet came, passed or not.
+    /// When the last packet arrived, passed or not.
     pub last_arrival: Time,
-    /// What passed.
+    /// The packets that passed.
     pub passed: Option<ForwardedUsage>,
     /// Packets that were dropped after they had been counted before QoS enforcement.
     pub dropped_packets: u64,
@@ -29,18 +29,18 @@ pub struct ForwardedUsage {
     pub packets: u64,
     /// Octets of the user packets.
     pub octets: u64,
-    /// When the last one did.
+    /// When the last one passed.
     pub last: Time,
 }
 
-/// The state of the bucket of a QER in one direction.
+/// The state of the token bucket of a QER in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MeterState {
     /// The QER.
     pub qer: QerId,
     /// The direction.
     pub direction: Direction,
-    /// What is in it, in micro-bits.
+    /// The tokens, in micro-bits.
     pub tokens: i64,
     /// The size of the last packet that passed, in micro-bits.
     pub last: i64,
@@ -49,7 +49,7 @@ pub struct MeterState {
 }
 
 impl Reference {
-    /// Folds in what happened to a session since its grants. They hold no longer.
+    /// Adds the usage of a session since its grants, which end with this call.
     pub fn settle(&mut self, seid: Seid, spent: &[RuleUsage], meters: &[MeterState]) {
         let burst = self.shared.burst();
         let Some(session) = self.sessions.get_mut(&seid) else { return };

@@ -3,12 +3,12 @@
 use causeway_rules::{BaseInterval, Urr};
 use causeway_types::{Span, Time};
 
-/// When a running measurement of time pauses by itself.
+/// When a running time measurement pauses by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum TimeMeasurement {
     /// Never.
     Continuous,
-    /// So long after the last packet (Inactivity Detection Time).
+    /// This time after the last packet (Inactivity Detection Time).
     UntilIdle(Span),
     /// At the end of the first interval without packets, counted from the first packet (CTP).
     Intervals(Span),
@@ -26,7 +26,7 @@ impl TimeMeasurement {
         }
     }
 
-    /// A packet that comes while the clock runs changes no more than when it will end.
+    /// A packet that arrives while the clock runs only changes when it ends.
     pub(super) const fn is_additive(self) -> bool {
         matches!(self, Self::Continuous | Self::UntilIdle(_))
     }
@@ -35,7 +35,7 @@ impl TimeMeasurement {
 /// The time measured by a URR. It only grows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct UsageTimer {
-    /// Measured before it last started.
+    /// The time measured before the last start.
     accumulated: Span,
     running: Option<Running>,
 }
@@ -47,7 +47,7 @@ struct Running {
 }
 
 impl Running {
-    /// When it pauses unless a packet comes first.
+    /// When it pauses without a further packet.
     fn end(&self, measurement: TimeMeasurement) -> Option<Time> {
         match measurement {
             TimeMeasurement::Continuous => None,
@@ -72,12 +72,12 @@ impl UsageTimer {
         self.accumulated + self.running.map_or(Span::ZERO, |running| running.measured(now, measurement))
     }
 
-    /// It runs, and has not paused by itself.
+    /// It runs and has not paused by itself.
     pub(super) fn is_running(&self, now: Time, measurement: TimeMeasurement) -> bool {
         self.running.is_some_and(|running| running.end(measurement).is_none_or(|end| now < end))
     }
 
-    /// A packet was measured: it goes on, or starts again.
+    /// Records a measured packet: the clock continues or starts again.
     pub(super) fn packet(&mut self, now: Time, measurement: TimeMeasurement) {
         if !self.is_running(now, measurement) {
             self.start(now, measurement);
@@ -91,14 +91,14 @@ impl UsageTimer {
         self.running.map(|running| running.last_packet)
     }
 
-    /// Packets came until this time, while it ran.
+    /// Records packets until this time, while it ran.
     pub(super) fn extend_to(&mut self, at: Time) {
         if let Some(running) = &mut self.running {
             running.last_packet = running.last_packet.max(at);
         }
     }
 
-    /// Starts at once, unless it runs.
+    /// Starts the clock immediately, unless it runs.
     pub(super) fn start(&mut self, now: Time, measurement: TimeMeasurement) {
         if !self.is_running(now, measurement) {
             self.stop(now, measurement);
@@ -106,13 +106,13 @@ impl UsageTimer {
         }
     }
 
-    /// Stops until it is started or a packet comes.
+    /// Stops until it is started or a packet arrives.
     pub(super) fn stop(&mut self, now: Time, measurement: TimeMeasurement) {
         self.accumulated = self.total(now, measurement);
         self.running = None;
     }
 
-    /// Goes on by another pace.
+    /// Changes the type of measurement.
     pub(super) fn change_pace(&mut self, now: Time, old: TimeMeasurement, new: TimeMeasurement) {
         if self.is_running(now, old) {
             self.stop(now, old);
@@ -127,8 +127,8 @@ impl UsageTimer {
         self.running?.end(measurement)
     }
 
-    /// When so much time will have been measured, if nothing stops it. Packets may put off a pause without being seen here one by one,
-    /// where they only add up: it is then the earliest time, at which it has to be looked at again.
+    /// When the total will be reached, if nothing stops the clock. Where packets only add up, they may delay a pause
+    /// without being recorded one by one: the result is then the earliest time, at which it must be computed again.
     pub(super) fn reaches(&self, total: Span, measurement: TimeMeasurement) -> Option<Time> {
         let running = self.running?;
         let at = running.since + total.saturating_sub(self.accumulated);
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(measured(TimeMeasurement::OneInterval(secs(10)), &[0, 3, 9, 10], 12), 12);
     }
 
-    // Input: nothing; a start without packets; a change of pace in the middle.
+    // Input: nothing; a start without packets; a change of the type in the middle.
     // Output: no time; time from the start; no second lost or measured twice.
     #[test]
     fn a_clock_starts_stops_and_changes() {

@@ -1,4 +1,4 @@
-//! What becomes due with time alone.
+//! Actions of a URR that become due with time alone.
 
 use causeway_rules::{ReportingTriggers as Asked, Urr, UsageReportTrigger as Trigger};
 use causeway_types::{Span, Time, WallTime};
@@ -7,9 +7,8 @@ use super::clock::TimeMeasurement;
 use super::{Measurement, stopped_after};
 
 impl Measurement {
-    /// The time of the timer that is to be set; `None` when none is needed, or one is set that is not later. Never
-    /// at or before a time that is over, so that time goes on. A monitoring time that the wall clock, which says `wall`, is past is
-    /// reached now.
+    /// The time of the timer to set; `None` when none is needed, or an earlier or equal one is set. Never at or
+    /// before a past time, so that time goes on. A monitoring time before the wall-clock time `wall` is reached now.
     pub(crate) fn timer_to_set(&mut self, urr: &Urr, now: Time, wall: WallTime) -> Option<Time> {
         let monitoring = self.next_monitoring(urr).filter(|at| *at <= wall).map(|_| now);
         let at = self.next_deadline(urr).into_iter().chain(monitoring).min()?.max(now);
@@ -20,12 +19,12 @@ impl Measurement {
         Some(at)
     }
 
-    /// The timer of this time is the one that is set; then it is set no more.
+    /// The timer of this time is the one that is set; afterwards none is set.
     pub(crate) fn timer_expired(&mut self, at: Time) -> bool {
         self.timers.set.take_if(|set| *set == at).is_some()
     }
 
-    /// The monitoring time for which a timer is to be set; `None` when none is coming, or one is set that is not later.
+    /// The monitoring time to set a timer for; `None` when there is none, or an earlier or equal one is set.
     pub(crate) fn monitoring_to_set(&mut self, urr: &Urr, wall: WallTime) -> Option<WallTime> {
         let at = self.next_monitoring(urr).filter(|at| *at > wall)?;
         if self.timers.set_monitoring.is_some_and(|set| set <= at) {
@@ -35,12 +34,12 @@ impl Measurement {
         Some(at)
     }
 
-    /// The timer for this monitoring time is the one that is set; then it is set no more.
+    /// The timer for this monitoring time is the one that is set; afterwards none is set.
     pub(crate) fn monitoring_expired(&mut self, at: WallTime) -> bool {
         self.timers.set_monitoring.take_if(|set| *set == at).is_some()
     }
 
-    /// When [`Measurement::due`] has something to do, but for monitoring times.
+    /// When [`Measurement::due`] has something to do, except for monitoring times.
     pub(crate) fn next_deadline(&self, urr: &Urr) -> Option<Time> {
         let measured = if self.is_active(urr) { self.measured_deadlines(urr) } else { [None; 4] };
         let timed = [
@@ -91,15 +90,15 @@ impl Measurement {
         self.last_packet.map_or(from, |last| last.max(from))
     }
 
-    /// The next monitoring time that is not over. One that is over stays so if the wall clock is set back.
+    /// The next monitoring time that has not passed. One that has passed stays so if the wall clock is set back.
     pub(crate) fn next_monitoring(&self, urr: &Urr) -> Option<WallTime> {
         let times = urr.monitoring_times();
         let mut coming = times.iter().map(|monitoring| monitoring.at);
         coming.find(|at| self.timers.monitored.is_none_or(|over| *at > over))
     }
 
-    /// Does what is due at this time, at which the wall clock says `wall`, and says what has to be reported. `soon` is how long after a monitoring time
-    /// the two parts are sent if nothing else causes a report.
+    /// Executes what is due at this time, with the wall-clock time `wall`, and returns the triggers to report. `soon`
+    /// is how long after a monitoring time the two parts are sent if nothing else causes a report.
     pub(crate) fn due(&mut self, urr: &Urr, now: Time, wall: WallTime, soon: Span) -> Trigger {
         let is_due = |deadline: Option<Time>| deadline.is_some_and(|deadline| deadline <= now);
         while self.next_monitoring(urr).is_some_and(|at| at <= wall) {
@@ -123,7 +122,7 @@ impl Measurement {
             }
             self.void_quotas(urr, now);
         }
-        triggers = if self.may_report() { if_asked(urr, triggers) } else { Trigger::empty() };
+        triggers = if self.may_report() { if_requested(urr, triggers) } else { Trigger::empty() };
         if is_due(self.timers.monitoring_report) {
             self.timers.monitoring_report = None;
             triggers |= Trigger::MONIT;
@@ -131,7 +130,7 @@ impl Measurement {
         triggers
     }
 
-    /// What depends on the measurement going on.
+    /// Executes what is due only while the measurement runs.
     fn measured_due(&mut self, urr: &Urr, now: Time) -> Trigger {
         if !self.is_active(urr) {
             return Trigger::empty();
@@ -140,7 +139,7 @@ impl Measurement {
         let measurement = TimeMeasurement::of(urr);
         if self.clock.end(measurement).is_some_and(|end| end <= now) {
             self.clock.stop(now, measurement);
-            triggers |= if_asked(urr, Trigger::ENVCL);
+            triggers |= if_requested(urr, Trigger::ENVCL);
         }
         if self.traffic_end(urr).is_some_and(|end| end <= now) {
             self.detected.extend(self.traffic.stop(now, stopped_after(urr)));
@@ -149,7 +148,7 @@ impl Measurement {
         triggers
     }
 
-    /// The next monitoring time is reached: usage before it is set apart, and the limits after it hold.
+    /// The next monitoring time is reached: usage before it becomes a part of its own, and the limits after it apply.
     fn split(&mut self, urr: &Urr, now: Time, soon: Span) {
         let over = self.timers.monitored;
         let times = urr.monitoring_times();
@@ -157,7 +156,7 @@ impl Measurement {
         let Some(monitoring) = coming else { return };
         self.timers.monitored = Some(monitoring.at);
         let part = self.cut(urr, now);
-        // Nothing can have been measured before a time that had passed when it was given to a new URR.
+        // Nothing can have been measured before a time that had passed when a new URR received it.
         if !part.is_nothing() {
             self.closed.push(part);
             self.timers.monitoring_report = Some(now + soon);
@@ -183,8 +182,8 @@ fn asks(urr: &Urr, trigger: Asked) -> bool {
     urr.triggers.contains(trigger)
 }
 
-/// Those of the triggers that the URR has among its reporting triggers.
-pub(super) fn if_asked(urr: &Urr, triggers: Trigger) -> Trigger {
+/// The triggers that are among the URR's reporting triggers.
+pub(super) fn if_requested(urr: &Urr, triggers: Trigger) -> Trigger {
     let pairs = [
         (Asked::PERIO, Trigger::PERIO),
         (Asked::VOLTH, Trigger::VOLTH),

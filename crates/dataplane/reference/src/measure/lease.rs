@@ -1,4 +1,4 @@
-//! What of a URR can be measured elsewhere and folded in later.
+//! Measurement of a URR elsewhere, added later.
 
 use causeway_rules::{DirectionalLimit, Pdr, ReportingTriggers as Asked, Urr, UsageReportTrigger};
 use causeway_types::{Direction, Time, Volume};
@@ -10,8 +10,8 @@ use crate::lease::{CounterReading, PacketCount, RuleUsage};
 use crate::session::direction_of;
 
 impl Measurement {
-    /// The next packets of the PDR only add up: none starts or stops anything. Says since when there is silence,
-    /// which must not last for [`stopped_after`]. `None`: the next packet means more than its octets.
+    /// The next packets of the PDR only add up: none starts or stops anything. Returns since when there was no
+    /// packet, which must not last for [`stopped_after`]. `None`: the next packet has further effects.
     pub(crate) fn may_offload(&self, urr: &Urr, pdr: &Pdr, now: Time) -> Option<Time> {
         let measurement = TimeMeasurement::of(urr);
         let pause = stopped_after(urr);
@@ -34,7 +34,7 @@ impl Measurement {
     }
 
     /// Octets that may pass in this direction without reaching a threshold or a quota.
-    pub(crate) fn room(&self, urr: &Urr, direction: Direction) -> u64 {
+    pub(crate) fn remaining(&self, urr: &Urr, direction: Direction) -> u64 {
         if !urr.method.volume {
             return u64::MAX;
         }
@@ -66,7 +66,7 @@ impl Measurement {
         self.running.last_packet = self.running.last_packet.max(Some(last));
     }
 
-    /// Counters that are read now and then show packets that came: what they began is to be reported before any of them counts as
+    /// Counters are read now and show received packets: start reports are made before any of the packets counts as
     /// passed, as with the first of these packets.
     pub(crate) fn read_arrived(
         &mut self,
@@ -87,8 +87,8 @@ impl Measurement {
         if is_active && !goes_on { self.traffic_of(pdr, urr, now) } else { UsageReportTrigger::empty() }
     }
 
-    /// All that they show to have come counts before QoS enforcement, and all that they show to have passed counts, also what did so before an exhausted quota could stop it, but not what left by the
-    /// FAR of one.
+    /// All received packets count before QoS enforcement. All passed packets count, including those that passed
+    /// before an exhausted quota could stop them, but not those that were forwarded by the FAR of an exhausted quota.
     pub(crate) fn read_passed(
         &mut self,
         urr: &Urr,
@@ -124,7 +124,7 @@ fn add(volume: &mut Volume, direction: Direction, packets: u64, octets: u64) {
     *sum = sum.saturating_add(octets);
 }
 
-/// What is left of a limit for packets of one direction.
+/// The remainder of a limit for packets of one direction.
 fn left(limit: &DirectionalLimit, used: &Volume, direction: Direction) -> Option<u64> {
     let (own, passed) = match direction {
         Direction::Uplink => (limit.uplink, used.uplink),

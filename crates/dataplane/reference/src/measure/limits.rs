@@ -5,40 +5,40 @@ use causeway_types::{Direction, Time};
 
 use super::Measurement;
 use super::clock::TimeMeasurement;
-use super::due::{if_asked, when};
+use super::due::{if_requested, when};
 use super::totals::{ReachedLimits, Totals, exceeds};
 
-/// Which quotas let nothing pass any more. One is enough to stop the traffic.
+/// The exhausted quotas. One is enough to stop the traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Exhausted {
     pub(super) volume: bool,
     pub(super) time: bool,
     pub(super) events: bool,
-    /// Its holding or validity time is over: what was left is void.
+    /// Its holding or validity time has ended: the remainder is void.
     pub(super) expired: bool,
 }
 
 impl Measurement {
-    /// Nothing may pass until a quota is given.
+    /// No packet may pass until a quota is given.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.exhausted != Exhausted::default()
     }
 
-    /// A packet would be more than the volume quota has left. It does not pass, and the quota is exhausted.
+    /// A packet exceeds the remaining volume quota. It does not pass, and the quota is exhausted.
     pub(crate) fn exceeds(&self, urr: &Urr, direction: Direction, octets: usize) -> bool {
         let quota = self.quotas.volume.filter(|_| urr.method.volume && self.is_active(urr));
         let used = self.totals(urr, Time::default()).since(&self.granted).volume;
         quota.is_some_and(|quota| exceeds(&quota, &used, direction, octets))
     }
 
-    /// What is left of the volume quota is too little for the packets that come: it is exhausted.
+    /// The remaining volume quota is too small for the packets: it is exhausted.
     pub(crate) fn exhaust_volume(&mut self, urr: &Urr, now: Time) -> Trigger {
         self.exhausted.volume = true;
         self.clock.stop(now, TimeMeasurement::of(urr));
         quota_trigger(urr, Trigger::VOLQU)
     }
 
-    /// What is left of all quotas is void.
+    /// Voids the remainder of all quotas.
     pub(super) fn void_quotas(&mut self, urr: &Urr, now: Time) {
         self.exhausted.expired = true;
         self.clock.stop(now, TimeMeasurement::of(urr));
@@ -58,7 +58,7 @@ impl Measurement {
         let triggers = when(reached.volume, Trigger::VOLTH)
             | when(reached.time, Trigger::TIMTH)
             | when(reached.events, Trigger::EVETH);
-        if_asked(urr, triggers)
+        if_requested(urr, triggers)
     }
 
     fn check_quotas(&mut self, urr: &Urr, totals: &Totals, now: Time) -> Trigger {
@@ -75,9 +75,9 @@ impl Measurement {
         quota_trigger(urr, when(volume, Trigger::VOLQU) | when(time, Trigger::TIMQU))
     }
 
-    /// Traffic starts, which is an event. The traffic of as many events as the quota grants passes.
+    /// Traffic starts, which is an event. As many events as the quota grants may pass.
     pub(super) fn traffic_starts(&mut self, urr: &Urr, now: Time) -> Trigger {
-        let start = if_asked(urr, Trigger::START);
+        let start = if_requested(urr, Trigger::START);
         if !urr.method.events {
             return start;
         }
@@ -102,5 +102,5 @@ fn quota_trigger(urr: &Urr, triggers: Trigger) -> Trigger {
     let alone = when(volume.is_none(), Trigger::VOLQU)
         | when(time.is_none(), Trigger::TIMQU)
         | when(events.is_none(), Trigger::EVEQU);
-    if_asked(urr, triggers) | triggers & alone
+    if_requested(urr, triggers) | triggers & alone
 }

@@ -1,4 +1,4 @@
-//! What packets have made of a measurement: as little as it can be made of again.
+//! The state that packets have created in a measurement, in compact form.
 
 use causeway_rules::Urr;
 use causeway_types::{PdrId, Time, Volume};
@@ -7,20 +7,20 @@ use super::Measurement;
 use super::clock::UsageTimer;
 use super::totals::Totals;
 
-/// All that tells a measurement from a new one of the same URR.
+/// The difference between a measurement and a new one of the same URR.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct UrrState {
     volume: Volume,
     clock: UsageTimer,
     first_packet: Option<Time>,
     last_packet: Option<Time>,
-    /// The last packet that came, passed or not, and its PDR.
+    /// The last received packet, passed or not, and its PDR.
     arrived: Option<(Time, PdrId)>,
     /// Most sessions have not reported yet.
     reported: Option<Box<Reported>>,
 }
 
-/// What reports have made of it.
+/// The state that reports have created.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Reported {
     totals: Totals,
@@ -45,11 +45,11 @@ impl Reported {
 }
 
 impl Measurement {
-    /// The trace from which [`Measurement::restored`] makes exactly this one. `None`: there is more to it.
+    /// The state from which [`Measurement::restored`] creates exactly this measurement. `None`: there is more state.
     pub(crate) fn measured_state(&self, urr: &Urr, begin: Time) -> Option<UrrState> {
         let reported = Reported::of(self);
         let is_new = reported == Reported::of(&Self::new(urr, begin));
-        let trace = UrrState {
+        let state = UrrState {
             volume: self.volume,
             clock: self.clock,
             first_packet: self.running.first_packet,
@@ -57,22 +57,22 @@ impl Measurement {
             arrived: self.traffic.unnamed(),
             reported: (!is_new).then(|| Box::new(reported)),
         };
-        (Self::restored(urr, begin, &trace) == *self).then_some(trace)
+        (Self::restored(urr, begin, &state) == *self).then_some(state)
     }
 
-    /// As it was when it left this trace.
-    pub(crate) fn restored(urr: &Urr, begin: Time, trace: &UrrState) -> Self {
+    /// The measurement with this state.
+    pub(crate) fn restored(urr: &Urr, begin: Time, state: &UrrState) -> Self {
         let mut measurement = Self::new(urr, begin);
-        (measurement.volume, measurement.clock) = (trace.volume, trace.clock);
-        if let Some(reported) = &trace.reported {
+        (measurement.volume, measurement.clock) = (state.volume, state.clock);
+        if let Some(reported) = &state.reported {
             measurement.running = super::UsagePart::beginning(reported.start);
             (measurement.reported, measurement.armed) = (reported.totals, reported.armed);
             (measurement.granted, measurement.reports_left) = (reported.granted, reported.reports_left);
             measurement.dropped = reported.dropped;
         }
         let running = &mut measurement.running;
-        (running.first_packet, running.last_packet) = (trace.first_packet, trace.last_packet);
-        if let Some((at, pdr)) = trace.arrived {
+        (running.first_packet, running.last_packet) = (state.first_packet, state.last_packet);
+        if let Some((at, pdr)) = state.arrived {
             measurement.traffic.start_unnamed(at, pdr);
             measurement.last_packet = Some(at);
         }

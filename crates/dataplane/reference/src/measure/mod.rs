@@ -24,10 +24,10 @@ use traffic::Traffic;
 
 use crate::session::direction_of;
 
-/// How long without packets until traffic counts as stopped, unless an Inactivity Detection Time says it.
+/// How long without packets until traffic counts as stopped, without an Inactivity Detection Time.
 const TRAFFIC_STOP_TIMEOUT: Span = Duration::from_secs(60);
 
-/// What a URR measures, and how much of it has been reported.
+/// The measurement of a URR, and how much of it has been reported.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Measurement {
     /// After QoS enforcement; with MBQE before it.
@@ -47,33 +47,33 @@ pub(crate) struct Measurement {
     armed: Totals,
     /// The totals from which quotas count.
     granted: Totals,
-    /// What is measured for the next report.
+    /// The usage for the next report.
     running: UsagePart,
-    /// What monitoring times cut off, to be sent with the next report.
+    /// The parts that monitoring times have ended, sent with the next report.
     closed: Vec<UsagePart>,
-    /// Dropped downlink packets and octets since that was reported.
+    /// Dropped downlink packets and octets since their last report.
     dropped: (u64, u64),
-    /// When the last packet reached one of its PDRs, whatever became of it.
+    /// When the last packet matched one of its PDRs, whatever its disposition.
     last_packet: Option<Time>,
-    /// What started and has not stopped.
+    /// The traffic that has started and not stopped.
     traffic: Traffic,
     /// The applications whose start or stop is in the next report.
     detected: Vec<Detected>,
     timers: Timers,
-    /// How many more reports it may make.
+    /// The number of further reports that it may make.
     reports_left: Option<u16>,
 }
 
-/// What the timers of a URR run from or to.
+/// The timers of a URR.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Timers {
     next_period: Option<Time>,
-    /// The quota holding time runs from here or from the last packet.
+    /// The quota holding time runs from this time or from the last packet.
     holding_from: Time,
     valid_until: Option<Time>,
-    /// The inactivity timer runs from here or from the last packet; `None`: inactivity was reported.
+    /// The inactivity timer runs from this time or from the last packet; `None`: inactivity was reported.
     active_from: Option<Time>,
-    /// Monitoring times up to this one are over.
+    /// Monitoring times up to this one have passed.
     monitored: Option<WallTime>,
     /// When the two parts around a monitoring time are sent if nothing else causes a report.
     monitoring_report: Option<Time>,
@@ -84,12 +84,12 @@ struct Timers {
 }
 
 impl Measurement {
-    /// It is being measured: not paused, and not at the end of its number of reports.
+    /// The measurement runs: it is neither paused nor at the end of its number of reports.
     fn is_active(&self, urr: &Urr) -> bool {
         !urr.inactive && self.may_report()
     }
 
-    /// Its number of reports is not used up.
+    /// Its number of reports is not exhausted.
     pub(crate) fn may_report(&self) -> bool {
         self.reports_left != Some(0)
     }
@@ -102,7 +102,7 @@ impl Measurement {
         }
     }
 
-    /// A packet reached one of its PDRs; what becomes of it is not decided yet.
+    /// A packet matched one of its PDRs; its disposition is not decided yet.
     pub(crate) fn arrived(&mut self, urr: &Urr, now: Time, pdr: &Pdr, octets: usize) -> UsageReportTrigger {
         let goes_on = self.traffic.is_continued(pdr, now, stopped_after(urr));
         self.traffic.extend(pdr, now);
@@ -115,8 +115,8 @@ impl Measurement {
         if urr.before_qos { started | self.arrived_before_qos(urr, now, pdr, octets) } else { started }
     }
 
-    /// A packet counts before QoS enforcement (MBQE), unless it is more than a quota has left. Which limits that
-    /// reaches is asked by [`Measurement::check_before_qos`] when the packet's fate is known.
+    /// Counts a packet before QoS enforcement (MBQE), unless it exceeds a quota. [`Measurement::check_before_qos`]
+    /// returns the limits that it reaches, when its disposition is known.
     fn arrived_before_qos(&mut self, urr: &Urr, now: Time, pdr: &Pdr, octets: usize) -> UsageReportTrigger {
         if self.is_exhausted() {
             return UsageReportTrigger::empty();
@@ -129,7 +129,7 @@ impl Measurement {
         UsageReportTrigger::empty()
     }
 
-    /// Which limits a packet reached that was counted before QoS enforcement.
+    /// The limits that a packet reached which was counted before QoS enforcement.
     pub(crate) fn check_before_qos(&mut self, urr: &Urr, now: Time) -> UsageReportTrigger {
         if urr.before_qos { self.check(urr, now) } else { UsageReportTrigger::empty() }
     }
@@ -173,10 +173,10 @@ impl Measurement {
         self.running.last_packet = Some(now);
     }
 
-    /// An End Marker came out of the tunnel of one of its PDRs.
+    /// An End Marker was received in the tunnel of one of its PDRs.
     pub(crate) fn end_marker(&self, urr: &Urr) -> UsageReportTrigger {
         if self.may_report() {
-            due::if_asked(urr, UsageReportTrigger::EMRRE)
+            due::if_requested(urr, UsageReportTrigger::EMRRE)
         } else {
             UsageReportTrigger::empty()
         }
@@ -192,7 +192,7 @@ impl Measurement {
             return UsageReportTrigger::empty();
         }
         self.dropped = (0, 0);
-        due::if_asked(urr, UsageReportTrigger::DROTH)
+        due::if_requested(urr, UsageReportTrigger::DROTH)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the SMF gives a URR, and what starts over with it.
+//! The parameters that the SMF gives a URR, and what restarts with them.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::traffic::Traffic;
 use super::{Measurement, Timers};
 
 impl Measurement {
-    /// Nothing measured yet; every timer of the URR begins.
+    /// A new measurement; every timer of the URR starts.
     pub(crate) fn new(urr: &Urr, now: Time) -> Self {
         let timers = Timers {
             next_period: urr.period.map(|period| now + period),
@@ -46,18 +46,18 @@ impl Measurement {
             reports_left: urr.number_of_reports.map(|number| number.get()),
         };
         measurement.exhaust_what_is_zero();
-        measurement.start_at_once(urr, now);
+        measurement.start_immediately(urr, now);
         measurement
     }
 
-    /// Goes on after the last PDR of the URR is gone: all anew, but for monitoring times that are over.
+    /// Restarts after the URR has lost its last PDR: everything but the monitoring times that have passed.
     pub(crate) fn reset(&mut self, urr: &Urr, now: Time) {
         let Timers { monitored, set, set_monitoring, .. } = self.timers;
         let timers = Timers { monitored, set, set_monitoring, ..Self::new(urr, now).timers };
         *self = Self { timers, ..Self::new(urr, now) };
     }
 
-    /// The URR replaces `old`. What differs starts over.
+    /// The URR replaces `old`. The parts that differ restart.
     pub(crate) fn update(&mut self, old: &Urr, urr: &Urr, now: Time) {
         let (before, measurement) = (TimeMeasurement::of(old), TimeMeasurement::of(urr));
         if urr.inactive && !old.inactive {
@@ -70,7 +70,7 @@ impl Measurement {
             self.clock.start(now, measurement);
         }
         if urr.immediate_start && (old.inactive || !old.immediate_start) {
-            self.start_at_once(urr, now);
+            self.start_immediately(urr, now);
         }
         let newly = urr.triggers.difference(old.triggers);
         let mut parts = changed(old, urr);
@@ -79,7 +79,7 @@ impl Measurement {
         self.renew(urr, &parts, now);
     }
 
-    /// These parts were given anew.
+    /// The SMF has sent these parts again.
     pub(crate) fn renew(&mut self, urr: &Urr, parts: &BTreeSet<UrrPart>, now: Time) {
         for part in parts {
             match part {
@@ -126,13 +126,13 @@ impl Measurement {
                 UrrPart::InactivityTimer => self.timers.active_from = Some(now),
                 UrrPart::NumberOfReports => {
                     self.reports_left = urr.number_of_reports.map(|number| number.get());
-                    self.start_at_once(urr, now);
+                    self.start_immediately(urr, now);
                 }
             }
         }
     }
 
-    /// The limits that hold after a monitoring time; where none are given, what is left of the old ones goes on.
+    /// Applies the limits after a monitoring time; where none are given, the remainder of the old ones applies.
     pub(super) fn start_subsequent(&mut self, urr: &Urr, monitoring: &Monitoring, now: Time) {
         let totals = self.totals(urr, now);
         restart(&mut self.armed, &monitoring.thresholds, &totals);
@@ -145,16 +145,16 @@ impl Measurement {
         self.exhaust_what_is_zero();
     }
 
-    /// The holding and validity times of a quota run from when it is given.
+    /// The holding and validity times of a quota start when it is given.
     fn start_quota(&mut self, urr: &Urr, now: Time) {
         self.exhausted.expired = false;
         self.timers.holding_from = now;
         self.timers.valid_until = urr.validity_time.map(|validity| now + validity);
-        self.start_at_once(urr, now);
+        self.start_immediately(urr, now);
     }
 
     /// ISTM: time runs without a packet.
-    fn start_at_once(&mut self, urr: &Urr, now: Time) {
+    fn start_immediately(&mut self, urr: &Urr, now: Time) {
         if urr.method.duration && urr.immediate_start && self.is_active(urr) && !self.is_exhausted() {
             self.clock.start(now, TimeMeasurement::of(urr));
         }
@@ -168,7 +168,7 @@ impl Measurement {
     }
 }
 
-/// Lets the limits that there are count from these totals.
+/// Restarts the count of the limits from these totals.
 fn restart(start: &mut Totals, limits: &UsageLimits, totals: &Totals) {
     if limits.volume.is_some() {
         start.volume = totals.volume;

@@ -1,4 +1,4 @@
-//! From what was measured to usage reports.
+//! Builds usage reports from the measurement.
 
 use causeway_rules::{Urr, Usage, UsageInformation, UsageReportTrigger as Trigger};
 use causeway_types::{Span, Time, Volume};
@@ -6,7 +6,7 @@ use causeway_types::{Span, Time, Volume};
 use super::Measurement;
 use super::clock::TimeMeasurement;
 
-/// The usage of a stretch of time.
+/// The usage of a period of time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct UsagePart {
     pub(super) start: Time,
@@ -32,13 +32,13 @@ impl UsagePart {
         }
     }
 
-    /// It has lasted for no time, and nothing was measured in it.
+    /// It has no duration and no usage.
     pub(super) fn is_nothing(&self) -> bool {
         *self == Self::beginning(self.end)
     }
 
-    /// As one report. Whether it was measured before or after QoS enforcement is said by the URR, and both at once are
-    /// two URRs, so Usage Information is about monitoring times alone (TS 29.244 table 7.5.8.3-1).
+    /// Converts to one report. The URR determines whether usage was measured before or after QoS enforcement; both
+    /// together are two URRs. So Usage Information is about monitoring times alone (TS 29.244 table 7.5.8.3-1).
     fn into_usage(self, urr: &Urr, triggers: Trigger, part: UsageInformation) -> Usage {
         let method = urr.method;
         Usage {
@@ -54,13 +54,13 @@ impl UsagePart {
 }
 
 impl Measurement {
-    /// Reports what was measured since the last report. Only a report that a threshold caused lets the thresholds
-    /// count anew (TS 29.244 clause 5.2.2.3.1).
+    /// Reports the usage since the last report. Only a report that a threshold caused restarts the thresholds (TS
+    /// 29.244 clause 5.2.2.3.1).
     pub(crate) fn report(&mut self, urr: &Urr, triggers: Trigger, now: Time) -> Vec<Usage> {
         if !triggers.difference(Trigger::IMMER | Trigger::TERMR | Trigger::MONIT).is_empty() {
             self.count_report(urr, now);
         }
-        // Such reports have no measurement, so what was measured is for the next one.
+        // Such reports contain no measurement: the usage remains for the next one.
         if triggers.difference(Trigger::START | Trigger::DROTH).is_empty() {
             let detected = std::mem::take(&mut self.detected).pop();
             return vec![Usage { events: vec![now], detected, ..Usage::new(urr.id, triggers, now, now) }];
@@ -79,8 +79,8 @@ impl Measurement {
         usages
     }
 
-    /// Says in the last report which application started or stopped. Of more that stopped at the same time, each has
-    /// a report of its own, without measurement, since a report has room for one.
+    /// Names the application that started or stopped in the last report. Further ones that stopped at the same time
+    /// have a report of their own, without measurement, since a report names one application.
     fn name_applications(&mut self, urr: &Urr, now: Time, usages: &mut Vec<Usage>) {
         let mut detected = std::mem::take(&mut self.detected).into_iter();
         if let Some(usage) = usages.last_mut() {
@@ -91,8 +91,7 @@ impl Measurement {
         usages.extend(detected.map(stopped));
     }
 
-    /// Ends the stretch that is being measured, and begins another. Time is cut at whole seconds; what is left of
-    /// one goes into the next.
+    /// Ends the current part and starts another. Time is cut at whole seconds; the fraction goes into the next part.
     pub(super) fn cut(&mut self, urr: &Urr, now: Time) -> UsagePart {
         let totals = self.totals(urr, now);
         let used = totals.since(&self.reported);

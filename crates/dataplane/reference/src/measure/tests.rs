@@ -15,7 +15,7 @@ fn urr(threshold: u64) -> Urr {
     }
 }
 
-/// A packet of 400 octets passes; what it makes the URR report.
+/// Passes a packet of 400 octets; returns the reports of the URR.
 fn passes(measurement: &mut Measurement, urr: &Urr, second: u64) -> Vec<Usage> {
     let now = Time::from_secs(second);
     let triggers = measurement.passed(urr, now, Direction::Uplink, 400);
@@ -27,9 +27,9 @@ fn uplink(usages: &[Usage]) -> Vec<u64> {
 }
 
 // Input: packets of 400 octets against a threshold of 1000.
-// Output: the third packet reports all 1200, the sixth another 1200: the threshold arms itself again.
+// Output: the third packet reports all 1200, the sixth another 1200: the threshold is re-armed.
 #[test]
-fn the_threshold_arms_itself_again() {
+fn the_threshold_is_rearmed() {
     let urr = urr(1000);
     let mut measurement = Measurement::new(&urr, Time::from_secs(1));
     let reports: Vec<_> = (2..8).flat_map(|second| passes(&mut measurement, &urr, second)).collect();
@@ -40,7 +40,7 @@ fn the_threshold_arms_itself_again() {
 // Input: a threshold of 1000, 400 octets, a query, 400 more, 400 more; the same with the threshold given anew.
 // Output: the query's 400 count towards the threshold, so the report has 800; given anew, nothing is due yet.
 #[test]
-fn what_a_query_reports_still_counts_towards_the_threshold() {
+fn queried_usage_still_counts_towards_the_threshold() {
     for given_anew in [false, true] {
         let urr = urr(1000);
         let mut measurement = Measurement::new(&urr, Time::default());

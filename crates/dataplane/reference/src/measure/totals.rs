@@ -1,10 +1,10 @@
-//! What was measured in all, and how much of it since some moment.
+//! Totals of a measurement, and differences between them.
 
 use causeway_rules::{DirectionalLimit, UsageLimits};
 use causeway_types::{Direction, Span, Volume};
 
-/// Everything measured since the URR was created. Only ever grows; what belongs to a report, a threshold or a
-/// quota is the difference to the totals at its beginning.
+/// Everything measured since the URR was created. It only grows; the usage of a report, a threshold or a quota is the
+/// difference to the totals at its start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Totals {
     pub(super) volume: Volume,
@@ -13,7 +13,7 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    /// What was measured since `start`.
+    /// The usage since `start`.
     pub(super) fn since(&self, start: &Self) -> Self {
         Self {
             volume: difference(&self.volume, &start.volume),
@@ -37,7 +37,7 @@ pub(super) fn difference(later: &Volume, earlier: &Volume) -> Volume {
     }
 }
 
-/// Which of some limits are reached.
+/// The limits that are reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct ReachedLimits {
     pub(super) volume: bool,
@@ -55,7 +55,7 @@ impl ReachedLimits {
     }
 }
 
-/// One more packet would be more than the limit.
+/// One more packet would exceed the limit.
 pub(super) fn exceeds(limit: &DirectionalLimit, used: &Volume, direction: Direction, octets: usize) -> bool {
     let mut volume = *used;
     volume.count(direction, octets as u64);

@@ -1,41 +1,41 @@
-//! Traffic that starts and stops: that of each application that PDRs of the URR detect, and all other traffic as one
-//! (TS 29.244 clause 5.4.11).
+//! Start and stop of traffic: of each application that PDRs of the URR detect, and of all other traffic together (TS
+//! 29.244 clause 5.4.11).
 
 use causeway_rules::{ApplicationId, Detected, Pdr, SortedMap};
 use causeway_types::{PdrId, Span, Time};
 
-/// What flows now.
+/// The current traffic.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Traffic(SortedMap<Option<ApplicationId>, TrafficRun>);
 
 /// The traffic of one application since it started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct TrafficRun {
-    /// When its last packet came.
+    /// When its last packet arrived.
     last: Time,
     /// The PDR of that packet.
     pdr: PdrId,
 }
 
 impl Traffic {
-    /// The traffic of this PDR flows, and no pause in it was as long as `pause`.
+    /// The traffic of this PDR continues: no pause was as long as `pause`.
     pub(super) fn is_continued(&self, pdr: &Pdr, now: Time, pause: Span) -> bool {
         self.0.get(&pdr.pdi.application).is_some_and(|run| now.since(run.last) < pause)
     }
 
-    /// A packet reached this PDR, whose traffic has started before; nothing happens if it has not.
+    /// Records a packet of this PDR; no effect if its traffic has not started.
     pub(super) fn extend(&mut self, pdr: &Pdr, now: Time) {
         if let Some(run) = self.0.get_mut(&pdr.pdi.application) {
             *run = TrafficRun { last: now, pdr: pdr.id };
         }
     }
 
-    /// When the last packet of the traffic of this PDR came.
+    /// When the last packet of the traffic of this PDR arrived.
     pub(super) fn last(&self, pdr: &Pdr) -> Option<Time> {
         self.0.get(&pdr.pdi.application).map(|run| run.last)
     }
 
-    /// Packets of the PDR came until this time.
+    /// Records packets of the PDR until this time.
     pub(super) fn extend_to(&mut self, pdr: &Pdr, at: Time) {
         if let Some(run) = self.0.get_mut(&pdr.pdi.application).filter(|run| run.last <= at) {
             *run = TrafficRun { last: at, pdr: pdr.id };
@@ -47,22 +47,22 @@ impl Traffic {
         self.0.insert(pdr.pdi.application.clone(), TrafficRun { last: now, pdr: pdr.id });
     }
 
-    /// The last packet of what is of no application.
+    /// The last packet without an application.
     pub(super) fn unnamed(&self) -> Option<(Time, PdrId)> {
         self.0.get(&None).map(|run| (run.last, run.pdr))
     }
 
-    /// What is of no application starts.
+    /// Traffic without an application starts.
     pub(super) fn start_unnamed(&mut self, last: Time, pdr: PdrId) {
         self.0.insert(None, TrafficRun { last, pdr });
     }
 
-    /// When the first of it will have paused for this long.
+    /// When the first traffic will have paused for this long.
     pub(super) fn next_stop(&self, pause: Span) -> Option<Time> {
         self.0.values().map(|run| run.last + pause).min()
     }
 
-    /// Forgets what has paused for this long; the applications that were among it.
+    /// Ends the traffic that has paused for this long. Returns its applications.
     pub(super) fn stop(&mut self, now: Time, pause: Span) -> Vec<Detected> {
         let mut stopped = Vec::new();
         self.0.retain(|application, run| {
@@ -75,7 +75,7 @@ impl Traffic {
         stopped
     }
 
-    /// All of it has stopped.
+    /// Ends all traffic.
     pub(super) fn clear(&mut self) {
         self.0 = SortedMap::new();
     }

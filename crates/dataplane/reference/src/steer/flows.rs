@@ -1,28 +1,28 @@
-//! Flows that were redirected to another address, so that what comes back can be led back.
+//! Redirected flows, for restoring the source of their downlink packets.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
 use causeway_packet::Flow;
 
-/// How many flows of a session are remembered; the one that was longest without an uplink packet goes first.
+/// The number of flows that a session tracks; beyond it the flow without an uplink packet for longest is discarded.
 const MAX_TRACKED: usize = 256;
 
-/// The flows of one session that were redirected.
+/// The redirected flows of one session.
 ///
-/// A UE that uses one port towards two destinations, both of which are redirected, has one flow here: answers
-/// seem to come from the destination it sent to last.
+/// A UE that uses one port towards two destinations, both redirected, has one flow here: responses then have the
+/// destination it last sent to as source.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct RedirectedFlows(VecDeque<Redirected>);
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Redirected {
     key: Key,
-    /// Where the UE sent to.
+    /// The original destination.
     origin: (IpAddr, Option<u16>),
 }
 
-/// What an answer is known by.
+/// The key of downlink packets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Key {
     protocol: u8,
@@ -31,14 +31,14 @@ struct Key {
 }
 
 impl RedirectedFlows {
-    /// None is remembered.
+    /// No flow is tracked.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// An uplink packet of this flow goes to the server instead, to another port if one is given.
+    /// Records that an uplink packet of this flow is sent to the server instead, to another port if one is given.
     pub(crate) fn note(&mut self, flow: &Flow, server: IpAddr, port: Option<u16>) {
-        // A later fragment has no ports, and the first one has told already.
+        // A later fragment has no ports; the first one has recorded the flow.
         if flow.ports.is_none() && flow.protocol.has_ports() {
             return;
         }
@@ -55,7 +55,7 @@ impl RedirectedFlows {
         self.0.push_back(Redirected { key, origin: (flow.dst, ports.map(|ports| ports.dst)) });
     }
 
-    /// Where the UE sent to in the flow that this downlink packet answers.
+    /// The original destination in the flow of this downlink packet.
     pub(crate) fn origin(&self, flow: &Flow) -> Option<(IpAddr, Option<u16>)> {
         let key = Key {
             protocol: flow.protocol.0,
@@ -97,10 +97,10 @@ mod tests {
         (IpAddr::from([198, 51, (n >> 8) as u8, n as u8]), 53)
     }
 
-    // Input:  one flow more than are remembered; then the second flow again, and another new one.
-    // Output: the first is forgotten, the second is not, since it was used.
+    // Input:  one flow more than are tracked; then the second flow again, and another new one.
+    // Output: the first is discarded; the second is not, since it was used.
     #[test]
-    fn the_flow_that_was_longest_idle_is_forgotten() {
+    fn the_longest_idle_flow_is_discarded() {
         let mut flows = RedirectedFlows::default();
         let last = MAX_TRACKED as u16;
         for n in (0..=last).chain([1, last + 1]) {
@@ -115,7 +115,7 @@ mod tests {
     }
 
     // Input:  one port of the UE towards two sites that are redirected to one server.
-    // Output: answers seem to come from the site it sent to last.
+    // Output: responses have the site it last sent to as source.
     #[test]
     fn the_last_destination_stands_for_both() {
         let mut flows = RedirectedFlows::default();

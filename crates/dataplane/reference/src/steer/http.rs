@@ -1,7 +1,7 @@
-//! HTTP redirection: the UPF answers connections of the UE in the place of the server (TS 29.244 clause 5.4.7).
+//! HTTP redirection: the UPF responds to connections of the UE in place of the server (TS 29.244 clause 5.4.7).
 //!
-//! No state is kept. The sequence number of the SYN-ACK says by its upper half that it is ours, and by its lower half
-//! which octet of the UE's is the first, so that a request is known from what follows it:
+//! No state is kept. The upper half of the sequence number of the SYN-ACK marks it as the UPF's, and the lower half
+//! holds the number of the UE's first octet, so that a request can be recognized from later segments:
 //!
 //! | from the UE | to the UE |
 //! |---|---|
@@ -9,7 +9,7 @@
 //! | the first octets, an HTTP request | 302 with the URL, and FIN |
 //! | the first octets, anything else | RST; the packet counts as dropped |
 //! | later octets, or FIN | ACK |
-//! | a segment of another connection, one that was there before | RST; the packet counts as dropped |
+//! | a segment of a connection that existed before | RST; the packet counts as dropped |
 //! | RST, or an ACK without octets | nothing |
 
 use std::net::IpAddr;
@@ -18,19 +18,19 @@ use causeway_packet::checksum::Checksum;
 use causeway_packet::{Fragment, IpProtocol, IpRepr, Tcp, TcpFlags, TcpRepr, UserPacket, http};
 use causeway_rules::Url;
 
-/// The window of our segments: nothing is sent to us in earnest but one request.
+/// The window of the UPF's segments: the UE sends at most one request.
 const WINDOW: u16 = 0xffff;
 
-/// What the UPF answers to a packet.
+/// The response of the UPF to a packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct HttpResponse {
-    /// A packet for the UE, if there is anything to say.
+    /// A packet for the UE, if any.
     pub(crate) packet: Option<Vec<u8>>,
-    /// The packet that is answered was of use; otherwise it counts as dropped.
+    /// The packet belongs to a redirection; otherwise it counts as dropped.
     pub(crate) is_redirection: bool,
 }
 
-/// The answer to an uplink packet that is to be redirected to this URL. `None` when it is no TCP segment.
+/// The response to an uplink packet that is redirected to this URL. `None` when it is no TCP segment.
 pub(crate) fn answer(packet: &[u8], url: &Url) -> Option<HttpResponse> {
     let user = UserPacket::parse(packet).ok()?;
     let is_tcp = user.flow.protocol == IpProtocol::TCP && user.flow.fragment == Fragment::Whole;
@@ -48,7 +48,7 @@ pub(crate) fn answer(packet: &[u8], url: &Url) -> Option<HttpResponse> {
     Some(HttpResponse { packet, is_redirection })
 }
 
-/// The upper half of our first sequence number in this connection.
+/// The upper half of the UPF's first sequence number in this connection.
 fn mark(ue: IpAddr, server: IpAddr, tcp: &Tcp<'_>) -> u16 {
     let ports = [tcp.src_port().to_be_bytes(), tcp.dst_port().to_be_bytes()].concat();
     let sum = Checksum::new().pseudo(ue, server, IpProtocol::TCP, ports.len());
@@ -61,7 +61,7 @@ struct Segment<'a> {
 }
 
 impl Segment<'_> {
-    /// The header and octets of the reply, and whether the segment was of use.
+    /// The header and octets of the reply, and whether the segment belongs to a redirection.
     fn reply(&self, url: &Url) -> (Option<(TcpRepr, Vec<u8>)>, bool) {
         let (tcp, flags) = (self.tcp, self.tcp.flags());
         if flags.contains(TcpFlags::RST) {
@@ -72,7 +72,7 @@ impl Segment<'_> {
             let repr = self.repr(first, tcp.sequence().wrapping_add(1), TcpFlags::SYN | TcpFlags::ACK);
             return (Some((repr, Vec::new())), true);
         }
-        if !flags.contains(TcpFlags::ACK) || !self.is_ours() {
+        if !flags.contains(TcpFlags::ACK) || !self.acknowledges_upf() {
             return (self.reset(), false);
         }
         if tcp.payload().is_empty() && !flags.contains(TcpFlags::FIN) {
@@ -85,18 +85,19 @@ impl Segment<'_> {
         }
     }
 
-    /// The segment acknowledges something of ours: its upper half is our mark, or one more behind a carry.
-    fn is_ours(&self) -> bool {
+    /// The segment acknowledges octets of the UPF: the upper half of the number is the mark, or one more after a
+    /// carry.
+    fn acknowledges_upf(&self) -> bool {
         let ours = (self.tcp.acknowledgment() >> 16) as u16;
         ours == self.mark || ours == self.mark.wrapping_add(1)
     }
 
-    /// It begins with the octet behind the SYN, and nothing of ours but the SYN is acknowledged.
+    /// It begins with the octet after the SYN, and acknowledges only the SYN of the UPF.
     fn is_first(&self) -> bool {
         self.tcp.sequence() & 0xffff == self.tcp.acknowledgment() & 0xffff
     }
 
-    /// The sequence number behind the segment.
+    /// The sequence number after the segment.
     fn end(&self) -> u32 {
         let fin = u32::from(self.tcp.flags().contains(TcpFlags::FIN));
         self.tcp.sequence().wrapping_add(self.tcp.payload().len() as u32).wrapping_add(fin)

@@ -1,4 +1,4 @@
-//! How an answer of the UPF itself reaches the UE.
+//! Transmission of the UPF's own responses to the UE.
 
 use causeway_dataplane::{Disposition, DropReason};
 use causeway_packet::UserPacket;
@@ -16,7 +16,7 @@ use crate::received::{PacketOrigin, ReceivedPacket};
 use crate::session::Session;
 
 impl Reference {
-    /// Sends the answer to an uplink packet that matched this PDR. It passes no QERs and is counted by no URRs: no
+    /// Sends the response to an uplink packet that matched this PDR. It passes no QERs and is counted by no URRs: no
     /// network sent it.
     pub(crate) fn send_answer(
         &mut self,
@@ -40,7 +40,7 @@ impl Reference {
     }
 }
 
-/// The way to the UE: the tunnel in the FAR that redirects, else that of the FAR for downlink packets like this
+/// The route to the UE: the tunnel in the FAR that redirects, else that of the FAR for downlink packets like this
 /// one, with their QFI.
 fn to_ue(
     session: &Session,

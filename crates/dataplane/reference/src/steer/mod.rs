@@ -1,5 +1,5 @@
-//! What becomes of a user packet between the rules and its outer header: forwarding policy, redirection, replacement
-//! of addresses and ports (TS 29.244 clauses 5.4.7, 5.4.8 and 5.33.3).
+//! Changes to a user packet between the rules and its outer header: forwarding policy, redirection, replacement of
+//! addresses and ports (TS 29.244 clauses 5.4.7, 5.4.8 and 5.33.3).
 
 mod flows;
 mod http;
@@ -16,30 +16,30 @@ use causeway_types::Direction;
 pub(crate) use flows::RedirectedFlows;
 pub(crate) use http::HttpResponse;
 
-/// A packet on its way out.
+/// The result for a packet before transmission.
 pub(crate) enum SteeredPacket<'a> {
-    /// It leaves so.
+    /// It is forwarded.
     Forward {
-        /// The way.
+        /// The forwarding parameters.
         forwarding: Cow<'a, Forwarding>,
-        /// The packet, perhaps with other ends.
+        /// The packet, perhaps with other addresses and ports.
         packet: Cow<'a, [u8]>,
     },
-    /// The UPF answers it.
+    /// The UPF responds to it.
     Respond(HttpResponse),
 }
 
 impl<'a> SteeredPacket<'a> {
-    /// It leaves as it is.
+    /// It is forwarded unchanged.
     pub(crate) const fn unchanged(forwarding: &'a Forwarding, packet: &'a [u8]) -> Self {
         Self::Forward { forwarding: Cow::Borrowed(forwarding), packet: Cow::Borrowed(packet) }
     }
 }
 
-/// Steers a packet of this direction as the forwarding parameters and the policy that they name say.
+/// Steers a packet of this direction by the forwarding parameters and their policy.
 ///
 /// # Errors
-/// Why it does not leave.
+/// The drop reason.
 pub(crate) fn steer<'a>(
     forwarding: &'a Forwarding,
     packet: &'a [u8],
@@ -81,10 +81,10 @@ fn policy_of<'t>(
     if policy.is_some_and(|policy| policy.drop) { Err(DropReason::PolicyDrop) } else { Ok(policy) }
 }
 
-/// A copy on its way: the policy marks it and leads it to a network; copies are not redirected.
+/// Steers a copy: the policy marks it and selects a network; copies are not redirected.
 ///
 /// # Errors
-/// Why it does not leave.
+/// The drop reason.
 pub(crate) fn steer_copy<'a>(
     forwarding: &'a Forwarding,
     packet: &'a [u8],
@@ -96,7 +96,7 @@ pub(crate) fn steer_copy<'a>(
     Ok((forwarding, changed))
 }
 
-/// What the policy changes of the way and of the mark of the packet.
+/// Applies the policy to the forwarding parameters and the mark of the packet.
 fn apply_policy<'a>(
     forwarding: &'a Forwarding,
     policy: Option<&ForwardingPolicy>,
@@ -112,7 +112,7 @@ fn apply_policy<'a>(
     })
 }
 
-/// An uplink packet gets another destination; the first one is remembered for what comes back.
+/// Changes the destination of an uplink packet; the original one is recorded for downlink packets.
 fn redirect_flow(
     packet: &mut Cow<'_, [u8]>,
     end: &NewEnd,
@@ -127,7 +127,7 @@ fn redirect_flow(
     set(packet, &Ends { dst, dst_port: end.port, ..Ends::default() })
 }
 
-/// A downlink packet of a flow that was diverted seems to come from where the UE sent to.
+/// Restores the original destination as the source of a downlink packet of a redirected flow.
 fn restore_source(packet: &mut Cow<'_, [u8]>, flows: &mut RedirectedFlows) -> Result<(), DropReason> {
     let user = UserPacket::parse(packet).map_err(|_| DropReason::MalformedIp)?;
     match flows.origin(&user.flow) {

@@ -129,7 +129,7 @@ pub fn volume_urr(id: u32, total: Option<u64>) -> Urr {
     }
 }
 
-/// A data plane under test, with what it sent and a clock that moves by hand.
+/// A data plane under test, with its output and a manual clock.
 pub struct Bench {
     pub plane: Reference,
     pub sent: Vec<(Egress, Vec<u8>)>,
@@ -200,7 +200,7 @@ pub fn g_pdu(teid: Teid, flow: u8, user: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A UDP packet of so many octets of payload, each of them `fill`.
+/// A UDP packet with `len` octets of payload, each of them `fill`.
 pub fn udp(src: (Ipv4Addr, u16), dst: (Ipv4Addr, u16), fill: u8, len: usize) -> Vec<u8> {
     let mut segment = Vec::new();
     let ports = UdpRepr { src_port: src.1, dst_port: dst.1 };
@@ -224,7 +224,7 @@ pub fn one_hop_on(mut packet: Vec<u8>) -> Vec<u8> {
     packet
 }
 
-/// What a packet to a gNB carries behind the 16 octets of GTP-U header and container.
+/// The user packet in a packet to a gNB, after the 16 octets of GTP-U header and container.
 pub fn inner(packet: &[u8]) -> &[u8] {
     &packet[16..]
 }
