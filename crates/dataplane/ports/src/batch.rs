@@ -8,19 +8,19 @@ use crate::{Frame, Meta};
 
 mod frame;
 
-/// Frames in one batch, at most.
+/// The maximum number of frames in a batch.
 pub const BATCH: usize = 64;
 
-/// Octets kept free before each received frame: Ethernet with VLAN tags, IPv6, UDP and GTP-U with a PDU Session
-/// Container can be put there.
+/// Octets kept free before each received frame: they hold Ethernet with VLAN tags, IPv6, UDP and GTP-U with a PDU
+/// Session Container.
 pub const HEADROOM: usize = 128;
 
 /// Octets from one buffer to the next, headroom included: a frame of 2048 octets fits.
 ///
-/// An odd number of cache lines, so that the beginnings of the frames are spread over all sets of a cache.
+/// An odd number of cache lines, so that the starts of the frames are spread over all sets of a cache.
 pub const STRIDE: usize = HEADROOM + 2048 + 64;
 
-/// Up to [`BATCH`] frames in buffers that are allocated once.
+/// Up to [`BATCH`] frames in preallocated buffers.
 pub struct Batch {
     buffers: Box<[u8]>,
     stride: usize,
@@ -74,7 +74,7 @@ impl Batch {
         BATCH - self.used
     }
 
-    /// Forgets all frames and frees their buffers.
+    /// Removes all frames and frees their buffers.
     pub fn clear(&mut self) {
         self.frames.clear();
         self.used = 0;
@@ -83,21 +83,21 @@ impl Batch {
     /// Copies a frame in. `false` when no buffer is free or the frame is too long for one.
     #[must_use]
     pub fn push(&mut self, frame: Frame<'_>) -> bool {
-        let Some(room) = self.free().next().and_then(|buffer| buffer.get_mut(..frame.data.len())) else {
+        let Some(buffer) = self.free().next().and_then(|free| free.get_mut(..frame.data.len())) else {
             return false;
         };
-        room.copy_from_slice(frame.data);
+        buffer.copy_from_slice(frame.data);
         self.commit(frame.data.len(), frame.meta);
         true
     }
 
-    /// The free buffers in the order in which [`Batch::commit`] and [`Batch::skip`] use them up.
+    /// The free buffers in the order in which [`Batch::commit`] and [`Batch::skip`] use them.
     pub fn free(&mut self) -> impl Iterator<Item = &mut [u8]> {
         let stride = self.stride;
         self.buffers
             .chunks_exact_mut(stride)
             .skip(self.used)
-            .filter_map(|slot| slot.split_at_mut_checked(HEADROOM).map(|(_, room)| room))
+            .filter_map(|slot| slot.split_at_mut_checked(HEADROOM).map(|(_, buffer)| buffer))
     }
 
     /// Makes the first `len` octets of the next free buffer a frame. Nothing happens without a free buffer.
@@ -112,7 +112,7 @@ impl Batch {
         }
     }
 
-    /// Uses up the next free buffer without making it a frame.
+    /// Uses the next free buffer without making it a frame.
     pub fn skip(&mut self) {
         self.used = BATCH.min(self.used + 1);
     }
@@ -128,19 +128,19 @@ impl Batch {
         self.frames.iter().filter_map(|place| self.at(place))
     }
 
-    /// What each frame is and its octets, in order.
+    /// The metadata and the octets of each frame, in order.
     #[inline]
     pub fn metas_and_data(&self) -> impl Iterator<Item = (&Meta, Option<&[u8]>)> {
         self.frames.iter().map(|place| (&place.meta, self.buffers.get(place.start()..place.end())))
     }
 
-    /// How many octets all frames have.
+    /// The octets of all frames.
     pub fn octets(&self) -> usize {
         self.frames.iter().map(|place| (place.end - place.start) as usize).sum()
     }
 
-    /// What each frame from the one at `first` on is, how many octets it has, and what lies where it begins, in order: octets of
-    /// its buffer, be they of the frame or not.
+    /// For each frame from `first` on, in order: its metadata, its length in octets, and the first `N` octets from
+    /// its start, which may extend beyond the frame within its buffer.
     #[inline]
     pub fn frame_heads<const N: usize>(
         &self,
@@ -152,7 +152,7 @@ impl Batch {
         })
     }
 
-    /// The frames, in order, as [`crate::Port::send`] takes them.
+    /// The frames, in order, in the form that [`crate::Port::send`] takes.
     pub fn as_frames(&self) -> ArrayVec<Frame<'_>, BATCH> {
         self.frames().collect()
     }
@@ -163,20 +163,20 @@ impl Batch {
         self.frames.get(index).and_then(|place| self.buffers.get(place.start()..place.end()))
     }
 
-    /// What the frame at `index` is.
+    /// The metadata of the frame at `index`.
     #[inline]
     pub fn meta(&self, index: usize) -> Option<&Meta> {
         self.frames.get(index).map(|place| &place.meta)
     }
 
-    /// The frame at `index`, to be changed.
+    /// The frame at `index`, mutable.
     #[inline]
     pub fn frame_mut(&mut self, index: usize) -> Option<FrameMut<'_>> {
         let place = self.frames.get_mut(index)?;
         Some(FrameMut { stride: self.stride, buffers: &mut self.buffers, location: place })
     }
 
-    /// Keeps the frames for which `keep` says so. Their order stays.
+    /// Keeps the frames for which `keep` returns `true`, in order.
     pub fn retain(&mut self, mut keep: impl FnMut(Frame<'_>) -> bool) {
         let Self { buffers, frames, .. } = self;
         frames.retain(|place| {
@@ -184,7 +184,7 @@ impl Batch {
         });
     }
 
-    /// Exchanges two frames. Nothing happens where one of them does not exist.
+    /// Swaps two frames. No effect if one of them does not exist.
     pub fn swap(&mut self, a: usize, b: usize) {
         if a.max(b) < self.frames.len() {
             self.frames.swap(a, b);

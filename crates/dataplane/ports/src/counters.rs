@@ -1,12 +1,12 @@
-//! What crossed a port, and why the rest did not.
+//! Packets that crossed a port, and the reasons of losses.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Defines the counters with their names in metrics.
 macro_rules! counters {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// What happened to a frame at a port. Each frame counts under exactly one of these; the
-        /// counters of octets and of system calls stand beside.
+        /// The result for a frame at a port. Each frame counts under exactly one of these; the counters of octets and
+        /// of system calls are additional.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
         pub enum Counter {
             $($(#[$doc])* $variant,)*
@@ -27,38 +27,38 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Received and handed over.
+    /// Received and delivered.
     Rx = "rx",
     /// Octets of those, from the GTP-U or the IP header.
     RxOctets = "rx_octets",
-    /// System calls that brought something. Only ports that move several frames in one count them.
+    /// System calls that received at least one frame. Only ports that move several frames per call count them.
     RxCalls = "rx_calls",
-    /// Received, but longer than the buffer, or cut before it came here.
+    /// Received, but longer than the buffer, or truncated before.
     RxTruncated = "rx_truncated",
-    /// Dropped by the kernel because nobody took them in time. Datagrams that the kernel joined count as one.
+    /// Dropped by the kernel because the receive queue was full. Datagrams that the kernel joined count as one.
     RxOverrun = "rx_overrun",
     /// Received, but not a whole IP or UDP packet.
     RxMalformed = "rx_malformed",
     /// Received with a wrong IP header or UDP checksum.
     RxChecksum = "rx_checksum",
-    /// A fragment of an outer packet, which a port below IP does not put together.
+    /// A fragment of an outer packet, which a port below IP does not reassemble.
     RxFragment = "rx_fragment",
     /// Not for an address or a protocol of this port.
     RxNotForUs = "rx_not_for_us",
-    /// Not received because of an error that a later try may not have.
+    /// Not received because of a transient error.
     RxError = "rx_error",
     /// Sent.
     Tx = "tx",
     /// Octets of those, from the GTP-U or the IP header.
     TxOctets = "tx_octets",
-    /// System calls that took something away. Only ports that move several frames in one count them.
+    /// System calls that sent at least one frame. Only ports that move several frames per call count them.
     TxCalls = "tx_calls",
-    /// The queue was full.
+    /// The transmit queue was full.
     TxWouldBlock = "tx_would_block",
     /// The kernel had no buffer.
     TxNoBuffer = "tx_no_buffer",
-    /// No route to the destination, or one that leaves by another interface. The kernel also says so when
-    /// the source address is not one of ours.
+    /// No route to the destination, or one by another interface. The kernel also reports this when the source address
+    /// is not local.
     TxNoRoute = "tx_no_route",
     /// The next hop did not answer ARP or neighbour solicitation.
     NeighbourUnresolved = "neighbour_unresolved",
@@ -66,23 +66,23 @@ counters! {
     TxTooBig = "tx_too_big",
     /// The source address is illegal, or of another family than the destination or the port.
     TxBadSource = "tx_bad_source",
-    /// The peer said that nobody listens there.
+    /// The peer reported that the port is not open.
     TxRefused = "tx_refused",
-    /// A firewall of this machine forbids it.
+    /// A firewall of this host forbids it.
     TxForbidden = "tx_forbidden",
     /// The link is down.
     TxLinkDown = "tx_link_down",
-    /// Not the kind of frame that this port carries, or no packet at all.
+    /// Not the kind of frame that this port carries, or malformed.
     TxWrongKind = "tx_wrong_kind",
     /// Any other error.
     TxError = "tx_error",
     /// Times that the port was lost, for example with its interface.
     Lost = "lost",
-    /// Times that it was opened again after that.
+    /// Times that it was reopened.
     Reopened = "reopened",
 }
 
-/// What a [`Counter`] counts.
+/// The unit of a [`Counter`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CounterUnit {
     /// Frames.
@@ -96,7 +96,7 @@ pub enum CounterUnit {
 }
 
 impl Counter {
-    /// What it counts.
+    /// The unit.
     pub const fn unit(self) -> CounterUnit {
         match self {
             Self::RxOctets | Self::TxOctets => CounterUnit::Octets,

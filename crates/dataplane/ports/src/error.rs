@@ -1,13 +1,13 @@
-//! Errors that a person has to cure, each with how.
+//! Errors that a person has to resolve, each with its remedy.
 
 use std::io;
 use std::net::SocketAddr;
 
 use rustix::io::Errno;
 
-/// Why a port could not be opened, or is of no use any more.
+/// Why a port could not be opened, or can no longer be used.
 ///
-/// What passes by itself is never an error but a [`crate::Counter`].
+/// A transient condition is never an error but a [`crate::Counter`].
 #[derive(Debug, thiserror::Error)]
 pub enum PortError {
     /// Another socket holds the address.
@@ -16,16 +16,16 @@ pub enum PortError {
          see `ss -ulnp sport = :{}`", .address.port()
     )]
     AddressInUse {
-        /// The address asked for.
+        /// The requested address.
         address: SocketAddr,
     },
-    /// No interface of this machine has the address.
+    /// No interface of this host has the address.
     #[error(
         "cannot bind {address}: no interface here has that address: add it with \
          `ip address add`, or correct the address in the configuration"
     )]
     AddressMissing {
-        /// The address asked for.
+        /// The requested address.
         address: SocketAddr,
     },
     /// No such interface in this network namespace.
@@ -34,7 +34,7 @@ pub enum PortError {
          (upf.session[].dev for N6)"
     )]
     InterfaceMissing {
-        /// The name asked for.
+        /// The requested name.
         name: String,
     },
     /// Not an Ethernet interface.
@@ -43,10 +43,10 @@ pub enum PortError {
         /// The interface.
         name: String,
     },
-    /// A name that no interface can have.
+    /// An illegal interface name.
     #[error("`{name}` cannot be the name of an interface: 1 to 15 characters without `/` and blanks")]
     BadName {
-        /// The name asked for.
+        /// The requested name.
         name: String,
     },
     /// The kernel lacks the TUN driver, or the container lacks its device.
@@ -63,7 +63,7 @@ pub enum PortError {
         /// The device.
         name: String,
     },
-    /// The TUN device exists with a single queue, and several ports are to share it.
+    /// The TUN device exists with a single queue, but several ports are to share it.
     #[error(
         "TUN device {name} exists with one queue: remove it, create it with `ip tuntap add dev {name} mode tun multi_queue`, \
          or set upf.workers.count to 1"
@@ -72,9 +72,9 @@ pub enum PortError {
         /// The device.
         name: String,
     },
-    /// The interface has fewer receive queues than there are ports to share them.
+    /// The interface has fewer receive queues than ports that share them.
     #[error(
-        "{ports} packet threads need as many receive queues, and {name} has {queues}: give it more with `ethtool -L {name} combined {ports}`, \
+        "{ports} packet threads need as many receive queues, and {name} has {queues}: configure more with `ethtool -L {name} combined {ports}`, \
          or set upf.workers.count to {queues} at most"
     )]
     XdpQueues {
@@ -82,7 +82,7 @@ pub enum PortError {
         name: String,
         /// Its receive queues.
         queues: usize,
-        /// Ports that are to share them.
+        /// Ports that share them.
         ports: usize,
     },
     /// An interface of that name exists and is no TUN device.
@@ -116,14 +116,14 @@ pub enum PortError {
     /// The process lacks a privilege.
     #[error("permission denied {operation}: run as root or give {capability}")]
     Permission {
-        /// What was being done.
+        /// The operation.
         operation: String,
         /// The capability that allows it.
         capability: &'static str,
     },
     /// The kernel would forward the same packets a second time.
     #[error(
-        "the kernel forwards packets of {name} too, so that each would leave twice: \
+        "the kernel forwards packets of {name} too, so that each would be sent twice: \
          set net.{family}.conf.{name}.forwarding=0"
     )]
     KernelForwards {
@@ -146,7 +146,7 @@ pub enum PortError {
     PacketMissing,
     /// The interface runs another XDP program.
     #[error(
-        "{name} runs another XDP program: stop the process that holds it, or take it off with \
+        "{name} runs another XDP program: stop the process that holds it, or detach it with \
          `ip link set dev {name} xdp off`"
     )]
     XdpBusy {
@@ -161,22 +161,22 @@ pub enum PortError {
         /// The receive queue.
         queue: u32,
     },
-    /// The kernel does not take our XDP program.
+    /// The kernel rejects the XDP program.
     #[error("the kernel refuses the XDP program: {reason}")]
     XdpProgram {
-        /// What its verifier said.
+        /// The message of its verifier.
         reason: String,
     },
     /// Frames of the interface do not fit into a chunk of AF_XDP memory.
     #[error(
-        "{name} has MTU {mtu}, and AF_XDP takes up to {most}: `ip link set {name} mtu {most}`, or use mode udp"
+        "{name} has MTU {mtu}, and AF_XDP supports up to {most}: `ip link set {name} mtu {most}`, or use mode udp"
     )]
     XdpMtu {
         /// The interface.
         name: String,
         /// Its MTU, in octets.
         mtu: u32,
-        /// The largest that can be.
+        /// The largest possible MTU.
         most: u32,
     },
     /// The process may not lock the memory that it shares with the kernel.
@@ -185,7 +185,7 @@ pub enum PortError {
          (LimitMEMLOCK=infinity for systemd), or give CAP_IPC_LOCK"
     )]
     LockedMemory {
-        /// Octets that one receive queue takes.
+        /// Octets for one receive queue.
         octets: usize,
     },
     /// A capture file cannot be used.
@@ -193,29 +193,29 @@ pub enum PortError {
     Capture {
         /// The file.
         path: String,
-        /// What is wrong with it.
+        /// The error.
         reason: String,
     },
     /// The kernel refused for another reason.
     #[error("{operation}: {source}")]
     System {
-        /// What was being done.
+        /// The operation.
         operation: String,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
-    /// The port worked and does so no more.
+    /// The port was open and can no longer be used.
     #[error("port {port} is lost ({source}): was its interface removed?")]
     Lost {
         /// The name of the port.
         port: String,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
 }
 
 impl PortError {
-    /// An error of the system with what was being done; a missing privilege is named as such.
+    /// A system error with its operation; a missing privilege becomes [`PortError::Permission`].
     pub(crate) fn system(operation: impl Into<String>, errno: Errno, capability: &'static str) -> Self {
         let operation = operation.into();
         match errno {
@@ -224,13 +224,13 @@ impl PortError {
         }
     }
 
-    /// An interface that was there a moment ago has gone, or went down.
+    /// The interface was removed or went down.
     pub fn is_link_error(&self) -> bool {
         let Self::System { source, .. } = self else { return false };
         matches!(source.raw_os_error(), Some(libc::ENODEV | libc::ENETDOWN))
     }
 
-    /// The port is gone.
+    /// The port is lost.
     pub(crate) fn lost(port: &str, errno: Errno) -> Self {
         Self::Lost { port: port.to_owned(), source: errno.into() }
     }

@@ -1,4 +1,4 @@
-//! A wrapper that damages what crosses a port, in a way that can be repeated.
+//! A wrapper that injects reproducible faults into the traffic of a port.
 
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
@@ -8,45 +8,45 @@ use fastrand::Rng;
 
 use crate::{Batch, Counters, Frame, Meta, Port, PortError};
 
-/// How often each fault happens to a frame: probabilities from 0 to 1.
+/// The probability of each fault for a frame, from 0 to 1.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Faults {
     /// The frame is lost.
     pub drop: f64,
-    /// The frame comes twice.
+    /// The frame is duplicated.
     pub duplicate: f64,
-    /// The frame overtakes, or is overtaken by, another one.
+    /// The frame overtakes another one, or is overtaken.
     pub reorder: f64,
     /// One bit of the frame is flipped.
     pub corrupt: f64,
-    /// The frame loses its end.
+    /// The frame is truncated.
     pub truncate: f64,
-    /// The frame is held back.
+    /// The frame is delayed.
     pub delay: f64,
-    /// For how many calls at most.
+    /// The maximum delay, in calls.
     pub max_delay: u32,
 }
 
-/// How often each fault has happened.
+/// The number of faults of each kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FaultCounts {
     /// Frames lost.
     pub dropped: u64,
-    /// Frames doubled.
+    /// Frames duplicated.
     pub duplicated: u64,
     /// Frames out of order.
     pub reordered: u64,
     /// Frames with a flipped bit.
     pub corrupted: u64,
-    /// Frames cut.
+    /// Frames truncated.
     pub truncated: u64,
-    /// Frames held back.
+    /// Frames delayed.
     pub delayed: u64,
 }
 
-/// A frame on its way.
+/// A delayed frame.
 struct DelayedFrame {
-    /// Calls until it goes on.
+    /// Calls until it is delivered.
     calls: u32,
     meta: Meta,
     data: Vec<u8>,
@@ -69,7 +69,7 @@ impl FaultyDirection {
         self.rng.f64() < probability
     }
 
-    /// One call has passed for the frames held back.
+    /// Counts one call for the delayed frames.
     fn advance(&mut self) {
         self.queue.iter_mut().for_each(|held| held.calls = held.calls.saturating_sub(1));
     }
@@ -109,7 +109,7 @@ impl FaultyDirection {
         if self.should_inject(self.faults.reorder) {
             self.counts.reordered += 1;
             match self.queue.len() {
-                // With nobody to overtake, the next one overtakes it.
+                // Without a frame to overtake, the next one overtakes it.
                 0 => held.calls = held.calls.max(1),
                 others => return self.queue.insert(self.rng.usize(..others), held),
             }
@@ -117,14 +117,14 @@ impl FaultyDirection {
         self.queue.push_back(held);
     }
 
-    /// The oldest frame that is held back no longer.
+    /// The oldest frame whose delay has ended.
     fn next(&mut self) -> Option<DelayedFrame> {
         let at = self.queue.iter().position(|held| held.calls == 0)?;
         self.queue.remove(at)
     }
 }
 
-/// A port with faults on its line. The same seed and the same traffic give the same faults.
+/// A port with fault injection. The same seed and the same traffic give the same faults.
 ///
 /// It allocates per frame: it is for tests. The counters are those of the port inside; see [`FaultInjector::counts`].
 pub struct FaultInjector<P> {
@@ -135,13 +135,13 @@ pub struct FaultInjector<P> {
 }
 
 impl<P: Port> FaultInjector<P> {
-    /// Puts faults on the line of `inner`: on what it receives, and on what it is given to send.
+    /// Injects faults into the traffic of `inner`: received frames, and frames to send.
     pub fn new(inner: P, inward: Faults, outward: Faults, seed: u64) -> Self {
         let (inward, outward) = (FaultyDirection::new(inward, seed), FaultyDirection::new(outward, !seed));
         Self { inner, receive: inward, transmit: outward, received: Batch::new() }
     }
 
-    /// The faults that happened to received frames, and to those to send.
+    /// The faults of received frames, and of frames to send.
     pub const fn counts(&self) -> (FaultCounts, FaultCounts) {
         (self.receive.counts, self.transmit.counts)
     }
@@ -168,7 +168,7 @@ impl<P: Port> Port for FaultInjector<P> {
         self.inner.counters()
     }
 
-    /// Each call, also one that finds nothing, lets the frames held back come one call nearer.
+    /// Each call, also one that finds nothing, counts for delayed frames.
     fn receive(&mut self, batch: &mut Batch) -> Result<usize, PortError> {
         batch.clear();
         self.transmit.advance();
@@ -188,7 +188,7 @@ impl<P: Port> Port for FaultInjector<P> {
         Ok(batch.len())
     }
 
-    /// Returns how many frames were taken, all of them, whatever becomes of them on the line.
+    /// Returns how many frames were accepted: all of them, whatever fault they get.
     fn send(&mut self, frames: &[Frame<'_>]) -> Result<usize, PortError> {
         self.transmit.advance();
         frames.iter().for_each(|frame| self.transmit.receive(*frame));

@@ -1,11 +1,11 @@
-//! Where packets enter and leave: TUN, TAP, UDP, TPACKET, AF_XDP, memory and pcap ports behind one trait, with a
-//! tracer and a fault injector that wrap any of them.
+//! Packet ports: TUN, TAP, UDP, TPACKET, AF_XDP, memory and pcap behind one trait, with a tracer and a fault injector
+//! for any of them.
 //!
-//! A port carries GTP-U datagrams (N3, N9), or IP packets or Ethernet frames (N6). It never blocks, allocates nothing per
-//! packet, and counts every packet it cannot carry under one named [`Counter`]. What can only be cured by
-//! a person is a [`PortError`] that says how.
+//! A port carries GTP-U datagrams (N3, N9), or IP packets or Ethernet frames (N6). It never blocks, allocates nothing
+//! per packet, and counts every packet that it cannot carry under one named [`Counter`]. A condition that only a
+//! person can resolve is a [`PortError`], which states the remedy.
 //!
-//! What it costs to get packets in and out is measured by `causeway bench ports`.
+//! `causeway bench ports` measures the cost of receiving and sending.
 
 #![deny(unsafe_code)]
 

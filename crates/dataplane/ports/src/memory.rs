@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{Batch, Counter, Counters, Frame, Meta, Port, PortError, Waker};
 
-/// Frames that a queue holds unless told otherwise.
+/// The default capacity of a queue, in frames.
 pub const DEFAULT_CAPACITY: usize = 1024;
 
 /// One direction between two ports.
@@ -29,12 +29,12 @@ impl Queue {
 
     fn push(&self, frame: Frame<'_>) -> bool {
         let mut frames = self.lock();
-        let room = frames.len() < self.capacity;
-        if room {
+        let has_capacity = frames.len() < self.capacity;
+        if has_capacity {
             frames.push_back((frame.meta, frame.data.to_vec()));
             self.arrived.wake();
         }
-        room
+        has_capacity
     }
 }
 
@@ -73,7 +73,7 @@ pub fn pair_with(a: &str, b: &str, capacity: usize, mtu: u32) -> Result<(MemoryP
 }
 
 impl MemoryPort {
-    /// Takes the oldest frame that waits at this end.
+    /// Removes the oldest frame at this end.
     pub fn pop(&mut self) -> Option<(Meta, Vec<u8>)> {
         let frame = self.receive_queue.lock().pop_front();
         if let Some((_, data)) = &frame {
@@ -87,7 +87,7 @@ impl MemoryPort {
         self.put(Frame { meta, data })
     }
 
-    /// Frames that wait at this end.
+    /// The number of frames at this end.
     pub fn waiting(&self) -> usize {
         self.receive_queue.lock().len()
     }
@@ -155,7 +155,7 @@ mod tests {
     }
 
     // Input:  one frame more than a batch, sent at one end.
-    // Output: the other end is ready, gives a full batch, is still ready, gives the last, and rests.
+    // Output: the other end is ready, gives a full batch, is still ready, gives the last, and is no longer ready.
     #[test]
     fn frames_arrive_in_order_and_the_poller_sees_them() {
         let (mut a, mut b) = pair("a", "b").unwrap();
@@ -175,7 +175,7 @@ mod tests {
     // Input:  three frames into a queue of two, one above the MTU, and one longer than the buffers of the receiver.
     // Output: each lost frame is in its own counter.
     #[test]
-    fn what_is_lost_is_counted() {
+    fn losses_are_counted() {
         let (mut a, mut b) = pair_with("a", "b", 2, 3000).unwrap();
         assert_eq!(a.send(&[ip(&[0; 3001]), ip(&[0; 2500]), ip(&[1]), ip(&[2])]).unwrap(), 2);
         assert_eq!(b.receive(&mut Batch::new()).unwrap(), 1);

@@ -14,10 +14,10 @@ pub(crate) const GTPU_PORT: u16 = 2152;
 /// Octets of the largest outer header: IPv6 and UDP.
 pub(crate) const OUTER: usize = 48;
 
-/// An IP packet of which length and header checksum are right.
+/// An IP packet with valid length and header checksum.
 ///
 /// # Errors
-/// The counter of the reason why it is none.
+/// The counter of the reason.
 pub(crate) fn ip(bytes: &[u8]) -> Result<Ip<'_>, Counter> {
     let ip = Ip::parse(bytes).map_err(|error| match error {
         ParseError::Truncated { .. } => Counter::RxTruncated,
@@ -29,8 +29,8 @@ pub(crate) fn ip(bytes: &[u8]) -> Result<Ip<'_>, Counter> {
     }
 }
 
-/// The GTP-U datagram in an IP packet, and between whom it travels. `has_checksum`: its UDP checksum is there to be
-/// verified; hardware and captures may leave it out.
+/// The GTP-U datagram in an IP packet, and its addresses. `summed`: its UDP checksum is present and verified;
+/// hardware and captures may leave it out.
 ///
 /// # Errors
 /// The counter of the reason why there is none.
@@ -39,7 +39,7 @@ pub(crate) fn unwrap<'a>(ip: &Ip<'a>, summed: bool) -> Result<(Meta, &'a [u8]), 
     if udp.dst_port() != GTPU_PORT {
         return Err(Counter::RxNotForUs);
     }
-    // Over IPv6 the kernel's sockets do not take a missing checksum either.
+    // The kernel's sockets do not accept a missing checksum over IPv6 either.
     let wrong =
         matches!(udp.checksum(ip.src(), ip.dst()), UdpChecksum::Invalid | UdpChecksum::AbsentOverIpv6);
     if summed && wrong {
@@ -68,10 +68,10 @@ fn transport<'a>(ip: &Ip<'a>) -> Result<&'a [u8], Counter> {
     }
 }
 
-/// TTL or Hop Limit of what is sent, where the frame does not say another.
+/// The default TTL or Hop Limit of sent packets.
 pub(crate) const HOPS: u8 = 64;
 
-/// The headers in front of a UDP payload, with Type of Service and TTL. The UDP checksum is there over IPv6 only, where it must be.
+/// The headers of a UDP payload, with Type of Service and TTL. Only IPv6 requires and gets a UDP checksum.
 ///
 /// # Errors
 /// The addresses are of two families, or the payload is too long.
@@ -84,7 +84,7 @@ pub(crate) fn wrap(
 ) -> Result<ArrayVec<u8, OUTER>, BuildError> {
     let udp = UdpRepr { src_port: local.port(), dst_port: peer.port() };
     let mut outer = ArrayVec::new();
-    // Both headers fit: that is how long the largest are.
+    // Both headers fit: that is the length of the largest ones.
     let mut put = |octets: &[u8]| {
         let _ = outer.try_extend_from_slice(octets);
     };
@@ -131,9 +131,9 @@ mod tests {
     }
 
     // Input:  headers around a payload, over both families.
-    // Output: addresses, marking and payload are found again.
+    // Output: addresses, marking and payload are equal.
     #[test]
-    fn what_is_wrapped_can_be_unwrapped() {
+    fn wrapped_headers_can_be_unwrapped() {
         for (from, to) in [("192.0.2.1:2152", "192.0.2.2:2152"), ("[2001:db8::1]:9", "[2001:db8::2]:2152")] {
             let (peer, local): (SocketAddr, SocketAddr) = (from.parse().unwrap(), to.parse().unwrap());
             let meta = Meta::Gtpu { local: local.ip(), peer, tos: 0xb8, hops: NonZeroU8::new(64) };
@@ -142,8 +142,8 @@ mod tests {
         assert!(wrap("[::1]:1".parse().unwrap(), "1.2.3.4:1".parse().unwrap(), (0, None), 0, &[]).is_err());
     }
 
-    // Input:  a packet cut short, with a wrong header sum, a fragment, another port, a wrong or missing UDP sum.
-    // Output: each has its own reason.
+    // Input:  a truncated packet, a wrong header sum, a fragment, another port, a wrong or missing UDP sum.
+    // Output: each has its own counter.
     #[test]
     fn each_defect_has_its_reason() {
         let (v4, v6) = (packet("192.0.2.1:1", "192.0.2.2:2152"), packet("[::1]:1", "[::2]:2152"));

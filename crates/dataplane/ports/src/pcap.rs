@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::capture::{CaptureReader, Passage, Tap};
 use crate::{Batch, Counter, Counters, Frame, Meta, Port, PortError, outer};
 
-/// What a replaying port takes from its file.
+/// The packets that a replaying port delivers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Carries {
     /// GTP-U datagrams to port 2152; the addresses in the packets become the [`Meta`].
@@ -16,10 +16,10 @@ pub enum Carries {
     Ip,
 }
 
-/// Receives the packets of a pcap or pcapng file as fast as they are taken, whatever their times.
+/// Receives the packets of a pcap or pcapng file as fast as they are read, whatever their timestamps.
 ///
-/// UDP checksums are not looked at: captures of sent packets often lack them. What is sent goes to a [`Tap`],
-/// or, without one, is counted and gone.
+/// UDP checksums are not verified: captures of sent packets often lack them. Sent packets go to a [`Tap`], or,
+/// without one, are counted and dropped.
 pub struct PcapPort {
     name: String,
     carries: Carries,

@@ -10,15 +10,15 @@ use rustix::io::Errno;
 
 use crate::Port;
 
-/// Ports in one [`wait`], at most.
+/// The maximum number of ports in one [`wait`].
 pub const MAX_PORTS: usize = 63;
 
-/// Wakes a thread in [`wait`] from another thread. One call wakes it once, also when it comes early.
+/// Wakes a thread in [`wait`] from another thread. One call wakes it once, also when it precedes the wait.
 #[derive(Debug)]
 pub struct Waker(OwnedFd);
 
 impl Waker {
-    /// A new waker, at rest.
+    /// A new waker, not signalled.
     ///
     /// # Errors
     /// The process or the system has no descriptor left.
@@ -34,13 +34,13 @@ impl Waker {
         self.0.try_clone().map(Self)
     }
 
-    /// Wakes the thread that waits, or the next that will.
+    /// Wakes the thread that waits, or the next one.
     pub fn wake(&self) {
         // It fails only when the count is at its maximum, and then the thread wakes anyway.
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 
-    /// Puts the waker to rest. `true` when it had been woken.
+    /// Resets the waker. `true` when it was signalled.
     pub fn reset(&self) -> bool {
         rustix::io::read(&self.0, &mut [0u8; 8]).is_ok()
     }
@@ -52,21 +52,21 @@ impl AsFd for Waker {
     }
 }
 
-/// What [`wait`] saw.
+/// The result of [`wait`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ready {
     ports: u64,
-    /// The waker was woken; it is at rest again.
+    /// The waker was signalled; it is now reset.
     pub woken: bool,
 }
 
 impl Ready {
-    /// The port at that place of the list has something to receive.
+    /// The port at that index of the list has something to receive.
     pub fn port(self, index: usize) -> bool {
         index < MAX_PORTS && self.ports & (1 << index) != 0
     }
 
-    /// Nothing happened within the time.
+    /// Nothing happened before the timeout.
     pub fn is_empty(self) -> bool {
         self == Self::default()
     }
@@ -76,13 +76,13 @@ impl Ready {
     }
 }
 
-/// Waits until a port has something to receive, the waker is woken, or the time is over.
+/// Waits until a port has something to receive, the waker is signalled, or the timeout ends.
 ///
-/// A port without a descriptor is looked at once, before waiting. Ports after the first [`MAX_PORTS`] are
-/// not looked at. `None` as timeout waits without limit.
+/// A port without a descriptor is checked once, before waiting. Ports after the first [`MAX_PORTS`] are not checked.
+/// `None` as timeout waits without limit.
 ///
 /// # Errors
-/// What poll(2) says, except an interruption, which ends the wait with nothing ready.
+/// The error of poll(2), except an interruption, which ends the wait with nothing ready.
 pub fn wait<'a>(
     ports: impl IntoIterator<Item = &'a dyn Port>,
     waker: Option<&'a Waker>,
@@ -123,8 +123,8 @@ mod tests {
 
     use super::*;
 
-    // Input:  a waker woken before the wait, twice.
-    // Output: the first wait returns at once, the second only after its time.
+    // Input:  a waker signalled before the wait, twice.
+    // Output: the first wait returns immediately, the second only after its timeout.
     #[test]
     fn a_wake_is_kept_for_the_next_wait_and_counts_once() {
         let waker = Waker::new().unwrap();
@@ -134,7 +134,7 @@ mod tests {
         assert!(wait([], Some(&waker), Some(Duration::from_millis(1))).unwrap().is_empty());
     }
 
-    // Input:  a thread that waits without limit, woken from another.
+    // Input:  a thread that waits without limit, woken by another.
     // Output: it returns.
     #[test]
     fn another_thread_wakes_the_waiting_one() {

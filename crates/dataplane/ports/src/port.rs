@@ -1,4 +1,4 @@
-//! The trait that every port implements, and what it carries.
+//! The trait that every port implements, and its frames.
 
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU8;
@@ -7,18 +7,18 @@ use std::sync::Arc;
 
 use crate::{Batch, Counters, PortError};
 
-/// What a frame is, and where it comes from or goes to.
+/// The kind of a frame, and its source or destination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Meta {
     /// A GTP-U datagram: the frame begins at the GTP-U header.
     Gtpu {
-        /// Which of our addresses it came to, or leaves from. Unspecified: the kernel chooses.
+        /// The local address that received or sends it. Unspecified: the kernel chooses.
         local: IpAddr,
         /// The other end.
         peer: SocketAddr,
         /// Type of Service or Traffic Class octet of the outer header: DSCP and ECN.
         tos: u8,
-        /// TTL or Hop Limit of the outer header. `None`: not known of one that came; that of the port for one that leaves.
+        /// TTL or Hop Limit of the outer header. `None`: unknown on receipt; that of the port on transmission.
         hops: Option<NonZeroU8>,
     },
     /// An IPv4 or IPv6 packet, from its first octet.
@@ -31,7 +31,7 @@ pub enum Meta {
 /// One packet to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frame<'a> {
-    /// What it is and where it goes.
+    /// Its kind and destination.
     pub meta: Meta,
     /// Its octets, from the GTP-U or the IP header, or from a frame's destination address.
     pub data: &'a [u8],
@@ -44,26 +44,25 @@ pub trait Port: Send {
     /// The name in configuration, logs, metrics and traces, for example `n3`.
     fn name(&self) -> &str;
 
-    /// The largest IP packet that leaves in one piece, in octets; for GTP-U the outer one.
+    /// The largest IP packet that is sent unfragmented, in octets; for GTP-U the outer one.
     fn mtu(&self) -> u32;
 
-    /// What crossed the port so far. Readable from any thread.
+    /// The counters of the port. Readable from any thread.
     fn counters(&self) -> &Arc<Counters>;
 
-    /// Clears `batch`, then fills it with what has arrived. Returns how many frames that are; zero when
-    /// nothing is there.
+    /// Clears `batch`, then fills it with received frames. Returns their number; zero when there are none.
     ///
     /// # Errors
-    /// Only when the port is of no use any more: [`PortError::Lost`].
+    /// Only when the port can no longer be used: [`PortError::Lost`].
     fn receive(&mut self, batch: &mut Batch) -> Result<usize, PortError>;
 
-    /// Sends the frames in order. Returns how many were taken; each other one is dropped and counted.
+    /// Sends the frames in order. Returns how many were accepted; each other one is dropped and counted.
     ///
     /// # Errors
-    /// Only when the port is of no use any more: [`PortError::Lost`].
+    /// Only when the port can no longer be used: [`PortError::Lost`].
     fn send(&mut self, frames: &[Frame<'_>]) -> Result<usize, PortError>;
 
-    /// Readable when [`Port::receive`] has something to do. `None` where no descriptor stands for that.
+    /// Readable when [`Port::receive`] has something to do. `None` where there is no such descriptor.
     fn poll_fd(&self) -> Option<BorrowedFd<'_>>;
 
     /// [`Port::receive`] has something to do that the descriptor does not show.
@@ -71,16 +70,16 @@ pub trait Port: Send {
         false
     }
 
-    /// How much of the room for what was not received yet is in use, in percent. `None` where nobody knows.
+    /// The used part of the receive buffer, in percent. `None` where it is unknown.
     fn fill_percent(&self) -> Option<u8> {
         None
     }
 
-    /// Counts what was lost below the port and is not in its counters yet, which [`Port::receive`] does where frames
-    /// come. For whoever reads the counters when none do.
+    /// Counts losses below the port that are not in its counters yet. [`Port::receive`] does so when frames arrive;
+    /// this is for reading the counters otherwise.
     fn count_losses(&mut self) {}
 
-    /// Counts in these counters from now on: the port takes the place of another one.
+    /// Uses these counters from now on: the port replaces another one.
     fn use_counters(&mut self, _counters: &Arc<Counters>) {}
 }
 

@@ -1,4 +1,4 @@
-//! A port that is opened again when it is lost.
+//! A port that is reopened when it is lost.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::mpsc::{Receiver, channel};
@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use crate::{Batch, Counter, Counters, Frame, Port, PortError, Waker};
 
-/// Waits between two tries to open the port: the first, and the longest, which each try doubles up to.
+/// The delay between two attempts to reopen the port: the first, and the maximum; each attempt doubles it.
 const MIN_RETRY: Duration = Duration::from_millis(100);
 const MAX_RETRY: Duration = Duration::from_secs(2);
 
-/// What became of a port.
+/// Events of a port.
 #[derive(Debug)]
 pub enum PortEvent {
-    /// It is lost, and is opened again as soon as that is possible.
+    /// It is lost, and is reopened as soon as possible.
     Lost(PortError),
-    /// It could not be opened again at the first try, for this reason; others follow.
+    /// The first attempt to reopen it failed for this reason; others follow.
     ReopenFailed(PortError),
     /// It is open again.
     Reopened,
@@ -26,11 +26,11 @@ pub enum PortEvent {
 /// Opens the port.
 type OpenFn = Box<dyn FnMut() -> Result<Box<dyn Port>, PortError> + Send>;
 
-/// Hears of a port by its name.
+/// Receives the events of a port, with its name.
 type EventHandler = Arc<dyn Fn(&str, &PortEvent) + Send + Sync>;
 
-/// A port that is opened again when it is lost, by a thread that goes when that is done. Meanwhile it receives nothing, and what
-/// it is to send is dropped and counted.
+/// A port that is reopened when it is lost, by a thread that ends when that is done. Meanwhile it receives nothing,
+/// and frames to send are dropped and counted.
 pub struct ReconnectingPort {
     name: String,
     mtu: u32,
@@ -46,13 +46,13 @@ enum State {
         coming: Receiver<Box<dyn Port>>,
         arrived: Arc<Waker>,
     },
-    /// There is no thread that could open it, or no descriptor.
+    /// There is no thread or no descriptor to reopen it.
     Closed,
 }
 
 impl ReconnectingPort {
-    /// Opens the port. `open` is called again, by another thread of the same network namespace, when the port is lost; `tell` hears
-    /// of it.
+    /// Opens the port. `open` is called again, by another thread of the same network namespace, when the port is
+    /// lost; `tell` receives its events.
     ///
     /// # Errors
     /// Those of `open`.
@@ -64,7 +64,7 @@ impl ReconnectingPort {
         Ok(Self::of(port, open, tell))
     }
 
-    /// The same of a port that is open.
+    /// The same for an open port.
     pub fn of(
         port: Box<dyn Port>,
         open: impl FnMut() -> Result<Box<dyn Port>, PortError> + Send + 'static,
@@ -82,7 +82,7 @@ impl ReconnectingPort {
         }
     }
 
-    /// The port is lost: it is closed, and opened again elsewhere.
+    /// The port is lost: it is closed, and reopened by another thread.
     #[cold]
     fn disconnect(&mut self, error: PortError) {
         self.counters.add(Counter::Lost, 1);
@@ -96,8 +96,8 @@ impl ReconnectingPort {
             (Arc::clone(&self.open), Arc::clone(&self.tell), self.name.clone(), Arc::downgrade(&arrived));
         let work = move || {
             let Ok(mut open) = open.lock() else { return };
-            let (mut wait, mut was_told) = (MIN_RETRY, false);
-            // Until nobody waits for it any more.
+            let (mut wait, mut was_notified) = (MIN_RETRY, false);
+            // Until it has no receiver any more.
             while here.strong_count() > 0 {
                 match open() {
                     Ok(port) => {
@@ -105,9 +105,9 @@ impl ReconnectingPort {
                         let _ = here.upgrade().filter(|_| sent.is_ok()).map(|arrived| arrived.wake());
                         return;
                     }
-                    Err(error) if !was_told => {
+                    Err(error) if !was_notified => {
                         tell(&name, &PortEvent::ReopenFailed(error));
-                        was_told = true;
+                        was_notified = true;
                     }
                     Err(_) => {}
                 }
@@ -120,7 +120,7 @@ impl ReconnectingPort {
         }
     }
 
-    /// Takes the port that was opened, if it was.
+    /// Takes the reopened port, if there is one.
     #[cold]
     fn take(&mut self) {
         let State::Down { coming, arrived } = &self.state else { return };
@@ -200,7 +200,7 @@ mod tests {
     use crate::memory::{self, MemoryPort};
     use crate::wait;
 
-    /// A port whose interface can go.
+    /// A port whose interface can be removed.
     struct Fragile {
         inner: MemoryPort,
         is_lost: Arc<AtomicBool>,
@@ -241,10 +241,10 @@ mod tests {
         }
     }
 
-    // Input:  a port that is lost with two packets to send, and cannot be opened at the first try.
+    // Input:  a port that is lost with two packets to send, and cannot be reopened at the first attempt.
     // Output: no error; the packets are counted; the wait for packets ends when it is open again, and it sends.
     #[test]
-    fn a_lost_port_is_opened_again() {
+    fn a_lost_port_is_reopened() {
         let (is_lost, tries) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
         let (gone, tried) = (Arc::clone(&is_lost), Arc::clone(&tries));
         let open = move || -> Result<Box<dyn Port>, PortError> {

@@ -1,13 +1,13 @@
-//! Several ports at one address or device, each for a thread of its own.
+//! Several ports at one address or device, each for its own thread.
 
-/// Whether a port has its address or device for itself.
+/// Whether a port shares its address or device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum PortSharing {
-    /// There is no other.
+    /// It does not.
     #[default]
     Exclusive,
-    /// Others follow. Nobody else is there yet: not another process either.
+    /// It is the first of several. No other port or process uses the address or device yet.
     First,
-    /// The first one is there.
+    /// The first one is open already.
     Further,
 }

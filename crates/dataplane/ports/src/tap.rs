@@ -1,5 +1,4 @@
-//! Ethernet frames through a TAP device: the data network is whatever the device is bridged to, or the
-//! machine itself.
+//! Ethernet frames through a TAP device: the data network is the bridge of the device, or the host itself.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,17 +13,17 @@ use crate::tun::open_device;
 use crate::udp::send_failure;
 use crate::{Batch, Counter, Counters, Frame, Meta, Port, PortError, sys};
 
-/// Octets of a frame beside what the MTU counts: two addresses, the type and two VLAN tags.
+/// Octets of a frame that the MTU does not count: two addresses, the type and two VLAN tags.
 const HEADERS: usize = 14 + 2 * 4;
 
-/// Which device, and how it is set up. All of it holds in the network namespace of the calling thread.
+/// The device and its configuration, in the network namespace of the calling thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TapOptions {
     /// Name of the device: 1 to 15 characters.
     pub device: String,
-    /// The bridge to make it a port of, which exists. `None` leaves it as it is.
+    /// The bridge to attach it to, which exists. `None` leaves it unchanged.
     pub bridge: Option<String>,
-    /// The MTU to set, in octets of a frame's payload. `None` leaves it as it is: 1500 for a new device.
+    /// The MTU to set, in octets of a frame's payload. `None` leaves it unchanged: 1500 for a new device.
     pub mtu: Option<u32>,
 }
 
@@ -37,13 +36,13 @@ pub struct TapPort {
 }
 
 impl TapPort {
-    /// Opens the device, which is created if it does not exist, sets it up and takes it into use. A device
-    /// that this call creates goes when the port is closed.
+    /// Opens the device, which is created if it does not exist, configures it and sets it up. A device that this call
+    /// creates is removed when the port is closed.
     ///
     /// # Errors
     /// [`PortError::BadName`], [`PortError::TunMissing`], [`PortError::TapBusy`], [`PortError::NotTap`],
-    /// [`PortError::BridgeMissing`], [`PortError::Permission`], or [`PortError::System`]. A device created by
-    /// this call is gone again.
+    /// [`PortError::BridgeMissing`], [`PortError::Permission`], or [`PortError::System`]. A device created by this
+    /// call is removed again.
     pub fn open(name: &str, options: &TapOptions) -> Result<Self, PortError> {
         let device = &options.device;
         check_name(device)?;
@@ -58,12 +57,12 @@ impl TapPort {
         Ok(Self { name: name.to_owned(), file, link: Link { mtu, ..link }, counters: Arc::default() })
     }
 
-    /// The device as it was set up.
+    /// The device after its configuration.
     pub fn link(&self) -> &Link {
         &self.link
     }
 
-    /// Reads one frame into the next free buffer. `None` when nothing is there.
+    /// Reads one frame into the next free buffer. `None` when there is none.
     fn read_one(&self, batch: &mut Batch) -> Result<Option<()>, PortError> {
         let Some(buffer) = batch.free().next() else { return Ok(None) };
         let len = match rustix::io::read(&self.file, &mut *buffer) {
@@ -72,13 +71,13 @@ impl TapPort {
             Err(Errno::INTR) => return Ok(Some(())),
             Err(errno) => return Err(PortError::lost(&self.name, errno)),
         };
-        // The driver does not tell when it cuts a frame; a buffer that is full to its end does.
+        // The driver does not report truncation; a completely full buffer does.
         if len == buffer.len() {
             self.drop_received(batch, Counter::RxTruncated);
             return Ok(Some(()));
         }
         match Ethernet::parse(buffer.get(..len).unwrap_or_default()) {
-            // Whether its tags can be understood is the data plane's question.
+            // The data plane decides whether it supports the tags.
             Ok(_) | Err(ParseError::TooMany { .. }) => {
                 batch.commit(len, Meta::Ethernet);
                 self.counters.received(1, len);
@@ -121,7 +120,7 @@ fn attach_error(device: &str, errno: Errno) -> PortError {
 }
 
 fn set_up(netlink: &mut Netlink, link: &Link, options: &TapOptions) -> Result<(), PortError> {
-    // Without this the kernel sends router solicitations of its own into the data plane.
+    // Otherwise the kernel sends its own router solicitations into the data plane.
     netlink.disable_link_local(link)?;
     if let Some(mtu) = options.mtu {
         netlink.set_mtu(link, mtu)?;

@@ -1,4 +1,4 @@
-//! A wrapper that records what crosses a port.
+//! A wrapper that records the frames of a port.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -6,21 +6,21 @@ use std::sync::Arc;
 use crate::capture::{Passage, Tap};
 use crate::{Batch, Counters, Frame, Port, PortError};
 
-/// A port of which every frame is recorded, both ways, while the capture is on.
+/// A port that records every frame, in both directions, while the capture is enabled.
 ///
-/// Frames to send are recorded before the port takes them, those among them that it then drops.
+/// Frames to send are recorded before the port accepts them, including those that it then drops.
 pub struct TracedPort<P> {
     inner: P,
     tap: Tap,
 }
 
 impl<P: Port> TracedPort<P> {
-    /// Records what crosses `inner`.
+    /// Records the frames of `inner`.
     pub const fn new(inner: P, tap: Tap) -> Self {
         Self { inner, tap }
     }
 
-    /// The port, not recorded any more.
+    /// The port, without recording.
     pub fn into_inner(self) -> P {
         self.inner
     }

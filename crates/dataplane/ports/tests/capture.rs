@@ -1,4 +1,4 @@
-//! Recording ports, and replaying what was recorded.
+//! Recording ports, and replay of recordings.
 
 mod common;
 
@@ -17,7 +17,7 @@ use proptest::prelude::*;
 const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
 const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 
-/// A G-PDU with sequence of headers as short as it gets, around an IP packet.
+/// A G-PDU with the shortest header, around an IP packet.
 fn gpdu(packet: &[u8]) -> Vec<u8> {
     let length = (packet.len() as u16).to_be_bytes();
     [&[0x30, 0xff], length.as_slice(), &[0, 0, 0, 1], packet].concat()
@@ -63,9 +63,9 @@ fn replay(path: &Path, carries: Carries) -> (Vec<(Meta, Vec<u8>)>, PcapPort) {
 }
 
 // Input:  traffic recorded by two traced ports, replayed as GTP-U and as IP.
-// Output: as GTP-U the two datagrams, with marking, ours being the destination; as IP all three packets.
+// Output: as GTP-U the two datagrams, with marking and the local address as destination; as IP all three packets.
 #[test]
-fn what_was_recorded_can_be_replayed() {
+fn recordings_can_be_replayed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace.pcapng");
     let capture = record(&path);
@@ -113,7 +113,7 @@ fn tshark_decodes_the_recording() {
 }
 
 // Input:  recording switched off, then on again; then more than the file may hold.
-// Output: only what passed while it was on; the excess is counted, and the file stays readable.
+// Output: only the packets while it was on; the excess is counted, and the file stays readable.
 #[test]
 fn recording_is_switched_and_bounded() {
     let folder = tempfile::tempdir().unwrap();
@@ -174,7 +174,7 @@ fn a_classic_pcap_of_ethernet_frames_is_replayed() {
     assert_eq!(port.counters().value(Counter::RxTruncated), 1);
 }
 
-// Input:  a file that is not there, and one that is no capture.
+// Input:  a missing file, and one that is no capture.
 // Output: errors that name the file.
 #[test]
 fn a_file_that_is_no_capture_is_an_error() {
@@ -192,7 +192,7 @@ fn a_file_that_is_no_capture_is_an_error() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    // Input:  a recording with octets changed and the end cut off.
+    // Input:  a recording with octets changed and the end truncated.
     // Output: an error at opening, or frames and counters; never a panic, never an endless file.
     #[test]
     fn a_damaged_file_ends(changes in prop::collection::vec((0_usize..600, any::<u8>()), 0..8), cut in 0_usize..700) {

@@ -35,7 +35,7 @@ fn n6() -> EthernetIp {
     EthernetIp::open("n6", &EthernetOptions::on("n3")).unwrap()
 }
 
-/// Lets the port work until the counter has the value, or six seconds are over.
+/// Runs the port until the counter has the value, or for six seconds.
 fn until(port: &mut dyn Port, counter: Counter, value: u64) {
     let end = Instant::now() + Duration::from_secs(6);
     while port.counters().value(counter) < value {
@@ -50,7 +50,7 @@ fn exchange(upf: &mut EthernetGtpu, remote: &Remote, ours: IpAddr, theirs: Socke
     let mut gnb = remote.run(move || UdpPort::bind("gnb", theirs, &UdpOptions::default()).unwrap());
     let ours = SocketAddr::new(ours, 2152);
     let down = Frame { meta: gtpu(ours.ip(), theirs), data: b"downlink" };
-    // On a busy machine the kernel at the other end may answer no solicitation in time: then the packet is sent again.
+    // On a busy host the kernel at the other end may answer no solicitation in time: then the packet is sent again.
     let end = Instant::now() + Duration::from_secs(6);
     let mut before = None;
     while upf.counters().value(Counter::Tx) == 0 {
@@ -68,8 +68,9 @@ fn exchange(upf: &mut EthernetGtpu, remote: &Remote, ours: IpAddr, theirs: Socke
     assert_eq!(receive(upf, 1), [(gtpu(ours.ip(), theirs), b"uplink".to_vec())]);
 }
 
-// Input:  the first packet to a gNB whose Ethernet address nobody knows yet, and an answer, over IPv4.
-// Output: the kernel finds the neighbour, the packet follows, the answer comes; addresses and marking are right.
+// Input:  the first packet to a gNB whose Ethernet address is unknown, and a response, over IPv4.
+// Output: the kernel resolves the neighbour, the packet follows, the response arrives; addresses and marking are
+//         right.
 #[test]
 fn gtpu_crosses_over_ipv4() {
     in_namespace("gtpu_crosses_over_ipv4", || {
@@ -79,7 +80,7 @@ fn gtpu_crosses_over_ipv4() {
 }
 
 // Input:  the same over IPv6.
-// Output: the same; the kernel at the other end finds the UDP checksum right.
+// Output: the same; the kernel at the other end accepts the UDP checksum.
 #[test]
 fn gtpu_crosses_over_ipv6() {
     in_namespace("gtpu_crosses_over_ipv6", || {
@@ -89,8 +90,8 @@ fn gtpu_crosses_over_ipv6() {
     });
 }
 
-// Input:  a gNB behind a gateway; then the route is taken away.
-// Output: its packets go to the gateway; then they are counted as without route.
+// Input:  a gNB behind a gateway; then the route is removed.
+// Output: its packets are sent to the gateway; then they are counted as without route.
 #[test]
 fn the_gateway_is_used_and_a_removed_route_is_noticed() {
     in_namespace("the_gateway_is_used_and_a_removed_route_is_noticed", || {
@@ -107,8 +108,8 @@ fn the_gateway_is_used_and_a_removed_route_is_noticed() {
     });
 }
 
-// Input:  a packet to an address that nobody has, then one to a gNB that is there.
-// Output: the second arrives at once; the first is counted as unresolved once the kernel gave up.
+// Input:  a packet to an unused address, then one to a reachable gNB.
+// Output: the second arrives immediately; the first is counted as unresolved after the kernel's timeout.
 #[test]
 fn an_unreachable_neighbour_is_counted_and_blocks_no_other() {
     in_namespace("an_unreachable_neighbour_is_counted_and_blocks_no_other", || {
@@ -143,7 +144,7 @@ fn the_kernel_sends_no_port_unreachable() {
     });
 }
 
-// Input:  frames that cannot leave: wrong kind, foreign source, mixed families, above the MTU.
+// Input:  frames that cannot be sent: wrong kind, foreign source, mixed families, above the MTU.
 // Output: each in its own counter.
 #[test]
 fn each_failure_has_its_counter() {
@@ -167,8 +168,8 @@ fn each_failure_has_its_counter() {
     });
 }
 
-// Input:  a datagram from the data network to a UE, whose checksum was left to hardware; and the answer.
-// Output: the port gets the packet with a right checksum; the kernel at the other end takes the answer.
+// Input:  a datagram from the data network to a UE, whose checksum was left to hardware; and the response.
+// Output: the port receives the packet with a right checksum; the kernel at the other end accepts the response.
 #[test]
 fn ip_packets_cross_n6() {
     in_namespace("ip_packets_cross_n6", || {
@@ -193,10 +194,10 @@ fn ip_packets_cross_n6() {
 }
 
 // Input:  a datagram for the UPF's own address on N6.
-// Output: a socket of the kernel gets it, the port counts it as not for it.
+// Output: a socket of the kernel receives it, the port counts it as `rx_not_for_us`.
 #[test]
-fn what_is_for_this_machine_stays_the_kernels() {
-    in_namespace("what_is_for_this_machine_stays_the_kernels", || {
+fn packets_for_this_host_stay_with_the_kernel() {
+    in_namespace("packets_for_this_host_stay_with_the_kernel", || {
         let remote = connected_remote();
         let mut upf = n6();
         let here = UdpSocket::bind((UPF, 8805)).unwrap();
@@ -209,7 +210,7 @@ fn what_is_for_this_machine_stays_the_kernels() {
     });
 }
 
-// Input:  two thousand frames of random octets, half of them behind a good Ethernet header, to both kinds of port.
+// Input:  two thousand frames of random octets, half of them after a valid Ethernet header, to both kinds of port.
 // Output: every one is in exactly one counter of each port.
 #[test]
 fn every_frame_ends_in_exactly_one_counter() {
@@ -251,7 +252,7 @@ fn every_frame_ends_in_exactly_one_counter() {
     });
 }
 
-/// Frames received in any way.
+/// All received frames, by any counter.
 fn total(port: &dyn Port) -> u64 {
     let frames = port.counters().iter().filter(|(counter, _)| *counter != Counter::RxOctets);
     frames.filter(|(counter, _)| counter.name().starts_with("rx")).map(|(_, value)| value).sum()
@@ -285,7 +286,7 @@ fn a_link_may_go_down_but_not_disappear() {
 }
 
 // Input:  an interface that does not exist, the loopback, an interface whose packets the kernel forwards.
-// Output: errors that say what to do.
+// Output: errors that state the remedy.
 #[test]
 fn open_errors_name_the_remedy() {
     in_namespace("open_errors_name_the_remedy", || {

@@ -1,4 +1,4 @@
-//! Faults on the line between two memory ports.
+//! Fault injection between two memory ports.
 
 use causeway_ports::memory::{MemoryPort, pair};
 use causeway_ports::{BATCH, Batch, FaultCounts, FaultInjector, Faults, Frame, Meta, Port};
@@ -11,7 +11,7 @@ fn line(inward: Faults, outward: Faults, seed: u64) -> (FaultInjector<MemoryPort
     (FaultInjector::new(a, inward, outward, seed), b)
 }
 
-/// Sends numbered frames in batches of ten, lets what was held back go, and tells what arrived.
+/// Sends numbered frames in batches of ten, waits for the delayed ones, and returns what arrived.
 fn sent_through(faults: Faults, seed: u64, frames: u8) -> (Vec<Vec<u8>>, FaultCounts) {
     let (mut port, mut network) = line(NONE, faults, seed);
     let numbers: Vec<_> = (0..frames).map(|n| [n; 4]).collect();
@@ -34,7 +34,7 @@ fn numbered(frames: u8) -> Vec<Vec<u8>> {
 }
 
 // Input:  no fault.
-// Output: the line is transparent both ways.
+// Output: the port is transparent in both directions.
 #[test]
 fn without_faults_nothing_changes() {
     assert_eq!(sent_through(NONE, 1, 40), (numbered(40), FaultCounts::default()));
@@ -79,8 +79,8 @@ fn reordered_and_delayed_frames_all_arrive() {
     }
 }
 
-// Input:  every fault at once, twice with one seed and once with another.
-// Output: the same twice, and another time not.
+// Input:  all faults together, twice with one seed and once with another.
+// Output: the same twice, and different the third time.
 #[test]
 fn a_seed_repeats_its_faults() {
     let all = Faults {
@@ -96,8 +96,8 @@ fn a_seed_repeats_its_faults() {
     assert_ne!(sent_through(all, 5, 200).0, sent_through(all, 6, 200).0);
 }
 
-// Input:  a received batch of which each frame comes twice: more than a batch holds.
-// Output: the rest comes with the next call; nothing is lost.
+// Input:  a received batch with each frame duplicated: more than a batch holds.
+// Output: the rest arrives with the next call; nothing is lost.
 #[test]
 fn an_overfull_batch_continues_in_the_next() {
     let (mut port, mut network) = line(Faults { duplicate: 1., ..NONE }, NONE, 1);

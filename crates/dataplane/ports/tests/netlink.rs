@@ -1,4 +1,4 @@
-//! The kernel's tables, followed while they change.
+//! The copy of the kernel's tables, compared while they change.
 
 mod common;
 
@@ -39,11 +39,11 @@ fn index(watch: &RouteMonitor) -> u32 {
     watch.table().link("n3").unwrap().index
 }
 
-// Input:  links, addresses and routes before the watch is opened.
+// Input:  links, addresses and routes from before the monitor is opened.
 // Output: they are in the table.
 #[test]
-fn what_was_there_is_listed() {
-    in_namespace("what_was_there_is_listed", || {
+fn existing_entries_are_listed() {
+    in_namespace("existing_entries_are_listed", || {
         veth();
         ip("route add 198.51.100.0/24 via 192.0.2.9 metric 7");
         let watch = RouteMonitor::open().unwrap();
@@ -60,7 +60,7 @@ fn what_was_there_is_listed() {
     });
 }
 
-// Input:  routes added, replaced, deleted, for both families; a route that drops; two ways to one prefix.
+// Input:  routes added, replaced, deleted, for both families; a route that drops; two next hops to one prefix.
 // Output: the next hop follows each.
 #[test]
 fn routes_are_followed() {
@@ -88,7 +88,7 @@ fn routes_are_followed() {
     });
 }
 
-// Input:  the link goes down, which takes IPv4 routes with it without a message each; then it is deleted.
+// Input:  the link goes down, which removes IPv4 routes without a message each; then it is deleted.
 // Output: the routes are gone from the table; then the link and its addresses.
 #[test]
 fn changes_without_an_event_are_noticed() {
@@ -108,8 +108,8 @@ fn changes_without_an_event_are_noticed() {
     });
 }
 
-// Input:  a neighbour set by hand, aged, deleted; one asked for that nobody answers for.
-// Output: known, to be confirmed, unknown; silent after the kernel gave up.
+// Input:  a neighbour set by hand, aged, deleted; a request for one that does not exist.
+// Output: known, to be confirmed, unknown; unreachable after the kernel's timeout.
 #[test]
 fn neighbours_are_followed() {
     in_namespace("neighbours_are_followed", || {

@@ -1,5 +1,5 @@
-//! Trains of datagrams, as they are after the kernel has cut them: on a device that cannot cut or sum, so that the packets are read as a
-//! cable would carry them.
+//! GSO messages after segmentation by the kernel: on a device without offloads, so that packets are read as on the
+//! wire.
 
 mod common;
 
@@ -15,25 +15,25 @@ use common::{checksum, in_namespace, receive_while};
 
 const ENDS: [(&str, &str); 2] = [("10.45.0.1", "10.45.0.2"), ("2001:db8:45::1", "2001:db8:45::2")];
 
-/// The cable: packets are as long as they are, with all sums.
+/// A device without offloads: whole packets, with all checksums.
 fn plain_tun() -> TunPort {
     let options = TunOptions {
-        device: "cable".into(),
+        device: "wire".into(),
         addresses: vec!["10.45.0.1/16".parse().unwrap(), "2001:db8:45::1/64".parse().unwrap()],
         offload: false,
         ..TunOptions::default()
     };
-    TunPort::open("cable", &options).unwrap()
+    TunPort::open("wire", &options).unwrap()
 }
 
-/// The payloads of the UDP datagrams on the cable, each in a packet of its own with right lengths and sums.
-fn datagrams(cable: &mut TunPort, count: usize) -> Vec<Vec<u8>> {
+/// The payloads of the UDP datagrams on the device, each in a packet of its own with right lengths and sums.
+fn datagrams(wire: &mut TunPort, count: usize) -> Vec<Vec<u8>> {
     let is_udp = |packet: &[u8]| match Ip::parse(packet).unwrap() {
         Ip::V4(_) => packet[9] == 17,
         Ip::V6(_) => packet[6] == 17,
     };
     let mut seen = Vec::new();
-    for (_, packet) in receive_while(cable, count, is_udp) {
+    for (_, packet) in receive_while(wire, count, is_udp) {
         let (source, destination, above): (IpAddr, IpAddr, &[u8]) = match Ip::parse(&packet).unwrap() {
             Ip::V4(v4) => {
                 assert_eq!(usize::from(u16::from_be_bytes([packet[2], packet[3]])), packet.len());
@@ -54,12 +54,13 @@ fn datagrams(cable: &mut TunPort, count: usize) -> Vec<Vec<u8>> {
     seen
 }
 
-// Input:  a batch of G-PDUs of one length to one gNB and a shorter one behind them, over IPv4 and over IPv6, which leave as trains.
-// Output: on the cable each is one packet with right lengths and sums that is exactly one GTP-U message, in order.
+// Input:  a batch of G-PDUs of one length to one gNB and a shorter one after them, over IPv4 and over IPv6, sent as
+//         GSO messages.
+// Output: on the device each is one packet with right lengths and sums that is exactly one GTP-U message, in order.
 #[test]
 fn each_segment_is_one_gtpu_message() {
     in_namespace("each_segment_is_one_gtpu_message", || {
-        let mut cable = plain_tun();
+        let mut wire = plain_tun();
         for (ours, gnb) in ENDS {
             let (ours, gnb): (IpAddr, IpAddr) = (ours.parse().unwrap(), gnb.parse().unwrap());
             let mut n3 = UdpPort::bind("n3", SocketAddr::new(ours, 2152), &UdpOptions::default()).unwrap();
@@ -77,9 +78,9 @@ fn each_segment_is_one_gtpu_message() {
                 let frames: Vec<_> = batch.iter().map(|data| Frame { meta, data }).collect();
                 assert_eq!(n3.send(&frames).unwrap(), BATCH);
             }
-            // As trains: one system call for each batch.
+            // As GSO messages: one system call for each batch.
             assert_eq!(n3.counters().value(Counter::TxCalls), 2);
-            let seen = datagrams(&mut cable, messages.len());
+            let seen = datagrams(&mut wire, messages.len());
             for (number, datagram) in seen.iter().enumerate() {
                 assert_eq!(usize::from(u16::from_be_bytes([datagram[2], datagram[3]])) + 8, datagram.len());
                 let packet = gtpu::Packet::parse(datagram).unwrap();
@@ -90,12 +91,12 @@ fn each_segment_is_one_gtpu_message() {
     });
 }
 
-// Input:  twenty PFCP heartbeats of one length to one SMF, over IPv4 and over IPv6, which leave as a train.
-// Output: on the cable each is one packet with right lengths and sums that is exactly one PFCP message, in order.
+// Input:  twenty PFCP heartbeats of one length to one SMF, over IPv4 and over IPv6, sent as a GSO message.
+// Output: on the device each is one packet with right lengths and sums that is exactly one PFCP message, in order.
 #[test]
 fn each_segment_is_one_pfcp_message() {
     in_namespace("each_segment_is_one_pfcp_message", || {
-        let mut cable = plain_tun();
+        let mut wire = plain_tun();
         for (ours, smf) in ENDS {
             let n4 = UdpSocket::bind((ours.parse::<IpAddr>().unwrap(), 8805)).unwrap();
             let to = SocketAddr::new(smf.parse().unwrap(), 8805);
@@ -104,7 +105,7 @@ fn each_segment_is_one_pfcp_message() {
             let mut outbox = DatagramSender::new(true);
             messages.iter().for_each(|message| outbox.put(to, message.clone()));
             outbox.send(&n4, |to, error| panic!("{to}: {error}"));
-            let seen = datagrams(&mut cable, messages.len());
+            let seen = datagrams(&mut wire, messages.len());
             for datagram in &seen {
                 assert_eq!(usize::from(u16::from_be_bytes([datagram[2], datagram[3]])) + 4, datagram.len());
             }

@@ -1,4 +1,4 @@
-//! Several ports at one address or device, each for a thread of its own.
+//! Several ports at one address or device, each for its own thread.
 
 mod common;
 
@@ -26,7 +26,7 @@ fn on(device: &str, share: PortSharing) -> Result<TunPort, PortError> {
     TunPort::open(device, &TunOptions { device: device.into(), addresses, share, ..TunOptions::default() })
 }
 
-/// The last two octets of each packet that comes, by the port that it comes to, until there are so many in all.
+/// The last two octets of each received packet, by port, until there are `count` in all.
 fn received(ports: &mut [impl Port], count: usize) -> Vec<Vec<(u8, u8)>> {
     let mut seen = vec![Vec::new(); ports.len()];
     let mut batch = Batch::new();
@@ -45,7 +45,7 @@ fn received(ports: &mut [impl Port], count: usize) -> Vec<Vec<(u8, u8)>> {
 }
 
 // Input:  two ports at one address; sixteen peers send ten datagrams each.
-// Output: everything comes in once; what a peer sends comes in at one port, in its order; both ports have some of it.
+// Output: everything is received once; the datagrams of a peer arrive at one port, in order; both ports receive some.
 #[test]
 fn peers_are_spread_over_the_ports_of_an_address() {
     let first = bind("127.0.0.1:0".parse().unwrap(), PortSharing::First).unwrap();
@@ -69,8 +69,8 @@ fn peers_are_spread_over_the_ports_of_an_address() {
     assert!(seen.iter().all(|seen| !seen.is_empty()), "{seen:?}");
 }
 
-// Input:  an address that several ports share; a first port of others, and one that wants it alone, come too.
-// Output: both are told that it is in use.
+// Input:  an address that several ports share; then a first port of another group, and an exclusive one.
+// Output: both fail: the address is in use.
 #[test]
 fn a_shared_address_is_not_shared_with_others() {
     let first = bind("127.0.0.1:0".parse().unwrap(), PortSharing::First).unwrap();
@@ -81,11 +81,11 @@ fn a_shared_address_is_not_shared_with_others() {
     }
 }
 
-// Input:  two ports on one TUN device; each sends a packet of a flow of its own, and the kernel answers.
-// Output: each answer comes to the port that the flow left by, and the device goes with the last port.
+// Input:  two ports on one TUN device; each sends a packet of a flow of its own, and the kernel responds.
+// Output: each response arrives at the port that sent the flow, and the device is removed with the last port.
 #[test]
-fn a_flow_comes_back_to_the_queue_that_it_left_by() {
-    in_namespace("a_flow_comes_back_to_the_queue_that_it_left_by", || {
+fn a_flow_returns_to_its_transmit_queue() {
+    in_namespace("a_flow_returns_to_its_transmit_queue", || {
         let mut ports = vec![tun(PortSharing::First).unwrap(), tun(PortSharing::Further).unwrap()];
         let server = UdpSocket::bind((GATEWAY, 7)).unwrap();
         server.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
@@ -110,7 +110,7 @@ fn a_flow_comes_back_to_the_queue_that_it_left_by() {
         ports.pop();
         assert!(link(&mut netlink).is_some());
         ports.pop();
-        // A process that another test starts just now may hold the descriptor for a moment.
+        // A process that another test has just started may briefly hold the descriptor.
         let end = Instant::now() + Duration::from_secs(2);
         while link(&mut netlink).is_some() {
             assert!(Instant::now() < end);
@@ -119,11 +119,13 @@ fn a_flow_comes_back_to_the_queue_that_it_left_by() {
     });
 }
 
-// Input:  a device whose queues others have, one that was made with a single queue, one that was made with several.
-// Output: the first is in use, the second says how to make one with several, the third serves one port as well as two.
+// Input:  a device whose queues are in use, one that was created with a single queue, one that was created with
+//         several.
+// Output: the first is in use, the second error states how to create one with several, the third serves one port as
+//         well as two.
 #[test]
-fn a_device_is_shared_only_as_it_was_made() {
-    in_namespace("a_device_is_shared_only_as_it_was_made", || {
+fn a_device_is_shared_only_as_created() {
+    in_namespace("a_device_is_shared_only_as_created", || {
         let holders = [tun(PortSharing::First).unwrap(), tun(PortSharing::Further).unwrap()];
         for share in [PortSharing::First, PortSharing::Exclusive] {
             let busy = message(tun(share));

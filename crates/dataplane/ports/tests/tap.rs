@@ -34,7 +34,7 @@ fn send(port: &mut TapPort, data: &[u8]) -> usize {
     port.send(&[Frame { meta: Meta::Ethernet, data }]).unwrap()
 }
 
-/// The first frame of a kind that arrives; others, such as what the kernel announces, are passed over.
+/// The first frame of a kind that arrives; others, such as announcements of the kernel, are skipped.
 fn next(port: &mut TapPort, wanted: impl Fn(&Ethernet<'_>) -> bool) -> Vec<u8> {
     let end = Instant::now() + Duration::from_secs(5);
     let mut batch = Batch::new();
@@ -60,9 +60,9 @@ fn arp(from: Ipv4Addr, about: Ipv4Addr) -> Vec<u8> {
     packet
 }
 
-// Input:  the device is a port of a bridge; behind another port of it is a host in its own namespace, which is asked for
-//         its address by ARP, then sent a UDP packet in a frame, and answers.
-// Output: the answers come through the bridge to the port, as whole frames to the address that asked.
+// Input:  the device is a port of a bridge; behind another port of it is a host in its own namespace, which is sent
+//         an ARP request for its address, then a UDP packet in a frame, and responds.
+// Output: the responses arrive through the bridge at the port, as whole frames to the requesting address.
 #[test]
 fn frames_cross_a_bridge_to_a_host() {
     in_namespace("frames_cross_a_bridge_to_a_host", || {
@@ -91,8 +91,8 @@ fn frames_cross_a_bridge_to_a_host() {
     });
 }
 
-// Input:  frames that are too long by one octet, cut short, and no frame at all; one with two tags at the MTU.
-// Output: the last one leaves; each other is counted under its reason.
+// Input:  frames that are too long by one octet, truncated, and no frame at all; one with two tags at the MTU.
+// Output: the last one is sent; each other is counted under its reason.
 #[test]
 fn what_cannot_be_sent_is_counted() {
     in_namespace("what_cannot_be_sent_is_counted", || {
@@ -132,8 +132,9 @@ fn a_frame_longer_than_the_buffer_is_counted() {
     });
 }
 
-// Input:  a device in use, a name of another kind of interface, a bridge that does not exist, and a device that goes.
-// Output: errors that say so; nothing is left of the device that could not be set up.
+// Input:  a device in use, a name of another kind of interface, a bridge that does not exist, and a device that is
+//         deleted.
+// Output: errors that state the cause; the device that could not be configured is removed.
 #[test]
 fn open_errors_name_the_remedy() {
     in_namespace("open_errors_name_the_remedy", || {
@@ -149,7 +150,7 @@ fn open_errors_name_the_remedy() {
             lost.contains("bridge br9 does not exist: create it with `ip link add br9 type bridge`"),
             "{lost}"
         );
-        // A process that another test starts has all files of this one until it becomes another program.
+        // A process that another test starts holds all files of this one until exec.
         let end = Instant::now() + Duration::from_secs(5);
         while Netlink::open().unwrap().link("n6f").unwrap().is_some() {
             assert!(Instant::now() < end, "the device is still there");

@@ -28,8 +28,8 @@ fn open() -> TunPort {
     TunPort::open("internet", &options()).unwrap()
 }
 
-// Input:  a UDP packet from a UE to a socket of the kernel behind the device, and the answer.
-// Output: the socket gets it, the port gets the answer as an IP packet; nothing else was on the line.
+// Input:  a UDP packet from a UE to a socket of the kernel behind the device, and the response.
+// Output: the socket receives it, the port receives the response as an IP packet; there are no other packets.
 #[test]
 fn packets_cross_between_port_and_kernel() {
     in_namespace("packets_cross_between_port_and_kernel", || {
@@ -49,8 +49,8 @@ fn packets_cross_between_port_and_kernel() {
     });
 }
 
-// Input:  a packet out of the device whose source is the kernel's own address on it, as an ICMP error has.
-// Output: the kernel takes it.
+// Input:  a packet from the device whose source is the kernel's own address on it, as in an ICMP error.
+// Output: the kernel accepts it.
 #[test]
 fn the_kernel_takes_packets_from_the_gateway_address() {
     in_namespace("the_kernel_takes_packets_from_the_gateway_address", || {
@@ -63,11 +63,11 @@ fn the_kernel_takes_packets_from_the_gateway_address() {
     });
 }
 
-// Input:  the same over IPv6, at once after opening.
+// Input:  the same over IPv6, immediately after opening.
 // Output: the address needs no duplicate detection, and no router solicitation is among the packets.
 #[test]
-fn ipv6_works_at_once_and_the_line_is_quiet() {
-    in_namespace("ipv6_works_at_once_and_the_line_is_quiet", || {
+fn ipv6_works_immediately_without_other_packets() {
+    in_namespace("ipv6_works_immediately_without_other_packets", || {
         let mut port = open();
         let ue: Ipv6Addr = "2001:db8:45::2".parse().unwrap();
         let gateway: Ipv6Addr = "2001:db8:45::1".parse().unwrap();
@@ -82,8 +82,8 @@ fn ipv6_works_at_once_and_the_line_is_quiet() {
     });
 }
 
-// Input:  a device that did not exist; then one that the administrator made.
-// Output: the first is gone after closing, with its routes; the second stays.
+// Input:  a device that did not exist; then one that the administrator created.
+// Output: the first is removed after closing, with its routes; the second stays.
 #[test]
 fn only_devices_the_port_created_are_removed() {
     in_namespace("only_devices_the_port_created_are_removed", || {
@@ -92,7 +92,7 @@ fn only_devices_the_port_created_are_removed() {
         assert!(netlink.link("n6").unwrap().is_some_and(|link| link.up && link.mtu == 1400));
         ip("route get 10.46.1.1");
         drop(port);
-        // A process that another test starts just now may hold the descriptor for a moment.
+        // A process that another test has just started may briefly hold the descriptor.
         let gone = (0..100).any(|_| {
             std::thread::sleep(Duration::from_millis(10));
             netlink.link("n6").unwrap().is_none()
@@ -105,8 +105,7 @@ fn only_devices_the_port_created_are_removed() {
     });
 }
 
-// Input:  a device that an earlier port has left behind, which had taken checksums upon itself; a port that does not; a
-//         datagram of the kernel.
+// Input:  a device that an earlier port with checksum offload has left; a port without it; a datagram of the kernel.
 // Output: its checksum is right.
 #[test]
 fn a_device_loses_the_offloads_of_an_earlier_port() {
@@ -149,7 +148,7 @@ fn checksums_are_completed() {
 }
 
 // Input:  the option to keep the device.
-// Output: it is there after closing.
+// Output: it exists after closing.
 #[test]
 fn a_persistent_device_stays() {
     in_namespace("a_persistent_device_stays", || {
@@ -159,7 +158,7 @@ fn a_persistent_device_stays() {
 }
 
 // Input:  octets that are no packet, a datagram, a packet above the MTU, and a packet while the device is down.
-// Output: each in its own counter; the port works on.
+// Output: each in its own counter; the port continues to work.
 #[test]
 fn each_failure_has_its_counter() {
     in_namespace("each_failure_has_its_counter", || {
@@ -213,7 +212,7 @@ fn a_deleted_device_is_an_error() {
 }
 
 // Input:  a device in use, a name of another kind of interface, and an impossible name.
-// Output: errors that say so.
+// Output: errors that state the cause.
 #[test]
 fn open_errors_name_the_remedy() {
     in_namespace("open_errors_name_the_remedy", || {
@@ -228,12 +227,12 @@ fn open_errors_name_the_remedy() {
     });
 }
 
-// Input:  3,000 datagrams to a UE while nobody takes them; when they were taken, 20,000.
-// Output: the first are all received, in order; of the others each is received or counted as lost, though the kernel drops it
-//         before the port.
+// Input:  3,000 datagrams to a UE while none is received; then these are received, and 20,000 more are sent.
+// Output: the first are all received, in order; of the others each is received or counted as lost, though the kernel
+//         drops it before the port.
 #[test]
-fn what_the_device_has_no_room_for_is_counted() {
-    in_namespace("what_the_device_has_no_room_for_is_counted", || {
+fn losses_of_a_full_device_are_counted() {
+    in_namespace("losses_of_a_full_device_are_counted", || {
         let mut port = open();
         let server = UdpSocket::bind((GATEWAY, 7)).unwrap();
         let send = |count: u32| {

@@ -1,5 +1,5 @@
-//! Bulk traffic through TUN devices whose packets the kernel neither cuts nor sums: two namespaces, a device in each, and
-//! between the two ports a relay that sends whole packets one by one into the other device.
+//! Bulk traffic through TUN devices with offloads: two namespaces, a device in each, and between the two ports a
+//! relay that sends whole packets singly into the other device.
 
 mod common;
 
@@ -15,7 +15,7 @@ use causeway_ports::udp::{UdpOptions, UdpPort};
 use causeway_ports::{Batch, Counter, Counters, Frame, Meta, Port, Waker, wait};
 use common::{Remote, in_namespace};
 
-/// Octets of bulk in each direction.
+/// Octets of bulk traffic in each direction.
 const BULK: usize = 6 << 20;
 
 /// The addresses here and there, IPv4 and IPv6, with their networks.
@@ -40,7 +40,7 @@ fn ip(text: &str) -> IpAddr {
     text.split('/').next().unwrap().parse().unwrap()
 }
 
-/// Two devices, joined as long as this lives.
+/// Two devices, connected until this is dropped.
 struct Path {
     remote: Remote,
     offload: TunOffload,
@@ -76,7 +76,7 @@ impl Drop for Path {
     }
 }
 
-/// Carries packets both ways, and looks at each: none is longer than the MTU, each is whole.
+/// Carries packets in both directions, and checks each: none is longer than the MTU, each is whole.
 fn carry([mut here, mut there]: [TunPort; 2], stop: &AtomicBool, waker: &Waker) {
     let mut batch = Batch::new();
     while !stop.load(Ordering::Acquire) {
@@ -96,7 +96,7 @@ fn pass(from: &mut TunPort, to: &mut TunPort, batch: &mut Batch) {
     to.send(&batch.as_frames()).unwrap();
 }
 
-/// Octets that differ everywhere.
+/// Pseudo-random octets.
 fn pattern(seed: u64) -> Vec<u8> {
     let mut octets = vec![0; BULK];
     fastrand::Rng::with_seed(seed).fill(&mut octets);
@@ -123,8 +123,8 @@ fn tcp_both_ways(path: &Path, place: usize) {
     accepting.join().unwrap();
 }
 
-// Input:  TCP bulk in both directions at the same time, over IPv4 and over IPv6.
-// Output: all octets arrive; far fewer system calls than packets crossed each device either way; no packet was refused.
+// Input:  TCP bulk traffic in both directions at the same time, over IPv4 and over IPv6.
+// Output: all octets arrive; far fewer system calls than packets in both directions; no packet was rejected.
 #[test]
 fn tcp_bulk_crosses_coalesced() {
     in_namespace("tcp_bulk_crosses_coalesced", || {
@@ -143,7 +143,7 @@ fn tcp_bulk_crosses_coalesced() {
     });
 }
 
-// Input:  the same, with a device that does without, at either end.
+// Input:  the same, with a device without offloads, at either end.
 // Output: all octets arrive.
 #[test]
 fn tcp_bulk_crosses_between_devices_with_different_offloads() {
@@ -159,9 +159,9 @@ fn bind(address: SocketAddr) -> UdpPort {
     UdpPort::bind("n3", address, &UdpOptions::default()).unwrap()
 }
 
-// Input:  a train of UDP datagrams, the last shorter, over IPv4 and over IPv6.
-// Output: each arrives, in order. Where the kernel has USO, one packet brought all of them into the port, and few took
-//         them away.
+// Input:  a GSO message of UDP datagrams, the last shorter, over IPv4 and over IPv6.
+// Output: each arrives, in order. Where the kernel has USO, the port receives all of them in one packet, and few
+//         packets transmit them.
 #[test]
 fn a_gso_message_arrives_as_datagrams() {
     in_namespace("a_gso_message_arrives_as_datagrams", || {
@@ -186,7 +186,7 @@ fn a_gso_message_arrives_as_datagrams() {
             assert!(path.value(0, Counter::RxCalls) * 10 < path.value(0, Counter::Rx));
             assert!(path.value(1, Counter::TxCalls) * 10 < path.value(1, Counter::Tx));
         } else {
-            eprintln!("SKIPPED a_train_of_datagrams_crosses_whole in part: needs USO");
+            eprintln!("SKIPPED a_gso_message_arrives_as_datagrams in part: needs USO");
         }
     });
 }

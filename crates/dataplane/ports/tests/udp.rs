@@ -27,8 +27,9 @@ fn exchange_between(mut upf: UdpPort, mut gnb: UdpPort, local: &str) {
     assert_eq!((upf.counters().value(Counter::Tx), upf.counters().value(Counter::TxOctets)), (1, 8));
 }
 
-// Input:  datagrams of one length with several hops, next to one another and in turns, over IPv4 and IPv6, with the help of the kernel and without.
-// Output: each arrives with its own; those without any say, with what the system has, which is 64.
+// Input:  datagrams of one length with several hop limits, consecutive and in turns, over IPv4 and IPv6, with
+//         offloads and without.
+// Output: each arrives with its own; those without one, with the system's default of 64.
 #[test]
 fn hops_arrive_as_they_are_sent() {
     for [one, other] in [["127.0.0.1:0", "127.0.0.1:0"], ["[::1]:0", "[::1]:0"]] {
@@ -54,8 +55,9 @@ fn hops_arrive_as_they_are_sent() {
     }
 }
 
-// Input:  a datagram to the second address of a socket bound to all, marked EF; an answer from there, marked otherwise.
-// Output: both ends see the right address of the other, their own, and the marking.
+// Input:  a datagram to the second address of a socket bound to all, marked EF; a response from there, marked
+//         otherwise.
+// Output: both ends receive the right address of the other, their own, and the marking.
 #[test]
 fn addresses_and_marking_cross_over_ipv4() {
     exchange("0.0.0.0:0", "127.0.0.2", "127.0.0.1:0");
@@ -68,8 +70,8 @@ fn addresses_and_marking_cross_over_ipv6() {
     exchange("[::]:0", "::1", "[::1]:0");
 }
 
-// Input:  an IPv6 answer for which the kernel shall choose the source address.
-// Output: the marking is kept nevertheless.
+// Input:  an IPv6 response for which the kernel chooses the source address.
+// Output: the marking is kept.
 #[test]
 fn marking_does_not_need_a_source_address() {
     let (mut a, mut b) = (bind("[::1]:0"), bind("[::1]:0"));
@@ -91,9 +93,9 @@ fn many_datagrams_keep_their_order() {
     assert!(seen.iter().map(|(_, data)| data.as_slice()).eq(payloads.iter().map(|p| p.as_slice())));
 }
 
-// Input:  among good datagrams one of the wrong kind, one to the other family, one from an address that is not ours,
-//         one longer than UDP allows; then one longer than the buffer of the receiver.
-// Output: the good ones leave in order, each other one is in its own counter.
+// Input:  among valid datagrams one of the wrong kind, one to the other family, one from a foreign address, one longer
+//         than UDP allows; then one longer than the buffer of the receiver.
+// Output: the valid ones are sent in order, each other one is in its own counter.
 #[test]
 fn each_failure_has_its_counter() {
     let (mut a, mut b) = (bind("127.0.0.1:0"), bind("127.0.0.1:0"));
@@ -121,8 +123,8 @@ fn each_failure_has_its_counter() {
     assert_eq!(b.counters().value(Counter::Rx), 3);
 }
 
-// Input:  a destination that no route leads to.
-// Output: counted as such; the port works on.
+// Input:  a destination without a route.
+// Output: counted as such; the port continues to work.
 #[test]
 fn a_missing_route_is_counted() {
     in_namespace("a_missing_route_is_counted", || {
@@ -134,10 +136,10 @@ fn a_missing_route_is_counted() {
 }
 
 // Input:  a datagram of 3000 octets over a link with an MTU of 1500, once with DF clear and once with DF set.
-// Output: the first leaves in fragments; the second is counted as too big.
+// Output: the first is sent in fragments; the second is counted as too big.
 #[test]
-fn the_kernel_fragments_unless_told_not_to() {
-    in_namespace("the_kernel_fragments_unless_told_not_to", || {
+fn the_kernel_fragments_unless_df_is_set() {
+    in_namespace("the_kernel_fragments_unless_df_is_set", || {
         common::ip("link set lo mtu 1500");
         let mut whole = bind("127.0.0.1:2152");
         assert_eq!(whole.mtu(), 1500);
@@ -170,8 +172,8 @@ fn overruns_of_the_socket_are_counted() {
     assert_eq!(b.counters().value(Counter::RxOverrun) as usize, 20 - first);
 }
 
-// Input:  an address that is taken, one that no interface has.
-// Output: errors that name the address and what to do.
+// Input:  an address in use, and one that no interface has.
+// Output: errors that name the address and the remedy.
 #[test]
 fn bind_errors_name_the_remedy() {
     let holder = bind("127.0.0.1:0");
@@ -185,8 +187,9 @@ fn bind_errors_name_the_remedy() {
     assert!(missing.contains("192.0.2.1:2152") && missing.contains("ip address add"), "{missing}");
 }
 
-// Input:  more datagrams than the socket has room for, of which none is taken; the counters are read, then all is taken.
-// Output: what was lost is counted before a datagram is taken, and once.
+// Input:  more datagrams than the socket buffers, of which none is received; the counters are read, then all are
+//         received.
+// Output: losses are counted before a datagram is received, and once.
 #[test]
 fn overruns_are_counted_though_nothing_is_received() {
     let options = UdpOptions { receive_buffer: 4096, ..UdpOptions::default() };
@@ -209,11 +212,11 @@ fn overruns_are_counted_though_nothing_is_received() {
     assert!(taken > 0);
 }
 
-// Input:  far more datagrams than the receive buffer holds, while nobody takes them; then they are taken.
-// Output: the port says that the buffer is full, and counts what was lost before anything is received; each datagram is received or counted,
-//         once; in the end the buffer is empty.
+// Input:  far more datagrams than the receive buffer holds, before any is received; then they are received.
+// Output: the port reports that the buffer is full, and counts losses before anything is received; each datagram is
+//         received or counted, once; in the end the buffer is empty.
 #[test]
-fn what_the_socket_has_no_room_for_is_counted_at_once() {
+fn losses_of_a_full_socket_are_counted_immediately() {
     let options = UdpOptions { receive_buffer: 64 << 10, offload: false, ..UdpOptions::default() };
     let mut port = UdpPort::bind("n3", "127.0.0.1:0".parse().unwrap(), &options).unwrap();
     let gnb = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();

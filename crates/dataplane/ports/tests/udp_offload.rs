@@ -1,4 +1,4 @@
-//! Trains of datagrams that the kernel joins and cuts, on loopback.
+//! UDP GSO and GRO on loopback.
 
 mod common;
 
@@ -9,7 +9,7 @@ use causeway_ports::{BATCH, Batch, Counter, Frame, Meta, Port, wait};
 use common::udp::{bind, bind_plain, gtpu};
 use common::{in_namespace, receive};
 
-/// The kernel joins and cuts datagrams; otherwise says that the test is skipped.
+/// The kernel has GRO and GSO; otherwise prints that the test is skipped.
 fn has_offload(port: &UdpPort, test: &str) -> bool {
     let offload = port.offload();
     if !(offload.gro && offload.gso) {
@@ -32,13 +32,13 @@ fn octets(seen: Vec<(Meta, Vec<u8>)>) -> Vec<Vec<u8>> {
 }
 
 // Input:  twice 48 marked datagrams of 900 octets, the last of each shorter, over IPv4 and over IPv6.
-// Output: one system call sends 48; two thirds of all fill a batch and the others wait in the port, which says so; all of
-//         them have the right addresses and marking, in order.
+// Output: one system call sends 48; two thirds of all fill a batch and the others wait in the port, which reports it;
+//         all of them have the right addresses and marking, in order.
 #[test]
 fn datagrams_of_one_flow_share_a_message() {
     for address in ["127.0.0.1:0", "[::1]:0"] {
         let (mut a, mut b) = (bind(address), bind(address));
-        if !has_offload(&a, "datagrams_of_one_flow_travel_together") {
+        if !has_offload(&a, "datagrams_of_one_flow_share_a_message") {
             return;
         }
         let payloads = numbered((0..96).map(|n| if n % 48 < 47 { 900 } else { 5 }));
@@ -60,8 +60,8 @@ fn datagrams_of_one_flow_share_a_message() {
     }
 }
 
-// Input:  datagrams of many lengths, empty ones among them, to two receivers in turn; one of these does without the
-//         help of the kernel, then the sender does.
+// Input:  datagrams of many lengths, empty ones among them, to two receivers in turn; one of these has no offloads,
+//         then the sender has none.
 // Output: all arrive, in order at each receiver.
 #[test]
 fn any_mixture_of_sizes_arrives() {
@@ -81,8 +81,8 @@ fn any_mixture_of_sizes_arrives() {
     }
 }
 
-// Input:  trains to a good peer, to one that no route leads to, and to one that a route forbids, in one call.
-// Output: what goes to the good one arrives; each other frame is in its counter.
+// Input:  GSO messages to a reachable peer, to one without a route, and to one that a route forbids, in one call.
+// Output: those to the reachable peer arrive; each other frame is in its counter.
 #[test]
 fn a_bad_peer_harms_no_other() {
     in_namespace("a_bad_peer_harms_no_other", || {
@@ -102,7 +102,7 @@ fn a_bad_peer_harms_no_other() {
     });
 }
 
-// Input:  a train of datagrams of which one is longer than the buffers of the batch.
+// Input:  a GSO message of datagrams of which one is longer than the buffers of the batch.
 // Output: it is counted as truncated, the others arrive.
 #[test]
 fn datagrams_longer_than_the_buffer_are_counted() {
@@ -116,7 +116,7 @@ fn datagrams_longer_than_the_buffer_are_counted() {
 
 // Input:  four datagrams of 3000 octets to an address behind a link of MTU 1500, from a socket that does not know the
 //         link; once with DF clear and once with DF set.
-// Output: the kernel refuses the train; its frames leave in fragments, and then are counted one by one.
+// Output: the kernel rejects the GSO message; its frames are sent in fragments, and then are counted singly.
 #[test]
 fn a_refused_gso_message_is_sent_as_datagrams() {
     in_namespace("a_refused_gso_message_is_sent_as_datagrams", || {

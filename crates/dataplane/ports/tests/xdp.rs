@@ -1,4 +1,4 @@
-//! What crosses AF_XDP ports, and what does not.
+//! Traffic of AF_XDP ports, and traffic that passes to the kernel.
 
 mod common;
 
@@ -16,9 +16,9 @@ fn ping(destination: &str) {
     run("ping", &format!("-c 1 -W 2 {destination}"));
 }
 
-// Input:  in native and in generic mode, over IPv4 and IPv6: the first packet to a gNB whose Ethernet address nobody
-//         knows yet, and an answer whose UDP checksum was left to hardware that is not there.
-// Output: both arrive with addresses and marking; the description says what was chosen.
+// Input:  in native and in generic mode, over IPv4 and IPv6: the first packet to a gNB whose Ethernet address is
+//         unknown, and a response whose UDP checksum was left to missing hardware.
+// Output: both arrive with addresses and marking; the description states the mode.
 #[test]
 fn gtpu_crosses_both_ways() {
     with_xdp("gtpu_crosses_both_ways", || {
@@ -39,10 +39,10 @@ fn gtpu_crosses_both_ways() {
 }
 
 // Input:  while the port is open: ping both ways over both families, a datagram for another port, a TCP connection.
-// Output: the kernel has all of them, and the port none.
+// Output: the kernel receives all of them, and the port none.
 #[test]
-fn what_is_not_ours_reaches_the_kernel() {
-    with_xdp("what_is_not_ours_reaches_the_kernel", || {
+fn other_traffic_reaches_the_kernel() {
+    with_xdp("other_traffic_reaches_the_kernel", || {
         let remote = connected_remote();
         let mut upf = n3(&native());
         ping("192.0.2.9");
@@ -65,11 +65,12 @@ fn what_is_not_ours_reaches_the_kernel() {
     });
 }
 
-// Input:  GTP-U in a VLAN of its own, in two fragments, with IP options, behind an extension header, and plain.
-// Output: the port has all but the one in the VLAN: the plain one by its socket, the others by way of the kernel.
+// Input:  GTP-U in a VLAN of its own, in two fragments, with IP options, after an extension header, and without any
+//         of these.
+// Output: the port receives all but the one in the VLAN: the last by its socket, the others through the kernel.
 #[test]
 fn frames_the_program_does_not_parse_arrive_through_the_kernel() {
-    with_xdp("what_the_program_does_not_look_into_comes_by_way_of_the_kernel", || {
+    with_xdp("frames_the_program_does_not_parse_arrive_through_the_kernel", || {
         let remote = connected_remote();
         let mut upf = n3(&native());
         let mac = mac_of_n3();
@@ -119,8 +120,10 @@ fn mac_of_n3() -> [u8; 6] {
     causeway_ports::netlink::Netlink::open().unwrap().link("n3").unwrap().unwrap().mac.unwrap().0
 }
 
-// Input:  a datagram from the data network to a UE, whose checksum was left to hardware; the answer; a ping to us.
-// Output: the port has the packet with a right checksum; the kernel at the other end takes the answer; we answer.
+// Input:  a datagram from the data network to a UE, whose checksum was left to hardware; the response; a ping to the
+//         UPF.
+// Output: the port receives the packet with a right checksum; the kernel at the other end accepts the response; the
+//         UPF's host answers the ping.
 #[test]
 fn ip_packets_cross_n6() {
     with_xdp("ip_packets_cross_n6", || {
@@ -146,7 +149,7 @@ fn ip_packets_cross_n6() {
     });
 }
 
-// Input:  three times more datagrams than the rings hold, while nobody takes them; then one more.
+// Input:  three times more datagrams than the rings hold, before any is received; then one more.
 // Output: what fits is received, the rest is counted, and the last one is received.
 #[test]
 fn a_burst_larger_than_the_rings_is_counted() {
@@ -171,10 +174,10 @@ fn a_burst_larger_than_the_rings_is_counted() {
 }
 
 // Input:  a thousand batches back and forth, more than all rings hold, at the speed of the receiver.
-// Output: every frame arrives, in order: chunks go round and none is lost.
+// Output: every frame arrives, in order: chunks circulate and none is lost.
 #[test]
 fn chunks_are_recycled() {
-    with_xdp("chunks_go_round", || {
+    with_xdp("chunks_are_recycled", || {
         let remote = connected_remote();
         let mut upf = n3(&XdpOptions { ring: 64, ..native() });
         exchange(&mut upf, &remote, UPF.into(), (GNB, 2152).into());
@@ -200,8 +203,8 @@ fn chunks_are_recycled() {
     });
 }
 
-// Input:  6,000 datagrams while nobody takes them, as when another thread has the core for 18 ms at 330,000 packets a second; the
-//         sender waits until the program has seen those before.
+// Input:  6,000 datagrams before any is received, as when another thread has the core for 18 ms at 330,000 packets a
+//         second; the sender waits until the program has processed the previous ones.
 // Output: every one is received in the end, in order; none is lost.
 #[test]
 fn a_pause_of_the_thread_loses_nothing() {
@@ -212,7 +215,7 @@ fn a_pause_of_the_thread_loses_nothing() {
             let mut upf = n3(&options);
             remote.run(|| {
                 let gnb = UdpSocket::bind((GNB, 2152)).unwrap();
-                // A few datagrams under way: more could be lost between the ends of the veth pair.
+                // A few datagrams in flight: more could be lost between the ends of the veth pair.
                 rustix::net::sockopt::set_socket_send_buffer_size(&gnb, 0).unwrap();
                 for number in 0..SENT {
                     gnb.send_to(&number.to_be_bytes(), (UPF, 2152)).unwrap();

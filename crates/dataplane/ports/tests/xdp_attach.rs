@@ -1,4 +1,4 @@
-//! How AF_XDP ports come, go, and share the receive queues of an interface.
+//! Attaching and detaching of AF_XDP ports, and their sharing of receive queues.
 
 mod common;
 
@@ -15,20 +15,20 @@ use common::xdp::{
 use common::{Remote, ip, message, receive};
 
 // Input:  a port that is dropped; a process with a port that is killed.
-// Output: the program is off the interface each time, and the port can be opened again.
+// Output: the program is detached each time, and the port can be opened again.
 #[test]
-fn the_program_goes_with_the_port_and_with_its_process() {
+fn the_program_is_detached_with_the_port_and_its_process() {
     if std::env::var_os(HOLDER).is_some() {
         return hold_port_until_killed();
     }
-    with_xdp("the_program_goes_with_the_port_and_with_its_process", || {
+    with_xdp("the_program_is_detached_with_the_port_and_its_process", || {
         let _remote = connected_remote();
         let port = n3(&native());
         assert!(attached());
         drop(port);
         assert!(!attached());
         let mut holder = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "the_program_goes_with_the_port_and_with_its_process", "--nocapture"])
+            .args(["--exact", "the_program_is_detached_with_the_port_and_its_process", "--nocapture"])
             .env(HOLDER, "1")
             .stdout(Stdio::piped())
             .spawn()
@@ -63,10 +63,10 @@ fn hold_port_until_killed() {
 }
 
 // Input:  an interface that runs another program, one whose MTU is too large, the loopback, and a second process.
-// Output: errors that say what to do.
+// Output: errors that state the remedy.
 #[test]
 fn open_errors_name_the_remedy() {
-    with_xdp("what_cannot_be_opened_says_what_to_do", || {
+    with_xdp("open_errors_name_the_remedy", || {
         let _remote = connected_remote();
         let port = XdpIp::open("n6", &["10.45.0.0/16".parse().unwrap()], &native()).unwrap();
         let busy = message(XdpGtpu::open("n3", &addresses(), &native()));
@@ -84,7 +84,7 @@ fn open_errors_name_the_remedy() {
 // Output: frames are counted and the port recovers; then an error names it.
 #[test]
 fn a_link_may_go_down_but_not_disappear() {
-    with_xdp("a_link_may_go_down_but_not_away", || {
+    with_xdp("a_link_may_go_down_but_not_disappear", || {
         let remote = connected_remote();
         let mut upf = n3(&native());
         exchange(&mut upf, &remote, UPF.into(), (GNB, 2152).into());
@@ -100,9 +100,10 @@ fn a_link_may_go_down_but_not_disappear() {
     });
 }
 
-// Input:  the MTU of both ends is raised while the port is open; a frame that fits into a chunk, then some that do not, and nothing
-//         after them; an answer that is too long for a chunk, too.
-// Output: the first is received; the others are counted when somebody asks, and not twice; the answer is counted; the port goes on.
+// Input:  the MTU of both ends is raised while the port is open; a frame that fits into a chunk, then some that do
+//         not, and nothing after them; a response that is too long for a chunk, too.
+// Output: the first is received; the others are counted when the counters are read, once; the response is counted;
+//         the port continues.
 #[test]
 fn frames_beyond_a_chunk_are_counted() {
     with_xdp("frames_beyond_a_chunk_are_counted", || {
@@ -130,7 +131,7 @@ fn frames_beyond_a_chunk_are_counted() {
     });
 }
 
-/// A cable between interfaces with two receive queues each.
+/// A link between interfaces with two receive queues each.
 fn connected_two_queues() -> Remote {
     let remote = Remote::new();
     let thread = remote.thread();
@@ -141,7 +142,7 @@ fn connected_two_queues() -> Remote {
     remote
 }
 
-/// Sends a datagram from each of some ports. Returns how many that are.
+/// Sends a datagram from each of several ports. Returns their number.
 fn send_from_many(remote: &Remote) -> usize {
     let ports = 3000..3064_u16;
     let count = ports.len();
@@ -155,7 +156,7 @@ fn send_from_many(remote: &Remote) -> usize {
 }
 
 // Input:  an interface with two receive queues.
-// Output: the port has both, and frames come in whichever way the kernel spreads them.
+// Output: the port has both, and receives frames however the kernel spreads them.
 #[test]
 fn every_receive_queue_has_a_socket() {
     with_xdp("every_receive_queue_has_a_socket", || {
@@ -167,11 +168,11 @@ fn every_receive_queue_has_a_socket() {
     });
 }
 
-// Input:  the same with a port for each queue; the first port is dropped then, and the second.
-// Output: together they have every frame, each answers by itself, and the program goes with the last.
+// Input:  the same with a port for each queue; then the first port is dropped, and the second.
+// Output: together they receive every frame, each sends responses, and the program is detached with the last.
 #[test]
-fn queues_can_be_ports_of_their_own() {
-    with_xdp("queues_can_be_ports_of_their_own", || {
+fn each_queue_can_be_a_port() {
+    with_xdp("each_queue_can_be_a_port", || {
         let remote = connected_two_queues();
         let names = |count: usize| (0..count).map(|n| format!("n3.{n}")).collect::<Vec<_>>();
         let error = message(XdpGtpu::open_each(&names(3), &addresses(), &native()));

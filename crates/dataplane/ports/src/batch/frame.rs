@@ -1,8 +1,8 @@
-//! Where a frame of a batch lies, and how it is changed in place.
+//! The location of a frame in a batch, and its changes in place.
 
 use crate::Meta;
 
-/// Where a frame lies in the buffers.
+/// The location of a frame in the buffers.
 #[derive(Clone, Copy)]
 pub(super) struct FrameLocation {
     pub(super) start: u32,
@@ -22,7 +22,7 @@ impl FrameLocation {
     }
 }
 
-/// A frame in a [`Batch`](super::Batch), to be changed in place.
+/// A mutable frame in a [`Batch`](super::Batch).
 pub struct FrameMut<'a> {
     pub(super) buffers: &'a mut [u8],
     pub(super) location: &'a mut FrameLocation,
@@ -36,19 +36,19 @@ impl FrameMut<'_> {
         self.location.base as usize
     }
 
-    /// What the frame is.
+    /// The metadata of the frame.
     #[inline]
     pub fn meta(&self) -> Meta {
         self.location.meta
     }
 
-    /// What the frame is, to be changed.
+    /// The metadata of the frame, mutable.
     #[inline(always)]
     pub fn meta_mut(&mut self) -> &mut Meta {
         &mut self.location.meta
     }
 
-    /// Says what the frame is from now on.
+    /// Replaces the metadata of the frame.
     #[inline]
     pub fn set_meta(&mut self, meta: Meta) {
         self.location.meta = meta;
@@ -60,8 +60,8 @@ impl FrameMut<'_> {
         self.buffers.get_mut(self.location.start()..self.location.end()).unwrap_or_default()
     }
 
-    /// Keeps `len` octets from `start` on, and puts `FRONT` octets before them. Returns these and what follows, `SEEN` octets of
-    /// the buffer. `None`, and nothing happens, where the frame is shorter or the headroom too small.
+    /// Keeps `len` octets from `start` on, and prepends `FRONT` octets. Returns these and what follows, `SEEN` octets
+    /// of the buffer. `None`, without effect, if the frame is shorter or the headroom too small.
     #[inline(always)]
     pub fn replace_front<const FRONT: usize, const SEEN: usize>(
         &mut self,
@@ -79,7 +79,7 @@ impl FrameMut<'_> {
         Some(seen)
     }
 
-    /// Puts `len` octets before the frame and returns them. `None` where the headroom is too small.
+    /// Prepends `len` octets to the frame and returns them. `None` if the headroom is too small.
     #[inline]
     pub fn prepend(&mut self, len: usize) -> Option<&mut [u8]> {
         let start = self.location.start().checked_sub(len).filter(|start| *start >= self.base())?;
@@ -87,7 +87,7 @@ impl FrameMut<'_> {
         self.buffers.get_mut(start..old as usize)
     }
 
-    /// Takes `len` octets from the front. `false`, and nothing happens, when the frame is shorter.
+    /// Removes `len` octets from the front. `false`, without effect, if the frame is shorter.
     #[must_use]
     #[inline]
     pub fn trim_front(&mut self, len: usize) -> bool {
@@ -98,7 +98,7 @@ impl FrameMut<'_> {
         fits
     }
 
-    /// Sets the length of the frame. `false`, and nothing happens, when the buffer ends before.
+    /// Sets the length of the frame. `false`, without effect, if the buffer is shorter.
     #[must_use]
     #[inline]
     pub fn resize(&mut self, len: usize) -> bool {

@@ -20,8 +20,8 @@ fn a_full_batch_and_an_oversized_frame_are_refused() {
     assert!(batch.push(ip(&[0; STRIDE - HEADROOM])));
 }
 
-// Input:  a frame in the second buffer; a header is put before it and taken away again.
-// Output: the first buffer is untouched, and no more than the headroom can be put before it.
+// Input:  a frame in the second buffer; a header is prepended and removed again.
+// Output: the first buffer is unchanged, and no more than the headroom can be prepended.
 #[test]
 fn a_header_goes_into_the_headroom() {
     let mut batch = Batch::new();
@@ -37,11 +37,11 @@ fn a_header_goes_into_the_headroom() {
     assert_eq!(batch.frame(0), Some(ip(&[1; 2048])));
 }
 
-// Input:  a frame of four octets that is cut to its second and third, with two octets before them; more octets than there are, and
-//         more headroom; then one octet less.
-// Output: what was asked for, and what lies behind in the buffer; what is not there is refused and changes nothing.
+// Input:  a frame of four octets that is cut to its second and third, with two octets before them; more octets than
+//         it has, and more headroom; then one octet less.
+// Output: the requested octets, and what follows them in the buffer; an excess is rejected without effect.
 #[test]
-fn a_frame_is_cut_and_prepended_at_once() {
+fn a_frame_is_cut_and_prepended_in_one_step() {
     let mut batch = Batch::new();
     assert!(batch.push(ip(&[9; 5])) && batch.push(ip(&[1, 2, 3, 4])));
     let mut frame = batch.frame_mut(1).unwrap();
@@ -56,7 +56,7 @@ fn a_frame_is_cut_and_prepended_at_once() {
     assert_eq!((batch.data(0), batch.data(1)), (Some(&[9; 5][..]), Some(&[3][..])));
 }
 
-// Input:  a received run of three buffers of which the second is not wanted.
+// Input:  a received series of three buffers of which the second is not wanted.
 // Output: two frames, in order, from the first and the third buffer.
 #[test]
 fn a_skipped_buffer_leaves_no_frame() {
@@ -80,7 +80,7 @@ fn a_skipped_buffer_leaves_no_frame() {
 }
 
 // Input:  a frame grown to the end of its buffer, and one octet further.
-// Output: the first is granted, the second not.
+// Output: the first succeeds, the second fails.
 #[test]
 fn a_frame_never_grows_into_the_next_buffer() {
     let mut batch = Batch::with_frame_size(100);

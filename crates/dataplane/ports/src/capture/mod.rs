@@ -1,4 +1,4 @@
-//! Capture files: one pcapng that many interfaces write, and a reader of pcap and pcapng.
+//! Capture files: a pcapng writer for many interfaces, and a reader of pcap and pcapng.
 
 mod read;
 mod tap;
@@ -26,7 +26,7 @@ pub use tap::{Passage, Tap};
 /// Exponent of the time unit: timestamps are in 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
-/// Octets of a packet block beside the packet: framing, fixed fields, and the flags option.
+/// Octets of a packet block without the packet: framing, fixed fields, and the flags option.
 const BLOCK_OVERHEAD: u64 = 48;
 
 /// A pcapng file of bounded size. Clones write to the same file; recording can be switched at any time.
@@ -44,12 +44,12 @@ struct CaptureFile {
     writer: PcapNgWriter<BufWriter<File>>,
     interfaces: u32,
     /// Octets that may still be written.
-    room: u64,
+    remaining: u64,
     packet: Vec<u8>,
 }
 
 impl Capture {
-    /// Creates the file, or empties it, and starts recording. No more than `limit` octets of packets are written.
+    /// Creates the file, or truncates it, and starts recording. At most `limit` octets of packets are written.
     ///
     /// # Errors
     /// [`PortError::Capture`].
@@ -57,7 +57,7 @@ impl Capture {
         let name = path.display().to_string();
         let file = File::create(path).map_err(|error| failure(&name, error))?;
         let writer = PcapNgWriter::new(BufWriter::new(file)).map_err(|error| failure(&name, error))?;
-        let file = CaptureFile { path: name, writer, interfaces: 0, room: limit, packet: Vec::new() };
+        let file = CaptureFile { path: name, writer, interfaces: 0, remaining: limit, packet: Vec::new() };
         let (enabled, missed) = (AtomicBool::new(true), AtomicU64::new(0));
         Ok(Self(Arc::new(Shared { enabled, missed, file: Mutex::new(file) })))
     }
@@ -72,7 +72,7 @@ impl Capture {
         self.0.enabled.load(Ordering::Relaxed)
     }
 
-    /// Packets not recorded because the file was full, could not be written, or the packet had no legal form.
+    /// Packets not recorded because the file was full, could not be written, or the packet was malformed.
     pub fn missed(&self) -> u64 {
         self.0.missed.load(Ordering::Relaxed)
     }
@@ -85,7 +85,7 @@ impl Capture {
         self.with_file(|file| file.add_interface(interface)).map(|index| Tap::new(self.clone(), index))
     }
 
-    /// Hands all that was recorded to the operating system. Also done when the last clone goes.
+    /// Passes all recorded data to the operating system. The drop of the last clone does the same.
     ///
     /// # Errors
     /// [`PortError::Capture`].
@@ -125,7 +125,7 @@ impl CaptureFile {
     /// `false` when the packet could not be recorded.
     fn record(&mut self, interface: u32, passage: Passage, header: &[u8], payload: &[u8]) -> bool {
         let len = header.len() + payload.len();
-        let Some(room) = self.room.checked_sub(len as u64 + BLOCK_OVERHEAD) else { return false };
+        let Some(remaining) = self.remaining.checked_sub(len as u64 + BLOCK_OVERHEAD) else { return false };
         self.packet.clear();
         self.packet.extend_from_slice(header);
         self.packet.extend_from_slice(payload);
@@ -138,7 +138,7 @@ impl CaptureFile {
         });
         let written = self.writer.write_block(&block).is_ok();
         // After a failed write the file ends in the middle of a block: nothing may follow it.
-        self.room = if written { room } else { 0 };
+        self.remaining = if written { remaining } else { 0 };
         written
     }
 }

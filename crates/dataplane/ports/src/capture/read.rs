@@ -15,7 +15,7 @@ use crate::{Counter, PortError};
 /// The first octets of every pcapng file.
 const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 
-/// Octets of the two versions of the Linux "cooked" header, and where their protocol field lies.
+/// Octets of the two versions of the Linux "cooked" header, and the offset of their protocol field.
 const COOKED: (usize, usize) = (16, 14);
 const COOKED_V2: (usize, usize) = (20, 0);
 const LINUX_SLL2: u32 = 276;
@@ -31,7 +31,7 @@ enum Format {
     PcapNg(PcapNgReader<File>),
 }
 
-/// A frame and what it begins with; `None` where the file does not say.
+/// A frame and its link type; `None` where the file does not name one.
 type Framed = (Option<DataLink>, Vec<u8>);
 
 impl CaptureReader {
@@ -52,8 +52,8 @@ impl CaptureReader {
         format.map(|format| Self { format, damaged: false }).map_err(|error| failure(&name, error))
     }
 
-    /// The next packet from its IP header on, or the counter of why the file holds none at that place. `None` at the
-    /// end of the file. A damaged file ends at the damage, after one [`Counter::RxMalformed`].
+    /// The next packet from its IP header on, or the counter of the reason why that record contains none. `None` at
+    /// the end of the file. A damaged file ends at the damage, after one [`Counter::RxMalformed`].
     pub fn read(&mut self) -> Option<Result<Vec<u8>, Counter>> {
         if self.damaged {
             return None;
@@ -125,9 +125,9 @@ mod tests {
     use super::*;
 
     // Input:  an IP packet behind each kind of link-layer header, ARP, and a frame that is cut.
-    // Output: the packet; not for us; malformed.
+    // Output: the packet; `rx_not_for_us`; malformed.
     #[test]
-    fn link_layers_are_taken_off() {
+    fn link_layer_headers_are_removed() {
         let ethernet = [&[2; 12], [0x08, 0x00].as_slice(), b"ip"].concat();
         let cooked = [&[0; 14], [0x86, 0xdd].as_slice(), b"ip"].concat();
         let cooked2 = [[0x08, 0x00].as_slice(), &[0; 18], b"ip"].concat();

@@ -7,7 +7,7 @@ use super::Capture;
 use crate::outer::{self, GTPU_PORT};
 use crate::{Frame, Meta};
 
-/// Which way a packet goes.
+/// The direction of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Passage {
     /// Received.
@@ -38,12 +38,12 @@ impl Tap {
         Self { capture, interface }
     }
 
-    /// The file that this interface belongs to.
+    /// The file of this interface.
     pub const fn capture(&self) -> &Capture {
         &self.capture
     }
 
-    /// Records a frame. A GTP-U datagram gets IP and UDP headers made of its [`Meta`], with our port 2152.
+    /// Records a frame. A GTP-U datagram gets IP and UDP headers built from its [`Meta`], with the local port 2152.
     pub fn record(&self, passage: Passage, frame: Frame<'_>) {
         match frame.meta {
             Meta::Ip if self.capture.is_enabled() => {

@@ -3,7 +3,7 @@
 use causeway_packet::checksum::Checksum;
 use causeway_packet::{Ip, IpProtocol};
 
-/// Computes the TCP or UDP checksum of an IP packet anew. Other packets and fragments stay as they are.
+/// Recomputes the TCP or UDP checksum of an IP packet. Other packets and fragments are unchanged.
 pub(super) fn complete(packet: &mut [u8]) {
     let Some((place, sum)) = computed(packet) else { return };
     if let Some(field) = packet.get_mut(place..).and_then(|rest| rest.first_chunk_mut()) {
@@ -11,15 +11,15 @@ pub(super) fn complete(packet: &mut [u8]) {
     }
 }
 
-/// The TCP or UDP checksum is what a sender leaves there for hardware to complete: the sum of the pseudo header.
+/// The TCP or UDP checksum contains what a sender leaves for hardware to complete: the sum of the pseudo header.
 ///
-/// One of 65536 whole checksums looks the same, and then computing it anew changes nothing.
+/// One of 65536 complete checksums looks the same; recomputing it changes nothing.
 pub(super) fn is_incomplete(ip: &Ip<'_>) -> bool {
     let pseudo = || {
         let (protocol, transport, field) = summed(ip)?;
         let found =
             transport.get(field..).and_then(|rest| rest.first_chunk().copied()).map(u16::from_be_bytes)?;
-        // Most GTP-U has none, which needs no sum to be seen.
+        // Most GTP-U has none, which is detected without computing the sum.
         if found == 0 && protocol == IpProtocol::UDP {
             return None;
         }
@@ -29,7 +29,7 @@ pub(super) fn is_incomplete(ip: &Ip<'_>) -> bool {
     pseudo().unwrap_or(false)
 }
 
-/// Where the checksum field lies, and what belongs there.
+/// The offset and the value of the checksum field.
 fn computed(packet: &[u8]) -> Option<(usize, u16)> {
     let ip = Ip::parse(packet).ok()?;
     let (protocol, transport, field) = summed(&ip)?;
@@ -39,7 +39,7 @@ fn computed(packet: &[u8]) -> Option<(usize, u16)> {
     Some((ip.total_len() - transport.len() + field, sum))
 }
 
-/// The TCP or UDP of a packet that is no fragment, and where in it the checksum field lies.
+/// The TCP or UDP of a packet that is no fragment, and the offset of its checksum field.
 fn summed<'a>(ip: &Ip<'a>) -> Option<(IpProtocol, &'a [u8], usize)> {
     let (protocol, transport, fragment) = match ip {
         Ip::V4(v4) => (v4.protocol(), v4.payload(), v4.is_fragment()),
@@ -71,7 +71,7 @@ mod tests {
         packet
     }
 
-    // Input:  UDP and TCP over both families with a wrong sum, as senders leave it to hardware.
+    // Input:  UDP and TCP over both families with a partial sum, as senders leave it to hardware.
     // Output: the right sum.
     #[test]
     fn sums_are_completed() {

@@ -1,4 +1,4 @@
-//! The way out: next hops by the kernel's tables.
+//! Next hops for transmission, by the kernel's tables.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -11,35 +11,35 @@ use super::neighbour_queue::{NeighbourQueue, Packet, QueueVerdict};
 use crate::netlink::{Link, NextHop, RouteMonitor, Table};
 use crate::{Counter, PortError};
 
-/// Destinations of which the next hop is remembered, at most.
+/// The maximum number of cached next hops.
 const NEXT_HOP_CACHE_SIZE: usize = 1 << 16;
 
 /// Octets of an Ethernet header without tags.
 pub(super) const ETHERNET: usize = 14;
 
-/// Finds out where packets go.
+/// Finds the next hop of packets.
 pub(crate) struct Egress {
     watch: RouteMonitor,
     link: Link,
     mac: MacAddr,
     known: HashMap<IpAddr, MacAddr>,
-    /// The destination of the packet before: most packets on N3 go to few gNBs.
+    /// The previous destination: most packets on N3 have few gNBs as destination.
     last: Option<(IpAddr, [u8; ETHERNET])>,
     waiting: NeighbourQueue,
 }
 
-/// What is to be done with a packet.
+/// The action on a packet.
 pub(super) enum NextHopAction {
-    /// Send it behind this Ethernet header.
+    /// Send it after this Ethernet header.
     Send([u8; ETHERNET]),
-    /// Keep it until this neighbour is found.
+    /// Queue it until this neighbour is resolved.
     Queue(IpAddr),
     /// Drop it for this reason.
     Drop(Counter),
 }
 
 impl Egress {
-    /// Looks the interface up.
+    /// Looks up the interface.
     pub(crate) fn open(interface: &str) -> Result<Self, PortError> {
         let (watch, name) = (RouteMonitor::open()?, interface.to_owned());
         let Some(link) = watch.table().link(interface).cloned() else {
@@ -61,7 +61,7 @@ impl Egress {
         self.watch.table()
     }
 
-    /// Takes in what the kernel has changed. `None` when the interface is gone, else whether anything changed.
+    /// Applies changes of the kernel's tables. `None` when the interface is gone, else whether anything changed.
     pub(super) fn refresh(&mut self) -> Result<Option<bool>, PortError> {
         if !self.watch.refresh()? {
             return Ok(Some(false));
@@ -74,7 +74,7 @@ impl Egress {
         Ok(Some(true))
     }
 
-    /// What is to be done with a packet of `len` octets to `dst`.
+    /// The action on a packet of `len` octets to `dst`.
     pub(super) fn next_hop_action(&mut self, dst: IpAddr, len: usize) -> NextHopAction {
         if !self.link.up {
             return NextHopAction::Drop(Counter::TxLinkDown);
@@ -105,7 +105,7 @@ impl Egress {
         }
     }
 
-    /// Keeps a packet until its neighbour is found, for which the kernel is asked. `false` when too many wait.
+    /// Queues a packet until the kernel has resolved its neighbour. `false` when the queue is full.
     pub(super) fn enqueue(&mut self, packet: Packet) -> bool {
         if !self.waiting.has(packet.neighbour) {
             self.resolve(packet.neighbour);
@@ -113,7 +113,7 @@ impl Egress {
         self.waiting.push(packet)
     }
 
-    /// Packets of which the neighbour was found, and how many are dropped because theirs was not.
+    /// Packets whose neighbour was resolved, and the number of packets dropped because theirs was not.
     pub(super) fn take_resolved(&mut self) -> (Vec<Packet>, u64) {
         if self.waiting.is_empty() {
             return (Vec::new(), 0);
@@ -126,7 +126,7 @@ impl Egress {
         })
     }
 
-    /// Without the privilege to ask, the packets that wait are dropped and counted in the end.
+    /// Without the privilege to resolve, the queued packets are dropped and counted in the end.
     fn resolve(&mut self, neighbour: IpAddr) {
         let _ = self.watch.resolve(self.link.index, neighbour);
     }

@@ -11,7 +11,7 @@ use crate::outer::{self, GTPU_PORT};
 use crate::udp::{UdpOptions, UdpPort, bind_refusing};
 use crate::{BATCH, Batch, Counter, Counters, Frame, Meta, Port, PortError};
 
-/// A GTP-U port on an Ethernet interface, with port 2152 of one or more addresses of this machine.
+/// A GTP-U port on an Ethernet interface, with port 2152 of one or more local addresses.
 ///
 /// Packets above the MTU are not fragmented: give the N3 network an MTU that holds a user's packet with its tunnel
 /// headers.
@@ -19,26 +19,26 @@ pub struct Gtpu<D> {
     line: EthernetInterface<D>,
     addresses: Vec<IpAddr>,
     kernel: Kernel,
-    /// Batches until the kernel's sockets are looked at although the device has frames.
+    /// Batches until the kernel's sockets are polled although the device has frames.
     batches_until_poll: u8,
     ipv4_id: u16,
 }
 
-/// The kernel's own sockets of our port. They keep the kernel from refusing our datagrams, and other processes from the
-/// port.
+/// The kernel's own sockets of the local port. They keep the kernel from sending "port unreachable", and other
+/// processes from binding the port.
 #[derive(Default)]
 pub(crate) struct Kernel {
-    /// They refuse everything: the device has it too.
+    /// They discard everything: the device receives it too.
     _refusing: Vec<OwnedFd>,
-    /// They get what the device does not.
+    /// They receive what the device does not.
     receiving: Vec<UdpPort>,
 }
 
-/// Batches of the device between two looks at the kernel's sockets, under load.
+/// Batches of the device between two polls of the kernel's sockets, under load.
 const BATCHES_PER_POLL: u8 = 32;
 
 impl Kernel {
-    /// Holds port 2152 of these addresses and refuses what comes there.
+    /// Binds port 2152 of these addresses and discards what it receives.
     pub(crate) fn refusing(addresses: &[IpAddr]) -> Result<Self, PortError> {
         let reserved = addresses.iter().map(|ip| bind_refusing(SocketAddr::new(*ip, GTPU_PORT)));
         Ok(Self { _refusing: reserved.collect::<Result<_, _>>()?, ..Self::default() })
@@ -51,12 +51,12 @@ impl Kernel {
         Ok(Self { receiving: bound.collect::<Result<_, _>>()?, ..Self::default() })
     }
 
-    /// Those that are to be received from.
+    /// The sockets to receive from.
     pub(crate) fn ports(&self) -> &[UdpPort] {
         &self.receiving
     }
 
-    /// Fills the batch from the first socket that has something.
+    /// Fills the batch from the first socket with a datagram.
     fn receive(&mut self, batch: &mut Batch) -> Result<usize, PortError> {
         for port in &mut self.receiving {
             let received = port.receive(batch)?;
@@ -79,7 +79,7 @@ impl<D: Device> Gtpu<D> {
     }
 }
 
-/// The outer header of a frame, and whom it is sent to.
+/// The outer header of a frame, and its destination.
 fn outward(
     frame: &Frame<'_>,
     table: &Table,
@@ -100,7 +100,7 @@ fn outward(
     Ok(OutgoingPacket { dst: peer.ip(), outer })
 }
 
-/// The source that the route prefers, if it is one of ours, or else the first of the family.
+/// The source that the route prefers, if it is local, or else the first of the family.
 fn source(table: &Table, addresses: &[IpAddr], peer: IpAddr) -> Result<IpAddr, Counter> {
     let preferred = table.routes.lookup(peer).and_then(|route| route.source);
     let first = addresses.iter().copied().find(|ip| ip.is_ipv4() == peer.is_ipv4());
@@ -139,7 +139,7 @@ impl<D: Device> Port for Gtpu<D> {
         }
     }
 
-    /// A frame whose next hop is not known yet counts as taken: it waits for the kernel to find it.
+    /// A frame whose next hop is not resolved yet counts as accepted: it is queued until the kernel resolves it.
     fn send(&mut self, frames: &[Frame<'_>]) -> Result<usize, PortError> {
         self.line.refresh()?;
         let Self { line, addresses, ipv4_id: identification, .. } = self;

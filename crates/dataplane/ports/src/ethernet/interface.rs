@@ -1,4 +1,4 @@
-//! What ports on Ethernet share: the way in, the way out, and the counting.
+//! The common part of ports on Ethernet: receive, transmit and counters.
 
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,7 +19,7 @@ use crate::netlink::Table;
 use crate::outer::OUTER;
 use crate::{BATCH, Batch, Counter, Counters, Frame, PortError};
 
-/// A frame as the port wants to send it: whom to, and the headers that the port puts before it.
+/// A frame to send: its destination, and the headers that the port adds.
 pub(super) struct OutgoingPacket {
     pub(super) dst: IpAddr,
     pub(super) outer: ArrayVec<u8, OUTER>,
@@ -31,12 +31,12 @@ pub(crate) struct EthernetInterface<D> {
     pub(super) counters: Arc<Counters>,
     pub(crate) device: D,
     egress: Egress,
-    /// Ready when the device or the tables have news.
+    /// Ready when the device or the tables have changed.
     readable: OwnedFd,
 }
 
 impl<D: Device> EthernetInterface<D> {
-    /// Takes the device of the interface that `egress` leads to into use. `others` are watched with it.
+    /// Opens the device of the interface of `egress`. `others` are watched with it.
     pub(crate) fn new(
         name: &str,
         egress: Egress,
@@ -62,7 +62,7 @@ impl<D: Device> EthernetInterface<D> {
         self.readable.as_fd()
     }
 
-    /// Follows the kernel, and sends what waited for it. `true` when its tables are different now.
+    /// Applies the kernel's changes, and sends packets that waited for them. `true` when its tables have changed.
     pub(super) fn refresh(&mut self) -> Result<bool, PortError> {
         let changed = self.egress.refresh()?.ok_or_else(|| PortError::lost(&self.name, Errno::NODEV))?;
         if changed {
@@ -76,7 +76,7 @@ impl<D: Device> EthernetInterface<D> {
         Ok(changed)
     }
 
-    /// Fills the batch with the frames that `accept` takes; each other one ends in its counter.
+    /// Fills the batch with the frames that `accept` accepts; each other one counts in its counter.
     pub(super) fn receive(
         &mut self,
         batch: &mut Batch,
@@ -94,7 +94,7 @@ impl<D: Device> EthernetInterface<D> {
         batch.len()
     }
 
-    /// Sends up to [`BATCH`] frames; each ends in one counter, at once or when its neighbour is found.
+    /// Sends up to [`BATCH`] frames; each counts in one counter, immediately or when its neighbour is resolved.
     pub(super) fn send(
         &mut self,
         frames: &[Frame<'_>],
@@ -157,10 +157,10 @@ impl<D: Device> EthernetInterface<D> {
     }
 }
 
-/// The Ethernet header with an outer header behind it.
+/// The Ethernet header followed by an outer header.
 fn joined(ethernet: &[u8; ETHERNET], outer: &[u8]) -> Header {
     let mut header = Header::new();
-    // Both fit: that is how long a header can be.
+    // Both fit: that is the maximum length of a header.
     let _ = header.try_extend_from_slice(ethernet).and_then(|()| header.try_extend_from_slice(outer));
     header
 }

@@ -13,12 +13,12 @@ use super::{Device, receive_filter};
 use crate::sys::ethtool::GroDisabled;
 use crate::{BATCH, Batch, Counter, Counters, Frame, Meta, Port, PortError};
 
-/// An N6 port on an Ethernet interface: takes in every packet to its Ethernet address that is not for this machine.
+/// An N6 port on an Ethernet interface: receives every packet to its Ethernet address that is not for this host.
 pub struct IpPackets<D> {
     line: EthernetInterface<D>,
-    /// Our own addresses: what is for them is the kernel's.
+    /// The local addresses: packets to them are for the kernel.
     local: HashSet<IpAddr>,
-    /// Receive offload of the interface, which would join packets beyond the MTU, is off as long as this lives.
+    /// Keeps receive offload of the interface off, which would join packets beyond the MTU.
     _joining: Option<GroDisabled>,
 }
 
@@ -75,7 +75,7 @@ impl<D: Device> Port for IpPackets<D> {
         Ok(line.receive(batch, |received, mac| receive_filter::ip(received, mac, local)))
     }
 
-    /// A frame whose next hop is not known yet counts as taken: it waits for the kernel to find it.
+    /// A frame whose next hop is not resolved yet counts as accepted: it is queued until the kernel resolves it.
     fn send(&mut self, frames: &[Frame<'_>]) -> Result<usize, PortError> {
         self.refresh()?;
         frames.chunks(BATCH).map(|chunk| self.line.send(chunk, |frame, _| outward(frame))).sum()

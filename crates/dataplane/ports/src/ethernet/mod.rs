@@ -1,4 +1,4 @@
-//! Ports on Ethernet interfaces below IP, whatever moves their frames: what is for us, headers, next hops.
+//! Ports on Ethernet interfaces below IP, for any device: receive filter, headers, next hops.
 
 mod checksum;
 mod device;

@@ -1,66 +1,66 @@
-//! Packets whose next hop is being asked for.
+//! Packets whose next hop is being resolved.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-/// Packets that may wait at one port.
+/// The maximum number of packets at one port.
 const CAPACITY: usize = 64;
 
-/// How long they wait: the kernel asks three times, a second each.
+/// The maximum time in the queue: the kernel sends three requests, a second apart.
 const RESOLUTION_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// A packet that waits.
+/// A queued packet.
 pub(super) struct Packet {
-    /// Where it goes.
+    /// Its destination.
     pub(super) dst: IpAddr,
-    /// The neighbour it waits for.
+    /// The neighbour to resolve.
     pub(super) neighbour: IpAddr,
-    /// It waits since then.
+    /// When it was queued.
     pub(super) since: Instant,
-    /// Octets at its front that the port put there: not counted as payload.
+    /// Octets at its front that the port added: not counted as payload.
     pub(super) header: usize,
     /// The packet from its IP header on.
     pub(super) octets: Vec<u8>,
 }
 
-/// What becomes of a packet that waits.
+/// The action on a queued packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum QueueVerdict {
-    /// It goes on waiting.
+    /// It stays in the queue.
     Wait,
-    /// It can go.
+    /// It is sent.
     Send,
     /// It is dropped.
     Drop,
 }
 
-/// The packets that wait, in order.
+/// The queued packets, in order.
 #[derive(Default)]
 pub(super) struct NeighbourQueue(VecDeque<Packet>);
 
 impl NeighbourQueue {
-    /// Nothing waits.
+    /// The queue is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Something waits for that neighbour already.
+    /// A packet for that neighbour is queued already.
     pub(super) fn has(&self, neighbour: IpAddr) -> bool {
         self.0.iter().any(|packet| packet.neighbour == neighbour)
     }
 
-    /// Lets a packet wait. `false` when too many do.
+    /// Queues a packet. `false` when the queue is full.
     pub(super) fn push(&mut self, packet: Packet) -> bool {
-        let room = self.0.len() < CAPACITY;
-        if room {
+        let has_capacity = self.0.len() < CAPACITY;
+        if has_capacity {
             self.0.push_back(packet);
         }
-        room
+        has_capacity
     }
 
-    /// Takes out, in order, the packets that can go. Returns them, and how many were dropped: by the verdict, or
-    /// because they have waited for too long.
+    /// Removes, in order, the packets to send. Returns them, and the number of dropped packets: by the verdict, or
+    /// after the timeout.
     pub(super) fn release(
         &mut self,
         now: Instant,
@@ -89,10 +89,10 @@ mod tests {
         Packet { dst: ip, neighbour: ip, since, header: 0, octets: vec![number] }
     }
 
-    // Input:  packets for three neighbours: one found, one silent, one still asked for; later the last one.
-    // Output: the first goes, the second is dropped, the third stays until its patience ends.
+    // Input:  packets for three neighbours: one resolved, one unreachable, one in resolution; later the last one.
+    // Output: the first is sent, the second is dropped, the third stays until its timeout.
     #[test]
-    fn each_packet_goes_stays_or_is_dropped() {
+    fn each_packet_is_sent_kept_or_dropped() {
         let (start, mut waiting) = (Instant::now(), NeighbourQueue::default());
         for number in [1, 2, 3] {
             assert!(waiting.push(packet(number, start)));
@@ -109,10 +109,10 @@ mod tests {
         assert!(waiting.is_empty());
     }
 
-    // Input:  more packets than may wait.
+    // Input:  more packets than the queue holds.
     // Output: the excess is refused.
     #[test]
-    fn not_everything_may_wait() {
+    fn the_queue_is_bounded() {
         let mut waiting = NeighbourQueue::default();
         let taken = (0..100).filter(|number| waiting.push(packet(*number, Instant::now()))).count();
         assert_eq!(taken, CAPACITY);

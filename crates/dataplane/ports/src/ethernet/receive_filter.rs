@@ -1,4 +1,4 @@
-//! Which received frames are for us, and why the others are not. Pure.
+//! Which received frames are for this port, and why the others are not. Pure functions.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -9,16 +9,16 @@ use super::checksum::is_incomplete;
 use super::{ChecksumState, Received};
 use crate::{Counter, Meta, outer};
 
-/// A frame taken in.
+/// An accepted frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct AcceptedFrame<'a> {
     pub(super) meta: Meta,
     pub(super) data: &'a [u8],
-    /// The sender left the checksum behind the IP header to hardware that was not there.
+    /// The sender left the checksum after the IP header to hardware, which did not complete it.
     pub(super) needs_checksum: bool,
 }
 
-/// The GTP-U datagram to one of our addresses in a frame to our Ethernet address.
+/// The GTP-U datagram to a local address in a frame to the local Ethernet address.
 pub(crate) fn gtpu<'a>(
     received: &Received<'a>,
     mac: MacAddr,
@@ -34,7 +34,7 @@ pub(crate) fn gtpu<'a>(
     Ok(AcceptedFrame { meta, data, needs_checksum: false })
 }
 
-/// The IP packet in a frame to our Ethernet address that is not for this machine itself.
+/// The IP packet in a frame to the local Ethernet address that is not for this host itself.
 pub(super) fn ip<'a>(
     received: &Received<'a>,
     mac: MacAddr,
@@ -56,7 +56,7 @@ fn ip_to<'a>(
     mac: MacAddr,
     wanted: impl Fn(IpAddr) -> bool,
 ) -> Result<(Ip<'a>, &'a [u8]), Counter> {
-    // A tag other than of priority belongs to a VLAN interface, which is a port of its own.
+    // A tag other than a priority tag belongs to a VLAN interface, which is a port of its own.
     if received.vlan.is_some_and(|tag| tag & 0x0fff != 0) {
         return Err(Counter::RxNotForUs);
     }
@@ -72,7 +72,7 @@ fn ip_to<'a>(
         return Err(Counter::RxNotForUs);
     };
     let ip = outer::ip(ethernet.payload).map_err(|reason| match reason {
-        // The frame is whole, so that its packet never was.
+        // The frame is complete, so its packet never was.
         Counter::RxTruncated => Counter::RxMalformed,
         reason => reason,
     })?;
@@ -108,10 +108,10 @@ mod tests {
         gtpu(&whole(frame), MAC, &ours()).err()
     }
 
-    // Input:  GTP-U to our addresses of both families, the shorter one with padding.
+    // Input:  GTP-U to local addresses of both families, the shorter one with padding.
     // Output: the payload without padding.
     #[test]
-    fn gtpu_to_us_is_accepted() {
+    fn gtpu_to_a_local_address_is_accepted() {
         for (local, peer) in [("192.0.2.1:2152", "192.0.2.9:1"), ("[2001:db8::1]:2152", "[2001:db8::9]:1")] {
             let padded = [frame(local, peer, b"gtpu"), vec![0; 20]].concat();
             assert_eq!(
@@ -121,10 +121,11 @@ mod tests {
         }
     }
 
-    // Input:  frames to another Ethernet address, in a VLAN, of ARP, to another IP address; cut and broken ones.
-    // Output: each its own reason.
+    // Input:  frames to another Ethernet address, in a VLAN, of ARP, to another IP address; truncated and malformed
+    //         ones.
+    // Output: each has its own counter.
     #[test]
-    fn everything_else_has_its_reason() {
+    fn each_other_frame_has_its_counter() {
         let good = frame("192.0.2.1:2152", "192.0.2.9:1", b"gtpu");
         let change = |at: usize, to: u8| {
             let mut frame = good.clone();
@@ -145,10 +146,10 @@ mod tests {
         assert!(gtpu(&Received { vlan: Some(0x2000), ..tagged }, MAC, &ours()).is_ok());
     }
 
-    // Input:  an IPv6 datagram with a wrong sum, once as such, once marked as verified or as not computed.
+    // Input:  an IPv6 datagram with a wrong sum, unverified, marked as verified, and marked as not computed.
     // Output: refused, accepted.
     #[test]
-    fn a_sum_is_verified_unless_the_kernel_vouches_for_it() {
+    fn a_sum_is_verified_unless_the_kernel_has_done_so() {
         let mut frame = frame("[2001:db8::1]:2152", "[2001:db8::9]:1", b"gtpu");
         frame[60] ^= 1;
         assert_eq!(reason(&frame), Some(Counter::RxChecksum));
@@ -160,8 +161,8 @@ mod tests {
     }
 
     // Input:  a datagram whose sum is only that of its pseudo header, as a sender leaves it to hardware, on a device
-    //         that does not tell.
-    // Output: GTP-U is accepted; an IP packet is to be completed, unless its sum is whole.
+    //         that does not report this.
+    // Output: GTP-U is accepted; an IP packet needs completion, unless its sum is complete.
     #[test]
     fn an_incomplete_sum_shows_in_the_field() {
         for (local, peer) in [("192.0.2.1:2152", "192.0.2.9:1"), ("[2001:db8::1]:2152", "[2001:db8::9]:1")] {
@@ -183,10 +184,10 @@ mod tests {
         (!sum.finish()).to_be_bytes()
     }
 
-    // Input:  an IP packet through us, and one to us.
-    // Output: the first is accepted without padding, the second is the kernel's.
+    // Input:  an IP packet to be routed, and one to a local address.
+    // Output: the first is accepted without padding, the second is for the kernel.
     #[test]
-    fn ip_through_us_is_accepted() {
+    fn routed_ip_is_accepted() {
         let frame = [frame("10.45.0.2:1", "198.51.100.7:1", b"data"), vec![0; 9]].concat();
         let none = HashSet::new();
         assert_eq!(ip(&whole(&frame), MAC, &none).map(|accepted| accepted.data.len()), Ok(32));
@@ -195,7 +196,7 @@ mod tests {
     }
 
     proptest! {
-        // Input:  any octets, alone and behind a good Ethernet header, with any flags.
+        // Input:  any octets, alone and after a valid Ethernet header, with any flags.
         // Output: no panic; accepted or one counter of reception, and accepted data lie in the frame.
         #[test]
         fn any_frame_is_accepted_or_counted(

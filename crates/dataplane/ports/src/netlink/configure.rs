@@ -1,4 +1,4 @@
-//! Looking up and setting up links, addresses and routes.
+//! Queries and configuration of links, addresses and routes.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -65,7 +65,7 @@ impl Netlink {
         Ok(self.links()?.into_iter().find(|link| link.index == index))
     }
 
-    /// Takes the link into use.
+    /// Sets the link up.
     ///
     /// # Errors
     /// [`PortError::Permission`] or [`PortError::System`].
@@ -86,7 +86,7 @@ impl Netlink {
         self.set_link(link, "setting the MTU of", message)
     }
 
-    /// Lets so many packets wait to be sent by the link.
+    /// Sets the transmit queue length of the link, in packets.
     ///
     /// # Errors
     /// [`PortError::Permission`] or [`PortError::System`].
@@ -96,7 +96,7 @@ impl Netlink {
         self.set_link(link, "setting the queue length of", message)
     }
 
-    /// The link with that number as it is now, if it still exists.
+    /// The link with that index as it is now, if it still exists.
     ///
     /// # Errors
     /// [`PortError::System`].
@@ -115,7 +115,7 @@ impl Netlink {
     /// Makes the link a port of the bridge.
     ///
     /// # Errors
-    /// [`PortError::Permission`] or [`PortError::System`], which is also what an interface that is no bridge gives.
+    /// [`PortError::Permission`] or [`PortError::System`], also for an interface that is no bridge.
     pub fn set_bridge(&mut self, link: &Link, bridge: &Link) -> Result<(), PortError> {
         let mut message = LinkMessage::default();
         message.attributes.push(LinkAttribute::Controller(bridge.index));
@@ -123,7 +123,7 @@ impl Netlink {
         self.set_link(link, &operation, message)
     }
 
-    /// Keeps the kernel from giving the link an IPv6 link-local address of its own.
+    /// Keeps the kernel from assigning an IPv6 link-local address to the link.
     ///
     /// # Errors
     /// [`PortError::Permission`] or [`PortError::System`].
@@ -132,7 +132,7 @@ impl Netlink {
         let mut message = LinkMessage::default();
         message.attributes.push(LinkAttribute::AfSpecUnspec(vec![AfSpecUnspec::Inet6(vec![none])]));
         match self.set_link(link, "setting the IPv6 mode of", message) {
-            // A kernel without IPv6 has nothing to keep it from.
+            // A kernel without IPv6 assigns none.
             Err(PortError::System { source, .. }) if source.raw_os_error() == Some(libc::EAFNOSUPPORT) => {
                 Ok(())
             }
@@ -140,8 +140,8 @@ impl Netlink {
         }
     }
 
-    /// Lets the kernel take packets from our own IPv4 addresses out of the link (`accept_local`). By netlink, as /proc/sys may be
-    /// read-only.
+    /// Lets the kernel accept packets with a local IPv4 source address on the link (`accept_local`). By netlink, as
+    /// /proc/sys may be read-only.
     ///
     /// # Errors
     /// [`PortError::Permission`] or [`PortError::System`].
@@ -154,7 +154,7 @@ impl Netlink {
         self.set_link(link, "setting accept_local of", message)
     }
 
-    /// Gives the link, which is up, an address that serves at once. One that it has already stays.
+    /// Adds an address, valid immediately, to the link, which is up. An existing one stays.
     ///
     /// # Errors
     /// [`PortError::Permission`] or [`PortError::System`].
@@ -163,7 +163,7 @@ impl Netlink {
         message.header.family = family(net.addr());
         message.header.prefix_len = net.prefix_len();
         message.header.index = link.index;
-        // Nobody else is on the link who could have the same address.
+        // No other host on the link can have the same address.
         message.header.flags = AddressHeaderFlags::Nodad;
         message.attributes.push(AddressAttribute::Local(net.addr()));
         message.attributes.push(AddressAttribute::Address(net.addr()));
@@ -172,7 +172,7 @@ impl Netlink {
         self.await_address(net.addr())
     }
 
-    /// Waits until packets to the address are taken in: for IPv6 the kernel sees to that some time later.
+    /// Waits until the kernel accepts packets to the address: for IPv6 that takes some time.
     fn await_address(&mut self, ip: IpAddr) -> Result<(), PortError> {
         let end = Instant::now() + Duration::from_secs(1);
         while ip.is_ipv6() && !self.is_served(ip)? && Instant::now() < end {
@@ -194,7 +194,7 @@ impl Netlink {
         Ok(served)
     }
 
-    /// Routes a prefix to the link, through a gateway if there is one. Replaces the route to that prefix.
+    /// Routes a prefix to the link, through a gateway if given. Replaces the route to that prefix.
     ///
     /// # Errors
     /// [`PortError::Permission`] or [`PortError::System`].
@@ -224,7 +224,7 @@ pub(super) fn family(ip: IpAddr) -> AddressFamily {
     if ip.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
 }
 
-/// Our address and its prefix. On a point-to-point link the peer is what the kernel calls "address".
+/// The local address and its prefix. On a point-to-point link the peer is what the kernel calls "address".
 pub(super) fn address(message: &AddressMessage) -> Option<(u32, IpNet)> {
     let find = |local: bool| {
         message.attributes.iter().find_map(|attribute| match attribute {

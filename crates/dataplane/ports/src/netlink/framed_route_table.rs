@@ -1,8 +1,8 @@
-//! A routing table of the kernel that is this program's own.
+//! A kernel routing table for framed routes.
 //!
-//! Two rules lead packets there: the main table is asked first, but for its default route, and then this one. So a route here
-//! never takes packets from a network that the machine is connected to, or that somebody else routes; only from the default
-//! route. Routes and rules bear a protocol number of ours, by which those of a former run are found.
+//! Two rules lead packets to it: the main table first, except for its default route, then this one. So a route here
+//! never diverts packets from a connected network or an operator's route, only from the default route. Routes and
+//! rules have a protocol number of their own, by which those of an earlier run are found.
 
 use causeway_types::IpNet;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_REPLACE};
@@ -17,20 +17,20 @@ use super::Netlink;
 use super::configure::family;
 use crate::PortError;
 
-/// The protocol number of our routes and rules: `ip route show proto 205`.
+/// The protocol number of the routes and rules: `ip route show proto 205`.
 pub const ROUTE_PROTOCOL: u8 = 205;
 
-/// Where our rules stand: after those that administrators mostly make, before the one that leads to the main table (32766).
+/// The priority of the rules: after those of most administrators, before the one of the main table (32766).
 const MAIN_RULE_PRIORITY: u32 = 32_700;
 const TABLE_RULE_PRIORITY: u32 = 32_701;
 
-/// Routes that go to the kernel in one message. Their answers fit the socket's buffer.
+/// Routes per message to the kernel. Their responses fit the socket's buffer.
 const ROUTES_PER_MESSAGE: usize = 64;
 
 /// The IP versions.
 const FAMILIES: [AddressFamily; 2] = [AddressFamily::Inet, AddressFamily::Inet6];
 
-/// A routing table of our own, and a connection to the kernel.
+/// A routing table, and a connection to the kernel.
 pub struct RouteTable {
     netlink: Netlink,
     table: u32,
@@ -45,13 +45,13 @@ impl RouteTable {
         Ok(Self { netlink: Netlink::open()?, table })
     }
 
-    /// The kernel's other tables.
+    /// The connection for the kernel's other tables.
     pub const fn netlink(&mut self) -> &mut Netlink {
         &mut self.netlink
     }
 
-    /// Takes away our routes in the table, and the rules that lead there: those of a former run, or of this one at its end.
-    /// Returns how many routes there were.
+    /// Removes this program's routes in the table, and its rules: those of an earlier run, or of this one at its end.
+    /// Returns the number of routes.
     ///
     /// # Errors
     /// [`PortError::Permission`] or [`PortError::System`].
@@ -67,7 +67,7 @@ impl RouteTable {
         Ok(count)
     }
 
-    /// Our routes that are there.
+    /// The existing routes of this program.
     fn routes(&mut self) -> Result<Vec<RouteMessage>, PortError> {
         let (table, mut found) = (self.table, Vec::new());
         for family in FAMILIES {
@@ -85,7 +85,8 @@ impl RouteTable {
         Ok(found)
     }
 
-    /// The rules to be removed: each of ours that leads to the table, and one for each that asks the main table before.
+    /// The rules to remove: each of this program's that leads to the table, and one for each that looks up the main
+    /// table first.
     fn rules(&mut self) -> Result<Vec<RuleMessage>, PortError> {
         let (table, mut found) = (self.table, Vec::new());
         for family in FAMILIES {
@@ -102,7 +103,7 @@ impl RouteTable {
         Ok(found)
     }
 
-    /// Leads packets to the table. Call it once, after [`RouteTable::clear`].
+    /// Adds the rules that lead packets to the table. Call it once, after [`RouteTable::clear`].
     ///
     /// # Errors
     /// [`PortError::Permission`] or [`PortError::System`].
@@ -111,7 +112,7 @@ impl RouteTable {
         for family in FAMILIES {
             for rule in own_rules(family, table) {
                 let operation = format!("adding a rule that leads to table {table}");
-                // Without "exclusive": UPFs in one namespace have one each that asks the main table first.
+                // Without "exclusive": UPFs in one namespace each have a rule that looks up the main table first.
                 match self.netlink.change(&operation, Message::NewRule(rule), NLM_F_CREATE) {
                     // A kernel without IPv6.
                     Err(PortError::System { source, .. })
@@ -124,15 +125,16 @@ impl RouteTable {
         Ok(())
     }
 
-    /// Routes each prefix to the link of that index, many in one message. One that is routed here already is routed anew.
+    /// Routes each prefix to the link with that index, many in one message. An existing route of the table is
+    /// replaced.
     ///
     /// # Errors
-    /// The kernel cannot be asked at all; what it says of each route otherwise.
+    /// The kernel cannot be reached; errors of single routes are in the result.
     pub fn add(&mut self, routes: &[(IpNet, u32)]) -> Result<Vec<Result<(), PortError>>, PortError> {
         self.each(routes, "routing", |route| (Message::NewRoute(route), NLM_F_CREATE | NLM_F_REPLACE))
     }
 
-    /// Takes the routes back. One that is gone already is no error.
+    /// Removes the routes. A missing one is no error.
     ///
     /// # Errors
     /// As for [`RouteTable::add`].

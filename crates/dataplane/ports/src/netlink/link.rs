@@ -1,4 +1,4 @@
-//! What the kernel says of a network interface.
+//! Attributes of a network interface.
 
 use netlink_packet_core::Nla;
 use netlink_packet_route::link::{
@@ -10,7 +10,7 @@ use super::MacAddr;
 /// A network interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Link {
-    /// The number that the kernel knows it by.
+    /// Its index in the kernel.
     pub index: u32,
     /// Its name.
     pub name: String,
@@ -20,15 +20,16 @@ pub struct Link {
     pub mac: Option<MacAddr>,
     /// It is up, administratively.
     pub up: bool,
-    /// Packets that may wait to be sent by it.
+    /// The length of its transmit queue, in packets.
     pub queue_length: u32,
-    /// Packets that it was to send and dropped.
+    /// Packets that it dropped on transmission.
     pub send_drops: u64,
-    /// What queues it has, where it is a TUN or TAP device.
+    /// Its queues, if it is a TUN or TAP device.
     pub tun: Option<TunQueues>,
     /// The VRF, bridge or bond that it belongs to.
     pub controller: Option<u32>,
-    /// A loopback or dummy interface: nothing comes by it from elsewhere, and packets to its addresses come by any other.
+    /// A loopback or dummy interface: it receives nothing from other hosts, and packets to its addresses arrive by
+    /// any other interface.
     pub is_local_only: bool,
 }
 
@@ -37,7 +38,7 @@ pub struct Link {
 pub struct TunQueues {
     /// It can have several.
     pub is_multi_queue: bool,
-    /// How many descriptors have one now; 0 where it can have but one.
+    /// The descriptors that have a queue now; 0 where it has a single queue.
     pub queues_in_use: u32,
 }
 

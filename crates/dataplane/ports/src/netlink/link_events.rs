@@ -1,4 +1,4 @@
-//! Which links have changed.
+//! Change events of links.
 
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
@@ -12,18 +12,18 @@ use super::Link;
 use super::request::{DATAGRAM, Messages, connect};
 use crate::PortError;
 
-/// Hears of links that come, go, go up or go down, or change otherwise.
+/// Receives events of links that are added, removed, set up or down, or changed otherwise.
 pub struct LinkEvents {
     events: OwnedFd,
     datagram: Box<[u8]>,
 }
 
-/// The links that have changed.
+/// The changed links.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LinksChanged {
-    /// Those of these names.
+    /// The links with these names.
     Named(BTreeSet<String>),
-    /// More than could be kept: any may have.
+    /// Events were lost: any link may have changed.
     Any,
 }
 
@@ -37,7 +37,7 @@ impl LinkEvents {
         Ok(Self { events, datagram: vec![0; DATAGRAM].into() })
     }
 
-    /// What has changed since the last call. Does not wait.
+    /// The changes since the last call. Does not block.
     ///
     /// # Errors
     /// [`PortError::System`].

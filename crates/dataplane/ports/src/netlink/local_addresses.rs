@@ -1,4 +1,4 @@
-//! What the kernel takes for its own, and when that changes.
+//! The addresses that are local to the kernel, and their changes.
 
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -20,8 +20,8 @@ const GROUPS: u32 = (libc::RTMGRP_LINK | libc::RTMGRP_IPV4_IFADDR | libc::RTMGRP
 const LOCAL: u8 = 255;
 
 impl Netlink {
-    /// The prefixes whose packets the kernel delivers to this machine whatever interface they come by: the addresses of all
-    /// interfaces, and what else its table of local routes has: broadcast addresses of networks, anycast addresses, and prefixes
+    /// The prefixes whose packets the kernel delivers to this host on any interface: the addresses of all interfaces,
+    /// and the rest of its table of local routes: broadcast addresses of networks, anycast addresses, and prefixes
     /// that an operator has made local.
     ///
     /// # Errors
@@ -29,7 +29,7 @@ impl Netlink {
     pub fn local_prefixes(&mut self) -> Result<Vec<IpNet>, PortError> {
         let mut prefixes: Vec<IpNet> =
             self.addresses()?.into_iter().map(|(_, net)| IpNet::from(net.addr())).collect();
-        // Else the kernel lists the routes of all tables, of which those of a router are many.
+        // Otherwise the kernel lists the routes of all tables, and a router has many.
         self.set_strict(true);
         for family in [AddressFamily::Inet, AddressFamily::Inet6] {
             let mut request = RouteMessage::default();
@@ -52,11 +52,11 @@ impl Netlink {
     }
 }
 
-/// The prefix of a route that ends at this machine.
+/// The prefix of a local route.
 fn local(message: &RouteMessage) -> Option<IpNet> {
     let ends_here =
         matches!(message.header.kind, RouteType::Local | RouteType::Broadcast | RouteType::Anycast);
-    // A kernel that does not filter by table lists all of them, of which other tables may have such routes as well.
+    // A kernel that does not filter by table lists all of them, and other tables may have such routes as well.
     let to = message.attributes.iter().find_map(|attribute| match attribute {
         RouteAttribute::Destination(RouteAddress::Inet(ip)) => Some(IpAddr::from(*ip)),
         RouteAttribute::Destination(RouteAddress::Inet6(ip)) => Some(IpAddr::from(*ip)),
@@ -65,12 +65,12 @@ fn local(message: &RouteMessage) -> Option<IpNet> {
     IpNet::new(to.filter(|_| ends_here)?, message.header.destination_prefix_length).ok()
 }
 
-/// Hears of changes of interfaces and their addresses.
+/// Receives events of interfaces and their addresses.
 #[derive(Debug)]
 pub struct AddressMonitor(OwnedFd);
 
 impl AddressMonitor {
-    /// Hears of what changes from now on.
+    /// Subscribes to events from now on.
     ///
     /// # Errors
     /// [`PortError::System`].
@@ -78,7 +78,7 @@ impl AddressMonitor {
         connect(GROUPS, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK).map(Self)
     }
 
-    /// Takes what has been heard. `true`: something may have changed.
+    /// Takes the received events. `true`: an address may have changed.
     ///
     /// # Errors
     /// [`PortError::System`].
@@ -113,9 +113,9 @@ mod tests {
     use super::*;
 
     // Input:  the namespace of the test.
-    // Output: the loopback network is among what ends here, if its interface is up, and nothing is there twice.
+    // Output: the loopback network is among the local prefixes, if its interface is up, and none is listed twice.
     #[test]
-    fn loopback_ends_here() {
+    fn loopback_is_a_local_prefix() {
         let mut netlink = Netlink::open().unwrap();
         let is_up = netlink.link("lo").unwrap().is_some_and(|link| link.up);
         let prefixes = netlink.local_prefixes().unwrap();

@@ -1,7 +1,7 @@
 //! The kernel's links, addresses, routes and neighbours.
 //!
-//! [`Netlink`] asks and changes; [`RouteMonitor`] keeps a [`Table`] that follows the kernel's. Both belong to the network
-//! namespace of the thread that opened them.
+//! [`Netlink`] sends requests; [`RouteMonitor`] keeps a [`Table`] that follows the kernel's. Both belong to the
+//! network namespace of the thread that opened them.
 
 mod configure;
 mod framed_route_table;
@@ -26,7 +26,7 @@ pub use watch::RouteMonitor;
 
 use crate::PortError;
 
-/// Refuses what cannot be the name of an interface.
+/// Rejects illegal interface names.
 ///
 /// # Errors
 /// [`PortError::BadName`].

@@ -1,4 +1,4 @@
-//! Which Ethernet address answers to which IP address on which link.
+//! The Ethernet addresses of neighbours, by link and IP address.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -9,18 +9,18 @@ use netlink_packet_route::neighbour::{
 
 pub use causeway_packet::MacAddr;
 
-/// What the kernel knows of a neighbour.
+/// The state of a neighbour in the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Neighbour {
-    /// It answers at this address. `confirmed` is false when it was not heard of for some time: the kernel
-    /// should be asked to make sure.
+    /// It is reachable at this address. `confirmed` is false when the entry is stale: the kernel should be asked to
+    /// confirm it.
     Known {
         /// Its Ethernet address.
         mac: MacAddr,
-        /// Nothing is to be done.
+        /// No confirmation is needed.
         confirmed: bool,
     },
-    /// It is being asked for.
+    /// It is being resolved.
     Resolving,
     /// It did not answer.
     Unreachable,
@@ -36,17 +36,17 @@ impl Neighbours {
         self.0.get(&(link, ip)).copied()
     }
 
-    /// Forgets all.
+    /// Removes all.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Says what is known of a neighbour. `true` when that is news.
+    /// Sets the state of a neighbour. `true` when it has changed.
     pub fn insert(&mut self, link: u32, ip: IpAddr, neighbour: Neighbour) -> bool {
         self.0.insert((link, ip), neighbour) != Some(neighbour)
     }
 
-    /// Forgets one. `true` when it was there.
+    /// Removes one. `true` when it existed.
     pub fn remove(&mut self, link: u32, ip: IpAddr) -> bool {
         self.0.remove(&(link, ip)).is_some()
     }
@@ -62,7 +62,7 @@ pub(super) fn key(message: &NeighbourMessage) -> Option<(u32, IpAddr)> {
     Some((message.header.ifindex, ip))
 }
 
-/// What a message of the kernel says of its neighbour.
+/// The state of the neighbour in a message of the kernel.
 pub(super) fn state(message: &NeighbourMessage) -> Neighbour {
     let mac = message.attributes.iter().find_map(|attribute| match attribute {
         NeighbourAttribute::LinkLayerAddress(mac) => mac.as_slice().try_into().ok().map(MacAddr),

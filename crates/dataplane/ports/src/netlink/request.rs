@@ -1,4 +1,4 @@
-//! Requests to the kernel and its answers.
+//! Requests to the kernel and its responses.
 
 use std::os::fd::OwnedFd;
 
@@ -12,14 +12,14 @@ use rustix::net::{
 
 use crate::PortError;
 
-/// A connection to the kernel's routing tables. Blocks for the time that the kernel takes to answer.
+/// A connection to the kernel's routing tables. Blocks until the kernel responds.
 pub struct Netlink {
     socket: OwnedFd,
     sequence: u32,
     answer: Box<[u8]>,
 }
 
-/// Octets of the largest datagram that the kernel sends, with room to spare.
+/// Octets of the largest datagram that the kernel sends, with a margin.
 pub(super) const DATAGRAM: usize = 1 << 16;
 
 impl Netlink {
@@ -32,9 +32,9 @@ impl Netlink {
         Ok(Self { socket, sequence: 0, answer: vec![0; DATAGRAM].into() })
     }
 
-    /// Has the kernel take what is asked for as a filter, where it can.
+    /// Makes the kernel filter dumps by the fields of the request, where it can.
     pub(super) fn set_strict(&self, is_strict: bool) {
-        // Without it the answer is longer, and no other.
+        // Without it the response is longer, and otherwise equal.
         let _ = crate::sys::sockopt::set(
             &self.socket,
             libc::SOL_NETLINK,
@@ -43,7 +43,7 @@ impl Netlink {
         );
     }
 
-    /// Sends a request and waits until the kernel has done it.
+    /// Sends a request and waits until the kernel has executed it.
     pub(super) fn change(
         &mut self,
         operation: &str,
@@ -53,10 +53,10 @@ impl Netlink {
         self.exchange(message, flags | NLM_F_ACK, |_| {}).map_err(|errno| failure(operation, errno))
     }
 
-    /// Sends many requests as one message and waits until the kernel has done each; what became of each.
+    /// Sends many requests as one message and waits until the kernel has executed each. Returns the result of each.
     ///
     /// # Errors
-    /// The kernel cannot be asked, or does not answer to all.
+    /// The kernel cannot be reached, or does not respond to all.
     pub(super) fn change_all(
         &mut self,
         operation: &str,
@@ -79,7 +79,7 @@ impl Netlink {
         self.answers(first, count, &octets).map_err(|errno| failure(operation, errno))
     }
 
-    /// The kernel answers each request, in their order.
+    /// The kernel responds to each request, in order.
     fn answers(&mut self, first: u32, count: usize, octets: &[u8]) -> Result<Vec<Result<(), Errno>>, Errno> {
         let mut answered = Vec::with_capacity(count);
         if count > 0 {
@@ -98,7 +98,7 @@ impl Netlink {
         Ok(answered)
     }
 
-    /// Asks for all entries of a kind.
+    /// Requests all entries of a kind.
     pub(super) fn dump(
         &mut self,
         operation: &str,
@@ -108,7 +108,7 @@ impl Netlink {
         self.exchange(message, NLM_F_DUMP, each).map_err(|errno| failure(operation, errno))
     }
 
-    /// Asks for one entry, which may not be there.
+    /// Requests one entry, which may not exist.
     pub(super) fn ask(
         &mut self,
         operation: &str,
@@ -155,7 +155,7 @@ impl Netlink {
     }
 }
 
-/// A socket that hears the multicast groups of the mask.
+/// A socket that receives the multicast groups of the mask.
 pub(super) fn connect(groups: u32, flags: SocketFlags) -> Result<OwnedFd, PortError> {
     let open = || {
         // The default protocol of the family is NETLINK_ROUTE.
@@ -169,7 +169,7 @@ fn failure(operation: &str, errno: Errno) -> PortError {
     PortError::system(operation, errno, "CAP_NET_ADMIN")
 }
 
-/// The messages in one datagram of the kernel. A message that cannot be understood is `None`.
+/// The messages in one datagram of the kernel. A message that cannot be parsed is `None`.
 pub(super) struct Messages<'a>(pub(super) &'a [u8]);
 
 impl Iterator for Messages<'_> {

@@ -10,25 +10,25 @@ use netlink_packet_route::route::{
     RouteVia,
 };
 
-/// One way that a route leads.
+/// One next hop of a route.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct RouteHop {
-    /// Index of the link that packets leave by.
+    /// Index of the outgoing link.
     pub link: u32,
-    /// Whom to send them to there. `None`: to the destination itself.
+    /// The gateway on that link. `None`: the destination itself.
     pub gateway: Option<IpAddr>,
 }
 
 /// A route of the kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Route {
-    /// The prefix it leads to.
+    /// The destination prefix.
     pub net: IpNet,
-    /// Among routes to the same prefix the lowest is taken.
+    /// The lowest metric is preferred among routes to the same prefix.
     pub metric: u32,
-    /// The source address that packets of our own shall have.
+    /// The preferred source address of local packets.
     pub source: Option<IpAddr>,
-    /// The ways it leads, in order. None: packets are to be dropped.
+    /// The next hops, in order. None: packets are dropped.
     pub hops: Vec<RouteHop>,
 }
 
@@ -36,7 +36,7 @@ pub struct Route {
 #[derive(Default)]
 pub struct Routes {
     by_prefix: HashMap<IpNet, Vec<Route>>,
-    /// How many prefixes of each length there are, IPv4 and IPv6.
+    /// The number of prefixes of each length, IPv4 and IPv6.
     lengths: [Vec<usize>; 2],
 }
 
@@ -51,7 +51,7 @@ impl Routes {
         self.by_prefix.is_empty()
     }
 
-    /// Forgets all.
+    /// Removes all.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
@@ -83,7 +83,7 @@ impl Routes {
         }
     }
 
-    /// Takes the hops of `route` away, and the route itself when none is left.
+    /// Removes the hops of `route`, and the route itself when none is left.
     pub fn remove(&mut self, route: &Route) {
         let net = route.net.trunc();
         let Some(same_prefix) = self.by_prefix.get_mut(&net) else { return };
@@ -114,8 +114,8 @@ fn count(lengths: &mut [Vec<usize>; 2], net: IpNet, change: impl Fn(usize) -> us
 }
 
 impl Route {
-    /// The route in a message of the kernel. `None` for those that do not carry forwarded packets: of another
-    /// table than main, for one type of service or source only, local and multicast ones.
+    /// The route in a message of the kernel. `None` for those that do not carry forwarded packets: of another table
+    /// than main, for one type of service or source only, local and multicast ones.
     pub(super) fn from_message(message: &RouteMessage) -> Option<Self> {
         let header = &message.header;
         let hops = match header.kind {
@@ -223,10 +223,10 @@ mod tests {
         assert_eq!(links(&routes, "2001:db9::1"), None);
     }
 
-    // Input:  hops added to a route one by one, then taken away one by one.
-    // Output: the route stays while one is left; then the next shorter prefix serves.
+    // Input:  hops added to a route one by one, then removed one by one.
+    // Output: the route stays while one is left; then the next shorter prefix is used.
     #[test]
-    fn a_route_goes_with_its_last_hop() {
+    fn a_route_is_removed_with_its_last_hop() {
         let mut routes = Routes::default();
         routes.insert(route("10.0.0.0/8", 0, &[9]), false);
         routes.insert(route("10.1.0.0/16", 0, &[1]), false);

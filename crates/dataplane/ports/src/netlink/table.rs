@@ -10,18 +10,18 @@ use netlink_packet_route::RouteNetlinkMessage as Message;
 use super::configure::address;
 use super::{Link, MacAddr, Neighbour, Neighbours, Route, RouteHop, Routes, neighbours};
 
-/// What a message of the kernel did to the table.
+/// The effect of a message of the kernel on the table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum TableChange {
     /// Nothing of interest.
     None,
-    /// Something is different now.
+    /// An entry has changed.
     Changed,
-    /// Routes may have gone without a message: they have to be listed anew.
+    /// Routes may have been removed without a message: they must be listed again.
     RoutesStale,
 }
 
-/// Where a packet goes on a link.
+/// The next hop of a packet on a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NextHop {
     /// To the neighbour with this Ethernet address.
@@ -31,20 +31,20 @@ pub enum NextHop {
         /// The IP address that the kernel should be asked to confirm, if it should.
         confirm: Option<IpAddr>,
     },
-    /// To the neighbour with this IP address, whose Ethernet address is not known.
+    /// To the neighbour with this IP address, whose Ethernet address is unknown.
     Unknown(IpAddr),
-    /// To a neighbour that does not answer.
+    /// To an unreachable neighbour.
     Unreachable(IpAddr),
-    /// Nowhere: no route, or one that leads elsewhere.
+    /// None: no route, or one by another link.
     NoRoute,
 }
 
-/// What the kernel has told.
+/// The copy of the kernel's tables.
 #[derive(Default)]
 pub struct Table {
     /// Links by their index.
     pub links: HashMap<u32, Link>,
-    /// Our addresses with their prefixes, each with the index of its link.
+    /// The local addresses with their prefixes, each with the index of its link.
     pub addresses: HashSet<(u32, IpNet)>,
     /// Routes of the main table.
     pub routes: Routes,
@@ -53,7 +53,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Takes in one message. `replace`: a route in it replaces the one to the same prefix.
+    /// Applies one message. `replace`: a route in it replaces the one to the same prefix.
     pub fn apply(&mut self, message: &Message, replace: bool) -> TableChange {
         match message {
             Message::NewLink(message) => self.set_link(Link::from_message(message)),
@@ -88,12 +88,12 @@ impl Table {
         self.links.values().find(|link| link.name == name)
     }
 
-    /// The address is one of ours, on any link.
+    /// The address is local, on any link.
     pub fn is_ours(&self, ip: IpAddr) -> bool {
         self.addresses.iter().any(|(_, net)| net.addr() == ip)
     }
 
-    /// Where a packet to `ip` goes that is to leave by `link`. Of several ways one is chosen by the address.
+    /// The next hop of a packet to `ip` by `link`. Of several hops one is chosen by the address.
     pub fn next_hop(&self, link: u32, ip: IpAddr) -> NextHop {
         let Some(hop) = self.routes.lookup(ip).and_then(|route| choose(&route.hops, link, ip)) else {
             return NextHop::NoRoute;
@@ -112,7 +112,7 @@ impl Table {
         if work(self) { TableChange::Changed } else { TableChange::None }
     }
 
-    /// A link that goes down takes IPv4 routes and hops with it, silently, and brings hops back when it comes up.
+    /// A link that goes down silently removes IPv4 routes and hops, and restores hops when it comes up.
     fn set_link(&mut self, link: Link) -> TableChange {
         let up = link.up;
         match self.links.insert(link.index, link) {

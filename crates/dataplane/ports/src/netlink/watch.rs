@@ -27,7 +27,7 @@ const GROUPS: u32 = (libc::RTMGRP_LINK
     | libc::RTMGRP_IPV4_ROUTE
     | libc::RTMGRP_IPV6_ROUTE) as u32;
 
-/// Octets of events that may wait until they are read.
+/// Octets of events that the socket buffers.
 const BACKLOG: usize = 1 << 20;
 
 /// A [`Table`] that follows the kernel's.
@@ -39,13 +39,13 @@ pub struct RouteMonitor {
 }
 
 impl RouteMonitor {
-    /// Subscribes to changes, then reads what there is.
+    /// Subscribes to changes, then lists the existing entries.
     ///
     /// # Errors
     /// [`PortError::System`].
     pub fn open() -> Result<Self, PortError> {
         let events = connect(GROUPS, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
-        // A smaller backlog only means that tables are listed anew more often.
+        // A smaller buffer only means that tables are listed again more often.
         let _ = sockopt::set_socket_recv_buffer_size(&events, BACKLOG);
         let (netlink, datagram) = (Netlink::open()?, vec![0; DATAGRAM].into());
         let mut watch = Self { netlink, events, datagram, table: Table::default() };
@@ -58,8 +58,8 @@ impl RouteMonitor {
         &self.table
     }
 
-    /// Takes in what has changed since. `true` when the table is different now. Blocks only when routes have to be
-    /// listed anew, for as long as the kernel takes to list them.
+    /// Applies the changes since the last call. `true` when the table has changed. Blocks only when routes must be
+    /// listed again, until the kernel has listed them.
     ///
     /// # Errors
     /// [`PortError::System`].
@@ -70,7 +70,7 @@ impl RouteMonitor {
                 Ok((len, _)) => effect = effect.max(apply(&mut self.table, self.datagram.get(..len))),
                 Err(Errno::AGAIN) => break,
                 Err(Errno::INTR) => {}
-                // More happened than the backlog holds.
+                // More events than the buffer holds.
                 Err(Errno::NOBUFS) => {
                     self.list_all()?;
                     effect = TableChange::Changed;
@@ -84,7 +84,8 @@ impl RouteMonitor {
         Ok(effect != TableChange::None)
     }
 
-    /// Asks the kernel to find, or to confirm, a neighbour. The answer comes with a later [`RouteMonitor::refresh`].
+    /// Requests the kernel to resolve or confirm a neighbour. The result arrives with a later
+    /// [`RouteMonitor::refresh`].
     ///
     /// # Errors
     /// [`PortError::Permission`] without `CAP_NET_ADMIN`, or [`PortError::System`].
@@ -97,7 +98,7 @@ impl RouteMonitor {
             IpAddr::V4(ip) => NeighbourAddress::Inet(ip),
             IpAddr::V6(ip) => NeighbourAddress::Inet6(ip),
         }));
-        // An old failure must not be taken for the answer.
+        // An old failure must not be taken for the result.
         if self.table.neighbours.lookup(link, ip) == Some(Neighbour::Unreachable) {
             self.table.neighbours.remove(link, ip);
         }
@@ -145,7 +146,7 @@ impl AsFd for RouteMonitor {
     }
 }
 
-/// Takes in a datagram of events.
+/// Applies a datagram of events.
 fn apply(table: &mut Table, datagram: Option<&[u8]>) -> TableChange {
     let messages = Messages(datagram.unwrap_or_default()).flatten();
     let effects = messages.map(|message| match &message.payload {
@@ -165,7 +166,7 @@ mod tests {
         // Input:  any octets in place of a datagram of the kernel.
         // Output: no panic.
         #[test]
-        fn any_datagram_is_survived(datagram in prop::collection::vec(any::<u8>(), 0..200), kind in 16_u16..40) {
+        fn any_datagram_is_handled(datagram in prop::collection::vec(any::<u8>(), 0..200), kind in 16_u16..40) {
             let mut table = Table::default();
             apply(&mut table, Some(&datagram));
             let len = (datagram.len() + 16) as u32;

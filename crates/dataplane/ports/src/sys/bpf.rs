@@ -15,11 +15,11 @@ const LINK_CREATE: libc::c_int = 28;
 const MAP_TYPE_XSKMAP: u32 = 17;
 const PROG_TYPE_XDP: u32 = 6;
 const ATTACH_XDP: u32 = 37;
-/// Where the program runs: `linux/if_link.h`.
+/// The mode in which the program runs: `linux/if_link.h`.
 const MODE_GENERIC: u32 = 1 << 1;
 const MODE_NATIVE: u32 = 1 << 2;
 
-/// Octets of the verifier's log that are asked for.
+/// Octets of the verifier's log.
 const LOG: usize = 1 << 16;
 
 /// One instruction as the kernel reads it: opcode, registers, offset, immediate.
@@ -36,10 +36,10 @@ pub(crate) struct Instruction {
     pub(crate) immediate: i32,
 }
 
-/// Which part of the kernel runs a program.
+/// The part of the kernel that runs a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
-    /// The driver, before it makes a packet buffer of a frame.
+    /// The driver, before it creates a packet buffer.
     Native,
     /// The stack, for every driver.
     Generic,
@@ -48,8 +48,8 @@ pub(crate) enum Mode {
 /// A command's part of `union bpf_attr`.
 ///
 /// # Safety
-/// The type is `repr(C)` without padding, laid out as the kernel reads it for its command, and the addresses in it are
-/// of live memory of the lengths that stand beside them.
+/// The type is `repr(C)` without padding, laid out as the kernel reads it for its command. The addresses in it are of
+/// live memory with the lengths in the adjacent fields.
 unsafe trait Attributes {
     const COMMAND: libc::c_int;
 }
@@ -76,8 +76,7 @@ struct MapUpdate {
     flags: u64,
 }
 
-// SAFETY: laid out as `BPF_MAP_UPDATE_ELEM` reads it; `set_socket` is the only one to make it and sees to its
-// addresses.
+// SAFETY: laid out as `BPF_MAP_UPDATE_ELEM` reads it; only `set_socket` constructs it, with valid addresses.
 unsafe impl Attributes for MapUpdate {
     const COMMAND: libc::c_int = MAP_UPDATE;
 }
@@ -98,7 +97,7 @@ struct Load {
     attach_type: u32,
 }
 
-// SAFETY: laid out as `BPF_PROG_LOAD` reads it; `load_with` is the only one to make it and sees to its addresses.
+// SAFETY: laid out as `BPF_PROG_LOAD` reads it; only `load_with` constructs it, with valid addresses.
 unsafe impl Attributes for Load {
     const COMMAND: libc::c_int = PROG_LOAD;
 }
@@ -118,7 +117,7 @@ unsafe impl Attributes for LinkCreate {
 
 fn call<A: Attributes>(attributes: &mut A) -> Result<libc::c_int, Errno> {
     // SAFETY: the kernel reads and writes `size_of::<A>()` octets of `attributes`, which is mutably borrowed, and
-    // follows only addresses that `Attributes` vouches for.
+    // follows only addresses that `Attributes` guarantees.
     let result = unsafe { libc::syscall(libc::SYS_bpf, A::COMMAND, &raw mut *attributes, size_of::<A>()) };
     libc::c_int::try_from(result).ok().filter(|result| *result >= 0).ok_or_else(last_errno)
 }
@@ -126,7 +125,7 @@ fn call<A: Attributes>(attributes: &mut A) -> Result<libc::c_int, Errno> {
 /// The descriptor that a command returns.
 fn opened<A: Attributes>(attributes: &mut A) -> Result<OwnedFd, Errno> {
     let fd = call(attributes)?;
-    // SAFETY: the kernel has just opened this descriptor, with `O_CLOEXEC`, and nobody else knows it.
+    // SAFETY: the kernel has just opened this descriptor, with `O_CLOEXEC`, and it has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
@@ -139,7 +138,7 @@ pub(crate) fn socket_map(entries: u32) -> Result<OwnedFd, Errno> {
     opened(&mut MapCreate { map_type: MAP_TYPE_XSKMAP, key_size: 4, value_size: 4, max_entries: entries })
 }
 
-/// Puts a socket into the map. It leaves it when it is closed.
+/// Adds a socket to the map, until the socket is closed.
 pub(crate) fn set_socket(map: impl AsFd, key: u32, socket: impl AsFd) -> Result<(), Errno> {
     // The kernel reads one word at each of these addresses, which is the size of keys and values of `socket_map`.
     let value = number(socket);
@@ -150,7 +149,7 @@ pub(crate) fn set_socket(map: impl AsFd, key: u32, socket: impl AsFd) -> Result<
 /// Loads an XDP program.
 ///
 /// # Errors
-/// What the kernel said, and the end of its verifier's log where it has one.
+/// The error of the kernel, and the end of its verifier's log, if any.
 pub(crate) fn load(name: &str, program: &[Instruction]) -> Result<OwnedFd, (Errno, String)> {
     match load_with(name, program, &mut []) {
         Err(Errno::INVAL | Errno::ACCESS) => {
@@ -162,12 +161,12 @@ pub(crate) fn load(name: &str, program: &[Instruction]) -> Result<OwnedFd, (Errn
 }
 
 fn load_with(name: &str, program: &[Instruction], log: &mut [u8]) -> Result<OwnedFd, Errno> {
-    // Every helper that is called is free for programs of any licence.
+    // Every helper in use is available to programs of any licence.
     let license = c"Apache-2.0";
     opened(&mut Load {
         prog_type: PROG_TYPE_XDP,
         count: u32::try_from(program.len()).map_err(|_| Errno::TOOBIG)?,
-        // The kernel reads `count` instructions, a text that ends in zero, and writes at most `log_size` octets.
+        // The kernel reads `count` instructions and a zero-terminated text, and writes at most `log_size` octets.
         instructions: program.as_ptr() as u64,
         license: license.as_ptr() as u64,
         log_level: u32::from(!log.is_empty()),
@@ -181,7 +180,7 @@ fn load_with(name: &str, program: &[Instruction], log: &mut [u8]) -> Result<Owne
     })
 }
 
-/// The end of the verifier's log, where it says what is wrong.
+/// The end of the verifier's log, which states the error.
 fn last_lines(log: &[u8]) -> String {
     let text = log.split(|octet| *octet == 0).next().unwrap_or_default();
     let text = String::from_utf8_lossy(text);
@@ -189,8 +188,8 @@ fn last_lines(log: &[u8]) -> String {
     lines.get(lines.len().saturating_sub(4)..).unwrap_or_default().join("; ")
 }
 
-/// Makes an interface run the program on every frame it receives, until the link that is returned is closed, also by
-/// the end of the process.
+/// Makes an interface run the program on every received frame, until the returned link is closed, which the end of
+/// the process also does.
 pub(crate) fn attach(program: impl AsFd, interface: u32, mode: Mode) -> Result<OwnedFd, Errno> {
     let flags = match mode {
         Mode::Native => MODE_NATIVE,
@@ -226,12 +225,12 @@ pub(crate) mod test_run {
         pad: u32,
     }
 
-    // SAFETY: laid out as `BPF_PROG_TEST_RUN` reads it; `verdict` is the only one to make it and sees to its address.
+    // SAFETY: laid out as `BPF_PROG_TEST_RUN` reads it; only `verdict` constructs it, with a valid address.
     unsafe impl Attributes for TestRun {
         const COMMAND: libc::c_int = 10;
     }
 
-    /// What the program says of a frame of at least 14 octets.
+    /// The verdict of the program on a frame of at least 14 octets.
     pub(crate) fn verdict(program: impl AsFd, frame: &[u8]) -> Result<u32, Errno> {
         // The kernel reads `size_in` octets of the frame.
         let (data_in, size_in) = (frame.as_ptr() as u64, frame.len() as u32);

@@ -1,4 +1,4 @@
-//! Settings of interfaces: whether the kernel joins received packets into larger ones, and the number of queues.
+//! Settings of interfaces: whether the kernel joins received packets, and the number of queues.
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -37,7 +37,7 @@ struct Channels {
 /// A structure of `linux/ethtool.h` that begins with its command.
 ///
 /// # Safety
-/// It is `repr(C)`, of words only, and as long as the command says that stands in it.
+/// It is `repr(C)`, consists of words only, and has the length of its command.
 unsafe trait Command {}
 
 // SAFETY: two words, which is what its commands read and write.
@@ -53,26 +53,26 @@ struct Request<'a, T> {
     rest: [u8; 16],
 }
 
-/// Packets received on the interface are joined.
+/// Whether packets received on the interface are joined.
 fn gro(fd: impl AsFd, interface: &str) -> Result<bool, Errno> {
     let mut value = Value { command: GET_GRO, data: 0 };
     call(fd, interface, &mut value)?;
     Ok(value.data != 0)
 }
 
-/// Says whether packets received on the interface shall be joined.
+/// Sets whether packets received on the interface are joined.
 fn set_gro(fd: impl AsFd, interface: &str, on: bool) -> Result<(), Errno> {
     call(fd, interface, &mut Value { command: SET_GRO, data: u32::from(on) })
 }
 
-/// Packets received on an interface are not joined as long as this lives.
+/// Keeps received packets of an interface from being joined, until it is dropped.
 pub(crate) struct GroDisabled {
     socket: OwnedFd,
     interface: String,
 }
 
 impl GroDisabled {
-    /// Switches the offload off. `None` where it was off already, or the driver cannot do without.
+    /// Switches the offload off. `None` where it was off already, or the driver cannot switch it off.
     pub(crate) fn on(interface: &str) -> Option<Self> {
         let socket = control().ok()?;
         let joined = gro(&socket, interface).unwrap_or(false);
@@ -83,19 +83,19 @@ impl GroDisabled {
 
 impl Drop for GroDisabled {
     fn drop(&mut self) {
-        // The interface may be gone, and its settings with it.
+        // The interface may be gone, with its settings.
         let _ = set_gro(&self.socket, &self.interface, true);
     }
 }
 
-/// Receive queues that the interface uses.
+/// The number of receive queues in use.
 pub(crate) fn receive_queues(interface: &str) -> Result<u32, Errno> {
     let mut channels = Channels { command: GET_CHANNELS, ..Channels::default() };
     call(control()?, interface, &mut channels)?;
     Ok(channels.receive + channels.combined)
 }
 
-/// A socket by which interfaces can be asked; not every kind of socket does.
+/// A socket for ioctls on interfaces; not every kind of socket supports them.
 fn control() -> Result<OwnedFd, Errno> {
     socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
 }
@@ -103,7 +103,7 @@ fn control() -> Result<OwnedFd, Errno> {
 fn call<T: Command>(fd: impl AsFd, interface: &str, value: &mut T) -> Result<(), Errno> {
     let mut request = Request { name: interface_name(interface), value, rest: [0; 16] };
     // SAFETY: the kernel reads and writes one `struct ifreq` of at most 40 octets, which `request` is, and through
-    // its pointer what the command says (`Command`), which is mutably borrowed until the call returns.
+    // its pointer the structure of the command (`Command`), which is mutably borrowed until the call returns.
     check(unsafe { libc::ioctl(fd.as_fd().as_raw_fd(), SIOCETHTOOL as _, &raw mut request) })
 }
 
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     // Input:  the loopback, and an interface that does not exist.
-    // Output: an answer, an error.
+    // Output: a value, an error.
     #[test]
     fn the_setting_can_be_read() {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();

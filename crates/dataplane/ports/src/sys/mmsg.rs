@@ -17,7 +17,7 @@ pub(crate) const NAME: usize = 32;
 /// Octets of control messages: packet info, traffic class, hop limit, overflow count and segment size fit.
 pub(crate) const CONTROL: usize = 160;
 
-/// What came with one received message.
+/// The metadata of one received message.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 pub(crate) struct MessageMeta {
@@ -52,18 +52,18 @@ impl MessageMeta {
     }
 }
 
-/// Room for what comes with each message of a batch.
+/// Metadata buffers for the messages of a batch.
 pub(crate) fn message_metas() -> Box<[MessageMeta; BATCH]> {
     Box::new([MessageMeta::EMPTY; BATCH])
 }
 
-/// A message header that points nowhere, which asks the kernel for nothing.
+/// An empty message header.
 fn blank() -> libc::mmsghdr {
     // SAFETY: null pointers and zero lengths are legal in every field.
     unsafe { std::mem::zeroed() }
 }
 
-/// Receives without blocking into the buffers, in order. Returns how many messages came.
+/// Receives without blocking into the buffers, in order. Returns the number of messages.
 pub(crate) fn receive<'a>(
     fd: impl AsFd,
     message_metas: &mut [MessageMeta; BATCH],
@@ -109,19 +109,19 @@ pub(crate) fn receive<'a>(
     Ok(received)
 }
 
-/// The length field is of another type in other C libraries.
+/// The type of the length field differs between C libraries.
 #[allow(clippy::unnecessary_cast)]
 fn control_len(header: &libc::msghdr) -> usize {
     header.msg_controllen as usize
 }
 
-/// Messages of one [`send_messages`], at most.
+/// The maximum number of messages of one [`send_messages`].
 pub(crate) const SEND: usize = 64;
 
-/// One message to send, gathered from its parts.
+/// One message to send, in parts.
 #[derive(Clone, Copy)]
 pub(crate) struct Message<'a> {
-    /// Where to, as the kernel reads it. Empty: where the socket is bound or connected to.
+    /// The destination, as the kernel reads it. Empty: the address that the socket is bound or connected to.
     pub(crate) name: &'a [u8],
     /// Control messages, as the kernel reads them.
     pub(crate) control: &'a [u8],
@@ -147,9 +147,9 @@ impl Message<'_> {
     }
 }
 
-/// Sends without blocking, at most [`SEND`] messages. Returns how many left.
+/// Sends without blocking, at most [`SEND`] messages. Returns how many were sent.
 ///
-/// An error belongs to the first message; errors of later ones show when those are sent first.
+/// An error belongs to the first message; errors of later ones are returned when those are sent first.
 pub(crate) fn send_messages(fd: impl AsFd, messages: &[Message<'_>]) -> Result<usize, Errno> {
     let mut headers: ArrayVec<libc::mmsghdr, SEND> =
         messages.iter().take(SEND).map(Message::header).collect();
@@ -162,10 +162,10 @@ pub(crate) fn send_messages(fd: impl AsFd, messages: &[Message<'_>]) -> Result<u
     usize::try_from(sent).map_err(|_| last_errno())
 }
 
-/// One message to send: header and payload leave as one.
+/// One message to send: header and payload are sent as one.
 #[derive(Clone, Copy)]
 pub(crate) struct MessageParts<'a> {
-    /// Where to, as the kernel reads it. Empty: where the socket is bound or connected to.
+    /// The destination, as the kernel reads it. Empty: the address that the socket is bound or connected to.
     pub(crate) name: &'a [u8],
     /// Control messages, as the kernel reads them.
     pub(crate) control: &'a [u8],

@@ -9,7 +9,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use super::check;
 use super::sockopt::set;
 
-/// A packet socket that hears nothing yet.
+/// A packet socket that receives nothing yet.
 pub(crate) fn open() -> Result<OwnedFd, Errno> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)?;
@@ -17,7 +17,7 @@ pub(crate) fn open() -> Result<OwnedFd, Errno> {
     Ok(socket)
 }
 
-/// From now on hears all frames that the link receives, and sends there.
+/// Binds the socket: it receives all frames of the link from now on, and sends there.
 pub(crate) fn bind(socket: impl AsFd, link: u32) -> Result<(), Errno> {
     let address = libc::sockaddr_ll {
         sll_family: libc::AF_PACKET as u16,
@@ -33,7 +33,7 @@ pub(crate) fn bind(socket: impl AsFd, link: u32) -> Result<(), Errno> {
     check(unsafe { libc::bind(socket.as_fd().as_raw_fd(), (&raw const address).cast(), len) })
 }
 
-/// Frames that the socket lost since this was asked last.
+/// Frames that the socket lost since the last call.
 pub(crate) fn take_losses(socket: impl AsFd) -> u32 {
     let mut stats = libc::tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
     let mut len = size_of::<libc::tpacket_stats_v3>() as libc::socklen_t;

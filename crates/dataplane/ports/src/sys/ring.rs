@@ -12,12 +12,12 @@ use super::sockopt::set;
 
 /// Octets of one block: some 80 full frames.
 const BLOCK: usize = 1 << 17;
-/// Octets that the kernel reckons for a frame when it checks the request; in this version frames are packed.
+/// The nominal frame size that the kernel uses to check the request; in this version frames are packed.
 const FRAME: usize = 1 << 11;
-/// Milliseconds after which a block that is not full is handed over.
+/// Milliseconds after which an incomplete block is delivered.
 const RETIRE: u32 = 1;
 
-/// Where the fields of `struct tpacket_block_desc` lie.
+/// Offsets of the fields of `struct tpacket_block_desc`.
 const BLOCK_STATUS: usize = 8;
 const BLOCK_FRAMES: usize = 12;
 const BLOCK_FIRST: usize = 16;
@@ -27,11 +27,11 @@ const BLOCK_FIRST: usize = 16;
 pub(crate) struct Slot<'a> {
     /// Its octets, from the destination address.
     pub(crate) data: &'a [u8],
-    /// How long it was on the line.
+    /// Its length on the wire.
     pub(crate) len: usize,
     /// Flags: `TP_STATUS_*`.
     pub(crate) status: u32,
-    /// The VLAN tag that was taken off, if `status` says so.
+    /// The VLAN tag that was removed, if `status` has its flag.
     pub(crate) vlan: u16,
 }
 
@@ -39,17 +39,17 @@ pub(crate) struct Slot<'a> {
 pub(crate) struct Ring {
     base: NonNull<u8>,
     len: usize,
-    /// The block at hand.
+    /// The current block.
     block: usize,
-    /// Frames of it that are not read yet.
+    /// Unread frames of it.
     left: u32,
-    /// Where the next of them begins.
+    /// The offset of the next of them.
     offset: usize,
-    /// The block at hand belongs to us.
+    /// The current block belongs to this process.
     held: bool,
 }
 
-// SAFETY: the mapping belongs to this value alone and is valid in any thread of the process.
+// SAFETY: this value alone owns the mapping, which is valid in any thread of the process.
 unsafe impl Send for Ring {}
 
 impl Ring {
@@ -70,13 +70,13 @@ impl Ring {
         set(&socket, libc::SOL_PACKET, libc::PACKET_VERSION, version)?;
         set(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, request)?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: the kernel chooses an unused place for the mapping.
+        // SAFETY: the kernel chooses an unused address for the mapping.
         let base = unsafe { mmap(std::ptr::null_mut(), len, access, MapFlags::SHARED, socket, 0) }?;
         let base = NonNull::new(base.cast()).ok_or(Errno::NOMEM)?;
         Ok(Self { base, len, block: 0, left: 0, offset: 0, held: false })
     }
 
-    /// The next frame, which stays in the ring until this is called again.
+    /// The next frame, which stays in the ring until the next call.
     pub(crate) fn next(&mut self) -> Option<Slot<'_>> {
         while self.left == 0 {
             self.release();
@@ -88,7 +88,7 @@ impl Ring {
         frame(self.octets(), at)
     }
 
-    /// Takes over the block at hand once the kernel has filled it.
+    /// Acquires the current block once the kernel has filled it.
     fn acquire(&mut self) -> Option<()> {
         if self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
             return None;
@@ -99,7 +99,7 @@ impl Ring {
         Some(())
     }
 
-    /// Gives the block at hand back and goes on to the next.
+    /// Returns the current block to the kernel and advances to the next.
     fn release(&mut self) {
         if self.held {
             self.held = false;
@@ -108,28 +108,28 @@ impl Ring {
         }
     }
 
-    /// The word by which the block at hand is passed to and fro.
+    /// The word that transfers the ownership of the current block.
     fn status(&self) -> &AtomicU32 {
-        // SAFETY: `block` is below the number of blocks, so that the word lies in the mapping; blocks are aligned to
+        // SAFETY: `block` is below the number of blocks, so the word lies in the mapping; blocks are aligned to
         // pages. The kernel accesses the word only as a whole.
         unsafe { AtomicU32::from_ptr(self.base.as_ptr().add(self.block * BLOCK + BLOCK_STATUS).cast()) }
     }
 
-    /// The block at hand. Empty while it belongs to the kernel.
+    /// The current block. Empty while it belongs to the kernel.
     fn octets(&self) -> &[u8] {
         if !self.held {
             return &[];
         }
         // SAFETY: the block lies in the mapping. The kernel does not write to it until `release`, which borrows the
-        // ring mutably and so ends the life of this slice.
+        // ring mutably and so ends the lifetime of this slice.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(self.block * BLOCK), BLOCK) }
     }
 }
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by `map` with this length, and no slice of it outlives the ring. It fails only
-        // for arguments that were never mapped.
+        // SAFETY: the mapping was created by `map` with this length, and no slice of it outlives the ring. It fails
+        // only for arguments that were never mapped.
         let _ = unsafe { munmap(self.base.as_ptr().cast(), self.len) };
     }
 }
@@ -158,10 +158,10 @@ fn half(octets: &[u8], at: usize) -> Option<u16> {
 mod tests {
     use super::*;
 
-    // Input:  a block with one frame header at 48, whose data begin 82 octets further; then lengths that lie.
+    // Input:  a block with one frame header at 48, whose data begin 82 octets further; then invalid lengths.
     // Output: the frame; nothing.
     #[test]
-    fn frames_are_found_and_lies_are_not_followed() {
+    fn frames_are_found_and_invalid_lengths_rejected() {
         let mut block = vec![0; 512];
         let mut put = |at: usize, value: u32| block[at..at + 4].copy_from_slice(&value.to_ne_bytes());
         put(48 + 12, 3);

@@ -19,7 +19,7 @@ unsafe impl Plain for libc::c_int {}
 unsafe impl Plain for [u32; 9] {}
 // SAFETY: seven integers of one size.
 unsafe impl Plain for libc::tpacket_req3 {}
-// SAFETY: two integers of 8 octets and four of 4. The address in it is only registered; `xsk` sees to its memory.
+// SAFETY: two integers of 8 octets and four of 4. The address in it is only registered; `xsk` keeps its memory valid.
 unsafe impl Plain for libc::xdp_umem_reg {}
 // SAFETY: sixteen integers of one size.
 unsafe impl Plain for libc::xdp_mmap_offsets {}
@@ -29,15 +29,15 @@ unsafe impl Plain for libc::xdp_statistics {}
 /// Sets an option.
 pub(crate) fn set<T: Plain>(fd: impl AsFd, level: i32, option: i32, value: T) -> Result<(), Errno> {
     let len = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the descriptor is open while borrowed, and the kernel reads `len` octets of `value`, which lives
-    // until the call returns and is free of padding (`Plain`).
+    // SAFETY: the descriptor is open while borrowed, and the kernel reads `len` octets of `value`, which lives until
+    // the call returns and is free of padding (`Plain`).
     check(unsafe { libc::setsockopt(fd.as_fd().as_raw_fd(), level, option, (&raw const value).cast(), len) })
 }
 
 /// The value of an option, for types of which any bits are a legal value.
 ///
 /// # Errors
-/// Also where the kernel gives fewer octets than the type has.
+/// Also where the kernel returns fewer octets than the type has.
 pub(crate) fn option<T: Plain>(fd: impl AsFd, level: i32, option: i32) -> Result<T, Errno> {
     let mut len = size_of::<T>() as libc::socklen_t;
     // SAFETY: plain values are integers, for which zero is legal.
@@ -54,53 +54,54 @@ pub(crate) fn option<T: Plain>(fd: impl AsFd, level: i32, option: i32) -> Result
 /// SO_MEMINFO of asm-generic/socket.h, which `libc` lacks.
 const SO_MEMINFO: libc::c_int = 55;
 
-/// How many packets the kernel has dropped at a socket, since nobody took those before them in time. It wraps.
+/// The number of packets that the kernel has dropped at a socket because its receive buffer was full. It wraps.
 pub(crate) fn drops(fd: impl AsFd) -> Result<u32, Errno> {
     memory(fd).map(|memory| memory.drops).ok_or(Errno::NOPROTOOPT)
 }
 
-/// What a socket says of its memory.
+/// The memory statistics of a socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Memory {
-    /// How much of its receive buffer is in use, in percent. What was taken out counts on for a while, up to a quarter of the buffer.
+    /// The used part of its receive buffer, in percent. Octets that were read still count for a while, up to a
+    /// quarter of the buffer.
     pub(crate) filled: u8,
-    /// Messages that found no room in it so far. It wraps.
+    /// Messages dropped so far because it was full. It wraps.
     pub(crate) drops: u32,
 }
 
-/// What a socket says of its memory, where it does.
+/// The memory statistics of a socket, where the kernel has them.
 pub(crate) fn memory(fd: impl AsFd) -> Option<Memory> {
     let said: [u32; 9] = option(fd, libc::SOL_SOCKET, SO_MEMINFO).ok()?;
     let word = |at: libc::c_int| said.get(at as usize).copied();
-    let (used, room) = (word(libc::SK_MEMINFO_RMEM_ALLOC)?, word(libc::SK_MEMINFO_RCVBUF)?);
-    let filled = (u64::from(used) * 100).checked_div(room.into())?.min(100) as u8;
+    let (used, capacity) = (word(libc::SK_MEMINFO_RMEM_ALLOC)?, word(libc::SK_MEMINFO_RCVBUF)?);
+    let filled = (u64::from(used) * 100).checked_div(capacity.into())?.min(100) as u8;
     Some(Memory { filled, drops: word(libc::SK_MEMINFO_DROPS)? })
 }
 
-/// Lets further sockets of this user be bound to the address of this one.
+/// Lets further sockets of this user bind to the address of this one.
 pub(crate) fn share_address(fd: impl AsFd) -> Result<(), Errno> {
     set(fd, libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)
 }
 
-/// Makes the socket refuse whatever arrives, before it takes room in its buffer.
+/// Makes the socket discard every packet, before it uses buffer memory.
 pub(crate) fn refuse_all(fd: impl AsFd) -> Result<(), Errno> {
     filter_interfaces(fd, &[], false, false)
 }
 
-/// Makes the socket refuse what comes by interfaces that it does not listen to: `listed` says whether it listens to these,
-/// `others` whether to all others.
+/// Makes the socket discard packets of interfaces that it must not receive from: `listed` states whether it receives
+/// from the listed interfaces, `others` whether from all others.
 pub(crate) fn filter_interfaces(
     fd: impl AsFd,
     interfaces: &[u32],
     listed: bool,
     others: bool,
 ) -> Result<(), Errno> {
-    // How many octets of a packet are kept: all, or none.
+    // The octets of a packet to keep: all, or none.
     let kept = |is_heard: bool| if is_heard { u32::MAX } else { 0 };
     let instruction = |code: u32, jt: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf: 0, k };
     let count = interfaces.len() as u8;
     let mut program = vec![instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, INTERFACE_INDEX)];
-    // Each jumps over those behind it and what becomes of the others.
+    // Each one jumps over the following ones and the result for the others.
     program.extend(
         interfaces.iter().zip((1..=count).rev()).map(|(interface, jump)| {
             instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, jump, *interface)
@@ -111,7 +112,8 @@ pub(crate) fn filter_interfaces(
     attach(fd, &mut program)
 }
 
-/// Where a socket filter finds the index of the interface that a packet came by: `SKF_AD_OFF + SKF_AD_IFINDEX` of linux/filter.h.
+/// The offset at which a socket filter finds the index of the receive interface: `SKF_AD_OFF + SKF_AD_IFINDEX` of
+/// linux/filter.h.
 const INTERFACE_INDEX: u32 = (-0x1000_i32 + 8).cast_unsigned();
 
 fn attach(fd: impl AsFd, program: &mut [libc::sock_filter]) -> Result<(), Errno> {

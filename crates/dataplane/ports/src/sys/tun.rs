@@ -15,27 +15,27 @@ struct InterfaceRequest {
     rest: [u8; 22],
 }
 
-/// What a device of the driver carries.
+/// The kind of a device of the driver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// IP packets.
     Tun,
-    /// IP packets, of which each descriptor of the device gets those of some flows.
+    /// IP packets, in several queues: each descriptor of the device receives some flows.
     TunQueue,
     /// Ethernet frames.
     Tap,
 }
 
-/// What comes before each packet or frame.
+/// The header before each packet or frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Header {
     /// Nothing.
     None,
-    /// `struct virtio_net_hdr`, ten octets in the byte order of the machine.
+    /// `struct virtio_net_hdr`, ten octets in host byte order.
     Virtio,
 }
 
-/// Makes the descriptor the device of that name, which the kernel creates if it does not exist.
+/// Attaches the descriptor to the device with that name, which the kernel creates if it does not exist.
 pub(crate) fn attach(fd: impl AsFd, name: &str, kind: Kind, header: Header) -> Result<(), Errno> {
     let kind = match kind {
         Kind::Tun => libc::IFF_TUN,
@@ -57,7 +57,7 @@ fn set_header_size(fd: impl AsFd, octets: libc::c_int) -> Result<(), Errno> {
     check(unsafe { libc::ioctl(fd.as_fd().as_raw_fd(), libc::TUNSETVNETHDRSZ as _, &raw const octets) })
 }
 
-/// Which packets the kernel may leave uncut or without checksum: `TUN_F_*`. It refuses what it does not know.
+/// Sets which packets the kernel may leave unsegmented or without checksum: `TUN_F_*`. It rejects unknown flags.
 pub(crate) fn set_offload(fd: impl AsFd, flags: libc::c_uint) -> Result<(), Errno> {
     // SAFETY: TUNSETOFFLOAD takes its argument by value.
     check(unsafe {
@@ -65,7 +65,7 @@ pub(crate) fn set_offload(fd: impl AsFd, flags: libc::c_uint) -> Result<(), Errn
     })
 }
 
-/// Whether the device stays when the descriptor is closed.
+/// Sets whether the device stays when the descriptor is closed.
 pub(crate) fn set_persistent(fd: impl AsFd, persistent: bool) -> Result<(), Errno> {
     // SAFETY: TUNSETPERSIST takes its argument by value.
     check(unsafe {

@@ -61,7 +61,7 @@ impl Device for PacketRing {
         if seen & libc::TP_STATUS_LOSING != 0 {
             counters.add(Counter::RxOverrun, u64::from(packet::take_losses(&self.socket)));
         }
-        // An error of the link keeps the descriptor ready until it is taken.
+        // An error of the link keeps the descriptor ready until it is read.
         if seen == 0 && matches!(rustix::net::sockopt::socket_error(&self.socket), Ok(Err(_))) {
             counters.add(Counter::RxError, 1);
         }

@@ -1,12 +1,12 @@
 //! Ports on an Ethernet interface below IP, by a packet socket with a receive ring (TPACKET_V3).
 //!
-//! The port does Ethernet, IP and UDP; ARP, neighbour discovery and routing stay the kernel's, and are followed by
-//! netlink. It takes `CAP_NET_RAW`, and `CAP_NET_ADMIN` to ask the kernel for neighbours. Received frames are
-//! handed over in blocks, some milliseconds late; for the lowest delay use the UDP and TUN ports.
+//! The port implements Ethernet, IP and UDP. ARP, neighbour discovery and routing remain in the kernel, and the port
+//! follows them by netlink. It needs `CAP_NET_RAW`, and `CAP_NET_ADMIN` to make the kernel resolve neighbours.
+//! Received frames are delivered in blocks, some milliseconds late; for the lowest delay use the UDP and TUN ports.
 //!
-//! The kernel sees every frame too. On N3 a socket that refuses everything keeps it from answering "port
-//! unreachable"; on N6 it must not forward. Frames that were joined by offloads before they came here (on veth, by
-//! TSO of the other end) are longer than a buffer and count as truncated.
+//! The kernel receives every frame too. On N3 a socket that discards everything keeps it from sending "port
+//! unreachable"; on N6 it must not forward. Frames that offloads joined before reception (on veth, by TSO of the
+//! other end) are longer than a buffer and count as truncated.
 
 mod device;
 
@@ -23,32 +23,32 @@ pub type EthernetGtpu = Gtpu<PacketRing>;
 
 /// An N6 port on a packet ring.
 ///
-/// Switches generic receive offload of the interface off, which would join packets beyond the MTU, and back on
-/// when it is closed.
+/// Switches generic receive offload of the interface off, which would join packets beyond the MTU, and back on when
+/// it is closed.
 pub type EthernetIp = IpPackets<PacketRing>;
 
-/// Which interface, and how it is used.
+/// The interface, and its use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EthernetOptions {
     /// Name of the Ethernet interface.
     pub interface: String,
     /// Octets of the receive ring.
     pub ring: usize,
-    /// Sends past the queueing discipline of the interface: faster, but a full queue drops.
+    /// Bypasses the queueing discipline of the interface: faster, but a full queue drops.
     pub bypass_queue: bool,
     /// N6: works although the kernel forwards packets of the interface too.
     pub allow_kernel_forwarding: bool,
 }
 
 impl EthernetOptions {
-    /// A ring of 8 MiB on the interface, and nothing unusual.
+    /// A ring of 8 MiB on the interface, otherwise the defaults.
     pub fn on(interface: &str) -> Self {
         let interface = interface.to_owned();
         Self { interface, ring: 8 << 20, bypass_queue: false, allow_kernel_forwarding: false }
     }
 }
 
-/// The ring has every frame: no other socket has to be watched.
+/// The ring receives every frame: no other socket has to be watched.
 const NO_DESCRIPTORS: &[OwnedFd] = &[];
 
 fn line(name: &str, options: &EthernetOptions) -> Result<EthernetInterface<PacketRing>, PortError> {
@@ -58,7 +58,7 @@ fn line(name: &str, options: &EthernetOptions) -> Result<EthernetInterface<Packe
 }
 
 impl EthernetGtpu {
-    /// Takes the interface into use for GTP-U to these addresses.
+    /// Opens the interface for GTP-U to these addresses.
     ///
     /// # Errors
     /// [`PortError::InterfaceMissing`], [`PortError::NotEthernet`], [`PortError::AddressInUse`],
@@ -70,7 +70,7 @@ impl EthernetGtpu {
 }
 
 impl EthernetIp {
-    /// Takes the interface into use.
+    /// Opens the interface.
     ///
     /// # Errors
     /// [`PortError::InterfaceMissing`], [`PortError::NotEthernet`], [`PortError::KernelForwards`],

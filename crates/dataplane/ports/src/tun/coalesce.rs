@@ -1,8 +1,8 @@
-//! Joins packets of one flow that the kernel, or the network card, will cut into the same octets again.
+//! Coalesces packets of one flow that the kernel, or the network card, will segment into the same octets again.
 //!
-//! What is joined is reproduced exactly: equal headers but for what counts on from packet to packet, right checksums,
-//! and equal lengths but for the last. Everything else goes as it is. Packets of one flow keep their order; those of
-//! different flows may change theirs.
+//! Coalesced packets are reproduced exactly: equal headers except for fields that count from packet to packet, valid
+//! checksums, and equal lengths except for the last. All others are sent unchanged. Packets of one flow keep their
+//! order; those of different flows may change theirs.
 
 use std::net::IpAddr;
 
@@ -13,13 +13,13 @@ use causeway_packet::{Ip, TcpFlags};
 use super::layout::{IPV6, Layout, MOST_HEADERS, Transport, double, put, word};
 use super::virtio::{Gso, PartialChecksum, VirtioHeader};
 
-/// Packets that are looked at together, at most.
+/// The maximum number of packets that are considered together.
 pub(super) const MAX_COALESCE: usize = 64;
 
-/// Octets of a joined packet, at most.
+/// The maximum number of octets of a coalesced packet.
 const MOST_OCTETS: usize = 65_535;
 
-/// Flags of TCP that the last packet of a run may have, and no other.
+/// TCP flags that only the last packet of a run may have.
 const LAST: TcpFlags = TcpFlags::FIN.union(TcpFlags::PSH);
 
 /// A packet to send.
@@ -42,7 +42,7 @@ impl<'a> Packet<'a> {
         self.layout.map(|layout| (layout.transport, double(self.data, layout.header)))
     }
 
-    /// The IP and transport headers are such that others could be joined to them.
+    /// The IP and transport headers permit coalescing.
     fn can_coalesce(&self, layout: &Layout, kinds: GsoKinds) -> bool {
         layout.is_plain()
             && layout.payload < layout.len
@@ -69,7 +69,7 @@ impl<'a> Packet<'a> {
         else {
             return false;
         };
-        // All ones is as right as zero, but not what would be computed.
+        // All ones is as valid as zero, but not what would be computed.
         let written =
             word(octets, layout.transport.checksum_field()) != 0xffff || layout.transport == Transport::Udp;
         let ip_is_right = layout.src.is_ipv6() || (word(ip, 10) != 0xffff && checksum(ip) == 0);
@@ -77,14 +77,14 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// Which packets the kernel cuts.
+/// The packets that the kernel segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct GsoKinds {
     pub(super) tcp: bool,
     pub(super) udp: bool,
 }
 
-/// One packet, or several that are joined.
+/// One packet, or several that are coalesced.
 #[derive(Clone, Copy)]
 pub(super) struct CoalescedPacket {
     hosts: u64,
@@ -93,13 +93,13 @@ pub(super) struct CoalescedPacket {
     first: usize,
     /// The last one so far.
     last: usize,
-    /// How many they are.
+    /// Their number.
     count: usize,
     /// Octets of all payloads.
     octets: usize,
-    /// Another packet may join.
+    /// Another packet may be added.
     is_open: bool,
-    /// The checksums of the first packet were looked at.
+    /// The checksums of the first packet were verified.
     verified: bool,
 }
 
@@ -121,13 +121,13 @@ impl CoalescedPacket {
         }
     }
 
-    /// How many packets it is.
+    /// The number of packets.
     pub(super) const fn len(&self) -> usize {
         self.count
     }
 }
 
-/// Packets in the order in which they go.
+/// Packets in the order of transmission.
 pub(super) struct CoalescedRuns<'a> {
     packets: &'a [Packet<'a>],
     runs: ArrayVec<CoalescedPacket, MAX_COALESCE>,
@@ -136,7 +136,7 @@ pub(super) struct CoalescedRuns<'a> {
 }
 
 impl<'a> CoalescedRuns<'a> {
-    /// Joins what can be joined of up to [`MAX_COALESCE`] packets.
+    /// Coalesces up to [`MAX_COALESCE`] packets where possible.
     pub(super) fn of(packets: &'a [Packet<'a>], kinds: GsoKinds) -> Self {
         let mut runs = Self { packets, runs: ArrayVec::new(), next: [0; MAX_COALESCE] };
         for (index, packet) in packets.iter().enumerate().take(MAX_COALESCE) {
@@ -207,8 +207,8 @@ impl<'a> CoalescedRuns<'a> {
         Some((VirtioHeader { gso, hdr_len: layout.payload as u16, partial: Some(partial) }, headers))
     }
 
-    /// Joins a packet to the run of its flow. `false` when it begins one of its own; the flow's earlier run is
-    /// complete then, so that nothing overtakes the packet.
+    /// Adds a packet to the run of its flow. `false` when it starts a run of its own; the flow's earlier run is then
+    /// complete, so that nothing overtakes the packet.
     fn coalesce(&mut self, index: usize, packet: &Packet<'_>, kinds: GsoKinds) -> bool {
         let Some((layout, ports)) = packet.layout.zip(packet.ports()) else {
             self.close_all(packet.hosts);
@@ -234,13 +234,13 @@ impl<'a> CoalescedRuns<'a> {
         true
     }
 
-    /// A packet of unknown flow must not be overtaken by any between the same hosts.
+    /// A packet of an unknown flow must not be overtaken by any between the same hosts.
     fn close_all(&mut self, hosts: u64) {
         self.runs.iter_mut().filter(|run| run.hosts == hosts).for_each(|run| run.is_open = false);
     }
 }
 
-/// The packet continues the run, and would be cut from it as it is.
+/// The packet continues the run, and segmentation would reproduce it.
 fn fits(run: &mut CoalescedPacket, packets: &[Packet<'_>], packet: &Packet<'_>, layout: &Layout) -> bool {
     let Some((first, first_layout)) =
         packets.get(run.first).and_then(|first| first.layout.map(|layout| (first, layout)))
@@ -262,7 +262,7 @@ fn fits(run: &mut CoalescedPacket, packets: &[Packet<'_>], packet: &Packet<'_>, 
 
 fn continues_ip(run: &CoalescedPacket, first: &[u8], packet: &[u8]) -> bool {
     let same = |from: usize, to: usize| first.get(from..to) == packet.get(from..to);
-    // Lengths and checksums are compared by their meaning; the identification counts on.
+    // Lengths and checksums are compared by meaning; the identification counts up.
     match first.first().map(|octet| octet >> 4) {
         Some(4) => {
             same(0, 2)
@@ -290,7 +290,7 @@ fn continues_transport(run: &CoalescedPacket, layout: &Layout, first: &[u8], pac
         && same(header + 18, payload)
 }
 
-/// A number for an address. Different ones may have the same.
+/// A hash of an address.
 fn fold(address: IpAddr) -> u64 {
     match address {
         IpAddr::V4(v4) => u64::from(v4.to_bits()),

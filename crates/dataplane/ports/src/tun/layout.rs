@@ -1,4 +1,4 @@
-//! Where the headers of a TCP or UDP packet lie, for cutting and joining.
+//! The location of the headers of a TCP or UDP packet, for segmentation and coalescing.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ const UDP: usize = 8;
 /// Octets of the largest headers: IPv4 or IPv6 without options, and TCP with all options.
 pub(super) const MOST_HEADERS: usize = IPV6 + 60;
 
-/// What is above IP.
+/// The transport protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Transport {
     Tcp,
@@ -29,7 +29,7 @@ impl Transport {
         }
     }
 
-    /// Where its checksum is, in octets from its header.
+    /// The offset of its checksum, in octets from its header.
     pub(super) const fn checksum_field(self) -> usize {
         match self {
             Self::Tcp => 16,
@@ -38,27 +38,27 @@ impl Transport {
     }
 }
 
-/// The places of the headers in a packet that is no fragment and has nothing behind its end.
+/// The offsets of the headers in a packet that is no fragment and has no padding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Layout {
     pub(super) src: IpAddr,
     pub(super) dst: IpAddr,
     pub(super) transport: Transport,
-    /// Where the TCP or UDP header begins, in octets from the IP header.
+    /// The offset of the TCP or UDP header, in octets from the IP header.
     pub(super) header: usize,
-    /// Where its payload begins.
+    /// The offset of its payload.
     pub(super) payload: usize,
     /// Octets of the packet.
     pub(super) len: usize,
 }
 
 impl Layout {
-    /// Looks at a packet. `None` where it is not one whole TCP segment or UDP datagram.
+    /// Parses a packet. `None` where it is not one whole TCP segment or UDP datagram.
     pub(super) fn of(packet: &[u8]) -> Option<Self> {
         Self::in_packet(&Ip::parse(packet).ok()?, packet.len())
     }
 
-    /// As [`Layout::of`] for what was parsed already; `len` octets were there to parse.
+    /// As [`Layout::of`] for a parsed packet; `len` is the number of octets that were parsed.
     pub(super) fn in_packet(ip: &Ip<'_>, len: usize) -> Option<Self> {
         let (protocol, octets, fragment) = match ip {
             Ip::V4(v4) => (v4.protocol(), v4.payload(), v4.is_fragment()),
@@ -89,13 +89,13 @@ impl Layout {
         self.header == if self.src.is_ipv4() { IPV4 } else { IPV6 }
     }
 
-    /// The sum of the pseudo header for so many octets of TCP or UDP.
+    /// The sum of the pseudo header for this many octets of TCP or UDP.
     pub(super) fn pseudo(&self, octets: usize) -> Checksum {
         let sum = Checksum::new();
         sum.pseudo(self.src, self.dst, self.transport.protocol(), octets).unwrap_or(sum)
     }
 
-    /// The checksum for the field, over TCP or UDP in which the field is zero.
+    /// The checksum of TCP or UDP in which the checksum field is zero.
     pub(super) fn checksum(&self, octets: &[u8]) -> u16 {
         let sum = self.pseudo(octets.len()).with(octets);
         match self.transport {
@@ -105,19 +105,19 @@ impl Layout {
     }
 }
 
-/// Two octets of a packet. Zero where it ends before.
+/// Two octets of a packet. Zero beyond its end.
 pub(super) fn word(octets: &[u8], at: usize) -> u16 {
     octets.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |octets| u16::from_be_bytes(*octets))
 }
 
-/// Four octets of a packet. Zero where it ends before.
+/// Four octets of a packet. Zero beyond its end.
 pub(super) fn double(octets: &[u8], at: usize) -> u32 {
     octets.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |octets| u32::from_be_bytes(*octets))
 }
 
-/// Overwrites octets of a packet. Nothing happens where it ends before.
+/// Overwrites octets of a packet. No effect beyond its end.
 pub(super) fn put(octets: &mut [u8], at: usize, value: &[u8]) {
-    if let Some(room) = octets.get_mut(at..at + value.len()) {
-        room.copy_from_slice(value);
+    if let Some(field) = octets.get_mut(at..at + value.len()) {
+        field.copy_from_slice(value);
     }
 }

@@ -1,8 +1,9 @@
-//! IP packets through a TUN device: the data network is whatever the kernel routes there.
+//! IP packets through a TUN device: the data network is the network that the kernel routes to.
 //!
-//! Where the kernel has it, TCP segments and UDP datagrams of one flow cross the device together, in one packet of up to
-//! 64 KiB, and checksums are left out: the port cuts and sums what it receives, and joins what it sends if the kernel
-//! will cut it into the same octets. So what the port hands over and takes are always whole packets, each with its
+//! Where the kernel supports it, TCP segments and UDP datagrams of one flow cross the device together, in one packet
+//! of up to 64 KiB, and without checksums. The port segments and completes what it receives, and coalesces what it
+//! sends if the kernel will segment it into the same octets. So the port always delivers and accepts whole packets,
+//! each with its checksums.
 //! checksums.
 
 mod coalesce;
@@ -41,17 +42,17 @@ pub struct TunPort {
     counters: Arc<Counters>,
     intake: TunReceiver,
     outlet: TunSender,
-    /// Of several ports on one device one counts what the device drops.
+    /// Of several ports on one device, one counts the drops of the device.
     losses: Option<Losses>,
 }
 
 impl TunPort {
-    /// The device as it was set up.
+    /// The device after its configuration.
     pub fn link(&self) -> &Link {
         &self.link
     }
 
-    /// What crosses the device uncut or without checksums.
+    /// The offloads in use.
     pub fn offload(&self) -> TunOffload {
         self.offload.unwrap_or_default()
     }

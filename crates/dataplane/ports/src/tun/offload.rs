@@ -1,4 +1,4 @@
-//! What the kernel leaves to us on a TUN device, and we to it, as the log says it.
+//! The offloads of a TUN device, and their text for the log.
 
 use std::fmt;
 use std::os::fd::AsFd;
@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use super::coalesce::GsoKinds;
 use crate::sys::tun;
 
-/// Which packets cross the device without having been cut, or without a checksum.
+/// The packets that cross the device unsegmented or without a checksum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TunOffload {
     /// Checksums of TCP and UDP are computed here, if at all.
@@ -18,7 +18,7 @@ pub struct TunOffload {
 }
 
 impl TunOffload {
-    /// Takes into use what the kernel has; older ones know less.
+    /// Enables the offloads that the kernel has; older kernels have fewer.
     pub(super) fn ask(device: impl AsFd) -> Self {
         let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
         let choices = [
@@ -30,7 +30,7 @@ impl TunOffload {
         choices.into_iter().find(taken).map_or(Self::default(), |(_, offload)| offload)
     }
 
-    /// What may be joined before it is written.
+    /// The packets that may be coalesced before a write.
     pub(super) const fn kinds(self) -> GsoKinds {
         GsoKinds { tcp: self.tso, udp: self.uso }
     }
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_log_names_what_there_is() {
+    fn the_text_names_the_offloads() {
         let shown = |checksum, tso, uso| TunOffload { checksum, tso, uso }.to_string();
         assert_eq!(shown(true, true, true), "TSO, USO and checksum offload");
         assert_eq!(shown(true, true, false), "TSO and checksum offload");

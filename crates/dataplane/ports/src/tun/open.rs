@@ -1,4 +1,4 @@
-//! Opening the device and setting it up.
+//! Opening and configuring the device.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -16,29 +16,29 @@ use crate::netlink::{Link, Netlink, TunQueues, check_name};
 use crate::sys::tun::{Header, Kind};
 use crate::{PortError, PortSharing, sys};
 
-/// Which device, and how it is set up. All of it holds in the network namespace of the calling thread.
+/// The device and its configuration, in the network namespace of the calling thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TunOptions {
     /// Name of the device: 1 to 15 characters.
     pub device: String,
-    /// Addresses of ours on it, with the prefix that lies behind it.
+    /// Local addresses on it, with the prefix behind it.
     pub addresses: Vec<IpNet>,
-    /// The MTU to set, in octets. `None` leaves it as it is: 1500 for a new device.
+    /// The MTU to set, in octets. `None` leaves it unchanged: 1500 for a new device.
     pub mtu: Option<u32>,
     /// Further prefixes to route there, for example UE pools that no address covers.
     pub routes: Vec<IpNet>,
-    /// The device stays when the port is closed. Otherwise it goes, unless it was there before as persistent.
-    /// On a device that stays, so do its addresses and routes.
+    /// The device stays when the port is closed. Otherwise it is removed, unless it existed before as persistent. The
+    /// addresses and routes of a device that stays do so too.
     pub persistent: bool,
-    /// Packets of one flow cross together and checksums are left out, where the kernel can do that.
+    /// Packets of one flow cross together and without checksums, where the kernel supports it.
     pub offload: bool,
-    /// Whether the port is one of several on the device, which has a queue for each then. The kernel spreads flows over them, and
-    /// brings a flow to the port that last sent packets of it the other way.
+    /// Whether the port is one of several on the device, each with a queue. The kernel spreads flows over them, and
+    /// delivers a flow to the port that last sent packets of it in the other direction.
     pub share: PortSharing,
 }
 
 impl Default for TunOptions {
-    /// No device yet.
+    /// Without a device name.
     fn default() -> Self {
         Self {
             device: String::new(),
@@ -52,13 +52,14 @@ impl Default for TunOptions {
     }
 }
 
-/// Packets from the kernel that may wait at each queue of the device. Linux has 500, which come in 2 ms at 250,000 a second: less than
-/// the scheduler may take to give the thread its core back. An administrator's larger one stays.
+/// Packets from the kernel that each queue of the device holds. The default of Linux is 500, which arrive in 2 ms at
+/// 250,000 a second: less than the time after which the scheduler may return the core to the thread. A larger value
+/// of an administrator stays.
 const QUEUE_LENGTH: u32 = 4096;
 
 impl TunPort {
-    /// Gives a device that is up its addresses and routes anew, some of which the kernel forgets when it goes down. Nothing is done
-    /// where it is not there, or down.
+    /// Restores the addresses and routes of a device that is up; the kernel discards some of them when it goes down.
+    /// No effect where the device does not exist or is down.
     ///
     /// # Errors
     /// [`PortError::Permission`], or [`PortError::System`].
@@ -70,13 +71,14 @@ impl TunPort {
         }
     }
 
-    /// Opens the device, which is created if it does not exist, sets it up and takes it into use.
+    /// Opens the device, which is created if it does not exist, configures it and sets it up.
     ///
-    /// Addresses and routes that are there already stay as they are.
+    /// Existing addresses and routes are unchanged.
     ///
     /// # Errors
     /// [`PortError::BadName`], [`PortError::TunMissing`], [`PortError::TunBusy`], [`PortError::TunOneQueue`],
-    /// [`PortError::NotTun`], [`PortError::Permission`], or [`PortError::System`]. A device created by this call is gone again.
+    /// [`PortError::NotTun`], [`PortError::Permission`], or [`PortError::System`]. A device created by this call is
+    /// removed again.
     pub fn open(name: &str, options: &TunOptions) -> Result<Self, PortError> {
         let device = &options.device;
         check_name(device)?;
@@ -111,8 +113,8 @@ impl TunPort {
     }
 }
 
-/// Attaches to the device, which was there before if `queues` are. Returns what is offloaded; `None` where packets have no
-/// header before them.
+/// Attaches to the device, which existed before if `queues` is given. Returns the offloads; `None` where packets have
+/// no header before them.
 fn attach(file: &File, options: &TunOptions, queues: Option<TunQueues>) -> Result<Option<TunOffload>, Errno> {
     let is_queue =
         options.share != PortSharing::Exclusive || queues.is_some_and(|queues| queues.is_multi_queue);
@@ -121,7 +123,7 @@ fn attach(file: &File, options: &TunOptions, queues: Option<TunQueues>) -> Resul
         return Ok(Some(TunOffload::ask(file)));
     }
     sys::tun::attach(file, &options.device, kind, Header::None)?;
-    // A device that outlived another process may still have what that one asked for.
+    // A device that outlived another process may still have the settings of that process.
     let _ = sys::tun::set_offload(file, 0);
     Ok(None)
 }
@@ -152,7 +154,7 @@ fn attach_error(options: &TunOptions, queues: Option<TunQueues>, errno: Errno) -
 }
 
 fn set_up(netlink: &mut Netlink, link: &Link, options: &TunOptions) -> Result<(), PortError> {
-    // Without this the kernel sends router solicitations of its own into the data plane.
+    // Otherwise the kernel sends its own router solicitations into the data plane.
     netlink.disable_link_local(link)?;
     if let Some(mtu) = options.mtu {
         netlink.set_mtu(link, mtu)?;
@@ -160,9 +162,10 @@ fn set_up(netlink: &mut Netlink, link: &Link, options: &TunOptions) -> Result<()
     if link.queue_length < QUEUE_LENGTH {
         netlink.set_queue_length(link, QUEUE_LENGTH)?;
     }
-    // First up: before that the kernel does not serve an IPv6 address, and would be waited for in vain.
+    // First up: before that the kernel does not accept an IPv6 address, and the wait would time out.
     netlink.set_up(link)?;
-    // ICMP errors for hosts behind the device come from our addresses. Where this is not permitted they are lost, and nothing else.
+    // ICMP errors for hosts behind the device have local source addresses. Where this is not permitted only they are
+    // lost.
     let _ = netlink.accept_own_addresses(link);
     give_addresses(netlink, link, options)
 }

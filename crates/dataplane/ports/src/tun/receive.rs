@@ -1,4 +1,4 @@
-//! Reception: whole packets straight into the batch, others cut into it.
+//! Reception: whole packets directly into the batch, others by segmentation.
 
 use std::fs::File;
 use std::io::IoSliceMut;
@@ -10,22 +10,22 @@ use super::segment::{Segment, Segmenter};
 use super::virtio::{HEADER, VirtioHeader};
 use crate::{Batch, Counter, Counters, Meta};
 
-/// Octets of the longest packet that is still to be cut.
+/// Octets of the longest packet before segmentation.
 const MAX_PACKET: usize = 1 << 16;
 
-/// The way in of one device.
+/// The receive state of one device.
 pub(super) struct TunReceiver {
     /// A header comes before each packet.
     has_header: bool,
     /// A packet that is longer than the buffers of the batch.
     long: Box<[u8]>,
-    /// How far it was cut.
+    /// Its segmentation state.
     cutter: Option<Segmenter>,
     /// Octets of it.
     len: usize,
 }
 
-/// What one call of [`TunReceiver::receive`] has done.
+/// The result of one call of [`TunReceiver::receive`].
 #[derive(Default)]
 struct IoTotals {
     calls: u64,
@@ -37,7 +37,7 @@ impl TunReceiver {
         Self { has_header, long: vec![0; MAX_PACKET].into(), cutter: None, len: 0 }
     }
 
-    /// Pieces of a packet wait here, which the device does not show.
+    /// Segments of a packet wait here, which the descriptor does not show.
     pub(super) fn is_waiting(&self) -> bool {
         self.cutter.is_some()
     }
@@ -45,17 +45,17 @@ impl TunReceiver {
     /// Fills the batch.
     ///
     /// # Errors
-    /// What makes the device useless.
+    /// Only errors that make the device unusable.
     pub(super) fn receive(
         &mut self,
         file: &File,
         batch: &mut Batch,
         counters: &Counters,
     ) -> Result<(), Errno> {
-        let mut tally = IoTotals::default();
-        let end = self.fill(file, batch, counters, &mut tally);
-        counters.received(batch.len(), tally.octets);
-        counters.add(Counter::RxCalls, tally.calls);
+        let mut totals = IoTotals::default();
+        let end = self.fill(file, batch, counters, &mut totals);
+        counters.received(batch.len(), totals.octets);
+        counters.add(Counter::RxCalls, totals.calls);
         end
     }
 
@@ -64,11 +64,11 @@ impl TunReceiver {
         file: &File,
         batch: &mut Batch,
         counters: &Counters,
-        tally: &mut IoTotals,
+        totals: &mut IoTotals,
     ) -> Result<(), Errno> {
         while !batch.is_full() {
             if self.cutter.is_some() {
-                tally.octets += self.segment(batch, counters);
+                totals.octets += self.segment(batch, counters);
                 continue;
             }
             let (len, header) = match self.read(file, batch) {
@@ -77,9 +77,9 @@ impl TunReceiver {
                 Err(Errno::INTR) => continue,
                 Err(errno) => return Err(errno),
             };
-            tally.calls += 1;
+            totals.calls += 1;
             match self.accept(batch, len, &header) {
-                Ok(octets) => tally.octets += octets,
+                Ok(octets) => totals.octets += octets,
                 Err(reason) => {
                     counters.add(reason, 1);
                     batch.skip();
@@ -89,7 +89,7 @@ impl TunReceiver {
         Ok(())
     }
 
-    /// Reads one packet: as much as fits into the next free buffer, the rest where it lies in a long packet.
+    /// Reads one packet: as much as fits into the next free buffer, the rest at its position in the long buffer.
     fn read(&mut self, file: &File, batch: &mut Batch) -> Result<(usize, [u8; HEADER]), Errno> {
         let mut header = [0; HEADER];
         let before = if self.has_header { HEADER } else { 0 };
@@ -104,7 +104,7 @@ impl TunReceiver {
         Ok((read.saturating_sub(before), header))
     }
 
-    /// Makes what was read a frame, or begins to cut it. Returns the octets that are in the batch now.
+    /// Makes the read packet a frame, or starts its segmentation. Returns the octets that are in the batch now.
     fn accept(&mut self, batch: &mut Batch, len: usize, header: &[u8; HEADER]) -> Result<usize, Counter> {
         let header = VirtioHeader::parse(header).ok_or(Counter::RxMalformed)?;
         if header.gso.is_some() {
@@ -123,19 +123,19 @@ impl TunReceiver {
         Ok(len)
     }
 
-    /// Takes up a packet that is to be cut.
+    /// Starts the segmentation of a packet.
     fn begin(&mut self, batch: &mut Batch, len: usize, header: &VirtioHeader) -> Result<(), Counter> {
         let Some(buffer) = batch.free().next() else { return Err(Counter::RxTruncated) };
         let first = buffer.get(..len.min(buffer.len())).unwrap_or_default();
-        let room = self.long.get_mut(..first.len()).ok_or(Counter::RxTruncated)?;
-        room.copy_from_slice(first);
+        let long = self.long.get_mut(..first.len()).ok_or(Counter::RxTruncated)?;
+        long.copy_from_slice(first);
         let packet = self.long.get(..len).ok_or(Counter::RxTruncated)?;
         self.cutter = Some(Segmenter::new(packet, header).ok_or(Counter::RxMalformed)?);
         self.len = len;
         Ok(())
     }
 
-    /// Cuts until the batch is full or the packet is at its end. Returns the octets of the pieces.
+    /// Segments until the batch is full or the packet is at its end. Returns the octets of the segments.
     fn segment(&mut self, batch: &mut Batch, counters: &Counters) -> usize {
         let (mut cutter, packet) = (self.cutter.take(), self.long.get(..self.len).unwrap_or_default());
         let mut octets = 0;

@@ -1,5 +1,5 @@
-//! Cuts what the kernel has left whole: a TCP or UDP packet of up to 64 KiB becomes the packets that a network card
-//! would have made of it.
+//! Segmentation in software: a TCP or UDP packet of up to 64 KiB becomes the packets that a network card would have
+//! made of it.
 
 use causeway_packet::TcpFlags;
 use causeway_packet::checksum::checksum;
@@ -7,31 +7,31 @@ use causeway_packet::checksum::checksum;
 use super::layout::{IPV6, Layout, Transport, double, put, word};
 use super::virtio::{Gso, VirtioHeader};
 
-/// A packet on its way to be cut, of which the octets lie elsewhere.
+/// A packet under segmentation, whose octets lie elsewhere.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Segmenter {
     layout: Layout,
-    /// Octets of payload in each piece but the last.
+    /// Octets of payload in each segment but the last.
     segment: usize,
-    /// Octets of payload that were handed out.
+    /// Octets of payload that were returned.
     done: usize,
-    /// Pieces that were handed out.
+    /// Segments that were returned.
     pieces: u16,
-    /// The pieces have checksums.
+    /// The segments have checksums.
     has_checksum: bool,
 }
 
-/// What [`Segmenter::next`] has made.
+/// The result of [`Segmenter::next`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Segment {
-    /// A packet of so many octets.
+    /// A packet of this many octets.
     Packet(usize),
-    /// Nothing: the packet would not have fitted.
+    /// None: the packet would not fit.
     TooLong,
 }
 
 impl Segmenter {
-    /// `None` where the header before the packet says what is not true of it.
+    /// `None` where the header before the packet contradicts it.
     pub(super) fn new(packet: &[u8], header: &VirtioHeader) -> Option<Self> {
         let (kind, segment) = header.gso?;
         let layout = Layout::of(packet)?;
@@ -48,7 +48,7 @@ impl Segmenter {
             && sum_is_there
             && layout.payload < layout.len
             && usize::from(header.hdr_len) <= layout.len;
-        // The part of a checksum that covers the pseudo header is never zero: zero says that there is none.
+        // The part of a checksum that covers the pseudo header is never zero: zero means that there is none.
         let summed = layout.transport == Transport::Tcp || word(packet, layout.header + 6) != 0;
         legal.then_some(Self {
             layout,
@@ -59,7 +59,7 @@ impl Segmenter {
         })
     }
 
-    /// Makes the next packet at the beginning of `out`. `None` when the last one was made.
+    /// Writes the next packet to the start of `out`. `None` after the last one.
     pub(super) fn next(&mut self, packet: &[u8], out: &mut [u8]) -> Option<Segment> {
         let Layout { payload, len, .. } = self.layout;
         let from = payload + self.done;
@@ -80,7 +80,7 @@ impl Segmenter {
         Some(made)
     }
 
-    /// Corrects the headers of a piece.
+    /// Completes the headers of a segment.
     fn complete(&self, out: &mut [u8], is_last: bool) {
         self.complete_ip(out);
         let Some(octets) = out.get_mut(self.layout.header..) else { return };
@@ -108,7 +108,7 @@ impl Segmenter {
         put(out, 10, &sum.to_be_bytes());
     }
 
-    /// The sequence number, and the flags that belong to the first or the last octet.
+    /// Sets the sequence number, and the flags that belong to the first or the last octet.
     fn complete_tcp(&self, tcp: &mut [u8], is_last: bool) {
         let sequence = double(tcp, 4).wrapping_add(self.done as u32);
         put(tcp, 4, &sequence.to_be_bytes());

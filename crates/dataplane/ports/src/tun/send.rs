@@ -1,4 +1,4 @@
-//! Transmission: runs of packets that the kernel cuts, and single ones.
+//! Transmission: runs of packets that the kernel segments, and single ones.
 
 use std::fs::File;
 use std::io::IoSlice;
@@ -13,20 +13,20 @@ use super::virtio::HEADER;
 use crate::udp::send_failure;
 use crate::{Counter, Counters, Frame, Meta};
 
-/// Packets that go one by one after the kernel has refused a run: it does not say why, and may do it again.
+/// Packets that are sent singly after the kernel has rejected a run: it gives no reason, and may do so again.
 const GSO_BACKOFF_CALLS: u32 = 1024;
 
-/// The way out of one device.
+/// The transmit state of one device.
 pub(super) struct TunSender {
     mtu: usize,
     /// A header comes before each packet.
     has_header: bool,
     kinds: GsoKinds,
-    /// Calls that are still to go without runs.
+    /// Remaining calls without runs.
     backoff_calls: u32,
 }
 
-/// What one call of [`TunSender::send`] has done.
+/// The result of one call of [`TunSender::send`].
 #[derive(Default)]
 struct IoTotals {
     frames: usize,
@@ -41,23 +41,23 @@ impl TunSender {
         Self { mtu, has_header: offload.is_some(), kinds, backoff_calls: 0 }
     }
 
-    /// Sends the frames; each ends in one counter. Returns how many left.
+    /// Sends the frames; each counts in one counter. Returns how many were sent.
     ///
     /// # Errors
-    /// What makes the device useless.
+    /// Only errors that make the device unusable.
     pub(super) fn send(
         &mut self,
         file: &File,
         frames: &[Frame<'_>],
         counters: &Counters,
     ) -> Result<usize, Errno> {
-        let mut tally = IoTotals::default();
+        let mut totals = IoTotals::default();
         let end = frames
             .chunks(MAX_COALESCE)
-            .try_for_each(|chunk| self.send_chunk(file, chunk, counters, &mut tally));
-        counters.sent(tally.frames, tally.octets);
-        counters.add(Counter::TxCalls, tally.calls);
-        end.map(|()| tally.frames)
+            .try_for_each(|chunk| self.send_chunk(file, chunk, counters, &mut totals));
+        counters.sent(totals.frames, totals.octets);
+        counters.add(Counter::TxCalls, totals.calls);
+        end.map(|()| totals.frames)
     }
 
     fn send_chunk(
@@ -65,7 +65,7 @@ impl TunSender {
         file: &File,
         frames: &[Frame<'_>],
         counters: &Counters,
-        tally: &mut IoTotals,
+        totals: &mut IoTotals,
     ) -> Result<(), Errno> {
         let mut packets = ArrayVec::<Packet<'_>, MAX_COALESCE>::new();
         for frame in frames {
@@ -78,11 +78,11 @@ impl TunSender {
         self.backoff_calls = self.backoff_calls.saturating_sub(1);
         let runs = CoalescedRuns::of(&packets, kinds);
         for run in runs.iter() {
-            if run.len() > 1 && self.write_run(file, &runs, run, counters, tally)? {
+            if run.len() > 1 && self.write_run(file, &runs, run, counters, totals)? {
                 continue;
             }
             for packet in runs.packets(run) {
-                self.write_one(file, packet.data, counters, tally)?;
+                self.write_one(file, packet.data, counters, totals)?;
             }
         }
         Ok(())
@@ -97,14 +97,14 @@ impl TunSender {
         }
     }
 
-    /// Writes several packets as one. `false`: the kernel would not have it, and each is to be tried by itself.
+    /// Writes several packets as one. `false`: the kernel rejects it, and each must be sent singly.
     fn write_run(
         &mut self,
         file: &File,
         runs: &CoalescedRuns<'_>,
         run: &CoalescedPacket,
         counters: &Counters,
-        tally: &mut IoTotals,
+        totals: &mut IoTotals,
     ) -> Result<bool, Errno> {
         let Some((virtio, headers)) = runs.headers(run) else { return Ok(false) };
         let virtio = virtio.octets();
@@ -113,9 +113,9 @@ impl TunSender {
         parts.extend(runs.payloads(run).map(IoSlice::new));
         match write(file, &parts) {
             Ok(()) => {
-                tally.calls += 1;
-                tally.frames += run.len();
-                tally.octets += runs.packets(run).map(|packet| packet.data.len()).sum::<usize>();
+                totals.calls += 1;
+                totals.frames += run.len();
+                totals.octets += runs.packets(run).map(|packet| packet.data.len()).sum::<usize>();
                 Ok(true)
             }
             Err(Errno::AGAIN) => {
@@ -135,16 +135,16 @@ impl TunSender {
         file: &File,
         data: &[u8],
         counters: &Counters,
-        tally: &mut IoTotals,
+        totals: &mut IoTotals,
     ) -> Result<(), Errno> {
         let header: &[u8] = if self.has_header { &[0; HEADER] } else { &[] };
         match write(file, &[IoSlice::new(header), IoSlice::new(data)]) {
             Ok(()) => {
-                tally.calls += 1;
-                tally.frames += 1;
-                tally.octets += data.len();
+                totals.calls += 1;
+                totals.frames += 1;
+                totals.octets += data.len();
             }
-            // The driver refuses what it takes for no IP packet.
+            // The driver rejects what it does not recognize as an IP packet.
             Err(Errno::INVAL) => counters.add(Counter::TxWrongKind, 1),
             Err(errno) => counters.add(send_failure(errno).ok_or(errno)?, 1),
         }

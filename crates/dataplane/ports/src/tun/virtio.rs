@@ -1,14 +1,14 @@
-//! The header before each packet of a TUN device (`struct virtio_net_hdr`): what is left to do with the packet.
+//! The header before each packet of a TUN device (`struct virtio_net_hdr`): the processing that remains to be done.
 
 use causeway_packet::checksum::checksum;
 
 /// Octets of the header.
 pub(super) const HEADER: usize = 10;
 
-/// The flag of a packet whose checksum is a part of it only.
+/// The flag of a packet with a partial checksum.
 const NEEDS_CSUM: u8 = 1;
 
-/// Kinds of packets that are to be cut.
+/// Kinds of packets to segment.
 const GSO_NONE: u8 = 0;
 const GSO_TCPV4: u8 = 1;
 const GSO_TCPV6: u8 = 4;
@@ -16,7 +16,7 @@ const GSO_UDP_L4: u8 = 5;
 /// The flag of TCP with congestion notification, beside the kind.
 const GSO_ECN: u8 = 0x80;
 
-/// What a packet is cut into.
+/// The kind of segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Gso {
     /// TCP segments over IPv4.
@@ -37,24 +37,24 @@ impl Gso {
     }
 }
 
-/// A checksum that is still to be computed, over what follows `start`; the pseudo header is in its field already.
+/// A checksum to compute, over what follows `start`; the pseudo header is in its field already.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct PartialChecksum {
-    /// Where the sum begins, in octets from the IP header.
+    /// The start of the sum, in octets from the IP header.
     pub(super) start: u16,
-    /// Where its field is, in octets from there.
+    /// The offset of its field, in octets from there.
     pub(super) field: u16,
 }
 
 impl PartialChecksum {
-    /// Completes the checksum. `false`, and nothing happens, when it is not inside the packet.
+    /// Completes the checksum. `false`, without effect, when it is not inside the packet.
     pub(super) fn complete(self, packet: &mut [u8]) -> bool {
         let (start, field) = (usize::from(self.start), usize::from(self.field));
         let Some(summed) = packet.get_mut(start..).filter(|summed| field + 2 <= summed.len()) else {
             return false;
         };
         let sum = match checksum(summed) {
-            // For UDP zero is "none"; for the others all ones is as good as zero.
+            // For UDP zero means "none"; for the others all ones is equivalent to zero.
             0 => 0xffff,
             sum => sum,
         };
@@ -63,10 +63,10 @@ impl PartialChecksum {
     }
 }
 
-/// The header, as far as it concerns us.
+/// The header fields in use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct VirtioHeader {
-    /// The packet is several of so many octets of payload, of this kind.
+    /// The packet consists of several with this many octets of payload, of this kind.
     pub(super) gso: Option<(Gso, u16)>,
     /// Octets of all headers, or more; a hint.
     pub(super) hdr_len: u16,
@@ -75,7 +75,7 @@ pub(super) struct VirtioHeader {
 }
 
 impl VirtioHeader {
-    /// Reads a header in the byte order of this machine. `None` for a kind that was not asked for, or of no size.
+    /// Reads a header in host byte order. `None` for a kind that was not requested, or of size zero.
     pub(super) fn parse(octets: &[u8; HEADER]) -> Option<Self> {
         let [flags, kind, rest @ ..] = octets;
         let [hdr_len, size, start, field] = words(rest);
@@ -93,7 +93,7 @@ impl VirtioHeader {
         Some(Self { gso: kind.map(|kind| (kind, size)), hdr_len, partial })
     }
 
-    /// The octets, in the byte order of this machine.
+    /// The octets, in host byte order.
     pub(super) fn octets(&self) -> [u8; HEADER] {
         let (kind, size) = self.gso.map_or((GSO_NONE, 0), |(gso, size)| (gso.code(), size));
         let partial = self.partial.unwrap_or(PartialChecksum { start: 0, field: 0 });
@@ -115,8 +115,8 @@ mod tests {
 
     use super::*;
 
-    // Input:  headers of each kind; a kind that is unknown; one of size zero.
-    // Output: the first survive the round trip, the others are refused.
+    // Input:  headers of each kind; an unknown kind; one of size zero.
+    // Output: the first are equal after a round trip, the others are rejected.
     #[test]
     fn headers_survive_the_round_trip() {
         let partial = Some(PartialChecksum { start: 20, field: 16 });
@@ -131,7 +131,7 @@ mod tests {
         assert!(VirtioHeader::parse(&[0, 0x81, 0, 0, 1, 0, 0, 0, 0, 0]).is_some());
     }
 
-    // Input:  octets whose checksum is zero, which for UDP would mean that there is none.
+    // Input:  octets whose checksum is zero, which for UDP would mean "none".
     // Output: all ones.
     #[test]
     fn a_checksum_is_never_none() {
@@ -141,10 +141,10 @@ mod tests {
     }
 
     proptest! {
-        // Input:  any place of a checksum, and any packet.
-        // Output: either the packet is as it was, or the sum over its part is right now.
+        // Input:  any offset of a checksum, and any packet.
+        // Output: either the packet is unchanged, or the sum over its part is right now.
         #[test]
-        fn a_checksum_is_completed_or_left_alone(
+        fn a_checksum_is_completed_or_unchanged(
             start in 0u16..80, field in prop_oneof![Just(6u16), Just(16), any::<u16>()],
             packet in proptest::collection::vec(any::<u8>(), 0..80),
         ) {
@@ -156,7 +156,7 @@ mod tests {
                 zeroed[at..at + 2].fill(0);
                 prop_assert_eq!(&done[..at], &packet[..at]);
                 prop_assert_eq!(&done[at + 2..], &packet[at + 2..]);
-                // What stood in the field was summed too: it is the pseudo header's part.
+                // The previous content of the field was summed too: it is the pseudo header's part.
                 let expected = checksum(&packet[usize::from(start)..]);
                 let stored = u16::from_be_bytes([done[at], done[at + 1]]);
                 prop_assert!(stored == expected || (expected == 0 && stored == 0xffff));

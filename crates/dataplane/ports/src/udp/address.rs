@@ -1,4 +1,4 @@
-//! Socket addresses as the kernel lays them out.
+//! Socket addresses in the kernel's layout.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
@@ -35,7 +35,7 @@ impl SocketName {
     }
 }
 
-/// Reads what the kernel wrote. `None` for another family.
+/// Reads a name that the kernel wrote. `None` for another family.
 pub(super) fn parse(name: &[u8]) -> Option<SocketAddr> {
     let (family, name) = name.split_first_chunk::<2>()?;
     let (port, name) = name.split_first_chunk::<2>()?;

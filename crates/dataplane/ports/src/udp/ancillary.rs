@@ -1,4 +1,5 @@
-//! Control messages: our address, the TOS octet, the TTL, the length of joined datagrams, and the count of overruns.
+//! Control messages: the local address, the TOS octet, the TTL, the length of joined datagrams, and the count of
+//! overruns.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::num::NonZeroU8;
@@ -10,10 +11,10 @@ use crate::sys::mmsg::CONTROL;
 /// Octets of `struct cmsghdr`: a length of the size of a pointer, a level and a type.
 const HEADER: usize = size_of::<usize>() + 8;
 
-/// What travels beside a datagram.
+/// The ancillary data of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Ancillary {
-    /// Our address. When sending, `None` lets the kernel choose.
+    /// The local address. When sending, `None` lets the kernel choose.
     pub(super) local: Option<IpAddr>,
     /// TOS or Traffic Class. When sending, `None` is zero.
     pub(super) tos: Option<u8>,
@@ -26,7 +27,7 @@ pub(super) struct Ancillary {
 }
 
 impl Ancillary {
-    /// Reads what came with a datagram. What is unknown or cut is passed over.
+    /// Reads the ancillary data of a datagram. Unknown or truncated messages are skipped.
     pub(super) fn parse(mut control: &[u8]) -> Self {
         let mut found = Self::default();
         while let Some((level, kind, data, rest)) = split(control) {
@@ -55,7 +56,7 @@ impl Ancillary {
         found
     }
 
-    /// The control messages that send a datagram so over IPv4, or over IPv6.
+    /// The control messages for sending over IPv4, or over IPv6.
     pub(super) fn emit(self, v4: bool) -> ArrayVec<u8, CONTROL> {
         let mut control = ArrayVec::new();
         match self.local {
@@ -132,16 +133,16 @@ mod tests {
     // Input:  the control messages of an IPv6 datagram, as the kernel writes them.
     // Output: the same address and traffic class. (IPv4 packet info differs by direction: sockets test it.)
     #[test]
-    fn what_is_emitted_is_understood() {
+    fn emitted_messages_can_be_parsed() {
         let local = Some("2001:db8::1".parse().unwrap());
         let sent = Ancillary { local, tos: Some(0xb8), hops: NonZeroU8::new(63), ..Ancillary::default() };
         assert_eq!(Ancillary::parse(&sent.emit(false)), sent);
     }
 
-    // Input:  control messages cut anywhere, and with lengths that lie.
+    // Input:  control messages truncated anywhere, and with invalid lengths.
     // Output: nothing is found and nothing loops or panics.
     #[test]
-    fn lies_are_passed_over() {
+    fn invalid_messages_are_skipped() {
         let whole = Ancillary { tos: Some(1), ..Ancillary::default() }.emit(true);
         for cut in 0..HEADER {
             assert_eq!(Ancillary::parse(&whole[..cut]), Ancillary::default());

@@ -1,4 +1,4 @@
-//! Whole datagrams in and out of a UDP socket of any protocol, many in one system call.
+//! Whole datagrams received and sent on a UDP socket of any protocol, many in one system call.
 
 use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -16,27 +16,27 @@ use crate::{BATCH, Frame, Meta};
 /// Octets of the longest datagram.
 const MAX_DATAGRAM: usize = 65_535;
 
-/// Octets of the longest datagram in a train: less than any path's, so that no device has to cut it again.
+/// Octets of the longest datagram in a GSO message: below the MTU of any path, so that no device has to fragment it.
 const MAX_GSO_SEGMENT: usize = 1200;
 
-/// Fewer datagrams leave one by one, so that a capture on the sender's side shows them as they are while little goes on.
+/// Fewer datagrams are sent singly, so that a capture at the sender shows them as they are under low load.
 const MIN_GSO_DATAGRAMS: usize = 8;
 
-/// Calls of [`DatagramSender::send`] without trains after the kernel has refused one for want of a device that cuts them, or as it
-/// knows of none.
+/// Calls of [`DatagramSender::send`] without GSO after the kernel has rejected a GSO message, for lack of a device
+/// that segments.
 const GSO_BACKOFF_CALLS: u32 = 1024;
 
-/// How many datagrams the kernel has dropped at a socket, since nobody took those before them in time. It wraps.
+/// The number of datagrams that the kernel has dropped at a socket because its receive buffer was full. It wraps.
 ///
 /// # Errors
-/// What the kernel says.
+/// The error of the kernel.
 pub fn overruns(socket: impl AsFd) -> io::Result<u32> {
     Ok(sockopt::drops(socket)?)
 }
 
-/// Datagrams that have come, and are taken one by one.
+/// Received datagrams, which are taken one by one.
 pub struct DatagramReceiver {
-    envelopes: Box<[MessageMeta; BATCH]>,
+    metas: Box<[MessageMeta; BATCH]>,
     buffers: Box<[u8]>,
     /// How many were received, and how many of them were taken.
     received: usize,
@@ -46,44 +46,44 @@ pub struct DatagramReceiver {
 impl Default for DatagramReceiver {
     fn default() -> Self {
         let buffers = vec![0; BATCH * MAX_DATAGRAM].into();
-        Self { envelopes: mmsg::message_metas(), buffers, received: 0, taken: 0 }
+        Self { metas: mmsg::message_metas(), buffers, received: 0, taken: 0 }
     }
 }
 
 impl DatagramReceiver {
-    /// Receives what has come at a socket, at most [`BATCH`] datagrams. Those that were not taken yet are lost.
+    /// Receives datagrams of a socket, at most [`BATCH`]. Those that were not taken yet are lost.
     ///
     /// # Errors
-    /// What the kernel says; [`io::ErrorKind::WouldBlock`] when nothing has come.
+    /// The error of the kernel; [`io::ErrorKind::WouldBlock`] when there is no datagram.
     pub fn fill(&mut self, socket: impl AsFd) -> io::Result<()> {
         (self.received, self.taken) = (0, 0);
         let buffers = self.buffers.chunks_exact_mut(MAX_DATAGRAM);
-        self.received = mmsg::receive(socket, &mut self.envelopes, buffers)?;
+        self.received = mmsg::receive(socket, &mut self.metas, buffers)?;
         Ok(())
     }
 
-    /// Not all that was received has been taken.
+    /// Some received datagrams have not been taken.
     pub const fn has_more(&self) -> bool {
         self.taken < self.received
     }
 
-    /// What was received last was all that had come by then.
+    /// The last call received all datagrams that had arrived by then.
     pub const fn is_drained(&self) -> bool {
         self.received < BATCH
     }
 
-    /// The octets of the datagram after the next one, if it has come already.
+    /// The octets of the datagram after the next one, if it has been received already.
     pub fn peek_next(&self) -> Option<&[u8]> {
         let at = self.taken + 1;
-        let message_meta = self.envelopes.get(at).filter(|_| at < self.received)?;
+        let message_meta = self.metas.get(at).filter(|_| at < self.received)?;
         self.buffers.get(at * MAX_DATAGRAM..)?.get(..message_meta.len)
     }
 
-    /// The next datagram and who sent it.
+    /// The next datagram and its sender.
     pub fn take(&mut self) -> Option<(SocketAddr, &[u8])> {
         loop {
             let at = self.taken;
-            let message_meta = self.envelopes.get(at).filter(|_| at < self.received)?;
+            let message_meta = self.metas.get(at).filter(|_| at < self.received)?;
             self.taken += 1;
             if let Some(from) = address::parse(message_meta.name()) {
                 let buffer = self.buffers.get(at * MAX_DATAGRAM..)?;
@@ -93,34 +93,34 @@ impl DatagramReceiver {
     }
 }
 
-/// Datagrams that wait to be sent.
+/// Datagrams to send.
 pub struct DatagramSender {
     waiting: Vec<(SocketAddr, Vec<u8>)>,
-    /// Many may pass the kernel together.
+    /// Many may be sent in one GSO message.
     coalesces: bool,
-    /// Calls of [`DatagramSender::send`] that are still to go without trains.
+    /// Remaining calls of [`DatagramSender::send`] without GSO.
     backoff_calls: u32,
 }
 
 impl DatagramSender {
-    /// Of none. `coalesces`: datagrams of one length to one place pass the kernel together, if there are many, and leave it one by
-    /// one.
+    /// Without datagrams. `joins`: datagrams of one length to one address are passed to the kernel together, if there
+    /// are many, and are transmitted singly.
     pub const fn new(joins: bool) -> Self {
         Self { waiting: Vec::new(), coalesces: joins, backoff_calls: 0 }
     }
 
-    /// Lets a datagram wait.
+    /// Queues a datagram.
     pub fn put(&mut self, to: SocketAddr, datagram: Vec<u8>) {
         self.waiting.push((to, datagram));
     }
 
-    /// Sends all that wait, in order, at once or not at all. Says of each that is lost why.
+    /// Sends all queued datagrams, in order, without blocking. Calls `lost` with the error of each lost one.
     pub fn send(&mut self, socket: impl AsFd, lost: impl FnMut(SocketAddr, io::Error)) {
         self.send_off(socket, lost);
         self.waiting.clear();
     }
 
-    /// The same, and gives back the memory of each.
+    /// The same, and returns the memory of each.
     pub fn send_and_recycle(
         &mut self,
         socket: impl AsFd,
@@ -133,8 +133,8 @@ impl DatagramSender {
 
     fn send_off(&mut self, socket: impl AsFd, mut lost: impl FnMut(SocketAddr, io::Error)) {
         self.backoff_calls = self.backoff_calls.saturating_sub(1);
-        let has_trains = self.coalesces && self.backoff_calls == 0 && self.waiting.len() >= MIN_GSO_DATAGRAMS;
-        let mut longest = if has_trains { MAX_GSO_SEGMENT } else { 0 };
+        let has_gso = self.coalesces && self.backoff_calls == 0 && self.waiting.len() >= MIN_GSO_DATAGRAMS;
+        let mut longest = if has_gso { MAX_GSO_SEGMENT } else { 0 };
         let mut rest = self.waiting.as_slice();
         while let Some(((to, _), after)) = rest.split_first() {
             match send(&socket, rest, longest) {
@@ -143,7 +143,7 @@ impl DatagramSender {
                     rest.iter().for_each(|(to, _)| lost(*to, io::ErrorKind::WouldBlock.into()));
                     break;
                 }
-                // It may be the train that is not taken: each meets its own fate.
+                // The GSO message may be the cause: each datagram is sent singly.
                 Err(error) if longest > 0 => {
                     longest = 0;
                     if matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL)) {
@@ -159,7 +159,7 @@ impl DatagramSender {
     }
 }
 
-/// Sends the first of them, those up to `longest` octets in trains; returns how many.
+/// Sends the first of them, those up to `longest` octets in GSO messages; returns how many.
 fn send(socket: impl AsFd, datagrams: &[(SocketAddr, Vec<u8>)], longest: usize) -> io::Result<usize> {
     let frames: ArrayVec<_, SEND> =
         datagrams.iter().take(SEND).map(|(to, data)| Frame { meta: gso_meta(*to), data }).collect();
@@ -186,7 +186,7 @@ fn send(socket: impl AsFd, datagrams: &[(SocketAddr, Vec<u8>)], longest: usize) 
     Ok(gso_messages.iter().take(sent).map(GsoMessage::len).sum())
 }
 
-/// What tells trains apart: here nothing but the place.
+/// The metadata that separates GSO messages: here only the address.
 fn gso_meta(to: SocketAddr) -> Meta {
     Meta::Gtpu { local: Ipv4Addr::UNSPECIFIED.into(), peer: to, tos: 0, hops: None }
 }
@@ -204,8 +204,8 @@ mod tests {
         (socket, local)
     }
 
-    // Input:  a hundred datagrams of growing length over the loopback, from one outbox, by IPv4 and by IPv6.
-    // Output: all of them, in order, and who sent them; then nothing. The memory of each is given back.
+    // Input:  a hundred datagrams of growing length over the loopback, from one sender, by IPv4 and by IPv6.
+    // Output: all of them, in order, with their sender; then nothing. The memory of each is returned.
     #[test]
     fn datagrams_keep_their_order() {
         for at in ["127.0.0.1:0", "[::1]:0"] {
@@ -230,10 +230,10 @@ mod tests {
         }
     }
 
-    // Input:  datagrams of a few lengths to two places in turns of some, more than one call sends.
-    // Output: each place has its own, one by one, in order and whole.
+    // Input:  datagrams of a few lengths to two addresses in turns, more than one call sends.
+    // Output: each address receives its own, singly, in order and whole.
     #[test]
-    fn datagrams_of_one_length_travel_together_and_arrive_one_by_one() {
+    fn datagrams_of_one_length_are_sent_together_and_arrive_singly() {
         let ((from, _), places) = (socket("127.0.0.1:0"), [socket("127.0.0.1:0"), socket("127.0.0.1:0")]);
         let (mut outbox, mut expected) = (DatagramSender::new(true), [const { Vec::new() }; 2]);
         for number in 0..150_u8 {
@@ -255,9 +255,9 @@ mod tests {
     }
 
     // Input:  three datagrams, of which the second is longer than a datagram can be.
-    // Output: it is lost by name; the others arrive.
+    // Output: it is reported as lost; the others arrive.
     #[test]
-    fn what_cannot_be_sent_does_not_hold_up_the_rest() {
+    fn an_unsendable_datagram_does_not_block_the_rest() {
         let ((from, _), (to, receiver)) = (socket("127.0.0.1:0"), socket("127.0.0.1:0"));
         let mut outbox = DatagramSender::new(true);
         for length in [1, 70_000, 2] {

@@ -1,4 +1,5 @@
-//! Reception of what the kernel has joined: one message is many datagrams of one flow, which are cut apart here.
+//! Reception of messages that the kernel has joined: one message is many datagrams of one flow, which are separated
+//! here.
 
 use rustix::io::Errno;
 use std::os::fd::AsFd;
@@ -7,19 +8,19 @@ use super::message::{MessageInfo, MessageParser};
 use crate::sys::mmsg::{self, MessageMeta};
 use crate::{BATCH, Batch, Counter, Counters, Frame};
 
-/// Octets from one buffer to the next: the longest message fits. An odd number of cache lines, so that short
-/// messages do not compete for the same sets of a cache.
+/// Octets from one buffer to the next: the longest message fits. An odd number of cache lines, so that short messages
+/// do not compete for the same sets of a cache.
 const GRO_BUFFER: usize = (1 << 16) + 33 * 64;
 
-/// A message with datagrams that were not handed over yet.
+/// A message with datagrams that were not delivered yet.
 #[derive(Clone, Copy)]
 struct SegmentCursor {
     head: MessageInfo,
     /// The buffer it lies in.
     buffer: usize,
-    /// Where the next datagram begins.
+    /// The offset of the next datagram.
     at: usize,
-    /// Where the last one ends.
+    /// The end of the last one.
     end: usize,
     /// Octets of each datagram but the last.
     segment: usize,
@@ -28,22 +29,22 @@ struct SegmentCursor {
 /// Messages as the kernel delivered them.
 pub(super) struct GroReceiver {
     buffers: Box<[u8]>,
-    envelopes: Box<[MessageMeta; BATCH]>,
+    metas: Box<[MessageMeta; BATCH]>,
     /// Messages in the buffers.
     received: usize,
-    /// The first of them that was not looked at.
+    /// The first of them that was not read.
     next: usize,
     cursor: Option<SegmentCursor>,
-    /// Datagrams in one message, as seen last.
+    /// Datagrams per message, in the last call.
     per_message: usize,
 }
 
 impl GroReceiver {
-    /// The memory is taken when messages come, as far as they fill it.
+    /// The memory is allocated when messages arrive, as far as they fill it.
     pub(super) fn new() -> Self {
         Self {
             buffers: vec![0; GRO_BUFFER * BATCH].into(),
-            envelopes: mmsg::message_metas(),
+            metas: mmsg::message_metas(),
             received: 0,
             next: 0,
             cursor: None,
@@ -51,12 +52,12 @@ impl GroReceiver {
         }
     }
 
-    /// Datagrams wait here, which the socket does not show.
+    /// Datagrams wait here, which the descriptor does not show.
     pub(super) fn is_waiting(&self) -> bool {
         self.cursor.is_some() || self.next < self.received
     }
 
-    /// Fills the batch with what waits here, then with what the socket has.
+    /// Fills the batch with the waiting datagrams, then with those of the socket.
     pub(super) fn receive(
         &mut self,
         socket: impl AsFd,
@@ -65,28 +66,28 @@ impl GroReceiver {
         counters: &Counters,
     ) -> Result<(), Errno> {
         self.hand_over(batch, reader, counters);
-        let room = batch.free_buffers();
-        if room == 0 || self.is_waiting() {
+        let free = batch.free_buffers();
+        if free == 0 || self.is_waiting() {
             return Ok(());
         }
-        // More messages than the batch has room for would only grow cold in the buffers.
-        let asked = room.div_ceil(self.per_message);
-        let buffers = self.buffers.chunks_exact_mut(GRO_BUFFER).take(asked);
+        // More messages than the batch has capacity for would only leave the cache before they are read.
+        let requested = free.div_ceil(self.per_message);
+        let buffers = self.buffers.chunks_exact_mut(GRO_BUFFER).take(requested);
         (self.received, self.next) = (0, 0);
-        self.received = mmsg::receive(socket, &mut self.envelopes, buffers)?;
+        self.received = mmsg::receive(socket, &mut self.metas, buffers)?;
         counters.add(Counter::RxCalls, 1);
         self.per_message = self.datagrams_per_message();
         self.hand_over(batch, reader, counters);
         Ok(())
     }
 
-    /// The average of what was just received, at least one.
+    /// The average of the last received messages, at least one.
     fn datagrams_per_message(&self) -> usize {
         let count = |message_meta: &MessageMeta| {
             MessageParser::segment(message_meta)
                 .map_or(1, |segment| message_meta.len.div_ceil(segment).max(1))
         };
-        let datagrams: usize = self.envelopes.iter().take(self.received).map(count).sum();
+        let datagrams: usize = self.metas.iter().take(self.received).map(count).sum();
         datagrams.checked_div(self.received).unwrap_or(1).max(1)
     }
 
@@ -99,12 +100,12 @@ impl GroReceiver {
         counters.received(batch.len() - before, octets);
     }
 
-    /// Looks at the next message that is good for anything.
+    /// Opens the next valid message.
     fn open_next(&mut self, reader: &mut MessageParser, counters: &Counters) -> Option<SegmentCursor> {
         while self.next < self.received {
             let buffer = self.next;
             self.next += 1;
-            let message_meta = self.envelopes.get(buffer)?;
+            let message_meta = self.metas.get(buffer)?;
             match reader.read(message_meta, counters) {
                 Ok(head) => {
                     let segment = head.segment.unwrap_or(message_meta.len).max(1);

@@ -1,4 +1,4 @@
-//! Trains: consecutive datagrams of one flow that leave in one message, which the kernel cuts (`UDP_SEGMENT`).
+//! GSO messages: consecutive datagrams of one flow in one message, which the kernel segments (`UDP_SEGMENT`).
 
 use std::ops::Range;
 
@@ -7,10 +7,11 @@ use arrayvec::ArrayVec;
 use crate::sys::mmsg::SEND;
 use crate::{Frame, Meta};
 
-/// Octets of a train, at most: an IPv6 packet with its header and that of UDP within 65,535 octets.
+/// The maximum number of octets of a GSO message: an IPv6 packet with its header and that of UDP within 65,535
+/// octets.
 const MOST_OCTETS: usize = 65_535 - 48;
 
-/// Consecutive frames of equal length and to the same place; the last may be shorter.
+/// Consecutive frames of equal length and with the same destination; the last may be shorter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct GsoMessage {
     pub(super) meta: Meta,
@@ -18,9 +19,9 @@ pub(super) struct GsoMessage {
     pub(super) segment: usize,
     /// Octets of all frames.
     pub(super) octets: usize,
-    /// Which of the frames.
+    /// The range of the frames.
     pub(super) frames: Range<usize>,
-    /// Another frame may join.
+    /// Another frame may be added.
     is_open: bool,
 }
 
@@ -30,7 +31,7 @@ impl GsoMessage {
         Self { meta, segment: len, octets: len, frames: index..index + 1, is_open: open }
     }
 
-    /// Takes another frame in. `false` when it has to travel by itself.
+    /// Adds another frame. `false` when it does not fit this message.
     fn coalesce(&mut self, meta: Meta, len: usize) -> bool {
         let joins = self.is_open
             && len > 0
@@ -45,18 +46,18 @@ impl GsoMessage {
         joins
     }
 
-    /// The length that the kernel is to cut it by. `None` for a single frame.
+    /// The length of the kernel's segments. `None` for a single frame.
     pub(super) fn segment(&self) -> Option<u16> {
         u16::try_from(self.segment).ok().filter(|_| self.len() > 1)
     }
 
-    /// How many frames it is.
+    /// The number of frames.
     pub(super) fn len(&self) -> usize {
         self.frames.len()
     }
 }
 
-/// Makes up to [`SEND`] frames trains, in order. Frames above `longest` octets travel alone.
+/// Groups up to [`SEND`] frames into GSO messages, in order. Frames above `longest` octets are sent singly.
 pub(super) fn group(frames: &[Frame<'_>], longest: usize) -> ArrayVec<GsoMessage, SEND> {
     let mut gso_messages = ArrayVec::<GsoMessage, SEND>::new();
     for (index, Frame { meta, data }) in frames.iter().enumerate().take(SEND) {
@@ -86,9 +87,9 @@ mod tests {
 
     // Input:  three equal frames and a shorter one, then an equal one; another marking; a longer one; empty ones;
     //         frames above the limit.
-    // Output: the shorter one ends its train; what differs begins a new one; the rest travels alone.
+    // Output: the shorter one ends its message; a different one begins a new message; the rest is sent singly.
     #[test]
-    fn a_train_is_of_one_flow_and_one_length() {
+    fn a_gso_message_has_one_flow_and_one_length() {
         assert_eq!(lengths(&[(0, 100), (0, 100), (0, 100), (0, 40), (0, 40)], 1400), [4, 1]);
         assert_eq!(lengths(&[(0, 100), (1, 100), (1, 100), (0, 100)], 1400), [1, 2, 1]);
         assert_eq!(lengths(&[(0, 100), (0, 101), (0, 101)], 1400), [1, 2]);
@@ -98,18 +99,18 @@ mod tests {
     }
 
     // Input:  64 frames of 1400 octets.
-    // Output: a train of what an IP packet holds, and the rest.
+    // Output: a message of the size of an IP packet, and the rest.
     #[test]
-    fn a_train_fits_an_ip_packet() {
+    fn a_gso_message_fits_an_ip_packet() {
         assert_eq!(lengths(&[(0, 1400); SEND], 1400), [46, 18]);
     }
 
     proptest! {
         // Input:  any frames.
-        // Output: every frame is in exactly one train, in order; in a train all but the last have one length, which
-        //         the last does not exceed.
+        // Output: every frame is in exactly one message, in order; in a message all but the last have one length,
+        //         which the last does not exceed.
         #[test]
-        fn every_frame_travels_once_and_in_order(
+        fn every_frame_is_sent_once_and_in_order(
             frames in proptest::collection::vec((0u8..2, prop_oneof![Just(700usize), 0usize..3000]), 0..SEND),
             longest in prop_oneof![Just(0usize), 0usize..3000],
         ) {

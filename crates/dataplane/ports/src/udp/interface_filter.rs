@@ -1,30 +1,30 @@
-//! By which interfaces datagrams may come to a socket.
+//! The interfaces that a socket may receive datagrams from.
 
 use std::os::fd::AsFd;
 
 use crate::PortError;
 use crate::sys::sockopt;
 
-/// The interfaces by which datagrams may come, by their indices. What comes by another is dropped by the kernel before it takes
-/// room at the socket, and counted there as lost.
+/// The interfaces that datagrams may be received from, by index. The kernel drops datagrams of other interfaces
+/// before they use buffer memory, and counts them at the socket as lost.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum InterfaceFilter {
     /// Any.
     #[default]
     Any,
-    /// These alone.
+    /// Only these.
     Only(Vec<u32>),
     /// All but these.
     Not(Vec<u32>),
 }
 
-/// No filter is longer than a jump is far.
+/// The maximum number of interfaces: the range of a jump.
 const MOST: usize = 200;
 
-/// Lets a socket hear only what comes by these interfaces, from now on.
+/// Makes a socket receive only datagrams of these interfaces, from now on.
 ///
 /// # Errors
-/// [`PortError::System`]: the kernel takes no filter, or there are more than 200 interfaces.
+/// [`PortError::System`]: the kernel rejects the filter, or there are more than 200 interfaces.
 pub fn set_interface_filter(socket: impl AsFd, arrivals: &InterfaceFilter) -> Result<(), PortError> {
     let (interfaces, is_listed, is_other) = match arrivals {
         InterfaceFilter::Any => (&[][..], true, true),
@@ -46,14 +46,14 @@ mod tests {
     use super::*;
     use crate::netlink::Netlink;
 
-    // Input:  datagrams by the loopback interface to a socket that hears any, that one alone, others alone, all but it, and
-    //         any again.
-    // Output: it hears the first, the second and the last.
+    // Input:  datagrams on the loopback interface to a socket that receives from any, that one only, others only, all
+    //         but it, and any again.
+    // Output: it receives the first, the second and the last.
     #[test]
-    fn a_socket_hears_the_interfaces_it_may() {
+    fn a_socket_receives_from_permitted_interfaces() {
         let Ok(Some(lo)) = Netlink::open().unwrap().link("lo") else { return };
         if !lo.up {
-            eprintln!("SKIPPED udp::a_socket_hears_the_interfaces_it_may: needs netns (lo is down)");
+            eprintln!("SKIPPED udp::a_socket_receives_from_permitted_interfaces: needs netns (lo is down)");
             return;
         }
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -69,7 +69,7 @@ mod tests {
             InterfaceFilter::Any,
         ]) {
             set_interface_filter(&socket, &arrivals).unwrap();
-            // A datagram by loopback is there when its sender has sent it.
+            // A datagram on loopback is received when its sender has sent it.
             peer.send_to(&[number], socket.local_addr().unwrap()).unwrap();
             socket.set_nonblocking(true).unwrap();
             let mut octet = [0];

@@ -1,4 +1,4 @@
-//! What a received message tells beside its octets.
+//! The metadata of a received message.
 
 use std::net::SocketAddr;
 
@@ -7,31 +7,31 @@ use super::ancillary::Ancillary;
 use crate::sys::mmsg::MessageMeta;
 use crate::{Counter, Counters, Meta};
 
-/// Whence and how a message came.
+/// The addresses and metadata of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct MessageInfo {
     pub(super) meta: Meta,
-    /// Octets of each datagram but the last, where the message is several.
+    /// Octets of each datagram but the last, where the message contains several.
     pub(super) segment: Option<usize>,
 }
 
-/// Reads envelopes of one socket.
+/// Reads the metadata of the messages of one socket.
 pub(super) struct MessageParser {
     local: SocketAddr,
-    /// The count of overruns that the kernel told last. It wraps.
+    /// The last count of overruns from the kernel. It wraps.
     overruns: u32,
 }
 
 impl MessageParser {
-    /// For a socket that is bound there.
+    /// For a socket that is bound to this address.
     pub(super) const fn new(local: SocketAddr) -> Self {
         Self { local, overruns: 0 }
     }
 
-    /// Reads one envelope.
+    /// Reads the metadata of a message.
     ///
     /// # Errors
-    /// The counter of the reason why the message is of no use.
+    /// The counter of the reason why the message is not usable.
     pub(super) fn read(
         &mut self,
         message_meta: &MessageMeta,
@@ -50,7 +50,8 @@ impl MessageParser {
         Ok(MessageInfo { meta, segment: segment(&ancillary) })
     }
 
-    /// Counts what was lost until there were so many. A message tells what there was when it came, which may be less than is known.
+    /// Counts the losses up to this total. A message contains the total of its arrival, which may be less than is
+    /// known.
     pub(super) fn record_overruns(&mut self, total: u32, counters: &Counters) {
         let more = total.wrapping_sub(self.overruns);
         if more.cast_signed() > 0 {
@@ -59,7 +60,7 @@ impl MessageParser {
         }
     }
 
-    /// Octets of each datagram of a message, where it is several.
+    /// Octets of each datagram of a message with several.
     pub(super) fn segment(message_meta: &MessageMeta) -> Option<usize> {
         segment(&Ancillary::parse(message_meta.control()))
     }

@@ -1,9 +1,9 @@
 //! GTP-U over a UDP socket of the kernel, IPv4 or IPv6.
 //!
-//! The kernel does routing, ARP and ND, checksums and fragmentation of the outer packets. Where it can, it also joins
-//! received datagrams of one flow and cuts those to send, so that one message is up to 64 of them; one system call moves
-//! several messages. The MTU that the port tells is that of the interface with its address when it was
-//! bound, or 1500 when it is bound to all addresses.
+//! The kernel provides routing, ARP and ND, checksums and fragmentation of the outer packets. Where it supports that,
+//! it also joins received datagrams of one flow and segments those to send, so that one message holds up to 64 of
+//! them; one system call moves several messages. The MTU of the port is that of the interface with its address when
+//! it was bound, or 1500 when it is bound to all addresses.
 
 mod address;
 mod ancillary;
@@ -50,9 +50,9 @@ pub struct UdpPort {
     sender: Sender,
 }
 
-/// How datagrams come in.
+/// How datagrams are received.
 enum ReceiveMode {
-    /// One by one, each into a buffer of the batch.
+    /// Singly, each into a buffer of the batch.
     Single(Box<[MessageMeta; BATCH]>),
     /// Joined by the kernel.
     Joined(GroReceiver),
@@ -64,23 +64,23 @@ impl UdpPort {
         self.local
     }
 
-    /// Octets of the receive buffer that the kernel granted, its bookkeeping included.
+    /// Octets of the receive buffer that the kernel granted, its overhead included.
     pub fn receive_buffer(&self) -> usize {
         self.receive_buffer
     }
 
-    /// Counts in the counters of a port that this one is a part of.
+    /// Uses the counters of the port that this one is a part of.
     pub(crate) fn use_counters(&mut self, counters: &Arc<Counters>) {
         self.counters = Arc::clone(counters);
     }
 
-    /// What the kernel does for this port.
+    /// The offloads in use.
     pub fn offload(&self) -> UdpOffload {
         self.offload
     }
 }
 
-/// Receives datagrams straight into the batch.
+/// Receives datagrams directly into the batch.
 fn receive_each(
     socket: impl AsFd,
     message_metas: &mut [MessageMeta; BATCH],
@@ -154,7 +154,7 @@ impl Port for UdpPort {
     }
 
     fn count_losses(&mut self) {
-        // A kernel that does not say it tells with the next message.
+        // A kernel without this option reports it with the next message.
         if let Ok(total) = sockopt::drops(&self.socket) {
             self.reader.record_overruns(total, &self.counters);
         }

@@ -1,4 +1,4 @@
-//! What the kernel does for a socket, as the log says it.
+//! The offloads of a socket, and their text for the log.
 
 use std::fmt;
 use std::os::fd::AsFd;
@@ -15,10 +15,10 @@ pub struct UdpOffload {
 }
 
 impl UdpOffload {
-    /// Takes into use what the kernel has.
+    /// Enables the offloads that the kernel has.
     pub(super) fn ask(socket: impl AsFd) -> Self {
         let gro = sockopt::set(&socket, libc::SOL_UDP, libc::UDP_GRO, 1).is_ok();
-        // The length that is set here is for all messages: zero leaves it to each of them.
+        // The length that is set here applies to all messages: zero leaves it to each of them.
         let gso = sockopt::set(&socket, libc::SOL_UDP, libc::UDP_SEGMENT, 0).is_ok();
         Self { gro, gso }
     }
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_log_names_what_there_is() {
+    fn the_text_names_the_offloads() {
         let shown = |gro, gso| UdpOffload { gro, gso }.to_string();
         assert_eq!([shown(true, true), shown(false, true)], ["GRO and GSO", "GSO"]);
         assert_eq!([shown(true, false), shown(false, false)], ["GRO", "neither GRO nor GSO"]);

@@ -1,4 +1,4 @@
-//! Opening and tuning the socket.
+//! Opening and configuring the socket.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
@@ -19,16 +19,16 @@ use crate::{Counters, PortError, PortSharing};
 /// How a GTP-U socket behaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UdpOptions {
-    /// Octets of receive buffer to ask for. Above the limit of the system it takes `CAP_NET_ADMIN`.
+    /// Octets of receive buffer to request. Above the limit of the system this needs `CAP_NET_ADMIN`.
     pub receive_buffer: usize,
-    /// Octets of send buffer to ask for.
+    /// Octets of send buffer to request.
     pub send_buffer: usize,
     /// Sets DF on outer packets: longer ones are dropped and counted instead of fragmented.
     pub dont_fragment: bool,
-    /// Lets the kernel join and cut datagrams of one flow, where it can.
+    /// Lets the kernel join and segment datagrams of one flow, where it can.
     pub offload: bool,
-    /// Whether the port is one of several at its address, which belong to one user then. The kernel spreads peers over them:
-    /// what one of them sends comes in at one port, in its order.
+    /// Whether the port is one of several at its address, which then belong to one user. The kernel spreads peers
+    /// over them: the datagrams of a peer arrive at one port, in order.
     pub share: PortSharing,
 }
 
@@ -44,7 +44,7 @@ impl Default for UdpOptions {
     }
 }
 
-/// Assumed where the socket is bound to no address of one interface.
+/// The MTU where the socket is not bound to the address of one interface.
 const DEFAULT_MTU: u32 = 1500;
 
 impl UdpPort {
@@ -61,7 +61,7 @@ impl UdpPort {
         }
         bind(&socket, &address).map_err(|errno| bind_error(address, errno))?;
         if options.share == PortSharing::First {
-            // Only now: before, another process that shares the address would have gone unnoticed.
+            // Only now: earlier, another process that shares the address would have gone unnoticed.
             sockopt::share_address(&socket).map_err(failed)?;
         }
         let local = getsockname(&socket).ok().and_then(|bound| SocketAddr::try_from(bound).ok());
@@ -86,8 +86,8 @@ impl UdpPort {
     }
 }
 
-/// Octets of the largest datagram that leaves the interface with the address in one piece. Where the interface is not
-/// known the kernel says so, each time.
+/// Octets of the largest datagram that the interface with the address sends unfragmented. Where the interface is
+/// unknown the kernel reports each excess.
 fn longest_datagram(local: IpAddr, mtu: u32) -> usize {
     let headers = if local.is_ipv4() { 20 + 8 } else { 40 + 8 };
     match local.is_unspecified() {
@@ -96,7 +96,7 @@ fn longest_datagram(local: IpAddr, mtu: u32) -> usize {
     }
 }
 
-/// Binds a socket that refuses everything: the kernel takes the port for served, and nobody else gets it.
+/// Binds a socket that discards everything: the kernel treats the port as served, and no other process can bind it.
 pub(crate) fn bind_refusing(address: SocketAddr) -> Result<OwnedFd, PortError> {
     let options = UdpOptions { receive_buffer: 0, send_buffer: 0, offload: false, ..UdpOptions::default() };
     let socket = open(address, &options)

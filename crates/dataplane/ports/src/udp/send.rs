@@ -1,4 +1,4 @@
-//! Transmission: trains where the kernel can cut them, single datagrams where it cannot.
+//! Transmission: GSO messages where the kernel can segment them, single datagrams where it cannot.
 
 use std::io::IoSlice;
 use std::net::SocketAddr;
@@ -13,29 +13,30 @@ use super::gso::{self, GsoMessage};
 use crate::sys::mmsg::{self, Message, MessageParts, SEND};
 use crate::{Counter, Counters, Frame, Meta};
 
-/// Calls of [`Sender::send`] without trains after the kernel has refused one for want of a device that cuts them.
+/// Calls of [`Sender::send`] without GSO after the kernel has rejected a GSO message for lack of a device that
+/// segments.
 const GSO_BACKOFF_CALLS: u32 = 1024;
 
-/// The way out of one socket.
+/// The transmit state of one socket.
 pub(super) struct Sender {
     local: SocketAddr,
-    /// Frames up to this many octets travel in trains; zero where the kernel cannot cut them.
+    /// Frames up to this many octets are sent in GSO messages; zero where the kernel cannot segment them.
     longest: usize,
-    /// Calls that are still to go without trains.
+    /// Remaining calls without GSO.
     backoff_calls: u32,
 }
 
 impl Sender {
-    /// For a socket that is bound there. `longest`: octets of the largest datagram that leaves in one piece; `gso`:
-    /// the kernel cuts trains.
+    /// For a socket that is bound to this address. `longest`: octets of the largest datagram that is sent
+    /// unfragmented; `gso`: the kernel segments GSO messages.
     pub(super) const fn new(local: SocketAddr, longest: usize, gso: bool) -> Self {
         Self { local, longest: if gso { longest } else { 0 }, backoff_calls: 0 }
     }
 
-    /// Sends up to [`SEND`] frames; each ends in one counter. Returns how many left.
+    /// Sends up to [`SEND`] frames; each counts in one counter. Returns how many were sent.
     ///
     /// # Errors
-    /// Only what makes the socket useless.
+    /// Only errors that make the socket unusable.
     pub(super) fn send(
         &mut self,
         fd: impl AsFd,
@@ -63,7 +64,7 @@ impl Sender {
         self.send_gso(fd, &gso_messages, &messages, counters)
     }
 
-    /// The frames that can leave here. The others are counted.
+    /// The frames that this socket can send. The others are counted.
     fn acceptable<'a>(&self, frames: &[Frame<'a>], counters: &Counters) -> ArrayVec<Frame<'a>, SEND> {
         let refused = |frame: &Frame<'_>| self.check(frame).map_err(|reason| counters.add(reason, 1)).is_ok();
         frames.iter().take(SEND).copied().filter(refused).collect()
@@ -78,7 +79,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Where a message goes, and the control messages with it.
+    /// The destination of a message, and its control messages.
     fn address(&self, meta: Meta, segment: Option<u16>) -> (SocketName, ArrayVec<u8, { mmsg::CONTROL }>) {
         let (peer, ancillary) = match meta {
             Meta::Gtpu { local, peer, tos, hops } => {
@@ -94,7 +95,7 @@ impl Sender {
                     },
                 )
             }
-            // `check` lets none of these pass.
+            // `check` excludes these.
             Meta::Ip | Meta::Ethernet => (self.local, Ancillary::default()),
         };
         (SocketName::new(peer), ancillary.emit(self.local.is_ipv4()))
@@ -138,7 +139,7 @@ impl Sender {
         Ok(sent)
     }
 
-    /// Sends the frames of a train that the kernel refused, so that each meets its own fate.
+    /// Sends the frames of a rejected GSO message singly.
     fn send_each(
         &self,
         fd: impl AsFd,
@@ -155,7 +156,7 @@ impl Sender {
         Ok(sent)
     }
 
-    /// The kernel would not have a train. Where it lacks a device that cuts them, it will not have the next one either.
+    /// The kernel has rejected a GSO message. Where it lacks a device that segments, it will reject the next one too.
     fn record_gso_refusal(&mut self, errno: Errno) {
         if errno == Errno::IO {
             self.backoff_calls = GSO_BACKOFF_CALLS;
@@ -163,10 +164,10 @@ impl Sender {
     }
 }
 
-/// Sends messages until all left or failed, and counts each. The payloads are what is counted as octets.
+/// Sends messages until all are sent or failed, and counts each. The counted octets are those of the payloads.
 ///
 /// # Errors
-/// Only what makes the socket useless.
+/// Only errors that make the socket unusable.
 pub(crate) fn send_all(
     fd: impl AsFd,
     messages: &[MessageParts<'_>],
@@ -195,7 +196,7 @@ pub(crate) fn send_all(
     Ok(sent)
 }
 
-/// The counter of a failed transmission. `None` when the descriptor is of no use any more.
+/// The counter of a failed transmission. `None` when the descriptor can no longer be used.
 pub(crate) fn send_failure(errno: Errno) -> Option<Counter> {
     Some(match errno {
         Errno::BADF | Errno::NOTSOCK | Errno::BADFD | Errno::NODEV => return None,

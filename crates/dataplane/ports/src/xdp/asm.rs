@@ -1,11 +1,11 @@
 //! An assembler for the few eBPF instructions that a packet filter needs.
 //!
-//! Values are compared as they lie in the packet: the operand of a comparison is the native reading of its octets.
+//! Values are compared in packet byte order: the operand of a comparison is the native reading of its octets.
 
 use crate::sys::bpf::Instruction;
 
-/// A register. `R0` is the verdict and what a helper returns, `R1` to `R5` are arguments and lost in calls, `R6` to
-/// `R9` are kept.
+/// A register. `R0` is the verdict and the result of a helper, `R1` to `R5` are arguments and lost in calls, `R6` to
+/// `R9` are preserved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "registers are their names")]
 pub(super) enum Reg {
@@ -29,7 +29,7 @@ pub(super) enum Size {
     Word = 0x00,
 }
 
-/// When a conditional jump is taken; both sides are unsigned.
+/// The condition of a jump; both sides are unsigned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum When {
     /// The register equals the operand.
@@ -50,32 +50,32 @@ pub(super) enum Op {
 /// A function of the kernel: `enum bpf_func_id`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Helper {
-    /// `bpf_redirect_map`: map, key, verdict where the map has nothing.
+    /// `bpf_redirect_map`: map, key, verdict for a missing entry.
     RedirectMap = 51,
 }
 
-/// A place that jumps lead to.
+/// The target of jumps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Label(usize);
 
 /// Why a program cannot be assembled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub(super) enum AsmError {
-    /// A jump leads to a label that has no place.
+    /// A jump to a label without a position.
     #[error("a jump leads nowhere")]
     Unplaced,
-    /// A jump leads farther than an instruction can say.
+    /// A jump beyond the range of an instruction.
     #[error("a jump leads over {0} instructions")]
     TooFar(isize),
 }
 
-/// A program in the making.
+/// A program under construction.
 #[derive(Default)]
 pub(super) struct Assembler {
     code: Vec<Instruction>,
-    /// Where labels are, once they are placed.
+    /// The positions of labels, once they are placed.
     places: Vec<Option<usize>>,
-    /// Jumps by their place in the code.
+    /// Jumps by their position in the code.
     jumps: Vec<(usize, Label)>,
 }
 
@@ -95,13 +95,13 @@ const EXIT: u8 = 0x90;
 const MAP: u8 = 1;
 
 impl Assembler {
-    /// A label, to be placed later.
+    /// A new label, placed later.
     pub(super) fn label(&mut self) -> Label {
         self.places.push(None);
         Label(self.places.len() - 1)
     }
 
-    /// Gives a label its place: before the next instruction.
+    /// Places a label before the next instruction.
     pub(super) fn place(&mut self, label: Label) {
         if let Some(place) = self.places.get_mut(label.0) {
             *place = Some(self.code.len());
@@ -149,13 +149,13 @@ impl Assembler {
         self.emit(JUMP, 0, 0, 0, 0);
     }
 
-    /// Jumps if the low half of the register and the operand are so.
+    /// Jumps if the low half of the register and the operand satisfy the condition.
     pub(super) fn jump_if(&mut self, register: Reg, when: When, operand: u32, to: Label) {
         self.jumps.push((self.code.len(), to));
         self.emit(JUMP32 | when as u8, register as u8, 0, 0, operand as i32);
     }
 
-    /// Jumps if pointer `a` lies behind pointer `b`.
+    /// Jumps if pointer `a` is greater than pointer `b`.
     pub(super) fn jump_if_behind(&mut self, a: Reg, b: Reg, to: Label) {
         self.jumps.push((self.code.len(), to));
         self.emit(JUMP | BY_REGISTER | GREATER, a as u8, b as u8, 0, 0);
@@ -166,15 +166,15 @@ impl Assembler {
         self.emit(JUMP | CALL, 0, 0, 0, helper as i32);
     }
 
-    /// Ends the program with what is in `R0`.
+    /// Ends the program with the verdict in `R0`.
     pub(super) fn exit(&mut self) {
         self.emit(JUMP | EXIT, 0, 0, 0, 0);
     }
 
-    /// The program with all jumps in place.
+    /// The program with all jumps resolved.
     ///
     /// # Errors
-    /// A jump leads nowhere, or too far.
+    /// A jump to a label without a position, or too far.
     pub(super) fn finish(mut self) -> Result<Vec<Instruction>, AsmError> {
         for (at, label) in self.jumps {
             let place = self.places.get(label.0).copied().flatten().ok_or(AsmError::Unplaced)?;
@@ -238,7 +238,7 @@ mod tests {
     }
 
     // Input:  a jump to a label that was never placed, and one over more than 32767 instructions.
-    // Output: an error each.
+    // Output: one error each.
     #[test]
     fn a_jump_that_cannot_be_made_is_an_error() {
         let mut asm = Assembler::default();

@@ -9,12 +9,12 @@ use crate::PortError;
 use crate::netlink::Link;
 use crate::sys::bpf::{self, Mode};
 
-/// What it takes to load a program and to attach it.
+/// The capabilities to load and attach a program.
 const CAPABILITY: &str = "CAP_BPF and CAP_NET_ADMIN";
 
-/// The program on the interface, until this is dropped or the process ends in any way.
+/// The program on the interface, until this is dropped or the process ends.
 pub(super) struct Attachment {
-    /// Closed, it takes the program off.
+    /// Closing it detaches the program.
     _link: OwnedFd,
     /// Sockets by receive queue.
     sockets: OwnedFd,
@@ -24,8 +24,8 @@ pub(super) struct Attachment {
 }
 
 impl Attachment {
-    /// Loads the program and attaches it: to the driver if that can and `native` allows it, else to the stack. It
-    /// takes no frame until a socket is added.
+    /// Loads the program and attaches it: to the driver if it supports that and `native` allows it, else to the
+    /// stack. It delivers no frame until a socket is added.
     pub(super) fn new(link: &Link, wanted: &Wanted, queues: u32, native: bool) -> Result<Self, PortError> {
         let sockets = bpf::socket_map(queues).map_err(|errno| failed("creating a map of sockets", errno))?;
         let unassembled = |error| PortError::XdpProgram { reason: format!("{error}") };
@@ -50,7 +50,7 @@ impl Attachment {
         Ok(Self { _link: attached, sockets, mode, refused })
     }
 
-    /// From now on the frames of that receive queue go to the socket.
+    /// Delivers the frames of that receive queue to the socket from now on.
     pub(super) fn add(&self, queue: u32, socket: impl std::os::fd::AsFd) -> Result<(), PortError> {
         bpf::set_socket(&self.sockets, queue, socket)
             .map_err(|errno| failed("adding an AF_XDP socket", errno))

@@ -10,7 +10,7 @@ use crate::ethernet::{ChecksumState, Device, Header, Received};
 use crate::sys::xsk::{Losses, Socket};
 use crate::{Counter, Counters};
 
-/// Runs of reception after which losses are asked for when there is no pause.
+/// Receive calls after which losses are read without a pause.
 const RUNS: u32 = 256;
 
 /// Receive queues of one interface.
@@ -18,17 +18,17 @@ pub struct Queues {
     /// Shared with the ports of the other queues, where each queue has its own.
     pub(super) attachment: Arc<Attachment>,
     sockets: Vec<Socket>,
-    /// The drivers write into our memory.
+    /// The drivers write into the socket's memory (zero copy).
     pub(super) zero_copy: bool,
-    /// The queue at hand.
+    /// The current queue.
     current: usize,
-    /// Frames came in since the last [`Device::finish_receive`].
+    /// Frames were received since the last [`Device::finish_receive`].
     received: bool,
-    /// Runs since losses were asked for.
+    /// Receive calls since losses were read.
     runs: u32,
-    /// What was counted already.
+    /// The losses that were counted already.
     losses: Losses,
-    /// Frames wait in the send ring that the interface did not take.
+    /// The send ring holds frames that the interface did not accept.
     waiting: bool,
 }
 
@@ -38,7 +38,7 @@ impl Queues {
         Self { attachment, sockets, zero_copy, current: 0, received: false, runs: 0, losses, waiting: false }
     }
 
-    /// So many parts, to which the queues are dealt out in turn.
+    /// Splits the queues into `parts` parts, in turn.
     pub(super) fn split(self, parts: usize) -> impl Iterator<Item = Self> {
         let Self { attachment, sockets, zero_copy, .. } = self;
         let mut dealt: Vec<Vec<Socket>> = (0..parts).map(|_| Vec::new()).collect();
@@ -47,7 +47,7 @@ impl Queues {
                 part.push(socket);
             }
         }
-        // The first socket of each part is among the first so many: those that can send.
+        // The first socket of each part is among the first `parts`: those that can send.
         dealt.into_iter().map(move |sockets| Self::new(Arc::clone(&attachment), sockets, zero_copy))
     }
 
@@ -55,10 +55,10 @@ impl Queues {
         self.sockets.len()
     }
 
-    /// Makes the kernel send what was put into the ring of the first queue, by which everything leaves.
+    /// Makes the kernel send the frames in the ring of the first queue, which transmits all frames.
     fn flush(&mut self) {
         let Some(socket) = self.sockets.first_mut() else { return };
-        // While the link is down frames wait for it, and nothing is gained by asking again and again.
+        // While the link is down frames stay queued, and repeated calls have no effect.
         self.waiting = socket.flush().is_ok_and(|waiting| waiting > 0);
     }
 }
@@ -87,7 +87,7 @@ impl Device for Queues {
         }
         if seen {
             self.runs += 1;
-            // The next run begins with the next queue, so that none is forgotten.
+            // The next call begins with the next queue, so that none is neglected.
             self.current = (self.current + 1) % self.sockets.len().max(1);
         }
     }
@@ -113,7 +113,7 @@ impl Device for Queues {
         self.sockets.iter().map(AsFd::as_fd).collect()
     }
 
-    /// Frames that are too long for a chunk are among them, which come where the MTU was raised since the port was opened.
+    /// Includes frames that are too long for a chunk, which arrive if the MTU was raised since the port was opened.
     fn count_losses(&mut self, counters: &Counters) {
         self.runs = 0;
         let now = self.sockets.iter().map(Socket::losses).fold(Losses::default(), |sum, one| Losses {
@@ -125,7 +125,7 @@ impl Device for Queues {
         self.losses = now;
     }
 
-    /// Of the queue that is filled most.
+    /// The maximum of all queues.
     fn fill_percent(&self) -> Option<u8> {
         self.sockets.iter().map(Socket::fill_percent).max()
     }

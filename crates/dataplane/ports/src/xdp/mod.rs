@@ -1,27 +1,26 @@
-//! Ports on an Ethernet interface below IP, by AF_XDP sockets: the fastest way in and out that needs no driver of
-//! its own.
+//! Ports on an Ethernet interface below IP, by AF_XDP sockets: the fastest ports that need no driver of their own.
 //!
-//! A small XDP program, assembled here, gives the frames that are ours to one socket for each receive queue: on N3
-//! GTP-U to our addresses, on N6 packets to UEs. Everything else goes on to the kernel, which keeps the addresses,
-//! ARP, neighbour discovery and routing: ping and SSH work as before. So does GTP-U that the program does not look into:
-//! fragments, IP options, extension headers. The kernel puts it together, and the port gets it by a UDP socket.
+//! A small XDP program, assembled here, delivers selected frames to one socket for each receive queue: on N3 GTP-U to
+//! local addresses, on N6 packets to UEs. All others pass to the kernel, which keeps the addresses, ARP, neighbour
+//! discovery and routing: ping and SSH work as before. GTP-U that the program does not parse also passes: fragments,
+//! IP options, extension headers. The kernel reassembles it, and the port receives it by a UDP socket.
 //!
-//! The program runs in the driver where that can, else in the stack; the driver writes into our memory where it can
-//! (zero copy), else the kernel copies. It is taken off when the port is dropped and when the process ends in any way.
-//! It takes `CAP_NET_RAW`, `CAP_NET_ADMIN` and `CAP_BPF`, Linux 5.9, and locked memory: for each queue 16 MiB, or less where there are
-//! more than eight queues, and for each packet thread 16 MiB more.
+//! The program runs in the driver where it supports that, else in the stack; the driver writes into the socket's
+//! memory where it can (zero copy), else the kernel copies. The program is detached when the port is dropped and when
+//! the process ends. It needs `CAP_NET_RAW`, `CAP_NET_ADMIN` and `CAP_BPF`, Linux 5.9, and locked memory: for each
+//! queue 16 MiB, or less where there are more than eight queues, and for each packet thread 16 MiB more.
 //!
-//! What comes while the thread is not running waits in the receive ring. It is so long that a core may do something else for some time
-//! slices of the scheduler: 8,192 frames are 25 ms at 330,000 a second.
+//! Frames that arrive while the thread is not running wait in the receive ring. It is long enough for some time
+//! slices of the scheduler without the core: 8,192 frames are 25 ms at 330,000 a second.
 //!
-//! Chunks are of 2048 or 4096 octets, aligned, since every driver takes these also for zero copy; those of another
-//! size would need huge pages. Frames to send begin at different places of their chunks instead, so that their
-//! headers do not compete for the same sets of a cache.
+//! Chunks have 2048 or 4096 octets, aligned, since every driver supports these also for zero copy; other sizes would
+//! need huge pages. Frames to send begin at different offsets of their chunks instead, so that their headers do not
+//! compete for the same sets of a cache.
 //!
-//! What it costs beside the other ports: `cargo run --release -p causeway-ports --example echo`.
+//! Its cost, compared with the other ports: `cargo run --release -p causeway-ports --example echo`.
 //!
-//! A driver that takes VLAN tags off before the program sees the frame hides them: switch that off with
-//! `ethtool -K <interface> rxvlan off` where tagged and untagged frames come by one interface.
+//! A driver that removes VLAN tags before the program runs hides them: switch that off with `ethtool -K <interface>
+//! rxvlan off` where tagged and untagged frames share an interface.
 
 mod asm;
 mod attach;
@@ -57,41 +56,41 @@ pub type XdpIp = IpPackets<Queues>;
 const NO_DESCRIPTORS: &[OwnedFd] = &[];
 /// Octets of an Ethernet header.
 const ETHERNET: usize = 14;
-/// Octets of the largest chunk: a page, where pages are smallest.
+/// Octets of the largest chunk: the smallest page size.
 const MAX_CHUNK: usize = 4096;
-/// The largest MTU of which frames fit into a chunk.
+/// The largest MTU whose frames fit into a chunk.
 pub const MAX_MTU: u32 = (MAX_CHUNK - HEADROOM - ETHERNET) as u32;
 
-/// Frames that may wait at all queues of an interface together; at each it is 2,048 at least and 8,192 at most.
+/// The capacity of all queues of an interface together, in frames; each queue has at least 2,048 and at most 8,192.
 pub const WAITING: u32 = 1 << 16;
 
-/// Frames in a send ring, at most. They wait there only while the interface takes no more: behind a peer that is slower, or whose core
-/// does something else, as long as they wait to be received.
+/// The maximum number of frames in a send ring. They wait there only while the interface accepts no more: behind a
+/// slower peer, or one whose core is busy.
 const SEND: u32 = 8192;
 
-/// Frames in the send ring of a queue by which nothing is sent.
+/// Frames in the send ring of a queue that does not transmit.
 const UNUSED: u32 = 64;
 
-/// Which interface, and how it is used.
+/// The interface, and its use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct XdpOptions {
     /// Name of the Ethernet interface.
     pub interface: String,
-    /// Frames that may wait at each queue until they are received, a power of two up to 2^15.
+    /// The capacity of the receive ring of each queue, in frames, a power of two up to 2^15.
     pub ring: u32,
-    /// Lets the driver run the program and write into our memory, where it can.
+    /// Lets the driver run the program and use zero copy, where it can.
     pub native: bool,
 }
 
 impl XdpOptions {
-    /// The interface in the fastest mode that it offers, with room for [`WAITING`] frames at all its queues together.
+    /// The interface in its fastest mode, with a capacity of [`WAITING`] frames at all its queues together.
     pub fn on(interface: &str) -> Self {
         Self { interface: interface.to_owned(), ring: ring(queues(interface)), native: true }
     }
 }
 
 impl XdpGtpu {
-    /// Takes GTP-U to these addresses from the interface.
+    /// Receives GTP-U to these addresses on the interface.
     ///
     /// # Errors
     /// [`PortError::InterfaceMissing`], [`PortError::NotEthernet`], [`PortError::AddressInUse`],
@@ -103,9 +102,9 @@ impl XdpGtpu {
         Ok(Self::new(EthernetInterface::new(name, egress, queues, kernel.ports())?, addresses, kernel))
     }
 
-    /// As [`XdpGtpu::open`], with a port for each name, so that each can be another thread's. The receive queues are dealt out to
-    /// them: a socket is bound to one queue, so that what comes in there comes in at that port. The first one also has what comes by
-    /// way of the kernel.
+    /// As [`XdpGtpu::open`], with a port for each name, each for its own thread. The receive queues are distributed
+    /// among them: a socket is bound to one queue, so the frames of the queue arrive at that port. The first port
+    /// also receives the packets that pass through the kernel.
     ///
     /// # Errors
     /// Those of [`XdpGtpu::open`], and [`PortError::XdpQueues`].
@@ -124,14 +123,14 @@ impl XdpGtpu {
         names.iter().zip(queues).map(port).collect()
     }
 
-    /// How the port works, for people: queues, mode, and why none that is faster.
+    /// The mode of the port, as text: queues, mode, and why none that is faster.
     pub fn description(&self) -> String {
         describe(self.device())
     }
 }
 
 impl XdpIp {
-    /// Takes packets to these prefixes from the interface, but not those to addresses that this machine has now.
+    /// Receives packets to these prefixes on the interface, except those to addresses that this host has now.
     ///
     /// Where the program cannot run in the driver, generic receive offload of the interface is switched off, which
     /// would join packets beyond the MTU, and back on when the port is closed.
@@ -146,8 +145,8 @@ impl XdpIp {
         Ok(Self::new(EthernetInterface::new(name, egress, queues, NO_DESCRIPTORS)?, joining))
     }
 
-    /// As [`XdpIp::open`], with a port for each name, to which the receive queues are dealt out, so that each can be another
-    /// thread's.
+    /// As [`XdpIp::open`], with a port for each name, each for its own thread, with the receive queues distributed
+    /// among them.
     ///
     /// # Errors
     /// Those of [`XdpIp::open`], and [`PortError::XdpQueues`].
@@ -158,7 +157,7 @@ impl XdpIp {
     ) -> Result<Vec<Self>, PortError> {
         let wanted = without_local(&Egress::open(&options.interface)?, pools);
         let queues = open_parts(names.len(), &wanted, options)?;
-        // The first one to be closed switches joining on again; by then the others do not receive for long.
+        // The first port that is closed re-enables joining; the others are closed soon after.
         let mut joining = queues.first().and_then(|queues| disable_gro(queues, options));
         let port = |(name, queues): (&String, Queues)| {
             let egress = Egress::open(&options.interface)?;
@@ -167,29 +166,29 @@ impl XdpIp {
         names.iter().zip(queues).map(port).collect()
     }
 
-    /// How the port works, for people: queues, mode, and why none that is faster.
+    /// The mode of the port, as text: queues, mode, and why none that is faster.
     pub fn description(&self) -> String {
         describe(self.device())
     }
 }
 
-/// Packets to these prefixes, but not those to addresses that this machine has.
+/// Packets to these prefixes, except those to addresses of this host.
 fn without_local(egress: &Egress, pools: &[IpNet]) -> Wanted {
     let except = egress.table().addresses.iter().map(|(_, net)| net.addr()).collect();
     Wanted::Prefixes { pools: pools.to_vec(), except }
 }
 
-/// Where the program cannot run in the driver, the kernel would join packets beyond the MTU before it sees them.
+/// Where the program cannot run in the driver, the kernel would join packets beyond the MTU before the program runs.
 fn disable_gro(queues: &Queues, options: &XdpOptions) -> Option<GroDisabled> {
     (queues.attachment.mode == Mode::Generic).then(|| GroDisabled::on(&options.interface)).flatten()
 }
 
-/// How many receive queues an interface has: 1 where it does not say.
+/// The number of receive queues of an interface: 1 where it does not report one.
 pub fn queues(interface: &str) -> usize {
     receive_queues(interface).map_or(1, |queues| queues.max(1) as usize)
 }
 
-/// Opens a socket on every receive queue, dealt out to so many parts.
+/// Opens a socket on every receive queue, distributed among `parts` parts.
 fn open_parts(parts: usize, wanted: &Wanted, options: &XdpOptions) -> Result<Vec<Queues>, PortError> {
     let egress = Egress::open(&options.interface)?;
     let queues = queues(&options.interface);
@@ -199,7 +198,7 @@ fn open_parts(parts: usize, wanted: &Wanted, options: &XdpOptions) -> Result<Vec
     Ok(open(&egress, wanted, options, parts)?.split(parts).collect())
 }
 
-/// Opens a socket on every receive queue and lets the program fill them. As many as there will be parts can send.
+/// Opens a socket on every receive queue and adds it to the program. The first `parts` of them can send.
 fn open(egress: &Egress, wanted: &Wanted, options: &XdpOptions, parts: usize) -> Result<Queues, PortError> {
     raise_locked_memory();
     let link = egress.link();
@@ -223,7 +222,7 @@ fn open(egress: &Egress, wanted: &Wanted, options: &XdpOptions, parts: usize) ->
     Ok(Queues::new(Arc::new(attachment), sockets, zero_copy))
 }
 
-/// Binds a socket to a queue. The kernel takes its time to free the queue of a socket that was closed just before.
+/// Binds a socket to a queue. The kernel frees the queue of a socket that was just closed with a delay.
 fn bind(socket: &Socket, link: &Link, queue: u32, zero_copy: bool) -> Result<(), PortError> {
     let end = Instant::now() + Duration::from_secs(1);
     loop {
@@ -249,7 +248,7 @@ fn socket(sizes: Sizes) -> Result<Socket, PortError> {
     })
 }
 
-/// Chunks in which every frame of the interface fits.
+/// Chunks that hold every frame of the interface.
 fn sizes(name: &str, mtu: u32, ring: u32) -> Result<Sizes, PortError> {
     if mtu > MAX_MTU {
         return Err(PortError::XdpMtu { name: name.to_owned(), mtu, most: MAX_MTU });
@@ -259,13 +258,13 @@ fn sizes(name: &str, mtu: u32, ring: u32) -> Result<Sizes, PortError> {
     Ok(Sizes { chunk, receive: ring, send: ring.min(SEND) })
 }
 
-/// Frames that may wait at each of so many queues.
+/// The receive ring of each of `queues` queues, in frames.
 fn ring(queues: usize) -> u32 {
     let each = WAITING as usize / queues.max(1);
     (each as u32).clamp(2048, 8192).next_power_of_two()
 }
 
-/// As far as the system permits. Where it does not, the limit may still do.
+/// Raises the limit as far as the system permits. Otherwise the current limit may suffice.
 fn raise_locked_memory() {
     let unlimited = Rlimit { current: None, maximum: None };
     if setrlimit(Resource::Memlock, unlimited).is_err() {
@@ -303,9 +302,9 @@ mod tests {
     }
 
     // Input:  interfaces with ever more queues.
-    // Output: rings that hold what comes in a pause; many queues do not take ever more memory.
+    // Output: rings that hold the frames of a pause; the memory for many queues is bounded.
     #[test]
-    fn rings_are_dealt_out_to_queues() {
+    fn rings_are_distributed_to_queues() {
         assert_eq!([0, 1, 8, 9, 16, 32, 1000].map(ring), [8192, 8192, 8192, 8192, 4096, 2048, 2048]);
         let sizes = sizes("n3", 1500, 8192).unwrap();
         assert_eq!((sizes.receive, sizes.send), (8192, 8192));

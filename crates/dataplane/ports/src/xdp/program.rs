@@ -1,4 +1,4 @@
-//! The XDP program: which frames come to our sockets. All others go on to the kernel.
+//! The XDP program: the frames that it delivers to the sockets. All others pass to the kernel.
 
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd};
@@ -9,21 +9,21 @@ use super::asm::{AsmError, Assembler, Helper, Label, Op, Reg, Size, When};
 use crate::outer::GTPU_PORT;
 use crate::sys::bpf::Instruction;
 
-/// Which frames are taken. The Ethernet address is not looked at: it may change while the program runs.
+/// The frames to deliver. The Ethernet address is not checked: it may change while the program runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Wanted {
     /// GTP-U to these addresses, in packets without IP options, extension headers, fragmentation and VLAN tag.
     Gtpu(Vec<IpAddr>),
-    /// IP packets, without VLAN tag, to these prefixes, but not to the addresses of this machine in `except`.
+    /// IP packets, without VLAN tag, to these prefixes, but not to the addresses of this host in `except`.
     Prefixes {
-        /// Where UEs are.
+        /// The prefixes of UEs.
         pools: Vec<IpNet>,
-        /// What stays the kernel's.
+        /// Addresses of the kernel.
         except: Vec<IpAddr>,
     },
 }
 
-/// Where fields lie, from the beginning of an untagged frame.
+/// Field offsets from the start of an untagged frame.
 const ETHER_TYPE: i16 = 12;
 const IP: i16 = 14;
 const V4_FRAGMENT: i16 = IP + 6;
@@ -37,32 +37,32 @@ const V6_UDP: i16 = IP + 40;
 const UDP_PORT: i16 = 2;
 const UDP: i16 = 8;
 
-/// Places in `struct xdp_md`.
+/// Offsets in `struct xdp_md`.
 const DATA: i16 = 0;
 const DATA_END: i16 = 4;
 const QUEUE: i16 = 16;
 
-/// The verdict that leaves a frame to the kernel.
+/// The verdict that passes a frame to the kernel.
 const PASS: u32 = 2;
 /// The protocol number of UDP.
 const UDP_PROTOCOL: u32 = 17;
 
-/// What the registers hold throughout.
+/// The contents of the registers in the whole program.
 const CONTEXT: Reg = Reg::R6;
 const FRAME: Reg = Reg::R2;
 const END: Reg = Reg::R3;
 const VALUE: Reg = Reg::R5;
 
-/// A program with what its parts have to know.
+/// A program under construction, with the labels of its parts.
 struct Builder {
     asm: Assembler,
-    /// The frame is taken.
+    /// The frame is delivered.
     take: Label,
-    /// The frame is left to the kernel.
+    /// The frame passes to the kernel.
     pass: Label,
 }
 
-/// The program that gives wanted frames to the socket of their receive queue in `sockets`, where there is one.
+/// The program that delivers wanted frames to the socket of their receive queue in `sockets`, if there is one.
 pub(super) fn assemble(wanted: &Wanted, sockets: impl AsFd) -> Result<Vec<Instruction>, AsmError> {
     let mut asm = Assembler::default();
     let (take, pass) = (asm.label(), asm.label());
@@ -94,14 +94,14 @@ impl Builder {
         self.v6(wanted);
     }
 
-    /// Leaves frames of fewer octets to the kernel.
+    /// Passes shorter frames to the kernel.
     fn require_len(&mut self, octets: i16) {
         self.asm.copy(Reg::R4, FRAME);
         self.asm.advance(Reg::R4, octets.unsigned_abs());
         self.asm.jump_if_behind(Reg::R4, END, self.pass);
     }
 
-    /// Leaves frames to the kernel in which the field, after `mask`, is not `value`.
+    /// Passes frames to the kernel in which the field, after `mask`, is not `value`.
     fn require(&mut self, size: Size, offset: i16, mask: Option<u32>, value: u32) {
         self.asm.load(size, VALUE, FRAME, offset);
         if let Some(mask) = mask {
@@ -179,7 +179,7 @@ impl Builder {
         }
     }
 
-    /// Gives the frame to the socket of its queue, or to the kernel.
+    /// Delivers the frame to the socket of its queue, or to the kernel.
     fn end(mut self, sockets: i32) -> Result<Vec<Instruction>, AsmError> {
         let asm = &mut self.asm;
         asm.place(self.take);

@@ -1,4 +1,4 @@
-//! What the tests of this crate share: network namespaces of their own, and small packets.
+//! The common part of the tests of this crate: network namespaces, and small packets.
 #![allow(dead_code)] // Each test binary uses its own part.
 
 pub(crate) mod udp;
@@ -16,7 +16,7 @@ use rustix::net::SocketType;
 
 /// Runs `test` in a thread with an empty network namespace, whose loopback is up.
 ///
-/// Without the privilege it says so by name and returns; `unshare -Urn cargo test` gives it to anyone.
+/// Without the privilege it prints that the test is skipped; `unshare -Urn cargo test` gives it to any user.
 pub(crate) fn in_namespace(name: &str, test: impl FnOnce() + Send + 'static) {
     let name = name.to_owned();
     let thread = std::thread::spawn(move || match enter_namespace() {
@@ -37,7 +37,7 @@ fn enter_namespace() -> Result<(), rustix::io::Errno> {
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Another network namespace, as long as this lives.
+/// Another network namespace, until this is dropped.
 pub(crate) struct Remote {
     jobs: Sender<Job>,
     thread: i32,
@@ -47,13 +47,13 @@ impl Remote {
     /// A new namespace, empty but for its loopback.
     pub(crate) fn new() -> Self {
         let (jobs, queue) = channel::<Job>();
-        let (tell, told) = channel();
+        let (sender, receiver) = channel();
         std::thread::spawn(move || {
             enter_namespace().unwrap();
-            tell.send(rustix::thread::gettid().as_raw_nonzero().get()).unwrap();
+            sender.send(rustix::thread::gettid().as_raw_nonzero().get()).unwrap();
             queue.into_iter().for_each(|job| job());
         });
-        Self { jobs, thread: told.recv().unwrap() }
+        Self { jobs, thread: receiver.recv().unwrap() }
     }
 
     /// The thread there, by which ip(8) finds the namespace.
@@ -61,14 +61,14 @@ impl Remote {
         self.thread
     }
 
-    /// Does something there. What it opens stays there.
+    /// Runs a closure there. Sockets that it opens stay there.
     pub(crate) fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
-        let (tell, told) = channel();
-        self.jobs.send(Box::new(move || tell.send(job()).unwrap())).unwrap();
-        told.recv().unwrap()
+        let (sender, receiver) = channel();
+        self.jobs.send(Box::new(move || sender.send(job()).unwrap())).unwrap();
+        receiver.recv().unwrap()
     }
 
-    /// Joins both namespaces by Ethernet: `here`, with an address, and `there`, with the addresses, both up.
+    /// Connects both namespaces by Ethernet: `here`, with an address, and `there`, with the addresses, both up.
     pub(crate) fn connect(&self, here: (&str, &[&str]), there: (&str, &[&str])) {
         let thread = self.thread;
         ip(&format!("link add {} type veth peer name {}", here.0, there.0));
@@ -83,7 +83,7 @@ impl Remote {
     }
 }
 
-/// Takes an interface into use with these addresses.
+/// Sets an interface up with these addresses.
 pub(crate) fn set_up(name: &str, addresses: &[&str]) {
     ip(&format!("link set {name} up"));
     for address in addresses {
@@ -92,7 +92,8 @@ pub(crate) fn set_up(name: &str, addresses: &[&str]) {
     }
 }
 
-/// Waits until the kernel has seen the carrier of an interface, for at most six seconds: what is sent before is dropped.
+/// Waits until the kernel has detected the carrier of an interface, for at most six seconds: earlier packets are
+/// dropped.
 pub(crate) fn wait_up(name: &str) {
     let end = Instant::now() + Duration::from_secs(6);
     while !run("ip", &format!("-o link show dev {name}")).contains("state UP") {
@@ -101,7 +102,7 @@ pub(crate) fn wait_up(name: &str) {
     }
 }
 
-/// A socket that sends raw frames by an interface.
+/// A socket that sends raw frames on an interface.
 pub(crate) struct RawSocket(OwnedFd);
 
 impl RawSocket {
@@ -130,7 +131,7 @@ pub(crate) fn ip(command: &str) {
     run("ip", command);
 }
 
-/// Runs a program with the words of `arguments` in the namespace of this thread, and says what it prints.
+/// Runs a program with the words of `arguments` in the namespace of this thread, and returns its output.
 pub(crate) fn run(program: &str, arguments: &str) -> String {
     let output = Command::new(program).args(arguments.split_whitespace()).output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
@@ -138,12 +139,12 @@ pub(crate) fn run(program: &str, arguments: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Receives until `count` frames are there, or two seconds are over.
+/// Receives until there are `count` frames, or for two seconds.
 pub(crate) fn receive(port: &mut dyn Port, count: usize) -> Vec<(Meta, Vec<u8>)> {
     receive_while(port, count, |_| true)
 }
 
-/// Receives until `count` frames that `wanted` accepts are there, or two seconds are over.
+/// Receives until there are `count` frames that `wanted` accepts, or for two seconds.
 pub(crate) fn receive_while(
     port: &mut dyn Port,
     count: usize,
@@ -159,13 +160,13 @@ pub(crate) fn receive_while(
     seen
 }
 
-/// The message of an error, for tests that read it.
+/// The message of an error.
 pub(crate) fn message<T>(result: Result<T, PortError>) -> String {
     result.err().map(|error| error.to_string()).unwrap_or_default()
 }
 
-/// What a port is opened by, once its device is free: a process that another test starts just now may hold a descriptor for a
-/// moment that is closed here.
+/// Opens a port once its device is free: a process that another test has just started may briefly hold a descriptor
+/// that is closed here.
 pub(crate) fn once_free<P>(open: impl Fn() -> Result<P, PortError>) -> P {
     let end = Instant::now() + Duration::from_secs(2);
     loop {

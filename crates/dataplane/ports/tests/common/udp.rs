@@ -6,7 +6,7 @@ use std::num::NonZeroU8;
 use causeway_ports::Meta;
 use causeway_ports::udp::{UdpOptions, UdpPort};
 
-/// With what the kernel can do.
+/// With the offloads of the kernel.
 pub(crate) fn bind(address: &str) -> UdpPort {
     UdpPort::bind("n3", address.parse().unwrap(), &UdpOptions::default()).unwrap()
 }
@@ -15,7 +15,7 @@ pub(crate) fn gtpu(local: IpAddr, peer: SocketAddr, tos: u8) -> Meta {
     Meta::Gtpu { local, peer, tos, hops: NonZeroU8::new(64) }
 }
 
-/// Without the help of the kernel.
+/// Without offloads.
 pub(crate) fn bind_plain(address: &str) -> UdpPort {
     let options = UdpOptions { offload: false, ..UdpOptions::default() };
     UdpPort::bind("n3", address.parse().unwrap(), &options).unwrap()

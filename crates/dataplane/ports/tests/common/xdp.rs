@@ -40,11 +40,11 @@ pub(crate) fn generic() -> XdpOptions {
     XdpOptions { native: false, ..native() }
 }
 
-/// One test at a time: a process that is being started has all files of this one until it becomes another program, and what
-/// a test has closed would stay bound or attached for as long.
+/// One test at a time: a process that is being started holds all files of this one until exec, so what a test has
+/// closed would stay bound or attached until then.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Runs the test in a namespace if AF_XDP sockets and programs can be had here.
+/// Runs the test in a namespace if AF_XDP sockets and programs are available.
 pub(crate) fn with_xdp(name: &'static str, test: impl FnOnce() + Send + 'static) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     in_namespace(name, move || {
@@ -58,7 +58,7 @@ pub(crate) fn with_xdp(name: &'static str, test: impl FnOnce() + Send + 'static)
     });
 }
 
-/// Lets the port work until the counter has the value, or six seconds are over.
+/// Runs the port until the counter has the value, or for six seconds.
 pub(crate) fn until(port: &mut dyn Port, counter: Counter, value: u64) {
     let end = Instant::now() + Duration::from_secs(6);
     while port.counters().value(counter) < value {

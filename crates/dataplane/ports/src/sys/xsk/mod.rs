@@ -17,14 +17,14 @@ use umem::Umem;
 /// The address family (`linux/socket.h`).
 const AF_XDP: u16 = 44;
 
-/// What the kernel keeps free before each received frame (`XDP_PACKET_HEADROOM`).
+/// The headroom of the kernel before each received frame (`XDP_PACKET_HEADROOM`).
 pub(crate) const HEADROOM: usize = 256;
 
-/// Octets between the places at which neighbouring frames to send begin, so that their headers do not share the
-/// sets of a cache.
+/// Octets between the start offsets of neighbouring frames to send, so that their headers do not share the sets of a
+/// cache.
 const STAGGER: usize = 64;
 
-/// How large a socket's memory is.
+/// The memory sizes of a socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Sizes {
     /// Octets of a chunk, 2048 or 4096: a frame may have [`HEADROOM`] fewer.
@@ -35,34 +35,35 @@ pub(crate) struct Sizes {
     pub(crate) send: u32,
 }
 
-/// What a socket lost, since it was opened.
+/// The losses of a socket since it was opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Losses {
-    /// Frames that were not received for want of a free chunk or of a place in the ring.
+    /// Frames not received for lack of a free chunk or of a free entry in the ring.
     pub(crate) received: u64,
-    /// Frames to send that the kernel found illegal.
+    /// Frames to send that the kernel rejected.
     pub(crate) sent: u64,
 }
 
 /// A socket on one receive queue of an interface.
 ///
-/// The first `receive` chunks of its memory go round between the fill ring, the kernel, the receive ring and us; the
-/// others between us, the send ring, the kernel and the completion ring. So neither direction takes the other's.
+/// The first `receive` chunks of its memory circulate between the fill ring, the kernel, the receive ring and this
+/// process; the others between this process, the send ring, the kernel and the completion ring. So neither direction
+/// takes chunks of the other.
 pub(crate) struct Socket {
     receive: Ring<libc::xdp_desc>,
     fill: Ring<u64>,
     send: Ring<libc::xdp_desc>,
     completion: Ring<u64>,
-    /// Chunks for frames to send that are ours.
+    /// Free chunks for frames to send.
     free: Vec<u64>,
-    /// The chunk of the frame that was received last, which goes back to the kernel next.
+    /// The chunk of the last received frame, which is returned to the kernel next.
     held: Option<u64>,
     umem: Umem,
     socket: OwnedFd,
 }
 
 impl Socket {
-    /// A socket with its memory and rings, which hears nothing yet.
+    /// A socket with its memory and rings, which receives nothing yet.
     ///
     /// # Errors
     /// [`Errno::NOBUFS`] when the process may not lock that much memory.
@@ -100,7 +101,8 @@ impl Socket {
         Ok(opened)
     }
 
-    /// From now on hears what an XDP program sends it from that queue. `zero_copy`: the driver writes into our memory.
+    /// Binds the socket: it receives the frames that an XDP program sends it from that queue. `zero_copy`: the driver
+    /// writes into the socket's memory.
     pub(crate) fn bind(&self, interface: u32, queue: u32, zero_copy: bool) -> Result<(), Errno> {
         let mode = if zero_copy { libc::XDP_ZEROCOPY } else { libc::XDP_COPY };
         let address = libc::sockaddr_xdp {
@@ -120,7 +122,7 @@ impl Socket {
         self.receive.is_ready()
     }
 
-    /// How much of the receive ring is in use, in percent.
+    /// The used part of the receive ring, in percent.
     pub(crate) fn fill_percent(&self) -> u8 {
         self.receive.fill_percent()
     }
@@ -130,50 +132,50 @@ impl Socket {
         self.umem.chunk_size()
     }
 
-    /// The next received frame, which stays valid until this or [`Socket::finish_receive`] is called.
+    /// The next received frame, valid until this or [`Socket::finish_receive`] is called.
     pub(crate) fn next(&mut self) -> Option<&[u8]> {
         self.give_back();
         let descriptor = self.receive.consume()?;
         self.held = Some(self.umem.chunk_of(descriptor.addr));
-        // SAFETY: the kernel has passed the chunk to us by the receive ring, and gets it back by `give_back` only,
-        // which borrows the socket mutably and so ends the life of the slice.
+        // SAFETY: the kernel has passed the chunk to this process by the receive ring, and only `give_back` returns
+        // it, which borrows the socket mutably and so ends the lifetime of the slice.
         let octets = unsafe { self.umem.octets(descriptor.addr, descriptor.len as usize) };
         Some(octets.unwrap_or_default())
     }
 
     fn give_back(&mut self) {
         if let Some(chunk) = self.held.take() {
-            // There are as many places as chunks that go round.
+            // The ring has as many entries as chunks circulate.
             self.fill.produce(chunk);
         }
     }
 
-    /// Gives all received frames back to the kernel.
+    /// Returns all received frames to the kernel.
     pub(crate) fn finish_receive(&mut self) {
         self.give_back();
         self.receive.publish_consumed();
         self.fill.publish_produced();
         if self.fill.needs_wakeup() {
-            // SAFETY: no octet is received; the call only makes the driver look at the fill ring.
+            // SAFETY: no octet is received; the call only makes the driver read the fill ring.
             let _ =
                 unsafe { libc::recv(self.socket.as_raw_fd(), std::ptr::null_mut(), 0, libc::MSG_DONTWAIT) };
         }
     }
 
-    /// Copies a frame, header and payload, to where the kernel takes it from. `false` when there is no room for it.
+    /// Copies a frame, header and payload, into a chunk for the kernel. `false` when no chunk is free.
     pub(crate) fn put(&mut self, header: &[u8], payload: &[u8]) -> bool {
         let len = header.len() + payload.len();
-        let Some(room) = self.umem.chunk_size().checked_sub(len) else { return false };
+        let Some(spare) = self.umem.chunk_size().checked_sub(len) else { return false };
         let Some(chunk) = self.take_chunk() else { return false };
         let number = chunk as usize / self.umem.chunk_size();
-        let start = chunk + (number * STAGGER % (HEADROOM + STAGGER)).min(room) as u64;
-        // SAFETY: the chunk was in our list of free ones, so that neither the kernel nor a slice refers to it.
+        let start = chunk + (number * STAGGER % (HEADROOM + STAGGER)).min(spare) as u64;
+        // SAFETY: the chunk was in the list of free ones, so neither the kernel nor a slice refers to it.
         let octets = unsafe { self.umem.octets_mut(start, len) }.unwrap_or_default();
         if let Some((front, back)) = octets.split_at_mut_checked(header.len()) {
             front.copy_from_slice(header);
             back.copy_from_slice(payload);
         }
-        // As many places as chunks: there is one.
+        // The ring has as many entries as chunks: one is free.
         self.send.produce(libc::xdp_desc { addr: start, len: len as u32, options: 0 })
     }
 
@@ -184,7 +186,7 @@ impl Socket {
         self.free.pop()
     }
 
-    /// Takes back the chunks of frames that have left.
+    /// Takes back the chunks of transmitted frames.
     fn complete(&mut self) {
         while let Some(address) = self.completion.consume() {
             self.free.push(self.umem.chunk_of(address));
@@ -192,11 +194,11 @@ impl Socket {
         self.completion.publish_consumed();
     }
 
-    /// Hands over the frames that were put there, and makes the kernel send them. Returns how many wait for another
-    /// call, because the interface takes no more for now.
+    /// Submits the queued frames, and makes the kernel send them. Returns how many wait for another call, because the
+    /// interface accepts no more for now.
     ///
     /// # Errors
-    /// What the kernel said of the interface; the frames wait until it is better.
+    /// The error of the kernel about the interface; the frames stay queued.
     pub(crate) fn flush(&mut self) -> Result<u32, Errno> {
         self.send.publish_produced();
         let mut waiting = self.send.waiting();
@@ -212,12 +214,12 @@ impl Socket {
             }
             waiting = now;
         }
-        // A driver that wants no call takes the rest by itself.
+        // A driver that needs no call sends the rest by itself.
         Ok(if self.send.needs_wakeup() { waiting } else { 0 })
     }
 
     fn wake_kernel(&self) -> Result<(), Errno> {
-        // SAFETY: no octet is sent and no address read; the call only makes the kernel look at the send ring.
+        // SAFETY: no octet is sent and no address read; the call only makes the kernel read the send ring.
         let sent = unsafe {
             libc::sendto(
                 self.socket.as_raw_fd(),
@@ -231,7 +233,7 @@ impl Socket {
         if sent == 0 { Ok(()) } else { Err(last_errno()) }
     }
 
-    /// What was lost so far.
+    /// The losses so far.
     pub(crate) fn losses(&self) -> Losses {
         let stats: Result<libc::xdp_statistics, _> =
             option(&self.socket, libc::SOL_XDP, libc::XDP_STATISTICS);

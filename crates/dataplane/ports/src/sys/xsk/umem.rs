@@ -1,13 +1,13 @@
-//! The memory in which an AF_XDP socket and the kernel pass frames.
+//! The memory that an AF_XDP socket shares with the kernel.
 
 use std::ptr::NonNull;
 
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
-/// Chunks of one size, page aligned, each of which belongs to us or to the kernel at any time.
+/// Chunks of one size, page aligned, each of which belongs to this process or to the kernel at any time.
 ///
-/// Which of both is not known here: the functions that reach into a chunk are unsafe for that reason.
+/// This type does not track the owner: the functions that access a chunk are unsafe for that reason.
 pub(super) struct Umem {
     base: NonNull<u8>,
     /// Octets.
@@ -16,7 +16,7 @@ pub(super) struct Umem {
     chunk: usize,
 }
 
-// SAFETY: the mapping belongs to this value alone and is valid in any thread of the process.
+// SAFETY: this value alone owns the mapping, which is valid in any thread of the process.
 unsafe impl Send for Umem {}
 
 impl Umem {
@@ -24,7 +24,7 @@ impl Umem {
     pub(super) fn new(chunks: usize, chunk: usize) -> Result<Self, Errno> {
         let len = chunks.checked_mul(chunk).ok_or(Errno::NOMEM)?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: the kernel chooses an unused place for the mapping.
+        // SAFETY: the kernel chooses an unused address for the mapping.
         let base = unsafe { mmap_anonymous(std::ptr::null_mut(), len, access, MapFlags::PRIVATE) }?;
         let base = NonNull::new(base.cast::<u8>()).ok_or(Errno::NOMEM)?;
         // SAFETY: the range was just mapped, and huge pages do not change its contents. Without them it is slower.
@@ -32,7 +32,7 @@ impl Umem {
         Ok(Self { base, len, chunk })
     }
 
-    /// What the kernel is to be told of it.
+    /// The registration data for the kernel.
     pub(super) fn registration(&self) -> libc::xdp_umem_reg {
         libc::xdp_umem_reg {
             addr: self.base.as_ptr() as u64,
@@ -54,24 +54,24 @@ impl Umem {
         self.chunk
     }
 
-    /// The octets at an address. `None` where they are not within the memory.
+    /// The octets at an address. `None` outside the memory.
     ///
     /// # Safety
-    /// They lie in a chunk that is ours as long as the slice lives, and nobody writes to it.
+    /// They lie in a chunk that belongs to this process during the lifetime of the slice, without a writer.
     pub(super) unsafe fn octets(&self, address: u64, len: usize) -> Option<&[u8]> {
         let start = self.place(address, len)?;
-        // SAFETY: the range lies in the mapping; the caller vouches for the rest.
+        // SAFETY: the range lies in the mapping; the caller guarantees the rest.
         Some(unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(start), len) })
     }
 
-    /// The octets at an address, to be written. `None` where they are not within the memory.
+    /// The octets at an address, mutable. `None` outside the memory.
     ///
     /// # Safety
-    /// They lie in a chunk that is ours as long as the slice lives, to which there is no other reference.
+    /// They lie in a chunk that belongs to this process during the lifetime of the slice, without another reference.
     #[allow(clippy::mut_from_ref)]
     pub(super) unsafe fn octets_mut(&self, address: u64, len: usize) -> Option<&mut [u8]> {
         let start = self.place(address, len)?;
-        // SAFETY: the range lies in the mapping; the caller vouches for the rest.
+        // SAFETY: the range lies in the mapping; the caller guarantees the rest.
         Some(unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr().add(start), len) })
     }
 
@@ -83,7 +83,7 @@ impl Umem {
 
 impl Drop for Umem {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by `new` with this length, and no slice of it outlives it. The kernel holds
+        // SAFETY: the mapping was created by `new` with this length, and no slice of it outlives it. The kernel holds
         // its own reference to the pages as long as a socket uses them.
         let _ = unsafe { munmap(self.base.as_ptr().cast(), self.len) };
     }
@@ -93,12 +93,12 @@ impl Drop for Umem {
 mod tests {
     use super::*;
 
-    // Input:  places inside the memory, across its end, and far outside.
-    // Output: only the first is given; what is written is read again.
+    // Input:  ranges inside the memory, across its end, and far outside.
+    // Output: only the first is returned; its content can be read after a write.
     #[test]
-    fn no_place_outside_is_given() {
+    fn no_range_outside_is_returned() {
         let umem = Umem::new(4, 2048).unwrap();
-        // SAFETY: no kernel knows of this memory, and no two slices live at the same time.
+        // SAFETY: the memory is not registered with the kernel, and no two slices live at the same time.
         unsafe {
             umem.octets_mut(8190, 2).unwrap().copy_from_slice(b"ab");
             assert_eq!(umem.octets(8190, 2), Some(b"ab".as_slice()));

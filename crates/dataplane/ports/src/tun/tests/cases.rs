@@ -1,4 +1,4 @@
-//! Bulk of a few flows, and what breaks a run.
+//! Bulk traffic of a few flows, and packets that end a run.
 
 use causeway_packet::{IpProtocol, Ipv4Repr, TcpFlags};
 
@@ -19,8 +19,8 @@ fn lengths(packets: &[Vec<u8>], kinds: GsoKinds) -> Vec<usize> {
     joined(packets, kinds).iter().map(Vec::len).collect()
 }
 
-// Input:  bulk of four flows, TCP and UDP over IPv4 and IPv6, packet by packet in turn.
-// Output: one run each; where the kernel cuts no UDP, its datagrams go one by one.
+// Input:  bulk traffic of four flows, TCP and UDP over IPv4 and IPv6, packet by packet in turn.
+// Output: one run each; where the kernel does not segment UDP, its datagrams are sent singly.
 #[test]
 fn interleaved_flows_are_coalesced() {
     let flows = [(false, false), (false, true), (true, false), (true, true)].map(|(v6, udp)| Flow {
@@ -37,8 +37,8 @@ fn interleaved_flows_are_coalesced() {
     assert_eq!(lengths(&packets, GsoKinds::default()), [1; 44]);
 }
 
-// Input:  bulk in which one packet in the middle is not what would be cut: a pushed one, a wrong checksum, another
-//         acknowledgment number, an identification that does not count on, one that is missing.
+// Input:  bulk traffic in which one packet in the middle differs from a segment: PSH set, a wrong checksum, another
+//         acknowledgment number, an identification that does not count up, a missing packet.
 // Output: two runs or more, never one across it.
 #[test]
 fn only_reversible_runs_are_coalesced() {
@@ -60,7 +60,7 @@ fn only_reversible_runs_are_coalesced() {
     assert_eq!(changed(&|packet| *packet = flow.packet(5, 6000, TcpFlags::ACK, &[5; 1000])), [5, 1, 5]);
 }
 
-// Input:  bulk of a flow, with a fragment between the same hosts in the middle, then one between others.
+// Input:  bulk traffic of a flow, with a fragment between the same hosts in the middle, then one between others.
 // Output: no packet of the flow overtakes the fragment of its hosts; the other one ends no run.
 #[test]
 fn fragments_keep_their_order() {
@@ -78,9 +78,9 @@ fn fragments_keep_their_order() {
     assert_eq!(lengths(&packets, ALL), [4, 1, 7, 1]);
 }
 
-// Input:  headers that say of a TCP packet that it is UDP, IPv6, longer headers than there are octets, a checksum
-//         elsewhere, nothing to cut; a packet that ends before its length says.
-// Output: each is refused, but the truth is not.
+// Input:  headers that contradict a TCP packet: UDP, IPv6, longer headers than its octets, another checksum offset,
+//         nothing to segment; a packet shorter than its length field.
+// Output: each is rejected, the right one is not.
 #[test]
 fn inconsistent_virtio_headers_are_refused() {
     let flow = Flow::tcp4();
@@ -103,8 +103,8 @@ fn inconsistent_virtio_headers_are_refused() {
     assert_eq!(segments_of(&packet, &truth, 50), Some(Vec::new()));
 }
 
-// Input:  a UDP packet without a checksum, which only IPv4 allows, that is to be cut.
-// Output: its pieces have none either.
+// Input:  a UDP packet without a checksum, which only IPv4 allows, to be segmented.
+// Output: its segments have none either.
 #[test]
 fn datagrams_without_checksum_stay_so() {
     let flow = Flow { udp: true, ..Flow::tcp4() };

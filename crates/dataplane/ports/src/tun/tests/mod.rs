@@ -1,4 +1,4 @@
-//! Cutting and joining, against packets that are built one by one, and against lies.
+//! Segmentation and coalescing, against packets that are built one by one, and against contradictory headers.
 
 use std::net::IpAddr;
 
@@ -12,7 +12,7 @@ mod properties;
 
 const ALL: GsoKinds = GsoKinds { tcp: true, udp: true };
 
-/// What the packets of a flow have in common.
+/// The common part of the packets of a flow.
 #[derive(Clone, Debug)]
 struct Flow {
     v6: bool,
@@ -40,7 +40,7 @@ impl Flow {
         }
     }
 
-    /// The packet that begins `offset` octets into the flow and is its `index`th.
+    /// The packet at index `index`, which begins `offset` octets into the flow.
     fn packet(&self, index: usize, offset: usize, flags: TcpFlags, payload: &[u8]) -> Vec<u8> {
         let (src, dst) = self.ends();
         let mut above = Vec::new();
@@ -75,10 +75,10 @@ impl Flow {
     }
 }
 
-/// The pieces of a packet; `None` where it is refused. Pieces above `free_buffers` octets are left out.
-fn segments_of(packet: &[u8], header: &VirtioHeader, room: usize) -> Option<Vec<Vec<u8>>> {
+/// The segments of a packet; `None` where it is rejected. Segments above `frame_size` octets are left out.
+fn segments_of(packet: &[u8], header: &VirtioHeader, frame_size: usize) -> Option<Vec<Vec<u8>>> {
     let mut cutter = Segmenter::new(packet, header)?;
-    let (mut pieces, mut out) = (Vec::new(), vec![0; room]);
+    let (mut pieces, mut out) = (Vec::new(), vec![0; frame_size]);
     while let Some(piece) = cutter.next(packet, &mut out) {
         if let Segment::Packet(len) = piece {
             pieces.push(out[..len].to_vec());
@@ -87,7 +87,7 @@ fn segments_of(packet: &[u8], header: &VirtioHeader, room: usize) -> Option<Vec<
     Some(pieces)
 }
 
-/// What is written for some packets, cut again by the kernel's rules: the packets of each run.
+/// The written packets after segmentation by the kernel's rules: the packets of each run.
 fn joined(packets: &[Vec<u8>], kinds: GsoKinds) -> Vec<Vec<Vec<u8>>> {
     let parsed: Vec<_> = packets.iter().map(|data| Packet::new(data, &Ip::parse(data).unwrap())).collect();
     let runs = CoalescedRuns::of(&parsed, kinds);

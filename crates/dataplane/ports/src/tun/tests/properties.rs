@@ -1,4 +1,4 @@
-//! Any packets of any flows, and any lies.
+//! Any packets of any flows, and any contradictory headers.
 
 use std::collections::BTreeMap;
 
@@ -38,11 +38,11 @@ fn by_flow<'a>(packets: impl Iterator<Item = &'a Vec<u8>>) -> BTreeMap<Vec<u8>, 
 }
 
 proptest! {
-    // Input:  a TCP or UDP packet of any length and the length to cut it by, with any flags.
+    // Input:  a TCP or UDP packet of any length and any segment length, with any flags.
     // Output: the packets that a sender would have built one by one: lengths, identifications, sequence numbers and
     //         checksums right, FIN and PSH on the last only, CWR on the first only.
     #[test]
-    fn cutting_agrees_with_building(
+    fn segmentation_equals_building_packets(
         flow in flows(), payload in proptest::collection::vec(any::<u8>(), 1..4000), segment in 1u16..1500, flags: u8,
     ) {
         let flags = TcpFlags::from_bits_retain(flags);
@@ -58,11 +58,11 @@ proptest! {
         prop_assert_eq!(segments_of(&whole, &flow.header(segment), 5000), Some(expected));
     }
 
-    // Input:  packets of several flows in any order: continuing or not, of one length or not, with flags, and some with
-    //         a flipped bit.
-    // Output: cut again, every packet is there with its octets; each flow has its order.
+    // Input:  packets of several flows in any order: consecutive or not, of one length or not, with flags, and some
+    //         with a flipped bit.
+    // Output: after segmentation, every packet is there with its octets; each flow has its order.
     #[test]
-    fn what_is_joined_is_cut_into_the_same(
+    fn segmentation_reverses_coalescing(
         flows in proptest::collection::vec(flows(), 1..4),
         steps in proptest::collection::vec(
             (any::<prop::sample::Index>(), prop_oneof![8 => Just(500usize), 1 => 0usize..600],
@@ -91,10 +91,10 @@ proptest! {
         prop_assert_eq!(by_flow(written.iter().flatten()), by_flow(packets.iter()));
     }
 
-    // Input:  any header before any octets, and before a packet that is right but for a few octets.
-    // Output: it is refused, or cut into pieces that hold its payload; nothing else happens.
+    // Input:  any header before any octets, and before a packet that is right except for a few octets.
+    // Output: it is rejected, or segmented into packets with its payload; nothing else happens.
     #[test]
-    fn lies_are_refused(
+    fn contradictory_headers_are_rejected(
         octets: [u8; 10], hdr_len: u16, segment in 0u16..9, lies in proptest::collection::vec(any::<(prop::sample::Index, u8)>(), 0..4),
         flow in flows(), noise in proptest::collection::vec(any::<u8>(), 0..100), start in 0u16..60, field in 0u16..20,
     ) {

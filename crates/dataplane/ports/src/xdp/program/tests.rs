@@ -1,4 +1,4 @@
-//! The program in the kernel against what it is to do, said again in plain Rust.
+//! The program in the kernel, compared with its specification in plain Rust.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::OwnedFd;
@@ -21,7 +21,7 @@ struct Loaded {
     socket: Socket,
 }
 
-/// `None`, after a line that says so, without the privilege to load programs.
+/// `None`, with a message, without the privilege to load programs.
 fn loaded(test: &str, wanted: &Wanted) -> Option<Loaded> {
     let sockets = match socket_map(1) {
         Err(Errno::PERM) => {
@@ -60,7 +60,7 @@ fn pools() -> Wanted {
     }
 }
 
-/// What [`Wanted`] says, without any thought of speed.
+/// The specification of [`Wanted`], in simple form.
 fn oracle(wanted: &Wanted, frame: &[u8]) -> bool {
     let (ether_type, packet) = (&frame[12..14], &frame[14..]);
     let dst: IpAddr = match ether_type {
@@ -89,7 +89,7 @@ fn oracle(wanted: &Wanted, frame: &[u8]) -> bool {
     }
 }
 
-/// A frame to `dst` as the port gets it.
+/// A frame to `dst` as the port receives it.
 fn frame(dst: &str) -> Vec<u8> {
     let dst: std::net::SocketAddr = dst.parse().unwrap();
     let src = if dst.is_ipv4() { "198.51.100.2:2152" } else { "[2001:db8::9]:2152" };
@@ -104,11 +104,12 @@ fn change(frame: &[u8], at: usize, to: u8) -> Vec<u8> {
     frame
 }
 
-// Input:  GTP-U to us; to others, to another port, TCP, fragments, IP options, an extension header, a VLAN tag, ARP.
-// Output: only the first is taken.
+// Input:  GTP-U to a local address; to others, to another port, TCP, fragments, IP options, an extension header, a
+//         VLAN tag, ARP.
+// Output: only the first is delivered.
 #[test]
-fn only_simple_gtpu_to_local_addresses_is_taken() {
-    let Some(program) = loaded("only_plain_gtpu_to_us_is_taken", &gtpu()) else { return };
+fn only_simple_gtpu_to_local_addresses_is_delivered() {
+    let Some(program) = loaded("only_simple_gtpu_to_local_addresses_is_delivered", &gtpu()) else { return };
     let (v4, v6) = (frame("192.0.2.1:2152"), frame("[2001:db8::1]:2152"));
     assert!(program.takes(&v4) && program.takes(&v6));
     let tagged = [&v4[..12], &[0x81, 0, 0, 5], &v4[12..]].concat();
@@ -131,15 +132,15 @@ fn only_simple_gtpu_to_local_addresses_is_taken() {
     for (n, other) in others.iter().enumerate() {
         assert!(!program.takes(other), "{n}: {other:02x?}");
     }
-    // "Do not fragment" is no fragment.
+    // "Don't Fragment" does not make a fragment.
     assert!(program.takes(&change(&v4, 20, 0x40)));
 }
 
-// Input:  packets to addresses inside, at the edges of and outside the pools, and to our own inside one.
-// Output: those inside are taken, but not ours; options and fragments do not matter on the way to a UE.
+// Input:  packets to addresses inside, at the edges of and outside the pools, and to a local one inside a pool.
+// Output: those inside are delivered, except the local one; options and fragments do not matter towards a UE.
 #[test]
-fn packets_to_ues_are_taken() {
-    let Some(program) = loaded("packets_to_ues_are_taken", &pools()) else { return };
+fn packets_to_ues_are_delivered() {
+    let Some(program) = loaded("packets_to_ues_are_delivered", &pools()) else { return };
     let cases = [
         ("10.45.0.2:1", true),
         ("10.45.255.255:1", true),
@@ -165,17 +166,17 @@ fn packets_to_ues_are_taken() {
     assert!(program.takes(&fragment));
 }
 
-// Input:  GTP-U to us on a queue that has no socket.
-// Output: it is left to the kernel.
+// Input:  GTP-U to a local address on a queue without a socket.
+// Output: it passes to the kernel.
 #[test]
-fn without_a_socket_nothing_is_taken() {
-    let Some(mut program) = loaded("without_a_socket_nothing_is_taken", &gtpu()) else { return };
+fn without_a_socket_nothing_is_delivered() {
+    let Some(mut program) = loaded("without_a_socket_nothing_is_delivered", &gtpu()) else { return };
     assert!(program.takes(&frame("192.0.2.1:2152")));
     program.socket = Socket::open(Sizes { chunk: 2048, receive: 64, send: 64 }).unwrap();
     assert!(!program.takes(&frame("192.0.2.1:2152")));
 }
 
-/// A good frame to somewhere interesting, cut to a length, with some octets of its headers changed.
+/// A valid frame to a relevant destination, truncated, with some octets of its headers changed.
 fn hostile() -> impl Strategy<Value = Vec<u8>> {
     let destinations = [
         "192.0.2.1:2152",
@@ -192,7 +193,7 @@ fn hostile() -> impl Strategy<Value = Vec<u8>> {
             let mut frame = frame(dst);
             for (at, to, flip) in changes {
                 if let Some(octet) = frame.get_mut(at) {
-                    // One bit is where mistakes show; any octet reaches the rest.
+                    // A single bit is the most likely to show mistakes; any octet reaches the rest.
                     *octet = if flip { *octet ^ (1 << (to % 8)) } else { to };
                 }
             }
@@ -203,9 +204,9 @@ fn hostile() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![9 => shaped, 1 => prop::collection::vec(any::<u8>(), 14..90)]
 }
 
-// Input:  some thousand frames: good, cut, with single bits and octets changed, and random.
-// Output: the program in the kernel and the oracle agree on each. What the port would accept of untagged frames
-//         without options is always taken.
+// Input:  some thousand frames: valid, truncated, with single bits and octets changed, and random.
+// Output: the program in the kernel and the oracle agree on each. Untagged frames without options that the port would
+//         accept are always delivered.
 #[test]
 fn kernel_and_oracle_agree_on_hostile_frames() {
     for wanted in [gtpu(), pools()] {
@@ -221,7 +222,7 @@ fn kernel_and_oracle_agree_on_hostile_frames() {
     }
 }
 
-/// The port takes the frame, which has no header that the program leaves to the kernel.
+/// The port accepts the frame, and it has no header that the program leaves to the kernel.
 fn accepted(wanted: &Wanted, frame: &[u8]) -> bool {
     let received = crate::ethernet::Received {
         data: frame,
