@@ -1,4 +1,4 @@
-//! The dialect matrix: which behaviours of which SMFs there are cases of.
+//! The dialect matrix: behaviours of SMFs and their cases.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -18,11 +18,11 @@ const COLUMNS: &[(&str, &str)] = &[
 
 const HEAD: &str = "# Dialects
 
-What SMFs really send, and Causeway takes. Each mark is a conformance case: messages built as that software builds them,
-user packets both ways, and what comes out. All of them run in `cargo test -p causeway-conformance`, against every data plane.
-An empty field means that the software does not send it, or that nobody has looked yet.
+This page lists messages of real SMFs that Causeway accepts. Each mark is a conformance case: messages with the structure that the software
+sends, user packets in both directions, and the expected output. All of them run in `cargo test -p causeway-conformance`, against every data
+plane. An empty field means that the software does not send the message, or that it was not examined.
 
-This page is made from the cases; `CAUSEWAY_RECORD=1 cargo test -p causeway-conformance` writes it anew.
+This page is rendered from the cases; `CAUSEWAY_RECORD=1 cargo test -p causeway-conformance` renews it.
 
 ";
 
@@ -50,7 +50,7 @@ pub fn matrix(cases: &[Case]) -> String {
         }
         page.push('\n');
     }
-    page.push_str("\n## Where the messages are from\n\n");
+    page.push_str("\n## Sources of the messages\n\n");
     for (column, name) in COLUMNS {
         for source in sources.get(column).into_iter().flatten() {
             let _ = writeln!(page, "- {name}: {source}");

@@ -1,8 +1,8 @@
-//! The namespaces, the UPF that is attacked, the good ones, and where attackers stand.
+//! The namespaces, the attacked UPF, the legitimate parties, and the places of the attackers.
 //!
 //! ```text
 //!   good UE ── gnb1 ──────┐ N3            N6
-//!   hostile UE ── gnb2 ───┴───── upf ────────── dn, from which attackers send too
+//!   hostile UE ── gnb2 ───┴───── upf ────────── dn, also used by attackers
 //!                                 │ N4
 //!        good SMF, hostile SMF, unassociated peer (one link, an address each)
 //! ```
@@ -332,7 +332,7 @@ pub(crate) fn teid(value: u32) -> Result<Teid, LabError> {
     Teid::new(value).ok_or(LabError::Missing("a legal TEID".into()))
 }
 
-/// A SEID that nobody was given, most likely.
+/// A SEID that is most likely unused.
 pub(crate) fn any_seid(random: &mut fastrand::Rng) -> Seid {
     Seid(random.u64(1..))
 }

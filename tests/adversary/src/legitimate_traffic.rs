@@ -1,4 +1,4 @@
-//! The good UE's packets and the good SMF's requests, while an attack goes on.
+//! The good UE's packets and the good SMF's requests, during an attack.
 
 use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use causeway_lab::traffic::sequenced::{MIN_IP_LENGTH, Sender, Sink};
 const PACE: Duration = Duration::from_millis(4);
 /// Between two requests.
 const REQUESTS: Duration = Duration::from_millis(10);
-/// How long packets may be under way.
+/// The longest time that packets may be in flight.
 const MAX_LATENCY: Duration = Duration::from_millis(500);
 /// How long the good ones may take to see all right again after an attack.
 const RECOVERY: Duration = Duration::from_secs(10);
@@ -36,7 +36,7 @@ pub(crate) struct Observation {
     pub(crate) packets: u64,
     pub(crate) lost: u64,
     pub(crate) latencies: Vec<Duration>,
-    /// Requests that were repeated in vain.
+    /// Requests without a response to any repetition.
     pub(crate) unanswered: u64,
     pub(crate) refusals: Vec<String>,
 }

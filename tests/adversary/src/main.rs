@@ -11,15 +11,15 @@ use causeway_upf::config::{Config, Overrides};
 use causeway_upf::{Daemon, logging, service};
 use clap::{Parser, Subcommand};
 
-/// Attacks a UPF in network namespaces of its own, while a good SMF and a good UE use it.
+/// Attacks a UPF in separate network namespaces, while a good SMF and a good UE use it.
 #[derive(Parser)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
-    /// How long each attack sends, in seconds.
+    /// Time for which each attack sends, in seconds.
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
-    /// Repeat all attacks with new seeds until so many minutes have passed.
+    /// Repeat all attacks with new seeds for this time, in minutes.
     #[arg(long)]
     minutes: Option<u64>,
     /// Seed of the first round; the same seed sends the same octets.
@@ -28,10 +28,10 @@ struct Cli {
     /// Only attacks whose name contains one of these.
     #[arg(long, num_args = 1..)]
     only: Vec<String>,
-    /// Show the names of all attacks and what they do.
+    /// List all attacks with their descriptions.
     #[arg(long)]
     list: bool,
-    /// The UPF to attack, a program that takes `run --config FILE`; by default the one that this was built with.
+    /// The UPF to attack, a program that takes `run --config FILE`; by default the one from the same build.
     #[arg(long)]
     program: Option<PathBuf>,
     /// A folder for configuration, log and result.
@@ -41,7 +41,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Be the UPF that is attacked.
+    /// Run as the attacked UPF.
     #[command(hide = true)]
     Run {
         #[arg(long)]
@@ -90,7 +90,7 @@ fn attack(cli: &Cli) -> Result<bool, Box<dyn std::error::Error>> {
     };
     let mut attacks: Vec<_> = ATTACKS.iter().filter(wanted).copied().collect();
     if attacks.is_empty() {
-        return Err(format!("no attack is called {:?}; --list shows all", cli.only).into());
+        return Err(format!("no attack has {:?} in its name; --list shows all", cli.only).into());
     }
     let program = cli.program.clone().map_or_else(std::env::current_exe, Ok)?;
     let (start, mut seed, mut sum) = (Instant::now(), cli.seed, RunResult::default());

@@ -1,16 +1,16 @@
-//! What became of the attacks.
+//! The results of the attacks.
 
 use std::time::Duration;
 
 use causeway_show::{Cell, Column, Table};
 use serde_json::json;
 
-/// How threads of the UPF kept others waiting, as its metrics say. It asks each of them four times a second.
+/// Pauses of threads of the UPF, as its metrics report them. The UPF checks each thread four times a second.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Stalls {
     /// Pauses of 0.1 s or more.
     pub count: u64,
-    /// The longest pause; [`None`] where one before the attack, on the same UPF, was as long.
+    /// The longest pause; [`None`] if one before the attack, on the same UPF, was as long.
     pub longest: Option<Duration>,
 }
 
@@ -20,33 +20,33 @@ impl Stalls {
     }
 }
 
-/// What became of one attack.
+/// The result of one attack.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// The attack.
     pub name: &'static str,
     /// Messages or packets that the attacker sent.
     pub sent: u64,
-    /// Packets of the good UE that were sent meanwhile, in both directions.
+    /// Packets of the good UE during the attack, in both directions.
     pub packets: u64,
     /// Those that did not arrive.
     pub lost: u64,
-    /// The round trips of the good SMF's requests that were answered meanwhile, in no order.
+    /// The round trips of the good SMF's requests during the attack, unordered.
     pub latencies: Vec<Duration>,
-    /// Requests of the good SMF that were repeated in vain.
+    /// Requests of the good SMF without a response to any repetition.
     pub unanswered: u64,
-    /// Octets by which the log of the UPF grew; of several times, the most.
+    /// The growth of the UPF's log, in octets; the maximum of several runs.
     pub log: u64,
-    /// How the control thread of the UPF paused, and its packet threads.
+    /// The pauses of the UPF's control thread, and of its packet threads.
     pub stalls: [Stalls; 2],
     /// The UPF still ran at the end.
     pub alive: bool,
-    /// What must hold and did not.
+    /// The failed checks.
     pub failures: Vec<String>,
 }
 
 impl Outcome {
-    /// In one line.
+    /// The result as one line.
     pub(crate) fn line(&self) -> String {
         let held = if self.failures.is_empty() { "held" } else { "FAILED" };
         let [p50, p99, longest] = self.latency().map(|time| time.as_secs_f64() * 1e3);
@@ -68,7 +68,7 @@ impl Outcome {
         [at(50), at(99), times.last()].map(|time| time.copied().unwrap_or_default())
     }
 
-    /// Adds what became of the same attack at another time.
+    /// Adds another result of the same attack.
     fn add(&mut self, other: Self) {
         self.sent += other.sent;
         self.packets += other.packets;
@@ -84,12 +84,12 @@ impl Outcome {
     }
 }
 
-/// What became of all attacks of a run.
+/// The results of all attacks of a run.
 #[derive(Clone, Debug, Default)]
 pub struct RunResult {
     /// In the order of the attacks.
     pub outcomes: Vec<Outcome>,
-    /// What did not hold at the end of the run.
+    /// The failed checks at the end of the run.
     pub at_end: Vec<String>,
 }
 
@@ -105,7 +105,7 @@ impl RunResult {
         self.at_end.extend(other.at_end);
     }
 
-    /// Everything that did not hold, with the name of its attack.
+    /// All failed checks, with the name of the attack.
     pub fn failures(&self) -> impl Iterator<Item = String> {
         let of_one = |outcome: &Outcome| {
             let name = outcome.name;
@@ -115,7 +115,7 @@ impl RunResult {
         self.outcomes.iter().flat_map(of_one).chain(at_end)
     }
 
-    /// For people.
+    /// The results as a table.
     pub fn table(&self) -> Table {
         let mut table = Table::new(vec![
             Column::new("attack"),
@@ -157,7 +157,7 @@ impl RunResult {
         table
     }
 
-    /// For machines.
+    /// The results as JSON.
     pub fn json(&self) -> serde_json::Value {
         let outcomes = self.outcomes.iter().map(|outcome| {
             json!({

@@ -11,71 +11,71 @@ use crate::{
     unassociated, upf, workers,
 };
 
-/// Which benchmark, and what holds for any.
+/// The benchmark, and the common options.
 #[derive(Args, Debug)]
 pub struct Arguments {
     /// Without one, the benchmarks are listed
     #[command(subcommand)]
     benchmark: Option<Benchmark>,
-    /// What holds for any benchmark.
+    /// The common options.
     #[command(flatten)]
     pub common: Common,
 }
 
-/// What holds for any benchmark.
+/// Options of all benchmarks.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Common {
     /// Also write the reports to this file, as JSON
     #[arg(long, value_name = "FILE", global = true)]
     pub json: Option<PathBuf>,
-    /// Small numbers and a short time, to see that it works; the figures mean nothing
+    /// Small numbers and a short time, to check that it works; the figures are meaningless
     #[arg(long, global = true)]
     pub quick: bool,
     /// Run the measured thread on this core
     #[arg(long, value_name = "CORE", global = true)]
     pub core: Option<usize>,
-    /// Seed of everything random
+    /// Seed of all random values
     #[arg(long, value_name = "N", default_value_t = 1, global = true)]
     pub seed: u64,
 }
 
-/// The benchmarks there are.
+/// All benchmarks.
 #[derive(Subcommand, Clone, Debug)]
 pub enum Benchmark {
     /// Packets through a data plane in memory: ns per packet by sessions, rules, sizes and rule changes
     Pipeline(pipeline::Options),
-    /// Several workers at once, each with a data plane of its own: ns per packet of each, and how the rate grows
+    /// Several workers in parallel, each with a separate data plane: ns per packet of each, and growth of the rate
     Workers(workers::Options),
-    /// Packets that nobody should send: ns per packet of each kind, beside good ones
+    /// Unwanted packets: ns per packet of each kind, compared with valid ones
     Floods(floods::Options),
-    /// Memory for each session, and how long it takes to set up so many
+    /// Memory of a session, and time to set up so many
     Memory(memory::Options),
-    /// Pauses of N4 and of packets while sessions come and go: the longest and the 99.9th percentile, at each doubling
+    /// Pauses of N4 and of packets while sessions are created and end: longest and 99.9th percentile, at each doubling
     Pauses(pauses::Options),
     /// PFCP requests through the control plane in memory: ns per establishment, handover and deletion, by stage
     Pfcp(pfcp::Options),
-    /// PFCP datagrams that nobody should send: ns of each kind, beside those of an SMF, and what they leave behind
+    /// Unwanted PFCP datagrams: ns of each kind, compared with those of an SMF, and the state that remains
     UnassociatedPeers(unassociated::Options),
-    /// Lines of the fast path: ns to find one by TEID, UE address or prefix
+    /// Flow entries of the fast path: ns to find one by TEID, UE address or prefix
     Index(index::Options),
-    /// Filter sets of the fast path: ns to find the rule that a packet fits
+    /// Filter sets of the fast path: ns to find the rule that a packet matches
     Filters(filters::Options),
-    /// The controller of a P4 switch: ns to number a rule, and to choose a counter and work it off
+    /// The controller of a P4 switch: ns to number a rule, and to choose and process a counter
     Switch(switch::Options),
-    /// Ports of N3 and N6 without a data plane between: ns to get a packet in and out (needs root)
+    /// Ports of N3 and N6 without a data plane: ns to receive and send a packet (needs root)
     Ports(ports::Options),
-    /// A whole UPF over veth: packets a second, CPU time and latency from one end to the other (needs root)
+    /// A whole UPF over veth: packets a second, CPU time and end-to-end latency (needs root)
     Upf(upf::Options),
-    /// A whole UPF beyond what it can forward: what still gets through, and what a session beside a flood loses (needs root)
+    /// A whole UPF beyond saturation: rate delivered, and loss of a session during a flood of another (needs root)
     Overload(overload::Options),
-    /// A whole UPF: microseconds from a threshold to its report, from a handover to its response, until a rule holds
+    /// A whole UPF: microseconds from a threshold to its report, from a handover to its response, until a rule applies
     Events(events::Options),
     /// Every benchmark with its default options, one after the other
     All,
 }
 
 impl Benchmark {
-    /// Each with its default options, in the order of the list.
+    /// All with their default options, in the order of the list.
     fn all_with_defaults() -> Vec<Self> {
         vec![
             Self::Pipeline(pipeline::Options::default()),
@@ -95,7 +95,7 @@ impl Benchmark {
         ]
     }
 
-    /// What lacks a right or a tool is skipped by name.
+    /// Skips a benchmark that lacks a privilege or a tool, and prints its name.
     fn run_if_possible(&self, common: &Common) -> Result<Vec<Report>, BenchError> {
         match self.run(common) {
             Err(BenchError::Needs(what)) => {
@@ -109,7 +109,7 @@ impl Benchmark {
         }
     }
 
-    /// As on the command line.
+    /// The name on the command line.
     const fn name(&self) -> &'static str {
         match self {
             Self::Pipeline(_) => "pipeline",
@@ -155,7 +155,7 @@ impl Benchmark {
     }
 }
 
-/// Runs what the command line asks for: tables to `out`, JSON to its file.
+/// Runs the benchmarks of the command line: tables to `out`, JSON to its file.
 ///
 /// # Errors
 /// [`BenchError`] when a benchmark cannot be run, or its result cannot be written.
@@ -177,7 +177,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), BenchError>
     }
 }
 
-/// The benchmarks with what they measure.
+/// The benchmarks with their descriptions.
 fn list() -> String {
     let command = Benchmark::augment_subcommands(clap::Command::new("bench"));
     let line = |benchmark: &clap::Command| {

@@ -1,4 +1,4 @@
-//! Why a benchmark could not be run.
+//! Errors of benchmarks.
 
 use causeway_dataplane::ApplyError;
 use causeway_fastpath::index::ArenaError;
@@ -43,7 +43,7 @@ pub enum BenchError {
     #[error("packet: {0}")]
     Packet(#[from] BuildError),
     /// Packets did not take the way that is measured.
-    #[error("of {sent} packets {forwarded} were forwarded, so nothing was measured")]
+    #[error("of {sent} packets {forwarded} were forwarded, so the benchmark has no result")]
     NotForwarded {
         /// Packets that went in.
         sent: u64,
@@ -61,7 +61,7 @@ pub enum BenchError {
         of: usize,
     },
     /// Lookups did not find what is there, so nothing was measured.
-    #[error("{found} of {of} lookups found their line")]
+    #[error("{found} of {of} lookups found their flow entry")]
     NotFound {
         /// How many did.
         found: u64,
@@ -87,9 +87,7 @@ pub enum BenchError {
     #[error("the UPF cannot start: {0}")]
     Daemon(#[from] causeway_upf::StartError),
     /// Nothing of what is measured has these words in its name.
-    #[error(
-        "--kinds: {0:?} is in the name of no kind of packets; without --kinds all are measured and named"
-    )]
+    #[error("--kinds: no kind of packets has {0:?} in its name; without --kinds all are measured and listed")]
     NoSuchKind(String),
     /// A number of the command line is out of range.
     #[error("{option} is {value}: from {least} to {most}")]

@@ -1,4 +1,4 @@
-//! Filter sets: what it takes to find the rule of a packet among the rules of its session.
+//! Filter sets: the cost to find the rule of a packet among the rules of its session.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::kit::{Count, CpuTimer, MAX_TIME_MS, Progress, Samples, Summary, count
 use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::{BenchError, Common};
 
-/// Packets between two looks at the clock.
+/// Packets between two reads of the clock.
 const CHUNK: usize = 1 << 14;
 
 /// Packets that are matched one after the other, as in the pipeline.
@@ -21,13 +21,13 @@ const BATCH: usize = 32;
 /// The UE.
 const UE: u32 = u32::from_be_bytes([10, 45, 0, 2]);
 
-/// Every list is measured in all combinations with the others, and in each way of comparing that the machine has.
+/// Every list is measured in all combinations with the others, and with each comparison method that the host supports.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// Rules in a set; each packet fits a random one, the last of which has no filters
+    /// Rules in a set; each packet matches a random one, the last of which has no filters
     #[arg(long, value_delimiter = ',', default_values_t = Options::default().rules)]
     pub rules: Vec<u16>,
-    /// Sets of different content; each packet is of a random one
+    /// Sets of different content; each packet uses a random one
     #[arg(long, value_delimiter = ',', default_values_t = Options::default().sets)]
     pub sets: Vec<Count>,
     /// Milliseconds of CPU time for each row
@@ -41,7 +41,7 @@ impl Default for Options {
     }
 }
 
-/// The second and third octet of an address tell sets apart.
+/// The second and third octet of an address distinguish sets.
 const MAX_SETS: u64 = 1 << 16;
 
 impl Options {
@@ -55,12 +55,12 @@ impl Options {
 /// Measures all combinations.
 ///
 /// # Errors
-/// [`BenchError::OutOfRange`], or [`BenchError::Filters`] without room for the sets.
+/// [`BenchError::OutOfRange`], or [`BenchError::Filters`] without memory for the sets.
 pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError> {
     options.check()?;
     let time = Duration::from_millis(if common.quick { 1 } else { options.time });
     let conditions = Conditions::here(IoCost::Net)
-        .with("packets", format!("IPv4, in batches of {BATCH}; each fits a random rule of its set"))
+        .with("packets", format!("IPv4, in batches of {BATCH}; each matches a random rule of its set"))
         .with("rules", "a filter on protocol, remote prefix, UE address and, every other one, ports; the last rule is open")
         .with("time", format!("{} ms of CPU time for each row, interleaved", time.as_millis()));
     let columns = vec![
@@ -72,7 +72,7 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
         Column::of("p90", "ns"),
     ];
     let mut report =
-        Report::new("filters", "Filter sets: the first rule that a packet fits", conditions, columns);
+        Report::new("filters", "Filter sets: the first rule that a packet matches", conditions, columns);
     let mut progress = Progress::new();
     for rules in &options.rules {
         for sets in &options.sets {
@@ -90,11 +90,11 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
             }
         }
     }
-    report.note("Net of making the key of a packet from its fields, which is measured in the same run.");
+    report.note("Net of the creation of a packet's key from its fields, which is measured in the same run.");
     Ok(vec![report])
 }
 
-/// What the hot path knows of a packet.
+/// The packet fields that the fast path has.
 struct Packet {
     set: usize,
     remote: u32,
@@ -108,7 +108,7 @@ impl Packet {
     }
 }
 
-/// One way of comparing, with its own sets.
+/// One comparison method, with separate sets.
 struct Side {
     compare: Compare,
     sets: FilterSets,
@@ -167,7 +167,7 @@ fn per_packet(elapsed: Duration) -> f64 {
     elapsed.as_nanos() as f64 / CHUNK as f64
 }
 
-/// Rule `rule` of a set asks for four addresses that no other rule or set asks for; the last rule for nothing.
+/// Rule `rule` of a set matches four addresses that no other rule or set matches; the last rule matches all packets.
 fn rules_of(set: u32, rules: u16) -> Vec<Rule> {
     let filters = |rule: u8| {
         let net = Ipv4Net::new_assert(remote(set, rule, 0).into(), 30);

@@ -1,8 +1,8 @@
-//! Benchmarks: each one command that prints a table with its conditions, and writes it as JSON if asked to.
+//! Benchmarks: each is one command that prints a table with its conditions, and optionally writes it as JSON.
 //!
 //! A benchmark is a folder or file here with its options (`clap`), a function from options to [`report::Report`]s, and a
-//! variant of [`Benchmark`]. [`kit`] has what they measure with. What is measured on a machine that does other things
-//! too is CPU time of the thread, in chunks, with the sides of a comparison interleaved.
+//! variant of [`Benchmark`]. [`kit`] has the tools of measurement. On a host with other work the unit
+//! is CPU time of the thread, in chunks, with the sides of a comparison interleaved.
 
 #![forbid(unsafe_code)]
 

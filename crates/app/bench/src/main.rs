@@ -1,4 +1,4 @@
-//! The benchmarks without the daemon: built in a fraction of the time, for the daily loop and for counting instructions.
+//! The benchmarks without the daemon: a faster build, for development and for instruction counts.
 
 #![forbid(unsafe_code)]
 
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     match causeway_bench::run(&Cli::parse().arguments, &mut std::io::stdout().lock()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nobody is left to tell that it cannot be told.
+            // A failure to write to standard error cannot be reported.
             let _ = writeln!(std::io::stderr(), "the benchmark cannot run: {error}");
             ExitCode::FAILURE
         }

@@ -1,4 +1,4 @@
-//! Network namespaces of a benchmark: nothing of this machine's own network is touched.
+//! Network namespaces of a benchmark. The host's network is not changed.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

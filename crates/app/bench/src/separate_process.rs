@@ -1,5 +1,5 @@
-//! Rows that are measured in a process of their own: what a process gave back to its allocator would count for less memory
-//! than it takes.
+//! Rows that are measured in a separate process: memory that a process returned to its allocator would make the next figure
+//! too low.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The controller of a P4 switch, without a switch: what it costs to number rules, and to choose and work off counters.
+//! The controller of a P4 switch, without a switch: the cost to number rules, and to choose and process counters.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -52,7 +52,7 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
         .with(
             "rules",
             format!(
-                "of {TEMPLATES} templates, each with a URR of its own, a volume threshold of 0.4 to 2.8 MB"
+                "of {TEMPLATES} templates, each with a separate URR, a volume threshold of 0.4 to 2.8 MB"
             ),
         )
         .with(
@@ -68,7 +68,7 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
         Column::of("median", "ns"),
         Column::of("p90", "ns"),
     ];
-    let title = "The controller of a switch: for each number or counter";
+    let title = "The controller of a switch: cost of each number or counter";
     let mut report = Report::new("switch", title, conditions, columns);
     let mut progress = Progress::new();
     for rules in &options.rules {
@@ -86,7 +86,7 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
             ]);
         }
     }
-    report.note("number: a rule ends and another one of its template comes. counter: chosen, counted for its URR, and put where it is needed next.");
+    report.note("number: a rule ends and another one of its template is added. counter: chosen, added to its URR, and moved to its next place.");
     Ok(vec![report])
 }
 
@@ -100,7 +100,7 @@ impl Template for Numbered {
     }
 }
 
-/// Numbers that are taken back and given again, in random order.
+/// Numbers that are released and assigned again, in random order.
 fn numbers(rules: u32, time: Duration, seed: u64) -> Option<Summary> {
     let minimum = |number| Minimum { template: Numbered(number), rules: rules.div_ceil(TEMPLATES) };
     let minima: Vec<_> = (0..TEMPLATES).map(minimum).collect();

@@ -1,7 +1,7 @@
-//! Several workers at once, each with a data plane and sessions of its own: what they cost each other.
+//! Several workers in parallel, each with a separate data plane and sessions: the cost that they cause each other.
 //!
-//! As in `pipeline`, packets are made while the clock stands, and the figures are CPU time of each worker. What workers share is the
-//! memory: its caches and its bandwidth. They share no line and no counter, so whatever a packet costs more beside others is that.
+//! As in `pipeline`, packets are created while the clock is stopped, and the figures are CPU time of each worker. Workers share
+//! caches and memory bandwidth. They share no flow entry and no counter, so any extra cost of a packet comes from the memory.
 
 use std::sync::Barrier;
 use std::time::Duration;
@@ -14,19 +14,19 @@ use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::world::{Backend, Rules};
 use crate::{BenchError, Common};
 
-/// CPU time of a worker from one meeting of all to the next.
+/// CPU time of a worker between two synchronizations.
 const SLICE: Duration = Duration::from_millis(20);
 
 /// The lists are measured in all combinations.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// How many work at the same time, interleaved, each on a core of its own
+    /// Numbers of parallel workers, interleaved, each on a separate core
     #[arg(long, value_delimiter = ',', default_values_t = Options::default().workers)]
     pub workers: Vec<Count>,
     /// Sessions of each worker; each packet is of a random one
     #[arg(long, value_delimiter = ',', default_values_t = Options::default().sessions)]
     pub sessions: Vec<Count>,
-    /// What sessions have beside PDRs and FARs
+    /// Rules of sessions in addition to PDRs and FARs
     #[arg(long, value_enum, default_value_t = Options::default().rules)]
     pub rules: Rules,
     /// The user's IP packets
@@ -52,7 +52,7 @@ impl Default for Options {
 /// Measures all combinations.
 ///
 /// # Errors
-/// [`BenchError`], for example when a number is out of range or packets do not get through.
+/// [`BenchError`], for example when a number is out of range or packets are not forwarded.
 pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError> {
     let mut options = options.clone();
     if common.quick {
@@ -61,9 +61,9 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
     within("--workers", options.workers.iter().map(|workers| workers.0), 1..=1024)?;
     within("--time", [options.time], 1..=MAX_TIME_MS)?;
     let conditions = Conditions::here(IoCost::Net)
-        .with("packets", "UDP over IPv4 both ways, each of a random session of its worker")
+        .with("packets", "UDP over IPv4 in both directions, each of a random session of its worker")
         .with("time", format!("{} ms of CPU time of each worker for each row, interleaved", options.time));
-    let title = "Workers: packets through several data planes at once, in memory";
+    let title = "Workers: packets through several data planes in parallel, in memory";
     let mut report = Report::new("workers", title, conditions, columns());
     let cores = kit::cores()?;
     let fits = |workers: &&Count| (1..=cores.len() as u64).contains(&workers.0);
@@ -95,11 +95,11 @@ fn columns() -> Vec<Column> {
     ]
 }
 
-/// What data planes must be filled anew for.
+/// The parameters for which data planes are filled again.
 struct Setting<'a> {
     options: &'a Options,
     sessions: Count,
-    /// How many work at the same time, of each row.
+    /// The number of parallel workers of each row.
     counts: &'a [usize],
     cores: &'a [usize],
 }
@@ -147,7 +147,7 @@ impl Setting<'_> {
         StepwisePipeline::new(&options, &vec![Direction::Both; self.counts.len()], progress)
     }
 
-    /// What one worker does. All meet before and after each slice, also those that have nothing to do in it.
+    /// The loop of one worker. All workers synchronize before and after each slice, idle ones included.
     fn work(
         &self,
         number: usize,

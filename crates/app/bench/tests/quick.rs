@@ -45,7 +45,7 @@ fn column<'a>(report: &'a Value, name: &str) -> Vec<&'a Value> {
 }
 
 // Input:  `bench` without a name.
-// Output: the benchmarks, each with what it measures.
+// Output: the benchmarks with their descriptions.
 #[test]
 fn benchmarks_are_listed() {
     let mut text = Vec::new();
@@ -55,9 +55,8 @@ fn benchmarks_are_listed() {
     assert!(text.lines().all(|line| line.len() > 20), "{text}");
 }
 
-// Input:  every benchmark, as short as can be.
-// Output: each has a table with rows, says what machine and build it is of, and is in the JSON with as many cells
-//         as columns.
+// Input:  every benchmark, as short as possible.
+// Output: each has a table with rows, the host and the build, and the same in the JSON with as many cells as columns.
 #[test]
 fn all_benchmarks_run() {
     let (text, json) = output(&["all", "--quick"]);
@@ -76,7 +75,7 @@ fn all_benchmarks_run() {
 }
 
 // Input:  both data planes with three PDRs of each direction, all rules, packets of all kinds, and rule changes.
-// Output: each combination has a row with a time above zero, none lost a packet, and changes have a time of their own.
+// Output: each combination has a row with a time above zero, none lost a packet, and changes have a separate time.
 #[test]
 fn packets_get_through_every_shape() {
     let (_, json) = output(&[
@@ -99,9 +98,9 @@ fn packets_get_through_every_shape() {
     );
 }
 
-// Input:  good packets and floods of every kind, as short as can be.
-// Output: good ones are forwarded by hot lines but for a few; what no session has asked for, and what is spoilt, is not forwarded; each
-//         kind has a ratio to the good ones of its direction.
+// Input:  valid packets and floods of every kind, as short as possible.
+// Output: flow entries forward all but a few of the valid ones; packets without a session and malformed ones are not forwarded; each
+//         kind has a ratio to the valid ones of its direction.
 #[test]
 fn floods_are_measured_beside_good_packets() {
     let (_, json) = output(&["floods", "--quick"]);
@@ -113,7 +112,7 @@ fn floods_are_measured_beside_good_packets() {
         let passes = match *kind {
             "good" | "ECT(1) in the outer header" | "IPv4 options" | "neither TCP nor UDP" => 100.0,
             "ESP" | "IPv6, the UE's" => 100.0,
-            // What nobody has to understand passes; a piece may wait for the others.
+            // Optional extension headers pass; a fragment may wait for the others.
             "unknown extension header" | "fragment of 8 octets" | "later fragment, no ports" => continue,
             _ => 0.0,
         };
@@ -122,24 +121,25 @@ fn floods_are_measured_beside_good_packets() {
     assert!(column(report, "of good ones").iter().all(|ratio| ratio.as_f64().unwrap() > 0.0), "{report}");
 }
 
-// Input:  PFCP datagrams of every kind, as short as can be.
-// Output: a row for each with a time above zero; no datagram of an unassociated peer has more than one answer, and what cannot be answered has
-//         none; no more associations and requests are kept than the limits of N4 allow.
+// Input:  PFCP datagrams of every kind, as short as possible.
+// Output: a row for each with a time above zero; no datagram of an unassociated peer has more than one response, and responses and unknown
+//         messages have none; stored associations and requests stay within the limits of N4.
 #[test]
 fn unassociated_peers_are_measured_beside_the_smf() {
     let (text, json) = output(&["unassociated-peers", "--quick"]);
     assert!(column(&json[0], "median").iter().all(|nanos| nanos.as_f64().unwrap() > 0.0), "{text}");
     let answers = column(&json[0], "answers");
     for (kind, answers) in column(&json[0], "datagrams").iter().zip(answers) {
-        let silent = ["response to nothing", "message of unknown type"].contains(&kind.as_str().unwrap());
+        let silent =
+            ["response without a request", "message of unknown type"].contains(&kind.as_str().unwrap());
         let answered = if silent { answers.as_f64() == Some(0.0) } else { answers.as_f64() <= Some(1.0) };
         assert!(answered, "{kind}: {text}");
     }
     assert!(text.contains("there are 64 associations"), "{text}");
 }
 
-// Input:  one worker, and two at once, with a thousand sessions each.
-// Output: a row for each that there are cores for, without loss; two have a time each, and the other row is named as skipped.
+// Input:  one worker, and two in parallel, with a thousand sessions each.
+// Output: a row for each for which the host has cores, without loss; two have a time each, and the other row is listed as skipped.
 #[test]
 fn workers_are_measured_at_once() {
     let (_, json) = output(&["workers", "--quick"]);
@@ -151,7 +151,7 @@ fn workers_are_measured_at_once() {
 }
 
 // Input:  filter sets and an index, as small as can be.
-// Output: a time above zero for every way of comparing and of finding; every lookup found its line, or it would fail.
+// Output: a time above zero for every comparison and lookup method; a lookup without its flow entry would be an error.
 #[test]
 fn parts_of_the_fast_path_are_measured_alone() {
     let (_, json) = output(&["filters", "--quick", "--rules=1,16", "--sets=3"]);
@@ -172,21 +172,21 @@ fn the_controller_of_a_switch_is_measured() {
 }
 
 // Input:  a few packets through ports of every kind, in network namespaces.
-// Output: all ways of the sockets and all kinds of N3 ports have a row; what a kernel lacks is named.
+// Output: all paths of the sockets and all kinds of N3 ports have a row; functions that the kernel lacks are listed.
 #[test]
 fn ports_are_measured_in_namespaces() {
     let Some((text, json)) = output_if_possible("ports_are_measured_in_namespaces", &["ports", "--quick"])
     else {
         return;
     };
-    assert_eq!(column(&json[0], "way").len(), 8);
+    assert_eq!(column(&json[0], "path").len(), 8);
     assert!(column(&json[0], "median").iter().all(|nanos| nanos.as_f64().unwrap() > 0.0));
     let kinds = column(&json[1], "port").len() + text.matches("SKIPPED").count();
     assert_eq!(kinds, 4, "{text}");
 }
 
-// Input:  the daemon with each kind of ports between namespaces, three sessions, some packets each way.
-// Output: each has a row for each direction, with rate, CPU time and latency; what a kernel lacks is named.
+// Input:  the daemon with each kind of ports between namespaces, three sessions, some packets in each direction.
+// Output: each has a row for each direction, with rate, CPU time and latency; functions that the kernel lacks are listed.
 #[test]
 fn a_whole_upf_is_measured_in_namespaces() {
     let name = "a_whole_upf_is_measured_in_namespaces";
@@ -205,7 +205,7 @@ fn a_whole_upf_is_measured_in_namespaces() {
 
 // Input:  the daemon on UDP and TUN with two threads of a generator and a neighbour on the packet thread's core; 2,000 packets a
 //         second.
-// Output: a row for each kind of ports and direction with what was offered and delivered, and how that is to the best of them.
+// Output: a row for each kind of ports and direction with the offered and delivered rate, and the ratio to the best of them.
 #[test]
 fn what_gets_through_a_whole_upf_is_measured() {
     let name = "what_gets_through_a_whole_upf_is_measured";
@@ -218,15 +218,15 @@ fn what_gets_through_a_whole_upf_is_measured() {
     }
 }
 
-// Input:  the daemon in a namespace; the sessions of two SMFs come, those of one go at once, come again, and go when it restarts; a third
-//         SMF and its UEs beside.
+// Input:  the daemon in a namespace; two SMFs establish sessions, those of one end together, are established again, and end when it
+//         restarts; a third SMF and its UEs beside.
 // Output: a row for each of these, with requests and packets of those beside; all of their requests are answered.
 #[test]
 fn pauses_of_a_whole_upf_are_measured() {
     let name = "pauses_of_a_whole_upf_are_measured";
     let Some((text, json)) = output_if_possible(name, &["pauses", "--sockets", "--quick"]) else { return };
     let phases =
-        ["nothing", "come", "come", "nothing", "association released", "come again", "SMF restarted"];
+        ["idle", "created", "created", "idle", "association released", "created again", "SMF restarted"];
     assert_eq!(column(&json[0], "phase"), phases, "{text}");
     assert_eq!(column(&json[0], "sessions"), [0, 1200, 2000, 2000, 1200, 2000, 1200], "{text}");
     for figure in ["requests", "packets"] {
@@ -235,20 +235,20 @@ fn pauses_of_a_whole_upf_are_measured() {
     }
 }
 
-// Input:  the daemon in a namespace, and an SMF that sets sessions up, moves and ends them, with 10 and 100 requests under way, with and
+// Input:  the daemon in a namespace, and an SMF that sets sessions up, moves and ends them, with 10 and 100 requests in flight, with and
 //         without packets of UEs.
-// Output: a row for each kind of request, number under way and rate of packets, with rate and latency.
+// Output: a row for each kind of request, number in flight and rate of packets, with rate and latency.
 #[test]
 fn pfcp_requests_are_measured_over_sockets() {
     let name = "pfcp_requests_are_measured_over_sockets";
     let line = ["pfcp", "--sockets", "--sessions", "512", "--variant", "upf-teids", "--quick"];
     let Some((text, json)) = output_if_possible(name, &line) else { return };
-    let under_way = column(&json[0], "under way");
-    assert_eq!(under_way.iter().filter(|count| **count == 10).count(), 8, "{text}");
-    assert_eq!(under_way.len(), 16, "{text}");
+    let in_flight = column(&json[0], "in flight");
+    assert_eq!(in_flight.iter().filter(|count| **count == 10).count(), 8, "{text}");
+    assert_eq!(in_flight.len(), 16, "{text}");
     let packets = column(&json[0], "packets");
     assert_eq!(packets.iter().filter(|count| **count == 0).count(), 8, "{text}");
-    // Thousands in a second, which a busy machine may not reach by far.
+    // Thousands in a second, which a busy host may not reach by far.
     assert!(column(&json[0], "rate").iter().all(|value| value.as_f64().is_some()), "{text}");
     for figure in ["p50", "p99"] {
         assert!(
@@ -258,8 +258,8 @@ fn pfcp_requests_are_measured_over_sockets() {
     }
 }
 
-// Input:  the daemon with 200 sessions, some packets, handovers and rule changes, as short as can be.
-// Output: each event has its rows; every change was answered and seen, and no packet was treated by a rule that was gone.
+// Input:  the daemon with 200 sessions, some packets, handovers and rule changes, as short as possible.
+// Output: each event has its rows; every change has a response and became visible, and no packet followed a replaced rule.
 #[test]
 fn events_of_a_whole_upf_are_measured() {
     let (text, json) = output(&["events", "--quick"]);
@@ -275,8 +275,8 @@ fn events_of_a_whole_upf_are_measured() {
     assert!(!text.contains("by the old rule"), "{text}");
 }
 
-// Input:  numbers that no count, size, time or core can be, and a kind of packets that there is not.
-// Output: an error that names the option and what it may be.
+// Input:  counts, sizes, times and cores out of range, and an unknown kind of packets.
+// Output: an error with the option and its range.
 #[test]
 fn impossible_numbers_are_refused() {
     let refusal = |line: &[&str]| run(&arguments(line), &mut Vec::new()).unwrap_err().to_string();
@@ -289,7 +289,7 @@ fn impossible_numbers_are_refused() {
     assert_eq!(refusal(&["ports", "--size=1401"]), "--size is 1401: from 64 to 1400");
     assert_eq!(refusal(&["pipeline", "--pdrs=0"]), "--pdrs is 0: from 1 to 100");
     assert_eq!(refusal(&["pipeline", "--quick", "--core=5000"]), "--core is 5k: from 0 to 1023");
-    // A row of nothing would look as if it had been measured.
+    // An empty row would look like a measurement.
     assert_eq!(refusal(&["pipeline", "--time=0"]), "--time is 0: from 1 to 3600k");
     assert_eq!(refusal(&["pipeline", "--changes=2M"]), "--changes is 2M: from 0 to 1M");
     assert_eq!(refusal(&["workers", "--workers=0"]), "--workers is 0: from 1 to 1024");
@@ -300,5 +300,5 @@ fn impossible_numbers_are_refused() {
     assert_eq!(refusal(&["events", "--changes=0"]), "--changes is 0: from 1 to 1M");
     assert_eq!(refusal(&["unassociated-peers", "--datagrams=1"]), "--datagrams is 1: from 256 to 100M");
     let unknown = refusal(&["floods", "--kinds=good,nonsense"]);
-    assert!(unknown.starts_with("--kinds: \"nonsense\" is in the name of no kind of packets"), "{unknown}");
+    assert!(unknown.starts_with("--kinds: no kind of packets has \"nonsense\" in its name"), "{unknown}");
 }

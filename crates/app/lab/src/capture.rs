@@ -1,4 +1,4 @@
-//! Captures what crosses a link into a pcap file.
+//! Captures the packets of a link into a pcap file.
 
 use std::fs::File;
 use std::io::{BufWriter, ErrorKind};

@@ -1,4 +1,4 @@
-//! Undoing what was set up, also when a signal ends the program.
+//! Cleanup at the end, also when a signal ends the program.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

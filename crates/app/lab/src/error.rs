@@ -1,4 +1,4 @@
-//! What can go wrong in the lab.
+//! Errors of the lab.
 
 use std::io;
 use std::time::Duration;

@@ -1,8 +1,8 @@
-//! Emulated SMF, gNB, UE and data network, in network namespaces of their own.
+//! Emulated SMF, gNB, UE and data network, in separate network namespaces.
 //!
-//! [`netns`] makes the machines, [`smf`] speaks N4, [`ran`] speaks N3 and holds the UEs, [`traffic`] is what the
-//! two ends of a PDU session say to each other, and [`demo`] plays the story that `causeway demo` shows. Every
-//! network here is created by this crate; nothing touches the machine's own interfaces.
+//! [`netns`] creates the hosts, [`smf`] implements N4, [`ran`] implements N3 and the UEs, [`traffic`] is the user traffic of a PDU
+//! session, and [`demo`] runs the steps of `causeway demo`. This crate creates every network that it uses, and does not change the
+//! host's interfaces.
 
 #![forbid(unsafe_code)]
 

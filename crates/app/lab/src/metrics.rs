@@ -18,7 +18,7 @@ impl Metrics {
     /// Fetches `/metrics` from inside a namespace.
     ///
     /// # Errors
-    /// [`LabError::Io`] when nobody answers, [`LabError::Peer`] for an answer other than 200.
+    /// [`LabError::Io`] without an answer, [`LabError::Peer`] for an answer other than 200.
     pub fn fetch(namespace: &Namespace, at: SocketAddr) -> Result<Self, LabError> {
         let text = namespace.enter(|| get(at).map_err(LabError::io(format!("fetch http://{at}/metrics"))))?;
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));

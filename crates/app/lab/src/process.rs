@@ -1,4 +1,4 @@
-//! A program that runs inside a namespace for as long as the lab does.
+//! A program that runs inside a namespace until the lab ends.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -39,13 +39,13 @@ impl Daemon {
         let output = File::create(log).map_err(LabError::io(log.display().to_string()))?;
         let errors = output.try_clone().map_err(LabError::io(log.display().to_string()))?;
         let slot = Arc::new(Mutex::new(None));
-        let doomed = slot.clone();
+        let ended = slot.clone();
         let child = cleanup.acquire(
             || {
                 let mut command = Command::new(program);
                 // Settings for a UPF of one's own must not change this one.
-                let ours = |(name, _): &(OsString, _)| name.to_string_lossy().starts_with("CAUSEWAY_");
-                for (name, _) in std::env::vars_os().filter(ours) {
+                let of_causeway = |(name, _): &(OsString, _)| name.to_string_lossy().starts_with("CAUSEWAY_");
+                for (name, _) in std::env::vars_os().filter(of_causeway) {
                     command.env_remove(name);
                 }
                 command.args(args).stdin(Stdio::null()).stdout(output).stderr(errors).process_group(0);
@@ -55,7 +55,7 @@ impl Daemon {
                 Ok(child)
             },
             move || {
-                let child = doomed.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let child = ended.lock().unwrap_or_else(PoisonError::into_inner).take();
                 if let Some(child) = child {
                     end(&child);
                 }

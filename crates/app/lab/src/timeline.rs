@@ -1,4 +1,4 @@
-//! What was said between whom, and when.
+//! Messages with sender, receiver and time.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};

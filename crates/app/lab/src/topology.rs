@@ -1,4 +1,4 @@
-//! The machines of the demo and the cables between them.
+//! The hosts of the demo and the cables between them.
 //!
 //! ```text
 //!   ue ── gnb1 ──┐ N3            N6
@@ -7,7 +7,7 @@
 //!                       smf
 //! ```
 //!
-//! Each machine but the UPF has one cable, so that a capture on it sees that cable and nothing else. The UPF's N3
+//! Each host except the UPF has one cable, so that a capture on it contains that cable alone. The UPF's N3
 //! address is on its loopback and routed, as of a UPF that is reached over several links.
 
 use std::net::Ipv4Addr;

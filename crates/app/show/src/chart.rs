@@ -1,4 +1,4 @@
-//! Curves over two axes, as a picture.
+//! Curves over two axes, as SVG.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Numbers as people write them: `10k`, `1M`.
+//! Numbers with unit prefixes: `10k`, `1M`.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,5 +1,4 @@
-//! What commands show to people and machines: [`Table`]s as text and JSON, [`Chart`]s as SVG, a [`page()`] around both, and [`Progress`]
-//! while they work.
+//! Output of commands: [`Table`]s as text and JSON, [`Chart`]s as SVG, a [`page()`] around both, and [`Progress`] while they run.
 
 #![forbid(unsafe_code)]
 

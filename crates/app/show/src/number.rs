@@ -1,4 +1,4 @@
-//! Numbers with their thousands apart.
+//! Numbers with thousands separators.
 
 /// The number as text, such as `161,894`.
 pub fn with_thousands_separators(number: impl Into<u64>) -> String {

@@ -1,4 +1,4 @@
-//! The frame of a page for people: one file, no script, light and dark.
+//! The frame of an HTML page: one file, no script, light and dark.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 

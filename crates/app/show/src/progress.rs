@@ -1,4 +1,4 @@
-//! What a command is at, on standard error, if it takes long.
+//! The progress of a long command, on standard error.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -32,7 +32,7 @@ impl Progress {
         self.set_progress(0, 0);
     }
 
-    /// `done` of `total`, or just under way if that is zero. Cheap enough for every thousandth step.
+    /// `done` of `total`, or only running if that is zero. Cheap enough for every thousandth step.
     pub fn set_progress(&mut self, done: u64, total: u64) {
         let now = Instant::now();
         let recent = self.shown.is_some_and(|shown| now - shown < Duration::from_millis(500));

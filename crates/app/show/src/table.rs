@@ -1,4 +1,4 @@
-//! Rows under heads, for people as aligned text and as HTML, for machines as JSON.
+//! Rows under headings, as aligned text, as HTML and as JSON.
 
 use std::fmt;
 

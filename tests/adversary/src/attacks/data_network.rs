@@ -21,7 +21,7 @@ pub(super) const ATTACKS: &[Attack] = &[
     },
     Attack {
         name: "dn-gtpu-to-n3",
-        about: "a host on N6 sends GTP-U to N3 in the good UE's tunnel: nothing of it may come back to the data network",
+        about: "a host on N6 sends GTP-U to N3 in the good UE's tunnel: no packet of it may return to the data network",
         run: gtpu_to_n3,
     },
     Attack {
@@ -34,8 +34,8 @@ pub(super) const ATTACKS: &[Attack] = &[
         about: "packets to the hostile UE with up to four defects each",
         run: mutated_packets,
     },
-    Attack { name: "dn-unknown-ues", about: "packets to made-up UE addresses", run: unknown_ues },
-    Attack { name: "dn-flood", about: "packets to the hostile UE as fast as they come", run: flood },
+    Attack { name: "dn-unknown-ues", about: "packets to invented UE addresses", run: unknown_ues },
+    Attack { name: "dn-flood", about: "packets to the hostile UE as fast as possible", run: flood },
 ];
 
 fn sets_up_association(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
@@ -83,7 +83,7 @@ fn error_indications(scene: &mut Environment, context: &mut Context) -> Result<(
 }
 
 fn mutated_packets(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
-    let packet = udp((DN, 9), (HOSTILE_UE, 9), b"a packet to be spoilt");
+    let packet = udp((DN, 9), (HOSTILE_UE, 9), b"a packet to be mutated");
     while context.has_time_left() {
         let mutant = mutate(&mut context.random, &packet);
         scene.dn.send(HOSTILE_UE, &mutant);

@@ -1,4 +1,4 @@
-//! The attacks, by the party that they come from.
+//! The attacks, by party.
 
 mod data_network;
 mod n3;

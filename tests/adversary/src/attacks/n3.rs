@@ -19,7 +19,7 @@ pub(super) const ATTACKS: &[Attack] = &[
     },
     Attack {
         name: "n3-unknown-tunnels",
-        about: "G-PDUs with made-up TEIDs: the answers are not longer than what was sent",
+        about: "G-PDUs with invented TEIDs: the responses are not longer than the packets sent",
         run: unknown_tunnels,
     },
     Attack {
@@ -27,7 +27,7 @@ pub(super) const ATTACKS: &[Attack] = &[
         about: "Error Indications about the good UE's downlink tunnel from a host that is not its gNB",
         run: error_indications,
     },
-    Attack { name: "n3-echoes", about: "Echo Requests as fast as they come", run: echoes },
+    Attack { name: "n3-echoes", about: "Echo Requests as fast as possible", run: echoes },
     Attack {
         name: "n3-end-markers",
         about: "End Markers and chains of extension headers in the good UE's uplink tunnel",
@@ -50,7 +50,7 @@ fn random_octets(scene: &mut Environment, context: &mut Context) -> Result<(), L
 }
 
 fn mutated_packets(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
-    let packet = udp((HOSTILE_UE, 1000), (DN, 9), b"a packet to be spoilt");
+    let packet = udp((HOSTILE_UE, 1000), (DN, 9), b"a packet to be mutated");
     let packet = g_pdu(scene.hostile.uplink.teid, &packet);
     while context.has_time_left() {
         let mutant = mutate(&mut context.random, &packet);
@@ -72,7 +72,7 @@ fn unknown_tunnels(scene: &mut Environment, context: &mut Context) -> Result<(),
         context.sent += 256;
         received += scene.n3.drain().iter().map(Vec::len).sum::<usize>();
     }
-    context.check(&format!("{sent} octets are answered with {received}"), received <= sent);
+    context.check(&format!("{sent} octets cause a response of {received}"), received <= sent);
     Ok(())
 }
 

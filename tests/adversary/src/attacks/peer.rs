@@ -37,12 +37,12 @@ pub(super) const ATTACKS: &[Attack] = &[
     },
     Attack {
         name: "peer-invents-node-ids",
-        about: "association setups with ten thousand made-up Node IDs",
+        about: "association setups with ten thousand invented Node IDs",
         run: invents_node_ids,
     },
     Attack {
         name: "peer-bundles-messages",
-        about: "datagrams with a thousand bundled messages each: the answers are not longer than four times what was sent",
+        about: "datagrams with a thousand bundled messages each: the responses are at most four times as long",
         run: bundles_messages,
     },
 ];
@@ -168,6 +168,6 @@ fn bundles_messages(scene: &mut Environment, context: &mut Context) -> Result<()
         context.sent += 1000;
         received += peer.drain().iter().map(Vec::len).sum::<usize>();
     }
-    context.check(&format!("{sent} octets are answered with {received}"), received <= 4 * sent);
+    context.check(&format!("{sent} octets cause a response of {received}"), received <= 4 * sent);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! An SMF with an association of its own.
+//! An SMF with a separate association.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -23,12 +23,12 @@ pub(super) const ATTACKS: &[Attack] = &[
     },
     Attack {
         name: "smf-takes-anothers-ue-address",
-        about: "a second SMF establishes sessions with the good UE's address and a tunnel of its own",
+        about: "a second SMF establishes sessions with the good UE's address and a separate tunnel",
         run: takes_anothers_ue_address,
     },
     Attack {
         name: "smf-framed-route-of-victim",
-        about: "a second SMF asks for framed routes that hold the good UE's address",
+        about: "a second SMF requests framed routes that contain the good UE's address",
         run: framed_route_of_victim,
     },
     Attack {
@@ -42,9 +42,9 @@ pub(super) const ATTACKS: &[Attack] = &[
         run: many_framed_routes,
     },
     Attack {
-        name: "smf-tunnel-to-ourselves",
-        about: "sessions whose downlink leads to the UPF's own N3 address",
-        run: tunnel_to_ourselves,
+        name: "smf-tunnel-to-the-upf",
+        about: "sessions whose downlink tunnel ends at the UPF's N3 address",
+        run: tunnel_to_the_upf,
     },
     Attack {
         name: "smf-mutated-requests",
@@ -53,7 +53,7 @@ pub(super) const ATTACKS: &[Attack] = &[
     },
     Attack {
         name: "smf-establishes-and-leaves",
-        about: "sessions as fast as they come; then the association is released with all of them",
+        about: "sessions as fast as possible; then the association is released with all of them",
         run: establishes_and_leaves,
     },
 ];
@@ -111,7 +111,7 @@ fn interception(
             (number, context.sent) = (number + 1, context.sent + 1);
         }
         let caught = scene.n3.drain().iter().filter(|datagram| is_for(datagram, VICTIM)).count();
-        context.check(&format!("no packet of the good UE is led elsewhere, not {caught}"), caught == 0);
+        context.check(&format!("no packet of the good UE is diverted, not {caught}"), caught == 0);
     })
 }
 
@@ -159,7 +159,8 @@ fn framed_route_of_host(scene: &mut Environment, context: &mut Context) -> Resul
         }
         for (peer, before) in peers.into_iter().zip(before) {
             let (before, after) = (before.unwrap_or_default(), scene.device_to(peer).unwrap_or_default());
-            context.check(&format!("packets to {peer} leave by {before}, not {after}"), before == after);
+            context
+                .check(&format!("packets to {peer} are sent through {before}, not {after}"), before == after);
         }
     })
 }
@@ -180,7 +181,7 @@ fn many_framed_routes(scene: &mut Environment, context: &mut Context) -> Result<
     })
 }
 
-fn tunnel_to_ourselves(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
+fn tunnel_to_the_upf(scene: &mut Environment, context: &mut Context) -> Result<(), LabError> {
     let own = scene.victim.uplink.teid.value();
     with_association(scene, context, |scene, context, smf| {
         let mut number = 0;

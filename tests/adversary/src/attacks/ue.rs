@@ -21,7 +21,7 @@ pub(super) const ATTACKS: &[Attack] = &[
     },
     Attack {
         name: "ue-gtpu-in-gtpu",
-        about: "a UE sends GTP-U to N3 in the name of another UE: nothing of it may reach the data network",
+        about: "a UE sends GTP-U to N3 in the name of another UE: no packet of it may reach the data network",
         run: gtpu_in_gtpu,
     },
     Attack {
@@ -31,12 +31,12 @@ pub(super) const ATTACKS: &[Attack] = &[
     },
     Attack {
         name: "ue-reaches-management",
-        about: "a UE opens TCP connections to the UPF's addresses: no answer may come",
+        about: "a UE opens TCP connections to the UPF's addresses: no answer may arrive",
         run: reaches_management,
     },
     Attack {
         name: "ue-spoofs-source",
-        about: "a UE sends with the good UE's address: nothing of it may reach the data network",
+        about: "a UE sends with the good UE's address: no packet of it may reach the data network",
         run: spoofs_source,
     },
     Attack { name: "ue-flood", about: "a UE without a rate limit sends as fast as it can", run: flood },
@@ -66,7 +66,7 @@ fn sets_up_association(scene: &mut Environment, context: &mut Context) -> Result
     }
     let before = |datagram: &Vec<u8>| answer_from(datagram, UPF_N4).is_some();
     let answers = scene.n3.drain().iter().filter(|datagram| before(datagram)).count();
-    context.check(&format!("N4 says nothing to a UE, not {answers} packets"), answers == 0);
+    context.check(&format!("N4 sends nothing to a UE, not {answers} packets"), answers == 0);
     Ok(())
 }
 

@@ -1,11 +1,11 @@
-//! How long it takes until packets are treated by a rule that an SMF has changed.
+//! The time until a changed rule of an SMF applies to packets.
 
 use std::time::{Duration, Instant};
 
 use crate::BenchError;
 use crate::kit::{Progress, Samples};
 
-/// Packets under way at most: few, so that none waits for others.
+/// Packets in flight at most: few, so that none waits for others.
 const WINDOW: usize = 4;
 /// What is not there by then does not come.
 const TIMEOUT: Duration = Duration::from_secs(3);
@@ -41,7 +41,7 @@ pub(super) struct ChangeLatency {
     pub(super) missing: u64,
 }
 
-/// A change under way. Times are since it was asked for.
+/// A change in flight. Times are since its request.
 struct PendingChange {
     asked: Instant,
     teid: u32,

@@ -31,7 +31,7 @@ const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 9);
 const GTPU_PORT: u16 = 2152;
 /// More than comes.
 const RATE_KBPS: u64 = 100_000_000;
-/// Requests under way while sessions are set up.
+/// Requests in flight while sessions are set up.
 const WINDOW: usize = 64;
 /// Packets that wait at the data network at most.
 const QUEUE: usize = 1 << 14;

@@ -1,4 +1,4 @@
-//! A packet thread with its ports in memory: plans are handed to it as the control thread hands them, without N4.
+//! A packet thread with its ports in memory: it receives plans as from the control thread, without N4.
 
 use std::time::Instant;
 
@@ -16,7 +16,7 @@ use crate::kit::Progress;
 use crate::upf::Cores;
 use crate::world::{Control, Rules, Shape, hand_over, shape};
 
-/// Plans that are under way while sessions are set up.
+/// Plans in flight while sessions are set up.
 const WINDOW: u32 = 256;
 /// Packets that wait at a port at most.
 const QUEUE: usize = 1 << 12;

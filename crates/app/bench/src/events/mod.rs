@@ -1,7 +1,7 @@
-//! How soon the UPF tells and does what it must: a threshold that is crossed, a handover, a changed rule.
+//! The delay of reports, handovers and rule changes.
 //!
-//! The daemon runs in this process with N4 and N3 on the loopback and its data network in memory, so that it takes no
-//! rights. SMF, gNB and server are one thread, on another core than the packet thread.
+//! The daemon runs in this process with N4 and N3 on the loopback and its data network in memory, so that it needs no
+//! privileges. SMF, gNB and server are one thread, on another core than the packet thread.
 
 mod changes;
 mod environment;
@@ -117,7 +117,7 @@ fn watch(
     if changes.stale > 0 {
         let stale = changes.stale;
         report.note(format!(
-            "{sessions} sessions{place}: {stale} packets after a response were treated by the old rule."
+            "{sessions} sessions{place}: {stale} packets after a response followed the old rule."
         ));
     }
     Ok(())
@@ -125,7 +125,7 @@ fn watch(
 
 fn empty(options: &Options, cores: Cores) -> Report {
     let Cores { packets, others } = cores;
-    let sleeps = if options.sleep { "sleeps while nothing comes" } else { "never sleeps" };
+    let sleeps = if options.sleep { "sleeps without packets" } else { "never sleeps" };
     let conditions = Conditions::here(IoCost::Gross)
         .with("UPF", format!("packet thread on core {packets}, {sleeps}; control thread on core {others}"))
         .with(

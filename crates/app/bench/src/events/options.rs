@@ -5,7 +5,7 @@ use clap::Args;
 use crate::BenchError;
 use crate::kit::{Count, MAX_TIME_MS, count, within};
 
-/// Every number of sessions is measured by itself.
+/// Every number of sessions is measured separately.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// Sessions, all with traffic and a volume threshold
@@ -17,13 +17,13 @@ pub struct Options {
     /// Handovers in a second, each of a random session
     #[arg(long, value_name = "N", default_value_t = Options::default().handovers)]
     pub handovers: Count,
-    /// Rule changes that are watched one by one
+    /// Rule changes that are measured one by one
     #[arg(long, value_name = "N", default_value_t = Options::default().changes)]
     pub changes: Count,
     /// Milliseconds with reports, and again with handovers
     #[arg(long, value_name = "MS", default_value_t = Options::default().time)]
     pub time: u64,
-    /// The packet thread of the UPF sleeps while nothing comes, as it does by default; here it does not
+    /// Let the packet thread of the UPF sleep without packets, as in the daemon's default; without this option it never sleeps
     #[arg(long)]
     pub sleep: bool,
 }
@@ -45,7 +45,7 @@ impl Default for Options {
 const MAX_SESSIONS: u64 = 4_000_000;
 
 impl Options {
-    /// The same in little time, with a packet thread that leaves its core to others.
+    /// Options for a short run, with a packet thread that yields its core.
     pub(super) fn quick(self) -> Self {
         Self {
             sessions: vec![count(200)],

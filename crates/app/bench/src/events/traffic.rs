@@ -1,4 +1,4 @@
-//! Traffic over all sessions, with the usage reports that it leads to, and handovers under way.
+//! Traffic over all sessions, with its usage reports, and handovers in flight.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::kit::{Progress, Samples};
 
 /// What is not there by then does not come.
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// Packets under way while every session has its first one.
+/// Packets in flight while every session has its first one.
 const WINDOW: u64 = 128;
 
 /// What sessions were sent, and what is expected of them.

@@ -1,4 +1,4 @@
-//! How good packets are spoilt.
+//! Creation of malformed packets from valid ones.
 
 use std::net::Ipv6Addr;
 
@@ -41,7 +41,7 @@ pub(super) fn extend(frame: &mut Vec<u8>, count: usize) {
     set_length(frame, TUNNEL);
 }
 
-/// Two hosts that are nobody's.
+/// Two hosts without a session.
 pub(super) fn unknown_hosts(random: &mut fastrand::Rng) -> [Ipv6Addr; 2] {
     [(); 2].map(|()| {
         Ipv6Addr::new(0x2001, 0xdb8, 0xff00 | u16::from(random.u8(..)), 0, 0, 0, 0, random.u8(1..).into())

@@ -1,7 +1,7 @@
-//! Packets that nobody should send, in memory: what each costs beside good ones.
+//! Unwanted packets, in memory: the cost of each kind, compared with valid ones.
 //!
-//! As in `pipeline`, packets are made while the clock stands. All kinds take turns, so that the ratio to good packets of the
-//! same direction does not depend on what else the machine does.
+//! As in `pipeline`, packets are created while the clock is stopped. All kinds take turns, so that the ratio to valid packets of the
+//! same direction does not depend on other work of the host.
 
 mod malform;
 mod packet_kinds;
@@ -62,10 +62,10 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
     let conditions = Conditions::here(IoCost::Net)
         .with(
             "packets",
-            "as said, each of a random session; good ones are UDP over IPv4, 64 octets; UEs have IPv6, too",
+            "of the named kind, each of a random session; good ones are UDP over IPv4, 64 octets; UEs have IPv6, too",
         )
         .with("time", format!("{} ms of CPU time for each row, interleaved", options.time));
-    let title = "Floods: packets that nobody should send, beside good ones";
+    let title = "Floods: unwanted packets, compared with good ones";
     let mut report = Report::new("floods", title, conditions, columns());
     let mut progress = Progress::new();
     for sessions in &options.sessions {
@@ -83,7 +83,7 @@ fn columns() -> Vec<Column> {
         Column::of("median", "ns"),
         Column::of("of good ones", "times"),
         Column::of("forwarded", "%"),
-        Column::of("slow room", "%"),
+        Column::of("slow path", "%"),
     ]
 }
 

@@ -1,4 +1,4 @@
-//! The kinds of packets: a good one, and how it is spoilt.
+//! The kinds of packets: a valid one, and its malformed variants.
 
 use std::net::Ipv6Addr;
 
@@ -138,12 +138,12 @@ impl Kind {
             Self::Good(_) => "good",
             Self::UnknownTeid => "random TEID",
             Self::OldTeid => "TEID with one bit changed",
-            Self::SpoofedSource => "UE address of another",
+            Self::SpoofedSource => "UE address of another UE",
             Self::OuterEct1 => "ECT(1) in the outer header",
             Self::OuterCongestion => "ECN CE in the outer header",
             Self::UnknownExtension => "unknown extension header",
             Self::StackedExtensions => "16 unknown extension headers",
-            Self::RequiredExtension => "extension header for us",
+            Self::RequiredExtension => "extension header for the UPF",
             Self::EmptyExtension => "extension header of length 0",
             Self::NoTeid => "TEID of 0",
             Self::NoGtpu => "no GTP-U",
@@ -153,7 +153,7 @@ impl Kind {
             Self::Options(_) => "IPv4 options",
             Self::TtlExpired(_) => "TTL of 1",
             Self::BadChecksum(_) => "wrong header checksum",
-            Self::Truncated(_) => "shorter than it says",
+            Self::Truncated(_) => "shorter than its length",
             Self::UnknownUe => "address of no UE",
             Self::NoProtocol(_) => "neither TCP nor UDP",
             Self::Esp(_) => "ESP",

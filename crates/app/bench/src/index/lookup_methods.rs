@@ -1,4 +1,4 @@
-//! The ways to find lines.
+//! The methods to find flow entries.
 
 use causeway_fastpath::index::{Probe, prefetch};
 use causeway_rules::TeidScheme;

@@ -1,7 +1,7 @@
-//! What it costs to find lines: by TEID slot, by pool offset, by cuckoo table, and by the standard library's hash table.
+//! The cost to find flow entries: by TEID slot, by pool offset, by cuckoo table, and by the standard library's hash table.
 //!
-//! A lookup ends with the comparison of the whole key in the line and a count in it. Entries are looked up in random
-//! order, in batches as the pipeline has them; the ways take turns.
+//! A lookup ends with the comparison of the whole key in the flow entry and a count in it. Entries are looked up in random
+//! order, in batches as in the pipeline; the methods take turns.
 
 mod lookup_methods;
 mod population;
@@ -60,7 +60,7 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
     let options = if common.quick { options.clone().quick() } else { options.clone() };
     options.check()?;
     let lookups =
-        format!("in batches of {BATCH}, random; the key in the line is compared and a count raised");
+        format!("in batches of {BATCH}, random; the key in the flow entry is compared and a count raised");
     let conditions = Conditions::here(IoCost::Net)
         .with("lookups", lookups)
         .with("time", format!("{} turns of {} lookups each, interleaved", options.turns, TURN * BATCH));
@@ -71,7 +71,7 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
         Column::of("median", "ns"),
         Column::of("p90", "ns"),
     ];
-    let mut report = Report::new("index", "Index: what it costs to find a line", conditions, columns);
+    let mut report = Report::new("index", "Index: the cost to find a flow entry", conditions, columns);
     let mut progress = Progress::new();
     for entries in &options.entries {
         progress.stage(format!("index: {entries} entries"));

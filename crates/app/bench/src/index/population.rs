@@ -1,4 +1,4 @@
-//! Lines, what finds them, and the keys that are looked up.
+//! Flow entries, their indexes, and the lookup keys.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! How much memory there is, and how much this process has.
+//! The memory of the host and of this process.
 
 use std::fs;
 

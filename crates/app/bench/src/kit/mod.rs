@@ -1,4 +1,4 @@
-//! What benchmarks measure with.
+//! Tools of measurement: clock, samples, memory, pinning.
 
 mod clock;
 mod memory;

@@ -1,4 +1,4 @@
-//! Where the measured thread runs.
+//! The core of the measured thread.
 
 use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 

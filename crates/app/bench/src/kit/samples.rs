@@ -1,4 +1,4 @@
-//! Many measurements of the same thing.
+//! Many measurements of the same value.
 
 /// Measurements of the same thing, for example nanoseconds per packet of one chunk each.
 #[derive(Clone, Debug, Default)]

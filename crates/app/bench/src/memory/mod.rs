@@ -1,4 +1,4 @@
-//! What sessions take of memory, without packets and with them, and how long it takes until they are there.
+//! The memory of sessions, without and with packets, and the time to set them up.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,10 +20,10 @@ pub struct Options {
     /// Sessions
     #[arg(long, value_delimiter = ',', default_values_t = Options::default().sessions)]
     pub sessions: Vec<Count>,
-    /// PDRs of each direction, told apart by SDF filters
+    /// PDRs of each direction, distinguished by SDF filters
     #[arg(long, value_delimiter = ',', default_values_t = Options::default().pdrs)]
     pub pdrs: Vec<u16>,
-    /// What sessions have beside PDRs and FARs
+    /// Rules of sessions in addition to PDRs and FARs
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().rules)]
     pub rules: Vec<Rules>,
 }
@@ -48,8 +48,8 @@ struct Case {
     rules: Rules,
 }
 
-/// Measures all combinations. More than one are measured in a process of their own each: what a process gave back
-/// to its allocator would count for less than it takes.
+/// Measures all combinations. Each of several runs in a separate process: memory that a process returned to its allocator
+/// would make the next figure too low.
 ///
 /// # Errors
 /// [`BenchError`], for example when a number is out of range.
@@ -59,9 +59,9 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
     let cases = if common.quick { vec![QUICK] } else { cases(options) };
     let conditions = Conditions::here(IoCost::Net).with(
         "memory",
-        "gain of the resident memory of the process; what N4 and the rules keep of sessions is not in it",
+        "growth of the resident memory of the process, without the session state of N4 and the rules",
     );
-    let title = "Memory: what sessions take, and how long until they are there";
+    let title = "Memory: memory of sessions, and time to set them up";
     let mut report = Report::new("memory", title, conditions, columns());
     let mut progress = Progress::new();
     for case in &cases {
@@ -107,7 +107,7 @@ fn columns() -> Vec<Column> {
 }
 
 impl Case {
-    /// What asks for this case alone.
+    /// The arguments that select this case alone.
     fn flags(&self) -> [(&'static str, String); 4] {
         [
             ("--backend", self.backend.to_string()),
@@ -164,7 +164,7 @@ impl Case {
     }
 }
 
-/// What is measured once it has stopped falling: allocators give memory back some seconds after it was freed.
+/// The value when it has stopped falling: allocators return memory some seconds after it was freed.
 fn settled(measure: impl Fn() -> Option<u64>) -> Option<u64> {
     const TIMEOUT: Duration = Duration::from_secs(3);
     let (mut least, mut since) = (measure()?, Instant::now());

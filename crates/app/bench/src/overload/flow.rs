@@ -1,6 +1,6 @@
-//! A generator that does not wait for what it has sent, and who counts what arrives.
+//! A generator that does not wait for the packets that it has sent, and a receiver that counts them.
 //!
-//! Each of its threads has a core, a socket and a share of the rate of its own: one thread pays for the kernel's whole way to the
+//! Each of its threads has a separate core and socket and a share of the rate: one thread pays for the kernel's whole path to the
 //! socket or ring of the UPF, so that one alone sends hardly more than the UPF forwards.
 
 use std::net::Ipv4Addr;
@@ -38,7 +38,7 @@ struct End {
 pub(super) struct CoreAssignment<'a> {
     /// A core for each thread of the generator.
     pub(super) senders: &'a [usize],
-    /// The core of whoever counts what arrives.
+    /// The core of the receiver.
     pub(super) far: usize,
 }
 

@@ -1,9 +1,9 @@
-//! A whole UPF beyond what it can forward: what still gets through as the load grows, and what a session loses while another one
-//! floods its direction.
+//! A whole UPF beyond saturation: the delivered rate as the load grows, and the loss of a session while another one floods its
+//! direction.
 //!
-//! The surroundings are those of [`crate::upf`]. The generator does not wait for what it has sent; its threads and whoever counts what
-//! arrives have cores of their own, as far as there are any. Neighbours take the packet thread's core away from it in part, so that even
-//! where the generator is hardly faster than the UPF there is a load far beyond what can be forwarded.
+//! The topology is that of [`crate::upf`]. The generator does not wait for the packets that it has sent. Its threads and the receiver
+//! have separate cores, as far as cores are available. Neighbours use a part of the packet thread's core, so that a generator hardly
+//! faster than the UPF can still offer a load far beyond saturation.
 
 mod flow;
 mod neighbours;
@@ -24,7 +24,7 @@ use crate::{BenchError, Common};
 use flow::{CoreAssignment, OfferedLoad, Outcome, Streams, TrafficSockets};
 use neighbours::Neighbours;
 
-/// What is measured in a round, in the order of the columns: name, unit, digits behind the point.
+/// The measures of a round, in the order of the columns: name, unit, decimals.
 const MEASURES: [(&str, &str, u8); 8] = [
     ("offered", "kpps", 1),
     ("delivered", "kpps", 1),
@@ -36,7 +36,7 @@ const MEASURES: [(&str, &str, u8); 8] = [
     ("not sent", "%", 2),
 ];
 
-/// Where in [`MEASURES`] stands what is delivered.
+/// The index of the delivered rate in [`MEASURES`].
 const DELIVERED: usize = 1;
 
 /// The rounds of one load: samples of each measure.
@@ -45,7 +45,7 @@ type Rounds = [Samples; MEASURES.len()];
 /// Measures all combinations.
 ///
 /// # Errors
-/// [`BenchError::Needs`] without the right to make network namespaces, or what cannot be opened there.
+/// [`BenchError::Needs`] without the right to make network namespaces, or the error of opening a port or socket there.
 pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError> {
     let options = if common.quick { options.clone().quick() } else { options.clone() };
     options.check()?;
@@ -72,24 +72,24 @@ fn measure(options: &Options, common: &Common, nets: &BenchNamespaces) -> Result
     for direction in &options.ways.direction {
         compare(&mut sides, *direction, options, &mut progress, &mut report)?;
     }
-    report.note("delivered: while the generator sends; lost: never arrived. of best: what is delivered, of the most at any load of these rows.");
-    report.note("CPU: of the packet thread with what the kernel does in it, for each packet that arrived; busy: its share of the time.");
-    report.note("not received: lost by the kernel before the UPF; not sent: lost at its ports; the rest of what was lost was dropped as beyond a fair share, or by the kernel behind the UPF.");
+    report.note("delivered: while the generator sends; lost: never arrived. of best: the delivered rate, of the most at any load of these rows.");
+    report.note("CPU: of the packet thread, including the kernel, for each packet that arrived; busy: its share of the time.");
+    report.note("not received: lost by the kernel before the UPF; not sent: lost at its ports; other packets were dropped beyond a fair share, or by the kernel behind the UPF.");
     Ok(report)
 }
 
-/// Who runs where.
+/// The cores of the parties.
 #[derive(Clone)]
 struct Plan {
     cores: Cores,
     /// One core for each thread of the generator.
     senders: Vec<usize>,
-    /// The core of whoever counts what arrives.
+    /// The core of the receiver.
     far: usize,
 }
 
 impl Plan {
-    /// The packet thread's core is nobody else's; the far end has its own where there are three; the generator has the others.
+    /// The packet thread has a core alone; the far end has one if there are three; the generator has the others.
     fn new(options: &Options, common: &Common) -> Result<Self, BenchError> {
         let cores = choose_cores(common)?;
         let mut free = cores_beside(&[cores.packets, cores.others])?;
@@ -111,25 +111,25 @@ fn empty(options: &Options, plan: &Plan) -> Report {
         count => format!(", which it shares with {count} threads that compute without pause"),
     };
     let conditions = Conditions::here(IoCost::Gross)
-        .with("UPF", format!("packet thread on core {packets}{neighbours}; it sleeps while nothing comes"))
-        .with("surroundings", format!("generator on cores {senders:?}, the far end on core {far}"))
+        .with("UPF", format!("packet thread on core {packets}{neighbours}; it sleeps without packets"))
+        .with("topology", format!("generator on cores {senders:?}, the far end on core {far}"))
         .with("network", "veth pairs between namespaces; behind a TUN device the kernel forwards")
         .with("packets", format!("UDP over IPv4 of {} octets, {load}", options.size))
         .with("rows", format!("medians of {} rounds of {} ms, interleaved", options.rounds, options.time));
     let mut columns = vec![Column::new("ports"), Column::new("direction"), Column::of("load", "%")];
     columns.extend(MEASURES.map(|(name, unit, _)| Column::of(name, unit)));
     columns.push(Column::of("of best", "%"));
-    Report::new("overload", "Overload: what gets through beyond saturation", conditions, columns)
+    Report::new("overload", "Overload: the delivered rate beyond saturation", conditions, columns)
 }
 
-/// A UPF with its sessions and surroundings.
+/// A UPF with its sessions and topology.
 struct UpfSide {
     setting: Setting,
     running: Running,
     ends: TrafficSockets,
     tunnels: Vec<Teid>,
     plan: Plan,
-    /// What the namespaces stand behind.
+    /// The owner of the namespaces.
     _field: Field,
 }
 
@@ -148,7 +148,7 @@ impl UpfSide {
         self.ends.run(streams, offer, CoreAssignment { senders: &self.plan.senders, far: self.plan.far })
     }
 
-    /// What crossed the ports so far under one of these counters.
+    /// The sum of the ports for one of these counters.
     fn total(&self, counters: &[Counter]) -> u64 {
         let of_port = |port: &std::sync::Arc<causeway_ports::Counters>| -> u64 {
             counters.iter().map(|counter| port.value(*counter)).sum()
@@ -188,8 +188,8 @@ impl UpfSide {
         Ok(())
     }
 
-    /// What gets through in a second while somewhat more is offered: the median of a few spans, as one alone may fall into a moment
-    /// in which the machine did something else.
+    /// The rate that is delivered while slightly more is offered: the median of a few spans, as other work of the host may disturb
+    /// a single one.
     fn saturation(&mut self, streams: &mut Streams) -> Result<f64, BenchError> {
         const SPAN: Duration = Duration::from_millis(300);
         // All that the generator sends, then somewhat more than got through of it.
@@ -232,7 +232,7 @@ fn compare(
         let beside = options.beside.is_some();
         let (size, threads) = (options.size.into(), side.plan.senders.len());
         let mut streams = Streams::new(direction, size, &side.tunnels, beside, threads)?;
-        // Neighbours are found and sessions awake.
+        // Neighbours are resolved and sessions active.
         for rate in [100.0, 10_000.0] {
             let span = Duration::from_millis(options.time.min(200));
             side.offer(&mut streams, OfferedLoad { rate, beside: 0.0, span })?;

@@ -1,4 +1,4 @@
-//! Threads that want a core for themselves.
+//! Threads that compute without pause and share the core of the packet thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -9,32 +9,32 @@ use crate::upf::{MAX_SESSIONS, SIZES, Ways};
 /// Every list is measured in all combinations with the others.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// Through which ports, and which way
+    /// Ports and directions
     #[command(flatten)]
     pub ways: Ways,
     /// Offered load, in hundredths of the saturation
     #[arg(long, value_delimiter = ',', default_values_t = Options::default().load)]
     pub load: Vec<u32>,
-    /// The load of 100, in packets a second, instead of the saturation that is found first
+    /// The load of 100, in packets a second, instead of the measured saturation
     #[arg(long, value_name = "N")]
     pub saturation: Option<Count>,
     /// The user's IP packets, in octets
     #[arg(long, default_value_t = Options::default().size)]
     pub size: u16,
-    /// Sessions, whose packets come in turns, one each
+    /// Sessions, which send in turns, one packet each
     #[arg(long, default_value_t = Options::default().sessions)]
     pub sessions: Count,
     /// Packets a second of one more session while a single other one sends the load
     #[arg(long, value_name = "N")]
     pub beside: Option<Count>,
-    /// Threads of the generator, each on a core of its own while there are cores
+    /// Threads of the generator, each on a separate core as far as cores are available
     #[arg(long, value_name = "N", default_value_t = Options::default().senders)]
     pub senders: usize,
-    /// Threads that compute without pause on the packet thread's core: it is left one part in N + 1 of it, so that its saturation is
-    /// within the generator's reach
+    /// Threads that compute without pause on the packet thread's core: the packet thread gets one part in N + 1 of it, so that the
+    /// generator can exceed its saturation
     #[arg(long, value_name = "N", default_value_t = Options::default().neighbours)]
     pub neighbours: usize,
-    /// Datagrams of the generator cross its socket together (UDP_SEGMENT)
+    /// Send datagrams of the generator together (UDP_SEGMENT)
     #[arg(long)]
     pub joined: bool,
     /// Milliseconds of each load
@@ -64,7 +64,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The same in little time.
+    /// Options for a short run.
     pub(super) fn quick(self) -> Self {
         let (sessions, saturation) = (count(3), Some(count(2000)));
         Self { load: vec![100], saturation, sessions, time: 40, rounds: 1, ..self }

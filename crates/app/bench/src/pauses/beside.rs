@@ -1,7 +1,7 @@
-//! An SMF and its UEs beside whatever else the UPF does: a request and a packet every now and then, and how long each took.
+//! An SMF and its UEs beside the other work of the UPF: requests and packets at intervals, and the time of each.
 //!
-//! They are sent when they are due, whether what was sent before has arrived or not: a pause of the UPF is in the figures of everything
-//! that was sent while it lasted.
+//! They are sent when they are due, whether earlier ones have arrived or not: a pause of the UPF is in the figures of all requests
+//! and packets within it.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -99,7 +99,9 @@ impl Beside {
         match heard {
             Some(heard) => Ok(heard),
             None => Err(self.end().err().unwrap_or_else(|| {
-                BenchError::io("hear of the requests beside")(std::io::Error::from(ErrorKind::BrokenPipe))
+                BenchError::io("receive the results of the requests beside")(std::io::Error::from(
+                    ErrorKind::BrokenPipe,
+                ))
             })),
         }
     }

@@ -1,4 +1,4 @@
-//! A UPF in memory, of which each step is timed.
+//! A UPF in memory. Each of its steps is timed.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 

@@ -1,9 +1,9 @@
-//! Pauses of N4 and of packets while sessions come and go.
+//! Pauses of N4 and of packets while sessions are created and end.
 //!
-//! Sessions of one SMF come one by one to the number asked for, half of them go one by one, and the other half goes at
-//! once, as its association is released. A second SMF has few sessions; it asks for something and its UEs send packets
-//! all the while. Each step in which nothing else can be served is timed by itself: one call of N4, one turn of the packet
-//! thread. The time is CPU time of this thread, with what the kernel does in it, so that a busy machine does not count.
+//! Sessions of one SMF are established one by one up to the number given, half of them are deleted one by one, and the other half
+//! ends together when its association is released. A second SMF has few sessions; it sends requests and its UEs send packets all
+//! the time. Each step in which nothing else can be served is timed separately: one call of N4, one turn of the packet thread. The
+//! time is CPU time of this thread, including the kernel, so that other work of the host does not count.
 
 mod beside;
 mod environment;
@@ -104,7 +104,7 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
             "beside",
             format!("a second SMF with {SECOND_SMF_SESSIONS} sessions, their requests and packets"),
         );
-    let title = "Pauses: the longest steps of N4 and of packets while sessions come and go";
+    let title = "Pauses: the longest steps of N4 and of packets while sessions are created and end";
     let mut report = Report::new("pauses", title, conditions, columns());
     let mut progress = Progress::new();
     let several = options.backend.len() * options.teids.len() * options.sessions.len() > 1;
@@ -129,8 +129,8 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
             }
         }
     }
-    report.note("beside: requests and packets of the second SMF's sessions are among the steps.");
-    report.note("a packet step is one packet, or one turn in which plans are carried out.");
+    report.note("beside: the steps include requests and packets of the second SMF's sessions.");
+    report.note("a packet step is one packet, or one turn in which plans are applied.");
     Ok(vec![report])
 }
 
@@ -205,7 +205,7 @@ impl BenchSetup {
                 self.establish_next(number)?;
             }
             if end > first {
-                self.report("come", end, end - first, report);
+                self.report("created", end, end - first, report);
             }
             first = end;
         }
@@ -213,7 +213,7 @@ impl BenchSetup {
         for number in half..self.sessions {
             self.delete_next(number)?;
         }
-        self.report("go one by one", half, self.sessions - half, report);
+        self.report("deleted", half, self.sessions - half, report);
         let request = requests::release_of(SMF, self.next_sequence());
         self.world.request(SMF, &request);
         while self.world.sessions() > SECOND_SMF_SESSIONS as usize {
@@ -223,7 +223,7 @@ impl BenchSetup {
                 self.serve_second_smf()?;
             }
         }
-        self.report("go at once", 0, half, report);
+        self.report("released", 0, half, report);
         Ok(())
     }
 

@@ -1,8 +1,8 @@
-//! The same in the daemon, over its sockets: what requests and packets of others take, from one end to the other, while sessions come,
-//! and while all of one SMF go at once.
+//! The same in the daemon, over its sockets: end-to-end times of requests and packets of others, while sessions are established,
+//! and while all of one SMF end together.
 //!
-//! Two SMFs have the sessions that come; one of them ends its association, comes back, and restarts. The third one and its UEs are those
-//! beside. Requests and packets go through sockets and namespaces, so that the kernel and what else the machine does are in the figures.
+//! Two SMFs own the sessions; one of them releases its association, sets it up again, and restarts. The third one and its UEs are
+//! those beside. Requests and packets pass sockets and namespaces, so the figures include the kernel and other work of the host.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
@@ -24,7 +24,7 @@ use crate::report::{Cell, Column, Conditions, IoCost, Report};
 use crate::upf::{Cores, Field, GNB, Running, SERVER, UPF_N3, UPF_N4, choose_cores};
 use crate::{BenchError, Common};
 
-/// Requests of the SMFs whose sessions come that are under way.
+/// Requests in flight of the SMFs whose sessions are established.
 const WINDOW: usize = 32;
 
 /// Requests that are made ready at once.
@@ -74,9 +74,10 @@ fn measure(options: &Options, common: &Common, nets: &BenchNamespaces) -> Result
     let conditions = Conditions::here(IoCost::Gross)
         .with("UPF", format!("control plane on core {others}, packet thread on core {packets}; UDP and TUN"))
         .with("beside", format!("an SMF with {SECOND_SMF_SESSIONS} sessions on core {beside}: 2,000 requests and 10,000 uplink packets a second"))
-        .with("SMFs", format!("on core {}, {WINDOW} requests under way", places.smfs))
-        .with("time", "wall time, from one end to the other");
-    let title = "Pauses: what requests and packets of others take while sessions come and go, over sockets";
+        .with("SMFs", format!("on core {}, {WINDOW} requests in flight", places.smfs))
+        .with("time", "wall time, end to end");
+    let title =
+        "Pauses: times of requests and packets of others while sessions are created and end, over sockets";
     let mut report = Report::new("pauses-sockets", title, conditions, columns());
     let mut progress = Progress::new();
     for sessions in &options.sessions {
@@ -85,8 +86,8 @@ fn measure(options: &Options, common: &Common, nets: &BenchNamespaces) -> Result
         let (sessions, ending) = (sessions.0 as u32, options.ending.0 as u32);
         BenchSetup::open(sessions, places, nets)?.run(ending, &mut progress, &mut report)?;
     }
-    report.note("waited: how long the threads of the UPF that could run had to wait for a core, all together; own: the longest time in which the thread that measures did not run.");
-    report.note("lost: requests and packets of those beside that have not arrived after five seconds.");
+    report.note("waited: time for which runnable threads of the UPF waited for a core, in total; own: the longest time in which the measuring thread did not run.");
+    report.note("lost: requests and packets beside without arrival within five seconds.");
     Ok(report)
 }
 
@@ -136,16 +137,16 @@ impl BenchSetup {
         self.calm(report)?;
         let staying = self.sessions - ending;
         self.establish_next(0, 0..staying, progress)?;
-        self.report("come", self.sessions - ending, report)?;
+        self.report("created", self.sessions - ending, report)?;
         self.establish_next(1, staying..self.sessions, progress)?;
-        self.report("come", self.sessions, report)?;
+        self.report("created", self.sessions, report)?;
         self.calm(report)?;
         self.smfs[1].release()?;
         self.gone(staying)?;
         self.report("association released", staying, report)?;
         self.smfs[1].associate()?;
         self.establish_next(1, staying..self.sessions, progress)?;
-        self.report("come again", self.sessions, report)?;
+        self.report("created again", self.sessions, report)?;
         self.smfs[1].restart()?;
         self.gone(staying)?;
         self.report("SMF restarted", staying, report)
@@ -155,7 +156,7 @@ impl BenchSetup {
     fn calm(&mut self, report: &mut Report) -> Result<(), BenchError> {
         std::thread::sleep(CALM);
         let sessions = self.there()?.saturating_sub(u64::from(SECOND_SMF_SESSIONS)) as u32;
-        self.report("nothing", sessions, report)
+        self.report("idle", sessions, report)
     }
 
     fn establish_next(

@@ -1,4 +1,4 @@
-//! What decoding and the rules cost alone, of requests that N4 takes as a whole.
+//! The cost of decoding and of the rules alone, for requests that N4 processes in one call.
 
 use std::hint::black_box;
 

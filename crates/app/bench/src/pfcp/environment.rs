@@ -1,4 +1,4 @@
-//! N4 and a data plane without sockets: requests go through in chunks, each stage for the whole chunk.
+//! N4 and a data plane without sockets: requests are processed in chunks, each stage for the whole chunk.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! PFCP requests through the control plane, in memory.
 //!
-//! Datagrams are made in chunks while the clock stands, and answers are looked at while it stands: the figures have
-//! no sockets in them. All requests of a chunk go through one stage before the next, so stages can be told apart.
+//! Datagrams are created in chunks and responses are checked while the clock is stopped: the figures include no sockets. All requests
+//! of a chunk pass one stage before the next, so that stages can be measured separately.
 
 mod decoding;
 mod environment;
@@ -34,8 +34,8 @@ const SESSION: u64 = 8192;
 /// What the columns do not say.
 const NOTES: [&str; 3] = [
     "activate: the first gNB of a session; handover: another one, with an End Marker.",
-    "decode and rules are measured apart, as for a request in words that nobody used before; most are in known ones.",
-    "memory: of all that is kept of sessions for which no packet has come, and of the last 5000 answers.",
+    "decode and rules are measured separately, as for a request with a new message template; most have a known one.",
+    "memory: of the state of sessions without packets, and of the last 5000 responses.",
 ];
 
 /// One session after another is this far away: they are not met in the order in which they were set up.
@@ -53,15 +53,15 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
     }
     let conditions = Conditions::here(IoCost::Net).with(
         "requests",
-        "2 PDRs, 2 FARs, 1 QER, 1 URR, 1 SDF filter; wording: what differs between two sessions",
+        "2 PDRs, 2 FARs, 1 QER, 1 URR, 1 SDF filter; variant: differences between two sessions",
     );
     let mut report = Report::new("pfcp", "PFCP: requests through the control plane", conditions, columns());
     let mut progress = Progress::new();
     for sessions in &options.sessions {
         let planes =
             options.plane.iter().flat_map(|plane| options.variant.iter().map(move |it| (plane, *it)));
-        for (plane, wording) in planes {
-            progress.stage(format!("pfcp: {sessions} sessions, {plane}, {wording}"));
+        for (plane, variant) in planes {
+            progress.stage(format!("pfcp: {sessions} sessions, {plane}, {variant}"));
             if available_memory().is_some_and(|octets| octets < sessions.0 * SESSION) {
                 report.skip(format_args!("{plane} with {sessions} sessions"), "too little memory");
                 continue;
@@ -70,7 +70,7 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
                 let operations: Vec<_> = options.operation.iter().map(ToString::to_string).collect();
                 let flags = [
                     ("--plane", plane.to_string()),
-                    ("--variant", wording.to_string()),
+                    ("--variant", variant.to_string()),
                     ("--sessions", sessions.to_string()),
                     ("--operation", operations.join(",")),
                     ("--requests", options.requests.to_string()),
@@ -79,7 +79,7 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
                 continue;
             }
             // The options are checked: it is below 2^32.
-            match BenchSetup::new(*plane, wording, sessions.0 as u32, &options, common.seed as u32) {
+            match BenchSetup::new(*plane, variant, sessions.0 as u32, &options, common.seed as u32) {
                 Ok(bench) => bench.run(&mut progress, &mut report)?,
                 Err(error) => report.skip(format_args!("{plane} with {sessions} sessions"), error),
             }
@@ -94,7 +94,7 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
 fn columns() -> Vec<Column> {
     vec![
         Column::new("plane"),
-        Column::new("wording"),
+        Column::new("variant"),
         Column::new("sessions"),
         Column::new("requests"),
         Column::of("decode", "ns"),
@@ -153,7 +153,7 @@ impl BenchSetup {
     /// [`ArenaError`] when the data plane finds no room.
     fn new(
         plane: Plane,
-        wording: RequestVariant,
+        variant: RequestVariant,
         sessions: u32,
         options: &Options,
         seed: u32,
@@ -162,7 +162,7 @@ impl BenchSetup {
         let seids = Vec::with_capacity(sessions as usize);
         let resident = resident_memory();
         let world = Environment::new(sessions, plane)?;
-        let establishments = Establishments { variant: wording, n3: environment::UPF_N3 };
+        let establishments = Establishments { variant, n3: environment::UPF_N3 };
         let alone = DecodeOnly::new(&establishments.request(0, 0));
         let operations = options.operation.clone();
         let sequence = seed;
@@ -183,7 +183,7 @@ impl BenchSetup {
     fn run(mut self, progress: &mut Progress, report: &mut Report) -> Result<(), BenchError> {
         let (established, spent) = self.establish(progress)?;
         let (sessions, plane, seconds) = (Count(self.sessions.into()), self.plane, spent.as_secs_f64());
-        report.note(format!("{plane}: {sessions} sessions were there after {seconds:.3} s of CPU time."));
+        report.note(format!("{plane}: {sessions} sessions were set up after {seconds:.3} s of CPU time."));
         let grown = resident_memory().zip(self.resident).map(|(now, before)| now.saturating_sub(before));
         let memory = grown.map(|octets| octets / u64::from(self.sessions));
         self.report(Operation::Establish, &established, memory, report);

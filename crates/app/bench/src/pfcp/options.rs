@@ -10,28 +10,28 @@ use crate::kit::{Count, count, within};
 /// Every list is measured in all combinations with the others.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// What carries the plans out
+    /// The data plane that applies the plans
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().plane)]
     pub plane: Vec<Plane>,
-    /// What is asked for; what must come before it happens without being measured
+    /// Operations to measure; earlier operations of a session run without measurement
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().operation)]
     pub operation: Vec<Operation>,
-    /// Sessions there are when requests are measured
+    /// Sessions that are established when requests are measured
     #[arg(long, value_delimiter = ',', default_values_t = Options::default().sessions)]
     pub sessions: Vec<Count>,
     /// Requests of each kind that are measured, at most
     #[arg(long, value_name = "N", default_value_t = Options::default().requests)]
     pub requests: Count,
-    /// What differs between the establishments of two sessions
+    /// Differences between the establishments of two sessions
     #[arg(long, alias = "wording", value_enum, value_delimiter = ',', default_values_t = Options::default().variant)]
     pub variant: Vec<RequestVariant>,
-    /// Ask the daemon over its sockets instead, in a network namespace
+    /// Send the requests to the daemon over sockets instead, in a network namespace
     #[arg(long)]
     pub sockets: bool,
-    /// With `--sockets`: requests that are under way at a time
+    /// With `--sockets`: requests in flight
     #[arg(long, value_delimiter = ',', default_values_t = Options::default().window)]
     pub window: Vec<Count>,
-    /// With `--sockets`: packets from UEs in a second meanwhile
+    /// With `--sockets`: packets from UEs in a second at the same time
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = Options::default().traffic)]
     pub traffic: Vec<Count>,
 }
@@ -51,17 +51,17 @@ impl Default for Options {
     }
 }
 
-/// So many fit into the buffers of the sockets.
+/// Limit: the buffers of the sockets hold this number.
 const MAX_IN_FLIGHT: u64 = 1000;
 
-/// More in a second than one thread sends.
+/// Limit: more in a second than one thread sends.
 const MAX_PACKET_RATE: u64 = 1_000_000;
 
 /// UE addresses are of 10.0.0.0/8, and chosen TEIDs have 24 bits for the session.
 const MAX_SESSIONS: u64 = 4_000_000;
 
 impl Options {
-    /// The same in little time.
+    /// Options for a short run.
     pub(super) fn quick(self) -> Self {
         Self { sessions: vec![count(1000)], requests: count(500), ..self }
     }
@@ -75,21 +75,21 @@ impl Options {
     }
 }
 
-/// What carries the plans out.
+/// The data plane that applies the plans.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Plane {
-    /// Nothing: every plan succeeds and is forgotten
+    /// None: every plan succeeds and is discarded
     Accepting,
-    /// The oracle
+    /// The reference data plane
     Reference,
     /// The software fast path
     Fastpath,
 }
 
-/// What differs between the establishments of two sessions, beside F-SEID and UE address.
+/// Differences between the establishments of two sessions, except F-SEID and UE address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum RequestVariant {
-    /// Nothing: the UPF chooses the TEIDs
+    /// None: the UPF chooses the TEIDs
     UpfTeids,
     /// The TEID, which the SMF chooses
     SmfTeids,
@@ -97,7 +97,7 @@ pub enum RequestVariant {
     Filters,
 }
 
-/// What an SMF asks for, in this order.
+/// The requests of an SMF, in this order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Operation {
     /// A new session

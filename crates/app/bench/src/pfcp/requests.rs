@@ -1,4 +1,4 @@
-//! What an SMF sends for a PDU session, as datagrams of the shape that Open5GS and free5GC send.
+//! The requests of an SMF for a PDU session, with the structure of those of Open5GS and free5GC.
 
 use std::net::Ipv4Addr;
 

@@ -1,8 +1,8 @@
 //! PFCP requests to the daemon, over its sockets.
 //!
-//! The daemon runs in a network namespace of this process, all of its threads but the one for packets on a core of their
-//! own. The generator is on the core of the packet thread: it has its requests ready, keeps so many under way, and sends the
-//! next one when an answer has come.
+//! The daemon runs in a network namespace of this process, all of its threads except the packet thread on a separate core. The
+//! generator is on the core of the packet thread: it has its requests ready, keeps so many in flight, and sends the next one when a
+//! response has arrived.
 
 pub(crate) mod smf;
 mod traffic;
@@ -27,7 +27,7 @@ use crate::{BenchError, Common};
 use smf::{Exchange, Smf};
 use traffic::Traffic;
 
-/// Requests under way while what is not measured is asked for.
+/// Requests in flight during operations that are not measured.
 const FILLING: usize = 64;
 
 /// The subnet of the UEs.
@@ -58,28 +58,28 @@ fn measure(options: &Options, common: &Common, nets: &BenchNamespaces) -> Result
     let mut progress = Progress::new();
     let all =
         options.sessions.iter().flat_map(|sessions| options.variant.iter().map(move |it| (sessions, *it)));
-    for (sessions, wording) in all {
-        progress.stage(format!("pfcp: {sessions} sessions, {wording}, over sockets"));
+    for (sessions, variant) in all {
+        progress.stage(format!("pfcp: {sessions} sessions, {variant}, over sockets"));
         if available_memory().is_some_and(|octets| octets < sessions.0 * super::SESSION) {
             report.skip(format_args!("{sessions} sessions"), "too little memory");
             continue;
         }
         // The options are checked: it is below 2^32.
-        let mut side = UpfSide::open(sessions.0 as u32, wording, options, cores, nets)?;
+        let mut side = UpfSide::open(sessions.0 as u32, variant, options, cores, nets)?;
         side.run(options, &mut progress, &mut report)?;
     }
-    report.note("CPU: of the threads of the control plane, and of the packet thread, with what the kernel does in them.");
-    report.note("packets: of 128 octets from UEs of 10000 sessions; they are in the packet CPU, too.");
-    report.note("latency: from the request to its answer, of which so many are under way.");
+    report.note("CPU: of the threads of the control plane, and of the packet thread, including the kernel.");
+    report.note("packets: of 128 octets from UEs of 10000 sessions; the packet CPU includes them.");
+    report.note("latency: from the request to its response, with so many in flight.");
     Ok(report)
 }
 
 fn columns() -> Vec<Column> {
     vec![
         Column::new("sessions"),
-        Column::new("wording"),
+        Column::new("variant"),
         Column::new("requests"),
-        Column::new("under way"),
+        Column::new("in flight"),
         Column::of("packets", "1/s"),
         Column::of("rate", "k/s"),
         Column::of("control CPU", "ns"),
@@ -108,7 +108,7 @@ struct UpfSide {
 /// What goes on while requests are measured.
 #[derive(Clone, Copy)]
 struct Load {
-    /// Requests under way.
+    /// Requests in flight.
     window: usize,
     /// Packets in a second.
     packets: u64,
@@ -117,12 +117,12 @@ struct Load {
 impl UpfSide {
     fn open(
         sessions: u32,
-        wording: RequestVariant,
+        variant: RequestVariant,
         options: &Options,
         cores: Cores,
         nets: &BenchNamespaces,
     ) -> Result<Self, BenchError> {
-        let establishments = Establishments { variant: wording, n3: UPF_N3 };
+        let establishments = Establishments { variant, n3: UPF_N3 };
         let field = Field::build(nets, cores.others)?;
         let config = config(sessions, &[(requests::SMF, SMF_SOCKET)]);
         let start = || field.upf.enter(|| Ok(Daemon::start(&config)))?.map_err(BenchError::from);

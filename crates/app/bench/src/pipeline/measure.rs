@@ -25,7 +25,7 @@ pub(super) struct Trial {
     pub(super) changed: Samples,
     pub(super) sent: u64,
     pub(super) lost: u64,
-    /// Packets that the hot lines left to the slow room.
+    /// Packets that the flow entries passed to the slow path.
     pub(super) slow: u64,
     pub(super) used: Duration,
     due: f64,

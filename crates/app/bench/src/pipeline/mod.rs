@@ -1,7 +1,7 @@
-//! Packets through a data plane, in memory: what the pipeline itself costs.
+//! Packets through a data plane, in memory: the cost of the pipeline itself.
 //!
-//! Sessions are asked for as an SMF does, and set up by the control plane's own code. Packets are made in chunks while
-//! the clock stands, so the figures have no I/O in them: neither getting a packet nor sending one.
+//! Sessions are requested as an SMF does, and set up by the control plane's code. Packets are created in chunks while the clock is
+//! stopped, so the figures include neither reception nor transmission.
 
 mod measure;
 mod options;
@@ -24,7 +24,7 @@ use crate::{BenchError, Common};
 /// Measures all combinations.
 ///
 /// # Errors
-/// [`BenchError`], for example when a number is out of range or packets do not get through.
+/// [`BenchError`], for example when a number is out of range or packets are not forwarded.
 pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError> {
     let options = if common.quick { options.clone().quick() } else { options.clone() };
     options.check()?;
@@ -42,7 +42,7 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
             }
         }
     }
-    report.note("Net of looking at the packets and of reading the clock, which is measured in the same run.");
+    report.note("Net of reading the packets and the clock, which is measured in the same run.");
     Ok(vec![report])
 }
 
@@ -60,7 +60,7 @@ fn columns() -> Vec<Column> {
         Column::of("p90", "ns"),
         Column::of("rate", "Mpps"),
         Column::of("loss", "packets"),
-        Column::of("slow room", "%"),
+        Column::of("slow path", "%"),
         Column::of("change", "ns"),
     ]
 }

@@ -15,13 +15,13 @@ pub struct Options {
     /// Sessions; each packet is of a random one
     #[arg(long, value_delimiter = ',', default_values_t = Options::default().sessions)]
     pub sessions: Vec<Count>,
-    /// PDRs of each direction, told apart by SDF filters; each packet matches a random one
+    /// PDRs of each direction, distinguished by SDF filters; each packet matches a random one
     #[arg(long, value_delimiter = ',', default_values_t = Options::default().pdrs)]
     pub pdrs: Vec<u16>,
-    /// What sessions have beside PDRs and FARs
+    /// Rules of sessions in addition to PDRs and FARs
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().rules)]
     pub rules: Vec<Rules>,
-    /// Which way packets go
+    /// Direction of packets
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Options::default().direction)]
     pub direction: Vec<Direction>,
     /// The user's IP packets
@@ -33,7 +33,7 @@ pub struct Options {
     /// Milliseconds of CPU time for each row
     #[arg(long, value_name = "MS", default_value_t = Options::default().time)]
     pub time: u64,
-    /// Exactly so many packets for each row, rounded up to whole chunks of 1024, however long it takes
+    /// Exact number of packets for each row, rounded up to whole chunks of 1024, without a time limit
     #[arg(long, value_name = "N")]
     pub packets: Option<Count>,
 }
@@ -55,7 +55,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The same in little time.
+    /// Options for a short run.
     pub(super) fn quick(mut self) -> Self {
         self.sessions = vec![count(1000)];
         self.time = 1;
@@ -73,7 +73,7 @@ impl Options {
     }
 }
 
-/// Which way packets go.
+/// Direction of packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Direction {
     /// From the gNB to the data network

@@ -1,4 +1,4 @@
-//! The pipeline as one side of a comparison that somebody else makes.
+//! The pipeline as one side of a comparison.
 
 use std::time::Duration;
 

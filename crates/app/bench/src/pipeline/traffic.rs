@@ -1,4 +1,4 @@
-//! Packets of random sessions, made before the clock runs.
+//! Packets of random sessions, created while the clock is stopped.
 
 use std::net::IpAddr;
 

@@ -1,9 +1,8 @@
 //! GTP-U through each kind of N3 port and back, over veth.
 //!
-//! One thread plays both ends: it sends a burst as a gNB, then receives and sends back what the port under test gives it, so
-//! that the kernel's work for both is done in its own CPU time. What it costs to send the burst to an interface that drops
-//! it is measured in the same run, in turns with the others, and taken off. What comes back is dropped at the gNB's
-//! interface, by another core.
+//! One thread is both ends: it sends a burst as a gNB, then receives and returns the packets of the port under test, so that its CPU
+//! time includes the kernel's work for both. The cost to send the burst to an interface that drops it is measured in the same run, in
+//! turns with the others, and subtracted. Another core drops the returned packets at the gNB's interface.
 
 mod kinds;
 mod side;
@@ -29,10 +28,10 @@ pub(super) fn run(
 ) -> Result<Report, BenchError> {
     let far_core = other_core(core)?;
     let conditions = Conditions::here(IoCost::Gross)
-        .with("ports", "N3 ports on one end of a veth pair, there and back, no data plane behind them")
+        .with("ports", "N3 ports on one end of a veth pair, both directions, no data plane")
         .with("packets", format!("G-PDUs, {FRAMES} at a time; sizes are those of the user's IP packet"))
-        .with("far end", format!("what comes back is dropped on core {far_core}"))
-        .with("measured", "CPU time of receiving and sending one packet; the sender's part is taken off");
+        .with("far end", format!("returned packets are dropped on core {far_core}"))
+        .with("measured", "CPU time to receive and send one packet; the sender's part is subtracted");
     let columns = vec![
         Column::new("port"),
         Column::of("size", "B"),

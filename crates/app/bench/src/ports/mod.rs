@@ -1,4 +1,4 @@
-//! What getting packets in and out costs, without a data plane between: the ports of N3 and N6 with the kernel behind them.
+//! The cost of reception and transmission without a data plane: the ports of N3 and N6, including the kernel.
 
 mod ethernet;
 mod options;
@@ -14,7 +14,7 @@ use crate::{BenchError, Common};
 /// Measures ports above IP with the kernel's help and without, and each kind of N3 port on Ethernet.
 ///
 /// # Errors
-/// [`BenchError::Needs`] without the right to make network namespaces, or what cannot be opened there.
+/// [`BenchError::Needs`] without the right to make network namespaces, or the error of opening a port or socket there.
 pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError> {
     let options = if common.quick { options.clone().quick() } else { options.clone() };
     options.check()?;

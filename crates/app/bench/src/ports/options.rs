@@ -5,7 +5,7 @@ use clap::Args;
 use crate::BenchError;
 use crate::kit::{Count, count, within};
 
-/// Every size is measured on all ways and ports.
+/// Every size is measured on all paths and ports.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// The user's IP packets, in octets
@@ -23,7 +23,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The same in little time.
+    /// Options for a short run.
     pub(super) fn quick(self) -> Self {
         Self { size: vec![64], chunks: count(3) }
     }

@@ -1,8 +1,8 @@
-//! Ports above IP: UDP for N3 and a TUN device for N6, with the kernel's offloads and without.
+//! Ports above IP: UDP for N3 and a TUN device for N6, with and without kernel offload.
 //!
-//! Everything happens in one thread: a socket of the kernel sends a chunk of packets to the port while the clock stands, the
-//! port passes them on while it runs, and what arrives is counted. So the figures hold the port's system calls and what
-//! the kernel does within them, up to the receiver's socket.
+//! One thread does all steps: a socket sends a chunk of packets to the port while the clock is stopped, the port forwards them
+//! while it runs, and the received packets are counted. The figures include the port's system calls and the kernel's work in them,
+//! up to the receiver's socket.
 
 mod frames;
 mod line;
@@ -37,17 +37,17 @@ pub(super) fn run(
     progress: &mut Progress,
 ) -> Result<Report, BenchError> {
     let conditions = Conditions::here(IoCost::Gross)
-        .with("ports", "UDP on the loopback for N3, a TUN device for N6, no data plane between them")
+        .with("ports", "UDP on the loopback for N3, a TUN device for N6, without a data plane")
         .with(
             "packets",
             format!("UDP over IPv4 of one UE, {CHUNK} at a time; sizes are those of the user's IP packet"),
         )
         .with(
             "measured",
-            "CPU time of receiving and sending one packet, with the kernel's part up to the other socket",
+            "CPU time to receive and send one packet, including the kernel up to the other socket",
         );
     let columns = vec![
-        Column::new("way"),
+        Column::new("path"),
         Column::of("size", "B"),
         Column::of("p10", "ns"),
         Column::of("median", "ns"),

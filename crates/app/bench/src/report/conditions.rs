@@ -1,4 +1,4 @@
-//! The conditions that figures hold under.
+//! The conditions of figures.
 
 use std::fs;
 use std::time::SystemTime;

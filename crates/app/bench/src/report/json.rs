@@ -1,4 +1,4 @@
-//! Reports for machines.
+//! Reports as JSON.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What a benchmark found out: rows under conditions, as a table for people and as JSON for machines.
+//! The result of a benchmark: rows with their conditions, as a text table and as JSON.
 
 mod conditions;
 mod json;

@@ -1,4 +1,4 @@
-//! Reports for people.
+//! Reports as text tables.
 
 use std::fmt;
 

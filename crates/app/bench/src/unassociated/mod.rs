@@ -1,7 +1,7 @@
-//! PFCP datagrams that nobody should send, in memory: what each costs N4 beside those of an SMF, and what is left of it.
+//! Unwanted PFCP datagrams, in memory: the cost of each for N4, compared with those of an SMF, and the state that remains.
 //!
-//! Datagrams are made in chunks while the clock stands. All kinds take turns, so that the ratio to good ones does not depend on what
-//! else the machine does.
+//! Datagrams are created in chunks while the clock is stopped. All kinds take turns, so that the ratio to valid ones does not depend
+//! on other work of the host.
 
 mod kinds;
 mod world;
@@ -46,10 +46,10 @@ pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError
     within("--sessions", options.sessions.iter().map(|count| count.0), 1..=4_000_000)?;
     within("--datagrams", [options.datagrams.0], 256..=100_000_000)?;
     let conditions = Conditions::here(IoCost::Net)
-        .with("N4", "requests and answers in memory; a data plane that accepts every plan")
-        .with("senders", "an SMF where it is said, else one host without association, or a new one each time")
+        .with("N4", "requests and responses in memory; a data plane that accepts every plan")
+        .with("senders", "an SMF if named, else one host without association, or a new one each time")
         .with("datagrams", format!("{} of each kind, interleaved", options.datagrams));
-    let title = "Unassociated peers: PFCP datagrams that nobody should send, beside those of an SMF";
+    let title = "Unassociated peers: unwanted PFCP datagrams, compared with those of an SMF";
     let mut report = Report::new("unassociated-peers", title, conditions, columns());
     let mut progress = Progress::new();
     for sessions in &options.sessions {

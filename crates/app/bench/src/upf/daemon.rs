@@ -1,4 +1,4 @@
-//! Causeway's daemon in a namespace, with its threads where they belong.
+//! Causeway's daemon in a namespace, with pinned threads.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Where a whole UPF is measured: three namespaces with cables, and an SMF inside the UPF's.
+//! The topology of a whole UPF: three namespaces with cables, and an SMF inside the UPF's.
 //!
 //! ```text
 //!   gnb ── N3 ── upf ── N6 ── dn

@@ -1,7 +1,7 @@
 //! A whole UPF between a gNB and a data network: the daemon in a network namespace, cables of veth, real sockets.
 //!
 //! The daemon runs in this process, its packet thread on one core; the load generator and everything else are on
-//! another. The generator waits for what it has sent, so that nothing is lost while the rate is measured.
+//! another. The generator waits for the packets that it has sent, so that none are lost while the rate is measured.
 
 mod daemon;
 mod ends;
@@ -32,7 +32,7 @@ const CHUNKS: u32 = 10;
 /// Measures all combinations.
 ///
 /// # Errors
-/// [`BenchError::Needs`] without the right to make network namespaces, or what cannot be opened there.
+/// [`BenchError::Needs`] without the right to make network namespaces, or the error of opening a port or socket there.
 pub fn run(options: &Options, common: &Common) -> Result<Vec<Report>, BenchError> {
     let options = if common.quick { options.clone().quick() } else { options.clone() };
     options.check()?;
@@ -73,10 +73,8 @@ fn measure(options: &Options, common: &Common, nets: &BenchNamespaces) -> Result
             }
         }
     }
-    report.note(
-        "rate: as many packets as get through while so many are under way; latency: one by one, evenly.",
-    );
-    report.note("CPU: of the packet thread with what the kernel does in it; a row has a packet thread's core to itself.");
+    report.note("rate: packets delivered with so many in flight; latency: one by one, evenly.");
+    report.note("CPU: of the packet thread, including the kernel; a row has the packet thread's core alone.");
     Ok(report)
 }
 
@@ -91,7 +89,7 @@ pub fn choose_cores(common: &Common) -> Result<Cores, BenchError> {
 
 fn empty(options: &Options, cores: Cores) -> Report {
     let Cores { packets, others } = cores;
-    let sleeps = if options.busy_poll { "never sleeps" } else { "sleeps while nothing comes" };
+    let sleeps = if options.busy_poll { "never sleeps" } else { "sleeps without packets" };
     let conditions = Conditions::here(IoCost::Gross)
         .with("UPF", format!("packet thread on core {packets}, {sleeps}; everything else on core {others}"))
         .with("network", format!("veth pairs between namespaces, whose far ends receive on core {others}; behind a TUN device the kernel forwards"))
@@ -105,7 +103,7 @@ fn empty(options: &Options, cores: Cores) -> Report {
         )
         .with(
             "rate",
-            format!("{} packets under way at most, {} ms, interleaved", options.window, options.time),
+            format!("{} packets in flight at most, {} ms, interleaved", options.window, options.time),
         )
         .with("latency", format!("{} packets a second for {} ms", options.rate, options.time));
     let columns = vec![
@@ -127,7 +125,7 @@ fn empty(options: &Options, cores: Cores) -> Report {
     Report::new("upf", "UPF: packets through the whole daemon, over veth", conditions, columns)
 }
 
-/// A UPF with its sessions and surroundings.
+/// A UPF with its sessions and topology.
 struct Side {
     setting: Setting,
     running: Running,

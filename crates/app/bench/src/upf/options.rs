@@ -12,19 +12,19 @@ use crate::world::displayed;
 /// Every list is measured in all combinations with the others.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// Through which ports, and which way
+    /// Ports and directions
     #[command(flatten)]
     pub ways: Ways,
     /// The user's IP packets, in octets
     #[arg(long, value_delimiter = ',', default_values_t = Options::default().size)]
     pub size: Vec<u16>,
-    /// Sessions, whose packets come in turns of `--run` packets each
+    /// Sessions, which send in turns of `--run` packets each
     #[arg(long, value_delimiter = ',', default_values_t = Options::default().sessions)]
     pub sessions: Vec<Count>,
     /// Packets of one session in a row
     #[arg(long, value_name = "N", default_value_t = Options::default().run)]
     pub run: usize,
-    /// Packets that are under way at most while the rate is measured: less than any buffer holds
+    /// Packets in flight at most while the rate is measured: less than any buffer holds
     #[arg(long, value_name = "N", default_value_t = Options::default().window)]
     pub window: usize,
     /// Packets in a second while latency is measured, one by one
@@ -33,7 +33,7 @@ pub struct Options {
     /// Milliseconds for each row, first for the rate and again for the latency
     #[arg(long, value_name = "MS", default_value_t = Options::default().time)]
     pub time: u64,
-    /// The packet thread of the UPF never sleeps: for latency; its CPU time then says nothing
+    /// The packet thread of the UPF never sleeps: for latency; its CPU time is then meaningless
     #[arg(long)]
     pub busy_poll: bool,
 }
@@ -53,13 +53,13 @@ impl Default for Options {
     }
 }
 
-/// The ways through a UPF.
+/// The paths through a UPF.
 #[derive(Args, Clone, Debug)]
 pub struct Ways {
     /// Ports of N3 and N6
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Ways::default().ports)]
     pub ports: Vec<Ports>,
-    /// Which way packets go
+    /// Direction of packets
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Ways::default().direction)]
     pub direction: Vec<Direction>,
 }
@@ -77,7 +77,7 @@ pub(crate) const MAX_SESSIONS: u64 = 60_000;
 pub(crate) const SIZES: RangeInclusive<u64> = 64..=1400;
 
 impl Options {
-    /// The same in little time.
+    /// Options for a short run.
     pub(super) fn quick(self) -> Self {
         Self { size: vec![64], sessions: vec![count(3)], rate: count(500), time: 40, ..self }
     }
@@ -108,7 +108,7 @@ pub enum Ports {
     Tpacket,
 }
 
-/// Which way packets go.
+/// Direction of packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Direction {
     /// From the gNB through N3 and N6 to the data network

@@ -6,7 +6,7 @@ use super::ends::{Ends, Stream};
 use crate::BenchError;
 use crate::kit::{Samples, Threads};
 
-/// Nothing arrives any more: what is under way is lost.
+/// No packet arrives any more: those in flight are lost.
 const TIMEOUT: Duration = Duration::from_millis(50);
 
 /// How long the first packets may take, while neighbours are found.
@@ -48,7 +48,7 @@ pub fn warm_up(ends: &mut Ends, stream: &mut Stream) -> Result<(), BenchError> {
     Err(BenchError::NotForwarded { sent, forwarded: 0 })
 }
 
-/// Waits for what is under way. Returns how many packets are lost.
+/// Waits for the packets in flight. Returns the number of lost packets.
 fn settle(ends: &mut Ends, stream: &Stream, mut under_way: usize) -> Result<u64, BenchError> {
     let mut last = Instant::now();
     while under_way > 0 && last.elapsed() < TIMEOUT {
@@ -63,7 +63,7 @@ fn settle(ends: &mut Ends, stream: &Stream, mut under_way: usize) -> Result<u64,
 }
 
 impl Trial {
-    /// As many packets as get through in a span, `window` of them under way at most.
+    /// The packets delivered in a span, `window` of them in flight at most.
     ///
     /// # Errors
     /// [`BenchError`] when a socket or a thread of the UPF is gone.

@@ -1,4 +1,4 @@
-//! What benchmarks let the command line choose of data planes and sessions.
+//! Choices of data planes and sessions on the command line.
 
 use clap::ValueEnum;
 

@@ -1,4 +1,4 @@
-//! As much of the control plane as decides on rules.
+//! The part of the control plane that handles rules.
 
 use causeway_dataplane::Capabilities;
 use causeway_pfcp::{Header, Message};
@@ -23,7 +23,7 @@ pub(crate) struct Established {
     pub(crate) plan: Plan,
     /// The tunnel that was chosen.
     pub(crate) tunnel: FTeid,
-    /// The downlink FAR, if the request was read as a whole: one in known words is not.
+    /// The downlink FAR, if the request was decoded: one with a known message template is not.
     pub(crate) downlink: Option<Far>,
 }
 

@@ -1,4 +1,4 @@
-//! The sessions of the benchmark, as an SMF asks for them.
+//! The sessions of the benchmark, as an SMF requests them.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

@@ -89,7 +89,7 @@ impl Worker {
         self.plane().counters()
     }
 
-    /// Packets that were decided by hot lines alone.
+    /// Packets that the flow entries decided.
     pub(crate) fn fast_path_packets(&self) -> u64 {
         match self {
             Self::Fastpath(engine, _) => engine.fast_path_packets(),

@@ -1,14 +1,14 @@
-//! The screen: one line per step, and what it is doing while it lasts.
+//! The screen: one line for each step, with its current action.
 
 use std::io::{IsTerminal, Write, stdout};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often the line of a running step is drawn anew.
+/// The interval at which the line of a running step is redrawn.
 const FRAME: Duration = Duration::from_millis(120);
 
-/// Without a terminal, progress is printed when nothing has been printed for so long.
+/// Without a terminal, progress is printed after this time without output.
 const SILENCE: Duration = Duration::from_secs(2);
 
 const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
@@ -16,7 +16,7 @@ const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '�
 /// Longest line that is drawn over, in characters.
 const WIDTH: usize = 78;
 
-/// Where the demo reports to. Clones write to the same screen.
+/// The output of the demo. Clones write to the same screen.
 #[derive(Clone)]
 pub struct Console(Arc<Mutex<Screen>>);
 
@@ -43,7 +43,7 @@ impl Console {
         let console = Self::new(Box::new(stdout()), terminal);
         if terminal {
             let ticking = console.clone();
-            // Without this thread the line merely does not move.
+            // Without this thread the line is only not animated.
             let _ = thread::Builder::new().name("console".into()).spawn(move || {
                 loop {
                     thread::sleep(FRAME);
@@ -54,7 +54,7 @@ impl Console {
         console
     }
 
-    /// Nowhere, for tests of what reports to it.
+    /// A console without output, for tests.
     #[cfg(test)]
     pub(super) fn silent() -> Self {
         Self::new(Box::new(std::io::sink()), false)
@@ -71,7 +71,7 @@ impl Console {
         self.lock().print(text);
     }
 
-    /// Prints a last line of text and nothing more, whatever still runs.
+    /// Prints a last line of text, and suppresses all later output.
     pub fn mute(&self, text: &str) {
         let mut screen = self.lock();
         screen.running = None;
@@ -89,7 +89,7 @@ impl Console {
         screen.draw();
     }
 
-    /// What the running step is doing now.
+    /// Sets the current action of the running step.
     pub fn progress(&self, doing: &str) {
         let mut screen = self.lock();
         let plain_line = match &mut screen.running {

@@ -1,4 +1,4 @@
-//! What the steps play on: the network, its parts, and what they remember from one step to the next.
+//! The environment of the steps: the network, its parts, and the state between steps.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -109,7 +109,7 @@ impl Network {
     /// A UE by number, from zero, with what is needed beside it.
     pub(super) fn ue(&mut self, index: usize) -> Result<(&mut Ue, &Smf, &Arc<Ran>, &Topology), LabError> {
         let ue =
-            self.ues.get_mut(index).ok_or(LabError::Missing(format!("UE {} is not there", index + 1)))?;
+            self.ues.get_mut(index).ok_or(LabError::Missing(format!("UE {} does not exist", index + 1)))?;
         Ok((ue, &self.smf, &self.ran, &self.topology))
     }
 

@@ -1,4 +1,4 @@
-//! `causeway demo`: a whole 5G user plane at work on this machine, each step verified by what is observed.
+//! `causeway demo`: a whole 5G user plane on this host. Each step is verified by observation.
 
 mod config;
 mod console;
@@ -28,13 +28,13 @@ const PICTURE: &str = "
                         SMF
 ";
 
-/// Plays the demo on this machine. Returns whether every step passed; screen, report and captures tell the rest.
+/// Runs the demo on this host. Returns whether every step passed; screen, report and captures have the details.
 ///
-/// To be called before any thread is started: without root, the process starts anew in a user namespace. It
-/// cleans up behind itself, also on SIGINT, SIGTERM and SIGHUP.
+/// Call it before any thread is started: without root, the process restarts in a user namespace. It removes what it
+/// created, also on SIGINT, SIGTERM and SIGHUP.
 ///
 /// # Errors
-/// [`LabError`] when it cannot begin, or its report cannot be written.
+/// [`LabError`] when it cannot start, or its report cannot be written.
 pub fn run(options: &Options) -> Result<bool, LabError> {
     let privilege = acquire_privilege()?;
     std::fs::create_dir_all(&options.out)
@@ -44,12 +44,12 @@ pub fn run(options: &Options) -> Result<bool, LabError> {
     let (begin, end) = (console.clone(), console.clone());
     cleanup.on_signal(
         move || begin.mute("\nInterrupted. Cleaning up ..."),
-        move || end.mute("Namespaces, devices and the daemon are gone."),
+        move || end.mute("Namespaces, devices and the daemon are removed."),
     )?;
-    console.say(&format!("Causeway {}: a 5G user plane on this machine{PICTURE}", env!("CARGO_PKG_VERSION")));
+    console.say(&format!("Causeway {}: a 5G user plane on this host{PICTURE}", env!("CARGO_PKG_VERSION")));
     let stale = remove_stale();
     if stale > 0 {
-        console.say(&format!("Removed {stale} namespaces that a killed run had left.\n"));
+        console.say(&format!("Removed {stale} namespaces of a killed run.\n"));
     }
     let report = perform(options, privilege, &console, &cleanup)?;
     cleanup.yield_to_signal();
@@ -100,18 +100,18 @@ fn perform(
     })
 }
 
-/// Ends the network part by part; with the captures the files are complete.
+/// Stops the network part by part. The end of the captures completes their files.
 fn close(mut network: environment::Network) -> Vec<Sample> {
     network.sampler.finish()
 }
 
 const FILES: &[(&str, &str)] = &[
-    ("n3.pcap", "GTP-U between both gNBs and the UPF; of bulk transfers only the beginning"),
+    ("n3.pcap", "GTP-U between both gNBs and the UPF; only the first frames of bulk transfers"),
     ("n4.pcap", "PFCP between SMF and UPF, and the fetches of its metrics"),
-    ("n6.pcap", "user traffic between UPF and data network; of bulk transfers only the beginning"),
+    ("n6.pcap", "user traffic between UPF and data network; only the first frames of bulk transfers"),
     ("upf.yaml", "the configuration of the UPF"),
-    ("causeway.log", "what the UPF logged"),
-    ("report.json", "this report for machines"),
+    ("causeway.log", "the log of the UPF"),
+    ("report.json", "this report as JSON"),
 ];
 
 fn machine(privilege: Privilege) -> Vec<(String, String)> {
@@ -124,7 +124,7 @@ fn machine(privilege: Privilege) -> Vec<(String, String)> {
     vec![
         ("kernel".into(), read("/proc/sys/kernel/osrelease")),
         ("processors".into(), cpus.to_string()),
-        ("rights".into(), privilege.into()),
+        ("privilege".into(), privilege.into()),
     ]
 }
 
@@ -141,13 +141,13 @@ fn conclude(report: &Report, options: &Options, console: &Console) {
     let folder = options.out.display();
     match &report.reason {
         None => console.say(&format!(
-            "\nAll {} steps passed in {:.1} s. The page of it is {folder}/report.html;\n\
-             the packets are in n3.pcap, n4.pcap and n6.pcap beside it.",
+            "\nAll {} steps passed in {:.1} s. The report is {folder}/report.html;\n\
+             the packets are in n3.pcap, n4.pcap and n6.pcap in that folder.",
             report.steps.len(),
             report.elapsed.as_secs_f64()
         )),
         Some(reason) => console.say(&format!(
-            "\nFailed at {reason}\nWhat was observed: {folder}/report.html; the daemon's log: {folder}/causeway.log"
+            "\nFailed at {reason}\nObservations: {folder}/report.html; the daemon's log: {folder}/causeway.log"
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! Steps, and what each of them observed.
+//! Steps and their observations.
 
 use std::fmt::Display;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Running the system's own programs.
+//! Execution of system programs.
 
 use std::ffi::OsStr;
 use std::io::Write;

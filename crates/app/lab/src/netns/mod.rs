@@ -1,4 +1,4 @@
-//! Network namespaces: machines made of nothing but a network stack.
+//! Network namespaces: hosts that consist only of a network stack.
 
 mod command;
 mod link;
@@ -45,12 +45,12 @@ impl Namespace {
     /// [`LabError::Command`] without the right to do so, [`LabError::Io`], or [`LabError::Interrupted`].
     pub fn create(role: &str, cleanup: &Cleanup) -> Result<Self, LabError> {
         let name = format!("{PREFIX}-{}-{role}", std::process::id());
-        let doomed = name.clone();
+        let removed = name.clone();
         cleanup.acquire(
             || run_program("ip", ["netns", "add", &name], ""),
             move || {
                 // Nothing more can be done about a namespace that will not go.
-                let _ = run_program("ip", ["netns", "delete", &doomed], "");
+                let _ = run_program("ip", ["netns", "delete", &removed], "");
             },
         )?;
         let handle = File::open(format!("{RUN_DIR}/{name}"))

@@ -1,4 +1,4 @@
-//! The right to make namespaces: root's, or that of an unprivileged user namespace.
+//! The privilege to create namespaces: root, or an unprivileged user namespace.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -10,7 +10,7 @@ use rustix::mount::{MountFlags, mount};
 use super::{RUN_DIR, run_program};
 use crate::LabError;
 
-/// Set for ourselves once we run inside the user namespace.
+/// Set for the process inside the user namespace.
 const INSIDE: &str = "CAUSEWAY_LAB_USERNS";
 
 const UNSHARE: [&str; 5] = ["--user", "--map-root-user", "--net", "--mount", "--"];

@@ -1,4 +1,4 @@
-//! What an earlier run left behind because it was killed.
+//! Namespaces that a killed run has left.
 
 use std::path::Path;
 use std::process::Command;
@@ -20,7 +20,7 @@ pub fn remove_stale() -> usize {
     stale.len()
 }
 
-/// The process that made the namespace, if it is one of ours.
+/// The process that created the namespace, if it is one of this crate.
 fn owner(name: &str) -> Option<u32> {
     let (pid, role) = name.strip_prefix(PREFIX)?.strip_prefix('-')?.split_once('-')?;
     pid.parse().ok().filter(|_| !role.is_empty())
@@ -43,8 +43,8 @@ fn kill_inside(name: &str) {
 mod tests {
     use super::*;
 
-    // Input:  names of namespaces, ours and others'.
-    // Output: the process id of ours; nothing for the others, which are never touched.
+    // Input:  names of namespaces, of this crate and of others.
+    // Output: the process id of those of this crate; none for the others, which are never changed.
     #[test]
     fn only_our_own_names_are_recognised() {
         assert_eq!(owner("causeway-812-gnb1"), Some(812));
@@ -56,7 +56,7 @@ mod tests {
     }
 
     // Input:  our own process id, and one above the kernel's limit.
-    // Output: ours lives, the other is gone.
+    // Output: that of the running process remains, the other is removed.
     #[test]
     fn a_living_process_keeps_its_namespaces() {
         assert!(!is_gone(std::process::id()));

@@ -1,8 +1,7 @@
 //! Emulated radio access network: gNBs on real N3 sockets, UEs on TUN devices.
 //!
-//! Whatever the kernel routes into a UE's device leaves through the gNB the UE is connected to, in its uplink
-//! tunnel; whatever arrives in the UE's downlink tunnel comes out of the device. The radio itself is left out:
-//! it neither loses nor delays.
+//! Packets that the kernel routes into a UE's device are sent by the UE's gNB, in its uplink tunnel. Packets from the UE's
+//! downlink tunnel are received on the device. The radio is not emulated: there is neither loss nor delay.
 
 mod open;
 mod state;

@@ -1,4 +1,4 @@
-//! What the gNBs know, and what they do with a packet. No sockets, no clock.
+//! The state of the gNBs, and their packet handling. No sockets, no clock.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -11,7 +11,7 @@ use super::tunnel::{BufferedPackets, Tunnel};
 use super::{Bearer, GnbCounters, GnbId, HANDOVER_BUFFER_TIME, TunnelCounters, UeCounters, UeId, fteid};
 use crate::timeline::Timeline;
 
-/// TEIDs of a gNB begin here, so that they are told from the UPF's at a glance.
+/// The first TEID of a gNB. It differs visibly from the UPF's TEIDs.
 const FIRST_TEID: u32 = 0x6000_0001;
 
 pub(super) struct State {

@@ -1,4 +1,4 @@
-//! What happened, for a machine (`report.json`) and for a person (`report.html`).
+//! The result, as JSON (`report.json`) and as a page (`report.html`).
 
 mod chart;
 mod page;
@@ -143,7 +143,10 @@ pub(crate) mod tests {
         {
             assert!(html.contains(part), "{part} is missing");
         }
-        assert!(!html.contains("http://") && !html.contains("https://"), "the page needs nothing else");
+        assert!(
+            !html.contains("http://") && !html.contains("https://"),
+            "the page has no external resources"
+        );
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! The page for people: one file, no script, light and dark.
+//! The HTML page: one file, no script, light and dark.
 
 use causeway_show::page;
 use maud::{Markup, html};

@@ -1,4 +1,4 @@
-//! The message sequence as a picture.
+//! The message sequence chart.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What the UPF's messages say, in the words of the model.
+//! Conversion of the UPF's messages into the model.
 
 use causeway_pfcp::{Cause, Header, Many, Message, OffendingIe, UsageReport, UsageReportTrigger, ie_name};
 use causeway_types::{FTeid, Volume};

@@ -1,4 +1,4 @@
-//! What a message is called in the timeline.
+//! Names of messages in the timeline.
 
 use causeway_pfcp::{Cause, Message, SessionModificationRequest};
 

@@ -1,4 +1,4 @@
-//! PFCP transactions over a UDP socket (TS 29.244 clause 6.4): ours are retransmitted, theirs answered once.
+//! PFCP transactions over a UDP socket (TS 29.244 clause 6.4): local requests are retransmitted, those of the peer have one response each.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};

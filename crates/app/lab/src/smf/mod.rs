@@ -1,7 +1,7 @@
 //! An emulated SMF on a real N4 socket, with a blocking interface.
 //!
-//! It sets up sessions of one shape: an uplink and a downlink PDR, a FAR for each, one QER and one URR. Requests
-//! are retransmitted as TS 29.244 clause 6.4 says; the UPF's own requests are answered at once by a thread.
+//! It sets up sessions of one structure: an uplink and a downlink PDR, a FAR for each, one QER and one URR. Requests
+//! are retransmitted as TS 29.244 clause 6.4 specifies; a thread responds to the UPF's requests immediately.
 
 mod build;
 mod bulk;
@@ -188,7 +188,7 @@ impl Smf {
         reports.recv_timeout(within).map_err(late)
     }
 
-    /// Requests of ours that had to be sent again.
+    /// Retransmitted requests of the SMF.
     pub fn retransmissions(&self) -> u64 {
         self.exchange.retransmissions()
     }

@@ -1,4 +1,4 @@
-//! What the emulated SMF knows of a PDU session, in its own words.
+//! The PDU session of the emulated SMF.
 
 use std::net::Ipv4Addr;
 

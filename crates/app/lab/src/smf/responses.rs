@@ -1,4 +1,4 @@
-//! Answers to the UPF's own requests.
+//! Responses to the UPF's requests.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -16,7 +16,7 @@ use super::build::node;
 use super::decode;
 use super::model::SessionReport;
 
-/// The UPF's SEIDs by ours, of the sessions that live.
+/// The UPF's SEIDs by the SMF's, of the established sessions.
 pub(super) type Sessions = Arc<Mutex<HashMap<Seid, Seid>>>;
 
 /// What answering takes.

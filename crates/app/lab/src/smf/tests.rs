@@ -1,4 +1,4 @@
-//! The SMF's messages as its UPF reads them.
+//! The SMF's messages as a UPF decodes them.
 
 use std::net::UdpSocket;
 use std::sync::mpsc::channel;

@@ -16,7 +16,7 @@ use crate::netns::Namespace;
 /// No octet for so long ends a transfer.
 const STALL: Duration = Duration::from_secs(5);
 const CHUNK: usize = 64 * 1024;
-/// Receive buffer of both ends, in octets: so much is under way at the most. It fits the socket buffers of
+/// Receive buffer of both ends, in octets: the most that is in flight. It fits the socket buffers of
 /// everything in between even where the kernel grants no more than its default, so that nothing is lost there
 /// and what the gNB and the UPF have counted can be compared.
 const WINDOW: usize = 96 * 1024;

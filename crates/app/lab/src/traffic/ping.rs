@@ -1,4 +1,4 @@
-//! The system's own ping, run over a UE's device.
+//! The ping of the system, run over a UE's device.
 
 use std::net::Ipv4Addr;
 use std::process::Command;

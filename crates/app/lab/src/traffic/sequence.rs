@@ -1,4 +1,4 @@
-//! What arrived, compared with what was sent.
+//! Comparison of received with sent packets.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -80,7 +80,7 @@ mod tests {
     // Input:  a number that was never sent.
     // Output: not perfect, and nothing counts as lost twice.
     #[test]
-    fn a_stranger_is_not_perfect() {
+    fn an_unknown_packet_is_not_perfect() {
         let seen = Sequence::compare(1, [0, 7]);
         assert!(!seen.is_perfect());
         assert_eq!(seen.lost(), 0);

@@ -176,7 +176,7 @@ impl Smf {
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                     return Ok(None);
                 }
-                Err(error) => return Err(BenchError::io("receive an answer")(error)),
+                Err(error) => return Err(BenchError::io("receive a response")(error)),
             };
             let Ok((header, ..)) = Header::decode(buffer.get(..len).unwrap_or_default()) else { continue };
             if header.message_type != MessageType::HeartbeatRequest.code() {

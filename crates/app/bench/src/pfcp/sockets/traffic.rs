@@ -1,4 +1,4 @@
-//! Packets of UEs while requests are measured: a gNB in a thread of its own, which sends some each millisecond.
+//! Packets of UEs while requests are measured: a gNB in a separate thread, which sends some each millisecond.
 
 use std::net::UdpSocket;
 use std::sync::Arc;

@@ -19,10 +19,10 @@ pub(super) const FRAMES: usize = BURST * BATCH;
 
 const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
-/// An address of nobody.
+/// An unused address.
 const NOBODY: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 77);
 const UPF_MAC: &str = "02:00:00:00:00:01";
-/// The Ethernet address of nobody: interfaces drop frames to it.
+/// An unused Ethernet address: interfaces drop frames to it.
 const NOBODY_MAC: &str = "02:00:00:00:ff:ff";
 
 /// A port under test with the gNB that sends to it. Without a port what the gNB sends is dropped.
@@ -99,7 +99,7 @@ impl Side {
     }
 }
 
-/// What the port under test sends back goes to nobody.
+/// Packets from the port under test have no receiver.
 fn cable(upf: &Namespace, far: &Namespace) -> Result<(), BenchError> {
     let (near_end, far_end) = (upf.name(), far.name());
     let pair =

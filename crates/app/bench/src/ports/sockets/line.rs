@@ -1,4 +1,4 @@
-//! The ways of packets that are measured.
+//! The measured paths of packets.
 
 use std::time::Duration;
 

@@ -17,13 +17,13 @@ use crate::topology::{UPF_N3, ue_address};
 /// The QoS flow of every UE.
 pub(super) const QFI: u8 = 9;
 
-/// Octets after which the paying UE is reported.
+/// The volume threshold of the UE of the volume step, in octets.
 pub(super) const THRESHOLD: u64 = 100_000;
 
-/// No other UE comes near it.
+/// A threshold that no other UE reaches.
 const UNREACHED_THRESHOLD: u64 = 1 << 40;
 
-/// 10 Gbit/s: present and enforced, but not what limits the demo.
+/// 10 Gbit/s: present and enforced, but above the rates of the demo.
 const MBR_KBPS: u64 = 10_000_000;
 
 pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> Result<(), LabError> {
@@ -56,7 +56,7 @@ pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> 
     Ok(())
 }
 
-/// Session, tunnel, and the tunnel told to the UPF: what registration and PDU session establishment come to.
+/// Session, tunnel, and the tunnel in the UPF: the result of registration and PDU session establishment.
 fn attach_one(network: &Network, n: u8) -> Result<Ue, LabError> {
     let wrong = |what: &str| LabError::Missing(what.into());
     let qfi = Qfi::new(QFI).ok_or_else(|| wrong("a legal QFI"))?;

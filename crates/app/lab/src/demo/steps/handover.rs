@@ -31,7 +31,7 @@ pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> 
     let (source, old) = (ue.gnb, ue.downlink.teid);
     let before = ran.tunnel(source, old).packets;
 
-    observer.progress(format!("{PACKETS} packets flow"));
+    observer.progress(format!("{PACKETS} packets are sent"));
     let flow = thread::spawn(move || sender.send(PACKETS, LENGTH, PACKET_INTERVAL));
     thread::sleep(HANDOVER_AT);
     let new = ran.hand_over(ue.id, TARGET).ok_or_else(|| LabError::Missing("the target gNB".into()))?;

@@ -16,11 +16,11 @@ use causeway_types::Qfi;
 const PORT: u16 = 7001;
 const LENGTH: u16 = 200;
 const PACKET_INTERVAL: Duration = Duration::from_millis(2);
-/// Packets while the UE is idle, and after.
+/// Packets while the UE is idle, and afterwards.
 const HELD: u64 = 20;
 const NEW: u64 = 10;
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// A second report, or a packet that must not come, would have come within this time.
+/// A second report, or an unexpected packet, would have arrived within this time.
 const SILENCE_TIME: Duration = Duration::from_millis(300);
 
 pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> Result<(), LabError> {
@@ -44,13 +44,14 @@ pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> 
     observer.expect("packets that reached the gNB or the UE", escaped, escaped == 0);
 
     let waiting = network.metrics()?.sum(super::BUFFERED, &[]);
-    observer.expect("packets that wait, in /metrics", waiting, waiting == HELD as f64);
+    observer.expect("buffered packets, in /metrics", waiting, waiting == HELD as f64);
 
     observer.progress("service request");
     let (ue, smf, ran, _) = network.ue(cast::SLEEPS)?;
     let bearer = Bearer { uplink: ue.session.uplink, qfi: Qfi::from_low_bits(attach::QFI) };
-    ue.downlink =
-        ran.connect(ue.id, ue.gnb, bearer).ok_or_else(|| LabError::Missing("the gNB is gone".into()))?;
+    ue.downlink = ran
+        .connect(ue.id, ue.gnb, bearer)
+        .ok_or_else(|| LabError::Missing("the gNB does not exist".into()))?;
     smf.set_downlink(&ue.session, Downlink::Forward(ue.downlink))?;
     let held = Sequence::compare(HELD, sink.wait_for(HELD, TIMEOUT));
     observer.expect("buffered packets", held, held.is_perfect());

@@ -16,12 +16,12 @@ use super::environment::DemoEnvironment;
 use super::step::Step;
 use crate::ran::UeCounters;
 
-/// The daemon's count of its sessions, of packets that wait, and of packets thrown away by reason.
+/// The daemon's metrics of sessions, buffered packets, and dropped packets by reason.
 const SESSIONS: &str = "fivegs_upffunction_upf_sessionnbr";
 const BUFFERED: &str = "causeway_buffered_packets";
 const DROPS: &str = "causeway_drop_total";
 
-/// UEs that play a part of their own, by number from zero. The others only come, ping and go.
+/// UEs with a separate step, by number from zero. The others only attach, ping and are released.
 mod cast {
     pub(super) const TRANSFERS: usize = 9;
     pub(super) const SLEEPS: usize = 2;
@@ -29,51 +29,51 @@ mod cast {
     pub(super) const PAYS: usize = 4;
 }
 
-/// The story, from an empty machine to an empty machine.
+/// The steps, from an empty host to an empty host.
 pub(super) const STORY: &[Step<DemoEnvironment>] = &[
     Step {
         title: "Network and daemon",
-        about: "Namespaces and links are made; `causeway run` starts with a real configuration file and answers a \
-                PFCP Heartbeat on N4.",
+        about: "Namespaces and links are created; `causeway run` starts with a real configuration file and responds to \
+                a PFCP Heartbeat on N4.",
         play: start::play,
     },
     Step {
         title: "Association and 10 UEs",
         about: "The SMF associates and establishes ten sessions whose uplink tunnels the UPF chooses; the gNBs \
-                connect their UEs and see a GTP-U Echo answered.",
+                connect their UEs and receive a GTP-U Echo Response.",
         play: attach::play,
     },
     Step {
         title: "Ping through the tunnel",
-        about: "The system's own ping runs on every UE's device, through its gNB and the UPF, to the data network.",
+        about: "The ping of the system runs on every UE's device, through its gNB and the UPF, to the data network.",
         play: ping::play,
     },
     Step {
         title: "TCP up and down",
-        about: "One UE transfers in bulk over the kernel's own TCP, first up, then down.",
+        about: "One UE transfers bulk data over the kernel's TCP, first uplink, then downlink.",
         play: transfer::play,
     },
     Step {
         title: "Idle, paging, service request",
-        about: "A UE goes idle. Downlink packets wait in the UPF, the first is reported to the SMF; after the \
-                service request they are delivered first and in order, then new ones.",
+        about: "A UE goes idle. The UPF buffers downlink packets and reports the first to the SMF; after the \
+                service request it delivers them first and in order, then new ones.",
         play: idle::play,
     },
     Step {
         title: "Handover with End Marker",
-        about: "A UE moves to the second gNB while downlink packets flow. The old tunnel ends with one End Marker; \
+        about: "A UE moves to the second gNB while downlink packets are sent. The old tunnel ends with one End Marker; \
                 no packet is lost.",
         play: handover::play,
     },
     Step {
         title: "Volume threshold",
-        about: "Packets of known size add up to exactly the threshold of a usage rule; the report names exactly \
+        about: "Packets of known size add up to exactly the threshold of a usage rule; the report contains exactly \
                 that volume.",
         play: volume::play,
     },
     Step {
         title: "Release",
-        about: "All sessions are deleted with their final usage; after that nothing passes, and every packet is \
+        about: "All sessions are deleted with their final usage; after that no packet passes, and every packet is \
                 counted under its drop reason.",
         play: release::play,
     },
@@ -84,7 +84,7 @@ pub(super) const STORY: &[Step<DemoEnvironment>] = &[
     },
 ];
 
-/// What a gNB has counted of a UE, as usage.
+/// The packets that a gNB has counted for a UE, as usage.
 fn counted(ue: UeCounters) -> Volume {
     Volume {
         uplink: ue.uplink_octets,
@@ -94,7 +94,7 @@ fn counted(ue: UeCounters) -> Volume {
     }
 }
 
-/// Equal octets each way. Packets are compared only if the UPF reports them.
+/// Whether the octets of each direction are equal. Packets are compared only if the UPF reports them.
 fn same(reported: &Volume, counted: &Volume) -> bool {
     let packets = |volume: &Volume| (volume.uplink_packets, volume.downlink_packets);
     let octets = |volume: &Volume| (volume.uplink, volume.downlink);

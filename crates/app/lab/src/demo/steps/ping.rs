@@ -17,7 +17,7 @@ const COUNT: u32 = 10;
 pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> Result<(), LabError> {
     let network = stage.network()?;
     let ues = network.topology.ue.clone();
-    observer.progress(format!("{} UEs at once, {COUNT} each", network.ues.len()));
+    observer.progress(format!("{} UEs in parallel, {COUNT} each", network.ues.len()));
     let results: Vec<Result<PingResult, LabError>> = thread::scope(|scope| {
         let running: Vec<_> =
             network.ues.iter().map(|ue| scope.spawn(|| ping(&ues, &ue.device, DN, COUNT))).collect();

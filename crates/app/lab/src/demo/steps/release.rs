@@ -35,11 +35,12 @@ pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> 
     stage.after = stage.network()?.metrics()?;
     let left = stage.after.sum(super::SESSIONS, &[]);
     observer.expect("sessions in /metrics", left, left == 0.0);
-    observer.summarise(format!("final usage exact for {exact} of {all}; nothing passes, all drops counted"));
+    observer
+        .summarise(format!("final usage exact for {exact} of {all}; no packet passes, all drops counted"));
     Ok(())
 }
 
-/// Both ends go on sending; the gNB still has its side of the tunnel.
+/// Both ends continue to send; the gNB still has its side of the tunnel.
 fn nothing_passes(network: &mut Network, observer: &mut Observer<'_>) -> Result<(), LabError> {
     let before = network.metrics()?;
     let (ue, _, ran, topology) = network.ue(0)?;

@@ -13,7 +13,7 @@ use crate::ran::{GnbSite, Ran, UeSite};
 use crate::smf::Smf;
 use crate::topology::{GNBS, SMF, Topology, UPF_N4, ue_address};
 
-/// What the UPF may take to answer after its start.
+/// The time limit for the first response of the UPF after its start.
 const START: Duration = Duration::from_secs(10);
 
 /// MTU of the UEs: an outer IPv4, UDP and GTP-U header with a PDU Session Container fits in front.
@@ -47,7 +47,7 @@ pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> 
     stage.before = network.metrics()?;
     observer.note("namespaces", "gnb1, gnb2, ue, upf, dn, smf");
     observer.expect("PFCP Heartbeat Response", format!("{} ms after the start", answered.as_millis()), true);
-    observer.summarise(format!("6 namespaces; the UPF answers on N4 after {} ms", answered.as_millis()));
+    observer.summarise(format!("6 namespaces; the UPF responds on N4 after {} ms", answered.as_millis()));
     stage.network = Some(network);
     Ok(())
 }
@@ -68,7 +68,7 @@ pub(super) fn device(n: u8) -> String {
     format!("ue{}", n + 1)
 }
 
-/// Sends heartbeats until one is answered. Returns how long that took.
+/// Sends heartbeats until one has a response. Returns the time until then.
 fn wait_for_n4(smf: &Smf, daemon: &Daemon) -> Result<Duration, LabError> {
     let start = Instant::now();
     loop {

@@ -15,10 +15,10 @@ use crate::traffic::bulk::{Limit, Server, transfer};
 const PORT: u16 = 5201;
 const LIMIT: Limit = Limit { octets: 1 << 30, time: Duration::from_secs(2) };
 
-/// Frames of each direction that the captures keep, of hundreds of thousands.
+/// Frames of each direction that the captures store, of hundreds of thousands.
 const CAPTURED: u64 = 400;
 
-/// A transfer that moves less than this has not worked, in octets.
+/// The least octets of a successful transfer.
 const AT_LEAST: u64 = 1 << 20;
 
 pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> Result<(), LabError> {
@@ -38,7 +38,7 @@ pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> 
     }
     limit(&network.captures, None);
     let left_out = network.captures.n3.omitted_frames() + network.captures.n6.omitted_frames();
-    observer.note("captures", format!("first {CAPTURED} frames of each direction; {left_out} left out"));
+    observer.note("captures", format!("first {CAPTURED} frames of each direction; {left_out} omitted"));
     observer.summarise(rates.join(", "));
     Ok(())
 }

@@ -15,7 +15,7 @@ use crate::topology::DN;
 use crate::traffic::sequenced::{Sender, Sink};
 
 const PORT: u16 = 7003;
-/// IP packets of this size, so many each way: exactly the threshold.
+/// IP packets of this size, this number in each direction: exactly the threshold.
 const LENGTH: u16 = 1000;
 const UP: u64 = 40;
 const DOWN: u64 = 60;
@@ -29,10 +29,10 @@ pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> 
     let (at_ue, at_dn) = (ue.at(PORT), SocketAddrV4::new(DN, PORT));
     let (ue_sink, dn_sink) = (Sink::open(&topology.ue, at_ue)?, Sink::open(&topology.dn, at_dn)?);
 
-    observer.progress("query of the usage so far, threshold given anew");
+    observer.progress("query of the usage, new threshold");
     let queried = ue.charge(&smf.query_and_rearm(&ue.session, THRESHOLD)?);
     let at_gnb = super::counted(ran.ue(ue.id));
-    observer.expect("usage so far, by query", super::octets(&queried), super::same(&queried, &at_gnb));
+    observer.expect("usage, by query", super::octets(&queried), super::same(&queried, &at_gnb));
 
     observer.progress(format!("{THRESHOLD} octets"));
     Sender::open(&topology.ue, Some(&ue.device), at_dn)?.send(UP, LENGTH, PACKET_INTERVAL)?;

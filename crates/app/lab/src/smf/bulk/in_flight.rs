@@ -1,4 +1,4 @@
-//! Requests that are under way.
+//! Requests in flight.
 
 use std::collections::HashMap;
 use std::io::{Error, ErrorKind};
@@ -12,7 +12,7 @@ pub(super) const T1: Duration = Duration::from_secs(1);
 /// How often a request is sent again (N1).
 const N1: u32 = 5;
 
-/// Requests of one kind that are under way, by sequence number.
+/// Requests in flight of one kind, by sequence number.
 pub(super) struct RequestsInFlight<'a> {
     what: &'a str,
     window: usize,

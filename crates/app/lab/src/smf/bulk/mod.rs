@@ -1,4 +1,4 @@
-//! An SMF for many sessions: it keeps so many requests under way, and has no thread of its own.
+//! An SMF for many sessions: it keeps a number of requests in flight, and has no thread.
 
 mod in_flight;
 mod received_requests;
@@ -35,7 +35,7 @@ pub struct BulkSmf {
     socket: UdpSocket,
     address: Ipv4Addr,
     sequence: u32,
-    /// The UPF's SEIDs, by ours less one.
+    /// The UPF's SEIDs, by the SMF's SEID less one.
     up_seids: Vec<Seid>,
     repeated: u64,
     served: ReceivedRequests,
@@ -48,7 +48,7 @@ pub struct BulkSmf {
 pub enum SmfEvent {
     /// It answered the request with this sequence number, and accepted it.
     Response(u32),
-    /// It has sent a Session Report Request about the session with this SEID of ours, with so many usage reports, which was answered. One
+    /// It has sent a Session Report Request about the session with this SEID of the SMF, with so many usage reports, which was answered. One
     /// that it sends again is answered again, and not heard again.
     Report(Seid, usize),
 }
@@ -219,7 +219,7 @@ impl BulkSmf {
         sent.map(|_| heard)
     }
 
-    /// Sends requests until all are answered: `window` of them at most are under way at a time.
+    /// Sends requests until all are answered: at most `window` of them are in flight.
     fn exchange<'a>(
         &mut self,
         what: &str,

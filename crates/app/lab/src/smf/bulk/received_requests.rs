@@ -1,4 +1,4 @@
-//! Requests of the UPF that were served: one that comes again is answered again, and is no news.
+//! Served requests of the UPF: a repeated one receives the same response, and causes no event.
 
 use std::collections::{HashSet, VecDeque};
 

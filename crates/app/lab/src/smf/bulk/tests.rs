@@ -1,4 +1,4 @@
-//! The SMF for many sessions, against a UPF that is played.
+//! The SMF for many sessions, against an emulated UPF.
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ fn answer<'a>(upf: &UdpSocket, response: impl Into<Message<'a>>, sequence: u32) 
     upf.send(&octets).unwrap();
 }
 
-// Input:  three deletions, two of them under way at a time; a UPF that answers the first two in reverse, and refuses
+// Input:  three deletions, two of them in flight; a UPF that answers the first two in reverse, and refuses
 //         the third.
 // Output: two requests come before any answer, the third after one; the refusal is an error that names it.
 #[test]
@@ -63,7 +63,7 @@ fn requests_are_kept_under_way_and_answers_come_in_any_order() {
     playing.join().unwrap();
 }
 
-// Input:  a handover that nobody waits for; a report about a session, twice, and the answer.
+// Input:  a handover without a waiting caller; a report about a session, twice, and the answer.
 // Output: report and answer are heard once, and the report has been answered both times.
 #[test]
 fn what_the_upf_says_is_heard_in_passing() {
