@@ -6,7 +6,7 @@
 //!
 //! The first Session Establishment Request of each recorded session of an IPv4 UE (`cases/dialects/*/ipv4.yaml`) is sent so
 //! often, each time with an F-SEID, a UE address and TEIDs of its own. In memory, without sockets, on one core, to a UPF whose N3 has
-//! IPv4 alone, and to one whose N3 has both IP versions. Each row has a process of its own, so that memory can be told apart.
+//! IPv4 alone, and to one whose N3 has both IP versions. Each row has a separate process, so that memory is measured separately.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The data planes that cases are run against.
+//! The data planes under test.
 
 use causeway_dataplane::{PacketEngine, Topology};
 use causeway_fastpath::FastPath;

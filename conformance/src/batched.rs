@@ -1,4 +1,4 @@
-//! The fast path given packets in batches, as ports give them.
+//! The fast path with packets in batches, as from ports.
 
 use causeway_dataplane::{PacketEngine, Transmit};
 use causeway_fastpath::{FastPath, TransmitQueue, meta_of};

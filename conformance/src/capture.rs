@@ -1,4 +1,4 @@
-//! What the UPF sent as a capture file, for dissectors that are not ours.
+//! The packets of the UPF as a capture file, for independent dissectors.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;

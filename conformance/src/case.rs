@@ -1,4 +1,4 @@
-//! The form of a case.
+//! The format of a case.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What every UPF under test is configured with: an application and predefined rules.
+//! The configuration of every UPF under test: an application and predefined rules.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Changing a message that a case takes from a fragment.
+//! Changes of a message that a case takes from a fragment.
 
 use crate::CaseError;
 use crate::message::{IeNode, IeTree, IeValue};

@@ -1,4 +1,4 @@
-//! What can be wrong with a case.
+//! Errors of a case.
 
 use std::path::PathBuf;
 

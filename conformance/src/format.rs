@@ -1,4 +1,4 @@
-//! What the UPF sends, as lines of text.
+//! The packets of the UPF, as lines of text.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! What routers change and say, as text: hop limits, fragments and ICMP messages.
+//! Fields and messages of routers, as text: hop limits, fragments and ICMP messages.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

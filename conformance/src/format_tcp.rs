@@ -1,4 +1,4 @@
-//! What a TCP segment says beyond its flow, and checksums that are wrong.
+//! TCP fields beyond the flow, and wrong checksums.
 
 use std::fmt::Write;
 

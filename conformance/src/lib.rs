@@ -1,9 +1,9 @@
 //! Conformance cases as data, run against every data plane.
 //!
-//! A case is a YAML file under `cases/`: a sentence each of input and output, the clause, and steps: PFCP
-//! messages, packets and time. What the UPF sends is recorded in a text file of the same name beside it,
-//! and compared on every run; what matters most is also stated in the case itself (`expect`), which
-//! recording never touches. `CAUSEWAY_RECORD=1 cargo test -p causeway-conformance` records anew.
+//! A case is a YAML file under `cases/`: a sentence each on input and output, the clause, and steps: PFCP
+//! messages, packets and time. A text file of the same name records the packets of the UPF, which are compared on
+//! every run. The case itself states the most important results (`expect`), which recording never changes.
+//! `CAUSEWAY_RECORD=1 cargo test -p causeway-conformance` records again.
 
 #![forbid(unsafe_code)]
 

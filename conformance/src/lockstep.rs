@@ -1,4 +1,4 @@
-//! Two data planes as one: everything is given to both, and must come out of both alike.
+//! Two data planes as one: both receive every input, and their outputs must be equal.
 
 use std::cell::OnceCell;
 use std::collections::VecDeque;
@@ -66,7 +66,7 @@ pub struct Lockstep {
 }
 
 impl Lockstep {
-    /// The reference and the fast path, both empty, in these surroundings.
+    /// The reference and the fast path, both empty, with this topology.
     pub fn new(topology: Topology, limits: Limits) -> Self {
         let fast = FastPath::new(topology.clone(), limits).unwrap_or_else(|error| panic!("{error}"));
         let fast = Box::new(fast);
@@ -78,7 +78,7 @@ impl Lockstep {
         Self { reference, fast, events: VecDeque::new(), verdict: LockstepResult::default() }
     }
 
-    /// Whether they are equal, also when they belong to somebody else.
+    /// Whether they are equal, without regard to their owner.
     pub fn verdict(&self) -> LockstepResult {
         self.verdict.clone()
     }

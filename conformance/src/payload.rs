@@ -1,4 +1,4 @@
-//! What UEs send first: the payloads by which applications are detected.
+//! The first payloads of UEs, by which applications are detected.
 
 /// A TLS ClientHello in one record that asks for this server name.
 pub(crate) fn client_hello(name: &str) -> Vec<u8> {

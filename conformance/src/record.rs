@@ -1,4 +1,4 @@
-//! Comparing what a case saw with its recording.
+//! Comparison of the output of a case with its recording.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Runs a case against a data plane: the state machine of N4 and the packets, on a clock that moves by hand.
+//! Runs a case against a data plane: the state machine of N4 and the packets, on a manual clock.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU8;
@@ -36,7 +36,7 @@ pub(crate) const GTPU_PORT: u16 = 2152;
 
 /// An Ethernet network.
 pub(crate) const LAN: &str = "lan";
-/// An Ethernet network that floods frames to stations that nobody knows.
+/// An Ethernet network that floods frames to unknown stations.
 pub(crate) const WIRE: &str = "wire";
 
 /// When every case begins.
@@ -94,7 +94,7 @@ pub fn topology() -> Topology {
 }
 
 /// One GTP-U endpoint on both IP versions; the data network `internet`, where the UPF has the first address of each
-/// pool; two Ethernet networks: `lan`, and `wire`, which floods frames to stations that nobody knows.
+/// pool; two Ethernet networks: `lan`, and `wire`, which floods frames to unknown stations.
 fn surroundings(setup: &Setup) -> Topology {
     let pools = ["10.45.0.0/16", "2001:db8:45::/48"].into_iter().filter_map(|net| net.parse().ok());
     let gateways = ["10.45.0.1", "2001:db8:45::1"].into_iter().filter_map(|ip| ip.parse().ok());

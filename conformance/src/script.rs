@@ -1,4 +1,4 @@
-//! What happens to a UPF, as plain data that can be changed at random: for fuzzing whole sessions.
+//! The inputs of a UPF, as plain data that can be changed at random, to fuzz whole sessions.
 //!
 //! The octets of a script are steps of a kind, a length of 16 bits in network byte order, and that many octets:
 //!
@@ -7,9 +7,9 @@
 //! | 0 | the last octet of the sender's address in 192.0.2.0/24, and its PFCP datagram |
 //! | 1 | the last octet of the sender's address in 192.0.2.0/24, and its GTP-U datagram |
 //! | 2 | an IP packet of the data network |
-//! | 3 | how many milliseconds pass, 32 bits in network byte order; an hour at the most |
+//! | 3 | the milliseconds that pass, 32 bits in network byte order; an hour at most |
 //! | 4 | 0 for the Ethernet network `lan`, any other octet for `wire`, and a frame from there |
-//! | 5 | by how many seconds the wall clock is set forward; back, if it is less than zero: 32 bits with a sign in network byte order |
+//! | 5 | the seconds by which the wall clock is set forward; back, if negative: signed 32 bits in network byte order |
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 

@@ -1,4 +1,4 @@
-//! User packets with a payload of one's own: `tcp 10.45.0.2:40000 > 198.51.100.9:443 seq 1 : hello example.com`.
+//! User packets with an explicit payload: `tcp 10.45.0.2:40000 > 198.51.100.9:443 seq 1 : hello example.com`.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -1,4 +1,4 @@
-//! Values that the UPF chose, for later steps to use.
+//! Values that the UPF chose, for later steps.
 
 use std::collections::BTreeMap;
 

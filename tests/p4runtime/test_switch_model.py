@@ -1,4 +1,4 @@
-"""finsy, a P4Runtime client that is not ours, talks to `causeway switch-model`.
+"""finsy, an independent P4Runtime client, talks to `causeway switch-model`.
 
 The switch runs `hip4`, and has the address in CAUSEWAY_SWITCH; tests/p4runtime/run sees to both.
 """

@@ -35,7 +35,7 @@ struct Options {
     /// Sessions beside Open5GS: established, modified and deleted
     #[arg(long, value_delimiter = ',', default_values_t = [count(10_000)])]
     open5gs_sessions: Vec<Count>,
-    /// PFCP requests under way at a time
+    /// PFCP requests in flight
     #[arg(long, value_delimiter = ',', default_values_t = [10, 100])]
     window: Vec<usize>,
     /// Milliseconds of CPU time for each side of each row

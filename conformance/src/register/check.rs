@@ -1,4 +1,4 @@
-//! What is wrong with the register, and what to do about it.
+//! Defects of the register, and their corrections.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Which cases show each bit of UP Function Features.
+//! The cases of each bit of UP Function Features.
 
 use std::path::Path;
 

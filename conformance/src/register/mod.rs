@@ -1,6 +1,6 @@
-//! The register of clauses: what the specifications ask of a UPF, and what shows that it is done.
+//! The register of clauses: the requirements of the specifications on a UPF, and their cases and tests.
 //!
-//! `specs/` holds an entry for each clause, `docs/conformance/` what is rendered of it and of the cases.
+//! `specs/` holds an entry for each clause, `docs/conformance/` the pages that are rendered from it and from the cases.
 
 mod check;
 mod clause;

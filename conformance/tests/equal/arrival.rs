@@ -1,4 +1,4 @@
-//! How packets come: in tunnels from gNBs, from data networks, or from somebody who has none.
+//! Receive sources of packets: tunnels from gNBs, data networks, or senders without a tunnel.
 
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU8;
@@ -161,7 +161,7 @@ fn from_gnb(rules: &RuleSet, pdr: &Pdr, index: usize, at: u32, genes: &mut Genes
     let mut teid = Some(tunnel.teid);
     let odd = if genes.chance(12) { 61 + genes.below(3) } else { 0 };
     match odd {
-        // TEIDs of nobody, each another one.
+        // Unknown TEIDs, each a different one.
         61 => teid = Teid::new(0x5000_0000 + at * 64 + u32::from(genes.octet())),
         62 => teid = Teid::new(tunnel.teid.value() ^ 1 << (24 + genes.below(8))),
         63 => local = genes.pick(&[IpAddr::from(UPF[0].0), UPF[0].1.into(), UPF[1].0.into()]),

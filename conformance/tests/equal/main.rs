@@ -63,7 +63,7 @@ fn config(seed: u64) -> Config {
 /// At least so much of a hundred packets must be forwarded: a world in which all is dropped shows little.
 const FORWARDED: u64 = 25;
 
-/// So much of a hundred packets at least must be decided by lines, not by the reference in the slow room.
+/// The least share of packets, in percent, that flow entries must decide, and not the reference in the slow path.
 const HOT: u64 = 20;
 
 /// `most_awake`: of the sessions that could rest again.
@@ -100,12 +100,12 @@ fn worlds_of_many_sessions() {
     compare("worlds of many sessions", 12, 2, 12);
 }
 
-// Input:  random worlds of several sessions, which rest again after each packet that the slow room had for them, or when another wakes.
+// Input:  random simulations of several sessions, which become dormant again after each packet on the slow path, or when another becomes active.
 // Output: the same results, packets, counters and events from both data planes, after every step.
 #[test]
 fn worlds_that_rest_again() {
     for (most_awake, seed) in [(0, 4), (2, 5)] {
-        compare(&format!("worlds of which {most_awake} are awake"), 8, seed, most_awake);
+        compare(&format!("simulations with {most_awake} active sessions"), 8, seed, most_awake);
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) enum Defect {
     EndMarker,
     /// What has waited leaves in another order.
     Buffer,
-    /// Tunnels that nobody knows are not told of by an Error Indication.
+    /// Unknown tunnels cause no Error Indication.
     Indication,
     /// A TEID of another generation leads to the session that has its slot now.
     Generation,

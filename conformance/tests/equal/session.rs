@@ -14,7 +14,7 @@ use crate::quality::{paging, qer, qfi, slice};
 use crate::usage::{seconds, urr, wall};
 use crate::way::{bar, downlink, internet, uplink};
 
-/// What flows are told apart by.
+/// The fields that distinguish flows.
 const FLOWS: [&str; 12] = [
     "permit out ip from any to assigned",
     "permit out 17 from any 53 to assigned",

@@ -1,4 +1,4 @@
-//! User packets: what UEs and servers send, and what nobody should.
+//! User packets of UEs and servers, and unwanted ones.
 
 use std::net::IpAddr;
 

@@ -21,7 +21,7 @@ pub(crate) struct Session {
 /// A world, from its beginning to its end.
 #[derive(Clone, Debug)]
 pub(crate) struct World {
-    /// The surroundings of the UPF.
+    /// The topology of the UPF.
     pub(crate) surroundings: [u8; 4],
     /// The sessions that there are at first.
     pub(crate) sessions: Vec<Session>,

@@ -35,7 +35,7 @@ fn is_copy(frame: &[u8]) -> bool {
 pub(crate) struct Bmv2 {
     driver: P4Runtime,
     taps: [(u16, TapPort); 2],
-    /// Requests of our owner whose outcomes nobody has polled yet, and those outcomes that there are.
+    /// Requests of the owner with outcomes that were not polled yet, and the available outcomes.
     under_way: VecDeque<Ticket>,
     outcomes: Vec<(Ticket, Outcome)>,
     /// Frames that went to the controller and by the ports.
@@ -99,7 +99,7 @@ impl Bmv2 {
         bmv2
     }
 
-    /// Nothing of its last owner is under way any more.
+    /// No request of its last owner is in flight.
     pub(crate) fn settle(&mut self) {
         while self.poll().is_some() {}
         self.packets.clear();
@@ -125,7 +125,7 @@ impl Bmv2 {
         !self.under_way.is_empty()
     }
 
-    /// The outcome of the oldest request under way: in their order, so that each run is like the others.
+    /// The outcome of the oldest request in flight: in order, so that all runs are equal.
     pub(crate) fn poll(&mut self) -> Option<(Ticket, Outcome)> {
         let ticket = self.under_way.pop_front()?;
         Some((ticket, self.outcome_of(ticket)))

@@ -72,10 +72,10 @@ pub(crate) fn run(options: &Options) -> Result<Report, PeerError> {
         compare(object, *sessions, options, &mut progress, &mut report)?;
     }
     report.note(
-        "eUPF's program is run by BPF_PROG_TEST_RUN. A program of ours undoes what it did to the packet, writes a random \
-         session into it and tail-calls it; that program before one that only moves the start of the packet is taken off, \
-         so one move is not counted against it. Forwarding is off on the loopback it runs on, so its route lookup ends \
-         at once.",
+        "BPF_PROG_TEST_RUN runs eUPF's program. A program of Causeway restores the packet, writes a random session into it \
+         and tail-calls eUPF's program. The baseline is the same program before one that only moves the start of the packet; \
+         it is subtracted, so one move is not counted against eUPF. Forwarding is off on its loopback, so its route lookup \
+         ends immediately.",
     );
     Ok(report)
 }

@@ -14,7 +14,7 @@ use crate::Options;
 
 /// Chunks that the time of a row is cut into.
 const CHUNKS: u32 = 10;
-/// Packets under way at most: what the default buffer of a socket holds.
+/// Packets in flight at most: the capacity of the default buffer of a socket.
 const WINDOW: usize = 64;
 /// Packets of one session in a row.
 const RUN: usize = 32;
@@ -42,7 +42,7 @@ pub(super) fn run(
             .with(
                 "packets",
                 format!(
-                    "UDP over IPv4 of {sessions} sessions, {RUN} of one in a row, {WINDOW} under way at most"
+                    "UDP over IPv4 of {sessions} sessions, {RUN} of one in a row, {WINDOW} in flight at most"
                 ),
             )
             .with("latency", format!("{RATE} packets a second, one by one")),

@@ -57,7 +57,7 @@ pub(super) fn run(
     let mut progress = Progress::new();
     for sessions in sessions {
         for window in &options.window {
-            progress.stage(format!("peers: PFCP, {sessions} sessions, {window} under way"));
+            progress.stage(format!("peers: PFCP, {sessions} sessions, {window} in flight"));
             // The options are checked: it is below 2^16.
             let mut sides = both(program, sessions.0 as u32, cores, nets)?;
             let measured = compare(&mut sides, sessions.0 as u32, *window, &mut progress)?;

@@ -42,7 +42,7 @@ impl Program {
     }
 }
 
-/// A UPF that runs, with its surroundings.
+/// A running UPF with its topology.
 pub(super) struct UpfSide {
     pub(super) name: &'static str,
     pub(super) threads: Threads,

@@ -50,7 +50,7 @@ func newSMF(t *testing.T, address string) *smf {
 	return s
 }
 
-// receive runs the library's receiver: answers go to whoever waits for them, requests are answered here.
+// receive runs the library's receiver: responses are passed to their waiting callers, requests are answered here.
 func (s *smf) receive() {
 	for {
 		message, err := s.server.ReadFrom()

@@ -12,7 +12,7 @@ import (
 
 const tunnel = 0x0500_0005
 
-// Input:  G-PDUs of a live session whose extension header is of a type nobody knows: first one whose
+// Input:  G-PDUs of a live session whose extension header is of an unknown type: first one whose
 // comprehension is not required, then one whose comprehension is.
 // Output: the first is carried; the second is dropped and answered with the list of types that the UPF knows.
 func TestUnknownExtensionHeader(t *testing.T) {

@@ -57,7 +57,7 @@ func TestErrorIndication(t *testing.T) {
 	peer.Check(t, "GTP-U Peer Address", peer.Must[string](t)(reply.GTPUPeerAddress.GSNAddress()), peer.UPF(t).String())
 }
 
-// Input:  an Error Indication, an End Marker and an Echo Response that nobody waits for, each for an unknown TEID.
+// Input:  an Error Indication, an End Marker and an unsolicited Echo Response, each for an unknown TEID.
 // Output: silence: none of them is ever answered with an Error Indication.
 func TestNoAnswerToUnaskedMessages(t *testing.T) {
 	gnb := peer.NewGNB(t, "127.0.3.4")

@@ -102,7 +102,7 @@ func (s *SMF) receive() {
 			return
 		}
 		if err != nil {
-			continue // an ICMP error of an earlier send; whoever waits for a reply will time out
+			continue // an ICMP error of an earlier send; a caller that waits for a reply will time out
 		}
 		raw := append([]byte(nil), buffer[:n]...)
 		secondOpinion(s.t, raw)
