@@ -24,7 +24,7 @@ pub fn clauses_page(chapters: &[Chapter], cases: &[Case]) -> String {
     let by_clause = cases_by_clause(cases);
     let mut page = format!("{GENERATED}\n\n# Clause by clause\n\n");
     page.push_str(
-        "What the specifications ask of a UPF, and what shows it. The entries are in [specs](../../specs); the cases that \
+        "The requirements of the specifications on a UPF, with their cases and tests. The entries are in [specs](../../specs); the cases that \
          cite a clause are in [cases.md](cases.md).\n",
     );
     for chapter in chapters {
@@ -54,8 +54,8 @@ pub fn clauses_page(chapters: &[Chapter], cases: &[Case]) -> String {
 /// Every case, by the clauses that it cites.
 pub fn cases_page(cases: &[Case]) -> String {
     let mut page = format!("{GENERATED}\n\n# Conformance cases by clause\n\n");
-    page.push_str("Each runs against every data plane; its file says what goes in and what comes out.\n\n");
-    page.push_str("| clause | case | what it shows |\n|---|---|---|\n");
+    page.push_str("Each runs against every data plane; its file describes input and output.\n\n");
+    page.push_str("| clause | case | content |\n|---|---|---|\n");
     for (at, cases) in cases_by_clause(cases) {
         for case in cases {
             let _ = writeln!(page, "| {at} | {} | {} |", link(&name_of(case)), case.title);
