@@ -1,18 +1,18 @@
-//! What a data plane can do, which decides what the UPF advertises and accepts.
+//! The capabilities of a data plane, which decide what the UPF advertises and accepts.
 
-/// The abilities of a data plane. Nothing is advertised in UP Function Features, and no rule accepted,
-/// that is not covered here. The default can do nothing.
+/// The capabilities of a data plane. The UPF neither advertises a UP function feature nor accepts a rule that they
+/// do not cover. The default has none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Capabilities {
     /// Buffers downlink packets (BUCP is about the CP function; this is FAR BUFF in the UPF).
     pub buffering: bool,
-    /// Delays the downlink data notification as a BAR asks (feature DDND).
+    /// Delays the downlink data notification as a BAR requests (feature DDND).
     pub notification_delay: bool,
-    /// Buffers for as long as a BAR asks, without telling of new packets (feature DLBD).
+    /// Buffers for as long as a BAR requests, without reports of new packets (feature DLBD).
     pub extended_buffering: bool,
-    /// Tells of the first buffered and the first discarded downlink packet (feature DDDS).
+    /// Reports the first buffered and the first discarded downlink packet (feature DDDS).
     pub delivery_status: bool,
-    /// Notices that a session is inactive (User Plane Inactivity Timer).
+    /// Detects that a session is inactive (User Plane Inactivity Timer).
     pub inactivity_detection: bool,
     /// Sends End Markers (feature EMPU).
     pub end_marker: bool,
@@ -20,9 +20,9 @@ pub struct Capabilities {
     pub mbr: bool,
     /// Shares one allowance among QERs of a correlation.
     pub qer_correlation: bool,
-    /// Enforces packet rates and reports what is left of them (feature CIOT).
+    /// Enforces packet rates and reports the remaining packets (feature CIOT).
     pub packet_rate: bool,
-    /// Marks the DSCP of outer headers, and of user packets that leave without one.
+    /// Marks the DSCP of outer headers, and of user packets that are sent without one.
     pub tos_marking: bool,
     /// Inserts Paging Policy Indicators by the DSCP of the user packet (feature EPPPI).
     pub paging_by_dscp: bool,
@@ -39,7 +39,7 @@ pub struct Capabilities {
     pub outer_ipv4: bool,
     /// Sends and receives GTP-U over IPv6.
     pub outer_ipv6: bool,
-    /// Detects applications by what their flows show of themselves (features PFDM and PFDE).
+    /// Detects applications by the content of their flows (features PFDM and PFDE).
     pub application_detection: bool,
     /// Makes copies of packets (FAR DUPL).
     pub duplication: bool,
@@ -52,14 +52,14 @@ pub struct Capabilities {
     /// Steers traffic by forwarding policies or into tunnels over N6, and has at least one of them configured
     /// (feature TRST).
     pub traffic_steering: bool,
-    /// How many sessions fit.
+    /// Maximum number of sessions.
     pub max_sessions: u32,
-    /// How many PDRs one session may have.
+    /// Maximum number of PDRs of one session.
     pub max_pdrs_per_session: u16,
 }
 
 impl Capabilities {
-    /// Everything there is, for this many sessions and PDRs. What a data plane lacks it takes away.
+    /// All capabilities, for this many sessions and PDRs. A data plane clears those that it lacks.
     pub fn all(max_sessions: u32, max_pdrs_per_session: u16) -> Self {
         Self {
             buffering: true,

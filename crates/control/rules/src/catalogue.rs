@@ -1,20 +1,20 @@
-//! What rules may name that no session brings along.
+//! Applications and predefined rules that the rules of all sessions may refer to.
 
 use std::sync::Arc;
 
 use crate::{ApplicationId, Applications, PredefinedRules};
 
-/// What rules may name that no session brings along: applications and predefined rules.
+/// Applications and predefined rules that the rules of all sessions may refer to.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Catalogue {
-    /// Those that packets can be detected as.
+    /// The applications that packets can be detected as.
     pub applications: Arc<Applications>,
-    /// Those that PDRs can activate.
+    /// The predefined rules that PDRs can activate.
     pub predefined: Arc<PredefinedRules>,
 }
 
 impl Catalogue {
-    /// There is such an application.
+    /// The application exists.
     pub fn knows_application(&self, id: &ApplicationId) -> bool {
         self.applications.knows(id)
     }

@@ -1,4 +1,4 @@
-//! From two rule sets to the writes between them.
+//! Computes the writes between two rule sets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,27 +7,27 @@ use causeway_types::{FTeid, FarId, QerId, Seid, UrrId};
 
 use crate::{ExtendedBuffering, Op, Ops, PduSessionType, Plan, RuleMap, RuleSet, UeMac, UrrPart};
 
-/// What a modification asks for beside the rules themselves.
+/// The requests of a modification beside the rules themselves.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PlanOptions {
-    /// URRs of the old rules to report before anything changes. One that is removed is not reported twice.
+    /// URRs of the old rules to report before any change. One that is removed is not reported twice.
     pub queries: BTreeSet<UrrId>,
-    /// The parts of URRs that are given anew and so start over, even if they are the same (TS 29.244 clause
+    /// The parts of URRs that are provisioned again and so start over, even if they are equal (TS 29.244 clause
     /// 5.2.2.3.1).
     pub renewed: BTreeMap<UrrId, BTreeSet<UrrPart>>,
-    /// QERs of the old rules whose packet rate status is to be reported before anything changes.
+    /// QERs of the old rules whose packet rate status is to be reported before any change.
     pub packet_rates: BTreeSet<QerId>,
-    /// The old tunnels of FARs that are to be told that they end.
+    /// The old tunnels of FARs that are to be sent an End Marker.
     pub end_markers: Vec<(FarId, FTeid)>,
-    /// Drop what waits before anything else (DROBU).
+    /// Drop buffered packets before any other write (DROBU).
     pub drop_buffered: bool,
-    /// FARs whose action is given anew, even if it is the same.
+    /// FARs whose action is provisioned again, even if it is equal.
     pub reissued: BTreeSet<FarId>,
-    /// Buffering for longer than usual.
+    /// Extended buffering of BARs.
     pub extended: Vec<ExtendedBuffering>,
-    /// MAC addresses that the old anchor of the session had.
+    /// MAC addresses of the session's old anchor.
     pub macs: Vec<UeMac>,
-    /// The inactivity timer is given anew, even if it is the same.
+    /// The inactivity timer is provisioned again, even if it is equal.
     pub inactivity_timer: bool,
 }
 
@@ -43,7 +43,7 @@ pub fn plan_establishment(session: Seid, new: &RuleSet) -> Plan {
     Plan { session, ops: ops.into() }
 }
 
-/// Plans the way from `old` to `new`: only what differs is written, and what is removed is not written.
+/// Plans the change from `old` to `new`: only differences are written.
 ///
 /// The plan is O(changed rules); finding them is O(rules of the session).
 pub fn plan_modification(session: Seid, old: &RuleSet, new: &RuleSet, extras: &PlanOptions) -> Plan {
@@ -87,7 +87,7 @@ fn put_changed(old: &RuleSet, new: &RuleSet, extras: &PlanOptions, ops: &mut Vec
     }
 }
 
-/// FARs that are told again what they do already, and that is to buffer.
+/// FARs whose Apply Action is provisioned again without a change, and is to buffer.
 fn notified_again<'a>(
     old: &'a RuleSet,
     new: &'a RuleSet,
@@ -98,7 +98,7 @@ fn notified_again<'a>(
     same.map(|far| Op::NotifyAgain(far.id))
 }
 
-/// Behind the FARs, which they may name.
+/// After the FARs, which they may refer to.
 fn put_urrs(old: &RuleSet, new: &RuleSet, extras: &PlanOptions, ops: &mut Vec<Op>) {
     ops.extend(changed(&old.urrs, &new.urrs).cloned().map(Op::PutUrr));
     let kept = |urr: &UrrId| old.urrs.contains_key(urr) && new.urrs.contains_key(urr);

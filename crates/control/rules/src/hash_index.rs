@@ -1,15 +1,15 @@
-//! Where things are that are found by something in them.
+//! A hash index of entries that are stored elsewhere.
 
 use std::hash::{BuildHasher, Hash};
 use std::ops::Range;
 
 use foldhash::fast::RandomState;
 
-/// Places in one bucket, which is a cache line.
+/// Entries of one bucket, which is a cache line.
 const SLOTS_PER_BUCKET: usize = 7;
 
-/// Words of a bucket: a half of hashes, the last of which is a count, and a half of places, the last of which says which lanes are
-/// used.
+/// Words of a bucket: one half has hashes, the last of which is the overflow count; the other half has indexes, the
+/// last of which is the bit mask of used lanes.
 const WORDS: usize = 16;
 const COUNT: usize = SLOTS_PER_BUCKET;
 const PLACES: usize = WORDS / 2;
@@ -18,62 +18,62 @@ const USED: usize = PLACES + SLOTS_PER_BUCKET;
 /// Octets of a cache line.
 const LINE: usize = 64;
 
-/// Tenths of the lanes that are used at most before there are more buckets.
+/// Maximum tenths of the lanes in use before the table grows.
 const FULL: usize = 7;
 
-/// Hundredths of the lanes from which on the next buckets are made ready.
+/// Hundredths of the lanes in use from which on the next buckets are prefaulted.
 const NEARLY_FULL: usize = FULL * 10 - 5;
 
-/// Entries that there is room for at first, at most.
+/// Maximum initial capacity in entries.
 const FIRST: usize = 1 << 14;
 
-/// Buckets that are moved for each entry that comes, while there are more than one table of them.
+/// Buckets that are moved at each insertion, while there is more than one table.
 const STEP: usize = 2;
 
-/// The same for each entry that goes: whatever there is has moved before none is left.
+/// The same for each removal: all buckets have moved before the table is empty.
 const STEP_BACK: usize = 8;
 
-/// Buckets that may always be there.
+/// Buckets that are always kept.
 const LEAST: usize = 1 << 13;
 
-/// Memory that will be used soon: for whoever gets that from the system before.
+/// Prefaults memory that will be used soon.
 pub type PrefaultFn = fn(Range<*const u8>);
 
-/// Numbers of places in a table elsewhere, by a hash of the key of what is there; the key itself is there, too.
+/// An index into a table elsewhere, by a hash of the key of its entries; the key itself is stored in that table.
 ///
-/// What a key leads to is nearly always in one cache line, and there is no access to the other table but for what is likely to be
-/// right: not even when this one grows. It grows by few entries at a time. Memory that was never used is never touched. Seeded anew
-/// each time one is made, since peers choose the keys.
+/// The indexes of a key are nearly always in one cache line. The other table is accessed only for likely matches,
+/// even while this one grows. It grows by few entries at a time. Unused memory is never touched. Each index has a
+/// random seed, since peers choose the keys.
 #[derive(Debug, Default)]
 pub struct HashIndex {
     hasher: RandomState,
     buckets: Buckets,
-    /// What is not in `buckets` yet since they have become more, if there is anything.
+    /// The buckets that are still to be moved to `buckets`, during growth or shrinking.
     old: Option<Box<OldBuckets>>,
-    /// What `buckets` will be next, if that is near.
+    /// The next `buckets`, if growth is near.
     next: Option<Box<Buckets>>,
-    /// As many buckets as are needed for all that were expected: more come only where more do.
+    /// The buckets for the expected capacity: the table exceeds them only if there are more entries.
     expected: usize,
     prepare: Option<PrefaultFn>,
     len: usize,
-    /// From so many entries on something is to be done when another one comes, and below so many when one goes.
+    /// The number of entries at which the next insertion acts, and below which the next removal does.
     due: usize,
     low: usize,
-    /// Entries that the last one that came has moved.
+    /// Entries that the last insertion moved.
     #[cfg(test)]
     moved: usize,
 }
 
-/// Buckets that entries move out of.
+/// Buckets that are being moved.
 #[derive(Debug)]
 struct OldBuckets {
     buckets: Buckets,
-    /// Those before this one are empty.
+    /// Buckets before this one are empty.
     at: usize,
 }
 
-/// The buckets, from a word on that begins a line. Each has the lower halves of hashes, how many entries are further on because
-/// it was full, places, and which lanes have both: a bit each.
+/// The buckets, from a word that starts a cache line. Each has the lower halves of hashes, the number of its
+/// entries that overflowed to other buckets, indexes, and a bit for each lane in use.
 #[derive(Debug, Default)]
 struct Buckets {
     words: Vec<u32>,
@@ -83,15 +83,15 @@ struct Buckets {
 
 type Bucket = [u32; WORDS];
 
-/// A key as one table looks for it, worked out once for all that is done with it there.
+/// The hash of a key in one table, computed once for several operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Probe(u32);
 
-/// The lanes that are used and for which it is so, a bit each; those of the hashes are from 0 on, those of the places from
-/// [`PLACES`] on. All words of the half are compared, since eight are compared at a time; the last one is no lane that is used.
+/// The lanes in use that equal `value`, one bit each; `from` is 0 for hashes and [`PLACES`] for indexes. All words
+/// of the half are compared, since eight are compared at a time; the last one is never a lane in use.
 #[inline(always)]
 fn lanes(bucket: &Bucket, from: usize, value: u32) -> u32 {
-    // In most buckets there is none, which is found out faster than which it is.
+    // Most buckets have none, which is quicker to find than the lane.
     let mut is_there = false;
     for lane in 0..PLACES {
         is_there |= bucket[from + lane] == value;
@@ -113,7 +113,7 @@ const fn first(lanes: u32) -> usize {
 }
 
 impl HashIndex {
-    /// None. Where no more come than so many, it takes no more memory than for those.
+    /// An empty index. Up to `capacity` entries it takes no more memory than for those.
     pub fn with_capacity(capacity: usize) -> Self {
         let needed = |entries: usize| entries.saturating_mul(10) / (SLOTS_PER_BUCKET * FULL) + 1;
         let mut places = Self { expected: needed(capacity), ..Self::default() };
@@ -124,27 +124,27 @@ impl HashIndex {
         places
     }
 
-    /// Memory is prepared so from now on, before it is needed.
+    /// Sets the function that prefaults memory.
     pub const fn set_prefault(&mut self, prepare: PrefaultFn) {
         self.prepare = Some(prepare);
     }
 
-    /// How many there are.
+    /// The number of entries.
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// There is none.
+    /// There are no entries.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Enters the place of a key, beside others of it. O(places of the key).
+    /// Inserts an index of a key, beside its others. O(indexes of the key).
     pub fn insert(&mut self, key: impl Hash, index: u32) {
         self.insert_at(self.probe(key), index);
     }
 
-    /// The same by what [`HashIndex::probe`] says.
+    /// The same with a [`HashIndex::probe`].
     #[inline]
     pub fn insert_at(&mut self, Probe(low): Probe, index: u32) {
         if self.len >= self.due {
@@ -154,7 +154,7 @@ impl HashIndex {
         self.len += 1;
     }
 
-    /// Works out how a key is looked for.
+    /// Computes the hash of a key.
     pub fn probe(&self, key: impl Hash) -> Probe {
         Probe(self.hasher.hash_one(key) as u32)
     }
@@ -164,23 +164,24 @@ impl HashIndex {
         &self.buckets.words
     }
 
-    /// The memory of the table, and where in it what a key leads to nearly always is: for whoever fetches that before it is needed.
+    /// The memory of the table, and the offset of the bucket that nearly always has the key's indexes: for
+    /// prefetching.
     pub fn home_bucket(&self, Probe(low): Probe) -> (&[u32], usize) {
         (&self.buckets.words, self.buckets.start + self.buckets.home_index(low) * WORDS)
     }
 
-    /// Reads what a key nearly always leads to, so that it is near when it is needed. What this says means nothing.
+    /// Reads the bucket that nearly always has the key's indexes, as a prefetch. The result has no meaning.
     pub fn prefetch(&self, key: impl Hash) -> u32 {
         let (words, at) = self.home_bucket(self.probe(key));
         words.get(at).copied().unwrap_or_default()
     }
 
-    /// Takes a place of a key out.
+    /// Removes an index of a key.
     pub fn remove(&mut self, key: impl Hash, index: u32) {
         self.remove_at(self.probe(key), index);
     }
 
-    /// The same by what [`HashIndex::probe`] says.
+    /// The same with a [`HashIndex::probe`].
     pub fn remove_at(&mut self, Probe(low): Probe, index: u32) {
         let in_old =
             |old: &mut Option<Box<OldBuckets>>| old.as_mut().is_some_and(|old| old.buckets.take(low, index));
@@ -192,12 +193,12 @@ impl HashIndex {
         }
     }
 
-    /// The place of a key, where `is_it` says which of those that it may be.
+    /// The index of a key; `is_it` tests each candidate.
     pub fn find(&self, key: impl Hash, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         self.find_at(self.probe(key), is_it)
     }
 
-    /// The same by what [`HashIndex::probe`] says.
+    /// The same with a [`HashIndex::probe`].
     #[inline]
     pub fn find_at(&self, Probe(low): Probe, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         let found = self.buckets.find(low, &is_it);
@@ -213,24 +214,24 @@ impl HashIndex {
         self.old.as_ref()?.buckets.find(low, is_it)
     }
 
-    /// All places that may be those of a key.
+    /// All candidate indexes of a key.
     pub fn all(&self, key: impl Hash) -> impl Iterator<Item = u32> {
         self.all_at(self.probe(key))
     }
 
-    /// The same by what [`HashIndex::probe`] says.
+    /// The same with a [`HashIndex::probe`].
     pub fn all_at(&self, Probe(low): Probe) -> impl Iterator<Item = u32> {
         self.buckets.all(low).chain(self.old.iter().flat_map(move |old| old.buckets.all(low)))
     }
 
-    /// Moves some entries to where they are to be, and sees to it that there is room for another one.
+    /// Moves some entries to the new buckets, and ensures capacity for another one.
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
         self.move_some(STEP);
         if self.len >= self.buckets.room() {
             let next = self.next.take().unwrap_or_else(|| self.allocate_next());
-            // All has moved long ago where the new ones are many more.
+            // All have moved long ago if the new buckets are many more.
             self.move_some(usize::MAX);
             let buckets = std::mem::replace(&mut self.buckets, *next);
             self.old = (self.len > 0).then(|| Box::new(OldBuckets { buckets, at: 0 }));
@@ -240,7 +241,7 @@ impl HashIndex {
         (self.due, self.low) = (self.next_due(), self.next_low());
     }
 
-    /// Moves some entries to where they are to be, or begins to move them to where there is less room.
+    /// Moves some entries to the new buckets, or starts to move to fewer buckets.
     #[cold]
     #[inline(never)]
     fn shrink(&mut self) {
@@ -255,7 +256,7 @@ impl HashIndex {
         (self.due, self.low) = (self.next_due(), self.next_low());
     }
 
-    /// Below how many entries something is to be done when one goes: in the middle of a move it is at once.
+    /// The number of entries below which a removal acts: during a move, any number.
     const fn next_low(&self) -> usize {
         match &self.old {
             Some(_) => usize::MAX,
@@ -264,7 +265,7 @@ impl HashIndex {
         }
     }
 
-    /// When something is to be done next: in the middle of a move it is at once.
+    /// The number of entries at which an insertion acts: during a move, any number.
     fn next_due(&self) -> usize {
         let is_ready = self.next.is_some() || self.buckets.count >= self.expected;
         match &self.old {
@@ -274,7 +275,7 @@ impl HashIndex {
         }
     }
 
-    /// More buckets than there are, which are made ready.
+    /// The next, larger buckets, to be prefaulted.
     fn allocate_next(&self) -> Box<Buckets> {
         let twice = (self.buckets.count * 2).max(1);
         let enough = if self.buckets.count < self.expected { self.expected } else { usize::MAX };
@@ -283,7 +284,7 @@ impl HashIndex {
         Box::new(buckets)
     }
 
-    /// Moves what is in so many buckets.
+    /// Moves the entries of this many buckets.
     fn move_some(&mut self, buckets: usize) {
         #[cfg(test)]
         (self.moved = 0);
@@ -291,7 +292,7 @@ impl HashIndex {
         let end = old.at.saturating_add(buckets).min(old.buckets.count);
         for at in old.at..end {
             let Some(bucket) = old.buckets.bucket_mut(at) else { continue };
-            // How many entries of it are further on stays as it is: they are still looked for.
+            // The overflow count stays: overflowed entries are still looked up through it.
             let used = std::mem::take(&mut bucket[USED]);
             for lane in (0..SLOTS_PER_BUCKET).filter(|lane| used >> lane & 1 == 1) {
                 self.buckets.put(bucket[lane], bucket[PLACES + lane]);
@@ -307,15 +308,15 @@ impl HashIndex {
 }
 
 impl Buckets {
-    /// So many, all of them empty.
+    /// This many empty buckets.
     fn new(count: usize) -> Self {
-        // Zero, so that the system need not give the memory before it is used.
+        // Zeroed, so that the system allocates the memory at its first use.
         let words = vec![0; count * WORDS + LINE / size_of::<u32>()];
         let start = words.as_ptr().align_offset(LINE).min(LINE / size_of::<u32>());
         Self { words, start, count }
     }
 
-    /// For so many entries they are not too full.
+    /// The number of entries up to which the buckets are not too full.
     const fn room(&self) -> usize {
         self.count * SLOTS_PER_BUCKET * FULL / 10
     }
@@ -325,7 +326,7 @@ impl Buckets {
         start.cast()..end.cast()
     }
 
-    /// Where a hash belongs.
+    /// The home bucket of a hash.
     const fn home_index(&self, low: u32) -> usize {
         ((low as u64 * self.count as u64) >> 32) as usize
     }
@@ -372,7 +373,7 @@ impl Buckets {
         Candidates { buckets: self, low, at, bucket, found, left: self.count }
     }
 
-    /// Enters what is not there. There is a lane that is free.
+    /// Inserts an entry that does not exist. There is a free lane.
     #[inline]
     fn put(&mut self, low: u32, index: u32) {
         let mut at = self.home_index(low);
@@ -389,7 +390,7 @@ impl Buckets {
         }
     }
 
-    /// Takes an entry out. `false`: it is not there.
+    /// Removes an entry. `false`: it does not exist.
     fn take(&mut self, low: u32, index: u32) -> bool {
         let home = self.home_index(low);
         let mut at = home;
@@ -407,7 +408,7 @@ impl Buckets {
         false
     }
 
-    /// An entry has gone that belonged to `home_index`, and was in another bucket if that was full.
+    /// An entry of the bucket `home` was removed from the bucket `at`: decrements the overflow counts between.
     fn decrement_overflow(&mut self, home: usize, at: usize) {
         let mut passed = home;
         while passed != at {
@@ -419,15 +420,15 @@ impl Buckets {
     }
 }
 
-/// What is left of the places that may be those of a key.
+/// The remaining candidate indexes of a key.
 struct Candidates<'a> {
     buckets: &'a Buckets,
     low: u32,
     at: usize,
     bucket: Option<&'a Bucket>,
-    /// The lanes of the bucket that are still to be told.
+    /// The lanes of the bucket that are still to be returned.
     found: u32,
-    /// The buckets that are still to be looked at, this one included.
+    /// The number of buckets still to be searched, this one included.
     left: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Rules that many sessions have alike are held once.
+//! Stores equal rules of many sessions once.
 
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
@@ -8,19 +8,19 @@ use foldhash::fast::FixedState;
 use crate::change::TemplateCache;
 use crate::{Far, Qer, RuleSet, Urr};
 
-/// How many rules of a kind are remembered.
+/// Capacity for each kind of rule.
 const CACHE_SIZE: usize = 256;
 
-/// Rules that sessions were given lately. An SMF gives most sessions of a data network the same QER and URR, and the
-/// same FAR of the uplink: they share one.
+/// Recently used rules. An SMF gives most sessions of a data network an equal QER and URR, and an equal uplink FAR:
+/// they share one.
 ///
-/// What is remembered changes no result, only how much memory it takes; so any two are equal.
+/// The cache changes no result, only memory use; so any two are equal.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interned {
     fars: InternTable<Far>,
     qers: InternTable<Qer>,
     urrs: InternTable<Urr>,
-    /// Whole sessions.
+    /// The cache of whole sessions.
     pub(crate) template_cache: TemplateCache,
 }
 
@@ -33,10 +33,9 @@ impl PartialEq for Interned {
 impl Eq for Interned {}
 
 impl Interned {
-    /// Puts rules that were given lately in the place of equal ones, but for those of `old`, where that was done before.
-    /// O(changed rules).
+    /// Replaces rules with equal recent ones, except those of `old`, which were interned before. O(changed rules).
     pub(crate) fn intern(&mut self, rules: &mut RuleSet, old: &RuleSet) {
-        // A tunnel is one session's alone.
+        // A tunnel belongs to one session only.
         let has_tunnel = |far: &Far| far.forwarding.as_ref().is_some_and(|it| it.tunnel().is_some());
         let is_held = |far: &Arc<Far>| old.fars.get_shared(&far.id).is_some_and(|old| Arc::ptr_eq(old, far));
         rules.fars.replace(|far| if has_tunnel(&far) || is_held(&far) { far } else { self.fars.known(far) });
@@ -47,7 +46,7 @@ impl Interned {
     }
 }
 
-/// Each rule has one place, by its hash; the latest there is remembered.
+/// Each rule has one place, by its hash, which holds the latest rule.
 #[derive(Clone, Debug)]
 struct InternTable<R>(Vec<Option<Arc<R>>>);
 
@@ -85,7 +84,7 @@ mod tests {
     }
 
     // Input:  two sessions with equal QERs and FARs, and a third whose QER differs.
-    // Output: the first two share theirs; the third has what it was given.
+    // Output: the first two share theirs; the third has its own.
     #[test]
     fn equal_rules_are_held_once() {
         let mut recent = Interned::default();
@@ -104,8 +103,8 @@ mod tests {
         assert!(Arc::ptr_eq(&uplink(one), &uplink(three)));
     }
 
-    // Input:  a session with a FAR that drops; then one that shares it changes its own.
-    // Output: the other's stays.
+    // Input:  a session with a FAR that drops; then a session that shares it changes it.
+    // Output: the FAR of the other session stays.
     #[test]
     fn a_shared_rule_changes_for_one_session_alone() {
         let mut recent = Interned::default();
@@ -117,7 +116,7 @@ mod tests {
     }
 
     // Input:  FARs to tunnels.
-    // Output: none of them displaces what sessions share.
+    // Output: none of them replaces a shared rule.
     #[test]
     fn tunnels_are_not_part_of_the_template() {
         let mut recent = Interned::default();

@@ -1,4 +1,4 @@
-//! What of a request is not as it should be, and carried out all the same.
+//! Deviations of a request that are tolerated.
 
 use causeway_types::QerId;
 use thiserror::Error;
@@ -6,29 +6,29 @@ use thiserror::Error;
 use crate::edits::{Edits, HasRuleId, RequestedChanges};
 use crate::{RuleId, RuleMap, RuleSet};
 
-/// Something that an SMF sends in good faith and that does no harm.
+/// A harmless deviation from TS 29.244 in a request.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Error)]
 pub enum Leniency {
-    /// The maximum rate is what holds.
-    #[error("{} guarantees more than its maximum rate; the maximum rate holds", RuleId::Qer(*.0))]
+    /// The guaranteed rate exceeds the maximum rate, which applies.
+    #[error("the guaranteed rate of {} exceeds its maximum rate; the maximum rate applies", RuleId::Qer(*.0))]
     GuaranteeAboveMaximum(QerId),
-    /// What was asked for is so already.
-    #[error("{0} is to be removed and does not exist")]
+    /// A rule to be removed does not exist.
+    #[error("{0} does not exist; its removal is ignored")]
     AlreadyRemoved(RuleId),
 }
 
-/// Takes the removals out of the changes that have nothing to remove.
+/// Drops the removals of rules that do not exist.
 pub(crate) fn drop_absent_removals(changes: &mut RequestedChanges, rules: &RuleSet) -> Vec<Leniency> {
     let mut absent = Vec::new();
-    forget(&mut changes.pdrs, &rules.pdrs, &mut absent);
-    forget(&mut changes.fars, &rules.fars, &mut absent);
-    forget(&mut changes.qers, &rules.qers, &mut absent);
-    forget(&mut changes.urrs, &rules.urrs, &mut absent);
-    forget(&mut changes.bars, &rules.bars, &mut absent);
+    drop_absent(&mut changes.pdrs, &rules.pdrs, &mut absent);
+    drop_absent(&mut changes.fars, &rules.fars, &mut absent);
+    drop_absent(&mut changes.qers, &rules.qers, &mut absent);
+    drop_absent(&mut changes.urrs, &rules.urrs, &mut absent);
+    drop_absent(&mut changes.bars, &rules.bars, &mut absent);
     absent
 }
 
-fn forget<C: HasRuleId, U, R>(
+fn drop_absent<C: HasRuleId, U, R>(
     edits: &mut Edits<C::Id, C, U>,
     held: &RuleMap<C::Id, R>,
     absent: &mut Vec<Leniency>,
@@ -42,7 +42,7 @@ fn forget<C: HasRuleId, U, R>(
     });
 }
 
-/// The QERs that guarantee more than they allow, and did not before.
+/// The QERs whose guaranteed rate exceeds the maximum, and did not before.
 pub(crate) fn guarantees(old: &RuleSet, new: &RuleSet) -> Vec<Leniency> {
     if old.qers == new.qers {
         return Vec::new();

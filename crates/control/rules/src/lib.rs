@@ -1,34 +1,35 @@
 //! PFCP rules as legal values, and the pure functions that change them: decode, validate, diff, plan.
 //!
-//! Nothing here does I/O, reads a clock or keeps state of its own. A [`RuleSet`] that passed validation
-//! can be given to any data plane whose [`Capabilities`] cover it.
+//! No function here does I/O, reads a clock or keeps global state. A validated [`RuleSet`] can be given to any data
+//! plane whose [`Capabilities`] cover it.
 //!
-//! A request goes through `decode` (values), `edits` (what it does to the rules there are), `validate`
-//! (the rules as a whole) and `diff` (the writes); [`establish`], [`modify`] and [`delete`] are the whole
-//! way. What becomes of each IE is the table in `decode/treatment.rs`.
+//! A request passes `decode` (values), `edits` (its effect on the existing rules), `validate` (the rules as a
+//! whole) and `diff` (the writes); [`establish`], [`modify`] and [`delete`] do all of this. The table in
+//! `decode/treatment.rs` names the treatment of each IE.
 //!
-//! # Where it is more lenient than TS 29.244
+//! # Where validation is more lenient than TS 29.244
 //!
-//! Real SMFs need it, and nothing is lost by it:
+//! Real SMFs depend on each of these:
 //!
-//! - An F-TEID assigned by the SMF is accepted beside CHOOSE, if its address is ours and no other session
-//!   has it (clause 5.5.1 would refuse it).
+//! - An F-TEID assigned by the SMF is accepted beside CHOOSE, if its address is local and no other session has it
+//!   (clause 5.5.1 would refuse it).
 //! - A CHOOSE ID stands for its tunnel in all requests of the session, not in one alone (clause 8.2.3).
 //! - Outer Header Removal that names the IP version of the user instead of the tunnel removes either.
-//! - The PDI of an Update PDR with neither F-TEID nor UE address nor Traffic Endpoint ID keeps those there are
-//!   (table 7.5.4.2-1 would replace the whole PDI); CHOOSE there means the tunnel there is.
-//! - What lies on a framed route of the UE is `assigned` to it in flow descriptions.
+//! - The PDI of an Update PDR with neither F-TEID nor UE address nor Traffic Endpoint ID keeps the existing ones
+//!   (table 7.5.4.2-1 would replace the whole PDI); CHOOSE there means the existing tunnel.
+//! - An address on a framed route of the UE matches `assigned` in flow descriptions.
 //! - The S/D flag at zero still means the destination for packets that do not come from the access.
-//! - CHOOSE with neither V4 nor V6 chooses IPv4, if there is a GTP-U address of it (clause 8.2.3 wants one of them).
+//! - CHOOSE with neither V4 nor V6 chooses IPv4, if the UPF has an IPv4 GTP-U address (clause 8.2.3 wants one of
+//!   the flags).
 //! - A PDR for packets of a data network needs no UE address if another PDR of the session has it.
 //! - A FAR may forward to the access before its tunnel is known; packets are dropped until then.
 //! - Outer Header Creation with TEID 0 or an unspecified address is no tunnel, while the FAR does not
 //!   forward.
 //! - SGi-LAN as destination needs no forwarding policy (table 7.5.2.3-2).
-//! - A QER, URR or BAR that is removed leaves the rules that name it.
-//! - A mask of a marking that names ECN bits marks the DSCP alone.
-//! - DL Buffering Duration and Suggested Packet Count are acted on in an Update BAR of a modification too (table
-//!   7.5.4.11-1 has them only in the answer to a report).
+//! - Removal of a QER, URR or BAR also removes the references of other rules to it.
+//! - A ToS mask that covers ECN bits marks the DSCP alone.
+//! - DL Buffering Duration and Suggested Packet Count are also applied in an Update BAR of a modification (table
+//!   7.5.4.11-1 has them only in the response to a report).
 
 #![forbid(unsafe_code)]
 

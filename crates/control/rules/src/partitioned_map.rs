@@ -1,4 +1,4 @@
-//! Maps that grow a little at a time.
+//! Hash maps that grow in small steps.
 
 use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash};
@@ -10,28 +10,29 @@ use hashbrown::hash_table::Entry;
 /// Parts of a map: a power of two.
 const PARTS: usize = 1024;
 
-/// The bits of a hash that say which part. A part looks at the lowest and at the seven highest ones.
+/// The lowest bit of a hash that selects the part. A part uses the lowest bits and the seven highest ones.
 const PART_SHIFT: u32 = 40;
 
-/// Removals after which one more part is looked at: a power of two.
+/// Removals between two checks of a part: a power of two.
 const ROUND: usize = 8;
 
-/// Entries of a part for which it may always have room.
+/// Entries for which a part may always have capacity.
 const FEW: usize = 2;
 
-/// A hash map without a long pause: one insertion moves one of 1024 parts at most. The hasher mixes its result once more at its end:
-/// without that, some seeds put most of the keys that are numbers in a row into few parts. What entries leave is given back by the same
-/// steps: every eighth removal looks at one part, the one after that of the last time.
+/// A hash map without long pauses: an insertion moves at most one of 1024 parts. The hasher mixes its result once
+/// more at its end: otherwise some seeds put most of the keys that are consecutive numbers into few parts. Memory
+/// is released in the same steps: every eighth removal checks the next part in turn.
 ///
-/// It is many hash tables, each of which doubles by itself when it is full. A map that moves everything when it doubles stops its
-/// thread for a tenth of a second where there are a million entries. Seeded anew each time one is made, since peers choose the keys.
+/// It consists of many hash tables, each of which doubles separately when it is full. A map that moves all of a
+/// million entries stops its thread for a tenth of a second. Each map has a random seed, since peers choose the
+/// keys.
 #[derive(Clone, Debug)]
 pub struct PartitionedMap<K, V> {
     hasher: RandomState,
     /// None before the first entry.
     parts: Vec<HashTable<(K, V)>>,
     len: usize,
-    /// The part that was looked at last for room that it does not need.
+    /// The part that was last checked for unused capacity.
     last: usize,
 }
 
@@ -54,12 +55,12 @@ const fn part_of(hash: u64) -> usize {
 }
 
 impl<K, V> PartitionedMap<K, V> {
-    /// How many entries there are.
+    /// The number of entries.
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// There is none.
+    /// There are no entries.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -74,7 +75,7 @@ impl<K, V> PartitionedMap<K, V> {
         self.iter().map(|(_, value)| value)
     }
 
-    /// The same, to be changed.
+    /// All values, mutable.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
         self.parts.iter_mut().flatten().map(|(_, value)| value)
     }
@@ -92,7 +93,7 @@ impl<K: Eq + Hash, V> PartitionedMap<K, V> {
         part.find(hash, |(known, _)| known.borrow() == key).map(|(_, value)| value)
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     #[inline]
     pub fn get_mut<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
@@ -111,19 +112,19 @@ impl<K: Eq + Hash, V> PartitionedMap<K, V> {
         self.get(key).is_some()
     }
 
-    /// The entry of a key, and how many entries there are.
+    /// The entry of a key, and the number of entries.
     fn entry(&mut self, key: &K) -> (Entry<'_, (K, V)>, &mut usize) {
         let Self { hasher, parts, len, .. } = self;
         if parts.is_empty() {
             parts.resize_with(PARTS, HashTable::new);
         }
         let hash = hasher.hash_one(key);
-        // There are as many parts as there are numbers of them.
+        // The index is less than the number of parts.
         let part = &mut parts[part_of(hash)];
         (part.entry(hash, |(known, _)| known == key, |(known, _)| hasher.hash_one(known)), len)
     }
 
-    /// Gives a key this value. Returns the one that it had.
+    /// Sets the value of a key. Returns the previous one.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         match self.entry(&key) {
             (Entry::Occupied(mut held), _) => Some(std::mem::replace(&mut held.get_mut().1, value)),
@@ -135,7 +136,7 @@ impl<K: Eq + Hash, V> PartitionedMap<K, V> {
         }
     }
 
-    /// The value of a key, which is given this one if it has none.
+    /// The value of a key; inserts `value()` if it has none.
     pub fn get_or_insert_with(&mut self, key: K, value: impl FnOnce() -> V) -> &mut V {
         let held = match self.entry(&key) {
             (Entry::Occupied(held), _) => held.into_mut(),
@@ -147,7 +148,7 @@ impl<K: Eq + Hash, V> PartitionedMap<K, V> {
         &mut held.1
     }
 
-    /// Takes out the value of a key.
+    /// Removes the value of a key.
     pub fn remove<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -163,7 +164,7 @@ impl<K: Eq + Hash, V> PartitionedMap<K, V> {
         Some(value)
     }
 
-    /// Looks at one more part, and moves it to where there is less room if it has far more than it needs.
+    /// Checks one more part, and shrinks it if its capacity far exceeds its length.
     #[cold]
     #[inline(never)]
     fn shrink(&mut self) {
@@ -175,7 +176,7 @@ impl<K: Eq + Hash, V> PartitionedMap<K, V> {
         }
     }
 
-    /// Takes out all entries that are not wanted. O(entries).
+    /// Keeps only the entries for which `is_wanted` is true. O(entries).
     pub fn retain(&mut self, mut is_wanted: impl FnMut(&K, &mut V) -> bool) {
         for part in &mut self.parts {
             part.retain(|(key, value)| is_wanted(key, value));
@@ -191,8 +192,8 @@ mod tests {
     use super::*;
 
     // Input:  three hundred thousand entries, one after the other.
-    // Output: where an entry makes tables larger, they have a 256th of all entries at most, and they are moved; a map in one table moves
-    //         all of them at once.
+    // Output: where an insertion grows tables, they have at most a 256th of all entries, and these are moved; a map
+    // in one table moves all of them at once.
     #[test]
     fn an_insertion_moves_few_entries() {
         let mut map = PartitionedMap::default();
@@ -214,8 +215,8 @@ mod tests {
         assert_eq!((map.len(), room(&map)), (300_000, before));
     }
 
-    // Input:  keys that are numbers in a row, one or 2^16 or 2^32 apart, in a hundred maps of seeds of their own.
-    // Output: no part has more than 16 and a 256th of them.
+    // Input:  keys that are consecutive numbers, or 2^16 or 2^32 apart, in a hundred maps with seeds of their own.
+    // Output: no part has more than 16 plus a 256th of them.
     #[test]
     fn numbers_in_a_row_are_spread_over_all_parts() {
         for apart in [1, 1 << 16, 1 << 32] {
@@ -231,8 +232,8 @@ mod tests {
         }
     }
 
-    // Input:  three hundred thousand entries that come, and go again but for a hundred.
-    // Output: the tables have room for few, and no step moved many; what is left is found.
+    // Input:  three hundred thousand entries are inserted, and all but a hundred are removed.
+    // Output: the capacity of the tables is small, and no step moved many entries; the remaining ones are found.
     #[test]
     fn what_entries_leave_is_given_back() {
         let mut map = PartitionedMap::default();
@@ -251,8 +252,9 @@ mod tests {
         assert!(map.len() == 100 && (0..100).all(|key| map.get(&key) == Some(&key)));
     }
 
-    // Input:  ten thousand steps of entering, changing and taking out among two thousand keys.
-    // Output: the same as from a sorted map at each step, and at the end of all of it; equal to a map that came to be in another order.
+    // Input:  ten thousand steps of insertion, change and removal among two thousand keys.
+    // Output: the same results as from a sorted map at each step, and the same content at the end; equal to a map
+    // filled in another order.
     #[test]
     fn it_holds_what_a_map_holds() {
         let (mut map, mut model) = (PartitionedMap::default(), BTreeMap::new());

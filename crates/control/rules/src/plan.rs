@@ -14,9 +14,8 @@ use crate::{
 
 /// An ordered list of writes for one session, applied all or nothing.
 ///
-/// Each reference is written before its user, but for links among URRs; removals come last, users before what they
-/// refer to. A
-/// packet sees the rules before the plan or after it, never a mix.
+/// Each rule is written before the rules that refer to it, except for links among URRs; removals come last, in the
+/// reverse order. A packet sees the rules before the plan or after it, never a mix.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
     /// The UPF's SEID of the session.
@@ -25,7 +24,7 @@ pub struct Plan {
     pub ops: Ops,
 }
 
-/// The writes of a plan: a list, which is made when it is first looked at where a session is established or changed as others were.
+/// The writes of a plan as a list. For a profiled establishment or modification the list is made at its first use.
 #[derive(Clone)]
 pub struct Ops(OpsForm);
 
@@ -34,7 +33,7 @@ enum OpsForm {
     Listed(Vec<Op>),
     Profiled(ProfiledSession, OnceLock<Vec<Op>>),
     Transition(ProfileTransition, OnceLock<Vec<Op>>),
-    /// The session ends.
+    /// The end of the session.
     Removal,
 }
 
@@ -47,7 +46,7 @@ impl Ops {
         Self(OpsForm::Removal)
     }
 
-    /// Nothing is written but the end of the session.
+    /// The only write is the end of the session.
     pub fn is_removal(&self) -> bool {
         match &self.0 {
             OpsForm::Removal => true,
@@ -56,7 +55,7 @@ impl Ops {
         }
     }
 
-    /// What is established, where that is a session as others were: [`Deref`] gives the same as a list.
+    /// The established session, if it has a profile: [`Deref`] gives the same as a list.
     pub const fn profiled(&self) -> Option<&ProfiledSession> {
         match &self.0 {
             OpsForm::Profiled(profiled, _) => Some(profiled),
@@ -64,7 +63,7 @@ impl Ops {
         }
     }
 
-    /// What is changed, where that is a session as others were, and as they were: [`Deref`] gives the same as a list.
+    /// The transition, if the session had and has a profile: [`Deref`] gives the same as a list.
     pub const fn transition(&self) -> Option<&ProfileTransition> {
         match &self.0 {
             OpsForm::Transition(transition, _) => Some(transition),
@@ -159,43 +158,43 @@ impl fmt::Debug for Ops {
     }
 }
 
-/// One write of a [`Plan`]. The rules in it are those of the control plane, shared with it.
+/// One write of a [`Plan`]. It shares its rules with the control plane.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Op {
     /// A new session without rules. First in its plan.
     CreateSession,
-    /// What the user packets of the new session are; follows [`Op::CreateSession`]. Without it they are IP packets.
+    /// The PDU session type of the new session; follows [`Op::CreateSession`]. Without it user packets are IP
+    /// packets.
     SetPduType(PduSessionType),
     /// The session belongs to this network slice, or to none that is known.
     SetSlice(Option<SNssai>),
     /// Replaces the paging policies of the session.
     SetPaging(Vec<PagingPolicy>),
-    /// Drops all packets that wait for the session, before anything else is done (DROBU).
+    /// Drops all buffered packets of the session, before any other write (DROBU).
     DropBuffered,
     /// Creates the BAR or replaces the one of that id.
     PutBar(Arc<Bar>),
-    /// Creates the URR, or replaces the one of that id and goes on counting. A limit or timer that changes starts
+    /// Creates the URR, or replaces the one of that id and keeps counting. A limit or timer that changes starts
     /// over as for [`Op::RenewUrr`].
     PutUrr(Arc<Urr>),
-    /// Starts parts of a URR over that were given anew, even with the values they had: a threshold or quota counts
-    /// what was measured since the last report and nothing before that, a time runs from now (TS 29.244 clause
-    /// 5.2.2.3.1).
+    /// Restarts parts of a URR that were provisioned again, even with equal values: a threshold or quota counts
+    /// from the last report on, a time runs from now (TS 29.244 clause 5.2.2.3.1).
     RenewUrr {
         /// The rule.
         urr: UrrId,
         /// Its parts.
         parts: BTreeSet<UrrPart>,
     },
-    /// Starts the User Plane Inactivity Timer anew, with this time; `None` stops it.
+    /// Restarts the User Plane Inactivity Timer with this time; `None` stops it.
     SetInactivityTimer(Option<Span>),
     /// Creates the QER, or replaces the one of that id and keeps its meters' state.
     PutQer(Arc<Qer>),
     /// Creates the FAR or replaces the one of that id. Buffered packets follow the new action: they drain
     /// in order before any new packet when it forwards, and are dropped when it drops.
     PutFar(Arc<Far>),
-    /// Begins a new buffering period of a FAR that goes on buffering: the SMF hears of its next packet again.
+    /// Starts a new buffering period of a FAR that keeps buffering: its next packet is reported to the SMF again.
     NotifyAgain(FarId),
-    /// Buffers for longer than usual for the FARs of a BAR, until that ends.
+    /// Extends the buffering of the FARs of a BAR, until it ends.
     ExtendBuffering(ExtendedBuffering),
     /// Creates the PDR or replaces the one of that id.
     PutPdr(Arc<Pdr>),
@@ -206,12 +205,12 @@ pub enum Op {
         /// The old tunnel.
         tunnel: FTeid,
     },
-    /// Reports the usage counted so far (Query URR). The next report has what comes after; towards the
-    /// thresholds what is reported here still counts (TS 29.244 clause 5.2.2.3.1).
+    /// Reports the usage counted so far (Query URR). The next report contains later usage; the thresholds still
+    /// count what is reported here (TS 29.244 clause 5.2.2.3.1).
     QueryUrr(UrrId),
-    /// Reports what is left of the packets that a QER allows (Query Packet Rate Status). Comes before any change.
+    /// Reports the packets that a QER still allows (Query Packet Rate Status). Comes before any change.
     QueryPacketRate(QerId),
-    /// Removes a PDR; a packet that waits for it is dropped.
+    /// Removes a PDR; its buffered packets are dropped.
     RemovePdr(PdrId),
     /// Removes a FAR.
     RemoveFar(FarId),
@@ -221,10 +220,10 @@ pub enum Op {
     RemoveUrr(UrrId),
     /// Removes a BAR.
     RemoveBar(BarId),
-    /// Takes MAC addresses for the session's own, from whatever session has them (TS 29.244 clause 5.13.6). They are
-    /// not reported as new.
+    /// Assigns MAC addresses to the session, whichever session had them (TS 29.244 clause 5.13.6). They are not
+    /// reported as new.
     TakeMacs(Vec<UeMac>),
-    /// Removes the session with all its rules and reports the final usage of every URR, and what is left of the packets
-    /// of every QER that was asked to. Last in its plan.
+    /// Removes the session with all its rules, reports the final usage of every URR, and the remaining packets of
+    /// every QER for which that was requested. Last in its plan.
     RemoveSession,
 }

@@ -1,7 +1,7 @@
-//! Predefined rules: detection that a UPF is configured with, and sessions activate by name (TS 29.244 clause 5.19).
+//! Predefined rules: configured detection rules that sessions activate by name (TS 29.244 clause 5.19).
 //!
-//! A predefined rule says which packets; what is done with them say the FAR, QERs and URRs of the PDR that activates
-//! it. Rules of one name are a group, activated together.
+//! A predefined rule detects packets; the FAR, QERs and URRs of the PDR that activates it apply to them. Rules of
+//! one name are a group, activated together.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,7 +21,7 @@ impl From<&str> for RuleName {
     }
 }
 
-/// The name to be read: what is not printed as itself is escaped, since peers choose names.
+/// Escapes non-printable characters, since peers choose names.
 impl fmt::Display for RuleName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.escape_debug().fmt(f)
@@ -31,7 +31,7 @@ impl fmt::Display for RuleName {
 /// What a predefined rule detects. Every part that is present must match.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PredefinedRule {
-    /// The IP flows: one of them must match; empty matches any packet.
+    /// The IP flows: at least one must match; empty matches any packet.
     pub filters: Vec<SdfFilter>,
     /// The application that the packet must be of.
     pub application: Option<ApplicationId>,
@@ -47,7 +47,7 @@ pub struct PredefinedRules(BTreeMap<RuleName, Arc<[PredefinedRule]>>);
 pub type Activated = BTreeMap<RuleName, Arc<[PredefinedRule]>>;
 
 impl PredefinedRules {
-    /// These rules; those of one name together.
+    /// Groups these rules by name.
     pub fn new(rules: impl IntoIterator<Item = (RuleName, PredefinedRule)>) -> Self {
         let mut groups: BTreeMap<RuleName, Vec<PredefinedRule>> = BTreeMap::new();
         for (name, rule) in rules {
@@ -56,12 +56,12 @@ impl PredefinedRules {
         Self(groups.into_iter().map(|(name, rules)| (name, rules.into())).collect())
     }
 
-    /// There is none.
+    /// There are no rules.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Activates rules for a PDR. One that is active already stays so.
+    /// Activates rules for a PDR. An active one stays active.
     ///
     /// # Errors
     /// [`Reason::UnknownPredefinedRule`].

@@ -1,56 +1,56 @@
-//! Memory that is used from one end to the other, and made ready before it is.
+//! Prefaults memory that is used in order of addresses.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use crate::PrefaultFn;
 
-/// Octets that are made ready at a time, and at multiples of which: a huge page of x86-64.
+/// The size and alignment of a prefaulted piece in octets: a huge page of x86-64.
 const PREFAULT_STEP: usize = 2 << 20;
 
-/// Octets that are given back at a time, at least; and the same at the end.
+/// Minimum number of octets that are released at a time; also the number kept at the end.
 const PART: usize = PREFAULT_STEP / 4;
 const PAGES: usize = 64 << 10;
 
-/// Numbers of a list that are copied at once, at most.
+/// Maximum length of a list that is copied in one step.
 const MOST_COPIED: usize = 16_384;
 
-/// A list may always have room for four times as many numbers.
+/// A list may always have capacity for four times as many numbers.
 const FEW: usize = 1024;
 
 /// Octets of a page of x86-64.
 const PAGE: usize = 4 << 10;
 
-/// So many octets before memory is used it is to be ready.
+/// A piece is prefaulted this many octets before its first use.
 const MARGIN: usize = PREFAULT_STEP / 2;
 
-/// Gives memory back to the system.
+/// Releases memory to the system.
 pub trait Release {
-    /// The pages that hold nothing but this are the system's. What is there is as good as never written.
+    /// Releases the pages that lie entirely in `unused`. Their content is lost.
     fn release<T>(unused: &mut [MaybeUninit<T>]);
 }
 
-/// How [`Release`] does it for memory of one type.
+/// The [`Release`] function for memory of one type.
 pub type ReleaseOf<T> = fn(&mut [MaybeUninit<T>]);
 
-/// Elements of an array that is used in order, and from whose end what is vacant goes, a little at a time.
+/// An array that is used in order. Vacant elements are removed from its end, some at a time.
 ///
-/// It knows how much of the memory behind the last element has been used since it was given back.
+/// It records how much of the memory after the last element was used since its last release.
 #[derive(Debug)]
 pub struct Tail<T> {
     release: Option<ReleaseOf<T>>,
-    /// Elements that there were at most since memory was given back last.
+    /// The maximum number of elements since the last release.
     touched: usize,
 }
 
 impl<T> Tail<T> {
-    /// Memory is given back so, if at all.
+    /// `release` releases memory; `None`: memory is never released.
     pub const fn new(release: Option<ReleaseOf<T>>) -> Self {
         Self { release, touched: 0 }
     }
 
-    /// Takes up to `most` elements that are vacant from the end, and gives back the memory that they leave if that is a part of a piece or more,
-    /// or no more go. Returns how many have gone.
+    /// Removes up to `most` vacant elements from the end. Releases their memory if it is 512 KiB or more, or if no
+    /// more elements can be removed. Returns the number removed.
     pub fn shorten(&mut self, elements: &mut Vec<T>, most: usize, is_vacant: impl Fn(&T) -> bool) -> usize {
         let before = elements.len();
         self.touched = self.touched.max(before);
@@ -63,17 +63,17 @@ impl<T> Tail<T> {
             && let Some(unused) = elements.spare_capacity_mut().get_mut(..left)
         {
             release(unused);
-            // The page where the elements end stays now, and goes next time: one page that is left is enough for the kernel to make
-            // a huge page of what is around it.
+            // The page at the end of the elements stays now, and is released the next time: one remaining page is
+            // enough for the kernel to make a huge page around it.
             self.touched = elements.capacity().min(elements.len() + PAGE / size_of::<T>().max(1) + 1);
         }
         gone
     }
 }
 
-/// Gives back most of the room of a list of numbers that needs less than a quarter of it, where 16,384 numbers or fewer are in it: so many
-/// take 64 KiB, and are copied where the allocator cannot give back the end of the room in its place. A longer list keeps its room, 4 octets a
-/// number: 4 MB where a million were in it.
+/// Releases most of the capacity of a list of numbers that needs less than a quarter of it, if it has 16,384
+/// numbers or fewer: these take 64 KiB, and are copied if the allocator cannot shrink in place. A longer list keeps
+/// its capacity, 4 octets a number: 4 MB after a million.
 pub fn fit(numbers: &mut Vec<u32>) {
     let len = numbers.len();
     if len <= MOST_COPIED && numbers.capacity() / 4 > len + FEW {
@@ -81,24 +81,24 @@ pub fn fit(numbers: &mut Vec<u32>) {
     }
 }
 
-/// How far an array that is used in order has been made ready.
+/// The progress of prefaulting in an array that is used in order.
 ///
-/// The kernel clears what is touched for the first time, which takes microseconds for a small page, and milliseconds for a huge one where
-/// the machine itself has to get the memory. So whoever touches it first should be somebody else.
+/// The kernel clears a page at its first access, which takes microseconds for a small page, and milliseconds for a
+/// huge one if a hypervisor has to allocate the memory. So another thread should make that first access.
 #[derive(Clone, Copy, Debug)]
 pub struct Prefaulter {
     prepare: Option<PrefaultFn>,
-    /// The address up to which it is ready, or too late to be made so; none before the first use.
+    /// The address up to which memory is prefaulted, or too late for it; `None` before the first use.
     ready: Option<usize>,
 }
 
 impl Prefaulter {
-    /// Nothing is ready; memory is prepared so, if at all.
+    /// Nothing is prefaulted; `prepare` prefaults memory, `None` never.
     pub const fn new(prepare: Option<PrefaultFn>) -> Self {
         Self { prepare, ready: None }
     }
 
-    /// An element at this address, in an array that reaches so far, is used.
+    /// An element at this address is used; `end` is the end of the array.
     #[inline]
     pub fn advance(&mut self, used: *const u8, end: *const u8) {
         if self.ready.is_none_or(|ready| used.addr() + MARGIN >= ready) {
@@ -106,7 +106,7 @@ impl Prefaulter {
         }
     }
 
-    /// What lies behind this address is not used any more, and may be given back: it is to be made ready again.
+    /// Memory after this address is no longer used, and may be released: it is to be prefaulted again.
     pub fn retreat(&mut self, used: *const u8) {
         if self.ready.is_some_and(|ready| ready > used.addr()) {
             self.ready = Some(used.addr().next_multiple_of(PREFAULT_STEP));
@@ -121,7 +121,7 @@ impl Prefaulter {
             return;
         };
         let Some(mut ready) = self.ready.filter(|ready| used.addr() <= *ready) else {
-            // The piece that is in use already is not made ready as a whole any more, and whoever leaps ahead may do so again.
+            // The piece in use is no longer prefaulted as a whole; the same after a jump forward.
             self.ready = Some(used.addr().next_multiple_of(PREFAULT_STEP));
             return;
         };
@@ -158,8 +158,10 @@ mod tests {
         RELEASED.with_borrow_mut(|all| all.push(unused.len()));
     }
 
-    // Input:  100,000 elements of 64 octets, in memory for twice as many; all but the first ten are vacant; 4096 are looked at at a time.
-    // Output: those at the end go, and their memory a part of a piece at a time, each page of it; what was never used is not given back.
+    // Input:  100,000 elements of 64 octets, in memory for twice as many; all but the first ten are vacant; 4096
+    // are examined at a time.
+    // Output: those at the end are removed, and their memory is released in parts, each page of it; unused memory
+    // is not released.
     #[test]
     fn what_is_vacant_at_the_end_goes() {
         let mut elements = Vec::with_capacity(200_000);
@@ -181,8 +183,10 @@ mod tests {
         assert!(RELEASED.take().is_empty());
     }
 
-    // Input:  lists of none, few, 16,384 and more numbers, with room for a million; a list of 16,384 with room for four times as many.
-    // Output: the first three have room for twice as many as are in them, the others as before; all hold what they held.
+    // Input:  lists of zero, few, 16,384 and more numbers, with capacity for a million; a list of 16,384 with
+    // capacity for four times as many.
+    // Output: the first three have capacity for twice their length, the others as before; all have the same
+    // content.
     #[test]
     fn lists_that_are_copied_soon_keep_little_room() {
         for (len, room, is_fit) in [
@@ -201,10 +205,10 @@ mod tests {
         }
     }
 
-    // Input:  an array of nine pieces and a half, from the middle of one on, used in lines of 64 octets from its second piece to its end; then
-    //         from the beginning.
-    // Output: each piece that lies in it as a whole is made ready once, in order, a half of a piece before it is used, but for those that
-    //         were used before anything was ready. Where it is used all over nothing is made ready.
+    // Input:  an array of nine pieces and a half that starts in the middle of a piece, used in entries of 64 octets
+    // from its second piece to its end; then from the beginning.
+    // Output: each piece that lies entirely in it is prefaulted once, in order, half a piece before its use, except
+    // those that were used before prefaulting began. Nothing is prefaulted where all of it was used.
     #[test]
     fn memory_is_prefaulted_before_use() {
         let (start, end) = (10 * PREFAULT_STEP + PREFAULT_STEP / 2, 20 * PREFAULT_STEP);

@@ -1,4 +1,4 @@
-//! What sessions share and one change may take from the others: tunnels and UE addresses.
+//! Resources that all sessions share: tunnels and UE addresses.
 
 use std::collections::BTreeSet;
 
@@ -9,19 +9,19 @@ use crate::interned::Interned;
 use crate::tunnels::Reservation;
 use crate::{Addresses, ProfiledSession, SessionRules, TunnelChange, Tunnels};
 
-/// Everything of which there is only so much, over all sessions.
+/// The limited resources of all sessions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Resources {
-    /// The tunnels that end at this UPF.
+    /// The local tunnels.
     pub tunnels: Tunnels,
     /// The addresses of UEs.
     pub addresses: Addresses,
     pub(crate) recent: Interned,
 }
 
-/// What a change of one session takes and gives back. Hand it to [`Resources::commit`] once the data plane has
-/// carried out the plan, or to [`Resources::abandon`] if it has not.
-#[must_use = "resources stay taken until the change is committed or abandoned"]
+/// The resources that a change of one session takes and releases. Pass it to [`Resources::commit`] once the data
+/// plane has applied the plan, or to [`Resources::abandon`] if it has not.
+#[must_use = "resources stay allocated until the change is committed or abandoned"]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ResourceChange {
     pub(crate) tunnels: TunnelChange,
@@ -29,12 +29,12 @@ pub struct ResourceChange {
 }
 
 impl ResourceChange {
-    /// Nothing is taken or given back.
+    /// Nothing is taken or released.
     pub(crate) const fn empty(session: Seid) -> Self {
         Self { tunnels: TunnelChange::empty(session), addresses: AddressChange::empty(session) }
     }
 
-    /// Everything goes.
+    /// All are released.
     pub(crate) fn releasing_all(session: Seid, rules: &SessionRules) -> Self {
         Self {
             tunnels: TunnelChange::releasing_all(session, &rules.tunnels()),
@@ -42,7 +42,7 @@ impl ResourceChange {
         }
     }
 
-    /// The same of a session that was asked for as others were.
+    /// The same for a profiled session.
     pub(crate) fn releasing_profiled(session: Seid, profiled: &ProfiledSession) -> Self {
         Self {
             tunnels: TunnelChange::releasing_all(session, &profiled.tunnels().collect()),
@@ -57,42 +57,42 @@ impl Resources {
         Self { tunnels, addresses, recent: Interned::default() }
     }
 
-    /// What time it is now, which never goes backwards: what is given back rests for a while.
+    /// Sets the current time, which never goes backwards: released addresses are quarantined.
     pub fn set_time(&mut self, now: Time) {
         self.addresses.set_time(now);
     }
 
-    /// The change is in force: what it gives back is free.
+    /// The change is in force: the resources it releases are free.
     pub fn commit(&mut self, change: ResourceChange) {
         self.tunnels.commit(change.tunnels);
         self.addresses.commit(&change.addresses);
     }
 
-    /// The change did not come to be: what it took is free.
+    /// The change is not in force: the resources it took are free.
     pub fn abandon(&mut self, change: ResourceChange) {
         self.tunnels.abandon(change.tunnels);
         self.addresses.abandon(&change.addresses);
     }
 
-    /// The next changes may have routes around what these sessions have, or addresses and routes in theirs: packets go to
-    /// whoever has the longer prefix. Until the next call.
+    /// Lets later changes, until the next call, overlap these sessions with routes that contain their prefixes or
+    /// lie inside them: packets go to the session with the longer prefix.
     pub fn allow_overlaps(&mut self, sessions: BTreeSet<Seid>) {
         self.addresses.allow_overlaps(sessions);
     }
 
-    /// Takes away the UE addresses of a session that ends in favour of another, before its end has come.
+    /// Releases the UE addresses of a session that is replaced by another, before its end is complete.
     pub fn release_addresses(&mut self, session: Seid, rules: &SessionRules) {
         self.addresses.release_addresses(session, &rules.addresses);
     }
 
-    /// The same of a session that was asked for as others were.
+    /// The same for a profiled session.
     pub fn release_addresses_profiled(&mut self, session: Seid, profiled: &ProfiledSession) {
         for held in profiled.addresses() {
             self.addresses.release(session, &held, true);
         }
     }
 
-    /// For a change of this session that may still be rejected.
+    /// Reserves resources for a change of this session that may still be rejected.
     pub(crate) fn reserve(&mut self, session: Seid) -> (Reservation<'_>, AddressReservation<'_>) {
         let tunnels = Reservation::new(&mut self.tunnels, session);
         (tunnels, AddressReservation::new(&mut self.addresses, session))

@@ -1,4 +1,4 @@
-//! What the control plane keeps of a session's rules.
+//! The control plane's state of a session's rules.
 
 use causeway_types::{FTeid, IpNet, NetworkInstance, NodeId, PdrId, UrrId};
 
@@ -6,8 +6,8 @@ use crate::addresses::{ClaimedPrefix, PrefixKind};
 use crate::edits::{Endpoint, EndpointId};
 use crate::{Pdr, PduSessionType, RuleSet, SortedMap, SortedSet, UeAddress, UeSide};
 
-/// The rules of a session, with what the data plane need not know: which CHOOSE ID stands for which
-/// tunnel, its traffic endpoints, and how far the reports have come.
+/// The rules of a session, with the state that the data plane does not need: CHOOSE IDs and their tunnels, traffic
+/// endpoints, and the state of the reports.
 ///
 /// Changed only through [`crate::establish`], [`crate::modify`] and [`SessionRules::usage_report`].
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -22,11 +22,11 @@ pub struct SessionRules {
     pub(crate) chosen_ues: SortedSet<(IpNet, NetworkInstance)>,
     /// UE addresses and framed routes that no other session may have.
     pub(crate) addresses: SortedSet<ClaimedPrefix>,
-    /// Who established the session: its QER Correlation IDs are this CP function's.
+    /// The SMF that established the session: its QER Correlation IDs belong to this CP function.
     pub(crate) established_by: Option<NodeId>,
 }
 
-/// The reports of one URR so far, and what the data plane need not know of them. Outlives the URR until its
+/// The reports of one URR so far, and the parts of it that the data plane does not need. Outlives the URR until its
 /// final report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct ReportState {
@@ -49,13 +49,13 @@ impl SessionRules {
         &self.rules
     }
 
-    /// The tunnels that end here for this session.
+    /// The local tunnels of this session.
     pub(crate) fn tunnels(&self) -> SortedSet<FTeid> {
         let of_pdrs = self.rules.pdrs.values().filter_map(|pdr| pdr.pdi.tunnel);
         of_pdrs.chain(self.endpoints.values().filter_map(|endpoint| endpoint.tunnel)).collect()
     }
 
-    /// The PDR refers to this traffic endpoint, or to none.
+    /// Sets the traffic endpoint that the PDR refers to, or none.
     pub(crate) fn set_endpoint(&mut self, pdr: PdrId, endpoint: Option<EndpointId>) {
         match endpoint {
             Some(endpoint) => drop(self.endpoint_of.insert(pdr, endpoint)),
@@ -63,8 +63,8 @@ impl SessionRules {
         }
     }
 
-    /// Brings the addresses that are this session's alone up to date with the rules: those that the UPF chose, and
-    /// those by which packets without a tunnel are found. A PDI that names no data network means `default`.
+    /// Updates the addresses that no other session may have from the rules: those that the UPF chose, and those by
+    /// which packets without a tunnel are found. A PDI without a network instance means `default`.
     pub(crate) fn sync_addresses(&mut self, default: Option<&NetworkInstance>) {
         let of_endpoints = self.endpoints.values().filter_map(|endpoint| endpoint.ue.first);
         let mut held: SortedSet<_> = of_endpoints.flat_map(nets).filter_map(|net| self.chosen(net)).collect();
@@ -92,8 +92,8 @@ impl SessionRules {
         })
     }
 
-    /// Forgets CHOOSE IDs whose tunnel no PDR has any more.
-    pub(crate) fn forget_unused_choose_ids(&mut self) {
+    /// Discards CHOOSE IDs whose tunnel has no PDR any more.
+    pub(crate) fn discard_unused_choose_ids(&mut self) {
         let tunnels = self.tunnels();
         self.choose_ids.retain(|_, tunnel| tunnels.contains(tunnel));
     }

@@ -2,7 +2,7 @@
 
 use thin_vec::ThinVec;
 
-/// Items in the order in which they came; one takes no memory of its own.
+/// Items in insertion order; a single one takes no memory of its own.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) enum SmallList<T> {
     #[default]
@@ -21,7 +21,7 @@ impl<T: PartialEq> SmallList<T> {
         one.into_iter().chain(more.into_iter().flatten())
     }
 
-    /// There is an item beside those that are equal to this one.
+    /// There is an item that differs from this one.
     pub(crate) fn has_other(&self, item: &T) -> bool {
         match self {
             Self::None => false,
@@ -49,7 +49,7 @@ impl<T: PartialEq> SmallList<T> {
         };
     }
 
-    /// Takes an item out. False: it was not there.
+    /// Removes an item. `false`: it was not there.
     pub(crate) fn remove(&mut self, item: &T) -> bool {
         match self {
             Self::One(held) if held == item => {
@@ -73,8 +73,8 @@ impl<T: PartialEq> SmallList<T> {
 mod tests {
     use super::*;
 
-    // Input:  three items, two of them the same; one after the other is taken out, and one that is not there.
-    // Output: those that are left, in their order; a collection is the same however it came to be.
+    // Input:  three items, two of them equal; one after the other is removed, and one that is not there.
+    // Output: the remaining ones, in their order; equality does not depend on the history of a list.
     #[test]
     fn random_inserts_and_removals_keep_the_list() {
         let mut few = SmallList::default();

@@ -1,4 +1,4 @@
-//! What is kept of a session's rules while nothing happens to it.
+//! The stored rules of a session between two changes.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::{
     plan_deletion,
 };
 
-/// The rules of a session, as small as they can be kept.
+/// The rules of a session in compact form.
 #[derive(Clone, Debug)]
 pub struct StoredRules(StoredForm);
 
@@ -23,7 +23,7 @@ enum StoredForm {
     Full(Box<SessionRules>),
     Profiled {
         profiled: ProfiledSession,
-        /// How far the reports have come; empty: as far as when the session began.
+        /// The state of the reports; empty: as at the session's establishment.
         reports: SortedMap<UrrId, ReportState>,
     },
 }
@@ -48,7 +48,7 @@ impl From<ProfiledSession> for StoredRules {
 }
 
 impl StoredRules {
-    /// All of it. O(rules) where it is made for the purpose.
+    /// The complete rules. O(rules) if they are made on demand.
     pub fn to_rules(&self) -> Cow<'_, SessionRules> {
         match &self.0 {
             StoredForm::Empty => Cow::Owned(SessionRules::default()),
@@ -63,7 +63,7 @@ impl StoredRules {
         }
     }
 
-    /// The rules as the data plane has them. O(rules) where they are made for the purpose.
+    /// The rules as the data plane has them. O(rules) if they are made on demand.
     pub fn rules(&self) -> Cow<'_, RuleSet> {
         match &self.0 {
             StoredForm::Empty => Cow::Owned(RuleSet::default()),
@@ -72,7 +72,7 @@ impl StoredRules {
         }
     }
 
-    /// What it has in common with others and what is its own, where it is kept so.
+    /// The profile and parameters, if the session is stored in that form.
     pub fn profiled(&self) -> Option<&ProfiledSession> {
         match &self.0 {
             StoredForm::Empty | StoredForm::Full(_) => None,
@@ -80,7 +80,7 @@ impl StoredRules {
         }
     }
 
-    /// It has become this; how far the reports have come is as before.
+    /// Replaces the rules with these; the state of the reports stays.
     pub fn set_profiled(&mut self, after: ProfiledSession) {
         match &mut self.0 {
             StoredForm::Profiled { profiled, .. } => *profiled = after,
@@ -88,13 +88,13 @@ impl StoredRules {
         }
     }
 
-    /// A change that leaves it as it is.
+    /// A change without effect.
     pub fn unchanged(&self, session: Seid) -> Change {
         let plan = Plan { session, ops: Ops::default() };
         Change::without_choices(self.to_rules().into_owned(), plan, ResourceChange::empty(session))
     }
 
-    /// It has a URR of this id.
+    /// The session has a URR of this id.
     pub fn has_urr(&self, urr: UrrId) -> bool {
         match &self.0 {
             StoredForm::Empty => false,
@@ -103,8 +103,8 @@ impl StoredRules {
         }
     }
 
-    /// The Usage Report IE of what the data plane measured, with times as the wall clock says them. Counts its sequence number (UR-SEQN), which begins at 0 for each
-    /// URR.
+    /// The Usage Report IE of a measurement of the data plane, with wall clock times. Increments its sequence
+    /// number (UR-SEQN), which begins at 0 for each URR.
     pub fn usage_report(&mut self, usage: &Usage, clock: WallClock) -> UsageReport<'static> {
         if matches!(self.0, StoredForm::Empty) {
             self.0 = StoredForm::Full(Box::default());
@@ -148,7 +148,7 @@ impl StoredRules {
         }
     }
 
-    /// Takes away the UE addresses of a session that ends in favour of another, before its end has come.
+    /// Releases the UE addresses of a session that is replaced by another, before its end is complete.
     pub fn release_addresses(&self, session: Seid, resources: &mut Resources) {
         match &self.0 {
             StoredForm::Empty => {}

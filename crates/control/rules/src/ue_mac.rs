@@ -1,4 +1,4 @@
-//! MAC addresses behind a UE, on their way to the SMF and back (TS 29.244 clauses 5.13.5 and 5.13.6).
+//! MAC addresses behind a UE, in reports and requests (TS 29.244 clauses 5.13.5 and 5.13.6).
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use causeway_pfcp::{
 };
 use causeway_types::MacAddr;
 
-/// How many addresses one list can have (clause 8.2.103).
+/// Maximum number of addresses of one list (clause 8.2.103).
 const PER_LIST: usize = u8::MAX as usize;
 
 /// A MAC address that is the source of uplink frames of a session, with the VLANs of these frames.
@@ -22,12 +22,12 @@ pub struct UeMac {
     pub mac: MacAddr,
 }
 
-/// What has changed among the MAC addresses of a session since they were last reported.
+/// The changes of a session's MAC addresses since the last report.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct MacChanges {
     /// New ones.
     pub detected: Vec<UeMac>,
-    /// Those that have been silent for too long, or are behind another session now.
+    /// Those that were silent for too long, or are behind another session now.
     pub removed: Vec<UeMac>,
 }
 
@@ -37,7 +37,7 @@ impl MacChanges {
         self.detected.is_empty() && self.removed.is_empty()
     }
 
-    /// Both changes as one: what came and went again, or went and came again, has not changed.
+    /// Merges both changes: an address that was added and removed, or removed and added, has not changed.
     pub fn followed_by(self, later: Self) -> Self {
         let without = |macs: &[UeMac], others: &[UeMac]| -> Vec<UeMac> {
             macs.iter().filter(|mac| !others.contains(mac)).copied().collect()
@@ -50,7 +50,7 @@ impl MacChanges {
         }
     }
 
-    /// The IE of a usage report, if there is something to say.
+    /// The IE of a usage report, if there are changes.
     pub(crate) fn information(&self) -> Option<EthernetTrafficInformation<'static>> {
         let detected: Vec<_> = lists(&self.detected).into_iter().map(MacAddressesDetected).collect();
         let removed: Vec<_> = lists(&self.removed).into_iter().map(MacAddressesRemoved).collect();
@@ -62,7 +62,7 @@ impl MacChanges {
     }
 }
 
-/// A list for each pair of VLANs, and more than one where it would be too long.
+/// A list for each pair of VLANs, and several if it would be too long.
 fn lists(macs: &[UeMac]) -> Vec<MacList<'static>> {
     let mut by_tags: BTreeMap<_, Vec<[u8; 6]>> = BTreeMap::new();
     for UeMac { c_vid, s_vid, mac } in macs {
@@ -77,7 +77,7 @@ fn lists(macs: &[UeMac]) -> Vec<MacList<'static>> {
     by_tags.iter().flat_map(|(tags, macs)| macs.chunks(PER_LIST).map(move |macs| list(*tags, macs))).collect()
 }
 
-/// The addresses that the old anchor of the session had.
+/// The addresses of the session's old anchor.
 pub(crate) fn given(group: &EthernetContextInformation<'_>) -> Vec<UeMac> {
     let vid = |tag: Option<VlanTag>| tag.and_then(|tag| tag.vid).filter(|vid| *vid != 0);
     let lists: Vec<_> = group.mac_addresses_detected.iter().map(|MacAddressesDetected(list)| list).collect();
@@ -100,7 +100,7 @@ mod tests {
         UeMac { c_vid, s_vid: None, mac: MacAddr([2, 0, 0, 0, high, low]) }
     }
 
-    // Input:  an address that comes, then goes while another comes; one that goes and comes back.
+    // Input:  an address is added, then removed while another is added; one is removed and added again.
     // Output: only the other one is new.
     #[test]
     fn removed_and_readded_rules_are_unchanged() {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     // Input:  300 addresses without VLAN and one in VLAN 5, given back as the context of a session.
-    // Output: three lists, none longer than its count can say; the same addresses.
+    // Output: three lists, none longer than its count allows; the same addresses.
     #[test]
     fn lists_are_by_vlan_and_not_too_long() {
         let mut macs: Vec<_> = (0..300).map(|last| mac(last, None)).collect();

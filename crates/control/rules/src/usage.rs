@@ -1,4 +1,4 @@
-//! Measured usage on its way from the data plane to a usage report.
+//! Measured usage for a usage report.
 
 use causeway_pfcp::{UsageInformation, UsageReportTrigger};
 use causeway_types::{PdrId, Span, Time, UrrId, Volume};
@@ -7,33 +7,33 @@ use crate::{ApplicationId, MacChanges};
 
 /// One usage report of a URR (TS 29.244 clause 7.5.8.3).
 ///
-/// A data plane yields several in a row where usage is reported in parts: before and after a monitoring time,
-/// before and after QoS enforcement. They belong into one message.
+/// A data plane yields several in a row if usage is reported in parts: before and after a monitoring time, before
+/// and after QoS enforcement. They belong into one message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Usage {
     /// The rule.
     pub urr: UrrId,
-    /// Why it is reported now; never empty.
+    /// The triggers of the report; never empty.
     pub triggers: UsageReportTrigger,
-    /// Which part of the usage this is; empty where it is all of it.
+    /// The part of the usage; empty for all of it.
     pub part: UsageInformation,
-    /// What was counted since the last report, nothing twice and nothing left out. `None`: volume is not
-    /// measured, or not reported with this trigger.
+    /// The volume since the last report, exact and without overlap. `None`: volume is not measured, or not reported
+    /// with this trigger.
     pub volume: Option<Volume>,
-    /// The time measured since the last report, in whole seconds; what is left of a second is in the next report.
+    /// The time measured since the last report, in whole seconds; the fraction is carried into the next report.
     /// `None` as for the volume.
     pub duration: Option<Span>,
-    /// When this measurement began: rule creation or the last report.
+    /// The start of this measurement: rule creation or the last report.
     pub start: Time,
-    /// When it ended.
+    /// Its end.
     pub end: Time,
-    /// The first packet counted in it.
+    /// The time of the first packet counted.
     pub first_packet: Option<Time>,
-    /// The last packet counted in it.
+    /// The time of the last packet counted.
     pub last_packet: Option<Time>,
-    /// When the events that it reports happened.
+    /// The times of the reported events.
     pub events: Vec<Time>,
-    /// The MAC addresses that are new or gone.
+    /// The MAC addresses that are new or removed.
     pub macs: MacChanges,
     /// The application whose traffic started or stopped.
     pub detected: Option<Detected>,
@@ -67,7 +67,7 @@ impl Usage {
         }
     }
 
-    /// The SMF asked for it (Query URR).
+    /// The SMF queried it (Query URR).
     pub fn is_queried(&self) -> bool {
         self.triggers.contains(UsageReportTrigger::IMMER)
     }

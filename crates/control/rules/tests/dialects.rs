@@ -1,4 +1,4 @@
-//! What real SMFs send, and the defects that other UPFs have had with it.
+//! Requests in the style of real SMFs, and the defects that other UPFs had with them.
 
 mod common;
 
@@ -24,7 +24,7 @@ fn rate(uplink: u64, downlink: u64) -> (Bitrate, Bitrate) {
 }
 
 // Input:  MBRs of 1 Gbit/s, above it, and the largest that PFCP can carry.
-// Output: exactly those, in bit/s (eUPF computed in 32 bits: above 1 Gbit/s nothing was limited).
+// Output: exactly those, in bit/s (eUPF computed in 32 bits: no limit above 1 Gbit/s).
 #[test]
 fn rates_above_one_gigabit_are_exact() {
     for kbps in [1_000_000, 1_000_001, 5_000_000, (1 << 40) - 1] {
@@ -110,7 +110,7 @@ fn lists_are_emptied_by_null_length() {
 }
 
 // Input:  Outer Header Removal 6, one octet and two (eupf and omec drop the former silently).
-// Output: any GTP-U header is removed, its container with it where the second octet says so.
+// Output: any GTP-U header is removed, with its container according to the second octet.
 #[test]
 fn outer_header_removal_six_and_its_second_octet() {
     for extensions in [None, Some(OuterHeaderRemoval::PDU_SESSION_CONTAINER)] {
@@ -255,7 +255,7 @@ fn a_repeated_handover_sends_no_second_end_marker() {
 }
 
 // Input:  Query URR for one URR, QAURR for all, each with other flags at zero.
-// Output: queries, nothing else.
+// Output: only these queries.
 #[test]
 fn usage_is_queried_one_by_one_and_all() {
     let mut request = usual();

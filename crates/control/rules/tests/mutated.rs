@@ -1,4 +1,4 @@
-//! Requests with octets changed on the way: never a panic, never half a change.
+//! Requests with modified octets: never a panic, never a partial change.
 
 mod common;
 
@@ -7,7 +7,7 @@ use causeway_rules::{Context, Op, establish, modify, validate};
 use common::{SESSION, Upf};
 use proptest::prelude::*;
 
-/// A request as octets, with some of them overwritten.
+/// An encoded request, with some octets overwritten.
 fn mutated(message: Message<'_>, changes: &[(prop::sample::Index, u8)]) -> (Header, Vec<u8>) {
     let mut datagram = Vec::new();
     message.encode(Some(SESSION), 1, &mut datagram).expect("short enough");

@@ -1,4 +1,4 @@
-//! Nothing that an SMF asks for is accepted and ignored.
+//! No IE of an SMF is accepted and ignored.
 
 mod common;
 
@@ -8,7 +8,7 @@ use causeway_pfcp::{Field, Header, Message, RawIe, SessionEstablishmentRequest, 
 use causeway_rules::{Context, establish, modify};
 use common::{SESSION, Upf};
 
-/// IEs that change nothing for the UPF, or are the N4 session's own business.
+/// IEs that have no effect on the UPF, or concern the N4 session itself.
 const INFORMATION: &[&str] = &[
     "cp_f_seid",
     "destination_interface_type",
@@ -24,13 +24,13 @@ const INFORMATION: &[&str] = &[
     "user_id",
 ];
 
-/// IEs that are checked, and change nothing by themselves.
+/// IEs that are checked, and have no effect by themselves.
 const CHECKED: &[&str] = &["flags", "pdn_type", "query_urr_reference"];
 
-/// Optional IEs for which [`VALUE`] is not legal, which makes them absent (clause 7.6.8).
+/// Optional IEs for which [`VALUE`] is malformed, so that they count as absent (clause 7.6.8).
 const ABSENT: &[&str] = &["trace_information"];
 
-/// A value that most IEs can have: enough octets, one bit set in each.
+/// A value that is legal for most IEs: enough octets, one bit set in each.
 const VALUE: [u8; 40] = [1; 40];
 
 /// The IE of this type inside the groups of `path`, outermost first.
@@ -44,7 +44,7 @@ fn nested(path: &[u16], ie_type: u16) -> Vec<u8> {
     value
 }
 
-/// A request as octets, with more octets put into the group that `path` leads to.
+/// An encoded request, with more octets added to the group at `path`.
 fn with_more(body: &[u8], path: &[u16], more: &[u8]) -> Vec<u8> {
     let Some((ie_type, rest)) = path.split_first() else { return [body, more].concat() };
     let mut out = Vec::new();
@@ -69,7 +69,7 @@ fn body(message: Message<'_>) -> (Header, Vec<u8>) {
     (header, body.to_vec())
 }
 
-/// What becomes of a request: the rules and the plan, or `None` if it is rejected by the codec or by us.
+/// The result of a request: the rules and the plan, or `None` if the codec or the UPF rejects it.
 fn outcome(upf: &Upf, header: &Header, body: &[u8]) -> Option<String> {
     let context = Context {
         capabilities: &upf.capabilities,
@@ -103,7 +103,7 @@ fn ignored(upf: &Upf, message: Message<'_>, path: &[u16], fields: &[Field]) -> B
     absent.filter(without_effect).map(|field| field.name).collect()
 }
 
-/// The IE types that the group at `path` has already; a repetition of those is ignored by rule.
+/// The IE types that the group at `path` has already; their repetitions are ignored by rule.
 fn present_at(body: &[u8], path: &[u16]) -> BTreeSet<u16> {
     let ies = || causeway_pfcp::RawIes::new(body).flatten();
     match path.split_first() {
@@ -153,7 +153,7 @@ fn modification() -> SessionModificationRequest<'static> {
 }
 
 // Input:  each IE that Release 17 knows for a group of an establishment or modification, added to it.
-// Output: the request is rejected, or something is different by it, or the IE is listed as information.
+// Output: the request is rejected, or its result differs, or the IE is listed as information.
 #[test]
 fn no_ie_is_accepted_without_effect() {
     let expected: BTreeSet<_> = INFORMATION.iter().chain(CHECKED).chain(ABSENT).copied().collect();
@@ -173,7 +173,7 @@ fn no_ie_is_accepted_without_effect() {
 }
 
 // Input:  an unknown IE and a vendor's IE in each group.
-// Output: ignored, as the specification wants it.
+// Output: ignored, as the specification requires.
 #[test]
 fn unknown_and_vendor_ies_are_ignored() {
     for path in [&[][..], &[1], &[1, 2], &[3], &[3, 4], &[6], &[7], &[85]] {

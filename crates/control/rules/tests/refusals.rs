@@ -1,4 +1,4 @@
-//! What is not supported or not legal: the cause and the offending IE of each, and nothing has changed.
+//! Values that are not supported or not legal: the cause and the offending IE of each, without any change.
 
 mod common;
 
@@ -16,7 +16,7 @@ use common::{Upf, answer, establishment, qer, to_gnb, to_internet, uplink, urr, 
 
 type Request = SessionEstablishmentRequest<'static>;
 
-/// What is wrong, the request, and the cause and offending IE that answer it.
+/// The case, the request, and the cause and offending IE of its rejection.
 type Case = (&'static str, Request, (u8, Option<u16>));
 
 /// The usual request with its first PDR (uplink) changed.
@@ -56,8 +56,8 @@ fn flow(text: &'static str) -> Request {
     })
 }
 
-// Input:  establishments that ask for what is not supported, or contradict themselves; one thing wrong each.
-// Output: the cause and the offending IE on the right; no tunnel is taken.
+// Input:  establishments that are not supported or contradictory, with one error each.
+// Output: the expected cause and offending IE; no tunnel is taken.
 #[test]
 fn establishments_that_are_rejected() {
     let cases: Vec<Case> = vec![
@@ -222,7 +222,7 @@ fn establishments_that_are_rejected() {
     }
 }
 
-// Input:  a delay of the notification, and a data plane that cannot delay.
+// Input:  a notification delay, and a data plane without that capability.
 // Output: Service not supported; a delay of zero is none.
 #[test]
 fn a_notification_delay_needs_a_data_plane_that_delays() {
@@ -237,8 +237,8 @@ fn a_notification_delay_needs_a_data_plane_that_delays() {
     assert!(with(0).is_ok());
 }
 
-// Input:  modifications with flags that are not supported, and one that names a predefined rule.
-// Output: the flags, or the rule, as offending IE; the session is as before.
+// Input:  modifications with flags that are not supported, and one that refers to a predefined rule.
+// Output: the flags, or the rule, as offending IE; the session is unchanged.
 #[test]
 fn modifications_that_are_rejected() {
     let mut upf = Upf::with(usual());
@@ -254,8 +254,8 @@ fn modifications_that_are_rejected() {
     assert_eq!(upf.resources.tunnels.in_use(), 1);
 }
 
-// Input:  a restoration (RESTI) with an F-TEID that is ours, and one that is not ours any more.
-// Output: accepted with that F-TEID; the cause that restoration has for it.
+// Input:  a restoration (RESTI) with an F-TEID at a local address, and one at an address that is no longer local.
+// Output: accepted with that F-TEID; the cause for failed restorations.
 #[test]
 fn a_restoration_brings_its_tunnels() {
     let with = |last| {

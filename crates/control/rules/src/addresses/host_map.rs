@@ -1,4 +1,4 @@
-//! Something kept for each of some IPv4 addresses.
+//! A map from IPv4 addresses to values.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -6,23 +6,25 @@ use std::ops::RangeInclusive;
 /// Addresses of one page: those with the same upper 24 bits.
 const PAGE: u32 = 256;
 
-/// A page with so many addresses has a place for each of its addresses, and one that is left with so few no longer.
+/// A page gets a place for each of its 256 addresses when it holds more than this many values.
 const DENSE_FROM: usize = 64;
 const SPARSE_BELOW: usize = 16;
 
-/// By pages, of which there are few where addresses lie close: sessions that come one after the other mostly have addresses that do.
+/// A map in pages. There are few pages where addresses are contiguous, and consecutive sessions mostly have
+/// adjacent addresses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct HostMap<V> {
     pages: BTreeMap<u32, Page<V>>,
     len: usize,
 }
 
-/// What is kept for addresses of a page.
+/// The values for addresses of a page.
 #[derive(Clone, Debug)]
 struct Page<V> {
-    /// The addresses for which something is kept, a bit each.
+    /// The addresses that have a value, one bit each.
     bits: [u64; 4],
-    /// In the order of addresses; or of all addresses of the page, so that nothing moves when one comes or goes.
+    /// The values in the order of addresses; or a place for every address of the page, so that insertion and
+    /// removal move nothing.
     values: Vec<V>,
 }
 
@@ -47,7 +49,7 @@ impl<V> Default for Page<V> {
 }
 
 impl<V> Page<V> {
-    /// Where what is kept for an address is, or would be.
+    /// The index of an address's value, or the index where it would be inserted.
     fn place(&self, address: u32) -> Result<usize, usize> {
         let at = address % PAGE;
         let (word, bit) = ((at / 64) as usize, 1_u64 << (at % 64));
@@ -61,17 +63,17 @@ impl<V> Page<V> {
         if here & bit == 0 { Err(before as usize) } else { Ok(before as usize) }
     }
 
-    /// Each address of the page has a place, whether something is kept for it or not.
+    /// Each address of the page has a place, with or without a value.
     const fn has_all_places(&self) -> bool {
         self.values.len() == PAGE as usize
     }
 
-    /// What is kept, in the order of addresses.
+    /// The values, in the order of addresses.
     fn kept(&self) -> impl Iterator<Item = &V> {
         self.addresses(0).filter_map(|address| self.values.get(self.place(address).ok()?))
     }
 
-    /// Keeps something for an address for which nothing is kept, and whose place this is or would be. Returns where it is.
+    /// Inserts the value of an address that has none, at the index where it would be. Returns its index.
     fn insert(&mut self, address: u32, index: usize) -> usize
     where
         V: Default,
@@ -92,7 +94,7 @@ impl<V> Page<V> {
         (address % PAGE) as usize
     }
 
-    /// What was kept for an address at this place.
+    /// Removes the value of an address at this index.
     fn take(&mut self, address: u32, index: usize) -> V
     where
         V: Default,
@@ -110,7 +112,7 @@ impl<V> Page<V> {
         taken
     }
 
-    /// Notes that something is kept for an address, or no longer.
+    /// Marks an address as present, or as absent.
     fn toggle_present(&mut self, address: u32) {
         let at = address % PAGE;
         let word = self.bits.get_mut((at / 64) as usize);
@@ -139,7 +141,7 @@ impl<V> HostMap<V> {
         page.values.get_mut(index)
     }
 
-    /// What is kept for an address; made anew if there is nothing.
+    /// The value of an address; a default one if there is none.
     pub(super) fn entry(&mut self, address: u32) -> &mut V
     where
         V: Default,
@@ -165,7 +167,7 @@ impl<V> HostMap<V> {
         Some(value)
     }
 
-    /// Those in a range, in the order of addresses. O(pages + found).
+    /// The values in a range, in the order of addresses. O(pages + found).
     pub(super) fn within(&self, range: RangeInclusive<u32>) -> impl Iterator<Item = (u32, &V)> {
         let is_one = range.start() == range.end();
         let one = Some(*range.start()).filter(|_| is_one);
@@ -180,8 +182,8 @@ impl<V> HostMap<V> {
 mod tests {
     use super::*;
 
-    // Input:  addresses all over, the first and the last of all among them; every third is taken out again.
-    // Output: ranges hold those that are left, in order, as a sorted map has them; nothing is left of pages that are empty.
+    // Input:  addresses over the whole range, including the first and the last; every third is removed.
+    // Output: ranges contain the remaining ones, in order, as a sorted map does; empty pages are freed.
     #[test]
     fn ranges_hold_what_lies_in_them() {
         let (mut hosts, mut expected) = (HostMap::default(), BTreeMap::new());
@@ -208,8 +210,10 @@ mod tests {
         assert_eq!(hosts, HostMap::default());
     }
 
-    // Input:  all addresses of a page and one beside come in mixed order and go in another; then those of every fourth step again.
-    // Output: at each step what is kept of each is what was kept, and is equal to what came in order; few take little memory.
+    // Input:  all addresses of a page and one beside are inserted in mixed order and removed in another; then every
+    // fourth is inserted again.
+    // Output: at each step each value is as inserted, and the map equals one that was filled in order; few values
+    // take little memory.
     #[test]
     fn sparse_and_dense_pages_are_equivalent() {
         let (mut hosts, mut expected) = (HostMap::default(), BTreeMap::new());

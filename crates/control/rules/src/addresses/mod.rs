@@ -1,4 +1,4 @@
-//! The addresses of UEs: which session has which, and which the UPF may give out (TS 29.244 clause 5.21).
+//! The addresses of UEs: which session has which, and which the UPF may allocate (TS 29.244 clause 5.21).
 
 mod host_map;
 mod overlaps;
@@ -18,7 +18,7 @@ use pool::Pool;
 use prefix_map::{Family, Prefix, PrefixMap};
 pub(crate) use reservation::{AddressReservation, ChooseError, ClaimError};
 
-/// Addresses that the UPF may give out to UEs.
+/// Addresses that the UPF may allocate to UEs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AddressPool {
     /// The data network they belong to.
@@ -27,11 +27,11 @@ pub struct AddressPool {
     pub range: IpNet,
     /// The UE IP address Pool Identity (TS 29.244 clause 8.2.128) by which SMFs choose it; `None`: none.
     pub name: Option<String>,
-    /// Addresses inside that are never given out, for example the gateway.
+    /// Addresses inside the range that are never allocated, for example the gateway.
     pub reserved: Vec<IpNet>,
 }
 
-/// How much of a pool is given out (TS 29.244 clause 5.21.3.2).
+/// How much of a pool is allocated (TS 29.244 clause 5.21.3.2).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PoolUsage<'a> {
     /// The data network.
@@ -40,9 +40,9 @@ pub struct PoolUsage<'a> {
     pub name: Option<&'a str>,
     /// IPv6; otherwise IPv4.
     pub is_v6: bool,
-    /// IPv4 addresses, or /64 prefixes, that there are.
+    /// IPv4 addresses, or /64 prefixes, in total.
     pub total: u64,
-    /// How many blocks are given out now.
+    /// The number of allocated blocks.
     pub occupied: u64,
 }
 
@@ -53,13 +53,13 @@ pub(crate) struct ClaimedPrefix {
     pub(crate) net: IpNet,
     /// The UPF chose it.
     pub(crate) chosen: bool,
-    /// Packets of any data network are found by it: its PDI names none.
+    /// Packets of any data network match it: its PDI has no network instance.
     pub(crate) all_networks: bool,
-    /// What it is to the session.
+    /// The role of the prefix for the session.
     pub(crate) kind: PrefixKind,
 }
 
-/// What a prefix is to the session that has it.
+/// The role of a prefix for the session that has it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum PrefixKind {
     /// A UE IP address.
@@ -70,18 +70,18 @@ pub(crate) enum PrefixKind {
 
 /// The addresses of all UEs, by data network.
 ///
-/// An address found in packets without a tunnel belongs to one session of its data network at most.
+/// An address by which packets without a tunnel are found belongs to at most one session of its data network.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Addresses {
     networks: BTreeMap<NetworkInstance, Network>,
     quarantine: Span,
     now: Time,
-    /// How many framed routes each session has, where it has any.
+    /// The number of framed routes of each session that has any.
     routed: BTreeMap<Seid, usize>,
-    /// How many framed routes there are.
+    /// The number of framed routes.
     routes: usize,
     limits: RouteLimits,
-    /// Sessions that a change may stand beside: their prefixes lie in its own, or the reverse.
+    /// Sessions that the next change may overlap: their prefixes lie inside its own, or the reverse.
     allowed_overlaps: BTreeSet<Seid>,
 }
 
@@ -107,7 +107,7 @@ struct NamedPool {
     pool: Pool,
 }
 
-/// The addresses that a change of one session takes and gives back.
+/// The addresses that a change of one session takes and releases.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct AddressChange {
     session: Seid,
@@ -116,7 +116,7 @@ pub(crate) struct AddressChange {
 }
 
 impl AddressChange {
-    /// Nothing is taken or given back.
+    /// Nothing is taken or released.
     pub(crate) const fn empty(session: Seid) -> Self {
         Self { session, taken: Vec::new(), released: Vec::new() }
     }
@@ -131,7 +131,7 @@ impl AddressChange {
         Self { session, taken, released: Vec::new() }
     }
 
-    /// Everything goes.
+    /// All are released.
     pub(crate) fn releasing_all(session: Seid, held: SortedSet<ClaimedPrefix>) -> Self {
         Self { session, taken: Vec::new(), released: held.into_iter().collect() }
     }
@@ -158,8 +158,8 @@ impl Network {
 }
 
 impl Addresses {
-    /// The pools, the preferred first. An address that is given back is not given out again for `quarantine`, so
-    /// that late packets do not reach its next owner.
+    /// The pools, the preferred first. A released address is not allocated again for `quarantine`, so that late
+    /// packets do not reach its next owner.
     pub fn new(pools: Vec<AddressPool>, quarantine: Span) -> Self {
         let mut addresses = Self { quarantine, ..Self::default() };
         for AddressPool { network, range, name, reserved: barred } in pools {
@@ -170,29 +170,29 @@ impl Addresses {
         addresses
     }
 
-    /// Data networks beside those of the pools: what is found in packets of any network is found in theirs.
+    /// Adds data networks beside those of the pools: addresses without a network instance belong to all of them.
     pub fn add_networks<'a>(&mut self, networks: impl Iterator<Item = &'a NetworkInstance>) {
         for network in networks {
             self.networks.entry(network.clone()).or_default();
         }
     }
 
-    /// How many framed routes there may be.
+    /// Sets the limits of framed routes.
     pub const fn limit_routes(&mut self, limits: RouteLimits) {
         self.limits = limits;
     }
 
-    /// What time it is now, which never goes backwards.
+    /// Sets the current time, which never goes backwards.
     pub fn set_time(&mut self, now: Time) {
         self.now = now;
     }
 
-    /// There are addresses to give out (feature UEIP).
+    /// There are addresses to allocate (feature UEIP).
     pub fn has_pools(&self) -> bool {
         self.pools().next().is_some()
     }
 
-    /// How much of each pool is given out.
+    /// The usage of each pool.
     pub fn pools(&self) -> impl Iterator<Item = PoolUsage<'_>> {
         self.networks.iter().flat_map(|(network, held)| {
             let versions = [(false, &held.v4), (true, &held.v6)].into_iter();
@@ -208,17 +208,18 @@ impl Addresses {
         })
     }
 
-    /// How many addresses and prefixes sessions have, those of any network once for each.
+    /// The number of addresses and prefixes of sessions; those without a network instance count once for each
+    /// network.
     pub fn in_use(&self) -> usize {
         self.networks.values().map(|network| network.v4.used.len() + network.v6.used.len()).sum()
     }
 
-    /// How many framed routes sessions have.
+    /// The number of framed routes of all sessions.
     pub const fn routes(&self) -> usize {
         self.routes
     }
 
-    /// The sessions that have framed routes, and how many.
+    /// The sessions that have framed routes, with the number of routes.
     pub fn routed(&self) -> impl Iterator<Item = (Seid, usize)> {
         self.routed.iter().map(|(session, count)| (*session, *count))
     }
@@ -235,7 +236,7 @@ impl Addresses {
         }
     }
 
-    /// Takes away what a session has, which ends in favour of another.
+    /// Releases the addresses of a session that is replaced by another.
     pub(crate) fn release_addresses(&mut self, session: Seid, held: &SortedSet<ClaimedPrefix>) {
         for held in held {
             self.release(session, held, true);
@@ -246,7 +247,7 @@ impl Addresses {
         self.claim_net(session, held, &held.net);
     }
 
-    /// The same of another address that the session has in the place of one like it.
+    /// The same for another address of the session in the place of one of the profile.
     fn claim_net(&mut self, session: Seid, held: &ClaimedPrefix, net: &IpNet) {
         if held.kind == PrefixKind::Route {
             self.routes += 1;
@@ -260,7 +261,8 @@ impl Addresses {
         }
     }
 
-    /// The same, unless another session has it or something that overlaps it: then nothing happens, and this is `false`.
+    /// The same, unless another session has the address or one that overlaps it: then nothing is claimed, and the
+    /// result is `false`.
     pub(crate) fn try_claim(&mut self, session: Seid, held: &ClaimedPrefix, net: &IpNet) -> bool {
         let is_free = !self.is_in_use(session, held, net);
         if is_free {
@@ -269,7 +271,7 @@ impl Addresses {
         is_free
     }
 
-    /// The same of a single IPv4 address.
+    /// The same for a single IPv4 address.
     pub(crate) fn try_claim_host(&mut self, session: Seid, held: &ClaimedPrefix, host: Ipv4Addr) -> bool {
         let is_alone = !held.all_networks || self.networks.len() == 1;
         let known = self.networks.get_mut(&held.network).map(|known| &mut known.v4);
@@ -286,12 +288,12 @@ impl Addresses {
         }
     }
 
-    /// Undoes such a claim, of which nobody has heard.
+    /// Undoes such a claim before the address was sent to any peer.
     pub(crate) fn undo_claim(&mut self, session: Seid, held: &ClaimedPrefix, net: &IpNet) {
         self.remove_claim(session, (held, net), |_, _| {});
     }
 
-    /// The session does not have it any more, where it had; `pools` are told then.
+    /// The session no longer has the prefix, if it had it; `pools` are updated then.
     fn remove_claim(
         &mut self,
         session: Seid,
@@ -324,7 +326,7 @@ impl Addresses {
         }
     }
 
-    /// The networks whose packets are found by it.
+    /// The networks whose packets match it.
     fn networks_of(&mut self, held: &ClaimedPrefix) -> impl Iterator<Item = &mut Network> {
         let (one, all) = match held.all_networks {
             true => (None, Some(self.networks.values_mut())),
@@ -333,12 +335,12 @@ impl Addresses {
         one.into_iter().chain(all.into_iter().flatten())
     }
 
-    /// Nothing happens if the session does not have it (any more).
+    /// Does nothing if the session does not have the prefix (any more).
     pub(crate) fn release(&mut self, session: Seid, held: &ClaimedPrefix, was_seen: bool) {
         self.release_net(session, (held, &held.net), was_seen);
     }
 
-    /// The same of another address that the session has in the place of one like it.
+    /// The same for another address of the session in the place of one of the profile.
     pub(crate) fn release_net(
         &mut self,
         session: Seid,
@@ -352,7 +354,7 @@ impl Addresses {
                     (true, true, true) => pool.release(block, now, quarantine),
                     (true, true, false) => pool.undo_take(block),
                     (true, false, _) => pool.mark_freed(),
-                    // A route may have held all of the pool.
+                    // A route may have covered all of the pool.
                     (false, ..) => {
                         if held.kind == PrefixKind::Route {
                             pool.mark_freed();

@@ -1,8 +1,9 @@
-//! Which sessions stand in the way of an address or a framed route.
+//! Which sessions conflict with an address or a framed route.
 //!
-//! Packets of a data network go to the session with the longest prefix around their destination. So a session takes
-//! packets away from another one where its prefix is the same or lies in the other's. Where it lies around the other's,
-//! it takes none while the other is there. Who may stand beside whom is decided by N4, which knows the SMFs.
+//! Packets of a data network go to the session with the longest prefix that contains their destination. A session
+//! takes packets of another one if its prefix equals a prefix of the other or lies inside one. If its prefix
+//! contains that of the other, it takes none as long as the other exists. N4, which knows the SMFs, decides which
+//! sessions may overlap.
 
 use std::collections::BTreeSet;
 
@@ -12,24 +13,24 @@ use super::prefix_map::{Family, Prefix};
 use super::{Addresses, ClaimError, ClaimedPrefix, Network, PrefixKind};
 use crate::SortedSet;
 
-/// The other sessions that have something of what a session asks for, by how it overlaps.
+/// The other sessions whose addresses overlap those of a request, by the kind of overlap.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct OverlappingSessions {
-    /// Their UE address and one that is asked for are the same, or one lies in the other: they are of the same UE, as
-    /// far as one SMF is concerned.
+    /// Their UE address and a requested one are equal, or one contains the other: for one SMF they belong to the
+    /// same UE.
     pub same_ue: BTreeSet<Seid>,
-    /// A route lies in a longer one, or around a UE address: each keeps the packets of its own longer prefix.
+    /// One route contains the other, or a UE address: each session keeps the packets of its own longer prefix.
     pub nested: BTreeSet<Seid>,
-    /// What is asked for takes packets of theirs, or they would take its packets.
+    /// The request takes their packets, or they would take its packets.
     pub taken: BTreeSet<Seid>,
-    /// The framed routes that the session asks for and has not had.
+    /// The framed routes that the request adds to the session.
     pub new_routes: Vec<IpNet>,
-    /// How many framed routes it would have.
+    /// The number of framed routes of the session after the request.
     pub routes: usize,
 }
 
 impl OverlappingSessions {
-    /// All of them; one may come more than once.
+    /// All of them; one may occur more than once.
     pub fn all(&self) -> impl Iterator<Item = Seid> {
         self.taken.iter().chain(&self.nested).chain(&self.same_ue).copied()
     }
@@ -44,7 +45,7 @@ impl OverlappingSessions {
     }
 }
 
-/// How many framed routes there may be.
+/// The maximum numbers of framed routes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RouteLimits {
     /// Of all sessions.
@@ -59,7 +60,7 @@ impl Default for RouteLimits {
     }
 }
 
-/// How a prefix that is asked for overlaps one that another session has.
+/// The relation of a requested prefix to an overlapping one of another session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Relation {
     SameUe,
@@ -80,7 +81,7 @@ impl Relation {
 }
 
 impl Network {
-    /// Each prefix of another session that overlaps this one, with how it does and whose it is.
+    /// Each prefix of another session that overlaps this one, with the relation and its session.
     fn overlaps(
         &self,
         session: Seid,
@@ -102,12 +103,12 @@ impl Network {
 }
 
 impl Addresses {
-    /// The sessions of these may be beside the next change: their prefixes lie in its own, or around them.
+    /// Lets the next change overlap these sessions: their prefixes lie inside its own, or contain them.
     pub(crate) fn allow_overlaps(&mut self, sessions: BTreeSet<Seid>) {
         self.allowed_overlaps = sessions;
     }
 
-    /// Another session has it, or what overlaps it.
+    /// Another session has the prefix, or one that overlaps it.
     pub(super) fn is_in_use(&self, session: Seid, held: &ClaimedPrefix, net: &IpNet) -> bool {
         self.searched(held).any(|network| network.overlaps(session, held.kind, net).next().is_some())
     }
@@ -121,7 +122,7 @@ impl Addresses {
     }
 
     /// # Errors
-    /// What the session would take that others have, the worst first; or too many framed routes.
+    /// The conflicts with other sessions, the worst first; or too many framed routes.
     pub(super) fn check(
         &self,
         session: Seid,

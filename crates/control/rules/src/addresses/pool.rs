@@ -1,4 +1,4 @@
-//! One range of addresses that the UPF gives out.
+//! One range of addresses that the UPF allocates.
 
 use std::collections::VecDeque;
 
@@ -6,39 +6,39 @@ use causeway_types::{IpNet, Span, Time};
 
 use super::prefix_map::{Family, Prefix, PrefixMap, span};
 
-/// So many addresses may rest before one that has rested long enough is used again although there are some
-/// that were never used: bounds what a wide range costs in memory.
+/// Maximum number of quarantined addresses before one whose quarantine is over is preferred to one that was never
+/// used: bounds the memory of a wide range.
 const MAX_QUARANTINED: usize = 1 << 16;
 
-/// What sessions have.
+/// The prefixes of sessions.
 pub(super) trait InUse {
-    /// A prefix that a session has and that shares an address with this one.
+    /// A prefix of a session that shares an address with this one.
     fn within(&self, block: Prefix) -> Option<Prefix>;
 }
 
-/// A range, and what of it must not be given out now.
+/// A range, and the parts of it that must not be allocated now.
 ///
-/// Addresses that were never used come first, then those given back, the one that rested longest first, and
-/// none before its rest is over.
+/// Addresses that were never used come first, then released ones, the oldest first, and none before its quarantine
+/// is over.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Pool {
     family: Family,
     range: Prefix,
-    /// Where the addresses begin that were never given out.
+    /// The first address that was never allocated.
     next_unused: Option<u128>,
-    /// What was given back, the first to be used again first.
+    /// Released blocks, the first to be reused first.
     quarantined: VecDeque<(Time, Prefix)>,
-    /// What rests, and what is never given out.
+    /// Quarantined and reserved blocks.
     unavailable: PrefixMap<()>,
-    /// Something that the search has passed by may be free by now.
+    /// A block that the search has passed may be free now.
     has_freed_blocks: bool,
-    /// How many blocks are given out.
+    /// The number of allocated blocks.
     allocated: u64,
 }
 
 impl Pool {
-    /// `reserved` are addresses inside that belong to others, for example the gateway. The first and the last
-    /// address of an IPv4 range of more than two are left out too.
+    /// `reserved` are addresses inside the range that must not be allocated, for example the gateway. The first and
+    /// the last address of an IPv4 range of more than two are excluded too.
     pub(super) fn new(range: &IpNet, barred: impl Iterator<Item = IpNet>) -> Self {
         let family = Family::of(range);
         let range = Prefix::of(range);
@@ -62,7 +62,7 @@ impl Pool {
         }
     }
 
-    /// How many addresses it has: of IPv4 addresses, or of /64 prefixes (TS 29.244 table 7.4.4.3.1-1).
+    /// The number of its addresses: IPv4 addresses, or /64 prefixes (TS 29.244 table 7.4.4.3.1-1).
     pub(super) fn size(&self) -> u64 {
         let (bits, left_out) = match self.family {
             Family::V4 => (32 - u32::from(self.range.len), if self.range.len < 31 { 2 } else { 0 }),
@@ -71,19 +71,19 @@ impl Pool {
         1_u64.checked_shl(bits).unwrap_or(u64::MAX).saturating_sub(left_out)
     }
 
-    /// How many blocks are given out.
+    /// The number of allocated blocks.
     pub(super) const fn allocated(&self) -> u64 {
         self.allocated
     }
 
-    /// The block lies inside.
+    /// The block lies inside the range.
     pub(super) fn covers(&self, block: Prefix) -> bool {
         block.len >= self.range.len
             && self.range.first <= block.first
             && block.first <= self.range.last(self.family)
     }
 
-    /// A block of this length can be given out at all.
+    /// The range can hold a block of this length.
     pub(super) const fn has_room_for(&self, len: u8) -> bool {
         self.range.len <= len
     }
@@ -110,26 +110,26 @@ impl Pool {
         self.take_quarantined(len, now, used).or_else(|| self.reclaim(len, now, used))
     }
 
-    /// Gives a block back; it is used again after its rest.
+    /// Releases a block; it is reused after its quarantine.
     pub(super) fn release(&mut self, block: Prefix, now: Time, quarantine: Span) {
         self.allocated = self.allocated.saturating_sub(1);
         self.unavailable.entry(block);
         self.quarantined.push_back((now + quarantine, block));
     }
 
-    /// A block inside that an SMF had assigned is not used any more.
+    /// A block inside the range that an SMF had assigned is released.
     pub(super) const fn mark_freed(&mut self) {
         self.has_freed_blocks = true;
     }
 
-    /// Undoes a take: nobody has seen the block, which may come again at once.
+    /// Undoes an allocation before any peer saw the block, which may be allocated again immediately.
     pub(super) fn undo_take(&mut self, block: Prefix) {
         self.allocated = self.allocated.saturating_sub(1);
         self.unavailable.entry(block);
         self.quarantined.push_front((Time::default(), block));
     }
 
-    /// The block of this length that rested longest, if its rest is over. Those that an SMF assigned
+    /// The block of this length that was released first, if its quarantine is over. Blocks that an SMF assigned
     /// meanwhile go to the end.
     fn take_quarantined(&mut self, len: u8, now: Time, used: &impl InUse) -> Option<Prefix> {
         let at = self
@@ -142,7 +142,7 @@ impl Pool {
         Some(block)
     }
 
-    /// Makes everything whose rest is over free again, whatever its length, and looks once more.
+    /// Frees all blocks whose quarantine is over, whatever their length, and searches once more.
     fn reclaim(&mut self, len: u8, now: Time, used: &impl InUse) -> Option<Prefix> {
         let over = self.quarantined.iter().take_while(|(until, _)| *until <= now).count();
         if over == 0 && !std::mem::take(&mut self.has_freed_blocks) {
@@ -152,7 +152,7 @@ impl Pool {
             self.unavailable.remove(block);
         }
         let block = self.search(self.range.first, len, used)?;
-        // What was freed lies anywhere, so that the search begins anew the next time, too.
+        // Freed blocks may lie anywhere, so the next search also starts from the beginning.
         self.next_unused = Some(self.range.first);
         Some(block)
     }

@@ -1,4 +1,4 @@
-//! Prefixes of one IP version as numbers, and which of them overlap.
+//! Prefixes of one IP version as numbers, and their overlaps.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -7,7 +7,7 @@ use causeway_types::IpNet;
 
 use super::host_map::HostMap;
 
-/// A prefix: its first address as a number, and how many bits it has.
+/// A prefix: its first address as a number, and its length in bits.
 ///
 /// IPv4 uses the low 32 bits of the number. Ordered by first address, the wider of two first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -41,7 +41,7 @@ impl Family {
 }
 
 impl Prefix {
-    /// The prefix of this address; `len` is cut to what the version has.
+    /// The prefix of this address; `len` is limited to the width of the version.
     pub(super) fn of(net: &IpNet) -> Self {
         let first = match net.network() {
             IpAddr::V4(ip) => u128::from(ip.to_bits()),
@@ -50,7 +50,7 @@ impl Prefix {
         Self { first, len: net.prefix_len() }
     }
 
-    /// The prefix as an address of its version. `None` if it is none, which no block made here is.
+    /// The prefix as an address of its version. `None` if it is invalid, which no block made here is.
     pub(super) fn net(self, family: Family) -> Option<IpNet> {
         let ip = match family {
             Family::V4 => IpAddr::V4(Ipv4Addr::from_bits(u32::try_from(self.first).ok()?)),
@@ -59,7 +59,7 @@ impl Prefix {
         IpNet::new(ip, self.len).ok()
     }
 
-    /// How far its last address is from its first.
+    /// The distance from its first to its last address.
     pub(super) const fn span(self, family: Family) -> u128 {
         span(self.len, family)
     }
@@ -69,21 +69,21 @@ impl Prefix {
     }
 }
 
-/// How far the last address of a prefix of this length is from its first.
+/// The distance from the first to the last address of a prefix of this length.
 pub(super) const fn span(len: u8, family: Family) -> u128 {
     let host_bits = family.width().saturating_sub(len);
     if host_bits == 0 { 0 } else { u128::MAX >> (128 - host_bits as u32) }
 }
 
-/// Something kept for each of some prefixes of one IP version, which may lie inside each other.
+/// A map from prefixes of one IP version to values; prefixes may contain each other.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct PrefixMap<V> {
     family: Family,
-    /// Single IPv4 addresses, which nearly all are.
+    /// Single IPv4 addresses, the common case.
     hosts: HostMap<V>,
     /// All others.
     held: BTreeMap<Prefix, V>,
-    /// How many of these there are of each length: the lengths in which something around a prefix is looked for.
+    /// The number of other prefixes of each length: the lengths at which a containing prefix is looked up.
     lengths: BTreeMap<u8, usize>,
 }
 
@@ -92,13 +92,13 @@ impl<V> PrefixMap<V> {
         Self { family, hosts: HostMap::default(), held: BTreeMap::new(), lengths: BTreeMap::new() }
     }
 
-    /// The address, where the prefix is a single IPv4 address.
+    /// The address, if the prefix is a single IPv4 address.
     fn host(&self, block: Prefix) -> Option<u32> {
         let is_host = self.family == Family::V4 && block.len == Family::V4.width();
         if is_host { u32::try_from(block.first).ok() } else { None }
     }
 
-    /// What is kept for exactly this prefix; made anew if there is nothing.
+    /// The value of exactly this prefix; a default one if there is none.
     pub(super) fn entry(&mut self, block: Prefix) -> &mut V
     where
         V: Default,
@@ -145,7 +145,8 @@ impl<V> PrefixMap<V> {
         Some(value)
     }
 
-    /// Every prefix that shares an address with this one. O(lengths + found), and the pages of single addresses in it.
+    /// Every prefix that shares an address with this one. O(lengths + found), and the pages of single addresses in
+    /// it.
     pub(super) fn overlapping(&self, block: Prefix) -> impl Iterator<Item = (Prefix, &V)> {
         let last = block.last(self.family);
         let inside = self.held.range(block..=Prefix { first: last, len: u8::MAX });
@@ -162,7 +163,7 @@ impl<V> PrefixMap<V> {
         others.chain(hosts.map(host))
     }
 
-    /// There is nothing but single IPv4 addresses.
+    /// All prefixes are single IPv4 addresses.
     pub(super) fn has_only_hosts(&self) -> bool {
         self.held.is_empty()
     }
@@ -184,7 +185,7 @@ mod tests {
         Prefix::of(&text.parse().unwrap())
     }
 
-    // Input:  prefixes around, equal to, inside and beside one.
+    // Input:  prefixes that contain one, equal it, lie inside it and beside it.
     // Output: all but those beside it overlap.
     #[test]
     fn prefixes_overlap_if_one_is_inside_the_other() {

@@ -1,4 +1,4 @@
-//! Choosing addresses for a change that may still be rejected.
+//! Reserves addresses for a change that may still be rejected.
 
 use causeway_types::{IpNet, NetworkInstance, Seid};
 
@@ -11,28 +11,28 @@ use super::{
     AddressChange, Addresses, ClaimedPrefix, NamedPool, OverlappingSessions, PrefixKind, VersionTables,
 };
 
-/// Addresses chosen for a change that is being made. Dropped, it gives them back as if they had not been taken.
+/// Addresses chosen for a change that is being prepared. If dropped, it returns them as if they had not been taken.
 pub(crate) struct AddressReservation<'a> {
     addresses: &'a mut Addresses,
     session: Seid,
     chosen: Vec<ClaimedPrefix>,
 }
 
-/// Why addresses cannot be taken.
+/// Why addresses cannot be claimed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum ClaimError {
-    /// Other sessions have the same, or what overlaps it.
+    /// Other sessions have the prefix, or one that overlaps it.
     InUse {
-        /// The one of which that is so.
+        /// The prefix.
         held: ClaimedPrefix,
         /// All those sessions.
         owners: Box<OverlappingSessions>,
     },
-    /// There would be more framed routes than there may be.
+    /// There would be too many framed routes.
     TooMany {
-        /// Of whom.
+        /// Whose routes are limited.
         what: &'static str,
-        /// How many there may be.
+        /// The limit.
         limit: usize,
     },
 }
@@ -58,7 +58,7 @@ pub(crate) enum ChooseError {
     NoPool,
     /// No such pool has this name.
     UnknownPool,
-    /// All are in use, or rest.
+    /// All are in use, or quarantined.
     Occupied,
 }
 
@@ -73,7 +73,7 @@ impl<'a> AddressReservation<'a> {
         self.addresses.networks.get(network).is_some_and(there)
     }
 
-    /// An IPv4 address that nobody has; from the pools of these names, if any is named.
+    /// A free IPv4 address; from the pools of these names, if there are any names.
     pub(crate) fn choose_v4(
         &mut self,
         network: &NetworkInstance,
@@ -82,7 +82,7 @@ impl<'a> AddressReservation<'a> {
         self.choose(network, Family::V4, Family::V4.width(), names)
     }
 
-    /// An IPv6 prefix of this length that nobody has.
+    /// A free IPv6 prefix of this length.
     pub(crate) fn choose_v6(
         &mut self,
         network: &NetworkInstance,
@@ -123,7 +123,7 @@ impl<'a> AddressReservation<'a> {
         Ok(net)
     }
 
-    /// Takes what is in `new` and not in `old`, which the session has already.
+    /// Claims the prefixes that are in `new` and not in `old`, which the session has already.
     ///
     /// # Errors
     /// [`ClaimError`]; nothing is taken then.

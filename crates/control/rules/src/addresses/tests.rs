@@ -23,7 +23,7 @@ fn pool(range: &str, name: Option<&str>, barred: &[&str]) -> AddressPool {
     AddressPool { network: internet(), range: net(range), name: name.map(str::to_owned), reserved: barred }
 }
 
-/// Six addresses, of which the gateway has one, and sixteen /64; what is given back rests for 10 s.
+/// Six addresses, of which the gateway has one, and sixteen /64; released addresses are quarantined for 10 s.
 fn addresses() -> Addresses {
     let pools = vec![
         pool("10.45.0.0/29", Some("four"), &["10.45.0.1/32"]),
@@ -53,7 +53,7 @@ fn release(addresses: &mut Addresses, session: u64, text: &str, chosen: bool) {
 }
 
 // Input:  a pool of 10.45.0.0/29 with the gateway at .1, and sessions until it is exhausted.
-// Output: .2 to .6, neither the network, nor the gateway, nor the broadcast address; then occupied.
+// Output: .2 to .6, without the network, the gateway and the broadcast address; then occupied.
 #[test]
 fn the_gateway_and_the_ends_of_a_range_are_left_out() {
     let mut addresses = addresses();
@@ -64,7 +64,7 @@ fn the_gateway_and_the_ends_of_a_range_are_left_out() {
     assert_eq!((usage.occupied, usage.total, usage.name), (5, 6, Some("four")));
 }
 
-// Input:  an exhausted pool; .4 is given back, then .3, one second apart.
+// Input:  an exhausted pool; .4 is released, then .3, one second apart.
 // Output: nothing for 10 s, then .4, a second later .3.
 #[test]
 fn a_freed_address_is_quarantined_and_reused_oldest_first() {
@@ -80,8 +80,8 @@ fn a_freed_address_is_quarantined_and_reused_oldest_first() {
     }
 }
 
-// Input:  an SMF assigns .2 itself, and another session is to get an address; later .2 is free, and all others
-//         are in use.
+// Input:  an SMF assigns .2 itself, and another session requests an address; later .2 is free, and all others are
+// in use.
 // Output: .3 at first; .2 in the end.
 #[test]
 fn what_an_smf_assigned_is_not_given_out() {
@@ -96,8 +96,8 @@ fn what_an_smf_assigned_is_not_given_out() {
     assert_eq!(choose(&mut addresses, 9).unwrap(), "10.45.0.2");
 }
 
-// Input:  two sessions of a data network ask for the same address, then one of another data network.
-// Output: the second is told who has it; the third may have it.
+// Input:  two sessions of a data network request the same address, then one of another data network.
+// Output: the second is refused with the owner; the third is accepted.
 #[test]
 fn an_address_belongs_to_one_session_of_its_network() {
     let mut addresses = addresses();
@@ -122,8 +122,8 @@ fn an_address_belongs_to_one_session_of_its_network() {
     );
 }
 
-// Input:  prefixes of /64, /60, /128 of a /60 whose first /64 is barred by the gateway; one of /56; IPv4 of a
-//         pool that has another name; of a data network without pools.
+// Input:  prefixes of /64, /60, /128 of a /60 whose first /64 is reserved for the gateway; one of /56; IPv4 of a
+// pool that has another name; of a data network without pools.
 // Output: the second /64; occupied, since part of it is in use; an address beside them; no pool; unknown; no pool.
 #[test]
 fn prefixes_of_different_lengths_do_not_overlap() {
@@ -145,7 +145,7 @@ fn prefixes_of_different_lengths_do_not_overlap() {
     assert_eq!(addresses.in_use(), 1);
 }
 
-// Input:  a change that takes an address and does not come to be, ten times.
+// Input:  a change that takes an address and is abandoned, ten times.
 // Output: nothing is in use, and the pool is as large as before.
 #[test]
 fn an_abandoned_address_is_free_at_once() {
@@ -161,9 +161,10 @@ fn an_abandoned_address_is_free_at_once() {
 }
 
 proptest! {
-    // Input:  sessions that come and go, some with an address that their SMF assigned from the same range, and time
-    //         that passes.
-    // Output: no address is in two sessions, none is given out before its rest is over, and in the end all are free.
+    // Input:  sessions are established and deleted, some with an address that their SMF assigned from the same
+    // range, and time passes.
+    // Output: no address is in two sessions, none is allocated before its quarantine is over, and in the end all
+    // are free.
     #[test]
     fn churn_allocates_each_address_once(
         steps in proptest::collection::vec((0..8_u64, 0..12_u8, 0..4_u64), 0..200),
@@ -222,9 +223,10 @@ fn claim_changes(
     kept.map(|change| addresses.commit(&change))
 }
 
-// Input:  beside a session with a UE address, a UE prefix and two routes, each address and route around, in, equal to and
-//         beside them.
-// Output: what takes packets of the other session is told apart from what leaves them to the longer prefix.
+// Input:  a session with a UE address, a UE prefix and two routes; each address and route that contains them, lies
+// inside, equals them or lies beside them.
+// Output: prefixes that take packets of the other session are distinguished from those that leave them to the
+// longer prefix.
 #[test]
 fn overlaps_are_classified() {
     use PrefixKind::{Route, Ue};
@@ -264,8 +266,8 @@ fn overlaps_are_classified() {
     }
 }
 
-// Input:  an address of any network, then the same in a network that is not the first; the reverse; all given back.
-// Output: both are disputed, and nothing is left.
+// Input:  an address of any network, then the same in a network that is not the first; the reverse; all released.
+// Output: both conflict, and nothing is left.
 #[test]
 fn an_address_of_any_network_is_one_of_each() {
     let mut addresses = addresses();
@@ -284,8 +286,8 @@ fn an_address_of_any_network_is_one_of_each() {
     }
 }
 
-// Input:  routes of one session, then of all, up to the limits and beyond; one is given back.
-// Output: the limit is named; what was refused is not counted, and what was given back makes room.
+// Input:  routes of one session, then of all, up to the limits and beyond; one is released.
+// Output: the error names the limit; a refused route is not counted, and a released one can be replaced.
 #[test]
 fn routes_are_limited() {
     let mut addresses = addresses();

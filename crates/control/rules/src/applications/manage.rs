@@ -1,4 +1,4 @@
-//! PFCP PFD Management Request: PFDs of applications, replaced as a whole (TS 29.244 clauses 6.2.5 and 7.4.3).
+//! PFCP PFD Management Request: replaces the PFDs of whole applications (TS 29.244 clauses 6.2.5 and 7.4.3).
 
 use causeway_pfcp::{ApplicationIdsPfds, CountedList, Octets, PfdContents, PfdManagementRequest};
 
@@ -7,24 +7,24 @@ use crate::{FlowDescription, Reason, ie};
 
 use super::{Application, ApplicationId, Applications, Domain, DomainProtocol, Pattern, Pfd};
 
-/// Applications that may be known at a time.
+/// Maximum number of applications.
 const MAX_APPLICATIONS: usize = 4096;
 
-/// Values of all properties of all PFDs, at most: what bounds the memory that SMFs can take.
+/// Maximum number of values of all properties of all PFDs: bounds the memory that SMFs can use.
 const MAX_VALUES: usize = 16_384;
 
-/// Regular expressions of one application, at most: with the size of each and the length of what they are asked about, what bounds the
-/// work for a packet of a PDR that names it.
+/// Maximum number of regular expressions of one application. With the size of each and the length of the matched
+/// text, this bounds the work for a packet of a PDR that refers to the application.
 const MAX_EXPRESSIONS: usize = 16;
 
 impl Applications {
-    /// The applications after a request: those it names have the PFDs it gives and no others, or are gone when it
-    /// gives none; when it names none, everything that the sender provisioned is gone. `is_owned_by_other` says which applications
-    /// somebody else provisioned.
+    /// The applications after a request: those in it have the PFDs of the request only, or are removed if it has
+    /// none; a request without applications removes everything that the sender provisioned. `is_owned_by_other`:
+    /// the application was provisioned by another SMF.
     ///
     /// # Errors
-    /// [`Reason`] for the first PFD that cannot be used, or application of somebody else that would change. Nothing has
-    /// changed then.
+    /// [`Reason`] for the first PFD that cannot be used, or the first change of another SMF's application. Nothing
+    /// has changed then.
     pub fn manage(
         &self,
         request: &PfdManagementRequest<'_>,
@@ -39,7 +39,7 @@ impl Applications {
         for group in request.application_ids_pfds.iter() {
             let id = ApplicationId::new(group.application_id.0);
             if named.contains(&id) {
-                return incorrect(ie::APPLICATION_ID, "the request names the application twice");
+                return incorrect(ie::APPLICATION_ID, "the request contains the application twice");
             }
             next.replace(id.clone(), &group)?;
             if is_owned_by_other(&id) && next.0.get(&id) != self.0.get(&id) {
@@ -91,7 +91,7 @@ impl Applications {
 }
 
 /// # Errors
-/// When a property is malformed or cannot be looked for, and when there is none: it would match every packet.
+/// If a property is malformed or not supported, and if there is none: the PFD would match every packet.
 fn pfd(contents: &PfdContents<'_>) -> Result<Pfd, Reason> {
     refuse_if(contents.custom.is_some(), ie::PFD_CONTENTS, "custom PFD content")?;
     let flows = values(contents.flow_description, contents.additional_flow_descriptions)?;
@@ -112,7 +112,7 @@ fn values<'a>(first: Option<Octets<'a>>, more: Option<CountedList<'a>>) -> Resul
     let more = more.map(|list| (list.0.len(), list.iter().collect::<Vec<_>>()));
     let (len, more) = more.unwrap_or_default();
     if more.iter().map(|value| value.len() + 2).sum::<usize>() != len {
-        return incorrect(ie::PFD_CONTENTS, "an additional value is cut short");
+        return incorrect(ie::PFD_CONTENTS, "an additional value is truncated");
     }
     Ok(first.into_iter().chain(more).collect())
 }
@@ -164,7 +164,7 @@ fn protocol(octets: Octets<'_>) -> Result<DomainProtocol, Reason> {
             let what = "domain names in certificates";
             Err(Reason::Unsupported { ie: ie::PFD_CONTENTS, what })
         }
-        _ => incorrect(ie::PFD_CONTENTS, "no release names this domain name protocol"),
+        _ => incorrect(ie::PFD_CONTENTS, "no release defines this domain name protocol"),
     }
 }
 

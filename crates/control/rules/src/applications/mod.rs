@@ -1,4 +1,4 @@
-//! Applications: the traffic that an Application ID stands for (TS 29.244 clauses 5.2.1A.4 and 6.2.5).
+//! Applications: the traffic of an Application ID (TS 29.244 clauses 5.2.1A.4 and 6.2.5).
 
 mod manage;
 mod pattern;
@@ -11,7 +11,7 @@ pub use pattern::{Pattern, PatternError};
 
 use crate::FlowDescription;
 
-/// Octets of an application, and of a PFD, beside its values: with what the allocator and the tables add.
+/// Octets of an application, and of a PFD, beside its values: with the overhead of the allocator and the tables.
 const ENTRY: usize = 256;
 
 /// An Application ID (TS 29.244 clause 8.2.6). Cheap to clone; compared octet by octet.
@@ -48,24 +48,24 @@ impl fmt::Debug for ApplicationId {
     }
 }
 
-/// The applications that a UPF can detect: those of its configuration, and those provisioned over N4.
+/// The applications that a UPF can detect: configured ones, and those provisioned over N4.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Applications(BTreeMap<ApplicationId, Application>);
 
-/// How an application is detected: a packet must match one of its PFDs.
+/// The detection of an application: a packet must match one of its PFDs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Application {
     pfds: Vec<Pfd>,
-    /// It is of the configuration; SMFs cannot change it.
+    /// It is configured; SMFs cannot change it.
     configured: bool,
 }
 
-/// One PFD Contents (TS 29.244 clause 8.2.39). A packet must match each property that has values, by one of them.
+/// One PFD Contents (TS 29.244 clause 8.2.39). A packet must match one value of each property that has values.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Pfd {
     /// Flow descriptions.
     pub flows: Vec<FlowDescription>,
-    /// URLs, as [`Seen::url`] writes them.
+    /// URLs, in the form of [`Seen::url`].
     pub urls: Vec<Pattern>,
     /// Domain names.
     pub domains: Vec<Domain>,
@@ -76,32 +76,32 @@ pub struct Pfd {
 pub struct Domain {
     /// The names.
     pub name: Pattern,
-    /// Where the name must be found; `None`: in any of them, or in an HTTP Host header.
+    /// The protocol in which the name must be found; `None`: any of them, or an HTTP Host header.
     pub protocol: Option<DomainProtocol>,
 }
 
 /// A Domain Name Protocol (TS 29.122 clause 5.14.2.2.4).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum DomainProtocol {
-    /// The name that a DNS query asks for.
+    /// The name in a DNS query.
     DnsQname,
-    /// The server name that a TLS client asks for.
+    /// The server name that a TLS client sends.
     TlsSni,
 }
 
-/// What a flow has shown of itself.
+/// The detected properties of a flow.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Seen {
     /// The domain name, in lower case and without port.
     pub name: Option<String>,
-    /// Where the name was found; `None`: in an HTTP Host header.
+    /// The protocol in which the name was found; `None`: an HTTP Host header.
     pub protocol: Option<DomainProtocol>,
     /// The URL of a plain HTTP request, `http://` and host and path with query.
     pub url: Option<String>,
 }
 
 impl Applications {
-    /// The applications of a configuration. PFDs of one application that come apart are put together.
+    /// The applications of a configuration. PFDs of one application are merged.
     pub fn configured(applications: impl IntoIterator<Item = (ApplicationId, Vec<Pfd>)>) -> Self {
         let mut all = BTreeMap::new();
         for (id, pfds) in applications {
@@ -111,7 +111,7 @@ impl Applications {
         Self(all)
     }
 
-    /// There is such an application.
+    /// The application exists.
     pub fn knows(&self, id: &ApplicationId) -> bool {
         self.0.contains_key(id)
     }
@@ -121,13 +121,15 @@ impl Applications {
         self.0.iter().map(|(id, application)| (id, application.pfds.len()))
     }
 
-    /// Octets of memory that those take that came over N4, at most: an estimate, which grows with each application and each value.
+    /// Upper estimate of the octets of memory of the applications provisioned over N4; it grows with each
+    /// application and each value.
     pub fn octets(&self) -> usize {
         let provisioned = self.0.iter().filter(|(_, application)| !application.configured);
         provisioned.map(|(id, application)| ENTRY + id.0.len() + application.octets()).sum()
     }
 
-    /// A packet is of this application: `fits` says which flow descriptions it fits, `seen` what its flow has shown.
+    /// A packet belongs to this application: `fits` tests a flow description, `seen` has the detected properties of
+    /// its flow.
     pub fn detects(
         &self,
         id: &ApplicationId,
@@ -137,7 +139,7 @@ impl Applications {
         self.0.get(id).is_some_and(|it| it.pfds.iter().any(|pfd| pfd.matches(&fits, seen)))
     }
 
-    /// Something must be looked for in the payload to detect this application.
+    /// Detection of this application needs inspection of the payload.
     pub fn needs_dpi(&self, id: &ApplicationId) -> bool {
         let looks = |pfd: &Pfd| !pfd.urls.is_empty() || !pfd.domains.is_empty();
         self.0.get(id).is_some_and(|it| it.pfds.iter().any(looks))

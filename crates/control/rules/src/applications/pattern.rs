@@ -8,37 +8,37 @@ use thiserror::Error;
 /// The longest text of a pattern.
 const MAX_PATTERN: usize = 1024;
 
-/// Octets that one compiled expression may take: what bounds the steps for each character of a text.
+/// Maximum octets of one compiled expression: bounds the steps for each character of a text.
 const MAX_COMPILED: usize = 8 << 10;
 
-/// Octets that the allocator and the list around it add to one.
+/// Overhead of the allocator and the list for one expression, in octets.
 const OVERHEAD: usize = 64;
 
-/// Octets of a name or URL that an expression is asked about; what is behind them is not looked at.
+/// Octets of a name or URL that an expression is matched with; the rest is ignored.
 const MAX_MATCHED: usize = 1024;
 
-/// A domain name or URL, or an expression for some.
+/// A domain name or URL, or a regular expression.
 ///
-/// A domain name of letters, digits, hyphens and dots stands for itself and all names below it; a URL without
-/// characters that are special in expressions for itself and all that begin with it. Anything else is a regular expression,
-/// without regard to case, that must match a part. The syntax has neither look-around nor back-references, so that matching
-/// takes time linear in the text.
+/// A domain name of letters, digits, hyphens and dots matches itself and all names below it; a URL without special
+/// characters matches itself and all URLs that begin with it. Any other text is a case-insensitive regular
+/// expression that must match a part. The syntax has neither look-around nor back-references, so matching takes
+/// linear time.
 #[derive(Clone)]
 pub struct Pattern {
     text: String,
     expression: Option<Regex>,
 }
 
-/// Why a text is no pattern.
+/// Why a text is not a pattern.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum PatternError {
-    /// Nothing to match.
+    /// The text is empty.
     #[error("it is empty")]
     Empty,
-    /// Longer than any name or URL that is looked at.
+    /// The text is longer than any name or URL that is inspected.
     #[error("it is longer than {MAX_PATTERN} octets")]
     TooLong,
-    /// A regular expression that cannot be used.
+    /// An invalid regular expression.
     #[error("{0}")]
     Expression(String),
 }
@@ -75,13 +75,14 @@ impl Pattern {
         Ok(Self { text: text.to_owned(), expression: Some(expression) })
     }
 
-    /// Octets of memory that it takes, at most: an expression has beside its program what it needs to match, which is no larger.
+    /// Upper estimate of its memory in octets: an expression has its program and a cache for matching, which is no
+    /// larger.
     pub(super) fn octets(&self) -> usize {
         let compiled = if self.is_expression() { 2 * MAX_COMPILED } else { 0 };
         OVERHEAD + size_of::<Self>() + self.text.len() + compiled
     }
 
-    /// It is an expression, which costs more than a comparison.
+    /// It is a regular expression, which costs more than a comparison.
     pub(super) const fn is_expression(&self) -> bool {
         self.expression.is_some()
     }
@@ -94,7 +95,7 @@ impl Pattern {
         }
     }
 
-    /// A URL matches. The case of host and path is not regarded.
+    /// A URL matches, without regard to the case of host and path.
     pub(super) fn matches_url(&self, url: &str) -> bool {
         match &self.expression {
             Some(expression) => expression.is_match(truncated(url)),
@@ -108,7 +109,7 @@ impl Pattern {
     }
 }
 
-/// As much of a text as expressions are asked about.
+/// The part of a text that expressions are matched with.
 fn truncated(text: &str) -> &str {
     let end = (0..=MAX_MATCHED.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     text.get(..end.unwrap_or(0)).unwrap_or_default()

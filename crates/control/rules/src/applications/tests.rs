@@ -101,7 +101,7 @@ fn domain(name: &str) -> PfdContents<'_> {
 }
 
 // Input:  PFDs for two applications; then others for one of them; then none for it; then an empty request.
-// Output: each request leaves exactly what it says; configured applications stay throughout.
+// Output: after each request exactly its PFDs remain; configured applications stay throughout.
 #[test]
 fn requests_replace_whole_applications() {
     let start = by_domain("configured.example", None);
@@ -121,8 +121,8 @@ fn requests_replace_whole_applications() {
     assert_eq!(removed.manage(&request(vec![]), |_| false).unwrap(), start);
 }
 
-// Input:  requests with one thing wrong each.
-// Output: the offending IE, and the cause by whether it is wrong or only not supported.
+// Input:  requests with one error each.
+// Output: the offending IE, and the cause for an incorrect or an unsupported value.
 #[test]
 fn wrong_pfds_are_refused() {
     let configured = by_domain("configured.example", None);
@@ -153,8 +153,8 @@ fn wrong_pfds_are_refused() {
     }
 }
 
-// Input:  more applications than there may be, one request after the other.
-// Output: "no resources available" at the first one too many.
+// Input:  more applications than the maximum, one request after the other.
+// Output: "no resources available" at the first one above it.
 #[test]
 fn a_flood_of_applications_is_bounded() {
     let mut applications = Applications::default();
@@ -168,9 +168,9 @@ fn a_flood_of_applications_is_bounded() {
     assert_eq!(reason, Reason::TooMany { what: "applications", limit: 4096 });
 }
 
-// Input:  two applications of one SMF. Another one gives the first the same PFDs, then other ones, then none, then empties
-//         everything; it does the same with one of its own.
-// Output: the same PFDs are no change; a change is refused with the Application ID; only its own goes.
+// Input:  two applications of one SMF. Another SMF sends the same PFDs for the first, then other ones, then none,
+// then an empty request; it does the same with an application of its own.
+// Output: equal PFDs are no change; a change is refused with the Application ID; only its own is removed.
 #[test]
 fn pfds_are_changed_by_those_who_provisioned_them() {
     let given = |id, name| request(vec![(id, vec![domain(name)])]);

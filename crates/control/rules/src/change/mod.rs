@@ -1,4 +1,4 @@
-//! From a request of the SMF to a change that the data plane can carry out, or a rejection.
+//! Turns a request of the SMF into a change for the data plane, or a rejection.
 
 mod profile;
 
@@ -27,13 +27,13 @@ use crate::{
     UeMac, ie, leniency,
 };
 
-/// A change of one session's rules, ready to be carried out.
+/// A planned change of one session's rules.
 ///
-/// Give `plan` to the data plane. If it carries the plan out, keep `session` and
-/// [`Resources::commit`] `resources`; if it does not, [`Resources::abandon`] them: then nothing has changed.
+/// Give `plan` to the data plane. If it succeeds, keep `session` and [`Resources::commit`] `resources`; if it
+/// fails, [`Resources::abandon`] them: then nothing has changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Change {
-    /// The session as it will be.
+    /// The session after the change.
     pub session: SessionRules,
     /// The writes.
     pub plan: Plan,
@@ -42,20 +42,20 @@ pub struct Change {
     /// The traffic endpoints whose F-TEID the UPF chose, in the order of the request: the Created Traffic
     /// Endpoint IEs.
     pub(crate) chosen_endpoints: Vec<(EndpointId, FTeid)>,
-    /// Who asked for a UE address of the UPF's choice, and what they have got.
+    /// The PDRs that requested a UE address of the UPF's choice, and the addresses chosen.
     pub(crate) ues: ChosenUes,
-    /// What is taken from and given back to [`Resources`].
+    /// The allocations and releases in [`Resources`].
     pub resources: ResourceChange,
-    /// Goes back in the reports of URRs that were queried.
+    /// The Query URR Reference to return in the reports of the queried URRs.
     pub(crate) query_reference: Option<u32>,
-    /// What of the request is not as it should be.
+    /// The tolerated deviations of the request.
     pub tolerated: Vec<Leniency>,
 }
 
-/// Plans the session that a request asks for. `session` is the UPF's own SEID for it.
+/// Plans the session that a request establishes. `session` is the UPF's own SEID for it.
 ///
 /// # Errors
-/// Why the request is not carried out; `resources` is as before.
+/// The rejection; `resources` is unchanged.
 pub fn establish(
     request: &SessionEstablishmentRequest<'_>,
     session: Seid,
@@ -75,11 +75,11 @@ pub fn establish(
     Ok(change)
 }
 
-/// What the UPF chose when it carried out this request, read from the session that it established: for the answer to a
-/// repetition of the request. Changes nothing. What a later modification has removed is left out.
+/// The choices of the UPF for this request, read from the session that it established: for the response to a
+/// repetition of the request. Changes nothing. Rules that a later modification removed are left out.
 ///
 /// # Errors
-/// The request is none that could have established a session.
+/// The request cannot have established a session.
 pub fn repeat_establishment(
     request: &SessionEstablishmentRequest<'_>,
     session: Seid,
@@ -109,10 +109,10 @@ pub fn repeat_establishment(
     })
 }
 
-/// Plans the change that a request asks for of the session with the UPF's SEID `session`.
+/// Plans a modification of the session with the UPF's SEID `session`.
 ///
 /// # Errors
-/// Why the request is not carried out; `resources` is as before.
+/// The rejection; `resources` is unchanged.
 pub fn modify(
     old: &SessionRules,
     request: &SessionModificationRequest<'_>,
@@ -123,25 +123,25 @@ pub fn modify(
     modify_with(old, decode::modification(request)?, session, context, resources)
 }
 
-/// What the SMF asks for in its answer to a report: packets to be dropped, a BAR to be changed.
+/// The SMF's instructions in its response to a report: drop buffered packets, change a BAR.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Instructions(RequestedChanges);
 
 impl Instructions {
-    /// Reads what an answer asks for; `None` if that is nothing.
+    /// Reads the instructions of a response; `None` if it has none.
     ///
     /// # Errors
-    /// The first IE that is wrong or not supported. There is no way to tell the SMF.
+    /// The first IE that is wrong or not supported. PFCP has no message that reports it to the SMF.
     pub fn of(response: &SessionReportResponse<'_>) -> Result<Option<Self>, Rejection> {
         let changes = decode::report_response(response)?;
         Ok((changes != RequestedChanges::default()).then_some(Self(changes)))
     }
 }
 
-/// Plans what an answer to a report asks for.
+/// Plans the instructions of a response to a report.
 ///
 /// # Errors
-/// Why it is not carried out: there is no such BAR.
+/// The rejection: there is no such BAR.
 pub fn instruct(
     old: &SessionRules,
     instructions: &Instructions,
@@ -152,20 +152,20 @@ pub fn instruct(
     modify_with(old, instructions.0.clone(), session, context, resources)
 }
 
-/// The end of a session: everything goes, and every URR reports.
+/// The end of a session: all rules are removed, and every URR reports.
 pub fn delete(old: &SessionRules, session: Seid) -> Change {
-    // What is still needed of it: how far the reports have come.
+    // The final reports still need their sequence numbers.
     let left = SessionRules { reports: old.reports.clone(), ..SessionRules::default() };
     Change::without_choices(left, plan_deletion(session), ResourceChange::releasing_all(session, old))
 }
 
 impl Change {
-    /// The framed routes that the session gets by it.
+    /// The framed routes that this change adds to the session.
     pub fn new_routes(&self) -> impl Iterator<Item = IpNet> {
         self.resources.addresses.routes()
     }
 
-    /// How many framed routes it has then.
+    /// The number of framed routes of the session after the change.
     pub fn routes(&self) -> usize {
         self.session.addresses.iter().filter(|held| held.kind == PrefixKind::Route).count()
     }
@@ -236,7 +236,7 @@ pub(crate) fn modify_with(
     Ok(Change { session, plan, chosen, chosen_endpoints, ues, resources, query_reference, tolerated })
 }
 
-/// Only an Ethernet session has MAC addresses, and none of them is a group's.
+/// Only an Ethernet session has MAC addresses, and all of them are unicast.
 fn check_macs(macs: &[UeMac], kind: PduSessionType) -> Result<(), Reason> {
     if !macs.is_empty() && kind != PduSessionType::Ethernet {
         let reason = "the session carries IP packets";
@@ -249,12 +249,11 @@ fn check_macs(macs: &[UeMac], kind: PduSessionType) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Buffering for longer needs a data plane that can, and a BAR that is there.
+/// Extended buffering requires a data plane with that capability, and an existing BAR.
 fn check_extended(changes: &RequestedChanges, context: &Context<'_>) -> Result<(), Rejection> {
     let Some(first) = changes.extended.first() else { return Ok(()) };
     let cannot = !context.capabilities.extended_buffering;
-    refuse_if(cannot, ie::DL_BUFFERING_DURATION, "buffering for longer")
-        .map_err(|reason| reason.of(first.bar))
+    refuse_if(cannot, ie::DL_BUFFERING_DURATION, "extended buffering").map_err(|reason| reason.of(first.bar))
 }
 
 fn take(
@@ -274,7 +273,7 @@ fn take(
     Ok((merged, change))
 }
 
-/// Takes the tunnels and addresses that a session has from now on and did not have before.
+/// Claims the tunnels and addresses that the change adds to the session.
 fn claim(
     session: Seid,
     old: &SessionRules,
@@ -287,7 +286,7 @@ fn claim(
     }
     let (held, wanted) = (old.tunnels(), new.tunnels());
     tunnels.check(&held, &wanted).map_err(|tunnel| in_use(tunnel, new))?;
-    // Last, so that whoever gives way for this session does so for one that is otherwise legal.
+    // Last, so that a conflicting session is replaced only by one that is otherwise legal.
     let addresses = addresses
         .claim_changes(&old.addresses, &new.addresses)
         .map_err(|error| claim_rejection(error, new))?;
@@ -315,7 +314,7 @@ fn in_use(tunnel: FTeid, session: &SessionRules) -> Rejection {
     Rejection { rule: user.map(|pdr| pdr.id.into()), reason: Reason::TunnelInUse(tunnel) }
 }
 
-/// The cause of a restoration that fails is one of its own.
+/// A restoration that fails has a cause of its own.
 fn not_restored(rejection: Rejection) -> Rejection {
     match rejection.reason {
         Reason::NonLocalTunnel(tunnel) | Reason::TunnelInUse(tunnel) => {

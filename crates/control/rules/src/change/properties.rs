@@ -17,8 +17,8 @@ fn after(old: &RuleSet, plan: &crate::Plan) -> Result<RuleSet, TestCaseError> {
 
 proptest! {
     // Input:  any two legal rule sets.
-    // Output: both validate; the plan from one to the other gives exactly the other, writes nothing that
-    //         does not change, and every reference leads somewhere after each of its writes.
+    // Output: both are valid; the plan from one to the other gives exactly the other, writes nothing that does not
+    // change, and leaves no dangling reference after any of its writes.
     #[test]
     fn a_plan_leads_exactly_there(old in rule_set(), new in rule_set()) {
         let (capabilities, endpoints) = (capabilities(), endpoints());
@@ -34,7 +34,7 @@ proptest! {
     }
 
     // Input:  the same rules twice.
-    // Output: nothing to do.
+    // Output: no writes.
     #[test]
     fn no_difference_no_write(rules in rule_set()) {
         let plan = plan_modification(SESSION, &rules, &rules, &PlanOptions::default());
@@ -42,8 +42,8 @@ proptest! {
     }
 
     // Input:  any session, and any changes one after the other, legal or not.
-    // Output: a legal one leads where its plan says, and the rules stay legal; an illegal one has a cause
-    //         and leaves rules and tunnels as they were. In the end every tunnel is given back.
+    // Output: a legal change gives the rules of its plan, and they stay legal; an illegal one has a cause and
+    // leaves rules and tunnels unchanged. In the end every tunnel is released.
     #[test]
     fn changes_are_whole_or_nothing(steps in proptest::collection::vec((changes(), 0..8_u8), 1..8)) {
         let mut upf = TestUpf::with(crate::testing::usual());
@@ -85,7 +85,7 @@ proptest! {
     }
 
     // Input:  a change that the data plane cannot carry out.
-    // Output: abandoned, it leaves no trace in the tunnels.
+    // Output: after it is abandoned, the tunnels are as before.
     #[test]
     fn an_abandoned_change_leaves_no_trace(step in changes()) {
         let mut upf = TestUpf::with(crate::testing::usual());

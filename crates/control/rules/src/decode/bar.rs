@@ -36,7 +36,7 @@ pub(super) fn update(group: &UpdateBar<'_>) -> Result<BarUpdate, Rejection> {
     })
 }
 
-/// What an update asks for beyond the rule itself.
+/// The extended buffering that an update requests beside the rule itself.
 pub(super) fn extended(group: &UpdateBar<'_>) -> Option<ExtendedBuffering> {
     let duration = group.dl_buffering_duration.map(duration);
     let packets = group.dl_buffering_suggested_packet_count.map(|count| count.0);

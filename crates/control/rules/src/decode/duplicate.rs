@@ -1,4 +1,4 @@
-//! Duplicating Parameters: where copies go.
+//! Duplicating Parameters: the destinations of copies.
 
 use causeway_pfcp::{
     DestinationInterface, DuplicatingParameters, ForwardingPolicy, Ie, Many, OuterHeaderCreation,
@@ -40,8 +40,8 @@ fn copy_to(interface: DestinationInterface) -> Result<CopyTo, Reason> {
     }
 }
 
-/// The changes to the destinations. They have no identity: the first update is about the first of them, and so
-/// on. One of null length removes all (clause 5.6.3).
+/// The changes to the destinations, which have no id: the first update applies to the first destination, and so on.
+/// One of null length removes all (clause 5.6.3).
 pub(super) fn updates(
     groups: &Many<'_, UpdateDuplicatingParameters<'_>>,
 ) -> Result<Setting<Vec<DuplicateUpdate>>, Reason> {

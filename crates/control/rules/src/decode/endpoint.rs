@@ -11,7 +11,7 @@ use super::{ethernet, framed, setting, tunnel, ue};
 use crate::Reason;
 use crate::edits::{Endpoint, EndpointDraft, EndpointId, EndpointUe, EndpointUpdate, Setting};
 
-/// The endpoint that a PDI refers to: one at the most, as the feature MTE is not there.
+/// The endpoint that a PDI refers to: at most one, since the feature MTE is not supported.
 pub(super) fn reference(ids: &Many<'_, TrafficEndpointId>) -> Result<Option<EndpointId>, Reason> {
     let what = "more than one traffic endpoint of a PDI";
     if ids.len() > 1 {
@@ -72,7 +72,7 @@ fn update(group: &UpdateTrafficEndpoint<'_>) -> Result<EndpointUpdate, Reason> {
     })
 }
 
-/// As for packets from the access; a PDR of another source takes them for destinations.
+/// The addresses as for packets from the access; a PDR of another source uses them as destinations.
 fn addresses(ies: &Many<'_, UeIpAddress>) -> Result<EndpointUe, Reason> {
     let ue::Addresses { first, further, choice } = ue::addresses(ies.iter(), Interface::Access)?;
     Ok(EndpointUe { first, further, choice })

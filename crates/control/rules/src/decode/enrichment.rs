@@ -6,7 +6,7 @@ use super::setting;
 use crate::edits::Setting;
 use crate::{HttpField, Reason};
 
-/// HTTP, the one header type that there is (clause 8.2.67).
+/// HTTP, the only header type (clause 8.2.67).
 const HTTP: u8 = 0;
 
 /// The fields, in the order of the message.
@@ -20,7 +20,7 @@ pub(super) fn fields(ies: &Many<'_, HeaderEnrichment<'_>>) -> Result<Vec<HttpFie
     }
 }
 
-/// New fields take the place of all that there were; one of null length removes them.
+/// New fields replace all existing ones; one of null length removes them.
 pub(super) fn update(group: &UpdateForwardingParameters<'_>) -> Result<Setting<Vec<HttpField>>, Reason> {
     let fields = fields(&group.header_enrichment)?;
     Ok(setting::<HeaderEnrichment<'_>, _>(Some(fields).filter(|fields| !fields.is_empty()), &group.other))
@@ -28,9 +28,9 @@ pub(super) fn update(group: &UpdateForwardingParameters<'_>) -> Result<Setting<V
 
 fn field(ie: &HeaderEnrichment<'_>) -> Result<HttpField, Reason> {
     if ie.header_type != HTTP {
-        return incorrect("a header type that no release names");
+        return incorrect("a header type that no release defines");
     }
-    HttpField::new(ie.name.0, ie.value.0).map_or_else(|| incorrect("no HTTP field that may be added"), Ok)
+    HttpField::new(ie.name.0, ie.value.0).map_or_else(|| incorrect("not an HTTP field that may be added"), Ok)
 }
 
 fn incorrect<T>(reason: &'static str) -> Result<T, Reason> {

@@ -12,10 +12,10 @@ use super::ie_support::CheckSupport;
 use crate::edits::EthernetDraft;
 use crate::{EthernetFilter, MacMatch, MacRange, PduSessionType, Proxying, Reason, TagMatch, VlanTags, ie};
 
-/// How many MAC address IEs one filter may have (table 7.5.2.2-3).
+/// Maximum number of MAC address IEs in one filter (table 7.5.2.2-3).
 const MACS_PER_FILTER: usize = 16;
 
-/// The kind of session that a PDN type asks for; IP where none is named.
+/// The PDU session type that a PDN type stands for; IP if there is none.
 pub(super) fn session_type(pdn_type: Option<PdnType>) -> Result<PduSessionType, Reason> {
     match pdn_type {
         Some(PdnType::Ethernet) => Ok(PduSessionType::Ethernet),
@@ -24,7 +24,7 @@ pub(super) fn session_type(pdn_type: Option<PdnType>) -> Result<PduSessionType, 
     }
 }
 
-/// ETHI is set: a PDI that carries the IE with the flag at zero says nothing that could be carried out.
+/// ETHI is set; the IE with the flag at zero has no effect and is refused.
 pub(super) fn whole_session(flags: Option<EthernetPduSessionInformation>) -> Result<bool, Reason> {
     match flags {
         None => Ok(false),
@@ -38,7 +38,7 @@ pub(super) fn filters(pdi: &Pdi<'_>) -> Result<Vec<EthernetDraft>, Reason> {
     pdi.ethernet_packet_filters.iter().map(|group| filter(&group)).collect()
 }
 
-/// A filter of its own, one that both directions share, or the id of such a one.
+/// A filter of this PDR, one that both directions share, or the id of a shared one.
 fn filter(group: &EthernetPacketFilter<'_>) -> Result<EthernetDraft, Reason> {
     group.refuse_unsupported()?;
     let properties = group.ethernet_filter_properties.unwrap_or_default();
@@ -119,7 +119,7 @@ pub(super) fn tags(creation: &OuterHeaderCreation) -> Result<Option<VlanTags>, R
     Ok(Some(tags).filter(|tags| *tags != VlanTags::default()))
 }
 
-/// What the UPF answers in the place of others. No flag set asks for nothing.
+/// The requests that the UPF answers as a proxy. No flag set means none.
 pub(super) fn proxying(flags: Option<ProxyingFlags>) -> Proxying {
     let flags = flags.unwrap_or_default();
     Proxying {

@@ -45,7 +45,7 @@ pub(super) fn update(group: &UpdateFar<'_>) -> Result<FarUpdate, Rejection> {
     })
 }
 
-/// The flags that say what the SMF is told for the delivery status of downlink data.
+/// The flags for reports of the downlink data delivery status.
 const DELIVERY_STATUS: Flags = Flags::BDPN.union(Flags::DDPN);
 
 /// BDPN only with BUFF, DDPN with BUFF or DROP (clause 8.2.26).
@@ -58,7 +58,7 @@ fn delivery_status(flags: Flags) -> Result<DeliveryStatus, Reason> {
     if wrong { Err(Reason::Incorrect { ie: ie::APPLY_ACTION, why: reason }) } else { Ok(status) }
 }
 
-/// Exactly one of DROP, FORW and BUFF; NOCP with BUFF only. DUPL goes with any (clause 8.2.26).
+/// Exactly one of DROP, FORW and BUFF; NOCP with BUFF only. DUPL with any (clause 8.2.26).
 fn action(flags: Flags) -> Result<ApplyAction, Reason> {
     let flags = flags - DELIVERY_STATUS - Flags::DUPL;
     let known = Flags::DROP | Flags::FORW | Flags::BUFF | Flags::NOCP;
@@ -122,7 +122,7 @@ fn forwarding_update(group: &UpdateForwardingParameters<'_>) -> Result<Forwardin
 pub(super) fn destination(interface: DestinationInterface) -> Result<Interface, Reason> {
     match interface {
         DestinationInterface::Spare(_) => {
-            let reason = "no release names this interface";
+            let reason = "no release defines this interface";
             Err(Reason::Incorrect { ie: ie::DESTINATION_INTERFACE, why: reason })
         }
         _ => {

@@ -5,7 +5,7 @@ use causeway_pfcp::SdfFilter as WireFilter;
 use crate::edits::FilterDraft;
 use crate::{FlowDescription, FlowError, Reason, SdfFilter, TrafficClass, ie};
 
-/// A filter, or the number of a bidirectional one that is defined elsewhere in the session.
+/// A filter, or the id of a bidirectional one that another PDR of the session defines.
 pub(super) fn draft(filter: &WireFilter<'_>) -> Result<FilterDraft, Reason> {
     let WireFilter { flow_description, traffic_class, security_parameter_index, flow_label, filter_id } =
         filter;
@@ -26,9 +26,9 @@ pub(super) fn draft(filter: &WireFilter<'_>) -> Result<FilterDraft, Reason> {
     }))
 }
 
-/// A filter that is not one of a PDI, and so cannot be the number of another.
+/// A filter outside a PDI, which cannot refer to another one.
 pub(super) fn defined(filter: &WireFilter<'_>) -> Result<SdfFilter, Reason> {
-    let what = "an exempted filter by the number of a bidirectional one";
+    let what = "an exempted filter by the id of a bidirectional one";
     match draft(filter)? {
         FilterDraft::Defined(filter) => Ok(filter),
         FilterDraft::Named(_) => Err(Reason::Unsupported { ie: ie::SDF_FILTER, what }),

@@ -1,7 +1,7 @@
-//! Framed routes as RADIUS writes them: `198.51.100.0/24 0.0.0.0 1` (RFC 2865 clause 5.22, RFC 3162 clause
+//! Framed routes in the text form of RADIUS: `198.51.100.0/24 0.0.0.0 1` (RFC 2865 clause 5.22, RFC 3162 clause
 //! 2.5).
 //!
-//! Only the prefix counts: the gateway is the UE itself, and the metric has nothing to choose between.
+//! Only the prefix is used: the gateway is the UE itself, and the metric has no effect.
 
 use std::net::IpAddr;
 
@@ -21,7 +21,7 @@ pub(super) fn routes(
 }
 
 fn prefix(text: &[u8], ie: u16) -> Result<IpNet, Reason> {
-    let wrong = Reason::Incorrect { ie, why: "no framed route of its IP version" };
+    let wrong = Reason::Incorrect { ie, why: "not a framed route of its IP version" };
     let word = std::str::from_utf8(text).ok().and_then(|text| text.split_ascii_whitespace().next());
     let net = word.and_then(|word| word.parse().ok().or_else(|| without_length(word)));
     net.filter(|net: &IpNet| matches!(net, IpNet::V4(_)) == (ie == ie::FRAMED_ROUTE))
@@ -66,8 +66,8 @@ mod tests {
         assert_eq!(of("2001:db8:5::/48 :: 1", ie::FRAMED_IPV6_ROUTE).as_deref(), Ok("2001:db8:5::/48"));
     }
 
-    // Input:  text that is no route, and a route of the other IP version.
-    // Output: incorrect, with the IE it was in.
+    // Input:  text that is not a route, and a route of the other IP version.
+    // Output: incorrect, with its IE as offending IE.
     #[test]
     fn what_is_no_route_is_refused() {
         for text in ["", " ", "198.51.100.0/33", "a route", "2001:db8::/32"] {

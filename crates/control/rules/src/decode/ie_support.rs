@@ -1,13 +1,11 @@
-//! What becomes of every IE that a session request may carry: the one table of it.
+//! The treatment of every IE that a session request may contain, in one table.
 //!
-//! - `acted`: it is carried out, here or in another file of this folder, which may refuse single values.
-//! - `information`: it changes nothing that a UPF does, or is the business of the N4 session rather than
-//!   of its rules. Accepted.
-//! - `refused`: its meaning is not supported. A request that carries it is rejected with it as the
-//!   offending IE, never carried out without it.
+//! - `acted`: the IE is applied, here or in another file of this folder, which may refuse single values.
+//! - `information`: the IE has no effect on the UPF, or concerns the N4 session rather than its rules. Accepted.
+//! - `refused`: the IE is not supported. A request with it is rejected, with it as the offending IE.
 //!
-//! IEs that no release names, and those of vendors, are ignored (TS 29.244 clause 7.6.9). The compiler
-//! checks that no IE of a group is left out here.
+//! IEs that no release defines, and those of vendors, are ignored (TS 29.244 clause 7.6.9). The compiler checks
+//! that no IE of a group is missing here.
 
 use causeway_pfcp::{
     CreateBar, CreateFar, CreatePdr, CreateQer, CreateTrafficEndpoint, CreateUrr, DuplicatingParameters,
@@ -18,15 +16,14 @@ use causeway_pfcp::{
 
 use crate::{Reason, ie};
 
-/// A message or group whose IEs are all accounted for.
+/// A message or group with a treatment for each of its IEs.
 pub(super) trait CheckSupport {
     /// # Errors
     /// [`Reason::Unsupported`] with the first IE that is refused.
     fn refuse_unsupported(&self) -> Result<(), Reason>;
 
-    /// A null length asks to remove what an earlier request provisioned (clause 5.6.3). In what is created there is nothing to remove,
-    /// and a rule without the IE would be another one: one that matches or lets pass more. A network instance without a name is
-    /// none.
+    /// Null length requests removal of an earlier value (clause 5.6.3). A new rule has nothing to remove, and
+    /// without the IE it would match or pass more. A network instance without a name is none.
     ///
     /// # Errors
     /// [`Reason::Incorrect`] with the first IE of null length.
@@ -51,7 +48,7 @@ macro_rules! treatment {
             fn refuse_nulls(&self) -> Result<(), Reason> {
                 let types = Self::FIELDS.iter().map(|field| field.ie_type);
                 let mut nulls = types.filter(|ie| *ie != ie::NETWORK_INSTANCE && self.other.removes_type(*ie));
-                let reason = "it has no octets, and there is nothing yet that this could remove";
+                let reason = "it has null length, and there is no value to remove";
                 nulls.next().map_or(Ok(()), |ie| Err(Reason::Incorrect { ie, why: reason }))
             }
         }
@@ -255,7 +252,7 @@ treatment! {
     }
 }
 
-/// An IE that is there. One of null length is not: it removes what could not be provisioned.
+/// The IE is present. One of null length is not: it removes a value that was never provisioned.
 trait IsPresent {
     fn is_given(&self) -> bool;
 }

@@ -1,4 +1,4 @@
-//! What is written into the headers of packets: DSCP and paging policy.
+//! Markings in packet headers: DSCP and paging policy.
 
 use causeway_pfcp::{DlFlowLevelMarking, DscpToPpiControlInformation, TrafficClass};
 use causeway_types::Ppi;

@@ -1,4 +1,4 @@
-//! From session requests to typed changes: values are checked, references not yet.
+//! Decodes session requests into typed changes: values are checked, references not yet.
 
 mod bar;
 mod duplicate;
@@ -107,7 +107,7 @@ fn paging(request: &SessionEstablishmentRequest<'_>) -> Result<Vec<PagingPolicy>
     request.dscp_to_ppi_control_information.iter().map(|group| marking::paging(&group)).collect()
 }
 
-/// What was there before is replaced as a whole.
+/// Replaces the old policies as a whole.
 fn new_paging(request: &SessionModificationRequest<'_>) -> Result<Option<Vec<PagingPolicy>>, Reason> {
     let given = request.dscp_to_ppi_control_information.as_ref();
     match given.map(marking::paging).transpose()? {
@@ -116,7 +116,7 @@ fn new_paging(request: &SessionModificationRequest<'_>) -> Result<Option<Vec<Pag
     }
 }
 
-/// What the answer to a report asks for (table 7.5.9.1-1).
+/// The instructions of a Session Report Response (table 7.5.9.1-1).
 ///
 /// # Errors
 /// The first IE that is wrong or not supported.
@@ -148,7 +148,7 @@ fn removals(request: &SessionModificationRequest<'_>, changes: &mut RequestedCha
     changes.bars.remove = request.remove_bar.iter().map(|group| group.bar_id).collect();
 }
 
-/// Decodes each group of a kind.
+/// Decodes each group of one type.
 fn each<'a, T: Ie<'a> + Clone, R>(
     groups: &Many<'a, T>,
     decode: impl Fn(&T) -> Result<R, Rejection>,
@@ -156,7 +156,7 @@ fn each<'a, T: Ie<'a> + Clone, R>(
     groups.iter().map(|group| decode(&group)).collect()
 }
 
-/// Decodes the inside of a group; what goes wrong is about this rule.
+/// Decodes the content of a group; its rejections name this rule.
 fn about<R>(rule: impl Into<RuleId>, decode: impl FnOnce() -> Result<R, Reason>) -> Result<R, Rejection> {
     decode().map_err(|reason| reason.of(rule))
 }
@@ -165,7 +165,7 @@ fn not_predefined(id: u32, ie: u16) -> Result<(), Reason> {
     if id & PREDEFINED == 0 { Ok(()) } else { Err(Reason::PredefinedRule(ie)) }
 }
 
-/// A part that an update sets, removes by null length, or does not name.
+/// A part that an update sets, removes by null length, or leaves out.
 fn setting<'a, W: Ie<'a>, T>(value: Option<T>, others: &Others<'_>) -> Setting<T> {
     match value {
         Some(value) => Setting::Set(value),

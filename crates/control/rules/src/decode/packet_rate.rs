@@ -1,4 +1,4 @@
-//! Packet Rate and Packet Rate Status, to rules and back.
+//! Packet Rate and Packet Rate Status: decoding and encoding.
 
 use causeway_pfcp as pfcp;
 use causeway_types::{NtpSeconds, Span, WallTime};
@@ -41,12 +41,12 @@ pub(super) fn status(given: pfcp::PacketRateStatus) -> Result<PacketRateStatus, 
             valid_until: time(given.valid_until),
         }),
         None => {
-            Err(Reason::Incorrect { ie: ie::PACKET_RATE_STATUS, why: "it says nothing of either direction" })
+            Err(Reason::Incorrect { ie: ie::PACKET_RATE_STATUS, why: "it has a value for neither direction" })
         }
     }
 }
 
-/// As the response carries it.
+/// The status in its wire form.
 pub(crate) fn status_ie(status: &PacketRateStatus) -> pfcp::PacketRateStatus {
     let remaining = |left: Remaining| pfcp::Remaining { packets: left.packets, additional: left.additional };
     pfcp::PacketRateStatus {
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     // Input:  whole and half seconds, around the end of the NTP era in 2036.
-    // Output: the same time when read back.
+    // Output: the same time after encoding and decoding.
     #[test]
     fn a_time_survives_the_way_there_and_back() {
         for nanos in [0, 500_000_000, 2_085_978_495_500_000_000, 2_085_978_496_000_000_000] {

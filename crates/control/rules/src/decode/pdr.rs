@@ -15,7 +15,7 @@ pub(super) fn create(group: &CreatePdr<'_>) -> Result<PdrDraft, Rejection> {
     about(group.pdr_id, || {
         group.refuse_unsupported()?;
         group.refuse_nulls()?;
-        let reason = "predefined rules have none of their own";
+        let reason = "predefined rules do not provide it";
         let far = group.far_id.ok_or(Reason::ConditionalMissing { ie: ie::FAR_ID, why: reason })?;
         not_predefined(far.0, ie::FAR_ID)?;
         let mut pdi = pdi(&group.pdi)?;
@@ -71,7 +71,7 @@ pub(super) fn update(group: &UpdatePdr<'_>) -> Result<PdrUpdate, Rejection> {
 fn pdi(group: &Pdi<'_>) -> Result<PdiDraft, Reason> {
     group.refuse_unsupported()?;
     group.refuse_nulls()?;
-    let reason = "no release names this interface";
+    let reason = "no release defines this interface";
     let spare = Reason::Incorrect { ie: ie::SOURCE_INTERFACE, why: reason };
     let source = group.source_interface.interface().ok_or(spare)?;
     let ue::Addresses { first, further, choice } = ue::addresses(group.ue_ip_addresses.iter(), source)?;
@@ -93,14 +93,14 @@ fn pdi(group: &Pdi<'_>) -> Result<PdiDraft, Reason> {
     })
 }
 
-/// The pools that the UE address is to be from. Without anything to choose they say nothing.
+/// The pools for the UE address. Without CHOOSE they have no effect.
 fn pools(choice: Option<&mut UeChoice>, group: &CreatePdr<'_>) {
     if let Some(choice) = choice {
         choice.pools = group.pool_identities.iter().map(|identity| identity.0.0.to_vec()).collect();
     }
 }
 
-/// What the removal that is set says of one kind of header; setting one kind removes the other.
+/// The setting for one kind of header; a removal of one kind clears the other.
 fn either<T>(removal: &Setting<Removal>, part: impl Fn(Removal) -> Option<T>) -> Setting<T> {
     match removal {
         Setting::Keep => Setting::Keep,
@@ -109,12 +109,12 @@ fn either<T>(removal: &Setting<Removal>, part: impl Fn(Removal) -> Option<T>) ->
     }
 }
 
-/// Names are text; octets that are not are no name of the configuration.
+/// Names are text; octets that are not UTF-8 match no configured name.
 fn rule_name(octets: &[u8]) -> RuleName {
     RuleName::from(&*String::from_utf8_lossy(octets))
 }
 
-/// Each rule once: naming it twice must not meter or count a packet twice.
+/// Each rule once: a duplicate must not meter or count a packet twice.
 fn once<'a, T: Ie<'a> + Copy + PartialEq>(
     ids: &Many<'a, T>,
     number: impl Fn(T) -> u32,
@@ -129,7 +129,7 @@ fn once<'a, T: Ie<'a> + Copy + PartialEq>(
     Ok(list)
 }
 
-/// The list that replaces the one there is: none if nothing is said, empty by one IE of null length.
+/// The list that replaces the existing one: `None` if there is none, empty by one IE of null length.
 fn list<T: for<'t> Ie<'t>>(ids: Vec<T>, others: &Others<'_>) -> Option<Vec<T>> {
     (!ids.is_empty() || others.removes::<T>()).then_some(ids)
 }

@@ -81,12 +81,12 @@ fn gbr(gbr: Gbr) -> RateLimit {
     RateLimit { uplink: gbr.uplink, downlink: gbr.downlink }
 }
 
-/// Whose number it is becomes known when the rule joins its session.
+/// The CP function of the id is set when the rule joins its session.
 fn correlation(id: QerCorrelationId) -> Correlation {
     Correlation { chosen_by: None, id: id.0 }
 }
 
-/// A window of no length averages nothing: it is as good as none.
+/// A window of zero length is no window.
 fn window(window: AveragingWindow) -> Option<Span> {
     Some(Span::from_millis(window.0.into())).filter(|window| !window.is_zero())
 }

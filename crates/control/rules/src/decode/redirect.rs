@@ -11,7 +11,7 @@ use super::setting;
 use crate::edits::SteeringUpdate;
 use crate::{NewEnd, PolicyName, Reason, Redirect, Replacement, Steering, Url};
 
-/// What Forwarding Parameters say about packets on their way.
+/// The steering part of Forwarding Parameters.
 pub(super) fn steering(group: &ForwardingParameters<'_>) -> Result<Steering, Reason> {
     Ok(Steering {
         redirect: group.redirect_information.as_ref().map(redirect).transpose()?,
@@ -20,7 +20,7 @@ pub(super) fn steering(group: &ForwardingParameters<'_>) -> Result<Steering, Rea
     })
 }
 
-/// What Update Forwarding Parameters say about packets on their way.
+/// The steering part of Update Forwarding Parameters.
 pub(super) fn steering_update(group: &UpdateForwardingParameters<'_>) -> Result<SteeringUpdate, Reason> {
     let redirect = group.redirect_information.as_ref().map(redirect).transpose()?;
     let replacement = group.ip_address_and_port_replacement.as_ref().map(replacement).transpose()?;
@@ -32,7 +32,7 @@ pub(super) fn steering_update(group: &UpdateForwardingParameters<'_>) -> Result<
     })
 }
 
-/// Where packets are redirected to.
+/// The redirect destination.
 fn redirect(information: &RedirectInformation<'_>) -> Result<Redirect, Reason> {
     let RedirectInformation { kind, server, other_server, port } = *information;
     let end = match kind {
@@ -49,7 +49,7 @@ fn redirect(information: &RedirectInformation<'_>) -> Result<Redirect, Reason> {
             NewEnd { v6: Some(address(server)?), ..NewEnd::default() }
         }
         RedirectKind::Ipv4v6 | RedirectKind::Ipv4v6Port => both(server, other_server)?,
-        RedirectKind::Spare(_) => return incorrect("a kind of address that no release names"),
+        RedirectKind::Spare(_) => return incorrect("a kind of address that no release defines"),
     };
     let needs_port = matches!(
         kind,
@@ -68,7 +68,7 @@ fn url(text: Octets<'_>) -> Result<Redirect, Reason> {
 
 /// The two addresses, in either order.
 fn both(server: Octets<'_>, other: Option<Octets<'_>>) -> Result<NewEnd, Reason> {
-    let Some(other) = other else { return incorrect("one address where two are announced") };
+    let Some(other) = other else { return incorrect("one address, but the type has two") };
     let (v4, v6) = match address(server) {
         Ok(v4) => (v4, address(other)?),
         Err(_) => (address(other)?, address(server)?),
@@ -78,10 +78,10 @@ fn both(server: Octets<'_>, other: Option<Octets<'_>>) -> Result<NewEnd, Reason>
 
 fn address<T: FromStr + Unspecified>(text: Octets<'_>) -> Result<T, Reason> {
     let address = text.as_str().and_then(|text| text.parse().ok()).filter(|ip: &T| !ip.is_unspecified());
-    address.map_or(incorrect("no address of the kind that is announced"), Ok)
+    address.map_or(incorrect("not an address of the declared type"), Ok)
 }
 
-/// An address that may be none.
+/// An address that may be unspecified.
 trait Unspecified {
     fn is_unspecified(&self) -> bool;
 }

@@ -1,4 +1,4 @@
-//! Tunnels: their ends, and the headers that are created and removed.
+//! Tunnels: their ends, and outer header creation and removal.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -17,16 +17,16 @@ pub(super) fn request(f_teid: &WireFTeid) -> Result<TunnelRequest, Reason> {
         WireFTeid::Choose { v4, v6, choose_id } => Ok(TunnelRequest::Choose { v4, v6, choose_id }),
         WireFTeid::Assigned { .. } => match f_teid.assigned() {
             Some(tunnel) => Ok(TunnelRequest::Assigned(tunnel)),
-            None => Err(Reason::Incorrect { ie: WireFTeid::TYPE, why: "TEID 0 names no tunnel" }),
+            None => Err(Reason::Incorrect { ie: WireFTeid::TYPE, why: "TEID 0 identifies no tunnel" }),
         },
     }
 }
 
-/// The header to create. SMFs send TEID 0 or the address 0.0.0.0 in FARs that do not forward yet.
-/// `None` when only VLAN tags are named, which are no outer header.
+/// The header to create. SMFs send TEID 0 or the address 0.0.0.0 in FARs that do not forward yet. `None` if there
+/// are only VLAN tags, which are not an outer header.
 pub(super) fn outer(creation: &OuterHeaderCreation) -> Result<Option<OuterHeader>, Reason> {
     if creation.description.is_empty() {
-        return incorrect("no header is named");
+        return incorrect("it contains no header");
     }
     let description = creation.description - (OuterHeaders::C_TAG | OuterHeaders::S_TAG);
     if description.is_empty() { Ok(None) } else { header(creation, description).map(Some) }
@@ -63,7 +63,7 @@ fn gtpu_end(creation: &OuterHeaderCreation) -> OuterHeader {
 fn udp_end(ip: IpAddr, port: Option<u16>) -> Result<OuterHeader, Reason> {
     match port.filter(|port| *port != 0) {
         Some(port) => Ok(known(ip, OuterHeader::Udp(SocketAddr::new(ip, port)))),
-        None => incorrect("port 0 is no endpoint"),
+        None => incorrect("port 0 is not an endpoint"),
     }
 }
 
@@ -75,10 +75,10 @@ fn incorrect<T>(reason: &'static str) -> Result<T, Reason> {
     Err(Reason::Incorrect { ie: OuterHeaderCreation::TYPE, why: reason })
 }
 
-/// The header that a PDR takes off.
+/// The header that a PDR removes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Removal {
-    /// That of a tunnel.
+    /// A tunnel header.
     Header(HeaderRemoval),
     /// VLAN tags.
     Vlan(VlanRemoval),
@@ -94,7 +94,7 @@ impl Removal {
     }
 }
 
-/// The header to remove, and whether the PDU Session Container goes with it.
+/// The header to remove, and whether the PDU Session Container is removed with it.
 pub(super) fn removal(removal: &OuterHeaderRemoval) -> Result<Removal, Reason> {
     let header = match removal.header {
         WireRemoved::GtpuIpv4 => RemovedHeader::GtpuIpv4,
@@ -105,7 +105,7 @@ pub(super) fn removal(removal: &OuterHeaderRemoval) -> Result<Removal, Reason> {
         WireRemoved::Ipv4 => RemovedHeader::Ipv4,
         WireRemoved::Ipv6 => RemovedHeader::Ipv6,
         WireRemoved::Spare(_) => {
-            let reason = "a header that no release names";
+            let reason = "a header that no release defines";
             return Err(Reason::Incorrect { ie: OuterHeaderRemoval::TYPE, why: reason });
         }
         WireRemoved::VlanTag => return Ok(Removal::Vlan(VlanRemoval::Pop)),

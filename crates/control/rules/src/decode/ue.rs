@@ -13,9 +13,9 @@ use crate::{Reason, UeAddress, UeSide};
 pub(super) struct Addresses {
     /// The first IPv4 address and the first IPv6 prefix.
     pub(super) first: Option<UeAddress>,
-    /// Those beyond them (feature IP6PL).
+    /// Further addresses (feature IP6PL).
     pub(super) further: Vec<IpNet>,
-    /// What is left to the UPF.
+    /// The part that the UPF chooses.
     pub(super) choice: Option<UeChoice>,
 }
 
@@ -41,7 +41,7 @@ pub(super) fn addresses(
     Ok(all)
 }
 
-/// The address in one IE, and what it leaves to the UPF.
+/// The address in one IE, and the part that the UPF chooses.
 fn one(ie: &UeIpAddress, source: Interface) -> Result<(Option<UeAddress>, Option<UeChoice>), Reason> {
     let chooses = ie.choose_ipv4 || ie.choose_ipv6;
     let is_given = ie.ipv4.is_some() || ie.ipv6.is_some();
@@ -67,7 +67,7 @@ fn join_choices(held: UeChoice, choice: UeChoice) -> Result<UeChoice, Reason> {
     Ok(UeChoice { v4: held.v4 || choice.v4, v6: held.v6.or(choice.v6), ..held })
 }
 
-/// The UPF chooses an address of a version that none is given of, for the same side.
+/// The UPF chooses only an address of a version without a given one, for the same side.
 fn contradiction(all: &Addresses) -> Result<(), Reason> {
     let (Some(ue), Some(choice)) = (all.first, &all.choice) else { return Ok(()) };
     if choice.side != ue.side {
@@ -79,7 +79,7 @@ fn contradiction(all: &Addresses) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Zero leaves the length to the UPF, as its absence does.
+/// Zero leaves the length to the UPF, as absence does.
 fn prefix_len(ie: &UeIpAddress) -> Result<u8, Reason> {
     match (ie.prefix_len.filter(|len| *len != 0), ie.delegated_bits) {
         (Some(len), _) => Ok(len),
@@ -91,8 +91,8 @@ fn prefix_len(ie: &UeIpAddress) -> Result<u8, Reason> {
     }
 }
 
-/// SMFs that leave the S/D flag at zero for downlink packets mean the destination all the same. What comes
-/// from the CP function may go either way, so there the flag says it.
+/// SMFs that leave the S/D flag at zero for downlink packets mean the destination. For packets of the CP function
+/// both directions are possible, so the flag decides.
 fn side(destination: bool, source: Interface) -> UeSide {
     let may_be_source = matches!(source, Interface::Access | Interface::CpFunction);
     if destination || !may_be_source { UeSide::Destination } else { UeSide::Source }
@@ -185,7 +185,7 @@ mod tests {
 
     // Input:  CHOOSE of IPv4 beside a given IPv6 prefix, in one IE and in two; of a /60 delegated; of IPv4 beside
     //         a given IPv4 address; twice; for the other side.
-    // Output: one part given, one to be chosen; a /60; not supported; not supported; contradictory.
+    // Output: one part given, one chosen; a /60; not supported; not supported; contradictory.
     #[test]
     fn what_is_not_given_can_be_chosen() {
         let choose = UeIpAddress { choose_ipv4: true, destination: true, ..UeIpAddress::default() };

@@ -155,10 +155,10 @@ fn measuring(flags: MeasurementInformation) -> Result<Measuring, Reason> {
 fn base_interval(mechanism: TimeQuotaMechanism) -> Result<BaseInterval, Reason> {
     let length = Span::from_secs(mechanism.base_interval.into());
     match mechanism.interval_type {
-        _ if length.is_zero() => incorrect(ie::TIME_QUOTA_MECHANISM, "a base interval of no length"),
+        _ if length.is_zero() => incorrect(ie::TIME_QUOTA_MECHANISM, "a base interval of zero length"),
         0 => Ok(BaseInterval::Continuous(length)),
         1 => Ok(BaseInterval::Discrete(length)),
-        _ => incorrect(ie::TIME_QUOTA_MECHANISM, "no release names this type of interval"),
+        _ => incorrect(ie::TIME_QUOTA_MECHANISM, "no release defines this type of interval"),
     }
 }
 
@@ -175,7 +175,7 @@ fn seconds<'a, W: Ie<'a>>(value: Option<u32>, others: &Others<'_>) -> Setting<Sp
     setting::<W, _>(value.map(|seconds| Span::from_secs(seconds.into())), others)
 }
 
-/// A time whose value of zero means none.
+/// A time whose value zero means none.
 fn unless_zero<'a, W: Ie<'a>>(value: Option<u32>, others: &Others<'_>) -> Setting<Span> {
     match value {
         Some(0) => Setting::Remove,
@@ -183,7 +183,7 @@ fn unless_zero<'a, W: Ie<'a>>(value: Option<u32>, others: &Others<'_>) -> Settin
     }
 }
 
-/// A list that replaces the one there is: none if nothing is said, empty by one IE of null length.
+/// The list that replaces the existing one: `None` if there is none, empty by one IE of null length.
 fn list<'a, W: Ie<'a>, L: IntoIterator + Clone>(list: L, others: &Others<'_>) -> Setting<L> {
     let some = list.clone().into_iter().next().is_some();
     setting::<W, _>(some.then_some(list), others)

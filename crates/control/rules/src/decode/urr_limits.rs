@@ -61,7 +61,7 @@ pub(super) fn monitoring(group: &UpdateUrr<'_>) -> MonitoringUpdate {
     }
 }
 
-/// The full set, which replaces the one there is.
+/// The full set, which replaces the existing one.
 pub(super) fn additional_monitoring(group: &UpdateUrr<'_>) -> Setting<Vec<Monitoring>> {
     let times: Vec<_> = group.additional_monitoring_times.iter().map(|time| additional(&time)).collect();
     setting::<AdditionalMonitoringTime<'_>, _>((!times.is_empty()).then_some(times), &group.other)

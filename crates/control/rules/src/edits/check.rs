@@ -1,5 +1,5 @@
-//! Whether the changes fit the rules there are: nothing twice, nothing new that exists, nothing changed
-//! that does not.
+//! Checks changes against the existing rules: no duplicates, no new rule that exists, no change of one that does
+//! not.
 
 use crate::{Reason, Rejection, RuleMap, RuleSet, SortedSet, ie};
 

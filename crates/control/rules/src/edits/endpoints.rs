@@ -1,4 +1,4 @@
-//! Traffic endpoints: what the PDIs of a session have in common (TS 29.244 clause 5.2.1A.2).
+//! Traffic endpoints: the common part of PDIs of a session (TS 29.244 clause 5.2.1A.2).
 
 use std::fmt;
 
@@ -32,13 +32,13 @@ pub(crate) struct Endpoint {
     pub(crate) whole_ethernet_session: bool,
 }
 
-/// The UE addresses of an endpoint. Which field of a packet they are in also depends on the PDR's source.
+/// The UE addresses of an endpoint. Their address field in a packet also depends on the PDR's source.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct EndpointUe {
-    /// As for packets from the access.
+    /// The addresses as for packets from the access.
     pub(crate) first: Option<UeAddress>,
     pub(crate) further: Vec<IpNet>,
-    /// The part that the UPF is asked to choose; nothing once that is done.
+    /// The part that the UPF chooses; `None` once it is chosen.
     pub(crate) choice: Option<UeChoice>,
 }
 
@@ -47,12 +47,12 @@ pub(crate) struct EndpointUe {
 pub(crate) struct EndpointDraft {
     pub(crate) id: EndpointId,
     pub(crate) tunnel: Option<TunnelRequest>,
-    /// Everything else.
+    /// All other parts.
     pub(crate) rest: Endpoint,
 }
 
 impl EndpointDraft {
-    /// Its tunnel is to be chosen by the UPF.
+    /// The UPF chooses its tunnel.
     pub(crate) fn is_choice(&self) -> bool {
         matches!(self.tunnel, Some(TunnelRequest::Choose { .. }))
     }
@@ -69,7 +69,7 @@ pub(crate) struct EndpointUpdate {
     pub(crate) qfis: Setting<QfiSet>,
 }
 
-/// What a message asks for of traffic endpoints.
+/// The changes to traffic endpoints in one message.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct EndpointEdits {
     pub(crate) remove: Vec<EndpointId>,
@@ -78,13 +78,13 @@ pub(crate) struct EndpointEdits {
 }
 
 impl EndpointEdits {
-    /// Nothing is asked.
+    /// There are no changes.
     pub(super) const fn is_empty(&self) -> bool {
         self.remove.is_empty() && self.create.is_empty() && self.update.is_empty()
     }
 
     /// # Errors
-    /// When one is named twice, created though it exists, or changed though it does not.
+    /// If an endpoint occurs twice, is created though it exists, or changed though it does not.
     pub(super) fn check(&self, current: &SortedMap<EndpointId, Endpoint>) -> Result<(), Reason> {
         let mut seen = Vec::new();
         let changed = self.remove.iter().copied().chain(self.update.iter().map(|update| update.id));
@@ -112,8 +112,8 @@ pub(super) fn remove(session: &mut SessionRules, gone: &[EndpointId]) {
     session.rules.pdrs.retain(|pdr, _| users.get(pdr).is_none_or(|endpoint| !gone.contains(endpoint)));
 }
 
-/// Creates and updates endpoints, and brings the PDRs of the updated ones up to date. Returns the tunnels
-/// that were chosen, in the order of the message.
+/// Creates and updates endpoints, and updates the PDRs that refer to them. Returns the chosen tunnels, in the order
+/// of the message.
 pub(super) fn merge(
     session: &mut SessionRules,
     edits: EndpointEdits,
@@ -174,7 +174,7 @@ fn replace<T: Default>(setting: Setting<T>, current: &mut T) {
 }
 
 impl Endpoint {
-    /// Has the UPF choose what it is asked to; the whole UE address then.
+    /// Chooses the requested parts; the result is the whole UE address.
     fn choose(
         &mut self,
         current: Option<UeAddress>,
@@ -186,7 +186,7 @@ impl Endpoint {
         Ok(self.ue.first)
     }
 
-    /// Puts what it says into the PDI of a PDR that refers to it.
+    /// Fills the PDI of a PDR that refers to this endpoint.
     pub(super) fn fill_pdr(&self, pdr: &mut Pdr) {
         self.fill_pdi(&mut pdr.pdi);
         pdr.removal = pdr.removal.map(|removal| matching_removal(removal, self.tunnel));
@@ -209,7 +209,7 @@ impl Endpoint {
     }
 }
 
-/// The PDI refers to an endpoint, so it says nothing of what the endpoint says.
+/// Checks that a PDI that refers to an endpoint repeats no IE of it.
 ///
 /// # Errors
 /// [`Reason::Incorrect`] with the IE that is in both.

@@ -9,13 +9,13 @@ use super::filters::Definitions;
 use super::{FilterDraft, PdiDraft, RequestedChanges};
 use crate::{EthernetFilter, Pdr, Reason, Rejection, RuleMap};
 
-/// An Ethernet Packet Filter as a message has it; its flows still have to be resolved.
+/// An Ethernet Packet Filter of a message; its flows are not resolved yet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum EthernetDraft {
-    /// It is defined here; bidirectional if it has an id.
+    /// A definition; bidirectional if it has an id.
     Given(EthernetFilter, Vec<FilterDraft>),
-    /// It is defined here under an id, without saying that it is bidirectional: a new definition of the
-    /// bidirectional filter of that id if there is one, else a filter of this PDR alone.
+    /// A definition with an id but without the bidirectional flag: a new definition of the bidirectional filter of
+    /// that id if there is one, otherwise a filter of this PDR alone.
     Changed(u32, EthernetFilter, Vec<FilterDraft>),
     /// The bidirectional filter of this id.
     Shared(u32),
@@ -31,15 +31,15 @@ impl EthernetDraft {
     }
 }
 
-/// The bidirectional filters of a session, by id. A filter lives as long as a PDR uses it.
+/// The bidirectional filters of a session, by id. A filter exists as long as a PDR uses it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct SharedFilters(BTreeMap<u32, EthernetFilter>);
 
 impl SharedFilters {
-    /// Those that PDRs have, with what a message defines or defines anew.
+    /// The filters of the PDRs, with the definitions of a message.
     ///
     /// # Errors
-    /// [`Reason::Incorrect`] when the message defines one filter in two ways.
+    /// [`Reason::Incorrect`] if the message defines one filter in two ways.
     pub(super) fn of(
         changes: &RequestedChanges,
         current: &RuleMap<PdrId, Pdr>,
@@ -85,7 +85,7 @@ impl SharedFilters {
     /// The filters of a PDI.
     ///
     /// # Errors
-    /// [`Reason::Incorrect`] when a filter is only named, and no bidirectional one has its id.
+    /// [`Reason::Incorrect`] if a filter refers to an id without a bidirectional filter.
     pub(super) fn resolve(
         &self,
         drafts: Vec<EthernetDraft>,
@@ -108,7 +108,7 @@ impl SharedFilters {
         Ok(EthernetFilter { flows: definitions.resolve(flows)?, ..filter })
     }
 
-    /// Gives every PDR the definitions there are now.
+    /// Updates every PDR to the current definitions.
     pub(super) fn apply_to_pdrs(&self, pdrs: &mut RuleMap<PdrId, Pdr>) {
         let current = |filter: &EthernetFilter| filter.shared.and_then(|id| self.0.get(&id));
         let is_old = |filter: &EthernetFilter| current(filter).is_some_and(|current| current != filter);

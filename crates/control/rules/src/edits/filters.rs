@@ -1,4 +1,4 @@
-//! Bidirectional SDF filters: one definition for all PDRs of a session that name it (TS 29.244 clause
+//! Bidirectional SDF filters: one definition for all PDRs of a session that refer to it (TS 29.244 clause
 //! 5.2.1A.3).
 
 use std::collections::BTreeMap;
@@ -12,24 +12,24 @@ use super::{EthernetDraft, PdiDraft, RequestedChanges};
 /// An SDF filter of a PDI.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum FilterDraft {
-    /// All of it.
+    /// A definition.
     Defined(SdfFilter),
-    /// A bidirectional filter by its SDF Filter ID.
+    /// A reference to a bidirectional filter by its SDF Filter ID.
     Named(u32),
 }
 
 /// The bidirectional filters of a session by SDF Filter ID.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Definitions {
-    /// Those that the message defines.
+    /// The definitions in the message.
     new: BTreeMap<u32, SdfFilter>,
-    /// Those that PDRs had before it.
+    /// The existing definitions of PDRs.
     held: BTreeMap<u32, SdfFilter>,
 }
 
 impl Definitions {
     /// # Errors
-    /// [`Reason::Incorrect`] when the message defines one filter in two ways.
+    /// [`Reason::Incorrect`] if the message defines one filter in two ways.
     pub(super) fn of(changes: &RequestedChanges, current: &RuleMap<PdrId, Pdr>) -> Result<Self, Rejection> {
         let mut new = BTreeMap::new();
         let created = changes.pdrs.create.iter().map(|pdr| (pdr.id, &pdr.pdi));
@@ -43,10 +43,10 @@ impl Definitions {
         Ok(Self { new, held: current })
     }
 
-    /// The filters of a PDI, the named ones as they are defined.
+    /// The filters of a PDI, with references resolved.
     ///
     /// # Errors
-    /// [`Reason::Incorrect`] for one that is defined nowhere.
+    /// [`Reason::Incorrect`] for a reference without a definition.
     pub(super) fn resolve(&self, drafts: Vec<FilterDraft>) -> Result<Vec<SdfFilter>, Reason> {
         let reason = "no SDF filter of the session has this SDF Filter ID";
         let unknown = Reason::Incorrect { ie: ie::SDF_FILTER, why: reason };
@@ -56,13 +56,13 @@ impl Definitions {
                 self.new.get(&id).or_else(|| self.held.get(&id)).cloned().ok_or(unknown.clone())
             }
         };
-        // The drafts had room for more, which sessions would keep.
+        // The drafts have spare capacity, which sessions would keep.
         let mut filters: Vec<_> = drafts.into_iter().map(resolve).collect::<Result<_, _>>()?;
         filters.shrink_to_fit();
         Ok(filters)
     }
 
-    /// Brings every PDR that names a filter up to its new definition.
+    /// Updates every PDR that refers to a filter to its new definition.
     pub(super) fn apply_to_pdrs(&self, pdrs: &mut RuleMap<PdrId, Pdr>) {
         let is_new = |filter: &SdfFilter| filter.id.is_some_and(|id| self.new.contains_key(&id));
         let concerns = |pdr: &Pdr| {

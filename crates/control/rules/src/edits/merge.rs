@@ -1,4 +1,4 @@
-//! From the rules there are and the changes to the rules there will be.
+//! Applies changes to the existing rules.
 
 use std::collections::BTreeSet;
 
@@ -22,27 +22,26 @@ use super::{
     urr,
 };
 
-/// The session as it will be, and what goes with the way there.
+/// The session after the change, and the by-products of the change.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Merged {
     pub(crate) session: SessionRules,
-    /// The PDRs whose tunnel was asked for with CHOOSE, in the order of the message.
+    /// The PDRs with a tunnel chosen by CHOOSE, in the order of the message.
     pub(crate) chosen: Vec<(PdrId, FTeid)>,
-    /// The traffic endpoints whose tunnel was asked for with CHOOSE, in the order of the message.
+    /// The traffic endpoints with a tunnel chosen by CHOOSE, in the order of the message.
     pub(crate) chosen_endpoints: Vec<(EndpointId, FTeid)>,
-    /// The UE addresses that were asked for with CHOOSE, in the order of the message.
+    /// The UE addresses chosen by CHOOSE, in the order of the message.
     pub(crate) ues: ChosenUes,
-    /// The old tunnels that are to be told that they end, each once.
+    /// The old tunnels that are to be sent an End Marker, each once.
     pub(crate) end_markers: Vec<(FarId, FTeid)>,
 }
 
-/// Carries the changes out on a copy of `old`. The result is not validated yet.
+/// Applies the changes to a copy of `old`. The result is not validated yet.
 ///
-/// Removals come first: a QER, URR or BAR that is removed leaves the rules that use it, without the SMF
-/// having to say so.
+/// Removals come first: removal of a QER, URR or BAR also removes the references of other rules to it.
 ///
 /// # Errors
-/// When the changes do not fit the rules there are, or a tunnel cannot be chosen.
+/// If the changes do not fit the existing rules, or a tunnel cannot be chosen.
 pub(crate) fn merge(
     old: &SessionRules,
     mut changes: RequestedChanges,
@@ -62,7 +61,7 @@ pub(crate) fn merge(
     merge_simple(&mut session, &mut changes)?;
     claim_correlations(&mut session);
     changes.inactivity_timer.apply(&mut session.rules.inactivity_timer);
-    // A handover changes where packets go, and nothing about which they are.
+    // A handover changes the destination of packets, not their detection.
     if changes.pdrs.is_empty() && changes.endpoints.is_empty() {
         let (chosen, chosen_endpoints, ues) = (Vec::new(), Vec::new(), ChosenUes::default());
         return Ok(Merged { session, chosen, chosen_endpoints, ues, end_markers });
@@ -88,7 +87,7 @@ pub(crate) fn merge(
     frames.apply_to_pdrs(&mut session.rules.pdrs);
     filters.apply_to_pdrs(&mut session.rules.pdrs);
     (session.choose_ids, session.chosen_ues) = (choose_ids, chosen_ues);
-    session.forget_unused_choose_ids();
+    session.discard_unused_choose_ids();
     session.sync_addresses(endpoints.networks.first());
     Ok(Merged { session, chosen, chosen_endpoints, ues, end_markers })
 }
@@ -125,7 +124,7 @@ fn remove(session: &mut SessionRules, changes: &RequestedChanges) {
     rules.urrs.change(|urr| urr.quota_far.is_some_and(|id| fars.contains(&id)), |urr| urr.quota_far = None);
 }
 
-/// The tunnels that SNDEM asks to be told of their end: the old one of each FAR whose tunnel changes.
+/// The tunnels for which SNDEM requests an End Marker: the old one of each FAR whose tunnel changes.
 fn end_markers(
     old: &SessionRules,
     updates: &[FarUpdate],
@@ -149,7 +148,7 @@ fn end_markers(
     Ok(markers)
 }
 
-/// What concerns the session as a whole.
+/// The changes to the session as a whole.
 fn merge_session(session: &mut SessionRules, changes: &RequestedChanges) {
     session.established_by = changes.established_by.clone().or(session.established_by.take());
     session.rules.slice = changes.slice.or(session.rules.slice);
@@ -158,7 +157,7 @@ fn merge_session(session: &mut SessionRules, changes: &RequestedChanges) {
     }
 }
 
-/// The numbers that correlate QERs are those of the CP function that established the session.
+/// QER Correlation IDs belong to the CP function that established the session.
 fn claim_correlations(session: &mut SessionRules) {
     let owner = &session.established_by;
     let is_other = |qer: &Qer| qer.correlation.as_ref().is_some_and(|it| it.chosen_by != *owner);
@@ -167,7 +166,7 @@ fn claim_correlations(session: &mut SessionRules) {
     });
 }
 
-/// Everything but PDRs: rules that are written as they come.
+/// All rules but PDRs: they need no resolution.
 fn merge_simple(session: &mut SessionRules, changes: &mut RequestedChanges) -> Result<(), Rejection> {
     let rules = &mut session.rules;
     rules.fars.extend(std::mem::take(&mut changes.fars.create).into_iter().map(|far| (far.id, far)));
@@ -254,7 +253,7 @@ fn new_pdr(
     })
 }
 
-/// The rule to be updated. That it exists was checked before anything else.
+/// The rule to be updated. Its existence was checked before.
 fn held<I: Copy + Ord + Into<RuleId>, R: Clone>(
     rules: &mut RuleMap<I, R>,
     id: I,

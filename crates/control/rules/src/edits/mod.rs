@@ -1,4 +1,4 @@
-//! What one message asks to be done to a session's rules, typed but not yet checked against them.
+//! The changes that one message requests, typed but not yet checked against the rules.
 
 mod check;
 mod endpoints;
@@ -31,7 +31,7 @@ use crate::{
     Replacement, RuleId, TosMarking, UeMac, VlanTags,
 };
 
-/// Everything that one session message asks for.
+/// All requests of one session message.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct RequestedChanges {
     pub(crate) pdrs: Edits<PdrId, PdrDraft, PdrUpdate>,
@@ -44,31 +44,31 @@ pub(crate) struct RequestedChanges {
     pub(crate) query: BTreeSet<UrrId>,
     /// QAURR: report every URR now.
     pub(crate) query_all: bool,
-    /// Query URR Reference: goes back in the reports.
+    /// Query URR Reference: returned in the reports.
     pub(crate) query_reference: Option<u32>,
     /// PDN Type of a new session.
     pub(crate) pdu_type: PduSessionType,
     /// QERs whose packet rate status is to be reported now.
     pub(crate) query_packet_rates: BTreeSet<QerId>,
-    /// Who establishes the session; `None` in a modification.
+    /// The SMF that establishes the session; `None` in a modification.
     pub(crate) established_by: Option<NodeId>,
-    /// The slice of the session, if it is named.
+    /// The slice of the session, if the message contains one.
     pub(crate) slice: Option<SNssai>,
-    /// The paging policies of the session, if it gets new ones.
+    /// The new paging policies of the session, if the message contains them.
     pub(crate) paging: Option<Vec<PagingPolicy>>,
-    /// MAC addresses that the old anchor of the session had.
+    /// MAC addresses of the session's old anchor.
     pub(crate) macs: Vec<UeMac>,
-    /// RESTI: a session of an earlier life of the UPF is set up again.
+    /// RESTI: a session from before a restart of the UPF is restored.
     pub(crate) restoration: bool,
-    /// DROBU: what waits is dropped first.
+    /// DROBU: buffered packets are dropped first.
     pub(crate) drop_buffered: bool,
-    /// Buffering for longer than usual.
+    /// Extended buffering of BARs.
     pub(crate) extended: Vec<ExtendedBuffering>,
     /// The User Plane Inactivity Timer.
     pub(crate) inactivity_timer: Setting<Span>,
 }
 
-/// What is asked for one kind of rule.
+/// The changes to one kind of rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Edits<I, C, U> {
     pub(crate) remove: Vec<I>,
@@ -77,7 +77,7 @@ pub(crate) struct Edits<I, C, U> {
 }
 
 impl<I, C, U> Edits<I, C, U> {
-    /// Nothing is asked.
+    /// There are no changes.
     pub(crate) const fn is_empty(&self) -> bool {
         self.remove.is_empty() && self.create.is_empty() && self.update.is_empty()
     }
@@ -89,15 +89,15 @@ impl<I, C, U> Default for Edits<I, C, U> {
     }
 }
 
-/// What an update says of a part that may be absent.
+/// The change of an optional part.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Setting<T> {
-    /// Nothing: the part stays as it is.
+    /// The part stays as it is.
     #[default]
     Keep,
-    /// It goes: an IE of null length (TS 29.244 clause 5.6.3).
+    /// The part is removed: an IE of null length (TS 29.244 clause 5.6.3).
     Remove,
-    /// It is replaced.
+    /// The part is replaced.
     Set(T),
 }
 
@@ -110,12 +110,12 @@ impl<T: Clone> Setting<T> {
         }
     }
 
-    /// It is said to be there or not.
+    /// The part is set or removed.
     pub(crate) fn is_given(&self) -> bool {
         !matches!(self, Self::Keep)
     }
 
-    /// For a part that has a value of its own when nothing is provisioned.
+    /// For a part with a default value.
     pub(crate) fn apply_or_default(&self, current: &mut T)
     where
         T: Default,
@@ -128,7 +128,7 @@ impl<T: Clone> Setting<T> {
     }
 }
 
-/// Anything that names its rule.
+/// A value with a rule id.
 pub(crate) trait HasRuleId {
     type Id: Copy + Ord + Into<RuleId>;
 
@@ -140,9 +140,9 @@ pub(crate) trait HasRuleId {
 pub(crate) struct FarUpdate {
     pub(crate) id: FarId,
     pub(crate) action: Option<ApplyAction>,
-    /// Comes with the action.
+    /// Set together with the action.
     pub(crate) delivery_status: Option<DeliveryStatus>,
-    /// DUPL, which comes with the action.
+    /// DUPL, set together with the action.
     pub(crate) duplicate: Option<bool>,
     pub(crate) forwarding: Option<ForwardingUpdate>,
     pub(crate) duplicates: Setting<Vec<DuplicateUpdate>>,
@@ -159,11 +159,11 @@ pub(crate) struct ForwardingUpdate {
     pub(crate) steering: SteeringUpdate,
     pub(crate) marking: Setting<TosMarking>,
     pub(crate) enrichment: Setting<Vec<HttpField>>,
-    /// SNDEM: tell the far end of the old tunnel that it ends.
+    /// SNDEM: send an End Marker to the old tunnel.
     pub(crate) end_marker: bool,
 }
 
-/// The changes to what becomes of packets on the way.
+/// The changes to steering.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct SteeringUpdate {
     pub(crate) redirect: Setting<Redirect>,
@@ -171,7 +171,7 @@ pub(crate) struct SteeringUpdate {
     pub(crate) policy: Setting<PolicyName>,
 }
 
-/// The changes to one destination of the copies.
+/// The changes to one destination of copies.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct DuplicateUpdate {
     pub(crate) destination: Option<CopyTo>,
@@ -204,7 +204,7 @@ pub(crate) struct BarUpdate {
     pub(crate) suggested_packets: Setting<u16>,
 }
 
-/// Says for each type which rule it names.
+/// Implements [`HasRuleId`] for each type.
 macro_rules! named {
     ($($type:ty: $id:ty, $path:tt $(. $rest:tt)*;)*) => {
         $(impl HasRuleId for $type {

@@ -1,4 +1,4 @@
-//! What is asked of a PDR.
+//! The changes to a PDR in a message.
 
 use causeway_types::{
     FTeid, FarId, Interface, IpNet, NetworkInstance, PdrId, Precedence, QerId, QfiSet, UrrId, WallTime,
@@ -7,7 +7,7 @@ use causeway_types::{
 use super::{EndpointId, EthernetDraft, FilterDraft, Setting};
 use crate::{ApplicationId, HeaderRemoval, RuleName, UeAddress, UeSide, VlanRemoval};
 
-/// A PDR to be created; its tunnel may still have to be chosen.
+/// A PDR to be created; its tunnel may not be chosen yet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct PdrDraft {
     pub(crate) id: PdrId,
@@ -24,7 +24,7 @@ pub(crate) struct PdrDraft {
     pub(crate) active_until: Option<WallTime>,
 }
 
-/// A PDI whose tunnel may still have to be chosen.
+/// A PDI whose tunnel may not be chosen yet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct PdiDraft {
     pub(crate) source: Interface,
@@ -35,19 +35,19 @@ pub(crate) struct PdiDraft {
     pub(crate) ue_choice: Option<UeChoice>,
     /// Further UE addresses and framed routes.
     pub(crate) routes: Vec<IpNet>,
-    /// How many of them are addresses.
+    /// The number of addresses among them.
     pub(crate) further: usize,
     pub(crate) qfis: QfiSet,
     pub(crate) filters: Vec<FilterDraft>,
     pub(crate) application: Option<ApplicationId>,
     pub(crate) whole_ethernet_session: bool,
     pub(crate) ethernet: Vec<EthernetDraft>,
-    /// The traffic endpoint that says what `tunnel`, `network_instance`, `ue` and `routes` do not.
+    /// The traffic endpoint that provides absent parts among `tunnel`, `network_instance`, `ue` and `routes`.
     pub(crate) endpoint: Option<EndpointId>,
 }
 
 impl PdiDraft {
-    /// Everything that arrives on this side.
+    /// A PDI for all packets from this side.
     pub(crate) fn new(source: Interface) -> Self {
         Self {
             source,
@@ -66,13 +66,13 @@ impl PdiDraft {
         }
     }
 
-    /// It says nothing of whose packets it is about: an update that concerns something else.
+    /// It identifies no session: an update that concerns other parts.
     pub(crate) fn is_unrelated_to_session(&self) -> bool {
         let no_ue = self.ue.is_none() && self.ue_choice.is_none();
         self.tunnel.is_none() && no_ue && self.routes.is_empty() && self.endpoint.is_none()
     }
 
-    /// Its tunnel is to be chosen by the UPF.
+    /// The UPF chooses its tunnel.
     pub(crate) fn is_choice(&self) -> bool {
         matches!(self.tunnel, Some(TunnelRequest::Choose { .. }))
     }
@@ -82,7 +82,7 @@ impl PdiDraft {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct UeChoice {
     pub(crate) v4: bool,
-    /// The length of the prefix.
+    /// The prefix length.
     pub(crate) v6: Option<u8>,
     pub(crate) side: UeSide,
     /// The UE IP address Pool Identities: none, one for all, or that of IPv4 and that of IPv6.
@@ -92,7 +92,7 @@ pub(crate) struct UeChoice {
 /// The Local F-TEID of a PDI.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TunnelRequest {
-    /// The SMF gives it.
+    /// The SMF assigns it.
     Assigned(FTeid),
     /// The UPF chooses it (CHOOSE).
     Choose {

@@ -1,4 +1,4 @@
-//! From what a PDI asks for to the tunnel, the filters and the traffic endpoint it gets.
+//! Resolves the tunnel, the filters and the traffic endpoint of a PDI.
 
 use std::net::Ipv4Addr;
 
@@ -16,7 +16,7 @@ use super::filters::Definitions;
 use super::ue::UeResolver;
 use super::{Endpoint, EndpointId, PdiDraft, TunnelRequest};
 
-/// Chooses tunnels for the PDIs of one message, and finds what they name.
+/// Chooses tunnels for the PDIs of one message, and resolves references.
 pub(super) struct Resolver<'a, 'b, 'c> {
     pub(super) endpoints: &'a LocalEndpoints,
     pub(super) capabilities: &'a Capabilities,
@@ -56,7 +56,7 @@ impl Resolver<'_, '_, '_> {
         self.ues.resolve(draft.ue, draft.ue_choice.as_ref(), draft.network_instance.as_ref(), current)
     }
 
-    /// The filters of a PDI, those that it only names as they are defined.
+    /// The filters of a PDI, with references resolved.
     fn resolve_filters(&self, draft: &mut PdiDraft) -> Result<Filters, Reason> {
         let frames = std::mem::take(&mut draft.ethernet);
         Ok(Filters {
@@ -65,7 +65,7 @@ impl Resolver<'_, '_, '_> {
         })
     }
 
-    /// The tunnel that a PDI or a traffic endpoint asks for, of this UE.
+    /// The tunnel that a PDI or a traffic endpoint requests, for this UE.
     pub(super) fn tunnel(
         &mut self,
         request: Option<TunnelRequest>,
@@ -87,10 +87,10 @@ impl Resolver<'_, '_, '_> {
         }
     }
 
-    /// The PDI that replaces `current`. Nothing new is chosen: CHOOSE stands for the tunnel there is.
+    /// The PDI that replaces `current`. No tunnel is chosen: CHOOSE stands for the existing one.
     ///
-    /// A PDI that names neither a tunnel nor a UE address nor a traffic endpoint could match no packet, so what
-    /// there is of them is kept then: SMFs send the flow descriptions alone when only those change.
+    /// A PDI with neither a tunnel nor a UE address nor a traffic endpoint could match no packet, so the existing
+    /// ones are kept: SMFs send the flow descriptions alone if only these change.
     pub(super) fn update(
         &mut self,
         mut draft: PdiDraft,
@@ -124,7 +124,7 @@ impl Resolver<'_, '_, '_> {
         if tunnel.addr.iter().all(is_local) { Ok(tunnel) } else { Err(Reason::NonLocalTunnel(tunnel)) }
     }
 
-    /// A tunnel that exists, if it is what is asked for.
+    /// The existing tunnel, if it fits the request.
     fn same(
         &self,
         current: FTeid,
@@ -159,8 +159,8 @@ impl Resolver<'_, '_, '_> {
 
 /// The removal that fits the tunnel.
 ///
-/// SMFs name the version of the user's packets instead of the tunnel's, which they cannot know when the
-/// UPF chooses it. Unless the tunnel has exactly the version named, whichever arrives is taken off.
+/// SMFs send the version of the user's packets instead of the tunnel's, which they cannot know if the UPF chooses
+/// it. Unless the tunnel has exactly the version sent, headers of either version are removed.
 pub(super) fn matching_removal(removal: HeaderRemoval, tunnel: Option<FTeid>) -> HeaderRemoval {
     let Some(FTeid { addr, .. }) = tunnel else { return removal };
     let fits = match removal.header {
@@ -175,7 +175,7 @@ fn named(endpoints: &Endpoints, id: EndpointId) -> Result<&Endpoint, Reason> {
     endpoints.get(&id).ok_or(Reason::Endpoint { id: id.0, what: "does not exist" })
 }
 
-/// A PDI that leaves it to a traffic endpoint whose packets it is about.
+/// A PDI whose session is identified by a traffic endpoint.
 fn at_endpoint(draft: PdiDraft, filters: Filters, endpoint: &Endpoint) -> Result<Pdi, Reason> {
     let ue = draft.ue.is_some() || draft.ue_choice.is_some() || !draft.routes.is_empty();
     let qfis = !draft.qfis.is_empty() && !endpoint.qfis.is_empty();

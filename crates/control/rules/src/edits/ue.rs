@@ -1,4 +1,4 @@
-//! From what a PDI asks for to the UE address it gets (TS 29.244 clause 5.21.3).
+//! Resolves the UE address of a PDI (TS 29.244 clause 5.21.3).
 
 use causeway_types::{IpNet, Ipv6Net, NetworkInstance, PdrId};
 
@@ -7,7 +7,7 @@ use crate::{LocalEndpoints, Reason, SortedSet, UeAddress};
 
 use super::{EndpointId, RequestedChanges, UeChoice};
 
-/// The UE addresses that the UPF chose, by what asked for it.
+/// The UE addresses that the UPF chose, by the rule that requested them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct ChosenUes {
     pub(crate) created: Vec<(PdrId, UeAddress)>,
@@ -17,18 +17,18 @@ pub(crate) struct ChosenUes {
 
 /// Chooses UE addresses for the PDIs of one message.
 ///
-/// A session has one chosen address of each IP version (and prefix length) in a data network: every PDR that asks
-/// gets the same, in the same message and later.
+/// A session has one chosen address of each IP version (and prefix length) in a data network: every PDR that
+/// requests one gets the same, in the same message and later.
 pub(super) struct UeResolver<'a, 'b> {
     pub(super) endpoints: &'a LocalEndpoints,
     pub(super) reservation: &'a mut AddressReservation<'b>,
     pub(super) chosen: &'a mut SortedSet<(IpNet, NetworkInstance)>,
-    /// The data network meant by those that name none.
+    /// The data network of PDIs without a network instance.
     pub(super) home: Option<NetworkInstance>,
 }
 
-/// The data network whose pool is meant by PDIs that name none, or that of the access: the one that another PDI
-/// of the message asks for, or the session has an address of, or the default.
+/// The data network whose pool serves PDIs without a network instance, or with that of the access: that of another
+/// PDI of the message, or of an address of the session, or the default.
 pub(super) fn home_network(
     changes: &RequestedChanges,
     chosen: &SortedSet<(IpNet, NetworkInstance)>,
@@ -48,7 +48,7 @@ pub(super) fn home_network(
 }
 
 impl UeResolver<'_, '_> {
-    /// The UE address of a PDI that replaces one with `current`. What is to be chosen and is there already stays.
+    /// The UE address of a PDI that replaces one with `current`. A requested part that exists already stays.
     pub(super) fn resolve(
         &mut self,
         given: Option<UeAddress>,
@@ -123,10 +123,10 @@ fn refused(error: ChooseError, network: &NetworkInstance) -> Reason {
     }
 }
 
-/// The prefix that a UE has unless said otherwise.
+/// The default prefix length of a UE.
 pub(crate) const DEFAULT_PREFIX: u8 = 64;
 
-/// A prefix of another length than a UE has by default.
+/// A prefix of another length than the default.
 pub(crate) fn is_unusual(net: Ipv6Net) -> bool {
     net.prefix_len() != DEFAULT_PREFIX
 }

@@ -1,4 +1,4 @@
-//! One rule, changed in the parts that an update names.
+//! Applies an update to one rule.
 
 use crate::{Bar, Duplicate, Far, Forwarding, Pdr, Qer, Reason, SortedMap, ie};
 
@@ -63,7 +63,7 @@ fn update_forwarding(forwarding: &mut Forwarding, update: &ForwardingUpdate) {
     update.network_instance.apply(&mut forwarding.network_instance);
 }
 
-/// The first forwarding parameters of a FAR may come with an update.
+/// An update may contain the first forwarding parameters of a FAR.
 fn new_forwarding(update: &ForwardingUpdate) -> Result<Forwarding, Reason> {
     let reason = "the FAR has no forwarding parameters yet";
     let missing = Reason::ConditionalMissing { ie: ie::DESTINATION_INTERFACE, why: reason };
@@ -73,7 +73,7 @@ fn new_forwarding(update: &ForwardingUpdate) -> Result<Forwarding, Reason> {
     Ok(forwarding)
 }
 
-/// The first update is about the first destination, and so on; what is left over makes new ones.
+/// The first update applies to the first destination, and so on; further updates create destinations.
 fn duplicates(current: &mut Vec<Duplicate>, updates: &Setting<Vec<DuplicateUpdate>>) -> Result<(), Reason> {
     let updates = match updates {
         Setting::Keep => return Ok(()),

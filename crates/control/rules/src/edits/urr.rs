@@ -1,4 +1,4 @@
-//! What an update does to a URR, and which of its parts start over.
+//! Updates of a URR, and the parts of it that start over.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::{
     UrrPart, UsageLimits, ie,
 };
 
-/// A URR to be created: what it measures, and all the rest.
+/// A URR to be created: its method, and the other parts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct UrrDraft {
     pub(crate) urr: Urr,
@@ -51,7 +51,7 @@ pub(crate) struct LimitsUpdate {
     pub(crate) events: Setting<u32>,
 }
 
-/// The changes to the monitoring time and what holds from then on.
+/// The changes to the monitoring time and the limits after it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct MonitoringUpdate {
     pub(crate) at: Setting<WallTime>,
@@ -79,7 +79,7 @@ impl UrrDraft {
 }
 
 impl UrrUpdate {
-    /// Changes nothing, but that a measurement that was paused goes on.
+    /// An update without changes, except that a paused measurement resumes.
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fn new(id: UrrId) -> Self {
         Self {
@@ -173,7 +173,7 @@ pub(super) fn update(urr: &mut Urr, update: &UrrUpdate) -> Result<(), Reason> {
     update.number_of_reports.apply(&mut urr.number_of_reports);
     set_monitoring(&mut urr.monitoring, &update.monitoring)?;
     let links = !urr.linked.is_empty() || !urr.triggers.contains(ReportingTriggers::LIUSA);
-    let reason = "the reporting triggers name it";
+    let reason = "the reporting triggers require it";
     if links { Ok(()) } else { Err(Reason::ConditionalMissing { ie: ie::LINKED_URR_ID, why: reason }) }
 }
 
@@ -191,7 +191,7 @@ fn set_measuring(urr: &mut Urr, measuring: Option<Measuring>) -> Result<(), Reas
     Ok(())
 }
 
-/// A threshold whose trigger is taken away goes with it, and so does the timer of MAC addresses.
+/// Removal of a trigger also removes its threshold, or the timer of MAC addresses.
 fn drop_without_trigger(urr: &mut Urr) {
     let has = |trigger| urr.triggers.contains(trigger);
     urr.mac_inactivity = urr.mac_inactivity.filter(|_| has(ReportingTriggers::MACAR));
@@ -212,7 +212,7 @@ fn set_monitoring(current: &mut Option<Monitoring>, update: &MonitoringUpdate) -
         }
         (Setting::Set(at), Some(current)) => current.at = *at,
         (Setting::Keep, None) if subsequent => {
-            let reason = "limits are given for what comes after it";
+            let reason = "there are limits for the time after it";
             return Err(Reason::ConditionalMissing { ie: ie::MONITORING_TIME, why: reason });
         }
         (Setting::Keep, _) => {}

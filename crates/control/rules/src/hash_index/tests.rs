@@ -1,7 +1,7 @@
 use super::*;
 
-// Input:  a thousand things entered by their remainder modulo 100; those below 500 taken out.
-// Output: each key leads to those that are left and have it, and to no other.
+// Input:  a thousand entries with their remainder modulo 100 as key; those below 500 are removed.
+// Output: each key leads to its remaining entries, and to no other.
 #[test]
 fn keys_find_their_indexes() {
     let mut places = HashIndex::default();
@@ -17,9 +17,10 @@ fn keys_find_their_indexes() {
     assert_eq!((places.len(), places.is_empty()), (500, false));
 }
 
-// Input:  ten thousand steps of entering and taking out, among few keys, so that many share a bucket, or more than fit into it; in a
-//         table that grows, and in one with room for all.
-// Output: after each the same places of the key as in a sorted map, and at the end of all keys; nothing is counted that is not there.
+// Input:  ten thousand insertions and removals of few keys, so that many share a bucket, or overflow it; in a table
+// that grows, and in one with capacity for all.
+// Output: after each step the same indexes of the key as in a sorted map, and at the end of all keys; no overflow
+// is counted that does not exist.
 #[test]
 fn nothing_is_lost_where_buckets_are_full() {
     for mut places in [HashIndex::default(), HashIndex::with_capacity(3000)] {
@@ -42,7 +43,7 @@ fn nothing_is_lost_where_buckets_are_full() {
                     places.insert(key, step);
                 }
             }
-            // Neither is there.
+            // Neither exists.
             places.remove(key, u32::MAX - 1);
             places.remove(key + 1, 1 << 20);
             let mut found: Vec<_> =
@@ -64,10 +65,10 @@ fn nothing_is_lost_where_buckets_are_full() {
     }
 }
 
-// Input:  three hundred thousand entries in a table that expects none, in one that expects as many, and in one that expects some more; as
-//         they come others go, and each is looked for.
-// Output: no entry that comes moves more than those of two buckets, and none that goes more than those of eight; all are found, before and after; a table that expects
-//         them has room for those and little more.
+// Input:  three hundred thousand insertions into a table with no expected capacity, with exactly that, and with
+// some more; interleaved with removals, and a lookup of each.
+// Output: no insertion moves more than the entries of two buckets, and no removal more than those of eight; all are
+// found, before and after; a table with expected capacity is little larger than that.
 #[test]
 fn an_insertion_moves_few_entries() {
     for expected in [0, 200_000, 400_000] {
@@ -93,8 +94,9 @@ fn an_insertion_moves_few_entries() {
     }
 }
 
-// Input:  three hundred thousand entries that come, in a table for as many, and go again but for a hundred; then they come again.
-// Output: there is room for few in between; no step moves many; what is there is found all the time.
+// Input:  three hundred thousand entries are inserted into a table for as many, all but a hundred are removed, and
+// inserted again.
+// Output: the capacity is small in between; no step moves many; all entries are found at any time.
 #[test]
 fn what_entries_leave_is_given_back() {
     let mut places = HashIndex::with_capacity(300_000);

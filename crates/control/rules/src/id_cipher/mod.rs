@@ -1,4 +1,4 @@
-//! Identifiers that nobody can guess, from numbers that are counted.
+//! Unpredictable identifiers from sequential numbers.
 
 mod speck;
 
@@ -8,43 +8,44 @@ use speck::{Speck32, Speck64};
 
 /// A keyed permutation of 32-bit numbers, for TEIDs, and one of 64-bit numbers, for SEIDs.
 ///
-/// TEIDs and SEIDs are the only secret between an attacker who can reach N3 or N4 and other people's sessions, so
-/// they should not follow from those that he has seen. The permutations keep them distinct, and the way back from a TEID or
-/// a SEID leads to the place in a table that it stands for. They are the block ciphers Speck32/64 and Speck64/128: without the key
-/// nobody is known to tell them from random ones with less work than trying the keys, 2^64 and 2^128 of them.
+/// TEIDs and SEIDs are the only secret between an attacker who can reach N3 or N4 and other subscribers' sessions,
+/// so they should not be predictable from ones already seen. The permutations keep them distinct, and the inverse
+/// of a TEID or a SEID is an index into a table. They are the block ciphers Speck32/64 and Speck64/128: no attack
+/// is known that distinguishes them from random permutations with less work than trying the keys, 2^64 and 2^128 of
+/// them.
 ///
-/// What is not promised: 32 bits are few. Whoever guesses blindly meets one of `n` tunnels in use once in 2^32 / `n` packets,
-/// whatever the permutation, and then still needs the address of the UE behind it. Nor does it help against someone
-/// who sees other people's traffic, or who can spend 2^64 steps.
+/// Limits: 32 bits are few. A random TEID hits one of `n` tunnels in use once in 2^32 / `n` packets, whatever the
+/// permutation, and the attacker then still needs the address of the UE. Nor does it protect against an attacker
+/// who sees other subscribers' traffic, or who can spend 2^64 steps.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct IdCipher {
     teids: Speck32,
     seids: Speck64,
-    /// What the cipher makes of zero, and makes zero of. These two exchange their places with zero.
+    /// The encryption of zero, and the number whose encryption is zero. These two are exchanged with zero.
     from_zero: u32,
     to_zero: u32,
 }
 
 impl IdCipher {
-    /// Of this key, 192 random bits: 64 for TEIDs and 128 for SEIDs.
+    /// A cipher with this key, 192 random bits: 64 for TEIDs and 128 for SEIDs.
     pub fn new(key: [u64; 3]) -> Self {
         let teids = Speck32::new(key[0]);
         let [to_zero] = teids.decrypt(&[0]);
         Self { seids: Speck64::new([key[1], key[2]]), from_zero: teids.encrypt(0), to_zero, teids }
     }
 
-    /// The number that stands for `value`. Zero stands for nothing but zero.
+    /// Encrypts `value`. Only zero maps to zero.
     pub fn encrypt32(&self, value: u32) -> u32 {
         around_zero(value, self.teids.encrypt(value), self.from_zero)
     }
 
-    /// The number that `hidden` stands for.
+    /// Decrypts `hidden`.
     pub fn decrypt32(&self, hidden: u32) -> u32 {
         let [value] = self.decrypt32_many(&[hidden]);
         value
     }
 
-    /// The numbers that these stand for. Eight and more at a time cost a fraction of one by one.
+    /// Decrypts these numbers. Eight and more at a time cost a fraction of one by one.
     #[inline]
     pub fn decrypt32_many<const N: usize>(&self, hidden: &[u32; N]) -> [u32; N] {
         let mut values = self.teids.decrypt(hidden);
@@ -54,18 +55,19 @@ impl IdCipher {
         values
     }
 
-    /// The number that stands for `value`, one for each.
+    /// Encrypts `value`, one to one.
     pub fn encrypt64(&self, value: u64) -> u64 {
         self.seids.encrypt(value)
     }
 
-    /// The number that `hidden` stands for.
+    /// Decrypts `hidden`.
     pub fn decrypt64(&self, hidden: u64) -> u64 {
         self.seids.decrypt(hidden)
     }
 }
 
-/// Where `value` leads, so that zero leads to itself: what led to zero, `permuted`, leads to where zero led.
+/// Corrects a permutation so that zero maps to zero: the number that mapped to zero, `permuted`, maps to the image
+/// of zero.
 #[inline]
 const fn around_zero(value: u32, permuted: u32, where_zero_led: u32) -> u32 {
     match (value, permuted) {
@@ -76,7 +78,7 @@ const fn around_zero(value: u32, permuted: u32, where_zero_led: u32) -> u32 {
 }
 
 impl fmt::Debug for IdCipher {
-    /// Without the key, which must not get into a log.
+    /// Omits the key, which must not get into a log.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Scramble")
     }
@@ -92,7 +94,7 @@ mod tests {
 
     proptest! {
         // Input:  any key and any number.
-        // Output: what is hidden is revealed again; zero only for zero.
+        // Output: decryption gives the number; zero only for zero.
         #[test]
         fn the_way_back_leads_to_the_number(key: [u64; 3], value: u32) {
             let scramble = IdCipher::new(key);
@@ -103,8 +105,8 @@ mod tests {
         }
     }
 
-    // Input:  a batch with zero in it, the number that the cipher alone would turn into zero, and that which it makes of zero.
-    // Output: each as one by one; zero is zero, and the two stand for each other.
+    // Input:  a batch with zero, the number that the plain cipher maps to zero, and the image of zero.
+    // Output: each as one by one; zero is zero, and the two map to each other.
     #[test]
     fn a_batch_is_as_one_by_one() {
         let scramble = IdCipher::new([7, 8, 9]);
@@ -118,8 +120,8 @@ mod tests {
     }
 
     // Input:  the numbers 1 to 65536 under two keys.
-    // Output: all distinct; as many high bits set as not, within four standard deviations; no run of neighbours;
-    //         the keys have next to nothing in common.
+    // Output: all distinct; as many high bits set as not, within four standard deviations; no runs of neighbours;
+    // the results of the keys have next to nothing in common.
     #[test]
     fn consecutive_numbers_encrypt_to_unrelated_ids() {
         let of =

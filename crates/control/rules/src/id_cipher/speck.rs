@@ -8,7 +8,7 @@ pub(super) struct Speck32 {
 }
 
 impl Speck32 {
-    /// The rounds of this key, whose most significant word the designers write first.
+    /// The round keys of this key, which has its most significant word first.
     pub(super) const fn new(key: u64) -> Self {
         let mut later = [(key >> 16) as u16, (key >> 32) as u16, (key >> 48) as u16];
         let mut rounds = [key as u16; 22];
@@ -28,9 +28,10 @@ impl Speck32 {
         u32::from(x) << 16 | u32::from(y)
     }
 
-    /// Many blocks in step, the halves apart: a machine with vectors does eight or more at a time.
+    /// Decrypts many blocks in step, with the halves in separate arrays: a CPU with vector instructions does eight
+    /// or more at a time.
     ///
-    /// A function of its own with plain loops: only so does the compiler see the vectors.
+    /// A separate function with plain loops: only in this form does the compiler vectorize it.
     #[inline(never)]
     pub(super) fn decrypt<const N: usize>(&self, blocks: &[u32; N]) -> [u32; N] {
         let (mut x, mut y) = ([0_u16; N], [0_u16; N]);
@@ -69,7 +70,7 @@ pub(super) struct Speck64 {
 }
 
 impl Speck64 {
-    /// The rounds of this key, its more significant half first.
+    /// The round keys of this key, its more significant half first.
     pub(super) const fn new(key: [u64; 2]) -> Self {
         let mut later = [(key[1] >> 32) as u32, key[0] as u32, (key[0] >> 32) as u32];
         let mut rounds = [key[1] as u32; 27];
@@ -129,7 +130,7 @@ mod tests {
 
     proptest! {
         // Input:  any key and any blocks.
-        // Output: what an independent implementation makes of them, there and back.
+        // Output: the same as an independent implementation, in both directions.
         #[test]
         fn an_independent_implementation_agrees(key: [u64; 2], block: u64, narrow: [u32; 32]) {
             let mut octets = [0; 16];

@@ -1,4 +1,4 @@
-//! Buffering Action Rules: how packets wait.
+//! Buffering Action Rules.
 
 use causeway_types::{BarId, Span};
 
@@ -7,14 +7,15 @@ use causeway_types::{BarId, Span};
 pub struct Bar {
     /// Unique in the session.
     pub id: BarId,
-    /// Downlink Data Notification Delay: how long after the first packet the SMF is told. Zero: at once.
+    /// Downlink Data Notification Delay: the time from the first packet to its report to the SMF. Zero:
+    /// immediately.
     pub notification_delay: Span,
-    /// Suggested Buffering Packets Count: how many packets to hold at the most. `None`: the configured limit.
+    /// Suggested Buffering Packets Count: maximum number of buffered packets. `None`: the configured limit.
     pub suggested_packets: Option<u16>,
 }
 
 impl Bar {
-    /// Notifies at once and suggests no limit.
+    /// Notifies immediately and suggests no limit.
     pub fn new(id: BarId) -> Self {
         Self { id, notification_delay: Span::ZERO, suggested_packets: None }
     }

@@ -1,9 +1,9 @@
-//! What the SMF is told of downlink packets that wait or are thrown away, and buffering for longer than usual.
+//! Reports of buffered and discarded downlink packets, and extended buffering.
 
 use causeway_types::{BarId, Span};
 
-/// Which packets the SMF is told of for the delivery status of downlink data (feature DDDS, TS 29.244
-/// clause 5.28): the first of each PDR.
+/// The packets that are reported for the downlink data delivery status (feature DDDS, TS 29.244 clause 5.28): the
+/// first of each PDR.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct DeliveryStatus {
     /// BDPN: the first packet that is buffered.
@@ -13,29 +13,29 @@ pub struct DeliveryStatus {
 }
 
 impl DeliveryStatus {
-    /// Nothing is told.
+    /// No reports.
     pub const NONE: Self = Self { buffered: false, discarded: false };
 }
 
-/// Buffering for longer than usual (TS 29.244 clause 5.2.4.2). It is no part of the rules: it ends by itself,
-/// without the SMF asking for it.
+/// Extended buffering (TS 29.244 clause 5.2.4.2). It is not part of the rules: it ends by itself, without a request
+/// of the SMF.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ExtendedBuffering {
-    /// Whose FARs it is about.
+    /// The BAR whose FARs are affected.
     pub bar: BarId,
-    /// DL Buffering Duration; `None` when it is not said.
+    /// DL Buffering Duration; `None` if absent.
     pub duration: Option<BufferingDuration>,
-    /// DL Buffering Suggested Packet Count: how many packets may wait meanwhile.
+    /// DL Buffering Suggested Packet Count: the number of packets buffered meanwhile.
     pub packets: Option<u16>,
 }
 
-/// How long packets are buffered without the SMF being told of new ones (TS 29.244 clause 8.2.29).
+/// How long packets are buffered without reports of new ones (TS 29.244 clause 8.2.29).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum BufferingDuration {
-    /// Not any longer: what was asked for before ends.
+    /// Extended buffering ends.
     Stopped,
-    /// So long, then what waits is discarded.
+    /// For this time, then buffered packets are discarded.
     For(Span),
-    /// Until the SMF says something else.
+    /// Until a further request of the SMF.
     Unlimited,
 }

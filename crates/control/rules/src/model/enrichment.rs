@@ -1,24 +1,24 @@
-//! Header fields that HTTP requests get on their way.
+//! Header fields that are added to HTTP requests.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// A field of an HTTP header (RFC 9110 clause 5) as Header Enrichment names it: it can neither end the line it stands
-/// in nor change where the message ends.
+/// An HTTP header field (RFC 9110 clause 5) of Header Enrichment: it can neither end its line nor change the
+/// framing of the message.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct HttpField {
     name: Arc<str>,
     value: Arc<str>,
 }
 
-/// Fields that say where a message ends (RFC 9112 clause 6): a second one would let requests be smuggled.
+/// Fields that frame a message (RFC 9112 clause 6): a second one would allow request smuggling.
 const FRAMING: [&str; 2] = ["content-length", "transfer-encoding"];
 
 impl HttpField {
-    /// Octets of all lines that one FAR adds, at most: so many that a request that gets them fits into one packet.
+    /// Maximum number of octets of all lines that one FAR adds: an enriched request still fits into one packet.
     pub const MAX_LINES: usize = 1000;
 
-    /// The name is a token, the value visible ASCII with blanks and tabs between, 255 octets each at most. `None` for
+    /// The name is a token, the value visible ASCII with inner blanks and tabs, each at most 255 octets. `None` for
     /// anything else, and for a name that frames the message.
     pub fn new(name: &[u8], value: &[u8]) -> Option<Self> {
         let (name, value) = (std::str::from_utf8(name).ok()?, std::str::from_utf8(value).ok()?);
@@ -62,7 +62,8 @@ fn is_value(value: &str) -> bool {
 mod tests {
     use super::*;
 
-    // Input:  names that are no tokens or frame messages, values that would end or break the line; legal ones.
+    // Input:  names that are not tokens or that frame messages; values that would end or break the line; legal
+    // ones.
     // Output: only the last are fields, written as one line.
     #[test]
     fn a_field_cannot_break_the_header() {

@@ -1,4 +1,4 @@
-//! What rules say of Ethernet frames (TS 29.244 clause 5.13).
+//! The Ethernet parts of rules (TS 29.244 clause 5.13).
 
 use causeway_types::MacAddr;
 
@@ -11,21 +11,21 @@ use super::SdfFilter;
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct EthernetFilter {
     /// The id of a bidirectional filter: PDRs of both directions share it (clause 5.13.4). `None`: the filter
-    /// is this PDR's alone.
+    /// belongs to this PDR only.
     pub shared: Option<u32>,
-    /// The addresses: one of them must match; empty matches any.
+    /// The addresses: at least one must match; empty matches any.
     pub macs: Vec<MacMatch>,
-    /// The type of the payload, behind the VLAN tags; 0x0600 or above.
+    /// The Ethertype of the payload, after the VLAN tags; 0x0600 or above.
     pub ether_type: Option<u16>,
     /// The customer VLAN tag.
     pub c_tag: Option<TagMatch>,
     /// The service VLAN tag.
     pub s_tag: Option<TagMatch>,
-    /// The IP flows: one of them must match the packet in the frame; empty matches any frame.
+    /// The IP flows: at least one must match the packet in the frame; empty matches any frame.
     pub flows: Vec<SdfFilter>,
 }
 
-/// Addresses of a frame (TS 29.244 clause 8.2.93). What is absent is not compared.
+/// Addresses of a frame (TS 29.244 clause 8.2.93). An absent part matches any.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct MacMatch {
     /// The source of downlink frames.
@@ -35,7 +35,7 @@ pub struct MacMatch {
 }
 
 impl MacMatch {
-    /// Both addresses, as downlink frames have them, are among those asked for.
+    /// Both addresses, in the order of downlink frames, match.
     pub fn covers(&self, source: MacAddr, destination: MacAddr) -> bool {
         self.source.is_none_or(|range| range.contains(source))
             && self.destination.is_none_or(|range| range.contains(destination))
@@ -61,15 +61,15 @@ impl MacRange {
     }
 }
 
-/// One address is a range of one.
+/// One address as a range.
 impl From<MacAddr> for MacRange {
     fn from(mac: MacAddr) -> Self {
         Self { first: mac, last: mac }
     }
 }
 
-/// What a VLAN tag must be, or is set to (TS 29.244 clauses 8.2.94 and 8.2.95): what is absent is not
-/// compared, and is not changed where a tag is there already.
+/// The required or new content of a VLAN tag (TS 29.244 clauses 8.2.94 and 8.2.95): an absent part matches any, and
+/// leaves that of an existing tag unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct TagMatch {
     /// Priority Code Point, 0 to 7.
@@ -89,7 +89,7 @@ pub struct VlanTags {
     pub service: Option<TagMatch>,
 }
 
-/// The VLAN tags that Outer Header Removal takes off, the outer one first (TS 29.244 clause 8.2.64).
+/// The VLAN tags that Outer Header Removal removes, the outer one first (TS 29.244 clause 8.2.64).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum VlanRemoval {
     /// One tag (description 7).
@@ -98,7 +98,7 @@ pub enum VlanRemoval {
     PopPop,
 }
 
-/// The requests that the UPF answers in the place of whom they ask for (Proxying, TS 29.244 clause 8.2.97).
+/// The requests that the UPF answers as a proxy (Proxying, TS 29.244 clause 8.2.97).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Proxying {
     /// ARP requests.
@@ -115,8 +115,8 @@ mod tests {
         MacAddr([2, 0, 0, 0, 0, last])
     }
 
-    // Input:  a range of addresses, one address, and a range upside down.
-    // Output: both ends are inside, their neighbours are not; the last is none.
+    // Input:  a range of addresses, one address, and a range with its ends exchanged.
+    // Output: both ends are inside, their neighbours are not; the last is `None`.
     #[test]
     fn a_range_has_both_its_ends() {
         let range = MacRange::new(mac(3), mac(5)).unwrap();

@@ -1,4 +1,4 @@
-//! Forwarding Action Rules: what happens to a packet.
+//! Forwarding Action Rules.
 
 use causeway_types::{BarId, FTeid, FarId, Interface, NetworkInstance};
 
@@ -9,55 +9,55 @@ use super::{DeliveryStatus, HttpField, OuterHeader, PolicyName, Proxying, Steeri
 pub struct Far {
     /// Unique in the session.
     pub id: FarId,
-    /// What to do.
+    /// The action.
     pub action: ApplyAction,
-    /// Where to send it. Always present when `action` is [`ApplyAction::Forward`]; kept while buffering or
+    /// The forwarding parameters. Always present if `action` is [`ApplyAction::Forward`]; kept while buffering or
     /// dropping, so that a later change of the action alone resumes forwarding.
     pub forwarding: Option<Forwarding>,
-    /// DUPL: copies go by `duplicates` as well, whatever `action` is.
+    /// DUPL: packets are also copied to `duplicates`, whatever `action` is.
     pub duplicate: bool,
-    /// Where copies go. Not empty when `duplicate` is set; kept while it is not.
+    /// The destinations of copies. Not empty if `duplicate` is set; kept while it is not.
     pub duplicates: Vec<Duplicate>,
-    /// How to buffer, when `action` is [`ApplyAction::Buffer`].
+    /// The BAR, for [`ApplyAction::Buffer`].
     pub bar: Option<BarId>,
-    /// What the SMF is told of packets that wait or are dropped, beside the notification of `action`.
+    /// The reports of buffered or dropped packets, beside the notification of `action`.
     pub delivery_status: DeliveryStatus,
 }
 
 impl Far {
-    /// Does this, without knowing where to send anything.
+    /// A FAR with this action, without forwarding parameters.
     pub fn new(id: FarId, action: ApplyAction) -> Self {
         let delivery_status = DeliveryStatus::NONE;
         let duplicates = Vec::new();
         Self { id, action, forwarding: None, duplicate: false, duplicates, bar: None, delivery_status }
     }
 
-    /// Forwards so.
+    /// A FAR that forwards with these parameters.
     pub fn forward(id: FarId, forwarding: Forwarding) -> Self {
         Self { forwarding: Some(forwarding), ..Self::new(id, ApplyAction::Forward) }
     }
 }
 
 impl Far {
-    /// Packets wait.
+    /// The FAR buffers packets.
     pub fn buffers(&self) -> bool {
         matches!(self.action, ApplyAction::Buffer { .. })
     }
 
-    /// Does the same with packets and tells the SMF the same of them; the way out may differ.
+    /// The action and its reports are equal; the forwarding parameters may differ.
     pub fn acts_like(&self, other: &Self) -> bool {
         (self.action, self.delivery_status) == (other.action, other.delivery_status)
     }
 }
 
-/// The action of a FAR (TS 29.244 clause 8.2.26). The flags that exclude each other are one enum.
+/// The action of a FAR (TS 29.244 clause 8.2.26). The mutually exclusive flags are one enum.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ApplyAction {
     /// DROP.
     Drop,
     /// FORW.
     Forward,
-    /// BUFF, and whether the first packet is notified to the SMF (NOCP).
+    /// BUFF, with or without notification of the first packet to the SMF (NOCP).
     Buffer {
         /// NOCP: send a Downlink Data Report for the first buffered packet.
         notify: bool,
@@ -67,27 +67,27 @@ pub enum ApplyAction {
 /// Forwarding Parameters (TS 29.244 clause 7.5.2.3-2).
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Forwarding {
-    /// The side the packet leaves by.
+    /// The destination interface.
     pub destination: Interface,
-    /// The network it leaves to; `None` leaves the choice to the configuration.
+    /// The destination network; `None` leaves the choice to the configuration.
     pub network_instance: Option<NetworkInstance>,
-    /// The header to put in front (Outer Header Creation); `None` sends the user packet as it is.
+    /// The outer header to add (Outer Header Creation); `None` sends the user packet as it is.
     pub outer: Option<OuterHeader>,
-    /// The DSCP of the outer header, or of the user packet where there is none (Transport Level Marking).
+    /// The DSCP of the outer header, or of the user packet if there is none (Transport Level Marking).
     pub marking: Option<TosMarking>,
     /// The VLAN tags to set in a frame (Outer Header Creation C-TAG, S-TAG).
     pub vlan: Option<VlanTags>,
-    /// What the UPF answers itself, as far as it knows the answer.
+    /// The requests that the UPF answers as a proxy, as far as it knows the answer.
     pub proxying: Proxying,
-    /// What becomes of packets on the way.
+    /// Redirection, address replacement and forwarding policy.
     pub steering: Steering,
-    /// The fields that HTTP requests of the UE get, in this order (Header Enrichment, clause 8.2.67). Not longer
-    /// than [`HttpField::MAX_LINES`] together.
+    /// The fields that are added to HTTP requests of the UE, in this order (Header Enrichment, clause 8.2.67).
+    /// Together at most [`HttpField::MAX_LINES`] octets.
     pub enrichment: Vec<HttpField>,
 }
 
 impl Forwarding {
-    /// Leaves by this side as it is, for the network of the configuration.
+    /// Forwards to this interface without an outer header, to the default network.
     pub fn to(destination: Interface) -> Self {
         Self {
             destination,
@@ -101,30 +101,30 @@ impl Forwarding {
         }
     }
 
-    /// Leaves by this side in this GTP-U tunnel.
+    /// Forwards to this interface in this GTP-U tunnel.
     pub fn into_tunnel(destination: Interface, tunnel: FTeid) -> Self {
         Self { outer: Some(OuterHeader::Gtpu(tunnel)), ..Self::to(destination) }
     }
 
-    /// The far end of the GTP-U tunnel, if there is one and it is known.
+    /// The remote end of the GTP-U tunnel, if there is one and it is known.
     pub fn tunnel(&self) -> Option<FTeid> {
         self.outer.and_then(OuterHeader::tunnel)
     }
 
-    /// It sends to a data network, as it is.
+    /// It forwards to a data network without an outer header.
     pub fn is_n6(&self) -> bool {
         self.outer.is_none() && matches!(self.destination, Interface::Core | Interface::SgiLan)
     }
 }
 
-/// Duplicating Parameters (TS 29.244 table 7.5.2.3-3): one more way that a copy of the packet goes.
+/// Duplicating Parameters (TS 29.244 table 7.5.2.3-3): one destination of copies.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Duplicate {
-    /// Where the copy goes.
+    /// The destination.
     pub destination: CopyTo,
-    /// The header to put in front; `None` sends the copy to the first data network as it is.
+    /// The outer header to add; `None` sends the copy to the first data network as it is.
     pub outer: Option<OuterHeader>,
-    /// The policy of the configuration that the copy follows.
+    /// The configured policy for the copy.
     pub policy: Option<PolicyName>,
 }
 
@@ -135,11 +135,11 @@ impl Duplicate {
     }
 }
 
-/// Where copies of packets can go.
+/// The possible destinations of copies.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum CopyTo {
-    /// Out by this side, as packets that are forwarded.
+    /// An interface, as for forwarded packets.
     Side(Interface),
-    /// To a lawful interception function (TS 29.244 clause 5.7), which sees the user packet alone.
+    /// A lawful interception function (TS 29.244 clause 5.7), which receives the user packet alone.
     LiFunction,
 }

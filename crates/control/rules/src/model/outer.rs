@@ -1,25 +1,25 @@
-//! Outer headers that are put in front of packets and taken off them.
+//! Outer headers that are added and removed.
 
 use std::net::{IpAddr, SocketAddr};
 
 use causeway_types::FTeid;
 
-/// Outer Header Creation (TS 29.244 clause 8.2.56): the header that a packet leaves with.
+/// Outer Header Creation (TS 29.244 clause 8.2.56): the outer header of forwarded packets.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum OuterHeader {
-    /// GTP-U/UDP/IP towards this end. With addresses of both IP versions either is right.
+    /// GTP-U/UDP/IP to this endpoint. If it has addresses of both IP versions, either may be used.
     Gtpu(FTeid),
-    /// UDP/IP towards a tunnel endpoint in the data network (N6). The port is not zero.
+    /// UDP/IP to a tunnel endpoint in the data network (N6). The port is not zero.
     Udp(SocketAddr),
-    /// IP towards a tunnel endpoint in the data network (N6).
+    /// IP to a tunnel endpoint in the data network (N6).
     Ip(IpAddr),
-    /// A tunnel whose far end is not known yet: TEID 0 or an unspecified address. Legal only while nothing is
-    /// sent to it.
+    /// A tunnel whose remote end is not known yet: TEID 0 or an unspecified address. Legal only while nothing is
+    /// sent.
     Unknown,
 }
 
 impl OuterHeader {
-    /// The far end of a GTP-U tunnel.
+    /// The remote end of a GTP-U tunnel.
     pub const fn tunnel(self) -> Option<FTeid> {
         match self {
             Self::Gtpu(tunnel) => Some(tunnel),
@@ -27,7 +27,7 @@ impl OuterHeader {
         }
     }
 
-    /// The far end of a tunnel over N6.
+    /// The remote end of a tunnel over N6.
     pub const fn n6_peer(self) -> Option<IpAddr> {
         match self {
             Self::Udp(peer) => Some(peer.ip()),
@@ -40,9 +40,9 @@ impl OuterHeader {
 /// Outer Header Removal (TS 29.244 clause 8.2.64).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct HeaderRemoval {
-    /// The header that comes off.
+    /// The header to remove.
     pub header: RemovedHeader,
-    /// The PDU Session Container goes with it; otherwise it is kept for the next tunnel, if there is one.
+    /// The PDU Session Container is removed too; otherwise it is kept for the next tunnel, if there is one.
     pub deletes_container: bool,
 }
 
@@ -54,7 +54,7 @@ impl HeaderRemoval {
     /// GTP-U over either IP version, container kept.
     pub const GTPU: Self = Self::of(RemovedHeader::Gtpu);
 
-    /// This header, and nothing that it keeps.
+    /// This header, with the container kept.
     pub const fn of(header: RemovedHeader) -> Self {
         Self { header, deletes_container: false }
     }
@@ -67,7 +67,7 @@ pub enum RemovedHeader {
     GtpuIpv4,
     /// GTP-U/UDP/IPv6 (description 1).
     GtpuIpv6,
-    /// GTP-U/UDP over whichever IP version it is (description 6).
+    /// GTP-U/UDP over either IP version (description 6).
     Gtpu,
     /// UDP/IPv4 (description 2).
     UdpIpv4,
@@ -85,7 +85,7 @@ impl RemovedHeader {
         matches!(self, Self::GtpuIpv4 | Self::GtpuIpv6 | Self::Gtpu)
     }
 
-    /// The IP version of its outermost header is 6; of [`RemovedHeader::Gtpu`] it is not said.
+    /// The outermost header is IPv6; unspecified for [`RemovedHeader::Gtpu`].
     pub const fn is_ipv6(self) -> bool {
         matches!(self, Self::GtpuIpv6 | Self::UdpIpv6 | Self::Ipv6)
     }

@@ -5,9 +5,9 @@ use causeway_types::{Direction, QerId, Span, WallTime};
 /// The packet rates of both directions (Packet Rate, clause 8.2.63).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct PacketRates {
-    /// From the UE; `None` limits nothing.
+    /// From the UE; `None`: no limit.
     pub uplink: Option<PacketRate>,
-    /// Towards the UE; `None` limits nothing.
+    /// To the UE; `None`: no limit.
     pub downlink: Option<PacketRate>,
 }
 
@@ -21,12 +21,12 @@ impl PacketRates {
     }
 }
 
-/// How many packets of one direction may pass.
+/// The packet rate limit of one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PacketRate {
-    /// In each period.
+    /// Packets in each period.
     pub base: Allowance,
-    /// Beyond those, for exception reports.
+    /// Additional packets, for exception reports.
     pub additional: Option<Allowance>,
 }
 
@@ -39,20 +39,20 @@ pub struct Allowance {
     pub period: Span,
 }
 
-/// What is left of an allowance (Packet Rate Status, clause 8.2.139): given to a QER, it holds before the
-/// QER's own rates do.
+/// The remaining allowance (Packet Rate Status, clause 8.2.139): a QER that is given one applies it before its own
+/// rates.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct PacketRateStatus {
-    /// From the UE; `None` where there is no limit.
+    /// From the UE; `None`: no limit.
     pub uplink: Option<Remaining>,
-    /// Towards the UE; `None` where there is no limit.
+    /// To the UE; `None`: no limit.
     pub downlink: Option<Remaining>,
-    /// How long no more than that may pass.
+    /// The end of its validity.
     pub valid_until: WallTime,
 }
 
 impl PacketRateStatus {
-    /// What is left in one direction.
+    /// The remaining packets of one direction.
     pub fn remaining(&self, direction: Direction) -> Option<Remaining> {
         match direction {
             Direction::Uplink => self.uplink,
@@ -61,20 +61,20 @@ impl PacketRateStatus {
     }
 }
 
-/// Packets of one direction that may still pass.
+/// The packets of one direction that may still pass.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Remaining {
-    /// Usual ones.
+    /// Ordinary packets.
     pub packets: u16,
-    /// Additional ones; `None` where none were allowed.
+    /// Additional packets; `None` if none were allowed.
     pub additional: Option<u16>,
 }
 
-/// The status of one QER, on its way to the SMF.
+/// The status of one QER, for a report to the SMF.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PacketRateReport {
     /// The QER.
     pub qer: QerId,
-    /// What is left at that moment.
+    /// The status at the time of the report.
     pub status: PacketRateStatus,
 }

@@ -1,4 +1,4 @@
-//! What kind of traffic a session carries.
+//! The kind of a session's user traffic.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ pub enum PduSessionType {
     /// IPv4, IPv6 or both: user packets are IP packets.
     #[default]
     Ip,
-    /// Ethernet: user packets are frames from the destination address on, without preamble and frame check
+    /// Ethernet: user packets are frames, starting with the destination address, without preamble and frame check
     /// sequence (TS 23.501 clause 5.6.10.2).
     Ethernet,
 }

@@ -1,4 +1,4 @@
-//! QoS Enforcement Rules: what may pass.
+//! QoS Enforcement Rules.
 
 use causeway_types::{Bitrate, Direction, NodeId, Ppi, QerId, Qfi, Span};
 
@@ -9,47 +9,47 @@ use super::{FlowMarking, PacketRateStatus, PacketRates};
 pub struct Qer {
     /// Unique in the session.
     pub id: QerId,
-    /// QERs of several sessions that share what they allow; `None` shares with none.
+    /// The correlation of QERs of several sessions that share one allowance; `None`: not shared.
     pub correlation: Option<Correlation>,
     /// The uplink gate.
     pub uplink: Gate,
     /// The downlink gate.
     pub downlink: Gate,
-    /// Maximum bit rate per direction; `None` limits nothing.
+    /// Maximum bit rate per direction; `None`: no limit.
     pub mbr: Option<RateLimit>,
-    /// Guaranteed bit rate per direction, as the SMF says it: what stays within it is not held back by limits on more
-    /// than the flow. What holds is [`Qer::guaranteed`], which is never above the maximum.
+    /// Guaranteed bit rate per direction, as sent by the SMF: traffic within it is exempt from limits on more than
+    /// the flow. [`Qer::guaranteed`] applies, which is never above the maximum.
     pub gbr: Option<RateLimit>,
-    /// What may come at once after a pause, as time at the full rate; `None` leaves it to the data plane.
+    /// The burst that may pass after a pause, as time at the full rate; `None` leaves it to the data plane.
     pub averaging_window: Option<Span>,
-    /// Maximum number of packets per direction; `None` limits nothing.
+    /// Maximum number of packets per direction; `None`: no limit.
     pub packet_rate: Option<PacketRates>,
-    /// What was left of the packets elsewhere; it holds before `packet_rate` does.
+    /// The packets that remained at an earlier UPF; they apply before `packet_rate`.
     pub packet_rate_status: Option<PacketRateStatus>,
-    /// RCSR: what is left of the packets is reported when the session ends.
+    /// RCSR: the remaining packets are reported at the end of the session.
     pub reports_packet_rate: bool,
-    /// The QFI that packets are marked with in the PDU Session Container.
+    /// The QFI written into the PDU Session Container.
     pub qfi: Option<Qfi>,
     /// Downlink packets carry the Reflective QoS Indicator.
     pub reflective: bool,
     /// The Paging Policy Indicator that downlink packets carry.
     pub ppi: Option<Ppi>,
-    /// How downlink packets are marked otherwise.
+    /// Other markings of downlink packets.
     pub flow_marking: FlowMarking,
 }
 
-/// What QERs of several sessions have in common (QER Correlation ID, TS 29.244 clause 8.2.10): they share
-/// one allowance.
+/// The correlation of QERs of several sessions (QER Correlation ID, TS 29.244 clause 8.2.10): they share one
+/// allowance.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Correlation {
-    /// The CP function that chose the number, as it named itself when the session was established.
+    /// The CP function that chose the id, by its Node ID at the session's establishment.
     pub chosen_by: Option<NodeId>,
-    /// The number.
+    /// The id.
     pub id: u32,
 }
 
 impl Qer {
-    /// Lets everything pass and marks nothing.
+    /// Passes all packets and marks none.
     pub fn new(id: QerId) -> Self {
         Self {
             id,
@@ -69,14 +69,13 @@ impl Qer {
         }
     }
 
-    /// The guaranteed bit rate of one direction: no more than the maximum one, which SMFs without a value of their own
-    /// exceed.
+    /// The guaranteed bit rate of one direction, limited to the maximum; some SMFs send a higher one.
     pub fn guaranteed(&self, direction: Direction) -> Option<Bitrate> {
         let (gbr, mbr) = (self.gbr?.rate(direction), self.mbr.map(|mbr| mbr.rate(direction)));
         Some(mbr.map_or(gbr, |mbr| gbr.min(mbr)))
     }
 
-    /// A guaranteed rate is above the maximum one.
+    /// A guaranteed rate exceeds the maximum.
     pub(crate) fn guarantees_too_much(&self) -> bool {
         let exceeds = |gbr: RateLimit, mbr: RateLimit| gbr.uplink > mbr.uplink || gbr.downlink > mbr.downlink;
         self.gbr.zip(self.mbr).is_some_and(|(gbr, mbr)| exceeds(gbr, mbr))
@@ -105,7 +104,7 @@ pub enum Gate {
 pub struct RateLimit {
     /// From the UE.
     pub uplink: Bitrate,
-    /// Towards the UE.
+    /// To the UE.
     pub downlink: Bitrate,
 }
 

@@ -1,38 +1,38 @@
-//! Packets that are led elsewhere: redirection, replacement of addresses and ports, forwarding policies.
+//! Redirection, replacement of addresses and ports, and forwarding policies.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-/// What a FAR does with packets on their way, before an outer header comes in front of them.
+/// The actions of a FAR on packets before an outer header is added.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Steering {
-    /// Where uplink packets go instead.
+    /// The redirect destination of uplink packets.
     pub redirect: Option<Redirect>,
-    /// What their ends become.
+    /// The replacement of addresses and ports.
     pub replacement: Option<Replacement>,
-    /// The policy of the configuration that they follow.
+    /// The configured policy to apply.
     pub policy: Option<PolicyName>,
 }
 
-/// Redirect Information (TS 29.244 clauses 5.4.7 and 8.2.20): where uplink packets go instead.
+/// Redirect Information (TS 29.244 clauses 5.4.7 and 8.2.20): the new destination of uplink packets.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Redirect {
     /// HTTP requests are answered with a redirection to this URL; nothing else passes.
     Http(Url),
-    /// Packets go to this destination; what comes back from it seems to come from the first destination.
+    /// Packets are sent to this destination; return packets get the original destination as their source.
     Destination(NewEnd),
 }
 
-/// A URL as it stands in an HTTP header: visible ASCII, 1 to [`Url::MAX`] octets.
+/// A URL for an HTTP header: visible ASCII, 1 to [`Url::MAX`] octets.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Url(Arc<str>);
 
 impl Url {
-    /// Octets, at most: so many that the answer fits into one TCP segment.
+    /// Maximum number of octets: the HTTP response fits into one TCP segment.
     pub const MAX: usize = 1000;
 
-    /// `None` when it is empty, too long, or has octets that would end or break the header.
+    /// `None` if it is empty, too long, or contains octets that would end or break the header.
     pub fn new(text: &str) -> Option<Self> {
         let is_legal = text.bytes().all(|octet| octet.is_ascii_graphic());
         (is_legal && (1..=Self::MAX).contains(&text.len())).then(|| Self(text.into()))
@@ -47,13 +47,13 @@ impl Url {
 /// IP Address and Port Number Replacement (TS 29.244 clauses 5.33.3 and 8.2.200).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Replacement {
-    /// What the source becomes.
+    /// The new source.
     pub source: NewEnd,
-    /// What the destination becomes.
+    /// The new destination.
     pub destination: NewEnd,
 }
 
-/// What one end of a packet becomes; what is not there stays as it is.
+/// The new address and port of one end; an absent part is unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct NewEnd {
     /// The address of IPv4 packets.
@@ -65,7 +65,7 @@ pub struct NewEnd {
 }
 
 impl NewEnd {
-    /// The new address of a packet with this one, of the same IP version.
+    /// The new address for this one, of the same IP version.
     pub fn ip_for(&self, old: IpAddr) -> Option<IpAddr> {
         match old {
             IpAddr::V4(_) => self.v4.map(IpAddr::V4),
@@ -74,12 +74,12 @@ impl NewEnd {
     }
 }
 
-/// A Forwarding Policy Identifier (TS 29.244 clause 8.2.23): the name of a policy of the configuration.
+/// A Forwarding Policy Identifier (TS 29.244 clause 8.2.23): the name of a configured policy.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PolicyName(Arc<[u8]>);
 
 impl PolicyName {
-    /// Any octets, 255 at most on the wire.
+    /// Any octets, at most 255 on the wire.
     pub fn new(name: &[u8]) -> Self {
         Self(name.into())
     }
@@ -101,8 +101,8 @@ impl fmt::Debug for PolicyName {
 mod tests {
     use super::*;
 
-    // Input:  URLs that would split the header, are empty or too long; one that is as long as may be.
-    // Output: only the last is one.
+    // Input:  URLs that would split the header, are empty or too long; one of the maximum length.
+    // Output: only the last is accepted.
     #[test]
     fn a_url_cannot_break_the_header() {
         for bad in ["", "http://a/\r\nSet-Cookie: x", "http://a/ b", "http://ä/", "a\u{7f}"] {

@@ -8,8 +8,8 @@ use crate::SortedMap;
 
 /// The rules of one kind in a session, by id and in the order of their ids.
 ///
-/// Rules are shared: a copy of the map, a plan and the data plane hold the same ones, and a rule is copied only when it
-/// is changed while others hold it.
+/// Rules are shared: a copy of the map, a plan and the data plane share them, and a rule is copied only if it is
+/// changed while shared.
 #[derive(PartialEq, Eq)]
 pub struct RuleMap<I, R>(SortedMap<I, Arc<R>>);
 
@@ -19,12 +19,12 @@ impl<I, R> RuleMap<I, R> {
         Self(SortedMap::new())
     }
 
-    /// How many there are.
+    /// The number of rules.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// There is none.
+    /// There are no rules.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -44,19 +44,19 @@ impl<I, R> RuleMap<I, R> {
         self.0.values().map(|rule| &**rule)
     }
 
-    /// The rules in the order of their ids, to be held beyond this map.
+    /// The rules in the order of their ids, as shared references.
     pub fn shared(&self) -> impl DoubleEndedIterator<Item = &Arc<R>> + ExactSizeIterator + Clone {
         self.0.values()
     }
 
-    /// Puts other rules, of the same ids, in the place of those there are.
+    /// Replaces each rule with another of the same id.
     pub(crate) fn replace(&mut self, mut other: impl FnMut(Arc<R>) -> Arc<R>) {
         for rule in self.0.values_mut() {
             *rule = other(Arc::clone(rule));
         }
     }
 
-    /// Keeps the rules for which the answer is true.
+    /// Keeps the rules for which `keeps` is true.
     pub fn retain(&mut self, mut keeps: impl FnMut(&I, &R) -> bool) {
         self.0.retain(|id, rule| keeps(id, rule));
     }
@@ -68,7 +68,7 @@ impl<I: Ord, R> RuleMap<I, R> {
         self.0.get(id).map(|rule| &**rule)
     }
 
-    /// The rule of this id, to be held beyond this map.
+    /// The rule of this id, as a shared reference.
     pub fn get_shared(&self, id: &I) -> Option<&Arc<R>> {
         self.0.get(id)
     }
@@ -78,29 +78,29 @@ impl<I: Ord, R> RuleMap<I, R> {
         self.0.contains_key(id)
     }
 
-    /// Enters a rule and returns the one that had the id.
+    /// Inserts a rule and returns the previous one of the id.
     pub fn insert(&mut self, id: I, rule: impl Into<Arc<R>>) -> Option<Arc<R>> {
         self.0.insert(id, rule.into())
     }
 
-    /// Enters a rule unless there is one of this id.
+    /// Inserts a rule unless there is one of this id.
     pub fn insert_if_absent(&mut self, id: I, rule: impl FnOnce() -> R) {
         self.0.get_or_insert_with(id, || Arc::new(rule()));
     }
 
-    /// Takes a rule out.
+    /// Removes a rule.
     pub fn remove(&mut self, id: &I) -> Option<Arc<R>> {
         self.0.remove(id)
     }
 }
 
 impl<I: Ord, R: Clone> RuleMap<I, R> {
-    /// The rule of this id, to be changed. Copies it if it is held elsewhere too.
+    /// The rule of this id, mutable. Copies it if it is shared.
     pub fn get_mut(&mut self, id: &I) -> Option<&mut R> {
         self.0.get_mut(id).map(Arc::make_mut)
     }
 
-    /// The rules in the order of their ids, to be changed. Copies each that is held elsewhere too.
+    /// The rules in the order of their ids, mutable. Copies those that are shared.
     pub fn values_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut R> + ExactSizeIterator {
         self.0.values_mut().map(Arc::make_mut)
     }
@@ -135,7 +135,7 @@ impl<I: Ord, R> Index<&I> for RuleMap<I, R> {
     type Output = R;
 
     /// # Panics
-    /// When there is no rule of this id.
+    /// If there is no rule of this id.
     fn index(&self, id: &I) -> &R {
         &self.0[id]
     }

@@ -1,14 +1,14 @@
-//! Service Data Flow filters: the IP flows that a PDR is about.
+//! Service Data Flow filters: the IP flows of a PDR.
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use causeway_types::IpNet;
 
-/// An SDF filter (TS 29.244 clause 8.2.5). A packet must fit every part that is there.
+/// An SDF filter (TS 29.244 clause 8.2.5). A packet must match every part that is present.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct SdfFilter {
-    /// Addresses, ports and protocol; [`FlowDescription::ANY`] where the filter has no description.
+    /// Addresses, ports and protocol; [`FlowDescription::ANY`] if the filter has no description.
     pub flow: FlowDescription,
     /// Type of service (IPv4) or traffic class (IPv6).
     pub traffic_class: Option<TrafficClass>,
@@ -16,7 +16,7 @@ pub struct SdfFilter {
     pub spi: Option<u32>,
     /// IPv6 flow label, 20 bits; no IPv4 packet has one.
     pub flow_label: Option<u32>,
-    /// The SDF Filter ID of a bidirectional filter: PDRs of the session that name it have the same filter.
+    /// The SDF Filter ID of a bidirectional filter: PDRs of the session that refer to it have the same filter.
     pub id: Option<u32>,
 }
 
@@ -26,33 +26,33 @@ impl From<FlowDescription> for SdfFilter {
     }
 }
 
-/// A type of service or traffic class with the bits of it that count (TS 29.212 clause 5.3.15).
+/// A type of service or traffic class with its mask (TS 29.212 clause 5.3.15).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct TrafficClass {
-    /// The value asked for.
+    /// The value.
     pub value: u8,
     /// The bits that are compared; 0xfc for a DSCP.
     pub mask: u8,
 }
 
 impl TrafficClass {
-    /// The octet of a packet is what is asked for.
+    /// The octet matches.
     pub const fn covers(self, octet: u8) -> bool {
         (octet ^ self.value) & self.mask == 0
     }
 }
 
-/// A flow description: the IPFilterRule of RFC 6733 section 4.3.1 as TS 29.212 clause 5.4.2 narrows it.
+/// A flow description: the IPFilterRule of RFC 6733 section 4.3.1 as restricted by TS 29.212 clause 5.4.2.
 ///
-/// Written for the downlink (`permit out`): `remote` is the source and `local` the UE's side. An uplink
-/// packet is compared with the two ends exchanged.
+/// In downlink form (`permit out`): `remote` is the source and `local` the UE's side. For an uplink packet the two
+/// ends are exchanged.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct FlowDescription {
-    /// The IP protocol; `None` for `ip`, which is any.
+    /// The IP protocol; `None` for `ip`, which matches any.
     pub protocol: Option<u8>,
-    /// The far end, in the data network.
+    /// The remote end, in the data network.
     pub remote: FlowEnd,
-    /// The near end, the UE or what lies behind it.
+    /// The local end, the UE or a host behind it.
     pub local: FlowEnd,
 }
 
@@ -60,18 +60,18 @@ impl FlowDescription {
     /// Every packet.
     pub const ANY: Self = Self { protocol: None, remote: FlowEnd::ANY, local: FlowEnd::ANY };
 
-    /// Octets of memory that it takes, at most: an estimate.
+    /// Upper estimate of its memory in octets.
     pub fn octets(&self) -> usize {
         let ranges = self.remote.ports.len() + self.local.ports.len();
         2 * (size_of::<Self>() + ranges * size_of::<RangeInclusive<u16>>())
     }
 
-    /// How many pairs of port ranges it has, at least one.
+    /// The number of pairs of port ranges, at least one.
     pub fn port_pairs(&self) -> usize {
         self.remote.ports.len().max(1).saturating_mul(self.local.ports.len().max(1))
     }
 
-    /// It says `assigned`, so it means nothing without a UE address.
+    /// It contains `assigned`, so it requires a UE address.
     pub fn names_assigned(&self) -> bool {
         [&self.remote, &self.local].iter().any(|end| end.address == FlowAddress::Assigned)
     }
@@ -101,12 +101,12 @@ impl FlowEnd {
     /// Matches everything.
     pub const ANY: Self = Self { address: FlowAddress::Any, ports: Vec::new() };
 
-    /// The port is among those asked for; `None` is a packet without ports.
+    /// The port matches; `None` is a packet without ports.
     pub fn covers_port(&self, port: Option<u16>) -> bool {
         self.ports.is_empty() || port.is_some_and(|port| self.ports.iter().any(|range| range.contains(&port)))
     }
 
-    /// The address is among those asked for, `is_assigned` deciding what the UE's own are.
+    /// The address matches; `is_assigned` decides which addresses are the UE's.
     pub fn covers_address(&self, ip: IpAddr, is_assigned: impl Fn(IpAddr) -> bool) -> bool {
         match &self.address {
             FlowAddress::Any => true,

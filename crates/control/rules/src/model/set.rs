@@ -6,11 +6,11 @@ use super::{
     Bar, EthernetFilter, Far, MacMatch, PagingPolicy, Pdi, Pdr, PduSessionType, Qer, RuleMap, SdfFilter, Urr,
 };
 
-/// The rules of one session, by id, and what holds for the session as a whole. Validation ensures that every
-/// reference leads somewhere.
+/// The rules of one session, by id, and the properties of the session as a whole. Validation ensures that every
+/// reference resolves.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RuleSet {
-    /// What the session's user packets are.
+    /// The PDU session type.
     pub pdu_type: PduSessionType,
     /// Packet Detection Rules.
     pub pdrs: RuleMap<PdrId, Pdr>,
@@ -22,23 +22,23 @@ pub struct RuleSet {
     pub urrs: RuleMap<UrrId, Urr>,
     /// Buffering Action Rules.
     pub bars: RuleMap<BarId, Bar>,
-    /// The network slice of the session, if the SMF named it.
+    /// The network slice of the session, if the SMF sent it.
     pub slice: Option<SNssai>,
-    /// Paging policies by DSCP, for packets whose QERs name none.
+    /// Paging policies by DSCP, for packets whose QERs have none.
     pub paging: Vec<PagingPolicy>,
-    /// User Plane Inactivity Timer: how long no packet may come before the SMF is told (TS 29.244 clause 5.11.2).
-    /// `None`: it is not told.
+    /// User Plane Inactivity Timer: the time without packets until the SMF is notified (TS 29.244 clause 5.11.2).
+    /// `None`: no notification.
     pub inactivity_timer: Option<Span>,
 }
 
-/// Octets of a filter beside its own: what a data plane writes of it to compare packets with. And of each pair of port ranges of a
-/// filter beyond the first: one that has more than [`MOST_PAIRS`] is compared otherwise.
+/// Octets of a filter beside its own: the data plane's compiled form of it. The same for each pair of port ranges
+/// of a filter beyond the first; one with more than [`MOST_PAIRS`] is compared in another form.
 const FILTER: usize = 256;
 const PAIR: usize = 192;
 const MOST_PAIRS: usize = 1024;
 
 impl RuleSet {
-    /// Octets of memory that the filters of all PDRs need, here and in a data plane, at most: an estimate.
+    /// Upper estimate of the octets of memory that the filters of all PDRs need, here and in a data plane.
     pub fn filter_memory(&self) -> usize {
         let of_pdi = |pdi: &Pdi| {
             let ethernet: usize = pdi.ethernet.iter().map(of_ethernet_filter).sum();

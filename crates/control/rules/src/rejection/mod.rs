@@ -1,4 +1,4 @@
-//! Why a request is rejected, and what the response says of it.
+//! Why a request is rejected, and the IEs of the response.
 
 mod rule;
 
@@ -13,24 +13,24 @@ pub use rule::RuleId;
 use crate::{ApplicationId, OverlappingSessions, RuleName};
 use crate::{FlowError, PduSessionType, PolicyName, ie};
 
-/// A request that is not carried out. Nothing has changed.
+/// A rejected request. Nothing has changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rejection {
-    /// The rule it is about, if it is about one.
+    /// The rule that is rejected, if it is one rule.
     pub rule: Option<RuleId>,
-    /// What is wrong.
+    /// The reason.
     pub reason: Reason,
 }
 
-/// What is wrong with a request. Each has exactly one cause and at most one offending IE.
+/// The reason of a rejection. Each has exactly one cause and at most one offending IE.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum Reason {
-    /// An IE that the other IEs make necessary is not there.
+    /// An IE that other IEs require is missing.
     #[error("IE {ie} is missing: {why}")]
     ConditionalMissing {
         /// The IE type.
         ie: u16,
-        /// Why it is necessary.
+        /// Why it is required.
         why: &'static str,
     },
     /// The value of an IE is not legal, or contradicts another.
@@ -44,22 +44,22 @@ pub enum Reason {
     /// The text of an SDF filter is no flow description.
     #[error("flow description: {0}")]
     MalformedFlow(FlowError),
-    /// The SDF filter is legal, but asks for what is not supported.
+    /// The SDF filter is legal, but requires an unsupported function.
     #[error("flow description: {0}")]
     UnsupportedFlow(FlowError),
-    /// Legal, but this UPF or its data plane does not do it.
-    #[error("IE {ie} asks for what is not supported: {what}")]
+    /// Legal, but not supported by this UPF or its data plane.
+    #[error("IE {ie} requests an unsupported function: {what}")]
     Unsupported {
         /// The IE type.
         ie: u16,
-        /// What is asked for.
+        /// What is not supported.
         what: &'static str,
     },
     /// A forwarding policy that the configuration does not have.
     #[error("forwarding policy {0} is not configured")]
     UnknownPolicy(PolicyName),
-    /// A predefined FAR, QER or URR is named by its ID; none is configured.
-    #[error("IE {0} names a predefined rule; none is configured")]
+    /// A reference to a predefined FAR, QER or URR by ID; none is configured.
+    #[error("IE {0} refers to a predefined rule; none is configured")]
     PredefinedRule(u16),
     /// A predefined rule is to be activated that is not configured.
     #[error("predefined rule {0} is not configured")]
@@ -67,29 +67,29 @@ pub enum Reason {
     /// A predefined rule is to be deactivated that is not active.
     #[error("predefined rule {0} is not active")]
     NotActive(RuleName),
-    /// An application is named that is neither configured nor provisioned.
+    /// A reference to an application that is neither configured nor provisioned.
     #[error("application {0} is not known")]
     UnknownApplication(ApplicationId),
-    /// The PFDs of an application are to be changed that another SMF provisioned.
+    /// A change of the PFDs of an application that another SMF provisioned.
     #[error("the PFDs of application {0} were provisioned by another SMF")]
     OtherSmfApplication(ApplicationId),
-    /// An F-TEID is to be chosen of IP versions that are not there.
-    #[error("no GTP-U address of the IP version asked for serves this network instance")]
+    /// CHOOSE for IP versions that no endpoint has.
+    #[error("no GTP-U address of the requested IP version serves this network instance")]
     NoAddressToChoose,
-    /// CHOOSE where there is nothing to choose: the CHOOSE ID stands for a tunnel of another IP version or
-    /// network instance, or the PDR exists and has another tunnel.
-    #[error("CHOOSE contradicts the tunnel {} at {} that exists", .0.teid, .0.addr)]
+    /// CHOOSE with a conflict: the CHOOSE ID stands for a tunnel of another IP version or network instance, or the
+    /// PDR exists and has another tunnel.
+    #[error("CHOOSE contradicts the existing tunnel {} at {}", .0.teid, .0.addr)]
     ChooseConflict(FTeid),
     /// CHOOSE in an update of a PDR that has no tunnel.
     #[error("CHOOSE in an update of a PDR without tunnel")]
     ChooseInUpdate,
-    /// An F-TEID whose address is not the UPF's.
-    #[error("{} is no GTP-U address of this UPF for the network instance", .0.addr)]
+    /// An F-TEID whose address is not local.
+    #[error("{} is not a GTP-U address of this UPF for the network instance", .0.addr)]
     NonLocalTunnel(FTeid),
     /// An F-TEID that another session uses.
     #[error("tunnel {} at {} belongs to another session", .0.teid, .0.addr)]
     TunnelInUse(FTeid),
-    /// A UE address is to be chosen of a data network that has no pool for it.
+    /// CHOOSE of a UE address in a data network without a pool for it.
     #[error("the data network has no pool of UE addresses of this IP version and prefix length")]
     NoAddressPool,
     /// A UE IP address Pool Identity that the configuration does not have.
@@ -98,16 +98,16 @@ pub enum Reason {
     /// Every UE address of the pools is in use.
     #[error("all UE addresses of {0} are in use")]
     AddressesOccupied(NetworkInstance),
-    /// A UE address or framed route of which other sessions of the data network have a part.
-    #[error("{net} belongs to another session, or a part of it does")]
+    /// A UE address or framed route that overlaps those of other sessions of the data network.
+    #[error("{net} belongs to another session, or overlaps an address of one")]
     AddressInUse {
         /// The address or prefix.
         net: IpNet,
-        /// The IE type that it is in.
+        /// The IE type that contains it.
         ie: u16,
-        /// All sessions that have a part of what the request asks for.
+        /// All sessions that overlap the request.
         owners: Box<OverlappingSessions>,
-        /// It is that of a session to be restored.
+        /// The session is to be restored.
         restored: bool,
     },
     /// A framed route that the data network may not have.
@@ -115,7 +115,7 @@ pub enum Reason {
     RouteNotAllowed {
         /// The route.
         net: IpNet,
-        /// What stands against it.
+        /// Why not.
         why: &'static str,
     },
     /// A network instance that the configuration does not have.
@@ -124,7 +124,7 @@ pub enum Reason {
     /// A data network of the other kind: of IP packets for an Ethernet session, or the reverse.
     #[error("network instance {0} is not one of {1}")]
     NetworkOfOtherType(NetworkInstance, PduSessionType),
-    /// An F-TEID of a session to be restored is not the UPF's any more, or another session's by now.
+    /// An F-TEID of a session to be restored is no longer local, or belongs to another session.
     #[error("tunnel {} at {} of the restored session is not available", .0.teid, .0.addr)]
     CannotRestore(FTeid),
     /// A rule to be created exists.
@@ -139,7 +139,7 @@ pub enum Reason {
     /// A rule refers to one that does not exist.
     #[error("it refers to {0}, which does not exist")]
     DanglingReference(RuleId),
-    /// A traffic endpoint that does not exist, exists already, or is named more than once.
+    /// A traffic endpoint that does not exist, exists already, or occurs more than once.
     #[error("traffic endpoint {id} {what}")]
     Endpoint {
         /// Its ID.
@@ -150,12 +150,12 @@ pub enum Reason {
     /// All TEIDs are in use.
     #[error("all TEIDs are in use")]
     NoTeid,
-    /// More of something than a session may have.
+    /// A session exceeds a limit.
     #[error("more than {limit} {what}")]
     TooMany {
-        /// What there is too much of.
+        /// What exceeds the limit.
         what: &'static str,
-        /// How many there may be.
+        /// The limit.
         limit: usize,
     },
 }
@@ -203,7 +203,7 @@ impl Reason {
         }
     }
 
-    /// The IE to name as the offending one, if there is one.
+    /// The offending IE, if there is one.
     pub const fn offending_ie(&self) -> Option<u16> {
         match self {
             Self::PredefinedRule(ie)
@@ -238,7 +238,7 @@ impl Reason {
     }
 }
 
-/// Refuses what is legal and not supported.
+/// Rejects a value that is legal and not supported.
 pub(crate) fn refuse_if(refused: bool, ie: u16, what: &'static str) -> Result<(), Reason> {
     if refused { Err(Reason::Unsupported { ie, what }) } else { Ok(()) }
 }

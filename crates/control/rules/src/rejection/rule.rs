@@ -1,11 +1,11 @@
-//! Which rule of a session is meant.
+//! The rule of a session that a rejection is about.
 
 use std::fmt;
 
 use causeway_pfcp::{FailedRuleId, RuleKind};
 use causeway_types::{BarId, FarId, PdrId, QerId, UrrId};
 
-/// A rule of a session, as the Failed Rule ID names it (TS 29.244 clause 8.2.80).
+/// A rule of a session, as in the Failed Rule ID (TS 29.244 clause 8.2.80).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum RuleId {
     /// A PDR.
@@ -45,7 +45,7 @@ impl From<RuleId> for FailedRuleId {
     }
 }
 
-/// A rule's own identifier says of which kind it is.
+/// The type of an identifier determines the kind of its rule.
 macro_rules! rule_id_from {
     ($($id:ident => $kind:ident,)*) => {
         $(impl From<$id> for RuleId {

@@ -1,4 +1,4 @@
-//! From what a change yielded, and from measured usage, to the IEs of responses and reports.
+//! Encodes the results of a change, and measured usage, as IEs of responses and reports.
 
 use causeway_pfcp::{
     ApplicationDetectionInformation, CreatedPdr, CreatedTrafficEndpoint, DetectedApplicationId,
@@ -19,7 +19,7 @@ pub fn packet_rate_reports(reports: &[PacketRateReport]) -> Vec<PacketRateStatus
 }
 
 impl Change {
-    /// The Created PDR IEs: the F-TEID and the UE address of each PDR that asked for one with CHOOSE.
+    /// The Created PDR IEs: the F-TEID and the UE address of each PDR that requested one with CHOOSE.
     pub fn created_pdrs(&self) -> Vec<CreatedPdr<'static>> {
         let created = self.session.rules.pdrs.keys().filter_map(|pdr| {
             let tunnel = self.chosen.iter().find(|(of, _)| of == pdr).map(|(_, tunnel)| (*tunnel).into());
@@ -34,7 +34,7 @@ impl Change {
         created.collect()
     }
 
-    /// The Updated PDR IEs: the UE address of each updated PDR that asked for one with CHOOSE.
+    /// The Updated PDR IEs: the UE address of each updated PDR that requested one with CHOOSE.
     pub fn updated_pdrs(&self) -> Vec<UpdatedPdr<'static>> {
         let updated = |(pdr, ue): &(_, UeAddress)| UpdatedPdr {
             ue_ip_addresses: [wire(*ue)].into(),
@@ -43,7 +43,7 @@ impl Change {
         self.ues.updated.iter().map(updated).collect()
     }
 
-    /// The Created Traffic Endpoint IEs: the F-TEID and the UE address of each traffic endpoint that asked for one
+    /// The Created Traffic Endpoint IEs: the F-TEID and the UE address of each traffic endpoint that requested one
     /// with CHOOSE.
     pub fn created_traffic_endpoints(&self) -> Vec<CreatedTrafficEndpoint<'static>> {
         let mut ids: Vec<EndpointId> = self.chosen_endpoints.iter().map(|(id, _)| *id).collect();
@@ -64,8 +64,8 @@ impl Change {
         ids.iter().map(created).collect()
     }
 
-    /// The Usage Report IEs of what the data plane measured up to this change, for the modification or
-    /// deletion response, with times as the wall clock says them. Counts their sequence numbers in `session`.
+    /// The Usage Report IEs of the data plane's measurements up to this change, for the modification or deletion
+    /// response, with wall clock times. Increments their sequence numbers in `session`.
     pub fn usage_reports(&mut self, usage: &[Usage], clock: WallClock) -> Vec<UsageReport<'static>> {
         let reference = self.query_reference.map(QueryUrrReference);
         let mut report = |usage: &Usage| UsageReport {
@@ -75,14 +75,14 @@ impl Change {
         usage.iter().map(&mut report).collect()
     }
 
-    /// What goes back in reports that answer the query of this change, wherever they are sent.
+    /// The Query URR Reference for reports that this change queried, in whichever message they are sent.
     pub fn query_reference(&self) -> Option<u32> {
         self.query_reference
     }
 }
 
 impl ProfiledSession {
-    /// The Created PDR IEs: the F-TEID of each PDR that asked for one with CHOOSE.
+    /// The Created PDR IEs: the F-TEID of each PDR that requested one with CHOOSE.
     pub fn created_pdrs(&self) -> Vec<CreatedPdr<'static>> {
         let mut chosen: Vec<_> = self.chosen().collect();
         chosen.sort_by_key(|(pdr, _)| *pdr);
@@ -95,8 +95,8 @@ impl ProfiledSession {
 }
 
 impl SessionRules {
-    /// The Usage Report IE of what the data plane measured, with times as the wall clock says them. Counts its sequence number
-    /// (UR-SEQN), which begins at 0 for each URR.
+    /// The Usage Report IE of a measurement of the data plane, with wall clock times. Increments its sequence
+    /// number (UR-SEQN), which begins at 0 for each URR.
     pub fn usage_report(&mut self, usage: &Usage, clock: WallClock) -> UsageReport<'static> {
         Self::usage_report_of(&mut self.reports, usage, clock)
     }
@@ -115,7 +115,7 @@ impl SessionRules {
     }
 }
 
-/// The whole UE address of a PDR (clause 5.21.3.1), its prefix length where it is not the default.
+/// The whole UE address of a PDR (clause 5.21.3.1), with its prefix length unless that is the default.
 fn wire(ue: UeAddress) -> UeIpAddress {
     UeIpAddress {
         ipv4: ue.v4,
@@ -125,7 +125,8 @@ fn wire(ue: UeAddress) -> UeIpAddress {
     }
 }
 
-/// All times of a report are said by one reading of the wall clock: it ends no earlier than it starts, whenever that was set.
+/// All times of a report use one state of the wall clock: it does not end before it starts, even if the clock was
+/// set.
 fn report(usage: &Usage, state: &ReportState, clock: WallClock) -> UsageReport<'static> {
     let wall = |time: Time| clock.at(time).to_ntp();
     let timed = !usage.triggers.difference(WITHOUT_TIMES).is_empty();
@@ -148,7 +149,7 @@ fn report(usage: &Usage, state: &ReportState, clock: WallClock) -> UsageReport<'
     }
 }
 
-/// The application, and where it was detected unless only the application is asked for. Its flows are not deduced.
+/// The application, with its PDR unless only the application is requested. Its flows are not deduced.
 fn application(detected: &Detected, state: &ReportState) -> ApplicationDetectionInformation<'static> {
     let id = DetectedApplicationId(detected.application.octets().to_vec().into());
     let pdr_id = (!state.reduced_detection).then_some(detected.pdr);
@@ -159,12 +160,12 @@ fn application(detected: &Detected, state: &ReportState) -> ApplicationDetection
 const WITHOUT_TIMES: UsageReportTrigger =
     UsageReportTrigger::START.union(UsageReportTrigger::STOPT).union(UsageReportTrigger::MACAR);
 
-/// Asked for, or linked to one that was.
+/// The report was queried, or is linked to one that was.
 fn answers_a_query(usage: &Usage) -> bool {
     usage.triggers.intersects(UsageReportTrigger::IMMER | UsageReportTrigger::LIUSA)
 }
 
-/// All counters of octets, and all of packets if they were asked for (clause 5.2.2.3.1).
+/// All octet counters, and all packet counters if requested (clause 5.2.2.3.1).
 fn volume(volume: &Volume, state: &ReportState) -> VolumeMeasurement {
     let octets =
         Volumes { total: Some(volume.total()), uplink: Some(volume.uplink), downlink: Some(volume.downlink) };

@@ -13,8 +13,7 @@ fn world(packets: bool) -> TestUpf {
     TestUpf::with(changes)
 }
 
-/// 3 packets, 700 octets up and 500 down; it began at 1000 s, the first packet came 10 s later, and it
-/// ended at 1060 s.
+/// 3 packets, 700 octets up and 500 down; start at 1000 s, first packet 10 s later, end at 1060 s.
 fn usage(triggers: UsageReportTrigger) -> Usage {
     let (start, end) = (Time::from_secs(1000), Time::from_secs(1060));
     Usage {
@@ -75,7 +74,7 @@ fn packets_are_reported_when_asked_for() {
 }
 
 // Input:  the start of traffic; usage after a monitoring time, before QoS enforcement.
-// Output: when it happened, and neither start nor end nor measurement; the parts by name.
+// Output: the time of the event, without start, end and measurement; the flags of the parts.
 #[test]
 fn reports_say_what_they_are_about() {
     let mut world = world(false);
@@ -94,8 +93,8 @@ fn reports_say_what_they_are_about() {
     assert_eq!(report.usage_information, Some(part));
 }
 
-// Input:  a URR is removed; its final usage comes with the change. Then a URR of the same id is created.
-// Output: the report is complete, by the rule that is gone; the new one counts from 0.
+// Input:  a URR is removed; its final usage follows the change. Then a URR of the same id is created.
+// Output: the report is complete, with the removed rule's settings; the new one counts from 0.
 #[test]
 fn a_removed_urr_has_its_final_report() {
     let mut world = world(true);

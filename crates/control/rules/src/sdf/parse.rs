@@ -1,4 +1,4 @@
-//! From text to [`FlowDescription`].
+//! Parser of [`FlowDescription`].
 
 use std::ops::RangeInclusive;
 use std::str::{FromStr, SplitAsciiWhitespace};
@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::{FlowAddress, FlowDescription, FlowEnd, SdfFilter};
 
-/// Why a flow description is not accepted.
+/// Why a flow description is rejected.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum FlowError {
     /// Legal, but not supported: the action is not `permit`.
@@ -23,27 +23,27 @@ pub enum FlowError {
     /// Legal, but not supported: options follow the destination.
     #[error("the option {0:?} is not supported")]
     Option(String),
-    /// It is not there, or not in UTF-8.
+    /// It is absent, or not UTF-8.
     #[error("there is no text")]
     NoText,
-    /// It ends where this was expected.
+    /// It ends where this is expected.
     #[error("it ends where {0} is expected")]
     Incomplete(&'static str),
-    /// Another word stands where this one belongs.
+    /// Another token is found than expected.
     #[error("{found:?} stands where {expected:?} is expected")]
     Unexpected {
-        /// The word that belongs there.
+        /// The expected token.
         expected: &'static str,
-        /// What is there.
+        /// The token found.
         found: String,
     },
-    /// The protocol is neither `ip`, nor a number from 0 to 255, nor a name that is known.
+    /// The protocol is neither `ip`, nor a number from 0 to 255, nor a known name.
     #[error("{0:?} is no IP protocol")]
     Protocol(String),
-    /// An address is none of `any`, `assigned`, an IP address, a prefix.
+    /// An address is not `any`, `assigned`, an IP address or a prefix.
     #[error("{0:?} is no address")]
     Address(String),
-    /// A port list holds something that is no port and no ascending range.
+    /// A port list contains something other than ports and ascending ranges.
     #[error("{0:?} is no list of ports")]
     Ports(String),
     /// One end is IPv4 and the other IPv6.
@@ -52,15 +52,15 @@ pub enum FlowError {
 }
 
 impl FlowError {
-    /// The description is legal and asks for what is not supported, rather than being malformed.
+    /// The description is legal but not supported, rather than malformed.
     pub const fn is_unsupported(&self) -> bool {
         matches!(self, Self::Action(_) | Self::Direction(_) | Self::Negated(_) | Self::Option(_))
     }
 }
 
-/// Reads `permit out <protocol> from <address> [<ports>] to <address> [<ports>]`.
+/// Parses `permit out <protocol> from <address> [<ports>] to <address> [<ports>]`.
 ///
-/// Host bits of a prefix are cleared; ports come out ascending and disjoint.
+/// Host bits of a prefix are cleared; ports are sorted and disjoint.
 impl FromStr for FlowDescription {
     type Err = FlowError;
 
@@ -91,7 +91,7 @@ impl FromStr for FlowDescription {
     }
 }
 
-/// Reads a filter that is a flow description and nothing else.
+/// Parses a filter that consists of a flow description only.
 impl FromStr for SdfFilter {
     type Err = FlowError;
 
@@ -100,7 +100,7 @@ impl FromStr for SdfFilter {
     }
 }
 
-/// The words of a description, from left to right.
+/// The tokens of a description, from left to right.
 struct Tokens<'a>(SplitAsciiWhitespace<'a>);
 
 impl<'a> Tokens<'a> {
@@ -113,7 +113,7 @@ impl<'a> Tokens<'a> {
         if found == expected { Ok(()) } else { Err(FlowError::Unexpected { expected, found: found.into() }) }
     }
 
-    /// One end, and the word after it, if any.
+    /// One end, and the token after it, if any.
     fn end(&mut self) -> Result<(FlowEnd, Option<&'a str>), FlowError> {
         let address = address(self.next("an address")?)?;
         let mut after = self.0.next();
@@ -126,7 +126,7 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// RFC 6733 has only numbers; SMFs in use also write the names that packet filters know.
+/// RFC 6733 has only numbers; some SMFs also send the names that packet filters use.
 fn protocol(word: &str) -> Result<Option<u8>, FlowError> {
     match word {
         "ip" => Ok(None),
@@ -163,7 +163,7 @@ fn port_range(text: &str) -> Option<RangeInclusive<u16>> {
     (low <= high).then_some(low..=high)
 }
 
-/// A number in digits alone; the standard parser would take a sign as well.
+/// A number of digits only; the standard parser also accepts a sign.
 fn decimal<T: FromStr>(text: &str) -> Option<T> {
     text.bytes().all(|octet| octet.is_ascii_digit()).then(|| text.parse().ok())?
 }
@@ -199,7 +199,7 @@ mod tests {
         text.parse()
     }
 
-    // Input:  the default rule that SMFs send for the whole session.
+    // Input:  the default flow description that SMFs send for the whole session.
     // Output: a filter that matches any packet of the UE.
     #[test]
     fn the_default_rule() {
@@ -241,8 +241,8 @@ mod tests {
         assert_eq!(filter.local.ports, [0..=65535]);
     }
 
-    // Input:  legal rules that ask for what a UPF of ours does not do.
-    // Output: refused as unsupported, with the word that asked for it.
+    // Input:  legal descriptions that need a function which the UPF does not support.
+    // Output: refused as unsupported, with the token.
     #[test]
     fn what_is_not_supported_is_said() {
         for (text, error) in [
@@ -256,8 +256,8 @@ mod tests {
         }
     }
 
-    // Input:  text that is no flow description.
-    // Output: refused as malformed, with what is wrong.
+    // Input:  text that is not a flow description.
+    // Output: refused as malformed, with the error.
     #[test]
     fn malformed_text_is_refused() {
         for (text, error) in [

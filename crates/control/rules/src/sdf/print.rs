@@ -1,4 +1,4 @@
-//! From [`FlowDescription`] back to text.
+//! Formats a [`FlowDescription`] as text.
 
 use std::fmt;
 
@@ -92,7 +92,7 @@ mod tests {
             prop_assert_eq!(filter.to_string().parse(), Ok(filter));
         }
 
-        // Input:  any text at all.
+        // Input:  any text.
         // Output: a filter that prints and parses to itself, or an error; never a panic.
         #[test]
         fn any_text_parses_or_is_refused(text in "(permit out )?[ -~]{0,60}") {

@@ -15,12 +15,12 @@ impl<K, V> SortedMap<K, V> {
         Self(ThinVec::new())
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// There is no entry.
+    /// There are no entries.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -40,17 +40,17 @@ impl<K, V> SortedMap<K, V> {
         self.0.iter().map(|(_, value)| value)
     }
 
-    /// The values in the order of their keys, to be changed.
+    /// The values in the order of their keys, mutable.
     pub fn values_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut V> + ExactSizeIterator {
         self.0.iter_mut().map(|(_, value)| value)
     }
 
-    /// The entries in the order of their keys, the values to be changed.
+    /// The entries in the order of their keys, with mutable values.
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = (&K, &mut V)> + ExactSizeIterator {
         self.0.iter_mut().map(|(key, value)| (&*key, value))
     }
 
-    /// Keeps the entries for which the answer is true.
+    /// Keeps the entries for which `keeps` is true.
     pub fn retain(&mut self, mut keeps: impl FnMut(&K, &mut V) -> bool) {
         self.0.retain_mut(|(key, value)| keeps(key, value));
     }
@@ -63,7 +63,7 @@ impl<K: Ord, V> SortedMap<K, V> {
         self.0.get(at).map(|(_, value)| value)
     }
 
-    /// The value of this key, to be changed.
+    /// The value of this key, mutable.
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         let at = self.find(key).ok()?;
         self.0.get_mut(at).map(|(_, value)| value)
@@ -74,7 +74,7 @@ impl<K: Ord, V> SortedMap<K, V> {
         self.find(key).is_ok()
     }
 
-    /// Enters a value and returns the one that the key had.
+    /// Inserts a value and returns the previous one of the key.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         match self.find(&key) {
             Ok(at) => Some(std::mem::replace(&mut self.0[at].1, value)),
@@ -85,7 +85,7 @@ impl<K: Ord, V> SortedMap<K, V> {
         }
     }
 
-    /// The value of this key; a new one if it has none.
+    /// The value of this key; inserts `new()` if it has none.
     pub fn get_or_insert_with(&mut self, key: K, new: impl FnOnce() -> V) -> &mut V {
         let at = self.find(&key).unwrap_or_else(|at| {
             self.make_room(at, key, new());
@@ -94,20 +94,20 @@ impl<K: Ord, V> SortedMap<K, V> {
         &mut self.0[at].1
     }
 
-    /// Takes a value out.
+    /// Removes a value.
     pub fn remove(&mut self, key: &K) -> Option<V> {
         let at = self.find(key).ok()?;
         Some(self.0.remove(at).1)
     }
 
-    /// Most maps never grow again: there is room for what there is.
+    /// Most maps never grow again, so the capacity is exact.
     fn make_room(&mut self, at: usize, key: K, value: V) {
         self.0.reserve_exact(1);
         self.0.insert(at, (key, value));
     }
 
     fn find(&self, key: &K) -> Result<usize, usize> {
-        // Rules mostly come in order.
+        // Rules mostly arrive in order.
         match self.0.last() {
             Some((last, _)) if last < key => Err(self.0.len()),
             _ => self.0.binary_search_by(|(held, _)| held.cmp(key)),
@@ -131,7 +131,7 @@ impl<K: Ord, V> Index<&K> for SortedMap<K, V> {
     type Output = V;
 
     /// # Panics
-    /// When the key has no value.
+    /// If the key has no value.
     fn index(&self, key: &K) -> &V {
         self.get(key).expect("the key has a value")
     }

@@ -1,8 +1,8 @@
-//! Ordered collections of few items, which take no more room than the items do.
+//! Ordered collections of few items, without spare capacity.
 //!
-//! A session has a handful of rules of each kind, and there are millions of sessions: a node of a B-tree has room for
-//! eleven entries whether they are there or not. These look and iterate like `BTreeMap` and `BTreeSet`, and are one word
-//! when empty. Finding is O(log n), changing O(n).
+//! A session has a handful of rules of each kind, and there are millions of sessions: a node of a B-tree has space
+//! for eleven entries in any case. These have the interface of `BTreeMap` and `BTreeSet`, and are one word when
+//! empty. Lookup is O(log n), a change O(n).
 
 mod map;
 mod set;

@@ -14,12 +14,12 @@ impl<T> SortedSet<T> {
         Self(ThinVec::new())
     }
 
-    /// How many items there are.
+    /// The number of items.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// There is no item.
+    /// There are no items.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -34,24 +34,24 @@ impl<T> SortedSet<T> {
         self.0.first()
     }
 
-    /// Keeps the items for which the answer is true.
+    /// Keeps the items for which `keeps` is true.
     pub fn retain(&mut self, keeps: impl FnMut(&T) -> bool) {
         self.0.retain(keeps);
     }
 }
 
 impl<T: Ord> SortedSet<T> {
-    /// The item is there.
+    /// The set contains the item.
     pub fn contains(&self, item: &T) -> bool {
         self.0.binary_search(item).is_ok()
     }
 
-    /// Enters an item. False: it was there.
+    /// Inserts an item. `false`: it was there already.
     pub fn insert(&mut self, item: T) -> bool {
         match self.0.binary_search(&item) {
             Ok(_) => false,
             Err(at) => {
-                // Most sets never grow again: there is room for what there is.
+                // Most sets never grow again, so the capacity is exact.
                 self.0.reserve_exact(1);
                 self.0.insert(at, item);
                 true
@@ -59,7 +59,7 @@ impl<T: Ord> SortedSet<T> {
         }
     }
 
-    /// Takes an item out. False: it was not there.
+    /// Removes an item. `false`: it was not there.
     pub fn remove(&mut self, item: &T) -> bool {
         match self.0.binary_search(item) {
             Ok(at) => {

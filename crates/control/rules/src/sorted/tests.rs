@@ -1,4 +1,4 @@
-//! The sorted collections against those of the standard library.
+//! Tests of the sorted collections against those of the standard library.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,7 @@ fn call() -> impl Strategy<Value = Call> {
 
 proptest! {
     // Input:  any calls, made to a sorted map and to a `BTreeMap`.
-    // Output: the same answers, and the same entries in the same order.
+    // Output: the same results, and the same entries in the same order.
     #[test]
     fn a_sorted_map_does_what_a_btree_map_does(calls in prop::collection::vec(call(), 0..60)) {
         let (mut map, mut model) = (SortedMap::new(), BTreeMap::new());
@@ -66,7 +66,7 @@ proptest! {
     }
 
     // Input:  any calls, made to a map of shared rules and to a `BTreeMap`, with a copy of the map kept before each.
-    // Output: the same entries; no copy changes with the map it was made of.
+    // Output: the same entries; no copy changes with the original.
     #[test]
     fn a_change_of_a_rule_map_leaves_its_copies_alone(calls in prop::collection::vec(call(), 0..40)) {
         let (mut map, mut model) = (RuleMap::new(), BTreeMap::new());
@@ -95,8 +95,8 @@ proptest! {
         }
     }
 
-    // Input:  any items, entered into and taken out of a sorted set and a `BTreeSet`.
-    // Output: the same answers, the same items in the same order, and the same difference to other sets.
+    // Input:  any items, inserted into and removed from a sorted set and a `BTreeSet`.
+    // Output: the same results, the same items in the same order, and the same difference to other sets.
     #[test]
     fn a_sorted_set_does_what_a_btree_set_does(
         calls in prop::collection::vec((any::<bool>(), 0..12_u8), 0..60),

@@ -1,4 +1,4 @@
-//! Makes random changes fit the rules there are, so that most of them are legal.
+//! Makes random changes fit the existing rules, so that most of them are legal.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,8 @@ use causeway_types::QerId;
 use crate::SessionRules;
 use crate::edits::{Edits, EndpointId, FilterDraft, HasRuleId, RequestedChanges, Setting};
 
-/// The changes without those that name a rule twice, create one that exists or change one that does not;
-/// references lead to rules that will exist, where there are any.
+/// Drops changes that contain a rule twice, create one that exists or change one that does not; references are set
+/// to rules that will exist, if there are any.
 pub(crate) fn fit(mut changes: RequestedChanges, session: &SessionRules) -> RequestedChanges {
     let rules = session.rules();
     fit_endpoints(&mut changes, session);
@@ -50,7 +50,7 @@ pub(crate) fn fit(mut changes: RequestedChanges, session: &SessionRules) -> Requ
     changes
 }
 
-/// Endpoints are created, changed and named only where they can be; no filter is named or numbered.
+/// Endpoints are created, changed and referred to only if that is legal; filters have no ids.
 fn fit_endpoints(changes: &mut RequestedChanges, session: &SessionRules) {
     let mut seen = BTreeSet::new();
     let held: BTreeSet<EndpointId> = session.endpoints.keys().copied().collect();
@@ -69,7 +69,7 @@ fn fit_endpoints(changes: &mut RequestedChanges, session: &SessionRules) {
     }
 }
 
-/// Fits one kind; the ids that will exist.
+/// Fits one kind; returns the ids that will exist.
 fn fit_kind<C: HasRuleId, U: HasRuleId<Id = C::Id>>(
     edits: &mut Edits<C::Id, C, U>,
     mut held: BTreeSet<C::Id>,

@@ -1,4 +1,4 @@
-//! A small world for the tests: a UPF with one access and one core address, and a UE.
+//! A fixture for tests: a UPF with one access and one core address, and a UE.
 
 #![cfg_attr(
     not(test),
@@ -53,7 +53,7 @@ pub(crate) fn endpoints() -> LocalEndpoints {
     }
 }
 
-/// What framed routes may lie in: anywhere.
+/// Framed routes may lie anywhere.
 fn routable() -> Vec<causeway_types::IpNet> {
     ["0.0.0.0/0", "::/0"].map(|net| net.parse().expect("a prefix")).to_vec()
 }
@@ -110,7 +110,7 @@ pub(crate) fn uplink_pdr(id: u16, tunnel: TunnelRequest, far: u32) -> PdrDraft {
     }
 }
 
-/// A PDR for packets from the data network, known by the UE's address.
+/// A PDR for packets from the data network, found by the UE's address.
 pub(crate) fn downlink_pdr(id: u16, far: u32) -> PdrDraft {
     let pdi = PdiDraft {
         network_instance: Some(internet()),
@@ -147,7 +147,7 @@ pub(crate) fn buffering(id: u32) -> Far {
     Far::new(FarId(id), ApplyAction::Buffer { notify: true })
 }
 
-/// A URR that measures volume and reports when asked.
+/// A URR that measures volume and reports on query.
 pub(crate) fn urr(id: u32) -> Urr {
     Urr::new(UrrId(id), crate::MeasurementMethod { volume: true, ..Default::default() })
 }
@@ -213,7 +213,7 @@ impl TestUpf {
         change::modify_with(&self.session, changes, SESSION, &context, &mut self.resources)
     }
 
-    /// The data plane has carried it out.
+    /// The data plane has applied the change.
     pub(crate) fn keep(&mut self, change: Change) {
         self.session = change.session;
         self.resources.commit(change.resources);

@@ -1,10 +1,10 @@
-//! A data plane that only keeps rules, and insists that every reference leads somewhere at any moment.
+//! A data plane that only stores rules, and checks after each write that every reference resolves.
 
 use std::sync::Arc;
 
 use crate::{Op, Plan, RuleId, RuleMap, RuleSet};
 
-/// Carries a plan out on `rules`; the first thing that is wrong with it otherwise.
+/// Applies a plan to `rules`; returns the first error in it.
 pub(crate) fn apply(rules: &mut RuleSet, plan: &Plan) -> Result<(), String> {
     for (index, op) in plan.ops.iter().enumerate() {
         let allowed = match op {
@@ -58,7 +58,7 @@ fn write(rules: &mut RuleSet, op: &Op) -> Result<(), String> {
     Ok(())
 }
 
-/// A write that changes nothing is one too many.
+/// A write that changes nothing is superfluous.
 fn put<I: Ord + Into<RuleId>, R: Eq>(map: &mut RuleMap<I, R>, id: I, rule: &Arc<R>) -> Result<(), String> {
     if map.get_shared(&id) == Some(rule) {
         return Err(format!("{} is written without a change", id.into()));

@@ -1,17 +1,17 @@
-//! Rule sets as sessions that were asked for in the same words.
+//! Rule sets as sessions with a session profile.
 
 use std::sync::Arc;
 
 use crate::change::from_plan;
 use crate::{Plan, ProfileTransition, ProfiledSession, RuleSet, SessionProfile};
 
-/// What the sessions of a test have in common.
+/// The session profiles of a test.
 #[derive(Debug, Default)]
 pub struct Templates(Vec<Arc<SessionProfile>>);
 
 impl Templates {
-    /// The rules as those of a session like one before, or as the first of their kind. `None`: no request for a session with these
-    /// rules is remembered.
+    /// The rules as a session of an existing profile, or as the first of a new one. `None`: requests for such
+    /// sessions are not cached.
     pub fn profiled(&mut self, rules: &RuleSet) -> Option<ProfiledSession> {
         let of_known = |template: &Arc<SessionProfile>| {
             let its = SessionProfile::of_rules(rules)?;
@@ -26,7 +26,8 @@ impl Templates {
         Some(ProfiledSession::new(Arc::clone(&template), *template.params(), template.policy().cloned()))
     }
 
-    /// A plan that changes nothing but FARs as one that was met before. `None`: it does more, or nobody has changed a session so.
+    /// A plan that changes FARs only, as a cached modification. `None`: it changes more, or no cached modification
+    /// has this result.
     pub fn transition(
         &mut self,
         profiled: &ProfiledSession,

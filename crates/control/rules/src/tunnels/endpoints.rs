@@ -6,24 +6,24 @@ use causeway_types::{DualIp, IpNet, NetworkInstance};
 
 use crate::PolicyName;
 
-/// What surrounds the UPF, as far as rules name it.
+/// The topology around the UPF, as far as rules refer to it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LocalEndpoints {
-    /// Where GTP-U arrives, the preferred first.
+    /// The addresses at which GTP-U arrives, the preferred first.
     pub gtpu: Vec<LocalEndpoint>,
     /// The data networks (N6) of IP packets, the default first.
     pub networks: Vec<NetworkInstance>,
     /// The data networks (N6) of Ethernet frames, the default first.
     pub ethernet: Vec<NetworkInstance>,
-    /// Our ends of tunnels over N6.
+    /// The local ends of tunnels over N6.
     pub n6_tunnels: Vec<N6Address>,
-    /// The forwarding policies that FARs may name.
+    /// The forwarding policies that FARs may refer to.
     pub policies: Vec<KnownPolicy>,
     /// The prefixes that framed routes of each data network may lie in.
     pub routable: Vec<(NetworkInstance, Vec<IpNet>)>,
-    /// What is beside the UPF, and so behind no UE: the networks that its machine is connected to, and SMFs.
+    /// Networks beside the UPF, and so behind no UE: those that its host is connected to, and SMFs.
     pub neighbours: Vec<IpNet>,
-    /// The addresses of the UPF's machine beside the ends of tunnels, so no UE's: gateways, N4 and others; in their order.
+    /// The addresses of the UPF's host that are not tunnel ends, and so no UE's: gateways, N4 and others; sorted.
     pub own: Vec<IpAddr>,
 }
 
@@ -32,11 +32,11 @@ pub struct LocalEndpoints {
 pub struct KnownPolicy {
     /// Its name.
     pub name: PolicyName,
-    /// It answers HTTP requests, so that nothing has to leave by the FAR.
+    /// It answers HTTP requests locally, so the FAR need not forward.
     pub answers_http: bool,
 }
 
-/// Our end of the tunnels of one data network (N6).
+/// The local end of the tunnels of one data network (N6).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct N6Address {
     /// IPv4, IPv6 or both.
@@ -55,8 +55,8 @@ pub struct LocalEndpoint {
 }
 
 impl LocalEndpoints {
-    /// The endpoints that serve a network instance: its own first, then those that serve all. Without a
-    /// network instance all endpoints do, those that serve all first.
+    /// The endpoints that serve a network instance: its own first, then those that serve all. Without a network
+    /// instance: all endpoints, those that serve all first.
     fn serving<'a>(
         &'a self,
         instance: Option<&'a NetworkInstance>,
@@ -73,8 +73,8 @@ impl LocalEndpoints {
         named.chain(general).chain(others)
     }
 
-    /// The addresses to give out for a tunnel of a network instance. A version that is asked for and not
-    /// there is left out; empty when none is there.
+    /// The addresses for a tunnel of a network instance. A requested version that no endpoint has is left out;
+    /// empty if none is left.
     pub(crate) fn addresses(&self, instance: Option<&NetworkInstance>, v4: bool, v6: bool) -> DualIp {
         let serving = || self.serving(instance).map(|endpoint| endpoint.addr);
         DualIp {
@@ -83,7 +83,7 @@ impl LocalEndpoints {
         }
     }
 
-    /// The address is one where GTP-U of this network instance arrives.
+    /// GTP-U of this network instance arrives at this address.
     pub(crate) fn is_local(&self, ip: IpAddr, instance: Option<&NetworkInstance>) -> bool {
         self.serving(instance).any(|endpoint| endpoint.addr.contains(ip))
     }
@@ -96,7 +96,7 @@ impl LocalEndpoints {
         })
     }
 
-    /// The prefixes that framed routes of a data network may lie in; of any, where that is no data network of ours.
+    /// The prefixes that framed routes of a data network may lie in; of any, if it is not a local data network.
     pub(crate) fn routable(&self, network: Option<&NetworkInstance>) -> impl Iterator<Item = &IpNet> {
         let network = network.filter(|network| self.is_network(network));
         let of_network =
@@ -107,31 +107,32 @@ impl LocalEndpoints {
     /// A UE may have the address.
     ///
     /// # Errors
-    /// Why none has it.
+    /// Why no UE can have it.
     pub(crate) fn check_ue(&self, ip: IpAddr) -> Result<(), &'static str> {
         match unusable(ip) {
             Some(reason) => Err(reason),
-            None if ip.is_loopback() => Err("a loopback address is no UE's"),
-            None if self.is_own(ip) => Err("it is an address of this UPF or of its machine"),
+            None if ip.is_loopback() => Err("a UE cannot have a loopback address"),
+            None if self.is_own(ip) => Err("it is an address of this UPF or of its host"),
             None => Ok(()),
         }
     }
 
-    /// A tunnel may lead to the address. Loopback addresses are those of gNBs on this machine, where ours is one, too.
+    /// A tunnel may lead to the address. Loopback addresses belong to gNBs on this host, if a local GTP-U address
+    /// is one, too.
     ///
     /// # Errors
-    /// Why none ends there.
+    /// Why no tunnel can end there.
     pub(crate) fn check_peer(&self, ip: IpAddr) -> Result<(), &'static str> {
         match unusable(ip) {
             Some(reason) => Err(reason),
-            None if ip.is_loopback() && !self.is_inside() => Err("a loopback address is no peer's"),
-            None if self.is_tunnel_end(ip) => Err("it leads back to this UPF"),
+            None if ip.is_loopback() && !self.is_inside() => Err("a peer cannot have a loopback address"),
+            None if self.is_tunnel_end(ip) => Err("it is an address of this UPF"),
             None => Ok(()),
         }
     }
 
-    /// The address is a usual one of another host, whether UEs or peers: [`LocalEndpoints::check_peer`] says yes. Of others it may
-    /// do so as well.
+    /// The address is a common one of another host, UE or peer: [`LocalEndpoints::check_peer`] accepts it. It may
+    /// accept other addresses as well.
     #[inline]
     pub(crate) fn is_usual(&self, ip: Ipv4Addr) -> bool {
         let [first, ..] = ip.octets();
@@ -146,18 +147,18 @@ impl LocalEndpoints {
         self.gtpu.iter().any(|end| end.addr.iter().any(|ip| ip.is_loopback()))
     }
 
-    /// The address is one of the further ones of this machine.
+    /// The address is one of the other addresses of this host.
     pub(crate) fn has_local(&self, ip: Ipv4Addr) -> bool {
         self.own.binary_search(&ip.into()).is_ok()
     }
 
-    /// GTP-U, or a tunnel over N6, ends here at this address.
+    /// GTP-U, or a tunnel over N6, ends at this address of the UPF.
     fn is_tunnel_end(&self, ip: IpAddr) -> bool {
         self.gtpu.iter().any(|end| end.addr.contains(ip))
             || self.n6_tunnels.iter().any(|end| end.addr.contains(ip))
     }
 
-    /// An address of this UPF or of its machine lies in the prefix.
+    /// An address of this UPF or of its host lies in the prefix.
     pub(crate) fn has_own_in(&self, net: &IpNet) -> bool {
         let ends = self.gtpu.iter().map(|end| end.addr).chain(self.n6_tunnels.iter().map(|end| end.addr));
         let next = self.own.partition_point(|ip| *ip < net.network());
@@ -174,7 +175,7 @@ impl LocalEndpoints {
         self.policies.iter().find(|policy| policy.name == *name)
     }
 
-    /// Tunnels over N6 of this IP version can end here, in this network or, without one, in the default.
+    /// Tunnels over N6 of this IP version can end at the UPF, in this network or, without one, in the default.
     pub(crate) fn has_n6_tunnel(&self, network: Option<&NetworkInstance>, v6: bool) -> bool {
         let network = network.or(self.networks.first());
         let of_network = self.n6_tunnels.iter().filter(|end| Some(&end.network) == network);
@@ -199,15 +200,15 @@ impl LocalEndpoints {
     }
 }
 
-/// Why no host has the address, if none can.
+/// Why no host can have the address, if none can.
 fn unusable(ip: IpAddr) -> Option<&'static str> {
     let is_broadcast = matches!(ip, IpAddr::V4(ip) if ip.is_broadcast());
     let is_mapped = matches!(ip, IpAddr::V6(ip) if ip.to_ipv4_mapped().is_some());
     match () {
-        () if ip.is_unspecified() => Some("an unspecified address is nobody's"),
-        () if ip.is_multicast() => Some("a multicast address is no host's"),
-        () if is_broadcast => Some("the broadcast address is no host's"),
-        () if is_mapped => Some("an IPv4-mapped address is no host's"),
+        () if ip.is_unspecified() => Some("no host has the unspecified address"),
+        () if ip.is_multicast() => Some("no host has a multicast address"),
+        () if is_broadcast => Some("no host has the broadcast address"),
+        () if is_mapped => Some("no host has an IPv4-mapped address"),
         () => None,
     }
 }
@@ -233,7 +234,7 @@ mod tests {
         }
     }
 
-    // Input:  endpoints of the instance `access` and of all instances, the IPv6 one apart.
+    // Input:  endpoints of the instance `access` and of all instances, the IPv6 one separate.
     // Output: the instance's own address where it has one, the general one elsewhere.
     #[test]
     fn an_instance_prefers_its_own_endpoint() {
@@ -247,7 +248,7 @@ mod tests {
         assert_eq!(shown(None, false, true), "2001:db8::2");
     }
 
-    // Input:  an address of another instance, and one that is not ours.
+    // Input:  an address of another instance, and one that is not local.
     // Output: neither is local for `internet`; the first is for `access`.
     #[test]
     fn an_address_is_local_to_its_instance() {

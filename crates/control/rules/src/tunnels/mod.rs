@@ -1,4 +1,4 @@
-//! Which tunnel ends here, and whose it is.
+//! Local tunnels and their sessions.
 
 mod endpoints;
 mod pools;
@@ -19,15 +19,15 @@ use slots::Slots;
 
 /// The tunnels that end at this UPF: those it chose (CHOOSE) and those that SMFs assigned.
 ///
-/// One tunnel, a TEID at an address, belongs to one session at most. TEIDs chosen here are made of a slot, 1 to the
-/// capacity, and a generation, so that they are never zero and a TEID comes again as late as can be;
-/// [`Tunnels::scrambled`] then hides both.
+/// One tunnel, a TEID at an address, belongs to one session at most. A TEID chosen by the UPF consists of a slot, 1
+/// to the capacity, and a generation: it is never zero, and its reuse is as late as possible.
+/// [`Tunnels::scrambled`] hides both.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tunnels {
     slots: Slots,
-    /// UEs whose TEIDs end like their addresses.
+    /// UE subnets whose TEIDs end like the UE addresses.
     pools: Vec<TeidPool>,
-    /// Tunnels of TEIDs that are not in slots, and all but one of a TEID.
+    /// Tunnels whose TEIDs are not in slots, and all but one of the tunnels of a TEID.
     claims: PartitionedMap<Teid, SmallList<Claim>>,
 }
 
@@ -37,9 +37,9 @@ struct Claim {
     tunnel: FTeid,
 }
 
-/// The tunnels that a change of one session takes and gives back. Hand it to [`Tunnels::commit`] once
-/// the data plane has carried out the plan, or to [`Tunnels::abandon`] if it has not.
-#[must_use = "tunnels stay taken until the change is committed or abandoned"]
+/// The tunnels that a change of one session takes and releases. Pass it to [`Tunnels::commit`] once the data plane
+/// has applied the plan, or to [`Tunnels::abandon`] if it has not.
+#[must_use = "tunnels stay allocated until the change is committed or abandoned"]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TunnelChange {
     session: Seid,
@@ -48,7 +48,7 @@ pub struct TunnelChange {
 }
 
 impl TunnelChange {
-    /// Nothing is taken or given back.
+    /// Nothing is taken or released.
     pub(crate) const fn empty(session: Seid) -> Self {
         Self { session, taken: Vec::new(), released: Vec::new() }
     }
@@ -58,51 +58,51 @@ impl TunnelChange {
         Self { session, taken, released: Vec::new() }
     }
 
-    /// Everything goes.
+    /// All are released.
     pub(crate) fn releasing_all(session: Seid, tunnels: &SortedSet<FTeid>) -> Self {
         Self { session, taken: Vec::new(), released: tunnels.iter().copied().collect() }
     }
 }
 
 impl Tunnels {
-    /// No tunnels. `capacity` is how many TEIDs can be chosen at a time, at most 2^24 - 1; `seed` decides
-    /// where the choice starts, so that a restarted UPF does not give out the TEIDs of its last life.
+    /// No tunnels. `capacity` is the number of TEIDs that can be chosen at a time, at most 2^24 - 1; `seed` decides
+    /// where the choice starts, so that a restarted UPF does not allocate the TEIDs of its last run.
     pub fn new(capacity: u32, seed: u64) -> Self {
         Self { slots: Slots::new(capacity, seed), pools: Vec::new(), claims: PartitionedMap::default() }
     }
 
-    /// The same, with TEIDs that cannot be guessed from others.
+    /// The same, with TEIDs that do not follow from others.
     pub fn scrambled(self, scramble: IdCipher) -> Self {
         Self { slots: self.slots.made_by(TeidScheme::hidden(scramble)), ..self }
     }
 
-    /// The same, with TEIDs of at most 24 bits, for a data plane that has no room for longer ones, those of UEs in pools from these. They
-    /// can be guessed.
+    /// The same, with TEIDs of at most 24 bits, for a data plane whose tables have no longer ones; UEs in pools
+    /// have TEIDs of these pools. The TEIDs are predictable.
     pub fn short(self, pools: Vec<TeidPool>) -> Self {
         Self { slots: self.slots.short(), pools, ..self }
     }
 
-    /// The change is in force: what it gives back is free.
+    /// The change is in force: the tunnels it releases are free.
     pub fn commit(&mut self, change: TunnelChange) {
         self.release(change.session, &change.released);
     }
 
-    /// The change did not come to be: what it took is free.
+    /// The change is not in force: the tunnels it took are free.
     pub fn abandon(&mut self, change: TunnelChange) {
         self.release(change.session, &change.taken);
     }
 
-    /// Some TEIDs are chosen by the UE that they are for.
+    /// Some TEIDs depend on the UE that they are chosen for.
     pub(crate) const fn follow_ues(&self) -> bool {
         !self.pools.is_empty()
     }
 
-    /// How many TEIDs can still be chosen.
+    /// The number of TEIDs that can still be chosen.
     pub fn available(&self) -> u32 {
         self.slots.available()
     }
 
-    /// How many tunnels are in use.
+    /// The number of tunnels in use.
     pub fn in_use(&self) -> usize {
         self.slots.claims() + self.claims.values().map(|claims| claims.iter().count()).sum::<usize>()
     }

@@ -4,12 +4,12 @@ use std::net::Ipv4Addr;
 
 use causeway_types::{IpNet, Ipv4Net, Seid, Teid};
 
-/// The first TEID of pools, and the first that none has: 24 bits. Below are the TEIDs of other tunnels.
+/// The bounds of the TEIDs of pools: 24 bits. Below are the TEIDs of other tunnels.
 pub(super) const FIRST: u32 = 1 << 23;
 const END: u32 = 1 << 24;
 
-/// A pool of UEs, of which each has a TEID that ends like its address: so a data plane can check the source addresses of all of them
-/// by one rule.
+/// A subnet of UEs, each with a TEID that ends like its address: a data plane can check the source addresses of all
+/// of them by one rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TeidPool {
     /// The UE addresses.
@@ -19,11 +19,12 @@ pub struct TeidPool {
 }
 
 impl TeidPool {
-    /// Pools in all, at most.
+    /// Maximum number of pools.
     pub const MOST: usize = 32;
 
-    /// TEIDs for these subnets, the largest first; then once more, so that a UE may have two tunnels, and does not get the TEID of an
-    /// earlier one at once. A subnet that TEIDs of 24 bits have no room for has none, nor have IPv6 subnets.
+    /// TEIDs for these subnets, the largest first; then once more, so that a UE may have two tunnels, and does not
+    /// immediately get the TEID of an earlier one. A subnet for which 24 bits do not suffice gets none, nor do IPv6
+    /// subnets.
     pub fn layout(nets: impl IntoIterator<Item = IpNet>) -> Vec<Self> {
         let mut nets: Vec<Ipv4Net> = nets
             .into_iter()
@@ -38,7 +39,7 @@ impl TeidPool {
         let mut end = END;
         for net in nets.iter().chain(&nets) {
             let size = u64::from(u32::from(net.hostmask())) + 1;
-            // What is left, for subnets that are powers of two: a second round begins with larger ones.
+            // The rest, for subnets that are powers of two: a second round begins with larger ones.
             let aligned = u64::from(end) / size * size;
             let first = aligned.checked_sub(size).filter(|first| *first >= u64::from(FIRST));
             if let Some(first) = first.filter(|_| pools.len() < Self::MOST) {
@@ -49,7 +50,7 @@ impl TeidPool {
         pools
     }
 
-    /// The TEID of a UE; `None` where it is of another pool.
+    /// The TEID of a UE; `None` if it is of another pool.
     pub fn teid(&self, ue: Ipv4Addr) -> Option<Teid> {
         let free = u32::from(self.net.hostmask());
         let teid = self.first | u32::from(ue) & free;
@@ -57,7 +58,7 @@ impl TeidPool {
     }
 }
 
-/// The TEID of a UE that is `usable`; those that it may have come in turn, from session to session.
+/// The TEID of a UE that is `usable`; its TEIDs take turns from session to session.
 pub(super) fn choose(
     pools: &[TeidPool],
     ue: Ipv4Addr,
@@ -79,7 +80,7 @@ mod tests {
     }
 
     // Input:  subnets of three sizes, one twice, one for IPv6, and one that is too large.
-    // Output: each has TEIDs of its own twice, which end like its addresses and are above those of other tunnels.
+    // Output: each has two ranges of TEIDs, which end like its addresses and are above those of other tunnels.
     #[test]
     fn teids_end_like_addresses() {
         let pools = TeidPool::layout(nets(&[
@@ -105,8 +106,8 @@ mod tests {
         assert_eq!(teids, [0xdf_0102, 0x9f_0102]);
     }
 
-    // Input:  more subnets than there may be pools.
-    // Output: so many pools.
+    // Input:  more subnets than the maximum number of pools.
+    // Output: the maximum number of pools.
     #[test]
     fn pools_are_few() {
         let many = (0..40).map(|number| format!("10.{number}.0.0/24").parse().unwrap());

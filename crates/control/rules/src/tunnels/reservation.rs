@@ -1,4 +1,4 @@
-//! Choosing tunnels for a change that may still be rejected.
+//! Reserves tunnels for a change that may still be rejected.
 
 use std::net::Ipv4Addr;
 
@@ -7,7 +7,7 @@ use causeway_types::{DualIp, FTeid, Seid, Teid};
 use super::{TunnelChange, Tunnels, pools};
 use crate::SortedSet;
 
-/// TEIDs chosen for a change that is being made. Dropped, it gives them back as if they had not been taken.
+/// TEIDs chosen for a change that is being prepared. If dropped, it returns them as if they had not been taken.
 pub(crate) struct Reservation<'a> {
     tunnels: &'a mut Tunnels,
     session: Seid,
@@ -19,7 +19,7 @@ impl<'a> Reservation<'a> {
         Self { tunnels, session, chosen: Vec::new() }
     }
 
-    /// A new tunnel at these addresses, of this UE if that is known; `None` when all TEIDs are in use.
+    /// A new tunnel at these addresses, of this UE if it is known; `None` if all TEIDs are in use.
     pub(crate) fn choose(&mut self, addr: DualIp, ue: Option<Ipv4Addr>) -> Option<FTeid> {
         let Self { tunnels, session, chosen } = self;
         let teid = tunnels.choose(*session, ue, |teid| chosen.contains(&teid))?;
@@ -27,7 +27,7 @@ impl<'a> Reservation<'a> {
         Some(FTeid { teid, addr })
     }
 
-    /// The tunnels of `new` that are not in `old`, which the session has already, can be taken.
+    /// Checks that the tunnels of `new` that are not in `old`, which the session has already, are free.
     ///
     /// # Errors
     /// The first tunnel that another session uses.
@@ -36,7 +36,7 @@ impl<'a> Reservation<'a> {
         new.difference(old).find(is_foreign).map_or(Ok(()), |foreign| Err(*foreign))
     }
 
-    /// Takes the tunnels of `new` that are not in `old`. They were checked.
+    /// Claims the tunnels of `new` that are not in `old`. They were checked.
     pub(crate) fn claim_changes(mut self, old: &SortedSet<FTeid>, new: &SortedSet<FTeid>) -> TunnelChange {
         let taken: Vec<_> = new.difference(old).copied().collect();
         for tunnel in &taken {
@@ -49,8 +49,8 @@ impl<'a> Reservation<'a> {
 }
 
 impl Tunnels {
-    /// A TEID that no tunnel has, of this UE if that is known; `None` when all are in use. `is_chosen`: it has been chosen before, and is
-    /// not claimed yet.
+    /// A TEID without a tunnel, of this UE if it is known; `None` if all are in use. `is_chosen`: the TEID was
+    /// chosen before, and is not claimed yet.
     fn choose(
         &mut self,
         session: Seid,
@@ -60,7 +60,7 @@ impl Tunnels {
         self.choose_at(session, ue, is_chosen).map(|(_, teid)| teid)
     }
 
-    /// The same, and at which index of the slots it is, if it is there.
+    /// The same, with its index in the slots, if it has one.
     fn choose_at(
         &mut self,
         session: Seid,
@@ -76,8 +76,8 @@ impl Tunnels {
         slots.take_at(is_free).map(|(index, teid)| (Some(index), teid))
     }
 
-    /// Chooses TEIDs of one session for tunnels at these addresses, each of a UE if that is known, and takes them. `None`: there are
-    /// not so many, and nothing is taken.
+    /// Chooses TEIDs of one session for tunnels at these addresses, each of a UE if it is known, and claims them.
+    /// `None`: there are not enough, and nothing is taken.
     pub(crate) fn take_all<const N: usize>(
         &mut self,
         session: Seid,

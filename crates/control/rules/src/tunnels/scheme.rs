@@ -1,4 +1,4 @@
-//! What a TEID that the UPF chose is made of.
+//! The parts of a TEID that the UPF chose.
 
 use causeway_types::Teid;
 
@@ -6,10 +6,10 @@ use crate::IdCipher;
 
 const SLOT_BITS: u32 = 24;
 
-/// A TEID as a slot (low 24 bits, never zero) and a generation (high 8 bits), hidden under a key or, by default, plain.
+/// A TEID as a slot (low 24 bits, never zero) and a generation (high 8 bits), encrypted or, by default, plain.
 ///
-/// Who chooses TEIDs and who finds sessions by them have the same one. A slot is an index and no proof: any TEID has
-/// one, so that the whole TEID must be compared with that of the session found.
+/// The allocator of TEIDs and the lookup of sessions by TEID share one scheme. A slot is an index and no proof:
+/// every TEID has one, so the whole TEID must be compared with that of the session found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TeidScheme {
     scramble: Option<IdCipher>,
@@ -19,7 +19,7 @@ impl TeidScheme {
     /// The largest slot.
     pub const MAX_SLOT: u32 = (1 << SLOT_BITS) - 1;
 
-    /// TEIDs that show neither slot nor generation, nor follow from others.
+    /// TEIDs that reveal neither slot nor generation, and are unpredictable.
     pub const fn hidden(scramble: IdCipher) -> Self {
         Self { scramble: Some(scramble) }
     }
@@ -36,7 +36,7 @@ impl TeidScheme {
         (plain & Self::MAX_SLOT, (plain >> SLOT_BITS) as u8)
     }
 
-    /// The slots that these TEIDs would have, 0 to [`TeidScheme::MAX_SLOT`]; zero is slot 0, which nothing has. Made for the
+    /// The slots of these TEIDs, 0 to [`TeidScheme::MAX_SLOT`]; zero is slot 0, which no session has. For the
     /// packets of a batch: eight and more at a time cost a fraction of one by one.
     #[inline]
     pub fn slots<const N: usize>(&self, teids: &[u32; N]) -> [u32; N] {
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     // Input:  slots and generations, with and without a key.
-    // Output: the TEID leads back to both, alone and in a batch; zero to no slot.
+    // Output: the TEID decodes to both, alone and in a batch; zero to no slot.
     #[test]
     fn a_teid_leads_to_its_slot() {
         for scheme in [TeidScheme::default(), TeidScheme::hidden(IdCipher::new([1, 2, 3]))] {

@@ -1,4 +1,4 @@
-//! The TEIDs that the UPF gives out.
+//! The TEIDs that the UPF allocates.
 
 use std::collections::VecDeque;
 
@@ -11,25 +11,25 @@ pub(super) const MAX_SLOTS: u32 = TeidScheme::MAX_SLOT;
 
 /// TEIDs made of a slot (1 to capacity) and a generation.
 ///
-/// A data plane may use the slot as an index. The generation grows with each use of the slot, so a late
-/// packet of an earlier tunnel does not reach the next one. Slots never used come first, then those
-/// given back, the oldest first: reuse is as late as it can be.
+/// A data plane may use the slot as an index. The generation grows with each use of the slot, so a late packet of
+/// an earlier tunnel does not reach the next one. Unused slots come first, then released ones, the oldest first:
+/// reuse is as late as possible.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Slots {
     capacity: u32,
     scheme: TeidScheme,
-    /// The largest TEID that is given out.
+    /// The largest TEID that is allocated.
     largest: u32,
     /// The slot of index 0, less one.
     start: u32,
     first_generation: u8,
     /// Slots that were used at least once, in the order of their first use.
     used: Vec<Slot>,
-    /// Indexes given back, the oldest first.
+    /// Released indexes, the oldest first.
     free: VecDeque<u32>,
     /// Indexes of undone takes, the latest last; they come before all others.
     undone: Vec<u32>,
-    /// The addresses at which slots have tunnels, which are few.
+    /// The few distinct addresses at which slots have tunnels.
     addrs: Vec<DualIp>,
 }
 
@@ -37,21 +37,21 @@ pub(super) struct Slots {
 struct Slot {
     generation: u8,
     taken: bool,
-    /// Which of the addresses the tunnel is at, one more than that; zero: no tunnel has the TEID.
+    /// The index of the tunnel's address plus one; zero: no tunnel has the TEID.
     addr: u16,
-    /// Whose tunnel it is.
+    /// The session of the tunnel.
     session: Seid,
 }
 
 impl Slot {
-    /// Nobody's.
+    /// Without a session.
     const fn new(generation: u8, taken: bool) -> Self {
         Self { generation, taken, addr: 0, session: Seid(0) }
     }
 }
 
 impl Slots {
-    /// `capacity` is cut to [`MAX_SLOTS`]; `seed` decides the first slot and its generation.
+    /// `capacity` is limited to [`MAX_SLOTS`]; `seed` decides the first slot and its generation.
     pub(super) fn new(capacity: u32, seed: u64) -> Self {
         let capacity = capacity.min(MAX_SLOTS);
         Self {
@@ -67,12 +67,12 @@ impl Slots {
         }
     }
 
-    /// The same, with TEIDs made so. Before the first take.
+    /// The same, with TEIDs of this scheme. Before the first take.
     pub(super) fn made_by(self, scheme: TeidScheme) -> Self {
         Self { scheme, ..self }
     }
 
-    /// The same, with TEIDs that are nothing but slots. Before the first take.
+    /// The same, with TEIDs that are slots only. Before the first take.
     pub(super) fn short(self) -> Self {
         let capacity = self.capacity.min(pools::FIRST - 1);
         let start = self.start % capacity.max(1);
@@ -85,7 +85,7 @@ impl Slots {
         self.take_at(usable).map(|(_, teid)| teid)
     }
 
-    /// Takes the next TEID that is `usable`, and says at which index it is; `None` when there is none.
+    /// Takes the next TEID that is `usable`, and returns its index; `None` if there is none.
     pub(super) fn take_at(&mut self, usable: impl Fn(Teid) -> bool) -> Option<(u32, Teid)> {
         for _ in 0..self.available() {
             let index = self.next_index()?;
@@ -105,7 +105,7 @@ impl Slots {
         None
     }
 
-    /// Gives back a TEID. One that was not taken is left alone.
+    /// Releases a TEID. One that was not taken is ignored.
     pub(super) fn give_back(&mut self, teid: Teid) {
         if let Some(index) = self.index_if_taken(teid) {
             let generation = self.used[index as usize].generation;
@@ -123,13 +123,14 @@ impl Slots {
         }
     }
 
-    /// Notes whose tunnel has a TEID that is taken. `false`: it is not, or another tunnel has it, or there are too many addresses.
+    /// Records the tunnel of a TEID that is taken. `false`: it is not taken, or another tunnel has it, or there are
+    /// too many addresses.
     pub(super) fn claim(&mut self, claim: &Claim) -> bool {
         let index = self.index_if_taken(claim.tunnel.teid);
         index.is_some_and(|index| self.claim_at_index(index, claim.session, claim.tunnel.addr))
     }
 
-    /// The same of the TEID that [`Slots::take_at`] took at this index.
+    /// The same for the TEID that [`Slots::take_at`] took at this index.
     pub(super) fn claim_at_index(&mut self, index: u32, session: Seid, addr: DualIp) -> bool {
         let known = self.addrs.iter().position(|known| *known == addr);
         let at = known.unwrap_or(self.addrs.len()) + 1;
@@ -146,7 +147,7 @@ impl Slots {
         true
     }
 
-    /// The tunnel of a TEID that was noted so.
+    /// The recorded tunnel of a TEID.
     pub(super) fn claimed(&self, teid: Teid) -> Option<Claim> {
         self.claim_at(self.index_if_taken(teid)?, teid)
     }
@@ -157,7 +158,7 @@ impl Slots {
         Some(Claim { session: slot.session, tunnel: FTeid { teid, addr } })
     }
 
-    /// Forgets a tunnel that was noted so. `false`: it was not.
+    /// Removes a recorded tunnel. `false`: it was not recorded.
     pub(super) fn undo_claim(&mut self, claim: &Claim) -> bool {
         let Some(index) = self.index_if_taken(claim.tunnel.teid) else { return false };
         let is_noted = self.claim_at(index, claim.tunnel.teid) == Some(*claim);
@@ -167,7 +168,7 @@ impl Slots {
         is_noted
     }
 
-    /// How many tunnels are noted.
+    /// The number of recorded tunnels.
     pub(super) fn claims(&self) -> usize {
         self.used.iter().filter(|slot| slot.addr != 0).count()
     }

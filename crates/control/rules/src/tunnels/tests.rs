@@ -25,7 +25,7 @@ fn set(tunnels: &[FTeid]) -> SortedSet<FTeid> {
     tunnels.iter().copied().collect()
 }
 
-/// Takes these tunnels for a session that has none, and puts them in force.
+/// Takes these tunnels for a session that has none, and commits them.
 fn take(tunnels: &mut Tunnels, session: u64, wanted: &[FTeid]) -> Result<(), FTeid> {
     let reservation = Reservation::new(tunnels, Seid(session));
     reservation.check(&set(&[]), &set(wanted))?;
@@ -48,7 +48,7 @@ fn release(tunnels: &mut Tunnels, session: u64, held: &[FTeid]) {
 }
 
 // Input:  two TEIDs are chosen for a change that is rejected.
-// Output: everything is as before; the next change gets the TEIDs that they would have been.
+// Output: everything is as before; the next change gets these TEIDs.
 #[test]
 fn a_rejected_change_returns_what_it_took() {
     let mut tunnels = Tunnels::new(10, 3);
@@ -106,8 +106,8 @@ fn what_an_smf_assigned_is_not_chosen() {
     assert_eq!(choose(&mut tunnels, 2).map(|tunnel| tunnel.teid.value()), Some(0x0100_0001));
 }
 
-// Input:  a session names its chosen tunnel a second time, by one of its addresses only.
-// Output: the TEID is free when both are gone, not before.
+// Input:  a session refers to its chosen tunnel a second time, by one of its addresses only.
+// Output: the TEID is free when both references are removed, not before.
 #[test]
 fn a_teid_is_free_when_nobody_names_it() {
     let mut tunnels = Tunnels::new(1, 0);
@@ -123,8 +123,8 @@ fn a_teid_is_free_when_nobody_names_it() {
 }
 
 proptest! {
-    // Input:  sessions that come and go in any order, some with a tunnel that the SMF assigned.
-    // Output: no tunnel is given to two sessions, and when all are gone every TEID can be chosen.
+    // Input:  sessions are established and deleted in any order, some with a tunnel that the SMF assigned.
+    // Output: no tunnel belongs to two sessions, and after all are deleted every TEID can be chosen.
     #[test]
     fn churn_allocates_each_address_once(steps in proptest::collection::vec((0..8_u64, 0..12_u32), 0..200)) {
         const CAPACITY: u32 = 5;
@@ -150,8 +150,10 @@ proptest! {
     }
 }
 
-// Input:  a TEID that was chosen, then assigned by SMFs to other sessions at other addresses; they go in every order.
-// Output: each tunnel is its session's until it goes; the TEID can be chosen again when the last has gone, and not before.
+// Input:  a TEID that was chosen, then assigned by SMFs to other sessions at other addresses; they end in every
+// order.
+// Output: each tunnel belongs to its session until that ends; the TEID can be chosen again when the last has ended,
+// and not before.
 #[test]
 fn a_chosen_teid_may_have_more_tunnels() {
     for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
@@ -164,7 +166,7 @@ fn a_chosen_teid_may_have_more_tunnels() {
         let all = [chosen, others[0], others[1]];
         for (gone, at) in order.into_iter().enumerate() {
             assert_eq!((tunnels.in_use(), tunnels.available()), (3 - gone, 0));
-            // Another session gives back what it has not.
+            // Another session releases tunnels that it does not have.
             release(&mut tunnels, 9, &all);
             assert_eq!(tunnels.in_use(), 3 - gone);
             assert_eq!(take(&mut tunnels, 5, &[all[at]]), Err(all[at]));

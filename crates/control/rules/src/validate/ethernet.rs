@@ -1,4 +1,4 @@
-//! What the kind of a session allows: Ethernet frames or IP packets, never both.
+//! Checks that rules fit the PDU session type: Ethernet frames or IP packets, never both.
 
 use causeway_pfcp::{
     EthernetInactivityTimer, EthernetPacketFilter, EthernetPduSessionInformation, Ie, Proxying as ProxyingIe,
@@ -16,13 +16,13 @@ use super::{Context, require};
 /// The Ethertypes of IPv4 and IPv6.
 const IP: [u16; 2] = [0x0800, 0x86dd];
 
-/// The data plane can carry sessions of this kind.
+/// The data plane supports sessions of this type.
 pub(super) fn check_type(kind: PduSessionType, context: &Context<'_>) -> Result<(), Reason> {
     let lacking = kind == PduSessionType::Ethernet && !context.capabilities.ethernet;
     refuse_if(lacking, ie::PDN_TYPE, "Ethernet sessions")
 }
 
-/// The PDR speaks of what its session carries.
+/// The PDR matches the packets of its session type.
 pub(super) fn check_pdr(pdr: &Pdr, kind: PduSessionType, context: &Context<'_>) -> Result<(), Reason> {
     match kind {
         PduSessionType::Ip => check_ip_pdr(pdr)?,
@@ -52,12 +52,12 @@ fn check_ethernet_pdr(pdr: &Pdr) -> Result<(), Reason> {
     let both = !pdi.filters.is_empty() && !pdi.ethernet.is_empty();
     forbid(both, ie::SDF_FILTER, "an SDF filter beside an Ethernet filter")?;
     let uplink = pdi.source == Interface::Access;
-    let reason = "it is about downlink frames only";
+    let reason = "it applies to downlink frames only";
     forbid(uplink && pdi.whole_ethernet_session, EthernetPduSessionInformation::TYPE, reason)?;
     let reason = "a VLAN tag is removed from frames of the data network only";
     forbid(pdi.tunnel.is_some() && pdr.vlan_removal.is_some(), ie::OUTER_HEADER_REMOVAL, reason)?;
     let known = pdi.tunnel.is_some() || pdi.whole_ethernet_session || !pdi.ethernet.is_empty();
-    let reason = "nothing else says whose frames they are";
+    let reason = "no other IE identifies the session of the frames";
     require(uplink || known, EthernetPduSessionInformation::TYPE, reason)?;
     pdi.filters.iter().try_for_each(check_flow)?;
     pdi.ethernet.iter().try_for_each(check_filter)
@@ -65,17 +65,17 @@ fn check_ethernet_pdr(pdr: &Pdr) -> Result<(), Reason> {
 
 fn check_filter(filter: &EthernetFilter) -> Result<(), Reason> {
     let not_ip = filter.ether_type.is_some_and(|number| !IP.contains(&number));
-    let reason = "frames of this Ethertype hold no IP packet";
+    let reason = "frames of this Ethertype contain no IP packet";
     forbid(not_ip && !filter.flows.is_empty(), WireFilter::TYPE, reason)?;
     filter.flows.iter().try_for_each(check_flow)
 }
 
-/// The UPF knows no IP address of the UE behind an Ethernet session.
+/// The UPF does not know the IP address of a UE with an Ethernet session.
 fn check_flow(flow: &SdfFilter) -> Result<(), Reason> {
     forbid(flow.flow.names_assigned(), WireFilter::TYPE, "no IP address is assigned to an Ethernet session")
 }
 
-/// Only frames have MAC addresses to be reported.
+/// Only Ethernet sessions have MAC addresses to report.
 pub(super) fn check_urr(urr: &Urr, kind: PduSessionType) -> Result<(), Reason> {
     let reports = urr.triggers.contains(ReportingTriggers::MACAR);
     let reason = "the session carries IP packets";
@@ -84,7 +84,7 @@ pub(super) fn check_urr(urr: &Urr, kind: PduSessionType) -> Result<(), Reason> {
     forbid(urr.mac_inactivity.is_some() && !reports, EthernetInactivityTimer::TYPE, reason)
 }
 
-/// The FAR does what can be done with what its session carries.
+/// The FAR's actions fit the session type.
 pub(super) fn check_forwarding(
     forwarding: &Forwarding,
     kind: PduSessionType,
@@ -102,7 +102,7 @@ pub(super) fn check_forwarding(
     }
 }
 
-/// A data network carries either IP packets or frames. One that is none at all is found elsewhere.
+/// A data network is for either IP packets or frames. An unknown one is reported elsewhere.
 fn check_network(
     instance: &NetworkInstance,
     kind: PduSessionType,

@@ -30,7 +30,7 @@ pub(super) fn check(far: &Far, rules: &RuleSet, context: &Context<'_>) -> Result
     }
 }
 
-/// What holds even while the FAR does not forward.
+/// Checks that apply even while the FAR does not forward.
 fn check_forwarding(
     forwarding: &Forwarding,
     kind: PduSessionType,
@@ -47,8 +47,8 @@ fn check_forwarding(
     outer::check(forwarding.outer, kind, to_network, network, context)
 }
 
-/// The access (N3) and the SMF (N4-u, clause 5.3.1) are reached through a tunnel; the core through a tunnel
-/// (N9) or as it is (N6). The tunnel of the access may be told later: until then what goes there is dropped.
+/// The access (N3) and the SMF (N4-u, clause 5.3.1) are reached through a tunnel; the core through a tunnel (N9) or
+/// without one (N6). The tunnel of the access may be set later: until then packets to it are dropped.
 fn check_way_out(forwarding: &Forwarding, kind: PduSessionType, context: &Context<'_>) -> Result<(), Reason> {
     outer::check_known(forwarding.outer, context)?;
     if matches!(forwarding.outer, Some(OuterHeader::Gtpu(_))) || steering::answers_http(forwarding, context) {
@@ -71,7 +71,7 @@ fn check_way_out(forwarding: &Forwarding, kind: PduSessionType, context: &Contex
     }
 }
 
-/// The data networks that a session of this kind can use.
+/// The data networks for sessions of this type.
 fn networks<'a>(kind: PduSessionType, context: &Context<'a>) -> &'a [NetworkInstance] {
     match kind {
         PduSessionType::Ip => &context.endpoints.networks,
@@ -79,7 +79,7 @@ fn networks<'a>(kind: PduSessionType, context: &Context<'a>) -> &'a [NetworkInst
     }
 }
 
-/// Copies need a destination, and each destination a way there.
+/// Copies need a destination, and each destination must be reachable.
 fn check_duplicates(far: &Far, kind: PduSessionType, context: &Context<'_>) -> Result<(), Reason> {
     refuse_if(far.duplicate && !context.capabilities.duplication, ie::APPLY_ACTION, "duplication")?;
     let there = !far.duplicate || !far.duplicates.is_empty();
@@ -87,7 +87,7 @@ fn check_duplicates(far: &Far, kind: PduSessionType, context: &Context<'_>) -> R
     far.duplicates.iter().try_for_each(|duplicate| check_duplicate(duplicate, far.duplicate, kind, context))
 }
 
-/// Without a tunnel only a data network is within reach.
+/// Without a tunnel only a data network can be reached.
 fn check_duplicate(
     duplicate: &Duplicate,
     used: bool,

@@ -1,20 +1,21 @@
-//! How much a session may hold.
+//! Limits of a session.
 
 use crate::{Capabilities, Reason, Rejection, RuleSet};
 
-/// QERs, and URRs, that one PDR may use; each costs every packet.
+/// Maximum numbers of QERs, and of URRs, of one PDR; each costs every packet.
 const PER_PDR: usize = 16;
 
-/// SDF filters of one PDR; a packet may be compared with each.
+/// Maximum number of SDF filters of one PDR; a packet may be compared with each.
 const FILTERS_PER_PDR: usize = 64;
 
-/// Further UE addresses and framed routes of one PDR; each is an entry of the data plane's tables.
+/// Maximum number of further UE addresses and framed routes of one PDR; each is an entry in tables of the data
+/// plane.
 const ROUTES_PER_PDR: usize = 64;
 
-/// Additional monitoring times of one URR; each is one more report.
+/// Maximum number of additional monitoring times of one URR; each is one more report.
 const TIMES_PER_URR: usize = 16;
 
-/// A session has at most this many FARs, QERs or URRs for each PDR that it may have.
+/// Maximum number of FARs, QERs or URRs of a session, for each PDR that it may have.
 const OTHERS_PER_PDR: usize = 2;
 
 /// # Errors

@@ -1,4 +1,4 @@
-//! Whether a rule set as a whole is legal and can be carried out.
+//! Validates a rule set as a whole.
 
 mod ethernet;
 mod far;
@@ -17,19 +17,19 @@ pub use routes::is_routable;
 use crate::rejection::refuse_if;
 use crate::{Capabilities, Catalogue, LocalEndpoints, Reason, Rejection, RuleSet, ie};
 
-/// What rules are checked against: what the data plane can do, and where it stands.
+/// The context of validation: the capabilities of the data plane, and its topology.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Context<'a> {
-    /// The abilities of the data plane.
+    /// The capabilities of the data plane.
     pub capabilities: &'a Capabilities,
-    /// The addresses and networks that rules may name.
+    /// The addresses and networks that rules may refer to.
     pub endpoints: &'a LocalEndpoints,
-    /// The applications that rules may name.
+    /// The applications that rules may refer to.
     pub catalogue: &'a Catalogue,
 }
 
-/// Checks all rules of a session: every reference leads somewhere, every packet that a PDR can match has
-/// a way out when its FAR forwards, and the data plane can do all of it.
+/// Checks all rules of a session: every reference resolves, every packet that a PDR can match has a destination if
+/// its FAR forwards, and the data plane supports all of it.
 ///
 /// # Errors
 /// The first rule that fails and why, URRs before FARs before PDRs.
@@ -39,7 +39,7 @@ pub fn validate(rules: &RuleSet, context: &Context<'_>) -> Result<(), Rejection>
     qer::check_paging(rules, context.capabilities)?;
     for bar in rules.bars.values() {
         let delayed = !bar.notification_delay.is_zero() && !context.capabilities.notification_delay;
-        let what = "a delay of the notification";
+        let what = "notification delay";
         refuse_if(delayed, ie::NOTIFICATION_DELAY, what).map_err(|reason| reason.of(bar.id))?;
     }
     let timed = rules.inactivity_timer.is_some() && !context.capabilities.inactivity_detection;

@@ -9,7 +9,7 @@ use crate::{OuterHeader, PduSessionType, Reason, ie};
 
 use super::Context;
 
-/// What holds even while nothing is sent: the far end is of an IP version that we have an address of.
+/// Checks that apply even while nothing is sent: the peer's IP version is one of the UPF's.
 pub(super) fn check(
     outer: Option<OuterHeader>,
     kind: PduSessionType,
@@ -25,11 +25,11 @@ pub(super) fn check(
         Some(OuterHeader::Udp(peer)) => check_n6(peer.ip(), to_network, network, context)?,
         Some(OuterHeader::Ip(peer)) => check_n6(peer, to_network, network, context)?,
     };
-    let what = "a tunnel over an IP version that is not there";
+    let what = "a tunnel over an IP version that the UPF does not have";
     refuse_if(!reachable, ie::OUTER_HEADER_CREATION, what)
 }
 
-/// What is sent needs to know where to, and goes to somebody else.
+/// A header for sending needs a known destination, which is not this UPF.
 pub(super) fn check_known(outer: Option<OuterHeader>, context: &Context<'_>) -> Result<(), Reason> {
     let check = |ip| context.endpoints.check_peer(ip);
     let found = match outer {

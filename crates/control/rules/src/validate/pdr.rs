@@ -24,7 +24,7 @@ pub(super) fn check(pdr: &Pdr, rules: &RuleSet, context: &Context<'_>) -> Result
     let predefined = pdr.predefined.values().flat_map(|rules| rules.iter()).flat_map(|rule| &rule.filters);
     let assigned = pdr.pdi.filters.iter().chain(predefined).any(|filter| filter.flow.names_assigned());
     let known = pdr.pdi.names_ue() || pdr.pdi.tunnel.is_some() || session_names_ue(rules);
-    require(!assigned || known, ie::UE_IP_ADDRESS, "a flow description says 'assigned'")
+    require(!assigned || known, ie::UE_IP_ADDRESS, "a flow description contains 'assigned'")
 }
 
 fn check_references(pdr: &Pdr, rules: &RuleSet) -> Result<(), Reason> {
@@ -40,7 +40,7 @@ fn check_references(pdr: &Pdr, rules: &RuleSet) -> Result<(), Reason> {
     }
 }
 
-/// The addresses are such as a UE may have. A prefix is more than the address of ours that may be in it.
+/// A UE may have the addresses. A prefix may contain a local address.
 fn check_ue(pdi: &Pdi, context: &Context<'_>) -> Result<(), Reason> {
     let Some(ue) = pdi.ue else { return Ok(()) };
     let v6 = ue.v6.map(|net| net.addr().into());
@@ -49,32 +49,32 @@ fn check_ue(pdi: &Pdi, context: &Context<'_>) -> Result<(), Reason> {
     checked.map_err(|reason| Reason::Incorrect { ie: ie::UE_IP_ADDRESS, why: reason })
 }
 
-/// Packets of a data network find the session by the UE's address in some PDR.
+/// Packets of a data network find the session by the UE address of some PDR.
 fn session_names_ue(rules: &RuleSet) -> bool {
     rules.pdrs.values().any(|pdr| pdr.pdi.tunnel.is_none() && pdr.pdi.names_ue())
 }
 
-/// A packet from the access or from the SMF (clause 5.3.1) comes in a tunnel; one from a data network is
-/// known by the UE's address, of this PDR or another of the session.
+/// A packet from the access or from the SMF (clause 5.3.1) arrives in a tunnel; one from a data network is found by
+/// the UE address of this PDR or another of the session.
 fn check_source(pdi: &Pdi, rules: &RuleSet) -> Result<(), Reason> {
     let unsupported = pdi.source == Interface::VnInternal;
     refuse_if(unsupported, ie::SOURCE_INTERFACE, "packets from this interface")?;
     match pdi.source {
         Interface::Access => {
-            require(pdi.tunnel.is_some(), ie::F_TEID, "packets from the access come in a tunnel")
+            require(pdi.tunnel.is_some(), ie::F_TEID, "packets from the access arrive in a tunnel")
         }
         Interface::CpFunction => {
-            require(pdi.tunnel.is_some(), ie::F_TEID, "packets from the CP function come in a tunnel")
+            require(pdi.tunnel.is_some(), ie::F_TEID, "packets from the CP function arrive in a tunnel")
         }
         _ if rules.pdu_type == PduSessionType::Ethernet => Ok(()),
         _ => {
             let known = pdi.tunnel.is_some() || pdi.names_ue() || session_names_ue(rules);
-            require(known, ie::UE_IP_ADDRESS, "nothing else says whose packets they are")
+            require(known, ie::UE_IP_ADDRESS, "no other IE identifies the session of the packets")
         }
     }
 }
 
-/// A tunnel and the removal of its header come together.
+/// A tunnel requires a removal of its header, and the reverse.
 fn check_removal(pdr: &Pdr, context: &Context<'_>) -> Result<(), Reason> {
     let Some(tunnel) = pdr.pdi.tunnel else { return check_n6_removal(pdr, context) };
     let there = match pdr.removal.map(|removal| removal.header) {
@@ -82,7 +82,7 @@ fn check_removal(pdr: &Pdr, context: &Context<'_>) -> Result<(), Reason> {
         Some(RemovedHeader::GtpuIpv4) => tunnel.addr.v4.is_some(),
         Some(RemovedHeader::GtpuIpv6) => tunnel.addr.v6.is_some(),
         Some(_) => false,
-        None => return require(false, ie::OUTER_HEADER_REMOVAL, "packets of the PDR come in a tunnel"),
+        None => return require(false, ie::OUTER_HEADER_REMOVAL, "packets of the PDR arrive in a tunnel"),
     };
     let reason = "the tunnel is not of this kind and IP version";
     if there { Ok(()) } else { Err(Reason::Incorrect { ie: ie::OUTER_HEADER_REMOVAL, why: reason }) }
@@ -98,7 +98,7 @@ fn check_application(pdi: &Pdi, pdu_type: PduSessionType, context: &Context<'_>)
     }
 }
 
-/// Without an F-TEID only the header of a tunnel over N6 can be removed, and only where such tunnels end.
+/// Without an F-TEID only the header of a tunnel over N6 can be removed, and only if such tunnels end here.
 fn check_n6_removal(pdr: &Pdr, context: &Context<'_>) -> Result<(), Reason> {
     let Some(header) = pdr.removal.map(|removal| removal.header) else { return Ok(()) };
     if header.is_gtpu() {
@@ -109,7 +109,7 @@ fn check_n6_removal(pdr: &Pdr, context: &Context<'_>) -> Result<(), Reason> {
     refuse_if(!there, ie::OUTER_HEADER_REMOVAL, "tunnels over N6 of this IP version")
 }
 
-/// A QFI is found in the PDU Session Container of a tunnelled packet.
+/// A QFI is in the PDU Session Container of a tunnelled packet.
 fn check_qfis(pdi: &Pdi, context: &Context<'_>) -> Result<(), Reason> {
     if pdi.qfis.is_empty() {
         return Ok(());

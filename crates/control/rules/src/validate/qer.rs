@@ -1,4 +1,4 @@
-//! Checks of one QER, and of the paging policies beside them.
+//! Checks of one QER, and of the paging policies.
 
 use crate::rejection::refuse_if;
 use crate::{Capabilities, FlowMarking, Qer, Reason, RuleSet, ie};

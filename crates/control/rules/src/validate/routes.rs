@@ -1,4 +1,4 @@
-//! Where framed routes may lead.
+//! Checks of framed routes.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -6,7 +6,7 @@ use causeway_types::{IpNet, Ipv4Net, Ipv6Net};
 
 use crate::{LocalEndpoints, Pdi, Reason};
 
-/// What no UE can have behind it: this network, loopback, link-local, multicast and reserved addresses.
+/// Networks that are never behind a UE: this network, loopback, link-local, multicast and reserved addresses.
 const NEVER_V4: [Ipv4Net; 5] = [
     Ipv4Net::new_assert(Ipv4Addr::UNSPECIFIED, 8),
     Ipv4Net::new_assert(Ipv4Addr::new(127, 0, 0, 0), 8),
@@ -15,7 +15,7 @@ const NEVER_V4: [Ipv4Net; 5] = [
     Ipv4Net::new_assert(Ipv4Addr::new(240, 0, 0, 0), 4),
 ];
 
-/// The same of IPv6, and what stands for IPv4 addresses.
+/// The same for IPv6, with the ranges for mapped IPv4 addresses.
 const NEVER_V6: [Ipv6Net; 4] = [
     Ipv6Net::new_assert(Ipv6Addr::UNSPECIFIED, 96),
     Ipv6Net::new_assert(Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0), 96),
@@ -23,8 +23,8 @@ const NEVER_V6: [Ipv6Net; 4] = [
     Ipv6Net::new_assert(Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8),
 ];
 
-/// Packets to the prefix can be routed to a UE: it holds nothing of this network, loopback, link-local, multicast and
-/// reserved addresses, which the default route does.
+/// Packets to the prefix can be routed to a UE: it contains no addresses of this network, loopback, link-local,
+/// multicast and reserved ones, as the default route does.
 pub fn is_routable(net: &IpNet) -> bool {
     match net {
         IpNet::V4(net) => !NEVER_V4.iter().any(|never| never.contains(net) || net.contains(never)),
@@ -32,13 +32,13 @@ pub fn is_routable(net: &IpNet) -> bool {
     }
 }
 
-/// Each framed route lies in a range of the data network, and holds nothing of the UPF's own.
+/// Each framed route lies in a range of the data network, and contains no address of the UPF.
 pub(super) fn check(pdi: &Pdi, endpoints: &LocalEndpoints) -> Result<(), Reason> {
     pdi.framed_routes().iter().try_for_each(|net| {
         let allowed = endpoints.routable(pdi.network_instance.as_ref());
         let refused = |reason| Err(Reason::RouteNotAllowed { net: *net, why: reason });
         if !is_routable(net) {
-            return refused("no UE can have this behind it");
+            return refused("it cannot be behind a UE");
         }
         if !allowed.into_iter().any(|range| range.contains(net)) {
             return refused(
@@ -46,10 +46,10 @@ pub(super) fn check(pdi: &Pdi, endpoints: &LocalEndpoints) -> Result<(), Reason>
             );
         }
         if endpoints.has_own_in(net) {
-            return refused("it holds an address of the UPF or of its machine");
+            return refused("it contains an address of the UPF or of its host");
         }
         match endpoints.neighbours.iter().any(|beside| beside.contains(net) || net.contains(beside)) {
-            true => refused("it holds an address of a network that the UPF is connected to, or of an SMF"),
+            true => refused("it contains an address of a network that the UPF is connected to, or of an SMF"),
             false => Ok(()),
         }
     })
@@ -68,8 +68,9 @@ mod tests {
         check(&pdi, endpoints).is_err()
     }
 
-    // Input:  routes over a GTP-U address, the end of a tunnel over N6, a gateway, and a network beside the UPF; the same next to each.
-    // Output: those that hold one are refused, of IPv4 and IPv6, and only those.
+    // Input:  routes that contain a GTP-U address, the end of a tunnel over N6, a gateway, and a network beside the
+    // UPF; the same next to each.
+    // Output: those that contain one are refused, of IPv4 and IPv6, and only those.
     #[test]
     fn no_route_holds_what_is_not_behind_a_ue() {
         let neighbours = vec!["198.51.100.0/24".parse().expect("a prefix")];

@@ -1,4 +1,4 @@
-//! Checks of what a FAR does with packets on their way.
+//! Checks of the steering of a FAR.
 
 use causeway_types::Interface;
 
@@ -7,7 +7,7 @@ use crate::{Forwarding, PduSessionType, PolicyName, Reason, Redirect, ie};
 
 use super::Context;
 
-/// Policies exist, and the data plane can do the rest, for IP packets.
+/// Policies exist, and the data plane supports the rest, for IP packets.
 pub(super) fn check(
     forwarding: &Forwarding,
     kind: PduSessionType,
@@ -23,18 +23,18 @@ pub(super) fn check(
     check_policy(steering.policy.as_ref(), kind, context)
 }
 
-/// Only what the UE sends is enriched, so that it cannot go to the access (clause 8.2.67).
+/// Only packets from the UE are enriched, so the destination cannot be the access (clause 8.2.67).
 fn check_enrichment(forwarding: &Forwarding, is_able: bool) -> Result<(), Reason> {
     if forwarding.enrichment.is_empty() {
         return Ok(());
     }
     refuse_if(!is_able, ie::HEADER_ENRICHMENT, "header enrichment")?;
-    let reason = "header enrichment of what goes to the access";
+    let reason = "header enrichment of packets to the access";
     let to_ue = forwarding.destination == Interface::Access;
     if to_ue { Err(Reason::Incorrect { ie: ie::HEADER_ENRICHMENT, why: reason }) } else { Ok(()) }
 }
 
-/// The policy, if one is named, is configured.
+/// The policy, if there is one, is configured.
 pub(super) fn check_policy(
     name: Option<&PolicyName>,
     kind: PduSessionType,
@@ -48,7 +48,7 @@ pub(super) fn check_policy(
     refuse_if(frames, ie::FORWARDING_POLICY, "forwarding policies for Ethernet frames")
 }
 
-/// HTTP requests are answered, so that no packet leaves by the FAR (clause 5.4.7).
+/// HTTP requests are answered locally, so the FAR forwards no packet (clause 5.4.7).
 pub(super) fn answers_http(forwarding: &Forwarding, context: &Context<'_>) -> bool {
     let by_policy = || {
         let policy = forwarding.steering.policy.as_ref().and_then(|name| context.endpoints.policy(name));

@@ -7,7 +7,7 @@ use crate::{
     ReportingTriggers, RuleId, RuleSet, Urr, UsageLimits, validate,
 };
 
-/// The rules of the usual session with something done to them, checked.
+/// Validates the rules of the usual session after this change.
 fn check(change: impl FnOnce(&mut RuleSet)) -> Result<(), Rejection> {
     let world = TestUpf::with(usual());
     let mut rules = world.session.rules().clone();
@@ -45,8 +45,8 @@ fn downlink(change: impl FnOnce(&mut crate::Pdr)) -> impl FnOnce(&mut RuleSet) {
     move |rules| change(rules.pdrs.get_mut(&PdrId(2)).unwrap())
 }
 
-// Input:  rules that name a FAR, QER, URR or BAR that is not there.
-// Output: Rule creation/modification failure, with the rule that names it.
+// Input:  rules that refer to a FAR, QER, URR or BAR that does not exist.
+// Output: Rule creation/modification failure, with the rule that has the reference.
 #[test]
 fn every_reference_resolves() {
     let cases: [(Result<(), Rejection>, RuleId, RuleId); 4] = [
@@ -67,8 +67,8 @@ fn every_reference_resolves() {
     }
 }
 
-// Input:  FARs that forward without saying where, to the access without tunnel, over IPv6 where there is none.
-// Output: the IE that is missing; nothing, since the tunnel may be told later; what is not supported.
+// Input:  FARs that forward without a destination; to the access without a tunnel; over IPv6 where there is none.
+// Output: the IE that is missing; accepted, since the tunnel may be set later; the IE that is not supported.
 #[test]
 fn forwarding_needs_a_destination() {
     assert_eq!(answer(check(put_far(Far { forwarding: None, ..to_internet(1) }))), (67, Some(4)));
@@ -84,7 +84,7 @@ fn forwarding_needs_a_destination() {
     assert_eq!(testing::answer(&rejection), (76, Some(84)));
 }
 
-// Input:  destinations and sources that are not there: a 5G VN, an unknown network.
+// Input:  destinations and sources that do not exist: a 5G VN, an unknown network.
 // Output: Service not supported; Rule creation failure with the Network Instance.
 #[test]
 fn interfaces_and_networks_that_are_not_there() {
@@ -136,7 +136,7 @@ fn n6_needs_a_data_network() {
     assert_eq!(testing::answer(&rejection), (76, Some(42)));
 }
 
-// Input:  PDRs that no packet could be told by, and removals that do not fit.
+// Input:  PDRs that identify no packet, and removals that do not fit.
 // Output: the IE that is missing or wrong.
 #[test]
 fn a_pdr_can_be_matched() {
@@ -152,8 +152,8 @@ fn a_pdr_can_be_matched() {
     assert_eq!(answer(check(downlink(|pdr| pdr.pdi.qfis = qfis))), (69, Some(124)));
 }
 
-// Input:  a flow description that says 'assigned' in PDIs with UE address, with only a tunnel, with neither.
-// Output: accepted where either says whose packet it is; else UE IP Address is missing.
+// Input:  a flow description with 'assigned' in PDIs with UE address, with only a tunnel, with neither.
+// Output: accepted if either identifies the UE; otherwise UE IP Address is missing.
 #[test]
 fn assigned_needs_an_address_or_a_tunnel() {
     let flow: crate::SdfFilter = "permit out ip from any to assigned".parse().unwrap();
@@ -172,7 +172,7 @@ fn assigned_needs_an_address_or_a_tunnel() {
 }
 
 // Input:  volume thresholds with and without trigger, method and value.
-// Output: only the complete one is accepted; each other has its IE.
+// Output: only the complete one is accepted; each other is rejected with its IE.
 #[test]
 fn a_threshold_is_complete_or_refused() {
     let limit = |total| Some(DirectionalLimit { total, ..DirectionalLimit::default() });
@@ -201,8 +201,8 @@ fn a_threshold_is_complete_or_refused() {
     assert_eq!(check(put_urr(Urr { method: time, ..urr(1) })), Ok(()));
 }
 
-// Input:  rules that need what the data plane cannot do.
-// Output: Service not supported, with the IE that asks for it.
+// Input:  rules that exceed the capabilities of the data plane.
+// Output: Service not supported, with the IE.
 #[test]
 fn capabilities_are_not_exceeded() {
     let check = |limit: fn(&mut crate::Capabilities), change: fn(&mut RequestedChanges)| {

@@ -29,7 +29,7 @@ pub(super) fn check(urr: &Urr, rules: &RuleSet, capabilities: &Capabilities) -> 
     }
 }
 
-/// Without control of usage a data plane counts, and reports volume thresholds.
+/// Without usage control a data plane counts, and reports volume thresholds.
 fn check_control(urr: &Urr, capabilities: &Capabilities) -> Result<(), Reason> {
     if capabilities.usage_control {
         return Ok(());
@@ -65,11 +65,11 @@ fn check_time(urr: &Urr) -> Result<(), Reason> {
     check_triggers(urr, ReportingTriggers::TIMTH, threshold.is_some(), ie::TIME_THRESHOLD, true)?;
     check_triggers(urr, ReportingTriggers::TIMQU, quota.is_some(), ie::TIME_QUOTA, false)?;
     if threshold.is_some_and(|threshold| threshold.is_zero()) {
-        return incorrect(ie::TIME_THRESHOLD, "a threshold of no time");
+        return incorrect(ie::TIME_THRESHOLD, "a time threshold of zero");
     }
     let closes = urr.triggers.contains(ReportingTriggers::ENVCL);
     measured(urr.method.duration, closes, "envelopes without DURAT")?;
-    let reason = "the reporting triggers name the closure of envelopes";
+    let reason = "the reporting triggers contain the closure of envelopes";
     require(!closes || paced, ie::TIME_QUOTA_MECHANISM, reason)
 }
 
@@ -78,11 +78,11 @@ fn check_events(urr: &Urr) -> Result<(), Reason> {
     measured(urr.method.events, threshold.is_some() || quota.is_some(), "a limit of events without EVENT")?;
     check_triggers(urr, ReportingTriggers::EVETH, threshold.is_some(), ie::EVENT_THRESHOLD, true)?;
     check_triggers(urr, ReportingTriggers::EVEQU, quota.is_some(), ie::EVENT_QUOTA, false)?;
-    if threshold == Some(0) { incorrect(ie::EVENT_THRESHOLD, "a threshold of no events") } else { Ok(()) }
+    if threshold == Some(0) { incorrect(ie::EVENT_THRESHOLD, "an event threshold of zero") } else { Ok(()) }
 }
 
-/// What the triggers name must be there. Alone it does nothing, but for a period and for holding and validity
-/// times, which is what SMFs leave behind when they take a trigger away.
+/// A trigger requires its timer. A timer without its trigger is accepted and causes no report: SMFs leave it behind
+/// when they remove the trigger.
 fn check_timers(urr: &Urr) -> Result<(), Reason> {
     let named = [
         (ReportingTriggers::PERIO, urr.period.is_some(), ie::MEASUREMENT_PERIOD),
@@ -96,18 +96,18 @@ fn check_timers(urr: &Urr) -> Result<(), Reason> {
     }
     let zero = |span: Option<causeway_types::Span>| span.is_some_and(|span| span.is_zero());
     if urr.triggers.contains(ReportingTriggers::PERIO) && zero(urr.period) {
-        return incorrect(ie::MEASUREMENT_PERIOD, "a period of no length");
+        return incorrect(ie::MEASUREMENT_PERIOD, "a period of zero length");
     }
     let dropped = urr.dropped_threshold.map(|limit| [limit.packets, limit.octets]);
     let empty = dropped.is_some_and(|limits| limits == [None, None] || limits.contains(&Some(0)));
     if empty { incorrect(ie::DROPPED_DL_TRAFFIC_THRESHOLD, "no traffic in it") } else { Ok(()) }
 }
 
-/// What holds after a monitoring time needs its method, too.
+/// Limits after a monitoring time require their method, too.
 fn check_subsequent(urr: &Urr) -> Result<(), Reason> {
     for monitoring in urr.monitoring_times() {
         for limits in [monitoring.thresholds, monitoring.quotas] {
-            let reason = "a subsequent limit of what is not measured";
+            let reason = "a subsequent limit without its measurement method";
             measured(urr.method.volume, limits.volume.is_some(), reason)?;
             measured(urr.method.duration, limits.time.is_some(), reason)?;
             measured(urr.method.events, limits.events.is_some(), reason)?;
@@ -122,7 +122,7 @@ fn measured(is: bool, needed: bool, reason: &'static str) -> Result<(), Reason> 
     if is || !needed { Ok(()) } else { incorrect(ie::MEASUREMENT_METHOD, reason) }
 }
 
-/// What a trigger names is there; and, `both` ways, the trigger for what is there.
+/// A trigger requires its limit; with `both`, a limit also requires its trigger.
 fn check_triggers(
     urr: &Urr,
     trigger: ReportingTriggers,
@@ -131,14 +131,14 @@ fn check_triggers(
     both: bool,
 ) -> Result<(), Reason> {
     let named = urr.triggers.contains(trigger);
-    require(there || !named, ie, "the reporting triggers name it")?;
+    require(there || !named, ie, "the reporting triggers require it")?;
     if both && there && !named {
         return incorrect(ie::REPORTING_TRIGGERS, "a threshold without its trigger");
     }
     Ok(())
 }
 
-/// A threshold of zero would be reached by nothing at all, over and over.
+/// A threshold of zero would be reached continuously without traffic.
 fn check_threshold(threshold: DirectionalLimit) -> Result<(), Reason> {
     check_volumes(threshold, ie::VOLUME_THRESHOLD)?;
     let limits = [threshold.total, threshold.uplink, threshold.downlink];

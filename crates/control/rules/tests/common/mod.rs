@@ -1,5 +1,5 @@
-//! An SMF for the tests: builds requests, sends them through the codec, and keeps what the UPF makes of them.
-#![allow(dead_code)] // each test file uses its part
+//! An SMF for the tests: builds requests, encodes and decodes them, and keeps the resulting session.
+#![allow(dead_code)] // each test file uses a part of it
 
 use std::net::Ipv4Addr;
 
@@ -85,7 +85,7 @@ impl Upf {
         })
     }
 
-    /// The data plane has carried it out.
+    /// The data plane has applied the change.
     pub(crate) fn keep(&mut self, change: Change) {
         self.session = change.session;
         self.resources.commit(change.resources);

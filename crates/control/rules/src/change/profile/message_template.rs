@@ -1,21 +1,22 @@
-//! The words of a request: its octets, but for what is its session's own.
+//! The message template of a request: its octets, except the slots.
 
 use causeway_types::FSeid;
 
 use super::slots::{SlotValues, Slots};
 
-/// The words of requests that are told apart by nothing but what they have in the holes.
+/// Matches requests that differ only in the values of their slots.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(super) struct MessageTemplate {
-    /// A mark in the holes, by which requests with other holes have another hash.
+    /// The octets, with a marker in each slot: requests with other slots have another hash.
     octets: Box<[u8]>,
-    /// Zero in the holes, all ones elsewhere.
+    /// Zero in slots, all ones elsewhere.
     mask: Box<[u8]>,
     slots: Slots,
 }
 
 impl MessageTemplate {
-    /// Of the body of an establishment: with the policy as one of the words, and, if there is one, without it. `None`: as for [`Slots::of`].
+    /// The template of an establishment body with the policy as fixed octets and, if it has a policy, one with the
+    /// policy in slots. `None`: as for [`Slots::of`].
     pub(super) fn of(body: &[u8]) -> Option<(Self, Option<Self>)> {
         let slots = Slots::of(body)?;
         if slots.slots.is_empty() {
@@ -24,7 +25,7 @@ impl MessageTemplate {
         Some((Self::with(slots.without_policy(), body)?, Some(Self::with(slots, body)?)))
     }
 
-    /// Of the body of a modification. `None`: as for [`Slots::of_update`].
+    /// The template of a modification body. `None`: as for [`Slots::of_update`].
     pub(super) fn of_update(body: &[u8]) -> Option<Self> {
         Self::with(Slots::of_update(body)?, body)
     }
@@ -46,12 +47,13 @@ impl MessageTemplate {
         &self.slots
     }
 
-    /// The SMF's end, if a body is in these words, of which it need not be.
+    /// The CP F-SEID of a body, if the body matches this template; the match is not checked.
     pub(super) fn peek_cp_f_seid(&self, body: &[u8]) -> Option<FSeid> {
         if body.len() == self.octets.len() { self.slots.peek_cp_f_seid(body) } else { None }
     }
 
-    /// What a body in these words has in the holes; `None`: it is in others. O(octets), without a branch for each.
+    /// The slot values of a body that matches this template; `None` if it does not match. O(octets), without a
+    /// branch for each.
     pub(super) fn slot_values(&self, body: &[u8]) -> Option<SlotValues> {
         if body.len() != self.octets.len() {
             return None;

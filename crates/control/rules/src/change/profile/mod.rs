@@ -1,10 +1,10 @@
-//! Sessions that are asked for as others were before.
+//! Sessions that are established with the message template of an earlier request.
 //!
-//! An SMF asks for most sessions of a data network in the same words, but for what is each session's own: the F-SEID, the
-//! UE's IPv4 address, the tunnels of gNBs, and the TEIDs here where the SMF chooses them. Decoding, merging and validating
-//! do not depend on the values of those, so what they once made of such a request serves for the next: with its own values,
-//! and with tunnels of its own. Where bit rates or flow descriptions differ from session to session, too, those are its own as well: its
-//! policy.
+//! Most establishment requests of an SMF for one data network differ only in session parameters: the F-SEID, the
+//! UE's IPv4 address, the tunnels of gNBs, and local TEIDs where the SMF assigns them. Decoding, merging and
+//! validation do not depend on these values. The result for one request therefore serves the next, with the next
+//! session's parameters and tunnels. Where bit rates or flow descriptions differ from session to session, they are
+//! parameters as well: the policy.
 
 mod message_template;
 mod params;
@@ -33,21 +33,22 @@ use super::Change;
 use crate::validate::Context;
 use crate::{Capabilities, LocalEndpoints, Resources};
 
-/// How many wordings are remembered.
+/// Capacity of the cache in message templates.
 const CACHE_SIZE: usize = 256;
 
-/// How many of those that were met last are looked at first.
+/// The number of most recently used templates that are tried first.
 const RECENT_FIRST: usize = 8;
 
-/// The wordings that were met lately, and what came of them.
+/// The recently used message templates and their session profiles.
 #[derive(Clone, Debug)]
 pub(crate) struct TemplateCache {
     hasher: SeedableRandomState,
-    /// Each wording has one place, by its hash; the latest there that was met twice in a row is remembered.
+    /// Each template has one place, by its hash. A place holds the latest template that was received twice in a
+    /// row.
     places: Vec<CacheSlot>,
-    /// The places of the wordings that were met last, the latest first.
+    /// The places of the most recently used templates, the latest first.
     latest: Vec<usize>,
-    /// What became of such sessions.
+    /// The cached modifications of such sessions.
     transitions: transitions::TransitionCache,
     /// What the templates were checked against.
     checked_against: Option<(Capabilities, LocalEndpoints)>,
@@ -55,21 +56,22 @@ pub(crate) struct TemplateCache {
 
 #[derive(Clone, Default, Debug)]
 struct CacheSlot {
-    /// The hash of the wording that was read here last. One that is met once only is not worth keeping, nor displaces another.
+    /// The hash of the last request read here. A template that is received only once is not cached and replaces
+    /// none.
     last_hash: u64,
     cached: Option<Box<CachedTemplate>>,
 }
 
-/// A wording and what it means.
+/// A message template and its session profile.
 #[derive(Clone, Debug)]
 struct CachedTemplate {
     template: MessageTemplate,
     profile: Arc<SessionProfile>,
-    /// It puts the session into sets of sessions, which is not a matter of rules.
+    /// The request puts the session into session sets, which are not part of the rules.
     names_sets: bool,
 }
 
-/// Seeded anew each time, since peers choose the words.
+/// The hash is seeded at random, since peers choose the octets.
 impl Default for TemplateCache {
     fn default() -> Self {
         Self::with_hasher(SeedableRandomState::random())
@@ -88,24 +90,25 @@ impl TemplateCache {
     }
 }
 
-/// A request in known words.
+/// A request that matches a cached message template.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecognizedRequest {
-    /// What it has in common with others.
+    /// The session profile.
     pub profile: Arc<SessionProfile>,
-    /// The SMF's end.
+    /// The CP F-SEID.
     pub cp: FSeid,
     /// The Recovery Time Stamp, if there is one.
     pub recovery: Option<NtpSeconds>,
-    /// What is its own; without the tunnels that the UPF still has to choose.
+    /// The session parameters, without the tunnels that the UPF has yet to choose.
     params: SessionParams,
-    /// Its rates and flows, if its template has slots for them.
+    /// The session's bit rates and flow descriptions, if its template has slots for them.
     policy: Option<Arc<Policy>>,
 }
 
-/// A request that may be remembered.
+/// A request that may be cached.
 pub(super) struct TemplateCandidate {
-    /// With the policy as one of the words first, then without it. With hashes.
+    /// The templates to try, with hashes: the one with the policy as fixed octets first, then the one with the
+    /// policy in slots.
     ways: Vec<(MessageTemplate, u64)>,
     body: Box<[u8]>,
     params: SessionParams,
@@ -113,7 +116,8 @@ pub(super) struct TemplateCandidate {
 }
 
 impl CachedTemplate {
-    /// The policy of a request in these words, if the template has slots for it. `None`: it could not mean the same as the first one's.
+    /// The policy of a request with this template, if the template has slots for it. `None`: the policy could lead
+    /// to another result than that of the first request.
     fn policy(&self, body: &[u8]) -> Option<Option<Arc<Policy>>> {
         let Some(first) = self.profile.policy() else { return Some(None) };
         let policy = self.template.slots().policy(body)?;
@@ -122,9 +126,9 @@ impl CachedTemplate {
 }
 
 impl TemplateCache {
-    /// `None`: the request has something that no other session's request has.
+    /// `None`: the request has a value that no other session's request has.
     fn read(&self, request: &SessionEstablishmentRequest<'_>) -> Option<TemplateCandidate> {
-        // What is restored has refusals of its own.
+        // A restoration has rejections of its own.
         if request.flags.is_some_and(|flags| flags.contains(SessionEstablishmentFlags::RESTI)) {
             return None;
         }
@@ -138,7 +142,7 @@ impl TemplateCache {
         Some(TemplateCandidate { ways, body: body.into(), params, names_sets })
     }
 
-    /// Templates hold only where they were made.
+    /// A profile is valid only for the capabilities and addresses that it was made with.
     fn is_made_for(&self, context: &Context<'_>) -> bool {
         self.checked_against.as_ref().is_some_and(|(capabilities, endpoints)| {
             capabilities == context.capabilities && endpoints == context.endpoints
@@ -149,10 +153,10 @@ impl TemplateCache {
         self.places.get(index)?.cached.as_deref()
     }
 
-    /// What a body in known words means.
+    /// The cached template that a body matches, and the slot values of the body.
     fn recognize(&mut self, body: &[u8]) -> Option<(&CachedTemplate, slots::SlotValues)> {
         let is_it = |index: &usize| self.meaning(*index)?.template.slot_values(body);
-        // Nearly always the first.
+        // Nearly always the first one.
         let first = self.latest.first().and_then(is_it);
         let recent =
             || self.latest.iter().enumerate().skip(1).find_map(|(at, index)| Some((at, is_it(index)?)));
@@ -181,8 +185,9 @@ impl TemplateCache {
 }
 
 impl Resources {
-    /// What an establishment with this body asks for, if it is in words that were met before and about nothing but rules. It is
-    /// the same as what [`super::establish`] would make of it where those were met, which is to be asked where this does not know.
+    /// The session that an establishment body requests, if it matches a cached template and concerns rules only.
+    /// The result equals that of [`super::establish`] at the time the template was cached; call that if this
+    /// returns `None`.
     pub fn recognize(&mut self, body: &[u8]) -> Option<RecognizedRequest> {
         let (meaning, filling) =
             self.recent.template_cache.recognize(body).filter(|(meaning, _)| !meaning.names_sets)?;
@@ -196,22 +201,23 @@ impl Resources {
         })
     }
 
-    /// The SMF's end in an establishment with this body, where that may be in the words that were met last: a guess, for whoever
-    /// fetches what a session needs before its request is read.
+    /// The CP F-SEID of an establishment body, if it matches the most recent template: a prediction, for
+    /// prefetching the state of a session before its request is decoded.
     pub fn peek_cp_f_seid(&self, body: &[u8]) -> Option<FSeid> {
         let templates = &self.recent.template_cache;
         templates.meaning(*templates.latest.first()?)?.template.peek_cp_f_seid(body)
     }
 
-    /// Takes what a session needs. `None`: there are not the tunnels or addresses for it, nothing is taken, and [`super::establish`]
-    /// says what is to be done.
+    /// Takes the tunnels and addresses of a session. `None`: they cannot be had, nothing is taken, and
+    /// [`super::establish`] decides what happens.
     pub fn take(&mut self, known: RecognizedRequest, session: Seid) -> Option<ProfiledSession> {
         let RecognizedRequest { profile, params, policy, .. } = known;
         let params = profile.take(&params, session, &mut self.tunnels, &mut self.addresses)?;
         Some(ProfiledSession::new(profile, params, policy))
     }
 
-    /// Gives back what [`Resources::take`] took. `was_seen`: others may have heard of it, so that it rests for a while.
+    /// Releases what [`Resources::take`] took. `was_seen`: others may know the address or tunnel, so it is
+    /// quarantined.
     pub fn release(&mut self, session: Seid, profiled: &ProfiledSession, was_seen: bool) {
         for tunnel in profiled.tunnels() {
             self.tunnels.release(session, &[tunnel]);
@@ -222,8 +228,8 @@ impl Resources {
     }
 }
 
-/// Plans a session as one before it that was asked for in the same words. `Err`: there is none, or not room for another, and
-/// what to remember the request by, if it can be.
+/// Plans a session from the profile of an earlier one with the same message template. `Err`: there is no profile,
+/// or there are no resources for another session; with the candidate to cache the request by, if it can be cached.
 pub(super) fn establish_profiled(
     request: &SessionEstablishmentRequest<'_>,
     session: Seid,
@@ -249,7 +255,8 @@ pub(super) fn establish_profiled(
     Ok(ProfiledSession::new(profile, params, policy).as_change(session))
 }
 
-/// Remembers what came of a request if it was met before, with the policy as one of the words or, if not that, but for its policy.
+/// Caches the result of a request if its template was received before: with the policy as fixed octets if that
+/// matches, otherwise with the policy in slots.
 pub(super) fn insert(
     candidate: TemplateCandidate,
     change: &Change,

@@ -1,4 +1,4 @@
-//! What a session has of its own beside others that were asked for in the same words.
+//! The values that distinguish sessions of one profile.
 
 use std::net::Ipv4Addr;
 
@@ -6,46 +6,47 @@ use causeway_types::{DualIp, FTeid, Teid};
 
 use crate::LocalEndpoints;
 
-/// How many tunnels of each kind a session can have beside others, at most.
+/// Maximum number of tunnels of each kind in the parameters.
 pub(super) const MAX_TUNNELS: usize = 2;
 
-/// The values that a session does not share with those that were asked for in the same words.
+/// The session parameters: the values that differ among sessions of one profile.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct SessionParams {
-    /// The IPv4 address of the UE, in all PDIs the same.
+    /// The IPv4 address of the UE, the same in all PDIs.
     pub ue: Option<Ipv4Addr>,
-    /// The TEIDs of the tunnels that end here: those that the UPF chose, in the order in which it did, or those that the SMF
-    /// chose, in the order of the request.
+    /// The TEIDs of local tunnels: those that the UPF chose, in the order of choice, or those that the SMF
+    /// assigned, in the order of the request.
     pub tunnels: [Option<Teid>; MAX_TUNNELS],
-    /// The tunnels that FARs lead into, in the order in which the template has those.
+    /// The remote tunnels of FARs, in the order of the profile.
     pub remotes: [Option<Remote>; MAX_TUNNELS],
 }
 
 impl SessionParams {
-    /// UE and peers may have these addresses; whether that is so, validation asked of those that were met first alone.
+    /// The UE and the peers may have these addresses. Validation checked only those of the first session of the
+    /// profile.
     pub(super) fn has_valid_addresses(&self, endpoints: &LocalEndpoints) -> bool {
         self.ue.is_none_or(|ue| endpoints.is_usual(ue) && !ue.is_loopback() && !endpoints.has_local(ue))
             && self.has_remote_peers(endpoints)
     }
 
-    /// The same of the peers alone.
+    /// The same for the peers alone.
     #[inline]
     pub(super) fn has_remote_peers(&self, endpoints: &LocalEndpoints) -> bool {
         self.remotes.iter().flatten().all(|remote| endpoints.is_usual(remote.addr))
     }
 }
 
-/// The far end of a tunnel over IPv4, as small as it can be kept.
+/// The remote end of a tunnel over IPv4, in compact form.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Remote {
-    /// The TEID there.
+    /// The remote TEID.
     pub teid: Teid,
     /// The peer.
     pub addr: Ipv4Addr,
 }
 
 impl Remote {
-    /// `None`: it has an address of IPv6, or none.
+    /// `None`: the tunnel has an IPv6 address, or none.
     pub fn of(tunnel: FTeid) -> Option<Self> {
         let DualIp { v4, v6: None } = tunnel.addr else { return None };
         Some(Self { teid: tunnel.teid, addr: v4? })

@@ -6,18 +6,18 @@ use causeway_types::{PdrId, QerId};
 
 use crate::{FlowDescription, Qer, RateLimit, RuleSet};
 
-/// The bit rates and flow descriptions of one session, in the order in which its profile has the slots for them.
+/// The bit rates and flow descriptions of one session, in the order of the slots of its profile.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Policy {
     pub(super) rates: Box<[RateLimit]>,
     pub(super) flows: Box<[FlowDescription]>,
 }
 
-/// Where the rules of a profile have the values of a [`Policy`], in the order of the request.
+/// The places of the values of a [`Policy`] in the rules of a profile, in the order of the request.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(super) struct PolicySlots {
     pub(super) rates: Vec<(QerId, Rate)>,
-    /// A PDR, and which of its SDF filters.
+    /// The PDR, and the index of its SDF filter.
     pub(super) flows: Vec<(PdrId, usize)>,
 }
 
@@ -47,12 +47,12 @@ impl Rate {
 }
 
 impl PolicySlots {
-    /// There is none: sessions of the profile have the rates and flows that it has.
+    /// There are no slots: all sessions of the profile have its rates and flow descriptions.
     pub(super) const fn is_empty(&self) -> bool {
         self.rates.is_empty() && self.flows.is_empty()
     }
 
-    /// Of all rates and flow descriptions of these rules, but for filters that several PDRs name.
+    /// The places of all rates and flow descriptions in these rules, except filters that several PDRs refer to.
     #[cfg(any(test, feature = "testing"))]
     pub(super) fn of(rules: &RuleSet) -> Self {
         let mut slots = Self::default();
@@ -68,7 +68,7 @@ impl PolicySlots {
         slots
     }
 
-    /// What these rules have in the slots. `None`: they have no such rates and filters.
+    /// Reads the policy of these rules. `None`: they have no such rates and filters.
     pub(super) fn read(&self, rules: &RuleSet) -> Option<Policy> {
         let rate = |(qer, rate): &(QerId, Rate)| rate.of(rules.qers.get(qer)?);
         let flow = |(pdr, at): &(PdrId, usize)| Some(rules.pdrs.get(pdr)?.pdi.filters.get(*at)?.flow.clone());
@@ -78,12 +78,12 @@ impl PolicySlots {
         })
     }
 
-    /// The same as a session keeps it: nothing, where there are no slots.
+    /// The same, as a session stores it: nothing if there are no slots.
     pub(super) fn policy_of(&self, rules: &RuleSet) -> Option<Option<Arc<Policy>>> {
         if self.is_empty() { Some(None) } else { Some(Some(Arc::new(self.read(rules)?))) }
     }
 
-    /// Puts other values into the slots. Rules that have them already stay shared.
+    /// Writes a policy into the rules. Rules that have the values already stay shared.
     pub(super) fn write(&self, policy: &Policy, rules: &mut RuleSet) {
         for ((id, rate), limit) in self.rates.iter().zip(&policy.rates) {
             if rules.qers.get(id).is_some_and(|qer| rate.of(qer) != Some(*limit)) {
@@ -99,13 +99,13 @@ impl PolicySlots {
         }
     }
 
-    /// A policy as a session keeps it whose profile was made of one with the policy `first`. `None`: it has not the values for these slots, or
-    /// validation could say something else of them.
+    /// The policy as a session stores it, whose profile was made with the policy `first`. `None`: it lacks a value
+    /// for a slot, or validation could decide differently about it.
     pub(super) fn admit(&self, policy: Policy, first: &Arc<Policy>) -> Option<Arc<Policy>> {
         if policy == **first {
             return Some(Arc::clone(first));
         }
-        // What `assigned` means is asked of the rest of the rules, where it is said.
+        // `assigned` is checked against the rest of the rules, where it occurs.
         let mut flows = policy.flows.iter().zip(&first.flows);
         let has_all = (policy.rates.len(), policy.flows.len()) == (self.rates.len(), self.flows.len());
         let is_sound = has_all
@@ -114,7 +114,7 @@ impl PolicySlots {
         is_sound.then(|| Arc::new(policy))
     }
 
-    /// A guaranteed rate is above the maximum one, which somebody is told of.
+    /// A guaranteed rate exceeds the maximum rate, which is reported as a leniency.
     fn guarantees_too_much(&self, policy: &Policy) -> bool {
         let all = || self.rates.iter().zip(&policy.rates);
         all().filter(|((_, rate), _)| *rate == Rate::Guaranteed).any(|((id, _), gbr)| {

@@ -1,4 +1,4 @@
-//! A session that was asked for in the same words as others.
+//! A session that was established from a session profile.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use crate::plan::Op;
 use crate::tunnels::TunnelChange;
 use crate::{ResourceChange, RuleSet, SessionRules, SortedSet};
 
-/// The rules of a session as what it has in common with others, and what is its own. Made whole where that is needed.
+/// The rules of a session as its profile and its parameters. The full rules are made on demand.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProfiledSession {
     profile: Arc<SessionProfile>,
     params: SessionParams,
-    /// Its rates and flows, where the template has slots for them.
+    /// The session's bit rates and flow descriptions, if the template has slots for them.
     policy: Option<Arc<Policy>>,
 }
 
 impl ProfiledSession {
-    /// A session with this of its own, which is what its template knows of. `policy`: there if the template has slots for one.
+    /// A session with these parameters of a profile. `policy`: present if the template has slots for one.
     pub const fn new(
         profile: Arc<SessionProfile>,
         params: SessionParams,
@@ -32,17 +32,17 @@ impl ProfiledSession {
         Self { profile, params, policy }
     }
 
-    /// What it has in common with others.
+    /// The session profile.
     pub const fn profile(&self) -> &Arc<SessionProfile> {
         &self.profile
     }
 
-    /// What is its own.
+    /// The session parameters.
     pub const fn params(&self) -> &SessionParams {
         &self.params
     }
 
-    /// Its rates and flows, if they are its own.
+    /// The policy, if it is a parameter.
     pub const fn policy(&self) -> Option<&Arc<Policy>> {
         self.policy.as_ref()
     }
@@ -57,37 +57,37 @@ impl ProfiledSession {
         self.profile.chosen(&self.params)
     }
 
-    /// The tunnels that end here.
+    /// The local tunnels.
     pub fn tunnels(&self) -> impl Iterator<Item = FTeid> {
         self.profile.tunnels(&self.params)
     }
 
-    /// The UE addresses that are its alone.
+    /// The UE addresses that no other session may have.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = ClaimedPrefix> {
         self.profile.addresses(&self.params)
     }
 
-    /// The same: each as the session has it that the template was made of, and the address of this one.
+    /// The same: each as in the profile, with the address of this session.
     pub(super) fn nets(&self) -> impl Iterator<Item = (&ClaimedPrefix, IpNet)> {
         self.profile.nets(&self.params)
     }
 
-    /// All that is kept of it.
+    /// The complete control-plane state of its rules.
     pub(crate) fn to_rules(&self) -> SessionRules {
         self.profile.session_with(&self.params, self.policy())
     }
 
-    /// As it was when it began, how far the reports have come included.
+    /// The state of the profile's first session after its establishment, including the state of its reports.
     pub(crate) fn profile_rules(&self) -> &SessionRules {
         self.profile.session()
     }
 
-    /// The writes that establish it. O(rules).
+    /// The writes of its establishment. O(rules).
     pub(crate) fn establishment(&self) -> Vec<Op> {
         plan_establishment(Seid(0), &self.rules()).ops.into_vec()
     }
 
-    /// The change that establishes it, whose resources are taken.
+    /// The change that establishes it, with resources already taken.
     pub(super) fn as_change(&self, session: Seid) -> Change {
         let (whole, tunnels, addresses) = (
             self.to_rules(),

@@ -1,4 +1,4 @@
-//! What came of a request, ready to be given to another session.
+//! The result of a request, for reuse by other sessions.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -14,35 +14,35 @@ use crate::{
     Addresses, Far, Leniency, OuterHeader, Pdr, RuleSet, SessionRules, SortedSet, Tunnels, UeAddress,
 };
 
-/// What sessions have in common that were asked for in the same words: all but their [`SessionParams`].
+/// The common part of sessions of one message template: everything except their [`SessionParams`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SessionProfile {
-    /// The session that was asked for so first.
+    /// The first session with this profile.
     session: SessionRules,
     chosen: Vec<(PdrId, FTeid)>,
-    /// The tunnels that end here, in the order of [`SessionParams::tunnels`].
+    /// The local tunnels, in the order of [`SessionParams::tunnels`].
     tunnels: Vec<FTeid>,
-    /// The SMF chose them, not the UPF.
+    /// The SMF assigned the local tunnels, not the UPF.
     are_given: bool,
     fars: Fars,
     params: SessionParams,
-    /// Where the rules have a policy that is each session's own, if it is.
+    /// The places of the policy in the rules, if it is a parameter.
     slots: PolicySlots,
-    /// That of the session that it was made of.
+    /// The policy of the first session.
     policy: Option<Arc<Policy>>,
-    /// What of the request is not as it should be.
+    /// The tolerated deviations of the request.
     tolerated: Vec<Leniency>,
-    /// How long the request was that it was made of: what it takes of memory is a multiple of that.
+    /// The length of the request in octets; the profile's memory is a multiple of it.
     octets: usize,
     /// [`RuleSet::filter_memory`] of its rules.
     filter_memory: usize,
 }
 
-/// The FARs whose tunnels are each session's own, in the order of [`SessionParams::remotes`].
+/// The FARs whose remote tunnels are parameters, in the order of [`SessionParams::remotes`].
 type Fars = [Option<FarId>; MAX_TUNNELS];
 
 impl SessionProfile {
-    /// `None`: something of the session may be different for the next one in a way that is not known here.
+    /// `None`: something else than the known parameters may differ for the next session.
     pub(super) fn of(
         change: &Change,
         params: &SessionParams,
@@ -51,7 +51,7 @@ impl SessionProfile {
         octets: usize,
     ) -> Option<Self> {
         let session = &change.session;
-        // What is tolerated depends on rates.
+        // Tolerated deviations depend on rates.
         if !(slots.is_empty() || change.tolerated.is_empty()) {
             return None;
         }
@@ -99,7 +99,8 @@ impl SessionProfile {
         (has_plain_end && knows_pdrs && knows_fars).then_some(profile)
     }
 
-    /// Of the first session with these rules, as if the UPF had chosen its tunnels, in a request of a kilobyte.
+    /// The profile of a first session with these rules, as if the UPF had chosen its tunnels, in a request of one
+    /// kilobyte.
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fn of_rules(rules: &RuleSet) -> Option<Self> {
         let mut params = SessionParams {
@@ -119,7 +120,8 @@ impl SessionProfile {
         Self::of(&change, &params, fars, PolicySlots::of(rules), 1 << 10)
     }
 
-    /// Of a session with this of its own whose FARs have changed, and nothing else. `None`: as for [`SessionProfile::of`].
+    /// The profile of a session with these parameters after a change of FARs only. `None`: as for
+    /// [`SessionProfile::of`].
     pub(super) fn with_fars(&self, params: &SessionParams, changed: &SessionRules) -> Option<Self> {
         let (fars, remotes) = remotes_of(&changed.rules)?;
         let profile = Self {
@@ -138,7 +140,7 @@ impl SessionProfile {
         changed.rules.fars.values().all(|far| profile.covers_far(far)).then_some(profile)
     }
 
-    /// It says the same as another one.
+    /// Both profiles are equal in effect.
     pub(super) fn is_equivalent(&self, other: &Self) -> bool {
         let can_be = (&self.fars, self.are_given) == (&other.fars, other.are_given)
             && self.slots == other.slots
@@ -154,7 +156,7 @@ impl SessionProfile {
                 == other.params.remotes.map(|params| params.is_some())
     }
 
-    /// Its tunnel and its IPv4 address are known to be the session's own, and what it names can only be of the request.
+    /// The PDR's tunnel and IPv4 address are parameters, and it refers only to values of the request.
     fn covers_pdr(&self, pdr: &Pdr) -> bool {
         pdr.pdi.application.is_none()
             && pdr.predefined.is_empty()
@@ -167,59 +169,59 @@ impl SessionProfile {
         outer.and_then(OuterHeader::tunnel) == self.remote_of(far.id, &self.params).map(FTeid::from)
     }
 
-    /// Where one of a session's FARs leads to, if that is of its own.
+    /// The remote tunnel of a FAR, if it is a parameter.
     pub(super) fn remote_of(&self, far: FarId, params: &SessionParams) -> Option<Remote> {
         params.remotes.get(self.remote_index(far)?).copied().flatten()
     }
 
-    /// Which of [`SessionParams::remotes`] a FAR leads into.
+    /// The index of a FAR's tunnel in [`SessionParams::remotes`].
     pub(super) fn remote_index(&self, far: FarId) -> Option<usize> {
         self.fars.iter().position(|of| *of == Some(far))
     }
 
-    /// The FARs that lead into tunnels of the session's own.
+    /// The FARs whose remote tunnels are parameters.
     pub(super) const fn fars(&self) -> &Fars {
         &self.fars
     }
 
-    /// A FAR of a session with this of its own; `None` if that has nothing of its own.
+    /// A FAR of a session with these parameters; `None` if no part of it is a parameter.
     pub(super) fn far_with(&self, far: FarId, params: &SessionParams) -> Option<Far> {
         let mut renewed = self.session.rules.fars.get(&far)?.clone();
         set_tunnel(&mut renewed, self.remote_of(far, params)?);
         Some(renewed)
     }
 
-    /// The FARs that lead into a session's tunnels of its own: in the order of [`SessionParams::remotes`].
+    /// The FARs whose remote tunnels are parameters, in the order of [`SessionParams::remotes`].
     pub fn senders(&self) -> impl Iterator<Item = Option<&Far>> {
         self.fars.iter().map(|far| self.session.rules.fars.get(&(*far)?))
     }
 
-    /// What the session that it was made of has of its own.
+    /// The parameters of the first session.
     pub const fn params(&self) -> &SessionParams {
         &self.params
     }
 
-    /// The policy of that session, if it is each session's own.
+    /// The policy of the first session, if it is a parameter.
     pub const fn policy(&self) -> Option<&Arc<Policy>> {
         self.policy.as_ref()
     }
 
-    /// What of the request is not as it should be.
+    /// The tolerated deviations of the request.
     pub(super) fn tolerated(&self) -> &[Leniency] {
         &self.tolerated
     }
 
-    /// Where the rules have it.
+    /// The places of the policy in the rules.
     pub(super) const fn slots(&self) -> &PolicySlots {
         &self.slots
     }
 
-    /// How long the request was that it was made of.
+    /// The length of the first request in octets.
     pub const fn octets(&self) -> usize {
         self.octets
     }
 
-    /// The rules of the session that it was made of.
+    /// The rules of the first session.
     pub const fn rules(&self) -> &RuleSet {
         &self.session.rules
     }
@@ -229,7 +231,7 @@ impl SessionProfile {
         self.filter_memory
     }
 
-    /// Who establishes sessions in these words.
+    /// The SMF that establishes sessions of this profile.
     pub fn node(&self) -> Option<&NodeId> {
         self.session.established_by.as_ref()
     }
@@ -243,26 +245,26 @@ impl SessionProfile {
         self.chosen.iter().map(|(pdr, tunnel)| (*pdr, self.rebind_tunnel(*tunnel, params)))
     }
 
-    /// The tunnels that end here for a session.
+    /// The local tunnels of a session.
     pub(super) fn tunnels(&self, params: &SessionParams) -> impl Iterator<Item = FTeid> + Clone {
         let both = self.tunnels.iter().zip(params.tunnels);
         both.filter_map(|(tunnel, teid)| Some(FTeid { teid: teid?, addr: tunnel.addr }))
     }
 
-    /// The UE addresses that are a session's alone.
+    /// The UE addresses of a session that no other session may have.
     pub(super) fn addresses(&self, params: &SessionParams) -> impl Iterator<Item = ClaimedPrefix> {
         self.nets(params).map(|(held, net)| ClaimedPrefix { net, ..held.clone() })
     }
 
-    /// The same: each as the session has it that the template was made of, and the address of this one.
+    /// The same: each as in the profile, with the address of this session.
     pub(super) fn nets(&self, params: &SessionParams) -> impl Iterator<Item = (&ClaimedPrefix, IpNet)> {
         let (mine, params) = (self.params.ue.map(net), params.ue.map(net));
         let renewed = move |net: IpNet| if Some(net) == mine { params.unwrap_or(net) } else { net };
         self.session.addresses.iter().map(move |held| (held, renewed(held.net)))
     }
 
-    /// Chooses the tunnels of a session, and takes them and its addresses. `None`: another session has one of them, or no TEID can
-    /// be had, and nothing is taken.
+    /// Chooses the tunnels of a session and claims them and its addresses. `None`: another session has one of them,
+    /// or no TEID is free, and nothing is taken.
     pub(super) fn take(
         &self,
         params: &SessionParams,
@@ -296,7 +298,7 @@ impl SessionProfile {
         taken
     }
 
-    /// The address of the session that it was made of, if it has one, which is each session's own.
+    /// The UE address of the first session, if it is a parameter.
     fn ue_claim(&self) -> Option<&ClaimedPrefix> {
         let mut all = self.session.addresses.iter();
         let only = all.next().filter(|_| all.next().is_none())?;
@@ -321,13 +323,13 @@ impl SessionProfile {
         Some(SessionParams { tunnels: tunnels.take_all(seid, wanted)?, ..*params })
     }
 
-    /// PDRs of this tunnel name the UE.
+    /// PDRs of this tunnel contain the UE address.
     fn is_of_ue(&self, tunnel: FTeid) -> bool {
         let mut pdrs = self.session.rules.pdrs.values();
         pdrs.any(|pdr| pdr.pdi.tunnel == Some(tunnel) && pdr.pdi.ue.is_some_and(|ue| ue.v4.is_some()))
     }
 
-    /// The rules of a session with this of its own.
+    /// The rules of a session with these parameters.
     pub(super) fn session_with(&self, params: &SessionParams, policy: Option<&Arc<Policy>>) -> SessionRules {
         let mut session = self.session.clone();
         session.rules.pdrs.replace(|pdr| self.pdr_with(pdr, params));
@@ -356,7 +358,7 @@ impl SessionProfile {
         Arc::new(renewed)
     }
 
-    /// The tunnel that stands for one of the template's.
+    /// The session's tunnel for one of the profile's tunnels.
     fn rebind_tunnel(&self, tunnel: FTeid, params: &SessionParams) -> FTeid {
         let at = self.tunnels.iter().position(|known| *known == tunnel);
         let teid = at.and_then(|at| params.tunnels.get(at).copied().flatten());
@@ -370,7 +372,7 @@ fn set_tunnel(far: &mut Far, remote: Remote) {
     }
 }
 
-/// The FARs that lead into tunnels over IPv4, and those tunnels. `None`: there are too many, or others.
+/// The FARs with tunnels over IPv4, and those tunnels. `None`: there are too many, or other tunnels.
 fn remotes_of(rules: &RuleSet) -> Option<(Fars, [Option<Remote>; MAX_TUNNELS])> {
     let (mut fars, mut remotes) = ([None; MAX_TUNNELS], [None; MAX_TUNNELS]);
     let mut places = fars.iter_mut().zip(&mut remotes);

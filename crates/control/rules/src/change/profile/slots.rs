@@ -1,4 +1,4 @@
-//! Where a request has what is its session's own.
+//! The slots of a request: the places of its session parameters.
 
 use std::net::Ipv4Addr;
 use std::ops::Range;
@@ -14,20 +14,20 @@ use super::params::{MAX_TUNNELS, Remote, SessionParams};
 use super::policy::{Policy, PolicySlots, Rate};
 use crate::RateLimit;
 
-/// The flags of a UE IP Address that holds an IPv4 address and nothing else: V4, and S/D as it may be.
+/// The flags of a UE IP Address that contains an IPv4 address only: V4, with either value of S/D.
 const V4: u8 = 0x02;
 const DESTINATION: u8 = 0x04;
 
-/// The flags of an F-TEID that is given, over IPv4 alone, and over both IP versions.
+/// The flags of an assigned F-TEID, over IPv4 alone, and over both IP versions.
 const TUNNEL_V4: u8 = 0x01;
 const TUNNEL_DUAL: u8 = 0x03;
-/// The flag of an F-TEID that the UPF is to choose, which is no session's own.
+/// The flag of an F-TEID that the UPF chooses, which is no parameter.
 const CHOOSE: u8 = 0x04;
 
-/// The flags of an F-SEID at an IPv4 address alone.
+/// The flags of an F-SEID with an IPv4 address only.
 const FSEID_V4: u8 = 0x02;
 
-/// The flags of an SDF Filter: it has a flow description, and an SDF Filter ID, by which other PDRs name it.
+/// The flags of an SDF Filter: it has a flow description; and an SDF Filter ID, by which other PDRs refer to it.
 const FLOW: u8 = 0x01;
 const BIDIRECTIONAL: u8 = 0x10;
 
@@ -37,7 +37,7 @@ const RATES: usize = 10;
 /// The description of GTP-U over IPv4 in Outer Header Creation.
 const GTPU_IPV4: [u8; 2] = [1, 0];
 
-/// The octets of one value that differs from session to session.
+/// The octets of one session parameter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Slot {
     pub(super) at: Range<usize>,
@@ -45,7 +45,8 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// What stands for its value. Two tunnels have another mark than one that is named twice.
+    /// The marker that replaces the value in the hash. Two different tunnels have other markers than one tunnel
+    /// that occurs twice.
     pub(super) const fn marker(&self) -> u8 {
         match self.what {
             SlotKind::AssignedTeid(number) => number as u8,
@@ -56,13 +57,13 @@ impl Slot {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum SlotKind {
-    /// The IPv4 address of the UE, in all PDIs the same.
+    /// The IPv4 address of the UE, the same in all PDIs.
     Ue,
-    /// The tunnel that a FAR leads into: its TEID and address, of which neither is zero, which would ask for something else.
+    /// The remote tunnel of a FAR: TEID and address. Neither is zero, which would have another meaning.
     Remote,
-    /// A tunnel that ends here: its TEID and address.
+    /// A local tunnel: its TEID and address.
     Local,
-    /// The TEID of a tunnel that ends here and that the SMF chose: which of those of the session, counted from zero.
+    /// The TEID of a local tunnel that the SMF assigned: its index among those of the session, from zero.
     AssignedTeid(usize),
     /// CP F-SEID.
     CpFSeid,
@@ -77,36 +78,36 @@ enum SlotKind {
 }
 
 impl SlotKind {
-    /// It is a value of a [`Policy`].
+    /// The slot holds a value of a [`Policy`].
     const fn is_policy(self) -> bool {
         matches!(self, Self::Rate | Self::Flow)
     }
 }
 
-/// The holes of a request, in the order of the message.
+/// The slots of a request, in the order of the message.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(super) struct Slots {
     pub(super) all: Vec<Slot>,
-    /// The FARs with a tunnel of their own.
+    /// The FARs whose remote tunnel is a parameter.
     pub(super) fars: [Option<FarId>; MAX_TUNNELS],
-    /// Where the rules have what is in the holes of the policy.
+    /// The places of the policy values in the rules.
     pub(super) slots: PolicySlots,
 }
 
-/// What a request has in its holes.
+/// The slot values of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct SlotValues {
     pub(super) params: SessionParams,
-    /// The tunnels that are named of those that end here, in the order of the message.
+    /// The local tunnels that the request refers to, in the order of the message.
     pub(super) locals: [Option<Remote>; MAX_TUNNELS],
-    /// The SMF's end; rules do not depend on it.
+    /// The CP F-SEID; rules do not depend on it.
     pub(super) cp: Option<FSeid>,
-    /// When the SMF's entity started; rules do not depend on it.
+    /// The Recovery Time Stamp; rules do not depend on it.
     pub(super) recovery: Option<NtpSeconds>,
 }
 
 impl Slots {
-    /// Of the body of an establishment. `None`: it is worded so that what is its session's own cannot be told apart for certain.
+    /// The slots of an establishment body. `None`: its session parameters cannot be found with certainty.
     pub(super) fn of(body: &[u8]) -> Option<Self> {
         let mut slots = Self::default();
         let (mut cp, mut stamp) = (None, None);
@@ -134,14 +135,14 @@ impl Slots {
         Some(slots)
     }
 
-    /// The same where the policy is one of the words.
+    /// The same with the policy as fixed octets.
     pub(super) fn without_policy(&self) -> Self {
         let all = self.all.iter().filter(|slot| !slot.what.is_policy()).cloned().collect();
         Self { all, fars: self.fars, slots: PolicySlots::default() }
     }
 
-    /// Of the body of a modification that updates FARs and PDRs, names the SMF and does nothing else. `None`: as for [`Slots::of`], or
-    /// it is another one.
+    /// The slots of a modification body that updates FARs and PDRs, names the SMF and does nothing else. `None`: as
+    /// for [`Slots::of`], or it is another modification.
     pub(super) fn of_update(body: &[u8]) -> Option<Self> {
         let mut slots = Self::default();
         let (mut cp, mut node) = (None, None);
@@ -160,7 +161,7 @@ impl Slots {
         Some(slots)
     }
 
-    /// What there would be of a CP F-SEID in a body with these holes.
+    /// The CP F-SEID at its place in a body that is assumed to have these slots.
     pub(super) fn peek_cp_f_seid(&self, body: &[u8]) -> Option<FSeid> {
         let slot = self.all.iter().find(|slot| slot.what == SlotKind::CpFSeid)?;
         f_seid_of(body.get(slot.at.clone())?)
@@ -181,7 +182,7 @@ impl Slots {
         }
     }
 
-    /// The flow descriptions of a PDI, but for those that other PDRs may name.
+    /// The flow descriptions of a PDI, except those that other PDRs may refer to.
     fn of_filters(&mut self, body: &[u8], group: Range<usize>, pdi: Range<usize>) -> Option<()> {
         let mut id = None;
         each_ie(body.get(group.clone())?, group.start, |ie_type, at| match ie_type {
@@ -225,7 +226,7 @@ impl Slots {
         Some(())
     }
 
-    /// A tunnel that the SMF chose, at an address of ours that is the same for all of them.
+    /// A tunnel that the SMF assigned, at a local address that all assigned tunnels share.
     fn of_given_tunnel(&mut self, body: &[u8], tunnel: Range<usize>) -> Option<()> {
         let (teid, addr) = (tunnel.start + 1..tunnel.start + 5, tunnel.start + 5..tunnel.end);
         let mut all = self.all.iter().filter_map(|slot| match slot.what {
@@ -236,7 +237,7 @@ impl Slots {
         let known = all.find_map(|(number, at)| {
             next = next.max(number + 1);
             let its_addr = at.end..at.end + addr.len();
-            // The flags before it, too: an address of another length is another one.
+            // With the flags before it: an address of another length is another address.
             let is_there = body.get(at.start - 1) == body.get(tunnel.start)
                 && body.get(its_addr) == body.get(addr.clone());
             match (body.get(at) == body.get(teid.clone()), is_there) {
@@ -249,7 +250,7 @@ impl Slots {
         (number < MAX_TUNNELS).then(|| self.add(SlotKind::AssignedTeid(number), teid))
     }
 
-    /// Its tunnel is not chosen, but named again.
+    /// The PDR refers to its existing tunnel.
     fn of_updated_pdr(&mut self, body: &[u8], group: Range<usize>) -> Option<()> {
         let Some(pdi) = pdi_of(body, group)? else { return Some(()) };
         let Some(tunnel) = self.of_pdi(body, pdi)? else { return Some(()) };
@@ -261,7 +262,7 @@ impl Slots {
         Some(())
     }
 
-    /// Says where the Local F-TEID is, if there is one.
+    /// Returns the place of the Local F-TEID, if there is one.
     fn of_pdi(&mut self, body: &[u8], pdi: Range<usize>) -> Option<Option<Range<usize>>> {
         let (mut ue, mut tunnel) = (None, None);
         each_ie(body.get(pdi.clone())?, pdi.start, |ie_type, at| match ie_type {
@@ -270,7 +271,8 @@ impl Slots {
             _ => Some(()),
         })?;
         let Some(ue) = ue else { return Some(tunnel) };
-        // An address of IPv6 alone is one of the words. An IPv4 address beside it could be that of another PDI by chance.
+        // An IPv6 address alone is part of the template. An IPv4 address beside it could equal that of another PDI
+        // by chance.
         if let Some([flags, address @ ..]) = body.get(ue.clone())
             && flags & V4 != 0
         {
@@ -304,7 +306,7 @@ impl Slots {
         Some(())
     }
 
-    /// What a request with these holes has in them. `None`: something that must not be there.
+    /// The slot values of a request with these slots. `None`: a value is not allowed in its slot.
     pub(super) fn slot_values(&self, body: &[u8]) -> Option<SlotValues> {
         let mut filling = SlotValues::default();
         let (mut remotes, mut locals) = (filling.params.remotes.iter_mut(), filling.locals.iter_mut());
@@ -329,14 +331,14 @@ impl Slots {
                 SlotKind::Rate | SlotKind::Flow => {}
             }
         }
-        // Tunnels that differ in one session differ in all of them.
+        // Tunnels that differ in one session of a template differ in all of them.
         let [one, other] = filling.params.tunnels;
         (one.is_none() || one != other).then_some(filling)
     }
 }
 
 impl Slots {
-    /// The policy in a request with these holes. `None`: a flow description cannot be read.
+    /// The policy of a request with these slots. `None`: a flow description cannot be parsed.
     pub(super) fn policy(&self, body: &[u8]) -> Option<Policy> {
         let (mut rates, mut flows) = (Vec::new(), Vec::new());
         rates.reserve_exact(self.slots.rates.len());
@@ -346,7 +348,7 @@ impl Slots {
             match slot.what {
                 SlotKind::Flow => flows.push(str::from_utf8(value).ok()?.parse().ok()?),
                 _ => {
-                    // GBR is coded alike.
+                    // GBR has the same coding.
                     let Mbr { uplink, downlink } = Mbr::decode(value).ok()?;
                     rates.push(RateLimit { uplink, downlink });
                 }
@@ -356,7 +358,7 @@ impl Slots {
     }
 }
 
-/// Where the PDI of a PDR is, if it has one. `None`: it has more than one.
+/// The place of the PDI of a PDR, if it has one. `None`: it has more than one.
 fn pdi_of(body: &[u8], group: Range<usize>) -> Option<Option<Range<usize>>> {
     let mut pdi = None;
     each_ie(body.get(group.clone())?, group.start, |ie_type, at| match ie_type {
@@ -366,7 +368,7 @@ fn pdi_of(body: &[u8], group: Range<usize>) -> Option<Option<Range<usize>>> {
     Some(pdi)
 }
 
-/// The Node ID of a request, if it names one. `None`: it cannot be read.
+/// The Node ID of a request, if it has one. `None`: it is malformed.
 pub(super) fn node_id(body: &[u8]) -> Option<Option<causeway_types::NodeId>> {
     let mut node = None;
     each_ie(body, 0, |ie_type, at| match ie_type {
@@ -384,7 +386,7 @@ fn remote_of(octets: &[u8]) -> Option<Remote> {
 }
 
 fn f_seid_of(octets: &[u8]) -> Option<FSeid> {
-    // As nearly all are.
+    // The common case.
     if let [FSEID_V4, a, b, c, d, e, f, g, h, ip @ ..] = octets
         && let Ok(ip) = <[u8; 4]>::try_from(ip)
     {
@@ -394,13 +396,13 @@ fn f_seid_of(octets: &[u8]) -> Option<FSeid> {
     FSeid::decode(octets).ok()
 }
 
-/// Of what is there twice only the first counts: such a wording is not worth understanding.
+/// Only the first of repeated IEs counts: such requests are not cached.
 fn once(held: &mut Option<Range<usize>>, at: Range<usize>) -> Option<()> {
     held.replace(at).is_none().then_some(())
 }
 
-/// Does something with the place of the value of every IE, counted from `start` on; `None` if an IE goes beyond the end,
-/// or nothing is to be done with one.
+/// Calls `act` with the type and the place of the value of every IE, counted from `start` on; `None` if an IE
+/// exceeds the end, or `act` returns `None`.
 fn each_ie(octets: &[u8], start: usize, mut act: impl FnMut(u16, Range<usize>) -> Option<()>) -> Option<()> {
     let (mut rest, mut at) = (octets, start);
     while let Some(([a, b, c, d], after)) = rest.split_first_chunk() {

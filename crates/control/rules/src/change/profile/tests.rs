@@ -20,8 +20,8 @@ fn internet() -> NetworkInstance<'static> {
 
 mod taking;
 
-/// Flow descriptions: the usual one; some of one length, of which the last two are no description, and do not name the UE; one
-/// with ports.
+/// Flow descriptions: the usual one; some of one length, of which the last two are not flow descriptions, and do
+/// not contain the UE address; one with ports.
 const FLOWS: [&[u8]; 6] = [
     b"permit out ip from any to assigned",
     b"permit out ip from 10.1.0.1 to assigned",
@@ -42,15 +42,15 @@ fn rates(kbps: u64) -> (Option<Mbr>, Option<Gbr>) {
     (Some(Mbr { uplink: max, downlink: max }), (kbps > 1).then_some(gbr))
 }
 
-/// What differs between two requests, in words or only in what is a session's own.
+/// What differs between two requests, in the template or in the session parameters.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
-    /// How much further the TEID of each further uplink PDR is, where the SMF chooses it.
+    /// The distance between the TEIDs of uplink PDRs, where the SMF chooses them.
     apart: u32,
     ue: u8,
     other_ue: Option<u8>,
     is_v6: bool,
-    /// Our tunnels end at addresses of both IP versions.
+    /// The local tunnels have addresses of both IP versions.
     is_dual: bool,
     teid: u32,
     gnb: u8,
@@ -59,11 +59,11 @@ struct Asked {
     pdrs: u8,
     has_urr: bool,
     has_bad_far: bool,
-    /// Of [`FLOWS`], in the first PDR and in the others.
+    /// Indexes into [`FLOWS`], for the first PDR and for the others.
     flows: [u8; 2],
     /// They have SDF Filter IDs.
     is_shared: bool,
-    /// The maximum bit rate, in kbit/s; there is none, there is a guaranteed one as well, or that is above the maximum.
+    /// The maximum bit rate, in kbit/s: absent, with a guaranteed one as well, or below the guaranteed one.
     kbps: u64,
     cp: u64,
 }
@@ -190,8 +190,8 @@ struct TestUpf {
 }
 
 impl TestUpf {
-    /// Of two wordings that want the same place one is forgotten. Places are by a seed that is the same each time, with which no wording
-    /// of these tests displaces another.
+    /// Of two templates with the same place one is discarded. The seed of the places is fixed; with it no template
+    /// of these tests replaces another.
     fn new() -> Self {
         let mut resources = Resources::new(Tunnels::new(12, 0), Addresses::new(Vec::new(), Span::ZERO));
         resources.recent.template_cache = TemplateCache::with_hasher(SeedableRandomState::fixed());
@@ -226,7 +226,7 @@ impl TestUpf {
         self.resources.abandon(change.resources);
     }
 
-    /// How many wordings are known.
+    /// The number of cached templates.
     fn recognize(&self) -> usize {
         self.resources.recent.template_cache.places.iter().filter(|index| index.cached.is_some()).count()
     }
@@ -242,7 +242,7 @@ fn without_memory(
 }
 
 proptest! {
-    // Input:  sessions established and ended in two worlds, of which one remembers how it was asked before.
+    // Input:  sessions established and ended in two fixtures, of which only one has a template cache.
     // Output: the same changes, refusals, tunnels and addresses in both.
     #[test]
     fn the_template_cache_changes_no_result(steps in proptest::collection::vec((asked(), any::<usize>()), 1..40)) {
@@ -281,9 +281,9 @@ const USUAL: Asked = Asked {
     cp: 1,
 };
 
-// Input:  three sessions in the same words, each with its own UE address, F-SEID, user and TEID; then one to another gNB;
-//         then ones in words that are not told apart for certain.
-// Output: the words are known from the second session on; the others are not.
+// Input:  three sessions with the same template, each with its own UE address, F-SEID, user and TEID; then one to
+// another gNB; then requests without a template.
+// Output: the template matches from the second session on; the others have none.
 #[test]
 fn a_repeated_request_matches_its_template() {
     let mut upf = TestUpf::new();
@@ -303,9 +303,10 @@ fn a_repeated_request_matches_its_template() {
     assert_eq!(upf.recognize(), 1);
 }
 
-// Input:  sessions whose tunnels the SMF chooses: with one uplink PDR, with two of one tunnel, and with two of a tunnel each, which end
-//         at an IPv4 address, or at one of each IP version.
-// Output: each of these is known from its second session on; a tunnel that another session has is refused, and takes nothing.
+// Input:  sessions whose tunnels the SMF chooses: with one uplink PDR; with two that share a tunnel; with two that
+// have a tunnel each; each of them with an IPv4 address, or with one of each IP version.
+// Output: each template matches from its second session on; a tunnel of another session is refused, and nothing is
+// taken.
 #[test]
 fn a_repeated_request_with_smf_assigned_tunnels_matches_its_template() {
     let mut upf = TestUpf::new();
@@ -334,9 +335,10 @@ fn a_repeated_request_with_smf_assigned_tunnels_matches_its_template() {
     assert_eq!(upf.resources.tunnels.in_use(), 0);
 }
 
-// Input:  sessions that differ in bit rates and flow descriptions, too; then ones with what may not be taken from another session:
-//         a guaranteed rate above the maximum, a text that is no flow description, one that shares its SDF Filter ID.
-// Output: from the third session on they are known, each with its own rules; the others are what they are without memory.
+// Input:  sessions that also differ in bit rates and flow descriptions; then ones that no profile covers: a
+// guaranteed rate above the maximum, a malformed flow description, a shared SDF Filter ID.
+// Output: the template matches from the third session on, each session with its own rules; the others have the same
+// result as without a cache.
 #[test]
 fn sessions_with_a_policy_of_their_own_are_known_when_they_are_met_again() {
     let mut upf = TestUpf::new();
@@ -346,7 +348,7 @@ fn sessions_with_a_policy_of_their_own_are_known_when_they_are_met_again() {
     };
     let is_known = |upf: &mut TestUpf, requested: Asked| {
         let octets = requested.octets();
-        // Behind the header of a message about a session.
+        // After the header of a session message.
         upf.resources.recognize(&octets[16..]).is_some()
     };
     for number in 1..=6 {
@@ -370,8 +372,8 @@ fn sessions_with_a_policy_of_their_own_are_known_when_they_are_met_again() {
     }
 }
 
-// Input:  known words for an address that another session has; for a session to be restored.
-// Output: refused as without memory.
+// Input:  a cached template with the address of another session; with the Restoration Indication.
+// Output: refused as without a cache.
 #[test]
 fn template_matches_are_rejected_like_decoded_requests() {
     let mut upf = TestUpf::new();
@@ -386,7 +388,7 @@ fn template_matches_are_rejected_like_decoded_requests() {
 }
 
 // Input:  PDRs for an IPv4 address, for an IPv6 address, and for both.
-// Output: both together are not told apart for certain: the IPv4 address may be that of another PDR, or not.
+// Output: a PDR with both has no template: its IPv4 address may belong to another PDR, or not.
 #[test]
 fn dual_stack_requests_have_no_template() {
     let ie = |ie_type: u16, value: &[u8]| {

@@ -1,8 +1,8 @@
-//! Changes of sessions that were asked for in the same words.
+//! Cached modifications of sessions with a profile.
 //!
-//! A handover is asked for in the same words for most sessions, but for the tunnel of the gNB and what is said again of the session, and takes sessions with one template
-//! to sessions with another. What that is was found out once: decoding, merging, validating and planning depend neither on the
-//! values nor on the session.
+//! Most handover requests differ only in the tunnel of the gNB and in the session parameters that they repeat. They
+//! change sessions of one profile into sessions of another. The transition is computed once: decoding, merging,
+//! validation and planning depend neither on the parameters nor on the session.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -20,13 +20,14 @@ use crate::plan::Op;
 use crate::validate::Context;
 use crate::{ResourceChange, Resources, RuleSet, SessionRules};
 
-/// How many of those that were met last are looked at first.
+/// The number of most recently used transitions that are tried first.
 const RECENT_FIRST: usize = 16;
 
-/// The changes that were met lately.
+/// The recently used transitions.
 #[derive(Clone, Debug)]
 pub(super) struct TransitionCache {
-    /// Each has one place, by the hash of its words and its template, as wordings have.
+    /// Each transition has one place, by the hash of its message template and its profile, as in the template
+    /// cache.
     places: Vec<CacheSlot>,
     latest: Vec<Arc<TransitionTemplate>>,
 }
@@ -37,23 +38,23 @@ struct CacheSlot {
     cached: Option<Arc<TransitionTemplate>>,
 }
 
-/// What one wording makes of the sessions of a template.
+/// The effect of one message template on sessions of one profile.
 #[derive(Debug)]
 struct TransitionTemplate {
     template: MessageTemplate,
     from: Arc<SessionProfile>,
     to: Arc<SessionProfile>,
-    /// Where the tunnels of a session come from.
+    /// The sources of the session's tunnels.
     sources: [Option<Source>; MAX_TUNNELS],
-    /// Which of the tunnels that end here those are that the request names.
+    /// The local tunnels that the request refers to.
     locals: Locals,
-    /// Which SMF the request says it is from.
+    /// The Node ID in the request.
     node: Option<NodeId>,
-    /// What was written for the session that it was first met with.
+    /// The writes for the first session.
     ops: Vec<Op>,
 }
 
-/// Where a tunnel comes from: one of those that the session had, or of those in the request.
+/// The source of a tunnel: the session before the change, or the request.
 #[derive(Clone, Copy, Debug)]
 enum Source {
     Held(usize),
@@ -62,14 +63,14 @@ enum Source {
 
 type Locals = [Option<usize>; MAX_TUNNELS];
 
-/// A change of a session in known words.
+/// A change of a profiled session by a cached modification.
 #[derive(Clone, Debug)]
 pub struct ProfileTransition {
     how: Arc<TransitionTemplate>,
     cp: Option<FSeid>,
     before: SessionParams,
     after: SessionParams,
-    /// Its rates and flows, before and after.
+    /// The session's rates and flow descriptions, before and after.
     policy: Option<Arc<Policy>>,
 }
 
@@ -100,7 +101,7 @@ impl TransitionCache {
         Some(transition)
     }
 
-    /// A template that says the same as this one, if there is one: so that handovers there and back end where they began.
+    /// An equal profile, if there is one: a handover forth and back ends with the profile that it started with.
     fn same(&self, profile: &SessionProfile) -> Option<Arc<SessionProfile>> {
         let known = self.places.iter().filter_map(|index| index.cached.as_ref());
         known.flat_map(|known| [&known.to, &known.from]).find(|known| known.is_equivalent(profile)).cloned()
@@ -108,7 +109,7 @@ impl TransitionCache {
 }
 
 impl TransitionTemplate {
-    /// What it makes of a session. `None`: the words are others, or values that must differ do not.
+    /// The change of a session. `None`: the body has another template, or values are equal that must differ.
     fn change(self: &Arc<Self>, profiled: &ProfiledSession, body: &[u8]) -> Option<ProfileTransition> {
         if !Arc::ptr_eq(&self.from, profiled.profile()) {
             return None;
@@ -127,7 +128,8 @@ impl TransitionTemplate {
     }
 }
 
-/// Which tunnels of the session the request names. `None`: it names what the session has not, its address or a tunnel.
+/// The local tunnels of the session that the request refers to. `None`: it refers to an address or tunnel that the
+/// session does not have.
 fn locals_of(values: &SlotValues, from: &SessionProfile, before: &SessionParams) -> Option<Locals> {
     values.params.ue.is_none_or(|ue| before.ue == Some(ue)).then_some(())?;
     let mut locals = [None; MAX_TUNNELS];
@@ -139,8 +141,8 @@ fn locals_of(values: &SlotValues, from: &SessionProfile, before: &SessionParams)
     Some(locals)
 }
 
-/// Every tunnel that is given is another one than before, and no two were the same: else less would be written, and fewer would hear
-/// of their end.
+/// Every tunnel in the request differs from the one before, and no two were equal: otherwise there would be fewer
+/// writes and End Markers.
 fn changes_every_tunnel(
     template: &MessageTemplate,
     values: &SlotValues,
@@ -154,12 +156,12 @@ fn changes_every_tunnel(
 }
 
 impl ProfileTransition {
-    /// The SMF's new end, if the request names one.
+    /// The new CP F-SEID, if the request has one.
     pub const fn cp(&self) -> Option<FSeid> {
         self.cp
     }
 
-    /// Which SMF the request says it is from.
+    /// The Node ID in the request.
     pub fn node(&self) -> Option<&NodeId> {
         self.how.node.as_ref()
     }
@@ -174,12 +176,12 @@ impl ProfileTransition {
         ProfiledSession::new(Arc::clone(&self.how.to), self.after, self.policy.clone())
     }
 
-    /// What the session has in common with others and what is its own, before and after.
+    /// The session's profile and parameters, before and after.
     pub fn before_and_after(&self) -> [(&Arc<SessionProfile>, &SessionParams); 2] {
         [(&self.how.from, &self.before), (&self.how.to, &self.after)]
     }
 
-    /// The tunnels that hear of their end, in the order of the plan.
+    /// The tunnels that are sent an End Marker, in the order of the plan.
     pub fn end_markers(&self) -> impl Iterator<Item = FTeid> {
         self.how.ops.iter().filter_map(|op| match op {
             Op::SendEndMarker { far, tunnel } => {
@@ -211,8 +213,9 @@ fn hash_of(hasher: &SeedableRandomState, from: &Arc<SessionProfile>, template: &
 }
 
 impl Resources {
-    /// What a modification with this body makes of a session, if it is one that was met before and changes nothing but FARs. It is the
-    /// same as what [`crate::modify`] would make of it where that was met, which is to be asked where this does not know.
+    /// The change of a session by a modification with this body, if it matches a cached one and changes FARs only.
+    /// The result equals that of [`crate::modify`] at the time the modification was cached; call that if this
+    /// returns `None`.
     pub fn recognize_modification(
         &mut self,
         profiled: &ProfiledSession,
@@ -226,7 +229,7 @@ impl Resources {
         transition.after.has_remote_peers(endpoints).then_some(transition)
     }
 
-    /// Remembers what came of a modification with this body if one like it was met before. `alike`: the session before it.
+    /// Caches a modification if its template was received before. `profiled`: the session before it.
     pub fn cache_transition(
         &mut self,
         profiled: &ProfiledSession,
@@ -252,7 +255,7 @@ impl Resources {
     }
 }
 
-/// `None`: it does more than another session with the same template would have done to it.
+/// `None`: the modification has an effect that it would not have on another session of the profile.
 fn transition_of(
     template: MessageTemplate,
     profiled: &ProfiledSession,
@@ -279,7 +282,7 @@ fn transition_of(
     Some(TransitionTemplate { template, from: Arc::clone(from), to, sources, locals, node, ops })
 }
 
-/// It does nothing but what [`ProfileTransition`] can do again.
+/// The write is one that [`ProfileTransition`] can reproduce.
 const fn writes_fars(op: &Op) -> bool {
     matches!(op, Op::PutFar(_) | Op::SendEndMarker { .. } | Op::NotifyAgain(_))
 }
@@ -298,7 +301,7 @@ fn changes_only_fars(old: &SessionRules, change: &Change) -> bool {
         && tolerated.is_empty()
 }
 
-/// A change of a session to this plan, as one that was met before. `None`: it writes more than FARs.
+/// The transition of a session by this plan. `None`: it writes more than FARs.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) fn from_plan(
     profiled: &ProfiledSession,

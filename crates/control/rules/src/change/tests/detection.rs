@@ -18,7 +18,7 @@ fn filter(text: &str, id: u32) -> FilterDraft {
 const DNS: &str = "permit out 17 from any 53 to assigned";
 const WEB: &str = "permit out 6 from any 80 to assigned";
 
-/// The usual session; the uplink PDR defines filter 7, the downlink PDR names it.
+/// The usual session; the uplink PDR defines filter 7, the downlink PDR refers to it.
 fn bidirectional() -> RequestedChanges {
     let mut changes = usual();
     changes.pdrs.create[0].pdi.filters = vec![filter(DNS, 7)];
@@ -30,9 +30,9 @@ fn flows(upf: &TestUpf, pdr: u16) -> Vec<String> {
     upf.session.rules().pdrs[&PdrId(pdr)].pdi.filters.iter().map(|filter| filter.flow.to_string()).collect()
 }
 
-// Input:  a filter with SDF Filter ID 7 in one PDR, ID 7 alone in the other; then the first is changed, and
-//         then removed; a new PDR names it.
-// Output: both have the filter; both have the new one; it lives on in the second, and the new PDR gets it.
+// Input:  a filter with SDF Filter ID 7 in one PDR, ID 7 alone in the other; then the first is changed, and then
+// removed; a new PDR refers to it.
+// Output: both have the filter; both have the new one; the second keeps it, and the new PDR gets it.
 #[test]
 fn a_bidirectional_filter_is_one_filter() {
     let mut upf = TestUpf::with(bidirectional());
@@ -89,7 +89,7 @@ fn at_an_endpoint() -> RequestedChanges {
 }
 
 // Input:  two PDRs at a traffic endpoint whose F-TEID is to be chosen.
-// Output: one tunnel for both, told for the endpoint and for no PDR.
+// Output: one tunnel for both, reported for the endpoint and for no PDR.
 #[test]
 fn an_endpoint_gives_its_pdrs_one_tunnel() {
     let change = TestUpf::new().establish(at_an_endpoint()).unwrap();
@@ -103,7 +103,7 @@ fn an_endpoint_gives_its_pdrs_one_tunnel() {
 }
 
 // Input:  the endpoint gets another UE address; then it is removed.
-// Output: every PDR at it has the new address; every PDR at it is gone, and its tunnel is given back.
+// Output: every PDR at it has the new address; every PDR at it is removed, and its tunnel is released.
 #[test]
 fn pdrs_follow_their_endpoint() {
     let mut upf = TestUpf::with(at_an_endpoint());

@@ -7,7 +7,7 @@ use crate::edits::{FarUpdate, ForwardingUpdate, RequestedChanges, Setting};
 use crate::testing::{TestUpf, answer, buffering, gnb, to_gnb, usual};
 use crate::{ApplyAction, Op, OuterHeader};
 
-// Input:  an idle UE is called: the buffering FAR gets its first forwarding parameters and FORW.
+// Input:  an idle UE is paged: the buffering FAR gets its first forwarding parameters and FORW.
 // Output: one write, of that FAR.
 #[test]
 fn a_service_request_writes_one_far() {
@@ -61,7 +61,7 @@ fn no_old_tunnel_no_end_marker() {
 }
 
 // Input:  SNDEM, and a data plane that sends no End Markers.
-// Output: Service not supported; not accepted and forgotten.
+// Output: Service not supported; not silently ignored.
 #[test]
 fn end_markers_need_a_data_plane_that_sends_them() {
     let mut upf = TestUpf::with(usual());

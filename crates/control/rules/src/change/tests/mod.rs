@@ -46,7 +46,7 @@ fn urr_draft(id: u32) -> UrrDraft {
     UrrDraft::of(urr(id))
 }
 
-/// What a plan writes, without the rules themselves.
+/// The kind of each write of a plan, without its rule.
 fn names(ops: &[Op]) -> Vec<String> {
     let name = |op: &Op| match op {
         Op::PutBar(bar) => format!("put BAR {}", bar.id),
@@ -69,7 +69,7 @@ fn updates<C>(update: PdrUpdate) -> crate::edits::Edits<PdrId, C, PdrUpdate> {
 }
 
 // Input:  a session with every kind of rule.
-// Output: the session, then each rule before those that refer to it; one F-TEID of ours.
+// Output: the session, then each rule before those that refer to it; one local F-TEID.
 #[test]
 fn establishment_writes_references_first() {
     let mut changes = usual();
@@ -95,7 +95,7 @@ fn establishment_writes_references_first() {
     assert_eq!((pdr, tunnel.addr.to_string().as_str()), (PdrId(1), "192.0.2.1"));
 }
 
-// Input:  a QER and a URR are removed while a PDR still names them, and says nothing new.
+// Input:  a QER and a URR are removed while a PDR still refers to them, and is not updated.
 // Output: the PDR is written without them, then they are removed.
 #[test]
 fn a_removed_qer_or_urr_leaves_its_pdrs() {
@@ -116,7 +116,7 @@ fn a_removed_qer_or_urr_leaves_its_pdrs() {
 }
 
 // Input:  a PDR and its FAR are removed together; a FAR is removed while its PDR stays.
-// Output: the PDR goes first; refused, naming the PDR.
+// Output: the PDR is removed first; refused, with the PDR as the failed rule.
 #[test]
 fn a_far_goes_after_its_pdrs_or_not_at_all() {
     let mut upf = TestUpf::with(usual());
@@ -162,7 +162,7 @@ fn changes_that_do_not_fit_name_their_rule() {
 }
 
 // Input:  a PDR is updated with everything absent but its precedence; then with nothing at all.
-// Output: the rest stays; nothing is written.
+// Output: everything else stays; nothing is written.
 #[test]
 fn what_an_update_does_not_name_stays() {
     let mut upf = TestUpf::with(usual());
@@ -199,7 +199,7 @@ fn a_flow_description_added_later() {
 }
 
 // Input:  all URRs are queried; one of them is removed and another one changed by the same message.
-// Output: those that stay are queried before anything is written; the removed one reports by its removal.
+// Output: the remaining ones are queried before anything is written; the removed one reports by its removal.
 #[test]
 fn a_query_comes_before_the_changes() {
     let mut changes = usual();
@@ -215,7 +215,7 @@ fn a_query_comes_before_the_changes() {
 }
 
 // Input:  the end of a session.
-// Output: one write; its tunnel is free once that is done, not before.
+// Output: one write; its tunnel is free after the commit, not before.
 #[test]
 fn deletion_gives_everything_back() {
     let mut upf = TestUpf::with(usual());

@@ -12,7 +12,7 @@ fn chosen_with_id(id: u8) -> TunnelRequest {
     TunnelRequest::Choose { v4: true, v6: false, choose_id: Some(id) }
 }
 
-// Input:  CHOOSE with V4 and V6, where both are there; with V6 only; with V4 and V6 where IPv6 is not there.
+// Input:  CHOOSE with V4 and V6 at an endpoint with both; with V6 only; with V4 and V6 at an endpoint without IPv6.
 // Output: both addresses; the IPv6 address; the IPv4 address.
 #[test]
 fn choose_yields_the_addresses_there_are() {
@@ -28,7 +28,7 @@ fn choose_yields_the_addresses_there_are() {
     }
 }
 
-// Input:  CHOOSE for IPv6 where there is only IPv4.
+// Input:  CHOOSE for IPv6 at an endpoint with IPv4 only.
 // Output: Invalid F-TEID allocation option, with the F-TEID as offending IE.
 #[test]
 fn choose_of_a_version_that_is_not_there() {
@@ -43,7 +43,7 @@ fn choose_of_a_version_that_is_not_there() {
 
 // Input:  two PDRs with CHOOSE ID 5 in the establishment, a third in a later modification (a dedicated QoS
 //         flow), and one with CHOOSE ID 10 (indirect forwarding).
-// Output: the first three share a tunnel, the last has its own; all are reported back.
+// Output: the first three share a tunnel, the last has a separate one; all are reported in the response.
 #[test]
 fn a_choose_id_stands_for_one_tunnel_in_the_whole_session() {
     let mut upf = TestUpf::new();
@@ -65,8 +65,8 @@ fn a_choose_id_stands_for_one_tunnel_in_the_whole_session() {
     assert_eq!(upf.resources.tunnels.in_use(), 2);
 }
 
-// Input:  every PDR of a CHOOSE ID is removed, then the CHOOSE ID comes again.
-// Output: a tunnel of its own; the old one is free.
+// Input:  every PDR of a CHOOSE ID is removed, then the CHOOSE ID is used again.
+// Output: a new tunnel; the old one is free.
 #[test]
 fn a_choose_id_ends_with_its_last_pdr() {
     let mut changes = usual();
@@ -82,7 +82,7 @@ fn a_choose_id_ends_with_its_last_pdr() {
     assert!(!first.contains(&change.chosen[0].1));
 }
 
-// Input:  one TEID, and a session that asks for two; then one that asks for one.
+// Input:  one free TEID, and a session that requests two; then one that requests one.
 // Output: No resources available, nothing taken; then accepted.
 #[test]
 fn exhausted_teids_are_reported_and_not_lost() {
@@ -95,7 +95,7 @@ fn exhausted_teids_are_reported_and_not_lost() {
     assert!(upf.establish(usual()).is_ok());
 }
 
-// Input:  an F-TEID that the SMF assigned: ours, another UPF's, another session's.
+// Input:  an F-TEID that the SMF assigned: at a local address; at another UPF's; that of another session.
 // Output: accepted; refused as foreign; refused as in use, each with cause 73 and the PDR.
 #[test]
 fn tunnels_that_the_smf_assigned() {
@@ -124,7 +124,7 @@ fn tunnels_that_the_smf_assigned() {
 }
 
 // Input:  Outer Header Removal names IPv6, as for an IPv6 user, and the chosen tunnel is IPv4 or both.
-// Output: accepted as whichever version arrives.
+// Output: accepted; packets of either version match.
 #[test]
 fn outer_header_removal_by_the_users_version() {
     for request in [CHOOSE, TunnelRequest::Choose { v4: true, v6: true, choose_id: None }] {

@@ -12,7 +12,7 @@ fn choice(v4: bool, v6: Option<u8>, side: UeSide) -> UeChoice {
     UeChoice { v4, v6, side, pools: Vec::new() }
 }
 
-/// The usual session, whose PDRs both ask for an address of the UPF's choice.
+/// The usual session, whose PDRs both request an address of the UPF's choice.
 fn choosing(v4: bool, v6: Option<u8>) -> RequestedChanges {
     let mut changes = usual();
     for (pdr, side) in changes.pdrs.create.iter_mut().zip([UeSide::Source, UeSide::Destination]) {
@@ -35,8 +35,9 @@ fn created(change: &Change) -> Vec<(u16, String)> {
     created.iter().map(|pdr| (pdr.pdr_id.0, addresses(pdr))).collect()
 }
 
-// Input:  the uplink and the downlink PDR ask for IPv4 and IPv6; the first names the network of the access or none.
-// Output: both get the same address and /64 of the data network, and both Created PDRs say so.
+// Input:  the uplink and the downlink PDR request IPv4 and IPv6; the first has the network instance of the access
+// or none.
+// Output: both get the same address and /64 of the data network, and both Created PDRs contain them.
 #[test]
 fn the_pdrs_of_a_session_share_the_address() {
     for access in [None, Some(NetworkInstance::new("access"))] {
@@ -58,8 +59,8 @@ fn the_pdrs_of_a_session_share_the_address() {
     }
 }
 
-// Input:  a session with a chosen IPv4 address; a modification with a third PDR that asks again, and an update of
-//         PDR 2 that asks for an IPv6 prefix as well.
+// Input:  a session with a chosen IPv4 address; a modification with a third PDR that requests one, and an update of
+// PDR 2 that requests an IPv6 prefix as well.
 // Output: the third PDR gets the same IPv4 address; the Updated PDR has the old address and the new prefix.
 #[test]
 fn a_later_request_gets_the_address_there_is_and_what_is_missing() {
@@ -79,8 +80,9 @@ fn a_later_request_gets_the_address_there_is_and_what_is_missing() {
     assert_eq!(ue.ipv6.unwrap().to_string(), "2001:db8:45::");
 }
 
-// Input:  PDR 1 is removed, then PDR 2; the address is asked for again later, before and after its rest.
-// Output: the address is the session's until its last PDR is gone; then it rests, and another comes first.
+// Input:  PDR 1 is removed, then PDR 2; an address is requested again later, during and after the quarantine.
+// Output: the session has the address until its last PDR is removed; then the address is quarantined, and another
+// is chosen first.
 #[test]
 fn an_address_is_released_with_its_last_pdr() {
     let mut upf = TestUpf::with(choosing(true, None));
@@ -97,8 +99,8 @@ fn an_address_is_released_with_its_last_pdr() {
 
 // Input:  a pool of five addresses, of which all are in use; a pool by an identity that does not exist; a prefix
 //         wider than the pool; two identities, of which the second is that of the IPv6 pool.
-// Output: all dynamic addresses are occupied; failure of the rule; not supported; accepted. Nothing is taken by
-//         those that are refused.
+// Output: all dynamic addresses are occupied; failure of the rule; not supported; accepted. The refused requests
+// take nothing.
 #[test]
 fn a_choice_that_fails_rejects_the_request() {
     let mut upf = TestUpf::new();
@@ -134,7 +136,7 @@ fn a_choice_that_fails_rejects_the_request() {
 }
 
 // Input:  a second session with the UE address of the first, without and with the Restoration Indication.
-// Output: refused, naming the first session; its tunnel is given back. In another data network it is accepted.
+// Output: refused, naming the first session; its tunnel is released. In another data network it is accepted.
 #[test]
 fn an_address_that_the_smf_assigns_twice() {
     let mut upf = TestUpf::with(usual());

@@ -2,7 +2,7 @@
 
 use causeway_types::{Span, Volume};
 
-/// Thresholds, or quotas, of one URR; reaching any one that is present counts.
+/// Thresholds, or quotas, of one URR; reaching any present one suffices.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct UsageLimits {
     /// Octets.
@@ -14,7 +14,7 @@ pub struct UsageLimits {
 }
 
 impl UsageLimits {
-    /// These limits where there are any, and `held` where there are none.
+    /// These limits if there are any, otherwise `held`.
     pub fn or(self, held: Self) -> Self {
         Self {
             volume: self.volume.or(held.volume),
@@ -24,14 +24,14 @@ impl UsageLimits {
     }
 }
 
-/// Octet limits per direction (TS 29.244 clause 8.2.13). Reaching any one that is present counts.
+/// Octet limits per direction (TS 29.244 clause 8.2.13). Reaching any present one suffices.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct DirectionalLimit {
     /// Octets of both directions together.
     pub total: Option<u64>,
     /// Octets from the UE.
     pub uplink: Option<u64>,
-    /// Octets towards the UE.
+    /// Octets to the UE.
     pub downlink: Option<u64>,
 }
 
@@ -41,7 +41,7 @@ impl DirectionalLimit {
         self.any(volume, |limit, octets| octets >= limit)
     }
 
-    /// The volume is beyond one of the limits.
+    /// The volume exceeds one of the limits.
     pub fn is_exceeded_by(&self, volume: &Volume) -> bool {
         self.any(volume, |limit, octets| octets > limit)
     }
@@ -54,7 +54,7 @@ impl DirectionalLimit {
     }
 }
 
-/// UsageLimits of dropped downlink traffic (TS 29.244 clause 8.2.49). Reaching any one that is present counts.
+/// Limits of dropped downlink traffic (TS 29.244 clause 8.2.49). Reaching any present one suffices.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct DroppedLimit {
     /// Packets.
@@ -64,7 +64,7 @@ pub struct DroppedLimit {
 }
 
 impl DroppedLimit {
-    /// So many dropped packets, with so many octets, have reached one of the limits.
+    /// This number of dropped packets, with this number of octets, has reached one of the limits.
     pub fn is_reached_by(&self, packets: u64, octets: u64) -> bool {
         self.packets.is_some_and(|limit| packets >= limit) || self.octets.is_some_and(|limit| octets >= limit)
     }

@@ -1,4 +1,4 @@
-//! Usage Reporting Rules: what is counted and when it is reported.
+//! Usage Reporting Rules.
 
 mod limit;
 mod monitoring;
@@ -23,51 +23,51 @@ pub struct Urr {
     pub id: UrrId,
     /// What is measured.
     pub method: MeasurementMethod,
-    /// What causes a report. A limit or timer below causes one only with its trigger.
+    /// The triggers of reports. A limit or timer below causes a report only with its trigger.
     pub triggers: ReportingTriggers,
-    /// What is reported when it is reached, counted anew after each report that a threshold caused.
+    /// The limits that cause a report, counted anew after each report that a threshold caused.
     pub thresholds: UsageLimits,
-    /// What may pass at the most, until the next quota is given. Zero: nothing.
+    /// The usage that may pass until the next quota. Zero: none.
     pub quotas: UsageLimits,
-    /// The dropped downlink traffic after which that is reported (DROTH), counted anew after each such report.
+    /// The dropped downlink traffic that causes a report (DROTH), counted anew after each such report.
     pub dropped_threshold: Option<DroppedLimit>,
-    /// From one periodic report (PERIO) to the next; with that trigger not zero.
+    /// The interval of periodic reports (PERIO); not zero with that trigger.
     pub period: Option<Span>,
-    /// How long without packets until what is left of the quotas is void.
+    /// The time without packets until remaining quotas become void.
     pub holding_time: Option<Span>,
-    /// How long after it was given a quota is void.
+    /// The time from its provisioning until a quota becomes void.
     pub validity_time: Option<Span>,
-    /// How long without packets until that is reported (UPINT); not zero.
+    /// The time without packets until inactivity is reported (UPINT); not zero.
     pub inactivity_timer: Option<Span>,
-    /// How long without frames of a MAC address until that is reported as gone (Ethernet Inactivity Timer); not
+    /// The time without frames of a MAC address until it is reported as removed (Ethernet Inactivity Timer); not
     /// zero, and with the trigger MACAR only.
     pub mac_inactivity: Option<Span>,
-    /// How long without packets until the measurement of time pauses; not zero. `None`: it never does.
+    /// The time without packets until the measurement of time pauses; not zero. `None`: it never pauses.
     pub inactivity_detection: Option<Span>,
     /// Time is measured in whole intervals.
     pub base_interval: Option<BaseInterval>,
-    /// When usage is split, and which limits hold from then on.
+    /// The monitoring time, and the limits after it.
     pub monitoring: Option<Monitoring>,
     /// The same for later times.
     pub additional_monitoring: Vec<Monitoring>,
     /// The URRs whose reports cause one of this URR (LIUSA).
     pub linked: BTreeSet<UrrId>,
-    /// What becomes of packets when a quota is exhausted; `None`: they are dropped.
+    /// The FAR for packets after a quota is exhausted; `None`: they are dropped.
     pub quota_far: Option<FarId>,
-    /// The flows that an exhausted quota does not concern.
+    /// The flows that are exempt from an exhausted quota.
     pub exempted_filters: Vec<SdfFilter>,
-    /// After so many reports nothing is measured any more.
+    /// The number of reports after which measurement ends.
     pub number_of_reports: Option<NonZeroU16>,
     /// Measure before QoS enforcement instead of after it (MBQE).
     pub before_qos: bool,
-    /// Nothing is measured for now (INAM).
+    /// Measurement is paused (INAM).
     pub inactive: bool,
     /// Time runs from the start of the measurement, not from its first packet (ISTM).
     pub immediate_start: bool,
 }
 
 impl Urr {
-    /// Measures this and reports only when asked and at the end.
+    /// Measures with this method and reports only on query and at the end.
     pub fn new(id: UrrId, method: MeasurementMethod) -> Self {
         Self {
             id,
@@ -110,6 +110,6 @@ pub struct MeasurementMethod {
     pub volume: bool,
     /// DURAT: time.
     pub duration: bool,
-    /// EVENT: how often traffic started.
+    /// EVENT: the number of traffic starts.
     pub events: bool,
 }

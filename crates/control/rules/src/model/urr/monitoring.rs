@@ -1,17 +1,17 @@
-//! Points and intervals of time that a URR measures by.
+//! Monitoring times and base intervals of a URR.
 
 use causeway_types::{Span, WallTime};
 
 use super::UsageLimits;
 
-/// A monitoring time (TS 29.244 clauses 5.2.2.2.1 and 7.5.2.4): usage before and after it is reported apart.
+/// A monitoring time (TS 29.244 clauses 5.2.2.2.1 and 7.5.2.4): usage before and after it is reported separately.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Monitoring {
-    /// When, by the wall clock; one that has passed when it is given is reached at once.
+    /// The wall clock time; one in the past is reached immediately.
     pub at: WallTime,
-    /// The thresholds from then on. Where there is none, what is left of the old one goes on.
+    /// The thresholds after it. If there is none, the rest of the old one continues.
     pub thresholds: UsageLimits,
-    /// The quotas from then on. Where there is none, what is left of the old one goes on.
+    /// The quotas after it. If there is none, the rest of the old one continues.
     pub quotas: UsageLimits,
 }
 
@@ -20,6 +20,6 @@ pub struct Monitoring {
 pub enum BaseInterval {
     /// CTP: from the first packet to the end of the first interval of this length without packets.
     Continuous(Span),
-    /// DTP: one interval of this length from each packet that comes outside of one.
+    /// DTP: one interval of this length from each packet outside of one.
     Discrete(Span),
 }

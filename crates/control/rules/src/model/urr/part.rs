@@ -1,6 +1,6 @@
-//! Names of what an update of a URR can give anew.
+//! The parts that an update of a URR can provision again.
 
-/// A part of a URR that starts over when the SMF gives it, even with the value it had.
+/// A part of a URR that starts over when the SMF provisions it, even with an equal value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum UrrPart {
     /// Volume Threshold.

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What the SMF is told may go with the action.
+/// The delivery status flags that are legal with the action.
 pub(in crate::testing) fn delivery_status(action: ApplyAction) -> impl Strategy<Value = DeliveryStatus> {
     any::<[bool; 2]>().prop_map(move |[buffered, discarded]| DeliveryStatus {
         buffered: buffered && matches!(action, ApplyAction::Buffer { .. }),
@@ -57,7 +57,7 @@ pub(in crate::testing) fn far(id: u32, bars: Vec<BarId>) -> impl Strategy<Value 
     })
 }
 
-/// Whether copies are made, and where they go.
+/// Whether copies are made, and their destinations.
 pub(in crate::testing) fn copies() -> impl Strategy<Value = (bool, Vec<Duplicate>)> {
     let to_li = (1..9_u32).prop_map(|teid| Duplicate::into_tunnel(CopyTo::LiFunction, gnb(teid)));
     let to_network = Just(Duplicate {
@@ -68,7 +68,7 @@ pub(in crate::testing) fn copies() -> impl Strategy<Value = (bool, Vec<Duplicate
     (any::<bool>(), vec(prop_oneof![to_li, to_network], 0..3))
 }
 
-/// As to a gNB, but to the SMF.
+/// The same as to a gNB, but to the SMF.
 pub(in crate::testing) fn to_smf(id: u32, tunnel: FTeid) -> Far {
     let far = to_gnb(id, tunnel);
     let forwarding = far.forwarding.map(|way| Forwarding { destination: Interface::CpFunction, ..way });
@@ -150,7 +150,7 @@ pub(in crate::testing) fn enrichment() -> impl Strategy<Value = Vec<HttpField>> 
     vec(field, 0..3)
 }
 
-/// No fields at all are said by removing those that there are.
+/// An empty list is a removal of the existing fields.
 fn set_list_if(given: bool, fields: Vec<HttpField>) -> Setting<Vec<HttpField>> {
     match (given, fields.is_empty()) {
         (false, _) => Setting::Keep,

@@ -48,16 +48,16 @@ pub(super) fn setting<T: Clone + std::fmt::Debug>(
     })
 }
 
-/// The value, if it is to be there.
+/// The value, if `with`.
 fn set_if<T>(with: bool, value: Option<T>) -> Setting<T> {
     value.filter(|_| with).map_or(Setting::Keep, Setting::Set)
 }
 
-/// How many ids of each kind are drawn from; few, so that changes meet rules that exist.
+/// The number of ids of each kind; small, so that changes often concern existing rules.
 pub(super) const IDS: u32 = 5;
 
-/// Any legal rule set with at least one PDR, of the UE 10.45.0.2. Its tunnels at the UPF have the TEIDs 1 to 5, its times
-/// lie within minutes of zero.
+/// Any legal rule set with at least one PDR, of the UE 10.45.0.2. Its local tunnels have the TEIDs 1 to 5, its
+/// times lie within minutes of zero.
 pub fn rule_set() -> impl Strategy<Value = RuleSet> {
     let simple = (
         btree_set(0..IDS as u8, 0..3).prop_flat_map(|ids| ids.into_iter().map(bar).collect::<Vec<_>>()),

@@ -102,7 +102,7 @@ pub(in crate::testing) fn active() -> impl Strategy<Value = (Option<WallTime>, O
     (time(), time())
 }
 
-/// Filters of which some are bidirectional, defined or only named.
+/// Filters of which some are bidirectional, as definitions or references.
 pub(in crate::testing) fn any_filters() -> impl Strategy<Value = Vec<FilterDraft>> {
     let class = option::of((any::<u8>(), any::<u8>()).prop_map(|(value, mask)| TrafficClass { value, mask }));
     let parts = (class, option::of(any::<u32>()), option::of(0..2_u32));

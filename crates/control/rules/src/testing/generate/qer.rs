@@ -11,7 +11,7 @@ pub(in crate::testing) fn rates() -> impl Strategy<Value = RateLimit> {
     (rate(), rate()).prop_map(|(uplink, downlink)| RateLimit { uplink, downlink })
 }
 
-/// A maximum rate, a guaranteed rate, whichever is greater, or either alone.
+/// A maximum rate, a guaranteed rate, in either order, or one alone.
 pub(in crate::testing) fn rate_pair() -> impl Strategy<Value = (Option<RateLimit>, Option<RateLimit>)> {
     (option::of(rates()), option::of(rates()))
 }

@@ -75,7 +75,7 @@ pub(super) fn urr(id: u32) -> impl Strategy<Value = Urr> {
     })
 }
 
-/// The triggers that its thresholds need, and others that it can have.
+/// The triggers that its thresholds need, and optional ones.
 fn triggers(urr: &Urr, quotas: bool, timers: bool) -> ReportingTriggers {
     use ReportingTriggers as Trigger;
     let paced = urr.inactivity_detection.is_some() || urr.base_interval.is_some();
@@ -98,7 +98,7 @@ fn triggers(urr: &Urr, quotas: bool, timers: bool) -> ReportingTriggers {
     chosen.fold(Trigger::empty(), |triggers, (_, trigger)| triggers | trigger)
 }
 
-/// The URRs by id; each that is not the first is linked to the first, and has the first FAR for its quota.
+/// The URRs by id; each except the first is linked to the first, and has the first FAR for its quota.
 pub(super) fn linked(urrs: &[Urr], fars: &[Far]) -> RuleMap<UrrId, Urr> {
     let first = urrs.first().map(|urr| urr.id);
     let link = |urr: &Urr| Urr {

@@ -9,8 +9,8 @@ fn any_teid(_: Teid) -> bool {
     true
 }
 
-// Input:  three slots; all taken, two given back, two taken again.
-// Output: the slots come back in the order they were given back, with the next generation.
+// Input:  three slots; all taken, two released, two taken again.
+// Output: the slots are reused in the order of release, with the next generation.
 #[test]
 fn the_slot_that_rested_longest_is_reused_first() {
     let mut slots = Slots::new(3, 0);
@@ -24,7 +24,7 @@ fn the_slot_that_rested_longest_is_reused_first() {
     assert_eq!(again, [0x0100_0002, 0x0100_0001]);
 }
 
-// Input:  slots of a seed with a generation, for short TEIDs; one is taken, given back and taken again.
+// Input:  slots of a seed with a generation, for short TEIDs; one is taken, released and taken again.
 // Output: both times the slot alone.
 #[test]
 fn short_teids_are_slots() {
@@ -47,7 +47,7 @@ fn the_seed_decides_where_to_start() {
     assert_eq!(first(0x2a << 56).map(|raw| raw >> 24), Some(0x2a));
 }
 
-// Input:  a TEID given back twice, one of an old generation, one never taken.
+// Input:  a TEID released twice, one of an old generation, one never taken.
 // Output: nothing happens: each slot is in the list once.
 #[test]
 fn only_claimed_prefixes_are_released() {
@@ -61,8 +61,8 @@ fn only_claimed_prefixes_are_released() {
     assert_eq!(slots, before);
 }
 
-// Input:  a slot all of whose generations are used by an SMF.
-// Output: it is skipped, and usable again when they are not.
+// Input:  a slot all of whose generations an SMF uses.
+// Output: it is skipped, and usable again afterwards.
 #[test]
 fn a_blocked_slot_is_skipped_and_not_lost() {
     let mut slots = Slots::new(2, 0);
@@ -82,8 +82,8 @@ fn the_generation_wraps() {
     assert_eq!((last.value(), slots.take(any_teid).map(Teid::value)), (0xff00_0001, Some(1)));
 }
 
-// Input:  slots under a key, all taken, given back, and taken again.
-// Output: TEIDs without order that all differ; each is found again when it is given back.
+// Input:  slots with a key, all taken, released, and taken again.
+// Output: TEIDs without order that all differ; each is found again on release.
 #[test]
 fn scrambled_teids_find_their_slots() {
     let mut slots = Slots::new(1000, 0).made_by(TeidScheme::hidden(IdCipher::new([3, 4, 5])));
@@ -103,8 +103,8 @@ fn without_slots_no_teid_is_chosen() {
 }
 
 proptest! {
-    // Input:  any order of taking, giving back and undoing on few slots.
-    // Output: no TEID is out twice, an undone one comes next, and all can be taken in the end.
+    // Input:  any order of taking, releasing and undoing on few slots.
+    // Output: no TEID is taken twice, an undone one comes next, and all can be taken in the end.
     #[test]
     fn none_twice_none_lost(seed: u64, steps in proptest::collection::vec((0..3_u8, any::<usize>()), 0..200)) {
         const CAPACITY: u32 = 7;

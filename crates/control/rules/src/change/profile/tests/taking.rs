@@ -1,7 +1,8 @@
 use super::*;
 
-// Input:  known words for an address that another session has; for a free one where no TEID is left; then where one is left again.
-// Output: nothing is taken, as if nobody had asked; at last the session has its address and the TEID.
+// Input:  a cached template with the address of another session; with a free one while no TEID is left; then with
+// one free TEID.
+// Output: nothing is taken in the first two cases; then the session has its address and the TEID.
 #[test]
 fn template_matches_allocate_all_or_nothing() {
     let mut upf = TestUpf::new();
