@@ -1,6 +1,7 @@
-//! Reads the files that an operator names at the start.
+//! Reads files whose path an operator configured.
 //!
-//! A FIFO in the place of a file would be waited for until somebody writes to it, and a device may have no end. Both are errors here.
+//! A read of a FIFO would block until another process writes to it, and a device may be endless. Both are errors
+//! here.
 //!
 //! ```
 //! let octets = causeway_file::read("Cargo.toml".as_ref(), 1 << 20)?;
@@ -22,16 +23,16 @@ use thiserror::Error;
 /// Why a file is not read.
 #[derive(Debug, Error)]
 pub enum FileError {
-    /// The system does not let it be read.
+    /// The system denies the read.
     #[error(transparent)]
     Unreadable(#[from] io::Error),
-    /// It is a FIFO, a device, a directory or the like, which may have no end or never begin.
+    /// It is a FIFO, a device, a directory or the like, whose content may be endless or block.
     #[error("{found}, not a file: give a regular file")]
     NoFile {
-        /// What it is.
+        /// The kind found.
         found: &'static str,
     },
-    /// It is longer than may be.
+    /// It is longer than the limit.
     #[error("larger than {most} octets")]
     TooLong {
         /// The limit, in octets.
@@ -39,12 +40,12 @@ pub enum FileError {
     },
 }
 
-/// The content of a regular file of at most `most` octets. It never blocks for somebody else to write.
+/// The content of a regular file of at most `most` octets. Never blocks on another process.
 ///
 /// # Errors
 /// [`FileError`].
 pub fn read(file: &Path, most: u64) -> Result<Vec<u8>, FileError> {
-    // Without this flag a FIFO is waited for while it is opened.
+    // Without this flag, opening a FIFO blocks.
     let opened =
         OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(file)?;
     let metadata = opened.metadata()?;
@@ -55,7 +56,7 @@ pub fn read(file: &Path, most: u64) -> Result<Vec<u8>, FileError> {
         return Err(FileError::TooLong { most });
     }
     let mut octets = Vec::new();
-    // It may grow meanwhile.
+    // The file may grow meanwhile.
     opened.take(most.saturating_add(1)).read_to_end(&mut octets)?;
     if octets.len() as u64 > most {
         return Err(FileError::TooLong { most });
@@ -63,7 +64,7 @@ pub fn read(file: &Path, most: u64) -> Result<Vec<u8>, FileError> {
     Ok(octets)
 }
 
-/// What there is in the place of a file.
+/// The kind of a file that is not regular.
 fn kind(found: FileType) -> &'static str {
     match found {
         _ if found.is_dir() => "a directory",
@@ -81,9 +82,9 @@ mod tests {
 
     use super::*;
 
-    // Input:  a file of as many octets as may be, and of one more; a FIFO that nobody writes, a directory, a socket, a device without
-    //         end, and nothing.
-    // Output: its content; each of the others is an error at once that says what it is.
+    // Input:  a file of the maximum length, and one octet longer; a FIFO without a writer, a directory, a socket,
+    // an endless device, and a missing path.
+    // Output: its content; each of the others is an immediate error with its kind.
     #[test]
     fn only_regular_files_are_read() {
         let folder = tempfile::tempdir().unwrap();

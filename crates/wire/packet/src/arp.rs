@@ -7,7 +7,7 @@ use causeway_types::MacAddr;
 use crate::reader::Reader;
 use crate::{Layer, ParseError};
 
-/// Hardware type Ethernet, protocol type IPv4, six and four octets of address.
+/// Hardware type Ethernet, protocol type IPv4, address lengths six and four.
 const ETHERNET_IPV4: [u8; 6] = [0, 1, 8, 0, 6, 4];
 const REQUEST: u16 = 1;
 const REPLY: u16 = 2;
@@ -15,11 +15,11 @@ const REPLY: u16 = 2;
 /// An ARP packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Arp {
-    /// It asks for the target's MAC address; otherwise it tells the sender's.
+    /// A request for the target's MAC address; otherwise a reply with the sender's.
     pub is_request: bool,
     /// The sender.
     pub sender: (MacAddr, Ipv4Addr),
-    /// Who is asked for, with any MAC address; or who is told.
+    /// The requested address, with any MAC address; or the receiver of the reply.
     pub target: (MacAddr, Ipv4Addr),
 }
 
@@ -49,7 +49,7 @@ impl Arp {
         }
     }
 
-    /// It tells something of the sender that nobody has asked for, or asks whether an address is free.
+    /// The packet is an unsolicited announcement of the sender, or a probe whether an address is free.
     pub fn is_announcement(&self) -> bool {
         self.sender.1 == self.target.1 || self.sender.1.is_unspecified()
     }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::IpProtocol;
 
-/// A ones' complement sum of 16-bit words in the making. Parts of odd length may follow one another.
+/// A partial ones' complement sum of 16-bit words. Parts of odd length may follow one another.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Checksum {
     sum: u64,
@@ -12,7 +12,7 @@ pub struct Checksum {
 }
 
 impl Checksum {
-    /// Nothing summed yet.
+    /// The sum of no octets.
     pub const fn new() -> Self {
         Self { sum: 0, odd: false }
     }
@@ -20,9 +20,10 @@ impl Checksum {
     /// Adds octets, eight at a time.
     #[must_use]
     pub fn with(self, bytes: &[u8]) -> Self {
-        // The sum of words read in the machine's own order is the same with octets swapped (RFC 1071 clause 2).
+        // The sum of words in native byte order is the same with octets swapped (RFC 1071 clause 2).
         let part = u16::from_be(fold(sum_of(bytes)));
-        // After an odd number of octets every word straddles: its sum is the same with octets swapped.
+        // After an odd number of octets all words are shifted by one octet: their sum is the same with octets
+        // swapped.
         let part = if self.odd { part.swap_bytes() } else { part };
         Self { sum: self.sum + u64::from(part), odd: self.odd ^ (bytes.len() % 2 == 1) }
     }
@@ -39,7 +40,7 @@ impl Checksum {
         self.with(&src.octets()).with(&dst.octets()).add_words(protocol, length)
     }
 
-    /// Adds the pseudo header of either family. `None` when the two addresses are of different ones.
+    /// Adds the pseudo header of either family. `None` if the two addresses are of different ones.
     pub fn pseudo(self, src: IpAddr, dst: IpAddr, protocol: IpProtocol, length: usize) -> Option<Self> {
         match (src, dst) {
             (IpAddr::V4(src), IpAddr::V4(dst)) => Some(self.pseudo_v4(src, dst, protocol, length)),
@@ -48,7 +49,7 @@ impl Checksum {
         }
     }
 
-    /// The value for the checksum field, host byte order. Zero over octets that include a right checksum.
+    /// The value for the checksum field, host byte order. Zero over octets that include a valid checksum.
     pub const fn finish(self) -> u16 {
         !fold(self.sum)
     }
@@ -76,7 +77,8 @@ pub const fn update(checksum: u16, old: u16, new: u16) -> u16 {
     !fold(!checksum as u64 + !old as u64 + new as u64)
 }
 
-/// The sum of 32-bit words in the machine's own order, which the compiler turns into vectors: wide enough that 2^32 of them cannot overflow.
+/// The sum of 32-bit words in native byte order, which the compiler vectorizes: wide enough that 2^32 of them
+/// cannot overflow.
 fn sum_of(bytes: &[u8]) -> u64 {
     let (chunks, tail) = bytes.as_chunks::<8>();
     let whole: u64 = chunks.iter().map(|chunk| halves(u64::from_ne_bytes(*chunk))).sum();
@@ -113,8 +115,8 @@ mod tests {
         !(sum as u16)
     }
 
-    // Input:  the IPv4 header that many textbooks use, its checksum field zero.
-    // Output: the checksum they print.
+    // Input:  the IPv4 header of many textbooks, its checksum field zero.
+    // Output: the checksum in the textbooks.
     #[test]
     fn a_known_header_has_its_known_checksum() {
         let header =
@@ -133,7 +135,7 @@ mod tests {
             prop_assert_eq!(Checksum::new().with(a).with(b).finish(), plain(&bytes));
         }
 
-        // Input:  a header with a right checksum, one word changed.
+        // Input:  a header with a valid checksum, one word changed.
         // Output: the update equals a new computation.
         #[test]
         fn an_update_equals_a_new_sum(mut words in proptest::collection::vec(any::<[u8; 2]>(), 2..20), new: [u8; 2]) {

@@ -1,8 +1,8 @@
-//! Why octets are not a packet, and why a packet cannot be written.
+//! Errors of parsing and writing packets.
 
 use std::fmt;
 
-/// The part of a packet that an error is about.
+/// The part of a packet with an error.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Layer {
     /// Ethernet II or IEEE 802.3, with its VLAN tags.
@@ -53,20 +53,20 @@ impl fmt::Display for Layer {
     }
 }
 
-/// Why octets are not the packet they were taken for. Nothing was changed.
+/// Why octets are not the expected packet. Nothing was changed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 pub enum ParseError {
-    /// The octets end before what the header, or a length in it, says is there.
+    /// The octets end before the end that the header, or a length in it, declares.
     #[error("{layer}: {need} octets needed, {have} present")]
     Truncated {
         /// Where.
         layer: Layer,
-        /// Octets that had to be there.
+        /// Octets needed.
         need: usize,
-        /// Octets that are there.
+        /// Octets available.
         have: usize,
     },
-    /// A version that is not this protocol's.
+    /// A version other than this protocol's.
     #[error("{layer}: version {found}")]
     Version {
         /// Where.
@@ -84,12 +84,12 @@ pub enum ParseError {
         /// The smallest legal one, octets.
         minimum: usize,
     },
-    /// More headers in a row than any sane sender writes.
+    /// More headers in a row than any regular sender writes.
     #[error("{layer}: more than {limit} in a row")]
     TooMany {
         /// Where.
         layer: Layer,
-        /// How many are accepted.
+        /// The accepted number.
         limit: usize,
     },
     /// An IPv6 jumbogram (RFC 2675); no link of a UPF carries one.
@@ -112,16 +112,16 @@ pub enum ParseError {
     /// An Ethernet type field of 1501 to 1535: neither a length nor a type.
     #[error("Ethernet: type {0:#06x} is neither a length nor a type")]
     EtherType(u16),
-    /// The protocol type bit says GTP' (charging), not GTP (TS 29.281 clause 5.1).
+    /// The protocol type bit is that of GTP' (charging), not GTP (TS 29.281 clause 5.1).
     #[error("GTP-U: GTP' packet")]
     GtpPrime,
     /// A PDU type that TS 38.415 does not define.
     #[error("PDU Session Container: PDU type {0}")]
     PduSessionType(u8),
-    /// A TV information element of unknown length: what follows it cannot be found.
+    /// A TV information element of unknown length: the next element cannot be found.
     #[error("GTP-U information element: type {0} has no known length")]
     UnknownTv(u8),
-    /// A mandatory information element is not there.
+    /// A mandatory information element is missing.
     #[error("GTP-U information element: type {0} missing")]
     MissingIe(u8),
     /// An address of neither 4 nor 16 octets.
@@ -129,7 +129,7 @@ pub enum ParseError {
     AddressLength(usize),
 }
 
-/// Why a packet cannot be written. The vector written to is as before.
+/// Why a packet cannot be written. The output vector is unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 pub enum BuildError {
     /// The length field cannot hold the length.
@@ -137,9 +137,9 @@ pub enum BuildError {
     TooLong {
         /// Where.
         layer: Layer,
-        /// What had to be written, octets.
+        /// The length to write, octets.
         length: usize,
-        /// The largest that fits, octets.
+        /// The largest legal length, octets.
         limit: usize,
     },
     /// Options that do not fill whole 4-octet words.
@@ -150,12 +150,12 @@ pub enum BuildError {
         /// Length of the options, octets.
         length: usize,
     },
-    /// More headers than our own parser would accept.
+    /// More headers than the parser accepts.
     #[error("{layer}: more than {limit} in a row")]
     TooMany {
         /// Where.
         layer: Layer,
-        /// How many are accepted.
+        /// The accepted number.
         limit: usize,
     },
     /// An extension header of type zero, which means "none".

@@ -8,9 +8,9 @@ use crate::{BuildError, Layer, ParseError};
 /// VLAN tags accepted in one frame: a service tag and a customer tag.
 pub const MAX_VLAN_TAGS: usize = 2;
 
-/// The largest value of the type field that is a length.
+/// The largest value of the type field that means a length.
 const MAX_LENGTH: u16 = 1500;
-/// The smallest value of the type field that is a type.
+/// The smallest value of the type field that means a type.
 const MIN_TYPE: u16 = 0x0600;
 
 /// The protocol of a frame's payload, 0x0600 or above; below that the frame has none (see
@@ -74,10 +74,9 @@ pub struct Ethernet<'a> {
     pub dst: MacAddr,
     /// Source.
     pub src: MacAddr,
-    /// VLAN tags, the outer one first; the second is there only if the first is.
+    /// VLAN tags, the outer one first; the second is present only if the first is.
     pub tags: [Option<VlanTag>; MAX_VLAN_TAGS],
-    /// What the payload is. `None`: the field was a length, and the payload begins with an LLC header
-    /// (802.2).
+    /// The type of the payload. `None`: the field was a length, and the payload begins with an LLC header (802.2).
     pub ether_type: Option<EtherType>,
     /// The payload; with padding, unless the field was a length.
     pub payload: &'a [u8],
@@ -108,7 +107,7 @@ impl<'a> Ethernet<'a> {
         Ok(Self { dst, src, tags, ether_type, payload })
     }
 
-    /// Appends the frame. Padding to the smallest frame is left to the link.
+    /// Appends the frame. Padding to the minimum length is left to the link.
     ///
     /// # Errors
     /// [`BuildError::TooLong`] for more than 1500 octets under a length field; nothing is appended then.
@@ -140,7 +139,7 @@ impl<'a> Ethernet<'a> {
     }
 }
 
-/// The type field announces a VLAN tag; of a service, or not.
+/// The type is that of a VLAN tag: a service tag or not.
 const fn is_tag(kind: u16) -> Option<bool> {
     match EtherType(kind) {
         EtherType::SERVICE_VLAN => Some(true),

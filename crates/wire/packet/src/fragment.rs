@@ -2,7 +2,7 @@
 
 use crate::{BuildError, Ipv4, Ipv4Repr, ParseError};
 
-/// Fragment offsets count units of so many octets.
+/// The unit of fragment offsets, in octets.
 const UNIT: usize = 8;
 /// The bit of an option's type that puts it into every fragment.
 const COPIED: u8 = 0x80;
@@ -15,19 +15,19 @@ pub enum FragmentError {
     /// It is not an IPv4 packet.
     #[error(transparent)]
     Malformed(#[from] ParseError),
-    /// Its sender forbids it; the sender is owed an ICMP Fragmentation Needed.
+    /// Its sender forbids it; the sender is sent an ICMP Fragmentation Needed.
     #[error("the packet must not be fragmented")]
     Forbidden,
-    /// Not even eight octets fit behind the header.
-    #[error("an MTU of {0} octets has no room for a fragment")]
+    /// Not even eight octets fit after the header.
+    #[error("an MTU of {0} octets is too small for a fragment")]
     MtuTooSmall(usize),
     /// A fragment cannot be written.
     #[error(transparent)]
     Build(#[from] BuildError),
 }
 
-/// Cuts an IPv4 packet into fragments of at most `mtu` octets, in order; a packet that fits is its own only
-/// fragment. A fragment may be cut again. Octets behind the packet are left out.
+/// Splits an IPv4 packet into fragments of at most `mtu` octets, in order; a packet that fits is its own only
+/// fragment. A fragment may be fragmented again. Octets after the packet are left out.
 ///
 /// # Errors
 /// [`FragmentError`]
@@ -65,7 +65,7 @@ pub fn fragment_v4(packet: &[u8], mtu: usize) -> Result<Vec<Vec<u8>>, FragmentEr
     Ok(fragments)
 }
 
-/// The options that every fragment carries, padded to whole words. An option cut short ends the list.
+/// The options of every fragment, padded to whole words. A truncated option ends the list.
 fn copied_options(options: &[u8]) -> Vec<u8> {
     let mut copied = Vec::new();
     let mut rest = options;
@@ -106,7 +106,7 @@ mod tests {
         packet
     }
 
-    /// The payload that fragments make together, and where it ends if the last fragment is there.
+    /// The joined payload of fragments, and its end if the last fragment is present.
     fn reassembled(fragments: &[Vec<u8>]) -> (Vec<u8>, bool) {
         let mut parts = BTreeMap::new();
         let mut is_whole = false;
@@ -125,7 +125,7 @@ mod tests {
         (payload, is_whole)
     }
 
-    // Input: a packet of 100 octets with a copied and a local option, and room for 24 octets of payload.
+    // Input: a packet of 100 octets with a copied and a local option, and an MTU for 24 octets of payload.
     // Output: the first fragment has both options, the others only the copied one; each fits.
     #[test]
     fn options_follow_their_copied_bit() {
@@ -139,8 +139,8 @@ mod tests {
         assert_eq!(reassembled(&fragments).0, [9; 72]);
     }
 
-    // Input: a packet that fits; one with DF; MTUs without room; no IPv4.
-    // Output: itself, without padding behind it; an error each.
+    // Input: a packet that fits; one with DF; MTUs without space for payload; not IPv4.
+    // Output: the packet, without padding; an error each.
     #[test]
     fn what_is_not_fragmented() {
         let small = packet(&[1; 20], &[], |repr| repr.dont_fragment = true);
@@ -152,8 +152,8 @@ mod tests {
         assert!(matches!(fragment_v4(&[0x60; 60], 40), Err(FragmentError::Malformed(_))));
     }
 
-    // Input: options that lie about their length.
-    // Output: what is whole before them is copied; nothing panics.
+    // Input: options with a wrong length.
+    // Output: whole options before them are copied; no panic.
     #[test]
     fn broken_options_end_the_list() {
         assert_eq!(copied_options(&[130, 3, 7, 131, 40, 0, 0, 0]), [130, 3, 7, 0]);
@@ -162,8 +162,8 @@ mod tests {
     }
 
     proptest! {
-        // Input: any packet, itself perhaps a fragment, cut to any MTU, and the fragments cut again.
-        // Output: every fragment fits, has a right checksum, and together they are the packet's payload.
+        // Input: any packet, possibly a fragment, split for any MTU, and the fragments split again.
+        // Output: every fragment fits, has a valid checksum, and together they are the packet's payload.
         #[test]
         fn fragments_reassemble(
             payload in proptest::collection::vec(any::<u8>(), 0..3000),

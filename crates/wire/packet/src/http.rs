@@ -1,10 +1,10 @@
 //! The first octets of HTTP/1 requests (RFC 9112 clause 3).
 
-/// The methods that open a request.
+/// The methods of HTTP/1 requests.
 const METHODS: [&[u8]; 9] =
     [b"GET", b"HEAD", b"POST", b"PUT", b"DELETE", b"OPTIONS", b"PATCH", b"CONNECT", b"TRACE"];
 
-/// The octets are the beginning of an HTTP/1 request: a method, a blank, and something of the target.
+/// The octets are the beginning of an HTTP/1 request: a method, a blank, and part of the target.
 pub fn begins_request(octets: &[u8]) -> bool {
     METHODS.iter().any(|method| {
         let rest = octets.strip_prefix(*method).and_then(|rest| rest.strip_prefix(b" "));
@@ -12,8 +12,8 @@ pub fn begins_request(octets: &[u8]) -> bool {
     })
 }
 
-/// Where the header of an HTTP/1 request begins: behind the CR LF of the request line that the octets begin with, if all
-/// of it is there.
+/// The offset of the header of an HTTP/1 request: after the CR LF of the request line at the start of the octets,
+/// if it is complete.
 pub fn request_line_len(octets: &[u8]) -> Option<usize> {
     let end = octets.windows(2).position(|pair| pair == b"\r\n")?;
     let line = octets.get(..end)?;
@@ -30,8 +30,9 @@ pub fn request_line_len(octets: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    // Input:  whole request lines of HTTP/1, with what follows; lines cut short, of HTTP/2 and of other protocols.
-    // Output: the octets of the first; nothing for the others.
+    // Input:  whole request lines of HTTP/1, with following octets; truncated lines, lines of HTTP/2 and of other
+    // protocols.
+    // Output: the length of the first; `None` for the others.
     #[test]
     fn a_request_line_ends_with_its_version() {
         assert_eq!(request_line_len(b"GET /a HTTP/1.1\r\nHost: a\r\n\r\n"), Some(17));

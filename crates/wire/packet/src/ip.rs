@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use crate::{BuildError, IpProtocol, Ipv4, Ipv4Repr, Ipv6, Ipv6Repr, Layer, ParseError, UdpRepr};
 
-/// An IP packet, told apart by its version.
+/// An IP packet of either version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ip<'a> {
     /// IPv4.
@@ -14,7 +14,7 @@ pub enum Ip<'a> {
 }
 
 impl<'a> Ip<'a> {
-    /// Parses the version that the first four bits name.
+    /// Parses a packet of the version in the first four bits.
     ///
     /// # Errors
     /// [`ParseError`] of [`Layer::Ip`] for another version or no octet at all, or of the version's own layer.
@@ -59,7 +59,7 @@ impl<'a> Ip<'a> {
         }
     }
 
-    /// Octets of the packet; the slice it was parsed from may have been longer.
+    /// Length of the packet in octets; the parsed slice may have been longer.
     pub const fn total_len(&self) -> usize {
         match self {
             Self::V4(ip) => ip.total_len(),
@@ -126,7 +126,7 @@ impl IpRepr {
         }
     }
 
-    /// Appends the header for so many octets, which the caller appends.
+    /// Appends the header for a payload of this many octets, which the caller appends.
     ///
     /// # Errors
     /// [`BuildError::TooLong`]; nothing is appended then.
@@ -141,15 +141,15 @@ impl IpRepr {
     /// Appends the header and the payload.
     ///
     /// # Errors
-    /// As [`IpRepr::write_header`].
+    /// Those of [`IpRepr::write_header`].
     pub fn write(&self, payload: &[u8], out: &mut Vec<u8>) -> Result<(), BuildError> {
         self.write_header(payload.len(), out)?;
         out.extend_from_slice(payload);
         Ok(())
     }
 
-    /// Appends a whole UDP datagram whose payload is given in parts, for example a GTP-U prefix and a packet.
-    /// `summed`: with a UDP checksum, which IPv6 needs (RFC 8200) and IPv4 may do without.
+    /// Appends a whole UDP datagram with a payload in parts, for example a GTP-U prefix and a packet. `summed`:
+    /// with a UDP checksum, mandatory for IPv6 (RFC 8200) and optional for IPv4.
     ///
     /// # Errors
     /// [`BuildError::TooLong`]; nothing is appended then.

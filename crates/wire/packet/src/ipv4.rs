@@ -10,14 +10,14 @@ use crate::{BuildError, IpProtocol, Layer, ParseError};
 const MIN_HEADER: usize = 20;
 /// Octets of the largest packet, by its 16-bit length field.
 const MAX_PACKET: usize = 65_535;
-/// Octets of options that the header length field has room for.
+/// Maximum octets of options.
 const MAX_OPTIONS: usize = 40;
 
 const DONT_FRAGMENT: u16 = 0x4000;
 const MORE_FRAGMENTS: u16 = 0x2000;
 const OFFSET_MASK: u16 = 0x1fff;
 
-/// An IPv4 packet whose lengths are true. Octets behind its total length (link padding) are left out.
+/// An IPv4 packet with validated lengths. Octets after its total length (link padding) are left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ipv4<'a> {
     fixed: &'a [u8; MIN_HEADER],
@@ -26,8 +26,8 @@ pub struct Ipv4<'a> {
 }
 
 impl<'a> Ipv4<'a> {
-    /// Checks version, header length, total length and the end of a fragment. Does not sum the checksum:
-    /// see [`Ipv4::checksum_is_valid`].
+    /// Checks version, header length, total length and the end of a fragment. Does not verify the checksum: see
+    /// [`Ipv4::checksum_is_valid`].
     ///
     /// # Errors
     /// [`ParseError`] of [`Layer::Ipv4`].
@@ -102,7 +102,7 @@ impl<'a> Ipv4<'a> {
         word(self.fixed, 6) & MORE_FRAGMENTS != 0
     }
 
-    /// Where the payload belongs in the original packet's, octets; a multiple of 8.
+    /// Offset of the payload in that of the original packet, octets; a multiple of 8.
     pub const fn fragment_offset(&self) -> usize {
         (word(self.fixed, 6) & OFFSET_MASK) as usize * 8
     }
@@ -127,12 +127,12 @@ impl<'a> Ipv4<'a> {
         self.header_len() + self.payload.len()
     }
 
-    /// What follows the header, without link padding.
+    /// The payload, without link padding.
     pub const fn payload(&self) -> &'a [u8] {
         self.payload
     }
 
-    /// The header checksum is right.
+    /// The header checksum is valid.
     pub fn checksum_is_valid(&self) -> bool {
         Checksum::new().with(self.fixed).with(self.options).finish() == 0
     }
@@ -192,7 +192,7 @@ impl Ipv4Repr {
         }
     }
 
-    /// The header without options in front of `payload_len` octets.
+    /// The header without options for `payload_len` octets.
     ///
     /// # Errors
     /// [`BuildError::TooLong`] above 65,515 octets of payload.

@@ -30,7 +30,7 @@ impl FlowLabel {
     }
 }
 
-/// An IPv6 packet whose payload length is true. Octets behind it (link padding) are left out.
+/// An IPv6 packet with a validated payload length. Octets after it (link padding) are left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ipv6<'a> {
     fixed: &'a [u8; HEADER],
@@ -49,7 +49,7 @@ impl<'a> Ipv6<'a> {
             return Err(ParseError::Version { layer: Layer::Ipv6, found: fixed[0] >> 4 });
         }
         let payload_len = usize::from(u16::from_be_bytes([fixed[4], fixed[5]]));
-        // Only a jumbogram has options but no length to hold them.
+        // Only a jumbogram has options but no payload length.
         if payload_len == 0 && IpProtocol(fixed[6]) == IpProtocol::HOP_BY_HOP {
             return Err(ParseError::Jumbogram);
         }
@@ -81,12 +81,12 @@ impl<'a> Ipv6<'a> {
         self.fixed[7]
     }
 
-    /// Type of the first header behind the fixed one.
+    /// Type of the first header after the fixed one.
     pub const fn next_header(&self) -> IpProtocol {
         IpProtocol(self.fixed[6])
     }
 
-    /// What follows the fixed header, extension headers first, without link padding.
+    /// The octets after the fixed header, extension headers first, without link padding.
     pub const fn payload(&self) -> &'a [u8] {
         self.payload
     }
@@ -125,7 +125,7 @@ pub struct Ipv6Repr {
     pub src: Ipv6Addr,
     /// Destination address.
     pub dst: Ipv6Addr,
-    /// Type of the first header behind the fixed one.
+    /// Type of the first header after the fixed one.
     pub next_header: IpProtocol,
     /// Hop limit.
     pub hop_limit: u8,
@@ -141,7 +141,7 @@ impl Ipv6Repr {
         Self { src, dst, next_header, hop_limit: 64, traffic_class: 0, flow_label: FlowLabel::ZERO }
     }
 
-    /// The header in front of `payload_len` octets, extension headers included.
+    /// The header for `payload_len` octets, extension headers included.
     ///
     /// # Errors
     /// [`BuildError::TooLong`] above 65,535 octets of payload.

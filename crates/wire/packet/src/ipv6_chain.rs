@@ -6,14 +6,14 @@ use crate::{IpProtocol, Layer, ParseError};
 /// Extension headers accepted in one packet. RFC 8200 recommends at most seven.
 pub const MAX_IPV6_EXTENSIONS: usize = 8;
 
-/// Where the chain of extension headers ends and what was met on the way.
+/// The end of the chain of extension headers, and the Fragment header in it.
 ///
-/// The walk ends at the upper-layer header, at ESP and AH (which carry the SPI that packet filters
-/// match), at Mobility and HIP (nothing follows those), at an unknown header, or behind the Fragment header
-/// of a later fragment, whose data are no headers.
+/// The chain ends at the upper-layer header, at ESP and AH (whose SPI packet filters match), at Mobility and HIP
+/// (which are last), at an unknown header, or after the Fragment header of a later fragment, whose data are not
+/// headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ipv6Chain<'a> {
-    /// Type of what is in `payload`.
+    /// Type of `payload`.
     pub protocol: IpProtocol,
     /// The octets from there on.
     pub payload: &'a [u8],
@@ -24,7 +24,7 @@ pub struct Ipv6Chain<'a> {
 /// An IPv6 Fragment header (RFC 8200 clause 4.5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FragmentHeader {
-    /// Where the data belong in the original packet's fragmentable part, octets; a multiple of 8.
+    /// Offset of the data in the fragmentable part of the original packet, octets; a multiple of 8.
     pub offset: usize,
     /// More fragments follow this one.
     pub more: bool,
@@ -33,7 +33,7 @@ pub struct FragmentHeader {
 }
 
 impl FragmentHeader {
-    /// Offset zero and nothing follows: the packet is whole (RFC 6946).
+    /// Offset zero and no further fragment: the packet is whole (RFC 6946).
     pub const fn is_atomic(&self) -> bool {
         self.offset == 0 && !self.more
     }
@@ -50,7 +50,7 @@ impl<'a> Ipv6Chain<'a> {
         Err(ParseError::TooMany { layer: Layer::Ipv6Extension, limit: MAX_IPV6_EXTENSIONS })
     }
 
-    /// Passes one extension header. `false`: the header at hand is not one.
+    /// Skips one extension header. `false`: the current header is not one.
     fn step(&mut self, position: usize) -> Result<bool, ParseError> {
         if self.fragment.is_some_and(|fragment| fragment.offset > 0) {
             return Ok(false);
@@ -66,7 +66,7 @@ impl<'a> Ipv6Chain<'a> {
         }
     }
 
-    /// Passes a header whose second octet counts its 8-octet units beyond the first.
+    /// Skips a header whose second octet counts its 8-octet units beyond the first.
     fn pass_sized(&mut self) -> Result<(), ParseError> {
         let mut reader = Reader::new(Layer::Ipv6Extension, self.payload);
         let &[next, units] = reader.array()?;

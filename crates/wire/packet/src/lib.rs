@@ -1,9 +1,9 @@
 //! Checked views and builders of Ethernet, IP, UDP, TCP, ICMP and GTP-U packets.
 //!
-//! Two layers. A view, for example [`Ipv4`], borrows the octets it was parsed from; `parse` has checked every
-//! length, so no accessor can fail. A `Repr`, for example [`Ipv4Repr`], holds legal values only and
-//! writes itself at the end of a vector, or as an array of fixed size for the octets in front of a payload.
-//! No I/O, no allocation while parsing, no panic on any input.
+//! A view, for example [`Ipv4`], borrows the octets it was parsed from; `parse` validates every length, so
+//! accessors cannot fail. A `Repr`, for example [`Ipv4Repr`], contains legal values only and appends itself to a
+//! vector, or yields an array of fixed size for the octets before a payload. No I/O, no allocation while parsing,
+//! no panic on any input.
 
 #![forbid(unsafe_code)]
 

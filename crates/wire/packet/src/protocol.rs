@@ -27,7 +27,7 @@ impl IpProtocol {
     pub const AH: Self = Self(51);
     /// ICMP for IPv6.
     pub const ICMPV6: Self = Self(58);
-    /// IPv6: nothing follows.
+    /// IPv6 No Next Header.
     pub const NO_NEXT_HEADER: Self = Self(59);
     /// IPv6 Destination Options.
     pub const DESTINATION_OPTIONS: Self = Self(60);

@@ -1,8 +1,8 @@
-//! Reading octets in order; running out of them is an error that says where.
+//! Reads octets in order; an error names the layer whose octets are too few.
 
 use crate::{Layer, ParseError};
 
-/// The octets of one layer that are not yet read.
+/// The unread octets of one layer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'a> {
     layer: Layer,
@@ -14,7 +14,7 @@ impl<'a> Reader<'a> {
         Self { layer, rest: bytes }
     }
 
-    /// What is not yet read.
+    /// The unread octets.
     pub(crate) const fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -26,7 +26,7 @@ impl<'a> Reader<'a> {
         Ok(head)
     }
 
-    /// The next `N` octets, as an array whose indices the compiler checks.
+    /// The next `N` octets, as an array.
     pub(crate) fn array<const N: usize>(&mut self) -> Result<&'a [u8; N], ParseError> {
         let (head, rest) = self.rest.split_first_chunk::<N>().ok_or_else(|| self.truncated(N))?;
         self.rest = rest;

@@ -1,4 +1,4 @@
-//! Changes to an IP header in place, as a router makes them. The IPv4 checksum is kept right, not repaired.
+//! Changes to an IP header in place, as a router makes them. The IPv4 checksum is updated, not recomputed.
 
 use crate::checksum;
 
@@ -31,13 +31,13 @@ impl Dscp {
 /// Explicit Congestion Notification (RFC 3168): the lower two bits of a type of service or traffic class.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Ecn {
-    /// Not-ECT: congestion shows by loss alone.
+    /// Not-ECT: congestion is signalled by loss alone.
     NotCapable,
     /// ECT(1).
     Capable1,
     /// ECT(0).
     Capable0,
-    /// CE: congestion was met.
+    /// CE: congestion experienced.
     Congested,
 }
 
@@ -68,12 +68,12 @@ pub enum RewriteError {
     /// Neither a whole IPv4 nor a whole IPv6 header.
     #[error("not an IP header")]
     NotIp,
-    /// The packet may not travel one hop further; the sender is owed an ICMP Time Exceeded.
+    /// The hop limit has expired; the sender is sent an ICMP Time Exceeded.
     #[error("hop limit reached")]
     HopLimit,
 }
 
-/// A header that is there to its last fixed octet.
+/// A complete fixed header.
 enum Fixed<'a> {
     V4(&'a mut [u8; V4_HEADER]),
     V6(&'a mut [u8; V6_HEADER]),
@@ -91,10 +91,10 @@ impl<'a> Fixed<'a> {
     }
 }
 
-/// Takes one from the time to live or the hop limit. Returns what is left, at least 1.
+/// Decrements the time to live or the hop limit. Returns the new value, at least 1.
 ///
 /// # Errors
-/// [`RewriteError`]; the packet is as before.
+/// [`RewriteError`]; the packet is unchanged.
 pub fn decrement_hop_limit(packet: &mut [u8]) -> Result<u8, RewriteError> {
     let one_less = |hops: u8| if hops > 1 { Ok(hops - 1) } else { Err(RewriteError::HopLimit) };
     match Fixed::of(packet)? {
@@ -110,18 +110,18 @@ pub fn decrement_hop_limit(packet: &mut [u8]) -> Result<u8, RewriteError> {
     }
 }
 
-/// Sets the DSCP and leaves the two bits of ECN as they are.
+/// Sets the DSCP and leaves the two ECN bits unchanged.
 ///
 /// # Errors
-/// [`RewriteError::NotIp`]; the packet is as before.
+/// [`RewriteError::NotIp`]; the packet is unchanged.
 pub fn set_dscp(packet: &mut [u8], dscp: Dscp) -> Result<(), RewriteError> {
     set_tos(packet, |tos| dscp.0 << 2 | tos & 0x03)
 }
 
-/// Sets the ECN field and leaves the DSCP as it is.
+/// Sets the ECN field and leaves the DSCP unchanged.
 ///
 /// # Errors
-/// [`RewriteError::NotIp`]; the packet is as before.
+/// [`RewriteError::NotIp`]; the packet is unchanged.
 pub fn set_ecn(packet: &mut [u8], ecn: Ecn) -> Result<(), RewriteError> {
     set_tos(packet, |tos| tos & !0x03 | ecn.bits())
 }

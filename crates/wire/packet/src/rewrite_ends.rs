@@ -1,12 +1,12 @@
-//! New addresses and ports for a packet in place, as a NAT makes them. Checksums are kept right, not repaired: one that
-//! was wrong stays wrong, and no payload is read.
+//! New addresses and ports for a packet in place, as a NAT makes them. Checksums are updated, not recomputed: an
+//! invalid one stays invalid, and no payload is read.
 
 use std::net::IpAddr;
 
 use crate::rewrite::RewriteError;
 use crate::{Fragment, IpProtocol, UserPacket, checksum};
 
-/// What the ends of a packet become; `None` leaves one as it is.
+/// The new addresses and ports of a packet; `None` leaves one unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ends {
     /// Source address, of the packet's IP version.
@@ -19,16 +19,16 @@ pub struct Ends {
     pub dst_port: Option<u16>,
 }
 
-/// Where the parts of a packet are.
+/// The offsets of the parts of a packet.
 struct Places {
     is_v6: bool,
     /// The transport header, unless the packet is a later fragment.
     transport: Option<usize>,
     /// It has ports that can be changed.
     has_ports: bool,
-    /// The checksum that covers addresses and ports.
+    /// The checksum over addresses and ports.
     sum: Option<usize>,
-    /// Zero there means that there is none (UDP over IPv4).
+    /// Zero means that there is no checksum (UDP over IPv4).
     may_be_absent: bool,
 }
 
@@ -55,11 +55,11 @@ impl Places {
 
 const UDP_LITE: IpProtocol = IpProtocol(136);
 
-/// Gives the packet new ends. A later fragment gets new addresses only, having no ports; the checksum in the first
-/// one covers it. An address of the other IP version changes nothing.
+/// Sets new addresses and ports. A later fragment, which has no ports, gets new addresses only; the checksum in the
+/// first one covers it. An address of the other IP version has no effect.
 ///
 /// # Errors
-/// [`RewriteError::NotIp`] when it is no IP packet whose lengths are true; the packet is as before.
+/// [`RewriteError::NotIp`] if it is not an IP packet with valid lengths; the packet is unchanged.
 pub fn set_ends(packet: &mut [u8], ends: &Ends) -> Result<(), RewriteError> {
     let places = Places::of(packet)?;
     let (src_at, dst_at) = if places.is_v6 { (8, 24) } else { (12, 16) };

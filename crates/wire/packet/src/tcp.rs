@@ -10,7 +10,7 @@ use crate::{BuildError, IpProtocol, Layer, ParseError};
 
 /// Octets of a header without options.
 const MIN_HEADER: usize = 20;
-/// Octets of options that the data offset has room for.
+/// Maximum octets of options.
 const MAX_OPTIONS: usize = 40;
 
 bitflags! {
@@ -36,7 +36,7 @@ bitflags! {
     }
 }
 
-/// A TCP segment whose header length is true.
+/// A TCP segment with a validated header length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tcp<'a> {
     fixed: &'a [u8; MIN_HEADER],
@@ -106,12 +106,12 @@ impl<'a> Tcp<'a> {
         MIN_HEADER + self.options.len()
     }
 
-    /// What follows the header.
+    /// The octets after the header.
     pub const fn payload(&self) -> &'a [u8] {
         self.payload
     }
 
-    /// The checksum with the pseudo header of the two addresses, which are of one family, is right.
+    /// The checksum with the pseudo header of the two addresses, which are of one family, is valid.
     pub fn checksum_is_valid(&self, src: IpAddr, dst: IpAddr) -> bool {
         let length = self.header_len() + self.payload.len();
         Checksum::new()

@@ -1,4 +1,4 @@
-//! A TCP segment taken out of its packet, changed, and put back: lengths and checksums are right again.
+//! Changes a TCP segment in its packet, and updates lengths and checksums.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ const MIN_HEADER: usize = 20;
 /// The kind of the SACK option (RFC 2018).
 const SACK: u8 = 5;
 
-/// A whole TCP segment in its IP packet, to be changed. Fields and options that nobody changes stay as they are.
+/// A whole TCP segment in its IP packet, for changes. Other fields and options are preserved.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TcpPacket {
     src: IpAddr,
@@ -22,7 +22,8 @@ pub struct TcpPacket {
 }
 
 impl TcpPacket {
-    /// `None` for what is no whole TCP segment with a right checksum: changing it would make a broken one whole.
+    /// `None` unless it is a whole TCP segment with a valid checksum: a change would otherwise make a corrupt
+    /// segment valid.
     pub fn open(user: &UserPacket<'_>) -> Option<Self> {
         let flow = &user.flow;
         if flow.protocol != IpProtocol::TCP || flow.fragment != Fragment::Whole {
@@ -66,29 +67,29 @@ impl TcpPacket {
         self.set(13, [flags.bits()]);
     }
 
-    /// What follows the header.
+    /// The octets after the header.
     pub fn payload(&self) -> &[u8] {
         &self.payload
     }
 
-    /// Puts octets into the payload, in front of the one at `at`; behind the last one where `at` is their number or more.
+    /// Inserts octets into the payload before the one at `at`; at the end if `at` is the payload's length or more.
     pub fn insert(&mut self, at: usize, octets: &[u8]) {
         let at = at.min(self.payload.len());
         self.payload.splice(at..at, octets.iter().copied());
     }
 
-    /// Cuts the payload off so that the packet has so many octets at most, as far as that is possible.
+    /// Truncates the payload so that the packet has at most this many octets, as far as possible.
     pub fn truncate(&mut self, packet_len: usize) {
         self.payload.truncate(packet_len.saturating_sub(self.ip.len() + self.header.len()));
     }
 
-    /// Octets of the packet as it is now.
+    /// Length of the packet in octets.
     #[expect(clippy::len_without_is_empty, reason = "an IP packet is never empty")]
     pub fn len(&self) -> usize {
         self.ip.len() + self.header.len() + self.payload.len()
     }
 
-    /// It has an option of this kind.
+    /// The segment has an option of this kind.
     pub fn has_option(&self, kind: u8) -> bool {
         self.options().iter().any(|(found, ..)| *found == kind)
     }
@@ -104,7 +105,7 @@ impl TcpPacket {
         }
     }
 
-    /// The packet. `None` when it has become longer than IP allows.
+    /// The packet. `None` if it has become longer than IP allows.
     pub fn into_bytes(mut self) -> Option<Vec<u8>> {
         self.set(16, [0, 0]);
         let sum = Checksum::new().pseudo(
@@ -139,7 +140,7 @@ impl TcpPacket {
         }
     }
 
-    /// Kind of each option, and where its content begins and ends in the header; up to one that is cut short.
+    /// Kind of each option, and the start and end of its content in the header; up to a truncated one.
     fn options(&self) -> Vec<(u8, usize, usize)> {
         let (mut at, mut found) = (MIN_HEADER, Vec::new());
         while let Some(kind) = self.header.get(at).copied().filter(|kind| *kind != 0) {
@@ -158,7 +159,7 @@ impl TcpPacket {
     }
 }
 
-/// The checksum of the header is kept right, not repaired.
+/// The checksum of the header is updated, not recomputed.
 fn set_v4_len(header: &mut [u8; MIN_HEADER], len: u16) {
     let old = u16::from_be_bytes([header[2], header[3]]);
     let sum = checksum::update(u16::from_be_bytes([header[10], header[11]]), old, len);

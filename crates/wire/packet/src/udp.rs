@@ -9,12 +9,12 @@ use crate::{BuildError, IpProtocol, Layer, ParseError};
 /// Octets of the header.
 const HEADER: usize = 8;
 
-/// What the checksum of a received datagram says.
+/// The state of the checksum of a received datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UdpChecksum {
-    /// It is right.
+    /// Valid.
     Valid,
-    /// It is wrong.
+    /// Invalid.
     Invalid,
     /// Zero over IPv4: the sender computed none.
     Absent,
@@ -22,7 +22,7 @@ pub enum UdpChecksum {
     AbsentOverIpv6,
 }
 
-/// A UDP datagram whose length is true. Octets behind it are left out.
+/// A UDP datagram with a validated length. Octets after it are left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Udp<'a> {
     header: &'a [u8; HEADER],
@@ -56,12 +56,13 @@ impl<'a> Udp<'a> {
         u16::from_be_bytes([self.header[2], self.header[3]])
     }
 
-    /// What follows the header.
+    /// The octets after the header.
     pub const fn payload(&self) -> &'a [u8] {
         self.payload
     }
 
-    /// Sums header, payload and the pseudo header of the two addresses, which are of one family.
+    /// Verifies the checksum over header, payload and the pseudo header of the two addresses, which are of one
+    /// family.
     pub fn checksum(&self, src: IpAddr, dst: IpAddr) -> UdpChecksum {
         if self.header[6] == 0 && self.header[7] == 0 {
             return if src.is_ipv4() { UdpChecksum::Absent } else { UdpChecksum::AbsentOverIpv6 };
@@ -106,7 +107,7 @@ impl UdpRepr {
         Ok([s0, s1, d0, d1, l0, l1, 0, 0])
     }
 
-    /// The header with the checksum over a payload that is given in parts, in order.
+    /// The header with the checksum over a payload in parts, in order.
     ///
     /// # Errors
     /// [`BuildError::TooLong`], or [`BuildError::MixedFamilies`].
@@ -125,7 +126,7 @@ impl UdpRepr {
     /// Appends the header, with its checksum, and the payload.
     ///
     /// # Errors
-    /// As [`UdpRepr::header`]; nothing is appended then.
+    /// Those of [`UdpRepr::header`]; nothing is appended then.
     pub fn write(
         &self,
         src: IpAddr,

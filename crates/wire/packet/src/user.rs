@@ -1,4 +1,4 @@
-//! The user's IP packet, as packet detection rules look at it (TS 29.244 clause 5.2.1).
+//! The user's IP packet, for packet detection (TS 29.244 clause 5.2.1).
 
 use std::net::IpAddr;
 
@@ -14,27 +14,27 @@ pub struct Ports {
     pub dst: u16,
 }
 
-/// Which part of a packet this is.
+/// The part of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Fragment {
     /// The whole packet.
     Whole,
-    /// The first fragment; it may hold the ports.
+    /// The first fragment; it may contain the ports.
     First,
-    /// A later fragment; it never holds them.
+    /// A later fragment; it never contains them.
     Later,
 }
 
-/// What packet filters match (TS 29.244 clause 8.2.5).
+/// The fields that packet filters match (TS 29.244 clause 8.2.5).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Flow {
     /// Source address.
     pub src: IpAddr,
     /// Destination address, of the same family.
     pub dst: IpAddr,
-    /// Protocol behind the IPv6 extension headers; ESP and AH are protocols, not extension headers.
+    /// Protocol after the IPv6 extension headers; ESP and AH are protocols, not extension headers.
     pub protocol: IpProtocol,
-    /// Ports, if the protocol has them and they are in this packet.
+    /// Ports, if the protocol has ports and they are in this packet.
     pub ports: Option<Ports>,
     /// Type of service or traffic class.
     pub tos: u8,
@@ -53,10 +53,10 @@ impl Flow {
     }
 }
 
-/// A user's IP packet whose lengths are true, with its [`Flow`].
+/// A user's IP packet with validated lengths, with its [`Flow`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UserPacket<'a> {
-    /// What packet filters match.
+    /// The fields that packet filters match.
     pub flow: Flow,
     ip: Ip<'a>,
     bytes: &'a [u8],
@@ -64,10 +64,9 @@ pub struct UserPacket<'a> {
 }
 
 impl<'a> UserPacket<'a> {
-    /// Parses IPv4 or IPv6. Octets behind the packet are left out; a packet longer than `bytes` is an error.
+    /// Parses IPv4 or IPv6. Octets after the packet are left out; a packet longer than `bytes` is an error.
     ///
-    /// A transport header cut short is no error here, it only has no ports: the UPF forwards, it does not
-    /// receive.
+    /// A truncated transport header is not an error, it has no ports: the UPF forwards, it does not receive.
     ///
     /// # Errors
     /// [`ParseError`] of an IP layer.
@@ -88,7 +87,7 @@ impl<'a> UserPacket<'a> {
             fragment,
             spi: if headers_here { spi(protocol, transport) } else { None },
         };
-        // The IP view has found so many octets; the default is out of reach.
+        // The IP view has validated this length; the default is never used.
         let bytes = bytes.get(..ip.total_len()).unwrap_or_default();
         Ok(Self { flow, ip, bytes, transport })
     }
@@ -98,7 +97,7 @@ impl<'a> UserPacket<'a> {
         self.bytes
     }
 
-    /// Octets of the packet: what usage reporting counts.
+    /// Length of the packet in octets, which usage reporting counts.
     #[expect(clippy::len_without_is_empty, reason = "an IP packet is never empty")]
     pub const fn len(&self) -> usize {
         self.bytes.len()
@@ -109,7 +108,7 @@ impl<'a> UserPacket<'a> {
         &self.ip
     }
 
-    /// The transport header and what follows; of a later fragment, its data.
+    /// The transport header and the rest of the packet; of a later fragment, its data.
     pub const fn transport(&self) -> &'a [u8] {
         self.transport
     }

@@ -1,9 +1,9 @@
-//! Server names and URLs in the first octets of a flow, whole, cut and hostile.
+//! Server names and URLs in the first octets of a flow: whole, truncated and hostile.
 
 use causeway_packet::application::{SearchResult, query_name, request, server_name};
 use proptest::prelude::*;
 
-/// The octets behind their length.
+/// The octets with a length field before them.
 fn counted(width: usize, octets: &[u8]) -> Vec<u8> {
     let len = (octets.len() as u32).to_be_bytes();
     [&len[4 - width..], octets].concat()
@@ -13,7 +13,7 @@ fn extension(kind: u8, value: &[u8]) -> Vec<u8> {
     [&[0, kind][..], &counted(2, value)].concat()
 }
 
-/// A ClientHello whose server name comes behind so many octets of another extension.
+/// A ClientHello whose server name follows an extension of this many octets.
 fn hello(name: &str, before: usize) -> Vec<u8> {
     let sni = extension(0, &counted(2, &[&[0][..], &counted(2, name.as_bytes())].concat()));
     let extensions = counted(2, &[extension(51, &vec![7; before]), sni].concat());
@@ -32,8 +32,8 @@ fn query(labels: &[&[u8]]) -> Vec<u8> {
     message
 }
 
-// Input:  a ClientHello, its server name first or behind 1,200 octets of key shares.
-// Output: the name; from every part of it that ends before the name "more is needed", never a wrong name.
+// Input:  a ClientHello, its server name first or after 1,200 octets of key shares.
+// Output: the name; for every part that ends before the name "more is needed", never a wrong name.
 #[test]
 fn a_server_name_is_found_as_soon_as_it_has_come() {
     for before in [0, 1200] {
@@ -45,8 +45,8 @@ fn a_server_name_is_found_as_soon_as_it_has_come() {
     }
 }
 
-// Input:  TLS that is no ClientHello, a ClientHello without server name, with an empty one, with a name of 254
-//         octets; lengths that contradict each other.
+// Input:  TLS other than a ClientHello, a ClientHello without server name, with an empty one, with a name of 254
+// octets; contradictory lengths.
 // Output: no name.
 #[test]
 fn what_has_no_server_name_says_so() {
@@ -62,9 +62,9 @@ fn what_has_no_server_name_says_so() {
     assert_eq!(server_name(&lies), SearchResult::NotFound);
 }
 
-// Input:  queries, an answer, a query with a compression pointer to itself, labels that are cut, a name of more
-//         than 253 octets, the root.
-// Output: the name in lower case; nothing for the others.
+// Input:  queries, a response, a query with a compression pointer to itself, truncated labels, a name of more than
+// 253 octets, the root.
+// Output: the name in lower case; `None` for the others.
 #[test]
 fn a_query_names_what_it_asks_for() {
     let name = |message: &[u8]| query_name(message).map(|name| name.as_str().to_owned());
@@ -85,8 +85,9 @@ fn a_query_names_what_it_asks_for() {
     assert_eq!(name(&query(&[b"a.b"])), None);
 }
 
-// Input:  a request, cut anywhere; one without Host; one with a Host of 60,000 octets; what is no request.
-// Output: host and target once the Host line is whole; no; more; no.
+// Input:  a request, cut anywhere; one without Host; one with a Host of 60,000 octets; octets that are not a
+// request.
+// Output: host and target once the Host line is complete; not found; incomplete; not found.
 #[test]
 fn a_request_has_a_host_and_a_target() {
     let whole = b"GET /video/1?x=2 HTTP/1.1\r\nAccept: */*\r\nHOST:  www.example.com:8080 \r\n\r\nbody";
@@ -107,7 +108,7 @@ fn a_request_has_a_host_and_a_target() {
 
 proptest! {
     // Input:  any octets, and a hello with any octet changed.
-    // Output: no panic; what is found lies in what was given.
+    // Output: no panic; the result is part of the input.
     #[test]
     fn any_octets_are_survived(octets: Vec<u8>, at in 0..200_usize, octet: u8) {
         let mut spoilt = hello("www.example.com", 40);
@@ -123,7 +124,7 @@ proptest! {
     }
 
     // Input:  any legal host name.
-    // Output: found as it was written, in a ClientHello and in a query.
+    // Output: the same name, from a ClientHello and from a query.
     #[test]
     fn any_name_is_found(name in "[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?(\\.[a-z0-9]{1,20}){0,4}", before in 0..300_usize) {
         let hello = hello(&name, before);

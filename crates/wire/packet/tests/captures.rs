@@ -1,7 +1,6 @@
-//! Packets that real networks have sent, where the captures are at hand.
+//! Packets from real networks, if the captures are available.
 //!
-//! They lie in `captures/` under the folder that `CAUSEWAY_DATA` names, or `../shared/data` beside the
-//! repository.
+//! The captures are in `captures/` in the folder `CAUSEWAY_DATA`, or in `../shared/data` beside the repository.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +15,7 @@ use pcap_file::DataLink;
 use pcap_file::pcap::PcapReader;
 use pcap_file::pcapng::{Block, PcapNgReader};
 
-/// The folder of captures. Without it says so, with the name of the test that is skipped.
+/// The folder of captures. Without it, prints that this test is skipped.
 fn captures(test: &str) -> Option<PathBuf> {
     let data = std::env::var_os("CAUSEWAY_DATA")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data"), PathBuf::from);
@@ -28,7 +27,7 @@ fn captures(test: &str) -> Option<PathBuf> {
     None
 }
 
-/// The Ethernet frames of one capture; none if its link is another. The name does not tell the format.
+/// The Ethernet frames of one capture; none if its link is another. The format does not depend on the file name.
 fn frames(path: &Path) -> Vec<Vec<u8>> {
     let octets = fs::read(path).expect("readable");
     if octets.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]) { frames_pcapng(&octets) } else { frames_pcap(&octets) }
@@ -84,8 +83,8 @@ fn ipv6_in_gtp() {
     assert_eq!((esp.protocol, esp.spi), (IpProtocol::ESP, Some(0xff3b_6603)));
 }
 
-// Input:  GTP-C version 2, GTP', and traffic that only resembles GTP.
-// Output: each refused, the first two by name.
+// Input:  GTP-C version 2, GTP', and traffic that resembles GTP.
+// Output: each refused, the first two with an error of their own.
 #[test]
 fn what_is_not_gtp_u() {
     let Some(folder) = captures("what_is_not_gtp_u") else { return };
@@ -100,7 +99,7 @@ fn what_is_not_gtp_u() {
 }
 
 // Input:  every Ethernet frame of every capture.
-// Output: the IP packets in it are read as an independent implementation reads them.
+// Output: the IP packets in it are parsed the same as by an independent implementation.
 #[test]
 fn every_ip_packet_is_read_as_the_oracle_reads_it() {
     let Some(folder) = captures("every_ip_packet_is_read_as_the_oracle_reads_it") else { return };
@@ -129,7 +128,8 @@ fn compare(octets: &[u8], path: &Path) {
     assert_eq!((ours.flow.src, ours.flow.dst), (theirs.source_addr(), theirs.destination_addr()));
     assert_eq!(ours.flow.protocol.0, theirs.payload_ip_number().0);
     assert_eq!(ours.transport(), theirs.payload().payload);
-    // Some captures were made in front of a checksum offload: right or wrong, both must say the same.
+    // Some captures were made before checksum offload: both implementations must agree whether the checksum is
+    // valid.
     if let (Ip::V4(ours), Some(theirs)) = (ours.ip(), theirs.ipv4()) {
         let theirs = theirs.header().to_header();
         assert_eq!(ours.checksum_is_valid(), theirs.calc_header_checksum() == theirs.header_checksum);

@@ -1,4 +1,4 @@
-//! Headers read and written as an independent implementation reads and writes them.
+//! Comparison with an independent implementation of packet headers.
 
 use std::net::IpAddr;
 
@@ -15,7 +15,7 @@ fn addresses() -> impl Strategy<Value = (IpAddr, IpAddr)> {
     ]
 }
 
-/// What the oracle writes for the IP header of ours.
+/// The IP header of the oracle for this one.
 fn oracle(ip: &IpRepr) -> etherparse::PacketBuilderStep<etherparse::IpHeaders> {
     match ip {
         IpRepr::V4(ip) => PacketBuilder::ipv4(ip.src.octets(), ip.dst.octets(), ip.ttl),
@@ -23,7 +23,7 @@ fn oracle(ip: &IpRepr) -> etherparse::PacketBuilderStep<etherparse::IpHeaders> {
     }
 }
 
-/// Our builder leaves Don't Fragment to the caller; the oracle sets it.
+/// The builder leaves Don't Fragment to the caller; the oracle sets it.
 fn dont_fragment(mut ip: IpRepr) -> IpRepr {
     if let IpRepr::V4(ip) = &mut ip {
         ip.dont_fragment = true;
@@ -70,7 +70,7 @@ proptest! {
     }
 
     // Input:  a packet of either family with octets anywhere set to anything.
-    // Output: whatever we accept, the oracle accepts, with the same addresses, protocol and payload.
+    // Output: the oracle accepts whatever this crate accepts, with the same addresses, protocol and payload.
     #[test]
     fn what_we_accept_the_oracle_reads_alike(
         (src, dst) in addresses(), next in prop_oneof![Just(0u8), Just(17), Just(43), Just(44), Just(60)],
@@ -87,14 +87,14 @@ proptest! {
     }
 
     // Input:  any octets as a UDP datagram and as a TCP segment.
-    // Output: both implementations accept the same ones, and read the same.
+    // Output: both implementations accept the same ones, with the same result.
     #[test]
     fn transports_are_read_alike(mut octets in vec(any::<u8>(), 0..80), length in 0..80u8) {
         if let Some([_, _, _, _, hi, lo]) = octets.first_chunk_mut() {
             [*hi, *lo] = [0, length];
         }
         let (ours, theirs) = (Udp::parse(&octets), UdpSlice::from_slice(&octets));
-        // The oracle takes length zero for a jumbogram; no link of a UPF carries one.
+        // The oracle treats length zero as a jumbogram; no link of a UPF carries one.
         prop_assert!(length == 0 || ours.is_ok() == theirs.is_ok());
         if let (Ok(ours), Ok(theirs)) = (ours, theirs) {
             prop_assert_eq!((ours.src_port(), ours.dst_port()), (theirs.source_port(), theirs.destination_port()));
@@ -112,10 +112,9 @@ proptest! {
 
 fn agree(octets: &[u8]) -> Result<(), TestCaseError> {
     let Ok(ours) = UserPacket::parse(octets) else { return Ok(()) };
-    // The oracle walks on behind AH, which is a protocol to us because packet filters match its SPI.
+    // The oracle continues after AH, which is a protocol in this crate because packet filters match its SPI.
     let ah = ours.flow.protocol == IpProtocol::AH;
-    // It also reads the data of a later fragment as headers, and an IPv6 payload length of zero as "the
-    // rest".
+    // It also parses the data of a later fragment as headers, and an IPv6 payload length of zero as "the rest".
     let empty = ours.flow.flow_label.is_some() && ours.len() == 40;
     if ah || empty || ours.flow.fragment == Fragment::Later {
         return Ok(());

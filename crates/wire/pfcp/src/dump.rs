@@ -1,15 +1,15 @@
-//! Messages as text, for traces and for people.
+//! Messages as text, for traces and debugging.
 //!
-//! One line an IE, indented by two spaces for each group around it: name, type, value. The text is the same
-//! for the same octets, so that recordings can be compared. Values that cannot be decoded, unknown IEs and
-//! those of vendors are hexadecimal.
+//! One line per IE, indented by two spaces for each enclosing group: name, type, value. The text is the same for
+//! the same octets, so that recordings can be compared. Values that cannot be decoded, unknown IEs and those of
+//! vendors are hexadecimal.
 
 use std::fmt::{self, Write};
 
 use crate::raw::fmt_hex;
 use crate::{Header, HeaderError, IeError, IeInfo, MessageType, RawIe, RawIes, ie_info};
 
-/// Shows a datagram, with all messages that are bundled in it.
+/// Formats a datagram, with all bundled messages.
 #[derive(Clone, Copy, Debug)]
 pub struct Dump<'a>(pub &'a [u8]);
 
@@ -32,7 +32,7 @@ impl fmt::Display for Dump<'_> {
     }
 }
 
-/// Shows the IEs of a message body or group.
+/// Formats the IEs of a message body or group.
 #[derive(Clone, Copy, Debug)]
 pub struct DumpIes<'a>(pub &'a [u8]);
 

@@ -1,4 +1,4 @@
-//! What can be wrong with a message, and which cause answers it (TS 29.244 clause 7.6).
+//! Errors of messages, and the cause of the response to each (TS 29.244 clause 7.6).
 
 use std::fmt;
 
@@ -14,9 +14,9 @@ pub enum Fault {
     MandatoryMissing,
     /// An IE that its conditional group requires is absent (clause 7.2.3.2).
     ConditionalMissing,
-    /// The IE is shorter than its fields, or longer than what holds it.
+    /// The IE is shorter than its fields, or longer than its group or message.
     InvalidLength,
-    /// A field holds a reserved or contradictory value.
+    /// A field has a reserved or contradictory value.
     Incorrect,
 }
 
@@ -43,7 +43,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Where an IE is: the types of the groups around it, outermost first, then its own.
+/// The position of an IE: the types of the enclosing groups, outermost first, then its own.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct IePath {
     types: [u16; Self::DEPTH],
@@ -51,7 +51,7 @@ pub struct IePath {
 }
 
 impl IePath {
-    /// No group of Release 17 nests deeper.
+    /// Maximum nesting of groups in Release 17.
     const DEPTH: usize = 6;
 
     /// The IE types, outermost first.
@@ -59,7 +59,7 @@ impl IePath {
         self.types.get(..usize::from(self.len)).unwrap_or_default()
     }
 
-    /// Puts the group that holds this path in front. What is deeper than [`Self::DEPTH`] is cut.
+    /// Prepends the enclosing group. A path deeper than [`Self::DEPTH`] is truncated.
     fn nested_in(mut self, group: u16) -> Self {
         self.types.copy_within(..Self::DEPTH - 1, 1);
         self.types[0] = group;
@@ -91,14 +91,14 @@ impl fmt::Display for IePath {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Error)]
 #[error("{fault}: {path}")]
 pub struct IeError {
-    /// What is wrong.
+    /// The fault.
     pub fault: Fault,
-    /// Which IE it is; the last entry is the offending one.
+    /// The path of the IE; its last entry is the offending IE.
     pub path: IePath,
 }
 
 impl IeError {
-    /// Of the IE being decoded; whoever holds it adds the type with [`Self::at`].
+    /// An error of the IE being decoded; the caller adds the type with [`Self::at`].
     pub fn new(fault: Fault) -> Self {
         Self { fault, path: IePath::default() }
     }
@@ -108,12 +108,12 @@ impl IeError {
         Self::new(Fault::InvalidLength)
     }
 
-    /// Long enough, but with a value that means nothing.
+    /// Long enough, but with a meaningless value.
     pub fn incorrect() -> Self {
         Self::new(Fault::Incorrect)
     }
 
-    /// Says that the IE, or the group around the IE, has this type.
+    /// Prepends the type of the IE, or of the group around it.
     #[must_use]
     pub fn at(self, ie_type: u16) -> Self {
         Self { path: self.path.nested_in(ie_type), ..self }
@@ -133,35 +133,35 @@ impl IeError {
 /// A datagram whose header cannot be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum HeaderError {
-    /// Too short for a header: to be discarded without answer (clause 7.6.3).
+    /// Too short for a header: discarded without response (clause 7.6.3).
     #[error("{octets} octets are too short for a PFCP header")]
     Truncated {
-        /// Octets that are there.
+        /// Octets received.
         octets: usize,
     },
-    /// Another protocol version: answered by Version Not Supported Response (clause 7.6.2).
+    /// Another protocol version: rejected by Version Not Supported Response (clause 7.6.2).
     #[error("PFCP version {version} is not supported")]
     Version {
         /// The version of the sender.
         version: u8,
     },
-    /// The length field disagrees with the datagram: a request is answered with cause
-    /// "Invalid length", a response is discarded (clause 7.6.3).
+    /// The length field disagrees with the datagram: a request is rejected with cause "Invalid length", a response
+    /// is discarded (clause 7.6.3).
     #[error("length field {declared} in a message of {available} octets after the first four")]
     Length {
-        /// The header, which could be read.
+        /// The header, which is readable.
         header: Header,
-        /// What the length field says.
+        /// The value of the length field.
         declared: usize,
-        /// What the datagram has.
+        /// The length of the datagram.
         available: usize,
     },
 }
 
-/// A message whose header could be read and whose body cannot be used.
+/// A message with a valid header and an unusable body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum DecodeError {
-    /// No message of Release 17 has this type: to be discarded (clause 7.6.4).
+    /// No message of Release 17 has this type: discarded (clause 7.6.4).
     #[error("unknown message type {0}")]
     UnknownMessage(u8),
     /// An IE is missing or wrong.
@@ -187,7 +187,7 @@ impl DecodeError {
     }
 }
 
-/// A message of more octets than a length field can say; nothing was written.
+/// A message longer than the length field allows; nothing was written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error("the message needs {octets} octets, and a PFCP message has at most 65535")]
 pub struct TooLong {

@@ -1,11 +1,11 @@
-//! What a structure of IEs consists of, as data.
+//! The description of a structure of IEs, as data.
 
-/// What a sender owes the receiver (TS 29.244 clause 7.2.3.2).
+/// The presence requirement of an IE (TS 29.244 clause 7.2.3.2).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Presence {
     /// Absent or incorrect: the message is refused.
     Mandatory,
-    /// Absent: the reader of the structure judges. Incorrect: the message is refused.
+    /// Absent: the reader of the structure decides. Incorrect: the message is refused.
     Conditional,
     /// Absent or incorrect: no error.
     Optional,
@@ -18,7 +18,7 @@ pub struct Field {
     pub name: &'static str,
     /// The IE type.
     pub ie_type: u16,
-    /// What the sender owes.
+    /// The presence requirement.
     pub presence: Presence,
     /// The IE may be repeated.
     pub repeated: bool,
@@ -28,7 +28,7 @@ pub struct Field {
     pub fields: &'static [Field],
 }
 
-/// One of these fields must be there.
+/// At least one of these fields is mandatory.
 pub(crate) const fn any_mandatory(fields: &[Field]) -> bool {
     let mut at = 0;
     while at < fields.len() {

@@ -7,7 +7,7 @@ use crate::read::{Put, Reader};
 
 /// The only version of PFCP.
 const VERSION: u8 = 1;
-/// Octets in front of what the length field counts.
+/// Octets that the length field does not count.
 const HEADER_UNCOUNTED_LEN: usize = 4;
 /// S: the SEID is present.
 const S: u8 = 1;
@@ -16,10 +16,10 @@ const MP: u8 = 1 << 1;
 /// FO: another message follows in the datagram.
 const FO: u8 = 1 << 2;
 
-/// What is known of a message before its body is decoded, so that a wrong body can still be answered.
+/// The header of a message, decoded before its body, so that a malformed body can be rejected.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Header {
-    /// The message type; [`crate::MessageType::from_code`] names it.
+    /// The message type; see [`crate::MessageType::from_code`].
     pub message_type: u8,
     /// The session at the receiver; absent in node related messages.
     pub seid: Option<Seid>,
@@ -32,12 +32,12 @@ pub struct Header {
 }
 
 impl Header {
-    /// Splits a datagram into the header of its first message, the body of that message, and the messages
-    /// that follow (clause 6.5); those are decoded by calling this again.
+    /// Splits a datagram into the header of its first message, the body of that message, and the messages that
+    /// follow (clause 6.5); call it again for those.
     ///
     /// # Errors
-    /// Too short for a header; another version; or a length field that does not fit the datagram: it goes
-    /// beyond the end, or ends before it without announcing another message.
+    /// Too short for a header; another version; or a length field that does not fit the datagram: it exceeds the
+    /// end, or ends before it without the follow-on flag.
     pub fn decode(datagram: &[u8]) -> Result<(Self, &[u8], &[u8]), HeaderError> {
         let truncated = HeaderError::Truncated { octets: datagram.len() };
         let version = datagram.first().ok_or(truncated)? >> 5;
@@ -85,7 +85,7 @@ impl Header {
         out.put_u8(self.priority.unwrap_or_default() << 4);
     }
 
-    /// Octets that the length field counts, for a body of so many octets.
+    /// The value of the length field for a body of this many octets.
     pub(crate) const fn length_field(&self, body: usize) -> usize {
         self.octets() - HEADER_UNCOUNTED_LEN + body
     }

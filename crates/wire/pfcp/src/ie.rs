@@ -3,7 +3,7 @@
 use crate::raw::write_tlv;
 use crate::{Field, IeError};
 
-/// An IE that knows its type and coding.
+/// The type and the coding of an IE.
 ///
 /// Octets beyond the known fields are ignored when decoding, since a later release may have added them
 /// (clause 8.1.2), and spare bits are dropped.
@@ -14,7 +14,7 @@ pub trait Ie<'a>: Sized {
     const NAME: &'static str;
     /// The fields inside, if this is a grouped IE.
     const FIELDS: &'static [Field] = &[];
-    /// A null length is a value: this is a group in which nothing is mandatory.
+    /// A null length is a value: nothing in this group is mandatory.
     const NULL_IS_VALUE: bool = false;
 
     /// Decodes the value, without type and length.
@@ -23,7 +23,7 @@ pub trait Ie<'a>: Sized {
     /// An [`IeError`] without this IE's own type; the caller adds it with [`IeError::at`].
     fn decode(value: &'a [u8]) -> Result<Self, IeError>;
 
-    /// Whether [`Ie::decode`] would succeed, without the value.
+    /// Checks whether [`Ie::decode`] would succeed, without the value.
     ///
     /// # Errors
     /// Those of [`Ie::decode`].
@@ -39,7 +39,7 @@ pub trait Ie<'a>: Sized {
         self.write_as(Self::TYPE, out);
     }
 
-    /// [`Self::write`] under another type, for IEs that have one coding and several types.
+    /// [`Self::write`] with another type, for IEs with one coding and several types.
     fn write_as(&self, ie_type: u16, out: &mut Vec<u8>) {
         write_tlv(ie_type, out, |out| self.encode(out));
     }

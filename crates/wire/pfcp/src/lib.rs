@@ -1,16 +1,15 @@
 //! Zero-copy PFCP codec (TS 29.244 Release 17).
 //!
 //! [`Header::decode`] splits a datagram, [`Message::decode`] decodes a body, [`Message::encode`] writes a message.
-//! Decoding borrows from the datagram and never allocates. Every message and grouped IE is a structure with
-//! public fields: `T` if mandatory, `Option<T>` if not, [`Many`] if repeated; what the structure does not know is
-//! in `other`. Its `new` takes what is mandatory.
+//! Decoding borrows from the datagram and never allocates. Every message and grouped IE is a structure with public
+//! fields: `T` if mandatory, `Option<T>` if not, [`Many`] if repeated; other IEs are in `other`. Its `new` takes
+//! the mandatory fields.
 //!
-//! What is wrong is judged by clause 7.6: an IE too short for its fields refuses the message, whatever its
-//! presence; an incorrect value refuses it unless the IE is optional; a missing IE weighs as much as the group
-//! around it (clause 7.2.3.2). Unknown IEs, spare bits and octets of later releases are ignored. One deviation:
-//! an incorrect local F-TEID or UE IP address in a PDI refuses the message although it is optional, since the
-//! rule would match more packets without it. An IE of null length in an Update group is a removal, see
-//! [`Others::removes`].
+//! Errors follow clause 7.6: an IE too short for its fields refuses the message, whatever its presence; an
+//! incorrect value refuses it unless the IE is optional; a missing IE has the severity of the group around it
+//! (clause 7.2.3.2). Unknown IEs, spare bits and octets of later releases are ignored. One deviation: an incorrect
+//! local F-TEID or UE IP address in a PDI refuses the message although it is optional, since the rule would match
+//! more packets without it. An IE of null length in an Update group is a removal, see [`Others::removes`].
 //!
 //! ```
 //! use causeway_pfcp::{Header, HeartbeatRequest, Message, RecoveryTimeStamp};

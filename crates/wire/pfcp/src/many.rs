@@ -6,12 +6,12 @@ use crate::{Ie, RawIes};
 
 /// All IEs of one type in a message or group, in their order.
 ///
-/// Decoded messages hold a view into the datagram: every item was checked when the message was decoded,
-/// and is decoded, without allocation, when iterated. Messages to be sent hold a list.
+/// Decoded messages hold a view into the datagram: every item was checked when the message was decoded, and is
+/// decoded again, without allocation, during iteration. Messages to be sent hold a list.
 pub struct Many<'a, T>(Items<'a, T>);
 
 enum Items<'a, T> {
-    /// The octets of the group from the first such IE on, and how many of its IEs of this type can be used.
+    /// The octets of the group from the first such IE on, and the number of its usable IEs of this type.
     Wire {
         group: &'a [u8],
         ie_type: u16,
@@ -21,12 +21,12 @@ enum Items<'a, T> {
 }
 
 impl<'a, T: Ie<'a>> Many<'a, T> {
-    /// The items of `ie_type` within `group`, of which `count` were found usable: the first of them is its first IE.
+    /// The items of `ie_type` in `group`, of which `count` are usable; `group` starts with the first of them.
     pub(crate) const fn wire(group: &'a [u8], ie_type: u16, count: usize) -> Self {
         Self(Items::Wire { group, ie_type, count })
     }
 
-    /// How many there are.
+    /// The number of items.
     pub fn len(&self) -> usize {
         match &self.0 {
             Items::Wire { count, .. } => *count,
@@ -34,7 +34,7 @@ impl<'a, T: Ie<'a>> Many<'a, T> {
         }
     }
 
-    /// There is none.
+    /// There are no items.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -90,7 +90,7 @@ impl<'a, T: Ie<'a> + Clone> Iterator for ManyIter<'_, 'a, T> {
     }
 }
 
-/// A null length stands for removal, except in a group that may be empty.
+/// A null length means removal, except in a group that may be empty.
 pub(crate) fn is_value<'a, T: Ie<'a>>(value: &[u8]) -> bool {
     T::NULL_IS_VALUE || !value.is_empty()
 }

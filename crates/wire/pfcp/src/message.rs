@@ -44,7 +44,7 @@ macro_rules! message {
 use message;
 
 message! {
-    /// PFCP Version Not Supported Response (clause 7.4.4.7). Answers messages of another version.
+    /// PFCP Version Not Supported Response (clause 7.4.4.7). The response to messages of another version.
     VersionNotSupportedResponse<'a> = VersionNotSupportedResponse {}
 }
 
@@ -60,7 +60,7 @@ macro_rules! messages {
             /// All types.
             pub const ALL: &'static [Self] = &[$( Self::$name, )*];
 
-            /// `None` for a type that Release 17 does not know.
+            /// `None` for a type that Release 17 does not define.
             pub const fn from_code(code: u8) -> Option<Self> {
                 match code {
                     $( $code => Some(Self::$name), )*
@@ -161,19 +161,19 @@ impl MessageType {
         }
     }
 
-    /// A request, to be answered.
+    /// A request, which has a response.
     pub const fn is_request(self) -> bool {
         self.response().is_some()
     }
 
-    /// About one session: the header has a SEID.
+    /// The message is about one session: its header has a SEID.
     pub const fn is_session_related(self) -> bool {
         self.code() >= 50
     }
 }
 
 impl<'a> Message<'a> {
-    /// Decodes the body that [`Header::decode`] found. Never allocates.
+    /// Decodes the body from [`Header::decode`]. Never allocates.
     ///
     /// # Errors
     /// The message type is unknown, or an IE makes the message unusable (clause 7.6).
@@ -185,8 +185,8 @@ impl<'a> Message<'a> {
         Ok(message)
     }
 
-    /// A response that rejects carries only its cause (clause 7.2.3.2); one that accepts carries what is
-    /// mandatory beyond the cause and the Node ID too.
+    /// A rejection requires only its cause (clause 7.2.3.2); an acceptance requires all mandatory IEs beside the
+    /// cause and the Node ID.
     fn check(&self) -> Result<(), IeError> {
         match self {
             Self::AssociationSetupResponse(response)
@@ -203,16 +203,16 @@ impl<'a> Message<'a> {
     /// `seid` is that of the receiver, for session related messages; `sequence` has 24 bits.
     ///
     /// # Errors
-    /// The message is too long for a length field; `out` is as it was.
+    /// The message is too long for a length field; `out` is unchanged.
     pub fn encode(&self, seid: Option<Seid>, sequence: u32, out: &mut Vec<u8>) -> Result<(), TooLong> {
         let message_type = self.message_type().code();
         self.encode_with(&Header { message_type, seid, sequence, ..Header::default() }, out)
     }
 
-    /// [`Self::encode`] with every field of the header; its message type is taken from the message.
+    /// [`Self::encode`] with all header fields; the message type is that of the message.
     ///
     /// # Errors
-    /// As [`Self::encode`].
+    /// Those of [`Self::encode`].
     pub fn encode_with(&self, header: &Header, out: &mut Vec<u8>) -> Result<(), TooLong> {
         let header = Header { message_type: self.message_type().code(), ..*header };
         let start = out.len();

@@ -1,14 +1,14 @@
-//! IEs that a structure does not take in: unknown ones, those of vendors, and null lengths.
+//! IEs without a field in their structure: unknown ones, those of vendors, and null lengths.
 
 use std::fmt;
 
 use crate::{Field, Ie, IeError, RawIe, RawIes};
 
-/// The IEs of a message or group that its structure has no field for, in their order.
+/// The IEs of a message or group for which its structure has no field, in their order.
 ///
-/// These are unknown and unexpected IEs (to be ignored, clause 7.6.9), IEs of vendors, and known IEs of
-/// null length, which in Update groups ask for removal (clause 5.6.3). A repetition of an IE that must not
-/// be repeated is not shown: only the first counts (clause 7.6.10).
+/// These are unknown and unexpected IEs (which are ignored, clause 7.6.9), IEs of vendors, and known IEs of null
+/// length, which request removal in Update groups (clause 5.6.3). Repetitions of an IE that must not be repeated
+/// are omitted: only the first counts (clause 7.6.10).
 #[derive(Clone, Default)]
 pub struct Others<'a>(Content<'a>);
 
@@ -31,7 +31,7 @@ impl Default for Content<'_> {
 }
 
 impl<'a> Others<'a> {
-    /// The IEs of `group` that are not `known`; `nulls` says whether any IE in it has a null length.
+    /// The IEs of `group` that are not `known`; `nulls`: any IE in it has a null length.
     pub(crate) const fn wire(
         group: &'a [u8],
         known: &'static [Field],
@@ -51,7 +51,7 @@ impl<'a> Others<'a> {
         wire.chain(list.iter().copied())
     }
 
-    /// All octets of the message or group, those of its fields too; `None` if it was not decoded.
+    /// All octets of the message or group, including those of its fields; `None` if it was not decoded.
     pub const fn octets(&self) -> Option<&'a [u8]> {
         match &self.0 {
             Content::Wire { group, .. } if !group.is_empty() => Some(*group),
@@ -59,12 +59,12 @@ impl<'a> Others<'a> {
         }
     }
 
-    /// There is none.
+    /// There are no such IEs.
     pub fn is_empty(&self) -> bool {
         self.iter().next().is_none()
     }
 
-    /// This IE is there with a null length: what was provisioned is to be removed (clause 5.6.3).
+    /// This IE is present with a null length: the provisioned value is to be removed (clause 5.6.3).
     pub fn removes<'t, T: Ie<'t>>(&self) -> bool {
         self.removes_type(T::TYPE)
     }
@@ -75,7 +75,7 @@ impl<'a> Others<'a> {
         !none && self.iter().any(|ie| ie.ie_type == ie_type && ie.value.is_empty())
     }
 
-    /// The first optional IE that was treated as absent since its value is incorrect (clause 7.6.8).
+    /// The first optional IE that was treated as absent because its value is incorrect (clause 7.6.8).
     pub const fn ignored(&self) -> Option<&IeError> {
         match &self.0 {
             Content::Wire { ignored, .. } => ignored.as_ref(),
@@ -83,13 +83,13 @@ impl<'a> Others<'a> {
         }
     }
 
-    /// Appends the IEs as they are.
+    /// Appends the IEs unchanged.
     pub fn write(&self, out: &mut Vec<u8>) {
         self.iter().for_each(|ie| ie.write(out));
     }
 }
 
-/// A field of the structure takes this IE.
+/// The structure has a field for this IE.
 fn is_taken(ie: &RawIe<'_>, known: &[Field]) -> bool {
     let field = known.iter().find(|field| field.ie_type == ie.ie_type);
     field.is_some_and(|field| field.null_is_value || !ie.value.is_empty())

@@ -7,14 +7,14 @@ use crate::IeError;
 /// Bit 15 of the type: the IE is a vendor's and begins with an enterprise number.
 const VENDOR: u16 = 0x8000;
 
-/// One IE, not interpreted.
+/// One uninterpreted IE.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RawIe<'a> {
     /// The IE type.
     pub ie_type: u16,
     /// The enterprise number of a vendor's IE.
     pub enterprise: Option<u16>,
-    /// What follows the length and the enterprise number.
+    /// The octets after the length and the enterprise number.
     pub value: &'a [u8],
 }
 
@@ -24,12 +24,12 @@ impl<'a> RawIe<'a> {
         Self { ie_type, enterprise: None, value }
     }
 
-    /// An IE of null length, which in an Update group removes what was provisioned (clause 5.6.3).
+    /// An IE of null length, which in an Update group removes the provisioned value (clause 5.6.3).
     pub const fn null(ie_type: u16) -> Self {
         Self::new(ie_type, &[])
     }
 
-    /// A vendor's IE; bit 15 of the type is set for the caller.
+    /// A vendor's IE; sets bit 15 of the type.
     pub const fn vendor(ie_type: u16, enterprise: u16, value: &'a [u8]) -> Self {
         Self { ie_type: ie_type | VENDOR, enterprise: Some(enterprise), value }
     }
@@ -69,7 +69,7 @@ pub(crate) fn fmt_hex(octets: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result 
 
 /// Appends a type, the value that `value` writes, and its length.
 ///
-/// A value above 65535 octets wraps its length; [`crate::Message::encode`] refuses the message then.
+/// The length of a value above 65535 octets wraps; [`crate::Message::encode`] then refuses the message.
 pub(crate) fn write_tlv(ie_type: u16, out: &mut Vec<u8>, value: impl FnOnce(&mut Vec<u8>)) {
     out.extend_from_slice(&ie_type.to_be_bytes());
     let length_at = out.len();
@@ -81,7 +81,7 @@ pub(crate) fn write_tlv(ie_type: u16, out: &mut Vec<u8>, value: impl FnOnce(&mut
 
 /// Iterates over the IEs of a message body or of a group.
 ///
-/// Ends after the first error: what follows an IE of wrong length cannot be found.
+/// Ends after the first error: the IE after one of wrong length cannot be found.
 #[derive(Clone, Debug)]
 pub struct RawIes<'a> {
     rest: &'a [u8],
@@ -95,7 +95,7 @@ impl<'a> RawIes<'a> {
 }
 
 impl<'a> RawIes<'a> {
-    /// The octets that are still to come.
+    /// The remaining octets.
     pub(crate) const fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -117,7 +117,7 @@ impl<'a> Iterator for RawIes<'a> {
     }
 }
 
-/// The first IE and what follows it.
+/// The first IE and the octets after it.
 #[inline]
 fn split(octets: &[u8]) -> Result<(RawIe<'_>, &[u8]), IeError> {
     let Some((ie_type, octets)) = octets.split_first_chunk() else { return Err(IeError::length()) };
@@ -129,7 +129,7 @@ fn split(octets: &[u8]) -> Result<(RawIe<'_>, &[u8]), IeError> {
     Ok((with_enterprise(ie_type, value), rest))
 }
 
-/// A vendor's IE too short for its enterprise number stays as it is, since it is ignored anyway.
+/// A vendor's IE too short for its enterprise number stays as it is, since it is ignored.
 fn with_enterprise(ie_type: u16, value: &[u8]) -> RawIe<'_> {
     match value.split_first_chunk() {
         Some((enterprise, value)) if ie_type & VENDOR != 0 => {
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     // Input:  a PDR ID, then a vendor's IE 40000 of enterprise 18681 with one octet.
-    // Output: both, the second with its enterprise number cut off its value.
+    // Output: both, the second with its enterprise number split off its value.
     #[test]
     fn a_vendor_ie_carries_its_enterprise_number() {
         let octets = [0, 56, 0, 2, 0, 7, 0x9c, 0x40, 0, 3, 0x48, 0xf9, 5];
@@ -154,7 +154,7 @@ mod tests {
     }
 
     // Input:  every prefix of an IE with two octets of value.
-    // Output: nothing at 0 octets, an invalid length before the end, its type known from 2 octets on.
+    // Output: nothing at 0 octets, an invalid length before the end, with the type from 2 octets on.
     #[test]
     fn a_cut_ie_is_an_invalid_length_of_that_ie() {
         let octets = [0, 56, 0, 2, 0, 7];

@@ -1,10 +1,10 @@
-//! Reading the fields of an IE from the left, without a way to read past its end.
+//! Reads the fields of an IE from the left, never past its end.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::IeError;
 
-/// What is left of the value of an IE. Every read fails with an invalid length if it is too short.
+/// The rest of the value of an IE. Every read fails with an invalid length if the rest is too short.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
@@ -27,7 +27,7 @@ impl<'a> Reader<'a> {
         Ok(*taken)
     }
 
-    /// So many arrays of `N` octets.
+    /// `count` arrays of `N` octets.
     pub(crate) fn arrays<const N: usize>(&mut self, count: usize) -> Result<&'a [[u8; N]], IeError> {
         Ok(self.take(count * N)?.as_chunks().0)
     }
@@ -66,19 +66,19 @@ impl<'a> Reader<'a> {
         Ok(self.array::<16>()?.into())
     }
 
-    /// A field that one octet of length precedes.
+    /// A field after a length of one octet.
     pub(crate) fn counted8(&mut self) -> Result<&'a [u8], IeError> {
         let length = self.u8()?;
         self.take(length.into())
     }
 
-    /// A field that two octets of length precede.
+    /// A field after a length of two octets.
     pub(crate) fn counted16(&mut self) -> Result<&'a [u8], IeError> {
         let length = self.u16()?;
         self.take(length.into())
     }
 
-    /// A field that is there only if a flag says so.
+    /// A field that is present only if a flag is set.
     pub(crate) fn when<T>(
         &mut self,
         present: bool,
@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
         present.then(|| read(self)).transpose()
     }
 
-    /// All that is left.
+    /// The rest.
     pub(crate) fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.rest)
     }
@@ -97,7 +97,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Writing what [`Reader`] reads.
+/// Writes the fields that [`Reader`] reads.
 pub(crate) trait Put {
     fn put(&mut self, octets: &[u8]);
 
@@ -127,14 +127,14 @@ pub(crate) trait Put {
         self.put(&value.to_be_bytes());
     }
 
-    /// At most 255 octets; what is longer is cut.
+    /// At most 255 octets; longer fields are truncated.
     fn put_counted8(&mut self, octets: &[u8]) {
         let octets = octets.get(..usize::from(u8::MAX)).unwrap_or(octets);
         self.put_u8(octets.len() as u8);
         self.put(octets);
     }
 
-    /// At most 65535 octets; what is longer is cut.
+    /// At most 65535 octets; longer fields are truncated.
     fn put_counted16(&mut self, octets: &[u8]) {
         let octets = octets.get(..usize::from(u16::MAX)).unwrap_or(octets);
         self.put_u16(octets.len() as u16);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::{Field, Ie, IeError};
 
-/// An IE type, and how to show a value of it.
+/// An IE type, with functions for its values.
 #[derive(Clone, Copy)]
 pub struct IeInfo {
     /// The IE type.
@@ -23,7 +23,7 @@ type Show = fn(&[u8], &mut dyn fmt::Write) -> Result<(), IeError>;
 type Again = fn(&[u8], &mut Vec<u8>) -> Result<(), IeError>;
 
 impl IeInfo {
-    /// Writes the decoded value as its type shows itself.
+    /// Writes the `Debug` form of the decoded value.
     ///
     /// # Errors
     /// The value cannot be decoded.
@@ -50,7 +50,7 @@ mod list;
 
 pub use list::ALL;
 
-/// What is known of an IE type.
+/// The description of an IE type.
 pub fn ie_info(ie_type: u16) -> Option<&'static IeInfo> {
     let at = ALL.binary_search_by_key(&ie_type, |info| info.ie_type).ok()?;
     ALL.get(at)
@@ -63,7 +63,7 @@ pub fn ie_name(ie_type: u16) -> Option<&'static str> {
 
 fn show_value<'a, T: Ie<'a> + fmt::Debug>(value: &'a [u8], out: &mut dyn fmt::Write) -> Result<(), IeError> {
     let value = T::decode(value)?;
-    // A writer that fails has nowhere to say so; the one of the dump never does.
+    // The error of a failing writer is lost; the writer of the dump never fails.
     let _ = write!(out, "{value:?}");
     Ok(())
 }

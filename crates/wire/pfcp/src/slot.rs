@@ -1,9 +1,9 @@
-//! What decoding has found so far for a field.
+//! The state of a field during decoding.
 
 use crate::many::is_value;
 use crate::{Fault, Ie, IeError, Many, Presence, RawIe};
 
-/// What was found for a field that is not repeated.
+/// The state of a field that is not repeated.
 pub(crate) struct Single<T> {
     seen: bool,
     pub(crate) value: Option<T>,
@@ -14,7 +14,7 @@ impl<T> Single<T> {
         Self { seen: false, value: None }
     }
 
-    /// Nothing was found so far.
+    /// The field is still empty.
     pub(crate) const fn is_open(&self) -> bool {
         !self.seen
     }
@@ -37,7 +37,7 @@ impl<T> Single<T> {
     }
 }
 
-/// What was found for a field that may be repeated.
+/// The state of a field that may be repeated.
 pub(crate) struct Repeated<'a> {
     count: usize,
     /// The group from the first usable occurrence on.
@@ -49,7 +49,7 @@ impl<'a> Repeated<'a> {
         Self { count: 0, group: &[] }
     }
 
-    /// Checks one occurrence, with which the rest of the group begins.
+    /// Checks one occurrence, which is at the start of the rest of the group.
     pub(crate) fn take<T: Ie<'a>>(
         &mut self,
         ie: RawIe<'a>,
@@ -75,7 +75,7 @@ impl<'a> Repeated<'a> {
         Many::wire(self.group, ie_type, self.count)
     }
 
-    /// At least one, or the IE is missing.
+    /// Requires at least one occurrence.
     pub(crate) fn required(self, ie_type: u16) -> Result<Self, IeError> {
         if self.count == 0 { Err(missing(ie_type)) } else { Ok(self) }
     }
@@ -85,12 +85,12 @@ pub(crate) fn missing(ie_type: u16) -> IeError {
     IeError::new(Fault::MandatoryMissing).at(ie_type)
 }
 
-/// A null length, which removes what was provisioned (clause 5.6.3) and is left to [`crate::Others`].
+/// A null length, which removes the provisioned value (clause 5.6.3) and is left to [`crate::Others`].
 fn is_removal<'a, T: Ie<'a>>(ie: RawIe<'a>, presence: Presence) -> bool {
     presence != Presence::Mandatory && !is_value::<T>(ie.value)
 }
 
-/// Decodes an IE and judges a failure by its presence requirement.
+/// Decodes an IE and applies its presence requirement to a failure.
 fn decode<'a, T: Ie<'a>>(
     ie: RawIe<'a>,
     presence: Presence,
@@ -105,7 +105,7 @@ fn decode<'a, T: Ie<'a>>(
     }
 }
 
-/// Checks an IE of a group as it would be decoded. False: it is a removal.
+/// Checks an IE of a group like decoding. `false`: it is a removal.
 pub(crate) fn check<'a, T: Ie<'a>>(ie: RawIe<'a>, presence: Presence) -> Result<bool, IeError> {
     if is_removal::<T>(ie, presence) {
         return Ok(false);
@@ -116,7 +116,7 @@ pub(crate) fn check<'a, T: Ie<'a>>(ie: RawIe<'a>, presence: Presence) -> Result<
     }
 }
 
-/// What a failure makes of the IE: it is ignored, or refuses the message (clauses 7.2.3.2, 7.6.7 and 7.6.8).
+/// The effect of a failure: the IE is ignored, or the message refused (clauses 7.2.3.2, 7.6.7 and 7.6.8).
 fn judge(mut error: IeError, presence: Presence) -> Result<IeError, IeError> {
     match presence {
         Presence::Optional if error.fault != Fault::InvalidLength => return Ok(error),

@@ -9,7 +9,7 @@ mod read;
 /// Each field is one of
 /// - `req`: mandatory, `T`;
 /// - `con`: conditional, `Option<T>`; an incorrect value refuses the message;
-/// - `opt`: optional, `Option<T>`; an incorrect value is as good as none;
+/// - `opt`: optional, `Option<T>`; an incorrect value counts as absent;
 /// - `req_many`, `many`, `opt_many`: the same for repeated IEs, `Many<T>`.
 ///
 /// `= N` after the type gives the field another IE type than the type's own.
@@ -28,11 +28,11 @@ macro_rules! structure {
                 #[doc = $crate::structure::field_doc!($kind $ty)]
                 pub $field: $crate::structure::field_type!($kind $lt $ty),
             )*
-            /// What this structure does not know, and null lengths.
+            /// IEs without a field, and null lengths.
             pub other: $crate::Others<$lt>,
         }
 
-        #[allow(non_upper_case_globals)] // named as the fields are, to be matched on
+        #[allow(non_upper_case_globals)] // variables have the names of the fields, for matching
         impl<$lt> $name<$lt> {
             $( const $field: u16 = $crate::structure::tag!($ty $(, $tag)?); )*
 

@@ -76,7 +76,7 @@ impl fmt::Display for DualIp {
 pub struct FTeid {
     /// The tunnel.
     pub teid: Teid,
-    /// Where it ends. At least one address is present.
+    /// The addresses at which it ends. At least one is present.
     pub addr: DualIp,
 }
 
@@ -85,7 +85,7 @@ pub struct FTeid {
 pub struct FSeid {
     /// The session at that endpoint.
     pub seid: Seid,
-    /// Where requests for it go. At least one address is present.
+    /// The addresses for requests to it. At least one is present.
     pub addr: DualIp,
 }
 

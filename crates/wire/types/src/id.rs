@@ -3,7 +3,7 @@
 use std::fmt;
 use std::num::NonZeroU32;
 
-/// Defines a plain identifier: a number that is only ever compared, ordered and shown.
+/// Defines a plain identifier: a number that supports only comparison, order and display.
 macro_rules! identifier {
     ($(#[$doc:meta])* $name:ident($raw:ty)) => {
         $(#[$doc])*
@@ -55,13 +55,13 @@ identifier!(
 
 /// GTP-U tunnel endpoint identifier (TS 29.281 clause 5.1), host byte order.
 ///
-/// Zero is legal on the wire (Echo, Error Indication) but never names a session, so lookup keys use
-/// this type and the parser yields `Option<Teid>`.
+/// Zero is legal on the wire (Echo, Error Indication) but never identifies a session, so lookup keys use this type
+/// and the parser yields `Option<Teid>`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Teid(NonZeroU32);
 
 impl Teid {
-    /// `None` for zero, which names no tunnel.
+    /// `None` for zero, which identifies no tunnel.
     pub const fn new(raw: u32) -> Option<Self> {
         match NonZeroU32::new(raw) {
             Some(raw) => Some(Self(raw)),

@@ -1,7 +1,7 @@
 //! Identifiers, addresses, volumes and time shared by every crate.
 //!
-//! Values here are legal by construction: an out-of-range QFI or a zero TEID cannot be held. Nothing
-//! here does I/O, reads a clock or depends on another crate of Causeway.
+//! Values are legal by construction: an out-of-range QFI or a zero TEID cannot be represented. No type here does
+//! I/O, reads a clock or depends on another crate of Causeway.
 
 #![forbid(unsafe_code)]
 

@@ -7,10 +7,10 @@ use std::fmt;
 pub struct MacAddr(pub [u8; 6]);
 
 impl MacAddr {
-    /// Everybody on the link.
+    /// The broadcast address.
     pub const BROADCAST: Self = Self([0xff; 6]);
 
-    /// A group address, the broadcast address among them.
+    /// A group address, including the broadcast address.
     pub const fn is_multicast(self) -> bool {
         self.0[0] & 1 != 0
     }

@@ -1,18 +1,18 @@
-//! Where traffic comes from and goes to.
+//! The interfaces and networks of traffic.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// The side of the UPF a packet arrives on or leaves by (TS 29.244 clauses 8.2.2 and 8.2.24).
+/// The interface at which a packet arrives or to which it is sent (TS 29.244 clauses 8.2.2 and 8.2.24).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Interface {
-    /// Towards the radio network: N3, or N9 from the side of the access.
+    /// The radio network: N3, or N9 on the access side.
     Access,
-    /// Towards the core: N9, or N6 where the network instance says so.
+    /// The core: N9, or N6, depending on the network instance.
     Core,
     /// N6 to the data network (SGi-LAN / N6-LAN).
     SgiLan,
-    /// The SMF itself, over an N4-u tunnel.
+    /// The SMF, over an N4-u tunnel.
     CpFunction,
     /// 5G VN internal, between sessions of one group.
     VnInternal,
@@ -37,7 +37,7 @@ impl fmt::Display for Interface {
 pub struct NetworkInstance(Arc<str>);
 
 impl NetworkInstance {
-    /// Holds the name in lower case.
+    /// Stores the name in lower case.
     pub fn new(name: &str) -> Self {
         match name.bytes().any(|octet| octet.is_ascii_uppercase()) {
             true => Self(name.to_ascii_lowercase().into()),
@@ -57,7 +57,7 @@ impl fmt::Debug for NetworkInstance {
     }
 }
 
-/// The name to be read: what is not printed as itself is escaped, since peers choose names.
+/// Escapes non-printable characters, since peers choose names.
 impl fmt::Display for NetworkInstance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0.escape_debug())
@@ -73,8 +73,8 @@ mod tests {
         assert_eq!(NetworkInstance::new("Internet"), NetworkInstance::new("internet"));
     }
 
-    // Input:  names as operators give them, and one that a peer has chosen to forge a line of a log.
-    // Output: the first as they are, the other escaped; what it is compared by stays.
+    // Input:  names as operators configure them, and one that a peer has chosen to forge a log line.
+    // Output: the first unchanged, the other escaped; comparison uses the original.
     #[test]
     fn a_network_instance_is_printed_on_one_line() {
         assert_eq!(NetworkInstance::new("internet.mnc001").to_string(), "internet.mnc001");

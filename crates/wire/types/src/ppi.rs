@@ -15,7 +15,7 @@ impl Ppi {
         if raw <= Self::MAX { Some(Self(raw)) } else { None }
     }
 
-    /// The low three bits of an octet whose other bits mean something else.
+    /// The low three bits of an octet whose other bits have another meaning.
     pub const fn from_low_bits(octet: u8) -> Self {
         Self(octet & Self::MAX)
     }

@@ -15,7 +15,7 @@ impl Qfi {
         if raw <= Self::MAX { Some(Self(raw)) } else { None }
     }
 
-    /// The low six bits of an octet whose other bits mean something else.
+    /// The low six bits of an octet whose other bits have another meaning.
     pub const fn from_low_bits(octet: u8) -> Self {
         Self(octet & Self::MAX)
     }

@@ -1,19 +1,20 @@
-//! Points in time and spans, without reading a clock.
+//! Points in time and durations, without access to a clock.
 
 use std::fmt;
 use std::ops::{Add, Sub};
 use std::time::Duration;
 
-/// A length of time. The standard type, under the name the rest of the house uses.
+/// A length of time: the standard type under the name that all crates use.
 pub type Span = Duration;
 
 /// Seconds between the NTP era 0 (1900-01-01) and the Unix epoch.
 const NTP_TO_UNIX: u64 = 2_208_988_800;
 
-/// A point in time by a clock that never goes backwards: in nanoseconds.
+/// A point in time of a monotonic clock, in nanoseconds.
 ///
-/// The daemon counts on from what the wall clock said when it started, by the monotonic clock; tests pass any number. Timers and
-/// durations are by this clock. What a peer is told or has said is a [`WallTime`], and a [`WallClock`] leads from one to the other.
+/// In the daemon this clock starts at the wall clock's value and follows the monotonic clock; tests pass any
+/// number. Timers and durations use it. Times in messages of peers are [`WallTime`], and a [`WallClock`] converts
+/// between both.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Time(u64);
 
@@ -55,7 +56,7 @@ impl Sub<Span> for Time {
     }
 }
 
-/// A point in time as the wall clock says it: nanoseconds since the Unix epoch.
+/// A point in time of the wall clock: nanoseconds since the Unix epoch.
 ///
 /// The wall clock may be set, so that a later event can have an earlier wall time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -77,7 +78,7 @@ impl WallTime {
         self.0
     }
 
-    /// As PFCP carries time: whole seconds, truncated.
+    /// The PFCP encoding: whole seconds, truncated.
     pub const fn to_ntp(self) -> NtpSeconds {
         NtpSeconds((self.0 / 1_000_000_000 + NTP_TO_UNIX) as u32)
     }
@@ -99,19 +100,19 @@ impl Sub<Span> for WallTime {
     }
 }
 
-/// What the wall clock is known to say, from some time on: as much as the clock of [`Time`], and so much more or less.
+/// The state of the wall clock from some time on: its offset from the clock of [`Time`].
 ///
-/// The default says the same as that clock.
+/// The default has no offset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WallClock {
-    /// Since when this is known.
+    /// The time from which on the offset is known.
     since: Time,
-    /// How much more the wall clock says, in nanoseconds.
+    /// The offset of the wall clock, in nanoseconds.
     ahead: i64,
 }
 
 impl WallClock {
-    /// The wall clock says this now. Beyond 292 years from the clock of [`Time`] it is taken for as far as that.
+    /// A wall clock that shows `wall` at `now`. An offset beyond 292 years is limited to that.
     pub fn saying(wall: WallTime, now: Time) -> Self {
         let ahead = i128::from(wall.0) - i128::from(now.0);
         let nearest = if ahead < 0 { -i64::MAX } else { i64::MAX };
@@ -124,28 +125,29 @@ impl WallClock {
         Self { since, ..self }
     }
 
-    /// What it says at this time, or would have said at one before it was set.
+    /// The wall time at this time; for a time before the clock was set, the same offset applies.
     pub const fn at(&self, time: Time) -> WallTime {
         WallTime(time.0.saturating_add_signed(self.ahead))
     }
 
-    /// When it says this or more, first: not before it was known to say what it says.
+    /// The first time at which the wall clock shows this or a later time: not before the offset was known.
     pub fn reaches(&self, wall: WallTime) -> Time {
         self.since.max(Time(wall.0.saturating_add_signed(self.ahead.saturating_neg())))
     }
 
-    /// How much more the wall clock says than the clock of [`Time`], in nanoseconds; negative: how much less.
+    /// The offset from the clock of [`Time`], in nanoseconds; negative: the wall clock is behind.
     pub const fn ahead_nanos(&self) -> i64 {
         self.ahead
     }
 }
 
-/// Seconds since 1900-01-01 as PFCP carries them (TS 29.244 for example Recovery Time Stamp, clause 8.2.65; IETF RFC 5905), modulo 2^32.
+/// Seconds since 1900-01-01 as in PFCP (for example Recovery Time Stamp, TS 29.244 clause 8.2.65; IETF RFC 5905),
+/// modulo 2^32.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct NtpSeconds(pub u32);
 
 impl NtpSeconds {
-    /// The point in time, read in the 136-year era that contains the years 1968 to 2104.
+    /// The point in time, in the 136-year era that contains the years 1968 to 2104.
     pub const fn to_wall(self) -> WallTime {
         let era = if self.0 & 0x8000_0000 == 0 { 1 << 32 } else { 0 };
         WallTime::from_secs((self.0 as u64 + era).saturating_sub(NTP_TO_UNIX))
@@ -170,9 +172,9 @@ mod tests {
         }
     }
 
-    // Input:  a wall clock that says as much as ours, two hours more, two hours less, or that is known to be at the epoch or at the end
-    //         of time.
-    // Output: what it says now; it reaches a time of its own when it says it, but never before it was set.
+    // Input:  a wall clock without offset, two hours ahead, two hours behind, or at the epoch, or at the end of
+    // time.
+    // Output: the wall time now; it reaches a wall time when it shows it, but never before it was set.
     #[test]
     fn a_wall_clock_leads_there_and_back() {
         let now = Time::from_secs(1_700_000_000);

@@ -7,7 +7,7 @@ use std::ops::{Add, AddAssign};
 pub enum Direction {
     /// From the UE.
     Uplink,
-    /// Towards the UE.
+    /// To the UE.
     Downlink,
 }
 
@@ -18,11 +18,11 @@ pub enum Direction {
 pub struct Volume {
     /// Octets from the UE.
     pub uplink: u64,
-    /// Octets towards the UE.
+    /// Octets to the UE.
     pub downlink: u64,
     /// Packets from the UE.
     pub uplink_packets: u64,
-    /// Packets towards the UE.
+    /// Packets to the UE.
     pub downlink_packets: u64,
 }
 
@@ -40,7 +40,7 @@ impl Volume {
         self.uplink_packets.saturating_add(self.downlink_packets)
     }
 
-    /// Counts one packet of so many octets.
+    /// Counts one packet of this many octets.
     pub const fn count(&mut self, direction: Direction, octets: u64) {
         match direction {
             Direction::Uplink => {

@@ -1,11 +1,11 @@
-//! The name that a DNS query asks for (RFC 1035 clause 4.1).
+//! The name in a DNS query (RFC 1035 clause 4.1).
 
 /// The longest name, with dots between its labels.
 const MAX_NAME: usize = 253;
 
 const HEADER: usize = 12;
 
-/// QR, the flag of an answer, and the OPCODE, in the third octet.
+/// QR, the flag of a response, and the OPCODE, in the third octet.
 const ANSWER_OR_OPCODE: u8 = 0xf8;
 
 /// A domain name in lower case, with dots between its labels.
@@ -28,10 +28,9 @@ impl DnsName {
     }
 }
 
-/// The name of the first question of a query; `None` for an answer, for the root, and for anything malformed.
+/// The name of the first question of a query; `None` for a response, for the root, and for anything malformed.
 ///
-/// Nothing precedes the first name that it could be compressed with, so a pointer there is malformed, and a loop
-/// cannot be followed.
+/// No name precedes the first one, so a compression pointer there is malformed, and loops are impossible.
 pub fn query_name(message: &[u8]) -> Option<DnsName> {
     let (header, mut rest) = message.split_at_checked(HEADER)?;
     let &[_, _, flags, _, 0, questions, ..] = header else { return None };

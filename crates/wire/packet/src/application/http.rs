@@ -2,7 +2,7 @@
 
 use super::SearchResult;
 
-/// The longest method, `PROPPATCH` and a little more.
+/// Maximum length of a method: `PROPPATCH` and some more.
 const MAX_METHOD: usize = 16;
 
 /// A request.
@@ -40,7 +40,7 @@ pub fn request(stream: &[u8]) -> SearchResult<HttpRequest<'_>> {
     }
 }
 
-/// The lines of a head, without their ends.
+/// The lines of a head, without line ends.
 struct Lines<'a>(&'a [u8]);
 
 impl<'a> Lines<'a> {
@@ -62,7 +62,7 @@ fn target(line: &[u8]) -> Option<&str> {
     text(target).filter(|_| whole)
 }
 
-/// What has come so far may be the beginning of a request line.
+/// The octets received so far may be the beginning of a request line.
 fn may_begin(stream: &[u8]) -> bool {
     let method = stream.split(|octet| *octet == b' ').next().unwrap_or_default();
     stream.is_empty() || is_method(method)

@@ -1,6 +1,6 @@
-//! What the first octets of a flow say of the application behind it: server names and URLs.
+//! Server names and URLs in the first octets of a flow.
 //!
-//! Each parser takes what has come so far and never looks beyond it.
+//! Each parser takes the octets received so far and never reads beyond them.
 
 mod dns;
 mod http;
@@ -10,19 +10,19 @@ pub use dns::{DnsName, query_name};
 pub use http::{HttpRequest, request};
 pub use tls::server_name;
 
-/// What a parser found in the octets that have come so far.
+/// The result of a parser for the octets received so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SearchResult<T> {
-    /// What was looked for.
+    /// The value.
     Found(T),
-    /// It is not there, whatever follows.
+    /// The value is absent, whatever follows.
     NotFound,
-    /// So far everything fits; more octets are needed.
+    /// The octets are valid so far; more are needed.
     Incomplete,
 }
 
 impl<T> SearchResult<T> {
-    /// What was found, as something else.
+    /// Converts the value.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> SearchResult<U> {
         match self {
             Self::Found(value) => SearchResult::Found(change(value)),

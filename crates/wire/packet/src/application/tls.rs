@@ -7,11 +7,11 @@ const CLIENT_HELLO: u8 = 1;
 const SERVER_NAME: u16 = 0;
 const HOST_NAME: u8 = 0;
 
-/// The longest host name there is (RFC 1035 clause 2.3.4).
+/// Maximum length of a host name (RFC 1035 clause 2.3.4).
 const MAX_HOST_NAME: usize = 253;
 
-/// The server name in the first record of a TLS stream. A ClientHello that is spread over several records has none
-/// that would be found; no client in use sends one.
+/// The server name in the first record of a TLS stream. In a ClientHello that spans several records it is not
+/// found; no client in use sends one.
 pub fn server_name(stream: &[u8]) -> SearchResult<&str> {
     match hello(stream) {
         Ok(Some(name)) => SearchResult::Found(name),
@@ -21,19 +21,19 @@ pub fn server_name(stream: &[u8]) -> SearchResult<&str> {
     }
 }
 
-/// Why a structure could not be read.
+/// Why a structure could not be parsed.
 enum ParseStop {
-    /// Octets contradict each other.
+    /// Octets are contradictory.
     Invalid,
-    /// The octets that have come so far end within it.
+    /// The octets received so far end inside it.
     Incomplete,
 }
 
-/// A structure of known length, of which perhaps not everything has come.
+/// A structure of known length, of which possibly only a part was received.
 struct Reader<'a> {
-    /// What has come.
+    /// The octets received.
     here: &'a [u8],
-    /// How long it is in all.
+    /// Its total length.
     len: usize,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Reader<'a> {
         Ok(self.take(octets)?.iter().fold(0, |number, octet| number << 8 | usize::from(*octet)))
     }
 
-    /// The structure behind a length of so many octets.
+    /// The structure after a length field of `octets` octets.
     fn counted(&mut self, octets: usize) -> Result<Reader<'a>, ParseStop> {
         let len = self.number(octets)?;
         self.len = self.len.checked_sub(len).ok_or(ParseStop::Invalid)?;

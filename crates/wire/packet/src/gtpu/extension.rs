@@ -5,18 +5,18 @@ use super::pdu_session::PduSession;
 use crate::reader::Reader;
 use crate::{BuildError, Layer, ParseError};
 
-/// Extension headers accepted in one packet. Today's senders write one, two during a handover.
+/// Extension headers accepted in one packet. Current senders write one, two during a handover.
 pub const MAX_EXTENSION_HEADERS: usize = 8;
 
-/// Octets of the unit that the length of an extension header counts.
+/// The unit of the length of an extension header, in octets.
 const UNIT: usize = 4;
 
-/// Who has to understand an extension header: the upper two bits of its type (TS 29.281 clause 5.2.1).
+/// Which nodes must comprehend an extension header: the upper two bits of its type (TS 29.281 clause 5.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Comprehension {
-    /// Nobody; an intermediate node forwards it.
+    /// None; an intermediate node forwards it.
     OptionalForward,
-    /// Nobody; an intermediate node drops it.
+    /// None; an intermediate node drops it.
     OptionalDiscard,
     /// The endpoint of the tunnel.
     Endpoint,
@@ -25,7 +25,7 @@ pub enum Comprehension {
 }
 
 impl Comprehension {
-    /// What the type of an extension header asks for.
+    /// The comprehension that the type of an extension header requires.
     pub const fn of(kind: u8) -> Self {
         match kind >> 6 {
             0 => Self::OptionalForward,
@@ -35,8 +35,8 @@ impl Comprehension {
         }
     }
 
-    /// An endpoint that does not know the header must refuse the packet and send a Supported Extension
-    /// Headers Notification.
+    /// An endpoint that does not know the header must drop the packet and send a Supported Extension Headers
+    /// Notification.
     pub const fn required_at_endpoint(self) -> bool {
         matches!(self, Self::Endpoint | Self::AllNodes)
     }
@@ -49,11 +49,11 @@ pub enum Extension<'a> {
     PduSession(PduSession),
     /// UDP source port of the packet that triggered an Error Indication.
     UdpPort(u16),
-    /// One that is not decoded here.
+    /// A header that is not decoded here.
     Other {
         /// Its type; not zero.
         kind: u8,
-        /// What is between its length and the type of the next one, 4n - 2 octets.
+        /// The octets between its length and the type of the next one, 4n - 2 octets.
         content: &'a [u8],
     },
 }
@@ -76,7 +76,7 @@ impl<'a> Extension<'a> {
         })
     }
 
-    /// Appends length, content, padding and the type of the next one.
+    /// Appends length, content, padding and the type of the next header.
     pub(super) fn write(&self, next: u8, out: &mut Vec<u8>) -> Result<(), BuildError> {
         let start = out.len();
         out.push(0);
@@ -100,7 +100,7 @@ impl<'a> Extension<'a> {
     }
 }
 
-/// The extension headers of one packet, checked to the last. Iterates in the order of the wire.
+/// The extension headers of one packet, all of them validated. Iterates in wire order.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Extensions<'a> {
     first: u8,
@@ -111,7 +111,7 @@ pub struct Extensions<'a> {
 }
 
 impl<'a> Extensions<'a> {
-    /// Walks the chain that starts with a header of type `first`. Returns also what follows it.
+    /// Validates the chain that starts with a header of type `first`. Also returns the octets after it.
     pub(super) fn parse(first: u8, body: &'a [u8]) -> Result<(Self, &'a [u8]), ParseError> {
         let mut chain = Self { first, bytes: body, ..Self::default() };
         let mut steps = ExtensionWalk { next: first, rest: body };
@@ -127,7 +127,7 @@ impl<'a> Extensions<'a> {
         Ok((chain, steps.rest))
     }
 
-    /// There is none.
+    /// There are no extension headers.
     pub const fn is_empty(&self) -> bool {
         self.first == NONE
     }
@@ -142,7 +142,7 @@ impl<'a> Extensions<'a> {
         self.udp_port
     }
 
-    /// Type of the first header that an endpoint has to understand and that is not decoded here.
+    /// Type of the first header that an endpoint must comprehend and that is not decoded here.
     pub const fn first_not_comprehended(&self) -> Option<u8> {
         self.first_not_comprehended
     }
@@ -150,7 +150,7 @@ impl<'a> Extensions<'a> {
     /// The headers, in order.
     pub fn iter(&self) -> impl Iterator<Item = Extension<'a>> + use<'a> {
         let mut steps = ExtensionWalk { next: self.first, rest: self.bytes };
-        // The chain has been walked once without an error.
+        // The chain was validated before.
         std::iter::from_fn(move || steps.step().ok().flatten()).take(MAX_EXTENSION_HEADERS)
     }
 
@@ -166,14 +166,14 @@ impl<'a> Extensions<'a> {
     }
 }
 
-/// A place in the chain.
+/// A position in the chain.
 struct ExtensionWalk<'a> {
     next: u8,
     rest: &'a [u8],
 }
 
 impl<'a> ExtensionWalk<'a> {
-    /// The header at this place, and on to the next. `None` at the end of the chain.
+    /// The header at this position; moves to the next. `None` at the end of the chain.
     fn step(&mut self) -> Result<Option<Extension<'a>>, ParseError> {
         if self.next == NONE {
             return Ok(None);

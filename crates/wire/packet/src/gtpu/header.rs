@@ -34,7 +34,7 @@ impl MessageType {
     pub const G_PDU: Self = Self(255);
 }
 
-/// The fields of a GTP-U header that do not follow from the rest of the packet.
+/// The fields of a GTP-U header that the rest of the packet does not determine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Header {
     /// The tunnel at the receiver. `None`: zero on the wire, as in path messages.
@@ -45,17 +45,17 @@ pub struct Header {
     pub n_pdu: Option<u8>,
 }
 
-/// A header as received: the fields, and what is needed to go on.
+/// A parsed header: its fields, and the rest of the packet.
 pub(super) struct Parsed<'a> {
     pub(super) header: Header,
     pub(super) message_type: MessageType,
     /// Type of the first extension header; zero for none.
     pub(super) next: u8,
-    /// Everything behind the header that the length field counts.
+    /// The octets after the header that the length field counts.
     pub(super) body: &'a [u8],
 }
 
-/// Reads the header; octets behind the packet's end are left out.
+/// Parses the header; octets after the packet's end are left out.
 pub(super) fn parse(bytes: &[u8]) -> Result<Parsed<'_>, ParseError> {
     let mut reader = Reader::new(Layer::Gtpu, bytes);
     let flags = reader.u8()?;

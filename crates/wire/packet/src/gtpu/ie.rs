@@ -15,7 +15,7 @@ pub(super) struct Ie<'a> {
     pub(super) value: &'a [u8],
 }
 
-/// The value of the first element of a type. Walks all of them, so that a broken one is never passed over.
+/// The value of the first element of a type. Walks all of them, so that a malformed one is always an error.
 pub(super) fn find(kind: u8, body: &[u8]) -> Result<Option<&[u8]>, ParseError> {
     let mut found = None;
     let mut reader = Reader::new(Layer::GtpuIe, body);
@@ -28,12 +28,12 @@ pub(super) fn find(kind: u8, body: &[u8]) -> Result<Option<&[u8]>, ParseError> {
     Ok(found)
 }
 
-/// All elements can be told apart; none is needed.
+/// Checks that all elements are well-formed; none is required.
 pub(super) fn walk(body: &[u8]) -> Result<(), ParseError> {
     find(RECOVERY, body).map(drop)
 }
 
-/// As [`find`], for an element that has to be there.
+/// The same as [`find`], for a required element.
 pub(super) fn require(kind: u8, body: &[u8]) -> Result<&[u8], ParseError> {
     find(kind, body)?.ok_or(ParseError::MissingIe(kind))
 }
@@ -42,14 +42,14 @@ fn next<'a>(reader: &mut Reader<'a>) -> Result<Ie<'a>, ParseError> {
     let kind = reader.u8()?;
     let length = match kind {
         0..=127 => tv_length(kind)?,
-        // The one TLV whose length field is a single octet (TS 29.281 clause 8.5).
+        // The only TLV whose length field is a single octet (TS 29.281 clause 8.5).
         EXTENSION_HEADER_TYPES => usize::from(reader.u8()?),
         _ => usize::from(reader.u16()?),
     };
     Ok(Ie { kind, value: reader.take(length)? })
 }
 
-/// Octets of the value of a TV element, which are nowhere on the wire (TS 29.060 table 37).
+/// Octets of the value of a TV element, which has no length on the wire (TS 29.060 table 37).
 const fn tv_length(kind: u8) -> Result<usize, ParseError> {
     Ok(match kind {
         1 | 8 | 11 | 13..=15 | 19..=21 | 23 | 24 | 29 => 1,

@@ -8,26 +8,26 @@ use super::header::MessageType;
 use super::ie;
 use crate::{BuildError, Layer, ParseError};
 
-/// What a GTP-U packet says.
+/// The content of a GTP-U packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Message<'a> {
     /// User data: an IP packet, an Ethernet frame or unstructured octets.
     GPdu(&'a [u8]),
-    /// Is the path alive?
+    /// Tests the path.
     EchoRequest,
-    /// It is. The restart counter has no meaning in GTP-U and is written as zero.
+    /// The response to it. The restart counter has no meaning in GTP-U and is written as zero.
     EchoResponse,
-    /// The sender knows no such tunnel.
+    /// The sender has no such tunnel.
     ErrorIndication(ErrorIndication),
     /// The last packet on a tunnel.
     EndMarker,
-    /// The types of the extension headers that the sender understands.
+    /// The types of the extension headers that the sender comprehends.
     SupportedExtensionHeaders(&'a [u8]),
-    /// A message that GTP-U of this release does not define, or that no UPF takes part in.
+    /// A message that GTP-U of this release does not define, or that is not for a UPF.
     Other {
         /// Its type.
         message_type: MessageType,
-        /// What follows the header.
+        /// The octets after the header.
         body: &'a [u8],
     },
 }
@@ -38,7 +38,7 @@ pub struct ErrorIndication {
     /// Tunnel Endpoint Identifier Data I: the tunnel of the packet that was refused, at the sender of this
     /// message.
     pub teid: Option<Teid>,
-    /// GTP-U Peer Address: the address that packet was sent to.
+    /// GTP-U Peer Address: the destination address of that packet.
     pub peer: IpAddr,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Message<'a> {
         Ok(match message_type {
             MessageType::G_PDU => Self::GPdu(body),
             MessageType::ECHO_REQUEST => ie::walk(body).map(|()| Self::EchoRequest)?,
-            // Answers without the mandatory Recovery are in use; the path is alive all the same.
+            // Some peers send responses without the mandatory Recovery; they also confirm the path.
             MessageType::ECHO_RESPONSE => ie::walk(body).map(|()| Self::EchoResponse)?,
             MessageType::ERROR_INDICATION => Self::ErrorIndication(ErrorIndication::parse(body)?),
             MessageType::END_MARKER => ie::walk(body).map(|()| Self::EndMarker)?,

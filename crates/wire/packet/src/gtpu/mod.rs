@@ -1,7 +1,7 @@
 //! GTP-U (TS 29.281) and the PDU Session Container (TS 38.415).
 //!
-//! [`Packet`] is the view of one UDP payload, [`Repr`] writes one. In front of user data there is no need for
-//! either: [`prefix`] has headers of fixed size.
+//! [`Packet`] is the view of one UDP payload, [`Repr`] writes one. User data needs neither: [`prefix`] has headers
+//! of fixed size.
 
 mod extension;
 mod header;
@@ -23,7 +23,7 @@ pub const PORT: u16 = 2152;
 
 /// Extension header types (TS 29.281 clause 5.2.1).
 pub mod extension_type {
-    /// Nothing follows.
+    /// No extension header.
     pub const NONE: u8 = 0x00;
     /// Service Class Indicator, for service differentiation in GERAN (TS 29.281 clause 5.2.2.3).
     pub const SERVICE_CLASS_INDICATOR: u8 = 0x20;

@@ -10,7 +10,7 @@ use super::header::{self, Header, MANDATORY};
 use super::message::{ErrorIndication, Message};
 use crate::{BuildError, Layer, ParseError};
 
-/// A GTP-U packet: one UDP payload, checked to its last octet.
+/// A GTP-U packet: one UDP payload, completely validated.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
     /// Tunnel and optional numbers.
@@ -19,15 +19,15 @@ pub struct Packet<'a> {
     pub extensions: Extensions<'a>,
     /// The message.
     pub message: Message<'a>,
-    /// Octets from the start of the packet to the message's body: of a G-PDU, to the user data.
+    /// Octets from the start of the packet to the message's body (of a G-PDU: to the user data).
     pub body_offset: usize,
 }
 
 impl<'a> Packet<'a> {
-    /// Parses one UDP payload. Octets behind the length that the header declares are left out.
+    /// Parses one UDP payload. Octets after the length in the header are left out.
     ///
-    /// Whether an extension header is unknown and must be understood is for the caller to ask
-    /// ([`Extensions::first_not_comprehended`]): the answer depends on the message.
+    /// The caller decides what to do about an extension header that is unknown and must be comprehended
+    /// ([`Extensions::first_not_comprehended`]): it depends on the message.
     ///
     /// # Errors
     /// [`ParseError`] of a GTP-U layer.
@@ -66,8 +66,7 @@ impl<'a> Repr<'a> {
         Self::path(sequence, Message::EchoResponse)
     }
 
-    /// Supported Extension Headers Notification (TS 29.281 clause 7.2.3): all the types that the crate
-    /// decodes.
+    /// Supported Extension Headers Notification (TS 29.281 clause 7.2.3) with all types that this crate decodes.
     pub const fn supported_extension_headers(sequence: u16) -> Self {
         use super::extension_type::PDU_SESSION_CONTAINER;
         Self::path(sequence, Message::SupportedExtensionHeaders(&[UDP_PORT, PDU_SESSION_CONTAINER]))
@@ -80,7 +79,7 @@ impl<'a> Repr<'a> {
     }
 
     /// Error Indication for a G-PDU that arrived for `teid` at the address `local` (TS 29.281 clause 7.3.1).
-    /// `extensions` holds nothing or [`Extension::UdpPort`] with that packet's source port.
+    /// `extensions` is empty or contains [`Extension::UdpPort`] with that packet's source port.
     pub const fn error_indication(
         teid: Option<Teid>,
         local: IpAddr,
@@ -90,7 +89,7 @@ impl<'a> Repr<'a> {
         Self { extensions, ..Self::path(0, message) }
     }
 
-    /// A message about a path, not a tunnel: TEID zero, sequence number always there.
+    /// A message about a path, not a tunnel: TEID zero, sequence number always present.
     const fn path(sequence: u16, message: Message<'a>) -> Self {
         let header = Header { teid: None, sequence: Some(sequence), n_pdu: None };
         Self { header, extensions: &[], message }
@@ -109,10 +108,10 @@ impl<'a> Repr<'a> {
         written
     }
 
-    /// The packet as a vector of its own.
+    /// The packet as a new vector.
     ///
     /// # Errors
-    /// As [`Repr::write`].
+    /// Those of [`Repr::write`].
     pub fn to_vec(&self) -> Result<Vec<u8>, BuildError> {
         let mut out = Vec::new();
         self.write(&mut out).map(|()| out)

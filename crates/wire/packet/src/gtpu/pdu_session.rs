@@ -29,10 +29,10 @@ impl QfiSequence {
     }
 }
 
-/// What travels with user data between NG-RAN and UPF, and between UPFs.
+/// Information sent with user data between NG-RAN and UPF, and between UPFs.
 ///
-/// Time stamps are NTP, 64 bits (RFC 5905); delays are milliseconds. Content behind the fields known here,
-/// which a later release may add, is passed over.
+/// Time stamps are NTP, 64 bits (RFC 5905); delays are milliseconds. Content after the known fields, which a later
+/// release may add, is ignored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PduSession {
     /// DL PDU SESSION INFORMATION (PDU type 0).
@@ -50,7 +50,7 @@ pub struct DlPduSession {
     pub rqi: bool,
     /// Paging policy, present with PPP.
     pub ppi: Option<Ppi>,
-    /// DL Sending Time Stamp, present with QMP: the UE's reply is awaited for QoS monitoring.
+    /// DL Sending Time Stamp, present with QMP: requests a reply of the UE for QoS monitoring.
     pub sending_time: Option<u64>,
     /// DL QFI Sequence Number, present with SNP.
     pub sequence: Option<QfiSequence>,
@@ -80,7 +80,7 @@ pub struct UlPduSession {
 /// The time stamps of QoS monitoring on the uplink.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UlTimeStamps {
-    /// DL Sending Time Stamp Repeated: what the monitoring packet of the downlink carried.
+    /// DL Sending Time Stamp Repeated: the value from the downlink monitoring packet.
     pub dl_sending_repeated: u64,
     /// DL Received Time Stamp.
     pub dl_received: u64,
@@ -123,7 +123,7 @@ impl DlPduSession {
     const PPP: u8 = 0x80;
     const RQI: u8 = 0x40;
 
-    /// A packet of one QoS flow and nothing more.
+    /// Marks one QoS flow, without optional fields.
     pub const fn new(qfi: Qfi) -> Self {
         Self { qfi, rqi: false, ppi: None, sending_time: None, sequence: None, mbs_sequence: None }
     }
@@ -172,7 +172,7 @@ impl UlPduSession {
     /// One more octet of New IE Flags follows.
     const MORE_FLAGS: u8 = 0x80;
 
-    /// A packet of one QoS flow and nothing more.
+    /// Marks one QoS flow, without optional fields.
     pub const fn new(qfi: Qfi) -> Self {
         Self {
             qfi,
@@ -212,7 +212,7 @@ impl UlPduSession {
         Ok(info)
     }
 
-    /// The New IE Flags and the one IE that is known here.
+    /// The New IE Flags and the one known IE.
     fn new_ies(reader: &mut Reader<'_>) -> Result<Option<bool>, ParseError> {
         let first = reader.u8()?;
         let mut last = first;

@@ -1,4 +1,4 @@
-//! Headers of fixed size for user data: the octets in front of the packet to be sent, without a vector.
+//! Headers of fixed size for user data: the octets before the packet, without a vector.
 
 use causeway_types::{Qfi, Teid};
 
@@ -6,34 +6,34 @@ use super::Ppi;
 use super::extension_type::PDU_SESSION_CONTAINER;
 use crate::{BuildError, Layer};
 
-/// Version 1, protocol type GTP, nothing optional.
+/// Version 1, protocol type GTP, no optional fields.
 const GPDU_WITHOUT_EXTENSIONS: u8 = 0x30;
-/// As [`GPDU_WITHOUT_EXTENSIONS`], with extension headers.
+/// The same as [`GPDU_WITHOUT_EXTENSIONS`], with extension headers.
 const GPDU_WITH_EXTENSIONS: u8 = 0x34;
 const G_PDU: u8 = 255;
 
-/// In front of user data without a PDU Session Container, as LTE and some N9 tunnels carry it.
+/// The header of user data without a PDU Session Container, as in LTE and some N9 tunnels.
 ///
 /// # Errors
-/// [`BuildError::TooLong`] when the length field cannot hold `payload_len`.
+/// [`BuildError::TooLong`] if the length field cannot hold `payload_len`.
 pub fn without_extensions(teid: Teid, payload_len: usize) -> Result<[u8; 8], BuildError> {
     let [l0, l1] = length_field(payload_len)?;
     let [t0, t1, t2, t3] = teid.value().to_be_bytes();
     Ok([GPDU_WITHOUT_EXTENSIONS, G_PDU, l0, l1, t0, t1, t2, t3])
 }
 
-/// In front of downlink user data: a PDU Session Container with QFI and Reflective QoS Indicator.
+/// The header of downlink user data: a PDU Session Container with QFI and Reflective QoS Indicator.
 ///
 /// # Errors
-/// As [`without_extensions`].
+/// Those of [`without_extensions`].
 pub fn downlink(teid: Teid, qfi: Qfi, rqi: bool, payload_len: usize) -> Result<[u8; 16], BuildError> {
     with_container(teid, [0x00, u8::from(rqi) << 6 | qfi.value()], payload_len)
 }
 
-/// As [`downlink`], with a Paging Policy Indicator, which needs a second 4-octet unit.
+/// The same as [`downlink`], with a Paging Policy Indicator, which needs a second 4-octet unit.
 ///
 /// # Errors
-/// As [`without_extensions`].
+/// Those of [`without_extensions`].
 pub fn downlink_paging(
     teid: Teid,
     qfi: Qfi,
@@ -53,10 +53,10 @@ pub fn downlink_paging(
     Ok(header)
 }
 
-/// In front of uplink user data, as a gNB writes it: a PDU Session Container with the QFI.
+/// The header of uplink user data, as a gNB writes it: a PDU Session Container with the QFI.
 ///
 /// # Errors
-/// As [`without_extensions`].
+/// Those of [`without_extensions`].
 pub fn uplink(teid: Teid, qfi: Qfi, payload_len: usize) -> Result<[u8; 16], BuildError> {
     with_container(teid, [0x10, qfi.value()], payload_len)
 }
@@ -68,7 +68,7 @@ fn with_container(teid: Teid, content: [u8; 2], payload_len: usize) -> Result<[u
     Ok([GPDU_WITH_EXTENSIONS, G_PDU, l0, l1, t0, t1, t2, t3, 0, 0, 0, PDU_SESSION_CONTAINER, 1, c0, c1, 0])
 }
 
-/// The length field for so many octets behind the first eight.
+/// The length field for this many octets after the first eight.
 pub(super) fn length_field(length: usize) -> Result<[u8; 2], BuildError> {
     let limit = usize::from(u16::MAX);
     let length =

@@ -5,25 +5,25 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use super::{Icmpv4, Icmpv4Message, Icmpv6, Icmpv6Message};
 use crate::{BuildError, Fragment, IpProtocol, Ipv4Repr, Ipv6Repr, ParseError, UserPacket};
 
-/// Octets of an error over IPv4, at most (RFC 1812 clause 4.3.2.3).
+/// Maximum octets of an error over IPv4 (RFC 1812 clause 4.3.2.3).
 const MAX_V4: usize = 576;
-/// Octets of an error over IPv6, at most: the smallest MTU (RFC 4443 clause 2.4).
+/// Maximum octets of an error over IPv6: the smallest MTU (RFC 4443 clause 2.4).
 const MAX_V6: usize = 1280;
-/// Octets of the headers written in front of the quoted packet.
+/// Octets of the IPv4 header before the quoted packet.
 const IPV4_HEADER: usize = 20;
 const IPV6_HEADER: usize = 40;
 const ICMP_HEADER: usize = 8;
 /// Type of service of errors over IPv4: internetwork control (RFC 1812 clause 4.3.2.5).
 const CONTROL_TOS: u8 = 0xc0;
 
-/// What went wrong with a packet.
+/// Why a packet cannot be forwarded.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum IcmpError {
-    /// Its hop limit is used up.
+    /// Its hop limit has expired.
     TimeExceeded,
     /// It is larger than the next link's MTU, and must not be fragmented.
     PacketTooBig {
-        /// That MTU, octets. IPv4 holds 16 bits; more is written as 65,535.
+        /// That MTU, octets. IPv4 has 16 bits; larger values are written as 65,535.
         mtu: u32,
     },
     /// It cannot be delivered.
@@ -35,16 +35,15 @@ pub enum IcmpError {
 pub enum Unreachable {
     /// No route (IPv4 "net unreachable").
     NoRoute,
-    /// The host does not answer.
+    /// The host does not respond.
     Host,
-    /// No one listens at that port.
+    /// No process listens at the port.
     Port,
     /// A filter forbids it.
     Prohibited,
 }
 
-/// Why a packet must not be answered by an error (RFC 1812 clause 4.3.2.7, RFC 4443 clause 2.4). Nothing
-/// was written.
+/// Why no ICMP error may be sent for a packet (RFC 1812 clause 4.3.2.7, RFC 4443 clause 2.4). Nothing was written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NoReply {
     /// It is not an IP packet.
@@ -56,7 +55,7 @@ pub enum NoReply {
     /// It is a later fragment.
     #[error("the packet is a later fragment")]
     LaterFragment,
-    /// Its source is not one host.
+    /// Its source is not a single host.
     #[error("source {0} is not one host")]
     Source(IpAddr),
     /// Its destination is a group.
@@ -67,8 +66,8 @@ pub enum NoReply {
     Build(#[from] BuildError),
 }
 
-/// Appends the error, an IP packet from `from` to the source of `offending`, which is quoted as far as it
-/// fits.
+/// Appends the error, an IP packet from `from` to the source of `offending`, which is quoted up to the maximum
+/// length.
 ///
 /// # Errors
 /// [`NoReply`]
@@ -87,7 +86,7 @@ pub fn error_reply(
     }
 }
 
-/// The packet may be answered by the error.
+/// Checks that the error may be sent for the packet.
 ///
 /// # Errors
 /// [`NoReply`]
@@ -104,16 +103,16 @@ pub fn may_reply(error: IcmpError, packet: &UserPacket<'_>) -> Result<(), NoRepl
     }
     let is_group = match dst {
         IpAddr::V4(dst) => dst.is_multicast() || dst.is_broadcast(),
-        // Path MTU discovery works for groups too, so this one error is exempt.
+        // Path MTU discovery works for groups too, so this error alone is exempt.
         IpAddr::V6(dst) => dst.is_multicast() && !matches!(error, IcmpError::PacketTooBig { .. }),
     };
     if is_group { Err(NoReply::Destination(dst)) } else { Ok(()) }
 }
 
-/// A source that is one host which can be answered.
+/// The source is a single host.
 const fn is_host(src: IpAddr) -> bool {
     match src {
-        // Class E is reserved; an address in it names no host.
+        // Class E is reserved; its addresses belong to no host.
         IpAddr::V4(src) => {
             !(src.is_multicast() || src.is_unspecified() || src.is_loopback() || src.octets()[0] >= 240)
         }

@@ -1,4 +1,4 @@
-//! ICMP of both versions: messages, and the errors a router sends back.
+//! ICMP of both versions: messages, and the errors that a router sends.
 
 mod error_reply;
 mod neighbour;
@@ -15,11 +15,11 @@ pub use v6::{Icmpv6, Icmpv6Message};
 /// An echo, request or reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Echo<'a> {
-    /// Tells the senders on one host apart.
+    /// Distinguishes senders on one host.
     pub identifier: u16,
-    /// Tells the requests of one sender apart.
+    /// Distinguishes requests of one sender.
     pub sequence: u16,
-    /// What the reply repeats.
+    /// The data that the reply repeats.
     pub data: &'a [u8],
 }
 

@@ -9,21 +9,21 @@ use crate::{BuildError, IpProtocol, Ipv6Repr, UserPacket};
 
 const SOLICITATION: u8 = 135;
 const ADVERTISEMENT: u8 = 136;
-/// What every message of neighbour discovery has: it came over no router.
+/// The hop limit of every message of neighbour discovery: it passed no router.
 const HOP_LIMIT: u8 = 255;
 const OPTION_SOURCE: u8 = 1;
 const OPTION_TARGET: u8 = 2;
 const SOLICITED: u8 = 0x40;
 const OVERRIDE: u8 = 0x20;
 
-/// A question for the MAC address of an IPv6 address.
+/// A request for the MAC address of an IPv6 address.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct NeighbourSolicitation {
-    /// Who asks; unspecified while it probes whether the address is free.
+    /// The sender; unspecified while it probes whether the address is free.
     pub source: Ipv6Addr,
-    /// The MAC address of who asks, if it says so.
+    /// The sender's MAC address, if present.
     pub link: Option<MacAddr>,
-    /// The address that is asked for.
+    /// The requested address.
     pub target: Ipv6Addr,
 }
 
@@ -34,9 +34,9 @@ pub struct NeighbourAdvertisement {
     pub target: Ipv6Addr,
     /// Its MAC address.
     pub link: MacAddr,
-    /// It answers a question.
+    /// It is the reply to a solicitation.
     pub solicited: bool,
-    /// It replaces what is known.
+    /// It replaces cached entries.
     pub overrides: bool,
 }
 
@@ -50,7 +50,7 @@ impl NeighbourSolicitation {
 }
 
 impl NeighbourAdvertisement {
-    /// The packet, if it is a valid advertisement (RFC 4861 clause 7.1.2) that says the MAC address.
+    /// The packet, if it is a valid advertisement (RFC 4861 clause 7.1.2) with a MAC address.
     pub fn of(packet: &UserPacket<'_>) -> Option<Self> {
         let (_, flags, target, link) = message(packet, ADVERTISEMENT, OPTION_TARGET)?;
         let (solicited, overrides) = (flags & SOLICITED != 0, flags & OVERRIDE != 0);
@@ -60,7 +60,7 @@ impl NeighbourAdvertisement {
     /// Appends the IPv6 packet.
     ///
     /// # Errors
-    /// As [`Ipv6Repr::header`]; out of reach, since the packet is short.
+    /// Those of [`Ipv6Repr::header`]; impossible, since the packet is short.
     pub fn write(&self, from: Ipv6Addr, to: Ipv6Addr, out: &mut Vec<u8>) -> Result<(), BuildError> {
         let mut body = self.target.octets().to_vec();
         body.extend([OPTION_TARGET, 1]);
@@ -79,7 +79,7 @@ impl NeighbourAdvertisement {
     }
 }
 
-/// Source, flags, target and the MAC address in the option, of a valid message of this type.
+/// Source, flags, target and the MAC address of the option, of a valid message of this type.
 fn message(
     packet: &UserPacket<'_>,
     wanted: u8,
@@ -139,7 +139,7 @@ mod tests {
     }
 
     // Input:  an advertisement, written.
-    // Output: what was written; it is no solicitation.
+    // Output: the same values; it is not a solicitation.
     #[test]
     fn what_is_written_is_read() {
         let told = NeighbourAdvertisement { target: A, link: MAC, solicited: true, overrides: false };
@@ -149,9 +149,9 @@ mod tests {
         assert_eq!(read(&packet), None);
     }
 
-    // Input:  solicitations: good ones; with a hop limit that a router lowered; for a group; a probe that names a
-    //         MAC address; with an option of no length, and one that is cut short; with a wrong checksum.
-    // Output: the good ones are read, nothing else is.
+    // Input:  solicitations: valid ones; with a hop limit that a router decremented; for a group; a probe with a
+    // MAC address; with an option of length zero, and a truncated one; with a wrong checksum.
+    // Output: only the valid ones are parsed.
     #[test]
     fn only_valid_solicitations_are_questions() {
         let link = [&[OPTION_SOURCE, 1][..], &MAC.0].concat();

@@ -9,13 +9,13 @@ use crate::{BuildError, IpProtocol, Ipv6Repr, UserPacket};
 
 const SOLICITATION: u8 = 133;
 const ADVERTISEMENT: u8 = 134;
-/// What every message of neighbour discovery has: it came over no router.
+/// The hop limit of every message of neighbour discovery: it passed no router.
 const HOP_LIMIT: u8 = 255;
-/// Seconds for which we are the default router: as long as the field allows (RFC 8319), since no advertisement
-/// comes unasked.
+/// Lifetime of the default router in seconds: the maximum of the field (RFC 8319), since there are no unsolicited
+/// advertisements.
 const LIFETIME: u16 = u16::MAX;
 const INFINITE_LIFETIME: u32 = u32::MAX;
-/// The UE makes its addresses of the prefix; the prefix is not on the link (TS 29.061 clause 11.2.1.3.4).
+/// The UE forms its addresses from the prefix; the prefix is not on-link (TS 29.061 clause 11.2.1.3.4).
 const AUTONOMOUS: u8 = 0x40;
 const OPTION_PREFIX: u8 = 3;
 const OPTION_MTU: u8 = 5;
@@ -35,7 +35,7 @@ pub fn is_router_solicitation(packet: &UserPacket<'_>) -> bool {
 /// An advertisement of the one prefix of a UE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RouterAdvertisement {
-    /// The UE's.
+    /// The prefix of the UE.
     pub prefix: Ipv6Net,
     /// The MTU of the link, octets; `None` leaves it to the UE.
     pub mtu: Option<u32>,
@@ -45,7 +45,7 @@ impl RouterAdvertisement {
     /// Appends the IPv6 packet.
     ///
     /// # Errors
-    /// As [`Ipv6Repr::header`]; out of reach, since the packet is short.
+    /// Those of [`Ipv6Repr::header`]; impossible, since the packet is short.
     pub fn write(&self, from: Ipv6Addr, to: Ipv6Addr, out: &mut Vec<u8>) -> Result<(), BuildError> {
         let mut body = [0; 8].to_vec();
         body.extend([OPTION_PREFIX, 4, self.prefix.prefix_len(), AUTONOMOUS]);
@@ -57,7 +57,7 @@ impl RouterAdvertisement {
             body.extend(mtu.to_be_bytes());
         }
         let [l0, l1] = LIFETIME.to_be_bytes();
-        // The hop limit that the UE is to use comes first, then flags.
+        // The hop limit for the UE comes first, then flags.
         let second_word = [64, 0, l0, l1];
         let message = Icmpv6Message::Other { kind: ADVERTISEMENT, code: 0, second_word, body: &body };
         let ip = Ipv6Repr { hop_limit: HOP_LIMIT, ..Ipv6Repr::new(from, to, IpProtocol::ICMPV6) };
@@ -83,8 +83,8 @@ mod tests {
         packet
     }
 
-    // Input: a solicitation; one that passed a router, an advertisement, one with a wrong sum.
-    // Output: only the first is one.
+    // Input: a solicitation; one that passed a router, an advertisement, one with a wrong checksum.
+    // Output: only the first is accepted.
     #[test]
     fn solicitations_are_told_apart() {
         let is = |packet: &[u8]| is_router_solicitation(&UserPacket::parse(packet).unwrap());
@@ -96,7 +96,7 @@ mod tests {
     }
 
     // Input: a /64 with interface bits set and an MTU.
-    // Output: a packet of hop limit 255 with a right checksum, the prefix without those bits, and the MTU.
+    // Output: a packet of hop limit 255 with a valid checksum, the prefix without those bits, and the MTU.
     #[test]
     fn an_advertisement_names_prefix_and_mtu() {
         let prefix = "2001:db8:45:0:1::/64".parse().unwrap();

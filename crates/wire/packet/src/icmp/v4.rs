@@ -10,10 +10,10 @@ const UNREACHABLE: u8 = 3;
 const ECHO_REQUEST: u8 = 8;
 const TIME_EXCEEDED: u8 = 11;
 
-/// Code of Destination Unreachable: fragmentation needed and forbidden.
+/// Code of Destination Unreachable: fragmentation needed and DF set.
 pub(super) const FRAGMENTATION_NEEDED: u8 = 4;
 
-/// An ICMP message. It has no length of its own: it fills the IP payload.
+/// An ICMP message. It has no length field: it fills the IP payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Icmpv4<'a> {
     /// The message.
@@ -21,7 +21,7 @@ pub struct Icmpv4<'a> {
     bytes: &'a [u8],
 }
 
-/// What an ICMP message says. `original` is the start of the packet that caused an error.
+/// The content of an ICMP message. `original` is the start of the packet that caused an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Icmpv4Message<'a> {
     /// Echo Request (type 8).
@@ -30,7 +30,7 @@ pub enum Icmpv4Message<'a> {
     EchoReply(Echo<'a>),
     /// Destination Unreachable (type 3), except for fragmentation.
     Unreachable {
-        /// Why; never 4.
+        /// The code; never 4.
         code: u8,
         /// See above.
         original: &'a [u8],
@@ -55,15 +55,15 @@ pub enum Icmpv4Message<'a> {
         kind: u8,
         /// Code.
         code: u8,
-        /// What follows the checksum.
+        /// The octets after the checksum.
         second_word: [u8; 4],
-        /// What follows that.
+        /// The octets after the second word.
         body: &'a [u8],
     },
 }
 
 impl<'a> Icmpv4<'a> {
-    /// Parses an IP payload. Does not sum the checksum.
+    /// Parses an IP payload. Does not verify the checksum.
     ///
     /// # Errors
     /// [`ParseError::Truncated`] below 8 octets.
@@ -84,7 +84,7 @@ impl<'a> Icmpv4<'a> {
         Ok(Self { message, bytes })
     }
 
-    /// The checksum is right.
+    /// The checksum is valid.
     pub fn checksum_is_valid(&self) -> bool {
         checksum(self.bytes) == 0
     }
@@ -106,7 +106,7 @@ impl<'a> Icmpv4Message<'a> {
         }
     }
 
-    /// The message is an error: none may be sent because of it (RFC 1122 clause 3.2.2).
+    /// The message is an error: no error may be sent for it (RFC 1122 clause 3.2.2).
     pub const fn is_error(&self) -> bool {
         // Source Quench, Redirect and Parameter Problem have no variant of their own.
         matches!(

@@ -14,7 +14,7 @@ const ECHO_REQUEST: u8 = 128;
 const ECHO_REPLY: u8 = 129;
 const REDIRECT: u8 = 137;
 
-/// An ICMPv6 message. It has no length of its own: it fills the IP payload behind the extension headers.
+/// An ICMPv6 message. It has no length field: it fills the IP payload after the extension headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Icmpv6<'a> {
     /// The message.
@@ -22,12 +22,12 @@ pub struct Icmpv6<'a> {
     bytes: &'a [u8],
 }
 
-/// What an ICMPv6 message says. `original` is the start of the packet that caused an error.
+/// The content of an ICMPv6 message. `original` is the start of the packet that caused an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Icmpv6Message<'a> {
     /// Destination Unreachable (type 1).
     Unreachable {
-        /// Why.
+        /// The code.
         code: u8,
         /// See above.
         original: &'a [u8],
@@ -56,15 +56,15 @@ pub enum Icmpv6Message<'a> {
         kind: u8,
         /// Code.
         code: u8,
-        /// What follows the checksum.
+        /// The octets after the checksum.
         second_word: [u8; 4],
-        /// What follows that.
+        /// The octets after the second word.
         body: &'a [u8],
     },
 }
 
 impl<'a> Icmpv6<'a> {
-    /// Parses an IP payload. Does not sum the checksum.
+    /// Parses an IP payload. Does not verify the checksum.
     ///
     /// # Errors
     /// [`ParseError::Truncated`] below 8 octets.
@@ -85,7 +85,7 @@ impl<'a> Icmpv6<'a> {
         Ok(Self { message, bytes })
     }
 
-    /// The checksum with the pseudo header of the two addresses is right.
+    /// The checksum with the pseudo header of the two addresses is valid.
     pub fn checksum_is_valid(&self, src: Ipv6Addr, dst: Ipv6Addr) -> bool {
         let sum = Checksum::new().pseudo_v6(src, dst, IpProtocol::ICMPV6, self.bytes.len());
         sum.with(self.bytes).finish() == 0
@@ -105,7 +105,7 @@ impl<'a> Icmpv6Message<'a> {
         }
     }
 
-    /// None may be sent because of the message: it is an error or a redirect (RFC 4443 clause 2.4).
+    /// No error may be sent for the message: it is an error or a redirect (RFC 4443 clause 2.4).
     pub fn is_error(&self) -> bool {
         let (kind, ..) = self.parts();
         kind < ECHO_REQUEST || kind == REDIRECT

@@ -10,7 +10,7 @@ fn refused(octets: &str) -> ParseError {
     Packet::parse(&hex(octets)).expect_err("must be refused")
 }
 
-// Input:  every message of this file's neighbours, cut at every length.
+// Input:  every message of the other files of this test, cut at every length.
 // Output: an error or a packet, never a panic; a cut in the header is always an error.
 #[test]
 fn a_cut_packet_is_an_error() {
@@ -28,8 +28,8 @@ fn a_cut_packet_is_an_error() {
     }
 }
 
-// Input:  the same packets with a length field that admits the cut.
-// Output: an error from inside, or a packet that ends there; never a panic.
+// Input:  the same packets with a length field that matches the cut.
+// Output: an error inside, or a packet that ends there; never a panic.
 #[test]
 fn a_cut_packet_with_a_matching_length_does_not_panic() {
     for octets in [
@@ -50,14 +50,14 @@ fn a_cut_packet_with_a_matching_length_does_not_panic() {
 }
 
 // Input:  GTP version 2, and GTP'.
-// Output: two different errors, so that two different counters can count them.
+// Output: two different errors, for two different counters.
 #[test]
 fn another_protocol_is_named() {
     assert_eq!(refused("48 01 0004 00000000"), ParseError::Version { layer: Layer::Gtpu, found: 2 });
     assert_eq!(refused("2f 01 0004 00000000"), ParseError::GtpPrime);
 }
 
-// Input:  flags that announce optional fields, and a length that leaves no room for them.
+// Input:  flags of optional fields, and a length without space for them.
 // Output: an error.
 #[test]
 fn optional_fields_must_be_inside_the_length() {
@@ -65,7 +65,7 @@ fn optional_fields_must_be_inside_the_length() {
     assert_eq!(refused("34 ff 0003 00000001 000000 85 01100900"), expected);
 }
 
-// Input:  an extension header of length zero, which would never let the walk go on.
+// Input:  an extension header of length zero, which would loop forever.
 // Output: an error.
 #[test]
 fn an_extension_header_of_length_zero_is_refused() {
@@ -73,8 +73,8 @@ fn an_extension_header_of_length_zero_is_refused() {
     assert_eq!(refused("34 ff 0008 00000001 0000 00 85  00 10 09 85"), expected);
 }
 
-// Input:  an extension header that ends behind the packet.
-// Output: an error, though the UDP payload goes on.
+// Input:  an extension header that ends after the packet.
+// Output: an error, though the UDP payload continues.
 #[test]
 fn an_extension_header_must_end_inside_the_packet() {
     let expected = ParseError::Truncated { layer: Layer::GtpuExtension, need: 6, have: 3 };
@@ -82,7 +82,7 @@ fn an_extension_header_must_end_inside_the_packet() {
 }
 
 // Input:  as many extension headers as are accepted, and one more.
-// Output: the first packet is read; the second refused, by the parser and by the builder.
+// Output: the first packet is parsed; the second refused, by the parser and by the builder.
 #[test]
 fn extension_headers_are_counted() {
     let extensions = [Extension::UdpPort(1); MAX_EXTENSION_HEADERS + 1];
@@ -106,8 +106,8 @@ fn extension_headers_are_counted() {
     );
 }
 
-// Input:  an unknown extension header of each comprehension class in front of user data.
-// Output: user data are found behind each; the ones an endpoint must know are named.
+// Input:  an unknown extension header of each comprehension class before user data.
+// Output: user data are found after each; those that an endpoint must comprehend are returned.
 #[test]
 fn comprehension_is_decided_by_the_type() {
     for (kind, class, named) in [
@@ -148,15 +148,15 @@ fn an_element_must_end_inside_the_packet() {
     assert_eq!(refused("32 01 0008 00000000 0000 00 00  ff ffff 00"), expected);
 }
 
-// Input:  a UDP payload that goes on behind the length of the G-PDU.
-// Output: the user data end where the length says.
+// Input:  a UDP payload that continues after the length of the G-PDU.
+// Output: the user data end at that length.
 #[test]
 fn octets_behind_the_packet_are_left_out() {
     let octets = hex("30 ff 0002 00000001 4500 deadbeef");
     assert_eq!(Packet::parse(&octets).map(|packet| packet.message), Ok(Message::GPdu(&octets[8..10])));
 }
 
-// Input:  user data one octet longer than the length field can say.
+// Input:  user data one octet longer than the length field allows.
 // Output: an error, and nothing appended.
 #[test]
 fn too_much_user_data_is_not_written() {
@@ -169,7 +169,7 @@ fn too_much_user_data_is_not_written() {
     assert!(out.is_empty());
 }
 
-// Input:  an extension header of type zero, which a receiver would take for the end of the chain.
+// Input:  an extension header of type zero, which means the end of the chain.
 // Output: an error, and nothing appended.
 #[test]
 fn an_extension_header_needs_a_type() {

@@ -8,7 +8,7 @@ fn teid(raw: u32) -> Teid {
     Teid::new(raw).expect("not zero")
 }
 
-/// The message is written as these octets, and these octets are read as the message.
+/// Encoding gives these octets, and parsing them gives the message.
 fn both_ways(repr: Repr<'_>, octets: &str) {
     let octets = hex(octets);
     assert_eq!(repr.to_vec().expect("fits"), octets);
@@ -25,7 +25,7 @@ fn an_echo_request() {
     both_ways(Repr::echo_request(0x1234), "32 01 0004 00000000 1234 00 00");
 }
 
-// Input:  the answer to it.
+// Input:  the response to it.
 // Output: the same number, and Recovery with the value zero.
 #[test]
 fn an_echo_response() {
@@ -33,7 +33,7 @@ fn an_echo_response() {
 }
 
 // Input:  an Echo Response without Recovery, as some base stations send it.
-// Output: an Echo Response: the path is alive.
+// Output: an Echo Response.
 #[test]
 fn an_echo_response_without_recovery_counts() {
     let octets = hex("32 02 0004 00000000 0001 00 00");
@@ -47,7 +47,7 @@ fn an_end_marker() {
     both_ways(Repr::end_marker(teid(0xcafe)), "30 fe 0000 0000cafe");
 }
 
-// Input:  a packet for tunnel 0x11223344 came to 192.0.2.1 and no such tunnel exists.
+// Input:  a packet for tunnel 0x11223344 arrived at 192.0.2.1 and no such tunnel exists.
 // Output: Error Indication with TEID Data I and the peer address.
 #[test]
 fn an_error_indication_over_ipv4() {
@@ -57,8 +57,8 @@ fn an_error_indication_over_ipv4() {
     );
 }
 
-// Input:  the same at 2001:db8::1, and the source port of that packet is known.
-// Output: an address of 16 octets, and the UDP Port extension header in front.
+// Input:  the same at 2001:db8::1, with the source port of that packet.
+// Output: an address of 16 octets, and the UDP Port extension header.
 #[test]
 fn an_error_indication_over_ipv6_with_port() {
     let local = "2001:db8::1".parse().expect("an address");
@@ -68,8 +68,8 @@ fn an_error_indication_over_ipv6_with_port() {
     );
 }
 
-// Input:  an Error Indication with elements no UPF asks for (Recovery, a private extension) in any order.
-// Output: tunnel and address are found, the rest is passed over.
+// Input:  an Error Indication with unneeded elements (Recovery, a private extension) in any order.
+// Output: tunnel and address are found, the other elements ignored.
 #[test]
 fn unknown_elements_are_passed_over() {
     let octets =
@@ -80,14 +80,14 @@ fn unknown_elements_are_passed_over() {
     assert_eq!((error.teid, error.peer), (Teid::new(9), [192, 0, 2, 1].into()));
 }
 
-// Input:  the extension headers that Causeway understands.
+// Input:  the extension headers that Causeway comprehends.
 // Output: UDP Port and PDU Session Container, with a list length of one octet.
 #[test]
 fn a_supported_extension_headers_notification() {
     both_ways(Repr::supported_extension_headers(5), "32 1f 0008 00000000 0005 00 00  8d 02 40 85");
 }
 
-// Input:  a Tunnel Status message, which no UPF takes part in.
+// Input:  a Tunnel Status message, which is not for a UPF.
 // Output: its type and its body, for a counter.
 #[test]
 fn another_message_keeps_its_type() {
@@ -97,8 +97,8 @@ fn another_message_keeps_its_type() {
 }
 
 // Input:  user data in each of the three header sizes.
-// Output: the fixed-size prefix equals what the general builder writes, and the offset of the user data is
-//         its size.
+// Output: the fixed-size prefix equals the output of the general builder, and the offset of the user data is its
+// size.
 #[test]
 fn a_prefix_equals_the_general_builder() {
     use causeway_packet::gtpu::{DlPduSession, PduSession, Ppi, UlPduSession};

@@ -8,7 +8,7 @@ use causeway_packet::gtpu::{
 use causeway_packet::{Layer, ParseError};
 use causeway_types::{Qfi, Teid};
 
-/// A G-PDU of tunnel 1 with the container and no user data is these octets, both ways.
+/// A G-PDU of tunnel 1 with the container and no user data has these octets, in both directions.
 fn both_ways(info: PduSession, octets: &str) {
     let octets = hex(octets);
     let header = Header { teid: Teid::new(1), ..Header::default() };
@@ -85,9 +85,8 @@ fn uplink_with_everything() {
     );
 }
 
-// Input:  an uplink container of a later release: two octets of New IE Flags, unknown elements behind the
-//         known one.
-// Output: what is known is read, the rest passed over.
+// Input:  an uplink container of a later release: two octets of New IE Flags, unknown elements after the known one.
+// Output: known elements are parsed, the rest ignored.
 #[test]
 fn elements_of_a_later_release_are_passed_over() {
     let octets = hex("34 ff 0010 00000001 0000 00 85  03 10 47 83 01 01 1122 3344 00 00");
@@ -96,7 +95,7 @@ fn elements_of_a_later_release_are_passed_over() {
     assert_eq!(packet.extensions.pdu_session(), Some(PduSession::Uplink(expected)));
 }
 
-// Input:  flags that announce a time stamp for which the container has no room.
+// Input:  flags of a time stamp for which the container has no space.
 // Output: an error, not a read into the user data.
 #[test]
 fn announced_fields_must_be_inside_the_container() {

@@ -1,4 +1,4 @@
-//! What is written is read again as it was.
+//! Written packets are parsed to the same values.
 
 use causeway_packet::gtpu::{
     DlPduSession, ErrorIndication, Extension, Header, Message, MessageType, Packet, PduSession, Ppi,
@@ -85,7 +85,7 @@ fn header() -> impl Strategy<Value = Header> {
 
 proptest! {
     // Input:  any header, any extension headers, any message.
-    // Output: the packet as read equals the packet as written, and the user data are where it says.
+    // Output: the parsed packet equals the written one, and the user data are at its offset.
     #[test]
     fn a_packet_survives_the_wire(
         header in header(), extensions in vec(extension(), 0..=8), body in vec(any::<u8>(), 0..255), which in 0..7,
@@ -113,7 +113,7 @@ proptest! {
         }
     }
 
-    // Input:  any octets behind a plausible start.
+    // Input:  any octets after a plausible start.
     // Output: no panic.
     #[test]
     fn any_octets_are_read_without_panic(

@@ -34,7 +34,7 @@ fn a_doubly_tagged_frame() {
 }
 
 // Input:  a frame with a length of 3, padded; the largest length; 1501, which is neither length nor type.
-// Output: three octets of payload; not enough octets; an error.
+// Output: three octets of payload; truncated; an error.
 #[test]
 fn a_length_in_place_of_a_type() {
     let octets = hex(&format!("{ADDRESSES} 0003 424203 00000000"));
@@ -71,7 +71,7 @@ fn a_length_has_its_limit() {
 
 proptest! {
     // Input:  any frame with up to two tags.
-    // Output: read as written.
+    // Output: parsed as written.
     #[test]
     fn a_frame_survives_the_wire(
         addresses: [[u8; 6]; 2], tags in of((any::<(bool, u16)>(), of(any::<(bool, u16)>()))),

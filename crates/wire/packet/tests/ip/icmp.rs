@@ -1,4 +1,4 @@
-//! ICMP messages and the errors a router sends back.
+//! ICMP messages and the errors that a router sends.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -43,7 +43,7 @@ fn an_echo_request_over_ipv4() {
     assert_eq!(icmp.message, message);
 }
 
-// Input:  a UE's packet whose hop limit is used up, over both versions.
+// Input:  a UE's packet whose hop limit expired, over both versions.
 // Output: Time Exceeded to the UE, quoting the packet.
 #[test]
 fn time_exceeded_goes_to_the_source() {
@@ -64,7 +64,7 @@ fn time_exceeded_goes_to_the_source() {
 }
 
 // Input:  a packet of 9000 octets for a link of 1400, over both versions.
-// Output: the MTU, and a quote that keeps the answer at 576 and at 1280 octets.
+// Output: the MTU, and a quote that limits the error to 576 and to 1280 octets.
 #[test]
 fn a_large_packet_is_quoted_in_part() {
     let too_big = IcmpError::PacketTooBig { mtu: 1400 };
@@ -100,8 +100,8 @@ fn unreachable_has_a_code_of_each_version() {
     }
 }
 
-// Input:  an ICMP error, a redirect, a later fragment, sources and destinations that are not one host.
-// Output: no answer, and why.
+// Input:  an ICMP error, a redirect, a later fragment, sources and destinations that are not a single host.
+// Output: no error is sent, and the reason.
 #[test]
 fn some_packets_are_never_answered() {
     let error = |offending: &[u8], from: IpAddr| {
@@ -135,8 +135,8 @@ fn some_packets_are_never_answered() {
     assert!(matches!(error(&[0x45], upf), NoReply::Malformed(_)));
 }
 
-// Input:  an IPv6 packet to a group, too big and out of hops.
-// Output: Packet Too Big is sent all the same, Time Exceeded is not.
+// Input:  an IPv6 packet to a group, too big and with an expired hop limit.
+// Output: Packet Too Big is sent, Time Exceeded is not.
 #[test]
 fn path_mtu_discovery_works_for_groups() {
     let group: IpAddr = "ff0e::1".parse().expect("an address");
@@ -155,7 +155,7 @@ fn a_short_message_is_refused() {
 
 proptest! {
     // Input:  any octets as an ICMP message of either version.
-    // Output: what is read and written again is read the same, with a right checksum.
+    // Output: parsing, writing and parsing again gives the same, with a valid checksum.
     #[test]
     fn a_message_survives_the_wire(octets in vec(any::<u8>(), 8..60), kind in 0..14u8, high: bool) {
         let mut octets = octets;

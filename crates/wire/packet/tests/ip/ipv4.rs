@@ -14,7 +14,7 @@ const LAYER: Layer = Layer::Ipv4;
 const PLAIN: &str = "45 00 0018 0001 4000 40 11 6ea4 0a2d0002 c0000201  aabbccdd";
 
 // Input:  a plain packet.
-// Output: every field, and a right checksum.
+// Output: every field, and a valid checksum.
 #[test]
 fn a_plain_header_is_read() {
     let octets = hex(PLAIN);
@@ -27,7 +27,7 @@ fn a_plain_header_is_read() {
 }
 
 // Input:  the packet with one bit of its header changed.
-// Output: a wrong checksum.
+// Output: an invalid checksum.
 #[test]
 fn a_changed_header_has_a_wrong_checksum() {
     let mut octets = hex(PLAIN);
@@ -35,8 +35,8 @@ fn a_changed_header_has_a_wrong_checksum() {
     assert!(!Ipv4::parse(&octets).expect("legal").checksum_is_valid());
 }
 
-// Input:  the packet on an Ethernet link, padded to the smallest frame.
-// Output: the padding is no payload.
+// Input:  the packet on an Ethernet link, padded to the minimum length.
+// Output: the padding is not payload.
 #[test]
 fn link_padding_is_left_out() {
     let mut octets = hex(PLAIN);
@@ -54,7 +54,7 @@ fn a_cut_packet_is_an_error() {
     }
 }
 
-// Input:  headers whose lengths lie: IHL 4, IHL 15 without options, total length 19, 0 and 25.
+// Input:  headers with wrong lengths: IHL 4, IHL 15 without options, total length 19, 0 and 25.
 // Output: an error each.
 #[test]
 fn lying_lengths_are_refused() {
@@ -74,8 +74,8 @@ fn lying_lengths_are_refused() {
     }
 }
 
-// Input:  version 6 in an IPv4 packet's place.
-// Output: an error that says so.
+// Input:  version 6 instead of an IPv4 packet.
+// Output: a version error.
 #[test]
 fn another_version_is_refused() {
     let mut octets = hex(PLAIN);
@@ -131,7 +131,7 @@ prop_compose! {
 
 proptest! {
     // Input:  any header, options and payload.
-    // Output: read as written, with a right checksum.
+    // Output: parsed as written, with a valid checksum.
     #[test]
     fn a_packet_survives_the_wire(
         repr in repr(), options in vec(any::<[u8; 4]>(), 0..=10), payload in vec(any::<u8>(), 0..200),

@@ -23,7 +23,7 @@ fn chain(octets: &[u8]) -> Result<Ipv6Chain<'_>, ParseError> {
 }
 
 // Input:  traffic class 0xb8, flow label 0xabcde, TCP.
-// Output: each field where it belongs.
+// Output: every field.
 #[test]
 fn a_fixed_header_is_read() {
     let octets =
@@ -35,7 +35,7 @@ fn a_fixed_header_is_read() {
     assert_eq!(ip.dst().to_string(), "2001:db8::2");
 }
 
-// Input:  hop-by-hop, routing and destination options in front of UDP.
+// Input:  hop-by-hop, routing and destination options before UDP.
 // Output: UDP, and its octets.
 #[test]
 fn a_chain_is_walked_to_its_end() {
@@ -49,7 +49,7 @@ fn a_chain_is_walked_to_its_end() {
 }
 
 // Input:  the first and a later fragment whose data look like an extension header.
-// Output: the first is walked to the end, the later one is not: its data are no headers.
+// Output: the chain of the first is walked to its end, that of the later one is not: its data are not headers.
 #[test]
 fn the_walk_stops_in_a_later_fragment() {
     let octets = packet(IpProtocol::FRAGMENT, "3c 00 0001 00000007  11 00 010400000000  aabb");
@@ -65,7 +65,7 @@ fn the_walk_stops_in_a_later_fragment() {
 }
 
 // Input:  ESP, AH, Mobility, an unknown header and "no next header".
-// Output: the walk ends at each of them.
+// Output: the chain ends at each of them.
 #[test]
 fn the_walk_ends_at_what_is_no_extension_header() {
     for protocol in
@@ -113,9 +113,8 @@ fn an_extension_header_must_end_inside_the_packet() {
     assert_eq!(chain(&octets).map(|_| ()), Err(expected));
 }
 
-// Input:  payload length zero with hop-by-hop options: a jumbogram of RFC 2675; and one with nothing behind
-//         it.
-// Output: the first is refused by name, the second is an empty packet.
+// Input:  payload length zero with hop-by-hop options: a jumbogram of RFC 2675; and one without payload.
+// Output: the first is refused with an error of its own, the second is an empty packet.
 #[test]
 fn a_jumbogram_is_refused() {
     let mut octets = packet(IpProtocol::HOP_BY_HOP, "11 00 c204 00020000  aabb");
@@ -124,7 +123,7 @@ fn a_jumbogram_is_refused() {
     assert_eq!(chain(&packet(IpProtocol::NO_NEXT_HEADER, "")).map(|chain| chain.payload.len()), Ok(0));
 }
 
-// Input:  a last fragment that would end behind octet 65,535.
+// Input:  a last fragment that would end after octet 65,535.
 // Output: an error.
 #[test]
 fn a_fragment_behind_the_largest_packet_is_refused() {
@@ -133,7 +132,7 @@ fn a_fragment_behind_the_largest_packet_is_refused() {
     assert_eq!(chain(&octets).map(|_| ()), Err(expected));
 }
 
-// Input:  a packet with a chain, cut at every length, with the payload length as sent and as cut.
+// Input:  a packet with a chain, cut at every length, with the original payload length and the shortened one.
 // Output: an error for the first, no panic for the second.
 #[test]
 fn a_cut_packet_is_an_error() {
@@ -151,7 +150,7 @@ fn a_cut_packet_is_an_error() {
 
 proptest! {
     // Input:  any fixed header and payload.
-    // Output: read as written.
+    // Output: parsed as written.
     #[test]
     fn a_packet_survives_the_wire(
         addresses: [u128; 2], next: u8, hop_limit: u8, traffic_class: u8, label in 0..=FlowLabel::MAX,
@@ -172,8 +171,8 @@ proptest! {
         prop_assert_eq!(ip.payload(), payload);
     }
 
-    // Input:  any octets where extension headers are expected.
-    // Output: no panic, and a payload from within the packet.
+    // Input:  any octets in place of extension headers.
+    // Output: no panic, and a payload inside the packet.
     #[test]
     fn any_chain_is_walked_without_panic(
         next in prop_oneof![Just(0u8), Just(43), Just(44), Just(60), Just(135)],

@@ -1,4 +1,4 @@
-//! Headers changed in place.
+//! Changes of headers in place.
 
 use causeway_packet::rewrite::{Dscp, RewriteError, decrement_hop_limit, set_dscp};
 use causeway_packet::{Ip, IpProtocol, IpRepr, Ipv4};
@@ -17,7 +17,7 @@ fn packet(v4: bool, hop_limit: u8, tos: u8) -> Vec<u8> {
 }
 
 // Input:  hop limits 0, 1 and 2.
-// Output: the first two are refused and the packet is as before, the third becomes 1.
+// Output: the first two are refused and the packet is unchanged, the third becomes 1.
 #[test]
 fn the_last_hop_is_refused() {
     for v4 in [true, false] {
@@ -30,7 +30,7 @@ fn the_last_hop_is_refused() {
     }
 }
 
-// Input:  a header cut short, another version, nothing.
+// Input:  a truncated header, another version, no octets.
 // Output: an error.
 #[test]
 fn what_is_not_ip_is_left_alone() {
@@ -41,7 +41,7 @@ fn what_is_not_ip_is_left_alone() {
 }
 
 // Input:  an IPv4 header with a wrong checksum.
-// Output: it stays wrong: a router must not repair what the path has broken.
+// Output: it stays invalid: a router must not hide corruption on the path.
 #[test]
 fn a_wrong_checksum_stays_wrong() {
     let mut octets = packet(true, 9, 0);
@@ -52,7 +52,7 @@ fn a_wrong_checksum_stays_wrong() {
 
 proptest! {
     // Input:  any header, a new DSCP, one hop.
-    // Output: what a new header with these values would be, checksum included; ECN as before.
+    // Output: the same as a new header with these values, checksum included; ECN unchanged.
     #[test]
     fn a_change_equals_a_new_header(v4: bool, hop_limit in 2..=255u8, tos: u8, dscp in 0..64u8) {
         let mut octets = packet(v4, hop_limit, tos);

@@ -6,7 +6,7 @@ use causeway_packet::rewrite::RewriteError;
 use causeway_packet::{Ends, IpProtocol, IpRepr, Ipv4Repr, TcpFlags, TcpRepr, UdpRepr, set_ends};
 use proptest::prelude::*;
 
-/// A UDP or TCP packet between these ends.
+/// A UDP or TCP packet with these addresses and ports.
 fn packet(is_tcp: bool, src: SocketAddr, dst: SocketAddr, payload: &[u8]) -> Vec<u8> {
     let mut segment = Vec::new();
     let (protocol, written) = if is_tcp {
@@ -41,8 +41,8 @@ fn end(v6: bool) -> impl Strategy<Value = SocketAddr> {
 }
 
 proptest! {
-    // Input:  any UDP or TCP packet, any new ends, some of them left as they are.
-    // Output: octet by octet the packet that is built with those ends from the start.
+    // Input:  any UDP or TCP packet, any new addresses and ports, some of them unchanged.
+    // Output: the same octets as a packet built with the new ones.
     #[test]
     fn a_changed_packet_is_the_one_built_so(
         ((src, dst), (new_src, new_dst)) in any::<bool>()
@@ -70,7 +70,7 @@ proptest! {
 const NEW: IpAddr = IpAddr::V4(Ipv4Addr::new(203, 0, 113, 9));
 
 // Input:  UDP over IPv4 without a checksum; a later fragment; addresses of the other IP version; half a packet.
-// Output: still without; the address alone; nothing; an error and the octets as before.
+// Output: still without; new addresses alone; unchanged; an error and the octets unchanged.
 #[test]
 fn what_has_no_checksum_or_no_ports() {
     let ends = Ends { dst: Some(NEW), dst_port: Some(9000), ..Ends::default() };

@@ -1,4 +1,4 @@
-//! TCP segments that get other numbers and more octets.
+//! TCP segments with changed sequence numbers and inserted octets.
 
 use std::net::IpAddr;
 
@@ -23,8 +23,8 @@ fn open(packet: &[u8]) -> Option<TcpPacket> {
 }
 
 proptest! {
-    // Input:  any segment, over both IP versions, that gets another number and more octets.
-    // Output: the packet that is built so at once: lengths and checksums are right.
+    // Input:  any segment, over both IP versions, with a new sequence number and inserted octets.
+    // Output: the same as a packet built with these values: lengths and checksums are valid.
     #[test]
     fn a_changed_segment_equals_one_built_so(
         v6: bool, numbers: [u32; 2], payload in vec(any::<u8>(), 0..40), more in vec(any::<u8>(), 0..40), at in 0..50_usize,
@@ -38,7 +38,7 @@ proptest! {
     }
 
     // Input:  any octets as options, and any packet with one octet changed.
-    // Output: no panic; a segment whose checksum is wrong is not opened.
+    // Output: no panic; a segment with an invalid checksum is not opened.
     #[test]
     fn hostile_segments_are_harmless(options in vec(any::<u8>(), 40), at in 20..60_usize, change in 1_u8..) {
         let mut packet = built(false, 1, &options, b"abc");
@@ -50,7 +50,7 @@ proptest! {
     }
 }
 
-// Input:  two blocks of SACK behind a timestamp.
+// Input:  two blocks of SACK after a timestamp.
 // Output: both are changed, the timestamp is not.
 #[test]
 fn every_sack_block_is_changed() {

@@ -17,7 +17,7 @@ fn v6() -> (IpAddr, IpAddr) {
     (IpAddr::from(1u128.to_be_bytes()), IpAddr::from(2u128.to_be_bytes()))
 }
 
-// Input:  a datagram of 4 octets with more octets behind it.
+// Input:  a datagram of 4 octets with more octets after it.
 // Output: the length field decides.
 #[test]
 fn udp_ends_where_its_length_says() {
@@ -26,7 +26,7 @@ fn udp_ends_where_its_length_says() {
     assert_eq!((udp.src_port(), udp.dst_port(), udp.payload()), (2152, 8080, &[1, 2, 3, 4][..]));
 }
 
-// Input:  lengths of 0 (a jumbogram), 7 and one more than there is; a header cut at every length.
+// Input:  lengths of 0 (a jumbogram), 7 and one more than available; a header cut at every length.
 // Output: an error each.
 #[test]
 fn a_lying_udp_length_is_refused() {
@@ -45,7 +45,7 @@ fn a_lying_udp_length_is_refused() {
 }
 
 // Input:  a checksum of zero over IPv4 and over IPv6.
-// Output: none was computed; over IPv6 the caller has to decide.
+// Output: no checksum; over IPv6 the caller decides.
 #[test]
 fn a_zero_udp_checksum_means_none() {
     let header = UdpRepr { src_port: 1, dst_port: 2 }.header_without_checksum(0).expect("fits");
@@ -54,13 +54,13 @@ fn a_zero_udp_checksum_means_none() {
     assert_eq!(udp.checksum(v6().0, v6().1), UdpChecksum::AbsentOverIpv6);
 }
 
-// Input:  a datagram whose sum comes out as zero.
+// Input:  a datagram whose computed checksum is zero.
 // Output: all ones on the wire, because zero would mean "none".
 #[test]
 fn a_computed_zero_is_sent_as_all_ones() {
     let udp = UdpRepr { src_port: 0, dst_port: 0 };
     let zero = IpAddr::from([0, 0, 0, 0]);
-    // Pseudo header and header sum to 17 + 10 + 10; this word fills them up to 0xffff.
+    // Pseudo header and header sum to 17 + 10 + 10; this word makes the sum 0xffff.
     let filler = (0xffff_u16 - 37).to_be_bytes();
     let header = udp.header(zero, zero, &[&filler]).expect("fits");
     assert_eq!(header[6..], [0xff, 0xff]);
@@ -99,7 +99,7 @@ fn families_are_not_mixed() {
 
 proptest! {
     // Input:  any datagram, over either family, its payload in two parts, then one bit flipped.
-    // Output: read as written with a right checksum; with the flipped bit, a wrong one.
+    // Output: parsed as written with a valid checksum; with the flipped bit, an invalid one.
     #[test]
     fn udp_survives_the_wire(
         ports: [u16; 2], a in vec(any::<u8>(), 0..50), b in vec(any::<u8>(), 1..50), v4: bool, bit in 0..8u8,
@@ -119,7 +119,7 @@ proptest! {
     }
 
     // Input:  any segment, over either family.
-    // Output: read as written with a right checksum.
+    // Output: parsed as written with a valid checksum.
     #[test]
     fn tcp_survives_the_wire(
         ports: [u16; 2], numbers: [u32; 2], flags: u8, window: u16, urgent: u16, v4: bool,

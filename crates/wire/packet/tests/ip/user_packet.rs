@@ -1,4 +1,4 @@
-//! The user's packet as packet filters see it.
+//! The fields of the user's packet that packet filters match.
 
 use std::net::IpAddr;
 
@@ -36,7 +36,7 @@ fn udp_over_ipv4() {
     assert_eq!(packet.len(), 28);
 }
 
-// Input:  TCP behind hop-by-hop and destination options over IPv6.
+// Input:  TCP after hop-by-hop and destination options over IPv6.
 // Output: TCP and its ports, and the flow label.
 #[test]
 fn tcp_behind_extension_headers() {
@@ -48,7 +48,7 @@ fn tcp_behind_extension_headers() {
 }
 
 // Input:  the first and a later fragment, over IPv4 and over IPv6.
-// Output: ports only of the first; the data of the later one are not read as ports.
+// Output: ports of the first only; the data of the later one are not parsed as ports.
 #[test]
 fn only_the_first_fragment_has_ports() {
     let repr = Ipv4Repr::new([10, 45, 0, 2].into(), [192, 0, 2, 1].into(), IpProtocol::UDP);
@@ -74,7 +74,7 @@ fn only_the_first_fragment_has_ports() {
 }
 
 // Input:  ESP and AH over both versions.
-// Output: the protocol and its Security Parameter Index, wherever that is.
+// Output: the protocol and its Security Parameter Index.
 #[test]
 fn ipsec_has_an_index_and_no_ports() {
     for build in [v4, v6] {
@@ -88,7 +88,7 @@ fn ipsec_has_an_index_and_no_ports() {
 }
 
 // Input:  ICMP, and a UDP header cut after three octets.
-// Output: packets without ports: the UPF forwards them and does not judge.
+// Output: packets without ports: the UPF forwards them.
 #[test]
 fn a_packet_may_have_no_ports() {
     for octets in [v4(IpProtocol::ICMP, "0800 0000 0001 0001"), v4(IpProtocol::UDP, "03e800")] {
@@ -96,8 +96,8 @@ fn a_packet_may_have_no_ports() {
     }
 }
 
-// Input:  a packet with octets behind it, and one shorter than it says.
-// Output: the first without them, the second refused.
+// Input:  a packet with octets after it, and one shorter than its length field.
+// Output: the first without these octets, the second refused.
 #[test]
 fn the_length_of_the_ip_header_decides() {
     let mut octets = v4(IpProtocol::UDP, "03e8 0035 0008 0000");

@@ -13,9 +13,8 @@ use crate::structure::group;
 group! {
     /// Create Traffic Endpoint (Table 7.5.2.7-1). A traffic endpoint that PDIs refer to.
     ///
-    /// A local F-TEID or UE IP address with an incorrect value is refused although the IE is optional:
-    /// without
-    /// it, more packets than meant would match.
+    /// A local F-TEID or UE IP address with an incorrect value is refused although the IE is optional: without it,
+    /// the rule would match too many packets.
     CreateTrafficEndpoint<'a> = 127, "Create Traffic Endpoint" {
         req traffic_endpoint_id: TrafficEndpointId,
         con local_f_teid: FTeid,
@@ -54,14 +53,14 @@ group! {
 }
 
 group! {
-    /// Remove Traffic Endpoint (Table 7.5.4.14-1). Removes a traffic endpoint and what refers to it.
+    /// Remove Traffic Endpoint (Table 7.5.4.14-1). Removes a traffic endpoint and the PDRs that refer to it.
     RemoveTrafficEndpoint<'a> = 130, "Remove Traffic Endpoint" {
         req traffic_endpoint_id: TrafficEndpointId,
     }
 }
 
 group! {
-    /// Created Traffic Endpoint (Table 7.5.3.5-1). What the UP function allocated for a traffic endpoint.
+    /// Created Traffic Endpoint (Table 7.5.3.5-1). The allocations of the UP function for a traffic endpoint.
     CreatedTrafficEndpoint<'a> = 128, "Created Traffic Endpoint" {
         req traffic_endpoint_id: TrafficEndpointId,
         con local_f_teid: FTeid,

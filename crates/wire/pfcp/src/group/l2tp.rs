@@ -27,7 +27,7 @@ group! {
 }
 
 group! {
-    /// Created L2TP Session (Table 7.5.3.1-3). What the LNS gave.
+    /// Created L2TP Session (Table 7.5.3.1-3). The allocations of the LNS.
     CreatedL2tpSession<'a> = 279, "Created L2TP Session" {
         opt_many dns_server_addresses: DnsServerAddress,
         opt_many nbns_server_addresses: NbnsServerAddress,

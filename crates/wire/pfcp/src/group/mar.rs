@@ -45,7 +45,7 @@ group! {
 }
 
 group! {
-    /// 3GPP Access Forwarding Action Information (Table 7.5.2.8-2). What is forwarded over one access.
+    /// 3GPP Access Forwarding Action Information (Table 7.5.2.8-2). Forwarding over one access.
     AccessForwardingAction<'a> = 166, "3GPP Access Forwarding Action Information" {
         req far_id: FarId,
         con weight: Weight,
@@ -56,8 +56,8 @@ group! {
 }
 
 group! {
-    /// Update 3GPP Access Forwarding Action Information (Table 7.5.4.16-2). Changes of what is forwarded over
-    /// one access; removes the access if empty.
+    /// Update 3GPP Access Forwarding Action Information (Table 7.5.4.16-2). Changes of forwarding over one access;
+    /// removes the access if empty.
     UpdateAccessForwardingAction<'a> = 175, "Update 3GPP Access Forwarding Action Information" {
         con far_id: FarId,
         con weight: Weight,
@@ -68,7 +68,7 @@ group! {
 }
 
 group! {
-    /// Provide ATSSS Control Information (Table 7.5.2.10-1). ATSSS functions that are required.
+    /// Provide ATSSS Control Information (Table 7.5.2.10-1). Required ATSSS functions.
     ProvideAtsssControlInformation<'a> = 220, "Provide ATSSS Control Information" {
         con mptcp_control_information: MptcpControlInformation,
         con atsss_ll_control_information: AtsssLlControlInformation,
@@ -77,7 +77,7 @@ group! {
 }
 
 group! {
-    /// ATSSS Control Parameters (Table 7.5.3.7-1). ATSSS functions that were allocated.
+    /// ATSSS Control Parameters (Table 7.5.3.7-1). Allocated ATSSS functions.
     AtsssControlParameters<'a> = 221, "ATSSS Control Parameters" {
         con mptcp_parameters: MptcpParameters<'a>,
         con atsss_ll_parameters: AtsssLlParameters<'a>,
@@ -86,7 +86,7 @@ group! {
 }
 
 group! {
-    /// MPTCP Parameters (Table 7.5.3.7-2). The MPTCP function that was allocated.
+    /// MPTCP Parameters (Table 7.5.3.7-2). The allocated MPTCP function.
     MptcpParameters<'a> = 225, "MPTCP Parameters" {
         req mptcp_address_information: MptcpAddressInformation,
         req ue_link_specific_ip_address: UeLinkSpecificIpAddress,
@@ -94,14 +94,14 @@ group! {
 }
 
 group! {
-    /// ATSSS-LL Parameters (Table 7.5.3.7-3). The ATSSS-LL function that was allocated.
+    /// ATSSS-LL Parameters (Table 7.5.3.7-3). The allocated ATSSS-LL function.
     AtsssLlParameters<'a> = 226, "ATSSS-LL Parameters" {
         req atsss_ll_information: AtsssLlInformation,
     }
 }
 
 group! {
-    /// PMF Parameters (Table 7.5.3.7-4). The PMF that was allocated.
+    /// PMF Parameters (Table 7.5.3.7-4). The allocated PMF.
     PmfParameters<'a> = 227, "PMF Parameters" {
         req pmf_address_information: PmfAddressInformation,
         opt qfi: Qfi,

@@ -27,14 +27,14 @@ group! {
 }
 
 group! {
-    /// MBS Session N4mb Information (Table 7.5.3.1-4). What an MB-UPF allocated for a multicast session.
+    /// MBS Session N4mb Information (Table 7.5.3.1-4). The allocations of an MB-UPF for a multicast session.
     MbsSessionN4mbInformation<'a> = 303, "MBS Session N4mb Information" {
         con multicast_transport_information: MulticastTransportInformation,
     }
 }
 
 group! {
-    /// MBS Session N4 Information (Table 7.5.3.1-5). What a UPF did for a multicast session.
+    /// MBS Session N4 Information (Table 7.5.3.1-5). The actions of a UPF for a multicast session.
     MbsSessionN4Information<'a> = 311, "MBS Session N4 Information" {
         req mbs_session_identifier: MbsSessionIdentifier,
         con area_session_id: AreaSessionId,

@@ -26,8 +26,8 @@ group! {
 }
 
 group! {
-    /// PFCP Session Retention Information (Table 7.4.4.1-2). Asks the UP function to keep the sessions of
-    /// these CP entities; of all of them if there is none.
+    /// PFCP Session Retention Information (Table 7.4.4.1-2). Requests the UP function to keep the sessions of these
+    /// CP entities; all sessions if there is no entity.
     SessionRetentionInformation<'a> = 183, "PFCP Session Retention Information" {
         opt_many cp_entity_ip_addresses: CpEntityIpAddress,
     }
@@ -44,7 +44,7 @@ group! {
 }
 
 group! {
-    /// UE IP Address Usage Information (Table 7.4.4.3.1-1). How much of a pool is in use.
+    /// UE IP Address Usage Information (Table 7.4.4.3.1-1). The usage of a pool.
     UeIpAddressUsageInformation<'a> = 267, "UE IP Address Usage Information" {
         req sequence_number: SequenceNumber,
         req metric: Metric,
@@ -91,7 +91,7 @@ group! {
 }
 
 group! {
-    /// Overload Control Information (Table 7.5.3.4-1). Asks for fewer requests.
+    /// Overload Control Information (Table 7.5.3.4-1). Requests a reduction of traffic.
     OverloadControlInformation<'a> = 54, "Overload Control Information" {
         req sequence_number: SequenceNumber,
         req metric: Metric,

@@ -8,14 +8,14 @@ use crate::ie::{
 use crate::structure::group;
 
 group! {
-    /// User Plane Path Failure Report (Table 7.4.5.1.2-1). Peers that do not answer any more.
+    /// User Plane Path Failure Report (Table 7.4.5.1.2-1). Peers that no longer respond.
     UserPlanePathFailureReport<'a> = 102, "User Plane Path Failure Report" {
         req_many remote_gtpu_peers: RemoteGtpuPeer<'a>,
     }
 }
 
 group! {
-    /// User Plane Path Recovery Report (Table 7.4.5.1.3-1). Peers that answer again.
+    /// User Plane Path Recovery Report (Table 7.4.5.1.3-1). Peers that respond again.
     UserPlanePathRecoveryReport<'a> = 187, "User Plane Path Recovery Report" {
         req_many remote_gtpu_peers: RemoteGtpuPeer<'a>,
     }

@@ -64,10 +64,10 @@ group! {
 }
 
 group! {
-    /// PDI (Table 7.5.2.2-2). What packets a rule detects.
+    /// PDI (Table 7.5.2.2-2). The packets that a rule detects.
     ///
     /// A local F-TEID, UE IP address or Ethernet part with an incorrect value is refused although the IE is
-    /// optional: without it, more packets than meant would match.
+    /// optional: without it, the rule would match too many packets.
     Pdi<'a> = 2, "PDI" {
         req source_interface: SourceInterface,
         con local_f_teid: FTeid,
@@ -93,10 +93,10 @@ group! {
 }
 
 group! {
-    /// Ethernet Packet Filter (Table 7.5.2.2-3). What frames a rule detects.
+    /// Ethernet Packet Filter (Table 7.5.2.2-3). The frames that a rule detects.
     ///
-    /// A part with an incorrect value is refused although it is optional: without it, more frames than meant
-    /// would match.
+    /// A part with an incorrect value is refused although it is optional: without it, the rule would match too many
+    /// frames.
     EthernetPacketFilter<'a> = 132, "Ethernet Packet Filter" {
         con ethernet_filter_id: EthernetFilterId,
         con ethernet_filter_properties: EthernetFilterProperties,
@@ -126,7 +126,7 @@ group! {
 }
 
 group! {
-    /// Created PDR (Table 7.5.3.2-1). What the UP function allocated for a new rule.
+    /// Created PDR (Table 7.5.3.2-1). The allocations of the UP function for a new rule.
     CreatedPdr<'a> = 8, "Created PDR" {
         req pdr_id: PdrId,
         con local_f_teid: FTeid,
@@ -137,7 +137,7 @@ group! {
 }
 
 group! {
-    /// Updated PDR (Table 7.5.5.5-1). What the UP function allocated for a changed rule.
+    /// Updated PDR (Table 7.5.5.5-1). The allocations of the UP function for a changed rule.
     UpdatedPdr<'a> = 256, "Updated PDR" {
         req pdr_id: PdrId,
         con redundant_f_teid: FTeid,

@@ -54,7 +54,7 @@ group! {
 }
 
 group! {
-    /// Query Packet Rate Status (Table 7.5.4.22-1). Asks for the packet rate status of a QER.
+    /// Query Packet Rate Status (Table 7.5.4.22-1). Requests the packet rate status of a QER.
     QueryPacketRateStatus<'a> = 263, "Query Packet Rate Status" {
         req qer_id: QerId,
     }
@@ -69,7 +69,7 @@ group! {
 }
 
 group! {
-    /// DSCP to PPI Control Information (Table 7.5.2.1-6). Which paging policy a DSCP stands for.
+    /// DSCP to PPI Control Information (Table 7.5.2.1-6). The paging policies of DSCPs.
     DscpToPpiControlInformation<'a> = 316, "DSCP to PPI Control Information" {
         req_many dscp_to_ppi_mapping_information: DscpToPpiMapping<'a>,
         opt_many qfis: Qfi,

@@ -49,7 +49,7 @@ group! {
 }
 
 group! {
-    /// Ethernet Traffic Information (Table 7.5.8.3-3). MAC addresses that appeared and disappeared.
+    /// Ethernet Traffic Information (Table 7.5.8.3-3). Detected and removed MAC addresses.
     EthernetTrafficInformation<'a> = 143, "Ethernet Traffic Information" {
         many mac_addresses_detected: MacAddressesDetected<'a>,
         many mac_addresses_removed: MacAddressesRemoved<'a>,
@@ -57,7 +57,7 @@ group! {
 }
 
 group! {
-    /// Downlink Data Report (Table 7.5.8.2-1). Downlink data waits.
+    /// Downlink Data Report (Table 7.5.8.2-1). Downlink data is buffered.
     DownlinkDataReport<'a> = 83, "Downlink Data Report" {
         req_many pdr_ids: PdrId,
         many downlink_data_service_informations: DownlinkDataServiceInformation,
@@ -67,7 +67,7 @@ group! {
 }
 
 group! {
-    /// Error Indication Report (Table 7.5.8.4-1). Tunnels a peer does not know.
+    /// Error Indication Report (Table 7.5.8.4-1). Tunnels that a peer does not have.
     ErrorIndicationReport<'a> = 99, "Error Indication Report" {
         req_many remote_f_teids: FTeid,
     }

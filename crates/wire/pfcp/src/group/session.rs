@@ -25,7 +25,7 @@ group! {
 }
 
 group! {
-    /// Provide RDS configuration information (Table 7.5.2.11-1). Asks for the Reliable Data Service.
+    /// Provide RDS configuration information (Table 7.5.2.11-1). Requests the Reliable Data Service.
     ProvideRdsConfigurationInformation<'a> = 261, "Provide RDS configuration information" {
         opt rds_configuration: RdsConfigurationInformation,
     }
@@ -42,7 +42,7 @@ group! {
 }
 
 group! {
-    /// Ethernet Context Information (Table 7.5.4.21-1). MAC addresses of a session that moves here.
+    /// Ethernet Context Information (Table 7.5.4.21-1). MAC addresses of a session that is relocated to this UPF.
     EthernetContextInformation<'a> = 254, "Ethernet Context Information" {
         req_many mac_addresses_detected: MacAddressesDetected<'a>,
     }

@@ -58,7 +58,7 @@ group! {
 }
 
 group! {
-    /// Direct Reporting Information (Table 7.5.2.9-4). Where events are reported to without the CP function.
+    /// Direct Reporting Information (Table 7.5.2.9-4). The receiver of direct reports, beside the CP function.
     DirectReportingInformation<'a> = 295, "Direct Reporting Information" {
         req event_notification_uri: EventNotificationUri<'a>,
         con notification_correlation_id: NotificationCorrelationId<'a>,

@@ -96,7 +96,7 @@ group! {
 }
 
 group! {
-    /// Query URR (Table 7.5.4.10-1). Asks for a usage report at once.
+    /// Query URR (Table 7.5.4.10-1). Requests an immediate usage report.
     QueryUrr<'a> = 77, "Query URR" {
         req urr_id: UrrId,
     }

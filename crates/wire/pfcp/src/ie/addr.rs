@@ -10,30 +10,30 @@ use crate::read::{Put, Reader};
 use crate::{Ie, IeError};
 
 octets_ies! {
-    /// A route behind the UE, as RADIUS writes it (clause 8.2.109, RFC 2865).
+    /// A route behind the UE, in the text form of RADIUS (clause 8.2.109, RFC 2865).
     FramedRoute = 153, "Framed-Route";
-    /// An IPv6 route behind the UE, as RADIUS writes it (clause 8.2.111, RFC 3162).
+    /// An IPv6 route behind the UE, in the text form of RADIUS (clause 8.2.111, RFC 3162).
     FramedIpv6Route = 155, "Framed-IPv6-Route";
 }
 
 super::leaf::integer_ies! {
-    /// How the UE takes part in routing, as RADIUS numbers it (clause 8.2.110, RFC 2865).
+    /// Routing method of the UE, with the values of RADIUS (clause 8.2.110, RFC 2865).
     FramedRouting(u32) = 154, "Framed-Routing";
 }
 
-/// Reads the addresses of IEs in which bit 1 announces IPv4 and bit 2 IPv6.
+/// Reads the addresses of IEs in which bit 1 stands for IPv4 and bit 2 for IPv6.
 pub(crate) fn read_v4_first(fields: &mut Reader<'_>, flags: u8) -> Result<DualIp, IeError> {
     let v4 = fields.when(flags & 1 != 0, Reader::ipv4)?;
     let v6 = fields.when(flags & 2 != 0, Reader::ipv6)?;
     Ok(DualIp { v4, v6 })
 }
 
-/// Reads the addresses of IEs in which bit 1 announces IPv6 and bit 2 IPv4. IPv4 comes first in any case.
+/// Reads the addresses of IEs in which bit 1 stands for IPv6 and bit 2 for IPv4. The IPv4 address is always first.
 pub(crate) fn read_v6_first(fields: &mut Reader<'_>, flags: u8) -> Result<DualIp, IeError> {
     read_v4_first(fields, (flags & 1) << 1 | (flags & 2) >> 1)
 }
 
-/// [`read_v6_first`] where at least one address must be there.
+/// [`read_v6_first`] with at least one address required.
 pub(crate) fn read_some(fields: &mut Reader<'_>, flags: u8) -> Result<DualIp, IeError> {
     let addr = read_v6_first(fields, flags)?;
     if addr.is_empty() { Err(IeError::incorrect()) } else { Ok(addr) }
@@ -49,7 +49,7 @@ pub(crate) fn flags_v6_first(addr: DualIp) -> u8 {
     u8::from(addr.v6.is_some()) | u8::from(addr.v4.is_some()) << 1
 }
 
-/// Writes the addresses that are there, IPv4 first.
+/// Writes the present addresses, IPv4 first.
 pub(crate) fn write(addr: DualIp, out: &mut Vec<u8>) {
     addr.iter().for_each(|ip| write_ip(ip, out));
 }
@@ -98,7 +98,7 @@ dual_ip_ies! {
 pub struct UeIpAddress {
     /// The IPv4 address.
     pub ipv4: Option<Ipv4Addr>,
-    /// The IPv6 address; its prefix is what counts.
+    /// The IPv6 address; only its prefix is significant.
     pub ipv6: Option<Ipv6Addr>,
     /// S/D: matched against the destination address of packets, not against the source.
     pub destination: bool,
@@ -168,12 +168,12 @@ impl<'a> Ie<'a> for UeIpAddressPoolIdentity<'a> {
     }
 }
 
-/// Source IP Address (clause 8.2.138), of a multicast flow or of a heartbeat behind NAT.
+/// Source IP Address (clause 8.2.138), of a multicast flow or of a heartbeat from behind NAT.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SourceIpAddress {
     /// The address.
     pub addr: DualIp,
-    /// Length of the prefix that counts.
+    /// Length of the significant prefix.
     pub prefix_len: Option<u8>,
 }
 

@@ -22,25 +22,25 @@ flags_ies! {
         UEAI = 1;
     }
 
-    /// MPTCP that is required (clause 8.2.154).
+    /// Required MPTCP functions (clause 8.2.154).
     MptcpControlInformation(u8; 1) = 222, "MPTCP Control Information" {
         /// Transport converter.
         TCI = 0;
     }
 
-    /// ATSSS-LL that is required (clause 8.2.155).
+    /// Required ATSSS-LL functions (clause 8.2.155).
     AtsssLlControlInformation(u8; 1) = 223, "ATSSS-LL Control Information" {
-        /// It is required.
+        /// ATSSS-LL is required.
         LLI = 0;
     }
 
-    /// ATSSS-LL that was allocated (clause 8.2.160).
+    /// Allocated ATSSS-LL functions (clause 8.2.160).
     AtsssLlInformation(u8; 1) = 231, "ATSSS-LL Information" {
-        /// It was allocated.
+        /// ATSSS-LL is allocated.
         LLI = 0;
     }
 
-    /// Changes of access that are reported (clause 8.2.152).
+    /// Reported changes of access (clause 8.2.152).
     RequestedAccessAvailabilityInformation(u8; 1) = 217, "Requested Access Availability Information" {
         /// Becoming available or unavailable.
         RRCA = 0;
@@ -48,7 +48,7 @@ flags_ies! {
 }
 
 code_ies! {
-    /// How the traffic of one multi-access session is steered (clause 8.2.124).
+    /// Steering function of the traffic of a multi-access session (clause 8.2.124).
     SteeringFunctionality & 0x0f = 171, "Steering Functionality" {
         /// ATSSS-LL.
         AtsssLl = 0;
@@ -56,7 +56,7 @@ code_ies! {
         Mptcp = 1;
     }
 
-    /// By which rule it is steered (clause 8.2.125).
+    /// Steering mode of the traffic (clause 8.2.125).
     SteeringMode & 0x0f = 172, "Steering Mode" {
         /// Active-Standby.
         ActiveStandby = 0;
@@ -101,7 +101,7 @@ bitflags::bitflags! {
 pub struct PmfControlInformation<'a> {
     /// The flags.
     pub flags: PmfControl,
-    /// With PQPM: the QoS flows, one an octet, at most 255.
+    /// With PQPM: the QoS flows, one per octet, at most 255.
     pub qfis: &'a [u8],
 }
 
@@ -137,7 +137,7 @@ code! {
 /// Access Availability Information (clause 8.2.153).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct AccessAvailabilityInformation {
-    /// Which access.
+    /// The access.
     pub access: AccessType,
     /// 0: it became unavailable; 1: available; 2 and 3 are spare.
     pub status: u8,

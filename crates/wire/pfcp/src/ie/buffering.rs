@@ -1,4 +1,4 @@
-//! Downlink data: buffering it, and telling the CP function about it.
+//! Buffering of downlink data, and its reports to the CP function.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ flags_ies! {
         RDSI = 0;
     }
 
-    /// What became of the first downlink packet (clause 8.2.179).
+    /// Treatment of the first downlink packet (clause 8.2.179).
     DataStatus(u8; 1) = 260, "Data Status" {
         /// Discarded.
         DROP = 0;

@@ -1,4 +1,4 @@
-//! The outcome of a request, and what was wrong with it.
+//! The outcome of a request, and the IE at fault.
 
 use super::text::Octets;
 use crate::read::{Put, Reader};
@@ -10,7 +10,7 @@ macro_rules! causes {
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum Cause {
             $( $(#[$meta])* $name, )*
-            /// Another cause, at least 1; up to 63 it accepts, above it rejects.
+            /// Another cause, at least 1; up to 63 it accepts, above that it rejects.
             Other(u8),
         }
 
@@ -91,7 +91,7 @@ causes! {
 }
 
 impl Cause {
-    /// The request was carried out, wholly or in part.
+    /// The request was performed, fully or in part.
     pub const fn is_accepted(self) -> bool {
         self.code() < 64
     }
@@ -111,7 +111,7 @@ impl<'a> Ie<'a> for Cause {
 }
 
 super::leaf::integer_ies! {
-    /// Type of the IE that is missing or wrong (clause 8.2.22).
+    /// Type of the missing or incorrect IE (clause 8.2.22).
     OffendingIe(u16) = 40, "Offending IE";
 }
 

@@ -7,7 +7,7 @@ use crate::read::{Put, Reader};
 use crate::{Ie, IeError};
 
 code! {
-    /// Kind of node that an FQ-CSID is about (Table 8.2.43-2).
+    /// Kind of node of an FQ-CSID (Table 8.2.43-2).
     CsidNode {
         /// MME.
         Mme = 0;
@@ -24,7 +24,7 @@ code! {
     }
 }
 
-/// The node that gave out a CSID.
+/// The node that allocated a CSID.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum CsidAddress {
     /// By IPv4 or IPv6 address.
@@ -33,12 +33,12 @@ pub enum CsidAddress {
     Operator(u32),
 }
 
-/// FQ-CSID (clause 8.2.43): sets of sessions that a partial failure takes down together.
+/// FQ-CSID (clause 8.2.43): sets of sessions that one partial failure affects.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct FqCsid<'a> {
     /// The node.
     pub address: CsidAddress,
-    /// The CSIDs, in network byte order; none to remove what was provisioned.
+    /// The CSIDs, in network byte order; none to remove the provisioned ones.
     pub csids: &'a [[u8; 2]],
     /// The kind of node; absent from senders of early releases.
     pub node: Option<CsidNode>,

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use crate::ie::ApplicationId;
 use crate::{Ie, IeError};
 
-/// Application ID (clause 8.2.6) of a detected application. Other than [`ApplicationId`] it may own its octets, so
-/// that a report may outlive the rules that it was made of.
+/// Application ID (clause 8.2.6) of a detected application. Unlike [`ApplicationId`] it may own its octets, so that
+/// a report may outlive the rules it is based on.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DetectedApplicationId<'a>(pub Cow<'a, [u8]>);
 

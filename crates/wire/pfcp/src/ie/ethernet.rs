@@ -9,9 +9,9 @@ use crate::read::{Put, Reader};
 use crate::{Ie, IeError};
 
 integer_ies! {
-    /// Names an Ethernet packet filter (clause 8.2.98).
+    /// Identifies an Ethernet packet filter (clause 8.2.98).
     EthernetFilterId(u32) = 138, "Ethernet Filter ID";
-    /// Protocol inside the frame, as IEEE 802.3 numbers it (clause 8.2.96).
+    /// Protocol in the frame, with the numbers of IEEE 802.3 (clause 8.2.96).
     Ethertype(u16) = 136, "Ethertype";
 }
 
@@ -28,7 +28,7 @@ flags_ies! {
         ETHI = 0;
     }
 
-    /// Requests that the UPF answers in the UE's place (clause 8.2.97).
+    /// Requests that the UPF answers as a proxy of the UE (clause 8.2.97).
     Proxying(u8; 1) = 137, "Proxying" {
         /// ARP.
         ARP = 0;
@@ -76,7 +76,7 @@ impl<'a> Ie<'a> for MacAddress {
     }
 }
 
-/// A VLAN tag (clauses 8.2.94 and 8.2.95): what is absent is not matched and not set.
+/// A VLAN tag (clauses 8.2.94 and 8.2.95): an absent part is neither matched nor set.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct VlanTag {
     /// Priority code point, 0 to 7.
@@ -137,7 +137,7 @@ vlan_ies! {
 /// MAC addresses of UEs behind one pair of VLAN tags (clauses 8.2.103 and 8.2.104).
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct MacList<'a> {
-    /// The addresses, at most 255; borrowed from what was decoded.
+    /// The addresses, at most 255; borrowed from the decoded octets.
     pub macs: Cow<'a, [[u8; 6]]>,
     /// Customer VLAN tag of the frames.
     pub c_tag: Option<VlanTag>,
@@ -168,7 +168,7 @@ impl<'a> MacList<'a> {
     }
 }
 
-/// A tag behind its length. Releases before the tags were added end before it.
+/// A tag after its length. Early releases, which have no tags, end before it.
 fn read_tag(fields: &mut Reader<'_>) -> Result<Option<VlanTag>, IeError> {
     let octets = fields.when(fields.remaining() > 0, Reader::counted8)?.unwrap_or_default();
     if octets.is_empty() { Ok(None) } else { VlanTag::read(&mut Reader::new(octets)).map(Some) }
@@ -198,6 +198,6 @@ macro_rules! mac_list_ies {
 mac_list_ies! {
     /// Addresses seen for the first time (clause 8.2.103).
     MacAddressesDetected = 144, "MAC Addresses Detected";
-    /// Addresses not seen any more (clause 8.2.104).
+    /// Addresses no longer seen (clause 8.2.104).
     MacAddressesRemoved = 145, "MAC Addresses Removed";
 }

@@ -1,12 +1,12 @@
-//! Features that nodes advertise, and flags of whole messages.
+//! Features that nodes advertise, and flags of messages.
 
 use super::leaf::{bits, flags_ies};
 use crate::read::Put;
 use crate::{Ie, IeError};
 
 bitflags::bitflags! {
-    /// UP Function Features (Table 8.2.25-1), octet 5 in the low byte. Any length when received; as many
-    /// octets as needed, at least 2, when sent.
+    /// UP Function Features (Table 8.2.25-1), octet 5 in the low byte. Any length when received; the necessary
+    /// number of octets, at least 2, when sent.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
     pub struct UpFeatures: u64 {
         /// Downlink data buffering in the CP function.
@@ -220,7 +220,7 @@ flags_ies! {
         DROBU = 0;
     }
 
-    /// What a Session Report Request reports (clause 8.2.21).
+    /// The content of a Session Report Request (clause 8.2.21).
     ReportType(u8; 1) = 39, "Report Type" {
         /// Downlink data.
         DLDR = 0;
@@ -234,7 +234,7 @@ flags_ies! {
         TMIR = 4;
         /// Session report.
         SESR = 5;
-        /// The UP function asks for something.
+        /// A request of the UP function.
         UISR = 6;
     }
 

@@ -17,7 +17,7 @@ pub struct SdfFilter<'a> {
     pub security_parameter_index: Option<u32>,
     /// FL: IPv6 flow label, 20 bits.
     pub flow_label: Option<u32>,
-    /// BID: the filter is bidirectional, and this is its number in the session.
+    /// BID: the filter is bidirectional, with this id in the session.
     pub filter_id: Option<u32>,
 }
 
@@ -59,9 +59,9 @@ impl<'a> Ie<'a> for SdfFilter<'a> {
 code! {
     /// Direction of a detected flow (Table 8.2.61-1).
     FlowDirection {
-        /// Not told.
+        /// Unspecified.
         Unspecified = 0;
-        /// Towards the UE.
+        /// To the UE.
         Downlink = 1;
         /// From the UE.
         Uplink = 2;
@@ -121,7 +121,7 @@ pub struct PfdContents<'a> {
     pub url: Option<Octets<'a>>,
     /// A domain name.
     pub domain_name: Option<Octets<'a>>,
-    /// What an operator defines.
+    /// Operator-defined content.
     pub custom: Option<Octets<'a>>,
     /// The protocol that carries the domain name.
     pub domain_name_protocol: Option<Octets<'a>>,
@@ -129,7 +129,7 @@ pub struct PfdContents<'a> {
     pub additional_flow_descriptions: Option<CountedList<'a>>,
     /// More of [`Self::url`].
     pub additional_urls: Option<CountedList<'a>>,
-    /// More of [`Self::domain_name`], each with its protocol behind it.
+    /// More of [`Self::domain_name`], each followed by its protocol.
     pub additional_domain_names: Option<CountedList<'a>>,
 }
 
@@ -138,7 +138,7 @@ pub struct PfdContents<'a> {
 pub struct CountedList<'a>(pub &'a [u8]);
 
 impl<'a> CountedList<'a> {
-    /// The strings; ends before one that is cut.
+    /// The strings; ends before a truncated one.
     pub fn iter(self) -> impl Iterator<Item = Octets<'a>> {
         let mut fields = Reader::new(self.0);
         std::iter::from_fn(move || fields.counted16().ok().map(Octets))

@@ -1,4 +1,4 @@
-//! What a FAR does with packets.
+//! The actions of a FAR on packets.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -46,7 +46,7 @@ flags_ies! {
         PRIN19I = 1;
         /// Not if the packet is from N6.
         PRIN6I = 2;
-        /// Go on looking for other matching PDRs.
+        /// Continue with other matching PDRs.
         DCARONI = 3;
     }
 
@@ -57,7 +57,7 @@ flags_ies! {
     }
 }
 
-/// Forwarding Policy (clause 8.2.23): names a policy that is configured in the UP function.
+/// Forwarding Policy (clause 8.2.23): the name of a policy that is configured in the UP function.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ForwardingPolicy<'a>(pub Octets<'a>);
 
@@ -75,7 +75,7 @@ impl<'a> Ie<'a> for ForwardingPolicy<'a> {
 }
 
 code! {
-    /// What a redirect address is (Table 8.2.20-1).
+    /// The kind of a redirect address (Table 8.2.20-1).
     RedirectKind {
         /// IPv4 address.
         Ipv4 = 0;
@@ -98,10 +98,10 @@ code! {
     }
 }
 
-/// Redirect Information (clause 8.2.20): where traffic is redirected to.
+/// Redirect Information (clause 8.2.20): the redirect destination.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct RedirectInformation<'a> {
-    /// What the address is.
+    /// The kind of address.
     pub kind: RedirectKind,
     /// The address, as text.
     pub server: Octets<'a>,
@@ -115,8 +115,8 @@ impl<'a> Ie<'a> for RedirectInformation<'a> {
     const TYPE: u16 = 38;
     const NAME: &'static str = "Redirect Information";
 
-    /// Early releases end behind the first address. With two octets left and a kind that has a port, those
-    /// are the port, not the length of another address.
+    /// Early releases end after the first address. If two octets are left and the kind has a port, they are the
+    /// port, not the length of another address.
     fn decode(value: &'a [u8]) -> Result<Self, IeError> {
         let mut fields = Reader::new(value);
         let kind = RedirectKind::from_code(fields.u8()? & 0x0f);
@@ -169,7 +169,7 @@ impl<'a> Ie<'a> for HeaderEnrichment<'a> {
 
 /// IP Address and Port Number Replacement (clause 8.2.200), in the inner packet.
 ///
-/// The figure numbers the flags "5 to 6", while Table 8.1.2-1 and the text know one octet of them: it is one.
+/// The figure has flags in octets "5 to 6", while Table 8.1.2-1 and the text have one octet: there is one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct IpAddressAndPortReplacement {
     /// New destination of IPv4 packets.

@@ -36,17 +36,17 @@ integer_ies! {
 }
 
 octets_ies! {
-    /// Names an application detection filter (clause 8.2.6).
+    /// Identifies an application detection filter (clause 8.2.6).
     ApplicationId = 24, "Application ID";
-    /// Names an instance of a detected application (clause 8.2.60).
+    /// Identifies an instance of a detected application (clause 8.2.60).
     ApplicationInstanceId = 91, "Application Instance ID";
-    /// Names predefined rules to activate (clause 8.2.72).
+    /// Names of predefined rules to activate (clause 8.2.72).
     ActivatePredefinedRules = 106, "Activate Predefined Rules";
-    /// Names predefined rules to deactivate (clause 8.2.73).
+    /// Names of predefined rules to deactivate (clause 8.2.73).
     DeactivatePredefinedRules = 107, "Deactivate Predefined Rules";
-    /// Names predefined rules that are active (clause 8.2.205).
+    /// Names of active predefined rules (clause 8.2.205).
     PredefinedRulesName = 299, "Predefined Rules Name";
-    /// Names a group of sessions, for restoration (clause 8.2.198).
+    /// Identifies a group of sessions, for restoration (clause 8.2.198).
     GroupId = 291, "Group ID";
     /// Data network access identifier (clause 8.2.161).
     DataNetworkAccessIdentifier = 232, "Data Network Access Identifier";
@@ -113,7 +113,7 @@ code! {
 }
 
 impl RuleKind {
-    /// Octets of the rule's ID. Spare kinds are read as FAR (Table 8.2.80-1).
+    /// Octets of the rule's ID. Spare kinds are treated as FAR (Table 8.2.80-1).
     const fn id_octets(self) -> usize {
         match self {
             Self::Pdr | Self::Mar => 2,
@@ -126,9 +126,9 @@ impl RuleKind {
 /// Failed Rule ID (clause 8.2.80): the rule that could not be created or modified.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct FailedRuleId {
-    /// What kind of rule it is.
+    /// The kind of rule.
     pub kind: RuleKind,
-    /// Its ID, of 1, 2 or 4 octets on the wire as the kind says.
+    /// Its ID, of 1, 2 or 4 octets on the wire depending on the kind.
     pub id: u32,
 }
 
@@ -182,7 +182,7 @@ impl<'a> Ie<'a> for NfInstanceId {
     }
 }
 
-/// User ID (clause 8.2.101). Each identity is as TS 29.274 or TS 29.571 codes it.
+/// User ID (clause 8.2.101). Each identity has the coding of TS 29.274 or TS 29.571.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct UserId<'a> {
     /// IMSI in TBCD digits.

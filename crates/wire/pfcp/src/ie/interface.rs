@@ -1,11 +1,11 @@
-//! The sides of the UP function, and the reference points behind them.
+//! The interfaces of the UP function, and their reference points.
 
 use causeway_types::Interface;
 
 use super::leaf::code_ies;
 
 code_ies! {
-    /// Where packets of a PDR come from (clause 8.2.2).
+    /// Source of the packets of a PDR (clause 8.2.2).
     SourceInterface & 0x0f = 20, "Source Interface" {
         /// From the radio network: uplink.
         Access = 0;
@@ -19,11 +19,11 @@ code_ies! {
         VnInternal = 4;
     }
 
-    /// Where packets of a FAR go to (clause 8.2.24).
+    /// Destination of the packets of a FAR (clause 8.2.24).
     DestinationInterface & 0x0f = 42, "Destination Interface" {
-        /// Towards the radio network: downlink.
+        /// To the radio network: downlink.
         Access = 0;
-        /// Towards the core: uplink.
+        /// To the core: uplink.
         Core = 1;
         /// SGi-LAN or N6-LAN.
         SgiLan = 2;
@@ -35,7 +35,7 @@ code_ies! {
         VnInternal = 5;
     }
 
-    /// The reference point behind an interface (clause 8.2.118).
+    /// The reference point of an interface (clause 8.2.118).
     InterfaceType & 0x3f = 160, "3GPP Interface Type" {
         /// S1-U.
         S1U = 0;

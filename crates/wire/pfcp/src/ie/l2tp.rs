@@ -23,7 +23,7 @@ integer_ies! {
 }
 
 flags_ies! {
-    /// What is asked of the LNS (clause 8.2.192).
+    /// Requests to the LNS (clause 8.2.192).
     L2tpSessionIndications(u8; 1) = 284, "L2TP Session Indications" {
         /// UE IP address.
         REUIA = 0;
@@ -42,7 +42,7 @@ impl<'a> Ie<'a> for LnsAddress {
     const TYPE: u16 = 280;
     const NAME: &'static str = "LNS Address";
 
-    /// The length tells the IP version; any other is invalid.
+    /// The length determines the IP version; any other is invalid.
     fn decode(value: &'a [u8]) -> Result<Self, IeError> {
         let mut fields = Reader::new(value);
         match value.len() {

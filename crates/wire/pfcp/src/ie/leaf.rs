@@ -140,7 +140,7 @@ macro_rules! flags_ies {
     )*};
 }
 
-/// A code in the low bits of one octet; codes without a name are kept.
+/// A code in the low bits of one octet; unknown codes are kept.
 macro_rules! code_ies {
     ($(
         $(#[$meta:meta])*
@@ -168,7 +168,7 @@ macro_rules! code_ies {
     )*};
 }
 
-/// An enumeration with a `Spare` variant for codes that Release 17 does not name.
+/// An enumeration with a `Spare` variant for codes that Release 17 does not define.
 macro_rules! code {
     (
         $(#[$meta:meta])*
@@ -202,7 +202,7 @@ macro_rules! code {
     };
 }
 
-/// The first octets, at least one, the first octet lowest.
+/// The first octets, at least one, the first one lowest.
 pub(crate) fn bits(value: &[u8]) -> Result<u64, crate::IeError> {
     if value.is_empty() {
         return Err(crate::IeError::length());

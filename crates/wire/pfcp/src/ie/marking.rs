@@ -1,14 +1,14 @@
-//! Markings of packets: DSCP and what stands for it.
+//! Markings of packets: DSCP and indicators.
 
 use crate::read::{Put, Reader};
 use crate::{Ie, IeError};
 
-/// A traffic class with the bits of it that count.
+/// A traffic class with its mask.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct TrafficClass {
     /// Type of Service (IPv4) or Traffic Class (IPv6).
     pub value: u8,
-    /// Bits that count; 0xfc for a DSCP.
+    /// Mask; 0xfc for a DSCP.
     pub mask: u8,
 }
 
@@ -48,9 +48,9 @@ impl<'a> Ie<'a> for TransportLevelMarking {
 /// DL Flow Level Marking (clause 8.2.66).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct DlFlowLevelMarking {
-    /// Of the packet.
+    /// The marking of the packet.
     pub traffic_class: Option<TrafficClass>,
-    /// Of the GTP-U extension header, as TS 29.281 clause 5.2.2.3 codes it.
+    /// The Service Class Indicator of the GTP-U extension header, in the coding of TS 29.281 clause 5.2.2.3.
     pub service_class_indicator: Option<u16>,
 }
 
@@ -96,7 +96,7 @@ impl<'a> Ie<'a> for PagingPolicyIndicator {
 pub struct DscpToPpiMapping<'a> {
     /// Paging Policy Indicator, 0 to 7.
     pub ppi: u8,
-    /// The DSCPs it stands for, one an octet, at most 63.
+    /// Its DSCPs, one per octet, at most 63.
     pub dscps: &'a [u8],
 }
 

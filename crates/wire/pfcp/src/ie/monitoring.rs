@@ -18,7 +18,7 @@ integer_ies! {
 }
 
 flags_ies! {
-    /// When the QoS of a path is reported (clause 8.2.165).
+    /// Triggers of QoS reports of a path (clause 8.2.165).
     QosReportTrigger(u8; 1) = 237, "QoS Report Trigger" {
         /// Periodically.
         PER = 0;
@@ -28,7 +28,7 @@ flags_ies! {
         IRE = 2;
     }
 
-    /// Paths that are monitored (clause 8.2.166).
+    /// Monitored paths (clause 8.2.166).
     GtpuPathInterfaceType(u8; 1) = 241, "GTP-U Path Interface Type" {
         /// N9.
         N9 = 0;
@@ -36,7 +36,7 @@ flags_ies! {
         N3 = 1;
     }
 
-    /// Delays that are measured (clause 8.2.167).
+    /// Measured delays (clause 8.2.167).
     RequestedQosMonitoring(u8; 1) = 243, "Requested QoS Monitoring" {
         /// Downlink.
         DL = 0;
@@ -48,7 +48,7 @@ flags_ies! {
         GTPUPM = 3;
     }
 
-    /// When measured delays are reported (clause 8.2.168).
+    /// Triggers of reports of measured delays (clause 8.2.168).
     ReportingFrequency(u8; 1) = 244, "Reporting Frequency" {
         /// Threshold exceeded.
         EVETT = 0;
@@ -58,7 +58,7 @@ flags_ies! {
         SESRL = 2;
     }
 
-    /// How events are reported directly (clause 8.2.204).
+    /// Form of direct reports (clause 8.2.204).
     ReportingFlags(u8; 1) = 298, "Reporting Flags" {
         /// Over N4 too.
         DUPL = 0;
@@ -66,9 +66,9 @@ flags_ies! {
 }
 
 octets_ies! {
-    /// Where events are notified to (clause 8.2.202).
+    /// The receiver of event notifications (clause 8.2.202).
     EventNotificationUri = 296, "Event Notification URI";
-    /// What the receiver of notifications knows them by (clause 8.2.203).
+    /// The correlation ID of the receiver of notifications (clause 8.2.203).
     NotificationCorrelationId = 297, "Notification Correlation ID";
 }
 
@@ -79,7 +79,7 @@ pub struct Delays {
     pub downlink: Option<u32>,
     /// UE to UPF.
     pub uplink: Option<u32>,
-    /// Both ways.
+    /// Round trip.
     pub round_trip: Option<u32>,
 }
 
@@ -126,9 +126,9 @@ impl<'a> Ie<'a> for PacketDelayThresholds {
 /// QoS Monitoring Measurement (clause 8.2.171).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct QosMonitoringMeasurement {
-    /// What was measured.
+    /// The measured delays.
     pub delays: Delays,
-    /// PLMF: nothing could be measured.
+    /// PLMF: the measurement failed.
     pub failed: bool,
 }
 

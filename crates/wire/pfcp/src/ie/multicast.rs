@@ -10,12 +10,12 @@ use crate::{Ie, IeError};
 integer_ies! {
     /// Part of a location dependent multicast service (clause 8.2.213).
     AreaSessionId(u16) = 314, "Area Session ID";
-    /// Names a unicast leg of a multicast session (clause 8.2.210).
+    /// Identifies a unicast leg of a multicast session (clause 8.2.210).
     MbsUnicastParametersId(u16) = 309, "MBS Unicast Parameters ID";
 }
 
 flags_ies! {
-    /// What an MB-UPF is asked to do (clause 8.2.208).
+    /// Requests to an MB-UPF (clause 8.2.208).
     Mbsn4mbReqFlags(u8; 1) = 307, "MBSN4mbReq-Flags" {
         /// Provide a lower layer source specific multicast address.
         PLLSSM = 0;
@@ -25,7 +25,7 @@ flags_ies! {
         MBS_RESTI = 2;
     }
 
-    /// What a UPF did for a multicast session (clause 8.2.211).
+    /// Actions of a UPF for a multicast session (clause 8.2.211).
     Mbsn4RespFlags(u8; 1) = 312, "MBSN4Resp-Flags" {
         /// A new N19mb downlink tunnel.
         NN19DT = 0;
@@ -58,7 +58,7 @@ impl SourceSpecificMulticast {
     }
 }
 
-/// An address behind two bits of type and six bits of length.
+/// An address after two bits of type and six bits of length.
 fn read_ip(fields: &mut Reader<'_>) -> Result<IpAddr, IeError> {
     match fields.u8()? {
         0x04 => Ok(fields.ipv4()?.into()),

@@ -9,8 +9,8 @@ macro_rules! network_name_ies {
     ($( $(#[$meta:meta])* $name:ident = $type:literal, $label:literal; )*) => {$(
         $(#[$meta])*
         ///
-        /// Some SMFs write plain text, others length-prefixed labels. Octets that are labels from the
-        /// first to the last are read as such; both forms of a name are equal, without regard to case.
+        /// Some SMFs send plain text, others length-prefixed labels. Octets that consist entirely of labels are
+        /// decoded as such; both forms of a name are equal, without regard to case.
         #[derive(Clone, Copy)]
         pub struct $name<'a>(NetworkName<'a>);
 
@@ -25,7 +25,7 @@ macro_rules! network_name_ies {
                 Self(NetworkName::Labels(Fqdn::new(name)))
             }
 
-            /// Detached from the datagram.
+            /// An owned copy.
             pub fn to_owned(&self) -> causeway_types::NetworkInstance {
                 match self.0 {
                     NetworkName::Octets(octets) => {
@@ -130,8 +130,8 @@ impl fmt::Debug for NetworkName<'_> {
 mod tests {
     use super::*;
 
-    // Input:  "internet" as free5GC writes it and as Open5GS writes it.
-    // Output: the same name; each is sent back in the form it came in.
+    // Input:  "internet" in the form of free5GC and in that of Open5GS.
+    // Output: the same name; each is encoded in its original form.
     #[test]
     fn plain_text_and_labels_are_the_same_network() {
         let text = NetworkInstance::decode(b"internet").unwrap();

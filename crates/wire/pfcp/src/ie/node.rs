@@ -1,4 +1,4 @@
-//! Nodes: who they are, how loaded they are, what they report.
+//! Identity, load and reports of nodes.
 
 use std::net::IpAddr;
 
@@ -12,12 +12,12 @@ use crate::read::{Put, Reader};
 use crate::{Ie, IeError};
 
 integer_ies! {
-    /// Orders load or overload information (clause 8.2.33).
+    /// Order of load or overload information (clause 8.2.33).
     SequenceNumber(u32) = 52, "Sequence Number";
 }
 
 flags_ies! {
-    /// What a Node Report contains (clause 8.2.69).
+    /// The content of a Node Report (clause 8.2.69).
     NodeReportType(u8; 1) = 101, "Node Report Type" {
         /// User Plane Path Failure Report.
         UPFR = 0;
@@ -39,7 +39,7 @@ flags_ies! {
         AOCI = 0;
     }
 
-    /// The UP function asks for a release (clause 8.2.77).
+    /// The UP function requests a release (clause 8.2.77).
     ReleaseRequestFlags(u8; 1) = 111, "PFCP Association Release Request" {
         /// Release of the association requested.
         SARR = 0;
@@ -56,7 +56,7 @@ flags_ies! {
     }
 }
 
-/// Metric (clause 8.2.34): a percentage, 0 to 100; other values are read as 0.
+/// Metric (clause 8.2.34): a percentage, 0 to 100; other values are treated as 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Metric(pub u8);
 
@@ -84,7 +84,7 @@ pub enum NodeId<'a> {
 }
 
 impl NodeId<'_> {
-    /// Detached from the datagram.
+    /// An owned copy.
     pub fn to_owned(&self) -> causeway_types::NodeId {
         match self {
             Self::Ip(ip) => causeway_types::NodeId::Ip(*ip),
@@ -159,7 +159,7 @@ impl<'a> Ie<'a> for SmfSetId<'a> {
 pub struct AlternativeSmfIpAddress {
     /// The address, IPv4 or IPv6 or both.
     pub addr: DualIp,
-    /// To be preferred when a PFCP entity is selected anew.
+    /// To be preferred when a PFCP entity is selected again.
     pub preferred: bool,
 }
 
@@ -184,9 +184,9 @@ impl<'a> Ie<'a> for AlternativeSmfIpAddress {
 pub struct RemoteGtpuPeer<'a> {
     /// Its address, IPv4 or IPv6.
     pub addr: DualIp,
-    /// The side it is on.
+    /// Its interface.
     pub interface: Option<DestinationInterface>,
-    /// The network it is in.
+    /// Its network.
     pub network_instance: Option<NetworkInstance<'a>>,
 }
 

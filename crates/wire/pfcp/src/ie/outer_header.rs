@@ -36,18 +36,18 @@ bitflags::bitflags! {
         /// Low layer source specific multicast and common TEID.
         const LOW_LAYER_SSM = 1 << 10;
 
-        /// Those with a TEID.
+        /// Headers with a TEID.
         const WITH_TEID = Self::GTPU_IPV4.bits() | Self::GTPU_IPV6.bits();
-        /// Those with an IPv4 address.
+        /// Headers with an IPv4 address.
         const WITH_IPV4 = Self::GTPU_IPV4.bits() | Self::UDP_IPV4.bits() | Self::IPV4.bits();
-        /// Those with an IPv6 address.
+        /// Headers with an IPv6 address.
         const WITH_IPV6 = Self::GTPU_IPV6.bits() | Self::UDP_IPV6.bits() | Self::IPV6.bits();
-        /// Those with a port.
+        /// Headers with a port.
         const WITH_PORT = Self::UDP_IPV4.bits() | Self::UDP_IPV6.bits();
     }
 }
 
-/// Outer Header Creation (clause 8.2.56). The description says which fields are there.
+/// Outer Header Creation (clause 8.2.56). The description determines the present fields.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct OuterHeaderCreation {
     /// The headers.
@@ -67,7 +67,7 @@ pub struct OuterHeaderCreation {
 }
 
 impl OuterHeaderCreation {
-    /// GTP-U towards this end.
+    /// GTP-U to this endpoint.
     pub fn gtpu(teid: u32, addr: DualIp) -> Self {
         let mut description = OuterHeaders::empty();
         description.set(OuterHeaders::GTPU_IPV4, addr.v4.is_some());
@@ -100,7 +100,7 @@ impl<'a> Ie<'a> for OuterHeaderCreation {
         })
     }
 
-    /// A field that the description asks for and that is not there is sent as zero.
+    /// A field that the description requires and that is absent is sent as zero.
     fn encode(&self, out: &mut Vec<u8>) {
         let with = |headers| self.description.intersects(headers);
         out.put(&self.description.bits().to_le_bytes());
@@ -161,7 +161,7 @@ impl OuterHeaderRemoval {
     /// Bit of [`Self::extensions`] for the PDU Session Container.
     pub const PDU_SESSION_CONTAINER: u8 = 1;
 
-    /// Of this header, keeping its extension headers.
+    /// Removal of this header, with its extension headers kept.
     pub const fn new(header: RemovedHeader) -> Self {
         Self { header, extensions: None }
     }

@@ -39,7 +39,7 @@ flags_ies! {
     }
 }
 
-/// Gate Status (clause 8.2.7). Values for future use are read as closed.
+/// Gate Status (clause 8.2.7). Values for future use are treated as closed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct GateStatus {
     /// Uplink packets may pass.
@@ -74,7 +74,7 @@ macro_rules! bitrate_ies {
         pub struct $name {
             /// From the UE.
             pub uplink: Bitrate,
-            /// Towards the UE.
+            /// To the UE.
             pub downlink: Bitrate,
         }
 
@@ -102,7 +102,7 @@ bitrate_ies! {
     Gbr = 27, "GBR";
 }
 
-/// Five octets hold exactly the range of a bit rate.
+/// Five octets cover exactly the range of a bit rate.
 fn rate(fields: &mut Reader<'_>) -> Result<Bitrate, IeError> {
     Bitrate::from_kbps(fields.u40()?).ok_or_else(IeError::incorrect)
 }

@@ -5,7 +5,7 @@ use crate::read::{Put, Reader};
 use crate::{Ie, IeError};
 
 code! {
-    /// Time unit of a packet rate (Table 8.2.63.1). Spare units are read as minutes.
+    /// Time unit of a packet rate (Table 8.2.63.1). Spare units are treated as minutes.
     RateUnit {
         /// Minute.
         Minute = 0;
@@ -25,7 +25,7 @@ code! {
 pub struct Rate {
     /// The unit.
     pub unit: RateUnit,
-    /// Packets allowed in it.
+    /// Packets allowed per unit.
     pub packets: u16,
 }
 
@@ -40,11 +40,11 @@ impl Rate {
 pub struct PacketRate {
     /// From the UE.
     pub uplink: Option<Rate>,
-    /// Towards the UE.
+    /// To the UE.
     pub downlink: Option<Rate>,
-    /// From the UE, for packets beyond.
+    /// From the UE, for additional packets.
     pub additional_uplink: Option<Rate>,
-    /// Towards the UE, for packets beyond.
+    /// To the UE, for additional packets.
     pub additional_downlink: Option<Rate>,
 }
 
@@ -63,7 +63,8 @@ impl<'a> Ie<'a> for PacketRate {
         })
     }
 
-    /// An additional rate without its rate is not sent; one missing beside the other is sent as zero.
+    /// An additional rate without its rate is not sent; if only one of the two additional rates is present, the
+    /// other is sent as zero.
     fn encode(&self, out: &mut Vec<u8>) {
         let (ul, dl) = (self.uplink, self.downlink);
         let more = self.additional_uplink.is_some() || self.additional_downlink.is_some();
@@ -78,7 +79,7 @@ impl<'a> Ie<'a> for PacketRate {
     }
 }
 
-/// What is left of the packets of one direction.
+/// The remaining packets of one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Remaining {
     /// Packets still allowed.
@@ -92,9 +93,9 @@ pub struct Remaining {
 pub struct PacketRateStatus {
     /// From the UE.
     pub uplink: Option<Remaining>,
-    /// Towards the UE.
+    /// To the UE.
     pub downlink: Option<Remaining>,
-    /// Until when the numbers hold: 64-bit NTP time, with a fraction in the low half.
+    /// End of validity: 64-bit NTP time, with a fraction in the low half.
     pub valid_until: u64,
 }
 

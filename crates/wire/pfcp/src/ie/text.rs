@@ -1,10 +1,10 @@
-//! Names: as text, or as the labels of DNS (RFC 1035 clause 3.1).
+//! Names: as text, or as labels of DNS (RFC 1035 clause 3.1).
 
 use std::fmt::{self, Write};
 
 use crate::IeError;
 
-/// The longest label.
+/// Maximum length of a label.
 const LABEL_MAX: u8 = 63;
 
 /// A fully qualified domain name, from the wire or to be sent.
@@ -25,7 +25,7 @@ impl<'a> Fqdn<'a> {
         Self(Form::Dotted(dotted))
     }
 
-    /// From labels on the wire. A trailing zero, which some peers send, is accepted.
+    /// Decodes labels. A trailing zero, which some peers send, is accepted.
     ///
     /// # Errors
     /// No octets: invalid length. Labels that do not fill the octets: incorrect.
@@ -47,7 +47,7 @@ impl<'a> Fqdn<'a> {
         Labels(wire).chain(dotted)
     }
 
-    /// Appends length-prefixed labels, without the trailing zero. Labels above 63 octets are cut.
+    /// Appends length-prefixed labels, without the trailing zero. Labels above 63 octets are truncated.
     pub(crate) fn write(self, out: &mut Vec<u8>) {
         for label in self.labels() {
             let label = label.get(..usize::from(LABEL_MAX)).unwrap_or(label);
@@ -99,7 +99,7 @@ impl<'a> Iterator for Labels<'a> {
     }
 }
 
-/// The octets are one or more labels, each with its length in front, and nothing else.
+/// The octets consist of one or more length-prefixed labels.
 pub(crate) fn is_labels(mut octets: &[u8]) -> bool {
     if octets.is_empty() {
         return false;
@@ -122,7 +122,7 @@ pub(crate) fn fmt_octets(octets: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Resu
     }
 }
 
-/// Octets that show themselves as text or hexadecimal, for hand-written `Debug`.
+/// Octets whose `Debug` form is text or hexadecimal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Octets<'a>(pub &'a [u8]);
 

@@ -10,7 +10,7 @@ use crate::{Ie, IeError};
 time_ies! {
     /// When the sender started (clause 8.2.65).
     RecoveryTimeStamp = 96, "Recovery Time Stamp";
-    /// When thresholds are applied anew (clause 8.2.15).
+    /// When thresholds are applied again (clause 8.2.15).
     MonitoringTime = 33, "Monitoring Time";
     /// When the collection of a report began (clause 8.2.52).
     StartTime = 75, "Start Time";
@@ -47,13 +47,13 @@ integer_ies! {
     QuotaHoldingTime(u32) = 71, "Quota Holding Time";
     /// Seconds a quota is valid (clause 8.2.132).
     QuotaValidityTime(u32) = 181, "Quota Validity Time";
-    /// Seconds without packets of the session after which that is reported; 0 stops (clause 8.2.83).
+    /// Seconds without packets of the session until its inactivity is reported; 0 stops (clause 8.2.83).
     UserPlaneInactivityTimer(u32) = 117, "User Plane Inactivity Timer";
     /// Seconds after which a MAC address is inactive (clause 8.2.105).
     EthernetInactivityTimer(u32) = 146, "Ethernet Inactivity Timer";
     /// Milliseconds over which a guaranteed or maximum rate is averaged (clause 8.2.115).
     AveragingWindow(u32) = 157, "Averaging Window";
-    /// Seconds between two event-triggered QoS reports, at least (clause 8.2.170).
+    /// Minimum seconds between two event-triggered QoS reports (clause 8.2.170).
     MinimumWaitTime(u32) = 246, "Minimum Wait Time";
     /// Seconds a usage report of UE IP addresses is valid (clause 8.2.184).
     ValidityTimer(u16) = 269, "Validity Timer";
@@ -76,7 +76,7 @@ impl CodedTimer {
     /// Never expires.
     pub const INFINITE: Self = Self(0b1110_0000);
 
-    /// Units by code, and their seconds. Codes 5 and 6 count minutes.
+    /// Units by code, in seconds. Codes 5 and 6 count minutes.
     const UNITS: [(u8, u64); 5] = [(0, 2), (1, 60), (2, 600), (3, 3600), (4, 36_000)];
 
     /// The time, `None` if it never expires.
@@ -89,7 +89,7 @@ impl CodedTimer {
         Some(Duration::from_secs(count * unit))
     }
 
-    /// The shortest codable time that is not shorter, at most 310 hours.
+    /// The shortest codable time that is at least `span`, limited to 310 hours.
     pub fn at_least(span: Duration) -> Self {
         let seconds = span.as_secs() + u64::from(span.subsec_nanos() > 0);
         let fitting = Self::UNITS.iter().find(|unit| seconds.div_ceil(unit.1) <= 31);
@@ -120,7 +120,7 @@ macro_rules! timer_ies {
 }
 
 timer_ies! {
-    /// A timer whose use its group tells (clause 8.2.35).
+    /// A timer whose use depends on its group (clause 8.2.35).
     Timer = 55, "Timer";
     /// How long downlink packets are buffered (clause 8.2.29).
     DlBufferingDuration = 47, "DL Buffering Duration";

@@ -18,9 +18,9 @@ integer_ies! {
     NwttPortNumber(u32) = 197, "NW-TT Port Number";
     /// Number of a time domain (clause 8.2.146).
     TimeDomainNumber(u8) = 206, "Time Domain Number";
-    /// Offset that is reported when exceeded, nanoseconds (clause 8.2.147).
+    /// Threshold of the offset, nanoseconds (clause 8.2.147).
     TimeOffsetThreshold(i64) = 207, "Time Offset Threshold";
-    /// Rate ratio that is reported when exceeded, (ratio - 1) * 2^41 (clause 8.2.148).
+    /// Threshold of the rate ratio, (ratio - 1) * 2^41 (clause 8.2.148).
     CumulativeRateRatioThreshold(i32) = 208, "Cumulative rateRatio Threshold";
     /// Measured offset, nanoseconds (clause 8.2.149).
     TimeOffsetMeasurement(i64) = 209, "Time Offset Measurement";
@@ -45,7 +45,7 @@ flags_ies! {
 
     /// The time domain is the configured one (clause 8.2.218).
     ConfiguredTimeDomain(u8; 1) = 321, "Configured Time Domain" {
-        /// It is.
+        /// It is the configured one.
         CTDI = 0;
     }
 }

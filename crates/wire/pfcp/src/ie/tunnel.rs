@@ -1,4 +1,4 @@
-//! Ends of tunnels and sessions.
+//! Endpoints of tunnels and sessions.
 
 use causeway_types::{DualIp, FSeid, Seid, Teid};
 
@@ -6,29 +6,29 @@ use super::addr;
 use crate::read::{Put, Reader};
 use crate::{Ie, IeError};
 
-/// F-TEID (clause 8.2.3): a tunnel end, or the request to choose one.
+/// F-TEID (clause 8.2.3): a tunnel endpoint, or the request to choose one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FTeid {
-    /// The end is known.
+    /// The endpoint.
     Assigned {
-        /// The TEID. Zero is possible on the wire and names no tunnel.
+        /// The TEID. Zero is legal on the wire and identifies no tunnel.
         teid: u32,
-        /// Where the tunnel ends: IPv4 or IPv6 or both.
+        /// Its address: IPv4 or IPv6 or both.
         addr: DualIp,
     },
-    /// The UP function chooses. Some SMFs name neither IP version, though one of them has to be.
+    /// The UP function chooses. Some SMFs set neither IP version, though one is required.
     Choose {
         /// With an IPv4 address.
         v4: bool,
         /// With an IPv6 address.
         v6: bool,
-        /// PDRs of one request with the same number get the same F-TEID.
+        /// PDRs of one request with the same CHOOSE ID get the same F-TEID.
         choose_id: Option<u8>,
     },
 }
 
 impl FTeid {
-    /// The end as the rest of the house knows it; `None` if it is to be chosen or the TEID is zero.
+    /// The endpoint as the type of `causeway-types`; `None` if it is to be chosen or the TEID is zero.
     pub fn assigned(&self) -> Option<causeway_types::FTeid> {
         match *self {
             Self::Assigned { teid, addr } => Some(causeway_types::FTeid { teid: Teid::new(teid)?, addr }),
@@ -98,7 +98,7 @@ impl<'a> Ie<'a> for FSeid {
 /// Local Ingress Tunnel (clause 8.2.209): a UDP/IP tunnel for multicast, or the request to choose one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LocalIngressTunnel {
-    /// The end is known.
+    /// The endpoint.
     Assigned {
         /// UDP port.
         port: u16,

@@ -5,7 +5,7 @@ use crate::read::{Put, Reader};
 use crate::{Ie, IeError};
 
 flags_ies! {
-    /// What a URR measures (clause 8.2.40).
+    /// The methods of a URR (clause 8.2.40).
     MeasurementMethod(u8; 1) = 62, "Measurement Method" {
         /// Duration.
         DURAT = 0;
@@ -15,7 +15,7 @@ flags_ies! {
         EVENT = 2;
     }
 
-    /// When a URR reports (clause 8.2.19), 1 to 3 octets when received, 3 when sent.
+    /// The triggers of a URR (clause 8.2.19), 1 to 3 octets when received, 3 when sent.
     ReportingTriggers(u32; 3) = 37, "Reporting Triggers" {
         /// Periodically.
         PERIO = 0;
@@ -55,7 +55,7 @@ flags_ies! {
         UPINT = 17;
     }
 
-    /// Why a usage report is made (clause 8.2.41), 1 to 3 octets when received, 3 when sent.
+    /// The trigger of a usage report (clause 8.2.41), 1 to 3 octets when received, 3 when sent.
     UsageReportTrigger(u32; 3) = 63, "Usage Report Trigger" {
         /// Periodic.
         PERIO = 0;
@@ -71,7 +71,7 @@ flags_ies! {
         STOPT = 5;
         /// Threshold of dropped downlink traffic reached.
         DROTH = 6;
-        /// The CP function asked.
+        /// The CP function queried it.
         IMMER = 7;
         /// Volume quota exhausted.
         VOLQU = 8;
@@ -103,7 +103,7 @@ flags_ies! {
         UPINT = 21;
     }
 
-    /// How a URR measures (clause 8.2.68).
+    /// Options of a measurement (clause 8.2.68).
     MeasurementInformation(u8; 1) = 100, "Measurement Information" {
         /// Before QoS enforcement.
         MBQE = 0;
@@ -111,7 +111,7 @@ flags_ies! {
         INAM = 1;
         /// Reduced application detection information.
         RADI = 2;
-        /// Time metering starts at once.
+        /// Time metering starts immediately.
         ISTM = 3;
         /// Packets are counted too.
         MNOP = 4;
@@ -123,7 +123,7 @@ flags_ies! {
         CIAM = 7;
     }
 
-    /// Which part of the usage a report is about (clause 8.2.59).
+    /// The part of the usage in a report (clause 8.2.59).
     UsageInformation(u8; 1) = 90, "Usage Information" {
         /// Before the monitoring time.
         BEF = 0;
@@ -173,7 +173,7 @@ impl<'a> Ie<'a> for TimeQuotaMechanism {
     }
 }
 
-/// Multiplier (clause 8.2.84): digits times ten to the exponent.
+/// Multiplier (clause 8.2.84): digits times ten to the power of the exponent.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Multiplier {
     /// The digits.
@@ -203,7 +203,7 @@ impl<'a> Ie<'a> for Multiplier {
 pub enum AdditionalUsageReports {
     /// AURI: more usage reports will follow.
     Follow,
-    /// So many usage reports, at most 32767, are sent in further Session Report Requests.
+    /// This many usage reports, at most 32767, are sent in further Session Report Requests.
     Count(u16),
 }
 

@@ -10,12 +10,12 @@ pub struct Volumes {
     pub total: Option<u64>,
     /// From the UE.
     pub uplink: Option<u64>,
-    /// Towards the UE.
+    /// To the UE.
     pub downlink: Option<u64>,
 }
 
 impl Volumes {
-    /// Reads what the three low bits announce.
+    /// Reads the values for the three low bits.
     fn read(fields: &mut Reader<'_>, flags: u8) -> Result<Self, IeError> {
         Ok(Self {
             total: fields.when(flags & 1 != 0, Reader::u64)?,

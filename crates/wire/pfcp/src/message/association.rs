@@ -30,7 +30,7 @@ message! {
 }
 
 message! {
-    /// PFCP Association Setup Response (Table 7.4.4.2-1). Tells whether the association is set up.
+    /// PFCP Association Setup Response (Table 7.4.4.2-1). Accepts or rejects an association.
     AssociationSetupResponse<'a> = AssociationSetupResponse {
         req node_id: NodeId<'a>,
         req cause: Cause,
@@ -66,7 +66,7 @@ message! {
 }
 
 message! {
-    /// PFCP Association Update Response (Table 7.4.4.4-1). Tells whether the association is changed.
+    /// PFCP Association Update Response (Table 7.4.4.4-1). Accepts or rejects a change of an association.
     AssociationUpdateResponse<'a> = AssociationUpdateResponse {
         req node_id: NodeId<'a>,
         req cause: Cause,
@@ -84,7 +84,7 @@ message! {
 }
 
 message! {
-    /// PFCP Association Release Response (Table 7.4.4.6-1). Tells whether the association has ended.
+    /// PFCP Association Release Response (Table 7.4.4.6-1). Accepts or rejects the end of an association.
     AssociationReleaseResponse<'a> = AssociationReleaseResponse {
         req node_id: NodeId<'a>,
         req cause: Cause,

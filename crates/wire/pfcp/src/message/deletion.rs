@@ -13,8 +13,7 @@ message! {
 }
 
 message! {
-    /// PFCP Session Deletion Response (Table 7.5.7.1-1). Tells whether the session is deleted, and what was
-    /// used.
+    /// PFCP Session Deletion Response (Table 7.5.7.1-1). The result of a deletion, with the final usage.
     SessionDeletionResponse<'a> = SessionDeletionResponse {
         req cause: Cause,
         con offending_ie: OffendingIe,

@@ -53,8 +53,7 @@ message! {
 }
 
 message! {
-    /// PFCP Session Establishment Response (Table 7.5.3.1-1). Tells whether the session is set up, and what
-    /// was allocated.
+    /// PFCP Session Establishment Response (Table 7.5.3.1-1). The result of an establishment, with the allocations.
     SessionEstablishmentResponse<'a> = SessionEstablishmentResponse {
         req node_id: NodeId<'a>,
         req cause: Cause,

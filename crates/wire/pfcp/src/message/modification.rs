@@ -68,8 +68,8 @@ message! {
 }
 
 message! {
-    /// PFCP Session Modification Response (Table 7.5.5.1-1). Tells whether the rules are changed, what was
-    /// allocated and what was used.
+    /// PFCP Session Modification Response (Table 7.5.5.1-1). The result of a modification, with allocations and
+    /// usage.
     SessionModificationResponse<'a> = SessionModificationResponse {
         req cause: Cause,
         con offending_ie: OffendingIe,

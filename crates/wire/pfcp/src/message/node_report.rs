@@ -8,7 +8,7 @@ use crate::ie::{Cause, NodeId, NodeReportType, OffendingIe, VendorNodeReportType
 use crate::message::message;
 
 message! {
-    /// PFCP Node Report Request (Table 7.4.5.1.1-1). Reports what concerns more than one session.
+    /// PFCP Node Report Request (Table 7.4.5.1.1-1). Reports events that concern more than one session.
     NodeReportRequest<'a> = NodeReportRequest {
         req node_id: NodeId<'a>,
         req node_report_type: NodeReportType,

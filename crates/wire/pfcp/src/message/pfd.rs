@@ -5,8 +5,7 @@ use crate::ie::{Cause, NodeId, OffendingIe};
 use crate::message::message;
 
 message! {
-    /// PFCP PFD Management Request (Table 7.4.3.1-1). Provisions PFDs, or deletes all of them if there is
-    /// none.
+    /// PFCP PFD Management Request (Table 7.4.3.1-1). Provisions PFDs, or deletes all of them if it has none.
     PfdManagementRequest<'a> = PfdManagementRequest {
         many application_ids_pfds: ApplicationIdsPfds<'a>,
         opt node_id: NodeId<'a>,
@@ -14,7 +13,7 @@ message! {
 }
 
 message! {
-    /// PFCP PFD Management Response (Table 7.4.3.2-1). Tells whether PFDs were provisioned.
+    /// PFCP PFD Management Response (Table 7.4.3.2-1). The result of provisioning PFDs.
     PfdManagementResponse<'a> = PfdManagementResponse {
         req cause: Cause,
         con offending_ie: OffendingIe,

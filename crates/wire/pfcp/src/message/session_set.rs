@@ -13,7 +13,7 @@ message! {
 }
 
 message! {
-    /// PFCP Session Set Deletion Response (Table 7.4.6.2-1). Tells whether the sessions are deleted.
+    /// PFCP Session Set Deletion Response (Table 7.4.6.2-1). The result of the deletion.
     SessionSetDeletionResponse<'a> = SessionSetDeletionResponse {
         req node_id: NodeId<'a>,
         req cause: Cause,
@@ -22,7 +22,7 @@ message! {
 }
 
 message! {
-    /// PFCP Session Set Modification Request (Table 7.4.7.1-1). Hands sets of sessions to another SMF.
+    /// PFCP Session Set Modification Request (Table 7.4.7.1-1). Transfers sets of sessions to another SMF.
     SessionSetModificationRequest<'a> = SessionSetModificationRequest {
         req node_id: NodeId<'a>,
         req_many session_change_info: SessionChangeInfo<'a>,
@@ -30,7 +30,7 @@ message! {
 }
 
 message! {
-    /// PFCP Session Set Modification Response (Table 7.4.7.2-1). Tells whether the sets are handed over.
+    /// PFCP Session Set Modification Response (Table 7.4.7.2-1). The result of the transfer.
     SessionSetModificationResponse<'a> = SessionSetModificationResponse {
         req node_id: NodeId<'a>,
         req cause: Cause,

@@ -1,4 +1,4 @@
-//! From fields to IEs, and structures from what is mandatory.
+//! Encoding of fields, and constructors from mandatory fields.
 
 macro_rules! emit {
     (req $value:expr, $tag:expr, $out:ident) => {
@@ -15,7 +15,7 @@ macro_rules! emit {
     };
 }
 
-/// `new` takes what is mandatory and leaves the rest absent.
+/// `new` takes the mandatory fields and leaves the rest absent.
 macro_rules! constructor {
     ($name:ident $lt:lifetime [$($args:tt)*] [$($init:tt)*] req $field:ident : $ty:ty; $($rest:tt)*) => {
         $crate::structure::constructor!(
@@ -42,7 +42,7 @@ macro_rules! constructor {
     };
     ($name:ident $lt:lifetime [$($args:tt)+] [$($init:tt)*]) => {
         impl<$lt> $name<$lt> {
-            /// With the mandatory IEs, and without any other.
+            /// A structure with the mandatory IEs only.
             pub fn new($($args)+) -> Self {
                 Self { $($init)* other: Default::default() }
             }

@@ -1,4 +1,4 @@
-//! What a field is: its type, its IE type, and how often it may be there.
+//! The types of fields: Rust type, IE type, and repetition.
 
 macro_rules! field_type {
     (req $lt:lifetime $ty:ty) => { $ty };

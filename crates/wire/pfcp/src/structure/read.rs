@@ -1,4 +1,4 @@
-//! From IEs to fields.
+//! Decoding of fields.
 
 macro_rules! slot {
     (req) => {
@@ -15,7 +15,7 @@ macro_rules! slot {
     };
 }
 
-/// The field still takes IEs; if not, a later field of the same type may.
+/// The field still accepts IEs; if not, a later field of the same type may.
 macro_rules! open {
     (req $slot:ident) => {
         $slot.is_open()
@@ -64,8 +64,8 @@ macro_rules! finish {
     };
 }
 
-/// Walks the IEs of a group as its decoder does, and keeps nothing: a repeated group is checked before it is
-/// decoded, and is a large structure.
+/// Walks the IEs of a group like its decoder, without keeping values: a repeated group is checked before it is
+/// decoded, and its structure is large.
 macro_rules! checker {
     ($name:ident<$lt:lifetime> $value:ident $( $(#[$fmeta:meta])* $kind:ident $field:ident : $ty:ty $(= $tag:literal)?, )*) => {
         $( let mut $field = false; )*
@@ -84,7 +84,7 @@ macro_rules! checker {
     };
 }
 
-/// A mandatory IE was there.
+/// Requires a mandatory IE.
 macro_rules! demand {
     (req $field:ident, $tag:expr) => {
         if !$field {

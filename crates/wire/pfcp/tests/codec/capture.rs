@@ -1,4 +1,4 @@
-//! A capture of PFCP from outside the project.
+//! A PFCP capture from another project.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use pcap_file::pcapng::PcapNgReader;
 /// Octets of IPv4 and UDP headers without options.
 const OUTER: usize = 28;
 
-/// The PFCP datagrams of the capture; `None` where the capture is not installed.
+/// The PFCP datagrams of the capture; `None` if the capture is not available.
 fn datagrams() -> Option<Vec<Vec<u8>>> {
     let default = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data");
     let data = std::env::var_os("CAUSEWAY_DATA").map_or_else(default, PathBuf::from);
@@ -25,9 +25,9 @@ fn datagrams() -> Option<Vec<Vec<u8>>> {
     Some(datagrams)
 }
 
-// Input:  11 datagrams of a traffic generator that puts IEs into messages at random, among them vendors' IEs.
-// Output: each header decodes; each IE that we know decodes, but for one VLAN tag of
-//         two octets; a message that lacks a mandatory IE says which.
+// Input:  11 datagrams of a traffic generator that puts random IEs into messages, including vendors' IEs.
+// Output: each header decodes; each known IE decodes, except one VLAN tag of two octets; the error of a message
+// without a mandatory IE names it.
 #[test]
 fn the_messages_of_a_foreign_capture() {
     let Some(datagrams) = datagrams() else {

@@ -1,4 +1,4 @@
-//! Checking a group against decoding it.
+//! Comparison of checking and decoding a group.
 
 use causeway_pfcp::*;
 use causeway_types::{FarId, PdrId, Precedence, QerId, UrrId};
@@ -61,8 +61,8 @@ fn forwarding() -> ForwardingParameters<'static> {
     }
 }
 
-// Input:  groups inside groups, cut after each octet and with each octet changed.
-// Output: checking finds the same error as decoding, with the same path, or none where that finds none.
+// Input:  nested groups, cut after each octet and with each octet changed.
+// Output: checking finds the same error as decoding, with the same path, or none if decoding succeeds.
 #[test]
 fn checking_agrees_with_decoding() {
     let threshold = VolumeThreshold(Volumes { total: Some(1000), ..Volumes::default() });
@@ -87,9 +87,9 @@ fn checking_agrees_with_decoding() {
     }
 }
 
-// Input:  a Create PDR with a UE address that is wrong between two that are right, and IEs of another type among them.
-// Output: the message is refused: a UE address with an incorrect value would match more packets.
-//         With the wrong one out, both that are there are seen, in their order.
+// Input:  a Create PDR with an incorrect UE address between two correct ones, and IEs of another type among them.
+// Output: the message is refused: with an incorrect UE address the rule would match more packets. Without the
+// incorrect one, both others are found, in their order.
 #[test]
 fn repeated_ies_are_found_among_others() {
     let mut octets = Vec::new();

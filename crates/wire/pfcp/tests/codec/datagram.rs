@@ -1,4 +1,4 @@
-//! Headers, bundles, dumps, and messages that do not fit.
+//! Headers, bundles, dumps, and messages of wrong length.
 
 use causeway_pfcp::dump::{Dump, DumpIes};
 use causeway_pfcp::*;
@@ -34,7 +34,7 @@ fn a_node_related_and_a_session_related_header() {
 }
 
 // Input:  two messages in one datagram, the first with the follow-on flag (clause 6.5).
-// Output: one after the other; without the flag, a length that does not fit.
+// Output: both in order; without the flag, a length error.
 #[test]
 fn bundled_messages_are_decoded_one_by_one() {
     let mut datagram = Vec::new();
@@ -96,7 +96,7 @@ fn each_request_has_its_response() {
 }
 
 // Input:  70000 octets of application identifiers.
-// Output: an error that says so, and a buffer as it was.
+// Output: a length error, and an unchanged buffer.
 #[test]
 fn a_message_of_more_than_65535_octets_is_not_sent() {
     let name = [b'a'; 1000];
@@ -108,7 +108,8 @@ fn a_message_of_more_than_65535_octets_is_not_sent() {
     assert_eq!((error.octets, out), (70 * 1008 + 4, vec![1, 2, 3]));
 }
 
-// Input:  a report request with a usage report, an IE of a vendor, an unknown one, a wrong one and a cut one.
+// Input:  a report request with a usage report, an IE of a vendor, an unknown one, an incorrect one and a truncated
+// one.
 // Output: one line each, groups indented.
 #[test]
 fn a_dump_shows_one_line_for_each_ie() {
@@ -146,7 +147,7 @@ fn an_error_names_the_way_to_the_ie() {
 }
 
 // Input:  an establishment request with a rule of each kind, decoded and iterated down to the last IE.
-// Output: not one allocation.
+// Output: no allocation.
 #[test]
 fn decoding_does_not_allocate() {
     let mut datagram = Vec::new();

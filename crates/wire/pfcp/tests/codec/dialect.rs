@@ -1,17 +1,17 @@
-//! Lengths and forms as real SMFs send them.
+//! Lengths and forms in the messages of real SMFs.
 
 use causeway_pfcp::*;
 use causeway_types::{FarId, NtpSeconds, PdrId, QerId, UrrId};
 
 use crate::support::{decode, octets, write};
 
-/// Decodes a value written in hexadecimal digits.
+/// Decodes a value from hexadecimal digits.
 fn value<T: Ie<'static>>(hex: &str) -> Result<T, IeError> {
     T::decode(octets(hex).leak())
 }
 
 // Input:  Apply Action of Release 15 (1 octet), of Release 16 (2) and of a later one (3).
-// Output: the same action; what is unknown is ignored.
+// Output: the same action; unknown octets are ignored.
 #[test]
 fn apply_action_has_one_octet_or_two() {
     assert_eq!(value("0c"), Ok(ApplyAction::BUFF | ApplyAction::NOCP));
@@ -91,7 +91,7 @@ fn updated_pdr(hex: &str) -> UpdatePdr<'static> {
 }
 
 // Input:  an Update PDR with a URR ID of null length (clause 5.6.3), and one with two QER IDs.
-// Output: the URRs are to be removed, the QERs are a list, and no field holds an empty value.
+// Output: the URRs are removed, the QERs are a list, and no field has an empty value.
 #[test]
 fn a_null_length_asks_for_removal() {
     let pdr = updated_pdr("0038 0002 0001  0051 0000  006d 0004 00000001  006d 0004 00000002");

@@ -1,4 +1,4 @@
-//! The codec seen from outside.
+//! Tests of the public interface of the codec.
 
 mod capture;
 mod check;

@@ -1,4 +1,4 @@
-//! IEs octet by octet, as clause 8.2 draws them.
+//! IEs octet by octet, as in the figures of clause 8.2.
 
 use std::fmt::Debug;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -16,7 +16,7 @@ const V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 const V6_HEX: &str = "20010db8000000000000000000000001";
 const DUAL: DualIp = DualIp { v4: Some(V4), v6: Some(V6) };
 
-/// The IE is these octets, type and length in front, and these octets are the IE.
+/// Encoding gives these octets, type and length included, and decoding them gives the IE.
 #[track_caller]
 fn same<'a, T: Ie<'a> + PartialEq + Debug>(ie: T, hex: &str) {
     let expected: &'static [u8] = octets(hex).leak();

@@ -1,4 +1,4 @@
-//! `rs-pfcp`, an independent codec, reads what we write and writes what we read.
+//! Comparison with `rs-pfcp`, an independent codec, in both directions.
 
 use std::net::Ipv4Addr;
 
@@ -19,7 +19,7 @@ use crate::support::{Tape, decode, ies_of, mandatory_of, value, write};
 const SMF: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
 
-/// What `rs-pfcp` makes of a message of ours, written by it; `None` if it refuses the message.
+/// A message after decoding and encoding by `rs-pfcp`; `None` if it refuses the message.
 fn through_theirs(message: &Message<'_>) -> Option<Vec<u8>> {
     let seid = message.message_type().is_session_related().then_some(Seid(5));
     let mut octets = Vec::new();
@@ -29,7 +29,7 @@ fn through_theirs(message: &Message<'_>) -> Option<Vec<u8>> {
 
 proptest! {
     // Input:  a valid value of any IE that both codecs know.
-    // Output: theirs refuses it (spare codes, text that is not UTF-8), or writes the same octets.
+    // Output: `rs-pfcp` refuses it (spare codes, text that is not UTF-8), or writes the same octets.
     #[test]
     fn both_code_ies_alike(at in 0..THEIRS.len(), tape in vec(any::<u8>(), 0..400)) {
         let (ie_type, theirs) = THEIRS[at];
@@ -39,8 +39,8 @@ proptest! {
         }
     }
 
-    // Input:  a valid message of any type but PFD management, whose repeated PFDs theirs merges.
-    // Output: theirs refuses it (for example empty groups), or hands on an equal message.
+    // Input:  a valid message of any type but PFD management, whose repeated PFDs `rs-pfcp` merges.
+    // Output: `rs-pfcp` refuses it (for example empty groups), or returns an equal message.
     #[test]
     fn both_code_messages_alike(
         message_type in proptest::sample::select(MessageType::ALL),
@@ -57,9 +57,9 @@ proptest! {
     }
 }
 
-// Input:  each message with its mandatory IEs; responses reject, since theirs expects more of an acceptance.
-// Output: theirs takes every one of them, and hands on an equal message. It asks for an F-SEID in a
-//         rejecting Session Establishment Response, which clause 7.2.3.2 does not; that one is left out.
+// Input:  each message with its mandatory IEs; responses reject, since `rs-pfcp` requires more of an acceptance.
+// Output: `rs-pfcp` accepts each of them, and returns an equal message. It requires an F-SEID in a rejecting
+// Session Establishment Response, which clause 7.2.3.2 does not; that one is left out.
 #[test]
 fn theirs_takes_every_message() {
     let asks_for_more = |message_type: &&_| **message_type != MessageType::SessionEstablishmentResponse;
@@ -74,7 +74,7 @@ fn theirs_takes_every_message() {
     }
 }
 
-/// A session with a rule of each kind, as `rs-pfcp` builds it.
+/// A session with a rule of each kind, built by `rs-pfcp`.
 fn their_establishment() -> Vec<u8> {
     let pdi = theirs::pdi::PdiBuilder::new(source_interface())
         .f_teid(theirs::f_teid::FteidBuilder::new().choose_ipv4().choose_id(3).build().unwrap())
@@ -121,7 +121,7 @@ fn their_urr() -> theirs::create_urr::CreateUrr {
 }
 
 // Input:  an establishment request with a PDR, FAR, QER and URR that `rs-pfcp` built.
-// Output: the same values in our structures.
+// Output: the same values after decoding.
 #[test]
 fn we_read_the_session_that_theirs_builds() {
     let octets = their_establishment();
@@ -157,7 +157,7 @@ fn check_pdr(pdr: &CreatePdr<'_>) {
     assert_eq!(pdr.pdi.qfis.first(), Qfi::new(9));
 }
 
-// Input:  a usage report of ours.
+// Input:  an encoded usage report.
 // Output: `rs-pfcp` reads the same numbers.
 #[test]
 fn theirs_reads_our_usage_report() {

@@ -1,13 +1,13 @@
-//! The IEs that `rs-pfcp` 0.5 codes as TS 29.244 Release 17 does.
+//! The IEs that `rs-pfcp` 0.5 codes according to TS 29.244 Release 17.
 //!
-//! Left out are those it codes otherwise: it writes timers and port numbers with another length, cuts
-//! single IEs in Remove groups, keeps one of several repeated IEs, clears spare codes, or does not know a
-//! field (FQ-CSID node type, NID, upper packet rate unit). The tests in `octets` hold those to the figures
-//! of the specification.
+//! IEs with another coding there are left out: it writes timers and port numbers with another length, cuts single
+//! IEs in Remove groups, keeps one of several repeated IEs, clears spare codes, or does not know a field (FQ-CSID
+//! node type, NID, upper packet rate unit). The tests in `octets` compare those with the figures of the
+//! specification.
 
 use rs_pfcp::ie::*;
 
-/// What `marshal` of `rs-pfcp` returns: octets in one form or another.
+/// The result of `marshal` of `rs-pfcp`: octets in one form or another.
 trait Marshalled {
     fn octets(self) -> Option<Vec<u8>>;
 }

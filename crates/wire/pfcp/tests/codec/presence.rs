@@ -1,4 +1,4 @@
-//! Missing, wrong, unknown and repeated IEs (clauses 7.2.3.2 and 7.6.6 to 7.6.10).
+//! Missing, incorrect, unknown and repeated IEs (clauses 7.2.3.2 and 7.6.6 to 7.6.10).
 
 use crate::support::{Tape, decode, header, mandatory, mandatory_of, value, write};
 use causeway_pfcp::{ALL, Cause, Field, IeError, Message, MessageType, Presence, ie_info};
@@ -49,8 +49,9 @@ fn every_mandatory_ie_of_every_group_is_missed() {
     assert!(missed >= 90, "{missed}");
 }
 
-// Input:  each field that is a group, without what is mandatory in it, in each message.
-// Output: by the presence of the group: "Mandatory IE missing", "Conditional IE missing", or as if absent.
+// Input:  each field that is a group, without its mandatory IEs, in each message.
+// Output: depending on the presence of the group: "Mandatory IE missing", "Conditional IE missing", or as if
+// absent.
 #[test]
 fn a_missing_ie_weighs_as_much_as_the_group_around_it() {
     for message_type in MessageType::ALL {
@@ -102,7 +103,7 @@ fn a_value_that_is_too_short_is_an_invalid_length() {
 }
 
 // Input:  a mandatory, a conditional and an optional IE with an incorrect value.
-// Output: the first two refuse the message, the third is as good as absent, and is told.
+// Output: the first two refuse the message, the third counts as absent, and is reported.
 #[test]
 fn an_incorrect_value_counts_unless_the_ie_is_optional() {
     let spare_node_id = (60, vec![0x0f]);
@@ -122,8 +123,8 @@ fn an_incorrect_value_counts_unless_the_ie_is_optional() {
     assert_eq!(request.other.ignored().unwrap().offending(), Some(60));
 }
 
-// Input:  each message with mandatory IEs, between them an unknown IE, one of another message, one of a vendor.
-// Output: the message, with those IEs kept apart; encoded they are still there.
+// Input:  each message with mandatory IEs, and between them an unknown IE, one of another message, one of a vendor.
+// Output: the message, with those IEs in `other`; they survive encoding.
 #[test]
 fn unknown_ies_are_ignored_and_kept_apart() {
     let strangers = [(400, vec![1, 2]), (0xffff, vec![0x28, 0xaf, 9]), (116, vec![])];
@@ -159,7 +160,7 @@ fn only_the_first_of_repeated_ies_counts() {
 }
 
 // Input:  an accepting and a rejecting Association Setup Response without recovery time stamp.
-// Output: the first misses it; a rejection needs no more than its cause (clause 7.2.3.2).
+// Output: the first lacks it; a rejection needs only its cause (clause 7.2.3.2).
 #[test]
 fn a_rejection_carries_only_its_cause() {
     let node = (60, vec![0, 10, 0, 0, 1]);
@@ -169,8 +170,8 @@ fn a_rejection_carries_only_its_cause() {
     decode(MessageType::AssociationSetupResponse, &write(&[node, (19, vec![72])]));
 }
 
-// Input:  the fields of every message, and theirs if they are groups, and so on.
-// Output: no IE is deeper than the path of an error can say.
+// Input:  the fields of every message, and recursively those of groups.
+// Output: no IE is nested deeper than the path of an error.
 #[test]
 fn no_ie_is_deeper_than_an_error_can_say() {
     fn depth(fields: &[Field]) -> usize {

@@ -1,4 +1,4 @@
-//! What is decoded and encoded again is the same, for every IE and every message.
+//! Every IE and every message is the same after decoding and encoding.
 
 use crate::support::{body, canonical, decode, header, ies_of, read, shown, write};
 use causeway_pfcp::{ALL, Header, HeaderError, Message, MessageType};
@@ -52,7 +52,7 @@ proptest! {
     }
 
     // Input:  any octets.
-    // Output: an error or a message, and in no case a panic.
+    // Output: an error or a message, never a panic.
     #[test]
     fn random_octets_do_no_harm(octets in vec(any::<u8>(), 0..200), message_type in message_type()) {
         let _ = Message::decode(&header(message_type), &octets);
@@ -70,7 +70,7 @@ proptest! {
     }
 }
 
-/// The IEs sorted by descending type; those of one type keep their order, which has a meaning.
+/// The IEs sorted by descending type; those of one type keep their order, which is significant.
 fn descend(octets: &[u8]) -> Vec<u8> {
     let mut ies = read(octets);
     ies.sort_by_key(|(ie_type, _)| std::cmp::Reverse(*ie_type));

@@ -1,4 +1,4 @@
-//! The seed corpora of the fuzz targets, written by our own encoder.
+//! The seed corpora of the fuzz targets, written by the encoder of this crate.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn save(target: &str, name: &str, octets: &[u8]) {
     fs::write(folder(target).join(name), octets).unwrap();
 }
 
-/// A message in a datagram of its own.
+/// A datagram with one message.
 fn datagram(message_type: MessageType, body: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let seid = message_type.is_session_related().then_some(Seid(1));
@@ -53,7 +53,7 @@ fn write_the_seeds() {
 }
 
 // Input:  the committed seeds.
-// Output: each is a message, or a row of IEs; no message type and no IE type is missing.
+// Output: each is a message, or a sequence of IEs; no message type and no IE type is missing.
 #[test]
 fn the_seeds_cover_every_message_and_ie() {
     let read =

@@ -1,4 +1,4 @@
-//! A session as an SMF sets it up, octet by octet.
+//! The messages of an SMF that establishes a session, octet by octet.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -41,7 +41,7 @@ const ESTABLISHMENT: &str = "
       ";
 
 // Input:  an establishment request with one uplink PDR whose F-TEID the UPF chooses, and its FAR.
-// Output: the octets that clauses 7.5.2 and 8.2 prescribe, and the same request again when decoded.
+// Output: the octets of clauses 7.5.2 and 8.2, and the same request after decoding.
 #[test]
 fn an_establishment_request_octet_by_octet() {
     let request = Message::from(establishment());

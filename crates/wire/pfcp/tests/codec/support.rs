@@ -1,9 +1,9 @@
-//! Random but valid IEs, from the descriptions of the fields. A tape of octets decides everything, so that
-//! proptest can shrink what fails.
+//! Random but valid IEs, generated from the descriptions of the fields. A tape of octets determines them, so that
+//! proptest can shrink failures.
 
 use causeway_pfcp::{Field, Header, IeInfo, Message, MessageType, Presence, RawIe, RawIes, ie_info};
 
-/// Decisions; zero when used up.
+/// The decisions; zero at the end.
 pub(crate) struct Tape<'t>(pub(crate) &'t [u8]);
 
 impl Tape<'_> {
@@ -26,7 +26,7 @@ impl Tape<'_> {
 /// An IE type and its value.
 pub(crate) type Tlv = (u16, Vec<u8>);
 
-/// The IEs of a message or group: the mandatory ones, and others as the tape decides.
+/// The IEs of a message or group: the mandatory ones, and others as determined by the tape.
 pub(crate) fn ies(fields: &[Field], tape: &mut Tape<'_>) -> Vec<Tlv> {
     let mut ies = Vec::new();
     for field in fields {
@@ -46,12 +46,12 @@ pub(crate) fn mandatory(fields: &[Field]) -> Vec<Tlv> {
     fields.iter().filter(is_mandatory).map(tlv).collect()
 }
 
-/// [`mandatory`] of a message, and what an accepting response needs beyond.
+/// [`mandatory`] of a message, and the further IEs of an accepting response.
 pub(crate) fn mandatory_of(message_type: MessageType) -> Vec<Tlv> {
     complete(message_type, mandatory(message_type.fields()))
 }
 
-/// [`ies`] of a message, and what an accepting response needs beyond.
+/// [`ies`] of a message, and the further IEs of an accepting response.
 pub(crate) fn ies_of(message_type: MessageType, tape: &[u8]) -> Vec<Tlv> {
     complete(message_type, ies(message_type.fields(), &mut Tape(tape)))
 }
@@ -64,13 +64,13 @@ fn complete(message_type: MessageType, mut ies: Vec<Tlv>) -> Vec<Tlv> {
     ies
 }
 
-/// A valid value with nothing in it that could be absent.
+/// A valid value without optional parts.
 pub(crate) fn minimal(ie_type: u16) -> Vec<u8> {
     let info = ie_info(ie_type).unwrap();
     if info.fields.is_empty() { leaf(info, &mut Tape(&[])) } else { write(&mandatory(info.fields)) }
 }
 
-/// A valid value, groups with their IEs in them.
+/// A valid value; groups with their IEs.
 pub(crate) fn value(ie_type: u16, tape: &mut Tape<'_>) -> Vec<u8> {
     let info = ie_info(ie_type).unwrap();
     if info.fields.is_empty() { leaf(info, tape) } else { write(&ies(info.fields, tape)) }
@@ -90,7 +90,7 @@ fn leaf(info: &IeInfo, tape: &mut Tape<'_>) -> Vec<u8> {
     found.unwrap_or_else(|| panic!("no valid value of {info:?}"))
 }
 
-/// The value as we would send it, if it is valid.
+/// The encoding of the value by this crate, if it is valid.
 pub(crate) fn canonical(info: &IeInfo, octets: &[u8]) -> Option<Vec<u8>> {
     let mut value = Vec::new();
     info.encode_again(octets, &mut value).ok().map(|()| value)
@@ -109,7 +109,7 @@ pub(crate) fn write(ies: &[Tlv]) -> Vec<u8> {
     out
 }
 
-/// The IEs of octets that are known to be valid, by copy.
+/// The IEs of octets that are known to be valid, as copies.
 pub(crate) fn read(octets: &[u8]) -> Vec<Tlv> {
     RawIes::new(octets).map(Result::unwrap).map(|ie| (ie.ie_type, ie.value.to_vec())).collect()
 }
@@ -122,7 +122,7 @@ pub(crate) fn decode(message_type: MessageType, body: &[u8]) -> Message<'_> {
     Message::decode(&header(message_type), body).unwrap()
 }
 
-/// What follows the header when the message is encoded.
+/// The octets after the header of an encoded message.
 pub(crate) fn body(message: &Message<'_>) -> Vec<u8> {
     let mut out = Vec::new();
     message.encode(None, 0, &mut out).unwrap();
