@@ -4,10 +4,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use causeway_types::{Time, WallTime};
 
-/// The monotonic clock (`CLOCK_MONOTONIC`), which counts on from what the wall clock said once. Copies agree with each other.
+/// The monotonic clock (`CLOCK_MONOTONIC`), which starts at a reading of the wall clock. Copies agree with each other.
 ///
-/// Never goes backwards, and does not follow when the wall clock is set: spans between two times are exact, and a clock that is set
-/// back ends no timer early. It does not count while the machine is suspended, when no packet passes either. Where the kernel slews
+/// Never goes backwards, and does not follow when the wall clock is set: spans between two times are exact, and a clock
+/// that is set
+/// back ends no timer early. It does not count while the machine is suspended, when no packet passes either. Where the
+/// kernel slews
 /// the wall clock, it slews this one alike.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
@@ -16,12 +18,12 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock anchored now.
+    /// A clock that starts now.
     pub fn new() -> Self {
         Self::counting_from(system())
     }
 
-    /// A clock that counts on from what the wall clock says now.
+    /// A clock that starts at this reading of the wall clock.
     pub fn counting_from(wall: WallTime) -> Self {
         Self { anchor: Time::from_nanos(wall.as_nanos()), start: Instant::now() }
     }
@@ -31,18 +33,18 @@ impl Clock {
         self.anchor + self.start.elapsed()
     }
 
-    /// When it was anchored.
+    /// The start time.
     pub fn anchor(&self) -> Time {
         self.anchor
     }
 
-    /// How long until then; zero when it is past.
+    /// The time left until then; zero when it is past.
     pub fn until(&self, time: Time) -> Duration {
         time.since(self.now())
     }
 }
 
-/// What the wall clock of the system says (`CLOCK_REALTIME`).
+/// The wall clock of the system (`CLOCK_REALTIME`).
 pub fn system() -> WallTime {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     WallTime::from_nanos(u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX))

@@ -1,4 +1,4 @@
-//! The daemon as a whole: what is opened, which threads run, how it stops.
+//! The daemon: startup, threads and shutdown.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -24,7 +24,7 @@ use crate::watchdog::Watchdog;
 use crate::worker::{PortSet, Schedule, Snapshot, WorkerHandle};
 use crate::worker_setup::worker_setups;
 
-/// A running UPF. Dropped, it stops at once.
+/// A running UPF. Dropping it stops the UPF immediately.
 #[derive(Debug)]
 pub struct Daemon {
     pfcp: Vec<SocketAddr>,
@@ -35,7 +35,7 @@ pub struct Daemon {
     watch: Watchdog,
 }
 
-/// What the UPF did from start to end.
+/// The traffic totals of a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
     /// The last counters of the data plane.
@@ -61,10 +61,10 @@ impl Totals {
 }
 
 impl Daemon {
-    /// Opens what the configuration asks for, in the network namespace of the calling thread, and runs.
+    /// Opens the configured sockets and devices in the network namespace of the calling thread, and starts the threads.
     ///
     /// # Errors
-    /// What cannot be opened, with its key and the cure. Nothing stays open then.
+    /// The item that cannot be opened, with its key and the remedy. No socket or device stays open.
     pub fn start(config: &Config) -> Result<Self, StartError> {
         let ports = open::ports(config)?;
         for advice in open::forwarding_advice(&config.upf) {
@@ -73,8 +73,8 @@ impl Daemon {
         Self::start_with(config, ports)
     }
 
-    /// Runs on packet ports that the caller opened, a set for each worker, for example [`open::gtpu_ports`] with a memory port
-    /// as data network.
+    /// Starts with packet ports that the caller opened, one set for each worker: for example [`open::gtpu_ports`] with
+    /// a memory port as data network.
     ///
     /// # Errors
     /// As for [`Daemon::start`].
@@ -82,7 +82,7 @@ impl Daemon {
         Self::start_by(config, ports, system)
     }
 
-    /// The same by another wall clock than that of the system, which may be set at any time.
+    /// Like [`Daemon::start_with`], with another wall clock than that of the system. The clock may be set at any time.
     ///
     /// # Errors
     /// As for [`Daemon::start`].
@@ -104,11 +104,11 @@ impl Daemon {
         let (routing, slices) = (routing(config), slices(config));
         let secret = IdCipher::new(random());
         let teids = TeidScheme::hidden(secret);
-        let surroundings = ports.first().map(PortSet::topology).unwrap_or_default();
+        let base = ports.first().map(PortSet::topology).unwrap_or_default();
         let machine = machine(config, &n4, &mut ports)?;
         let host = HostReachability::clone(&machine.host());
         let neighbours = open::neighbours(&config.upf);
-        let topology = Topology { routing, policies, slices, teids, host, neighbours, ..surroundings };
+        let topology = Topology { routing, policies, slices, teids, host, neighbours, ..base };
         let counters = ports.iter().flat_map(PortSet::counters).collect();
         let setups = worker_setups(config, &topology, ports, &budget)?;
         let abilities = setups.first().map(|seat| seat.engine.capabilities());
@@ -154,7 +154,7 @@ impl Daemon {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let run = move || {
             let result = runtime.block_on(control::run(given, state, budget, worker));
-            // Whoever started it may not want to know.
+            // The owner may have dropped the receiver.
             let _ = end.send(result);
         };
         let control = Some(thread::Builder::new().name("control".into()).spawn(run)?);
@@ -162,29 +162,29 @@ impl Daemon {
         Ok(Self { pfcp, management: listens, stop, ended, control, watch })
     }
 
-    /// Where N4 listens.
+    /// The N4 addresses of the UPF.
     pub fn pfcp_addresses(&self) -> &[SocketAddr] {
         &self.pfcp
     }
 
-    /// Where the management HTTP server listens.
+    /// The addresses of the management HTTP server.
     pub fn management_addresses(&self) -> &[SocketAddr] {
         &self.management
     }
 
-    /// For how long the thread that is latest has not answered whether it is alive: the control thread, or a packet thread. They
-    /// are asked four times a second.
+    /// The longest current time without a heartbeat, over the control thread and the packet threads. Each is polled
+    /// four times a second.
     pub fn longest_unresponsive(&self) -> Duration {
         self.watch.pauses().iter().map(|pauses| pauses.now()).max().unwrap_or_default()
     }
 
-    /// Asks for a graceful end: associations are released first.
+    /// Requests a graceful stop: associations are released first.
     pub fn stop(&self) {
-        // It fails only when it has ended.
+        // It fails only after the end.
         let _ = self.stop.send(Stop::Graceful);
     }
 
-    /// Asks for the end at once.
+    /// Requests an immediate stop.
     pub fn stop_now(&self) {
         let _ = self.stop.send(Stop::Now);
     }
@@ -192,7 +192,7 @@ impl Daemon {
     /// Waits for the end.
     ///
     /// # Errors
-    /// What ended it, when nobody asked for it.
+    /// The failure that ended the daemon without a request.
     pub async fn ended(&mut self) -> Result<Totals, RunError> {
         (&mut self.ended).await.unwrap_or(Err(RunError::Panicked("control")))
     }
@@ -218,7 +218,7 @@ impl Drop for Daemon {
     }
 }
 
-/// What is known of the machine, whose sockets of N4 and N3 are heard by their interfaces from now on.
+/// Creates the watch of the host. Sets the interface filters of the N4 and N3 sockets.
 fn machine(config: &Config, n4: &[UdpSocket], ports: &mut [PortSet]) -> Result<HostWatch, StartError> {
     let mut sockets = Vec::new();
     for socket in n4 {
@@ -245,7 +245,7 @@ fn machine(config: &Config, n4: &[UdpSocket], ports: &mut [PortSet]) -> Result<H
     Ok(machine)
 }
 
-/// 192 bits that nobody can guess: the keys that the system seeds hash tables with.
+/// 192 unpredictable bits, from the random keys of the standard library's hash tables.
 fn random() -> [u64; 3] {
     [(); 3].map(|()| RandomState::new().hash_one(0))
 }
@@ -266,23 +266,23 @@ fn routing(config: &Config) -> Routing {
     }
 }
 
-/// The Node ID that is configured, or the first N4 address.
+/// The configured Node ID, or the first N4 address.
 fn node_id(config: &Config, pfcp: &[SocketAddr]) -> NodeId {
     let first = || NodeId::Ip(pfcp.first().map_or(crate::config::DEFAULT_ADDRESS, SocketAddr::ip));
     config.upf.node_id.clone().unwrap_or_else(first)
 }
 
-/// Says whom N4 takes for SMFs where the configuration does not.
+/// Warns that hosts of the connected networks may act as SMFs when `upf.pfcp.allow` is not set.
 fn warn_unrestricted_smfs(config: &Config, pfcp: &[SocketAddr]) {
     if !config.upf.pfcp.allow.is_empty() || pfcp.iter().all(|n4| n4.ip().is_loopback()) {
         return;
     }
     let nets: Vec<String> = open::connected(pfcp).iter().map(ToString::to_string).collect();
     let who = if nets.is_empty() { "no network".to_owned() } else { nets.join(", ") };
-    warn!("upf.pfcp.allow is not given: any host of {who} may be an SMF; name the SMFs there");
+    warn!("upf.pfcp.allow is not set: any host of {who} may act as an SMF; list the SMFs there");
 }
 
-/// What SMFs are told that the UPF can do, and how much of it.
+/// The capabilities of the data plane, for the log.
 fn describe_capabilities(capabilities: &Capabilities) -> String {
     let named = [
         (capabilities.buffering, "buffering"),
@@ -303,7 +303,7 @@ fn announce(config: &Config, node: &NodeId, pfcp: &[SocketAddr], management: &[S
         info!("N4 on {address}, Node ID {node}");
     }
     for smf in &config.upf.pfcp.client.smf {
-        info!("asks SMF {} for an association", smf.socket());
+        info!("association requested from SMF {}", smf.socket());
     }
     for address in management {
         info!("metrics on http://{address}/metrics");

@@ -1,4 +1,4 @@
-//! Why the daemon cannot start or go on: one line with what to do.
+//! The errors of the daemon. Each message is one line that states the remedy.
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,84 +10,82 @@ use thiserror::Error;
 
 use crate::worker::RemoteError;
 
-/// Why the daemon cannot start.
+/// A failure to start the daemon.
 #[derive(Debug, Error)]
 pub enum StartError {
     /// A packet port cannot be opened.
     #[error("{key}: {source}")]
     Port {
-        /// The key of the configuration that asks for it.
+        /// The configuration key of the item.
         key: String,
-        /// Why, and what to do.
+        /// The cause and the remedy.
         source: PortError,
     },
     /// A socket of N4 or of the management server cannot be opened.
     #[error("{key}: cannot listen on {address}: {}", advice(source, *address, *transport))]
     Socket {
-        /// The key of the configuration that asks for it.
+        /// The configuration key of the item.
         key: String,
-        /// Where.
+        /// The address of the socket.
         address: SocketAddr,
         /// `udp` or `tcp`.
         transport: Transport,
-        /// What the kernel says.
+        /// The error of the kernel.
         source: io::Error,
     },
-    /// An interface has no address to use.
+    /// An interface has no usable address.
     #[error("{key}: interface {dev} has no address: add one with `ip address add`, or give `address`")]
     NoAddress {
-        /// The key of the configuration that asks for it.
+        /// The configuration key of the item.
         key: String,
         /// The interface.
         dev: String,
     },
-    /// More ports than one packet thread can wait for.
+    /// The number of ports exceeds the limit of a packet thread.
     #[error(
         "{ports} packet ports are configured, {most} are possible: remove some from upf.gtpu.server or upf.session"
     )]
     TooManyPorts {
-        /// How many there would be.
+        /// The number of configured ports.
         ports: usize,
-        /// How many are possible.
+        /// The maximum number.
         most: usize,
     },
-    /// A packet thread is to run where it cannot.
+    /// A packet thread is pinned to a core that the process may not use.
     #[error("upf.workers.pin: this process may not run on core {core}, only on {}", list(allowed))]
     Core {
-        /// The core that is asked for.
+        /// The configured core.
         core: usize,
-        /// Those there are for this process.
+        /// The cores that the process may use.
         allowed: Vec<usize>,
     },
-    /// The tables of the fast path do not fit into the memory.
-    #[error("cannot start: {source}; {}lower upf.max_sessions, which says how large the tables are", limited(limit.as_deref()))]
+    /// The tables of the fast path exceed the available memory.
+    #[error("cannot start: {source}; {}reduce upf.max_sessions, which determines the size of the tables", limited(limit.as_deref()))]
     Tables {
-        /// What does not fit.
+        /// The allocation that failed.
         source: ArenaError,
         /// The limit on address space, if there is one.
         limit: Option<String>,
     },
-    /// A limit on memory leaves too little.
-    #[error(
-        "cannot start: {limit} is {octets}, of which {used} are used already: raise it to {needed} or more"
-    )]
+    /// A memory limit leaves too little memory.
+    #[error("cannot start: {limit} is {octets}, of which {used} are in use: raise it to {needed} or more")]
     Memory {
-        /// What limits the memory.
+        /// The name of the limit.
         limit: String,
-        /// The limit.
+        /// The value of the limit.
         octets: String,
-        /// What of it is used.
+        /// The memory in use.
         used: String,
-        /// What would be enough.
+        /// The smallest sufficient limit.
         needed: String,
     },
-    /// The switch cannot serve these addresses and networks.
+    /// The switch does not support the configured addresses and networks.
     #[error("upf.dataplane switch: {0}")]
     Switch(#[from] InProcessError),
-    /// The switch cannot be driven.
+    /// The P4Runtime driver cannot start.
     #[error("upf.switch: {0}")]
     Remote(#[from] RemoteError),
-    /// The system has no thread or descriptor left.
+    /// The system has no free thread or descriptor.
     #[error("cannot start: {0}: raise the limits of the process (`ulimit -n`, `ulimit -u`)")]
     Resources(#[from] io::Error),
 }
@@ -101,13 +99,13 @@ pub enum Transport {
     Tcp,
 }
 
-/// Why the daemon ended by itself.
+/// A failure that ended the daemon.
 #[derive(Debug, Error)]
 pub enum RunError {
     /// A packet port was lost.
     #[error("{0}")]
     Port(PortError),
-    /// A socket cannot be handed to the runtime.
+    /// The runtime does not accept a socket.
     #[error("cannot use the sockets: {0}")]
     Sockets(io::Error),
     /// The packet thread or the control thread panicked.
@@ -134,8 +132,7 @@ fn advice(error: &io::Error, address: SocketAddr, transport: Transport) -> Strin
             address.port()
         ),
         io::ErrorKind::AddrNotAvailable => {
-            "no interface here has that address: add it with `ip address add`, \
-                                            or correct the address in the configuration"
+            "no interface of this host has that address: add it with `ip address add`, or correct the configuration"
                 .into()
         }
         io::ErrorKind::PermissionDenied => {
@@ -149,10 +146,10 @@ fn advice(error: &io::Error, address: SocketAddr, transport: Transport) -> Strin
 mod tests {
     use super::*;
 
-    // Input:  what the kernel says about three sockets.
-    // Output: one line each with the key, the address and the cure.
+    // Input:  three kernel errors of sockets.
+    // Output: one line each with the key, the address and the remedy.
     #[test]
-    fn every_refusal_of_a_socket_names_the_cure() {
+    fn every_socket_error_names_the_remedy() {
         let error = |kind: io::ErrorKind, transport| {
             let address = "127.0.0.7:8805".parse().unwrap();
             let key = "upf.pfcp.server[0]".into();

@@ -1,6 +1,6 @@
-//! The machine that the UPF runs on: which of its addresses UEs do not reach, and by which interfaces N4 and N3 are heard.
+//! The host addresses that UEs cannot reach, and the interfaces that accept N4 and N3.
 //!
-//! Both follow the kernel's interfaces and addresses. A kernel takes a packet to any of its addresses by whichever interface it comes
+//! Both follow the kernel's interfaces and addresses. A kernel accepts a packet to a local address on any interface
 //! (RFC 1122 clause 3.3.4.2, the weak model), so that hosts of a data network would reach N4 and N3 as well.
 
 use std::net::{IpAddr, SocketAddr};
@@ -20,30 +20,30 @@ use tracing::{debug, info, warn};
 
 use crate::config::{AcceptFrom, Config, HostAddresses, N6Mode};
 
-/// Interfaces and addresses come and go together: what changes is looked at so long after the first that is heard.
+/// Changes of interfaces and addresses come in groups: the delay from the first notification to the reading.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A socket that is heard by some interfaces.
+/// A socket that accepts datagrams from some interfaces.
 #[derive(Debug)]
 pub(crate) struct FilteredSocket {
-    /// What it is, for the log.
+    /// The name for the log.
     pub(crate) what: &'static str,
-    /// The key that says how.
+    /// The configuration key.
     pub(crate) key: &'static str,
     pub(crate) local: SocketAddr,
     pub(crate) accept: AcceptFrom,
     pub(crate) socket: OwnedFd,
-    /// What the kernel was told last.
+    /// The filter that is set in the kernel.
     pub(crate) arrivals: Option<InterfaceFilter>,
 }
 
-/// What is known of the machine.
+/// Follows the interfaces and addresses of the host.
 #[derive(Debug)]
 pub(crate) struct HostWatch {
     sockets: Vec<FilteredSocket>,
-    /// UEs' packets come in by these.
+    /// The interfaces of the data networks.
     devices: Vec<String>,
-    /// Addresses that the configuration names.
+    /// Addresses in the configuration.
     named: Vec<IpNet>,
     asks_kernel: bool,
     reachable: Vec<IpNet>,
@@ -73,7 +73,7 @@ impl HostSnapshot {
         link.map_or_else(|| index.to_string(), |link| link.name.clone())
     }
 
-    /// By which interfaces datagrams for this address may come.
+    /// The interfaces from which datagrams to this address are accepted.
     fn arrivals(&self, address: IpAddr, accept: &AcceptFrom, devices: &[String]) -> InterfaceFilter {
         let sorted = |mut indices: Vec<u32>| {
             indices.sort_unstable();
@@ -94,7 +94,7 @@ impl HostSnapshot {
                     let uplinks = devices.iter().filter_map(|name| self.index(name));
                     return InterfaceFilter::Not(sorted(uplinks.collect()));
                 }
-                // What this machine sends to itself comes by its loopback interface.
+                // Packets from this host to itself arrive on its loopback interface.
                 let inside = self.links.iter().filter(|link| link.is_local_only && link.name == "lo");
                 let owners = owners.iter().flat_map(|link| [Some(link.index), link.controller]).flatten();
                 InterfaceFilter::Only(sorted(owners.chain(inside.map(|link| link.index)).collect()))
@@ -115,7 +115,7 @@ impl HostSnapshot {
 }
 
 impl HostWatch {
-    /// Of this configuration, with the sockets of N4 and N3. What the kernel says is looked at for the first time.
+    /// Starts with the configuration and the sockets of N4 and N3, and reads the kernel's state for the first time.
     pub(crate) fn new(config: &Config, sockets: Vec<FilteredSocket>) -> Self {
         let upf = &config.upf;
         let tuns =
@@ -136,15 +136,15 @@ impl HostWatch {
         machine
     }
 
-    /// What UEs reach of it.
+    /// The host addresses that UEs can reach.
     pub(crate) fn host(&self) -> Arc<HostReachability> {
         Arc::clone(&self.host)
     }
 
-    /// Looks at what the kernel says, and tells it which interfaces are heard. `true`: UEs are to reach other addresses than before.
+    /// Reads the kernel's state and updates the socket filters. `true`: the addresses that UEs can reach have changed.
     pub(crate) fn refresh(&mut self) -> bool {
         let seen = HostSnapshot::now().inspect_err(|error| {
-            warn!("the addresses of this machine are not known: {error}; UEs are kept from configured ones alone");
+            warn!("the addresses of this host cannot be read: {error}; only configured ones are unreachable for UEs");
         });
         let mut addresses = self.named.clone();
         if let Ok(seen) = &seen {
@@ -154,13 +154,13 @@ impl HostWatch {
         addresses.sort_unstable();
         addresses.dedup();
         if seen.is_err() && !self.host.addresses.is_empty() {
-            // What was known is better than nothing.
+            // The last known state is kept.
             return false;
         }
         let host = HostReachability { addresses, reachable: self.reachable.clone() };
         let is_new = *self.host != host;
         if is_new {
-            debug!("UEs do not reach {:?}", host.addresses);
+            debug!("UEs cannot reach {:?}", host.addresses);
             self.host = Arc::new(host);
         }
         is_new
@@ -175,10 +175,10 @@ impl HostWatch {
             let (what, local, key, received) =
                 (guarded.what, guarded.local, guarded.key, seen.shown(&arrivals));
             match set_interface_filter(&guarded.socket, &arrivals) {
-                Ok(()) if guarded.arrivals.is_none() => info!("{what} on {local} hears {received} ({key})"),
-                Ok(()) => info!("{what} on {local} hears {received} from now on ({key})"),
+                Ok(()) if guarded.arrivals.is_none() => info!("{what} on {local} accepts {received} ({key})"),
+                Ok(()) => info!("{what} on {local} accepts {received} from now on ({key})"),
                 Err(error) => {
-                    warn!("{what} on {local} hears any interface: {error} ({key}: any says that it may)");
+                    warn!("{what} on {local} accepts any interface: {error} (set {key} to any to permit it)");
                 }
             }
             guarded.arrivals = Some(arrivals);
@@ -190,26 +190,23 @@ impl HostWatch {
 #[derive(Debug)]
 pub(crate) struct AddressChanges {
     watch: Option<AsyncFd<AddressMonitor>>,
-    /// Something has changed, and will be looked at then.
+    /// A change was notified; the time of the reading.
     due: Option<Instant>,
 }
 
 impl AddressChanges {
-    /// Those from now on; none where the kernel does not tell.
+    /// Changes from now on; none if the kernel sends no notifications.
     pub(crate) fn new() -> Self {
         let watch = AddressMonitor::open().map_err(|error| error.to_string()).and_then(|watch| {
-            #[expect(
-                deprecated,
-                reason = "what it no longer promises, a descriptor that stays open and the same, a watch has by owning it"
-            )]
+            #[expect(deprecated, reason = "the watch owns its descriptor, which stays open and the same")]
             AsyncFd::with_interest(watch, Interest::READABLE).map_err(|error| error.to_string())
         });
         let watch =
-            watch.inspect_err(|error| warn!("new addresses of this machine are not followed: {error}"));
+            watch.inspect_err(|error| warn!("address changes of this host are not followed: {error}"));
         Self { watch: watch.ok(), due: None }
     }
 
-    /// Returns when something has changed, a little after it did. It can be called again when it was left.
+    /// Returns shortly after a change. The future may be dropped and the call repeated.
     pub(crate) async fn wait(&mut self) {
         loop {
             if let Some(due) = self.due {
@@ -230,7 +227,7 @@ impl AddressChanges {
                 Ok(true) => self.due = Some(Instant::now() + PAUSE),
                 Ok(false) => {}
                 Err(error) => {
-                    warn!("new addresses of this machine are not followed any more: {error}");
+                    warn!("address changes of this host are not followed any more: {error}");
                     self.watch = None;
                 }
             }
@@ -238,8 +235,7 @@ impl AddressChanges {
     }
 }
 
-/// What came before a socket was guarded may have come by any interface: it is thrown away, and SMFs
-/// repeat it.
+/// Discards datagrams that arrived before the filter was set, from any interface; SMFs repeat them.
 pub(crate) fn forget(socket: &std::net::UdpSocket) {
     const MOST: usize = 1 << 16;
     let mut octet = [0];
@@ -250,7 +246,7 @@ pub(crate) fn forget(socket: &std::net::UdpSocket) {
     }
 }
 
-/// A descriptor of its own for a socket.
+/// A duplicate of a socket's descriptor.
 pub(crate) fn descriptor(socket: impl AsFd) -> std::io::Result<OwnedFd> {
     socket.as_fd().try_clone_to_owned()
 }
@@ -281,8 +277,9 @@ mod tests {
         HostSnapshot { links, addresses, local: Vec::new() }
     }
 
-    // Input:  addresses of an interface, of one in a VRF, of loopback and dummy interfaces, and of none; in each way to accept.
-    // Output: the interface, its VRF and what the machine sends itself; all but the TUN device; what is named.
+    // Input:  addresses of an interface, of one in a VRF, of loopback and dummy interfaces, and of none; with each
+    //         setting.
+    // Output: the interface, its VRF and the loopback interface; all but the TUN device; the configured interfaces.
     #[test]
     fn the_interface_of_an_address_is_heard() {
         let only = |names: &[&str]| AcceptFrom::Only(names.iter().map(|name| (*name).to_owned()).collect());

@@ -1,9 +1,14 @@
 //! The UPF daemon: configuration, runtime, metrics.
 //!
-//! [`config`] reads `upf.yaml`; [`open`] opens what it asks for; [`Daemon`] runs it with three threads. The
-//! control thread has N4 with its sockets and timers; the packet thread ([`worker`]) owns a data plane and its
-//! ports; the management server has one of its own. They talk over channels, and share nothing but the
-//! counters of the ports. [`service`] adds the signals of a process.
+//! [`config`] reads `upf.yaml`. [`open`] opens the configured sockets and devices. [`Daemon`] runs the UPF in at least
+//! three threads:
+//!
+//! - The control thread runs N4 with its sockets and timers.
+//! - Each packet thread ([`worker`]) owns a data plane and its ports.
+//! - The management thread serves HTTP.
+//!
+//! The threads communicate over channels; the control thread reads the counters of the ports directly. [`service`]
+//! adds the signals of a process.
 //!
 //! ```no_run
 //! use causeway_upf::Daemon;

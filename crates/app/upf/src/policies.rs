@@ -1,4 +1,4 @@
-//! From the forwarding policies of the configuration to those of the data plane.
+//! Converts the forwarding policies of the configuration for the data plane.
 
 use std::net::IpAddr;
 
@@ -44,7 +44,7 @@ mod tests {
     use crate::config::{Config, Overrides};
 
     // Input:  a configuration with a policy of each kind.
-    // Output: what the data plane gets of each.
+    // Output: the policies of the data plane.
     #[test]
     fn every_key_of_a_policy_arrives() {
         let text = "{upf: {forwarding_policy: [{name: a, drop: true}, {name: b, dnn: internet, dscp: 46}, \

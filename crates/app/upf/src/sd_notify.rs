@@ -1,4 +1,4 @@
-//! What systemd is told by sd_notify(3): that the daemon is ready, that it is alive, that it stops.
+//! Notifications to systemd by sd_notify(3): ready, watchdog, stopping.
 
 use std::env;
 use std::os::linux::net::SocketAddrExt;
@@ -14,7 +14,7 @@ pub(crate) struct SdNotifier {
 }
 
 impl SdNotifier {
-    /// From the environment, as systemd gives it to its services.
+    /// The socket in the environment that systemd sets.
     pub(crate) fn from_env() -> Self {
         let of_this_process =
             env::var("WATCHDOG_PID").map_or(true, |pid| pid == std::process::id().to_string());
@@ -23,15 +23,15 @@ impl SdNotifier {
         Self { socket: connect(), watchdog: watchdog.map(Duration::from_micros) }
     }
 
-    /// How often it wants to hear that the daemon is alive, at least.
+    /// The maximum interval of watchdog notifications; `None`: systemd expects none.
     pub(crate) fn watchdog(&self) -> Option<Duration> {
         self.watchdog.filter(|_| self.socket.is_some())
     }
 
-    /// Tells it. It does not block: a manager that does not read learns nothing.
+    /// Sends a notification without blocking; it is lost if the manager does not read.
     pub(crate) fn notify(&self, what: &str) {
         if let Some(socket) = &self.socket {
-            // Nobody is left to be told that it failed.
+            // A failure cannot be reported.
             let _ = socket.send(what.as_bytes());
         }
     }

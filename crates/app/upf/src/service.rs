@@ -12,31 +12,31 @@ use crate::daemon::{Daemon, Totals};
 use crate::error::{RunError, StartError};
 use crate::sd_notify::SdNotifier;
 
-/// Why the service ended with a failure.
+/// A failure of the service.
 #[derive(Debug, Error)]
 pub enum ServiceError {
-    /// The signals of the process cannot be heard.
+    /// The signal handlers cannot be installed.
     #[error("cannot listen to signals: {0}")]
     Signals(io::Error),
     /// The daemon could not start.
     #[error(transparent)]
     Start(StartError),
-    /// The daemon could not go on.
+    /// The daemon ended with an error.
     #[error(transparent)]
     Run(RunError),
 }
 
-/// Starts the daemon and waits for its end. SIGTERM and SIGINT stop it gracefully, a second one at once;
-/// SIGHUP calls `hang_up`.
+/// Starts the daemon and waits for its end. SIGTERM and SIGINT stop it gracefully, a second one immediately; SIGHUP
+/// calls `hang_up`.
 ///
 /// # Errors
-/// What kept the daemon from starting, or ended it, when no signal did.
+/// The failure that prevented the start, or that ended the daemon without a signal.
 pub fn run(
     start: impl FnOnce() -> Result<Daemon, StartError>,
     hang_up: impl FnMut(),
 ) -> Result<Totals, ServiceError> {
     let runtime = Builder::new_current_thread().enable_all().build().map_err(ServiceError::Signals)?;
-    // Before the start, so that no signal is lost that comes as soon as the daemon says that it runs.
+    // Before the start, so that no signal is lost after the daemon has reported its start.
     let signals = {
         let _context = runtime.enter();
         Signals::listen().map_err(ServiceError::Signals)?
@@ -47,7 +47,7 @@ pub fn run(
     runtime.block_on(until_end(daemon, signals, &notifier, hang_up)).map_err(ServiceError::Run)
 }
 
-/// The signals that mean something to the daemon.
+/// The signals that the daemon handles.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
@@ -76,7 +76,7 @@ async fn until_end(
         tokio::select! {
             end = daemon.ended() => return end,
             () = next(&mut alive) => {
-                // A thread that does not answer gets half of the time to do so.
+                // A thread that does not respond has half of the interval left.
                 if notifier.watchdog().is_some_and(|patience| daemon.longest_unresponsive() < patience / 2) {
                     notifier.notify("WATCHDOG=1");
                 }
@@ -90,10 +90,10 @@ async fn until_end(
             _ = signals.interrupt.recv() => {}
         }
         if stopping {
-            warn!("second signal: stops at once");
+            warn!("second signal: stopping immediately");
             daemon.stop_now();
         } else {
-            info!("stops; a second signal stops at once");
+            info!("stopping; a second signal stops immediately");
             daemon.stop();
         }
         stopping = true;
@@ -101,7 +101,7 @@ async fn until_end(
     }
 }
 
-/// Waits for the next time that is due; without end, if none is.
+/// Waits until the time; without end, if there is none.
 async fn next(interval: &mut Option<Interval>) {
     match interval {
         Some(interval) => drop(interval.tick().await),

@@ -1,4 +1,4 @@
-//! The wall clock, which may be set while the daemon runs.
+//! Follows the wall clock, which may be set while the daemon runs.
 
 use std::fmt;
 use std::io;
@@ -17,22 +17,22 @@ use tracing::warn;
 
 use crate::clock::Clock;
 
-/// What says the time of the day.
+/// A source of the wall clock time.
 pub(crate) type Source = Box<dyn Fn() -> WallTime + Send>;
 
-/// It is looked at so often, whether the kernel says that it was set or not, in seconds.
+/// The interval of readings without a notification of the kernel, in seconds.
 const PERIOD: i64 = 1;
 
-/// Two readings that differ by less say the same.
+/// Readings that differ by less count as equal.
 const TOLERANCE: Duration = Duration::from_millis(10);
 
 /// A reading that took longer is repeated: the thread was interrupted.
 const AT_ONCE: Duration = Duration::from_micros(100);
 
-/// Readings at most until one is taken as it is.
+/// Maximum number of readings; the last is accepted.
 const READINGS: usize = 10;
 
-/// The wall clock, and what was known of it last.
+/// The wall clock, with its last reading.
 pub(crate) struct Wall {
     clock: Clock,
     source: Source,
@@ -47,21 +47,18 @@ impl fmt::Debug for Wall {
 }
 
 impl Wall {
-    /// Of this source, which said the anchor of the clock when that was made. Made within the runtime.
+    /// Follows this source, whose reading was the start of the clock. To be called within the runtime.
     pub(crate) fn new(clock: Clock, source: Source) -> Self {
         let timer = timer().and_then(|timer| {
-            #[expect(
-                deprecated,
-                reason = "what it no longer promises, a descriptor that stays open and the same, a timer has by owning it"
-            )]
+            #[expect(deprecated, reason = "the timer owns its descriptor, which stays open and the same")]
             AsyncFd::with_interest(timer, Interest::READABLE)
         });
-        let timer =
-            timer.inspect_err(|error| warn!("the wall clock is not followed when it is set: {error}"));
+        let timer = timer.inspect_err(|error| warn!("changes of the wall clock are not notified: {error}"));
         Self { clock, source, known: WallClock::default(), timer: timer.ok() }
     }
 
-    /// Returns when it may have been set: when the kernel says so, and every second. It can be called again when it was left.
+    /// Returns when the clock may have been set: upon a notification of the kernel, and every second. The future may be
+    /// dropped and the call repeated.
     pub(crate) async fn wait(&mut self) {
         let Some(timer) = &mut self.timer else { return std::future::pending().await };
         let done = match timer.readable_mut().await {
@@ -73,12 +70,12 @@ impl Wall {
             Err(error) => Err(error),
         };
         if let Err(error) = done {
-            warn!("the wall clock is not followed any more when it is set: {error}");
+            warn!("changes of the wall clock are not notified any more: {error}");
             self.timer = None;
         }
     }
 
-    /// What it says, if that is not what was known.
+    /// The new reading, if it differs from the last.
     pub(crate) fn refresh(&mut self) -> Option<WallClock> {
         let (wall, now) = self.read();
         let seen = WallClock::saying(wall, now);
@@ -90,7 +87,7 @@ impl Wall {
         Some(seen)
     }
 
-    /// What it says, and when it said that.
+    /// A reading, with its monotonic time.
     fn read(&self) -> (WallTime, Time) {
         let read = || {
             let before = self.clock.now();
@@ -120,7 +117,7 @@ pub(crate) fn difference(before: WallClock, after: WallClock) -> String {
     format!("{way} by {:.3} s", span.as_secs_f64())
 }
 
-/// A timer that the kernel cancels when the wall clock is set, and when the machine wakes from suspension.
+/// A timer that the kernel cancels when the wall clock is set, and when the host resumes from suspension.
 fn timer() -> io::Result<OwnedFd> {
     let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
     let timer = timerfd_create(TimerfdClockId::Realtime, flags)?;
@@ -128,11 +125,11 @@ fn timer() -> io::Result<OwnedFd> {
     Ok(timer)
 }
 
-/// Takes what the timer says, and sets it again.
+/// Reads the timer, and arms it again.
 fn rearm(timer: &OwnedFd) -> io::Result<()> {
     let mut expirations = [0; 8];
     match rustix::io::read(timer, &mut expirations) {
-        // Cancelled: that is what it is for.
+        // Cancelled: the clock was set.
         Ok(_) | Err(Errno::CANCELED | Errno::AGAIN | Errno::INTR) => arm(timer),
         Err(error) => Err(error.into()),
     }
@@ -144,7 +141,7 @@ fn arm(timer: impl AsFd) -> io::Result<()> {
     let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
     let flags = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
     match timerfd_settime(timer, flags, &once) {
-        // It was set once more meanwhile: the timer is armed all the same, and is read as cancelled.
+        // The clock was set again in the meantime: the timer is armed, and the next read returns a cancellation.
         Ok(_) | Err(Errno::CANCELED) => Ok(()),
         Err(error) => Err(error.into()),
     }
@@ -158,9 +155,10 @@ mod tests {
 
     use super::*;
 
-    // Input:  a wall clock that goes on with the monotonic clock; it is set forward by an hour, then back by two; then by less than the
+    // Input:  a wall clock that goes on with the monotonic clock; it is set forward by an hour, then back by two; then
+    //         by less than the
     //         tolerance.
-    // Output: nothing; what it says now, both times, and by how much it was set; nothing.
+    // Output: no change; the new reading and the difference, both times; no change.
     #[tokio::test]
     async fn it_is_known_when_it_was_set() {
         let clock = Clock::counting_from(WallTime::from_secs(1_700_000_000));
@@ -195,7 +193,8 @@ mod tests {
     }
 
     // Input:  the timer of a wall clock; it is taken when it goes off, twice.
-    // Output: the kernel has it as one of CLOCK_REALTIME that a step of that clock cancels (TFD_TIMER_ABSTIME and TFD_TIMER_CANCEL_ON_SET), and it
+    // Output: the kernel has it as one of CLOCK_REALTIME that a step of that clock cancels (TFD_TIMER_ABSTIME and
+    //         TFD_TIMER_CANCEL_ON_SET), and it
     //         goes off without a step, too.
     #[tokio::test]
     async fn the_kernel_is_asked_to_say_when_it_is_set() {

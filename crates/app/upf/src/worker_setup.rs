@@ -1,4 +1,4 @@
-//! The workers of a configuration, each with its ports and a data plane that is still empty.
+//! Builds the workers of a configuration, each with its ports and an empty data plane.
 
 use causeway_dataplane::Topology;
 use causeway_reference::Limits;
@@ -9,8 +9,8 @@ use crate::error::StartError;
 use crate::memory::Budget;
 use crate::worker::{Engine, PortSet, Schedule, WorkerSetup, cores, remote};
 
-/// Each worker with its ports and an empty data plane. What all sessions may take together is divided; worker 0 alone asks
-/// GTP-U peers for signs of life.
+/// Each worker with its ports and an empty data plane. The limits of all sessions are divided among the workers. Only
+/// worker 0 sends Echo Requests to GTP-U peers.
 pub(crate) fn worker_setups(
     config: &Config,
     topology: &Topology,
@@ -44,7 +44,7 @@ pub(crate) fn worker_setups(
     Ok(setups)
 }
 
-/// One worker's share of what all sessions may take together.
+/// One worker's share of the limits of all sessions.
 fn share(limits: Limits, workers: usize) -> Limits {
     Limits {
         macs: limits.macs.div_ceil(workers),
@@ -54,7 +54,7 @@ fn share(limits: Limits, workers: usize) -> Limits {
     }
 }
 
-/// Where a packet thread runs, if it may.
+/// The core and polling mode of a packet thread.
 fn schedule(config: &Config, number: usize) -> Result<Schedule, StartError> {
     let workers = &config.upf.workers;
     let core = workers.pin.get(number).copied();
@@ -65,7 +65,7 @@ fn schedule(config: &Config, number: usize) -> Result<Schedule, StartError> {
     Ok(Schedule { core, busy_poll: workers.busy_poll })
 }
 
-/// Octets, as many as this machine can count.
+/// Octets, limited to the address range of this platform.
 fn size(octets: u64) -> usize {
     usize::try_from(octets).unwrap_or(usize::MAX)
 }

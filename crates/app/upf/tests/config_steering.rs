@@ -51,7 +51,7 @@ fn tunnels_over_n6() {
     let of = |item: &str| format!("upf:\n  n6_tunnel:\n    - {item}\n");
     assert_error(
         &of("dnn: internet"),
-        "upf.yaml:3: upf.n6_tunnel[0].address: missing: give the address that the far ends of the tunnels send to",
+        "upf.yaml:3: upf.n6_tunnel[0].address: missing: give the address to which the remote endpoints of the tunnels send",
     );
     assert_error(
         &of("address: 10.45.0.9"),

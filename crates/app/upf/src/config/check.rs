@@ -1,4 +1,4 @@
-//! What single keys cannot tell: keys that contradict each other.
+//! Checks across keys: values that contradict each other.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -12,7 +12,7 @@ use super::problem::Problem;
 use super::switch;
 use super::workers;
 
-/// Every contradiction, with the key where it shows.
+/// All contradictions, each with its key.
 pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
     let mut found = Vec::new();
     let upf = &config.upf;
@@ -42,7 +42,7 @@ pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
     found
 }
 
-/// Each forwarding policy has a name of its own and a network there is.
+/// Forwarding policies have unique names and existing networks.
 fn forwarding_policies(upf: &Upf, found: &mut Problems) {
     for (n, policy) in upf.forwarding_policy.iter().enumerate() {
         let key = |name: &str| format!("upf.forwarding_policy[{n}].{name}");
@@ -57,7 +57,7 @@ fn forwarding_policies(upf: &Upf, found: &mut Problems) {
     }
 }
 
-/// Framed routes lie behind UEs of their own network.
+/// The framed-route prefixes of a data network do not overlap those of another.
 fn framed_routes(upf: &Upf, found: &mut Problems) {
     let overlap = |one: &IpNet, other: &IpNet| one.contains(&other.addr()) || other.contains(&one.addr());
     for (n, session) in upf.session.iter().enumerate() {
@@ -82,7 +82,7 @@ fn framed_routes(upf: &Upf, found: &mut Problems) {
     }
 }
 
-/// Each end of tunnels is on a network there is, and apart from the UEs.
+/// N6 tunnels belong to an existing network, and their addresses lie outside the UE pools.
 fn n6_tunnels(upf: &Upf, found: &mut Problems) {
     for (n, tunnel) in upf.n6_tunnel.iter().enumerate() {
         let key = |name: &str| format!("upf.n6_tunnel[{n}].{name}");
@@ -98,7 +98,7 @@ fn n6_tunnels(upf: &Upf, found: &mut Problems) {
 
 pub(super) type Problems = Vec<(String, Problem)>;
 
-/// One place to listen at: the key, and the parts of it.
+/// A listening address with its key.
 type Server<'a> = (String, Option<IpAddr>, Option<&'a str>, u16);
 
 fn servers(upf: &Upf, found: &mut Problems) {
@@ -112,10 +112,16 @@ fn servers(upf: &Upf, found: &mut Problems) {
         .map(|(n, s)| (format!("upf.metrics.server[{n}]"), Some(s.address), None, s.port))
         .collect();
     if pfcp.is_empty() {
-        found.push(("upf.pfcp.server".into(), Problem::Missing("give an address where SMFs reach the UPF")));
+        found.push((
+            "upf.pfcp.server".into(),
+            Problem::Missing("give an address at which SMFs reach the UPF"),
+        ));
     }
     if gtpu.is_empty() {
-        found.push(("upf.gtpu.server".into(), Problem::Missing("give an address where gNBs reach the UPF")));
+        found.push((
+            "upf.gtpu.server".into(),
+            Problem::Missing("give an address at which gNBs reach the UPF"),
+        ));
     }
     let mode = upf.gtpu.mode.word();
     let (below_ip, needs_dev) = match upf.gtpu.mode {
@@ -133,7 +139,7 @@ fn servers(upf: &Upf, found: &mut Problems) {
     found.extend(
         fragments.map(|(n, _)| (format!("upf.gtpu.server[{n}].fragment"), Problem::NoFragments { mode })),
     );
-    // Ports below IP need both where their interface has several addresses.
+    // Ports below IP need both if their interface has several addresses.
     let either = pfcp.iter().chain(gtpu.iter().filter(|_| !below_ip));
     for (key, ..) in either.filter(|(_, address, dev, _)| address.is_some() && dev.is_some()) {
         found.push((format!("{key}.dev"), Problem::AddressAndDev));
@@ -142,7 +148,7 @@ fn servers(upf: &Upf, found: &mut Problems) {
     endpoints(http.iter(), found);
 }
 
-/// No address and port, and no interface and port, twice.
+/// Pairs of address and port, and of interface and port, are unique.
 fn endpoints<'a>(servers: impl Iterator<Item = &'a Server<'a>>, found: &mut Problems) {
     let mut sockets: BTreeMap<SocketAddr, &str> = BTreeMap::new();
     let mut devices: BTreeMap<(&str, u16), &str> = BTreeMap::new();
@@ -168,7 +174,7 @@ fn endpoints<'a>(servers: impl Iterator<Item = &'a Server<'a>>, found: &mut Prob
     }
 }
 
-/// Each SMF has a socket of ours that can reach it.
+/// Each SMF has an N4 socket of its IP version.
 fn smfs(upf: &Upf, found: &mut Problems) {
     let by_dev = upf.pfcp.server.iter().any(|server| server.dev.is_some());
     let serves = |v4: bool| {
@@ -188,7 +194,7 @@ fn smfs(upf: &Upf, found: &mut Problems) {
     }
 }
 
-/// No interface runs the XDP program of N3 and that of N6: the kernel takes one.
+/// N3 and N6 do not share an interface in mode af_xdp: the kernel accepts one XDP program.
 fn programs(upf: &Upf, found: &mut Problems) {
     let on_n3 = |dev: &str| {
         let named = upf.gtpu.server.iter().position(|server| server.dev.as_deref() == Some(dev));
@@ -202,7 +208,7 @@ fn programs(upf: &Upf, found: &mut Problems) {
     }
 }
 
-/// No network slice twice.
+/// Network slices are unique.
 fn slices(upf: &Upf, found: &mut Problems) {
     for (n, slice) in upf.qos.slice.iter().enumerate() {
         if let Some(m) = upf.qos.slice[..n].iter().position(|earlier| earlier.id() == slice.id()) {
@@ -231,7 +237,7 @@ fn gateway(n: usize, session: &Session, found: &mut Problems) {
     }
 }
 
-/// The pool is a part of the subnet, since only that is routed here.
+/// The pool lies inside the subnet, which alone is routed to the UPF.
 fn pool(n: usize, session: &Session, found: &mut Problems) {
     let subnet = session.subnet;
     if let Some(pool) = session.ue_pool.filter(|pool| !subnet.contains(pool)) {

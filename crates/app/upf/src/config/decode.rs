@@ -1,4 +1,4 @@
-//! From the keys of a file to the configuration.
+//! Decodes the keys of a file into the configuration.
 
 use std::net::IpAddr;
 
@@ -22,10 +22,11 @@ use super::switch::P4Switch;
 use super::workers::Workers;
 use super::{quantities, values};
 
-/// What carries an IPv6 packet of 1280 octets behind IPv6, UDP and GTP-U with its longest container.
+/// The smallest outer MTU that carries an IPv6 packet of 1280 octets with IPv6, UDP and GTP-U headers and the longest
+/// container.
 const SMALLEST_N3_MTU: u32 = 1348;
 
-/// Reads everything; what is not given, or wrong and reported, has its default.
+/// Reads all keys. A missing or wrong value has its default; wrong values are reported.
 pub(super) fn config(root: &mut Section<'_>) -> Config {
     Config { logger: root.section("logger", logger), upf: root.section("upf", upf) }
 }
@@ -60,7 +61,9 @@ fn upf(upf: &mut Section<'_>) -> Upf {
         forwarding_policy: upf.list("forwarding_policy", forwarding_policy).unwrap_or_default(),
         host: upf.section("host", HostReachability::read),
         offload: upf.value("offload", values::flag).unwrap_or(default.offload),
-        ue_address_rest: upf.value("ue_address_rest", quantities::span).unwrap_or(default.ue_address_rest),
+        ue_address_quarantine: upf
+            .renamed("ue_address_quarantine", "ue_address_rest", quantities::span)
+            .unwrap_or(default.ue_address_quarantine),
         dataplane: upf.value("dataplane", values::word).unwrap_or_default(),
         switch: upf.section("switch", P4Switch::read),
         workers: upf.section("workers", Workers::read),
@@ -102,7 +105,7 @@ fn pfcp(pfcp: &mut Section<'_>) -> Pfcp {
     }
 }
 
-/// `address` and `dev` of a server; with neither, the address is reported as missing.
+/// `address` and `dev` of a server. If both are missing, the address is reported.
 fn address_and_dev(server: &mut Section<'_>) -> (Option<IpAddr>, Option<String>) {
     let dev = server.value("dev", values::device);
     let what = "give the `address` of the socket, or the `dev` that has it";
@@ -204,7 +207,7 @@ fn forwarding_policy(policy: &mut Section<'_>) -> ForwardingPolicy {
 }
 
 fn n6_tunnel(tunnel: &mut Section<'_>) -> N6Tunnel {
-    let what = "give the address that the far ends of the tunnels send to";
+    let what = "give the address to which the remote endpoints of the tunnels send";
     N6Tunnel {
         dnn: tunnel.value("dnn", values::network).unwrap_or(Session::DEFAULT_DNN.to_owned()),
         address: tunnel.required("address", what, values::own_address).unwrap_or(DEFAULT_ADDRESS),

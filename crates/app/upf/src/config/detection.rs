@@ -1,4 +1,4 @@
-//! Applications and predefined rules that the UPF knows without an SMF having provisioned them.
+//! Applications and predefined rules of the configuration, which no SMF provisions.
 
 use causeway_rules::{
     ApplicationId, Applications, Domain, DomainProtocol, FlowDescription, Pattern, Pfd, PredefinedRule,
@@ -13,27 +13,27 @@ use super::section::Section;
 use super::serialize::shown_if_any;
 use super::values;
 
-/// One PFD of an application: a packet that fits all that is given is of it. Several items may have one `id`.
+/// One PFD of an application. A packet matches if it matches all given keys. Several items may have the same `id`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Application {
-    /// The Application ID that SMFs name.
+    /// The Application ID that SMFs use.
     pub id: String,
     /// A flow description, for example `permit out 17 from 198.51.100.0/24 to assigned`.
     #[serde(serialize_with = "shown_if_any", skip_serializing_if = "Option::is_none")]
     pub flow: Option<FlowDescription>,
-    /// A URL of plain HTTP, or an expression for some.
+    /// A URL of plain HTTP, or a regular expression.
     #[serde(serialize_with = "shown_if_any", skip_serializing_if = "Option::is_none")]
     pub url: Option<Pattern>,
-    /// A domain name, or an expression for some.
+    /// A domain name, or a regular expression.
     #[serde(serialize_with = "shown_if_any", skip_serializing_if = "Option::is_none")]
     pub domain: Option<Pattern>,
-    /// Where the domain name must be found.
+    /// The protocol in which the domain name must appear.
     pub domain_protocol: NameIn,
 }
 
 impl Application {
     pub(super) fn read(application: &mut Section<'_>) -> Self {
-        let what = "give the Application ID that SMFs name";
+        let what = "give the Application ID that SMFs use";
         Self {
             id: application.required("id", what, values::text).unwrap_or_default(),
             flow: application.value("flow", values::flow),
@@ -43,7 +43,7 @@ impl Application {
         }
     }
 
-    /// What is wrong with it as a whole.
+    /// The error of the item as a whole.
     pub(super) fn problem(&self) -> Option<Problem> {
         let names_nothing = self.flow.is_none() && self.url.is_none() && self.domain.is_none();
         let protocol_alone = self.domain.is_none() && self.domain_protocol != NameIn::Any;
@@ -65,14 +65,14 @@ impl Application {
     }
 }
 
-/// All of them, as rules may name them.
+/// All applications, in the form that rules refer to.
 pub(crate) fn applications(items: &[Application]) -> Applications {
     let pfd = |item: &Application| (ApplicationId::from(&*item.id), vec![item.pfd()]);
     Applications::configured(items.iter().map(pfd))
 }
 
-/// A predefined rule: a packet that fits all that is given is of it. Items of one name are a group that is activated
-/// together.
+/// A predefined rule. A packet matches if it matches all given keys. Items with the same name form a group that is
+/// activated together.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Predefined {
     /// The name that SMFs activate.
@@ -80,7 +80,7 @@ pub struct Predefined {
     /// A flow description.
     #[serde(serialize_with = "shown_if_any", skip_serializing_if = "Option::is_none")]
     pub flow: Option<FlowDescription>,
-    /// An Application ID, of the configuration or provisioned by an SMF.
+    /// An Application ID, from the configuration or provisioned by an SMF.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub application: Option<String>,
 }
@@ -94,7 +94,7 @@ impl Predefined {
         }
     }
 
-    /// What is wrong with it as a whole.
+    /// The error of the item as a whole.
     pub(super) fn problem(&self) -> Option<Problem> {
         let names_nothing = self.flow.is_none() && self.application.is_none();
         names_nothing.then_some(Problem::Missing("give a `flow` or an `application`"))
@@ -109,7 +109,7 @@ impl Predefined {
     }
 }
 
-/// All of them, as PDRs may activate them.
+/// All predefined rules, in the form that PDRs activate.
 pub(crate) fn predefined_rules(items: &[Predefined]) -> PredefinedRules {
     PredefinedRules::new(items.iter().map(|item| (item.name.as_str().into(), item.rule())))
 }

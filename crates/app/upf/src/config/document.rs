@@ -4,10 +4,10 @@ use saphyr_parser::{Event, Parser, ScalarStyle};
 
 use super::problem::Problem;
 
-/// Lists and mappings inside each other, at most. The deepest legal key is at 6.
+/// Maximum nesting depth of lists and mappings. The deepest legal key is at 6.
 const MAX_DEPTH: usize = 16;
 
-/// Where a node is: its line, from 1.
+/// The line of a node, from 1.
 pub(super) type Line = usize;
 
 /// A node and the line where it begins.
@@ -17,7 +17,7 @@ pub(super) struct Node {
     pub(super) value: Value,
 }
 
-/// What a node is.
+/// The value of a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Value {
     /// Nothing: a key without a value.
@@ -39,7 +39,7 @@ pub(super) struct Entry {
 }
 
 impl Value {
-    /// What it is, for an error message.
+    /// The kind of the value, for error messages.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "nothing",
@@ -53,7 +53,7 @@ impl Value {
 /// Reads the one document of a file. An empty file is an empty mapping.
 ///
 /// # Errors
-/// The line and what is wrong there: no YAML, a key given twice, anchors, aliases, tags, a second document.
+/// The line and the problem: invalid YAML, a duplicate key, an anchor, an alias, a tag or a second document.
 pub(super) fn parse(text: &str) -> Result<Node, (Line, Problem)> {
     let last = text.lines().count().max(1);
     let mut builder = Builder::default();
@@ -66,7 +66,7 @@ pub(super) fn parse(text: &str) -> Result<Node, (Line, Problem)> {
     Ok(builder.root.unwrap_or(Node { line: 1, value: Value::Map(Vec::new()) }))
 }
 
-/// A list or mapping that is not complete.
+/// An incomplete list or mapping.
 enum OpenNode {
     List(Line, Vec<Node>),
     Map(Line, Vec<Entry>, Option<(String, Line)>),
@@ -177,8 +177,8 @@ mod tests {
         }
     }
 
-    // Input:  text that is no YAML, or YAML that a configuration has no use for.
-    // Output: an error at the right line; never a panic, also 100 000 brackets deep.
+    // Input:  invalid YAML, or YAML that a configuration does not support.
+    // Output: an error at the right line; no panic, even for 100 000 nested brackets.
     #[test]
     fn what_is_not_understood_is_refused_with_its_line() {
         let deep = "[".repeat(100_000);

@@ -1,10 +1,10 @@
-//! Values that are one of a few words.
+//! Enumerated values.
 
 use serde::{Serialize, Serializer};
 
 use super::values::NamedValue;
 
-/// Defines an enum of words, the first being the default.
+/// Defines an enum of words. The first is the default.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $first:ident = $first_word:literal $first_doc:literal, $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* }) => {
         $(#[$doc])*
@@ -43,16 +43,16 @@ macro_rules! words {
 }
 
 words!(
-    /// Which packet goes when a buffer is full.
+    /// The packet that is dropped when a buffer is full.
     WhenFull {
-        DropNewest = "drop_newest" "The one that has just come.",
-        /// The one that has waited longest.
+        DropNewest = "drop_newest" "The arriving packet.",
+        /// The oldest buffered packet.
         DropOldest = "drop_oldest",
     }
 );
 
 words!(
-    /// Where a domain name of an application must be found.
+    /// The protocol in which a domain name of an application must appear.
     NameIn {
         Any = "any" "In any of the others, or in an HTTP Host header.",
         /// In a DNS query.
@@ -63,12 +63,12 @@ words!(
 );
 
 words!(
-    /// How severe a log line is.
+    /// The severity of a log line.
     Level {
-        Info = "info" "What an operator wants to know: associations, start, stop.",
-        /// Something failed that must be looked at.
+        Info = "info" "Events for the operator: associations, start, stop.",
+        /// A failure that needs attention.
         Error = "error",
-        /// Something was refused or is not as it should be.
+        /// A refused request or an unexpected condition.
         Warn = "warn",
         /// Every session event.
         Debug = "debug",
@@ -78,7 +78,7 @@ words!(
 );
 
 words!(
-    /// How log lines look.
+    /// The format of log lines.
     LogFormat {
         Text = "text" "One readable line each.",
         /// One JSON object each.
@@ -87,18 +87,18 @@ words!(
 );
 
 words!(
-    /// What handles the packets.
+    /// The data plane.
     DataPlane {
-        FastPath = "fastpath" "The software fast path: batches, and a line of each session that decides most packets.",
-        /// The reference data plane, one packet at a time: slow, and what the fast path is compared with.
+        FastPath = "fastpath" "The software fast path: batches of packets, and a flow table that decides most of them.",
+        /// The reference data plane, one packet at a time: slow; the fast path is compared with it.
         Reference = "reference",
-        /// A P4 switch, by P4Runtime; or a model of one in this process, which is slow, to try rules on.
+        /// A P4 switch, over P4Runtime; or a slow switch model in this process, for trials.
         Switch = "switch",
     }
 );
 
 words!(
-    /// What a route of a switch is for.
+    /// The traffic of a switch route.
     RouteOf {
         Network = "network" "Packets to the data network.",
         /// Tunnels to gNBs and other UPFs.
@@ -107,66 +107,66 @@ words!(
 );
 
 words!(
-    /// How GTP-U packets are received and sent.
+    /// The kind of GTP-U ports.
     GtpuMode {
-        Udp = "udp" "UDP sockets of the kernel: works everywhere.",
+        Udp = "udp" "UDP sockets of the kernel: available on every host.",
         /// Packet rings on one interface, below the kernel's IP.
         Tpacket = "tpacket",
-        /// AF_XDP sockets on one interface, past the kernel's IP.
+        /// AF_XDP sockets on one interface, bypassing the kernel's IP.
         AfXdp = "af_xdp",
     }
 );
 
 words!(
-    /// How IP packets of a data network are received and sent.
+    /// The kind of port of an IP data network.
     N6Mode {
-        Tun = "tun" "A TUN device of the kernel: works everywhere.",
-        /// AF_XDP sockets on an Ethernet interface, past the kernel's IP.
+        Tun = "tun" "A TUN device of the kernel: available on every host.",
+        /// AF_XDP sockets on an Ethernet interface, bypassing the kernel's IP.
         AfXdp = "af_xdp",
     }
 );
 
 words!(
-    /// Which addresses of the machine UEs do not reach.
+    /// The addresses of the host that UEs cannot reach.
     HostAddresses {
-        All = "all" "Whatever its kernel takes for its own, as it changes.",
-        /// Those that the configuration names.
+        All = "all" "All local addresses of the kernel, as they change.",
+        /// The addresses in the configuration.
         Configured = "configured",
     }
 );
 
 words!(
-    /// What becomes of frames to stations that no session is known to have.
+    /// The handling of frames to unknown stations.
     UnknownStations {
-        Drop = "drop" "They are dropped: nothing says whose they are.",
-        /// They go to every session of the network that takes all frames.
+        Drop = "drop" "They are dropped.",
+        /// They are sent to every session of the network that accepts all frames.
         Flood = "flood",
     }
 );
 
 words!(
-    /// Whether something is done.
+    /// A switch for an optional function.
     Switch {
-        On = "on" "It is.",
-        /// It is not.
+        On = "on" "Enabled.",
+        /// Disabled.
         Off = "off",
     }
 );
 
 words!(
-    /// What becomes of the sessions of an SMF that answers no heartbeat.
+    /// The handling of the sessions of an SMF that does not respond to Heartbeat Requests.
     PathFailure {
-        Keep = "keep" "They stay, and their traffic goes on.",
+        Keep = "keep" "They stay, and their traffic continues.",
         /// They are removed, and the association ends.
         Purge = "purge",
     }
 );
 
 words!(
-    /// The UDP port that our requests to an SMF go to.
+    /// The destination port of requests to an SMF.
     RequestPort {
-        Standard = "standard" "8805, whatever port the SMF sends from.",
-        /// The one that its association request came from.
+        Standard = "standard" "8805, independent of the port from which the SMF sends.",
+        /// The source port of its association request.
         Learnt = "learnt",
     }
 );

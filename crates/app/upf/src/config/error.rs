@@ -1,11 +1,11 @@
-//! The errors of a configuration, each with its place.
+//! The errors of a configuration, each with its origin.
 
 use std::fmt;
 
 use super::origin::Origin;
 use super::problem::Problem;
 
-/// Everything that is wrong with a configuration: one line each, in the order of the file.
+/// All errors of a configuration: one line each, in the order of the file.
 #[derive(Debug)]
 pub struct ConfigErrors(pub Vec<ConfigError>);
 
@@ -23,14 +23,14 @@ impl fmt::Display for ConfigErrors {
 
 impl std::error::Error for ConfigErrors {}
 
-/// One thing that is wrong: `upf.yaml:7: upf.gtpu.serve: unknown key, did you mean `server`?`.
+/// One error, for example `upf.yaml:7: upf.gtpu.serve: unknown key, did you mean `server`?`.
 #[derive(Debug)]
 pub struct ConfigError {
     /// The file and line, or the flag.
     pub origin: Origin,
     /// The key, for example `upf.session[1].subnet`; empty for the file as a whole.
     pub key: String,
-    /// What is wrong.
+    /// The problem.
     pub problem: Problem,
 }
 

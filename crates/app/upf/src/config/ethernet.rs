@@ -16,22 +16,22 @@ pub struct EthernetNetwork {
     pub dnn: String,
     /// The TAP device.
     pub dev: String,
-    /// The bridge that the device becomes a port of; `None` leaves it as it is.
+    /// The bridge to which the device is added; `None`: no bridge.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bridge: Option<String>,
     /// The MTU of the TAP device, in octets of a frame's payload.
     pub mtu: u32,
-    /// What becomes of frames to stations that no session is known to have.
+    /// The handling of frames to unknown stations.
     pub unknown_stations: UnknownStations,
 }
 
 impl EthernetNetwork {
-    /// The TAP device where none is named.
+    /// The default TAP device.
     pub const DEFAULT_DEV: &str = "causeway-eth0";
     /// 1500 octets less the Ethernet header with two VLAN tags and the outer headers, rounded down.
     pub const DEFAULT_MTU: u32 = 1400;
 
-    /// A network of this name with the default device.
+    /// A network with this name and the default device.
     pub fn new(dnn: &str) -> Self {
         Self {
             dnn: dnn.to_owned(),
@@ -56,7 +56,7 @@ pub(super) fn network(section: &mut Section<'_>) -> EthernetNetwork {
     }
 }
 
-/// Each network has a name and a device of its own.
+/// Networks have unique names and devices.
 pub(super) fn check(upf: &Upf, found: &mut Problems) {
     let sessions = upf.session.iter().enumerate();
     let pools = sessions.map(|(n, session)| (format!("upf.session[{n}]"), &session.dnn, &session.dev));

@@ -1,4 +1,4 @@
-//! Where traffic may be sent beside its data network: tunnels over N6 and forwarding policies.
+//! N6 tunnels and forwarding policies.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -8,48 +8,48 @@ use serde::Serialize;
 
 use super::serialize::shown_if_any;
 
-/// Our end of the tunnels (UDP/IP and IP in IP) over one data network.
+/// The local endpoint of the tunnels (UDP/IP and IP in IP) over one data network.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct N6Tunnel {
     /// The data network.
     pub dnn: String,
-    /// The address of this end, which no interface has.
+    /// The address of the endpoint, which no interface has.
     pub address: IpAddr,
-    /// The UDP port of this end.
+    /// The UDP port of the endpoint.
     pub port: u16,
 }
 
 impl N6Tunnel {
-    /// The UDP port where none is named.
+    /// The default UDP port.
     pub const DEFAULT_PORT: u16 = 5555;
 }
 
-/// What becomes of traffic that an SMF names this policy for (TS 29.244 clause 5.4.8).
+/// A forwarding policy (TS 29.244 clause 5.4.8).
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct ForwardingPolicy {
-    /// The name that the SMF gives.
+    /// The Forwarding Policy Identifier that the SMF sends.
     pub name: String,
     /// The traffic is dropped.
     pub drop: bool,
-    /// The data network that it leaves to instead of the one in the FAR.
+    /// The data network of the traffic, instead of the one in the FAR.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dnn: Option<String>,
-    /// The DSCP that its packets are marked with.
+    /// The DSCP of the packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dscp: Option<u8>,
-    /// Where uplink traffic is redirected to.
+    /// The redirect target of uplink traffic.
     #[serde(serialize_with = "shown_if_any", skip_serializing_if = "Option::is_none")]
     pub redirect: Option<RedirectTo>,
 }
 
-/// Where traffic is redirected to.
+/// A redirect target.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RedirectTo {
     /// HTTP requests are answered with this URL.
     Url(Url),
-    /// Packets go to this address.
+    /// Packets are sent to this address.
     Address(IpAddr),
-    /// Packets go to this address and port.
+    /// Packets are sent to this address and port.
     Socket(SocketAddr),
 }
 

@@ -1,20 +1,20 @@
-//! The keys of framed routes: what lies behind UEs.
+//! The keys of framed routes.
 
 use serde::Serialize;
 
 use super::section::Section;
 use super::values;
 
-/// Where framed routes are kept, and how many there may be.
+/// The kernel routing table and the limits of framed routes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct FramedRoutes {
     /// The routing table of the kernel.
     pub table: u32,
-    /// Of all sessions.
+    /// Maximum number of all sessions.
     pub max: u32,
-    /// Of the sessions of one SMF.
+    /// Maximum number of the sessions of one SMF.
     pub max_per_smf: u32,
-    /// Of one session.
+    /// Maximum number of one session.
     pub max_per_session: u32,
 }
 
@@ -29,7 +29,7 @@ impl FramedRoutes {
         let default = Self::default();
         let limit = || values::number(0..=1_000_000);
         Self {
-            // Tables below are the kernel's own, or have names.
+            // Lower numbers are reserved by the kernel or have names.
             table: routes.value("table", values::number(256..=u32::MAX)).unwrap_or(default.table),
             max: routes.value("max", limit()).unwrap_or(default.max),
             max_per_smf: routes.value("max_per_smf", limit()).unwrap_or(default.max_per_smf),

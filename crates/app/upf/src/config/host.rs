@@ -1,4 +1,4 @@
-//! The keys that say who reaches the machine that the UPF runs on.
+//! The keys of access to the host: by UEs, and by N4 and N3 peers.
 
 use std::fmt;
 
@@ -11,12 +11,12 @@ use super::section::Section;
 use super::serialize::prefixes;
 use super::values;
 
-/// The machine that the UPF runs on, as UEs see it.
+/// The reachability of the host for UEs.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct HostReachability {
-    /// Which addresses UEs do not reach.
+    /// The addresses that UEs cannot reach.
     pub addresses: HostAddresses,
-    /// Those that they do reach all the same.
+    /// The exceptions: addresses that UEs can reach.
     #[serde(rename = "open", serialize_with = "prefixes", skip_serializing_if = "Vec::is_empty")]
     pub reachable: Vec<IpNet>,
 }
@@ -30,16 +30,16 @@ impl HostReachability {
     }
 }
 
-/// By which interfaces datagrams may come to a socket.
+/// The interfaces from which a socket accepts datagrams.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum AcceptFrom {
-    /// By the interface that has the address, and from this machine itself. To an address of a loopback or dummy interface: by all
-    /// but those of the data networks.
+    /// The interface that has the address, and the host itself. For an address of a loopback or dummy interface: all
+    /// interfaces but those of the data networks.
     #[default]
     Auto,
-    /// By any.
+    /// All interfaces.
     Any,
-    /// By these.
+    /// These interfaces.
     Only(Vec<String>),
 }
 

@@ -1,4 +1,4 @@
-//! How much memory the UPF may take.
+//! The memory limit of the configuration.
 
 use std::fmt;
 
@@ -8,18 +8,18 @@ use super::problem::Problem;
 use super::quantities::{octets, octets_text};
 use super::values::wrong;
 
-/// How much memory the UPF may take, beside what the system allows.
+/// The memory limit of the UPF, in addition to those of the system.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Memory {
-    /// As much as the system allows: the cgroups of the process, its resource limits, the machine.
+    /// The limits of the system: the cgroups of the process, its resource limits, the memory of the host.
     #[default]
     Detect,
-    /// So many octets, and no more than the system allows.
+    /// So many octets; the limits of the system apply as well.
     Octets(u64),
 }
 
 impl Memory {
-    /// The least that can be given, in octets: below it there is nothing left for sessions.
+    /// The smallest legal value, in octets: below it no memory is left for sessions.
     pub const LEAST: u64 = 64 << 20;
 
     pub(super) fn read(text: &str) -> Result<Self, Problem> {

@@ -1,4 +1,4 @@
-//! Configuration: flag over environment over file over default; every error names its place and the cure.
+//! The configuration. Precedence: flag, environment, file, default. Every error states its origin and the remedy.
 
 mod check;
 mod decode;
@@ -60,14 +60,14 @@ pub use workers::{WorkerCount, Workers};
 use origin::Origins;
 use section::Reader;
 
-/// Octets of a configuration file, at most.
+/// Maximum size of a configuration file, in octets.
 const MAX_FILE: u64 = 1 << 20;
 
 impl Config {
-    /// Reads the file, if one is given, and puts the flags over it.
+    /// Reads the file, if one is given, and applies the flags.
     ///
     /// # Errors
-    /// Everything that is wrong, not only the first.
+    /// All errors, not only the first.
     pub fn load(file: Option<&Path>, overrides: &Overrides) -> Result<Self, ConfigErrors> {
         let Some(path) = file else { return Self::parse(file, "", overrides) };
         let unreadable = |problem| {
@@ -77,7 +77,7 @@ impl Config {
         Self::parse(file, &read(path).map_err(unreadable)?, overrides)
     }
 
-    /// Reads the text of a file named `file`, and puts the flags over it.
+    /// Reads the text of a file named `file`, and applies the flags.
     ///
     /// # Errors
     /// As for [`Config::load`].
@@ -90,7 +90,7 @@ impl Config {
 
     /// The configuration as a file that [`Config::load`] reads as this configuration.
     pub fn to_yaml(&self) -> String {
-        // Serialization to a string fails only for maps with odd keys, of which there are none.
+        // Serialization to a string fails only for maps with unsupported keys; there are none.
         serde_yaml_ng::to_string(self).unwrap_or_default()
     }
 }
@@ -106,7 +106,7 @@ fn decoded(text: &str, overrides: &Overrides, reader: &Reader) -> Config {
     };
     let mut config = reader.root(&root, decode::config);
     overrides.apply(&mut config, &mut reader.origins.borrow_mut(), &mut reader.errors.borrow_mut());
-    // Contradictions between values that are wrong anyway would only confuse.
+    // Contradictions that follow from wrong values are not reported.
     if reader.errors.borrow().is_empty() {
         for (key, problem) in check::check(&config) {
             let origin = reader.origins.borrow().of(&key);

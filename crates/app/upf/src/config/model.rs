@@ -28,7 +28,7 @@ pub const GTPU_PORT: u16 = 2152;
 /// The port of the management HTTP server.
 pub const METRICS_PORT: u16 = 9090;
 
-/// Where N4 and N3 are unless said otherwise: the loopback address of the UPF in Open5GS.
+/// The default address of N4 and N3: the loopback address of the UPF in Open5GS.
 pub const DEFAULT_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 7));
 
 /// The whole configuration.
@@ -40,12 +40,12 @@ pub struct Config {
     pub upf: Upf,
 }
 
-/// What is logged and how.
+/// The log level and format.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Logger {
     /// The least severe level that is logged.
     pub level: Level,
-    /// For people or for machines.
+    /// Text or JSON.
     pub format: LogFormat,
 }
 
@@ -55,13 +55,13 @@ pub struct Upf {
     /// The Node ID (TS 29.244 clause 8.2.38); `None`: the first N4 address.
     #[serde(serialize_with = "shown_if_any", skip_serializing_if = "Option::is_none")]
     pub node_id: Option<NodeId>,
-    /// Sessions at the same time, at most.
+    /// Maximum number of sessions.
     pub max_sessions: u32,
-    /// PDRs in one session, at most.
+    /// Maximum number of PDRs in one session.
     pub max_pdrs_per_session: u16,
-    /// How much memory the UPF may take.
+    /// The memory limit of the UPF.
     pub memory: Memory,
-    /// MAC addresses behind one Ethernet session, at most.
+    /// Maximum number of MAC addresses behind one Ethernet session.
     pub max_macs_per_session: u32,
     /// N4.
     pub pfcp: Pfcp,
@@ -69,24 +69,24 @@ pub struct Upf {
     pub gtpu: Gtpu,
     /// The UE address pools, each on a data network (N6).
     pub session: Vec<Session>,
-    /// How long a UE address that was given out rests before it is given out again.
+    /// The time before a released UE address is allocated again.
     #[serde(serialize_with = "span")]
-    pub ue_address_rest: Span,
-    /// Where framed routes are kept, and how many.
+    pub ue_address_quarantine: Span,
+    /// The kernel routing table and the limits of framed routes.
     pub framed_routes: FramedRoutes,
     /// The Ethernet data networks (N6).
     pub ethernet: Vec<EthernetNetwork>,
-    /// Our ends of tunnels over N6.
+    /// The local endpoints of tunnels over N6.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub n6_tunnel: Vec<N6Tunnel>,
-    /// What SMFs may name as forwarding policies.
+    /// The forwarding policies that SMFs may refer to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub forwarding_policy: Vec<ForwardingPolicy>,
-    /// What UEs reach of the machine.
+    /// The addresses of the host that UEs can reach.
     pub host: HostReachability,
-    /// Packets of one flow cross N3 and N6 together where the kernel can join and cut them.
+    /// GRO and GSO on N3 and N6, where the kernel supports them.
     pub offload: bool,
-    /// What handles the packets.
+    /// The data plane.
     pub dataplane: DataPlane,
     /// The P4 switch, for [`DataPlane::Switch`].
     pub switch: P4Switch,
@@ -94,15 +94,15 @@ pub struct Upf {
     pub workers: Workers,
     /// The UPF as a router.
     pub routing: Routing,
-    /// Packets that wait for idle UEs.
+    /// Packets that are buffered for idle UEs.
     pub buffering: Buffering,
-    /// Applications that no SMF provisions, a PFD each.
+    /// Applications that no SMF provisions; each item is one PFD.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub applications: Vec<Application>,
     /// Predefined rules that SMFs may activate.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub predefined_rules: Vec<Predefined>,
-    /// How much traffic may pass.
+    /// QoS enforcement.
     pub qos: Qos,
     /// The management HTTP server.
     pub metrics: Metrics,
@@ -119,7 +119,7 @@ impl Default for Upf {
             pfcp: Pfcp::default(),
             gtpu: Gtpu::default(),
             session: vec![Session::default()],
-            ue_address_rest: Span::from_secs(60),
+            ue_address_quarantine: Span::from_secs(60),
             framed_routes: FramedRoutes::default(),
             ethernet: Vec::new(),
             n6_tunnel: Vec::new(),
@@ -142,13 +142,13 @@ impl Default for Upf {
 /// N3 and N9.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Gtpu {
-    /// How packets are received and sent.
+    /// The kind of ports.
     pub mode: GtpuMode,
-    /// Where GTP-U arrives.
+    /// The GTP-U addresses.
     pub server: Vec<GtpuServer>,
-    /// By which interfaces GTP-U may come to the sockets of [`GtpuMode::Udp`].
+    /// The interfaces from which the sockets of [`GtpuMode::Udp`] accept datagrams.
     pub accept_from: AcceptFrom,
-    /// Signs of life of peers.
+    /// Echo Requests to peers.
     pub echo: EchoConfig,
 }
 
@@ -171,18 +171,18 @@ pub struct GtpuServer {
     pub dev: Option<String>,
     /// The UDP port.
     pub port: u16,
-    /// The network instance it serves; `None`: all.
+    /// The network instance of the address; `None`: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network_instance: Option<String>,
     /// The largest outer packet, in octets; `None`: the MTU of the interface.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
-    /// Larger outer packets are fragmented, by the kernel, instead of the user's packets inside.
+    /// The kernel fragments larger outer packets; otherwise inner packets are fragmented.
     pub fragment: bool,
 }
 
 impl Default for GtpuServer {
-    /// Neither address nor interface yet.
+    /// A server without address and interface.
     fn default() -> Self {
         Self { address: None, dev: None, port: GTPU_PORT, network_instance: None, mtu: None, fragment: false }
     }
@@ -194,9 +194,9 @@ pub struct Session {
     /// The addresses of the UEs.
     #[serde(serialize_with = "shown")]
     pub subnet: IpNet,
-    /// How packets are received and sent.
+    /// The kind of ports.
     pub mode: N6Mode,
-    /// Our address on the TUN device; `None` gives it none of this subnet.
+    /// The address of the UPF on the TUN device; `None`: the device has no address in this subnet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gateway: Option<IpAddr>,
     /// The data network, which is also its network instance.
@@ -205,21 +205,21 @@ pub struct Session {
     pub dev: String,
     /// The MTU of the TUN device, in octets; of another interface, the largest IP packet that is sent.
     pub mtu: u32,
-    /// The part of the subnet that the UPF may give out to UEs itself; `None`: all of it.
+    /// The part of the subnet from which the UPF allocates UE addresses; `None`: the whole subnet.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shown_if_any")]
     pub ue_pool: Option<IpNet>,
     /// The UE IP address Pool Identity (TS 29.244 clause 8.2.128) by which SMFs choose the pool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pool_identity: Option<String>,
-    /// Prefixes beside the subnet that framed routes of the data network may lie in.
+    /// Prefixes outside the subnet that may contain framed routes of the data network.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "prefixes")]
     pub framed_routes: Vec<IpNet>,
 }
 
 impl Session {
-    /// The data network where none is named.
+    /// The default data network.
     pub const DEFAULT_DNN: &str = "internet";
-    /// The TUN device where none is named.
+    /// The default TUN device.
     pub const DEFAULT_DEV: &str = "causeway0";
     /// 1500 octets less the outer IPv6, UDP and GTP-U headers with a PDU Session Container, rounded down.
     pub const DEFAULT_MTU: u32 = 1400;
@@ -241,10 +241,10 @@ impl Default for Session {
     }
 }
 
-/// Packets that wait for idle UEs.
+/// Packets that are buffered for idle UEs.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Buffering {
-    /// Packets of one session, unless its BAR suggests fewer.
+    /// Packets of one session, unless its BAR sets a lower limit.
     pub packets_per_session: u32,
     /// Octets of one session.
     #[serde(serialize_with = "octets")]
@@ -254,12 +254,12 @@ pub struct Buffering {
     /// Octets of all sessions together.
     #[serde(serialize_with = "octets")]
     pub memory: u64,
-    /// How long a packet may wait; zero: for ever.
+    /// Maximum buffering time; zero: no limit.
     #[serde(serialize_with = "span")]
     pub time: Span,
-    /// Which packet goes when there is no room.
+    /// The packet that is dropped when a buffer is full.
     pub when_full: WhenFull,
-    /// When an SMF that was told is told again; zero: never.
+    /// The interval of repeated Downlink Data Reports; zero: never.
     #[serde(serialize_with = "span")]
     pub notify_again: Span,
 }
@@ -281,7 +281,7 @@ impl Default for Buffering {
 /// The management HTTP server.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Metrics {
-    /// Where it listens; none switches it off.
+    /// The listening addresses; none disables the server.
     pub server: Vec<MetricsServer>,
 }
 
@@ -291,7 +291,7 @@ impl Default for Metrics {
     }
 }
 
-/// Where the management HTTP server listens.
+/// A listening address of the management HTTP server.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct MetricsServer {
     /// The address.

@@ -1,10 +1,10 @@
-//! Where each value of a configuration comes from.
+//! The origin of each configuration value.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Origin {
     /// A file as a whole.
@@ -13,7 +13,7 @@ pub enum Origin {
     Line(PathBuf, usize),
     /// A flag or its environment variable, for example `--pfcp-address (CAUSEWAY_PFCP_ADDRESS)`.
     Flag(&'static str),
-    /// Nobody gave it.
+    /// The default; the value was not given.
     Default,
 }
 
@@ -45,17 +45,17 @@ impl Origins {
         self.file.clone().map_or(Origin::Default, |file| Origin::Line(file, line))
     }
 
-    /// Notes where a key was given.
+    /// Records the origin of a key.
     pub(super) fn note(&mut self, key: &str, origin: Origin) {
         self.of.insert(key.to_owned(), origin);
     }
 
-    /// Forgets a key and all below it, which a flag replaces.
+    /// Removes a key, which a flag replaces, and all keys below it.
     pub(super) fn forget(&mut self, key: &str) {
         self.of.retain(|known, _| !known.starts_with(key));
     }
 
-    /// Where a key was given, or the nearest group around it that was.
+    /// The origin of a key, else that of the nearest enclosing group that was given.
     pub(super) fn of(&self, key: &str) -> Origin {
         let mut key = key;
         loop {

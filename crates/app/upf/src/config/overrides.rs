@@ -9,7 +9,7 @@ use super::pfcp::{PfcpServer, Smf};
 use super::problem::Problem;
 use super::values;
 
-/// Values from flags or environment variables, as written. What is `None` or empty changes nothing.
+/// Values from flags or environment variables, as written. `None` and empty lists change nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Overrides {
     /// `--log-level`, for `logger.level`.
@@ -31,7 +31,7 @@ pub struct Overrides {
 }
 
 impl Overrides {
-    /// Puts the values into the configuration and notes where they come from.
+    /// Applies the values to the configuration and records their origins.
     pub(super) fn apply(&self, config: &mut Config, origins: &mut Origins, errors: &mut Vec<ConfigError>) {
         let mut apply = Apply { origins, errors };
         let upf = &mut config.upf;
@@ -47,7 +47,7 @@ impl Overrides {
     }
 }
 
-/// A flag with its environment variable, and the key it stands for.
+/// A flag with its environment variable and its key.
 struct Flag {
     name: &'static str,
     key: &'static str,

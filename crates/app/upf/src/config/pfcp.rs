@@ -13,41 +13,41 @@ use super::serialize::{prefixes, shown, span};
 /// N4.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Pfcp {
-    /// Where requests are received.
+    /// The N4 addresses.
     pub server: Vec<PfcpServer>,
-    /// By which interfaces requests may come.
+    /// The interfaces from which N4 accepts datagrams.
     pub accept_from: AcceptFrom,
-    /// Whom to associate with unasked.
+    /// The SMFs to which the UPF sends Association Setup Requests.
     pub client: PfcpClient,
-    /// Signs of life.
+    /// Heartbeat Requests.
     pub heartbeat: Heartbeat,
-    /// Repetition of our requests.
+    /// Retransmission of requests.
     pub retransmission: Retransmission,
-    /// How long to wait before an association that was asked for in vain is asked for again.
+    /// The delay before a failed association setup is retried.
     #[serde(serialize_with = "span")]
     pub association_retry: Span,
-    /// How long a graceful stop waits for SMFs to release their associations.
+    /// The timeout of association releases in a graceful stop.
     #[serde(serialize_with = "span")]
     pub release_timeout: Span,
-    /// What becomes of the sessions of an SMF that answers no heartbeat.
+    /// The handling of the sessions of an SMF that does not respond to Heartbeat Requests.
     pub path_failure: PathFailure,
-    /// The port our requests go to.
+    /// The destination port of requests.
     pub request_port: RequestPort,
-    /// SMFs that support load control are told how full the UPF is.
+    /// Load control information is sent to SMFs that support it.
     pub load_control: Switch,
-    /// SMFs that support overload control are asked to send less when N4 is nearly full.
+    /// Overload control information is sent when N4 is nearly full, to SMFs that support it.
     pub overload_control: Switch,
-    /// How full N4 may be before it counts as overloaded, percent.
+    /// The load above which N4 counts as overloaded, percent.
     pub overload_mark: u8,
-    /// How long an SMF is to heed what it was told of an overload.
+    /// The period of validity of overload control information.
     #[serde(serialize_with = "span")]
     pub overload_validity: Span,
-    /// What is known of SMFs beforehand.
+    /// The known SMFs.
     pub smf: Vec<KnownSmf>,
-    /// The hosts and prefixes that may set up associations; none: those of the networks that N4 is connected to.
+    /// The hosts and prefixes that may set up associations; none: the networks that N4 is connected to.
     #[serde(serialize_with = "prefixes", skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<IpNet>,
-    /// Associations at the same time, at most.
+    /// Maximum number of associations.
     pub max_associations: u32,
 }
 
@@ -87,7 +87,7 @@ pub struct PfcpServer {
     pub port: u16,
 }
 
-/// Whom to associate with unasked.
+/// The SMFs to which the UPF sends Association Setup Requests.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct PfcpClient {
     /// The SMFs.
@@ -110,7 +110,7 @@ impl Smf {
     }
 }
 
-/// An SMF, where it may be, and its set.
+/// An SMF, its addresses and its set.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct KnownSmf {
     /// Its Node ID.
@@ -119,21 +119,21 @@ pub struct KnownSmf {
     /// The hosts and prefixes that may use the Node ID.
     #[serde(serialize_with = "prefixes")]
     pub address: Vec<IpNet>,
-    /// The SMF set that it belongs to.
+    /// The SMF set of the SMF.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub set: Option<String>,
 }
 
-/// Heartbeats that we send (TS 29.244 clause 6.2.2).
+/// Heartbeat Requests of the UPF (TS 29.244 clause 6.2.2).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Heartbeat {
-    /// From one answer to the next request; zero sends none.
+    /// The time from a response to the next request; zero sends none.
     #[serde(serialize_with = "span")]
     pub interval: Span,
-    /// How long to wait for an answer.
+    /// The response timeout.
     #[serde(serialize_with = "span")]
     pub timeout: Span,
-    /// Repetitions before the SMF counts as unreachable.
+    /// Retransmissions before the SMF counts as unreachable.
     pub retries: u8,
 }
 
@@ -143,13 +143,13 @@ impl Default for Heartbeat {
     }
 }
 
-/// Repetition of our requests (TS 29.244 clause 6.4).
+/// Retransmission of requests (TS 29.244 clause 6.4).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Retransmission {
-    /// T1: how long to wait for an answer the first time; doubled at each repetition.
+    /// T1: the first response timeout; doubled for each retransmission.
     #[serde(serialize_with = "span")]
     pub timeout: Span,
-    /// N1: repetitions.
+    /// N1: retransmissions.
     pub retries: u8,
 }
 

@@ -1,4 +1,4 @@
-//! What may be wrong at one place of a configuration, and what would be right.
+//! The problems of single configuration values, with their remedies.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -6,20 +6,20 @@ use std::net::{IpAddr, SocketAddr};
 use causeway_types::{IpNet, SNssai};
 use thiserror::Error;
 
-/// What is wrong at one place.
+/// A problem of one value.
 #[derive(Debug, Error)]
 pub enum Problem {
     /// The file cannot be read.
     #[error("cannot read the configuration: {0}")]
     Unreadable(std::io::Error),
-    /// A FIFO, a device, a directory or the like, which may have no end or never begin.
+    /// A FIFO, a device or a directory: reading it might not end.
     #[error("{found}, not a file: give a regular file")]
     NoFile {
-        /// What it is.
+        /// The kind of file.
         found: &'static str,
     },
-    /// The file is longer than any configuration is.
-    #[error("larger than {most} octets: this is no configuration file")]
+    /// The file is too long for a configuration.
+    #[error("larger than {most} octets: this is not a configuration file")]
     TooLong {
         /// The limit.
         most: u64,
@@ -59,9 +59,9 @@ pub enum Problem {
     /// A list where a value is expected, or the like.
     #[error("expected {expected}, found {found}")]
     WrongKind {
-        /// What belongs here.
+        /// The expected kind.
         expected: &'static str,
-        /// What is here.
+        /// The kind in the file.
         found: &'static str,
     },
     /// A value that is not one of those allowed.
@@ -69,14 +69,14 @@ pub enum Problem {
     WrongValue {
         /// The value.
         found: String,
-        /// What would be right.
+        /// The expected value.
         expected: String,
     },
-    /// Something that must be given.
+    /// A required value is missing.
     #[error("missing: {0}")]
     Missing(&'static str),
-    /// An address that cannot be ours.
-    #[error("{address} cannot be told to a peer as our address: give one address of this machine")]
+    /// An address that cannot be announced to a peer.
+    #[error("{address} cannot be announced to a peer: give one unicast address of this host")]
     NotUnicast {
         /// The address.
         address: IpAddr,
@@ -100,7 +100,7 @@ pub enum Problem {
         /// The key of the first.
         first: String,
     },
-    /// Two forwarding policies of one name.
+    /// Two forwarding policies with the same name.
     #[error("policy {name} is given twice, first as {first}")]
     DuplicatePolicy {
         /// The name.
@@ -116,16 +116,16 @@ pub enum Problem {
         /// The key of the first.
         first: String,
     },
-    /// A network that no UE pool is on.
+    /// A network without a UE pool.
     #[error("no item of upf.session has the dnn {dnn}")]
     NoSuchNetwork {
         /// The network.
         dnn: String,
     },
-    /// Our end of a tunnel has a UE's address.
+    /// The local endpoint of a tunnel has the address of a UE.
     #[error("{address} is an address of the UE pool {subnet}: give one outside")]
     AddressInPool {
-        /// Our end.
+        /// The local endpoint.
         address: IpAddr,
         /// The pool.
         subnet: IpNet,
@@ -135,33 +135,33 @@ pub enum Problem {
     SubnetsOverlap {
         /// The pool.
         subnet: IpNet,
-        /// The pool before it.
+        /// The earlier pool.
         other: IpNet,
-        /// The key of that one.
+        /// The key of the other one.
         first: String,
     },
-    /// Framed routes into a prefix that no UE can have behind it.
+    /// Framed routes in a prefix that no UE can serve.
     #[error("{range} holds loopback, link-local, multicast or reserved addresses: give prefixes behind UEs")]
     RangeNotRoutable {
         /// The prefix.
         range: IpNet,
     },
-    /// Framed routes of one data network into what another has.
+    /// Framed routes of one data network that overlap a prefix of another.
     #[error("{range} overlaps {other} of {first}: give each data network ranges of its own")]
     RangesOverlap {
         /// The prefix.
         range: IpNet,
-        /// What the other network has.
+        /// The prefix of the other network.
         other: IpNet,
-        /// The key of that.
+        /// The key of the other prefix.
         first: String,
     },
-    /// The UE addresses to give out are not routed here.
+    /// The UE addresses to allocate are not routed to the UPF.
     #[error("{pool} is not inside the subnet {subnet}")]
     PoolOutside {
-        /// What is to be given out.
+        /// The pool.
         pool: IpNet,
-        /// What is routed here.
+        /// The subnet.
         subnet: IpNet,
     },
     /// The gateway is not in its subnet.
@@ -171,52 +171,52 @@ pub enum Problem {
         gateway: IpAddr,
         /// The subnet.
         subnet: IpNet,
-        /// An address that would be right.
+        /// A valid address.
         example: IpAddr,
     },
     /// One TUN device for two data networks.
-    #[error("{dev} carries `{other}` (of {first}) already: give `{dnn}` a device of its own")]
+    #[error("{dev} already carries `{other}` (of {first}): give `{dnn}` another device")]
     DeviceShared {
         /// The device.
         dev: String,
-        /// The network here.
+        /// The network of this key.
         dnn: String,
-        /// The network there.
+        /// The network of the other key.
         other: String,
-        /// The key of that one.
+        /// The key of the other one.
         first: String,
     },
     /// One data network on two TUN devices.
-    #[error("`{dnn}` is on {other} (of {first}) already: put all its pools on one device")]
+    #[error("`{dnn}` is already on {other} (of {first}): put all its pools on one device")]
     NetworkOnTwoDevices {
         /// The network.
         dnn: String,
-        /// The device there.
+        /// The device of the other key.
         other: String,
-        /// The key of that one.
+        /// The key of the other one.
         first: String,
     },
-    /// Two data networks of one name.
-    #[error("`{dnn}` is a data network already ({first}): give each its own name")]
+    /// Two data networks with the same name.
+    #[error("`{dnn}` is already a data network ({first}): give each a unique name")]
     DuplicateNetwork {
         /// The name.
         dnn: String,
         /// The key of the first.
         first: String,
     },
-    /// Another port than GTP-U's own, below UDP.
+    /// A mode below UDP with another port than that of GTP-U.
     #[error("mode {mode} uses port 2152 only: remove `port`")]
     PortIsFixed {
         /// The mode.
         mode: &'static str,
     },
-    /// A mode below IP that is to send fragments.
+    /// A mode below IP with `fragment`.
     #[error("mode {mode} sends no fragments: remove `fragment`")]
     NoFragments {
         /// The mode.
         mode: &'static str,
     },
-    /// A mode that leaves addresses to the operator.
+    /// A mode in which the operator configures addresses.
     #[error("mode {mode} gives {dev} no address: remove `gateway` and use `ip address add`")]
     NoGateway {
         /// The mode.
@@ -229,38 +229,38 @@ pub enum Problem {
     ModeDiffers {
         /// The device.
         dev: String,
-        /// The mode there.
+        /// The mode of the other key.
         other: &'static str,
-        /// Where that is said.
+        /// The other key.
         first: String,
     },
     /// Several packet threads on ports that have one queue.
     #[error("mode {mode} has one packet thread: set upf.workers.count to 1, or use mode udp or af_xdp")]
     OneWorker {
-        /// How packets are received.
+        /// The mode.
         mode: &'static str,
     },
     /// Several packet threads for one switch.
     #[error("upf.dataplane switch has one packet thread: set upf.workers.count to 1 or auto")]
     OneSwitch,
-    /// The P4 program always takes a hop.
-    #[error("upf.dataplane switch takes a hop from packets: leave it out, or use another data plane")]
+    /// The P4 program always decrements TTL and hop limit.
+    #[error("upf.dataplane switch always decrements the TTL: remove the key, or use another data plane")]
     SwitchHops,
-    /// A key of ports that would be this machine's.
-    #[error("the ports are those of the switch (upf.switch.address): remove it")]
+    /// A key of ports of the host, with a switch that has ports.
+    #[error("the switch (upf.switch.address) provides the ports: remove it")]
     PortKeyWithSwitch,
-    /// The P4 programs have tunnels over IPv4.
-    #[error("tunnels over IPv6 are not on the switch: give an IPv4 address")]
+    /// The P4 programs support tunnels over IPv4 only.
+    #[error("the switch supports no tunnels over IPv6: give an IPv4 address")]
     SwitchTunnelsIpv6,
-    /// What the software behind a switch cannot do, as it has no ports.
-    #[error("a switch (upf.switch.address) has none of these: remove it")]
+    /// A function that the software behind a switch does not support, as it has no ports.
+    #[error("a switch (upf.switch.address) does not support this: remove it")]
     UnsupportedOnSwitch,
-    /// Cores are named for more or fewer packet threads than there are.
-    #[error("cores: {pinned}, packet threads: {count}: name one core for each (upf.workers.count), or none")]
+    /// The number of cores differs from that of packet threads.
+    #[error("cores: {pinned}, packet threads: {count}: give one core for each (upf.workers.count), or none")]
     PinsDiffer {
-        /// Cores that are named.
+        /// The number of cores.
         pinned: usize,
-        /// Packet threads.
+        /// The number of packet threads.
         count: usize,
     },
     /// One TUN device with two MTUs.
@@ -270,16 +270,16 @@ pub enum Problem {
         dev: String,
         /// The other MTU.
         other: u32,
-        /// Where that is said.
+        /// The other key.
         first: String,
     },
-    /// An MTU that IPv6 cannot live with.
+    /// An MTU too small for IPv6.
     #[error("IPv6 ({subnet}) needs an MTU of 1280 or more")]
     MtuBelowIpv6 {
         /// The subnet.
         subnet: IpNet,
     },
-    /// An SMF that none of our sockets can reach.
+    /// An SMF that no N4 socket can reach.
     #[error("{address} is {family}, but no upf.pfcp.server has an {family} address: add one")]
     NoServerOfFamily {
         /// The SMF.
@@ -289,14 +289,14 @@ pub enum Problem {
     },
 }
 
-/// What would be right instead of an unknown key.
+/// A hint for an unknown key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Hint {
-    /// The nearest key that exists.
+    /// The most similar known key.
     DidYouMean(&'static str),
-    /// What to do about a key that other UPFs have.
+    /// The replacement of a key that other UPFs have.
     Instead(&'static str),
-    /// All keys that exist there.
+    /// All known keys of the group.
     Known(Vec<&'static str>),
 }
 

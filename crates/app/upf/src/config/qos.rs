@@ -1,4 +1,4 @@
-//! How much traffic may pass, beside what the SMFs say.
+//! Rate limits in addition to those of the SMFs.
 
 use causeway_types::{Bitrate, SNssai, Span};
 use serde::Serialize;
@@ -10,10 +10,10 @@ use super::{quantities, values};
 /// QoS enforcement.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Qos {
-    /// How much may come at once after a pause, as time at the full rate, where no averaging window is given.
+    /// The burst size as time at the full rate, for QERs without an averaging window.
     #[serde(serialize_with = "span")]
     pub averaging_window: Span,
-    /// Network slices that are limited as a whole.
+    /// Rate limits of whole network slices.
     pub slice: Vec<Slice>,
 }
 
@@ -23,7 +23,7 @@ impl Default for Qos {
     }
 }
 
-/// The limit of all sessions of a network slice together.
+/// The rate limit of all sessions of a network slice.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Slice {
     /// Slice/Service Type.
@@ -31,16 +31,16 @@ pub struct Slice {
     /// Slice Differentiator, six hexadecimal digits; `None`: the slice has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sd: Option<String>,
-    /// From all UEs; `None` limits nothing.
+    /// The rate from all UEs; `None`: no limit.
     #[serde(serialize_with = "bitrate_if_any", skip_serializing_if = "Option::is_none")]
     pub uplink: Option<Bitrate>,
-    /// Towards all UEs; `None` limits nothing.
+    /// The rate towards all UEs; `None`: no limit.
     #[serde(serialize_with = "bitrate_if_any", skip_serializing_if = "Option::is_none")]
     pub downlink: Option<Bitrate>,
 }
 
 impl Slice {
-    /// Its identity.
+    /// The identity of the slice.
     pub fn id(&self) -> SNssai {
         let sd = self.sd.as_ref().and_then(|digits| u32::from_str_radix(digits, 16).ok());
         SNssai { sst: self.sst, sd: sd.unwrap_or(SNssai::NO_SD) }

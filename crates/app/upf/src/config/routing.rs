@@ -11,13 +11,13 @@ use super::{quantities, values};
 /// Echo Requests to GTP-U peers (TS 29.281 clause 7.2.1).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct EchoConfig {
-    /// From one to the next on a path; zero sends none.
+    /// The interval on a path; zero sends none.
     #[serde(serialize_with = "span")]
     pub interval: Span,
-    /// T3: how long to wait for an answer.
+    /// T3: the response timeout.
     #[serde(serialize_with = "span")]
     pub timeout: Span,
-    /// Repetitions before the path counts as down.
+    /// Retransmissions before the path counts as down.
     pub retries: u8,
 }
 
@@ -42,11 +42,11 @@ impl EchoConfig {
 /// The UPF as the first router of the UEs.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Routing {
-    /// Packets lose one hop between N3 and N6.
+    /// TTL and hop limit are decremented between N3 and N6.
     pub decrement_ttl: bool,
-    /// Router Solicitations that no rule takes to the SMF are answered.
+    /// Router Solicitations that no rule forwards to the SMF are answered.
     pub router_advertisement: bool,
-    /// ICMP errors in a second, at most.
+    /// Maximum number of ICMP errors per second.
     pub icmp_errors_per_second: u32,
 }
 

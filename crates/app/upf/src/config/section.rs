@@ -1,4 +1,4 @@
-//! Reads groups of keys and reports every key that nobody asked for.
+//! Reads groups of keys and reports every unknown key.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -8,19 +8,19 @@ use super::error::ConfigError;
 use super::origin::{Origin, Origins};
 use super::problem::{Hint, Problem};
 
-/// Keys of other UPFs, and what takes their place here.
+/// Keys of other UPFs, with their replacements.
 const FOREIGN_KEYS: &[(&str, &str)] = &[
-    ("logger.file", "Causeway logs to standard error: let the service manager keep it"),
+    ("logger.file", "Causeway logs to standard error: use the log of the service manager"),
     ("global", "set upf.max_sessions instead of global.max.ue"),
-    ("upf.gtpu.server[].advertise", "the UPF advertises the address it is bound to"),
-    ("upf.pfcp.server[].advertise", "the UPF advertises the address it is bound to"),
+    ("upf.gtpu.server[].advertise", "the UPF announces the address to which it is bound"),
+    ("upf.pfcp.server[].advertise", "the UPF announces the address to which it is bound"),
 ];
 
-/// What was found while reading: errors, where values come from, and which keys exist.
+/// The results of reading: errors, origins of values, and known keys.
 pub(super) struct Reader {
     pub(super) errors: RefCell<Vec<ConfigError>>,
     pub(super) origins: RefCell<Origins>,
-    /// Every key that was asked for, places in lists as `[]`.
+    /// Every key that was read, with `[]` for list indexes.
     pub(super) asked: RefCell<BTreeSet<String>>,
 }
 
@@ -55,7 +55,7 @@ impl Reader {
         self.report(origin, path, problem);
     }
 
-    /// Keeps an error.
+    /// Records an error.
     pub(super) fn report(&self, origin: Origin, path: &str, problem: Problem) {
         self.errors.borrow_mut().push(ConfigError { origin, key: path.to_owned(), problem });
     }
@@ -70,13 +70,13 @@ pub(super) struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// Reads a group of keys. `read` also runs when it is not given, with nothing in it.
+    /// Reads a group of keys. For a missing group `read` runs with an empty one.
     pub(super) fn section<T>(&mut self, key: &'static str, read: impl FnOnce(&mut Section<'_>) -> T) -> T {
         let path = self.path_of(key);
         self.reader.group(&path, self.take(key).map(|entry| &entry.node), read)
     }
 
-    /// Reads a list of groups of keys. `None` when it is not given.
+    /// Reads a list of groups of keys. `None` when it is missing.
     pub(super) fn list<T>(
         &mut self,
         key: &'static str,
@@ -101,23 +101,55 @@ impl<'a> Section<'a> {
         Some(items.iter().enumerate().map(item).collect())
     }
 
-    /// Reads one value. `None` when it is not given, or wrong and reported.
+    /// Reads one value. `None` when it is missing, or wrong and reported.
     pub(super) fn value<T>(
         &mut self,
         key: &'static str,
         parse: impl FnOnce(&str) -> Result<T, Problem>,
     ) -> Option<T> {
-        let path = self.path_of(key);
         let entry = self.take(key)?;
+        self.parsed(key, entry, parse)
+    }
+
+    /// Reads one value whose key had another name in former versions, which stays valid. Both names together are an
+    /// error.
+    pub(super) fn renamed<T>(
+        &mut self,
+        key: &'static str,
+        former: &'static str,
+        parse: impl FnOnce(&str) -> Result<T, Problem>,
+    ) -> Option<T> {
+        let current = self.take(key);
+        let Some(entry) = self.entries.iter().find(|entry| entry.key == former) else {
+            return self.parsed(key, current?, parse);
+        };
+        self.asked.push(former);
+        if let Some(current) = current {
+            let (first, second) = (current.line.min(entry.line), current.line.max(entry.line));
+            let key = format!("{former}` or `{key}");
+            self.reader.error(&self.path_of(former), second, Problem::DuplicateKey { key, first });
+            return None;
+        }
+        self.note(&self.path_of(key), entry.line);
+        self.parsed(former, entry, parse)
+    }
+
+    /// The value of an entry. `None` when it has none, or a wrong one, which is reported under the key.
+    fn parsed<T>(
+        &self,
+        key: &str,
+        entry: &Entry,
+        parse: impl FnOnce(&str) -> Result<T, Problem>,
+    ) -> Option<T> {
         let parsed = match &entry.node.value {
             Value::Text(text) => parse(text),
             Value::Null => return None,
             other => Err(Problem::WrongKind { expected: "a single value", found: other.kind() }),
         };
-        parsed.map_err(|problem| self.reader.error(&path, entry.node.line, problem)).ok()
+        parsed.map_err(|problem| self.reader.error(&self.path_of(key), entry.node.line, problem)).ok()
     }
 
-    /// Reads one value that must be given where its group is. Reports it when it is missing.
+    /// Reads a required value of a group. Reports it when it is missing.
     pub(super) fn required<T>(
         &mut self,
         key: &'static str,
@@ -164,7 +196,7 @@ impl<'a> Section<'a> {
     }
 }
 
-/// A path with the places in lists left out: `upf.session[].subnet`.
+/// A path without list indexes: `upf.session[].subnet`.
 fn pattern(path: &str) -> String {
     let mut parts = path.split('[');
     let first = parts.next().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! Values as a configuration file has them.
+//! Serializes values in the syntax of a configuration file.
 
 use std::fmt;
 
@@ -36,7 +36,7 @@ pub(super) fn shown_if_any<T: fmt::Display, S: Serializer>(
     }
 }
 
-/// Prefixes as one value, as they are read.
+/// Prefixes as one comma-separated value.
 pub(super) fn prefixes<S: Serializer>(nets: &[IpNet], serializer: S) -> Result<S::Ok, S::Error> {
     let texts: Vec<_> = nets.iter().map(IpNet::to_string).collect();
     serializer.serialize_str(&texts.join(", "))

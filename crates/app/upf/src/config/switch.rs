@@ -15,33 +15,33 @@ use super::section::Section;
 use super::serialize::{shown, span};
 use super::{quantities, values};
 
-/// A P4 switch as the data plane, where it is another machine's or process's.
+/// A P4 switch, outside this process, as the data plane.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct P4Switch {
-    /// Host and port of its P4Runtime server; `None`: a model of a switch in this process.
+    /// Host and port of the P4Runtime server; `None`: a switch model in this process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// Its id there.
+    /// The P4Runtime device id.
     pub device_id: u64,
-    /// Ours: of several controllers the one with the highest may write.
+    /// The election id of this controller; the controller with the highest may write.
     pub election_id: u64,
     /// The P4Info of its program, in text form.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p4info: Option<PathBuf>,
-    /// What the compiler made for it; `None` for a switch that has its program already.
+    /// The compiled program; `None` for a switch that runs its program already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_config: Option<PathBuf>,
-    /// The clone session by which copies go to the CPU port, where the switch needs one.
+    /// The clone session for copies to the CPU port, if the switch needs one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copy_session: Option<u32>,
     /// The CPU port, for that session.
     pub cpu_port: u32,
-    /// From one reading of its counters to the next, at least.
+    /// The minimum interval between reads of the counters.
     #[serde(serialize_with = "span")]
     pub read_interval: Span,
-    /// Its counters count octets of frames as they were received, on both sides, as BMv2's do.
+    /// The counters count the octets of frames as received, on both sides, as those of BMv2 do.
     pub counts_as_received: bool,
-    /// Where packets leave it.
+    /// The routes of the switch.
     pub route: Vec<SwitchRoute>,
 }
 
@@ -62,20 +62,20 @@ impl Default for P4Switch {
     }
 }
 
-/// A way out of the switch.
+/// A route of the switch.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct SwitchRoute {
-    /// Where packets go to: the far ends of tunnels, or hosts of the data network.
+    /// The destination prefix: remote endpoints of tunnels, or hosts of the data network.
     #[serde(serialize_with = "shown")]
     pub to: IpNet,
-    /// Which of the two.
+    /// The kind of destinations.
     pub of: RouteOf,
-    /// The port of the switch.
+    /// The egress port.
     pub port: u16,
-    /// The MAC address of the switch there.
+    /// The MAC address of the switch at that port.
     #[serde(serialize_with = "shown")]
     pub mac: MacAddr,
-    /// That of the next hop.
+    /// The MAC address of the next hop.
     #[serde(serialize_with = "shown")]
     pub next_hop: MacAddr,
 }
@@ -103,7 +103,7 @@ impl P4Switch {
     }
 }
 
-/// Any address in documentation's MAC range: a list item with an error is not used.
+/// A placeholder from the documentation range: a list item with an error is not used.
 const NO_MAC: MacAddr = MacAddr([0, 0, 0x5e, 0, 0x53, 0]);
 
 fn route(route: &mut Section<'_>) -> SwitchRoute {
@@ -122,20 +122,21 @@ fn route(route: &mut Section<'_>) -> SwitchRoute {
 }
 
 impl Upf {
-    /// The switch whose ports carry the packets, if it is not in this process.
+    /// The switch outside this process, with its address.
     pub(crate) fn remote_switch(&self) -> Option<(&P4Switch, &str)> {
         let is_chosen = self.dataplane == DataPlane::Switch;
         self.switch.address.as_deref().filter(|_| is_chosen).map(|address| (&self.switch, address))
     }
 
-    /// UEs whose TEIDs end like their addresses, so that the switch checks all of them by one row of its source guard.
+    /// Pools of UEs whose TEIDs end like their addresses, so that the switch checks all of them by one entry of its
+    /// source guard.
     pub(crate) fn teid_pools(&self) -> Vec<TeidPool> {
         let subnets = self.session.iter().map(|session| session.subnet);
         self.remote_switch().map_or(Vec::new(), |_| TeidPool::layout(subnets))
     }
 }
 
-/// What a switch with ports of its own cannot do, or needs.
+/// The problems of a configuration with a switch outside this process: unsupported and missing keys.
 pub(super) fn check(upf: &Upf, found: &mut Problems) {
     let Some((switch, _)) = upf.remote_switch() else { return };
     let mut missing = |key: &str, what| found.push((format!("upf.switch.{key}"), Problem::Missing(what)));
@@ -144,10 +145,10 @@ pub(super) fn check(upf: &Upf, found: &mut Problems) {
     }
     let has = |kind| switch.route.iter().any(|route| route.of == kind);
     if !has(RouteOf::Tunnels) {
-        missing("route", "give a route `of: tunnels`, which says where gNBs are");
+        missing("route", "give a route `of: tunnels` towards the gNBs");
     }
     if !has(RouteOf::Network) {
-        missing("route", "give a route `of: network`, which says where the data network is");
+        missing("route", "give a route `of: network` towards the data network");
     }
     for (n, _) in switch.route.iter().enumerate().filter(|(_, route)| of_ipv6_tunnels(route)) {
         found.push((format!("upf.switch.route[{n}].to"), Problem::SwitchTunnelsIpv6));

@@ -1,4 +1,4 @@
-//! Values of single keys: what is legal, and what to say when it is not.
+//! Parsers of single values, with their errors.
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -10,7 +10,7 @@ use causeway_types::{IpNet, MacAddr, NodeId};
 use super::forwarding::RedirectTo;
 use super::problem::Problem;
 
-/// The problem of a value that is not what was expected.
+/// The problem of an unexpected value.
 pub(super) fn wrong(found: &str, expected: impl Into<String>) -> Problem {
     Problem::WrongValue { found: found.to_owned(), expected: expected.into() }
 }
@@ -41,7 +41,7 @@ pub(super) fn address(text: &str) -> Result<IpAddr, Problem> {
     text.parse().map_err(|_| wrong(text, "an IPv4 or IPv6 address, for example 192.0.2.1 or 2001:db8::1"))
 }
 
-/// An IP address that can stand in a message as ours.
+/// An IP address that can be announced to peers.
 pub(super) fn own_address(text: &str) -> Result<IpAddr, Problem> {
     let address = address(text)?;
     let broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
@@ -94,7 +94,7 @@ pub(super) fn policy_name(text: &str) -> Result<String, Problem> {
     if fits { Ok(text.to_owned()) } else { Err(wrong(text, "a name of 1 to 255 octets")) }
 }
 
-/// Where traffic is redirected to: an address, an address and a port, or a URL.
+/// A redirect target: an address, an address and a port, or a URL.
 pub(super) fn redirect(text: &str) -> Result<RedirectTo, Problem> {
     let address = text.parse().map(RedirectTo::Address);
     let socket = || text.parse().ok().filter(|socket: &SocketAddr| socket.port() != 0);
@@ -115,15 +115,15 @@ pub(super) fn subnet(text: &str) -> Result<IpNet, Problem> {
     Ok(net)
 }
 
-/// Prefixes and addresses with commas between them.
+/// Comma-separated prefixes and addresses.
 pub(super) fn prefixes(text: &str) -> Result<Vec<IpNet>, Problem> {
     let one = |word: &str| word.parse::<IpAddr>().map(IpNet::from).or_else(|_| subnet(word));
     text.split(',').map(|word| one(word.trim())).collect()
 }
 
-/// Cores of the machine, with commas between them, none twice.
+/// Comma-separated, distinct core numbers.
 pub(super) fn cores(text: &str) -> Result<Vec<usize>, Problem> {
-    let expected = || wrong(text, "numbers of cores, none twice, for example 2, 3");
+    let expected = || wrong(text, "a list of distinct core numbers, for example 2, 3");
     let cores: Result<Vec<usize>, _> = text.split(',').map(|word| word.trim().parse()).collect();
     let cores = cores.map_err(|_| expected())?;
     let is_once = |(n, core): (usize, &usize)| !cores[..n].contains(core);
@@ -208,16 +208,16 @@ pub(super) fn slice_differentiator(text: &str) -> Result<String, Problem> {
     }
 }
 
-/// One of a few words.
+/// An enumerated value.
 pub(super) trait NamedValue: Copy + 'static {
     /// Every value.
     const WORDS: &[Self];
 
-    /// The word that stands for it.
+    /// The word in the file.
     fn spelling(self) -> &'static str;
 }
 
-/// Reads one of a few words.
+/// Reads an enumerated value.
 pub(super) fn word<W: NamedValue>(text: &str) -> Result<W, Problem> {
     let found = W::WORDS.iter().find(|value| value.spelling().eq_ignore_ascii_case(text));
     found.copied().ok_or_else(|| {

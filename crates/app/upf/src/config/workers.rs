@@ -9,14 +9,14 @@ use super::section::Section;
 use super::values;
 use crate::worker::MAX_WORKERS;
 
-/// How many packet threads there are.
+/// The number of packet threads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WorkerCount {
-    /// One for each core that is named; where none is, one for each that the process may use but one, which is left to the
-    /// control plane, and no more than an AF_XDP interface has receive queues. One in mode tpacket.
+    /// One for each core in `pin`. Without `pin`: the number of cores that the process may use, less one for the
+    /// control plane, and at most the number of receive queues of an AF_XDP interface. One in mode tpacket.
     Auto,
-    /// So many: from 1 to 63.
+    /// A fixed number, from 1 to 63.
     #[serde(untagged)]
     Exactly(usize),
 }
@@ -24,12 +24,12 @@ pub enum WorkerCount {
 /// The packet threads.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Workers {
-    /// How many there are.
+    /// Their number.
     pub count: WorkerCount,
-    /// The cores that they run on, in their order; none leaves that to the kernel.
+    /// The core of each thread, in their order; empty: the kernel chooses.
     #[serde(serialize_with = "cores", skip_serializing_if = "Vec::is_empty")]
     pub pin: Vec<usize>,
-    /// They look at their ports without pause, and take a core each also when nothing comes.
+    /// The threads poll their ports without sleeping; each occupies a core even without traffic.
     pub busy_poll: bool,
 }
 
@@ -58,8 +58,8 @@ fn count(text: &str) -> Result<WorkerCount, Problem> {
 }
 
 impl Upf {
-    /// How many packet threads there are where the process may use so many cores, and the AF_XDP interfaces have so many receive
-    /// queues.
+    /// The number of packet threads, given the number of cores that the process may use and that of receive queues of
+    /// the AF_XDP interfaces.
     pub(crate) fn packet_threads(&self, cores: usize, queues: usize) -> usize {
         match (self.workers.count, self.workers.pin.len()) {
             (WorkerCount::Exactly(count), _) => count,
@@ -71,7 +71,7 @@ impl Upf {
     }
 }
 
-/// What contradicts the number of packet threads, with its key.
+/// The problems of the number of packet threads, each with its key.
 pub(super) fn check(upf: &Upf) -> Vec<(String, Problem)> {
     let mut found = Vec::new();
     let pinned = upf.workers.pin.len();

@@ -1,5 +1,5 @@
-//! The kernel's side of framed routes, on a thread of its own: a session is answered when its routes are in, and nobody else
-//! waits for them. It also sees to it that TUN devices keep their addresses and routes.
+//! Writes framed routes to the kernel, in a separate thread. The response of a session waits for its routes; other
+//! sessions do not wait. The thread also restores the addresses and routes of TUN devices.
 
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -18,23 +18,23 @@ use super::routes::Route;
 use crate::config::{N6Mode, Upf};
 use crate::open::tun_options;
 
-/// How often the devices are looked at: one that was made anew, or went down, has lost its routes.
+/// The interval of device checks: a device that was created anew, or went down, has lost its routes.
 const REFRESH_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Jobs that are done together, at most.
+/// Maximum number of jobs in a batch.
 const JOBS_PER_BATCH: usize = 256;
 
-/// What the kernel is to be told. `K` names a plan.
+/// A change of kernel routes. `K` identifies a plan.
 enum RouteJob<K> {
-    /// Before the plan is carried out.
+    /// Routes to add before the plan is applied.
     Announce(K, Vec<Route>),
     Withdraw(Vec<Route>),
 }
 
-/// What became of the routes of a plan; if not, why.
+/// The result of the routes of a plan, with the error.
 pub(super) type RouteResult<K> = (K, Result<(), String>);
 
-/// The thread. Dropped, it takes all routes back.
+/// The thread. Dropping the handle removes all routes.
 pub(super) struct KernelRoutes<K> {
     jobs: Option<Sender<RouteJob<K>>>,
     told: mpsc::UnboundedReceiver<RouteResult<K>>,
@@ -42,7 +42,7 @@ pub(super) struct KernelRoutes<K> {
 }
 
 impl<K: Send + 'static> KernelRoutes<K> {
-    /// Removes what a former run has left, and starts the thread, where a network is behind a TUN device.
+    /// Removes the routes of a former run, and starts the thread if a data network has a TUN device.
     pub(super) fn start(upf: &Upf) -> io::Result<Self> {
         let (jobs, work) = channel();
         let (result_sender, results) = mpsc::unbounded_channel();
@@ -55,7 +55,7 @@ impl<K: Send + 'static> KernelRoutes<K> {
         let run = move || match Routes::open(table, is_used, devices) {
             Ok(routes) => routes.run(&work, &result_sender),
             Err(error) => {
-                warn!("framed routes are refused, their table cannot be kept: {error}");
+                warn!("framed routes are refused, their routing table cannot be used: {error}");
                 refuse(&work, &result_sender, &error);
             }
         };
@@ -63,12 +63,12 @@ impl<K: Send + 'static> KernelRoutes<K> {
         Ok(Self { jobs: Some(jobs), told: results, thread: Some(thread) })
     }
 
-    /// Has the routes of a plan made.
+    /// Queues the addition of the routes of a plan.
     pub(super) fn announce(&self, plan: K, routes: Vec<Route>) {
         self.send_job(RouteJob::Announce(plan, routes));
     }
 
-    /// Has routes taken back.
+    /// Queues the removal of routes.
     pub(super) fn withdraw(&self, routes: Vec<Route>) {
         if !routes.is_empty() {
             self.send_job(RouteJob::Withdraw(routes));
@@ -76,11 +76,12 @@ impl<K: Send + 'static> KernelRoutes<K> {
     }
 
     fn send_job(&self, job: RouteJob<K>) {
-        // It fails only when the thread has panicked; then plans with routes are not answered, and SMFs ask again.
+        // It fails only when the thread has panicked; then plans with routes get no response, and SMFs repeat their
+        // requests.
         let _ = self.jobs.as_ref().map(|jobs| jobs.send(job));
     }
 
-    /// The next plan whose routes are in, or cannot be.
+    /// The next plan whose routes are installed, or failed.
     pub(super) async fn next_result(&mut self) -> RouteResult<K> {
         match self.told.recv().await {
             Some(results) => results,
@@ -106,12 +107,12 @@ fn refuse<K>(
 ) {
     for job in work {
         if let RouteJob::Announce(plan, _) = job {
-            let _ = result_sender.send((plan, Err(format!("framed routes cannot be kept: {why}"))));
+            let _ = result_sender.send((plan, Err(format!("framed routes cannot be installed: {why}"))));
         }
     }
 }
 
-/// The routes in the hands of the thread.
+/// The state of the thread.
 struct Routes {
     table: RouteTable,
     wanted: BTreeSet<Route>,
@@ -129,7 +130,7 @@ impl Routes {
         }
         if is_used {
             own.add_rules()?;
-            info!("framed routes are kept in table {table}");
+            info!("framed routes are in routing table {table}");
         }
         let events = LinkEvents::open()?;
         Ok(Self { table: own, wanted: BTreeSet::new(), devices, events, looked: Instant::now() })
@@ -152,11 +153,11 @@ impl Routes {
             }
         }
         if let Err(error) = self.table.clear() {
-            warn!("framed routes stay: {error}");
+            warn!("framed routes cannot be removed: {error}");
         }
     }
 
-    /// Does the jobs in their order, those of one kind that follow each other together.
+    /// Executes the jobs in order; consecutive jobs of one kind are a batch.
     fn run_jobs<K>(&mut self, jobs: Vec<RouteJob<K>>, result_sender: &mpsc::UnboundedSender<RouteResult<K>>) {
         let mut jobs = jobs.into_iter().peekable();
         while let Some(job) = jobs.next() {
@@ -196,12 +197,12 @@ impl Routes {
                 debug!("framed routes: {routes:?}");
                 self.wanted.extend(routes);
             }
-            // Nobody hears it at the end.
+            // It fails only at the end of the daemon.
             let _ = result_sender.send((plan, failed.map_or(Ok(()), Err)));
         }
     }
 
-    /// Makes the routes whose device is there; the others are made when it comes.
+    /// Adds the routes whose device exists; the others are added when their device appears.
     fn add(&mut self, routes: &[Route]) -> Vec<Result<(), String>> {
         let links = match self.table.netlink().links() {
             Ok(links) => links,
@@ -241,7 +242,7 @@ impl Routes {
         }
     }
 
-    /// Makes the routes, and gives the addresses, of devices anew that were made anew, or went down and came up.
+    /// Restores the addresses and routes of devices that were created anew, or went down and up.
     fn refresh(&mut self) {
         let changed = match self.events.changed() {
             Ok(changed) => changed,
@@ -259,7 +260,7 @@ impl Routes {
         }
         let failed = self.add(&lost).into_iter().filter_map(Result::err);
         failed.for_each(|error| warn!("framed route: {error}"));
-        debug!("{} framed routes made anew, where their devices are up", lost.len());
+        debug!("{} framed routes restored on devices that are up", lost.len());
     }
 }
 

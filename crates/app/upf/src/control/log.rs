@@ -1,4 +1,4 @@
-//! What N4 says and does, as log lines. Peers cannot flood the log.
+//! The log lines of N4. Their rate is limited, so that peers cannot flood the log.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -11,25 +11,25 @@ use tracing::{debug, error, info, warn};
 
 use crate::logging::count_suppressed;
 
-/// For how long lines are counted together.
+/// The period of the limits.
 const PERIOD: Span = Span::from_secs(10);
 
-/// Lines of one kind from one peer in a period, at most.
+/// Maximum number of lines of one kind and one peer in a period.
 const LINES_PER_PEER: u64 = 10;
 
-/// Lines of one kind in a period, from whomever, at most.
+/// Maximum number of lines of one kind in a period, for all peers.
 const LINES_PER_KIND: u64 = 100;
 
-/// Ten times as many where somebody has asked for details.
+/// The factor for levels `debug` and `trace`.
 const DETAILED: u64 = 10;
 
-/// Peers and kinds that are told apart in a period, at most.
+/// Maximum number of distinguished peers and kinds in a period.
 const MAX_SUBJECTS: usize = 4096;
 
-/// What a line is about: lines of one kind from one peer have a limit together.
+/// The subject of a line: lines of one kind and one peer have a common limit.
 type Subject = (&'static str, Option<IpAddr>);
 
-/// How many lines there were.
+/// Counts of lines.
 #[derive(Clone, Copy, Debug)]
 struct Count {
     level: Level,
@@ -37,7 +37,7 @@ struct Count {
     left_out: u64,
 }
 
-/// Writes log lines: of each kind only so many, from each peer and in all.
+/// Writes log lines, with limits for each kind: for each peer and in all.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     since: Time,
@@ -101,19 +101,19 @@ impl Log {
         true
     }
 
-    /// When lines that were left out are to be told of; `None`: there are none.
+    /// When suppressed lines are to be reported; `None`: there are none.
     pub(super) fn due(&self) -> Option<Time> {
         self.is_left_out.then(|| self.since + PERIOD)
     }
 
-    /// Says what was left out, when the period is over.
+    /// Reports the suppressed lines when the period has ended.
     pub(super) fn log_suppressed(&mut self, now: Time) {
         if self.due().is_some_and(|due| due <= now) {
             self.summarise(now);
         }
     }
 
-    /// Says what was left out, and begins anew.
+    /// Reports the suppressed lines, and begins a new period.
     pub(super) fn summarise(&mut self, now: Time) {
         for (level, line) in self.summaries() {
             write(level, &line);
@@ -155,7 +155,7 @@ fn write(level: Level, what: &dyn Display) {
 }
 
 impl Log {
-    /// A change of a session, on its way to the data plane.
+    /// Logs a plan that is submitted to the data plane.
     pub(super) fn plan(&mut self, now: impl FnOnce() -> Time, plan: &Plan) {
         if is_enabled(Level::Debug) {
             let (what, writes) = (what(plan), plan.ops.len());
@@ -195,7 +195,8 @@ mod tests {
     }
 
     // Input:  a hundred lines of one kind from one peer, then one from another, and one of another kind.
-    // Output: ten of the first, and both others; how many were left out is due ten seconds after the first line.
+    // Output: ten of the first, and both others; the number of suppressed lines is due ten seconds after the first
+    //         line.
     #[test]
     fn a_peer_is_cut_and_counted() {
         let mut log = Log { since: Time::from_secs(1_000), ..Log::default() };
@@ -215,7 +216,7 @@ mod tests {
     }
 
     // Input:  lines of one kind from ten thousand peers, some errors, some information, some details.
-    // Output: of every level only so many; one line tells how many more; memory is bounded.
+    // Output: each level is limited; one line contains the number of suppressed ones; memory is bounded.
     #[test]
     fn many_peers_are_cut_and_counted_together() {
         for level in [Level::Debug, Level::Info, Level::Warn, Level::Error] {

@@ -1,4 +1,4 @@
-//! The control thread: N4 between its sockets, its timers and the packet thread.
+//! The control thread: connects N4 with its sockets, its timers and the packet threads.
 
 mod kernel_routes;
 mod log;
@@ -38,33 +38,34 @@ use timer::WakeTimer;
 
 pub(crate) use settings::state_machine;
 
-/// Questions of the management server that wait, at most.
+/// Maximum number of queued requests of the management server.
 const MAX_REQUESTS: usize = 64;
 
-/// Datagrams, or reports of the packet thread, that are taken one after the other before anything else has its turn.
+/// Maximum number of datagrams, or of reports of the packet threads, that are processed before other sources have their
+/// turn.
 const BURST: usize = 64;
 
-/// How to end.
+/// The kind of stop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stop {
     /// Release associations first.
     Graceful,
-    /// At once.
+    /// Stop immediately.
     Now,
 }
 
-/// What the control thread is given.
+/// The inputs of the control thread.
 pub(crate) struct ControlInputs {
     pub(crate) upf: Upf,
     pub(crate) node: NodeId,
     pub(crate) topology: Topology,
     pub(crate) capabilities: Capabilities,
     pub(crate) clock: Clock,
-    /// What says the time of the day.
+    /// The wall clock.
     pub(crate) wall: wall::Source,
-    /// What TEIDs and SEIDs are hidden under.
+    /// The cipher that hides TEIDs and SEIDs.
     pub(crate) secret: IdCipher,
-    /// Who may set up associations.
+    /// The networks that may set up associations.
     pub(crate) smfs: Vec<IpNet>,
     pub(crate) n4: Vec<UdpSocket>,
     pub(crate) machine: HostWatch,
@@ -72,11 +73,11 @@ pub(crate) struct ControlInputs {
     pub(crate) ports: Vec<PortCounters>,
     pub(crate) stops: mpsc::UnboundedReceiver<Stop>,
     pub(crate) control_watch: ControlWatch,
-    /// Of the control thread, then of each packet thread.
+    /// The pauses of the control thread, then of each packet thread.
     pub(crate) pauses: Vec<Arc<Pauses>>,
 }
 
-/// How the watch reaches the control thread.
+/// The watchdog's access to the control thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ControlWatch {
     heartbeat: Arc<ThreadHeartbeat>,
@@ -84,7 +85,7 @@ pub(crate) struct ControlWatch {
 }
 
 impl ControlWatch {
-    /// The control thread, to be watched.
+    /// The control thread, for the watchdog.
     pub(crate) fn watched(&self) -> WatchedThread {
         let rung = Arc::clone(&self.rung);
         let ring = Box::new(move || rung.notify_one());
@@ -92,7 +93,7 @@ impl ControlWatch {
     }
 }
 
-/// Runs until it is asked to end, or cannot go on.
+/// Runs until a stop is requested or an error ends it.
 pub(crate) async fn run(
     given: ControlInputs,
     mut n4: N4,
@@ -112,7 +113,7 @@ pub(crate) async fn run(
         pauses: given.pauses,
         may_change: given.management.iter().all(|it| it.local_addr().is_ok_and(|at| at.ip().is_loopback())),
     };
-    // Dropped at the end, which stops it.
+    // Dropping it at the end stops it.
     let _server = management::start(given.management, management).map_err(RunError::Sockets)?;
     let control = Control {
         n4,
@@ -135,7 +136,7 @@ pub(crate) async fn run(
     control.run().await
 }
 
-/// The control plane at work.
+/// The state of the control thread.
 struct Control {
     n4: N4,
     clock: Clock,
@@ -147,13 +148,13 @@ struct Control {
     changes: AddressChanges,
     routes: FramedRoutes<ApplyId>,
     kernel: KernelRoutes<ApplyId>,
-    /// Plans whose routes the kernel is being told of.
+    /// Plans that wait for their kernel routes.
     held: BTreeMap<ApplyId, Plan>,
     asks: mpsc::Receiver<ManagementRequest>,
     stops: mpsc::UnboundedReceiver<Stop>,
     control_watch: ControlWatch,
     budget: Budget,
-    /// What was last read of the memory that is used.
+    /// The last reading of the memory usage.
     reading: Option<Reading>,
 }
 
@@ -165,7 +166,7 @@ impl Control {
         loop {
             heartbeat.set_activity(Activity::Outputs);
             self.apply_outputs();
-            // The packet threads work while answers are sent.
+            // The packet threads run while responses are sent.
             self.worker.wake();
             heartbeat.set_activity(Activity::Sending);
             self.send();
@@ -219,7 +220,7 @@ impl Control {
         }
     }
 
-    /// Reads how much memory is used, and has N4 refuse sessions while hardly any is left.
+    /// Reads the memory usage, and makes N4 refuse sessions while memory is short.
     fn look_at_memory(&mut self) {
         let reading = self.budget.read();
         let was_short = self.reading.as_ref().is_some_and(|reading| reading.is_short);
@@ -228,25 +229,25 @@ impl Control {
         {
             let (used, limit) = (rounded(*used), rounded(*limit));
             let then = if is_short { "no more sessions are accepted" } else { "sessions are accepted again" };
-            let line = format_args!("memory: {used} of {limit} ({source}) are used: {then}");
+            let line = format_args!("memory: {used} of {limit} ({source}) are in use: {then}");
             self.log.warn(self.clock.now(), "memory", None, &line);
         }
         self.n4.set_short_of_memory(is_short);
         self.reading = reading;
     }
 
-    /// Interfaces or addresses of the machine have changed.
+    /// Updates the filters and reachable addresses after a change of interfaces or addresses of the host.
     fn refresh_host(&mut self) {
         if self.machine.refresh() {
             self.worker.set_host_reachability(&self.machine.host());
         }
     }
 
-    /// The wall clock may have been set.
+    /// Handles a wall clock that may have been set.
     fn follow_wall_clock(&mut self) {
         let Some(clock) = self.wall.refresh() else { return };
         let by = wall::difference(self.n4.wall_clock(), clock);
-        let what = format_args!("the wall clock was set {by}: times that SMFs give and are told follow it");
+        let what = format_args!("the wall clock was set {by}: times in PFCP messages follow it");
         self.log.warn(self.clock.now(), "wall clock", None, &what);
         self.n4.set_wall_clock(clock);
         self.worker.set_wall_clock(clock);
@@ -264,7 +265,7 @@ impl Control {
         }
     }
 
-    /// Takes the datagrams that have come already, in their order.
+    /// Processes the datagrams already received, in order.
     fn receive(&mut self) {
         for _ in 0..BURST {
             if let Some(following) = self.sockets.peek_next() {
@@ -278,7 +279,7 @@ impl Control {
         }
     }
 
-    /// Takes the reports that have come already, in their order, up to the one that the packet thread has ended.
+    /// Processes the reports already queued, in order, up to one that the packet threads have ended.
     fn drain_reports(&mut self) -> Option<Result<Totals, RunError>> {
         for _ in 1..BURST {
             self.apply_outputs();
@@ -290,7 +291,7 @@ impl Control {
         None
     }
 
-    /// Takes a report of the packet thread; how it ended, if that is what it says.
+    /// Processes a report of the packet threads. Returns the result if they have ended.
     fn reported(&mut self, report: Report<ApplyId>) -> Option<Result<Totals, RunError>> {
         match report {
             Report::Applied(id, result) => {
@@ -307,7 +308,7 @@ impl Control {
         None
     }
 
-    /// The kernel knows the routes of a plan, or would not have them.
+    /// Continues a plan whose routes were installed, or reports their failure.
     fn route_result(&mut self, id: ApplyId, result: Result<(), String>) {
         let Some(plan) = self.held.remove(&id) else { return };
         match result {
@@ -322,7 +323,8 @@ impl Control {
         }
     }
 
-    /// Does what N4 wants done. Plans wait until the packet threads are woken for them, and datagrams for [`Control::send`].
+    /// Executes the outputs of N4. Plans are queued until the packet threads are notified, datagrams until
+    /// [`Control::send`].
     fn apply_outputs(&mut self) {
         while let Some(output) = self.n4.poll_output() {
             match output {
@@ -338,7 +340,7 @@ impl Control {
                     self.log.plan(|| self.clock.now(), &plan);
                     let routes = self.routes.plan(id, &plan);
                     if routes.is_empty() {
-                        // When the packet thread has ended, its last report ends this one too.
+                        // When the packet thread has ended, its last report ends this thread, too.
                         self.worker.apply(id, plan);
                     } else {
                         self.held.insert(id, plan);
@@ -355,7 +357,7 @@ impl Control {
         }
     }
 
-    /// Sends what waits to be sent.
+    /// Sends the queued datagrams.
     fn send(&mut self) {
         let Self { sockets, log, clock, n4, .. } = self;
         let lost = |to, error| unsent(log, clock.now(), to, &error);
@@ -370,7 +372,7 @@ impl Control {
     }
 }
 
-/// A datagram could not be sent.
+/// Logs a datagram that could not be sent.
 fn unsent(log: &mut Log, now: Time, to: SocketAddr, error: &io::Error) {
     log.warn(now, "unsent datagrams", Some(to.ip()), &format_args!("sending to {to} on N4: {error}"));
 }

@@ -1,5 +1,5 @@
-//! Framed routes that the kernel has to know: what lies behind a UE, outside of the subnets, is routed to the TUN device of
-//! its network (TS 29.244 table 7.5.2.2-2, note 7).
+//! The framed routes that the kernel needs: prefixes behind a UE, outside the subnets, are routed to the TUN device of
+//! their data network (TS 29.244 table 7.5.2.2-2, note 7).
 //!
 //! A route is made before the plan that brings its PDR goes to the data plane, so that a session is answered when its
 //! routes are in, and goes when no PDR of any session has it. That a route may be there at all, N4 has checked.
@@ -12,14 +12,14 @@ use causeway_types::{IpNet, NetworkInstance, PdrId, Seid};
 
 use crate::config::{N6Mode, Session};
 
-/// A prefix and the device that leads to it.
+/// A prefix and its device.
 pub(super) type Route = (IpNet, String);
 
-/// What a plan does to the routes of one session.
+/// The change of the routes of one session by a plan.
 #[derive(Debug)]
 struct PlannedRoutes {
     session: Seid,
-    /// The session's routes, when the plan is carried out.
+    /// The session's routes after the plan.
     pdrs: BTreeMap<PdrId, Vec<Route>>,
     new: Vec<Route>,
 }
@@ -29,24 +29,24 @@ struct PlannedRoutes {
 struct TunNetwork {
     network: NetworkInstance,
     device: String,
-    /// What the kernel routes to the device anyway.
+    /// Prefixes that the kernel routes to the device in any case.
     subnets: Vec<IpNet>,
-    /// What it does not, and framed routes may lie in.
+    /// Other prefixes that may contain framed routes.
     ranges: Vec<IpNet>,
 }
 
-/// The framed routes of all sessions that the kernel knows. `K` names a plan.
+/// The framed routes of all sessions in the kernel. `K` identifies a plan.
 #[derive(Debug)]
 pub(super) struct FramedRoutes<K> {
     networks: Vec<TunNetwork>,
     planned: BTreeMap<K, PlannedRoutes>,
     sessions: BTreeMap<Seid, BTreeMap<PdrId, Vec<Route>>>,
-    /// How many sessions have each route, those whose plan is under way included.
+    /// The number of sessions of each route, including sessions with a plan in flight.
     users: BTreeMap<Route, usize>,
 }
 
 impl<K: Ord> FramedRoutes<K> {
-    /// None yet; the networks are those of the configuration.
+    /// An empty set; the networks are those of the configuration.
     pub(super) fn new(sessions: &[Session]) -> Self {
         let mut networks: Vec<TunNetwork> = Vec::new();
         for session in sessions.iter().filter(|session| session.mode == N6Mode::Tun) {
@@ -67,13 +67,13 @@ impl<K: Ord> FramedRoutes<K> {
         Self { networks, planned: BTreeMap::new(), sessions: BTreeMap::new(), users: BTreeMap::new() }
     }
 
-    /// Takes note of a plan. What the kernel has to know before the data plane carries it out.
+    /// Records a plan. Returns the routes to add before the data plane applies it.
     pub(super) fn plan(&mut self, id: K, plan: &Plan) -> Vec<Route> {
         let known = self.sessions.get(&plan.session);
         let is_plain = |alike: &ProfiledSession| {
             alike.profile().rules().pdrs.values().all(|pdr| self.routes_of(pdr).is_empty())
         };
-        // Routes are none of what is a session's own, nor do they depend on FARs.
+        // Routes are no session parameters, and do not depend on FARs.
         if known.is_none() && plan.ops.profiled().is_some_and(is_plain) || plan.ops.transition().is_some() {
             return Vec::new();
         }
@@ -99,7 +99,7 @@ impl<K: Ord> FramedRoutes<K> {
         new
     }
 
-    /// The plan was carried out, or not; what the kernel may forget.
+    /// Completes a plan that was applied or refused. Returns the routes to remove.
     pub(super) fn applied(&mut self, id: &K, is_carried_out: bool) -> Vec<Route> {
         let Some(PlannedRoutes { session, pdrs, new }) = self.planned.remove(id) else { return Vec::new() };
         if !is_carried_out {
@@ -113,7 +113,7 @@ impl<K: Ord> FramedRoutes<K> {
         before.difference(&after).filter(|route| self.leave(route)).cloned().collect()
     }
 
-    /// One session less has it; it was the last.
+    /// Removes one session of a route. Returns whether it was the last.
     fn leave(&mut self, route: &Route) -> bool {
         let Some(users) = self.users.get_mut(route) else { return false };
         *users -= 1;
@@ -160,7 +160,7 @@ mod tests {
     struct World(FramedRoutes<u64>, u64);
 
     impl World {
-        /// What the kernel is told before and after.
+        /// The kernel routes added before and removed after the plan.
         fn apply(&mut self, session: u64, ops: Vec<Op>, is_carried_out: bool) -> Vec<String> {
             self.1 += 1;
             let new = self.0.plan(self.1, &Plan { session: Seid(session), ops: ops.into() });
@@ -176,7 +176,7 @@ mod tests {
     }
 
     // Input:  two sessions with one route in common; one loses it, then the other ends; a plan that fails.
-    // Output: the route comes with the first and goes with the last; the failed plan takes its own back.
+    // Output: the route is added with the first and removed with the last; the route of the failed plan is removed.
     #[test]
     fn a_route_is_there_while_a_session_has_it() {
         let mut world = world();
@@ -193,7 +193,7 @@ mod tests {
     }
 
     // Input:  routes inside the subnet, which the kernel routes to the device anyway, and outside of all ranges.
-    // Output: the kernel is told of neither.
+    // Output: neither is added to the kernel.
     #[test]
     fn the_kernel_knows_the_subnets_and_gets_nothing_else() {
         let mut world = world();

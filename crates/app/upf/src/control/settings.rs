@@ -1,4 +1,4 @@
-//! From the configuration to the settings of N4.
+//! Converts the configuration into the settings of N4.
 
 use std::net::{IpAddr, UdpSocket};
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use crate::config::{
     DataPlane, KnownSmf, PathFailure, Pfcp, RequestPort, Session, Switch, Upf, applications, predefined_rules,
 };
 
-/// The longest wait that doubling T1 may lead to.
+/// The limit of the doubled T1.
 const LONGEST_WAIT: Span = Span::from_secs(8);
 
-/// What the configuration says, in the words of N4. `start` makes identifiers of this run differ from
-/// those of another, `secret` makes them impossible to guess.
+/// The settings of N4 from the configuration. With `start` identifiers differ between runs, with `secret` they are
+/// unpredictable.
 fn config(upf: &Upf, node: NodeId, address: DualIp, start: Time, secret: IdCipher) -> n4::Config {
     let pfcp = &upf.pfcp;
     n4::Config {
@@ -47,7 +47,7 @@ fn config(upf: &Upf, node: NodeId, address: DualIp, start: Time, secret: IdCiphe
         short_teids: upf.dataplane == DataPlane::Switch,
         teid_pools: upf.teid_pools(),
         address_pools: upf.session.iter().map(address_pool).collect(),
-        address_rest: upf.ue_address_rest,
+        address_rest: upf.ue_address_quarantine,
         limits: n4::Limits {
             associations: pfcp.max_associations as usize,
             sessions: upf.max_sessions as usize,
@@ -64,7 +64,7 @@ fn known_smf(smf: &KnownSmf) -> n4::KnownSmf {
     n4::KnownSmf { node: smf.node_id.clone(), addresses: smf.address.clone(), set: smf.set.clone() }
 }
 
-/// What the UPF may give out of a subnet: not its own address.
+/// The addresses that the UPF may allocate from a subnet: all but its own.
 fn address_pool(session: &Session) -> AddressPool {
     AddressPool {
         network: NetworkInstance::new(&session.dnn),
@@ -74,14 +74,14 @@ fn address_pool(session: &Session) -> AddressPool {
     }
 }
 
-/// N4 in these surroundings, which asks the SMFs of the configuration for associations.
-/// Its answers take no more memory than so many octets.
+/// N4 with this topology, and the SMFs of the configuration as association targets. Its cached responses take at most
+/// so many octets.
 pub(crate) fn state_machine(given: &ControlInputs, answers: usize) -> N4 {
     let start = given.clock.anchor();
     let config = config(&given.upf, given.node.clone(), address(&given.n4), start, given.secret);
     let mut config = n4::Config { allow: given.smfs.clone(), ..config };
     config.limits.answer_octets = answers;
-    // What this machine has no UE gets.
+    // No UE gets an address of this host.
     let is_one = |net: &&IpNet| net.prefix_len() == net.max_prefix_len();
     let own: Vec<IpNet> = given.topology.host.addresses.iter().filter(is_one).copied().collect();
     config
@@ -127,13 +127,13 @@ mod tests {
     use crate::config::{Config, Overrides};
 
     // Input:  a configuration in which every key of N4 differs from its default.
-    // Output: each arrives where N4 reads it.
+    // Output: each has the value in the settings of N4.
     #[test]
     fn every_key_of_n4_arrives() {
         let text = "{upf: {max_sessions: 7, pfcp: {heartbeat: {interval: 1s, timeout: 2s, retries: 4}, \
                     retransmission: {timeout: 20s, retries: 6}, association_retry: 7s, release_timeout: 9s, \
                     path_failure: purge, request_port: learnt, max_associations: 3, allow: 192.0.2.0/24, smf: [{node_id: smf.example, address: 192.0.2.21, set: one.example}], load_control: off, \
-                    overload_control: on, overload_mark: 70, overload_validity: 30s}, ue_address_rest: 7s, \
+                    overload_control: on, overload_mark: 70, overload_validity: 30s}, ue_address_quarantine: 7s, \
                     session: [{subnet: 10.60.0.0/16, gateway: 10.60.0.1, ue_pool: 10.60.128.0/24, pool_identity: a}], \
                     applications: [{id: video, domain: example.com, domain_protocol: tls}], \
                     framed_routes: {max: 5, max_per_smf: 4, max_per_session: 3}, \

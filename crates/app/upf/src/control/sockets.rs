@@ -1,4 +1,4 @@
-//! The N4 sockets: several addresses, IPv4 and IPv6, as one. Datagrams come and go many in one system call.
+//! The N4 sockets: several addresses, IPv4 and IPv6, as one socket. One system call receives or sends many datagrams.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -10,44 +10,41 @@ use causeway_ports::udp::{DatagramReceiver, DatagramSender, overruns};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Peers whose socket is remembered, at most. Beyond it the first socket of the IP version serves.
+/// Maximum number of peers whose socket is stored. Other peers use the first socket of their IP version.
 const MAX_PEERS: usize = 4096;
 
-/// The sockets of N4. A peer is answered from the address that it wrote to.
+/// The sockets of N4. A response has the address to which the request was sent as its source.
 pub(super) struct Sockets {
     sockets: Vec<Socket>,
-    /// By which socket a peer was heard last, where its IP version has more than one.
+    /// The socket that last received from a peer, if its IP version has more than one.
     heard: BTreeMap<IpAddr, usize>,
-    /// The socket to look at first, so that a busy one does not starve the others.
+    /// The socket to poll first, so that a busy one does not starve the others.
     first: usize,
-    /// What came by one of them.
+    /// The datagrams received by one socket.
     inbox: DatagramReceiver,
     by: usize,
-    /// Datagrams that the kernel has dropped at all of them.
+    /// Datagrams that the kernel dropped at all sockets.
     lost: u64,
 }
 
 struct Socket {
     local: SocketAddr,
-    /// Says when it can be read, and not after each datagram sent that there is room for another.
+    /// Reports readability only, so that sending causes no events.
     socket: AsyncFd<UdpSocket>,
     outbox: DatagramSender,
-    /// Datagrams that were dropped here by the kernel's last word, which wraps.
+    /// The last drop counter of the kernel, which wraps.
     overruns: u32,
 }
 
 impl Sockets {
-    /// Takes sockets that do not block. `joins`: as in [`DatagramSender::new`].
+    /// Takes non-blocking sockets. `joins`: as in [`DatagramSender::new`].
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the kernel.
     pub(super) fn new(sockets: Vec<UdpSocket>, joins: bool) -> io::Result<Self> {
         let adopt = |socket: UdpSocket| {
             let local = socket.local_addr()?;
-            #[expect(
-                deprecated,
-                reason = "what it no longer promises, a descriptor that stays open and the same, a socket has by owning it"
-            )]
+            #[expect(deprecated, reason = "the socket owns its descriptor, which stays open and the same")]
             let socket = AsyncFd::with_interest(socket, Interest::READABLE)?;
             Ok(Socket { local, socket, outbox: DatagramSender::new(joins), overruns: 0 })
         };
@@ -62,10 +59,10 @@ impl Sockets {
         })
     }
 
-    /// Waits until a datagram has come.
+    /// Waits until a datagram is available.
     ///
     /// # Errors
-    /// What the kernel says; the next call may succeed.
+    /// The error of the kernel; the next call may succeed.
     pub(super) async fn wait(&mut self) -> io::Result<()> {
         poll_fn(|context| self.poll(context)).await
     }
@@ -77,7 +74,7 @@ impl Sockets {
         let count = self.sockets.len();
         for index in (self.first..count).chain(0..self.first) {
             let Some(socket) = self.sockets.get(index) else { continue };
-            // Until nothing has come, it does not say when something does.
+            // Readiness is reported again only after a read found no datagram.
             while let Poll::Ready(ready) = socket.socket.poll_read_ready(context) {
                 let mut ready = ready?;
                 match ready.try_io(|socket| self.inbox.fill(socket.get_ref())) {
@@ -96,7 +93,7 @@ impl Sockets {
         Poll::Pending
     }
 
-    /// The next datagram and who sent it, if it has come already; an error is left to [`Sockets::wait`].
+    /// The next datagram and its sender, if one is available; errors are left to [`Sockets::wait`].
     pub(super) fn receive(&mut self) -> Option<(SocketAddr, &[u8])> {
         if !self.inbox.has_more() {
             let count = self.sockets.len();
@@ -117,10 +114,10 @@ impl Sockets {
         Some((from, datagram))
     }
 
-    /// How many datagrams the kernel has dropped so far, since those before them were not taken in time.
+    /// The number of datagrams that the kernel dropped because a buffer was full.
     pub(super) fn dropped(&mut self) -> u64 {
         for socket in &mut self.sockets {
-            // A kernel that does not say it is not asked for more.
+            // A kernel without this counter is not read again.
             let total = overruns(socket.socket.get_ref()).unwrap_or(socket.overruns);
             self.lost += u64::from(total.wrapping_sub(socket.overruns));
             socket.overruns = total;
@@ -128,17 +125,17 @@ impl Sockets {
         self.lost
     }
 
-    /// The octets of the datagram after the next one that [`Sockets::receive`] gives, if they are known already.
+    /// The datagram after the next one of [`Sockets::receive`], if it was received already.
     pub(super) fn peek_next(&self) -> Option<&[u8]> {
         self.inbox.peek_next()
     }
 
-    /// What came came by this socket; the next one is looked at first.
+    /// The batch is from this socket; the next socket is polled first.
     const fn poll_first(&mut self, index: usize) {
         (self.by, self.first) = (index, if index + 1 < self.sockets.len() { index + 1 } else { 0 });
     }
 
-    /// Lets a datagram wait for [`Sockets::flush`].
+    /// Queues a datagram until [`Sockets::flush`].
     ///
     /// # Errors
     /// No socket has the IP version.
@@ -150,7 +147,8 @@ impl Sockets {
         Ok(())
     }
 
-    /// Sends what waits, at once or not at all: PFCP repeats what is lost, of which it says why. Gives back the memory of each.
+    /// Sends the queued datagrams without waiting. Failed ones are reported with their error; PFCP repeats them.
+    /// Returns the memory of each.
     pub(super) fn flush(
         &mut self,
         mut lost: impl FnMut(SocketAddr, io::Error),
@@ -183,8 +181,8 @@ mod tests {
         (from, datagram.to_vec())
     }
 
-    // Input:  a datagram to the second of two addresses, then an answer.
-    // Output: the answer comes from the second address.
+    // Input:  a datagram to the second of two addresses, then a response.
+    // Output: the response is sent from the second address.
     #[tokio::test]
     async fn a_peer_is_answered_from_the_address_it_wrote_to() {
         let (a, b) = (socket("127.0.0.1:0"), socket("127.0.0.1:0"));
@@ -203,7 +201,7 @@ mod tests {
     }
 
     // Input:  two sockets, one with a hundred datagrams waiting and one with one.
-    // Output: the one is heard after one system call's worth of the others, or first.
+    // Output: the one is received after at most one system call for the others.
     #[tokio::test]
     async fn a_busy_address_does_not_starve_the_other() {
         let (a, b) = (socket("127.0.0.1:0"), socket("127.0.0.1:0"));
@@ -236,8 +234,8 @@ mod tests {
         assert_eq!(sockets.receive(), None);
     }
 
-    // Input:  more datagrams than a socket has room for, before any is taken.
-    // Output: those that were taken and those that were lost are all.
+    // Input:  more datagrams than the buffer of a socket holds, before any is received.
+    // Output: the sum of received and lost datagrams is the number sent.
     #[tokio::test]
     async fn what_the_kernel_drops_is_counted() {
         let socket = socket("127.0.0.1:0");

@@ -8,27 +8,27 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use crate::clock::Clock;
 
-/// How long it waits at most while something is due some time.
+/// Maximum wait while a deadline is set.
 ///
-/// To put a timer forward takes a system call and wakes the thread, and each request sent is due to be repeated sooner than the next
-/// heartbeat. With this, timers of half a second and more are never put forward.
+/// Setting a timer to an earlier time takes a system call and wakes the thread, and the retransmission of each request
+/// is due before the next heartbeat. With this limit, timers of half a second and more never need an earlier time.
 const TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Goes off when something is due, or before.
+/// Fires at the deadline, or before.
 pub(super) struct WakeTimer {
     clock: Clock,
     sleep: Pin<Box<Sleep>>,
-    /// When it goes off; `None`: not at all.
+    /// The time at which it fires; `None`: never.
     at: Option<Time>,
 }
 
 impl WakeTimer {
-    /// One that does not go off.
+    /// A timer that never fires.
     pub(super) fn new(clock: Clock) -> Self {
         Self { clock, sleep: Box::pin(sleep(Duration::MAX)), at: None }
     }
 
-    /// Something is due then, at the soonest.
+    /// Sets the earliest deadline.
     pub(super) fn set(&mut self, due: Option<Time>) {
         let is_soon_enough = match (self.at, due) {
             (Some(at), Some(due)) => at <= due,
@@ -42,7 +42,7 @@ impl WakeTimer {
         }
     }
 
-    /// Waits until it goes off. It has to be set again then.
+    /// Waits until the timer fires. It must be set again afterwards.
     pub(super) async fn wait(&mut self) {
         if self.at.is_none() {
             return std::future::pending().await;
@@ -59,8 +59,8 @@ mod tests {
 
     use super::*;
 
-    // Input:  an alarm for nothing, then for something due in an hour, then for something due in a millisecond.
-    // Output: it waits without end, then for half a second, and goes off for the last, but not before it is due.
+    // Input:  a timer without a deadline, then with one in an hour, then with one in a millisecond.
+    // Output: it waits without end, then for half a second, and fires for the last, but not before the deadline.
     #[tokio::test]
     async fn the_timer_fires_in_time() {
         let clock = Clock::new();

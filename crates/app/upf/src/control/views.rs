@@ -1,4 +1,4 @@
-//! Answers to the management server.
+//! Responses to the management server.
 
 use causeway_n4::{self as n4, N4};
 use causeway_rules::RuleSet;
@@ -11,7 +11,7 @@ use crate::management::{
 };
 use crate::memory::{Budget, Reading};
 
-/// Answers one question. Whoever asked may have gone away.
+/// Answers one request. The requester may have dropped the receiver.
 pub(super) fn answer(n4: &N4, sockets: &mut Sockets, memory: MemoryStatus, ask: ManagementRequest) {
     match ask {
         ManagementRequest::Status(reply) => {
@@ -21,7 +21,7 @@ pub(super) fn answer(n4: &N4, sockets: &mut Sockets, memory: MemoryStatus, ask: 
             let views = n4.associations().map(|view| association(view, n4.wall_clock()));
             drop(reply.send(views.collect()));
         }
-        // They change something, and are answered elsewhere.
+        // Requests that change state are handled elsewhere.
         ManagementRequest::End { .. } | ManagementRequest::Release { .. } => {}
         ManagementRequest::Sessions { from, places, reply } => drop(reply.send(part(n4, from, places))),
     }
@@ -49,7 +49,7 @@ fn status(n4: &N4, lost_datagrams: u64) -> N4Status {
     }
 }
 
-/// What there is of memory, and who needs it.
+/// The memory figures.
 pub(super) fn memory(n4: &N4, budget: &Budget, reading: Option<&Reading>) -> MemoryStatus {
     MemoryStatus {
         limit: reading.map_or(0, |reading| reading.limit),
@@ -71,7 +71,7 @@ fn association(view: n4::AssociationView<'_>, clock: WallClock) -> AssociationVi
     }
 }
 
-/// The sessions in so many places. O(places).
+/// The sessions in a range of indexes. O(indexes).
 fn part(n4: &N4, from: u64, places: usize) -> SessionPart {
     let end = u64::from(n4.session_index_end());
     let next = from.saturating_add(places as u64).min(end);

@@ -1,4 +1,4 @@
-//! Text that peers have chosen, made harmless: a line of the log stays one line, and a terminal obeys nobody.
+//! Escapes text from peers: a log line stays one line, and contains no control characters for a terminal.
 
 use std::fmt::{self, Write};
 
@@ -7,7 +7,8 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
-/// Writes text on with everything escaped that is not printed as itself: line feeds, other controls, marks that change the direction
+/// Writes text on with everything escaped that is not printed as itself: line feeds, other controls, marks that change
+/// the direction
 /// of what follows.
 pub(super) struct Escaped<W>(pub(super) W);
 
@@ -25,8 +26,8 @@ impl<W: Write> Write for Escaped<W> {
     }
 }
 
-/// The same for JSON, where such letters are in strings only: each becomes `\\uXXXX`, one or two of them, which whoever reads JSON turns
-/// back.
+/// The same for JSON, where such letters are in strings only: each becomes `\\uXXXX`, one or two of them, which a JSON
+/// parser reverses.
 pub(super) struct JsonEscaped<W>(pub(super) W);
 
 impl<W: Write> Write for JsonEscaped<W> {

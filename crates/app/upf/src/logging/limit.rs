@@ -1,4 +1,4 @@
-//! How many lines each place in the program may write: the last limit, whatever causes them.
+//! A rate limit of log lines for each place in the program, independent of their cause.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,13 +9,13 @@ use tracing::callsite::Identifier;
 use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
 
-/// For how long lines are counted together.
+/// The period of the limit.
 const PERIOD: Duration = Duration::from_secs(10);
 
-/// Lines of one place in a period, at most.
+/// Maximum number of lines of one place in a period.
 const LINES: u64 = 1000;
 
-/// The same for `debug` and `trace`, which somebody has asked for.
+/// The same for levels `debug` and `trace`.
 const DETAILS: u64 = 5000;
 
 static LEFT_OUT: AtomicU64 = AtomicU64::new(0);
@@ -23,12 +23,12 @@ static LEFT_OUT: AtomicU64 = AtomicU64::new(0);
 /// Places that have written in this period.
 static PLACES: Mutex<Option<Places>> = Mutex::new(None);
 
-/// Lines that were left out since the process started, by this limit or by one that calls [`count_suppressed`].
+/// Lines suppressed since the process started, by this limit or by one that calls [`count_suppressed`].
 pub(super) fn suppressed_lines() -> u64 {
     LEFT_OUT.load(Ordering::Relaxed)
 }
 
-/// Counts a line that another limit has left out.
+/// Counts a line that another limit suppressed.
 pub(crate) fn count_suppressed() {
     LEFT_OUT.fetch_add(1, Ordering::Relaxed);
 }
@@ -51,7 +51,7 @@ impl Places {
         *count <= most(place)
     }
 
-    /// What was left out, place by place.
+    /// The suppressed lines of each place.
     fn over(&self) -> Vec<(&'static Metadata<'static>, u64)> {
         let over = self.counts.values().map(|(place, count)| (*place, count.saturating_sub(most(place))));
         over.filter(|(_, count)| *count > 0).collect()
@@ -66,7 +66,7 @@ fn places() -> MutexGuard<'static, Option<Places>> {
     PLACES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Says what was left out in the period that is over, if one is.
+/// Reports the suppressed lines of a period that has ended.
 pub(super) fn summarise() {
     let over = {
         let mut places = places();
@@ -77,7 +77,7 @@ pub(super) fn summarise() {
     };
     for (place, count) in over.into_iter().flatten() {
         let (file, line) = (place.file().unwrap_or("?"), place.line().unwrap_or(0));
-        tracing::warn!("{count} more lines of {file}:{line} were left out in the last 10 s");
+        tracing::warn!("{count} more lines of {file}:{line} were suppressed in the last 10 s");
     }
 }
 

@@ -1,8 +1,8 @@
 //! Logs of the process: to standard error, as text or JSON, at a level that can change while it runs.
 //!
-//! Lines go through a bounded queue to a thread that writes them: whoever logs never waits for whoever reads the log. What finds
-//! the queue full is left out and counted, as is what one place in the program writes beyond its limit. What is not printed as itself
-//! is escaped, since peers choose some of the text.
+//! Lines pass through a bounded queue to a writer thread, so that a thread that logs never waits for the reader of the
+//! log. When the queue is full, lines are suppressed and counted, as are lines of one place in the program beyond its
+//! limit. Non-printable characters are escaped, since peers choose some of the text.
 
 mod escape;
 mod limit;
@@ -32,13 +32,13 @@ use crate::config::{Level, LogFormat, Logger};
 pub(crate) use limit::count_suppressed;
 pub(crate) use writer::suppressed_lines;
 
-/// How long the end of the process waits for the last lines.
+/// How long the process waits for the last lines at its end.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Why there are no logs.
+/// A failure to set up logs.
 #[derive(Debug, Error)]
 pub enum LogError {
-    /// Something logs already in this process.
+    /// This process has a logger already.
     #[error("cannot set up logs: {0}")]
     Taken(#[from] TryInitError),
     /// The thread that writes them cannot be started.
@@ -54,13 +54,14 @@ pub struct LogControl {
 }
 
 impl LogControl {
-    /// Logs what is at least this severe from now on.
+    /// Sets the least severe level that is logged.
     pub fn set_level(&self, level: Level) {
-        // It fails only when the subscriber is gone, and then nothing logs any more.
+        // It fails only when the subscriber was dropped; then there are no logs.
         let _ = self.level.reload(targets(level));
     }
 
-    /// Waits until all lines so far are written, but for a second at most: a reader that has stopped does not keep the process.
+    /// Waits until all lines so far are written, for at most a second, so that a stopped reader does not block the
+    /// process.
     pub fn flush(&self) {
         self.queue.flush(TIMEOUT);
     }
@@ -69,7 +70,7 @@ impl LogControl {
 /// Logs to standard error from now on, for the whole process. Panics are logged, too.
 ///
 /// # Errors
-/// Something logs already, or the system has no thread left.
+/// This process has a logger already, or the system has no free thread.
 pub fn init(logger: &Logger) -> Result<LogControl, LogError> {
     let (filter, level) = reload::Layer::new(targets(logger.level));
     let queue = Queue::start(io::stderr())?;
@@ -82,7 +83,7 @@ pub fn init(logger: &Logger) -> Result<LogControl, LogError> {
         LogFormat::Json => Box::new(layer.json().flatten_event(true).map_event_format(JsonEvents)),
     };
     registry().with(filter.and_then(Limit).and_then(layer)).try_init()?;
-    // What writes to standard error itself would wait for its reader.
+    // A direct write to standard error would wait for its reader.
     std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
     Ok(LogControl { level, queue })
 }
@@ -95,7 +96,7 @@ fn field(writer: &mut Writer<'_>, field: &Field, value: &dyn std::fmt::Debug) ->
     write!(Escaped(writer), "{value:?}")
 }
 
-/// Our own lines at the level asked for; those of libraries only when something is wrong.
+/// Lines of Causeway at the configured level; those of libraries only as warnings and errors.
 fn targets(level: Level) -> Targets {
     let ours = match level {
         Level::Error => LevelFilter::ERROR,

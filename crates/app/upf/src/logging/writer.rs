@@ -1,4 +1,4 @@
-//! The lines on their way to standard error: a bounded queue and a thread that writes.
+//! The writer of log lines to standard error: a bounded queue and a thread.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,19 +10,19 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use super::limit;
 
-/// Lines that wait to be written, at most.
+/// Maximum number of queued lines.
 const QUEUE: usize = 4096;
 
-/// Octets of one line, at most: what is longer is cut.
+/// Maximum length of a line in octets; longer lines are cut.
 const LINE: usize = 4096;
 
-/// How often lines that were left out are looked for while nothing is written.
+/// How often suppressed lines are checked for while no line is written.
 const PERIOD: Duration = Duration::from_secs(10);
 
-/// Lines that found the queue full, since the process started.
+/// Lines suppressed because the queue was full, since the process started.
 static LEFT_OUT: AtomicU64 = AtomicU64::new(0);
 
-/// Lines that never got into the log since the process started: the queue was full, or a limit was reached.
+/// Lines suppressed since the process started: the queue was full, or a limit was reached.
 pub(crate) fn suppressed_lines() -> u64 {
     LEFT_OUT.load(Ordering::Relaxed) + limit::suppressed_lines()
 }
@@ -33,7 +33,7 @@ enum Entry {
     Flush(SyncSender<()>),
 }
 
-/// Takes lines, and never waits for whoever reads them.
+/// Queues lines, and never waits for their reader.
 #[derive(Clone, Debug)]
 pub(super) struct Queue(SyncSender<Entry>);
 
@@ -59,11 +59,11 @@ impl Queue {
         }
     }
 
-    /// Waits until everything so far is written, or for so long.
+    /// Waits until all lines so far are written, at most for this time.
     pub(super) fn flush(&self, patience: Duration) {
         let (told, done) = sync_channel(1);
         let until = Instant::now() + patience;
-        // A full queue is asked again, since it is being written.
+        // A full queue is tried again, since the thread drains it.
         while Instant::now() < until {
             if self.0.try_send(Entry::Flush(told.clone())).is_ok() {
                 let _ = done.recv_timeout(until.saturating_duration_since(Instant::now()));
@@ -78,7 +78,7 @@ fn write(mut out: impl Write, lines: &Receiver<Entry>) {
     let mut said = LEFT_OUT.load(Ordering::Relaxed);
     loop {
         match lines.recv_timeout(PERIOD) {
-            // An error has nobody to be told to.
+            // An error cannot be reported.
             Ok(Entry::Line(line)) => drop(out.write_all(&line)),
             Ok(Entry::Flush(done)) => drop(done.try_send(())),
             Err(RecvTimeoutError::Timeout) => {}
@@ -87,7 +87,7 @@ fn write(mut out: impl Write, lines: &Receiver<Entry>) {
         let now = LEFT_OUT.load(Ordering::Relaxed);
         if now > said {
             let count = now - said;
-            tracing::warn!("{count} lines were left out of the log: its reader was too slow");
+            tracing::warn!("{count} log lines were suppressed: the log reader was too slow");
             said = now;
         }
         limit::summarise();
@@ -127,7 +127,7 @@ mod tests {
 
     impl Write for Gate {
         fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-            // Closed for good: whatever comes may pass.
+            // The gate stays open.
             let _ = self.0.recv();
             self.1.send(line.to_vec()).map_err(|_| io::ErrorKind::BrokenPipe)?;
             Ok(line.len())
@@ -139,7 +139,7 @@ mod tests {
     }
 
     // Input:  a writer that is stuck, and ten thousand lines, one of them of a megabyte; then it writes again.
-    // Output: nobody waits; the lines that the queue has room for come in order, the long one cut; the others are counted.
+    // Output: no sender waits; the queued lines are written in order, the long one cut; the others are counted.
     #[test]
     fn a_stuck_log_reader_blocks_no_thread() {
         let (gate, closed) = channel::<()>();

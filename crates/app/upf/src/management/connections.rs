@@ -1,4 +1,4 @@
-//! The connections of the management server: so many, for so long, with requests of a size.
+//! The connections of the management server, with limits of their number, duration and request size.
 
 use std::io;
 use std::sync::Arc;
@@ -18,22 +18,22 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tower_service::Service;
 
-/// Connections to one address, at most. One more closes the oldest that has not sent its request yet.
+/// Maximum number of connections to one address. A further one closes the oldest that has not sent its request yet.
 const CONNECTIONS: usize = 64;
 
-/// How long the first line and the headers of a request may take.
+/// Timeout of the first line and the headers of a request.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a connection lasts, its answer included. Each carries one request.
+/// Timeout of a connection, including the response. Each carries one request.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Octets of the first line and the headers, at most.
+/// Maximum size of the first line and the headers, in octets.
 const SIZE: usize = 16 * 1024;
 
-/// How long the server waits when the system has no connection for it, for example since too many files are open.
+/// The delay after a failed accept, for example because too many files are open.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The thread of the management server. Dropped, it ends.
+/// The thread of the management server. Dropping the handle ends it.
 #[derive(Debug)]
 pub(crate) struct Server {
     stop: Option<oneshot::Sender<()>>,
@@ -41,10 +41,10 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Serves the pages of `router` on these listeners, which do not block, from a thread of its own.
+    /// Serves the pages of `router` on these non-blocking listeners, in a new thread.
     ///
     /// # Errors
-    /// The system has no thread left, or does not take the listeners.
+    /// The system has no free thread, or the runtime does not accept the listeners.
     pub(super) fn start(listeners: Vec<std::net::TcpListener>, router: &Router) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let mut servers = JoinSet::new();
@@ -57,7 +57,7 @@ impl Server {
         }
         let (stop, stopped) = oneshot::channel();
         let run = move || {
-            // Whether it is asked to stop or the daemon is gone. Dropped with the runtime, all connections end.
+            // A stop request or the end of the daemon. All connections end when the runtime is dropped.
             let _ = runtime.block_on(stopped);
             drop(servers);
         };
@@ -99,7 +99,7 @@ async fn serve(listener: TcpListener, router: Router) {
             let waits = |connection: &OpenConnection| !connection.has_asked.load(Ordering::Relaxed);
             match open.iter().position(waits) {
                 Some(oldest) => open.remove(oldest).task.abort(),
-                // All are being answered: this one is closed.
+                // All are in use: this one is closed.
                 None => continue,
             }
         }
@@ -109,7 +109,7 @@ async fn serve(listener: TcpListener, router: Router) {
     }
 }
 
-/// Answers one request. Whatever goes wrong ends the connection and concerns nobody else.
+/// Answers one request. An error ends only this connection.
 async fn connection(stream: TcpStream, router: Router, has_asked: Arc<AtomicBool>) {
     let answer = move |request: hyper::Request<hyper::body::Incoming>| {
         has_asked.store(true, Ordering::Relaxed);

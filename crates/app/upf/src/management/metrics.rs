@@ -27,16 +27,16 @@ pub(crate) struct PortCounters {
     pub(crate) counters: Arc<Counters>,
 }
 
-/// What N4 has to show.
+/// The figures of N4.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct N4Status {
-    /// What the start is shown by.
+    /// Converts the start time.
     pub(crate) wall: WallClock,
     pub(crate) associations: u64,
     pub(crate) sessions: u64,
     pub(crate) routes: u64,
     pub(crate) messages: Vec<MessageCount>,
-    /// Datagrams that the kernel dropped, since those before them were not taken in time.
+    /// Datagrams that the kernel dropped because a socket buffer was full.
     pub(crate) lost_datagrams: u64,
     pub(crate) late_events: u64,
     pub(crate) lost_reports: u64,
@@ -47,29 +47,29 @@ pub(crate) struct N4Status {
 /// Memory, in octets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MemoryStatus {
-    /// The limit that is nearest, and what of it is used; zero before the first reading.
+    /// The memory limit with the least space left, and its usage; zero before the first reading.
     pub(crate) limit: u64,
     pub(crate) used: u64,
-    /// What sessions may come to need, and do.
+    /// The budget of sessions and PFDs, and their estimated need.
     pub(crate) for_sessions: u64,
     pub(crate) needed: u64,
-    /// Requests that were refused for want of it.
+    /// Requests that were refused because memory was short.
     pub(crate) refusals: u64,
 }
 
-/// How many messages there were of one kind.
+/// The number of messages of one kind.
 #[derive(Clone, Debug)]
 pub(crate) struct MessageCount {
     /// For example `session_establishment_request`.
     pub(crate) message_type: String,
     /// `received` or `sent`.
     pub(crate) direction: &'static str,
-    /// `ok`, a cause such as `session_context_not_found`, or what else became of it.
+    /// `ok`, a cause such as `session_context_not_found`, or another result.
     pub(crate) result: String,
     pub(crate) count: u64,
 }
 
-/// Everything that is measured, at one moment.
+/// A snapshot of all metrics.
 #[derive(Clone, Debug)]
 pub(crate) struct Exposition {
     started: Time,
@@ -88,12 +88,12 @@ impl Exposition {
         Self { started, workers, snapshot, ports, n4, pauses: Vec::new() }
     }
 
-    /// With the pauses of the control thread, then of each packet thread.
+    /// Adds the pauses of the control thread, then those of each packet thread.
     pub(super) fn with_pauses(self, pauses: Vec<Arc<Pauses>>) -> Self {
         Self { pauses, ..self }
     }
 
-    /// The text that a scrape gets.
+    /// The response to a scrape.
     pub(super) fn text(self) -> Result<String, fmt::Error> {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(self));
@@ -124,17 +124,17 @@ impl Exposition {
         let (name, help) = ("process_start_time_seconds", "Start time since the Unix epoch");
         let started = ConstGauge::new(self.n4.wall.at(self.started).as_nanos() as f64 / 1e9);
         started.encode(writer.0.encode_descriptor(name, help, None, MetricType::Gauge)?)?;
-        let help = "Lines left out of the log: beyond the limits of their kind, or its reader was too slow";
+        let help = "Log lines suppressed: beyond the limits of their kind, or the log reader was too slow";
         writer.counter("causeway_log_lines_suppressed", help, suppressed_lines())
     }
 
     fn pauses(&self, writer: &mut Writer<'_>) -> fmt::Result {
         let Some((control, packets)) = self.pauses.split_first() else { return Ok(()) };
         let name = "causeway_control_pause_seconds_max";
-        let help = "How long the control thread has kept others waiting, at most, since the start";
+        let help = "Longest pause of the control thread since the start";
         let longest = ConstGauge::new(control.longest().as_secs_f64());
         longest.encode(writer.0.encode_descriptor(name, help, None, MetricType::Gauge)?)?;
-        let help = "Times that the control thread kept others waiting for 0.1 s or more";
+        let help = "Times that the control thread did not respond for 0.1 s or more";
         writer.counter("causeway_control_pauses", help, control.count())?;
         let by_worker = || (0_u64..).map(|number| label("worker", number.to_string())).zip(packets);
         let name = "causeway_worker_pause_seconds_max";
@@ -143,7 +143,7 @@ impl Exposition {
         for (labels, pauses) in by_worker() {
             ConstGauge::new(pauses.longest().as_secs_f64()).encode(metric.encode_family(&labels)?)?;
         }
-        let help = "Times that each packet thread kept others waiting for 0.1 s or more";
+        let help = "Times that each packet thread did not respond for 0.1 s or more";
         let counts = by_worker().map(|(worker, pauses)| (worker, pauses.count()));
         writer.family("causeway_worker_pauses", help, counts)
     }
@@ -172,25 +172,26 @@ impl Exposition {
         let help = "Packets received, by side of the data plane";
         let values = traffic.map(|(name, rx, _)| (side(name), rx.packets));
         writer.family("causeway_received_packets", help, values)?;
-        let help = "Octets received, from the GTP-U header, the IP header or the frame's first address on";
+        let help =
+            "Octets received, counted from the GTP-U header, the IP header or the frame's first address";
         let values = traffic.map(|(name, rx, _)| (side(name), rx.octets));
         writer.family("causeway_received_octets", help, values)?;
         let help = "Packets sent, signalling included";
         let values = traffic.map(|(name, _, tx)| (side(name), tx.packets));
         writer.family("causeway_sent_packets", help, values)?;
-        let help = "Octets sent, from the GTP-U header, the IP header or the frame's first address on";
+        let help = "Octets sent, counted from the GTP-U header, the IP header or the frame's first address";
         let values = traffic.map(|(name, _, tx)| (side(name), tx.octets));
         writer.family("causeway_sent_octets", help, values)?;
-        let help = "Copies of frames for further sessions, beyond the first each";
+        let help = "Additional copies of frames sent to more than one session";
         writer.counter("causeway_copied_packets", help, counters.copies)?;
-        writer.counter("causeway_forwarded_packets", "Packets received and sent on", counters.forwarded)?;
+        writer.counter("causeway_forwarded_packets", "Packets received and forwarded", counters.forwarded)?;
         writer.counter("causeway_consumed_packets", "Signalling packets consumed", counters.consumed)?;
         let buffered = counters.buffered;
-        writer.gauge("causeway_buffered_packets", "Packets that wait for idle UEs", buffered)?;
+        writer.gauge("causeway_buffered_packets", "Packets buffered for idle UEs", buffered)?;
         let dropped =
             DropReason::ALL.iter().map(|reason| (label("reason", reason.label()), counters.dropped(*reason)));
         writer.family("causeway_drop", "Packets dropped, by reason", dropped)?;
-        let help = "Packets of the fast path, by what decided them: the flow table or the slow path";
+        let help = "Packets of the fast path, by the stage that decided them: flow table or slow path";
         let paths = [("flow_table", self.snapshot.hot), ("slow_path", self.snapshot.slow)];
         let paths = paths.map(|(path, count)| (label("by", path), count));
         writer.family("causeway_fastpath_packets", help, paths)?;
@@ -206,7 +207,7 @@ impl Exposition {
         let help = "Packets processed by each packet thread, received by any";
         let taken = by_worker().map(|(worker, snapshot)| (worker, snapshot.counters.received()));
         writer.family("causeway_worker_packets", help, taken)?;
-        let help = "Packets that each packet thread received and handed to the one that has their session";
+        let help = "Packets that each packet thread received and handed to the owner of their session";
         let handed = by_worker().map(|(worker, snapshot)| (worker, snapshot.handed));
         writer.family("causeway_worker_handed_packets", help, handed)
     }
@@ -220,35 +221,34 @@ impl Exposition {
                 })
             })
         };
-        let help = "What happened to packets at a port";
+        let help = "Packets at a port, by event";
         writer.family("causeway_port_packets", help, of(CounterUnit::Packets))?;
-        let help = "Octets that crossed a port";
+        let help = "Octets received or sent by a port";
         writer.family("causeway_port_octets", help, of(CounterUnit::Octets))?;
-        let help = "System calls that moved packets at a port, each many at a time";
+        let help = "System calls that received or sent packets at a port, in batches";
         writer.family("causeway_port_calls", help, of(CounterUnit::Calls))?;
-        let help = "Times that a port was lost, for example with its interface, and was opened again";
+        let help = "Times that a port was lost, for example with its interface, or reopened";
         writer.family("causeway_port_events", help, of(CounterUnit::Times))
     }
 
     fn memory(&self, writer: &mut Writer<'_>) -> fmt::Result {
         let memory = &self.n4.memory;
-        let help = "The limit on memory that is nearest: of upf.memory, a cgroup, the process or the machine";
+        let help = "Memory limit with the least space left: upf.memory, a cgroup, the process or the host";
         writer.gauge("causeway_memory_limit_bytes", help, memory.limit)?;
-        let help = "What of that limit is used, by whomever it limits";
+        let help = "Memory in use under that limit, by all processes it covers";
         writer.gauge("causeway_memory_used_bytes", help, memory.used)?;
-        let help = "What sessions and PFDs may come to need together";
+        let help = "Memory budget of sessions and PFDs";
         writer.gauge("causeway_memory_for_sessions_bytes", help, memory.for_sessions)?;
-        let help =
-            "What the sessions and PFDs that there are may come to need, by an estimate from their rules";
+        let help = "Estimated memory need of the present sessions and PFDs, from their rules";
         writer.gauge("causeway_memory_needed_bytes", help, memory.needed)?;
-        let help = "Requests of sessions and PFDs that were refused for want of memory";
+        let help = "Session and PFD requests refused because memory was short";
         writer.counter("causeway_memory_refusals", help, memory.refusals)
     }
 
     fn pfcp(&self, writer: &mut Writer<'_>) -> fmt::Result {
         writer.gauge("pfcp_associations", "PFCP associations", self.n4.associations)?;
         writer.gauge("pfcp_sessions", "PFCP sessions", self.n4.sessions)?;
-        let help = "Framed routes of sessions, in the kernel or not";
+        let help = "Framed routes of sessions, installed in the kernel or not";
         writer.gauge("causeway_framed_routes", help, self.n4.routes)?;
         let messages = self.n4.messages.iter().map(|message| {
             let labels = vec![
@@ -258,18 +258,14 @@ impl Exposition {
             ];
             (labels, message.count)
         });
-        writer.family(
-            "pfcp_messages",
-            "PFCP messages, by type, direction and what became of them",
-            messages,
-        )?;
-        let help = "Datagrams that the kernel dropped at the N4 sockets, since those before them were not taken in time";
+        writer.family("pfcp_messages", "PFCP messages, by type, direction and result", messages)?;
+        let help = "Datagrams that the kernel dropped because the buffer of an N4 socket was full";
         writer.counter("causeway_n4_lost_datagrams", help, self.n4.lost_datagrams)?;
-        let help = "Events of the data plane that came after the end of their session";
+        let help = "Events of the data plane received after the end of their session";
         writer.counter("causeway_n4_late_events", help, self.n4.late_events)?;
-        let help = "Session reports that could not be kept";
+        let help = "Session reports that were discarded";
         writer.counter("causeway_n4_lost_reports", help, self.n4.lost_reports)?;
-        let help = "Plans that the data plane did not carry out";
+        let help = "Plans that the data plane refused";
         writer.counter("causeway_n4_failed_plans", help, self.n4.failed_plans)
     }
 }
@@ -288,7 +284,7 @@ mod tests {
     }
 
     // Input:  one GTP-U packet of 100 octets that was dropped.
-    // Output: it is in the metrics under the names of TS 28.552; every drop reason is there, the others at 0.
+    // Output: the metrics contain it under the names of TS 28.552, and every other drop reason with value 0.
     #[test]
     fn every_drop_reason_is_there_from_the_start() {
         let text = exposition().text().unwrap();
@@ -320,7 +316,7 @@ mod tests {
     }
 
     // Input:  the whole exposition.
-    // Output: each family is described once, before its samples, as OpenMetrics asks.
+    // Output: each family is described once, before its samples, as OpenMetrics requires.
     #[test]
     fn each_metric_is_described_once() {
         let text = exposition().text().unwrap();

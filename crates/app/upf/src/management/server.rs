@@ -23,19 +23,19 @@ use super::views::{AssociationView, SessionPage, SessionPart};
 use crate::watchdog::Pauses;
 use crate::worker::SnapshotClient;
 
-/// How long an answer may take before the daemon counts as unwell.
+/// The response timeout of the control thread, after which the daemon counts as unhealthy.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Sessions on one page, at most.
+/// Maximum number of sessions on one page.
 const PAGE: usize = 1000;
 
-/// Places of sessions that the control thread looks at in one go: between two, it does its other work.
+/// Number of session indexes that the control thread reads for one request. It does other work between requests.
 const INDEXES_PER_REQUEST: usize = 64;
 
-/// How often it is asked for one page, at most. Where most places are empty, a page has fewer sessions than were asked for.
+/// Maximum number of requests for one page. If most indexes are empty, a page has fewer sessions than requested.
 const REQUESTS_PER_PAGE: usize = 256;
 
-/// Octets of the body of a request, at most.
+/// Maximum size of a request body, in octets.
 const BODY: usize = 16 * 1024;
 
 const ROOT: &str = "<!doctype html><title>Causeway UPF</title><h1>Causeway UPF</h1><ul>\
@@ -45,30 +45,31 @@ const ROOT: &str = "<!doctype html><title>Causeway UPF</title><h1>Causeway UPF</
     <li><a href=/api/v1/sessions>/api/v1/sessions</a> the PFCP sessions; ?limit=N for pages, &amp;after= what the page before says\
     </ul>\n";
 
-/// What the server asks of the control plane.
+/// A request of the server to the control plane.
 #[derive(Debug)]
 pub(crate) enum ManagementRequest {
     /// The figures of N4.
     Status(oneshot::Sender<N4Status>),
     /// All associations.
     Associations(oneshot::Sender<Vec<AssociationView>>),
-    /// The sessions in so many places, from this one on.
+    /// The sessions in a range of indexes.
     Sessions { from: u64, places: usize, reply: oneshot::Sender<SessionPart> },
-    /// The association of this node is to end. At once: how many sessions went with it; `None`: there is none.
+    /// End the association of this node immediately. The result is the number of its sessions; `None`: there is no
+    /// association.
     End { node: NodeId, reply: oneshot::Sender<Option<usize>> },
-    /// The SMF of this node is to be asked to release its association. `false`: there is none.
+    /// Request the SMF of this node to release its association. `false`: there is none.
     Release { node: NodeId, reply: oneshot::Sender<bool> },
 }
 
-/// What the answers are made of.
+/// The state of the server.
 pub(crate) struct Management {
     pub(crate) started: Time,
     pub(crate) control: mpsc::Sender<ManagementRequest>,
     pub(crate) workers: SnapshotClient,
     pub(crate) ports: Vec<PortCounters>,
-    /// Of the control thread, then of each packet thread.
+    /// The pauses of the control thread, then of each packet thread.
     pub(crate) pauses: Vec<Arc<Pauses>>,
-    /// The server is reached from this host alone, and may change something.
+    /// The server is reachable from this host only, so that changes are allowed.
     pub(crate) may_change: bool,
 }
 
@@ -82,7 +83,7 @@ impl Management {
         timeout(TIMEOUT, exchange).await.ok().flatten()
     }
 
-    /// The sessions from a place on, so many at most. O(page).
+    /// A page of sessions from an index on. O(page).
     async fn page(&self, mut from: u64, limit: usize) -> Option<SessionPage> {
         let mut page = SessionPage { total: 0, sessions: Vec::new(), after: None };
         for _ in 0..REQUESTS_PER_PAGE {
@@ -109,10 +110,10 @@ impl Management {
 
 type Shared = State<Arc<Management>>;
 
-/// Answers requests on a thread of its own, until it is dropped.
+/// Starts a thread that answers requests until the handle is dropped.
 ///
 /// # Errors
-/// The system has no thread left, or does not take the listeners.
+/// The system has no free thread, or the runtime does not accept the listeners.
 pub(crate) fn start(listeners: Vec<TcpListener>, management: Management) -> io::Result<Server> {
     let router = Router::new()
         .route("/", get(async || Html(ROOT)))
@@ -128,7 +129,7 @@ pub(crate) fn start(listeners: Vec<TcpListener>, management: Management) -> io::
 }
 
 fn unhealthy() -> Response {
-    (StatusCode::SERVICE_UNAVAILABLE, "the daemon does not answer in time\n").into_response()
+    (StatusCode::SERVICE_UNAVAILABLE, "the daemon does not respond in time\n").into_response()
 }
 
 async fn metrics(State(management): Shared) -> Response {
@@ -147,12 +148,12 @@ async fn associations(State(management): Shared) -> Response {
         .map_or_else(unhealthy, |associations| Json(json!({ "associations": associations })).into_response())
 }
 
-/// Why a call that changes something is not answered: it may come from another host, or from a page in somebody's browser.
+/// The refusal of a call that changes state: it may come from another host, or from a web page in a browser.
 fn forbidden(management: &Management, headers: &HeaderMap) -> Option<Response> {
     let why = if !management.may_change {
-        "calls that change something are answered where every upf.metrics.server is a loopback address\n"
+        "calls that change state are accepted only if every upf.metrics.server is a loopback address\n"
     } else if headers.contains_key(ORIGIN) {
-        "a web page may not change anything here\n"
+        "calls that change state are not accepted from web pages\n"
     } else {
         return None;
     };
@@ -168,7 +169,7 @@ fn no_association() -> Response {
         .into_response()
 }
 
-/// Ends an association at once.
+/// Ends an association immediately.
 async fn end(State(management): Shared, headers: HeaderMap, Path(node): Path<String>) -> Response {
     if let Some(refusal) = forbidden(&management, &headers) {
         return refusal;
@@ -180,7 +181,7 @@ async fn end(State(management): Shared, headers: HeaderMap, Path(node): Path<Str
     }
 }
 
-/// Asks an SMF to release its association.
+/// Requests an SMF to release its association.
 async fn release(State(management): Shared, headers: HeaderMap, Path(node): Path<String>) -> Response {
     if let Some(refusal) = forbidden(&management, &headers) {
         return refusal;
@@ -188,7 +189,9 @@ async fn release(State(management): Shared, headers: HeaderMap, Path(node): Path
     match management.ask(|reply| ManagementRequest::Release { node: node_of(&node), reply }).await {
         None => unhealthy(),
         Some(false) => no_association(),
-        Some(true) => (StatusCode::ACCEPTED, "the SMF is asked to release the association\n").into_response(),
+        Some(true) => {
+            (StatusCode::ACCEPTED, "the SMF was requested to release the association\n").into_response()
+        }
     }
 }
 

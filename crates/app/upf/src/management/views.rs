@@ -1,28 +1,29 @@
-//! What there is on N4, as JSON.
+//! The state of N4 as JSON.
 
 use serde::Serialize;
 
-/// An association, as the API shows it.
+/// An association in the API.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub(crate) struct AssociationView {
     /// The Node ID of the SMF.
     pub(crate) node_id: String,
-    /// Where our requests go.
+    /// The destination of requests.
     pub(crate) peer: String,
-    /// Since when, in seconds since the Unix epoch.
+    /// The start time, in seconds since the Unix epoch.
     pub(crate) since: u64,
-    /// It answers heartbeats.
+    /// Whether the SMF responds to Heartbeat Requests.
     pub(crate) path_up: bool,
-    /// How many sessions it has.
+    /// The number of its sessions.
     pub(crate) sessions: u64,
-    /// The types of the IEs that it gets messages about sessions without, since it answered only such.
+    /// The types of the IEs that are omitted in session messages to this SMF, since it responded only to messages
+    /// without them.
     pub(crate) left_out_ies: Vec<u16>,
 }
 
-/// A session, as the API shows it.
+/// A session in the API.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub(crate) struct SessionView {
-    /// Our SEID, in hexadecimal.
+    /// The UPF's SEID, in hexadecimal.
     pub(crate) seid: String,
     /// The SMF's SEID, in hexadecimal.
     pub(crate) cp_seid: String,
@@ -30,17 +31,17 @@ pub(crate) struct SessionView {
     pub(crate) cp_address: String,
     /// The Node ID of the SMF.
     pub(crate) node_id: String,
-    /// Since when, in seconds since the Unix epoch.
+    /// The start time, in seconds since the Unix epoch.
     pub(crate) since: u64,
     /// UE addresses and prefixes.
     pub(crate) ue: Vec<String>,
     /// Local tunnels, as `teid@address`.
     pub(crate) tunnels: Vec<String>,
-    /// How many rules of each kind.
+    /// The number of rules of each kind.
     pub(crate) rules: RuleCounts,
 }
 
-/// How many rules of each kind a session has.
+/// The number of rules of each kind in a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub(crate) struct RuleCounts {
     pub(crate) pdr: usize,
@@ -50,25 +51,25 @@ pub(crate) struct RuleCounts {
     pub(crate) bar: usize,
 }
 
-/// The sessions in some places.
+/// The sessions in a range of indexes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct SessionPart {
-    /// How many sessions there are in all.
+    /// The number of all sessions.
     pub(crate) total: u64,
-    /// Those in these places.
+    /// The sessions in the range.
     pub(crate) sessions: Vec<SessionView>,
-    /// The place after them; `None`: there is none.
+    /// The next index; `None`: the range was the last.
     pub(crate) next: Option<u64>,
 }
 
 /// A part of all sessions, in an order that stays while they last.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub(crate) struct SessionPage {
-    /// How many sessions there are in all.
+    /// The number of all sessions.
     pub(crate) total: u64,
     /// The sessions of this page.
     pub(crate) sessions: Vec<SessionView>,
-    /// What to ask for the next page with; absent on the last.
+    /// The `after` parameter of the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) after: Option<String>,
 }

@@ -32,7 +32,7 @@ impl Writer<'_> {
         counter.encode(self.0.encode_descriptor(name, help, None, counter.metric_type())?)
     }
 
-    /// A counter whose name other UPFs have without `_total`, which OpenMetrics does not let a counter have.
+    /// A counter under a name without `_total`, as other UPFs have it. OpenMetrics does not allow that for a counter.
     pub(super) fn named(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
         let value = ConstGauge::new(integer(value));
         value.encode(self.0.encode_descriptor(name, help, None, MetricType::Unknown)?)

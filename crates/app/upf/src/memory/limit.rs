@@ -1,4 +1,4 @@
-//! The limits under which this process runs, each with how much of it is used.
+//! The memory limits of this process, each with its usage.
 
 use std::fmt;
 use std::fs;
@@ -6,23 +6,23 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::{Resource, getrlimit};
 
-/// From so many octets on a limit of a cgroup of version 1 is none.
+/// A limit of a cgroup of version 1 from this number of octets on means no limit.
 const UNLIMITED: u64 = 1 << 62;
 
-/// What limits the memory of this process.
+/// The source of a memory limit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Source {
-    /// The configuration: for what this process has in memory.
+    /// The configuration: limits the resident memory of this process.
     Configured,
     /// A cgroup of version 2, by its directory, and the file that limits it.
     CgroupV2(PathBuf, &'static str),
     /// A cgroup of version 1, by its directory.
     CgroupV1(PathBuf),
-    /// RLIMIT_AS: for the address space.
+    /// RLIMIT_AS: limits the address space.
     AddressSpace,
-    /// RLIMIT_DATA: for what the process could write to.
+    /// RLIMIT_DATA: limits the writable memory of the process.
     Data,
-    /// The memory of the machine, for all processes.
+    /// The memory of the host, for all processes.
     HostWatch,
 }
 
@@ -41,13 +41,13 @@ impl fmt::Display for Source {
             Self::CgroupV1(directory) => write!(f, "{}/memory.limit_in_bytes", directory.display()),
             Self::AddressSpace => f.write_str("RLIMIT_AS, `ulimit -v`"),
             Self::Data => f.write_str("RLIMIT_DATA, `ulimit -d`"),
-            Self::HostWatch => f.write_str("the memory of the machine"),
+            Self::HostWatch => f.write_str("the memory of the host"),
         }
     }
 }
 
 impl Source {
-    /// How much of it is used; `None`: that cannot be read.
+    /// The usage under the limit; `None`: it cannot be read.
     pub(super) fn used(&self) -> Option<u64> {
         let read = |path: &Path| fs::read_to_string(path).ok();
         match self {
@@ -58,7 +58,7 @@ impl Source {
                 let text = read("/proc/meminfo".as_ref())?;
                 Some(kilobytes(&text, "MemTotal:")?.saturating_sub(kilobytes(&text, "MemAvailable:")?))
             }
-            // The kernel drops cached files before it kills anybody.
+            // The kernel frees cached files before it kills a process.
             Self::CgroupV2(directory, _) => {
                 let used: u64 = read(&directory.join("memory.current"))?.trim().parse().ok()?;
                 let cached = field(&read(&directory.join("memory.stat"))?, "inactive_file").unwrap_or(0);
@@ -85,7 +85,7 @@ fn field(text: &str, name: &str) -> Option<u64> {
     rest.trim().parse().ok()
 }
 
-/// All limits that the system sets. What cannot be read, or says nothing that is known, limits nothing.
+/// All limits of the system. A source that cannot be read, or has unknown contents, sets no limit.
 pub(super) fn detected() -> Vec<Limit> {
     let read = |path: &Path| fs::read_to_string(path).ok();
     let text = |path: &str| read(path.as_ref()).unwrap_or_default();
@@ -101,8 +101,8 @@ pub(super) fn detected() -> Vec<Limit> {
     limits
 }
 
-/// The limits of the cgroups that a process is in and of those around them, as `/proc/self/cgroup`, `/proc/self/mountinfo` and the files
-/// of the cgroups say them.
+/// The limits of the cgroups of a process and of their ancestors, from `/proc/self/cgroup`, `/proc/self/mountinfo` and
+/// the files of the cgroups.
 fn of_cgroups(groups: &str, mounts: &str, read: impl Fn(&Path) -> Option<String>) -> Vec<Limit> {
     let mut limits = Vec::new();
     for line in groups.lines() {
@@ -120,7 +120,7 @@ fn of_cgroups(groups: &str, mounts: &str, read: impl Fn(&Path) -> Option<String>
                 (octets < UNLIMITED).then_some(octets)
             };
             if is_v2 {
-                // Beyond the second one the kernel holds up whoever wants more, without end.
+                // Above the second one the kernel throttles allocations without end.
                 limits.extend(["memory.max", "memory.high"].into_iter().filter_map(|file| {
                     let source = Source::CgroupV2(directory.clone(), file);
                     limit(file).map(|octets| Limit { source, octets })
@@ -134,7 +134,7 @@ fn of_cgroups(groups: &str, mounts: &str, read: impl Fn(&Path) -> Option<String>
     limits
 }
 
-/// Where the cgroup of this path is mounted, and those around it as far as they are mounted, too.
+/// The directories of the cgroup with this path and of its ancestors, as far as they are mounted.
 fn directories(path: &str, mounts: &str, is_v2: bool) -> Vec<PathBuf> {
     let mut directories = Vec::new();
     for line in mounts.lines() {
@@ -149,7 +149,7 @@ fn directories(path: &str, mounts: &str, is_v2: bool) -> Vec<PathBuf> {
         let mut place = place.split(' ').skip(3);
         let (Some(root), Some(mount), true) = (place.next(), place.next(), fits) else { continue };
         let mount = Path::new(mount);
-        // In a container what is mounted may not be named as the process is told.
+        // In a container the mounted path may differ from the path in /proc.
         let inside = Path::new(path).strip_prefix(root).unwrap_or(Path::new(""));
         if inside.components().any(|part| !matches!(part, std::path::Component::Normal(_))) {
             directories.push(mount.to_owned());
@@ -181,7 +181,7 @@ mod tests {
         limits.into_iter().map(|limit| (limit.source.to_string(), limit.octets)).collect()
     }
 
-    // Input:  a service in a slice: the service has a limit, its slice a smaller one and a mark, the root none.
+    // Input:  a service in a slice: the service has a limit, its slice a smaller one and memory.high, the root none.
     // Output: all three limits, by the files that set them.
     #[test]
     fn a_cgroup_is_limited_by_those_around_it() {
@@ -202,7 +202,7 @@ mod tests {
         );
     }
 
-    // Input:  version 1 beside a version 2 without controllers; with a limit, and with what the kernel says where there is none.
+    // Input:  version 1 beside a version 2 without controllers; with a limit, and with the kernel's value for no limit.
     // Output: the limit, and none.
     #[test]
     fn version_1_has_a_hierarchy_of_its_own() {
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(found(groups, V1, &files), [(limit, 200 << 20)]);
     }
 
-    // Input:  a container: only its own cgroup is mounted, under another name; or it is told a path outside of what it sees.
+    // Input:  a container: only its cgroup is mounted, under another name; or its path is outside the mounted tree.
     // Output: the limit of what is mounted.
     #[test]
     fn a_container_sees_its_own_cgroup() {
@@ -233,7 +233,7 @@ mod tests {
         }
     }
 
-    // Input:  files that say nothing, something else, or too much.
+    // Input:  files that are empty, have other contents, or too large values.
     // Output: no limit.
     #[test]
     fn what_cannot_be_read_limits_nothing() {
@@ -252,7 +252,7 @@ mod tests {
     }
 
     // Input:  this process.
-    // Output: the machine has a limit, of which some is used; so has this process of each of its own kinds.
+    // Output: the host has a limit with some usage; each limit of this process has a usage, too.
     #[test]
     fn this_process_uses_memory() {
         let machine = detected().into_iter().find(|limit| limit.source == Source::HostWatch).unwrap();

@@ -1,9 +1,10 @@
-//! How much memory the UPF may take, and who gets it.
+//! The memory budget of the UPF.
 //!
-//! The kernel kills a process that goes beyond a cgroup or the machine, and ends one that gets no address space. So there is a budget below
-//! every limit. What packets that wait, answers and MAC addresses behind Ethernet sessions may take is set aside; the rest is for sessions,
-//! each of which N4 counts with what it may come to need, and for PFDs. Beside that, what is really used is read four times a second: when
-//! a limit is near nevertheless, because the estimate is wrong or because others use memory of the same limit, no more sessions come.
+//! The kernel kills a process that exceeds the limit of a cgroup or of the host, and a process without address space
+//! fails. So the budget stays below every limit. Memory for buffered packets, cached responses and MAC addresses behind
+//! Ethernet sessions is set aside. The rest is for PFDs and for sessions, of which N4 counts the estimated need. In
+//! addition the actual usage is read four times a second. If a limit is near nevertheless, because the estimate is
+//! wrong or because other processes use memory under the same limit, new sessions are refused.
 
 mod limit;
 
@@ -15,33 +16,33 @@ use limit::{Limit, Source};
 
 const MIB: u64 = 1 << 20;
 
-/// Of each limit a sixteenth is left alone: for what is not counted, and for what the allocator wastes.
+/// The reserve of each limit, a sixteenth: for uncounted memory, and for the overhead of the allocator.
 const RESERVE: u64 = 16;
 const LEAST_RESERVE: u64 = 8 * MIB;
 const MOST_RESERVE: u64 = 512 * MIB;
 
-/// Of the rest a quarter at most is for packets that wait, and a sixteenth at most for answers.
+/// Of the rest a quarter at most is for buffered packets, and a sixteenth at most for cached responses.
 const FOR_BUFFERS: u64 = 4;
 const FOR_ANSWERS: u64 = 16;
 const MOST_ANSWERS: u64 = 256 * MIB;
 const LEAST_ANSWERS: u64 = MIB;
 
-/// Where there are Ethernet networks, a thirty-second at most for MAC addresses behind sessions.
+/// With Ethernet networks, a thirty-second at most is for MAC addresses behind sessions.
 const FOR_MACS: u64 = 32;
 
-/// Octets that a packet takes that waits, beside its own.
+/// Overhead of a buffered packet, in octets.
 const OF_PACKET: u64 = 256;
 
-/// Octets that a MAC address takes: where its station is, and what the SMF has been told of it.
+/// Memory of a MAC address, in octets: the place of its station, and its state of reporting to the SMF.
 const OF_MAC: u64 = 256;
 
-/// What there has to be for sessions, for it to be worth to start.
+/// The minimum budget of sessions for a start.
 const LEAST_SESSIONS: u64 = 8 * MIB;
 
 /// Address space for threads, beside everything else.
 const THREADS: u64 = 64 * MIB;
 
-/// The limits, and what is left below them.
+/// The limits, and the budget below them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Budget {
     limits: Vec<Limit>,
@@ -52,15 +53,15 @@ pub(crate) struct Budget {
     is_short: bool,
 }
 
-/// How much of the nearest limit is used.
+/// The usage under the limit with the least space left.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Reading {
-    /// The limit in octets, and what sets it.
+    /// The limit in octets, and its source.
     pub(crate) limit: u64,
     pub(crate) source: String,
     /// Octets.
     pub(crate) used: u64,
-    /// So much is used that no more sessions are to come.
+    /// Memory is short: new sessions are to be refused.
     pub(crate) is_short: bool,
 }
 
@@ -70,18 +71,18 @@ impl Limit {
         (self.octets / RESERVE).clamp(LEAST_RESERVE, MOST_RESERVE) + threads
     }
 
-    /// What is left of it for everything that comes. What cannot be read leaves all of it.
+    /// The memory left under the limit; all of it if the usage cannot be read.
     fn room(&self, used: u64) -> u64 {
         self.octets.saturating_sub(self.reserve()).saturating_sub(used)
     }
 }
 
 impl Budget {
-    /// The limits of the configuration and of the system, and what is set aside of what they leave for packets that wait, answers and
-    /// MAC addresses.
+    /// Reads the limits of the configuration and of the system, and sets memory aside for buffered packets, cached
+    /// responses and MAC addresses.
     ///
     /// # Errors
-    /// They leave too little, and which does.
+    /// The limit that leaves too little.
     pub(crate) fn new(upf: &Upf) -> Result<Self, StartError> {
         let mut limits = limit::detected();
         if let Memory::Octets(octets) = upf.memory {
@@ -100,7 +101,7 @@ impl Budget {
         Ok(budget)
     }
 
-    /// What the limits leave now.
+    /// The memory that the limits leave now.
     fn room(&self, least: u64) -> Result<u64, StartError> {
         let rooms = self.limits.iter().map(|limit| (limit, limit.source.used().unwrap_or(0)));
         let tightest = rooms.min_by_key(|(limit, used)| limit.room(*used));
@@ -109,7 +110,7 @@ impl Budget {
         if room < least {
             let needed = used.saturating_add(least).saturating_add(LEAST_RESERVE);
             let threads = if limit.source == Source::AddressSpace { THREADS } else { 0 };
-            // A sixteenth of it is left alone.
+            // A sixteenth of it is the reserve.
             let needed = (needed + threads) / (RESERVE - 1) * RESERVE + RESERVE;
             return Err(StartError::Memory {
                 limit: limit.source.to_string(),
@@ -121,7 +122,8 @@ impl Budget {
         Ok(room)
     }
 
-    /// The limits of a data plane, whose packets that wait and MAC addresses have no more memory than is set aside for them.
+    /// The limits of a data plane, reduced so that buffered packets and MAC addresses fit into the memory set aside for
+    /// them.
     pub(crate) fn limits(&self, wanted: Limits) -> Limits {
         let size = |octets: u64| usize::try_from(octets).unwrap_or(usize::MAX);
         let wanted = Limits { macs: wanted.macs.min(size(self.macs / OF_MAC)), ..wanted };
@@ -130,23 +132,23 @@ impl Budget {
         if needed <= self.buffers {
             return wanted;
         }
-        // Most packets that wait are long.
+        // Most buffered packets are long.
         let octets = wanted.buffer_octets.min(size(self.buffers / 4 * 3));
         let packets = wanted.buffer_packets.min(size((self.buffers - octets as u64) / OF_PACKET));
         Limits { buffer_octets: octets, buffer_packets: packets, ..wanted }
     }
 
-    /// Says what is left for sessions, now that everything is there that does not depend on them.
+    /// Determines the budget of sessions, after all memory that does not depend on them was allocated.
     ///
     /// # Errors
-    /// It is too little.
+    /// The budget is too small.
     pub(crate) fn settle(&mut self) -> Result<(), StartError> {
         let room = self.room(self.set_aside() + LEAST_SESSIONS)?;
         self.sessions = room - self.set_aside();
         Ok(())
     }
 
-    /// What is not for sessions and PFDs.
+    /// The memory that is not for sessions and PFDs.
     const fn set_aside(&self) -> u64 {
         self.buffers + self.answers + self.macs
     }
@@ -156,18 +158,19 @@ impl Budget {
         usize::try_from(self.sessions).unwrap_or(usize::MAX)
     }
 
-    /// Octets for the answers of N4.
+    /// Octets for the cached responses of N4.
     pub(crate) fn answers(&self) -> usize {
         usize::try_from(self.answers).unwrap_or(usize::MAX)
     }
 
-    /// What the limit on address space is, if there is one: what did not fit may not have fitted for that.
+    /// The limit on address space, if there is one, as a possible cause of a failed allocation.
     pub(crate) fn address_space(&self) -> Option<String> {
         let limit = self.limits.iter().find(|limit| limit.source == Source::AddressSpace)?;
         Some(format!("{} is {}", limit.source, rounded(limit.octets)))
     }
 
-    /// Reads how much is used of the limit that is nearest. Once that is too much, it is until there is clearly less.
+    /// Reads the usage under the limit with the least space left. Once memory is short, it stays so until clearly more
+    /// is free.
     pub(crate) fn read(&mut self) -> Option<Reading> {
         self.judge(|source| source.used())
     }
@@ -176,7 +179,7 @@ impl Budget {
         let read = self.limits.iter().filter_map(|limit| Some((limit, used(&limit.source)?)));
         let (limit, used) = read.min_by_key(|(limit, used)| {
             let left = limit.octets.saturating_sub(*used);
-            // By how much of the reserve is left.
+            // Decided by the free part of the reserve.
             u128::from(left) * 1024 / u128::from(limit.reserve())
         })?;
         let left = limit.octets.saturating_sub(used);
@@ -189,7 +192,7 @@ impl Budget {
 impl std::fmt::Display for Budget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let [sessions, buffers, answers] = [self.sessions, self.buffers, self.answers].map(rounded);
-        write!(f, "{sessions} for sessions, {buffers} for packets that wait, {answers} for answers")?;
+        write!(f, "{sessions} for sessions, {buffers} for buffered packets, {answers} for cached responses")?;
         if self.macs > 0 {
             write!(f, ", {} for MAC addresses", rounded(self.macs))?;
         }
@@ -199,7 +202,7 @@ impl std::fmt::Display for Budget {
     }
 }
 
-/// Octets as people read them: whole MiB.
+/// Octets in whole MiB, for messages.
 pub(crate) fn rounded(octets: u64) -> String {
     octets_text(octets / MIB * MIB)
 }
@@ -213,7 +216,7 @@ mod tests {
         Budget { limits, buffers: 0, answers: 0, macs: 0, sessions: 0, is_short: false }
     }
 
-    // Input:  a limit of 160 MiB, of which more and more is used, then less and less.
+    // Input:  a limit of 160 MiB with an increasing, then a decreasing usage.
     // Output: short when less than half of the reserve of 10 MiB is left, until three quarters are.
     #[test]
     fn the_process_is_short_until_there_is_clearly_more() {
@@ -239,8 +242,10 @@ mod tests {
         }
     }
 
-    // Input:  a configuration with an Ethernet network and one without, under a limit that leaves hardly anything, some, and all.
-    // Output: MAC addresses have what is set aside, which is at most a thirty-second, and no more than there can be; without an Ethernet
+    // Input:  a configuration with an Ethernet network and one without, under a limit that leaves hardly anything,
+    //         some, and all.
+    // Output: MAC addresses have what is set aside, which is at most a thirty-second, and no more than there can be;
+    //         without an Ethernet
     //         network there are none.
     #[test]
     fn mac_addresses_have_what_is_set_aside() {
@@ -256,7 +261,7 @@ mod tests {
     }
 
     // Input:  a limit below what the process has already.
-    // Output: an error that names it, and what would be enough: with that there is room.
+    // Output: an error with the limit and a sufficient value; with that value the start succeeds.
     #[test]
     fn too_little_is_an_error_that_says_how_much_is_enough() {
         let StartError::Memory { limit, octets, needed, .. } = budget(9 * MIB).room(8 * MIB).unwrap_err()
@@ -265,7 +270,7 @@ mod tests {
         };
         assert_eq!((&*limit, &*octets), ("upf.memory", "9MiB"));
         let needed: u64 = needed.strip_suffix("MiB").unwrap().parse().unwrap();
-        // Other tests of this process take memory meanwhile.
+        // Other tests of this process allocate memory in the meantime.
         assert!(budget((needed + 512) * MIB).room(8 * MIB).is_ok());
         assert!(Budget { limits: Vec::new(), ..budget(1) }.room(u64::MAX).is_ok());
     }

@@ -9,7 +9,7 @@ use causeway_types::IpNet;
 use crate::config::Pfcp;
 use crate::error::StartError;
 
-/// The addresses that an item of a `server` list stands for: the one it gives, or all of its interface.
+/// The addresses of an item of a `server` list: its address, or all addresses of its interface.
 pub(super) fn addresses(
     key: &str,
     address: Option<IpAddr>,
@@ -37,7 +37,7 @@ fn of_interface(key: &str, dev: &str) -> Result<Vec<IpAddr>, StartError> {
     Ok(addresses)
 }
 
-/// Where N4 listens, each with the key that asks for it.
+/// The N4 addresses, each with its key.
 ///
 /// # Errors
 /// An interface does not exist or has no address.
@@ -51,8 +51,8 @@ pub(crate) fn n4_addresses(pfcp: &Pfcp) -> Result<Vec<(String, SocketAddr)>, Sta
     Ok(found)
 }
 
-/// Who may set up associations: the SMFs of the configuration and whom it allows; if that is nobody, hosts on loopback and in the
-/// networks of the interfaces that have these N4 addresses.
+/// The networks that may set up associations: the configured SMFs and allowed networks; if there are none, loopback and
+/// the networks of the interfaces that have these N4 addresses.
 pub(crate) fn smf_networks(pfcp: &Pfcp, n4: &[SocketAddr]) -> Vec<IpNet> {
     let mut all: Vec<IpNet> = pfcp.client.smf.iter().map(|smf| IpNet::from(smf.address)).collect();
     all.extend(pfcp.smf.iter().flat_map(|smf| &smf.address));
@@ -65,7 +65,7 @@ pub(crate) fn smf_networks(pfcp: &Pfcp, n4: &[SocketAddr]) -> Vec<IpNet> {
     all
 }
 
-/// The networks of the interfaces that have these addresses; none where the system does not say.
+/// The networks of the interfaces that have these addresses; none if they cannot be read.
 pub(crate) fn connected(n4: &[SocketAddr]) -> Vec<IpNet> {
     let listed = Netlink::open().and_then(|mut netlink| netlink.addresses());
     let addresses = listed.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Whether the kernel will carry packets between N6 and the rest of the world.
+//! Checks whether the kernel forwards packets between N6 and other networks.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +9,13 @@ use crate::config::{N6Mode, Upf};
 const IPV4: (&str, &str) = ("/proc/sys/net/ipv4/ip_forward", "net.ipv4.ip_forward");
 const IPV6: (&str, &str) = ("/proc/sys/net/ipv6/conf/all/forwarding", "net.ipv6.conf.all.forwarding");
 
-/// A line for each IP version of the pools that the kernel does not forward, with the command that
-/// changes it. The kernel's setting itself is the operator's.
+/// A line for each IP version of the pools that the kernel does not forward, with the command that enables it. The
+/// operator decides on the setting.
 pub(crate) fn forwarding_advice(upf: &Upf) -> Vec<String> {
     if upf.remote_switch().is_some() {
         return Vec::new();
     }
-    // Only a TUN device leaves the way to the data network to the kernel.
+    // Only with a TUN device the kernel routes to the data network.
     let by_kernel = || upf.session.iter().filter(|session| session.mode == N6Mode::Tun);
     let pools = |v4: bool| by_kernel().any(|session| matches!(session.subnet, IpNet::V4(_)) == v4);
     let asked = [(pools(true), "IPv4", IPV4), (pools(false), "IPv6", IPV6)];
@@ -26,7 +26,7 @@ pub(crate) fn forwarding_advice(upf: &Upf) -> Vec<String> {
     forwards.chain(own_address_advice(upf)).collect()
 }
 
-/// A line for each TUN device with an IPv4 gateway from which the kernel takes no ICMP error.
+/// A line for each TUN device with an IPv4 gateway from which the kernel accepts no ICMP error.
 fn own_address_advice(upf: &Upf) -> Vec<String> {
     let with_gateway = upf.session.iter().filter(|session| session.gateway.is_some_and(|ip| ip.is_ipv4()));
     let devices: BTreeSet<&str> = with_gateway.map(|session| session.dev.as_str()).collect();
@@ -43,7 +43,7 @@ fn own_address_advice(upf: &Upf) -> Vec<String> {
         .collect()
 }
 
-/// What cannot be read is not known to be off.
+/// A setting that cannot be read counts as enabled.
 fn is_off(value: &str) -> bool {
     value.trim() == "0"
 }

@@ -17,7 +17,7 @@ use crate::error::{StartError, Transport};
 use crate::host_addresses::descriptor;
 use crate::worker::PortSet;
 
-/// Assumed for addresses on the loopback interface.
+/// The MTU assumed for addresses on the loopback interface.
 const LOOPBACK_MTU: u32 = 1500;
 
 /// Opens the GTP-U ports, of each worker.
@@ -46,11 +46,11 @@ fn failed(n: usize) -> impl Fn(PortError) -> StartError {
     move |source| StartError::Port { key: key(n), source }
 }
 
-/// An address with what leaves it. Outer packets above the MTU do not leave, unless the kernel may fragment them.
+/// An endpoint with its MTU. Larger outer packets are not sent, unless the kernel may fragment them.
 fn endpoint(server: &GtpuServer, address: IpAddr, interface_mtu: u32) -> GtpuEndpoint {
     let network_instance = server.network_instance.as_deref().map(NetworkInstance::new);
     let any = GtpuEndpoint::new(address.into());
-    // What leaves the loopback interface goes on by another.
+    // Packets from a loopback address are sent on another interface.
     let of_interface = if interface_mtu > any.mtu { LOOPBACK_MTU } else { interface_mtu };
     let mtu = if server.fragment { any.mtu } else { server.mtu.unwrap_or(of_interface) };
     GtpuEndpoint { network_instance, mtu, ..any }
@@ -113,7 +113,7 @@ fn open_below_ip(first: usize, gtpu: &Gtpu, sets: &mut [PortSet]) -> Result<(), 
     Ok(())
 }
 
-/// A port, and how it works.
+/// A port and its description.
 type Opened = (Box<dyn Port>, String);
 
 /// The ports on an interface. Packet rings have one.

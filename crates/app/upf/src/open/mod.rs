@@ -1,4 +1,4 @@
-//! Opens what the configuration asks for, in the network namespace of the calling thread.
+//! Opens the configured sockets and devices in the network namespace of the calling thread.
 
 mod address;
 mod ethernet;
@@ -22,11 +22,11 @@ pub(crate) use neighbours::neighbours;
 pub(crate) use network::tun_options;
 pub(crate) use socket::{management_sockets, n4_sockets};
 
-/// Opens every packet port of the configuration: those of the first worker, then those of each other, which are further
-/// queues of the first one's. Ethernet networks are the first one's alone, as are their sessions.
+/// Opens all packet ports of the configuration, for each worker. The ports of the other workers are further queues of
+/// those of the first. Ethernet networks and their sessions belong to the first worker.
 ///
 /// # Errors
-/// The first port that cannot be opened, with its key and the cure.
+/// The first port that cannot be opened, with its key and the remedy.
 pub fn ports(config: &Config) -> Result<Vec<PortSet>, StartError> {
     if config.upf.remote_switch().is_some() {
         return Ok(vec![switch::ports(&config.upf)]);
@@ -45,7 +45,7 @@ pub fn ports(config: &Config) -> Result<Vec<PortSet>, StartError> {
     Ok(sets)
 }
 
-/// The receive queues of the AF_XDP interface that has the fewest.
+/// The smallest number of receive queues of the AF_XDP interfaces.
 fn receive_queues(upf: &Upf) -> usize {
     let n3 = upf.gtpu.server.iter().filter(|_| upf.gtpu.mode == GtpuMode::AfXdp);
     let n3 = n3.filter_map(|server| server.dev.as_deref());
@@ -54,10 +54,10 @@ fn receive_queues(upf: &Upf) -> usize {
     devices.map(xdp::queues).min().unwrap_or(usize::MAX)
 }
 
-/// Opens only the GTP-U ports of a single worker, for callers that bring the ports of the data networks themselves.
+/// Opens only the GTP-U ports of a single worker, for callers that provide the ports of the data networks.
 ///
 /// # Errors
-/// The first port that cannot be opened, with its key and the cure.
+/// The first port that cannot be opened, with its key and the remedy.
 pub fn gtpu_ports(config: &Config) -> Result<PortSet, StartError> {
     let mut set = PortSet::new();
     gtpu::open(&config.upf, std::slice::from_mut(&mut set))?;

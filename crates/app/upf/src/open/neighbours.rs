@@ -1,4 +1,4 @@
-//! What is beside the UPF: a UE with a framed route to it would get what is another's.
+//! The neighbours of the UPF, which framed routes must not contain: a UE would receive the packets of others.
 
 use causeway_ports::PortError;
 use causeway_ports::netlink::Netlink;
@@ -7,11 +7,11 @@ use tracing::warn;
 
 use crate::config::{N6Mode, Upf};
 
-/// The networks that this machine is connected to but for those of the UEs, and the SMFs of the configuration.
+/// The networks that this host is connected to, except those of the UEs, and the SMFs of the configuration.
 pub(crate) fn neighbours(upf: &Upf) -> Vec<IpNet> {
     let smfs = upf.pfcp.client.smf.iter().map(|smf| IpNet::from(smf.address));
     let connected = connected(upf).unwrap_or_else(|error| {
-        warn!("framed routes are not checked against the networks of this machine: {error}");
+        warn!("framed routes are not checked against the networks of this host: {error}");
         Vec::new()
     });
     smfs.chain(connected).collect()

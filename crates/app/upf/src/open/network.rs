@@ -16,7 +16,7 @@ use crate::config::{N6Mode, N6Tunnel, Session, Upf};
 use crate::error::StartError;
 use crate::worker::PortSet;
 
-/// The sessions that share a device, with the place of the first in the configuration.
+/// The pools that share a device, with the index of the first in the configuration.
 struct Device<'a> {
     name: &'a str,
     first: usize,
@@ -41,7 +41,7 @@ fn devices(sessions: &[Session]) -> Vec<Device<'_>> {
     devices
 }
 
-/// How the TUN devices are set up.
+/// The options of the TUN devices.
 pub(crate) fn tun_options(upf: &Upf) -> Vec<TunOptions> {
     let devices = devices(&upf.session);
     let of = |device: &Device<'_>| {
@@ -93,7 +93,7 @@ fn add(
     set.add_network(network(device, pools, own, mtu), port);
 }
 
-/// A port, how it works, and our addresses there.
+/// A port, its description, and the local addresses of its interface.
 struct Opened {
     port: Box<dyn Port>,
     how: String,
@@ -106,7 +106,7 @@ fn open_tun(name: &str, device: &Device<'_>, options: &TunOptions) -> Result<Ope
     let switched_off = if options.offload { "" } else { " (offload: false)" };
     let how = format!("TUN device {} ({there}) with {}{switched_off}", device.name, port.offload());
     let own = device.sessions.iter().filter_map(|session| session.gateway).collect();
-    // Whichever of several queues comes first makes the device anew.
+    // The first of several queues to be reopened creates the device.
     let share =
         if options.share == PortSharing::Exclusive { PortSharing::Exclusive } else { PortSharing::Further };
     let (name, options) = (name.to_owned(), TunOptions { share, ..options.clone() });
@@ -114,7 +114,7 @@ fn open_tun(name: &str, device: &Device<'_>, options: &TunOptions) -> Result<Ope
     Ok(Opened { port: reconnecting(port, again), how, own })
 }
 
-/// Takes packets to the pools and to our ends of tunnels from an Ethernet interface.
+/// Receives packets to the pools and to local tunnel endpoints from an Ethernet interface.
 fn open_xdp(names: &[String], device: &Device<'_>, tunnels: &[&N6Tunnel]) -> Result<Vec<Opened>, PortError> {
     let ends = tunnels.iter().map(|tunnel| IpNet::from(tunnel.address));
     let routed = device.sessions.iter().flat_map(|session| &session.framed_routes).copied();
@@ -130,7 +130,7 @@ fn open_xdp(names: &[String], device: &Device<'_>, tunnels: &[&N6Tunnel]) -> Res
     Ok(ports.into_iter().zip(hows).map(opened).collect())
 }
 
-/// The addresses of an interface that others can answer to from afar.
+/// The addresses of an interface, without link-local ones.
 fn addresses_of(dev: &str) -> Result<Vec<IpAddr>, PortError> {
     let mut netlink = Netlink::open()?;
     let index = netlink.link(dev)?.map(|link| link.index);
@@ -145,7 +145,7 @@ fn network(device: &Device<'_>, pools: Vec<IpNet>, gateways: Vec<IpAddr>, mtu: u
     Network { framed_routes, gateways, mtu, ..Network::new(NetworkInstance::new(instance), pools) }
 }
 
-/// Our addresses with their prefixes, and routes to the pools that have none and to our ends of tunnels.
+/// The gateway addresses with their prefixes, and routes to pools without a gateway and to local tunnel endpoints.
 fn options(device: &Device<'_>, tunnels: &[&N6Tunnel], mtu: u32) -> TunOptions {
     let address =
         |session: &&Session| session.gateway.and_then(|ip| IpNet::new(ip, session.subnet.prefix_len()).ok());

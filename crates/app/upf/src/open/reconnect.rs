@@ -1,22 +1,22 @@
-//! Ports that come back.
+//! Ports that are reopened after a loss.
 
 use std::sync::{Arc, Mutex};
 
 use causeway_ports::{Port, PortError, PortEvent, ReconnectingPort};
 use tracing::{info, warn};
 
-/// Says what became of a port. The others go on.
+/// Logs the state change of a port. Other ports continue.
 fn tell(port: &str, news: &PortEvent) {
     match news {
-        PortEvent::Lost(error) => warn!("port {port} is down, others go on: {error}"),
+        PortEvent::Lost(error) => warn!("port {port} is down, other ports continue: {error}"),
         PortEvent::ReopenFailed(error) => {
-            warn!("port {port} cannot be opened again, and is tried further: {error}");
+            warn!("port {port} cannot be reopened yet, retrying: {error}");
         }
-        PortEvent::Reopened => info!("port {port} is back"),
+        PortEvent::Reopened => info!("port {port} is reopened"),
     }
 }
 
-/// The port, which is opened again so when it is lost.
+/// A port that is reopened in the same manner after a loss.
 pub(super) fn reconnecting(
     port: impl Port + 'static,
     open: impl FnMut() -> Result<Box<dyn Port>, PortError> + Send + 'static,
@@ -24,7 +24,7 @@ pub(super) fn reconnecting(
     Box::new(ReconnectingPort::of(Box::new(port), open, tell))
 }
 
-/// Ports of several packet threads that are opened together: the first that is lost opens those of all.
+/// Ports of several packet threads that are opened together: the first lost port reopens all.
 pub(super) fn reconnecting_all<P: Port + 'static>(
     ports: Vec<P>,
     open_all: impl FnMut() -> Result<Vec<P>, PortError> + Send + 'static,
@@ -39,7 +39,7 @@ pub(super) fn reconnecting_all<P: Port + 'static>(
             if let Some(port) = ready.get_mut(number).and_then(Option::take) {
                 return Ok(Box::new(port));
             }
-            // What others have not taken is of an interface that is gone, too.
+            // Ports that other threads have not taken belong to a lost interface, too.
             ready.iter_mut().for_each(|port| *port = None);
             let opened = open_all()?;
             ready.iter_mut().zip(opened).for_each(|(place, port)| *place = Some(port));

@@ -9,18 +9,18 @@ use super::n4_addresses;
 use crate::config::{Config, Pfcp};
 use crate::error::{StartError, Transport};
 
-/// Octets of requests that may wait at an N4 socket.
+/// Size of the receive buffer of an N4 socket, in octets.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
 /// Opens a socket for every N4 address.
 ///
 /// # Errors
-/// The first that cannot be opened, with its key and the cure.
+/// The first that cannot be opened, with its key and the remedy.
 pub(crate) fn n4_sockets(pfcp: &Pfcp) -> Result<Vec<UdpSocket>, StartError> {
     let open = |(key, address): (String, SocketAddr)| {
         let opened = UdpSocket::bind(address).and_then(|socket| {
             socket.set_nonblocking(true)?;
-            // As far as the system permits; what is lost beyond it, SMFs repeat.
+            // As far as the system permits; SMFs repeat lost requests.
             let _ = set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER);
             Ok(socket)
         });
@@ -32,7 +32,7 @@ pub(crate) fn n4_sockets(pfcp: &Pfcp) -> Result<Vec<UdpSocket>, StartError> {
 /// Opens the listeners of the management server.
 ///
 /// # Errors
-/// The first that cannot be opened, with its key and the cure.
+/// The first that cannot be opened, with its key and the remedy.
 pub(crate) fn management_sockets(config: &Config) -> Result<Vec<TcpListener>, StartError> {
     let open = |(n, address): (usize, SocketAddr)| {
         let opened = TcpListener::bind(address).and_then(|listener| {

@@ -1,4 +1,4 @@
-//! N3 and N6 of a switch: nothing is opened here, the ports are its own.
+//! N3 and N6 of a switch, which provides the ports: no socket or device is opened.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use tracing::info;
 use crate::config::Upf;
 use crate::worker::PortSet;
 
-/// The surroundings of a switch.
+/// The topology of a switch.
 pub(super) fn ports(upf: &Upf) -> PortSet {
     let endpoint = |server: &crate::config::GtpuServer| {
         let address = server.address?;

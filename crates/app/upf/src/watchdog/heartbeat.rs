@@ -1,4 +1,4 @@
-//! What a thread tells of itself, in passing.
+//! The heartbeat of a thread, with its activity.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -7,32 +7,32 @@ use std::time::Instant;
 
 use rustix::thread::{Pid, gettid};
 
-/// What a thread does.
+/// The activity of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Activity {
-    /// Nothing: it waits for something to come.
+    /// Idle: the thread waits for events.
     Waiting,
-    /// It takes datagrams from the N4 sockets.
+    /// Receiving datagrams from the N4 sockets.
     N4Sockets,
-    /// It deals with a PFCP message of this type.
+    /// Processing a PFCP message of this type.
     Pfcp(u8),
-    /// It deals with what a packet thread has reported.
+    /// Processing reports of the packet threads.
     Reports,
-    /// It changes framed routes in the kernel.
+    /// Changing framed routes in the kernel.
     FramedRoutes,
-    /// It deals with what N4 wants done.
+    /// Executing outputs of N4.
     Outputs,
-    /// It sends datagrams on N4.
+    /// Sending datagrams on N4.
     Sending,
-    /// It lets timers expire.
+    /// Expiring timers.
     Timers,
-    /// It answers the management server.
+    /// Answering the management server.
     Management,
-    /// It deals with packets.
+    /// Processing packets.
     Packets,
-    /// It carries out plans and other commands.
+    /// Executing plans and other commands.
     Commands,
-    /// It reports, and waits for room where the control thread does not keep up.
+    /// Reporting; the thread waits if the queue to the control thread is full.
     Reporting,
 }
 
@@ -81,7 +81,7 @@ impl fmt::Display for Activity {
             Self::Pfcp(message) => return write!(f, "PFCP message of type {message}"),
             Self::Reports => "reports of the packet threads",
             Self::FramedRoutes => "framed routes",
-            Self::Outputs => "what N4 wants done",
+            Self::Outputs => "outputs of N4",
             Self::Sending => "sending on N4",
             Self::Timers => "timers",
             Self::Management => "answering the management server",
@@ -92,43 +92,43 @@ impl fmt::Display for Activity {
     }
 }
 
-/// One thread, as the watch sees it. The thread writes single words and never waits.
+/// The heartbeat of one thread. The thread writes single words and never waits.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadHeartbeat {
     activity: AtomicU16,
-    /// Questions whether it is alive, so far.
+    /// The number of polls so far.
     asked: AtomicU64,
-    /// The last question that it has answered, and when: nanoseconds since [`origin`].
+    /// The last answered poll, and its time in nanoseconds since [`origin`].
     answered: AtomicU64,
     answered_at: AtomicU64,
     thread: AtomicU32,
 }
 
-/// The beginning of the time that pulses are measured in.
+/// The origin of heartbeat times.
 pub(super) fn origin() -> Instant {
     static ORIGIN: OnceLock<Instant> = OnceLock::new();
     *ORIGIN.get_or_init(Instant::now)
 }
 
 impl ThreadHeartbeat {
-    /// The calling thread is the one that is watched.
+    /// Registers the calling thread as the one under the watchdog.
     pub(crate) fn begin(&self) {
         let id = u32::try_from(gettid().as_raw_nonzero().get()).unwrap_or(0);
         self.thread.store(id, Ordering::Relaxed);
     }
 
-    /// The thread does this from now on.
+    /// Sets the activity of the thread.
     #[inline]
     pub(crate) fn set_activity(&self, activity: Activity) {
         self.activity.store(activity.number(), Ordering::Relaxed);
     }
 
-    /// The thread has done what it was woken for: it is alive.
+    /// Beats: the thread has handled its notification.
     pub(crate) fn beat(&self) {
         self.answer_at(|| u64::try_from(origin().elapsed().as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// The same, at a time in nanoseconds since [`origin`].
+    /// Beats at a time in nanoseconds since [`origin`].
     pub(super) fn answer_at(&self, now: impl FnOnce() -> u64) {
         let asked = self.asked.load(Ordering::Acquire);
         if self.answered.load(Ordering::Relaxed) != asked {
@@ -137,23 +137,23 @@ impl ThreadHeartbeat {
         }
     }
 
-    /// Asks anew whether the thread is alive.
+    /// Polls the thread.
     pub(super) fn ask(&self) {
         self.asked.fetch_add(1, Ordering::Release);
     }
 
-    /// When the last question was answered, in nanoseconds since [`origin`], if it was.
+    /// The time of the answer to the last poll, in nanoseconds since [`origin`], if it was answered.
     pub(super) fn answered_at(&self) -> Option<u64> {
         let is_answered = self.answered.load(Ordering::Acquire) == self.asked.load(Ordering::Relaxed);
         is_answered.then(|| self.answered_at.load(Ordering::Relaxed))
     }
 
-    /// What the thread did last.
+    /// The last activity of the thread.
     pub(super) fn activity(&self) -> Activity {
         Activity::of(self.activity.load(Ordering::Relaxed))
     }
 
-    /// The thread, once it has begun.
+    /// The thread, once it runs.
     pub(super) fn thread(&self) -> Option<Pid> {
         i32::try_from(self.thread.load(Ordering::Relaxed)).ok().and_then(Pid::from_raw)
     }
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     // Input:  every activity.
-    // Output: it is the same after it went through a word, and has a name of its own.
+    // Output: it survives the conversion to a word and back, and has a unique name.
     #[test]
     fn an_activity_is_a_word() {
         let all = (0..=10).map(Activity::of).chain((0..=255).map(Activity::Pfcp));

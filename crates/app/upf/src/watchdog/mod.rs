@@ -1,8 +1,8 @@
-//! The watch: a thread that asks the control thread and the packet threads four times a second whether they are alive, and says what
-//! they did when one answers late.
+//! The watchdog: a thread that polls the heartbeats of the control thread and the packet threads four times a second,
+//! and logs the activity of a late one.
 //!
-//! A thread answers between two pieces of work, as it answers N4 or takes packets, so that a late answer is a late service. How much of
-//! the time it ran, and how much it waited for a core, is what the kernel counts.
+//! A thread beats between two pieces of work, like a response on N4 or a batch of packets, so that a late heartbeat
+//! means late service. The kernel counts how long the thread ran, and how long it waited for a core.
 
 mod heartbeat;
 
@@ -19,13 +19,13 @@ use tracing::warn;
 
 pub(crate) use heartbeat::{Activity, ThreadHeartbeat};
 
-/// How often each thread is asked.
+/// The polling interval of each thread.
 const TICK: Duration = Duration::from_millis(250);
 
-/// An answer that takes longer is a pause, and counted.
+/// A later heartbeat is a pause, and is counted.
 const PAUSE_THRESHOLD: Duration = Duration::from_millis(100);
 
-/// A pause that is logged: while it lasts, each time that it is twice as long, and once it is over.
+/// The shortest logged pause. It is logged while it lasts, each time its length has doubled, and at its end.
 const LOG_THRESHOLD: Duration = Duration::from_millis(500);
 
 /// The pauses of one thread, as metrics.
@@ -33,33 +33,33 @@ const LOG_THRESHOLD: Duration = Duration::from_millis(500);
 pub(crate) struct Pauses {
     count: AtomicU64,
     longest: AtomicU64,
-    /// For how long the thread has not answered now.
+    /// The present time without a heartbeat.
     now: AtomicU64,
 }
 
 impl Pauses {
-    /// How many there were.
+    /// The number of pauses.
     pub(crate) fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// The longest, one that lasts included.
+    /// The longest pause, including a present one.
     pub(crate) fn longest(&self) -> Duration {
         Duration::from_nanos(self.longest.load(Ordering::Relaxed).max(self.now.load(Ordering::Relaxed)))
     }
 
-    /// For how long the thread has not answered now.
+    /// The present time without a heartbeat.
     pub(crate) fn now(&self) -> Duration {
         Duration::from_nanos(self.now.load(Ordering::Relaxed))
     }
 }
 
-/// A thread that is watched.
+/// A thread under the watchdog.
 pub(crate) struct WatchedThread {
-    /// How it is called in the log.
+    /// The name in the log.
     pub(crate) name: String,
     pub(crate) heartbeat: Arc<ThreadHeartbeat>,
-    /// Has it call [`ThreadHeartbeat::beat`] as soon as it can.
+    /// Notifies the thread to call [`ThreadHeartbeat::beat`].
     pub(crate) ring: Box<dyn Fn() + Send>,
 }
 
@@ -69,7 +69,7 @@ impl fmt::Debug for WatchedThread {
     }
 }
 
-/// How long a thread ran, and waited for a core, since it began.
+/// How long a thread ran, and waited for a core, since its start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Usage {
     ran: Duration,
@@ -77,7 +77,7 @@ struct Usage {
 }
 
 impl Usage {
-    /// By the kernel's account, where it has one.
+    /// From the kernel's statistics, if it has any.
     fn of(thread: Option<Pid>) -> Option<Self> {
         let path = format!("/proc/self/task/{}/schedstat", thread?.as_raw_nonzero());
         Self::parse(&fs::read_to_string(path).ok()?)
@@ -90,25 +90,25 @@ impl Usage {
     }
 }
 
-/// What is known of a thread.
+/// The state of a thread.
 struct ThreadState {
     watched: WatchedThread,
     pauses: Arc<Pauses>,
-    /// When it was asked last, in nanoseconds since [`heartbeat::origin`], and what it had used by then.
+    /// The time of the last poll, in nanoseconds since [`heartbeat::origin`], and the thread's usage at that time.
     asked_at: u64,
     before: Option<Usage>,
-    /// Its answer has not been looked at yet.
+    /// The heartbeat after the last poll was not evaluated yet.
     is_open: bool,
-    /// A pause of this length is logged next.
+    /// The length at which a pause is logged next.
     next: Duration,
-    /// What it did when it was late.
+    /// The activity during the pause.
     seen: Activity,
 }
 
-/// Something to be said of a thread.
+/// A report about a thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct PauseReport {
-    /// How long it has not answered.
+    /// The time without a heartbeat.
     pause: Duration,
     is_over: bool,
     activity: Activity,
@@ -119,10 +119,10 @@ impl fmt::Display for PauseReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.pause.as_secs_f64();
         match self.is_over {
-            true => write!(f, "goes on after a pause of {seconds:.1} s")?,
-            false => write!(f, "has paused for {seconds:.1} s")?,
+            true => write!(f, "resumed after a pause of {seconds:.1} s")?,
+            false => write!(f, "has not responded for {seconds:.1} s")?,
         }
-        write!(f, "; last seen at: {}", self.activity)?;
+        write!(f, "; last activity: {}", self.activity)?;
         match self.usage {
             Some(Usage { ran, waited }) => {
                 let (ran, waited) = (ran.as_secs_f64(), waited.as_secs_f64());
@@ -146,7 +146,7 @@ impl ThreadState {
         }
     }
 
-    /// Asks anew, unless its last answer has not been looked at: what it says must be counted and told first.
+    /// Polls again, unless the last heartbeat was not evaluated yet: a pause must be counted and logged first.
     fn ask(&mut self, now: u64) {
         if self.is_open {
             return;
@@ -158,7 +158,7 @@ impl ThreadState {
         (self.watched.ring)();
     }
 
-    /// Looks at it at a time, in nanoseconds since [`heartbeat::origin`].
+    /// Evaluates the heartbeat at a time, in nanoseconds since [`heartbeat::origin`].
     fn look(&mut self, now: u64) -> Option<PauseReport> {
         let heartbeat = &self.watched.heartbeat;
         let answered_at = heartbeat.answered_at();
@@ -191,7 +191,7 @@ impl ThreadState {
         finding
     }
 
-    /// A pause is over.
+    /// Ends a pause.
     fn count(&self, pause: Duration) {
         if pause >= PAUSE_THRESHOLD {
             self.pauses.count.fetch_add(1, Ordering::Relaxed);
@@ -204,7 +204,7 @@ fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The thread that watches. Dropped, it ends.
+/// The watchdog thread. Dropping the handle ends it.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
     stop: Option<Sender<()>>,
@@ -213,10 +213,10 @@ pub(crate) struct Watchdog {
 }
 
 impl Watchdog {
-    /// Watches these threads. Returns when the thread runs, so that it misses no pause from then on.
+    /// Starts the watchdog of these threads. Returns when its thread runs, so that it misses no pause from then on.
     ///
     /// # Errors
-    /// The system has no thread left.
+    /// The system has no free thread.
     pub(crate) fn start(watched: Vec<WatchedThread>) -> io::Result<Self> {
         let cases: Vec<ThreadState> = watched.into_iter().map(ThreadState::new).collect();
         let pauses = cases.iter().map(|case| Arc::clone(&case.pauses)).collect();
@@ -257,7 +257,7 @@ fn watch(mut cases: Vec<ThreadState>, started: &Sender<()>, stopped: &Receiver<(
         if !matches!(stopped.recv_timeout(TICK), Err(RecvTimeoutError::Timeout)) {
             return;
         }
-        // What keeps this thread from its core, or stops the process, keeps the others, too.
+        // If this thread has no core, or the process is stopped, the other threads do not run, either.
         let overslept = Duration::from_nanos(now().saturating_sub(before)).saturating_sub(TICK);
         if overslept >= LOG_THRESHOLD {
             warn!(
@@ -290,9 +290,9 @@ mod tests {
         (ThreadState::new(watched), heartbeat)
     }
 
-    // Input:  a thread that answers at once, then deals with a request for five seconds, and goes on.
-    // Output: nothing is said of the first; the pause is told after half a second and each time that it is twice as long, with what
-    //         the thread does; then that it is over. The longest pause and their number can be read.
+    // Input:  a thread that beats immediately, then processes a request for five seconds, and continues.
+    // Output: no line for the first; the pause is logged after half a second and each time its length has doubled, with
+    //         the activity; then its end. The longest pause and the number of pauses are available.
     #[test]
     fn a_pause_is_logged_while_it_lasts() {
         let (mut case, heartbeat) = case();
@@ -311,7 +311,10 @@ mod tests {
         assert_eq!(pauses, [0.5, 1.0, 2.0, 4.0]);
         assert!(told.iter().all(|finding| finding.activity == Activity::Pfcp(50) && !finding.is_over));
         let line = told[3].to_string();
-        assert!(line.starts_with("has paused for 4.0 s; last seen at: PFCP message of type 50"), "{line}");
+        assert!(
+            line.starts_with("has not responded for 4.0 s; last activity: PFCP message of type 50"),
+            "{line}"
+        );
         assert_eq!(
             (case.pauses.now(), case.pauses.longest()),
             (Duration::from_secs(5), Duration::from_secs(5))
@@ -322,15 +325,15 @@ mod tests {
         let over = case.look(asked + 6 * SECOND).unwrap();
         let line = over.to_string();
         assert!(
-            line.starts_with("goes on after a pause of 5.2 s; last seen at: PFCP message of type 50"),
+            line.starts_with("resumed after a pause of 5.2 s; last activity: PFCP message of type 50"),
             "{line}"
         );
         assert_eq!((case.pauses.count(), case.pauses.now()), (1, Duration::ZERO));
         assert_eq!(case.pauses.longest(), Duration::from_millis(5_200));
     }
 
-    // Input:  a thread that answers after two seconds, when it has been looked at and before it would be asked again.
-    // Output: its pause is told and counted all the same.
+    // Input:  a thread that beats after two seconds, after it was evaluated and before the next poll.
+    // Output: its pause is logged and counted.
     #[test]
     fn an_answer_between_two_looks_is_not_lost() {
         let (mut case, heartbeat) = case();
@@ -351,8 +354,8 @@ mod tests {
         assert_eq!((Usage::parse("12"), Usage::parse("a b c"), Usage::of(None)), (None, None, None));
     }
 
-    // Input:  a real thread that answers whenever it is asked, then does not for a while, under a real watch.
-    // Output: the watch sees the pause while it lasts, and that it is over.
+    // Input:  a real thread that beats at each poll, then does not for a while, under a real watchdog.
+    // Output: the watchdog sees the pause while it lasts, and its end.
     #[test]
     fn a_thread_is_watched() {
         let heartbeat = Arc::new(ThreadHeartbeat::default());

@@ -1,4 +1,4 @@
-//! A data plane with its ports: packets in, packets out.
+//! A data plane with its ports.
 
 use causeway_dataplane::{Applied, ApplyError, Ingress, PacketEngine, Plan};
 use causeway_fastpath::{ReceiveSource, TransmitQueue};
@@ -22,7 +22,7 @@ pub(super) struct WorkerContext {
 }
 
 impl WorkerContext {
-    /// A data plane with these ports, for frames of that size.
+    /// A data plane with these ports, for frames of this size.
     pub(super) fn new(engine: Engine, ports: PortSet, frame_size: usize) -> Self {
         let egress_ports = EgressPorts::of(&ports, engine.local_addresses());
         Self {
@@ -37,25 +37,26 @@ impl WorkerContext {
         &self.out.set
     }
 
-    /// Brings the counters of the ports up to date.
+    /// Updates the counters of the ports.
     pub(super) fn count_losses(&mut self) {
         self.out.set.count_losses();
     }
 
-    /// What all data planes have in common.
+    /// The data plane through the common contract.
     pub(super) fn engine(&mut self) -> &mut dyn PacketEngine {
         self.engine.data_plane_mut()
     }
 
-    /// When [`WorkerContext::advance`] has something to do.
+    /// The time of the next timer, for [`WorkerContext::advance`].
     pub(super) fn next_deadline(&self) -> Option<Time> {
         self.engine.data_plane().next_deadline()
     }
 
-    /// Receives a batch from a port. Returns where it came in and how many packets it has; `None`: nothing is there.
+    /// Receives a batch from a port. Returns the receive source and the number of packets; `None`: no packet is
+    /// available.
     ///
     /// # Errors
-    /// [`PortError::Lost`] when the port is of no use any more.
+    /// [`PortError::Lost`] when the port has failed for good.
     pub(super) fn receive(
         &mut self,
         index: usize,
@@ -66,17 +67,17 @@ impl WorkerContext {
         Ok((count > 0).then(|| (slot.receive_source(), count)))
     }
 
-    /// Handles a batch, and sends what leaves because of it.
+    /// Processes a batch, and transmits the resulting packets.
     ///
     /// # Errors
-    /// [`PortError::Lost`] when a port is of no use any more.
+    /// [`PortError::Lost`] when a port has failed for good.
     pub(super) fn process(
         &mut self,
         now: Time,
         source: ReceiveSource,
         batch: &mut Batch,
     ) -> Result<(), PortError> {
-        // What timers set free leaves before the packets that came after them.
+        // Packets released by timers are transmitted before packets that arrived later.
         self.advance(now)?;
         match &mut self.engine {
             Engine::FastPath(engine) => {
@@ -89,7 +90,7 @@ impl WorkerContext {
         }
     }
 
-    /// Handles the batch by a data plane that knows no batches.
+    /// Processes the batch in a data plane without batch support.
     fn process_each(&mut self, now: Time, source: ReceiveSource, batch: &Batch) -> Result<(), PortError> {
         let network = self.out.exits().ingress(source);
         let engine = self.engine.data_plane_mut();
@@ -101,14 +102,14 @@ impl WorkerContext {
                 (None, Frame { meta: Meta::Gtpu { local, peer, tos, hops }, data }) => {
                     engine.process(now, &Ingress::Gtpu { local, peer, tos, hops }, data, &mut self.out);
                 }
-                // A port hands over only its own kind of frames.
+                // A port receives only frames of its kind.
                 (None, Frame { meta: Meta::Ip | Meta::Ethernet, .. }) => {}
             }
         }
         self.out.send_all()
     }
 
-    /// Carries out a plan, or begins to.
+    /// Applies a plan, or begins to.
     pub(super) fn begin(&mut self, now: Time, plan: &Plan) -> ApplyState {
         match &mut self.engine {
             Engine::Remote(engine) => engine.begin(now, plan),
@@ -118,7 +119,7 @@ impl WorkerContext {
         }
     }
 
-    /// A plan that was begun and is over.
+    /// The next plan in flight that has completed.
     pub(super) fn poll_finished(&mut self, now: Time) -> Option<(Operation, Result<Applied, ApplyError>)> {
         match &mut self.engine {
             Engine::Remote(engine) => engine.poll_finished(now),
@@ -126,7 +127,7 @@ impl WorkerContext {
         }
     }
 
-    /// Lets timers that are due expire, and sends what that sets free.
+    /// Expires the timers that are due, and transmits the released packets.
     ///
     /// # Errors
     /// As for [`WorkerContext::process`].
@@ -138,7 +139,7 @@ impl WorkerContext {
         Ok(())
     }
 
-    /// Sends what a plan or a timer set free.
+    /// Transmits the packets that a plan or a timer released.
     ///
     /// # Errors
     /// As for [`WorkerContext::process`].
@@ -147,18 +148,18 @@ impl WorkerContext {
         self.out.send_all()
     }
 
-    /// Supervises other paths than before for a session of another worker.
+    /// Replaces the supervised paths of a session of another worker.
     pub(super) fn follow_paths(&mut self, now: Time, NewPaths { old, new }: &NewPaths) {
         match &mut self.engine {
             Engine::FastPath(engine) => engine.follow_paths(now, old, new),
             Engine::Reference(engine) => engine.follow_paths(now, old, new),
             Engine::Switch(engine) => engine.follow_paths(now, old, new),
-            // It is the only one: no session is elsewhere.
+            // There is one worker: it owns every session.
             Engine::Remote(_) => {}
         }
     }
 
-    /// The counters as they are.
+    /// The present counters.
     pub(super) fn snapshot(&self) -> Snapshot {
         let (hot, slow) = self.engine.path_packets();
         let counters = self.engine.data_plane().counters();

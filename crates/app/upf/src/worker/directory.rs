@@ -1,10 +1,10 @@
-//! Which worker owns the session of a packet: a table that every worker reads without a lock, and one thread writes.
+//! The directory of session owners: a table that every worker reads without a lock, with a single writer.
 //!
-//! An entry is one word, so that a reader sees it whole: what the packet is found by in the upper 58 bits, the
-//! worker in the lower 6. What is not there belongs to nobody. A key has two buckets of one cache line each where its entry may
-//! be, and stays where it was put: whatever comes and goes, a reader looks at no more than these.
+//! An entry is one word, so that a reader never sees a partial one: the lookup key in the upper 58 bits, the worker in
+//! the lower 6. A key without an entry has no owner. A key has two candidate buckets of one cache line each, and its
+//! entry never moves, so that a reader looks at these two only, also during insertions and removals.
 //!
-//! A UE address is found by itself, else by a prefix that it lies in, of the lengths of which there are any.
+//! A UE address is looked up by itself, then by its prefixes of all lengths in use.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
@@ -15,16 +15,16 @@ use causeway_types::{IpNet, Teid};
 
 use super::prefix_lengths::PrefixLengths;
 
-/// Workers that an entry can name, at most.
+/// Maximum number of workers.
 pub(crate) const MAX_WORKERS: usize = ALL_WORKERS;
 
-/// In the place of a worker: all of them.
+/// The owner value that stands for all workers.
 pub(super) const ALL_WORKERS: usize = OWNER as usize;
 
 const OWNER_BITS: u32 = 6;
 const OWNER: u64 = (1 << OWNER_BITS) - 1;
 
-/// Nothing is here.
+/// An empty entry.
 const EMPTY: u64 = 0;
 
 /// Entries of a bucket.
@@ -35,10 +35,10 @@ const TUNNEL: u64 = 1 << 62;
 const IPV4: u64 = 2 << 62;
 const HASHED: u64 = 3 << 62;
 
-/// Odd numbers whose products spread each bit over the upper half of a word.
+/// Odd multipliers whose products spread each bit over the upper half of a word.
 const MIX: [u64; 2] = [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53];
 
-/// What a packet is found by. Its lower 6 bits are zero.
+/// A lookup key. Its lower 6 bits are zero.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct Key(u64);
 
@@ -50,18 +50,18 @@ struct Bucket([AtomicU64; ENTRIES_PER_BUCKET]);
 /// The table.
 #[derive(Debug)]
 pub(super) struct Directory {
-    /// A power of two of them.
+    /// The buckets; their number is a power of two.
     buckets: Box<[Bucket]>,
-    /// Known to nobody outside.
+    /// Secrets of the hash function.
     secrets: [u64; 2],
-    /// For what does not fit into an entry: it is found by 56 bits that nobody can aim at.
+    /// The hash of keys that do not fit into an entry: 56 bits that a sender cannot predict.
     hasher: RandomState,
-    /// The lengths of prefixes that are there.
+    /// The prefix lengths in use.
     lengths: PrefixLengths,
 }
 
 impl Directory {
-    /// A table for so many entries, half full with them, and the one hand that may write into it.
+    /// A table that is half full with so many entries, and its single writer.
     pub(super) fn new(entries: usize) -> (Arc<Self>, Writer) {
         let most = entries.max(32);
         let count = (most * 2 / ENTRIES_PER_BUCKET).next_power_of_two();
@@ -72,17 +72,17 @@ impl Directory {
         (Arc::clone(&directory), Writer { directory, entries: 0, most })
     }
 
-    /// A tunnel that ends at the address of ours with this number.
+    /// The key of a tunnel that ends at the local address with this number.
     pub(super) fn tunnel(&self, local: u8, teid: u32) -> Key {
         Key(TUNNEL | (u64::from(local) << 32 | u64::from(teid)) << OWNER_BITS)
     }
 
-    /// A UE address or prefix, of zeros after its length: an IPv4 address and 64 bits of IPv6 are what one UE has.
+    /// The key of a UE address or prefix, with zeros after its length. One UE has an IPv4 address or 64 bits of IPv6.
     pub(super) fn ue(&self, net: IpNet) -> Key {
         if is_one_ue(net) { self.address(net.addr()) } else { self.hashed(&(net.addr(), net.prefix_len())) }
     }
 
-    /// A UE address; of an IPv6 address the first 64 bits.
+    /// The key of a UE address; of an IPv6 address the first 64 bits.
     fn address(&self, address: IpAddr) -> Key {
         match address {
             IpAddr::V4(ip) => Key(IPV4 | u64::from(u32::from(ip)) << OWNER_BITS),
@@ -90,7 +90,7 @@ impl Directory {
         }
     }
 
-    /// A tunnel to a peer.
+    /// The key of a tunnel to a peer.
     pub(super) fn remote(&self, peer: IpAddr, teid: Teid) -> Key {
         self.hashed(&(peer, teid.value()))
     }
@@ -99,13 +99,13 @@ impl Directory {
         Key(HASHED | self.hasher.hash_one(value) >> 8 << OWNER_BITS)
     }
 
-    /// Who owns what is found by the key.
+    /// The owner of a key.
     #[inline]
     pub(super) fn owner(&self, key: Key) -> Option<usize> {
         self.find(key).map(|(_, entry)| (entry & OWNER) as usize)
     }
 
-    /// Who owns the UE address, or a prefix that it lies in.
+    /// The owner of a UE address, or of a prefix that contains it.
     #[inline]
     pub(super) fn owner_of(&self, address: IpAddr) -> Option<usize> {
         self.owner(self.address(address)).or_else(|| self.owner_of_prefix(address))
@@ -116,8 +116,9 @@ impl Directory {
         self.lengths.of(address).filter_map(prefix).find_map(|key| self.owner(key))
     }
 
-    /// The two buckets where the entry of a key may be. Keys come in rows (TEIDs and addresses are given in order), so both rounds of
-    /// mixing are needed: a multiplication alone puts a row into few buckets with one secret in a hundred.
+    /// The two candidate buckets of a key. TEIDs and addresses are allocated in order, so that keys are consecutive.
+    /// Both rounds of mixing are needed: with a multiplication alone, one secret in a hundred maps consecutive keys to
+    /// few buckets.
     #[inline]
     fn buckets(&self, key: Key) -> impl Iterator<Item = &Bucket> {
         let folded = key.0 >> OWNER_BITS ^ key.0 >> 62;
@@ -131,7 +132,7 @@ impl Directory {
             .filter_map(move |place| self.buckets.get(place & mask))
     }
 
-    /// The entry of a key and where it is.
+    /// The entry of a key and its position.
     #[inline]
     fn find(&self, key: Key) -> Option<(&AtomicU64, u64)> {
         let slots = self.buckets(key).flat_map(|bucket| &bucket.0);
@@ -146,12 +147,12 @@ impl Bucket {
     }
 }
 
-/// The prefix is what a UE alone has: an IPv4 address or 64 bits of IPv6.
+/// Whether the prefix belongs to one UE: an IPv4 address or 64 bits of IPv6.
 pub(super) fn is_one_ue(net: IpNet) -> bool {
     net.prefix_len() == if net.addr().is_ipv4() { 32 } else { 64 }
 }
 
-/// The one hand that writes into a [`Directory`].
+/// The single writer of a [`Directory`].
 #[derive(Debug)]
 pub(super) struct Writer {
     directory: Arc<Directory>,
@@ -165,18 +166,18 @@ impl Writer {
         &self.directory
     }
 
-    /// How many entries fit.
+    /// The maximum number of entries.
     pub(super) fn capacity(&self) -> usize {
         self.most
     }
 
-    /// There are prefixes of this length, or there are none any more.
+    /// Sets whether prefixes of this length are in use.
     pub(super) fn has_prefixes(&self, is_v4: bool, length: u8, are_there: bool) {
         self.directory.lengths.set(is_v4, length, are_there);
     }
 
-    /// Makes a worker, or all of them, the owner of what is found by a key. `false`, and nothing changes, when there is no room: the
-    /// table is full or, which is rare, both buckets are.
+    /// Makes a worker, or all workers, the owner of a key. Returns `false` without a change when the table is full, or,
+    /// rarely, both buckets are.
     pub(super) fn set(&mut self, key: Key, owner: usize) -> bool {
         let entry = key.0 | owner as u64 & OWNER;
         if let Some((slot, _)) = self.directory.find(key) {
@@ -193,7 +194,7 @@ impl Writer {
         true
     }
 
-    /// Forgets a key.
+    /// Removes a key.
     pub(super) fn remove(&mut self, key: Key) {
         if let Some((slot, _)) = self.directory.find(key) {
             slot.store(EMPTY, Ordering::Release);

@@ -1,4 +1,4 @@
-//! Which port each way out of the data plane leads to.
+//! The port of each exit of the data plane.
 
 use std::net::IpAddr;
 
@@ -9,10 +9,10 @@ use causeway_types::NetworkInstance;
 
 use super::ports::{PortRole, PortSet};
 
-/// The port of each way out, by the numbers of the fast path and by the names of the contract.
+/// The port of each exit, by the numbers of the fast path and by the names of the contract.
 #[derive(Debug, Default)]
 pub(super) struct EgressPorts {
-    /// By the fast path's number of our GTP-U address.
+    /// By the fast path's number of the local GTP-U address.
     locals: Vec<Option<usize>>,
     /// By the number of the data network of IP packets.
     networks: Vec<usize>,
@@ -22,7 +22,7 @@ pub(super) struct EgressPorts {
 }
 
 impl EgressPorts {
-    /// The ways to these ports. `locals` are our GTP-U addresses as [`Exit::Tunnel`] counts them.
+    /// The exits to these ports. `locals` are the local GTP-U addresses in the numbering of [`Exit::Tunnel`].
     pub(super) fn of(set: &PortSet, locals: &[IpAddr]) -> Self {
         let mut egress_ports = Self::default();
         for (index, slot) in set.slots().iter().enumerate().take(MAX_PORTS) {
@@ -52,7 +52,7 @@ impl EgressPorts {
         }
     }
 
-    /// The port that an address or network is served by.
+    /// The port of an address or network.
     pub(super) fn of_egress(&self, egress: &Egress) -> Option<usize> {
         match egress {
             Egress::Gtpu { local, .. } => self.of_address(*local),
@@ -61,7 +61,7 @@ impl EgressPorts {
         }
     }
 
-    /// The data network that an entrance comes from; `None`: none, but GTP-U.
+    /// The data network of a receive source; `None`: it is GTP-U.
     pub(super) fn ingress(&self, source: ReceiveSource) -> Option<Ingress> {
         let named = |known: &[(NetworkInstance, usize)], number: u16| {
             known.get(usize::from(number)).map(|(network, _)| network.clone())

@@ -1,4 +1,4 @@
-//! The data plane in the hands of a packet thread.
+//! The data plane of a packet thread.
 
 use std::net::IpAddr;
 
@@ -14,10 +14,10 @@ use causeway_types::Span;
 
 use super::remote::Remote;
 
-/// How often the counters of a switch in this process are read.
+/// The read interval of the counters of a switch model in this process.
 const COUNTER_INTERVAL: Span = Span::from_millis(20);
 
-/// Which data plane runs, and its state.
+/// A data plane of one of the supported kinds.
 #[derive(Debug)]
 pub enum Engine {
     /// The software fast path, by batches.
@@ -31,35 +31,35 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// An empty fast path in these surroundings.
+    /// An empty fast path with this topology.
     ///
     /// # Errors
-    /// [`ArenaError`] when the system has no room for its tables.
+    /// [`ArenaError`] when the system has no memory for its tables.
     pub fn fast_path(topology: Topology, limits: Limits) -> Result<Self, ArenaError> {
         Ok(Self::FastPath(Box::new(FastPath::new(topology, limits)?)))
     }
 
-    /// An empty reference data plane in these surroundings.
+    /// An empty reference data plane with this topology.
     pub fn reference(topology: Topology, limits: Limits) -> Self {
         Self::Reference(Box::new(Reference::new(topology, limits)))
     }
 
-    /// A model of a P4 switch in profile `hip4`, without sessions, in these surroundings.
+    /// A model of a P4 switch in profile `hip4`, with this topology and without sessions.
     ///
     /// # Errors
-    /// [`InProcessError`] when the program cannot serve them.
+    /// [`InProcessError`] when the program does not support the topology.
     pub fn switch(topology: Topology, limits: Limits) -> Result<Self, InProcessError> {
         let program = Program::from(&profiles::HIP4);
         let engine = InProcess::new(&program, topology, limits)?.with_counter_interval(COUNTER_INTERVAL);
         Ok(Self::Switch(Box::new(engine)))
     }
 
-    /// What it can do.
+    /// The capabilities of the data plane.
     pub fn capabilities(&self) -> Capabilities {
         self.data_plane().capabilities()
     }
 
-    /// News that do not come by ports wake this.
+    /// Sets the waker of events that arrive outside the ports.
     pub(super) fn set_waker(&self, waker: &Waker) -> std::io::Result<()> {
         match self {
             Self::Remote(engine) => engine.set_waker(waker.try_clone()?),
@@ -68,7 +68,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What all data planes have in common, to be read.
+    /// The data plane through the common contract, for reading.
     pub(super) fn data_plane(&self) -> &dyn PacketEngine {
         match self {
             Self::FastPath(engine) => &**engine,
@@ -78,7 +78,7 @@ impl Engine {
         }
     }
 
-    /// What all data planes have in common.
+    /// The data plane through the common contract.
     pub(super) fn data_plane_mut(&mut self) -> &mut dyn PacketEngine {
         match self {
             Self::FastPath(engine) => &mut **engine,
@@ -88,7 +88,7 @@ impl Engine {
         }
     }
 
-    /// Our GTP-U addresses as exits count them; none where packets are said by address.
+    /// The local GTP-U addresses in the numbering of exits; none if the data plane gives exits by address.
     pub(super) fn local_addresses(&self) -> &[IpAddr] {
         match self {
             Self::FastPath(engine) => engine.local_addresses(),
@@ -96,7 +96,7 @@ impl Engine {
         }
     }
 
-    /// How many packets hot lines have decided, and how many the slow room.
+    /// The number of packets that the flow table decided, and that of the slow path.
     pub(super) fn path_packets(&self) -> (u64, u64) {
         match self {
             Self::FastPath(engine) => (engine.fast_path_packets(), engine.slow_path_packets()),

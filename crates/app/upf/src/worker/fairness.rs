@@ -1,19 +1,22 @@
-//! Fair shares of what one port brings, while it brings more than the packet thread can handle.
+//! Fair shares of the packets of one port, while the port receives more than the packet thread can process.
 //!
-//! Packets that nobody takes in time fill the kernel's buffer in front of a port, and then the kernel drops whatever comes next: a UE
-//! that floods takes the others' packets away. So when a port has been full for some milliseconds on end, the thread looks who its
-//! packets are of: of which gNB, and of which UE. It drops what is beyond a fair share before the data plane sees it, which costs so
-//! little that the thread catches up with the port, and the kernel has nothing to drop.
+//! If a thread is too slow, the kernel's buffer in front of a port fills up. The kernel then drops each further
+//! packet, so that a UE that floods displaces the packets of others. Therefore, when a port has been full for some
+//! milliseconds, the thread identifies the gNB and the UE of each packet. It drops packets beyond a fair share before
+//! the data plane sees them. This costs so little that the thread catches up with the port, and the kernel drops
+//! nothing.
 //!
-//! The shares are max-min fair in two steps. The capacity is dealt out to gNBs: whoever wants less than an equal part has all that it
-//! wants, and the others have equal parts of the rest. The part of a gNB that wants more is dealt out to its UEs likewise. Packets of
-//! the data network have no gNB: there all UEs are one group.
+//! The shares are max-min fair in two steps. First the capacity is divided among gNBs: a gNB with a demand below an
+//! equal part gets its demand, and the others get equal parts of the rest. Then the part of a gNB with a higher demand
+//! is divided among its UEs in the same manner. Packets of the data network have no gNB: all UEs form one group there.
 //!
-//! Capacity is what was let through in the interval before: an eighth less if the port was full, two eighths if it was so for two
-//! intervals, and so on up to a half, unless it empties already; a sixteenth more if the port was not full. Where all want about the same nobody is helped by it, and the packets beyond capacity are left to the kernel, which drops
-//! them at no cost of this thread.
+//! The capacity is the number of packets admitted in the previous interval: less an eighth if the port was full, two
+//! eighths if it was full for two intervals, and so on up to a half, unless the buffer is emptying already; plus a
+//! sixteenth if the port was not full. With equal demands shares help no UE. Then the packets beyond the capacity are
+//! left to the kernel, which drops them at no cost to this thread.
 //!
-//! UEs and gNBs are told apart by hashes. Two UEs of one hash share a share for an interval; then the hashes are others.
+//! UEs and gNBs are distinguished by hashes. Two UEs with the same hash have one share for an interval; then the hash
+//! function changes.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
@@ -23,68 +26,69 @@ use causeway_fastpath::ReceiveSource;
 use causeway_ports::{Frame, Meta};
 use causeway_types::Time;
 
-/// How long a port is full on end before anybody looks whose packets they are.
+/// How long a port is full without a break before packets are attributed to UEs and gNBs.
 const TIMEOUT: Duration = Duration::from_millis(2);
 
-/// The same where nobody knows how full the kernel's buffer is.
+/// The same if the fill level of the kernel's buffer is unknown.
 const TIMEOUT_WITHOUT_FILL: Duration = Duration::from_millis(8);
 
-/// Up to this percentage the kernel's buffer is there to be used. (A UDP socket says up to a quarter of its room more than is in use.)
+/// Up to this percentage the fill level of the kernel's buffer is normal. (A UDP socket reports up to a quarter of its
+/// capacity too much.)
 const FULL_PERCENT: u8 = 40;
 
-/// Where it is known and no more than this, the thread has caught up.
+/// The thread has caught up when the fill level is known and not above this percentage.
 const LOW: u8 = 10;
 
-/// How long a share holds.
+/// The interval for which a share is valid.
 const INTERVAL: Duration = Duration::from_millis(4);
 
-/// Packets of a UE in an interval that are never too many.
+/// Packets of a UE in an interval that are always admitted.
 const MIN_SHARE: u32 = 4;
 
-/// Nor are so many of a UE, or of a gNB, where another UE of that gNB, or another gNB, has sent [`RATIO`] times as many: when the thread
-/// catches up, an interval brings what came in many.
+/// This number of packets of a UE or gNB is admitted, too, if another UE of that gNB, or another gNB, has sent
+/// [`RATIO`] times as many: when the thread catches up, one interval contains the packets of several.
 const MIN_UNFAIR: u32 = 64;
 const RATIO: u32 = 8;
 
-/// Intervals in which nothing was dropped, and the port was not full, after which nobody looks any more.
+/// Consecutive intervals without drops and without a full port after which the attribution ends.
 const IDLE_INTERVALS: u32 = 64;
 
-/// Whoever wants this part of a share, or less, is helped by there being shares.
+/// Shares help a UE or gNB whose demand is at most this part of a share.
 const SMALL: u32 = 4;
 
-/// Hashes of UEs.
+/// Number of hash values of UEs.
 const USERS: usize = 4096;
 
-/// Hashes of gNBs.
+/// Number of hash values of gNBs.
 const GROUPS: usize = 256;
 
 /// Octets of a GTP-U header up to the end of the TEID.
 const GTPU: usize = 8;
 
-/// The GTP-U message that carries a packet.
+/// The GTP-U message type of a user packet (G-PDU).
 const G_PDU: u8 = 255;
 
-/// Whose a packet is.
+/// The owner of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Owner {
-    /// Stands for the gNB, or the data network.
+    /// A hash of the gNB, or of the data network.
     group: u64,
-    /// Stands for the UE.
+    /// A hash of the UE.
     user: u64,
 }
 
-/// What a turn found at the port.
+/// The number of packets that a turn found at the port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum BatchFill {
-    /// As many packets as a turn takes, and there may be more.
+    /// As many packets as a turn receives; more may be waiting.
     Full,
     /// Fewer.
     Part,
-    /// Next to none: what came has been handled.
+    /// Hardly any: the thread has processed all arrivals.
     Drained,
 }
 
-/// The turns of some time.
+/// Counts of turns, by their result.
 #[derive(Clone, Copy, Default)]
 struct FillCounts {
     all: u32,
@@ -105,16 +109,16 @@ impl FillCounts {
     }
 }
 
-/// Who wants what of one port.
+/// The demands on one port.
 pub(super) struct Fairness {
-    /// When the present interval began, or the port was not full last.
+    /// The start of the present interval, or the last time at which the port was not full.
     since: Option<Time>,
     turns: FillCounts,
-    /// The percentage of the kernel's buffer that was in use at the end of the interval before.
+    /// The fill level of the kernel's buffer at the end of the previous interval, percent.
     filled: Option<u8>,
-    /// None while nobody looks.
+    /// `None` while packets are not attributed.
     watch: Option<IntervalState>,
-    /// The memory of a watch that is over.
+    /// The memory of the last attribution, for reuse.
     spare: Option<IntervalState>,
 }
 
@@ -128,11 +132,11 @@ struct UserShare {
 struct PeerShare {
     wanted: u32,
     admitted: u32,
-    /// What the UE wanted that wanted most.
+    /// The largest demand of a UE.
     largest: u32,
-    /// What all of it may have.
+    /// The share of the whole group.
     most: u32,
-    /// What each of its UEs may have.
+    /// The share of each UE.
     each: u32,
 }
 
@@ -140,37 +144,38 @@ impl PeerShare {
     const FREE: Self = Self { wanted: 0, admitted: 0, largest: 0, most: u32::MAX, each: u32::MAX };
 }
 
-/// What is known of an interval, and the shares that hold in it.
+/// The demands and shares of one interval.
 struct IntervalState {
-    /// Of the hashes of gNBs, which stay.
+    /// The secret of the hashes of gNBs, which stays.
     seed: u64,
-    /// Of the hashes of UEs, which are others in each interval.
+    /// The secret of the hashes of UEs, which changes in each interval.
     salt: u64,
     users: Box<[UserShare]>,
-    /// Those of whom anything came.
+    /// The groups that sent packets.
     seen: Vec<u16>,
     groups: Box<[PeerShare]>,
-    /// What the gNB wanted that wanted most.
+    /// The largest demand of a gNB.
     largest: u32,
     admitted: u32,
     dropped: u32,
     capacity: u32,
-    /// What capacity does not fall below: an eighth of what was handled when nothing was dropped yet.
+    /// The lower limit of the capacity: an eighth of the packets processed before the first drop.
     floor: u32,
-    /// Intervals in a row in which the port was full.
+    /// Consecutive intervals in which the port was full.
     full: u32,
-    /// Intervals without anything to do.
+    /// Consecutive idle intervals.
     idle_intervals: u32,
-    /// Shares hold: from a full port on, until the thread has caught up. What came in a pause of the thread may all pass.
+    /// Shares are enforced: from a full port until the thread has caught up. Packets that arrived in a pause of the
+    /// thread are all admitted.
     holds: bool,
-    /// Intervals since somebody was there whom shares help.
+    /// Intervals since shares last helped a UE or gNB.
     unhelpful: u32,
-    /// Room to sort in.
+    /// Scratch memory for sorting.
     scratch: Vec<u32>,
 }
 
 impl Owner {
-    /// Whose packet came in there. `None` for what is not shared out: frames of Ethernet networks.
+    /// The owner of a received packet. `None` for packets that are not shared out: frames of Ethernet networks.
     pub(super) fn of(source: ReceiveSource, frame: &Frame<'_>) -> Option<Self> {
         match (source, frame.meta) {
             (ReceiveSource::Gtpu, Meta::Gtpu { peer, .. }) => {
@@ -179,7 +184,7 @@ impl Owner {
                     Some([_, G_PDU, _, _, teid @ ..]) => Some(u32::from_be_bytes(*teid)),
                     _ => None,
                 };
-                // What is in no tunnel is one user of each peer.
+                // Packets outside tunnels count as one user of each peer.
                 Some(Self { group, user: teid.map_or(!group, u64::from) })
             }
             (ReceiveSource::Network(_), _) => {
@@ -194,7 +199,7 @@ impl Owner {
     }
 }
 
-/// Of an IPv6 address what tells hosts apart as far as nobody can choose it freely: a /64.
+/// The part of an address that identifies a host and that it cannot choose freely: of IPv6 the /64 prefix.
 fn of_address(address: IpAddr) -> u64 {
     match address {
         IpAddr::V4(v4) => u64::from(v4.to_bits()),
@@ -202,20 +207,20 @@ fn of_address(address: IpAddr) -> u64 {
     }
 }
 
-/// One of `count` places, a power of two.
+/// An index below `count`, a power of two.
 fn place(value: u64, salt: u64, count: usize) -> usize {
     let mixed = (value ^ salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
     (mixed >> 40) as usize & (count - 1)
 }
 
-/// So few are never too many beside so many of another.
+/// Whether so few packets are admitted beside so many of another sender.
 fn is_small(wanted: u32, largest: u32) -> bool {
     wanted <= MIN_UNFAIR && wanted * RATIO <= largest
 }
 
-/// The most that each may have, so that all together have no more than `capacity`: whoever wants less has what it wants, and the
-/// others have equal parts of the rest. [`u32::MAX`] where there is enough for all.
+/// The largest share with which the sum of all stays within `capacity`: a demand below the share is met, and the others
+/// get equal parts of the rest. [`u32::MAX`] if the capacity suffices for all.
 fn share(wanted: &mut [u32], capacity: u32) -> u32 {
     wanted.sort_unstable();
     let (mut left, mut others) = (capacity, wanted.len() as u32);
@@ -231,22 +236,22 @@ fn share(wanted: &mut [u32], capacity: u32) -> u32 {
 }
 
 impl Fairness {
-    /// Nobody looks.
+    /// The initial state: packets are not attributed.
     pub(super) fn new() -> Self {
         Self { since: None, turns: FillCounts::default(), filled: None, watch: None, spare: None }
     }
 
-    /// [`Fairness::admit`] has something to say.
+    /// Whether [`Fairness::admit`] is to be called.
     pub(super) fn is_watching(&self) -> bool {
         self.watch.is_some()
     }
 
-    /// It wants to hear of every turn, not only of full ones.
+    /// Whether every turn is to be reported, not only full ones.
     pub(super) fn needs_every_turn(&self) -> bool {
         self.since.is_some()
     }
 
-    /// Whether a packet is within the share of its owner. It counts as if it had come.
+    /// Counts a packet, and returns whether it is within the share of its owner.
     pub(super) fn admit(&mut self, owner: Option<Owner>) -> bool {
         match (&mut self.watch, owner) {
             (Some(watch), Some(owner)) => watch.admit(owner),
@@ -254,14 +259,14 @@ impl Fairness {
         }
     }
 
-    /// Hears what a turn found at the port. `filled`: the percentage of the kernel's buffer that is in use, where that is known.
+    /// Ends a turn. `filled`: the fill level of the kernel's buffer in percent, if known.
     pub(super) fn end_turn(&mut self, now: Time, turn: BatchFill, filled: impl FnOnce() -> Option<u8>) {
         let is_over = match &self.watch {
             None if turn == BatchFill::Drained => {
                 (self.since, self.turns) = (None, FillCounts::default());
                 return;
             }
-            // Only a full turn begins it.
+            // Only a full turn starts the attribution.
             None if self.since.is_none() && turn != BatchFill::Full => return,
             None => TIMEOUT,
             Some(_) => INTERVAL,
@@ -340,7 +345,7 @@ impl IntervalState {
         admits
     }
 
-    /// Deals the capacity out anew, by what was wanted.
+    /// Assigns the shares of the next interval by the demands of this one.
     fn end_interval(&mut self, is_full: bool, is_falling: bool) {
         let has_limit = self.capacity != u32::MAX;
         self.full = if is_full && !is_falling { self.full + 1 } else { 0 };
@@ -395,7 +400,7 @@ impl IntervalState {
                 *place = PeerShare { each, ..group };
             }
         }
-        // Whoever is helped may send nothing for an interval, and must not find the buffer full then.
+        // A UE that shares help may pause for an interval, and must not find the buffer full afterwards.
         self.unhelpful = if helps { 0 } else { self.unhelpful.saturating_add(1) };
         for group in &mut self.groups {
             if !self.holds || self.unhelpful >= IDLE_INTERVALS || group.wanted <= of_group {

@@ -1,4 +1,4 @@
-//! The packet threads in the hands of the control plane.
+//! The control plane's handle of the packet threads.
 
 use std::collections::VecDeque;
 use std::hash::Hash;
@@ -24,48 +24,49 @@ use super::thread::{PacketThread, WorkerMessage, channel};
 use crate::clock::Clock;
 use crate::watchdog::WatchedThread;
 
-/// Entries of the directory that there is room for, for each session: a tunnel each way, an IPv4 and an IPv6 address.
+/// Capacity of the directory for each session, in entries: a tunnel in each direction, an IPv4 and an IPv6 address.
 const ENTRIES_PER_SESSION: usize = 4;
 
-/// A data plane with the ports of one worker, and where its thread runs.
+/// The data plane, ports and schedule of one worker.
 pub struct WorkerSetup {
     /// The data plane, empty.
     pub engine: Engine,
-    /// The ports: those of the first worker make the surroundings, the others have further queues of them.
+    /// The ports. Those of the first worker define the topology; the others have further queues of them.
     pub ports: PortSet,
-    /// How the thread runs.
+    /// The core and polling mode of the thread.
     pub schedule: Schedule,
 }
 
-/// The packet threads, as the control plane holds them. Dropped, they stop.
+/// The packet threads. Dropping the handle stops them.
 #[derive(Debug)]
 pub struct WorkerHandle<K> {
     threads: Vec<PacketThread<K>>,
     reports: mpsc::Receiver<WorkerMessage<K>>,
-    /// Which thread has which session; `None`: there is but one.
+    /// The assignment of sessions to threads; `None`: there is one thread.
     placement: Option<Placement<K>>,
-    /// What the control side answers in the place of a thread.
+    /// Reports of the control side in place of a thread.
     own: VecDeque<Report<K>>,
-    /// Threads with commands that they were not woken for, a bit each.
+    /// The threads with queued commands that were not notified yet, one bit each.
     unwoken: u64,
-    /// Threads that have not ended, and the last counters of those that have.
+    /// The number of running threads, and the last counters of the ended ones.
     running: usize,
     last: Snapshot,
 }
 
-/// What several threads need beyond what one does.
+/// The state for more than one thread.
 type MultiWorker<K> = (Option<Placement<K>>, Vec<WorkerPeers>);
 
 impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
     /// Starts one thread.
     ///
     /// # Errors
-    /// The system has no thread or no descriptor left, or the thread may not run where it should.
+    /// The system has no free thread or descriptor, or the process may not use the configured core.
     pub fn spawn(engine: Engine, ports: PortSet, clock: Clock, schedule: Schedule) -> io::Result<Self> {
         Self::start(vec![WorkerSetup { engine, ports, schedule }], clock, |_, _| (None, Vec::new()))
     }
 
-    /// Starts a thread for each seat, each the owner of a part of the sessions: of `max_sessions`, in these surroundings.
+    /// Starts a thread for each setup. Each owns a part of the sessions, at most `max_sessions` in all, with this
+    /// topology.
     ///
     /// # Errors
     /// As for [`WorkerHandle::spawn`].
@@ -114,8 +115,8 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         Ok(Self { threads, reports, placement, own, unwoken: 0, running, last })
     }
 
-    /// Lets a plan be carried out once [`WorkerHandle::wake`] is called; [`Report::Applied`] with the same key says how that
-    /// went. `false` when the thread has ended.
+    /// Queues a plan until [`WorkerHandle::wake`] is called. [`Report::Applied`] with the same key contains the result.
+    /// `false` when the thread has ended.
     pub fn apply(&mut self, key: K, plan: Plan) -> bool {
         match self
             .placement
@@ -130,31 +131,31 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         }
     }
 
-    /// Lets these applications be detected once [`WorkerHandle::wake`] is called.
+    /// Queues the applications to detect until [`WorkerHandle::wake`] is called.
     pub fn set_applications(&mut self, applications: &Arc<Applications>) {
         for worker in 0..self.threads.len() {
-            // A thread that has ended says so by its last report.
+            // A thread that has ended states so in its last report.
             let _ = self.queue(worker, Command::Provision(Arc::clone(applications)));
         }
     }
 
-    /// Lets UEs reach no other addresses of the machine than these say, once [`WorkerHandle::wake`] is called.
+    /// Queues the addresses of the host that UEs can reach until [`WorkerHandle::wake`] is called.
     pub fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {
         for worker in 0..self.threads.len() {
-            // A thread that has ended says so by its last report.
+            // A thread that has ended states so in its last report.
             let _ = self.queue(worker, Command::Host(Arc::clone(host)));
         }
     }
 
-    /// Has times that SMFs give mean what the wall clock says now, once [`WorkerHandle::wake`] is called.
+    /// Queues a new relation of wall clock and monotonic clock until [`WorkerHandle::wake`] is called.
     pub fn set_wall_clock(&mut self, clock: WallClock) {
         for worker in 0..self.threads.len() {
-            // A thread that has ended says so by its last report.
+            // A thread that has ended states so in its last report.
             let _ = self.queue(worker, Command::WallClock(clock));
         }
     }
 
-    /// Has the threads carry out what waits for them: one system call for each that sleeps.
+    /// Notifies the threads of queued commands: one system call for each that sleeps.
     pub fn wake(&mut self) {
         let unwoken = mem::take(&mut self.unwoken);
         let waiting = self.threads.iter().enumerate().filter(|(worker, _)| unwoken & 1 << worker != 0);
@@ -167,13 +168,13 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         stopped.count() > 0
     }
 
-    /// Lets a command wait for [`WorkerHandle::wake`]. `false` when the thread has ended.
+    /// Queues a command until [`WorkerHandle::wake`] is called. `false` when the thread has ended.
     fn queue(&mut self, worker: usize, command: Command<K>) -> bool {
         self.unwoken |= 1 << worker;
         self.threads.get(worker).is_some_and(|thread| thread.queue(command))
     }
 
-    /// The next report; `None` when a thread has ended without saying why, or all have and everything was reported.
+    /// The next report; `None` when a thread has ended without a reason, or all have ended and all reports were read.
     pub async fn report(&mut self) -> Option<Report<K>> {
         loop {
             if let Some(report) = self.own.pop_front() {
@@ -186,7 +187,7 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         }
     }
 
-    /// The next report, if it has come already.
+    /// The next report, if one is queued.
     pub fn report_now(&mut self) -> Option<Report<K>> {
         loop {
             if let Some(report) = self.own.pop_front() {
@@ -199,14 +200,14 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         }
     }
 
-    /// What the control plane hears of what a thread said.
+    /// The report of a message from a thread.
     fn handle_message(&mut self, message: WorkerMessage<K>) -> Option<Report<K>> {
         match message {
             WorkerMessage::Report(Report::Applied(key, result)) => {
                 let news =
                     self.placement.as_mut().and_then(|placement| placement.complete(key, result.is_ok()));
                 if let Some(paths) = news {
-                    // When the first thread has ended, its last report ends the control plane too.
+                    // If the first thread has ended, its last report ends the control plane, too.
                     let _ = self.queue(FIRST_WORKER, Command::Follow(paths));
                 }
                 Some(Report::Applied(key, result))
@@ -218,19 +219,19 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
             }
             WorkerMessage::Report(other) => Some(other),
             WorkerMessage::Panicked => {
-                // The end of the reports is how the control plane learns it.
+                // The control plane is notified by the end of the reports.
                 self.reports.close();
                 None
             }
         }
     }
 
-    /// The threads, to be watched.
+    /// The threads, for the watchdog.
     pub(crate) fn watched(&self) -> Vec<WatchedThread> {
         self.threads.iter().map(PacketThread::watched).collect()
     }
 
-    /// A way to the counters, which the threads do not wait for when they stop.
+    /// Access to the counters, which does not delay the end of the threads.
     pub fn snapshot_client(&self) -> SnapshotClient {
         SnapshotClient(self.threads.iter().map(PacketThread::snapshot_asker).collect())
     }
@@ -238,9 +239,9 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
 
 impl<K> Drop for WorkerHandle<K> {
     fn drop(&mut self) {
-        // A thread may be waiting for room for a report that nobody will read.
+        // A thread may be blocked by a full queue of reports that has no reader any more.
         self.reports.close();
-        // First all, then one after the other.
+        // All threads are notified before the first is joined.
         for thread in &self.threads {
             thread.stop();
         }

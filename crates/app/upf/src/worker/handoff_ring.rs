@@ -1,7 +1,7 @@
-//! Packets on their way from the worker that received them to the one that owns their session.
+//! Rings that carry packets from the worker that received them to the worker that owns their session.
 //!
-//! They travel as whole batches through a ring with one sender and one receiver; the emptied batch goes back through
-//! another. There are so many batches and no more: when all are under way, packets are dropped and counted, and nobody waits.
+//! A ring has one sender and one receiver and carries whole batches. A second ring returns the emptied batches. The
+//! number of batches is fixed: when all are in flight, packets are dropped and counted, and the sender does not wait.
 
 use std::sync::Arc;
 
@@ -11,40 +11,40 @@ use rtrb::{Consumer, Producer, RingBuffer};
 
 use super::notifier::Notifier;
 
-/// Batches under way between two workers, at most.
+/// Maximum number of batches in flight between two workers.
 const RING_BATCHES: usize = 16;
 
-/// A batch with the place where its packets came in.
+/// A batch with the receive source of its packets.
 type HandoffBatch = (ReceiveSource, Box<Batch>);
 
-/// The end where packets are put in.
+/// The sending end of a ring.
 pub(super) struct RingSender {
     full: Producer<HandoffBatch>,
     empty: Consumer<Box<Batch>>,
-    /// What is being filled.
+    /// The batch that is being filled.
     open: Option<HandoffBatch>,
     notifier: Arc<Notifier>,
 }
 
-/// The end where packets come out.
+/// The receiving end of a ring.
 pub(super) struct RingReceiver {
     full: Consumer<HandoffBatch>,
     empty: Producer<Box<Batch>>,
 }
 
-/// A way to the worker that hears this bell, for frames of up to `frame_size` octets.
+/// A ring to the worker with this notifier, for frames of up to `frame_size` octets.
 pub(super) fn ring(notifier: Arc<Notifier>, frame_size: usize) -> (RingSender, RingReceiver) {
     let (full, received) = RingBuffer::new(RING_BATCHES);
     let (mut back, empty) = RingBuffer::new(RING_BATCHES);
     for _ in 0..RING_BATCHES {
-        // There is room for each.
+        // The ring has capacity for each.
         let _ = back.push(Box::new(Batch::with_frame_size(frame_size)));
     }
     (RingSender { full, empty, open: None, notifier }, RingReceiver { full: received, empty: back })
 }
 
 impl RingSender {
-    /// Puts a packet in. `false`: there was no room, and it is lost.
+    /// Appends a packet. `false`: all batches are in flight, and the packet is dropped.
     pub(super) fn push(&mut self, source: ReceiveSource, frame: Frame<'_>) -> bool {
         if self.open.as_ref().is_some_and(|(of, batch)| *of != source || batch.is_full()) {
             self.flush();
@@ -58,10 +58,10 @@ impl RingSender {
         self.open.as_mut().is_some_and(|(_, batch)| batch.push(frame))
     }
 
-    /// Sends what was put in on its way.
+    /// Sends the batch that is being filled.
     pub(super) fn flush(&mut self) {
         if let Some(parcel) = self.open.take() {
-            // There is room for all batches there are.
+            // The ring has capacity for all batches.
             let _ = self.full.push(parcel);
             self.notifier.notify();
         }
@@ -69,18 +69,18 @@ impl RingSender {
 }
 
 impl RingReceiver {
-    /// The next batch, if one is there.
+    /// The next batch, if one is queued.
     pub(super) fn take(&mut self) -> Option<HandoffBatch> {
         self.full.pop().ok()
     }
 
-    /// Sends a batch back to be filled again.
+    /// Returns an emptied batch to the sender.
     pub(super) fn recycle(&mut self, batch: Box<Batch>) {
-        // There is room for all batches there are.
+        // The ring has capacity for all batches.
         let _ = self.empty.push(batch);
     }
 
-    /// Nothing is there.
+    /// Whether the ring is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.full.is_empty()
     }
@@ -100,8 +100,8 @@ mod tests {
         frame.data.try_into().map(u32::from_be_bytes).unwrap()
     }
 
-    // Input:  a hundred thousand numbered packets from one thread to another that sleeps whenever nothing is there.
-    // Output: those that found room arrive once, in order; the others were refused.
+    // Input:  a hundred thousand numbered packets from one thread to another that sleeps whenever the ring is empty.
+    // Output: each accepted packet arrives once, in order; the others were refused.
     #[test]
     fn nothing_is_lost_or_comes_twice() {
         let notifier = notifier();
@@ -117,7 +117,7 @@ mod tests {
                     sender.flush();
                 }
             }
-            // The last batch may have to wait for one to come back.
+            // The last batch may have to wait for a returned one.
             while !sender
                 .push(ReceiveSource::Network(0), Frame { meta: Meta::Ip, data: &u32::MAX.to_be_bytes() })
             {
@@ -141,7 +141,8 @@ mod tests {
     }
 
     // Input:  packets for a worker that takes none.
-    // Output: as many as the batches hold find room, and no more; the next does once a batch has come back.
+    // Output: the ring accepts as many packets as its batches hold; the next one is accepted after a batch was
+    //         returned.
     #[test]
     fn a_full_ring_refuses() {
         let (mut sender, mut receiver) = ring(notifier(), 64);
@@ -152,8 +153,8 @@ mod tests {
         assert!(put());
     }
 
-    // Input:  packets of two entrances by turns.
-    // Output: their order stays, and no batch mixes entrances.
+    // Input:  packets of two receive sources by turns.
+    // Output: their order is kept, and each batch has one receive source.
     #[test]
     fn entrances_are_not_mixed() {
         let (mut sender, mut receiver) = ring(notifier(), 64);

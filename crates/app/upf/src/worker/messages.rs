@@ -1,4 +1,4 @@
-//! What the control plane and the packet threads say to each other.
+//! The messages between the control plane and the packet threads.
 
 use std::sync::Arc;
 
@@ -10,53 +10,53 @@ use tokio::sync::oneshot;
 
 use super::session_keys::NewPaths;
 
-/// What the control plane asks of a packet thread. `K` names a plan.
+/// A command of the control plane to a packet thread. `K` identifies a plan.
 #[derive(Debug)]
 pub(super) enum Command<K> {
-    /// Carry out a plan and send [`Report::Applied`] with the same key.
+    /// Apply a plan and send [`Report::Applied`] with the same key.
     Apply(K, Plan),
     /// Detect these applications from now on.
     Provision(Arc<Applications>),
-    /// The machine has these addresses from now on.
+    /// The host has these addresses from now on.
     Host(Arc<HostReachability>),
-    /// The wall clock says this from now on.
+    /// The wall clock has this relation to the monotonic clock from now on.
     WallClock(WallClock),
-    /// Supervise other paths than before for a session of another worker.
+    /// Replace the supervised paths of a session of another worker.
     Follow(NewPaths),
-    /// Answer with the counters as they are.
+    /// Return the present counters.
     Snapshot(oneshot::Sender<Snapshot>),
     /// Stop.
     Stop,
 }
 
-/// What the packet threads tell the control plane.
+/// A report of the packet threads to the control plane.
 #[derive(Debug)]
 pub enum Report<K> {
-    /// A plan was carried out, or not.
+    /// The result of a plan.
     Applied(K, Result<Applied, ApplyError>),
-    /// The data plane has seen something. Comes before the [`Report::Applied`] of any later plan of its session.
+    /// An event of the data plane. It precedes the [`Report::Applied`] of any later plan of its session.
     Event(Event),
-    /// The threads have ended, and why: a command, or a port that is lost.
+    /// The threads have ended, with the reason: a command, or a lost port.
     Stopped(Result<Box<Snapshot>, PortError>),
 }
 
-/// The counters at one moment.
+/// A snapshot of the counters.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Snapshot {
     /// Those of the data plane.
     pub counters: Counters,
     /// Packets that the data plane sent to an address or network without a port.
     pub unroutable: u64,
-    /// Packets that the hot lines of the fast path have decided.
+    /// Packets that the flow table of the fast path decided.
     pub hot: u64,
-    /// Packets that the slow room of the fast path has decided.
+    /// Packets that the slow path of the fast path decided.
     pub slow: u64,
-    /// Packets that one worker has received and handed to another, whose they are.
+    /// Packets that one worker received and handed to another, which owns them.
     pub handed: u64,
 }
 
 impl Snapshot {
-    /// The sum of both: of two workers.
+    /// The sum of the counters of two workers.
     #[must_use]
     pub fn with(self, other: &Self) -> Self {
         Self {
@@ -69,10 +69,10 @@ impl Snapshot {
     }
 }
 
-/// Asks one packet thread for its counters.
+/// Requests the counters of one packet thread.
 pub(super) type SnapshotRequest = Box<dyn Fn(oneshot::Sender<Snapshot>) + Send + Sync>;
 
-/// Asks the packet threads for their counters, from any thread or task.
+/// Requests the counters of the packet threads, from any thread or task.
 pub struct SnapshotClient(pub(super) Vec<SnapshotRequest>);
 
 impl SnapshotClient {
@@ -83,7 +83,7 @@ impl SnapshotClient {
             request(reply);
             snapshot
         };
-        // All are asked before the first answers.
+        // All requests are sent before the first result is awaited.
         let asked: Vec<_> = self.0.iter().map(ask).collect();
         let mut snapshots = Vec::with_capacity(asked.len());
         for snapshot in asked {
@@ -92,7 +92,7 @@ impl SnapshotClient {
         Some(snapshots)
     }
 
-    /// The counters of all threads together now; `None` when one has ended.
+    /// The sum of the present counters of all threads; `None` when one has ended.
     pub async fn snapshot(&self) -> Option<Snapshot> {
         let snapshots = self.snapshots().await?;
         Some(snapshots.iter().fold(Snapshot::default(), Snapshot::with))

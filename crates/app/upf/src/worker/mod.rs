@@ -1,5 +1,5 @@
-//! The packet threads: each owns a data plane with its sessions and its ports, and shares nothing with any other but the table that
-//! says whose a packet is, and the ways by which they hand packets to each other.
+//! The packet threads. Each owns a data plane with its sessions and ports. Threads share only the directory of session
+//! owners, and the rings over which they hand packets to each other.
 
 mod context;
 mod directory;

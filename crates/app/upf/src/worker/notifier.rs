@@ -1,4 +1,4 @@
-//! What wakes a packet thread, and costs no system call while it is awake.
+//! The notifier of a packet thread. It costs no system call while the thread is active.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
@@ -7,64 +7,65 @@ use causeway_ports::Waker;
 
 use crate::watchdog::ThreadHeartbeat;
 
-/// The bell of one packet thread. Whoever puts something where the thread looks rings it afterwards.
+/// The notifier of one packet thread. A sender first queues its item, then notifies.
 #[derive(Debug)]
 pub(super) struct Notifier {
-    /// The thread means to sleep, or does.
+    /// The thread is about to sleep, or sleeps.
     is_asleep: AtomicBool,
-    /// Commands wait.
+    /// Commands are queued.
     is_called: AtomicBool,
     waker: Waker,
-    /// What the thread tells of itself.
+    /// The heartbeat of the thread.
     heartbeat: Arc<ThreadHeartbeat>,
 }
 
 impl Notifier {
-    /// The bell of the thread that waits with this waker.
+    /// The notifier of the thread that waits with this waker.
     pub(super) fn new(waker: Waker) -> Self {
         let heartbeat = Arc::default();
         Self { is_asleep: AtomicBool::new(false), is_called: AtomicBool::new(false), waker, heartbeat }
     }
 
-    /// What the thread tells of itself. It answers after it was called.
+    /// The heartbeat of the thread. The thread beats after a notification of commands.
     pub(super) const fn heartbeat(&self) -> &Arc<ThreadHeartbeat> {
         &self.heartbeat
     }
 
-    /// What the thread waits with.
+    /// The waker of the thread.
     pub(super) const fn waker(&self) -> &Waker {
         &self.waker
     }
 
-    /// There is something for the thread, which was put there before this call.
+    /// Notifies the thread of an item that was queued before this call.
     pub(super) fn notify(&self) {
-        // Either this sees that the thread means to sleep, or the thread sees what was put there.
+        // Either this call sees that the thread is about to sleep, or the thread sees the queued item.
         fence(Ordering::SeqCst);
         if self.is_asleep.load(Ordering::Relaxed) {
             self.waker.wake();
         }
     }
 
-    /// Commands wait, which were queued before this call.
+    /// Notifies the thread of commands that were queued before this call.
     pub(super) fn notify_commands(&self) {
         self.is_called.store(true, Ordering::Release);
         self.notify();
     }
 
-    /// Commands wait. They are to be taken, as it does not say so again.
+    /// Whether commands are queued. This clears the flag, so that the caller must handle them.
     pub(super) fn take_commands_flag(&self) -> bool {
-        // Most turns find none, and leave the line to whoever has it.
+        // Most turns find none, and leave the cache line with its present owner.
         self.is_called.load(Ordering::Relaxed) && self.is_called.swap(false, Ordering::Acquire)
     }
 
-    /// The thread means to sleep, and looks once more at what is there after this call. `false`: commands wait.
+    /// Announces that the thread is about to sleep. It must check its queues once more after this call. `false`:
+    /// commands are queued.
     pub(super) fn prepare_sleep(&self) -> bool {
         self.is_asleep.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         !self.is_called.load(Ordering::Relaxed)
     }
 
-    /// The thread is awake.
+    /// Marks the thread as active.
     pub(super) fn mark_awake(&self) {
         self.is_asleep.store(false, Ordering::Relaxed);
     }
@@ -79,7 +80,7 @@ mod tests {
 
     use super::*;
 
-    // Input:  fifty thousand numbered commands from one thread to another that sleeps whenever none waits.
+    // Input:  fifty thousand numbered commands from one thread to another that sleeps whenever none is queued.
     // Output: all arrive, once and in order.
     #[test]
     fn no_command_is_slept_through() {
@@ -108,8 +109,8 @@ mod tests {
         sender.join().unwrap();
     }
 
-    // Input:  a call while the thread is awake, then one while it means to sleep.
-    // Output: only the second wakes; each is told once.
+    // Input:  a notification while the thread is active, then one while it is about to sleep.
+    // Output: only the second wakes the thread; each is seen once.
     #[test]
     fn an_active_thread_is_not_notified() {
         let notifier = Notifier::new(Waker::new().unwrap());

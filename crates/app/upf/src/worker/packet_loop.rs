@@ -23,29 +23,29 @@ use super::thread::Reports;
 use crate::clock::Clock;
 use crate::watchdog::Activity;
 
-/// Plans that take their time, with their names.
+/// Asynchronous plans in flight, with their keys.
 type InFlight<K> = Vec<(Operation, K)>;
 
-/// Plans that are over, with their names and results, which are not told yet: so many at most.
+/// Completed plans whose results are not reported yet, with their keys: maximum number.
 type CompletedPlans<K> = ArrayVec<(K, Result<Applied, ApplyError>), 32>;
 
-/// Octets of the smallest batch frames.
+/// Minimum frame size of a batch, in octets.
 const MIN_FRAME: usize = 2048;
 
-/// Octets that outer headers add to a user packet, at most: GTP-U with a PDU Session Container and room
-/// for extension headers that others put there.
+/// Maximum size of the outer headers of a user packet, in octets: GTP-U with a PDU Session Container, and space for
+/// extension headers of peers.
 const OUTER: usize = 128;
 
-/// Batches of one port, or from one other worker, in one turn, at most: then the others have theirs.
+/// Maximum number of batches of one port, or of one other worker, in one turn.
 const BURST: usize = 4;
 
-/// Commands that are carried out in one turn, at most: then packets have theirs.
+/// Maximum number of commands in one turn.
 const COMMANDS: usize = 32;
 
-/// How many commands are looked at while others before them are carried out.
+/// Number of commands whose state is prefetched while earlier ones are executed.
 const PREFETCHED_COMMANDS: usize = 6;
 
-/// Why the loop ends.
+/// The reason for which the loop ends.
 pub(super) enum End {
     Asked,
     Lost(PortError),
@@ -57,13 +57,13 @@ impl From<PortError> for End {
     }
 }
 
-/// Octets of the largest frame that these ports bring.
+/// The size of the largest frame that these ports receive, in octets.
 pub(super) fn frame_size(ports: &PortSet) -> usize {
     let mtu = ports.ports().map(|port| port.mtu() as usize).max().unwrap_or(0);
     MIN_FRAME.max(mtu + OUTER)
 }
 
-/// A data plane with its ports, in the hands of one thread.
+/// The loop of one packet thread, with its data plane and ports.
 pub(super) struct PacketLoop {
     context: WorkerContext,
     received: Batch,
@@ -72,9 +72,9 @@ pub(super) struct PacketLoop {
     busy_poll: bool,
     /// The other workers, if there are any.
     peers: Option<WorkerPeers>,
-    /// Who wants what of each port.
+    /// The demands on each port.
     fairness: Vec<Fairness>,
-    /// What was dropped so that others have their share.
+    /// The number of packets dropped beyond fair shares.
     unfair: Counters,
 }
 
@@ -107,11 +107,11 @@ impl PacketLoop {
             End::Asked => Ok(Box::new(self.snapshot())),
             End::Lost(error) => Err(error),
         };
-        // Nobody is left to hear it when the control plane is gone.
+        // It fails only when the control plane has ended.
         let _ = reports.tell(Report::Stopped(last));
     }
 
-    /// One turn: wait, receive, obey, let timers expire, report.
+    /// One turn: wait, receive, execute commands, expire timers, report.
     fn turn<K>(
         &mut self,
         commands: &Receiver<Command<K>>,
@@ -155,7 +155,7 @@ impl PacketLoop {
         ready
     }
 
-    /// Handles the batches that wait at one port, as many as a turn takes.
+    /// Processes the batches that wait at one port, up to the limit of a turn.
     fn receive(&mut self, index: usize) -> Result<(), End> {
         for burst in 0..BURST {
             let Some((source, count)) = self.context.receive(index, &mut self.received)? else {
@@ -183,7 +183,7 @@ impl PacketLoop {
         Ok(())
     }
 
-    /// Hears what was found at a port.
+    /// Ends the turn of a port for the fairness.
     fn record_turn(&mut self, index: usize, turn: BatchFill) {
         if let Some(fairness) = self.fairness.get_mut(index)
             && (turn == BatchFill::Full || fairness.needs_every_turn())
@@ -193,7 +193,7 @@ impl PacketLoop {
         }
     }
 
-    /// Drops what is beyond the share of its UE or gNB.
+    /// Drops packets beyond the share of their UE or gNB.
     fn drop_unfair(&mut self, index: usize, source: ReceiveSource) {
         let Some(fairness) = self.fairness.get_mut(index) else { return };
         let unfair = &mut self.unfair;
@@ -212,7 +212,7 @@ impl PacketLoop {
         });
     }
 
-    /// Handles the batches that other workers have received for this one.
+    /// Processes the batches that other workers received for this one.
     fn receive_handoffs(&mut self) -> Result<(), End> {
         let Some(peers) = &mut self.peers else { return Ok(()) };
         for from in 0..peers.others() {
@@ -226,8 +226,8 @@ impl PacketLoop {
         Ok(())
     }
 
-    /// Carries out the commands that wait, or the first of them if there are many. What plans send leaves together, before their results
-    /// are told.
+    /// Executes the queued commands, up to the limit of a turn. Packets sent by plans are transmitted as a batch,
+    /// before the results are reported.
     fn handle_commands<K>(
         &mut self,
         commands: &Receiver<Command<K>>,
@@ -238,7 +238,7 @@ impl PacketLoop {
         let mut coming = VecDeque::new();
         let mut left = COMMANDS;
         loop {
-            // What they need is fetched while those before them are carried out.
+            // The state of the next commands is prefetched while earlier ones are executed.
             while coming.len() < PREFETCHED_COMMANDS.min(left)
                 && let Ok(command) = commands.try_recv()
             {
@@ -251,7 +251,7 @@ impl PacketLoop {
             }
             if left == 0 {
                 self.flush_results(reports, &mut done)?;
-                // The others are for the next turn, before which nobody sleeps.
+                // The remaining commands are left to the next turn; the thread does not sleep before it.
                 self.notifier.notify_commands();
                 return Ok(());
             }
@@ -262,7 +262,7 @@ impl PacketLoop {
             }
             match command {
                 Ok(Command::Apply(key, plan)) => {
-                    // What was due or seen before the plan is told before its result, what it leads to after it.
+                    // Events before the plan are reported before its result, events caused by it afterwards.
                     let now = self.clock.now();
                     self.context.engine().advance(now);
                     while let Some(event) = self.context.engine().poll_event() {
@@ -286,9 +286,9 @@ impl PacketLoop {
                 }
                 Ok(Command::Follow(paths)) => self.context.follow_paths(self.clock.now(), &paths),
                 Ok(Command::Snapshot(reply)) => {
-                    // Whoever asks reads the counters of the ports, too.
+                    // The requester also reads the counters of the ports.
                     self.context.count_losses();
-                    // It may have gone away.
+                    // The requester may have dropped the receiver.
                     drop(reply.send(self.snapshot()));
                 }
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Err(End::Asked),
@@ -297,7 +297,7 @@ impl PacketLoop {
         }
     }
 
-    /// Sends what plans have sent, and tells their results.
+    /// Transmits the packets of the plans, and reports the results.
     fn flush_results<K>(&mut self, reports: &Reports<K>, done: &mut CompletedPlans<K>) -> Result<(), End> {
         if done.is_empty() {
             return Ok(());
@@ -306,7 +306,7 @@ impl PacketLoop {
         done.drain(..).try_for_each(|(key, applied)| reports.tell(Report::Applied(key, applied)))
     }
 
-    /// Reports what became of plans that take their time.
+    /// Reports the results of asynchronous plans.
     fn finish<K>(&mut self, reports: &Reports<K>, in_flight: &mut InFlight<K>) -> Result<(), End> {
         if in_flight.is_empty() {
             return Ok(());
@@ -353,9 +353,9 @@ mod tests {
     use super::super::thread::{WorkerMessage, channel};
     use super::*;
 
-    // Input:  a hundred plans, which begin and end fifty sessions, and a question, wait for a packet thread.
-    // Output: not more than 32 are carried out before it looks at its ports again, and it does not sleep before all are; each is told
-    //         once, in order, and the question is answered after them.
+    // Input:  a hundred queued plans, which establish and delete fifty sessions, and a request for counters.
+    // Output: the thread executes at most 32 before it checks its ports again, and does not sleep before all are done;
+    //         each is reported once, in order, and the counters after them.
     #[test]
     fn packets_do_not_wait_for_many_plans() {
         let engine = Engine::fast_path(Topology::default(), Limits::default()).unwrap();

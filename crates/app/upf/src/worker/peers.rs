@@ -1,4 +1,4 @@
-//! A worker among others: whose packets are whose, and the ways between them.
+//! The other workers of a worker: the owners of packets, and the rings between workers.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -13,38 +13,38 @@ use super::directory::{ALL_WORKERS, Directory};
 use super::handoff_ring::{self, RingReceiver, RingSender};
 use super::notifier::Notifier;
 
-/// The owner of what sessions share, and of signalling.
+/// The owner of state that sessions share, and of signalling.
 pub(super) const FIRST_WORKER: usize = 0;
 
-/// GTP-U messages that go the way of the tunnel in their header: G-PDU and End Marker.
+/// GTP-U messages that belong to the owner of the tunnel in their header: G-PDU and End Marker.
 const TUNNEL_MESSAGES: [u8; 2] = [255, 254];
 
-/// The GTP-U message that goes the way of the tunnel which it complains of.
+/// Error Indication: it belongs to the owner of the tunnel that it reports.
 const ERROR_INDICATION: u8 = 26;
 
-/// What a worker has of the others.
+/// The rings of a worker to and from the others.
 pub(super) struct WorkerPeers {
     own: usize,
     directory: Arc<Directory>,
-    /// Our GTP-U addresses, as the directory numbers them.
+    /// The local GTP-U addresses in the numbering of the directory.
     locals: Vec<IpAddr>,
-    /// Our ends of tunnels over N6.
+    /// The local endpoints of tunnels over N6.
     n6_ends: Vec<IpAddr>,
-    /// The way to each worker; none to itself.
+    /// The ring to each worker; none to itself.
     outboxes: Vec<Option<RingSender>>,
     inboxes: Vec<RingReceiver>,
     /// Packets handed to other workers.
     handed: u64,
-    /// What was received for other workers and found no room.
+    /// Packets for other workers that were dropped because the ring was full.
     lost: Counters,
 }
 
-/// Our GTP-U addresses in the order of the topology, as the directory numbers them.
+/// The local GTP-U addresses in the order of the topology, which is the numbering of the directory.
 pub(super) fn local_addresses(topology: &Topology) -> Vec<IpAddr> {
     topology.gtpu.iter().flat_map(|endpoint| endpoint.addr.iter().collect::<Vec<_>>()).collect()
 }
 
-/// Makes the workers that hear these bells know each other.
+/// Connects the workers with these notifiers to each other.
 pub(super) fn worker_peers(
     bells: &[Arc<Notifier>],
     directory: &Arc<Directory>,
@@ -81,9 +81,9 @@ pub(super) fn worker_peers(
 }
 
 impl WorkerPeers {
-    /// Hands the packets of a batch that are others' to them; what stays is this worker's.
+    /// Hands packets of other workers to them; the batch keeps the packets of this worker.
     pub(super) fn hand_over(&mut self, source: ReceiveSource, batch: &mut Batch) {
-        // All are looked up before the first one moves: their ways through the memory overlap.
+        // All are looked up before the first one moves, so that their memory accesses overlap.
         let owners: ArrayVec<usize, BATCH> = batch.frames().map(|frame| self.owner(source, &frame)).collect();
         if owners.iter().all(|owner| *owner == self.own) {
             return;
@@ -124,12 +124,12 @@ impl WorkerPeers {
         self.handed
     }
 
-    /// What was received for other workers and found no room.
+    /// Packets for other workers that were dropped because the ring was full.
     pub(super) fn lost(&self) -> &Counters {
         &self.lost
     }
 
-    /// Whose a packet is. What nobody owns is dropped where it came in, and costs nobody else anything.
+    /// The owner of a packet. A packet without an owner is dropped by the receiving worker, at no cost to others.
     fn owner(&self, source: ReceiveSource, frame: &Frame<'_>) -> usize {
         match (source, frame.meta) {
             (ReceiveSource::Gtpu, Meta::Gtpu { local, .. }) => self.owner_of_message(local, frame.data),
@@ -169,24 +169,24 @@ impl WorkerPeers {
         ue.and_then(|ue| self.directory.owner_of(ue)).unwrap_or(self.own)
     }
 
-    /// The next batch that others have for this worker.
+    /// The next batch that other workers received for this one.
     pub(super) fn take(&mut self, from: usize) -> Option<(ReceiveSource, Box<Batch>)> {
         self.inboxes.get_mut(from)?.take()
     }
 
-    /// Sends a batch of [`WorkerPeers::take`] back.
+    /// Returns a batch of [`WorkerPeers::take`].
     pub(super) fn recycle(&mut self, from: usize, batch: Box<Batch>) {
         if let Some(receiver) = self.inboxes.get_mut(from) {
             receiver.recycle(batch);
         }
     }
 
-    /// How many others there are.
+    /// The number of other workers.
     pub(super) fn others(&self) -> usize {
         self.inboxes.len()
     }
 
-    /// No other has anything for this worker.
+    /// Whether no other worker has packets for this one.
     pub(super) fn is_idle(&self) -> bool {
         self.inboxes.iter().all(RingReceiver::is_empty)
     }

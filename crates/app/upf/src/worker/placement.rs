@@ -1,8 +1,8 @@
-//! Which worker owns which session, as the control side decides it.
+//! The placement of sessions on workers, decided by the control side.
 //!
-//! A session stays with the worker that it was given to. What sessions share has one owner, worker 0: allowances of
-//! correlated QERs, limits of slices, and Ethernet networks. Sessions with a common UE address, or with prefixes of which one lies
-//! in the other, are with one worker, so that a packet that the rules of one do not fit is tried by those of the other.
+//! A session stays with its first worker. Worker 0 owns the state that sessions share: allowances of correlated QERs,
+//! limits of slices, and Ethernet networks. Sessions with a common UE address, or with overlapping prefixes, are on
+//! one worker, so that a packet that matches no rule of one session is tried with the rules of the other.
 
 use std::collections::BTreeMap;
 use std::hash::Hash;
@@ -17,38 +17,38 @@ use super::directory::{ALL_WORKERS, Key, Writer};
 use super::peers::{FIRST_WORKER, local_addresses};
 use super::session_keys::{NewPaths, SessionKey, SessionKeys, wide_length};
 
-/// Who holds it, and for how many sessions.
+/// The owner of a key, and the number of its sessions.
 #[derive(Clone, Copy, Debug)]
 struct HeldKey {
     worker: usize,
     sessions: usize,
-    /// Sessions of several workers do.
+    /// Sessions of several workers have the key.
     is_shared: bool,
 }
 
-/// A plan that a worker has.
+/// A plan in flight.
 #[derive(Debug)]
 struct Pending {
     session: Seid,
-    /// The session before it; `None`: it is new.
+    /// The session before the plan; `None`: it is new.
     before: Option<SessionKeys>,
     is_removal: bool,
     added: Vec<SessionKey>,
     removed: Vec<SessionKey>,
 }
 
-/// Which worker owns which session. `K` names a plan.
+/// The owner of each session. `K` identifies a plan.
 #[derive(Debug)]
 pub(super) struct Placement<K> {
     topology: Topology,
     locals: Vec<IpAddr>,
     most_sessions: usize,
     writer: Writer,
-    /// How many sessions each worker has.
+    /// The number of sessions of each worker.
     loads: Vec<usize>,
     sessions: PartitionedMap<Seid, SessionKeys>,
     held: BTreeMap<SessionKey, HeldKey>,
-    /// How many of them are prefixes of each length that are more than one UE's, by IP version.
+    /// The number of prefixes of more than one UE, by IP version and length.
     wide: BTreeMap<(bool, u8), usize>,
     pending: PartitionedMap<K, Pending>,
 }
@@ -69,18 +69,18 @@ impl<K: Copy + Eq + Hash> Placement<K> {
         }
     }
 
-    /// The worker that is to carry out a plan. Packets for what the plan adds go to it from now on.
+    /// The worker that applies a plan. Packets for the keys that the plan adds go to this worker from now on.
     ///
     /// # Errors
-    /// Why no worker can.
+    /// The reason for which no worker can apply it.
     pub(super) fn assign_worker(&mut self, key: K, plan: &Plan) -> Result<usize, ApplyError> {
         let before = self.sessions.get(&plan.session).cloned();
-        // What others had before is not listed for the purpose.
+        // The keys of other sessions are not listed for this.
         let is_alike = plan.ops.profiled().is_some();
         let is_listed = !is_alike && plan.ops.transition().is_none();
         let is_new = is_alike || is_listed && plan.ops.first() == Some(&Op::CreateSession);
         match &before {
-            // The worker knows what is wrong.
+            // The worker reports the error.
             None if !is_new => return Ok(FIRST_WORKER),
             Some(known) if is_new => return Ok(known.worker),
             None if self.sessions.len() >= self.most_sessions => {
@@ -108,7 +108,8 @@ impl<K: Copy + Eq + Hash> Placement<K> {
         Ok(worker)
     }
 
-    /// The worker has carried out the plan, or refused it. Returns the session's paths where worker 0 must hear of them.
+    /// Completes a plan that the worker applied or refused. Returns the session's paths if worker 0 must be notified of
+    /// them.
     pub(super) fn complete(&mut self, key: K, is_done: bool) -> Option<NewPaths> {
         let Pending { session, before, is_removal, added, removed } = self.pending.remove(&key)?;
         let record = self.sessions.get(&session)?;
@@ -137,7 +138,7 @@ impl<K: Copy + Eq + Hash> Placement<K> {
         }
     }
 
-    /// The worker of a session that is new, or is to hold what is added.
+    /// The worker of a new session, or of a session with additional keys.
     fn choose_worker(
         &self,
         before: Option<&SessionKeys>,
@@ -146,7 +147,7 @@ impl<K: Copy + Eq + Hash> Placement<K> {
     ) -> Result<usize, ApplyError> {
         let needs_first_worker = match (plan.ops.profiled(), plan.ops.transition()) {
             (Some(profiled), _) => self.uses_shared_state(profiled.profile().rules()),
-            // FARs share nothing.
+            // FARs use no shared state.
             (None, Some(_)) => false,
             (None, None) => plan.ops.iter().any(|op| self.needs_first_worker(op)),
         };
@@ -160,7 +161,7 @@ impl<K: Copy + Eq + Hash> Placement<K> {
         };
         if needs_first_worker && worker != FIRST_WORKER {
             return Err(ApplyError::Unsupported(
-                "a session that comes to share something after it was set up, with several workers",
+                "a session that begins to use shared state after its establishment, with several workers",
             ));
         }
         match taken.into_iter().find(|(holder, _)| *holder != worker) {
@@ -178,7 +179,7 @@ impl<K: Copy + Eq + Hash> Placement<K> {
         loads.min_by_key(|(_, load)| **load).map_or(FIRST_WORKER, |(worker, _)| worker)
     }
 
-    /// A session with these rules has something in common with other sessions.
+    /// Whether a session with these rules uses state that sessions share.
     fn uses_shared_state(&self, rules: &RuleSet) -> bool {
         rules.pdu_type == PduSessionType::Ethernet
             || rules.slice.is_some_and(|slice| self.is_limited(slice))
@@ -189,7 +190,7 @@ impl<K: Copy + Eq + Hash> Placement<K> {
         self.topology.slices.iter().any(|limit| limit.slice == slice)
     }
 
-    /// What the write brings is shared with other sessions.
+    /// Whether the write adds state that sessions share.
     fn needs_first_worker(&self, op: &Op) -> bool {
         match op {
             Op::SetPduType(pdu_type) => *pdu_type == PduSessionType::Ethernet,
@@ -199,8 +200,8 @@ impl<K: Copy + Eq + Hash> Placement<K> {
         }
     }
 
-    /// The workers that a session with this holding can only be with, each with why it cannot be with another. Sessions of several
-    /// workers may send to one tunnel.
+    /// The workers to which this key binds a session, each with the reason. Sessions of several workers may send to one
+    /// tunnel.
     fn constraints(&self, holding: SessionKey) -> Vec<(usize, ApplyError)> {
         let same = self.held.get(&holding).map(|held| held.worker);
         match holding {
@@ -216,7 +217,7 @@ impl<K: Copy + Eq + Hash> Placement<K> {
         }
     }
 
-    /// The workers of prefixes that a prefix lies in, and of those in it.
+    /// The owners of prefixes that contain a prefix, or that it contains.
     fn overlapping_owners(&self, net: IpNet) -> Vec<usize> {
         let is_v4 = net.addr().is_ipv4();
         let lengths = self.wide.range((is_v4, 0)..(is_v4, net.prefix_len()));
@@ -229,7 +230,7 @@ impl<K: Copy + Eq + Hash> Placement<K> {
         wider.chain(inside).map(|held| held.worker).collect()
     }
 
-    /// `false`: the directory has no room, and what was added is to be released again.
+    /// `false`: the directory is full, and the added keys must be released.
     fn insert_keys(&mut self, worker: usize, added: &[SessionKey]) -> bool {
         let mut fits = true;
         for holding in added {
@@ -263,7 +264,7 @@ impl<K: Copy + Eq + Hash> Placement<K> {
         }
     }
 
-    /// There is a prefix of this length less.
+    /// Removes one prefix of this length.
     fn remove_length(&mut self, (is_v4, length): (bool, u8)) {
         let count = self.wide.entry((is_v4, length)).or_default();
         *count = count.saturating_sub(1);
@@ -273,7 +274,7 @@ impl<K: Copy + Eq + Hash> Placement<K> {
         }
     }
 
-    /// What the directory knows it by, if it does.
+    /// The directory key, if there is one.
     fn key(&self, holding: SessionKey) -> Option<Key> {
         let directory = self.writer.directory();
         match holding {

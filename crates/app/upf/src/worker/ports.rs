@@ -1,4 +1,4 @@
-//! The ports of a data plane, and the surroundings they make.
+//! The ports of a data plane, and the topology that they define.
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -11,7 +11,7 @@ use causeway_types::{DualIp, NetworkInstance};
 
 use crate::management::PortCounters;
 
-/// What a port of the data plane is for.
+/// The traffic of a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PortRole {
     /// Carries GTP-U of these addresses.
@@ -20,7 +20,7 @@ pub enum PortRole {
     Network(Ingress),
 }
 
-/// A port and what it is for.
+/// A port and its traffic.
 pub struct PortSlot {
     /// The port.
     pub port: Box<dyn Port>,
@@ -29,40 +29,40 @@ pub struct PortSlot {
 }
 
 impl PortSlot {
-    /// What the port is for.
+    /// The traffic of the port.
     pub fn role(&self) -> &PortRole {
         &self.role
     }
 
-    /// Where the fast path meets what comes in here.
+    /// The receive source of the port in the fast path.
     pub(super) fn receive_source(&self) -> ReceiveSource {
         self.receive_source
     }
 }
 
-/// The ports of a data plane with the surroundings they make.
+/// The ports of a data plane with the topology that they define.
 #[derive(Default)]
 pub struct PortSet {
     slots: Vec<PortSlot>,
     topology: Topology,
     /// The UDP sockets among them.
     sockets: Vec<(SocketAddr, OwnedFd)>,
-    /// Which worker's ports these are, and of how many; of none where there is but one.
+    /// The number of the worker, and of how many; `None` for a single worker.
     place: (usize, usize),
 }
 
 impl PortSet {
-    /// No port yet.
+    /// An empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// No port yet; those to come are one worker's of so many.
+    /// An empty set for one of several workers.
     pub fn of_worker(number: usize, workers: usize) -> Self {
         Self { place: (number, workers), ..Self::default() }
     }
 
-    /// Whether others have ports at the same addresses and devices.
+    /// Whether other workers have ports with the same addresses and devices.
     pub(crate) fn share(&self) -> PortSharing {
         match self.place {
             (_, 0 | 1) => PortSharing::Exclusive,
@@ -71,12 +71,12 @@ impl PortSet {
         }
     }
 
-    /// They are the first worker's.
+    /// Whether the ports belong to the first worker.
     pub(crate) fn is_first(&self) -> bool {
         self.place.0 == 0
     }
 
-    /// A name that the other workers' ports do not have.
+    /// A port name that is unique among the workers.
     pub(crate) fn port_name(&self, name: &str) -> String {
         if self.is_first() { name.to_owned() } else { format!("{name}.{}", self.place.0) }
     }
@@ -89,12 +89,12 @@ impl PortSet {
         self.slots.push(PortSlot { port, role: PortRole::Gtpu(own), receive_source: ReceiveSource::Gtpu });
     }
 
-    /// Adds a descriptor of a UDP socket that is among the ports.
+    /// Adds a descriptor of a UDP socket of the ports.
     pub(crate) fn add_socket(&mut self, local: SocketAddr, socket: OwnedFd) {
         self.sockets.push((local, socket));
     }
 
-    /// Takes the UDP sockets among the ports.
+    /// Takes the UDP sockets of the ports.
     pub(crate) fn take_sockets(&mut self) -> Vec<(SocketAddr, OwnedFd)> {
         std::mem::take(&mut self.sockets)
     }
@@ -115,7 +115,7 @@ impl PortSet {
         self.topology.ethernet.push(network);
     }
 
-    /// Adds GTP-U addresses and a data network whose ports are a switch's.
+    /// Adds GTP-U addresses and a data network on ports of a switch.
     pub fn add_remote(
         &mut self,
         endpoints: impl IntoIterator<Item = GtpuEndpoint>,
@@ -125,7 +125,7 @@ impl PortSet {
         self.topology.networks.extend(networks);
     }
 
-    /// Makes this our end of tunnels over that data network. IPv4 and IPv6 addresses of one network and port are
+    /// Adds a local endpoint of tunnels over a data network. IPv4 and IPv6 addresses with the same network and port are
     /// one endpoint.
     pub fn add_n6_tunnel(&mut self, network: NetworkInstance, end: SocketAddr) {
         let addr = DualIp::from(end.ip());
@@ -140,8 +140,8 @@ impl PortSet {
         }
     }
 
-    /// What the data plane has to know of its surroundings. IPv4 and IPv6 addresses of one network
-    /// instance are one endpoint, so that a tunnel can have both.
+    /// The topology of the data plane. IPv4 and IPv6 addresses of one network instance are one endpoint, so that a
+    /// tunnel can have both.
     pub fn topology(&self) -> Topology {
         let mut gtpu: Vec<GtpuEndpoint> = Vec::new();
         for endpoint in &self.topology.gtpu {
@@ -182,7 +182,7 @@ impl PortSet {
         self.slots.iter().map(|slot| &*slot.port)
     }
 
-    /// Brings the counters up to date with what was lost where no frame came since.
+    /// Updates the loss counters of ports that received no frame since.
     pub(super) fn count_losses(&mut self) {
         self.slots.iter_mut().for_each(|slot| slot.port.count_losses());
     }
@@ -192,7 +192,7 @@ fn complement(a: DualIp, b: DualIp) -> bool {
     (a.v4.is_none() || b.v4.is_none()) && (a.v6.is_none() || b.v6.is_none())
 }
 
-/// No network has the last number: there are not that many ports.
+/// No network has the last number: the number of ports is smaller.
 fn number(index: usize) -> u16 {
     u16::try_from(index).unwrap_or(u16::MAX)
 }
@@ -218,7 +218,7 @@ mod tests {
     }
 
     // Input:  two IPv4 addresses and an IPv6 one for every network, and an IPv6 one for another.
-    // Output: the first pair is one endpoint with both; the others stand alone.
+    // Output: the first pair is one endpoint with both; each of the others is an endpoint.
     #[test]
     fn addresses_of_both_versions_make_one_endpoint() {
         let mut set = PortSet::new();

@@ -1,9 +1,9 @@
-//! Of which lengths there are prefixes, as every worker sees it.
+//! The prefix lengths in use, visible to every worker.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The place of the IPv6 lengths among the bits; the IPv4 ones come first.
+/// The index of the first IPv6 length; the IPv4 lengths precede it.
 const V6: u8 = 64;
 
 /// A bit for each length: IPv4 in the first word, IPv6 in the others.
@@ -11,7 +11,7 @@ const V6: u8 = 64;
 pub(super) struct PrefixLengths([AtomicU64; 4]);
 
 impl PrefixLengths {
-    /// There are prefixes of this length, or there are none any more.
+    /// Sets whether prefixes of this length are in use.
     pub(super) fn set(&self, is_v4: bool, length: u8, are_there: bool) {
         let bit = if is_v4 { length } else { V6.saturating_add(length) };
         let Some(word) = self.0.get(usize::from(bit / 64)) else { return };
@@ -22,7 +22,7 @@ impl PrefixLengths {
         }
     }
 
-    /// The lengths of prefixes that an address may lie in.
+    /// The lengths in use of prefixes that may contain an address.
     #[inline]
     pub(super) fn of(&self, address: IpAddr) -> impl Iterator<Item = u8> + use<'_> {
         let words = if address.is_ipv4() { &self.0[..1] } else { &self.0[1..] };

@@ -1,23 +1,23 @@
-//! How a packet thread shares the processor with others.
+//! The core and polling mode of a packet thread.
 
 use std::{fmt, io};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Where a packet thread runs, and whether it sleeps.
+/// The core of a packet thread, and whether it sleeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Schedule {
-    /// The core that it runs on; `None` leaves that to the kernel.
+    /// The core of the thread; `None`: the kernel chooses.
     pub core: Option<usize>,
-    /// It looks at its ports without pause, and never sleeps.
+    /// The thread polls its ports and never sleeps.
     pub busy_poll: bool,
 }
 
 impl Schedule {
-    /// Puts the calling thread on its core.
+    /// Pins the calling thread to its core.
     ///
     /// # Errors
-    /// There is no such core, or this process may not use it.
+    /// The core does not exist, or this process may not use it.
     pub(super) fn pin_current_thread(&self) -> io::Result<()> {
         let Some(core) = self.core else { return Ok(()) };
         if core >= CpuSet::MAX_CPU {
@@ -35,14 +35,14 @@ impl fmt::Display for Schedule {
             Some(core) => write!(f, "on core {core}")?,
             None => f.write_str("on any core")?,
         }
-        f.write_str(if self.busy_poll { ", never sleeps" } else { ", sleeps while nothing comes" })
+        f.write_str(if self.busy_poll { ", polls without sleeping" } else { ", sleeps while idle" })
     }
 }
 
 /// The cores that the calling thread may run on, in ascending order.
 ///
 /// # Errors
-/// What sched_getaffinity(2) says.
+/// The error of sched_getaffinity(2).
 pub(crate) fn cores() -> io::Result<Vec<usize>> {
     let cores = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU).filter(|core| cores.is_set(*core)).collect())
@@ -52,7 +52,7 @@ pub(crate) fn cores() -> io::Result<Vec<usize>> {
 mod tests {
     use super::*;
 
-    // Input:  a thread on the last core that it may use, and one on a core that no machine has.
+    // Input:  a thread on the last core that it may use, and one on a core that does not exist.
     // Output: the first may use that one only; the second is refused.
     #[test]
     fn a_thread_takes_its_core() {

@@ -1,4 +1,5 @@
-//! What the control side remembers of a session: by what packets find it, and the paths it sends by.
+//! The keys and paths of a session, as the control side stores them: the lookup keys of its packets, and its GTP-U
+//! paths.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
@@ -10,22 +11,22 @@ use causeway_types::{FTeid, FarId, IpNet, PdrId, Teid};
 
 use super::directory::is_one_ue;
 
-/// Our address and a peer's.
+/// The local address and that of a peer.
 pub(super) type Path = (IpAddr, IpAddr);
 
 /// The paths of a session that have changed.
 #[derive(Debug)]
 pub(super) struct NewPaths {
-    /// Those before.
+    /// The previous paths.
     pub(super) old: Vec<Path>,
-    /// Those from now on.
+    /// The new paths.
     pub(super) new: Vec<Path>,
 }
 
-/// What packets find a session by.
+/// A lookup key of a session.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum SessionKey {
-    /// A tunnel that ends at an address of ours.
+    /// A tunnel that ends at a local address.
     Tunnel(IpAddr, Teid),
     /// An address or prefix of the UE.
     Ue(IpNet),
@@ -33,17 +34,17 @@ pub(super) enum SessionKey {
     Remote(IpAddr, Teid),
 }
 
-/// What the control side remembers of a session.
+/// The keys and paths of a session.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SessionKeys {
     pub(super) worker: usize,
     rules: KeySource,
 }
 
-/// What packets find it by, and what it sends to.
+/// The source of the keys: a session profile, or a list of keys for each rule.
 #[derive(Clone, Debug)]
 enum KeySource {
-    /// As others have it.
+    /// A shared session profile with the session parameters.
     Profiled(ProfiledSession),
     Listed(Box<ListedKeys>),
 }
@@ -62,7 +63,7 @@ struct ListedKeys {
 }
 
 impl SessionKeys {
-    /// Follows a plan.
+    /// Updates the keys with a plan.
     pub(super) fn follow(&mut self, plan: &Plan, topology: &Topology) {
         match (plan.ops.profiled(), plan.ops.transition(), &mut self.rules) {
             (Some(profiled), _, rules) => *rules = KeySource::Profiled(profiled.clone()),
@@ -112,7 +113,7 @@ impl KeySource {
 }
 
 impl ListedKeys {
-    /// Follows a write.
+    /// Updates the keys with a write.
     fn write(&mut self, op: &Op, topology: &Topology) {
         match op {
             Op::PutPdr(pdr) => self.put_pdr(pdr),
@@ -133,7 +134,7 @@ impl ListedKeys {
     }
 }
 
-/// Without making its rules.
+/// The keys of a profiled session, without building its rules.
 fn keys_of_profiled(profiled: &ProfiledSession) -> BTreeSet<SessionKey> {
     let own = profiled.params();
     let pdrs = profiled.profile().rules().pdrs.values().filter(|pdr| pdr.pdi.tunnel.is_none());
@@ -156,7 +157,7 @@ fn of_tunnel(tunnel: FTeid) -> impl Iterator<Item = SessionKey> {
     both.map(move |ip| SessionKey::Tunnel(ip, teid))
 }
 
-/// What packets from a data network find the session by, where this is its IPv4 address if it has one.
+/// The lookup keys of packets from a data network. The argument is the IPv4 address of the session, if it has one.
 fn of_ue(pdi: &Pdi, v4: Option<Ipv4Addr>) -> impl Iterator<Item = SessionKey> {
     let is_for_network = pdi.ue_side() == UeSide::Destination;
     let v4 = pdi.ue.and_then(|ue| ue.v4.and(v4)).map(|ip| IpNet::from(IpAddr::V4(ip)));
@@ -172,7 +173,7 @@ fn of_far(far: &Far) -> Vec<SessionKey> {
     })
 }
 
-/// The IP version and length of a prefix that is more than one UE's.
+/// The IP version and length of a prefix of more than one UE.
 pub(super) fn wide_length(holding: SessionKey) -> Option<(bool, u8)> {
     match holding {
         SessionKey::Ue(net) if !is_one_ue(net) => Some((net.addr().is_ipv4(), net.prefix_len())),
@@ -219,7 +220,8 @@ mod tests {
         rules
     }
 
-    // Input:  two sessions in the same words, set up, handed over and changed in another way; the same as lists of writes.
+    // Input:  two sessions of one profile, established, handed over and modified otherwise; the same as lists of
+    //         writes.
     // Output: the same tunnels, addresses and paths at each step.
     #[test]
     fn profiled_sessions_have_the_same_keys() {

@@ -1,4 +1,4 @@
-//! One packet thread, as the control side holds it.
+//! The control side's handle of one packet thread.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
@@ -13,24 +13,24 @@ use super::packet_loop::{End, PacketLoop};
 use super::schedule::Schedule;
 use crate::watchdog::WatchedThread;
 
-/// Reports that wait for the control plane. When it falls behind that far, the packet threads wait for it:
-/// a flood of events fills socket buffers, not the memory.
+/// Maximum number of queued reports. When the queue is full, the packet threads wait for the control plane: a flood of
+/// events fills socket buffers, not the memory.
 const REPORTS: usize = 4096;
 
-/// What comes from the packet threads.
+/// A message of the packet threads.
 #[derive(Debug)]
 pub(super) enum WorkerMessage<K> {
     Report(Report<K>),
-    /// A thread has ended, and its last words are on standard error.
+    /// A thread has panicked; its message is on standard error.
     Panicked,
 }
 
-/// The way of the reports of all threads.
+/// The channel for reports of all threads.
 pub(super) fn channel<K>() -> (mpsc::Sender<WorkerMessage<K>>, mpsc::Receiver<WorkerMessage<K>>) {
     mpsc::channel(REPORTS)
 }
 
-/// The way of one thread's reports. Dropped by a panic, it tells of it.
+/// The sender of one thread's reports. When a panic drops it, it reports the panic.
 pub(super) struct Reports<K>(mpsc::Sender<WorkerMessage<K>>);
 
 impl<K> Reports<K> {
@@ -39,10 +39,10 @@ impl<K> Reports<K> {
         Self(message)
     }
 
-    /// Reports, and waits for room.
+    /// Sends a report; waits while the queue is full.
     ///
     /// # Errors
-    /// Nobody is left to hear it.
+    /// The control plane has ended.
     pub(super) fn tell(&self, report: Report<K>) -> Result<(), End> {
         self.0.blocking_send(WorkerMessage::Report(report)).map_err(|_| End::Asked)
     }
@@ -51,13 +51,13 @@ impl<K> Reports<K> {
 impl<K> Drop for Reports<K> {
     fn drop(&mut self) {
         if thread::panicking() {
-            // Nobody is left to hear it when the control plane is gone.
+            // It fails only when the control plane has ended.
             let _ = self.0.blocking_send(WorkerMessage::Panicked);
         }
     }
 }
 
-/// A packet thread. Dropped, it is stopped and waited for.
+/// A packet thread. Dropping the handle stops and joins it.
 #[derive(Debug)]
 pub(super) struct PacketThread<K> {
     number: usize,
@@ -70,7 +70,7 @@ impl<K: Send + 'static> PacketThread<K> {
     /// Starts the thread with that number.
     ///
     /// # Errors
-    /// The system has no thread left, or the thread may not run where it should.
+    /// The system has no free thread, or the process may not use the configured core.
     pub(super) fn spawn(
         number: usize,
         packets: PacketLoop,
@@ -83,7 +83,7 @@ impl<K: Send + 'static> PacketThread<K> {
         let run = move || {
             let in_place = schedule.pin_current_thread();
             let is_in_place = in_place.is_ok();
-            // Whoever started the thread waits for it.
+            // The starter waits for this message.
             let _ = placed.send(in_place);
             if is_in_place {
                 packets.run(&received, &Reports(message));
@@ -95,7 +95,7 @@ impl<K: Send + 'static> PacketThread<K> {
         Ok(thread)
     }
 
-    /// The thread, to be watched.
+    /// The thread, for the watchdog.
     pub(super) fn watched(&self) -> WatchedThread {
         let (name, notifier) = (format!("packet thread {}", self.number), Arc::clone(&self.notifier));
         WatchedThread {
@@ -105,11 +105,11 @@ impl<K: Send + 'static> PacketThread<K> {
         }
     }
 
-    /// Asks for the counters, without the handle.
+    /// Requests the counters, independent of the handle.
     pub(super) fn snapshot_asker(&self) -> SnapshotRequest {
         let (commands, notifier) = (self.commands.clone(), Arc::clone(&self.notifier));
         Box::new(move |reply| {
-            // When it fails the thread has ended, and the answer says so.
+            // It fails only when the thread has ended; then the result states so.
             let _ = commands.send(Command::Snapshot(reply));
             notifier.notify_commands();
         })
@@ -117,17 +117,17 @@ impl<K: Send + 'static> PacketThread<K> {
 }
 
 impl<K> PacketThread<K> {
-    /// Lets a command wait for [`PacketThread::wake`]. `false` when the thread has ended.
+    /// Queues a command until [`PacketThread::wake`] is called. `false` when the thread has ended.
     pub(super) fn queue(&self, command: Command<K>) -> bool {
         self.commands.send(command).is_ok()
     }
 
-    /// Has the thread carry out the commands that wait.
+    /// Notifies the thread of queued commands.
     pub(super) fn wake(&self) {
         self.notifier.notify_commands();
     }
 
-    /// Has the thread stop. `false` when it has ended.
+    /// Requests the thread to stop. `false` when it has ended.
     pub(super) fn stop(&self) -> bool {
         let sent = self.queue(Command::Stop);
         self.wake();

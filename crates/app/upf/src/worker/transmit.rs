@@ -1,4 +1,4 @@
-//! Packets on their way out of the data plane, to their ports.
+//! Transmission of packets from the data plane to their ports.
 
 use arrayvec::ArrayVec;
 use causeway_dataplane::{Egress, Transmit};
@@ -8,17 +8,17 @@ use causeway_ports::{BATCH, Batch, Frame, MAX_PORTS, Meta, PortError};
 use super::egress_ports::EgressPorts;
 use super::ports::PortSet;
 
-/// The ports, and packets on their way to them, gathered so that one system call sends many.
+/// The ports and their transmit queues, so that one system call sends many packets.
 pub(super) struct PortTransmitter {
     pub(super) set: PortSet,
     egress_ports: EgressPorts,
-    /// Copies of packets that do not lie in a batch: one batch per port, in the same order.
+    /// Copies of packets outside a batch: one batch per port, in the same order.
     pending: Vec<Batch>,
-    /// The port of each packet that leaves, for one batch.
+    /// The egress port of each packet of one batch.
     ways: Vec<Option<usize>>,
     /// The first port that failed for good.
     lost: Option<PortError>,
-    /// Packets for which there is no port.
+    /// Packets without a port.
     pub(super) unroutable: u64,
 }
 
@@ -28,15 +28,16 @@ impl PortTransmitter {
         Self { set, egress_ports, pending, ways: Vec::with_capacity(BATCH), lost: None, unroutable: 0 }
     }
 
-    /// Which port each way out leads to.
+    /// The port of each exit.
     pub(super) fn exits(&self) -> &EgressPorts {
         &self.egress_ports
     }
 
-    /// Sends what leaves because of a batch, straight from its buffers: each port gets its packets at once, in order.
+    /// Transmits the packets of a batch from its buffers, without a copy: each port gets its packets in one call, in
+    /// order.
     ///
     /// # Errors
-    /// [`PortError::Lost`] when a port is of no use any more.
+    /// [`PortError::Lost`] when a port has failed for good.
     pub(super) fn send_queue(&mut self, batch: &Batch, queue: &TransmitQueue) -> Result<(), PortError> {
         let ports = self.group_by_port(queue);
         for index in (0..MAX_PORTS).filter(|index| ports & 1 << index != 0) {
@@ -45,7 +46,7 @@ impl PortTransmitter {
         Ok(())
     }
 
-    /// Finds the port of each packet that leaves. Returns the set of these ports.
+    /// Determines the egress port of each packet. Returns the set of these ports.
     fn group_by_port(&mut self, queue: &TransmitQueue) -> u64 {
         let mut ports = 0;
         self.ways.clear();
@@ -85,10 +86,10 @@ impl PortTransmitter {
         slot.port.send(&run).map(drop)
     }
 
-    /// Sends what was gathered one by one.
+    /// Transmits the queued copies.
     ///
     /// # Errors
-    /// [`PortError::Lost`] when a port is of no use any more, now or at an earlier packet.
+    /// [`PortError::Lost`] when a port has failed for good, now or at an earlier packet.
     pub(super) fn send_all(&mut self) -> Result<(), PortError> {
         for index in 0..self.pending.len() {
             self.send_pending(index);
@@ -112,7 +113,7 @@ impl PortTransmitter {
             return;
         }
         self.send_pending(index);
-        // A frame that is too long even for an empty batch goes by itself, after those before it.
+        // A frame that is too long even for an empty batch is sent alone, after the frames before it.
         if !self.pending.get_mut(index).is_some_and(|batch| batch.push(frame))
             && let Some(slot) = self.set.slot_mut(index)
         {
@@ -153,8 +154,8 @@ mod tests {
         Network::new(NetworkInstance::new(name), Vec::new())
     }
 
-    // Input:  packets for two networks, one for none of ours, and one longer than the batches.
-    // Output: each leaves by its port, in order; the stranger is counted.
+    // Input:  packets for two networks, one for an unknown network, and one longer than the batches.
+    // Output: each is sent on its port, in order; the packet without a port is counted.
     #[test]
     fn packets_leave_by_the_port_of_their_network_in_order() {
         let (a, mut far_a) = memory::pair("a", "far").unwrap();

@@ -21,11 +21,11 @@ fn contradictions() {
         ),
         (
             "upf:\n  session:\n    - subnet: 10.45.0.0/16\n    - subnet: 10.46.0.0/16\n      dnn: ims\n",
-            "4: upf.session[1].dev: causeway0 carries `internet` (of upf.session[0].dnn) already: give `ims` a device of its own",
+            "4: upf.session[1].dev: causeway0 already carries `internet` (of upf.session[0].dnn): give `ims` another device",
         ),
         (
             "upf:\n  session:\n    - subnet: 10.45.0.0/16\n    - subnet: 10.46.0.0/16\n      dev: n6\n",
-            "5: upf.session[1].dev: `internet` is on causeway0 (of upf.session[0].dev) already: put all its pools on one device",
+            "5: upf.session[1].dev: `internet` is already on causeway0 (of upf.session[0].dev): put all its pools on one device",
         ),
         (
             "upf:\n  gtpu:\n    mode: tpacket\n    server:\n      - dev: eth1\n        port: 2153\n",
@@ -38,19 +38,19 @@ fn contradictions() {
         (
             "upf:\n  dataplane: switch\n  switch:\n    address: 192.0.2.9:9559\n    route:\n      - {to: '2001:db8::/32', of: tunnels, port: 1, mac: '02:00:00:00:00:01', next_hop: '02:00:00:00:00:02'}\n",
             "3: upf.switch.p4info: missing: give the P4Info of the switch's program, for example p4/p4info/hip4.bmv2.txtpb\n\
-             upf.yaml:5: upf.switch.route: missing: give a route `of: network`, which says where the data network is\n\
-             upf.yaml:6: upf.switch.route[0].to: tunnels over IPv6 are not on the switch: give an IPv4 address",
+             upf.yaml:5: upf.switch.route: missing: give a route `of: network` towards the data network\n\
+             upf.yaml:6: upf.switch.route[0].to: the switch supports no tunnels over IPv6: give an IPv4 address",
         ),
         (
             "upf:\n  dataplane: switch\n  gtpu:\n    mode: af_xdp\n    server:\n      - {address: '2001:db8::1', dev: eth1, port: 2153}\n  ethernet: [{dnn: lan}]\n  n6_tunnel: [{address: 192.0.2.6}]\n  \
              switch:\n    address: 192.0.2.9:9559\n    p4info: a\n    route:\n      - {to: 0.0.0.0/0, of: tunnels, port: 1, mac: '02:00:00:00:00:01', next_hop: '02:00:00:00:00:02'}\n      \
              - {to: 0.0.0.0/0, port: 1, mac: '02:00:00:00:00:01', next_hop: '02:00:00:00:00:02'}\n",
             "6: upf.gtpu.server[0].port: mode af_xdp uses port 2152 only: remove `port`\n\
-             upf.yaml:4: upf.gtpu.mode: the ports are those of the switch (upf.switch.address): remove it\n\
-             upf.yaml:6: upf.gtpu.server[0].dev: the ports are those of the switch (upf.switch.address): remove it\n\
+             upf.yaml:4: upf.gtpu.mode: the switch (upf.switch.address) provides the ports: remove it\n\
+             upf.yaml:6: upf.gtpu.server[0].dev: the switch (upf.switch.address) provides the ports: remove it\n\
              upf.yaml:6: upf.gtpu.server[0].port: mode switch uses port 2152 only: remove `port`\n\
-             upf.yaml:7: upf.ethernet[0]: a switch (upf.switch.address) has none of these: remove it\n\
-             upf.yaml:8: upf.n6_tunnel[0]: a switch (upf.switch.address) has none of these: remove it",
+             upf.yaml:7: upf.ethernet[0]: a switch (upf.switch.address) does not support this: remove it\n\
+             upf.yaml:8: upf.n6_tunnel[0]: a switch (upf.switch.address) does not support this: remove it",
         ),
         (
             "upf:\n  gtpu:\n    mode: af_xdp\n    server:\n      - address: 192.0.2.1\n",
@@ -86,7 +86,7 @@ fn contradictions() {
         ),
         (
             "upf:\n  ethernet:\n    - dnn: internet\n",
-            "3: upf.ethernet[0].dnn: `internet` is a data network already (upf.session[0].dnn): give each its own name",
+            "3: upf.ethernet[0].dnn: `internet` is already a data network (upf.session[0].dnn): give each a unique name",
         ),
         (
             "upf:\n  ethernet:\n    - dnn: lan\n    - dnn: plant\n      dev: causeway-eth0\n",
@@ -126,11 +126,11 @@ fn contradictions() {
         ),
         (
             "upf:\n  workers:\n    count: 2\n    pin: 1\n",
-            "4: upf.workers.pin: cores: 1, packet threads: 2: name one core for each (upf.workers.count), or none",
+            "4: upf.workers.pin: cores: 1, packet threads: 2: give one core for each (upf.workers.count), or none",
         ),
         (
             "upf:\n  workers:\n    pin: 2, 3\n",
-            "3: upf.workers.pin: cores: 2, packet threads: 1: name one core for each (upf.workers.count), or none",
+            "3: upf.workers.pin: cores: 2, packet threads: 1: give one core for each (upf.workers.count), or none",
         ),
         (
             "upf:\n  gtpu:\n    mode: tpacket\n    server:\n      - dev: eth1\n  workers:\n    count: 2\n",
@@ -142,7 +142,7 @@ fn contradictions() {
         ),
         (
             "upf:\n  dataplane: switch\n  routing:\n    decrement_ttl: false\n",
-            "4: upf.routing.decrement_ttl: upf.dataplane switch takes a hop from packets: leave it out, or use another data plane",
+            "4: upf.routing.decrement_ttl: upf.dataplane switch always decrements the TTL: remove the key, or use another data plane",
         ),
     ];
     for (text, expected) in cases {

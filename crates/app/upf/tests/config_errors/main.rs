@@ -34,7 +34,7 @@ fn unknown_keys() {
     );
     assert_error(
         "logger:\n  file:\n    path: /var/log/upf.log\n",
-        "upf.yaml:2: logger.file: unknown key, Causeway logs to standard error: let the service manager keep it",
+        "upf.yaml:2: logger.file: unknown key, Causeway logs to standard error: use the log of the service manager",
     );
     assert_error(
         "global:\n  max:\n    ue: 1024\n",
@@ -76,7 +76,7 @@ fn missing_keys() {
     );
     assert_error(
         "upf:\n  pfcp:\n    server: []\n",
-        "upf.yaml:3: upf.pfcp.server: missing: give an address where SMFs reach the UPF",
+        "upf.yaml:3: upf.pfcp.server: missing: give an address at which SMFs reach the UPF",
     );
     assert_error(
         "upf:\n  gtpu:\n    mode: tpacket\n    server:\n      - address: 192.0.2.1\n",

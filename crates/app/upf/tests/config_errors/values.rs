@@ -29,7 +29,7 @@ fn wrong_values() {
         ),
         (
             "upf:\n  pfcp:\n    server:\n      - address: 0.0.0.0\n",
-            "4: upf.pfcp.server[0].address: 0.0.0.0 cannot be told to a peer as our address: give one address of this machine",
+            "4: upf.pfcp.server[0].address: 0.0.0.0 cannot be announced to a peer: give one unicast address of this host",
         ),
         (
             "upf:\n  gtpu:\n    server:\n      - address: 127.0.0.7\n        port: 0\n",
@@ -131,7 +131,7 @@ fn wrong_values() {
 fn applications() {
     assert_error(
         "upf:\n  applications:\n    - domain: example.com\n",
-        "upf.yaml:3: upf.applications[0].id: missing: give the Application ID that SMFs name",
+        "upf.yaml:3: upf.applications[0].id: missing: give the Application ID that SMFs use",
     );
     assert_error(
         "upf:\n  applications:\n    - id: video\n",

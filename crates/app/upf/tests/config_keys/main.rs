@@ -229,3 +229,16 @@ fn a_flag_takes_precedence_over_the_file_and_the_file_over_the_default() {
     assert_eq!(config.upf.gtpu.server[1].port, 2152);
     assert_eq!(config.upf.metrics.server[0].address.to_string(), "192.0.2.9");
 }
+
+// Input:  a file with the former name of a key, and one with both names.
+// Output: the former name has the effect of the present one; both together are an error.
+#[test]
+fn a_renamed_key_keeps_its_former_name() {
+    let config = load("upf: {ue_address_rest: 5m}").unwrap();
+    assert_eq!(config, load("upf: {ue_address_quarantine: 5m}").unwrap());
+    assert_ne!(config, Config::default());
+    let error = load("upf: {ue_address_rest: x}").unwrap_err();
+    assert!(error.contains(":1: upf.ue_address_rest: `x` is not"), "{error}");
+    let error = load("upf:\n  ue_address_rest: 5m\n  ue_address_quarantine: 5m\n").unwrap_err();
+    assert!(error.contains(":3: ") && error.contains("given twice, first in line 2"), "{error}");
+}

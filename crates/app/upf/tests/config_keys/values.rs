@@ -57,7 +57,7 @@ pub(crate) const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.framed_routes.max", "100"),
     ("upf.framed_routes.max_per_smf", "50"),
     ("upf.framed_routes.max_per_session", "0"),
-    ("upf.ue_address_rest", "5m"),
+    ("upf.ue_address_quarantine", "5m"),
     ("upf.ethernet[].dnn", "factory"),
     ("upf.ethernet[].dev", "tap0"),
     ("upf.ethernet[].bridge", "br0"),

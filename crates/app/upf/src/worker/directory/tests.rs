@@ -6,7 +6,8 @@ fn teid(raw: u32) -> Teid {
     Teid::new(raw).unwrap()
 }
 
-// Input:  a tunnel, an IPv4 and an IPv6 address and a peer's tunnel with an owner each, and others that differ a little.
+// Input:  a tunnel, an IPv4 and an IPv6 address and a peer's tunnel with an owner each, and others that differ a
+//         little.
 // Output: each has its owner; the others have none.
 #[test]
 fn every_kind_of_key_has_its_owner() {
@@ -36,7 +37,7 @@ fn every_kind_of_key_has_its_owner() {
 }
 
 // Input:  100,000 random insertions and removals in a table that is nearly full, and a map beside it.
-// Output: both say the same all the time; the full table refuses; emptied, nothing is left behind.
+// Output: both agree at each step; the full table refuses; no entry is left at the end.
 #[test]
 fn the_table_is_a_map() {
     let (directory, mut writer) = Directory::new(500);
@@ -64,8 +65,8 @@ fn the_table_is_a_map() {
     assert!(directory.buckets.iter().all(|bucket| bucket.free().count() == ENTRIES_PER_BUCKET));
 }
 
-// Input:  a thousand tables, each with secrets of its own, and as many tunnels in a row as each takes.
-// Output: all fit: no secret puts a row of keys into few buckets.
+// Input:  a thousand tables with different secrets, and as many consecutive tunnels as each takes.
+// Output: all fit: no secret maps consecutive keys to few buckets.
 #[test]
 fn a_row_of_keys_fits_whatever_the_secrets() {
     for first in 0..1000 {
@@ -74,7 +75,7 @@ fn a_row_of_keys_fits_whatever_the_secrets() {
     }
 }
 
-// Input:  one thread that inserts and removes neighbours of a key all the time, two that look for the key.
+// Input:  one thread that inserts and removes neighbours of a key continuously, two that look the key up.
 // Output: they find it each time.
 #[test]
 fn concurrent_readers_find_stable_entries() {
@@ -93,8 +94,9 @@ fn concurrent_readers_find_stable_entries() {
     });
 }
 
-// Input:  prefixes of three lengths, of which one goes again; addresses in them, beside them, and one with an owner of its own.
-// Output: an address belongs to its own owner, else to that of a prefix that is there.
+// Input:  prefixes of three lengths, one of which is removed; addresses inside and outside them, and one with its own
+//         entry.
+// Output: an address has the owner of its entry, else that of a prefix that contains it.
 #[test]
 fn an_address_is_found_by_the_prefix_that_it_lies_in() {
     let (directory, mut writer) = Directory::new(8);
@@ -114,8 +116,8 @@ fn an_address_is_found_by_the_prefix_that_it_lies_in() {
     assert_eq!(["172.16.5.8", "172.16.5.9"].map(owner), [None, Some(4)]);
 }
 
-// Input:  three hundred thousand entries that come and go at random in a table that stays nearly full.
-// Output: there is room for each all the time: what went leaves nothing behind.
+// Input:  three hundred thousand random insertions and removals in a table that stays nearly full.
+// Output: each insertion succeeds: removed entries free their slots.
 #[test]
 fn removed_entries_free_their_slots() {
     let (directory, mut writer) = Directory::new(3600);

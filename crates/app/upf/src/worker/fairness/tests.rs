@@ -9,8 +9,9 @@ fn owner(gnb: u64, ue: u64) -> Owner {
     Owner { group: gnb, user: ue }
 }
 
-// Input:  what UEs want, and what there is for all: enough; too little for one that floods; too little for two; for none.
-// Output: whoever wants less than an equal part has it, and the others have equal parts of the rest; never more than there is.
+// Input:  demands of UEs, and the capacity: enough; too little for one that floods; too little for two; none.
+// Output: demands below an equal part are met, and the others get equal parts of the rest; never more than the
+//         capacity.
 #[test]
 fn shares_are_max_min_fair() {
     assert_eq!(share(&mut [10, 20, 30], 60), u32::MAX);
@@ -21,8 +22,8 @@ fn shares_are_max_min_fair() {
     assert_eq!(share(&mut [], 10), u32::MAX);
 }
 
-/// A thread with a port before it, in model time: the kernel's buffer holds so many packets, and drops what comes beyond. The
-/// thread takes 256 packets in a turn; each takes time to be received, and more to be handled.
+/// A thread with a port, in simulated time. The kernel's buffer holds a number of packets and drops further ones. The
+/// thread takes 256 packets in a turn; receiving each takes time, and processing it takes more.
 struct Model {
     fairness: Fairness,
     now: Time,
@@ -30,7 +31,7 @@ struct Model {
     context: usize,
     receive: Duration,
     handle: Duration,
-    /// The kernel says how full the buffer is.
+    /// The kernel reports the fill level of the buffer.
     tells: bool,
 }
 
@@ -43,7 +44,7 @@ struct Source {
 }
 
 impl Model {
-    /// Handles 250,000 packets a second, and receives two million.
+    /// Processes 250,000 packets per second, and receives two million.
     fn new(context: usize) -> Self {
         let (receive, handle) = (Duration::from_nanos(500), Duration::from_nanos(3500));
         let now = Time::from_nanos(1 << 40);
@@ -58,7 +59,7 @@ impl Model {
         }
     }
 
-    /// Runs for some time. `fair`: the thread asks for shares.
+    /// Runs for some time. `fair`: the thread enforces shares.
     fn run(&mut self, sources: &mut [Source], span: Duration, fair: bool) {
         let (start, before): (Time, Vec<u64>) =
             (self.now, sources.iter().map(|source| source.sent).collect());
@@ -84,7 +85,7 @@ impl Model {
             if fair {
                 self.fairness.end_turn(self.now, turn, || filled);
             }
-            // What came meanwhile, mixed as the rates have it.
+            // The arrivals in the meantime, mixed according to the rates.
             let elapsed = self.now.since(start).as_secs_f64();
             let mut coming: Vec<(f64, usize)> = Vec::new();
             for (index, (source, before)) in sources.iter_mut().zip(&before).enumerate() {
@@ -108,17 +109,19 @@ fn source(gnb: u64, ue: u64, per_second: f64) -> Source {
     Source { owner: owner(gnb, ue), per_second, sent: 0, delivered: 0 }
 }
 
-/// The share of packets that were lost.
+/// The fraction of lost packets.
 fn loss(source: &Source) -> f64 {
     1.0 - source.delivered as f64 / source.sent as f64
 }
 
-/// What is under way at the end is no loss.
+/// Packets in flight at the end do not count as lost.
 const RING_BATCHES: f64 = 0.01;
 
-// Input:  a UE that floods at twice to eight times what the thread can handle, beside one with 1,000 packets a second, for 4 s, with the
+// Input:  a UE that floods at twice to eight times what the thread can handle, beside one with 1,000 packets a second,
+//         for 4 s, with the
 //         buffers of a UDP socket, an AF_XDP ring and a TUN device.
-// Output: without shares the quiet one loses what the flood loses; with them nothing, and the flood still gets what is left.
+// Output: without shares the quiet UE loses the same fraction as the flood; with shares nothing, and the flood gets the
+//         rest.
 #[test]
 fn a_flood_takes_nothing_from_a_quiet_ue() {
     for context in [20_000, 8192, 4096] {
@@ -132,7 +135,7 @@ fn a_flood_takes_nothing_from_a_quiet_ue() {
             assert!(loss(&before[1]) > 0.3, "{context} {flood}: {}", loss(&before[1]));
             let after = run(true);
             assert!(loss(&after[1]) < RING_BATCHES, "{context} {flood}: {}", loss(&after[1]));
-            // Receiving takes a part of the thread; most of what that leaves goes through.
+            // Receiving takes a part of the thread's time; most of the rest is used.
             let left = 4.0 * (1.0 - flood * 0.5e-6) / 3.5e-6;
             let got = (after[0].delivered + after[1].delivered) as f64;
             assert!(got > 0.6 * left, "{context} {flood}: {got} of {left}");
@@ -140,7 +143,8 @@ fn a_flood_takes_nothing_from_a_quiet_ue() {
     }
 }
 
-// Input:  a gNB whose 400 UEs together send three times what the thread can handle, each no more than the UEs of a quiet gNB.
+// Input:  a gNB whose 400 UEs together send three times the capacity of the thread, each no more than the UEs of a
+//         quiet gNB.
 // Output: the quiet gNB's UEs lose nothing.
 #[test]
 fn a_gnb_takes_nothing_from_another() {
@@ -152,8 +156,8 @@ fn a_gnb_takes_nothing_from_another() {
     }
 }
 
-// Input:  100 UEs of one gNB that send alike, three times what the thread can handle.
-// Output: nobody would be helped: nothing is received only to be dropped, and as much gets through as the thread can handle.
+// Input:  100 UEs of one gNB with equal rates, in all three times the capacity of the thread.
+// Output: shares would help no UE: no received packet is dropped, and the throughput is the capacity of the thread.
 #[test]
 fn equal_demands_are_not_limited() {
     let mut sources: Vec<Source> = (0..100).map(|ue| source(1, ue, 7500.0)).collect();
@@ -163,8 +167,9 @@ fn equal_demands_are_not_limited() {
     assert!(delivered as f64 > 0.98 * 4.0 * 250e3, "{delivered}");
 }
 
-// Input:  a UE whose packets nearly fill the thread's time, beside a quiet one; the thread is held up for 15 ms, time and again.
-// Output: the kernel's buffer has room for what came meanwhile, and nothing is dropped.
+// Input:  a UE whose packets nearly use the thread's capacity, beside a quiet one; the thread pauses for 15 ms
+//         repeatedly.
+// Output: the kernel's buffer holds the packets of the pause, and nothing is dropped.
 #[test]
 fn a_pause_is_no_overload() {
     for context in [20_000, 8192] {
@@ -180,8 +185,8 @@ fn a_pause_is_no_overload() {
     }
 }
 
-// Input:  as much as the thread can nearly handle; then a flood; then little.
-// Output: nobody looks; then somebody does; then nobody again, and nobody's packets are dropped.
+// Input:  nearly the capacity of the thread; then a flood; then a low rate.
+// Output: packets are not attributed; then they are; then not, and none is dropped.
 #[test]
 fn fairness_is_idle_while_the_thread_keeps_up() {
     let mut model = Model::new(20_000);
@@ -200,8 +205,9 @@ fn fairness_is_idle_while_the_thread_keeps_up() {
     assert!(loss(&sources[0]) < RING_BATCHES);
 }
 
-// Input:  G-PDUs in two tunnels from one gNB, an Echo Request, packets of the data network to two UEs and a piece of one, a frame.
-// Output: each UE and the gNB's signalling are told apart; the piece and the frame are nobody's.
+// Input:  G-PDUs in two tunnels from one gNB, an Echo Request, packets of the data network to two UEs and a fragment of
+//         one, a frame.
+// Output: each UE and the gNB's signalling are distinguished; the fragment and the frame have no owner.
 #[test]
 fn packets_have_owners() {
     let meta = |last| Meta::Gtpu {

@@ -11,7 +11,7 @@ use super::*;
 const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
 
-/// The placement of sessions on two workers, with the directory that it writes.
+/// A placement on two workers, with its directory.
 struct Office {
     placement: Placement<u32>,
     directory: Arc<Directory>,
@@ -47,7 +47,7 @@ fn peer(teid: u32) -> Op {
 }
 
 impl Office {
-    /// Places a plan, which its worker carries out or not.
+    /// Places a plan, which its worker applies or refuses.
     fn settle(&mut self, session: u64, ops: Vec<Op>, is_done: bool) -> Result<usize, ApplyError> {
         self.plans += 1;
         let worker =
@@ -82,9 +82,9 @@ impl Office {
     }
 }
 
-// Input:  four sessions, two of which send to one tunnel; then all go.
-// Output: each worker has two; their packets find them; an Error Indication about the shared tunnel concerns all workers; nothing
-//         is left in the end.
+// Input:  four sessions, two of which send to one tunnel; then all are deleted.
+// Output: each worker has two; their packets reach them; an Error Indication for the shared tunnel concerns all
+//         workers; no entry is left at the end.
 #[test]
 fn sessions_are_dealt_out_evenly() {
     let mut office = office(100);
@@ -101,8 +101,10 @@ fn sessions_are_dealt_out_evenly() {
     assert_eq!((office.of_tunnel(10), office.of_ue("10.45.0.3"), office.of_peer(20)), (None, None, None));
 }
 
-// Input:  a session with a route behind its UE; sessions with addresses in it, one new and one of the other worker that changes.
-// Output: the new one is with the first; the change is refused and leaves nothing, until the route is gone.
+// Input:  a session with a route behind its UE; sessions with addresses in it, one new and one of the other worker that
+//         changes.
+// Output: the new session is on the first worker; the change is refused and leaves no entry, until the route is
+//         removed.
 #[test]
 fn prefixes_that_overlap_are_with_one_worker() {
     let mut office = office(100);
@@ -119,8 +121,9 @@ fn prefixes_that_overlap_are_with_one_worker() {
     assert_eq!((office.of_ue("10.60.9.9"), office.of_ue("10.60.3.4")), (Some(1), Some(0)));
 }
 
-// Input:  a tunnel of a session of the other worker; a change that the worker refuses; a session for which the directory has no room.
-// Output: the error that one worker would give; packets find their way as before; an error that names the table.
+// Input:  a tunnel of a session of the other worker; a change that the worker refuses; a session when the directory is
+//         full.
+// Output: the error of a single worker; packets have the same owner as before; an error that contains the table.
 #[test]
 fn what_is_refused_changes_nothing() {
     let mut office = office(32);

@@ -1,4 +1,4 @@
-//! A binary without P4Runtime: there is never a switch elsewhere, and asking for one is an error that says so.
+//! The stub for a binary without P4Runtime: a configured switch is an error.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use causeway_types::{Time, WallClock};
 use super::ApplyState;
 use crate::config::P4Switch;
 
-/// Why a switch cannot be driven.
+/// A failure to start the P4Runtime driver.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
-    /// It was left out when this binary was built.
+    /// This binary was built without P4Runtime.
     #[error(
         "this binary was built without P4Runtime: take one with cargo feature `p4runtime`, which is on by default, or remove \
          upf.switch.address"
@@ -27,7 +27,7 @@ pub enum RemoteError {
     NotBuilt,
 }
 
-/// A switch by P4Runtime, of which there is none.
+/// A switch over P4Runtime; it cannot be created.
 #[derive(Debug)]
 pub struct Remote(Infallible);
 

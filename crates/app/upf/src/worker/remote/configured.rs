@@ -1,4 +1,4 @@
-//! From the configuration to a switch behind P4Runtime.
+//! Creates the P4Runtime switch of a configuration.
 
 use std::net::Ipv4Addr;
 
@@ -11,7 +11,7 @@ use causeway_switch::backend::{self, Hop, Route, SourceGuardPool};
 use super::{Remote, RemoteError, TIMEOUT};
 use crate::config::{P4Switch, RouteOf, SwitchRoute};
 
-/// The switch of a configuration, to which the connection begins.
+/// Creates the switch of a configuration, and begins to connect.
 ///
 /// # Errors
 /// As for [`Remote::new`].

@@ -1,4 +1,4 @@
-//! A P4 switch elsewhere as the data plane, where the binary is built with P4Runtime.
+//! A P4 switch outside this process as the data plane, if the binary is built with P4Runtime.
 
 #[cfg(not(feature = "p4runtime"))]
 mod absent;
@@ -20,31 +20,31 @@ pub(crate) use configured::remote;
 #[cfg(feature = "p4runtime")]
 pub use switch::Remote;
 
-/// How long a switch may be away until changes of sessions are refused at once, and how long one of them may take. It is less
-/// than what SMFs wait for an answer.
+/// How long a switch may be unreachable before changes of sessions are refused immediately, and how long one change may
+/// take. It is shorter than the response timeout of SMFs.
 #[cfg_attr(not(feature = "p4runtime"), expect(dead_code, reason = "there is no switch to wait for"))]
 pub(crate) const TIMEOUT: Span = Span::from_secs(2);
 
-/// Why a switch cannot be driven.
+/// A failure to start the P4Runtime driver.
 #[cfg(feature = "p4runtime")]
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
     /// The files or the address cannot be used.
     #[error(transparent)]
     Connect(#[from] causeway_p4runtime::client::ConnectError),
-    /// The program cannot serve these surroundings.
+    /// The program does not support the topology.
     #[error(transparent)]
     Start(#[from] causeway_switch::backend::StartError),
 }
 
-/// What became of a change so far.
+/// The state of a change.
 pub(super) enum ApplyState {
-    /// It is over.
+    /// The change has completed.
     Done(Result<Applied, ApplyError>),
     #[cfg_attr(
         not(feature = "p4runtime"),
         expect(dead_code, reason = "only a switch elsewhere takes its time")
     )]
-    /// [`Remote::poll_finished`] says what becomes of it.
+    /// The change is in flight; [`Remote::poll_finished`] returns its result.
     UnderWay(Operation),
 }

@@ -1,4 +1,4 @@
-//! A P4 switch elsewhere as the data plane: its ports carry the packets, P4Runtime the rules.
+//! A P4 switch outside this process as the data plane: its ports carry the packets, P4Runtime the rules.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -16,16 +16,16 @@ use tracing::{info, warn};
 
 use super::{ApplyState, RemoteError, TIMEOUT};
 
-/// A switch by P4Runtime.
+/// A switch over P4Runtime.
 pub struct Remote {
     switch: Switch<P4Runtime>,
-    /// Wakes the packet thread, once there is one, when the switch has something to say.
+    /// Wakes the packet thread, once it runs, when a message of the switch arrives.
     waker: Arc<OnceLock<Waker>>,
-    /// The latest time that it was told; `None` before the first.
+    /// The latest time of a call; `None` before the first.
     now: Option<Time>,
-    /// Since when it is out of reach, or not what it should be yet.
+    /// The time since which the switch is unreachable or not ready.
     away: Option<Time>,
-    /// Changes that are under way, in the order in which they began, and when each is given up.
+    /// Changes in flight, in the order of their start, with their deadlines.
     under_way: VecDeque<(Operation, Time)>,
 }
 
@@ -36,10 +36,10 @@ impl std::fmt::Debug for Remote {
 }
 
 impl Remote {
-    /// Begins to connect. A switch that does not answer yet is no error.
+    /// Begins to connect. A switch that does not respond yet is no error.
     ///
     /// # Errors
-    /// The files, the address, or what the program has no room for.
+    /// The files or the address are invalid, or the program does not support the topology.
     pub fn new(options: Options, config: Config) -> Result<Self, RemoteError> {
         let waker: Arc<OnceLock<Waker>> = Arc::default();
         let wakes = Arc::clone(&waker);
@@ -59,24 +59,24 @@ impl Remote {
         })
     }
 
-    /// From now on this is woken.
+    /// Sets the waker.
     pub(in crate::worker) fn set_waker(&self, waker: Waker) {
-        // There is one thread, which is started once.
+        // The thread is started once.
         let _first = self.waker.set(waker);
     }
 
-    /// Begins a change. Others go on meanwhile, those of the same session one after the other.
+    /// Begins a change. Changes of other sessions proceed in parallel; those of one session are serialized.
     pub(in crate::worker) fn begin(&mut self, now: Time, plan: &Plan) -> ApplyState {
         let now = self.poll(now);
         if self.away.is_some_and(|since| now.since(since) > TIMEOUT) {
-            return ApplyState::Done(Err(ApplyError::Backend("the switch is out of reach".to_owned())));
+            return ApplyState::Done(Err(ApplyError::Backend("the switch is unreachable".to_owned())));
         }
         let operation = self.switch.submit(now, plan);
         self.under_way.push_back((operation, now + TIMEOUT));
         ApplyState::UnderWay(operation)
     }
 
-    /// A change that is over by now, or that has taken too long.
+    /// A change that has completed, or has exceeded its deadline.
     pub(in crate::worker) fn poll_finished(
         &mut self,
         now: Time,
@@ -84,7 +84,7 @@ impl Remote {
         let now = self.poll(now);
         while let Some(progress) = self.switch.poll(now) {
             let Progress::Done(operation, result) = progress else { continue };
-            // One that was given up is nobody's.
+            // A change that exceeded its deadline has no receiver.
             if let Some(place) = self.under_way.iter().position(|(known, _)| *known == operation) {
                 self.under_way.remove(place);
                 return Some((operation, result));
@@ -93,13 +93,13 @@ impl Remote {
         let (operation, _) = *self.under_way.front().filter(|(_, until)| *until <= now)?;
         self.under_way.pop_front();
         self.switch.abandon(operation);
-        Some((operation, Err(ApplyError::Backend("the switch did not answer".to_owned()))))
+        Some((operation, Err(ApplyError::Backend("the switch did not respond".to_owned()))))
     }
 
-    /// Lets the switch go on; the time that it is now, which never goes back.
+    /// Processes messages of the switch. Returns the present time, which never goes back.
     fn poll(&mut self, now: Time) -> Time {
         if self.now.is_none() {
-            // It was never there yet.
+            // The first call: the switch was not connected yet.
             self.away = Some(now);
         }
         let now = self.now.map_or(now, |last| last.max(now));
@@ -109,7 +109,7 @@ impl Remote {
         now
     }
 
-    /// Tells the operator what the switch went through.
+    /// Logs state changes of the switch.
     fn tell(&mut self) {
         while let Some(notice) = self.switch.poll_notice() {
             match notice {
@@ -163,14 +163,14 @@ impl Dataplane for Remote {
         self.poll(now);
     }
 
-    /// Those of the software behind the switch, and what the switch has dropped.
+    /// The counters of the software behind the switch, and the drops of the switch.
     fn counters(&self) -> Counters {
         self.switch.counters()
     }
 }
 
 impl PacketEngine for Remote {
-    /// No packet comes by ports of this machine.
+    /// No packet arrives on ports of this host.
     fn process(&mut self, _: Time, _: &Ingress, _: &[u8], _: &mut dyn Transmit) -> Disposition {
         Disposition::Dropped(DropReason::NoEgress)
     }
