@@ -1,4 +1,4 @@
-//! The command line: what there is to say, and what the help texts say about it.
+//! The command line and its help texts.
 
 #[cfg(feature = "p4runtime")]
 use std::net::{Ipv4Addr, SocketAddr};
@@ -32,7 +32,7 @@ Examples:
 Exit codes: 0 done, 1 failed, 2 wrong command line or (run) wrong configuration.";
 
 const RUN_HELP: &str = "\
-SIGTERM and SIGINT release the associations and stop; a second one stops at once. SIGHUP reads logger.level
+SIGTERM and SIGINT release the associations and stop; a second one stops immediately. SIGHUP reads logger.level
 anew. TUN devices need CAP_NET_ADMIN.
 
 Examples:
@@ -89,80 +89,80 @@ Examples:
 
 Exit codes: 0 ended by a signal, 1 it cannot listen or run the program, 2 wrong command line.";
 
-/// What to do.
+/// The subcommand.
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Run the UPF until SIGTERM or SIGINT
     #[command(after_help = RUN_HELP)]
     Run(Box<ConfigArgs>),
-    /// Look at a configuration without running it
+    /// Check or explain a configuration without running it
     Config {
         #[command(subcommand)]
         command: ConfigCommand,
     },
-    /// Show a whole 5G user plane at work on this machine, in network namespaces, in under a minute
+    /// Demonstrate a complete 5G user plane on this host, in network namespaces, in under a minute
     #[command(
         after_help = "Exit codes: 0 every step passed, 1 a step failed or the demo cannot run, 2 wrong command line."
     )]
     Demo(DemoArgs),
-    /// Measure how fast this build is on this machine, or list what can be measured
+    /// Run benchmarks of this build on this host, or list them
     #[command(after_help = BENCH_HELP)]
     Bench(Box<causeway_bench::Arguments>),
-    /// Repeat the experiments of a paper on a modelled switch, and put ours beside its figures
+    /// Repeat the experiments of a paper on a modelled switch, and compare the figures
     #[command(after_help = EXPERIMENT_HELP)]
     Experiment(Box<causeway_experiment::Arguments>),
-    /// Say how many UEs a UPF in P4 has room for on a switch, and draw where their tables are
+    /// Compute the UE capacity of a UPF in P4 on a switch, and draw the placement of its tables
     #[command(after_help = PLAN_HELP)]
     Plan(Box<causeway_plan::Arguments>),
     #[cfg(feature = "p4runtime")]
-    /// Serve the model of a P4 switch by P4Runtime, until SIGTERM or SIGINT
+    /// Serve the model of a P4 switch over P4Runtime, until SIGTERM or SIGINT
     #[command(after_help = SWITCH_MODEL_HELP)]
     SwitchModel(SwitchModelArgs),
 }
 
-/// Which switch, and where.
+/// The options of the switch model.
 #[cfg(feature = "p4runtime")]
 #[derive(Args)]
 pub(crate) struct SwitchModelArgs {
-    /// Where to listen; port 0 takes a free one
+    /// Listening address; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9559")]
     pub(crate) listen: SocketAddr,
     /// The profile of the P4 program
     #[arg(long, default_value = "hip4", value_parser = PossibleValuesParser::new(PROFILES.map(|(name, _)| name)))]
     pub(crate) profile: String,
-    /// Start without a program: a controller sets it
+    /// Start without a program; a controller sets it
     #[arg(long, conflicts_with = "profile")]
     pub(crate) empty: bool,
     /// The id of the device
     #[arg(long, value_name = "ID", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) device_id: u64,
-    /// The port whose frames go to the controller
+    /// The port whose frames are sent to the controller
     #[arg(long, value_name = "PORT", default_value_t = 510, value_parser = clap::value_parser!(u16).range(1..512))]
     pub(crate) cpu_port: u16,
-    /// Addresses at which GTP-U arrives, until a controller sets others
+    /// GTP-U addresses, until a controller sets others
     #[arg(long, value_name = "IPV4", value_delimiter = ',', default_value = "192.0.2.1")]
     pub(crate) local: Vec<Ipv4Addr>,
-    /// How long requests take
+    /// Delay of requests
     #[arg(long, value_enum, default_value_t = SwitchTiming::Instant)]
     pub(crate) timing: SwitchTiming,
-    /// Refuse batches that are all or nothing, as the P4Runtime server of BMv2 does
+    /// Refuse atomic batches, as the P4Runtime server of BMv2 does
     #[arg(long)]
     pub(crate) not_atomic: bool,
 }
 
-/// How long a switch takes.
+/// The delay of a switch.
 #[cfg(feature = "p4runtime")]
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum SwitchTiming {
-    /// As long as the model needs
+    /// No added delay
     Instant,
-    /// As HiP4-UPF's driver, as far as its figures tell
+    /// As HiP4-UPF's driver, according to its figures
     Paper,
     /// As HiP4-UPF's driver with the slowest writes that its figures allow for
     PaperAllDriver,
 }
 
-/// How to show it.
+/// The options of the demo.
 #[derive(Args)]
 pub(crate) struct DemoArgs {
     /// Folder for captures, log and report
@@ -174,17 +174,17 @@ pub(crate) struct DemoArgs {
     pub(crate) dataplane: Option<String>,
 }
 
-/// What to do with a configuration.
+/// The actions on a configuration.
 #[derive(Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Print the effective configuration and `ok`, or every mistake with its line
+    /// Print the effective configuration and `ok`, or every error with its line
     #[command(after_help = "Exit codes: 0 the configuration is right, 1 it is wrong, 2 wrong command line.")]
     Check(Box<ConfigArgs>),
     /// List every key with its default and meaning
     Keys,
 }
 
-/// Where the configuration comes from. A flag wins over the environment, that over the file.
+/// The sources of the configuration. A flag takes precedence over the environment, and the environment over the file.
 #[derive(Args)]
 pub(crate) struct ConfigArgs {
     /// Configuration file; without it every key has its default
@@ -195,9 +195,9 @@ pub(crate) struct ConfigArgs {
     flags: Flags,
 }
 
-/// Flags that stand for keys of the file.
+/// Flags that replace keys of the file.
 #[derive(Args)]
-#[command(next_help_heading = "Options that take the place of keys in the file")]
+#[command(next_help_heading = "Options that replace keys of the file")]
 struct Flags {
     /// logger.level: error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", env = "CAUSEWAY_LOG_LEVEL")]
@@ -211,22 +211,22 @@ struct Flags {
     /// upf.max_sessions
     #[arg(long, value_name = "N", env = "CAUSEWAY_MAX_SESSIONS")]
     max_sessions: Option<String>,
-    /// upf.pfcp.server: where SMFs reach the UPF; several with commas
+    /// upf.pfcp.server: N4 addresses, comma-separated
     #[arg(long, value_name = "ADDRESS[:PORT]", env = "CAUSEWAY_PFCP_ADDRESS", value_delimiter = ',')]
     pfcp_address: Vec<String>,
-    /// upf.pfcp.client.smf: SMFs to associate with unasked
+    /// upf.pfcp.client.smf: SMFs to which the UPF sends an Association Setup Request
     #[arg(long, value_name = "ADDRESS[:PORT]", env = "CAUSEWAY_SMF_ADDRESS", value_delimiter = ',')]
     smf_address: Vec<String>,
-    /// upf.gtpu.server: where gNBs reach the UPF
+    /// upf.gtpu.server: N3 and N9 addresses, comma-separated
     #[arg(long, value_name = "ADDRESS[:PORT]", env = "CAUSEWAY_GTPU_ADDRESS", value_delimiter = ',')]
     gtpu_address: Vec<String>,
-    /// upf.metrics.server: where /metrics and /api are
+    /// upf.metrics.server: addresses of /metrics and /api, comma-separated
     #[arg(long, value_name = "ADDRESS[:PORT]", env = "CAUSEWAY_METRICS_ADDRESS", value_delimiter = ',')]
     metrics_address: Vec<String>,
 }
 
 impl ConfigArgs {
-    /// The values that flags or the environment give.
+    /// The values from flags or the environment.
     pub(crate) fn overrides(&self) -> Overrides {
         let flags = &self.flags;
         Overrides {

@@ -1,22 +1,22 @@
-//! Exit codes, and output that a closed pipe does not turn into a panic.
+//! Exit codes, and output that does not panic on a closed pipe.
 
 use std::fmt::Display;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// It worked, or it was asked to stop and did.
+/// Success, or a requested stop.
 pub(crate) const OK: u8 = 0;
-/// It failed: at start, at work, or what was checked is wrong.
+/// Failure: at start, at run time, or of a check.
 pub(crate) const FAILED: u8 = 1;
-/// The command line or, for `run`, the configuration is wrong: trying again will not help.
+/// The command line or, for `run`, the configuration is wrong: a retry does not help.
 pub(crate) const USAGE: u8 = 2;
 
-/// Writes to standard output. A reader that has gone away wants no more.
+/// Writes to standard output. A closed pipe is no error.
 pub(crate) fn print(text: impl Display) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 
-/// Says on standard error how it ended, and gives the exit code.
+/// Writes the result to standard error, and returns the exit code.
 pub(crate) fn end(code: u8, how: impl Display) -> ExitCode {
     let _ = writeln!(std::io::stderr(), "{how}");
     ExitCode::from(code)

@@ -24,12 +24,12 @@ fn a_signal_stops_it_with_0() {
         running.until("INFO causeway 0.1.0, configuration ");
         running.until(&format!("N3 on {at}:2152 over UDP with "));
         running.until("data plane `fastpath`: ");
-        running.until("packet thread on any core, sleeps while nothing comes");
+        running.until("packet thread on any core, sleeps while idle");
         running.until(&format!("N4 on {at}:8805, Node ID {at}"));
         running.until(&format!("metrics on http://{at}:9090/metrics"));
         running.until("ready");
         running.signal(signal);
-        running.until("a second signal stops at once");
+        running.until("a second signal stops immediately");
         running.until("stopped: received 0 packets on N3");
         assert_eq!(running.child.wait().unwrap().code(), Some(0));
     }
@@ -217,14 +217,14 @@ fn the_service_manager_hears_nothing_while_a_thread_stands_still() {
         }
         ptrace::interrupt(thread).unwrap();
         // After half a second, then each time that it is twice as long.
-        (0..3).for_each(|_| drop(running.until(&format!("{called} has paused for "))));
+        (0..3).for_each(|_| drop(running.until(&format!("{called} has not responded for "))));
         heard();
         // For as long again: five times the manager would have been told.
-        running.until(&format!("{called} has paused for "));
+        running.until(&format!("{called} has not responded for "));
         assert_eq!(heard(), 0, "{name}");
         waitpid(thread, Some(WaitPidFlag::__WALL)).unwrap();
         ptrace::detach(thread, None).unwrap();
-        running.until(&format!("{called} goes on after a pause of "));
+        running.until(&format!("{called} resumed after a pause of "));
         let mut octets = [0; 64];
         let len = manager.recv(&mut octets).expect("to be told in time");
         assert_eq!(&octets[..len], b"WATCHDOG=1");
@@ -281,7 +281,7 @@ fn only_a_file_of_some_size_is_a_configuration() {
         (fifo.as_path(), "a FIFO, not a file: give a regular file"),
         ("/dev/zero".as_ref(), "a device, not a file: give a regular file"),
         (dir, "a directory, not a file: give a regular file"),
-        (large.as_path(), "this is no configuration file"),
+        (large.as_path(), "this is not a configuration file"),
     ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_causeway"));
         let mut running = Running::of(command.args(["run", "-c", config.to_str().unwrap()]));

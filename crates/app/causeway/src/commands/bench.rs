@@ -1,4 +1,4 @@
-//! `causeway bench`: how fast this build is on this machine.
+//! `causeway bench`: benchmarks of this build on this host.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `causeway config`: a configuration without running it.
+//! `causeway config`: checks and explains a configuration.
 
 use std::process::ExitCode;
 
@@ -18,7 +18,7 @@ fn check(args: &ConfigArgs) -> ExitCode {
     match Config::load(args.config.as_deref(), &args.overrides()) {
         Ok(config) => {
             print(config.to_yaml().trim_end());
-            // Not on standard output, which is a configuration file of its own.
+            // Not on standard output, which contains only the configuration file.
             exit::end(exit::OK, "ok")
         }
         Err(errors) => exit::end(exit::FAILED, errors),

@@ -1,4 +1,4 @@
-//! `causeway demo`: a whole 5G user plane at work on this machine.
+//! `causeway demo`: a complete 5G user plane on this host.
 
 use std::process::ExitCode;
 

@@ -9,7 +9,7 @@ use crate::exit;
 pub(super) fn run(arguments: &Arguments) -> ExitCode {
     match causeway_experiment::run(arguments, &mut std::io::stdout().lock()) {
         Ok(()) => ExitCode::from(exit::OK),
-        // A reader that has gone away wants no more.
+        // A closed pipe is no error.
         Err(ExperimentError::Io { source, .. }) if source.kind() == std::io::ErrorKind::BrokenPipe => {
             ExitCode::from(exit::OK)
         }

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use crate::cli::{Cli, Command};
 
-/// Does what the command line asks for.
+/// Runs the subcommand.
 pub(crate) fn run(cli: Cli) -> ExitCode {
     match cli.command {
         Command::Run(args) => run::run(&args),

@@ -10,7 +10,7 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
     match causeway_plan::run(arguments, &mut std::io::stdout().lock()) {
         Ok(true) => ExitCode::from(exit::OK),
         Ok(false) => ExitCode::from(exit::FAILED),
-        // A reader that has gone away wants no more.
+        // A closed pipe is no error.
         Err(PlanError::Io { source, .. }) if source.kind() == std::io::ErrorKind::BrokenPipe => {
             ExitCode::from(exit::OK)
         }

@@ -35,23 +35,23 @@ pub(super) fn run(args: &ConfigArgs) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Starts the daemon, then the threads of the allocator: they complain on standard error where there is no room for them, and a start that
-/// fails says so in one line.
+/// Starts the daemon, then the threads of the allocator. Without memory for them the allocator writes to standard
+/// error, but a failed start must be one line.
 fn start(config: &Config) -> Result<Daemon, StartError> {
     let daemon = Daemon::start(config)?;
-    // Without them the allocator gives memory back only as more is taken.
+    // Without them the allocator returns memory only during further allocations.
     #[cfg(feature = "jemalloc")]
     let _ = tikv_jemalloc_ctl::background_thread::write(true);
     Ok(daemon)
 }
 
-/// SIGHUP: the level of the logs is read anew. Everything else stays as it was at start.
+/// SIGHUP: reads the log level again. All other settings stay as at the start.
 fn reload(logs: &LogControl, args: &ConfigArgs) {
     match Config::load(args.config.as_deref(), &args.overrides()) {
         Ok(config) => {
             logs.set_level(config.logger.level);
             info!("log level is {}; other keys take effect at the next start", config.logger.level.word());
         }
-        Err(errors) => errors.0.iter().for_each(|error| warn!("the configuration is not read anew: {error}")),
+        Err(errors) => errors.0.iter().for_each(|error| warn!("the configuration is not reloaded: {error}")),
     }
 }

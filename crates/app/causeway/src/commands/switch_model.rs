@@ -60,7 +60,7 @@ async fn serve(args: &SwitchModelArgs, switch: &ModelSwitch, program: &str) -> R
         _ = interrupt.recv() => {}
     }
     switch.stop();
-    // Calls that are under way end; a controller that does not go is not waited for.
+    // Calls in flight end; the end does not wait for connected controllers.
     let gentle = tokio::time::timeout(std::time::Duration::from_secs(2), serving).await;
     gentle.map_or(Ok(()), |ended| ended.map_err(|error| error.to_string()))
 }
