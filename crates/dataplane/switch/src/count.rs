@@ -1,4 +1,4 @@
-//! What a counter of the switch holds.
+//! The value of a switch counter.
 
 use std::ops::{Add, AddAssign};
 
@@ -15,7 +15,8 @@ impl Count {
     /// Nothing counted.
     pub const ZERO: Self = Self { octets: 0, packets: 0 };
 
-    /// What came since an earlier reading of the same counter; `None` if it holds less than then: it was cleared in between.
+    /// The difference to an earlier reading of the same counter; `None` if the value is lower than then: the counter
+    /// was cleared in between.
     pub fn since(self, earlier: Self) -> Option<Self> {
         let octets = self.octets.checked_sub(earlier.octets)?;
         let packets = self.packets.checked_sub(earlier.packets)?;

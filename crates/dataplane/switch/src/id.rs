@@ -4,9 +4,9 @@ use std::fmt;
 
 /// The number of a PDR on the switch, `PDR_ID` in HiP4-UPF: at most 24 bits, unique on the switch.
 ///
-/// It is neither the PDR ID of PFCP, which is unique in its session only, nor does it live as long: a modification gives
-/// the rule a new number, and usage of both counts. Zero never names a rule: it is what the metadata of a packet
-/// holds before a PDR was found.
+/// It differs from the PDR ID of PFCP, which is unique only within its session. It also lives shorter: a modification
+/// gives the rule a new number, and the usage of both numbers counts. Zero is no rule: packet metadata holds zero
+/// before a PDR is found.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SwitchPdr(pub u32);
 

@@ -1,24 +1,25 @@
-//! Where profile `direct` counts: each rule by its number, in banks of counters by index.
+//! The counters of profile `direct`: one for each rule number, in banks of counters by index.
 
 use crate::driver::Program;
 
-/// Bits of a number that say of which session it is, and of which rule with an entry of its own.
+/// Bits of a number that identify the session, or the rule with an entry of its own.
 const SESSION: u32 = 0x3_ffff;
 const RULE: u32 = 0x7f_ffff;
 
-/// Numbers of the downlink stand behind those of the uplink, and begin where this divides.
+/// Downlink numbers follow the uplink numbers, and start at a multiple of this.
 const UNIT: usize = 1024;
 
 /// The banks of both sides.
 #[derive(Clone, Debug)]
 pub(crate) struct IndexedCounters([Side; 2]);
 
-/// The banks before or after QoS enforcement: those of sessions, and those of other rules. Each row is cut into banks in its order.
+/// The banks before or after QoS enforcement: those of sessions, and those of other rules. The numbers of each kind are
+/// divided into its banks in order.
 #[derive(Clone, Debug)]
 struct Side {
     sessions: Vec<Bank>,
     rules: Vec<Bank>,
-    /// Where the downlink begins.
+    /// The first downlink index.
     downlink: u32,
 }
 
@@ -26,12 +27,12 @@ struct Side {
 struct Bank {
     id: u32,
     size: usize,
-    /// How many banks of its side come before it.
+    /// The number of banks of the same side before it.
     place: u16,
 }
 
 impl IndexedCounters {
-    /// Those of a program; `None` if its counters are not by index.
+    /// The banks of a program; `None` if its counters are not by index.
     pub(crate) fn of(program: &Program) -> Option<Self> {
         let bank = |name: String, place: usize| {
             let counter = program.counters.iter().find(|counter| counter.name == name)?;
@@ -58,12 +59,12 @@ impl IndexedCounters {
         Some((bank.id, index))
     }
 
-    /// The bank of a number before (0) or after (1) QoS enforcement, as one of all banks.
+    /// The bank of a number before (0) or after (1) QoS enforcement, as an index into all banks.
     pub(crate) fn place(&self, side: usize, number: u32) -> Option<u16> {
         Some(self.0.get(side)?.bank(number)?.0.place)
     }
 
-    /// How many rules with entries of their own are counted.
+    /// The number of counted rules that have entries of their own.
     pub(crate) fn rules(&self) -> u32 {
         let sizes = self.0[1].rules.iter().map(|bank| bank.size);
         u32::try_from(sizes.sum::<usize>()).unwrap_or(u32::MAX)
@@ -98,11 +99,11 @@ mod tests {
 
     use super::*;
 
-    /// Sessions that are counted in the program as it is built without being told sizes.
+    /// Counted sessions of the program when it is compiled without explicit sizes.
     const SESSIONS: u32 = 126_976;
 
     // Input:  the program of `direct`, and all numbers of sessions in both directions and of other rules.
-    // Output: each of a session that is counted has a counter of its own, as has each other rule that there is room for.
+    // Output: each counted session has its own counter, and so has each other rule within the capacity.
     #[test]
     fn each_number_has_a_cell_of_its_own() {
         let cells = IndexedCounters::of(&Program::from(&profiles::DIRECT)).unwrap();
@@ -113,7 +114,7 @@ mod tests {
             let found: HashSet<(u32, u32)> =
                 numbers.iter().map(|number| cells.cell(side, *number).unwrap()).collect();
             assert_eq!(found.len(), numbers.len());
-            // Each bank has a place, and each place is a bank's.
+            // Each bank has an index, and each index is that of a bank.
             let banks: HashSet<(u32, u16)> = numbers
                 .iter()
                 .map(|number| (cells.cell(side, *number).unwrap().0, cells.place(side, *number).unwrap()))
@@ -128,8 +129,8 @@ mod tests {
         assert!(IndexedCounters::of(&Program::from(&profiles::HIP4)).is_none());
     }
 
-    // Input:  numbers at both ends of banks, and the banks that the program for 195,318 UEs at 1:50 has.
-    // Output: banks are cut where the program cuts them (`p4/contract/banks.p4`), the downlink within one.
+    // Input:  numbers at both ends of banks, and the banks of the program for 195,318 UEs at 1:50.
+    // Output: the bank boundaries are those of the program (`p4/contract/banks.p4`), the downlink starts within a bank.
     #[test]
     fn banks_are_cut_where_the_program_cuts_them() {
         let mut program = Program::from(&profiles::DIRECT);

@@ -1,14 +1,15 @@
-//! The P4 switch as a data plane: the mechanisms that its controller is made of.
+//! A P4 switch as a data plane: the mechanisms of its controller.
 //!
-//! They follow HiP4-UPF (USENIX ATC 2024), and say where they differ. Each is a state machine without clocks, threads or
-//! I/O: what happens is told to it, time included, and it answers with what to do.
+//! They follow HiP4-UPF (USENIX ATC 2024), and name the differences. Each is a state machine without clocks, threads or
+//! I/O: it takes events, with their time, and returns actions.
 //!
-//! - [`backend`]: the data plane that is made of them.
-//! - [`driver`]: what every driver of a switch does, and one that fails.
-//! - [`model`]: a switch in memory, accurate by the table, that takes its time like the driver of a real one.
-//! - [`pendulum`]: who reads and who writes the accounting tables, and when a number can be used again.
-//! - [`pulling`]: which counters are read first, and which reports follow.
-//! - [`ranges`]: which number a rule has on the switch, so that few ternary entries give all rules of a kind their action.
+//! - [`backend`]: the data plane that combines them.
+//! - [`driver`]: the contract of switch drivers, and a driver that injects faults.
+//! - [`model`]: a switch in memory, accurate per table, with the request times of a real driver.
+//! - [`pendulum`]: concurrent reads and writes of the accounting tables, and the reuse of rule numbers.
+//! - [`pulling`]: the order in which counters are read, and the reports that follow.
+//! - [`ranges`]: the number of each rule on the switch, chosen so that few ternary entries give all rules of a kind
+//!   their action.
 
 #![forbid(unsafe_code)]
 

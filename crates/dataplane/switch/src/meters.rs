@@ -1,15 +1,15 @@
-//! Which meter a number means: a program has its meters as one, in two halves, the first with the even numbers, or in banks.
+//! Meter numbers: a program has one meter array, two halves of which the first has the even numbers, or banks.
 
 use crate::driver::Program;
 use crate::indexed_counters::IndexedCounters;
 
-/// Tables of rules that have a meter: one, or those of the even and of the odd meters.
+/// Tables of rules that have a meter: one, or one for the even and one for the odd meters.
 pub(crate) const METERED: [&str; 3] = ["metered_rules", "metered_rules_even", "metered_rules_odd"];
 
-/// One rule in so many has a meter of its own where rules and sessions share one.
+/// One rule in this many has its own meter where rules and sessions share a meter array.
 const RULES_PER_METER: u32 = 8;
 
-/// Banks of sessions' meters, and the numbers of their first (`p4/blocks/metering.p4`).
+/// Banks of sessions' meters, and the first number of each (`p4/blocks/metering.p4`).
 const BANKS: [(&str, u32); 4] = [
     ("session_meters_0", 0),
     ("session_meters_1", 0x2000),
@@ -24,29 +24,29 @@ const SESSION_METERS_BASE: u32 = 0x6000;
 pub(crate) struct Meters {
     shape: Shape,
     pub(crate) name: &'static str,
-    /// How many there are.
+    /// The number of meters.
     pub(crate) count: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Shape {
-    /// Even and odd ones; the same twice where they are one.
+    /// The even and the odd meters; twice the same id where there is one array.
     Halves([u32; 2]),
-    /// Those that a program has not got are of no size.
+    /// Banks that a program lacks have size zero.
     Banks([Bank; 5]),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Bank {
     id: u32,
-    /// The number of the first meter, and where it stands.
+    /// The number of the first meter, and its index in the bank.
     number: u32,
     index: u32,
     size: u32,
 }
 
 impl Meters {
-    /// Those of rules that have entries of their own, or of all.
+    /// The meters of rules with entries of their own, or of all rules.
     pub(crate) fn of_rules(program: &Program) -> Option<Self> {
         if let Some((id, size)) = named(program, "rule_meters") {
             let rules =
@@ -59,7 +59,7 @@ impl Meters {
         Some(Self { shape: Shape::Halves([even, odd]), name: "rule_meters", count })
     }
 
-    /// Those of simple rules of sessions, where they are others: what the banks do not hold is behind those of rules.
+    /// The meters of simple session rules, where they are separate: numbers beyond the banks follow those of the rules.
     pub(crate) fn of_sessions(program: &Program) -> Option<Self> {
         let bank = |(name, number)| {
             let found = named(program, name);
@@ -81,7 +81,8 @@ impl Meters {
         Some(Self { shape: Shape::Banks(banks), name: "session_meters", count })
     }
 
-    /// The table in which a program that keeps meters apart from rules has the rows of rules with that meter, and the index that they say.
+    /// For a program that keeps meters apart from rules: the table that holds the entry of a rule with that meter, and
+    /// the index in that entry.
     pub(crate) fn row(&self, number: u32) -> (&'static str, u32) {
         let [one, first, second] = METERED;
         match self.shape {
@@ -92,7 +93,7 @@ impl Meters {
         }
     }
 
-    /// The number of one of so many as there are.
+    /// The number of the meter at an ordinal position.
     pub(crate) fn number(&self, place: u32) -> u32 {
         let Shape::Banks(banks) = self.shape else { return place };
         let mut remaining = place;
@@ -120,7 +121,7 @@ impl Meters {
     }
 }
 
-/// The id and the size of a meter.
+/// The id and the size of a meter array.
 fn named(program: &Program, name: &str) -> Option<(u32, u32)> {
     let meters = program.meters.iter().find(|meter| meter.name == name)?;
     Some((meters.id, u32::try_from(meters.size).unwrap_or(u32::MAX)))
@@ -135,8 +136,8 @@ mod tests {
     use super::*;
     use crate::driver::Meter;
 
-    // Input:  the meters of simple rules of `direct`, in banks, and those of its other rules, which are one.
-    // Output: each number has a meter of its own in both, as far as they go.
+    // Input:  the meters of simple rules of `direct`, in banks, and the single array of its other rules.
+    // Output: each number has its own meter in both, within their sizes.
     #[test]
     fn each_number_has_a_meter_of_its_own() {
         let program = Program::from(&profiles::DIRECT);
@@ -155,8 +156,8 @@ mod tests {
         assert_eq!(Meters::of_sessions(&Program::from(&profiles::HIP4)), None);
     }
 
-    // Input:  `hip4` as it is, with meters as one, and with two halves in their stead.
-    // Output: a rule with a meter has its row in the table that asks it, with the index there.
+    // Input:  `hip4` as it is, with one meter array, and with two halves instead.
+    // Output: a rule with a meter has its entry in the table that executes that meter, with the index there.
     #[test]
     fn rules_with_a_meter_stand_where_it_is_asked() {
         let mut program = Program::from(&profiles::HIP4);
@@ -173,8 +174,8 @@ mod tests {
         assert_eq!(rows, wanted);
     }
 
-    // Input:  a program with 47,360 meters of sessions, 4,352 of which are behind the 1,024 of rules.
-    // Output: all have numbers of 16 bits and meters of their own; those of rules are no session's.
+    // Input:  a program with 47,360 meters of sessions, 4,352 of which follow the 1,024 meters of rules.
+    // Output: all have 16-bit numbers and their own meters; no session uses a meter of the rules.
     #[test]
     fn what_banks_do_not_hold_is_behind_the_meters_of_rules() {
         let mut program = Program::from(&profiles::DIRECT);

@@ -1,6 +1,6 @@
-//! The tables of the UPF's programs that the model asks and the backend fills, by their names.
+//! Names of the tables that the model looks up and the backend fills.
 
-/// All of them; each profile has some.
+/// All tables; each profile has some of them.
 pub(crate) const TABLES: [&str; 54] = [
     "source_guard",
     "source_guard_ipv6",

@@ -1,4 +1,4 @@
-//! What readings say goes to the software, and what that makes of it back to the rows.
+//! Transfers usage from readings to the software data plane, and its effects back to the switch.
 
 use causeway_reference::lease::{CounterReading, PacketCount};
 use causeway_types::{Seid, Time};
@@ -8,7 +8,7 @@ use crate::driver::SwitchDriver;
 use crate::pendulum;
 use crate::{Count, SwitchPdr};
 
-/// User packets that a number's counter of a side showed.
+/// User packets counted for a number on a side.
 pub(super) type AppliedCount = (SwitchPdr, usize, Count);
 
 impl<D: SwitchDriver> Switch<D> {
@@ -21,7 +21,7 @@ impl<D: SwitchDriver> Switch<D> {
         self.fold(now, &counted);
     }
 
-    /// What of a reading is for the software now.
+    /// The part of a reading that the software counts now.
     fn take_reading(&mut self, now: Time, side: usize, reading: &pendulum::Reading) -> Option<AppliedCount> {
         let rule = self.rules.get_mut(&reading.number)?;
         rule.last[side] += reading.usage;
@@ -44,8 +44,8 @@ impl<D: SwitchDriver> Switch<D> {
         }
     }
 
-    /// The software takes usage into account: all of a session at once, so that what it tells of packets that began something does
-    /// not depend on the order of counters.
+    /// The software counts usage: all readings of a session together, so that the reports of its first packet do not
+    /// depend on the order of the counters.
     pub(super) fn fold(&mut self, now: Time, counted: &[AppliedCount]) {
         let session_of = |number: &SwitchPdr| self.rules.get(number).map(|rule| rule.session);
         let mut counted: Vec<(Seid, AppliedCount)> =
@@ -63,7 +63,7 @@ impl<D: SwitchDriver> Switch<D> {
             let Some(rule) = self.rules.get(number) else { continue };
             let count = PacketCount { packets: count.packets, octets: count.octets };
             let (arrived, passed) = match (side, rule.content.before_qos) {
-                // Its PDR may have got URRs since, which do not count what came before.
+                // Its PDR may have got URRs since, which do not count earlier packets.
                 _ if rule.content.urrs.is_empty() => continue,
                 (0, true) => (count, PacketCount::default()),
                 (0, false) => continue,

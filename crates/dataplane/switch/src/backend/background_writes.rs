@@ -1,4 +1,4 @@
-//! Writes that come before others and belong to no session: what there is from the start, and templates.
+//! Writes that precede others and belong to no session: initial entries and templates.
 
 use std::collections::VecDeque;
 
@@ -11,22 +11,22 @@ use crate::ranges::{self, Write};
 
 use super::layout::{Layout, TEMPLATES};
 
-/// Batches that are written one after the other.
+/// A queue of batches.
 #[derive(Debug, Default)]
 pub(super) struct BackgroundWrites {
     queue: VecDeque<Vec<Update>>,
-    /// How many were lined up, and how many of these were written.
+    /// The number of batches enqueued, and of those written.
     pub(super) enqueued: u64,
     pub(super) written: u64,
-    /// The one at the front is being written or read back.
+    /// The first batch is being written or read back.
     pub(super) is_under_way: bool,
     pub(super) read_back: Option<ReadBack>,
-    /// The switch has refused something, and why: nothing that needs it can be written until it does not.
+    /// The switch has refused a write, and the reason: operations that need it cannot be written until it is accepted.
     pub(super) refused: Option<ApplyError>,
 }
 
 impl BackgroundWrites {
-    /// Lines up a batch; none, if it is empty.
+    /// Enqueues a batch, unless it is empty.
     pub(super) fn push(&mut self, updates: Vec<Update>) {
         if !updates.is_empty() {
             self.queue.push_back(updates);
@@ -34,26 +34,26 @@ impl BackgroundWrites {
         }
     }
 
-    /// What is to be written next.
+    /// The next batch to write.
     pub(super) fn front(&self) -> Option<&Vec<Update>> {
         self.queue.front()
     }
 
-    /// What is left of the batch at the front.
+    /// Replaces the first batch by its unwritten updates.
     pub(super) fn set_front(&mut self, updates: Vec<Update>) {
         if let Some(front) = self.queue.front_mut() {
             *front = updates;
         }
     }
 
-    /// All of it is written in another way.
+    /// All of it is written by other means.
     pub(super) fn forget(&mut self) {
         self.queue.clear();
         self.written = self.enqueued;
         self.is_under_way = false;
     }
 
-    /// The batch at the front is written.
+    /// The first batch is written.
     pub(super) fn done(&mut self) {
         if self.queue.pop_front().is_some() {
             self.written += 1;
@@ -62,7 +62,7 @@ impl BackgroundWrites {
     }
 }
 
-/// The updates of template tables that ranges ask for. None where the profile has no templates.
+/// The updates of template tables that ranges require. Empty where the profile has no templates.
 pub(super) fn template_updates(layout: &Layout, writes: &[Write<Template>]) -> Vec<Update> {
     let update = |write: &Write<Template>| {
         let entry = template_entry(layout, write.entry())?;

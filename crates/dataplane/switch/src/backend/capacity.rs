@@ -1,4 +1,4 @@
-//! Whether tables have room.
+//! Capacity checks of tables.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::driver::{SwitchDriver, Update};
 use crate::ranges::AllocateError;
 
 impl<D: SwitchDriver> Switch<D> {
-    /// Insertions come before deletions, so there must be room for them.
+    /// Insertions precede deletions, so the tables must have space for them.
     pub(super) fn check_insertions(&self, updates: &[Update]) -> Result<(), ApplyError> {
         let mut wanted: BTreeMap<u32, usize> = BTreeMap::new();
         for update in updates {
@@ -28,7 +28,7 @@ impl<D: SwitchDriver> Switch<D> {
         Ok(())
     }
 
-    /// Entries that operations under way will add.
+    /// Entries that operations in flight will add.
     fn reserved(&self, table: u32) -> usize {
         let more = |change: &Change| change.tables.get(&table).copied().unwrap_or_default().max(0);
         let more = self
@@ -40,7 +40,7 @@ impl<D: SwitchDriver> Switch<D> {
     }
 }
 
-/// Why there is no number.
+/// The error for a number that cannot be allocated.
 pub(super) fn full_numbers(error: &AllocateError) -> ApplyError {
     match *error {
         AllocateError::Numbers { space, .. } => {

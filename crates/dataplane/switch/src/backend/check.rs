@@ -1,4 +1,4 @@
-//! What no rule may ask for.
+//! Rules that the switch backend cannot support.
 
 use causeway_rules::{Pdr, PduSessionType, RuleSet};
 use causeway_types::{Interface, WallTime};
@@ -43,7 +43,7 @@ pub(super) fn check_pdr(pdr: &Pdr, config: &Config) -> Result<(), Refused> {
 fn check_tunnel(pdr: &Pdr, config: &Config) -> Result<(), Refused> {
     let Some(tunnel) = pdr.pdi.tunnel else { return Ok(()) };
     let own = tunnel.addr.v4.filter(|ip| pdr_treatment::is_own(*ip, &config.topology));
-    let own = own.ok_or(unsupported("a tunnel that ends at no IPv4 address of ours"))?;
+    let own = own.ok_or(unsupported("a tunnel that ends at no local IPv4 address"))?;
     if tunnel.addr.v6.is_some() {
         return Err(unsupported("a tunnel that ends at an IPv6 address"));
     }
@@ -54,7 +54,7 @@ fn check_tunnel(pdr: &Pdr, config: &Config) -> Result<(), Refused> {
     let instance = end.and_then(|end| end.network_instance.as_ref());
     match (instance, &pdr.pdi.network_instance) {
         (Some(instance), Some(asked)) if instance != asked => {
-            Err(unsupported("a tunnel that ends in another network than the PDI says"))
+            Err(unsupported("a tunnel whose network differs from that of the PDI"))
         }
         _ => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! Rows for the addresses that UEs do not reach.
+//! Entries for the destinations that UEs must not reach.
 
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -15,7 +15,7 @@ use crate::model::upf;
 /// The tables, by IP version.
 const TABLES: [&str; 2] = ["closed", "closed_ipv6"];
 
-/// Which row holds where several do: addresses of the link, pings to a gateway, all else that is closed.
+/// Priorities: link-local addresses, pings to a gateway, all other closed addresses.
 const LINK: i32 = 3;
 const PINGS: i32 = 2;
 const CLOSED: i32 = 1;
@@ -24,7 +24,8 @@ const CLOSED: i32 = 1;
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
 
-/// Addresses and groups of the link, with masks: scopes 0 to 2 of groups, whatever their flags are (RFC 4291 clause 2.7).
+/// Link-local addresses and groups, with masks: scopes 0 to 2 of groups, whatever their flags are (RFC 4291 clause
+/// 2.7).
 const LINK_V4: [(Ipv4Addr, Ipv4Addr); 1] = [(Ipv4Addr::new(169, 254, 0, 0), Ipv4Addr::new(255, 255, 0, 0))];
 const LINK_V6: [(Ipv6Addr, Ipv6Addr); 4] = [
     (Ipv6Addr::UNSPECIFIED, Ipv6Addr::from_bits(u128::MAX)),
@@ -33,11 +34,13 @@ const LINK_V6: [(Ipv6Addr, Ipv6Addr); 4] = [
     (Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 0), Ipv6Addr::new(0xff0f, 0, 0, 0, 0, 0, 0, 0)),
 ];
 
-/// A destination with its mask and priority, the protocol if it is for that alone, and why packets do not reach it, if they do not.
+/// A destination with its mask and priority, the protocol if it applies to that alone, and the drop reason if packets
+/// must not reach it.
 type Row = (IpAddr, u128, i32, Option<u8>, Option<upf::DropReason>);
 
 impl<D: SwitchDriver> Switch<D> {
-    /// The machine has these addresses from now on. Where the switch has no room for all, what it held stays, and the operator hears of it.
+    /// Sets the host's addresses. If the switch has no space for all, the earlier entries stay, and the operator is
+    /// notified.
     pub(super) fn close(&mut self, host: &HostReachability) {
         self.config.topology.host.clone_from(host);
         let closed = entries(&self.layout, &self.config.topology);
@@ -45,14 +48,14 @@ impl<D: SwitchDriver> Switch<D> {
             self.notices.push_back(Notice::Closed { needed, room });
             return;
         }
-        // What has to be closed comes before what is open from now on.
+        // New closed addresses are written before newly open ones.
         let updates = changes(&self.closed, &closed);
         self.background_writes.push(updates);
         self.closed = closed;
     }
 }
 
-/// What has to be written for these entries in place of others.
+/// The updates that replace the present entries by these.
 fn changes(state: &[Entry], wanted: &[Entry]) -> Vec<Update> {
     let state: HashMap<&EntryKey, &Entry, RandomState> =
         state.iter().map(|entry| (&entry.key, entry)).collect();
@@ -66,7 +69,7 @@ fn changes(state: &[Entry], wanted: &[Entry]) -> Vec<Update> {
     written.chain(gone.map(|key| Update::Delete((*key).clone()))).collect()
 }
 
-/// The rows of the table that has no room for its entries, and what these take. A change needs room for the old ones, too.
+/// The table without space for its entries, and the entries needed. A change needs space for the old ones, too.
 pub(super) fn lacks_room(layout: &Layout, entries: &[Entry]) -> Option<(usize, usize)> {
     TABLES.into_iter().filter_map(|name| layout.table(name)).find_map(|table| {
         let needed = entries.iter().filter(|entry| entry.key.table == table.id).count();
@@ -74,7 +77,7 @@ pub(super) fn lacks_room(layout: &Layout, entries: &[Entry]) -> Option<(usize, u
     })
 }
 
-/// The rows of a topology whose first data network is the switch's.
+/// The entries of a topology whose first data network is on the switch.
 pub(super) fn entries(layout: &Layout, topology: &Topology) -> Vec<Entry> {
     let closed = topology.blocked_addresses();
     let v4 = LINK_V4.map(|(ip, mask)| (ip.into(), u32::from(mask).into()));

@@ -1,4 +1,4 @@
-//! The end of a change: the counters that it needs are read, and the software carries it out.
+//! The end of a change: its counters are read, and the software data plane applies it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,8 @@ use crate::SwitchPdr;
 use crate::driver::SwitchDriver;
 
 impl<D: SwitchDriver> Switch<D> {
-    /// The counters that must be read before the software carries out a plan: those whose usage it reports or would count for other URRs.
+    /// The counters that must be read before the software applies a plan: those whose usage it reports or would
+    /// otherwise count for other URRs.
     pub(super) fn usage_needed(&self, seid: Seid, plan: &Plan, change: &Change) -> Vec<(SwitchPdr, usize)> {
         let Some(state) = self.sessions.get(&seid) else { return Vec::new() };
         let Some(rules) = self.software.rules_of(seid) else { return Vec::new() };
@@ -42,7 +43,7 @@ impl<D: SwitchDriver> Switch<D> {
         needed
     }
 
-    /// The software carries it out, and it is over.
+    /// The software applies the plan, and the operation ends.
     pub(super) fn commit(&mut self, now: Time, operation: Operation) {
         let Some(pending) = self.operations.get_mut(&operation) else { return };
         let Pending { session: seid, is_abandoned, .. } = *pending;
@@ -93,7 +94,7 @@ impl<D: SwitchDriver> Switch<D> {
         }
     }
 
-    /// Has the switch follow, if quotas are exhausted or granted since its rows were made.
+    /// Writes the session again, if quotas were exhausted or granted since its entries were made.
     pub(super) fn update_for_quota(&mut self, seid: Seid) {
         let exhausted = self.software.exhausted_of(seid);
         let Some(state) = self.sessions.get(&seid) else { return };
@@ -102,13 +103,13 @@ impl<D: SwitchDriver> Switch<D> {
         }
     }
 
-    /// The same after a while, whatever rows were made for: the switch has refused it.
+    /// The same after a delay, whatever quotas the entries were made for: the switch has refused it.
     pub(super) fn rewrite_later(&mut self, now: Time, seid: Seid) {
         self.laters += 1;
         self.later.insert((now + self.config.retry.max(RETRY_INTERVAL), self.laters), Retry::Rewrite(seid));
     }
 
-    /// Writes the rules of a session again, as they are, if nothing else is done with it.
+    /// Writes the rules of a session again, unchanged, if no other operation of it is in flight.
     pub(super) fn rewrite_session(&mut self, seid: Seid) {
         if self.sessions.get(&seid).is_some_and(|state| state.busy.is_none()) {
             self.enqueue(seid, None);
@@ -116,10 +117,10 @@ impl<D: SwitchDriver> Switch<D> {
     }
 }
 
-/// From a rewriting that was refused to the next.
+/// The delay before a refused rewrite is tried again.
 const RETRY_INTERVAL: Span = Span::from_secs(1);
 
-/// The URRs whose counters a plan needs to be read; `None`: those of all.
+/// The URRs whose counters a plan needs; `None`: those of all.
 fn concerned(plan: &Plan, rules: &RuleSet) -> Option<BTreeSet<UrrId>> {
     let is_linked = rules.urrs.values().any(|urr| urr.triggers.contains(ReportingTriggers::LIUSA));
     let mut urrs = BTreeSet::new();

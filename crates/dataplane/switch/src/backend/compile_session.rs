@@ -1,4 +1,4 @@
-//! The rules of a session as rows of the switch's tables; or why they cannot be.
+//! Compiles the rules of a session to entries of the switch's tables, or returns why that is impossible.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -17,10 +17,10 @@ use super::table_placement::{self, Candidate};
 use super::template::{RuleAction, Template};
 use crate::driver::{EntryKey, Rates};
 
-/// What packets find a session by: no two sessions have the same.
+/// The key by which packets find a session: unique among sessions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) enum LookupKey {
-    /// A TEID of ours.
+    /// A local TEID.
     Tunnel(u32),
     /// A UE's IPv4 address, for packets of the data network.
     V4(Ipv4Addr),
@@ -28,57 +28,57 @@ pub(super) enum LookupKey {
     V6(u64),
 }
 
-/// A session as the switch is to have it.
+/// The compiled form of a session.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct CompiledSession {
-    /// By rule. A PDR that no packet can reach, behind others, is not there.
+    /// By rule. A PDR that no packet can reach, behind others, is omitted.
     pub(super) rules: BTreeMap<PdrId, CompiledRule>,
-    /// Rows of the source guard.
+    /// Entries of the source guard.
     pub(super) guards: Vec<EntryKey>,
     pub(super) keys: BTreeSet<LookupKey>,
-    /// By address of the UE, in profile `direct`: the rule of packets that are of no class of filters.
+    /// By address of the UE, in profile `direct`: the rule of packets without a filter class.
     pub(super) ues: BTreeMap<LookupKey, Option<PdrId>>,
-    /// All filters that tell its packets apart on the switch, in profile `direct`.
+    /// All filters that the switch uses for its packets, in profile `direct`.
     pub(super) filters: Filters,
     /// By QER and direction (true: uplink).
     pub(super) meters: BTreeMap<(QerId, bool), Rates>,
 }
 
-/// A rule as the switch is to have it.
+/// The compiled form of a rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct CompiledRule {
-    /// Its rows in the tables of rules.
+    /// Its entries in the tables of rules.
     pub(super) rows: Vec<EntryKey>,
-    /// Where its packets come in, in profile `direct`: its rows follow from the numbers that it gets.
+    /// The receive source of its packets, in profile `direct`: its entries follow from the numbers that it gets.
     pub(super) spot: Option<LookupPoint>,
-    /// Classes of packets that are its, likewise.
+    /// Classes of packets that it handles, likewise.
     pub(super) shares: Vec<ClassShare>,
     pub(super) content: NumberContent,
 }
 
-/// What a rule's number stands for. With another content it has another number.
+/// The meaning of a rule's number. A different content needs a different number.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct NumberContent {
     pub(super) template: Template,
-    /// The TEID at the far end of the tunnel that packets leave by.
+    /// The TEID at the far end of the packets' outgoing tunnel.
     pub(super) teid: u32,
     pub(super) meter: Option<QerId>,
     pub(super) urrs: Vec<UrrId>,
-    /// Those of them that do not count its packets: their quotas are exhausted.
+    /// URRs that do not count its packets: their quotas are exhausted.
     pub(super) uncounted: Vec<UrrId>,
-    /// Packets come in a tunnel.
+    /// Packets arrive in a tunnel.
     pub(super) is_tunnelled: bool,
     /// It has entries for accounting.
     pub(super) is_counted: bool,
-    /// A URR wants what comes before QoS enforcement.
+    /// A URR counts before QoS enforcement.
     pub(super) before_qos: bool,
 }
 
-/// The picture of a session with these rules, while these quotas are exhausted. In profile `direct` rules with filters are the software's
-/// if no classes are given; all that they ask for must be among these.
+/// Compiles a session with these rules, while these quotas are exhausted. In profile `direct` the software handles
+/// rules with filters if no classes are given; otherwise all required classes must be among the given ones.
 ///
 /// # Errors
-/// What the program cannot say, as [`causeway_dataplane::ApplyError::Unsupported`].
+/// What the program cannot express, as [`causeway_dataplane::ApplyError::Unsupported`].
 pub(super) fn compile(
     rules: &RuleSet,
     exhausted: &BTreeSet<UrrId>,
@@ -163,7 +163,7 @@ fn content(pdr: &Pdr, treatment: &Treatment, rules: &RuleSet, exhausted: &BTreeS
     }
 }
 
-/// Which rules packets are tried for, in profile `direct`.
+/// The groups of candidate rules, in profile `direct`.
 fn groups<'r>(rules: &'r RuleSet, layout: &Layout) -> Result<Vec<Group<'r>>, Refused> {
     let mut by_key: BTreeMap<LookupKey, Vec<&Pdr>> = BTreeMap::new();
     for pdr in in_order(rules) {
@@ -181,7 +181,7 @@ fn in_order(rules: &RuleSet) -> Vec<&Pdr> {
     pdrs
 }
 
-/// Where packets of a PDR come in.
+/// The lookup keys of a PDR.
 fn doors(pdr: &Pdr) -> Result<Vec<LookupKey>, Refused> {
     if let Some(tunnel) = pdr.pdi.tunnel {
         return Ok(vec![LookupKey::Tunnel(tunnel.teid.value())]);
@@ -193,7 +193,7 @@ fn doors(pdr: &Pdr) -> Result<Vec<LookupKey>, Refused> {
     Ok(v4.into_iter().chain(v6).collect())
 }
 
-/// The rows of the source guard for a tunnel. All its rules name the same UE.
+/// The source guard entries for a tunnel. All its rules name the same UE.
 fn guards(
     teid: u32,
     group: &[Candidate<'_>],
@@ -228,9 +228,9 @@ fn guards(
     Ok(rows)
 }
 
-/// The rates of a QER's meter: the maximum as peak, the guaranteed one as committed rate.
+/// The rates of a QER's meter: the MBR as peak rate, the GBR as committed rate.
 fn rates(rules: &RuleSet, qer: QerId, direction: Direction, window: Span) -> Option<Rates> {
-    /// No frame is larger: what a bucket must hold so that each can pass.
+    /// The largest frame: the least size of a bucket with which every frame can pass.
     const LARGEST_FRAME: u64 = 1600;
     let qer = rules.qers.get(&qer)?;
     let window = qer.averaging_window.unwrap_or(window);

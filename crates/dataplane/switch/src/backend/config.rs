@@ -1,4 +1,4 @@
-//! What surrounds the switch, and how its controller goes about its work.
+//! The topology of the switch, and the settings of its controller.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -11,52 +11,55 @@ use crate::pendulum::Mode;
 use crate::pulling;
 use crate::ranges::Minimum;
 
-/// How a switch is driven. [`Config::new`] has what is usual.
+/// The configuration of a switch. [`Config::new`] sets defaults.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The UPF's addresses and networks. The switch serves the first data network.
     pub topology: Topology,
     /// Limits of the software behind the switch: sessions, buffers.
     pub limits: Limits,
-    /// Who waits for whom at the accounting tables.
+    /// How readers and the writer share the accounting tables.
     pub mode: Mode,
-    /// The longest that a packet is between the lookup of its PDR and the egress accounting.
+    /// The longest time of a packet between the lookup of its PDR and the egress accounting.
     pub drain: Span,
     /// How counters are picked.
     pub pulling: pulling::Config,
-    /// Rules whose packets the switch can tell but not treat as asked are carried out by the software behind it, which gets their packets
-    /// by the CPU port; otherwise they are refused.
+    /// Whether rules whose packets the switch can match but not treat as required are handled by the software behind
+    /// it, which receives their packets through the CPU port; otherwise they are refused.
     pub falls_back: bool,
-    /// From the start of one pass of a reader to that of its next, at least. `None`: counters are read only when somebody waits
-    /// for them, or when [`super::Switch::read_all_counters`] asks for it.
+    /// The minimum time between the starts of two passes of a reader. `None`: counters are read only when an operation
+    /// or a timer waits for them, or on [`super::Switch::read_all_counters`].
     pub pace: Option<Span>,
-    /// Counters that a pass may read besides those that somebody waits for, while somebody does: a report or the end of a session then
-    /// waits for a short pass, not for a full one. A pass reads so many if there are, also such as are not needed soon.
+    /// Counters that a pass may read besides those that an operation or timer waits for: a report or the end of a
+    /// session then waits for a short pass, not for a full one. A pass reads this many if there are, even if they are
+    /// not needed soon.
     pub express: usize,
-    /// From one reading of the drops that the switch counts by reason to the next. `None`: these are not read.
+    /// The interval between readings of the switch's drop counters. `None`: they are not read.
     pub tally: Option<Span>,
-    /// Octets that the switch counts after QoS enforcement are those of frames as they were received, as with BMv2: with the tunnel that they
-    /// came in, and without the one that they leave in.
+    /// Whether octets that the switch counts after QoS enforcement are those of received frames, as with BMv2:
+    /// including the received tunnel, and without the transmitted one.
     pub counts_as_received: bool,
-    /// How long after a request failed for want of the switch it is tried again.
+    /// The delay before a request that failed because the switch was unreachable is tried again.
     pub retry: Span,
-    /// How often a change is tried that the switch cannot be reached for, until it is refused.
+    /// How often a change is tried while the switch is unreachable, until it is refused.
     pub attempts: u32,
-    /// How long [`Dataplane::apply`](causeway_dataplane::Dataplane::apply) waits for a switch that takes its own time, at most.
+    /// The longest time that [`Dataplane::apply`](causeway_dataplane::Dataplane::apply) waits for a switch that runs in
+    /// real time.
     pub patience: Span,
     /// Bits of a rule's number, at most 24.
     pub number_bits: u8,
-    /// Templates that always find a number for so many rules; others are learnt. Without effect where the profile has no templates.
+    /// Templates that always find a number for this many rules; others are learnt. Without effect where the profile has
+    /// no templates.
     pub minima: Vec<Minimum<Template>>,
-    /// Where packets go when they leave; the longest prefix wins.
+    /// Routes of transmitted packets; the longest prefix wins.
     pub routes: Vec<Route>,
-    /// Pools of UEs whose TEIDs end like their addresses: one row of the source guard for all of a pool. Other UEs have a row
-    /// each.
+    /// Pools of UEs whose TEIDs end like their addresses: one source guard entry serves a whole pool. Other UEs have an
+    /// entry each.
     pub guards: Vec<SourceGuardPool>,
 }
 
 impl Config {
-    /// Pendulum access as in the paper, selective pulling with care, without routes.
+    /// Pendulum access as in the paper, selective pulling with a policy, without routes.
     pub fn new(topology: Topology, limits: Limits) -> Self {
         Self {
             topology,
@@ -79,7 +82,7 @@ impl Config {
         }
     }
 
-    /// The hop of packets without a tunnel to this address.
+    /// The next hop of packets without a tunnel to this address.
     pub(super) fn network_hop(&self, to: IpAddr) -> Option<Hop> {
         let hop = |route: &Route| match route {
             Route::Network { to: net, hop } if net.contains(&to) => Some((net.prefix_len(), *hop)),
@@ -89,29 +92,29 @@ impl Config {
     }
 }
 
-/// A way out.
+/// A route.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Route {
-    /// Of tunnels to peers in this IPv4 prefix.
+    /// For tunnels to peers in this IPv4 prefix.
     Tunnel {
         /// The peers.
         to: IpNet,
-        /// Where to.
+        /// The next hop.
         hop: Hop,
-        /// Our own address on that way.
+        /// The local address on that path.
         local: Ipv4Addr,
     },
-    /// Of user packets that leave without a tunnel.
+    /// For user packets that are transmitted without a tunnel.
     Network {
         /// Their destinations.
         to: IpNet,
-        /// Where to.
+        /// The next hop.
         hop: Hop,
     },
 }
 
 impl Route {
-    /// Where it leads.
+    /// The destination prefix.
     pub const fn to(&self) -> IpNet {
         match self {
             Self::Tunnel { to, .. } | Self::Network { to, .. } => *to,
@@ -124,9 +127,9 @@ impl Route {
 pub struct Hop {
     /// The port.
     pub port: u16,
-    /// Our MAC address there.
+    /// The local MAC address of the port.
     pub source: [u8; 6],
-    /// The neighbour's.
+    /// The neighbour's MAC address.
     pub neighbour: [u8; 6],
 }
 
@@ -135,12 +138,12 @@ pub struct Hop {
 pub struct SourceGuardPool {
     /// The pool; at most 24 bits of its addresses are free.
     pub pool: IpNet,
-    /// The TEID of the pool's first address. Those of the others differ from it as their addresses do.
+    /// The TEID of the pool's first address. The others differ from it as their addresses do.
     pub first_teid: u32,
 }
 
 impl SourceGuardPool {
-    /// The pool's first address and the free bits of it; `None` for IPv6, or a pool that is too large.
+    /// The pool's first address and the mask of its free bits; `None` for IPv6, or a pool that is too large.
     pub(super) fn pool(&self) -> Option<(u32, u32)> {
         let IpNet::V4(net) = self.pool else { return None };
         let free = u32::from(net.hostmask());

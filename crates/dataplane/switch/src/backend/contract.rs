@@ -1,4 +1,4 @@
-//! The contract of a data plane, which waits for what the switch does.
+//! Implements the data plane contract, which waits for the switch.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use super::operation::{Operation, Progress};
 use super::switch::Switch;
 use crate::driver::SwitchDriver;
 
-/// How many times a driver is asked that goes on in the time that it is told.
+/// How often a driver in simulated time is polled.
 const MAX_POLLS: u32 = 1_000_000;
 
-/// How long another one is waited for at a time.
+/// How long each wait for another driver lasts.
 const WAIT_STEP: Span = Span::from_millis(100);
 
 impl<D: SwitchDriver> Switch<D> {
-    /// Waits for an operation: in the time of the driver where that goes on by what it is told, else in that of the world.
+    /// Waits for an operation: in the driver's time if it is simulated, else in real time.
     pub(super) fn wait_for(&mut self, now: Time, operation: Operation) -> Result<Applied, ApplyError> {
         let (start, mut now) = (now, now);
         let mut kept = Vec::new();
@@ -98,7 +98,8 @@ impl<D: SwitchDriver> Dataplane for Switch<D> {
         self.run(now);
     }
 
-    /// Those of the software, and what the switch has dropped by itself. What it has forwarded is in the counters of its ports.
+    /// The counters of the software, and the drops of the switch. Packets that the switch forwarded are in the counters
+    /// of its ports.
     fn counters(&self) -> Counters {
         self.software.counters().with(self.tally.counters())
     }

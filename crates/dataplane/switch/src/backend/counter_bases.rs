@@ -1,7 +1,7 @@
-//! What counters by index held before a rule is counted there, where the switch was there before its controller.
+//! Initial values of counters by index before a rule is counted there, where the switch ran before its controller.
 //!
-//! A number's counters are read before its first rule is written, and its rule starts from what they held: side by side for changes that wait,
-//! and once for each number.
+//! A number's counters are read before its first rule is written, and the rule counts from those values: concurrently
+//! for waiting changes, and once for each number.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -15,33 +15,33 @@ use crate::SwitchPdr;
 use crate::driver::{DriverError, Link, Outcome, Reply, Request, SwitchDriver};
 use crate::pendulum::Side;
 
-/// A counter: of a number, before or after QoS enforcement.
+/// A counter: its number, before or after QoS enforcement.
 type Counter = (SwitchPdr, usize);
 
-/// Which counters are known.
+/// The counters whose initial values are known.
 #[derive(Debug, Default)]
 pub(super) struct CounterBases {
-    /// The switch was there for us once.
+    /// The switch was attached before.
     is_attached: bool,
-    /// Its counters may hold what was counted before that.
+    /// Its counters may hold earlier counts.
     is_unknown: bool,
-    /// It was compared with what it should hold, so rules of others are gone; packets that they had under way are counted by then.
+    /// The switch was reconciled, so foreign rules are removed; their packets in flight are counted by this time.
     settled: Option<Time>,
     known: HashSet<Counter, RandomState>,
     asked: HashSet<Counter, RandomState>,
-    /// Operations that are not written before they are known.
+    /// Operations that wait for initial values.
     waiting: BTreeSet<Operation>,
 }
 
 impl CounterBases {
-    /// News of the way to the switch.
+    /// Handles a change of the connection to the switch.
     pub(super) const fn handle_link(&mut self, link: Link) {
         let Link::Up { emptied } = link else { return };
         self.is_unknown |= !emptied && !self.is_attached;
         self.is_attached = true;
     }
 
-    /// Nobody knows what the counters hold, nor has anything of ours been on the switch.
+    /// The counter values are unknown, and the switch has never held our entries.
     pub(super) const fn is_new(&self) -> bool {
         self.is_unknown && self.settled.is_none()
     }
@@ -53,14 +53,14 @@ impl CounterBases {
         self.asked.clear();
     }
 
-    /// The switch holds what it should; what other rules had under way is counted then.
+    /// The switch was reconciled; packets of foreign rules are counted by `drained`.
     pub(super) fn reconciled(&mut self, drained: Time) {
         self.settled.get_or_insert(drained);
     }
 }
 
 impl<D: SwitchDriver> Switch<D> {
-    /// Reads what the counters of these numbers hold, if that is not known; whether all of it is.
+    /// Reads the initial counter values of these numbers, if they are unknown; returns whether all are known.
     pub(super) fn read_bases(&mut self, now: Time, numbers: &[SwitchPdr]) -> bool {
         let Some(cells) = self.layout.cells.as_ref().filter(|_| self.bases.is_unknown) else { return true };
         let may_ask = self.bases.settled.is_some_and(|at| now >= at);
@@ -86,7 +86,7 @@ impl<D: SwitchDriver> Switch<D> {
         is_known
     }
 
-    /// The counters of an operation's new numbers are known. Else it goes on when they are.
+    /// Whether the counters of an operation's new numbers are known. Otherwise it continues when they are.
     pub(super) fn has_bases(&mut self, now: Time, operation: Operation) -> bool {
         if !self.bases.is_unknown {
             return true;
@@ -107,7 +107,7 @@ impl<D: SwitchDriver> Switch<D> {
         false
     }
 
-    /// Counters were read for what they held before, or could not be.
+    /// Initial values were read, or the reading failed.
     pub(super) fn bases_ended(&mut self, now: Time, side: usize, numbers: &[SwitchPdr], outcome: Outcome) {
         for number in numbers {
             self.bases.asked.remove(&(*number, side));

@@ -1,4 +1,4 @@
-//! Who waits for which counters to be read.
+//! Operations and timers that wait for counter readings.
 
 use std::collections::HashMap;
 
@@ -8,12 +8,12 @@ use foldhash::fast::RandomState;
 use super::operation::Operation;
 use crate::SwitchPdr;
 
-/// Who waits.
+/// The waiter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Waiter {
     /// An operation, for usage that it reports.
     Operation(Operation),
-    /// A timer of a session that is due.
+    /// A due timer of a session.
     Timer(Seid),
 }
 
@@ -23,11 +23,11 @@ type Counter = (SwitchPdr, usize);
 #[derive(Clone, Copy, Debug)]
 struct CounterWait {
     by: u64,
-    /// A pass with a higher number will do.
+    /// Only a pass with a higher number satisfies it.
     after: u64,
 }
 
-/// Counters that somebody waits for.
+/// Counters with waiters.
 #[derive(Debug, Default)]
 pub(super) struct CounterWaits {
     /// How many counters each waiter still needs.
@@ -37,7 +37,8 @@ pub(super) struct CounterWaits {
 }
 
 impl CounterWaits {
-    /// Somebody waits for these counters, each to be read by a pass after the given ones of its side. `false`: there is none.
+    /// Adds a waiter for these counters, each to be read by a pass after the given one of its side. `false`: there are
+    /// none.
     pub(super) fn add(&mut self, waiter: Waiter, counters: &[Counter], passes: [u64; 2]) -> bool {
         if counters.is_empty() {
             return false;
@@ -52,7 +53,7 @@ impl CounterWaits {
         true
     }
 
-    /// A pass of this number has read a counter: those who have now all they waited for.
+    /// A pass with this number has read a counter: returns the waiters that are complete now.
     pub(super) fn read(&mut self, counter: Counter, pass: u64) -> Vec<Waiter> {
         let Some(wanted) = self.wanted.get_mut(&counter) else { return Vec::new() };
         let mut served = Vec::new();
@@ -67,12 +68,12 @@ impl CounterWaits {
         served.into_iter().filter_map(|by| self.serve(by)).collect()
     }
 
-    /// A counter is gone, all of it was read before.
+    /// A counter was removed, after its last reading.
     pub(super) fn gone(&mut self, counter: Counter) -> Vec<Waiter> {
         self.read(counter, u64::MAX)
     }
 
-    /// Counters of a side that somebody waits for.
+    /// Counters of a side that have waiters.
     pub(super) fn of_side(&self, side: usize) -> impl Iterator<Item = SwitchPdr> {
         self.wanted.keys().filter(move |(_, of)| *of == side).map(|(number, _)| *number)
     }
@@ -93,8 +94,8 @@ impl CounterWaits {
 mod tests {
     use super::*;
 
-    // Input:  somebody waits for two counters from pass 3 on; one is read by passes 3 and 4, the other retires.
-    // Output: that is the end of the wait, and pass 3, which had begun before, is not.
+    // Input:  a waiter needs two counters after pass 3; one is read by passes 3 and 4, the other retires.
+    // Output: that ends the wait; pass 3, which had begun before, does not.
     #[test]
     fn a_wait_ends_with_its_last_counter() {
         let mut waits = CounterWaits::default();

@@ -1,4 +1,4 @@
-//! Frames of the CPU port, and what the software sends and gets in them.
+//! Frames of the CPU port, and the packets of the software in them.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroU8;
@@ -14,7 +14,7 @@ const ETHERTYPE_CPU: u16 = 0x88b5;
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_IPV6: u16 = 0x86dd;
 
-/// Octets of an Ethernet header, and of what stands behind it on the CPU port.
+/// Octets of an Ethernet header, and of the CPU port header that follows it.
 const ETHERNET: usize = 14;
 const CPU: usize = 10;
 
@@ -25,14 +25,14 @@ pub(super) const GTPU_PORT: u16 = 2152;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct CpuPortFrame<'a> {
     pub(super) code: u8,
-    /// The rule that it matched; zero for none.
+    /// The matched rule; zero for none.
     pub(super) rule: u32,
-    /// What follows the header.
+    /// The packet after the header.
     pub(super) packet: &'a [u8],
 }
 
 impl<'a> CpuPortFrame<'a> {
-    /// `None`: it is cut short, or of another kind.
+    /// `None`: it is truncated, or of another kind.
     pub(super) fn parse(frame: &'a [u8]) -> Option<Self> {
         let ethernet = frame.first_chunk::<ETHERNET>()?;
         let header = frame.get(ETHERNET..)?.first_chunk::<CPU>()?;
@@ -47,7 +47,7 @@ impl<'a> CpuPortFrame<'a> {
     }
 }
 
-/// A frame of a port, with an IP packet. Its addresses do not matter to the switch.
+/// A frame of a port, with an IP packet. The switch ignores its addresses.
 pub(super) fn plain_frame(packet: &[u8]) -> Vec<u8> {
     let is_ipv6 = packet.first().is_some_and(|first| first >> 4 == 6);
     let mut frame = vec![0; 12];
@@ -56,7 +56,7 @@ pub(super) fn plain_frame(packet: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// A frame that asks the switch to route a packet which has its tunnel.
+/// A frame that requests the switch to route a packet which has its tunnel.
 pub(super) fn route(packet: &[u8]) -> Vec<u8> {
     let mut frame = vec![0; 12];
     frame.extend(ETHERTYPE_CPU.to_be_bytes());
@@ -66,7 +66,7 @@ pub(super) fn route(packet: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// A frame that asks the switch to send an IP packet by a port to a neighbour.
+/// A frame that requests the switch to transmit an IP packet on a port to a neighbour.
 pub(super) fn send(hop: &Hop, packet: &[u8]) -> Vec<u8> {
     let is_ipv6 = packet.first().is_some_and(|first| first >> 4 == 6);
     let mut frame = Vec::with_capacity(ETHERNET + CPU + packet.len());
@@ -81,7 +81,7 @@ pub(super) fn send(hop: &Hop, packet: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// The TTL of what the switch and its software send.
+/// The TTL of packets from the switch and its software.
 pub(super) const HOPS: u8 = 64;
 
 /// A GTP-U message in UDP over IPv4, with this type of service and TTL; `None` if it is too long.
@@ -99,7 +99,7 @@ pub(super) fn in_udp(
     Some(packet)
 }
 
-/// A GTP-U message that came in UDP over IPv4, and where from.
+/// A GTP-U message that was received in UDP over IPv4, and its source.
 pub(super) fn out_of_udp(packet: &[u8]) -> Option<(Ingress, &[u8])> {
     let ip = Ipv4::parse(packet).ok()?;
     let udp = Udp::parse(ip.payload()).ok()?;

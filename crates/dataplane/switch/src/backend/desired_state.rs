@@ -1,4 +1,4 @@
-//! What the switch should hold, against what it does.
+//! Compares the desired state of the switch with its present state.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
@@ -17,34 +17,34 @@ use crate::driver::{Entry, EntryKey, Rates, SwitchDriver, Update};
 use crate::pendulum::{Partition, Side};
 use crate::{Count, SwitchPdr};
 
-/// Entries that a switch holds, by their keys.
+/// The entries of a switch, by their keys.
 pub(super) type ReadEntries = HashMap<EntryKey, Entry, RandomState>;
 
-/// Deletions that are written at a time.
+/// Deletions of one batch.
 const CHUNK: usize = 500;
 
-/// What has to be written at one moment.
+/// Writes that must be made at one moment.
 #[derive(Clone, Debug)]
 pub(super) struct AtomicUpdate {
     pub(super) of: WriteOwner,
     pub(super) updates: Vec<Update>,
 }
 
-/// Whose it is.
+/// The owner of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum WriteOwner {
-    /// Nobody's any more.
+    /// No owner.
     Foreign,
-    /// What belongs to no session.
+    /// Entries that belong to no session.
     Base,
     /// A session's.
     Session,
-    /// That of a session as an operation leaves it, which was in doubt.
+    /// A session as an operation changes it, whose outcome is unknown.
     Operation(Operation),
 }
 
 impl<D: SwitchDriver> Switch<D> {
-    /// What has to be written where the switch holds this. An operation in doubt goes on to its end.
+    /// The writes for a switch with these entries. An operation whose outcome is unknown is completed.
     pub(super) fn differences(
         &mut self,
         mut found: ReadEntries,
@@ -52,14 +52,14 @@ impl<D: SwitchDriver> Switch<D> {
         report: &mut ReconcileResult,
     ) -> VecDeque<AtomicUpdate> {
         let mut units = VecDeque::new();
-        // Templates are compared as they should be in the end.
+        // Templates are compared with their final state.
         self.background_writes.forget();
         let base: Vec<Entry> = self.fixed.iter().chain(&self.closed).cloned().chain(self.shared()).collect();
-        // A switch that has nothing of that was empty, whoever says so.
+        // A switch without any of these entries was empty, whatever the driver reports.
         let was_emptied = is_emptied;
         let is_emptied =
             is_emptied || !base.is_empty() && base.iter().all(|entry| !found.contains_key(&entry.key));
-        // What another controller has counted stays where that has left nothing else.
+        // Counts of another controller may remain on a switch without entries of its own.
         let counts_anew = was_emptied || is_emptied && !self.bases.is_new();
         if counts_anew && self.layout.profile == Profile::Direct {
             report.counters += self.restart_cells();
@@ -79,13 +79,13 @@ impl<D: SwitchDriver> Switch<D> {
         report.sessions += units.len();
         let is_shared = |key: &EntryKey| is_shared(self.layout.name(key.table));
         let (mut old, mut foreign): (Vec<EntryKey>, Vec<EntryKey>) = found.into_keys().partition(is_shared);
-        // Of classes of filters those go first that hold others.
+        // Classes of filters that contain others are removed first.
         old.sort_by_key(|key| key.priority);
         if self.layout.profile == Profile::Direct {
             foreign.sort_by_key(|key| std::cmp::Reverse(rank(&self.layout, key.table)));
         }
         report.removed += old.len() + foreign.len();
-        // They make room.
+        // Deletions come first, to free space.
         first.splice(0..0, old.into_iter().map(Update::Delete));
         units.push_front(AtomicUpdate { of: WriteOwner::Base, updates: first });
         for keys in foreign.rchunks(CHUNK) {
@@ -97,7 +97,7 @@ impl<D: SwitchDriver> Switch<D> {
         units
     }
 
-    /// Templates and classes of filters as they should be.
+    /// The desired templates and classes of filters.
     fn shared(&self) -> Vec<Entry> {
         match self.layout.profile {
             Profile::Direct => {
@@ -109,7 +109,7 @@ impl<D: SwitchDriver> Switch<D> {
         }
     }
 
-    /// All counters by index start from zero. Returns how many had something to be read.
+    /// All counters by index start from zero. Returns how many had unread usage.
     fn restart_cells(&mut self) -> usize {
         self.access.all_restarted();
         self.bases.reset();
@@ -121,13 +121,13 @@ impl<D: SwitchDriver> Switch<D> {
         counters
     }
 
-    /// Operations of which a part may have been done.
+    /// Operations that may have been partly done.
     fn in_doubt(&self) -> HashMap<Seid, Operation, RandomState> {
         let pending = self.unwritten.iter().filter_map(|id| Some((*id, self.operations.get(id)?)));
         pending.filter(|(_, it)| it.is_uncertain).map(|(id, it)| (it.session, id)).collect()
     }
 
-    /// What has to be written of a session.
+    /// The writes of a session.
     fn session_updates(
         &mut self,
         seid: Seid,
@@ -157,7 +157,7 @@ impl<D: SwitchDriver> Switch<D> {
             leaving.extend(before.filter(|key| !kept.contains(key)));
         }
         let counters = self.counters_held(&state.numbers);
-        // Counters come first: where only a part of a batch is made, nothing passes uncounted.
+        // Counters come first: where only a part of a batch is made, every packet is counted.
         let mut updates = Vec::new();
         for (number, side, entry, is_read) in counters {
             if found.remove(&entry.key).is_some() || is_read {
@@ -204,7 +204,7 @@ impl<D: SwitchDriver> Switch<D> {
         entries
     }
 
-    /// The entries in which numbers are counted, and whether they were read for the last time.
+    /// The entries in which numbers are counted, and whether their last reading is done.
     fn counters_held(&self, numbers: &BTreeSet<SwitchPdr>) -> Vec<(SwitchPdr, Side, Entry, bool)> {
         let mut counters = Vec::new();
         for number in numbers {
@@ -225,12 +225,12 @@ impl<D: SwitchDriver> Switch<D> {
     }
 }
 
-/// Entries of the table are sessions' in common.
+/// Whether sessions share the entries of the table.
 fn is_shared(table: &str) -> bool {
     table.ends_with("_template") || table.starts_with("filters_")
 }
 
-/// What of these entries is not there, or not so.
+/// The desired entries that are missing or different.
 fn missing(wanted: Vec<Entry>, found: &mut ReadEntries) -> Vec<Update> {
     let update = |entry: Entry| match found.remove(&entry.key) {
         Some(state) if state == entry => None,

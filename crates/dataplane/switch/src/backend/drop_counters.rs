@@ -1,4 +1,4 @@
-//! Drops that the switch counts by reason: read from time to time, and added to those of the software.
+//! The switch's drops by reason: read periodically, and added to those of the software.
 
 use causeway_dataplane::Counters;
 use causeway_types::{Span, Time};
@@ -9,23 +9,23 @@ use super::switch::Switch;
 use crate::driver::{Link, Outcome, Reply, Request, SwitchDriver};
 use crate::model::upf::DropReason;
 
-/// So often a reading waits for changes that are not written, a quarter of the interval each time.
+/// How often a reading is postponed for unwritten changes, by a quarter of the interval each time.
 const MAX_POSTPONEMENTS: u8 = 8;
 
 const REASONS: usize = DropReason::ALL.len();
 
-/// What the switch has dropped.
+/// The drops of the switch.
 #[derive(Debug)]
 pub(super) struct DropCounters {
-    /// When the counters are read next.
+    /// The time of the next reading.
     due: Time,
-    /// They are being read.
+    /// A reading is in flight.
     is_reading: bool,
-    /// How often the reading has waited for changes.
+    /// How often the reading was postponed.
     put_off: u8,
-    /// What was read last; `None`: the switch was there before us, and what it has counted is not ours.
+    /// The last values; `None`: the switch ran before us, and its earlier counts are not the UPF's.
     last: Option<[u64; REASONS]>,
-    /// The switch was there for us once.
+    /// The switch was attached before.
     is_attached: bool,
     counters: Counters,
 }
@@ -44,7 +44,7 @@ impl Default for DropCounters {
 }
 
 impl DropCounters {
-    /// News of the way to the switch.
+    /// Handles a change of the connection to the switch.
     pub(super) fn handle_link(&mut self, link: Link) {
         let Link::Up { emptied } = link else { return };
         if !emptied && !self.is_attached {
@@ -58,12 +58,12 @@ impl DropCounters {
         self.last = Some([0; REASONS]);
     }
 
-    /// A reading came to nothing.
+    /// A reading failed.
     pub(super) const fn read_failed(&mut self) {
         self.is_reading = false;
     }
 
-    /// What was dropped so far.
+    /// The drops so far.
     pub(super) const fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -71,7 +71,7 @@ impl DropCounters {
     fn add(&mut self, now: [u64; REASONS]) {
         let Some(before) = self.last.replace(now) else { return };
         for ((reason, before), now) in DropReason::ALL.into_iter().zip(before).zip(now) {
-            // One that has become less has started from zero.
+            // A counter that has decreased has started from zero.
             let more = now.checked_sub(before).unwrap_or(now);
             self.counters.count_drops(reason_of(reason), more);
         }
@@ -79,12 +79,12 @@ impl DropCounters {
 }
 
 impl<D: SwitchDriver> Switch<D> {
-    /// When the drops are read next.
+    /// The time of the next reading.
     pub(super) fn next_drop_read(&self) -> Option<Time> {
         (self.config.tally.is_some() && !self.tally.is_reading).then_some(self.tally.due)
     }
 
-    /// Reads the drops if that is due: not before changes that wait, unless these do not end.
+    /// Reads the drops if that is due: after waiting changes, unless these do not end.
     pub(super) fn start_drop_read(&mut self, now: Time) -> bool {
         let Some(interval) = self.config.tally.filter(|_| !self.tally.is_reading && self.tally.due <= now)
         else {
@@ -103,7 +103,7 @@ impl<D: SwitchDriver> Switch<D> {
         true
     }
 
-    /// The drops were read, or could not be.
+    /// The drops were read, or the reading failed.
     pub(super) fn drop_read_ended(&mut self, outcome: Outcome) {
         self.tally.is_reading = false;
         let Ok(Reply::Counts(counts)) = outcome else { return };

@@ -1,10 +1,10 @@
-//! Why the switch drops packets.
+//! Drop reasons of the switch.
 
 use causeway_dataplane::DropReason;
 
 use crate::model::upf;
 
-/// The reason as all data planes have it.
+/// The reason in the data plane contract.
 pub(super) const fn reason_of(reason: upf::DropReason) -> DropReason {
     match reason {
         upf::DropReason::MalformedGtpu => DropReason::MalformedGtpu,

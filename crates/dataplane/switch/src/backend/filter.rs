@@ -1,4 +1,4 @@
-//! SDF filters as rows of a table.
+//! SDF filters as table entries.
 
 use causeway_reference::lease::direction_of;
 use causeway_rules::{FlowAddress, FlowEnd, Pdr, SdfFilter};
@@ -7,14 +7,14 @@ use causeway_types::{Direction, IpNet};
 use super::pattern::{Bits, Pattern, port_prefixes};
 use super::pdr_treatment::{Refused, unsupported};
 
-/// Rows that the filters of a PDR may take.
+/// The most entries of a PDR's filters.
 const MAX_ROWS: usize = 64;
 const TOO_MANY: Refused = unsupported("a PDR whose filters take more than 64 rows");
 
-/// The patterns of a PDR for packets of one IP version, from what all of them have.
+/// The patterns of a PDR for packets of one IP version, each combined with a common pattern.
 ///
 /// # Errors
-/// A filter asks for what no table has a key for.
+/// A filter matches a field for which no table has a key.
 pub(super) fn patterns(pdr: &Pdr, of_all: &Pattern, is_ipv6: bool) -> Result<Vec<Pattern>, Refused> {
     if pdr.pdi.filters.is_empty() {
         return Ok(vec![of_all.clone()]);
@@ -88,7 +88,7 @@ fn of_filter(
     Ok(patterns)
 }
 
-/// Any port, or the parts of the ranges.
+/// Any port, or the prefixes of the ranges.
 fn ports(end: &FlowEnd) -> Vec<Bits> {
     if end.ports.is_empty() {
         return vec![Bits::ANY];
@@ -96,7 +96,7 @@ fn ports(end: &FlowEnd) -> Vec<Bits> {
     end.ports.iter().flat_map(|range| port_prefixes(*range.start(), *range.end())).collect()
 }
 
-/// `None`: no packet of this IP version fits.
+/// `None`: no packet of this IP version matches.
 fn remote_bits(end: &FlowEnd, is_ipv6: bool) -> Result<Option<Bits>, Refused> {
     match &end.address {
         FlowAddress::Any => Ok(Some(Bits::ANY)),
@@ -114,7 +114,7 @@ fn bits_of(net: IpNet, is_ipv6: bool) -> Option<Bits> {
     }
 }
 
-/// Whether the UE's own end fits, which is the same for all packets of the PDR.
+/// Whether the UE's end of the flow matches, which is the same for all packets of the PDR.
 fn local_fits(pdr: &Pdr, end: &FlowEnd, is_ipv6: bool) -> Result<bool, Refused> {
     let net = match &end.address {
         FlowAddress::Any => return Ok(true),

@@ -1,4 +1,4 @@
-//! The backend with packets: a UPF on the model of a switch, whose ports are here.
+//! The backend with packets: a UPF on the model of a switch, with in-process ports.
 
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU8;
@@ -24,47 +24,47 @@ use crate::driver::Program;
 use crate::model::Model;
 use crate::model::upf::{self, UnknownProgram, Upf};
 
-/// Why there is no such UPF.
+/// Why the UPF cannot be built.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum InProcessError {
     /// The model cannot run the program.
     #[error(transparent)]
     Program(#[from] UnknownProgram),
-    /// The backend cannot fill it.
+    /// The backend cannot fill its tables.
     #[error(transparent)]
     Start(#[from] StartError),
 }
 
-/// A UPF on a model of a switch, whose driver takes no time: the model itself, or another way to it. Packets enter and leave as with
-/// any software data plane.
+/// A UPF on a model of a switch whose driver takes no time: the model itself, or a connection to it. Packets enter and
+/// leave as with any software data plane.
 ///
-/// After each packet the counters are read, so that reports are as exact as those of software; or, with
-/// [`InProcess::with_counter_interval`], from time to time.
+/// After each packet the counters are read, so that reports are as exact as those of software; with
+/// [`InProcess::with_counter_interval`] they are read periodically.
 #[derive(Debug)]
 pub struct InProcess<D = Model<Upf>> {
     switch: Switch<D>,
     network: Option<NetworkInstance>,
     /// The counters are read after each packet.
     looks: bool,
-    /// Of packets that the switch handled alone.
+    /// Counters of packets that the switch handled alone.
     counters: Counters,
-    /// The latest time that it was told: the model's never goes back.
+    /// The latest time given: the model's time never goes back.
     now: Time,
     outbox: Vec<(Egress, Vec<u8>)>,
 }
 
 impl InProcess {
-    /// An empty one with this program.
+    /// An empty UPF with this program.
     ///
     /// # Errors
-    /// The program or the surroundings do not fit.
+    /// The program or the topology does not fit.
     pub fn new(program: &Program, topology: Topology, limits: Limits) -> Result<Self, InProcessError> {
         let network = topology.networks.first().map(|network| network.instance.clone());
         let (model, program, config) = parts(program, topology, limits)?;
         Ok(Self::with_switch(Switch::new(model, &program, config)?, network))
     }
 
-    /// The same, whose counters are read each time that so much time has passed, whatever packets come.
+    /// The same, whose counters are read at this interval, whatever packets arrive.
     #[must_use]
     pub fn with_counter_interval(mut self, pace: Span) -> Self {
         self.switch.config.pace = Some(pace);
@@ -74,10 +74,10 @@ impl InProcess {
 }
 
 impl<D: WithPorts> InProcess<D> {
-    /// An empty one over another driver of a model that runs this program, with these addresses of ours.
+    /// An empty UPF over another driver of a model that runs this program, with these local addresses.
     ///
     /// # Errors
-    /// The program or the surroundings do not fit.
+    /// The program or the topology does not fit.
     pub fn with_driver(
         driver: D,
         program: &Program,
@@ -89,7 +89,7 @@ impl<D: WithPorts> InProcess<D> {
         Ok(Self::with_switch(switch, network))
     }
 
-    /// The same, over a switch whose octets after QoS enforcement are those of frames as they were received: see
+    /// The same, over a switch whose octets after QoS enforcement are those of received frames: see
     /// [`Config::counts_as_received`](super::Config::counts_as_received).
     #[must_use]
     pub fn with_received_octets(mut self) -> Self {
@@ -113,7 +113,7 @@ impl<D: WithPorts> InProcess<D> {
         &mut self.switch
     }
 
-    /// Supervises other GTP-U paths than before, of our address and a peer's each, for sessions that are elsewhere.
+    /// Replaces the supervised GTP-U paths, each of a local and a peer address, of sessions on other threads.
     pub fn follow_paths(&mut self, now: Time, old: &[(IpAddr, IpAddr)], new: &[(IpAddr, IpAddr)]) {
         self.switch.software.follow_paths(now, old, new);
     }
@@ -123,7 +123,7 @@ impl<D: WithPorts> InProcess<D> {
         self.now
     }
 
-    /// Takes what the model has sent.
+    /// Collects the frames that the model has transmitted.
     fn collect(&mut self) {
         while let Some((port, frame)) = self.switch.driver().poll_sent() {
             if let Some(sent) = self.egress_of(port, &frame) {
@@ -149,11 +149,11 @@ impl<D: WithPorts> InProcess<D> {
         Some((egress, ip.payload().get(8..)?.to_vec()))
     }
 
-    /// The frame that a packet comes in, and its port; `None` where no port of the switch leads.
+    /// The frame of a packet, and its port; `None` if no port of the switch leads there.
     fn frame_of(&self, ingress: &Ingress, packet: &[u8]) -> Option<(u16, Vec<u8>)> {
         match ingress {
             Ingress::Gtpu { local: IpAddr::V4(local), peer: SocketAddr::V4(peer), tos, hops } => {
-                // What goes on without the switch knows as little of its hops as before.
+                // Unknown hops become 255, which the software receives as unknown again.
                 let hops = hops.or(NonZeroU8::new(u8::MAX));
                 let datagram =
                     cpu_port::in_udp((*peer.ip(), peer.port()), (*local, GTPU_PORT), (*tos, hops), packet)?;
@@ -172,7 +172,7 @@ impl<D: WithPorts> InProcess<D> {
         counts.into_iter().map(|count| count.packets).collect()
     }
 
-    /// What became of a packet, from what the switch counted and the software said.
+    /// The fate of a packet, from the switch's counters and the software's result.
     fn fate(&mut self, before: &[u64], of_software: Option<Disposition>) -> Option<Disposition> {
         let after = self.dropped();
         let grown = before.iter().zip(&after).position(|(before, after)| after > before);
@@ -184,7 +184,8 @@ impl<D: WithPorts> InProcess<D> {
         }
     }
 
-    /// The reason why a packet is dropped, with what the switch cannot tell: whether its tunnel or UE is of a session at all.
+    /// The drop reason, with the distinction that the switch cannot make: whether its tunnel or UE belongs to a
+    /// session.
     fn refined(&self, fate: Disposition, ingress: &Ingress, packet: &[u8]) -> Disposition {
         let Disposition::Dropped(reason) = fate else { return fate };
         let key = match (reason, ingress) {

@@ -1,4 +1,4 @@
-//! Passes over counters by index: a request for each bank, side by side.
+//! Passes over counters by index: one request for each bank, concurrently.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use super::switch::Switch;
 use crate::driver::{Outcome, Reply, Request, SwitchDriver};
 use crate::{Count, SwitchPdr};
 
-/// A pass whose requests have not all been answered.
+/// A pass with unanswered requests.
 #[derive(Debug, Default)]
 pub(super) struct IndexedPass {
-    /// Requests under way.
+    /// Requests in flight.
     open: usize,
     counts: Vec<Option<Count>>,
-    /// One of them could not be read, and what came of that.
+    /// A request that failed, and its outcome.
     failed: Option<Outcome>,
 }
 
@@ -36,7 +36,7 @@ impl<D: SwitchDriver> Switch<D> {
         }
     }
 
-    /// One of the requests of a pass was answered; with the last one the pass has ended.
+    /// One request of a pass was answered; the last one ends the pass.
     pub(super) fn part_ended(&mut self, now: Time, side: usize, places: &[usize], outcome: Outcome) {
         let parts = &mut self.parts[side];
         parts.open = parts.open.saturating_sub(1);
@@ -60,7 +60,7 @@ impl<D: SwitchDriver> Switch<D> {
         if numbers.is_empty() {
             return self.pass_ended(now, side, failed);
         }
-        // What was read was read: the switch may have lost it when it is asked again.
+        // The switch may lose these values before they are requested again, so they are kept as read.
         self.reading[side] = numbers;
         self.pass_ended(now, side, Ok(Reply::Counts(counts)));
         self.readers[side].is_reading = true;

@@ -1,4 +1,4 @@
-//! What a program has for the rules of sessions, found by its names.
+//! The tables, counters and meters of a program that sessions' rules need, found by name.
 
 use std::collections::HashMap;
 
@@ -13,12 +13,12 @@ use crate::tables::TABLES;
 /// A program that the backend cannot fill.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum UnknownLayout {
-    /// Something that every profile has is missing.
+    /// An object of every profile is missing.
     #[error("the program has no {0}: it is none of the UPF's")]
     Missing(&'static str),
 }
 
-/// Where a profile keeps what it knows of a rule.
+/// Where a profile stores the properties of a rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Profile {
     /// In tables by the rule's number.
@@ -29,21 +29,21 @@ pub(super) enum Profile {
     RedSpt,
     /// In templates by ranges of numbers; seven tables of rules.
     Hip4,
-    /// In templates by number, or in the rule's entry; most rules by the number of their session.
+    /// In templates by number, or in the rule's entry; most rules are found by the number of their session.
     Direct,
 }
 
 impl Profile {
-    /// Rules stand in tables by direction and interface.
+    /// Rules are in tables by direction and interface.
     pub(super) const fn is_split(self) -> bool {
         matches!(self, Self::RedSpt | Self::Hip4)
     }
 }
 
-/// Tables whose entries are not the backend's.
+/// Tables that the backend does not fill.
 const UNFILLED: [&str; 4] = ["queue_assignment", "tunnel_exact", "network_exact", "punt_ports"];
 
-/// The templates' tables, in the order of [`super::Template`]'s numbers.
+/// The tables of templates, in the order of [`super::Template`]'s numbers.
 pub(super) const TEMPLATES: [&str; 3] = ["ul_to_n6_template", "ul_to_n9_n3_template", "dl_template"];
 
 /// The accounting tables by side and partition.
@@ -59,9 +59,9 @@ pub(super) struct Layout {
     actions: HashMap<u32, usize, RandomState>,
     pub(super) drops: u32,
     pub(super) meters: Meters,
-    /// Those of simple rules of sessions, if they have some of their own.
+    /// Meters of sessions' simple rules, if they are separate.
     pub(super) session_meters: Option<Meters>,
-    /// Where rules are counted, if that is by index.
+    /// The counters of rules, if they are by index.
     pub(super) cells: Option<IndexedCounters>,
 }
 
@@ -112,7 +112,7 @@ impl Layout {
         })
     }
 
-    /// Meters of a session's simple rules, or of others.
+    /// Meters of a session's simple rules, or of other rules.
     pub(super) fn meters(&self, are_simple: bool) -> Meters {
         self.session_meters.filter(|_| are_simple).unwrap_or(self.meters)
     }
@@ -122,7 +122,7 @@ impl Layout {
         self.program.tables.get(*self.tables.get(name)?)
     }
 
-    /// The tables whose entries are the backend's alone.
+    /// The tables that only the backend fills.
     pub(super) fn filled(&self) -> impl Iterator<Item = &Table> {
         let is_ours = |table: &&Table| self.tables.contains_key(table.name.as_str()) && !table.is_const;
         self.program.tables.iter().filter(is_ours).filter(|table| !UNFILLED.contains(&table.name.as_str()))
@@ -133,14 +133,14 @@ impl Layout {
         self.names.get(&table).copied().unwrap_or("a table")
     }
 
-    /// The action of that name that entries of the table may have.
+    /// The action with that name, if entries of the table may have it.
     pub(super) fn action(&self, table: &Table, name: &str) -> Option<&Action> {
         let mut actions =
             table.actions.iter().filter_map(|id| self.program.actions.get(*self.actions.get(id)?));
         actions.find(|action| action.name == name)
     }
 
-    /// The key of a row of a table for rules.
+    /// The key of an entry in a table of rules.
     pub(super) fn row(
         &self,
         table: &str,
@@ -152,8 +152,8 @@ impl Layout {
         Ok(EntryKey { table: found.id, fields: pattern.fields(found)?, priority })
     }
 
-    /// An entry whose action's parameters are given by name; those that are not given are zero. `None`: there is no such
-    /// table or action.
+    /// An entry whose action parameters are given by name; missing ones are zero. `None`: there is no such table or
+    /// action.
     pub(super) fn entry(&self, key: EntryKey, action: &str, parameters: &[(&str, u128)]) -> Option<Entry> {
         let table = self.table(self.names.get(&key.table)?)?;
         let action = self.action(table, action)?;
@@ -176,7 +176,7 @@ impl Layout {
         self.entry(EntryKey { table: found.id, fields, priority }, action, parameters)
     }
 
-    /// The entry that says the meter of a rule, where neither its rows nor its FAR do.
+    /// The entry with the meter of a rule, where neither its rule entries nor its FAR entry name the meter.
     pub(super) fn metered(&self, key: Vec<FieldMatch>, meter: u32) -> Option<Entry> {
         let (table, index) = self.meters.row(meter);
         let action = *self.table(table)?.actions.first()?;
@@ -184,7 +184,7 @@ impl Layout {
         Some(Entry { key, action, parameters: vec![index.into()] })
     }
 
-    /// Entries that the accounting tables of a side hold.
+    /// Entries of the accounting tables of a side.
     pub(super) fn accounting_capacity(&self, side: usize) -> u64 {
         let tables = ACCOUNTING.get(side).into_iter().flatten().filter_map(|name| self.table(name));
         tables.map(|table| table.size as u64).sum()

@@ -1,4 +1,4 @@
-//! A model of a switch, and what surrounds it, where its ports are here.
+//! A model of a switch with in-process ports, and its topology.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -19,7 +19,8 @@ pub(super) const CPU: u16 = 510;
 /// Octets that a queue of the model holds.
 const QUEUE: u64 = 1 << 20;
 
-/// Rows of the source guard, and of numbers of UEs, for UEs one by one. The program has 64, for pools; here nobody chooses TEIDs by addresses.
+/// Entries of the source guard, and of numbers of UEs, for single UEs. The program has 64, for pools; here TEIDs do not
+/// follow addresses.
 const GUARD_ROWS: usize = 1 << 16;
 
 /// The model, its program, and the configuration of a backend over it.
@@ -36,7 +37,7 @@ pub(super) fn parts(
     Ok((model, program, local_config(topology, limits)))
 }
 
-/// The program, with room in the source guard.
+/// The program, with a larger source guard.
 pub(super) fn with_guards(program: &Program) -> Program {
     let mut program = program.clone();
     let is_of_ues = |name: &str| name.starts_with("source_guard") || name.starts_with("ue_pools");
@@ -56,7 +57,7 @@ pub(super) fn local_config(topology: Topology, limits: Limits) -> Config {
     Config {
         drain: Span::ZERO,
         pace: None,
-        // They are looked at after each packet.
+        // They are read after each packet.
         tally: None,
         retry: Span::ZERO,
         routes: routes(own),
@@ -64,7 +65,7 @@ pub(super) fn local_config(topology: Topology, limits: Limits) -> Config {
     }
 }
 
-/// All tunnels by one port, all else by the other. Nobody looks at MAC addresses.
+/// All tunnels use one port, all other packets the other. MAC addresses have no effect.
 fn routes(own: Ipv4Addr) -> Vec<Route> {
     let everything = |v6: bool| {
         let any: IpAddr = match v6 {

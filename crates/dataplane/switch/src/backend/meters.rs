@@ -11,7 +11,7 @@ use super::switch::Switch;
 use crate::driver::{Rates, SwitchDriver, Update};
 
 impl<D: SwitchDriver> Switch<D> {
-    /// The meters that its rules go through afterwards, and what is to be written of them.
+    /// The meters of its rules after the change, and the updates that set them.
     pub(super) fn change_meters(
         &mut self,
         state: &SessionState,
@@ -56,7 +56,7 @@ impl<D: SwitchDriver> Switch<D> {
         Ok(meters.number(place))
     }
 
-    /// Nobody has these meters.
+    /// Releases these meters.
     pub(super) fn free_meters(&mut self, meters: &[(MeterKey, u32)]) {
         for (of, index) in meters {
             self.free_meters[usize::from(of.is_simple)].push(*index);

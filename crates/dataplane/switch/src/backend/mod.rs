@@ -1,19 +1,22 @@
 //! The data plane on a switch: sessions' rules in its tables, their usage from its counters, and software for the rest.
 //!
-//! [`Switch`] drives any [`SwitchDriver`](crate::driver::SwitchDriver). A session's change is an [`Operation`]: [`Switch::submit`] starts it,
-//! [`Switch::poll`] says what became of it, and [`Switch::run`] lets things go on in between; nothing waits and no clock is read.
-//! [`Dataplane`](causeway_dataplane::Dataplane) waits on top of that. [`InProcess`] is one over the model, with packets.
+//! [`Switch`] drives any [`SwitchDriver`](crate::driver::SwitchDriver). A session's change is an [`Operation`]:
+//! [`Switch::submit`] starts it, [`Switch::poll`] returns its progress, and [`Switch::run`] makes progress in between;
+//! none of them blocks or reads a clock. [`Dataplane`](causeway_dataplane::Dataplane) is implemented on top of that,
+//! and waits. [`InProcess`] is one over the model, with packets.
 //!
-//! What happens to a change:
+//! The steps of a change:
 //!
-//! 1. The software behind the switch, which is the reference data plane, tries it out: it has every rule, buffers, answers signalling, keeps
-//!    time and reports. What it refuses is refused.
-//! 2. The rules become rows of tables ([`Config`] says for which surroundings). What the program cannot say exactly is refused, with what that is;
-//!    so is what a table has no room for, with the table's name. Nothing ever matches more than its PDI.
+//! 1. The software behind the switch, which is the reference data plane, tries it out: it has every rule, buffers,
+//!    handles signalling, keeps time and reports. If it refuses the change, the change is refused.
+//! 2. The rules are compiled to table entries ([`Config`] has the topology). Rules that the program cannot express
+//!    exactly are refused, with the reason; so are rules that exceed a table, with its name. No entry matches more than
+//!    its PDI.
 //! 3. Rules that change get new numbers, in the ranges of their templates; the templates are written first.
-//! 4. All rows are written as one batch, so a packet sees the rules before or after.
-//! 5. If the change reports or removes usage, it waits until the counters concerned were read, those of old numbers for the last time.
-//! 6. The software carries it out: its reports are final and exact then, and what waited leaves.
+//! 4. All entries are written as one batch, so a packet sees the rules before or after.
+//! 5. If the change reports or removes usage, it waits until the counters concerned were read, those of old numbers for
+//!    the last time.
+//! 6. The software applies it: its reports are final and exact then, and buffered packets are transmitted.
 
 mod apply_readings;
 mod background_writes;

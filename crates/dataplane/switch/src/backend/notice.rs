@@ -1,61 +1,61 @@
-//! What the operator of a switch should hear of.
+//! Notices for the operator of a switch.
 
 use std::fmt::{Display, Formatter};
 
 use causeway_types::Span;
 
-/// News of the switch; each is one line of a log.
+/// A notice; each is one line of a log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Notice {
-    /// The switch is out of reach. Changes wait for it, and are refused if that takes too long.
+    /// The switch is unreachable. Changes wait for it, and are refused if that takes too long.
     Down,
-    /// Another controller has the switch.
+    /// Another controller is primary.
     Superseded,
-    /// The switch came back, or was in doubt: what it holds was compared with what it should, and is that now.
+    /// The switch came back, or its state was uncertain: it was compared with the desired state, and matches it now.
     Refilled(ReconcileResult),
-    /// The switch refuses what it must hold; sessions that need it are refused, and it is tried again.
+    /// The switch refuses a required entry; sessions that need it are refused, and the write is tried again.
     Refused {
-        /// What the switch says.
+        /// The reason of the switch.
         reason: String,
     },
-    /// There is no room for all addresses that UEs do not reach now: those of before stay.
+    /// There is no space for all addresses that UEs must not reach now: the earlier entries stay.
     Closed {
-        /// Rows of one IP version that they take.
+        /// Entries of one IP version that they need.
         needed: usize,
-        /// Rows that there are.
+        /// Entries available.
         room: usize,
     },
 }
 
-/// What had to be written.
+/// The writes of a reconciliation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReconcileResult {
-    /// Why it was looked at.
+    /// The cause.
     pub cause: Cause,
-    /// Sessions of which something was missing.
+    /// Sessions with missing entries.
     pub sessions: usize,
-    /// Entries that were missing or different, and are there now.
+    /// Entries that were missing or different, and are written now.
     pub written: usize,
-    /// Entries that nobody wants, and that are gone now.
+    /// Entries without an owner, which are removed now.
     pub removed: usize,
-    /// Counters that started from zero. What they had counted since they were read last is lost, and nothing else.
+    /// Counters that started from zero. Only their counts since the last reading are lost.
     pub counters: usize,
     /// Sessions whose entries the switch refuses.
     pub refused: usize,
-    /// How long it took.
+    /// The duration.
     pub took: Span,
 }
 
-/// Why all that a switch holds is looked at.
+/// The cause of a reconciliation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
-    /// It is there, and was given its program: its tables were empty.
+    /// The switch is reachable, and got its program: its tables were empty.
     Emptied,
-    /// It is there, and may hold anything.
+    /// The switch is reachable, and may have any state.
     Up,
-    /// Something that it should hold was missing.
+    /// An entry was missing.
     Missing,
-    /// It refused what it must hold.
+    /// It refused a required entry.
     Refused,
 }
 
@@ -79,10 +79,10 @@ impl Display for Cause {
 impl Display for Notice {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Down => f.write_str("the switch is out of reach: changes of sessions wait for it"),
-            Self::Superseded => f.write_str("another controller has the switch: changes of sessions wait"),
+            Self::Down => f.write_str("the switch is unreachable: changes of sessions wait for it"),
+            Self::Superseded => f.write_str("another controller is primary: changes of sessions wait"),
             Self::Refused { reason } => {
-                write!(f, "the switch refuses what sessions need, who are refused: {reason}")
+                write!(f, "the switch refuses entries, sessions that need them are refused: {reason}")
             }
             Self::Closed { needed, room } => {
                 write!(
@@ -106,7 +106,7 @@ impl Display for Notice {
                     took.as_secs_f64()
                 )?;
                 if *counters > 0 {
-                    write!(f, "; what {counters} counters had counted since they were read last is lost")?;
+                    write!(f, "; {counters} counters lost their counts since the last reading")?;
                 }
                 if *refused > 0 {
                     write!(f, "; the switch refuses entries of {refused} sessions")?;

@@ -1,4 +1,4 @@
-//! Changes of sessions on their way.
+//! Changes of sessions in progress.
 
 use causeway_dataplane::{Applied, ApplyError, Plan};
 use causeway_types::Seid;
@@ -9,40 +9,40 @@ use super::session_change::Change;
 use crate::driver::Update;
 use crate::pendulum::Partition;
 
-/// A change of a session, by its number; those of one session are carried out in this order.
+/// The number of a session's change; the changes of one session are carried out in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Operation(pub(super) u64);
 
-/// What became of an operation.
+/// The progress of an operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Progress {
-    /// The switch has it: packets see the new rules. Usage that it reports may still have to be read.
+    /// The switch has carried it out: packets see the new rules. Usage that it reports may still have to be read.
     Written(Operation),
-    /// It is over.
+    /// It has ended.
     Done(Operation, Result<Applied, ApplyError>),
 }
 
-/// An operation as it goes on.
+/// The state of an operation.
 #[derive(Debug)]
 pub(super) struct Pending {
     pub(super) session: Seid,
-    /// `None`: the rules stay, but not what the switch has to do for them.
+    /// `None`: the rules stay, but their entries are written again.
     pub(super) plan: Option<Plan>,
     pub(super) change: Change,
     /// Updates that the switch has not confirmed.
     pub(super) unwritten: Vec<Update>,
     pub(super) attempts: u32,
-    /// Where the entries of its new numbers are in the accounting tables of both sides.
+    /// The partitions of its new numbers' entries in the accounting tables of both sides.
     pub(super) partitions: [Partition; 2],
     /// A part of the updates may have been made.
     pub(super) is_uncertain: bool,
     pub(super) read_back: Option<ReadBack>,
-    /// The software has carried it out before the switch, and what it yielded.
+    /// The software has applied it before the switch; its result.
     pub(super) led: Option<Applied>,
-    /// Frames for its new rules that came before the software knew them, and usage of those.
+    /// Frames of its new rules that arrived before the software had these rules, and their usage.
     pub(super) frames: Vec<Vec<u8>>,
     pub(super) usage: Vec<AppliedCount>,
-    /// Nobody waits for it any more: it must not come to be.
+    /// The operation was abandoned: it must not be carried out.
     pub(super) is_abandoned: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Operations wait in line, and end.
+//! The queues of operations, and their end.
 
 use causeway_dataplane::{Applied, ApplyError, Plan};
 use causeway_types::{Seid, Time};
@@ -10,7 +10,7 @@ use super::switch::Switch;
 use crate::driver::SwitchDriver;
 
 impl<D: SwitchDriver> Switch<D> {
-    /// An operation of a session, behind those that it has; without a plan its rules stay as they are.
+    /// Queues an operation of a session behind its earlier ones; without a plan its rules stay unchanged.
     pub(super) fn enqueue(&mut self, seid: Seid, plan: Option<Plan>) -> Operation {
         let operation = Operation(self.submitted);
         self.submitted += 1;
@@ -25,7 +25,7 @@ impl<D: SwitchDriver> Switch<D> {
         operation
     }
 
-    /// The operation is over.
+    /// Ends the operation.
     pub(super) fn end(&mut self, operation: Operation, result: Result<Applied, ApplyError>) {
         let Some(pending) = self.operations.remove(&operation) else { return };
         self.unwritten.remove(&operation);
@@ -44,7 +44,7 @@ impl<D: SwitchDriver> Switch<D> {
         }
     }
 
-    /// Forgets a session of which nothing is left: no rules, no numbers, no operation.
+    /// Removes the state of a session without rules, numbers and operations.
     pub(super) fn forget_if_over(&mut self, seid: Seid) {
         let is_over = |state: &SessionState| {
             state.numbers.is_empty() && state.busy.is_none() && state.placed.is_empty()
@@ -54,7 +54,7 @@ impl<D: SwitchDriver> Switch<D> {
         }
     }
 
-    /// Something is to be tried again after the usual time.
+    /// Schedules a retry after the configured delay.
     pub(super) fn retry(&mut self, now: Time, what: Retry) {
         self.laters += 1;
         self.later.insert((now + self.config.retry, self.laters), what);

@@ -1,4 +1,4 @@
-//! What the switch answers, and what is tried again.
+//! Responses of the switch, and retries.
 
 use causeway_types::{Seid, Time};
 
@@ -9,20 +9,20 @@ use super::switch::Switch;
 use crate::SwitchPdr;
 use crate::driver::{DriverError, Outcome, Reply, Request, SwitchDriver, Ticket, WriteError};
 
-/// A request under way.
+/// A request in flight.
 #[derive(Clone, Debug)]
 pub(super) enum InFlight {
     /// The updates of an operation.
     Write(Operation),
-    /// The batch at the front of the chores.
+    /// The first background batch.
     BackgroundWrite,
-    /// A table, to learn what became of updates.
+    /// A table, to find out which updates were made.
     ReadBack(WriteOwner, u32),
     /// A pass of a side, and its counters.
     Pass(usize),
-    /// Some of the counters of a pass of a side, by their places in it.
+    /// Some of the counters of a pass of a side, by their indices in it.
     Cells(usize, Vec<usize>),
-    /// What counters of a side held before numbers are used.
+    /// Initial counter values of a side, before the numbers are used.
     CounterBases(usize, Vec<SwitchPdr>),
     /// The removal of entries that a pass of a side has read for the last time.
     Removal(usize, Vec<SwitchPdr>),
@@ -30,35 +30,35 @@ pub(super) enum InFlight {
     Frame,
     /// The counters of drops.
     Drops,
-    /// A table, to compare it.
+    /// A table, for a reconciliation.
     Table(u32),
-    /// What a comparison found missing.
+    /// The missing entries of a reconciliation.
     Units,
 }
 
-/// Whose updates are in doubt.
+/// The owner of updates whose outcome is unknown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum WriteOwner {
-    /// Those of an operation.
+    /// An operation.
     Operation(Operation),
-    /// The chore at the front.
+    /// The first background batch.
     BackgroundWrite,
 }
 
-/// What is tried again later.
+/// A retry.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Retry {
-    /// To write what is left of an operation.
+    /// Writes the remaining updates of an operation.
     Write(Operation),
-    /// To write what is left of the chore at the front.
+    /// Writes the remaining updates of the first background batch.
     BackgroundWrite,
-    /// To read a table.
+    /// Reads a table.
     ReadBack(WriteOwner, u32),
-    /// To read counters of a side.
+    /// Reads counters of a side.
     Pass(usize),
-    /// To write the rules of a session again, as they are.
+    /// Writes the rules of a session again, unchanged.
     Rewrite(Seid),
-    /// To compare all that the switch holds with what it should.
+    /// Reconciles the switch with the desired state.
     Reconcile,
 }
 
@@ -86,12 +86,12 @@ impl<D: SwitchDriver> Switch<D> {
             }
             InFlight::CounterBases(side, numbers) => self.bases_ended(now, side, &numbers, outcome),
             InFlight::Drops => self.drop_read_ended(outcome),
-            // A comparison is under way as long as it waits for these.
+            // A reconciliation is in progress while it waits for these.
             InFlight::Frame | InFlight::Table(_) | InFlight::Units => {}
         }
     }
 
-    /// Something that failed is tried again, if it is time for it.
+    /// Starts the next retry that is due.
     pub(super) fn poll_retries(&mut self, now: Time) -> bool {
         let Some(entry) = self.later.first_entry().filter(|entry| entry.key().0 <= now) else { return false };
         match entry.remove() {
@@ -110,7 +110,7 @@ impl<D: SwitchDriver> Switch<D> {
         true
     }
 
-    /// Writes what belongs to no session, one batch after the other.
+    /// Writes background batches, one after the other.
     pub(super) fn write_background(&mut self, now: Time) -> bool {
         if self.background_writes.is_under_way {
             return false;
@@ -142,7 +142,7 @@ impl<D: SwitchDriver> Switch<D> {
         }
     }
 
-    /// Reads tables, to learn what became of updates.
+    /// Reads tables, to find out which updates were made.
     pub(super) fn read_back(&mut self, now: Time, whose: WriteOwner, tables: &[u32]) {
         self.statistics.read_back += 1;
         for table in tables {

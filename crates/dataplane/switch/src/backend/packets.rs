@@ -1,4 +1,4 @@
-//! The software behind the switch: frames that it gets, and what it sends.
+//! The software behind the switch: frames that it receives, and packets that it sends.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -15,7 +15,7 @@ use crate::SwitchPdr;
 use crate::driver::{Request, SwitchDriver};
 use crate::model::upf::Punt;
 
-/// Frames that wait for an operation or for the switch, at most.
+/// The most frames that wait for an operation or for the switch.
 const MAX_WAITING: usize = 1024;
 
 impl<D: SwitchDriver> Switch<D> {
@@ -41,20 +41,20 @@ impl<D: SwitchDriver> Switch<D> {
         match self.ingress_of(&punted) {
             Some((ingress, packet)) => {
                 self.handle(now, &ingress, &packet);
-                // It may have used up a quota.
+                // It may have exhausted a quota.
                 session.into_iter().for_each(|seid| self.update_for_quota(seid));
             }
             None => self.statistics.ignored_frames += 1,
         }
     }
 
-    /// The software handles a packet, and sends what comes of it.
+    /// The software handles a packet; its output is sent.
     pub(super) fn handle(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) {
         self.last_fate = Some(self.software.process_without_timers(now, ingress, packet));
         self.send_from_software(now);
     }
 
-    /// Sends what the software has to send, in order.
+    /// Sends the software's packets, in order.
     pub(super) fn send_from_software(&mut self, now: Time) {
         let mut out: Vec<(Egress, Vec<u8>)> = Vec::new();
         self.software.flush(&mut out);
@@ -70,7 +70,7 @@ impl<D: SwitchDriver> Switch<D> {
         }
     }
 
-    /// Sends what waited until the switch has its routes again.
+    /// Sends the frames that waited until the switch had its routes again.
     pub(super) fn send_held(&mut self, now: Time) {
         for frame in std::mem::take(&mut self.held_frames) {
             self.send_request(now, Request::PacketOut(frame), InFlight::Frame);
@@ -95,7 +95,7 @@ impl<D: SwitchDriver> Switch<D> {
         }
     }
 
-    /// A frame as the software would have got it without the switch.
+    /// The ingress and the packet that the software would have received without the switch.
     fn ingress_of(&self, punted: &CpuPortFrame<'_>) -> Option<(Ingress, Vec<u8>)> {
         let network = || self.config.topology.networks.first().map(|network| network.instance.clone());
         if punted.is(Punt::Signalling) {
@@ -116,7 +116,7 @@ impl<D: SwitchDriver> Switch<D> {
         None
     }
 
-    /// The number of a rule that the switch names, and the QFI of the packet if it is said with it.
+    /// The number of a rule in a frame of the switch, and the QFI of the packet if it is encoded with it.
     fn decode_rule_number(&self, rule: u32) -> (SwitchPdr, Option<u8>) {
         match self.layout.profile {
             Profile::Direct => {
@@ -127,7 +127,8 @@ impl<D: SwitchDriver> Switch<D> {
         }
     }
 
-    /// The tunnel that the switch has taken away, as far as is known: with the QFI that the packet had, or one that the rule says.
+    /// Restores the tunnel that the switch has removed, as far as it is known: with the received QFI, or the one of the
+    /// rule.
     fn in_its_tunnel(
         &self,
         seid: Seid,

@@ -1,8 +1,8 @@
-//! Which packets a row of a table is for.
+//! Match patterns of table entries.
 
 use crate::driver::{FieldMatch, MatchKind, Table, ones};
 
-/// Bits that a field of a packet must have.
+/// A masked value of a field.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub(super) struct Bits {
     pub(super) value: u128,
@@ -10,10 +10,10 @@ pub(super) struct Bits {
 }
 
 impl Bits {
-    /// Anything.
+    /// Any value.
     pub(super) const ANY: Self = Self { value: 0, mask: 0 };
 
-    /// This value of so many bits.
+    /// This value of `width` bits.
     pub(super) const fn exactly(value: u128, width: u8) -> Self {
         Self { value, mask: ones(width) }
     }
@@ -24,23 +24,23 @@ impl Bits {
         Self { value: value & mask, mask }
     }
 
-    /// What both ask for; `None`: no field has that.
+    /// The values that match both; `None`: there are none.
     fn intersect(self, other: Self) -> Option<Self> {
         let is_apart = (self.value ^ other.value) & self.mask & other.mask != 0;
         (!is_apart).then_some(Self { value: self.value | other.value, mask: self.mask | other.mask })
     }
 
-    /// Every field that has what the other one asks for has this.
+    /// Whether every value that matches `other` matches this.
     const fn contains(self, other: Self) -> bool {
         self.mask & !other.mask == 0 && (self.value ^ other.value) & self.mask == 0
     }
 }
 
-/// Something that no table can say.
+/// A property that no table can express.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Inexpressible(pub(super) &'static str);
 
-/// What the packets of a row have: fields of the user packet as it goes by, and the tunnel that it came in.
+/// The packets that an entry matches: fields of the user packet, and the received tunnel.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub(super) struct Pattern {
     pub(super) teid: Option<u32>,
@@ -56,13 +56,13 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    /// The fields that tell packets of one rule apart, in any order.
+    /// The fields that filters compare, in any order.
     const fn filtered(&self) -> [Bits; 6] {
         let Self { source, destination, protocol, dscp, source_port, destination_port, .. } = self;
         [*source, *destination, *protocol, *dscp, *source_port, *destination_port]
     }
 
-    /// Packets that both are for, whatever tunnel they came in; `None`: there are none.
+    /// Packets that match both, whatever their tunnel; `None`: there are none.
     pub(super) fn intersect(&self, other: &Self) -> Option<Self> {
         Some(Self {
             source: self.source.intersect(other.source)?,
@@ -76,19 +76,19 @@ impl Pattern {
         })
     }
 
-    /// It is for all packets that the other one is for, whatever tunnel they came in.
+    /// Whether it matches all packets that the other one matches, whatever their tunnel.
     pub(super) fn contains(&self, other: &Self) -> bool {
         let mut fields = self.filtered().into_iter().zip(other.filtered());
         (other.has_ports || !self.has_ports) && fields.all(|(ours, theirs)| ours.contains(theirs))
     }
 
-    /// How many bits it asks for: fewer than any other pattern that it holds.
+    /// The number of bits that it compares: lower than that of any other pattern that it contains.
     pub(super) fn bits(&self) -> i32 {
         let bits: u32 = self.filtered().iter().map(|field| field.mask.count_ones()).sum();
         i32::try_from(bits).unwrap_or(i32::MAX - 1) + i32::from(self.has_ports)
     }
 
-    /// The keys of a row in a table.
+    /// The keys of an entry in a table.
     pub(super) fn fields(&self, table: &Table) -> Result<Vec<FieldMatch>, Inexpressible> {
         let is_uplink = table.name.starts_with("ul_") || table.name.starts_with("filters_ul");
         let mut matched = Vec::with_capacity(table.keys.len());
@@ -109,7 +109,7 @@ impl Pattern {
                 "destination_port" => ("destination_port", self.destination_port),
                 "has_ports" if self.has_ports => ("", Bits::exactly(1, 1)),
                 "has_ports" => ("", Bits::ANY),
-                _ => return Err(Inexpressible("the program has a key that is not known")),
+                _ => return Err(Inexpressible("the program has an unknown key")),
             };
             matched.push(field);
             let all = ones(key.width);
@@ -132,12 +132,12 @@ impl Pattern {
         let is_expressed = |(field, bits): &(&str, Bits)| bits.mask == 0 || matched.contains(field);
         match asked.iter().all(is_expressed) {
             true => Ok(fields),
-            false => Err(Inexpressible("the table for the rule has no key for what its filter asks")),
+            false => Err(Inexpressible("the table for the rule has no key for a field of its filter")),
         }
     }
 }
 
-/// The bits of an IPv6 address that name a UE.
+/// The bits of an IPv6 address that identify a UE.
 fn upper_half(bits: Bits) -> Result<Bits, Inexpressible> {
     if bits.mask != !ones(64) {
         return Err(Inexpressible("a UE whose IPv6 prefix has other than 64 bits"));
@@ -145,7 +145,7 @@ fn upper_half(bits: Bits) -> Result<Bits, Inexpressible> {
     Ok(Bits::exactly(bits.value >> 64, 64))
 }
 
-/// The fewest masked values that make up the ports of a range.
+/// The fewest prefixes that make up a range of ports.
 pub(super) fn port_prefixes(first: u16, last: u16) -> Vec<Bits> {
     let (mut next, last) = (u32::from(first), u32::from(last));
     let mut parts = Vec::new();
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     // Input:  all ranges of ports with ends near powers of two, and some others.
-    // Output: exactly the ports of the range fit one part, each one part only.
+    // Output: each port of the range matches exactly one prefix, all other ports none.
     #[test]
     fn ports_of_a_range_fit_exactly_one_part() {
         for (first, last) in [(0, 65535), (1, 65534), (80, 80), (1000, 2000), (1023, 1025), (65535, 65535)] {

@@ -1,4 +1,4 @@
-//! What the packets of a PDR become, from its FAR and QERs; or why the switch cannot do it.
+//! The treatment of a PDR's packets, from its FAR and QERs, or why the switch cannot do it.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
@@ -13,25 +13,25 @@ use causeway_types::{Direction, Interface, NetworkInstance, QerId, UrrId};
 use super::template::RuleAction;
 use crate::model::upf::DropReason;
 
-/// What becomes of the packets of a PDR.
+/// The treatment of a PDR's packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Treatment {
     pub(super) action: RuleAction,
-    /// The TEID at the far end of the tunnel that they leave by.
+    /// The TEID at the far end of their outgoing tunnel.
     pub(super) teid: u32,
-    /// The QER whose rate they keep.
+    /// The QER whose rate limits them.
     pub(super) meter: Option<QerId>,
 }
 
-/// What the backend refuses.
+/// Why the backend refuses a rule.
 pub(super) type Refused = ApplyError;
 
-/// Why a treatment cannot be had from the switch.
+/// Why the switch cannot provide a treatment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum UnsupportedBy {
-    /// The software behind it can do it.
+    /// The switch cannot, the software behind it can.
     Switch(&'static str),
-    /// Nor can that.
+    /// Neither can.
     Both(&'static str),
 }
 
@@ -43,12 +43,12 @@ impl From<UnsupportedBy> for Refused {
     }
 }
 
-/// Why, in words.
+/// The error with this reason.
 pub(super) const fn unsupported(reason: &'static str) -> Refused {
     ApplyError::Unsupported(reason)
 }
 
-/// The treatment of a PDR, with these quotas exhausted.
+/// The treatment of a PDR, while these quotas are exhausted.
 pub(super) fn treat(
     pdr: &Pdr,
     rules: &RuleSet,
@@ -82,7 +82,7 @@ const fn drops(reason: DropReason) -> Treatment {
     Treatment { action: RuleAction::Drop(reason), teid: 0, meter: None }
 }
 
-/// The FAR that holds for a PDR, and whether an exhausted quota stops what it forwards.
+/// The effective FAR of a PDR, and whether an exhausted quota stops the packets that it forwards.
 fn far_of<'r>(pdr: &Pdr, rules: &'r RuleSet, exhausted: &BTreeSet<UrrId>) -> (Option<&'r Far>, bool) {
     let spent = || pdr.urrs.iter().filter(|id| exhausted.contains(id)).filter_map(|id| rules.urrs.get(id));
     match spent().find_map(|urr| urr.quota_far) {
@@ -138,7 +138,7 @@ fn check_far(far: &Far, direction: Direction) -> Result<(), UnsupportedBy> {
     Ok(())
 }
 
-/// The one QER whose rate holds.
+/// The only QER whose rate applies.
 fn meter_of(qers: &[&Qer]) -> Result<Option<QerId>, UnsupportedBy> {
     let mut limits: Vec<QerId> = qers.iter().filter(|qer| qer.mbr.is_some()).map(|qer| qer.id).collect();
     limits.sort_unstable();
@@ -146,7 +146,7 @@ fn meter_of(qers: &[&Qer]) -> Result<Option<QerId>, UnsupportedBy> {
     match limits.as_slice() {
         [] => Ok(None),
         [one] => Ok(Some(*one)),
-        _ => Err(UnsupportedBy::Switch("a PDR whose packets keep several maximum bit rates")),
+        _ => Err(UnsupportedBy::Switch("a PDR with several maximum bit rates")),
     }
 }
 
@@ -190,7 +190,7 @@ fn leave(
     }
 }
 
-/// The switch has one data network, the first.
+/// Whether the switch serves the network: it serves one data network, the first.
 pub(super) fn serves(network: Option<&NetworkInstance>, topology: &Topology) -> Result<(), UnsupportedBy> {
     let first = topology.networks.first().map(|network| &network.instance);
     match network {
@@ -201,7 +201,7 @@ pub(super) fn serves(network: Option<&NetworkInstance>, topology: &Topology) -> 
     }
 }
 
-/// The address of ours that packets to tunnels of this network come from.
+/// The local address of tunnels in this network.
 fn local_end(network: Option<&NetworkInstance>, topology: &Topology) -> Option<Ipv4Addr> {
     let serves = |instance: &Option<NetworkInstance>| match (instance, network) {
         (Some(serves), Some(asked)) => serves == asked,
@@ -210,7 +210,7 @@ fn local_end(network: Option<&NetworkInstance>, topology: &Topology) -> Option<I
     topology.gtpu.iter().filter(|end| serves(&end.network_instance)).find_map(|end| end.addr.v4)
 }
 
-/// The QFI of all packets that leave by a PDR.
+/// The QFI of all packets that a PDR transmits.
 fn qfi_of(pdr: &Pdr, qers: &[&Qer]) -> Result<u8, UnsupportedBy> {
     let marks = || qers.iter().filter_map(|qer| qer.qfi);
     if let Some(qfi) = marks().find(|qfi| qfi.value() != 0).or_else(|| marks().next()) {
@@ -220,9 +220,9 @@ fn qfi_of(pdr: &Pdr, qers: &[&Qer]) -> Result<u8, UnsupportedBy> {
     let mut qfis = pdr.pdi.qfis.iter();
     match (qfis.next(), qfis.next()) {
         (Some(one), None) if keeps => Ok(one.value()),
-        _ if keeps => Err(UnsupportedBy::Both("a tunnel for packets that keep a QFI of several")),
+        _ if keeps => Err(UnsupportedBy::Both("a tunnel for packets that keep one of several QFIs")),
         _ => Err(UnsupportedBy::Switch(
-            "a tunnel for packets whose QFI no QER says: the switch always sends one",
+            "a tunnel for packets without a QFI from a QER: the switch always sends one",
         )),
     }
 }
@@ -235,7 +235,7 @@ fn whole_dscp(marking: TosMarking) -> Result<u8, UnsupportedBy> {
     Ok(marking.apply(0) >> 2)
 }
 
-/// The outer header that the PDR removes is the one its packets have.
+/// The outer header that the PDR removes is the one that its packets have.
 pub(super) fn check_removal(pdr: &Pdr) -> Result<(), Refused> {
     match (pdr.pdi.tunnel, pdr.removal.map(|removal| removal.header)) {
         (None, None) | (Some(_), Some(RemovedHeader::Gtpu | RemovedHeader::GtpuIpv4)) => Ok(()),
@@ -243,7 +243,7 @@ pub(super) fn check_removal(pdr: &Pdr) -> Result<(), Refused> {
     }
 }
 
-/// The address is one of ours for GTP-U.
+/// The address is a local GTP-U address.
 pub(super) fn is_own(ip: Ipv4Addr, topology: &Topology) -> bool {
     topology.gtpu.iter().any(|end| end.addr.contains(IpAddr::V4(ip)))
 }

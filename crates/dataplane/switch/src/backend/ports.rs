@@ -1,4 +1,4 @@
-//! Drivers of a switch whose ports are here.
+//! Drivers of a switch with in-process ports.
 
 use causeway_types::Time;
 
@@ -8,13 +8,13 @@ use crate::model::{Model, Pipeline};
 
 /// A driver of a model: frames can be put into its ports, and taken from them.
 pub trait WithPorts: SwitchDriver {
-    /// A frame comes by a port. What it leads to has happened when this returns.
+    /// Receives a frame on a port. All its effects are complete on return.
     fn receive(&mut self, now: Time, port: u16, frame: &[u8]);
 
-    /// A frame that left by a port other than the CPU's, and which.
+    /// The next frame that was transmitted on a port other than the CPU port, and the port.
     fn poll_sent(&mut self) -> Option<(u16, Vec<u8>)>;
 
-    /// Counters by index, as they are now; those that there are not are zero.
+    /// Counters by index, with their present values; zero for those that do not exist.
     fn indexed_counts(&mut self, counter: u32, indices: &[u32]) -> Vec<Count>;
 }
 

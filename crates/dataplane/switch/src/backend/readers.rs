@@ -9,22 +9,22 @@ use crate::driver::{DriverError, EntryKey, Outcome, Reply, Request, SwitchDriver
 use crate::pendulum::{Sample, Side};
 use crate::{Count, SwitchPdr};
 
-/// What the reader of a side does.
+/// State of a side's reader.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reader {
-    /// Passes that it has begun.
+    /// Passes begun.
     pub(super) passes: u64,
     /// When the last one began.
     pub(super) started: Time,
-    /// It reads or removes, or waits to try again.
+    /// It reads or removes, or waits for a retry.
     pub(super) is_reading: bool,
-    /// Passes that were asked for.
+    /// Requested passes.
     pub(super) demand: u8,
-    /// How often in a row there was nothing to read, while nothing else happened.
+    /// Consecutive polls without work, while nothing else happened.
     pub(super) idle: u8,
 }
 
-/// So often there may be nothing to read: then it is not asked for again until something happens.
+/// After this many polls without work it is not polled until an event occurs.
 const IDLE: u8 = 2;
 
 impl<D: SwitchDriver> Switch<D> {
@@ -32,7 +32,7 @@ impl<D: SwitchDriver> Switch<D> {
         [self.readers[0].passes, self.readers[1].passes]
     }
 
-    /// Begins a pass, if somebody needs one.
+    /// Begins a pass, if one is needed.
     pub(super) fn start_passes(&mut self, now: Time) -> bool {
         let mut any = false;
         for side in Side::ALL {
@@ -56,7 +56,8 @@ impl<D: SwitchDriver> Switch<D> {
         }
         let awaited: Vec<SwitchPdr> = self.waits.of_side(place).collect();
         let express = if awaited.is_empty() { usize::MAX } else { self.config.express };
-        // Who asks for all counters gets all; else a pass is as short as what is needed soon, unless that is very little.
+        // A request for all counters reads all; otherwise a pass has the counters that are needed soon, but at least
+        // `express`.
         let least = if reader.demand > 0 { usize::MAX } else { self.config.express };
         let pulling = &mut self.pulling;
         let pass = self.access.poll_pass(now, side, |partition, _, budget| {
@@ -69,7 +70,7 @@ impl<D: SwitchDriver> Switch<D> {
         let reader = &mut self.readers[place];
         reader.started = now;
         let Some((partition, numbers)) = pass else {
-            // The roles may have changed; the next call tells.
+            // The roles may have been swapped; the next call finds out.
             reader.idle = reader.idle.saturating_add(1);
             let goes_on = reader.idle <= IDLE;
             if !goes_on {
@@ -93,7 +94,7 @@ impl<D: SwitchDriver> Switch<D> {
         true
     }
 
-    /// The counters of a pass, or none if they could not be read.
+    /// The counters of a pass, or the error of its reading.
     pub(super) fn pass_ended(&mut self, now: Time, side: usize, outcome: Outcome) {
         let numbers = std::mem::take(&mut self.reading[side]);
         let counts = match outcome {
@@ -125,7 +126,7 @@ impl<D: SwitchDriver> Switch<D> {
         served.into_iter().for_each(|waiter| self.serve(now, waiter));
     }
 
-    /// What the counters say, and which of them are no longer there after their last reading.
+    /// The values of the counters, and those of them that were already removed after their last reading.
     fn samples(
         &mut self,
         side: usize,
@@ -137,7 +138,7 @@ impl<D: SwitchDriver> Switch<D> {
             let known = self.rules.get(number).map(|rule| (rule.last[side], rule.is_final[side]));
             match (count, known) {
                 (Some(count), _) => samples.push(Sample { number: *number, count: *count }),
-                // It was removed, and the switch did not say so.
+                // It was removed, and the response of the switch was lost.
                 (None, Some((last, true))) => {
                     samples.push(Sample { number: *number, count: last });
                     gone.push(*number);
@@ -162,14 +163,14 @@ impl<D: SwitchDriver> Switch<D> {
             return self.removal_ended(now, side, &leaving);
         }
         if self.refill.is_some() {
-            // They are read again, and removed then.
+            // They are read again, and then removed.
             return self.removal_ended(now, side, &[]);
         }
         let updates = keys.into_iter().map(Update::Delete).collect();
         self.send_request(now, Request::Write(updates), InFlight::Removal(side, leaving));
     }
 
-    /// Entries were removed: numbers that are gone on both sides can be used again.
+    /// Entries were removed: numbers that are removed on both sides can be reused.
     pub(super) fn removal_ended(&mut self, now: Time, side: usize, removed: &[SwitchPdr]) {
         for number in self.access.removed(now, of(side), removed) {
             self.pulling.retire(number);
@@ -196,7 +197,7 @@ impl<D: SwitchDriver> Switch<D> {
         }
     }
 
-    /// Timers of sessions that are due have their counters read first.
+    /// Reads the counters of sessions with a due timer first.
     pub(super) fn expire_due_timers(&mut self, now: Time) -> bool {
         if self.software.next_session_timer().is_none_or(|at| at > now) {
             return false;
@@ -223,7 +224,7 @@ impl<D: SwitchDriver> Switch<D> {
         self.update_for_quota(seid);
     }
 
-    /// What counts for URRs of a session, or for its inactivity.
+    /// The counters of a session's URRs, or of its inactivity timer.
     fn counters_of(&self, seid: Seid) -> Vec<(SwitchPdr, usize)> {
         let Some(state) = self.sessions.get(&seid) else { return Vec::new() };
         let mut counters = Vec::new();

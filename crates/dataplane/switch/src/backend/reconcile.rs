@@ -1,7 +1,8 @@
-//! After the switch came back, or when it does not hold what it should: all tables are read, and what is missing is written.
+//! Reconciliation after the switch came back, or when it does not have the desired state: all tables are read, and the
+//! differences are written.
 //!
-//! Nothing else is asked of the switch meanwhile but to send frames. What was under way before is waited for: a change of which a part
-//! may have been done goes on to its end with its session, and one of which nothing was done is tried again afterwards.
+//! Meanwhile the switch gets only frames. It waits for requests in flight: a change of which a part may have been done
+//! is completed with its session, and one of which nothing was done is tried again afterwards.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -14,44 +15,44 @@ use super::outcomes::{InFlight, Retry};
 use super::switch::{Switch, TICK};
 use crate::driver::{DriverError, Link, Outcome, Rejected, Reply, Request, SwitchDriver, WriteError};
 
-/// Updates of one batch, about: as many sessions as fit, each whole.
+/// The approximate number of updates of one batch: as many sessions as fit, each whole.
 const BATCH: usize = 500;
 
-/// How often tables are read again since the switch says that they hold something else.
+/// How often tables are read again when the switch reports a different state.
 const ROUNDS: u32 = 3;
 
-/// From one comparison to the next that nobody but the switch's answers asked for.
+/// The pause between two reconciliations that only errors of the switch caused.
 const PAUSE: Span = Span::from_secs(10);
 
-/// A comparison under way.
+/// A reconciliation in progress.
 #[derive(Debug)]
 pub(super) struct Reconcile {
     began: Time,
     phase: Phase,
-    /// When something that failed is tried again.
+    /// When a failed request is tried again.
     pub(super) retry: Option<Time>,
     found: ReadEntries,
     units: VecDeque<AtomicUpdate>,
     under_way: Vec<AtomicUpdate>,
-    /// So many units are written one by one: the switch has refused them together.
+    /// This many units are written one by one: the switch has refused them together.
     one_by_one: usize,
     rounds: u32,
     report: ReconcileResult,
-    /// The report says what was missing at first.
+    /// The report contains the first differences.
     is_counted: bool,
 }
 
 #[derive(Debug)]
 enum Phase {
-    /// What was asked before has no answer yet.
+    /// Earlier requests are in flight.
     Draining,
-    /// These tables were not read yet.
+    /// These tables have not been read.
     Reading(BTreeSet<u32>),
     Writing,
 }
 
 impl<D: SwitchDriver> Switch<D> {
-    /// What became of the way to the switch.
+    /// Handles a change of the connection to the switch.
     pub(super) fn handle_link(&mut self, now: Time, link: Link) {
         self.tally.handle_link(link);
         self.bases.handle_link(link);
@@ -63,7 +64,7 @@ impl<D: SwitchDriver> Switch<D> {
         }
     }
 
-    /// Begins to compare all that the switch holds with what it should hold; from the start, if that is under way.
+    /// Begins to compare the switch's state with the desired state; from the start, if that is in progress.
     pub(super) fn start_reconcile(&mut self, now: Time, cause: Cause) {
         self.refill = Some(Reconcile {
             began: now,
@@ -88,7 +89,8 @@ impl<D: SwitchDriver> Switch<D> {
         refill.under_way.clear();
     }
 
-    /// The switch answers as if it did not hold what it should. Whether that is looked into: not again and again.
+    /// An error of the switch indicates missing state. Returns whether a reconciliation starts, which is limited in
+    /// rate.
     pub(super) fn check_suspicion(&mut self, now: Time) -> bool {
         if self.refill.is_some() {
             return true;
@@ -100,12 +102,12 @@ impl<D: SwitchDriver> Switch<D> {
         is_due
     }
 
-    /// Every answer that is more than a frame's has come.
+    /// Whether all requests but frames have been answered.
     pub(super) fn is_idle(&self) -> bool {
         self.flights.values().all(|flight| matches!(flight, InFlight::Frame))
     }
 
-    /// The next step of a comparison; `false`: it waits for the switch, or there is none.
+    /// The next step of a reconciliation; `false`: it waits for the switch, or none is in progress.
     pub(super) fn continue_reconcile(&mut self, now: Time) -> bool {
         let is_idle = self.is_idle();
         let Some(refill) = self.refill.as_mut().filter(|it| is_idle && it.retry.is_none_or(|at| at <= now))
@@ -126,7 +128,7 @@ impl<D: SwitchDriver> Switch<D> {
         true
     }
 
-    /// What was asked before the comparison, or for it, has its answer.
+    /// Handles the response to a request before or of the reconciliation.
     pub(super) fn handle_during_reconcile(&mut self, now: Time, flight: InFlight, outcome: Outcome) {
         match flight {
             InFlight::Write(operation) => {
@@ -143,7 +145,7 @@ impl<D: SwitchDriver> Switch<D> {
             // They are read again.
             InFlight::Drops => self.tally.read_failed(),
             InFlight::Units => self.units_ended(now, outcome.map(drop)),
-            // All templates are compared, and whatever is in doubt.
+            // All templates are compared, and all updates with unknown outcome.
             InFlight::BackgroundWrite | InFlight::ReadBack(..) | InFlight::Frame => {}
         }
     }
@@ -159,13 +161,13 @@ impl<D: SwitchDriver> Switch<D> {
             Ok(()) => self.write_ended(now, operation, Ok(())),
             Err(DriverError::Uncertain) => pending.is_uncertain = true,
             Err(_) if pending.is_uncertain => {}
-            // It may have been refused for what the switch has lost.
+            // It may have been refused because of state that the switch has lost.
             Err(DriverError::Rejected(_)) => self.retry(now, Retry::Write(operation)),
             Err(error) => self.write_ended(now, operation, Err(error)),
         }
     }
 
-    /// Nothing is under way: whatever was to be found out or written again becomes part of the comparison.
+    /// No request is in flight: unknown outcomes and pending rewrites become part of the reconciliation.
     fn read_all(&mut self, now: Time) {
         for pending in self.operations.values_mut() {
             pending.read_back = None;
@@ -272,7 +274,7 @@ impl<D: SwitchDriver> Switch<D> {
         let Some(refill) = &mut self.refill else { return };
         let differs = matches!(rejected.error, WriteError::Exists(_) | WriteError::Missing(_));
         if differs && refill.rounds < ROUNDS {
-            // Somebody else writes, or the switch has lost it again.
+            // Another controller writes, or the switch has lost it again.
             refill.rounds += 1;
             return self.restart_comparison();
         }
@@ -280,7 +282,7 @@ impl<D: SwitchDriver> Switch<D> {
             WriteOwner::Foreign => {}
             WriteOwner::Base => self.reject_templates(now, self.refusal(rejected)),
             WriteOwner::Session => refill.report.refused += 1,
-            // As it was before, it was there.
+            // The session's earlier entries are restored.
             WriteOwner::Operation(operation) => {
                 self.access.written(now, false);
                 self.reject(now, operation, self.refusal(rejected));

@@ -1,4 +1,4 @@
-//! What to write after a batch of which nobody knows how much was done: what the tables hold is read, and the rest written.
+//! Recovery of a batch whose outcome is unknown: the tables are read, and the missing updates are written.
 
 use std::collections::HashMap;
 
@@ -6,16 +6,16 @@ use foldhash::fast::RandomState;
 
 use crate::driver::{Entry, EntryKey, Update};
 
-/// Tables that are read to learn what became of a batch.
+/// Tables that are read to find out which updates of a batch were made.
 #[derive(Debug, Default)]
 pub(super) struct ReadBack {
-    /// Tables that were not read yet.
+    /// Tables that have not been read.
     pub(super) left: Vec<u32>,
     found: HashMap<EntryKey, Entry, RandomState>,
 }
 
 impl ReadBack {
-    /// For all tables that these updates are about.
+    /// For all tables of these updates.
     pub(super) fn of(updates: &[Update]) -> Self {
         let table = |update: &Update| match update {
             Update::Insert(entry) | Update::Modify(entry) => Some(entry.key.table),
@@ -28,13 +28,13 @@ impl ReadBack {
         Self { left: remaining, found: HashMap::default() }
     }
 
-    /// A table has these entries.
+    /// Stores the entries of a table.
     pub(super) fn read(&mut self, table: u32, entries: Vec<Entry>) {
         self.left.retain(|other| *other != table);
         self.found.extend(entries.into_iter().map(|entry| (entry.key.clone(), entry)));
     }
 
-    /// What is still to be written of these updates.
+    /// The updates that have not been made.
     pub(super) fn rest(&self, updates: &[Update]) -> Vec<Update> {
         updates.iter().filter_map(|update| self.rest_of(update)).collect()
     }
@@ -47,7 +47,7 @@ impl ReadBack {
                 None => Some(Update::Insert(entry.clone())),
             },
             Update::Delete(key) => self.found.contains_key(key).then(|| update.clone()),
-            // What a meter is set to cannot be read; to set it again does no harm.
+            // The setting of a meter cannot be read; setting it again is harmless.
             Update::SetMeter { .. } => Some(update.clone()),
         }
     }

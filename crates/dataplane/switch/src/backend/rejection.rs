@@ -1,4 +1,4 @@
-//! What the switch refuses.
+//! Refusals by the switch.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use super::outcomes::Retry;
 use super::switch::Switch;
 use crate::driver::{Rejected, SwitchDriver, WriteError};
 
-/// Until the switch is asked again for what it refused.
+/// The delay before a refused write is tried again.
 const RETRY_INTERVAL: Span = Span::from_secs(1);
 
 impl<D: SwitchDriver> Switch<D> {
-    /// The switch refuses the updates of an operation. If it has lost what they change, or a part of them was made, all that it holds
-    /// is compared with what it should.
+    /// The switch refuses the updates of an operation. If it has lost the entries that they change, or a part of them
+    /// was made, its state is reconciled.
     pub(super) fn write_refused(&mut self, now: Time, operation: Operation, rejected: &Rejected) {
         let Some(pending) = self.operations.get(&operation) else { return };
         let differs = matches!(rejected.error, WriteError::Exists(_) | WriteError::Missing(_));
         let is_uncertain = pending.is_uncertain;
         if differs && self.check_suspicion(now) {
-            // What is in doubt is part of the comparison.
+            // Updates with unknown outcome are part of the reconciliation.
             if !is_uncertain {
                 self.retry(now, Retry::Write(operation));
             }
@@ -35,7 +35,7 @@ impl<D: SwitchDriver> Switch<D> {
         }
     }
 
-    /// Why the switch refuses something.
+    /// The error for the control plane.
     pub(super) fn refusal(&self, rejected: &Rejected) -> ApplyError {
         match &rejected.error {
             WriteError::Full { table, size } => self.full(table, *size),
@@ -50,7 +50,7 @@ impl<D: SwitchDriver> Switch<D> {
         }
     }
 
-    /// The operation does not come to be: all is as before.
+    /// The operation fails: the earlier state remains.
     pub(super) fn reject(&mut self, now: Time, operation: Operation, error: ApplyError) {
         let Some(pending) = self.operations.get_mut(&operation) else { return };
         let change = std::mem::take(&mut pending.change);
@@ -74,14 +74,14 @@ impl<D: SwitchDriver> Switch<D> {
                 state.exhausted.clear();
             }
             match is_own {
-                // Nobody else would ask for it again.
+                // No other event would write it again.
                 true => self.rewrite_later(now, seid),
                 false => self.update_for_quota(seid),
             }
         }
     }
 
-    /// The software goes back to the FARs that the switch still has.
+    /// The software returns to the FARs that the switch still has.
     pub(super) fn take_back(&mut self, now: Time, plan: &Plan) {
         let before = self.sessions.get(&plan.session).map(|state| state.fars.clone()).unwrap_or_default();
         let put = |op: &Op| match op {
@@ -94,7 +94,8 @@ impl<D: SwitchDriver> Switch<D> {
         self.send_from_software(now);
     }
 
-    /// The switch refuses templates or routes: operations that wait for them are refused, and it is asked again later.
+    /// The switch refuses templates or routes: operations that wait for them are refused, and the write is tried again
+    /// later.
     pub(super) fn reject_templates(&mut self, now: Time, error: ApplyError) {
         self.statistics.refused_chores += 1;
         if self.background_writes.refused.is_none() {

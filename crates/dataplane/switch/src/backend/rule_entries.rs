@@ -1,4 +1,4 @@
-//! The entries that a rule has: its rows, and what baseline keeps by its number.
+//! The entries of a rule: in tables of rules, and by its number in profile baseline.
 
 use causeway_dataplane::ApplyError;
 
@@ -12,7 +12,7 @@ use crate::SwitchPdr;
 use crate::driver::{Entry, EntryKey, FieldMatch, SwitchDriver};
 
 impl<D: SwitchDriver> Switch<D> {
-    /// The entry of a row.
+    /// The entry of a rule with this key.
     pub(super) fn row_entry(
         &self,
         placed: &PlacedRule,
@@ -37,7 +37,7 @@ impl<D: SwitchDriver> Switch<D> {
         entry.ok_or(unsupported("the program has no action for the rule"))
     }
 
-    /// What a profile keeps by the rule's number beside templates: its FAR, and its meter if it has one.
+    /// Entries by the rule's number beside templates: its FAR, and its meter if it has one.
     pub(super) fn number_entries(&self, placed: &PlacedRule, meter: u32) -> Result<Vec<Entry>, ApplyError> {
         let key = vec![FieldMatch::Exact(placed.number.0.into())];
         match self.layout.profile {
@@ -75,7 +75,7 @@ impl<D: SwitchDriver> Switch<D> {
         tables.into_iter().filter_map(key).collect()
     }
 
-    /// The meter that packets go through whose rule has this number.
+    /// The meter of the rule with this number.
     fn meter_of(&self, number: SwitchPdr) -> Option<u32> {
         let rule = self.rules.get(&number)?;
         let state = self.sessions.get(&rule.session)?;

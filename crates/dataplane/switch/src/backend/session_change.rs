@@ -1,4 +1,4 @@
-//! From a session's picture before to its picture after: numbers, meters, and the updates of one batch.
+//! The difference between two compiled states of a session: numbers, meters, and the updates of one batch.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -18,42 +18,42 @@ use super::template::{RuleAction, Template};
 use crate::SwitchPdr;
 use crate::driver::{Entry, EntryKey, Rates, SwitchDriver, Update};
 
-/// What a batch changes, beside its updates.
+/// The effects of a batch, beside its updates.
 #[derive(Debug, Default)]
 pub(super) struct Change {
-    /// The session afterwards.
+    /// The rules of the session after the change.
     pub(super) placed: BTreeMap<PdrId, PlacedRule>,
     pub(super) guards: Vec<Entry>,
     pub(super) keys: BTreeSet<LookupKey>,
     pub(super) ues: BTreeMap<LookupKey, u32>,
-    /// Filters that its rules have classes for then, and of which version of all classes its rows are.
+    /// Filters of its rules that have classes then, and the version of all classes for which its entries were made.
     pub(super) filters: Filters,
     pub(super) classes: u64,
     pub(super) meters: BTreeMap<MeterKey, (u32, Rates)>,
     /// New numbers, of which some have entries for accounting.
     pub(super) fresh: Vec<(PdrId, SwitchPdr)>,
     pub(super) add: Vec<SwitchPdr>,
-    /// Numbers that no rule has any more; those with entries for accounting.
+    /// Numbers without a rule after the change; those with entries for accounting.
     pub(super) gone: Vec<SwitchPdr>,
     pub(super) expire: Vec<SwitchPdr>,
-    /// Numbers that stay, of rules that do something else.
+    /// Numbers that stay, of rules that change their action.
     pub(super) altered: Vec<SwitchPdr>,
-    /// Meters that were taken for it, and that nobody has afterwards.
+    /// Meters that were allocated for it, and those that are free afterwards.
     pub(super) taken: Vec<(MeterKey, u32)>,
     pub(super) freed: Vec<(MeterKey, u32)>,
-    /// Numbers of sessions that were taken for it, and that nobody has afterwards; templates likewise.
+    /// Numbers of sessions that were allocated for it, and those that are free afterwards; templates likewise.
     pub(super) taken_sessions: Vec<u32>,
     pub(super) left_sessions: Vec<u32>,
     pub(super) taken_templates: Vec<Template>,
     pub(super) left_templates: Vec<Template>,
-    /// How many entries each table has more, or less, afterwards.
+    /// The increase or decrease of each table's entries.
     pub(super) tables: BTreeMap<u32, i64>,
-    /// Templates that must be written before.
+    /// The background batch with its templates, which must be written before.
     pub(super) after_chore: u64,
 }
 
 impl Change {
-    /// What each rule does afterwards.
+    /// The action of each rule after the change.
     pub(super) fn rule_actions(&self) -> Vec<(PdrId, RuleAction)> {
         let action = |placed: &PlacedRule| placed.wanted.content.template.action;
         self.placed.iter().map(|(pdr, placed)| (*pdr, action(placed))).collect()
@@ -61,7 +61,7 @@ impl Change {
 }
 
 impl<D: SwitchDriver> Switch<D> {
-    /// Works out a change: everything that it needs is taken then, or nothing if it is refused.
+    /// Computes a change: all its resources are allocated, or none if it is refused.
     pub(super) fn prepare(
         &mut self,
         seid: Seid,
@@ -77,7 +77,7 @@ impl<D: SwitchDriver> Switch<D> {
                 self.keys.extend(taken);
                 self.classes.hold(seid, &filters);
                 change.filters = filters;
-                // What only leaves needs no template.
+                // A change that only removes rules needs no template.
                 let needs_none = change.fresh.is_empty() && change.altered.is_empty();
                 change.after_chore = if needs_none { 0 } else { self.background_writes.enqueued };
                 Ok((change, updates))
@@ -89,8 +89,8 @@ impl<D: SwitchDriver> Switch<D> {
         }
     }
 
-    /// What a change took is free again: it did not come to be. If packets may have been counted under its numbers where nothing is inserted
-    /// to count from zero, those are not used again.
+    /// Releases the resources of a change that failed. Numbers under which packets may have been counted are not used
+    /// again where counters do not start at zero with an insertion.
     pub(super) fn give_back(&mut self, seid: Seid, change: &Change, is_clean: bool) {
         let is_by_index = self.layout.profile == Profile::Direct;
         for (_, number) in change.fresh.iter().filter(|_| is_clean || !is_by_index) {
@@ -108,7 +108,7 @@ impl<D: SwitchDriver> Switch<D> {
         }
     }
 
-    /// The number can be given to another rule.
+    /// Releases the number for another rule.
     pub(super) fn release(&mut self, number: SwitchPdr) {
         if self.layout.profile == Profile::Direct {
             return self.numbers.release(number);
@@ -120,7 +120,7 @@ impl<D: SwitchDriver> Switch<D> {
         }
     }
 
-    /// The change is written: tables have so many entries.
+    /// The change is written: updates the number of entries of each table.
     pub(super) fn book(&mut self, change: &Change) {
         for (table, more) in &change.tables {
             let used = self.used.entry(*table).or_default();
@@ -159,7 +159,7 @@ impl<D: SwitchDriver> Switch<D> {
         let mut updates = Vec::new();
         let guards = session.guards.into_iter().map(|key| self.layout.entry(key, "pass", &[]));
         let guards: Option<Vec<Entry>> = guards.collect();
-        change.guards = guards.ok_or(unsupported("the program cannot pass a source"))?;
+        change.guards = guards.ok_or(unsupported("the program has no action for its source guard"))?;
         if self.layout.profile == Profile::Direct {
             self.place_by_index(&state, session.rules, &session.ues, change)?;
         } else {
@@ -203,7 +203,7 @@ impl<D: SwitchDriver> Switch<D> {
         Ok(allocation.number)
     }
 
-    /// Insertions and changes go to `updates`; deletions, which come after them, are returned.
+    /// Insertions and changes go to `updates`; deletions, which follow them, are returned.
     fn compare(
         &self,
         state: &SessionState,
@@ -262,7 +262,7 @@ impl<D: SwitchDriver> Switch<D> {
     }
 }
 
-/// When an update is written; meters are set first.
+/// The order of an update; meters are set first.
 fn update_rank(layout: &Layout, update: &Update) -> Option<u8> {
     match update {
         Update::Insert(entry) | Update::Modify(entry) => Some(rank(layout, entry.key.table)),
@@ -271,7 +271,7 @@ fn update_rank(layout: &Layout, update: &Update) -> Option<u8> {
     }
 }
 
-/// Templates by number that rules had, and have no longer.
+/// Templates by number that rules no longer have.
 fn left_templates(state: &SessionState, change: &Change) -> Vec<Template> {
     let template =
         |placed: &PlacedRule| placed.template.map(|number| (placed.wanted.content.template, number));

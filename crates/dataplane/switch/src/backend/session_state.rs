@@ -1,4 +1,4 @@
-//! What is kept of sessions and of rules by their numbers.
+//! State of sessions, and of rules by their numbers.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -17,32 +17,32 @@ use crate::{Count, SwitchPdr};
 #[derive(Clone, Debug, Default)]
 pub(super) struct SessionState {
     pub(super) placed: BTreeMap<PdrId, PlacedRule>,
-    /// Rows of the source guard and, in profile `direct`, of the numbers of its UE.
+    /// Entries of the source guard and, in profile `direct`, of the numbers of its UE.
     pub(super) guards: Vec<Entry>,
     pub(super) keys: BTreeSet<LookupKey>,
     /// Numbers of its UE by address, in profile `direct`.
     pub(super) ues: BTreeMap<LookupKey, u32>,
-    /// Filters that its rules have classes for, in profile `direct`.
+    /// Filters of its rules that have classes, in profile `direct`.
     pub(super) filters: Filters,
     /// Meters with their indices.
     pub(super) meters: BTreeMap<MeterKey, (u32, Rates)>,
     /// All numbers that have not retired.
     pub(super) numbers: BTreeSet<SwitchPdr>,
-    /// URRs as the pulling of usage knows them.
+    /// URRs as usage pulling has them.
     pub(super) urrs: BTreeMap<UrrId, Arc<Urr>>,
-    /// Its inactivity is watched.
+    /// Whether its inactivity is supervised.
     pub(super) watches_activity: bool,
     /// FARs as the software has them.
     pub(super) fars: BTreeMap<FarId, Arc<Far>>,
-    /// The exhausted quotas that its rows were made for.
+    /// The exhausted quotas for which its entries were made.
     pub(super) exhausted: BTreeSet<UrrId>,
-    /// The operation under way, and those that wait for it.
+    /// The operation in progress, and those that wait for it.
     pub(super) busy: Option<Operation>,
     pub(super) queue: VecDeque<Operation>,
 }
 
 impl SessionState {
-    /// What of it a change is compared with.
+    /// The part of the state with which a change is compared.
     pub(super) fn for_change(&self) -> Self {
         Self {
             placed: self.placed.clone(),
@@ -64,40 +64,40 @@ pub(super) struct PlacedRule {
     pub(super) template: Option<u16>,
 }
 
-/// What a meter is for.
+/// The use of a meter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct MeterKey {
     pub(super) qer: QerId,
     pub(super) is_uplink: bool,
-    /// Of rules in the entry of their session's number.
+    /// For rules in the entry of their session's number.
     pub(super) is_simple: bool,
 }
 
 impl PlacedRule {
-    /// The meter that its packets go through.
+    /// The meter of its packets.
     pub(super) fn meter(&self) -> Option<MeterKey> {
         let NumberContent { meter, template, .. } = self.wanted.content;
         Some(MeterKey { qer: meter?, is_uplink: template.is_uplink, is_simple: self.template.is_some() })
     }
 }
 
-/// What a number stands for.
+/// The meaning of a number.
 #[derive(Clone, Debug)]
 pub(super) struct NumberRecord {
     pub(super) session: Seid,
     pub(super) pdr: PdrId,
     pub(super) content: NumberContent,
-    /// Octets of headers around each user packet where it is counted: before and after QoS enforcement.
+    /// Octets of headers around each counted user packet: before and after QoS enforcement.
     pub(super) headers: [u64; 2],
-    /// The operation that brought it and that the software has not carried out yet.
+    /// The operation that created it and that the software has not applied yet.
     pub(super) fresh: Option<Operation>,
-    /// The operation that changes what it does, from when the switch is asked until the software follows.
+    /// The operation that changes its action, from the write until the software has applied it.
     pub(super) altering: Option<Operation>,
-    /// Whether packets that it counted have left in a tunnel, if there are any.
+    /// Whether its counted packets were transmitted in a tunnel, if there are any.
     leaves_in_tunnel: Option<bool>,
     /// No packet has it any more.
     pub(super) is_expired: bool,
-    /// For each side: what was read last, and whether that was all.
+    /// For each side: the last reading, and whether it was final.
     pub(super) last: [Count; 2],
     pub(super) is_final: [bool; 2],
 }
@@ -134,7 +134,7 @@ impl NumberRecord {
         numbered
     }
 
-    /// What it stands for changes, and what it counts stays the same.
+    /// Its meaning changes, while it counts the same packets.
     pub(super) fn update(&mut self, content: NumberContent) {
         if content.template.action.forwards() {
             let leaves_in_tunnel = is_in_tunnel(content.template.action);
@@ -144,12 +144,12 @@ impl NumberRecord {
         self.content = content;
     }
 
-    /// Packets that are treated so have the same headers as those that were counted before.
+    /// Whether packets with this action have the same headers as those counted before.
     pub(super) fn has_same_headers(&self, action: RuleAction) -> bool {
         !action.forwards() || self.leaves_in_tunnel.is_none_or(|before| before == is_in_tunnel(action))
     }
 
-    /// A frame's count in user packets.
+    /// Converts a count of frames to user packets.
     pub(super) fn to_user_count(&self, side: usize, count: Count) -> Count {
         let headers = self.headers.get(side).copied().unwrap_or_default();
         Count { octets: count.octets.saturating_sub(count.packets.saturating_mul(headers)), ..count }

@@ -1,4 +1,4 @@
-//! What becomes of the packets of all PDRs of a session: on the switch, or in the software behind it.
+//! The treatment of all PDRs of a session: on the switch, or in the software behind it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,17 +12,17 @@ use super::direct::Group;
 use super::pdr_treatment::{self, Refused, Treatment, UnsupportedBy};
 use super::template::RuleAction;
 
-/// A URR wants what comes before QoS enforcement.
+/// Whether a URR counts before QoS enforcement.
 pub(super) fn before_qos(pdr: &Pdr, rules: &RuleSet) -> bool {
     pdr.urrs.iter().filter_map(|id| rules.urrs.get(id)).any(|urr| urr.before_qos)
 }
 
-/// What holds for all rules of a session, and the switch cannot do.
+/// A property of the whole session that the switch does not support.
 fn whole_session(rules: &RuleSet, config: &Config) -> Option<&'static str> {
     if !rules.paging.is_empty() {
         return Some("paging policies");
     }
-    // Answers to packets that were changed must be changed, too, whatever rule they match.
+    // Responses to packets that were changed must be changed, too, whatever rule they match.
     let changes = |far: &Far| {
         far.forwarding
             .as_ref()
@@ -35,7 +35,7 @@ fn whole_session(rules: &RuleSet, config: &Config) -> Option<&'static str> {
     is_limited.then_some("a network slice whose traffic is limited as a whole")
 }
 
-/// The treatments of all PDRs: what the switch cannot do is for the software, if it may be.
+/// The treatments of all PDRs: if allowed, the software handles those that the switch cannot.
 pub(super) fn treatments<'r>(
     rules: &'r RuleSet,
     exhausted: &BTreeSet<UrrId>,
@@ -68,7 +68,7 @@ pub(super) fn treatments<'r>(
     let groups = groups.unwrap_or_default();
     let mut grows = true;
     while std::mem::take(&mut grows) {
-        // Only the software tells packets by filters where a rule with filters is carried out there.
+        // Where a rule with filters is handled by software, only the software matches filters.
         for grouped in groups.iter_mut() {
             let needs_software = grouped.is_in_software || cannot_say(grouped.group, &treatments);
             if !grouped.group.is_filtered() || !needs_software {
@@ -85,7 +85,7 @@ pub(super) fn treatments<'r>(
                 in_software.extend(&pdr.qers);
             }
         }
-        // A rate is kept in one place: rules that share it with one in software go there, too.
+        // A rate is enforced in one place: rules that share it with one in software are handled there, too.
         for (pdr, treatment) in treatments.values_mut() {
             let shares = treatment.meter.is_some_and(|qer| in_software.contains(&qer));
             if shares {
@@ -102,14 +102,14 @@ const BY_FILTERS: Refused = pdr_treatment::unsupported(
     "filters, in profile direct without software: rules that share packets with rules that have some",
 );
 
-/// Packets of profile `direct` that the same rules are tried for, and whether that is done by the software.
+/// Packets of profile `direct` with the same candidate rules, and whether the software handles them.
 #[derive(Debug)]
 pub(super) struct Grouped<'g> {
     pub(super) group: &'g Group<'g>,
     pub(super) is_in_software: bool,
 }
 
-/// A rule with filters for packets in a tunnel is for the software: entries of its tables cannot say so.
+/// A rule with filters for packets in a tunnel is handled by software: its tables have no action for that.
 fn cannot_say(group: &Group<'_>, treatments: &BTreeMap<PdrId, (&Pdr, Treatment)>) -> bool {
     let buffers = |pdr: &Pdr| {
         treatments.get(&pdr.id).is_some_and(|(_, treatment)| treatment.action == RuleAction::Buffer)
@@ -118,7 +118,7 @@ fn cannot_say(group: &Group<'_>, treatments: &BTreeMap<PdrId, (&Pdr, Treatment)>
     matches!(group.key, LookupKey::Tunnel(_)) && filtered.any(|taker| buffers(taker.pdr))
 }
 
-/// What profile `direct` cannot do: count what is dropped.
+/// Profile `direct` cannot count dropped packets.
 fn by_number(pdr: &Pdr, treatment: Treatment, rules: &RuleSet) -> Result<Treatment, UnsupportedBy> {
     let is_dropped = matches!(treatment.action, RuleAction::Drop(_));
     if is_dropped && (before_qos(pdr, rules) || rules.inactivity_timer.is_some()) {

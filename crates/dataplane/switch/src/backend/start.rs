@@ -1,4 +1,4 @@
-//! What there is on a switch before the first session: templates, routes and pools of the source guard.
+//! The initial entries of a switch: templates, routes and pools of the source guard.
 
 use causeway_types::IpNet;
 
@@ -11,10 +11,10 @@ use crate::driver::{Entry, EntryKey, FieldMatch, Update};
 use crate::pendulum::{self, Mode};
 use crate::ranges::{BootstrapError, Minimum, Ranges};
 
-/// A backend that cannot be built.
+/// Why a backend cannot be built.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum StartError {
-    /// The program is not one that it can fill.
+    /// The backend cannot fill the program.
     #[error(transparent)]
     Layout(#[from] UnknownLayout),
     /// The templates of the configuration do not fit.
@@ -26,22 +26,22 @@ pub enum StartError {
     /// A pool of UEs of the source guard is not IPv4, or larger than 2^24 addresses.
     #[error("a source guard for {0}: IPv4 pools of at most 2^24 addresses are possible")]
     Guard(IpNet),
-    /// A pool of UEs whose TEIDs are not numbers of sessions that have entries, in profile `direct`.
+    /// A pool of UEs whose TEIDs are not numbers of sessions with entries, in profile `direct`.
     #[error(
         "UEs of {0}: a pool of profile direct has at most 2^17 addresses, and TEIDs that end in their numbers"
     )]
     Numbers(IpNet),
-    /// More addresses that UEs do not reach than the program has rows for.
+    /// The addresses that UEs must not reach exceed the program's entries.
     #[error(
         "the addresses that UEs do not reach are {needed} prefixes of one IP version: the program has room for {room}"
     )]
     Closed {
-        /// Rows that they take.
+        /// Entries needed.
         needed: usize,
-        /// Rows that there are.
+        /// Entries available.
         room: usize,
     },
-    /// A route that the program has no table for: tunnels are over IPv4.
+    /// A route for which the program has no table: tunnels are over IPv4.
     #[error("a route to {0}: the program has none of that kind")]
     Route(IpNet),
 }
@@ -61,11 +61,11 @@ pub(super) fn bootstrap(
     Ok((ranges, template_updates(layout, &writes)))
 }
 
-/// How the accounting tables are read and written.
+/// The access to the accounting tables.
 pub(super) fn access(layout: &Layout, config: &Config) -> pendulum::Config {
     let capacity = |name: &str| layout.table(name).map_or(0, |table| table.size);
     let (mode, capacity) = match (layout.profile, config.mode) {
-        // Nothing is inserted, so that there is always room.
+        // Without insertions there is always space.
         (Profile::Direct, mode) => (Mode::Indexed { batch: mode.batch() }, [usize::MAX; 2]),
         (_, mode) => (mode, [capacity("pre_qos_a"), capacity("post_qos_a")]),
     };
@@ -75,7 +75,7 @@ pub(super) fn access(layout: &Layout, config: &Config) -> pendulum::Config {
 /// Routes and pools of the source guard.
 ///
 /// # Errors
-/// One that the program cannot hold.
+/// The program cannot hold one of them.
 pub(super) fn fixed_entries(layout: &Layout, config: &Config) -> Result<Vec<Entry>, StartError> {
     let route = |route: &Route| route_entry(layout, route).ok_or_else(|| StartError::Route(route.to()));
     let guard = |guard: &SourceGuardPool| pool_entry(layout, guard).ok_or(StartError::Guard(guard.pool));

@@ -1,4 +1,4 @@
-//! The backend: its parts, and how it goes on.
+//! The backend: its parts, and its main loop.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -33,7 +33,7 @@ use crate::pendulum::{Side, TableAccess};
 use crate::pulling::Pulling;
 use crate::ranges::Ranges;
 
-/// From one pass with nothing to read to the next, at least: time must go on in between.
+/// The minimum time between two passes with nothing to read, so that time advances in between.
 pub(super) const TICK: Span = Span::from_micros(10);
 
 /// A UPF on a switch.
@@ -49,59 +49,60 @@ pub struct Switch<D> {
     pub(super) sessions: HashMap<Seid, SessionState, RandomState>,
     pub(super) rules: HashMap<SwitchPdr, NumberRecord, RandomState>,
     pub(super) keys: HashMap<LookupKey, Seid, RandomState>,
-    /// Meters of rules, and of simple rules of sessions where those are others.
+    /// The next meters of rules, and of simple rules of sessions where those are separate.
     pub(super) next_meter: [u32; 2],
     pub(super) free_meters: [Vec<u32>; 2],
     /// Numbers and classes of filters of profile `direct`.
     pub(super) numbers: direct::Numbers,
     pub(super) classes: direct::Classes,
     pub(super) bases: CounterBases,
-    /// Entries of each table that sessions have.
+    /// The number of entries of sessions in each table.
     pub(super) used: HashMap<u32, usize, RandomState>,
     pub(super) operations: HashMap<Operation, Pending, RandomState>,
     pub(super) submitted: u64,
     /// Operations that can begin, and those that wait for templates to be written.
     pub(super) ready: VecDeque<Operation>,
     pub(super) prepared: VecDeque<Operation>,
-    /// Those that begun and are not written.
+    /// Operations that have begun and are not written.
     pub(super) unwritten: BTreeSet<Operation>,
     pub(super) progress: VecDeque<Progress>,
     pub(super) background_writes: BackgroundWrites,
-    /// What belongs to no session and stays.
+    /// Entries that belong to no session and never change.
     pub(super) fixed: Vec<Entry>,
-    /// Addresses that UEs do not reach.
+    /// Addresses that UEs must not reach.
     pub(super) closed: Vec<Entry>,
-    /// What the switch holds is being compared with what it should.
+    /// The reconciliation in progress.
     pub(super) refill: Option<Reconcile>,
-    /// When that was so last.
+    /// When the last one ended.
     pub(super) compared: Option<Time>,
     pub(super) notices: VecDeque<Notice>,
     pub(super) flights: HashMap<Ticket, InFlight, RandomState>,
     pub(super) later: BTreeMap<(Time, u64), Retry>,
     pub(super) laters: u64,
     pub(super) waits: CounterWaits,
-    /// Sessions with a timer that is due, which waits for counters.
+    /// Sessions with a due timer that waits for counters.
     pub(super) timing: BTreeSet<Seid>,
     pub(super) readers: [Reader; 2],
-    /// What the pass of each side reads, and of which partition.
+    /// The numbers that the pass of each side reads, and their partition.
     pub(super) reading: [Vec<SwitchPdr>; 2],
-    /// What it has read so far, where it takes several requests.
+    /// The readings so far, where a pass takes several requests.
     pub(super) parts: [IndexedPass; 2],
     pub(super) reading_of: [usize; 2],
-    /// Frames of the software for a switch that has not all its rows.
+    /// Frames of the software that wait for the routes of the switch.
     pub(super) held_frames: VecDeque<Vec<u8>>,
-    /// What became of the packet that the software has handled last.
+    /// The fate of the packet that the software has handled last.
     pub(super) last_fate: Option<Disposition>,
     pub(super) tally: DropCounters,
     pub(super) statistics: Statistics,
 }
 
 impl<D: SwitchDriver> Switch<D> {
-    /// A UPF on a switch with this program: an empty one, unless its driver says otherwise ([`Link`](crate::driver::Link)). It begins to fill it
-    /// with what belongs to no session; operations wait for that.
+    /// A UPF on a switch with this program: an empty one, unless its driver reports otherwise
+    /// ([`Link`](crate::driver::Link)). It begins to write the entries that belong to no session; operations wait for
+    /// them.
     ///
     /// # Errors
-    /// The program or the configuration.
+    /// The program or the configuration is invalid.
     pub fn new(driver: D, program: &Program, config: Config) -> Result<Self, StartError> {
         let layout = Layout::new(program)?;
         if !config.topology.gtpu.iter().any(|end| end.addr.v4.is_some()) {
@@ -166,14 +167,15 @@ impl<D: SwitchDriver> Switch<D> {
         })
     }
 
-    /// Starts a change of a session. [`Switch::poll`] says what becomes of it; until then further ones of the session wait.
+    /// Starts a change of a session. [`Switch::poll`] returns its progress; until it ends, later ones of the session
+    /// wait.
     pub fn submit(&mut self, now: Time, plan: &Plan) -> Operation {
         let operation = self.enqueue(plan.session, Some(plan.clone()));
         self.run_without_path_timers(now);
         operation
     }
 
-    /// What became of an operation by now, oldest first.
+    /// The next progress of an operation, oldest first.
     pub fn poll(&mut self, now: Time) -> Option<Progress> {
         if self.progress.is_empty() {
             self.run_without_path_timers(now);
@@ -181,14 +183,14 @@ impl<D: SwitchDriver> Switch<D> {
         self.progress.pop_front()
     }
 
-    /// Nobody waits for an operation any more: it does not come to be, unless it has already.
+    /// Abandons an operation: it is not carried out, unless it was already.
     pub fn abandon(&mut self, operation: Operation) {
         if let Some(pending) = self.operations.get_mut(&operation) {
             pending.is_abandoned = true;
         }
     }
 
-    /// Lets everything go on that can: answers of the switch, frames of its CPU port, writes, readings, timers.
+    /// Makes all progress that is possible: responses of the switch, frames of its CPU port, writes, readings, timers.
     pub fn run(&mut self, now: Time) {
         self.run_without_path_timers(now);
         if self.software.next_path_timer().is_some_and(|at| at <= now) {
@@ -204,12 +206,12 @@ impl<D: SwitchDriver> Switch<D> {
         while self.run_one(now) {}
     }
 
-    /// Something happened: there may be something to read.
+    /// An event occurred: readers may have work.
     fn wake_readers(&mut self) {
         self.readers.iter_mut().for_each(|reader| reader.idle = 0);
     }
 
-    /// When [`Switch::run`] has something to do by itself; answers of a driver without times of its own may come earlier.
+    /// When [`Switch::run`] has work without new input; responses of a driver in real time may arrive earlier.
     pub fn next_deadline(&self) -> Option<Time> {
         self.next_step().into_iter().chain(self.software.next_path_timer()).min()
     }
@@ -239,17 +241,17 @@ impl<D: SwitchDriver> Switch<D> {
         own.into_iter().flatten().chain(passes).min()
     }
 
-    /// All counters that there are now are read as soon as can be.
+    /// Reads all present counters as soon as possible.
     pub fn read_all_counters(&mut self) {
         self.readers.iter_mut().for_each(|reader| reader.demand = 2);
     }
 
-    /// What the control plane is to hear of, oldest first.
+    /// The next event for the control plane, oldest first.
     pub fn poll_event(&mut self) -> Option<Event> {
         causeway_dataplane::Dataplane::poll_event(&mut self.software)
     }
 
-    /// News of the switch for its operator, oldest first.
+    /// The next notice for the operator, oldest first.
     pub fn poll_notice(&mut self) -> Option<Notice> {
         self.notices.pop_front()
     }
@@ -259,17 +261,17 @@ impl<D: SwitchDriver> Switch<D> {
         &mut self.driver
     }
 
-    /// Sessions, and rules with numbers, those that have not retired included.
+    /// The number of sessions, and of rule numbers including those that have not retired.
     pub fn len(&self) -> (usize, usize) {
         (self.sessions.len(), self.rules.len())
     }
 
-    /// There is no session, and nothing of one is left.
+    /// There is no session and no remaining state of one.
     pub fn is_empty(&self) -> bool {
         self.sessions.is_empty() && self.rules.is_empty() && self.operations.is_empty()
     }
 
-    /// One thing goes on; `false`: nothing can.
+    /// Makes one step; `false`: none is possible.
     fn run_one(&mut self, now: Time) -> bool {
         if self.poll_without_readers(now) {
             self.wake_readers();
@@ -278,9 +280,9 @@ impl<D: SwitchDriver> Switch<D> {
         self.refill.is_none() && self.start_passes(now)
     }
 
-    /// The same but for passes of readers.
+    /// The same except for passes of readers.
     fn poll_without_readers(&mut self, now: Time) -> bool {
-        // What comes after the news of the link may be of another switch than before.
+        // Outcomes after a link change may be of another switch than before.
         if let Some(link) = self.driver.poll_link(now) {
             self.handle_link(now, link);
             return true;

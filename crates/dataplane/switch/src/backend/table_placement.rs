@@ -1,7 +1,8 @@
-//! In which table the rules of a session stand, and with which priority: that of PFCP, exactly.
+//! The tables of a session's rules, and their priorities, which follow the precedence of PFCP exactly.
 //!
-//! Rows with filters are asked before simple rows, so a rule without a filter is a simple row only if all rules behind it are, too; else
-//! it stands among those with filters. What lies behind a rule that takes all of its packets is not written.
+//! Entries with filters are matched before simple entries, so a rule without a filter gets a simple entry only if all
+//! rules behind it do, too; otherwise it is placed among those with filters. Rules behind a rule that takes all of its
+//! packets are not written.
 
 use std::collections::HashSet;
 
@@ -17,7 +18,7 @@ use super::pdr_treatment::{Refused, unsupported};
 use super::template::RuleAction;
 use crate::driver::{EntryKey, FieldMatch};
 
-/// A rule that packets of a door are tried against.
+/// A candidate rule for the packets of a lookup key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate<'a> {
     pub(super) pdr: &'a Pdr,
@@ -31,12 +32,12 @@ enum Flows {
     Of(u64),
 }
 
-/// A candidate with the packets that those before it leave.
+/// A candidate with the packets that earlier candidates leave.
 struct PlacedCandidate<'a> {
     candidate: Candidate<'a>,
     flows: Flows,
     is_plain: bool,
-    /// Among the rows with filters, if there are any behind it.
+    /// It has simple entries, like all candidates behind it.
     is_simple: bool,
 }
 
@@ -46,7 +47,7 @@ impl From<Inexpressible> for Refused {
     }
 }
 
-/// The rows of the rules of one door, which come in the order of their precedence.
+/// The entries of the rules of one lookup key, which are given in the order of their precedence.
 pub(super) fn rows(
     key: LookupKey,
     group: &[Candidate<'_>],
@@ -88,7 +89,7 @@ pub(super) fn rows(
     Ok(rows)
 }
 
-/// The rules that some packet can reach, with what those before them leave.
+/// The rules that some packet can reach, with the packets that earlier rules leave.
 fn uncovered<'a>(key: LookupKey, group: &[Candidate<'a>]) -> Vec<PlacedCandidate<'a>> {
     let is_tunnel = matches!(key, LookupKey::Tunnel(_));
     let mut taken = 0_u64;
@@ -98,10 +99,10 @@ fn uncovered<'a>(key: LookupKey, group: &[Candidate<'a>]) -> Vec<PlacedCandidate
         let flows = match (is_tunnel, pdi.qfis.is_empty()) {
             (true, true) => Flows::Any,
             (true, false) => Flows::Of(bits(pdi.qfis) & !taken),
-            // Packets of a data network have no QFI: one bit stands for all of them.
+            // Packets of a data network have no QFI: one bit represents all of them.
             (false, _) => Flows::Of(1 & !taken),
         };
-        // A UE that a packet in a tunnel goes to is asked for in the rows, so others are left.
+        // The entries match a UE that is the destination of a packet in a tunnel, so other packets remain.
         let names_receiver = is_tunnel && pdi.ue.is_some_and(|ue| ue.side == UeSide::Destination);
         let is_plain = pdi.filters.is_empty() && !names_receiver;
         if flows == Flows::Of(0) {
@@ -121,12 +122,12 @@ fn bits(qfis: QfiSet) -> u64 {
     qfis.iter().fold(0, |bits, qfi| bits | 1 << qfi.value())
 }
 
-/// Packets of this IP version can be the PDR's: it names a UE of it, or none.
+/// Whether packets of this IP version can match the PDR: it names a UE of that version, or none.
 pub(super) fn has_packets(pdr: &Pdr, is_ipv6: bool) -> bool {
     pdr.pdi.ue.is_none_or(|ue| if is_ipv6 { ue.v6.is_some() } else { ue.v4.is_some() })
 }
 
-/// What all rows of a rule have, but for the UE: the tunnel with each QFI, or nothing.
+/// The common pattern of all entries of a rule without the UE: the tunnel with each QFI, or an empty one.
 fn bases(key: LookupKey, rule: &PlacedCandidate<'_>) -> Vec<Pattern> {
     let LookupKey::Tunnel(teid) = key else { return vec![Pattern::default()] };
     let tunnel = Pattern { teid: Some(teid), ..Pattern::default() };
@@ -142,7 +143,7 @@ fn qfis(flows: u64) -> impl Iterator<Item = u8> {
     (0..64).filter(move |qfi| flows >> qfi & 1 != 0)
 }
 
-/// The pattern with the UE as destination where packets go to it; as their source the guard has seen to it.
+/// The pattern with the UE as destination of packets to it; the guard has checked it as source.
 fn of_ue(pdr: &Pdr, key: LookupKey, base: Pattern, is_ipv6: bool) -> Pattern {
     let is_receiver = pdr.pdi.ue.is_some_and(|ue| ue.side == UeSide::Destination);
     let ue = pdr.pdi.ue.filter(|_| is_receiver || !matches!(key, LookupKey::Tunnel(_)));
@@ -154,11 +155,11 @@ fn of_ue(pdr: &Pdr, key: LookupKey, base: Pattern, is_ipv6: bool) -> Pattern {
     Pattern { destination: destination.unwrap_or_default(), ..base }
 }
 
-/// The rows of a rule that takes every packet of its QFIs, or of its UE.
+/// The entries of a rule that takes every packet of its QFIs, or of its UE.
 fn simple(key: LookupKey, rule: &PlacedCandidate<'_>, layout: &Layout) -> Result<Vec<EntryKey>, Refused> {
     let table = simple_table(key, rule, layout);
     if !can_express(layout, table, rule.candidate.action) {
-        return Err(unsupported("the table for the rule has no action for what its FAR asks"));
+        return Err(unsupported("the table for the rule has no action for its FAR"));
     }
     let pdr = rule.candidate.pdr;
     let is_ipv6 = matches!(key, LookupKey::V6(_));
@@ -192,7 +193,7 @@ fn simple_table(key: LookupKey, rule: &PlacedCandidate<'_>, layout: &Layout) -> 
     }
 }
 
-/// The table of all rules with filters of a door.
+/// The table of all rules with filters of a lookup key.
 fn complex_table(
     key: LookupKey,
     deeds: &[RuleAction],
@@ -209,10 +210,10 @@ fn complex_table(
     };
     let mut tables = tables.iter().map(|[v4, v6]| if is_ipv6 { *v6 } else { *v4 });
     let found = tables.find(|table| deeds.iter().all(|action| can_express(layout, table, *action)));
-    found.ok_or(unsupported("no table has actions for all that the FARs of rules with filters ask"))
+    found.ok_or(unsupported("no table has actions for all FARs of rules with filters"))
 }
 
-/// Entries of the table can have that action.
+/// Whether entries of the table can have that action.
 fn can_express(layout: &Layout, table: &str, action: RuleAction) -> bool {
     let Some(found) = layout.table(table) else { return false };
     let (action, needs_tunnel) = match (layout.profile, action) {
@@ -226,7 +227,7 @@ fn can_express(layout: &Layout, table: &str, action: RuleAction) -> bool {
     }
 }
 
-/// A row of the source guard for one TEID and, if one is given, one source address or prefix.
+/// An entry of the source guard for one TEID and, if one is given, one source address or prefix.
 pub(super) fn guard_row(layout: &Layout, table: &str, teid: u32, source: Option<u128>) -> Option<EntryKey> {
     let found = layout.table(table)?;
     let width = found.keys.get(1)?.width;

@@ -1,19 +1,19 @@
-//! What rules do with their packets, as the switch can say it.
+//! The actions of rules that the switch supports.
 
 use std::net::Ipv4Addr;
 
 use crate::model::upf::DropReason;
 use crate::ranges;
 
-/// What a rule does with its packets.
+/// The action of a rule.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum RuleAction {
-    /// They leave without a tunnel, marked with this DSCP if there is one.
+    /// Transmit without a tunnel, marked with this DSCP if there is one.
     Decapsulate {
         /// 0 to 63.
         dscp: Option<u8>,
     },
-    /// They leave in a tunnel.
+    /// Transmit in a tunnel.
     Encapsulate {
         /// The far end.
         peer: Ipv4Addr,
@@ -24,19 +24,19 @@ pub enum RuleAction {
         /// Of the outer header, 0 to 63.
         dscp: u8,
     },
-    /// They go to the software behind the switch, which lets them wait.
+    /// Send to the software behind the switch, which buffers them.
     Buffer,
-    /// They are dropped.
+    /// Drop.
     Drop(DropReason),
 }
 
 impl RuleAction {
-    /// They leave by the switch.
+    /// Whether the switch forwards the packets.
     pub(super) const fn forwards(&self) -> bool {
         matches!(self, Self::Decapsulate { .. } | Self::Encapsulate { .. })
     }
 
-    /// Its action and the parameters of it.
+    /// The name of its action, and the parameters.
     pub(super) fn action(&self) -> (&'static str, Vec<(&'static str, u128)>) {
         match *self {
             Self::Decapsulate { dscp } => {
@@ -58,17 +58,17 @@ impl RuleAction {
     }
 }
 
-/// An action that many rules have in common, with the table of templates that has it.
+/// An action that many rules share, with its table of templates.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Template {
-    /// What the rules do.
+    /// The action.
     pub action: RuleAction,
-    /// Their packets come from the UE.
+    /// Their packets are from the UE.
     pub is_uplink: bool,
 }
 
 impl Template {
-    /// What all rules have where the profile has no templates: any will do.
+    /// The template of all rules where the profile has none: any value will do.
     pub(super) const COMMON: Self = Self { action: RuleAction::Drop(DropReason::FarDrop), is_uplink: true };
 }
 

@@ -1,4 +1,4 @@
-//! What the pulling of usage has to know of URRs and rules.
+//! URRs and rules for usage pulling.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use crate::driver::SwitchDriver;
 use crate::pendulum::{Partition, Side};
 use crate::pulling::{self, Limit, Measured};
 
-/// What a counter is read for.
+/// The purpose of a reading.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Measure {
     /// A URR, before QoS enforcement or after it.
     Urr(Seid, UrrId),
-    /// What passes beside URRs of a session whose quotas are exhausted.
+    /// Traffic that passes without counting for the session's URRs with exhausted quotas.
     Beside(Seid),
     /// The inactivity of a session.
     Activity(Seid),
 }
 
 impl<D: SwitchDriver> Switch<D> {
-    /// Makes the URRs of a session known, as they will be.
+    /// Adds the URRs of a session, in their future state.
     pub(super) fn learn_urrs(&mut self, now: Time, seid: Seid, rules: &RuleSet) {
         let Some(state) = self.sessions.get_mut(&seid) else { return };
         for urr in rules.urrs.shared() {
@@ -41,7 +41,7 @@ impl<D: SwitchDriver> Switch<D> {
         }
     }
 
-    /// Forgets the URRs that a session has no longer.
+    /// Removes the URRs that a session no longer has.
     pub(super) fn forget_urrs(&mut self, seid: Seid) {
         let rules = self.software.rules_of(seid);
         let Some(state) = self.sessions.get_mut(&seid) else { return };
@@ -76,7 +76,7 @@ impl<D: SwitchDriver> Switch<D> {
             }
             urrs.extend(state.watches_activity.then_some(Measure::Activity(seid)));
             if !rule.content.uncounted.is_empty() {
-                // It is read for what only its packets tell: that there is traffic.
+                // It is read only to detect traffic.
                 self.pulling.provision(now, Measure::Beside(seid), pulling::Urr::new(Side::Egress));
                 urrs.push(Measure::Beside(seid));
             }
@@ -101,7 +101,7 @@ impl<D: SwitchDriver> Switch<D> {
     }
 }
 
-/// What of a URR depends on volume. What depends on time is the software's: a timer of it has counters read.
+/// The volume-dependent part of a URR. The software handles the time-dependent part: its timer causes counter readings.
 fn asked(urr: &Urr) -> pulling::Urr {
     let threshold = urr.thresholds.volume.filter(|_| urr.triggers.contains(ReportingTriggers::VOLTH));
     pulling::Urr {

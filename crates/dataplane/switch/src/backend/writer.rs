@@ -1,4 +1,4 @@
-//! A change from its beginning until the switch has it.
+//! The steps of a change until the switch has it.
 
 use causeway_dataplane::{ApplyError, Op, Plan};
 use causeway_reference::lease::PlanPreview;
@@ -16,7 +16,7 @@ use crate::driver::{DriverError, Request, SwitchDriver, Update};
 use crate::pendulum::{Batch, Command, Partition, WriterTurn};
 
 impl<D: SwitchDriver> Switch<D> {
-    /// The next operation whose session is free begins: it is tried out, and worked out.
+    /// Begins the next operation whose session is free: it is tried out, and compiled.
     pub(super) fn begin(&mut self, now: Time) -> bool {
         let Some(operation) = self.ready.pop_front() else { return false };
         if let Err(error) = self.try_begin(now, operation) {
@@ -66,8 +66,9 @@ impl<D: SwitchDriver> Switch<D> {
         Ok(())
     }
 
-    /// What waited must leave before new packets do: the software forwards first, and the switch sends it packets
-    /// until it does so itself. Only where nothing else is asked.
+    /// Whether the software applies the plan first: buffered packets must be transmitted before new ones, so the
+    /// software forwards first, and the switch sends it packets until it forwards itself. Only for plans without other
+    /// requirements.
     fn may_lead(&self, plan: &Plan, after: &[(PdrId, RuleAction)]) -> bool {
         let is_of_way = |op: &Op| {
             matches!(
@@ -84,7 +85,7 @@ impl<D: SwitchDriver> Switch<D> {
         plan.ops.iter().all(is_of_way) && after.iter().any(is_released)
     }
 
-    /// Operations whose templates are there go to the writer's queue, in their order.
+    /// Moves operations whose templates are written to the writer's queue, in their order.
     pub(super) fn hand_over(&mut self, now: Time) -> bool {
         let Some(operation) = self.prepared.front().copied() else { return false };
         let Some(pending) = self.operations.get(&operation) else {
@@ -150,7 +151,7 @@ impl<D: SwitchDriver> Switch<D> {
         self.write_remaining(now, operation);
     }
 
-    /// Writes what the switch has not confirmed of an operation.
+    /// Writes the updates of an operation that the switch has not confirmed.
     pub(super) fn write_remaining(&mut self, now: Time, operation: Operation) {
         if !self.has_bases(now, operation) {
             return;
@@ -167,7 +168,7 @@ impl<D: SwitchDriver> Switch<D> {
         self.send_request(now, Request::Write(updates), InFlight::Write(operation));
     }
 
-    /// The switch has answered a batch of an operation, or not.
+    /// The write of an operation has ended, with or without a response.
     pub(super) fn write_ended(&mut self, now: Time, operation: Operation, outcome: Result<(), DriverError>) {
         let Some(pending) = self.operations.get_mut(&operation) else { return };
         match outcome {
@@ -184,7 +185,7 @@ impl<D: SwitchDriver> Switch<D> {
                 self.read_back(now, WriteOwner::Operation(operation), &tables);
             }
             Err(DriverError::Rejected(rejected)) => self.write_refused(now, operation, &rejected),
-            // What was done in part must be done as a whole, however long that takes.
+            // A partly done batch must be completed, however long that takes.
             Err(_) if pending.is_uncertain || pending.attempts < self.config.attempts => {
                 self.retry(now, Retry::Write(operation));
             }
@@ -195,7 +196,7 @@ impl<D: SwitchDriver> Switch<D> {
         }
     }
 
-    /// The switch has it: packets see the new rules.
+    /// The switch has carried it out: packets see the new rules.
     fn written(&mut self, now: Time, operation: Operation, partitions: &[Partition; 2]) {
         let Some(pending) = self.operations.get_mut(&operation) else { return };
         self.unwritten.remove(&operation);

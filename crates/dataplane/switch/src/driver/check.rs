@@ -1,19 +1,19 @@
-//! Whether an entry fits its table, as far as the program says.
+//! Checks of entries against the program.
 
 use super::{Entry, EntryKey, FieldMatch, MatchKind, Parameter, Program, Table, WriteError};
 
 impl Program {
-    /// What an update says of an entry fits the program.
+    /// Checks that an entry of an update fits the program.
     ///
     /// # Errors
-    /// The first thing that does not.
+    /// The first violation.
     pub fn check_entry(&self, entry: &Entry) -> Result<(), WriteError> {
         let table = self.table(entry.key.table).ok_or(WriteError::UnknownTable(entry.key.table))?;
         self.check_action(table, entry.action, &entry.parameters)?;
         table.check_key(&entry.key)
     }
 
-    /// Entries of the table may have that action, with these parameters.
+    /// Checks that entries of the table may have that action, with these parameters.
     ///
     /// # Errors
     /// They may not.
@@ -33,10 +33,10 @@ impl Program {
 }
 
 impl Table {
-    /// The key can be that of an entry.
+    /// Checks that the key can be that of an entry.
     ///
     /// # Errors
-    /// It cannot: the table's entries are part of the program, or the priority, the number of fields or a field is not legal.
+    /// The table's entries are part of the program, or the priority, the number of fields or a field is not legal.
     pub fn check_key(&self, key: &EntryKey) -> Result<(), WriteError> {
         if self.is_const {
             return Err(WriteError::Const(self.name.clone()));
@@ -61,7 +61,7 @@ impl Table {
 }
 
 impl FieldMatch {
-    /// The value of the bits that count, and which do, of a key of so many bits.
+    /// The value and the mask of a key of `width` bits.
     pub const fn value_and_mask(self, width: u8) -> (u128, u128) {
         match self {
             Self::Exact(value) => (value, ones(width)),
@@ -70,7 +70,7 @@ impl FieldMatch {
         }
     }
 
-    /// It matches in this way, is not too wide, and has no bits set that do not count.
+    /// The match kind is right, the value fits the width, and no bits outside the mask are set.
     pub const fn fits(self, kind: MatchKind, width: u8) -> bool {
         let is_kind = match (kind, self) {
             (MatchKind::Exact, Self::Exact(_)) | (MatchKind::Ternary, Self::Ternary { .. }) => true,
@@ -82,7 +82,7 @@ impl FieldMatch {
     }
 }
 
-/// So many low bits.
+/// A value with this many low bits set.
 pub(crate) const fn ones(width: u8) -> u128 {
     if width >= 128 { u128::MAX } else { (1 << width) - 1 }
 }

@@ -3,7 +3,7 @@
 /// An entry of a table.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Entry {
-    /// What it matches.
+    /// The match key.
     pub key: EntryKey,
     /// P4Runtime id of its action.
     pub action: u32,
@@ -11,39 +11,39 @@ pub struct Entry {
     pub parameters: Vec<u128>,
 }
 
-/// What names an entry in its table, and says which packets match it.
+/// The identity of an entry in its table: which packets match it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct EntryKey {
     /// P4Runtime id of the table.
     pub table: u32,
-    /// For each key of the table, in the order of the program.
+    /// One match for each key of the table, in the order of the program.
     pub fields: Vec<FieldMatch>,
-    /// Above zero in tables with ternary keys, where the highest wins; zero in others.
+    /// Above zero in tables with ternary keys, where the highest priority wins; zero in others.
     pub priority: i32,
 }
 
-/// What a key must be.
+/// The match of one key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FieldMatch {
-    /// This.
+    /// Equal to this value.
     Exact(u128),
-    /// This in the bits of the mask; no other bits are set.
+    /// Equal in the bits of the mask; no other bits are set.
     Ternary {
         /// The bits.
         value: u128,
-        /// Which bits count.
+        /// The bits that are compared.
         mask: u128,
     },
-    /// This in the first bits; no other bits are set.
+    /// Equal in the first bits; no other bits are set.
     Lpm {
         /// The bits.
         value: u128,
-        /// How many count.
+        /// The number of bits that are compared.
         prefix: u8,
     },
 }
 
 impl FieldMatch {
-    /// A ternary key that may be anything.
+    /// A ternary match of any value.
     pub const ANY: Self = Self::Ternary { value: 0, mask: 0 };
 }

@@ -1,6 +1,6 @@
-//! What a driver cannot do.
+//! Errors of a driver.
 
-/// An outcome that is none.
+/// Why a request has no result.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum DriverError {
     /// The switch refused the request. Nothing of it was done.
@@ -12,44 +12,45 @@ pub enum DriverError {
     /// Another controller has the switch. Nothing was done.
     #[error("another controller has the switch")]
     Superseded,
-    /// No answer came: all, a part or nothing of the request may have been done. What the switch holds must be read before it is used.
-    #[error("the switch did not answer; what it holds must be read")]
+    /// The switch sent no response: all, a part or nothing of the request may have been done. The switch state must be
+    /// read before it is used.
+    #[error("the switch did not respond: its state must be read")]
     Uncertain,
 }
 
-/// Why a request cannot be carried out.
+/// Why a request was refused.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("update {update}: {error}")]
 pub struct Rejected {
-    /// Which update of the batch, from zero.
+    /// The index of the update in the batch, from zero.
     pub update: usize,
-    /// What is wrong with it.
+    /// The error.
     pub error: WriteError,
 }
 
-/// What is wrong with an update or a reading.
+/// An error of an update or a reading.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum WriteError {
     /// The program has no such table.
     #[error("there is no table {0:#x}")]
     UnknownTable(u32),
-    /// The program has no such counter, or not this many.
+    /// The program has no such counter, or no such index.
     #[error("counter {counter:#x} has no index {index}")]
     UnknownCounter {
         /// Its id.
         counter: u32,
-        /// The index that was asked for.
+        /// The requested index.
         index: u32,
     },
-    /// The program has no such meter, or not this many.
+    /// The program has no such meter, or no such index.
     #[error("meter {meter:#x} has no index {index}")]
     UnknownMeter {
         /// Its id.
         meter: u32,
-        /// The index that was asked for.
+        /// The requested index.
         index: u32,
     },
-    /// A meter whose peak rate is below the committed one.
+    /// The peak rate of a meter is below the committed rate.
     #[error("the peak rate of a meter is below its committed rate")]
     MeterRates,
     /// Entries of the table cannot have that action.
@@ -60,20 +61,20 @@ pub enum WriteError {
         /// Id of the action.
         action: u32,
     },
-    /// Another number of keys than the table has, or of parameters than the action has.
+    /// The number of keys differs from that of the table, or the number of parameters from that of the action.
     #[error("table {table}: {given} {what} where there are {expected}")]
     Arity {
         /// Alias of the table.
         table: String,
         /// `keys` or `parameters`.
         what: &'static str,
-        /// What the program has.
+        /// The number in the program.
         expected: usize,
-        /// What was given.
+        /// The given number.
         given: usize,
     },
-    /// A key that is matched in another way, is too wide, or has bits set that do not count; a parameter that is too wide.
-    #[error("table {table}: {name} does not fit its {width} bits, or is matched in another way")]
+    /// A key with another match kind, too wide, or with bits set outside the mask; a parameter that is too wide.
+    #[error("table {table}: {name} does not fit its {width} bits, or has another match kind")]
     Field {
         /// Alias of the table.
         table: String,
@@ -82,36 +83,36 @@ pub enum WriteError {
         /// Its width.
         width: u8,
     },
-    /// Zero or below where priorities count, another where they do not.
+    /// Zero or below in a table with priorities, not zero in one without.
     #[error("table {table}: priority {priority} is not legal there")]
     Priority {
         /// Alias of the table.
         table: String,
-        /// What was given.
+        /// The given priority.
         priority: i32,
     },
-    /// The entry is there.
-    #[error("table {0} has that entry")]
+    /// The entry exists already.
+    #[error("table {0} already has that entry")]
     Exists(String),
-    /// The entry is not there.
+    /// The entry does not exist.
     #[error("table {0} has no such entry")]
     Missing(String),
-    /// No room.
+    /// The table is full.
     #[error("table {table} is full, {size} entries")]
     Full {
         /// Alias of the table.
         table: String,
-        /// What it holds.
+        /// The table's size.
         size: usize,
     },
-    /// The switch refuses it for a reason of its own.
-    #[error("table {table}: the switch says {status}: {message}")]
+    /// The switch refuses it for another reason.
+    #[error("table {table}: the switch reports status {status}: {message}")]
     Refused {
         /// Alias of the table, or of the counter or meter.
         table: String,
         /// The gRPC status, as a number.
         status: i32,
-        /// In the words of the switch.
+        /// The message of the switch.
         message: String,
     },
     /// The table's entries are part of the program.

@@ -1,4 +1,4 @@
-//! A driver that fails.
+//! A driver that injects faults.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,31 +7,31 @@ use foldhash::fast::RandomState;
 
 use super::{DriverError, Link, Outcome, Request, SwitchDriver, Ticket};
 
-/// How likely each fault is, of a thousand requests; together at most 1000.
+/// The probability of each fault, per thousand requests; together at most 1000.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FaultRates {
-    /// The switch cannot be reached: nothing is done.
+    /// The switch cannot be reached: the request is not carried out.
     pub unavailable: u16,
-    /// All is done, and no answer comes.
+    /// The request is carried out, and its response is lost.
     pub unanswered: u16,
-    /// Only the first updates of a batch are made, and no answer comes: a driver without atomic batches.
+    /// Only the first updates of a batch are made, and the response is lost: a driver without atomic batches.
     pub half: u16,
-    /// The answer comes late.
+    /// The response is late.
     pub late: u16,
     /// The switch restarts empty, and the request is lost ([`FaultInjector::restarting`]).
     pub restart: u16,
 }
 
-/// Wraps a driver and lets requests fail, from a seed.
+/// Wraps a driver and injects faults, from a seed.
 #[derive(Debug)]
 pub struct FaultInjector<D> {
     inner: D,
     random: fastrand::Rng,
     chances: FaultRates,
-    /// How late an answer may be.
+    /// The longest delay of a response.
     lateness: Span,
     tickets: u64,
-    /// By the ticket of the wrapped driver.
+    /// Requests in flight, by the ticket of the wrapped driver.
     under_way: HashMap<Ticket, (Ticket, AnswerFate), RandomState>,
     failed: VecDeque<Ticket>,
     held: Vec<(Time, Ticket, Outcome)>,
@@ -39,7 +39,7 @@ pub struct FaultInjector<D> {
     restarts: u64,
 }
 
-/// How a switch is restarted.
+/// The restart procedure of the switch.
 struct Restart<D>(Box<Restarting<D>>);
 
 type Restarting<D> = dyn FnMut(&mut D, Time) + Send;
@@ -50,7 +50,7 @@ impl<D> std::fmt::Debug for Restart<D> {
     }
 }
 
-/// What becomes of an answer.
+/// What happens to a response.
 #[derive(Clone, Copy, Debug)]
 enum AnswerFate {
     Delivered,
@@ -59,7 +59,7 @@ enum AnswerFate {
 }
 
 impl<D: SwitchDriver> FaultInjector<D> {
-    /// Lets requests of a driver fail; late answers come up to `lateness` later.
+    /// Wraps a driver; late responses are delayed by up to `lateness`.
     pub fn new(inner: D, chances: FaultRates, lateness: Span, seed: u64) -> Self {
         let random = fastrand::Rng::with_seed(seed);
         Self {
@@ -76,29 +76,29 @@ impl<D: SwitchDriver> FaultInjector<D> {
         }
     }
 
-    /// How to restart the switch, which is done now and then.
+    /// Sets the restart procedure of the switch, which is called at random.
     #[must_use]
     pub fn restarting(mut self, restart: impl FnMut(&mut D, Time) + Send + 'static) -> Self {
         self.restart = Some(Restart(Box::new(restart)));
         self
     }
 
-    /// How often that was done.
+    /// The number of restarts.
     pub const fn restarts(&self) -> u64 {
         self.restarts
     }
 
-    /// Other chances from now on.
+    /// Sets other fault rates.
     pub const fn set_chances(&mut self, chances: FaultRates) {
         self.chances = chances;
     }
 
-    /// The driver that is wrapped.
+    /// The wrapped driver.
     pub const fn inner(&mut self) -> &mut D {
         &mut self.inner
     }
 
-    /// What is handed on of a request, and what becomes of the answer; `None`: it is not handed on.
+    /// The part of a request that is passed on, and what happens to its response; `None`: nothing is passed on.
     fn decide(&mut self, now: Time, request: Request) -> Option<(Request, AnswerFate)> {
         let FaultRates { unavailable, unanswered, half, late, restart } = self.chances;
         let mut drawn = self.random.u16(0..1000);

@@ -1,7 +1,7 @@
-//! What every driver of a switch does: tables, counters, meters and packets of its control plane.
+//! The contract of switch drivers: tables, counters, meters and packets of the CPU port.
 //!
-//! [`SwitchDriver`] takes requests and yields their outcomes later, so that one caller can write while it reads. The words are those of
-//! P4Runtime; [`Program`] says which tables there are.
+//! [`SwitchDriver`] takes requests and returns their outcomes later, so that one caller can write while it reads. The
+//! terms are those of P4Runtime; [`Program`] lists the tables.
 
 mod check;
 mod entry;
@@ -23,30 +23,32 @@ pub use program::{Action, Counter, Key, MatchKind, Meter, Parameter, Program, Ta
 pub use request::{Outcome, Rates, Reply, Request, Ticket, Update};
 pub use resource::Resource;
 
-/// A switch as its controller reaches it.
+/// A switch as its controller sees it.
 ///
-/// Requests that concern the same table are carried out in the order in which they came; others may overtake each other. Nothing here
-/// waits, but for [`SwitchDriver::wait`].
+/// Requests for the same table are carried out in the order of submission; others may overtake each other. Only
+/// [`SwitchDriver::wait`] blocks.
 pub trait SwitchDriver {
-    /// Hands over a request. Its outcome comes from [`SwitchDriver::poll`], once.
+    /// Submits a request. [`SwitchDriver::poll`] returns its outcome, once.
     fn submit(&mut self, now: Time, request: Request) -> Ticket;
 
-    /// The outcome of a request that is over by now; `None` while there is none.
+    /// The outcome of a request that has ended by now; `None` if there is none.
     fn poll(&mut self, now: Time) -> Option<(Ticket, Outcome)>;
 
-    /// When [`SwitchDriver::poll`] or [`SwitchDriver::poll_packet`] may have something, if the driver can tell: those of a model can.
+    /// When [`SwitchDriver::poll`] or [`SwitchDriver::poll_packet`] may next return something, if the driver knows: a
+    /// model does.
     fn next_event(&self) -> Option<Time>;
 
     /// A frame that the switch has sent to its CPU port by now, oldest first.
     fn poll_packet(&mut self, now: Time) -> Option<Vec<u8>>;
 
-    /// What became of the way to the switch, oldest first. A driver without such a way, like a model's, has nothing to tell.
+    /// The next change of the connection to the switch, oldest first. A driver without a connection, such as a model,
+    /// has none.
     fn poll_link(&mut self, _now: Time) -> Option<Link> {
         None
     }
 
-    /// Waits until there may be something to poll, at most so long, and says how long it was; this alone waits. `None`: it has not
-    /// waited, as a model, which goes on in the time that it is told.
+    /// Waits until there may be something to poll, for at most `longest`, and returns the time waited; no other
+    /// function blocks. `None`: it has not waited, as with a model, whose time is the one it is given.
     fn wait(&mut self, _longest: Span) -> Option<Span> {
         None
     }

@@ -1,4 +1,4 @@
-//! What a P4 program has, as its P4Info says it.
+//! The contents of a P4 program, from its P4Info.
 
 use causeway_p4::Contract;
 
@@ -9,7 +9,7 @@ pub struct Program {
     pub tables: Vec<Table>,
     /// All actions.
     pub actions: Vec<Action>,
-    /// Counters that are addressed by index, and those of tables' entries.
+    /// Counters by index, and counters of table entries.
     pub counters: Vec<Counter>,
     /// Meters, addressed by index.
     pub meters: Vec<Meter>,
@@ -22,7 +22,7 @@ pub struct Table {
     pub id: u32,
     /// Alias.
     pub name: String,
-    /// The most entries that it holds.
+    /// The largest number of entries.
     pub size: usize,
     /// In the order of the program; together at most 384 bits.
     pub keys: Vec<Key>,
@@ -50,7 +50,7 @@ pub enum MatchKind {
     Exact,
     /// The bits of a mask.
     Ternary,
-    /// The first bits; the longest match wins. At most one key of a table.
+    /// The first bits; the longest match wins. A table has at most one such key.
     Lpm,
 }
 
@@ -81,9 +81,9 @@ pub struct Counter {
     pub id: u32,
     /// Alias.
     pub name: String,
-    /// How many there are, if they are addressed by index.
+    /// The number of counters, if they are addressed by index.
     pub size: usize,
-    /// The table whose entries have one each.
+    /// The table whose entries have a counter each.
     pub table: Option<u32>,
 }
 
@@ -94,7 +94,7 @@ pub struct Meter {
     pub id: u32,
     /// Alias.
     pub name: String,
-    /// How many there are.
+    /// The number of meters.
     pub size: usize,
 }
 
@@ -170,34 +170,34 @@ fn size(entries: u64) -> usize {
 }
 
 impl Program {
-    /// The table of an id.
+    /// The table with an id.
     pub fn table(&self, id: u32) -> Option<&Table> {
         self.tables.iter().find(|table| table.id == id)
     }
 
-    /// The table of a name.
+    /// The table with a name.
     pub fn table_named(&self, name: &str) -> Option<&Table> {
         self.tables.iter().find(|table| table.name == name)
     }
 
-    /// The action of a name.
+    /// The action with a name.
     pub fn action_named(&self, name: &str) -> Option<&Action> {
         self.actions.iter().find(|action| action.name == name)
     }
 
-    /// The action of an id.
+    /// The action with an id.
     pub fn action(&self, id: u32) -> Option<&Action> {
         self.actions.iter().find(|action| action.id == id)
     }
 
-    /// The entries of the table have counters.
+    /// Whether the entries of the table have counters.
     pub fn has_counters(&self, table: u32) -> bool {
         self.counters.iter().any(|counter| counter.table == Some(table))
     }
 }
 
 impl Table {
-    /// Entries have a priority: one of the keys is ternary.
+    /// Whether entries have a priority: one of the keys is ternary.
     pub fn has_priority(&self) -> bool {
         self.keys.iter().any(|key| key.kind == MatchKind::Ternary)
     }

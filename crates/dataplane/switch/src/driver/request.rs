@@ -1,19 +1,19 @@
-//! What is asked of a driver, and what it answers.
+//! Requests to a driver, and their results.
 
 use super::{DriverError, Entry, EntryKey};
 use crate::Count;
 
-/// A request by its number, unique to the driver.
+/// The number of a request, unique to the driver.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Ticket(pub u64);
 
-/// What a request came to.
+/// The result of a request.
 pub type Outcome = Result<Reply, DriverError>;
 
 /// A request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Request {
-    /// All of these or none, and for packets at one moment.
+    /// All of these updates or none; packets see the change at one moment.
     Write(Vec<Update>),
     /// The counters of entries.
     ReadDirect(Vec<EntryKey>),
@@ -21,7 +21,7 @@ pub enum Request {
     ReadIndexed {
         /// P4Runtime id.
         counter: u32,
-        /// Which.
+        /// The indices.
         indices: Vec<u32>,
     },
     /// All entries of a table.
@@ -33,20 +33,20 @@ pub enum Request {
     PacketOut(Vec<u8>),
 }
 
-/// A change of one thing.
+/// One change.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Update {
     /// A new entry. Its counter starts at zero.
     Insert(Entry),
-    /// Another action for an entry that is there. Its counter goes on.
+    /// Another action for an existing entry. Its counter goes on.
     Modify(Entry),
-    /// The entry goes, with its counter.
+    /// Removes the entry, with its counter.
     Delete(EntryKey),
-    /// Rates of a meter, whose buckets are full then; `None`: it lets everything pass.
+    /// Sets the rates of a meter, whose buckets are then full; `None`: all packets pass.
     SetMeter {
         /// P4Runtime id.
         meter: u32,
-        /// Which.
+        /// The index.
         index: u32,
         /// In octets.
         rates: Option<Rates>,
@@ -66,12 +66,12 @@ pub struct Rates {
     pub peak_burst: u64,
 }
 
-/// What a request yielded.
+/// The result of a successful request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reply {
     /// All of it is written, or the frame is sent.
     Done,
-    /// In the order in which they were asked for; `None` where there is no such entry.
+    /// In the order of the request; `None` where there is no such entry.
     Counts(Vec<Option<Count>>),
     /// In no order.
     Entries(Vec<Entry>),

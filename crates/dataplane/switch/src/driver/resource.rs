@@ -1,8 +1,8 @@
-//! What requests have the use of.
+//! The resources that requests use.
 
 use super::{Request, Update};
 
-/// A thing whose requests are carried out in their order.
+/// A resource whose requests are carried out in order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Resource {
     /// A table, with the counters of its entries.
@@ -14,7 +14,7 @@ pub enum Resource {
 }
 
 impl Request {
-    /// What the request has the use of, each once. A frame for the CPU port needs nothing.
+    /// The resources that the request uses, each once. A frame for the CPU port uses none.
     pub fn resources(&self) -> Vec<Resource> {
         let mut resources: Vec<Resource> = match self {
             Self::Write(updates) => updates.iter().map(Update::resource).collect(),
@@ -34,7 +34,7 @@ impl Request {
 }
 
 impl Update {
-    /// What it changes.
+    /// The resource that it changes.
     pub const fn resource(&self) -> Resource {
         match self {
             Self::Insert(entry) | Self::Modify(entry) => Resource::Table(entry.key.table),

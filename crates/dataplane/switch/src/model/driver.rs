@@ -15,12 +15,12 @@ use crate::driver::{
     Update, WriteError,
 };
 
-/// What packets go through: the program, on both sides of the queues.
+/// The packet path of the program, on both sides of the queues.
 pub trait Pipeline {
     /// A packet between the two sides, with its metadata.
     type Packet;
 
-    /// A frame came by a port. What leaves, copies included, goes to `out`.
+    /// A frame was received on a port. Its output, including copies, goes to `out`.
     fn ingress(
         &mut self,
         state: &mut State,
@@ -30,15 +30,15 @@ pub trait Pipeline {
         out: &mut Vec<QueuedPacket<Self::Packet>>,
     );
 
-    /// A packet leaves its queue. Returns the frame to be sent.
+    /// A packet is dequeued. Returns the frame to be transmitted.
     fn egress(&mut self, state: &mut State, now: Time, port: u16, packet: Self::Packet) -> Option<Vec<u8>>;
 
-    /// What is about to be read or written must be as all traffic before `now` has left it. Nothing to do where each packet
-    /// is received by itself; traffic that is only worked out when somebody looks is worked out here.
+    /// Accounts for all traffic before `now`, since `touched` is about to be read or written. A no-op where each packet
+    /// is received individually; for traffic that is computed on demand.
     fn settle(&mut self, _state: &mut State, _now: Time, _touched: Access<'_>) {}
 }
 
-/// What is about to be read or written.
+/// An imminent access.
 #[derive(Clone, Copy, Debug)]
 pub enum Access<'a> {
     /// The counter of an entry is read.
@@ -47,36 +47,36 @@ pub enum Access<'a> {
     Counter {
         /// P4Runtime id.
         counter: u32,
-        /// Which.
+        /// The index.
         index: u32,
     },
-    /// All of these are made, unless one of them cannot be.
+    /// All of these updates are made, unless one is invalid.
     Batch(&'a [Update]),
 }
 
 /// A packet on its way to a queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QueuedPacket<T> {
-    /// The port that it leaves by.
+    /// The egress port.
     pub port: u16,
     /// The queue of that port, below [`super::QUEUES`].
     pub queue: u8,
-    /// What it takes of the queue's room and of the port's rate.
+    /// The octets that it takes of the queue's capacity and of the port's rate.
     pub octets: u64,
-    /// The rest.
+    /// The packet.
     pub packet: T,
 }
 
-/// What a model is like.
+/// The configuration of a model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// What requests cost.
+    /// The cost of requests.
     pub timing: Timing,
-    /// The port whose frames go to the controller.
+    /// The port whose frames are sent to the controller.
     pub cpu_port: u16,
-    /// Octets per second of each other port; `None`: any number at once.
+    /// Octets per second of each other port; `None`: unlimited.
     pub port_rate: Option<u64>,
-    /// Octets that a queue holds.
+    /// Capacity of a queue in octets.
     pub queue_room: u64,
 }
 
@@ -88,7 +88,7 @@ pub struct Model<P: Pipeline> {
     pipeline: P,
     ports: BTreeMap<u16, Port<P::Packet>>,
     operations: Vec<Operation>,
-    /// Until when each thing is in use.
+    /// Until when each resource is in use.
     in_use: HashMap<Resource, Time, RandomState>,
     outcomes: VecDeque<(Ticket, Outcome)>,
     tickets: u64,
@@ -117,7 +117,7 @@ impl<P: Pipeline> Model<P> {
         }
     }
 
-    /// A frame comes by a port. Time must not go back from call to call.
+    /// Receives a frame on a port. Time must not go back from call to call.
     pub fn receive(&mut self, now: Time, port: u16, frame: &[u8]) {
         self.advance(now);
         let mut out = Vec::new();
@@ -130,27 +130,27 @@ impl<P: Pipeline> Model<P> {
         self.advance(now);
     }
 
-    /// A frame that was sent by a port other than the CPU's, with when and which.
+    /// The next frame that was transmitted on a port other than the CPU port, with its time and port.
     pub fn poll_sent(&mut self) -> Option<(Time, u16, Vec<u8>)> {
         self.sent.pop_front()
     }
 
-    /// Packets that found no room in their queue.
+    /// Packets that their full queue has dropped.
     pub const fn overflowed(&self) -> u64 {
         self.overflowed
     }
 
-    /// What it holds.
+    /// The tables, counters and meters.
     pub const fn state(&self) -> &State {
         &self.state
     }
 
-    /// What packets go through.
+    /// The packet path.
     pub const fn pipeline_mut(&mut self) -> &mut P {
         &mut self.pipeline
     }
 
-    /// It loses everything it held, packets included, answers none of the requests that are under way, and is there again at once.
+    /// Loses all state, packets included, answers none of the requests in flight, and is available again immediately.
     pub fn restart(&mut self, now: Time) {
         self.advance(now);
         self.state.clear();
@@ -161,7 +161,7 @@ impl<P: Pipeline> Model<P> {
         self.links.extend([Link::Down, Link::Up { emptied: true }]);
     }
 
-    /// Lets time pass: packets leave their queues, counters are read, batches take effect.
+    /// Advances time: packets are dequeued, counters are read, batches take effect.
     pub fn advance(&mut self, now: Time) {
         loop {
             let leaving = self.ports.iter().filter_map(|(port, queues)| Some((queues.next()?, *port))).min();
@@ -187,7 +187,7 @@ impl<P: Pipeline> Model<P> {
         }
     }
 
-    /// When the next counter of an operation is read, or when it ends.
+    /// When the next counter of an operation is read, or when the operation ends.
     fn next_step(&self, operation: &Operation) -> Time {
         if operation.counts.len() < counters(&operation.request) {
             operation.start + self.config.timing.until_read(operation.counts.len() + 1)

@@ -1,4 +1,4 @@
-//! The rows of one table.
+//! The entries of one table, indexed by mask.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,11 +8,12 @@ use super::key::{Bits, Matched, packed};
 use super::table::Row;
 use crate::driver::{EntryKey, MatchKind, Table};
 
-/// Rows by their masks and bits. Those with the same mask stand together, so that a packet asks once for each mask.
+/// Entries by their masks and bits. Those with the same mask are grouped, so that a packet needs one lookup for each
+/// mask.
 #[derive(Clone, Debug)]
 pub(super) struct Groups<B>(BTreeMap<B, HashMap<B, Rows, RandomState>>);
 
-/// Rows with the same mask and bits, highest rank first; there is one nearly always.
+/// Entries with the same mask and bits, highest rank first; nearly always one.
 #[derive(Clone, Debug)]
 struct Rows {
     first: Row,
@@ -24,14 +25,14 @@ impl<B: Bits> Groups<B> {
         Self(BTreeMap::new())
     }
 
-    /// The row that wins for packets with these keys.
+    /// The entry that wins for packets with these keys.
     pub(super) fn look_up(&mut self, info: &Table, keys: &[u128]) -> Option<&mut Row> {
         let packed: B = packed(info, keys);
         let matching = self.0.iter_mut().filter_map(|(mask, group)| group.get_mut(&packed.masked(mask)));
         matching.map(|rows| &mut rows.first).max_by_key(|row| row.rank)
     }
 
-    /// The row of an entry that fits the table.
+    /// The stored row of an entry that fits the table.
     pub(super) fn row(&self, info: &Table, key: &EntryKey) -> Option<&Row> {
         let matched: Matched<B> = Matched::new(info, &key.fields);
         let rank = rank(info, key, matched.prefix);
@@ -46,7 +47,7 @@ impl<B: Bits> Groups<B> {
         std::iter::once(&mut rows.first).chain(&mut rows.others).find(|row| row.rank == rank)
     }
 
-    /// Puts a row where there is none, and sets its rank.
+    /// Stores a row where there is none, and sets its rank.
     pub(super) fn put(&mut self, info: &Table, mut row: Row) {
         let matched: Matched<B> = Matched::new(info, &row.entry.key.fields);
         row.rank = rank(info, &row.entry.key, matched.prefix);
@@ -104,7 +105,7 @@ impl Rows {
     }
 }
 
-/// What decides if several entries match: the priority, or the length of the prefix.
+/// The precedence between several matching entries: the priority, or the length of the prefix.
 fn rank(info: &Table, key: &EntryKey, prefix: u8) -> i32 {
     let by_prefix = info.keys.iter().any(|key| key.kind == MatchKind::Lpm);
     if by_prefix { i32::from(prefix) } else { key.priority }

@@ -1,4 +1,4 @@
-//! Keys of a table side by side, in as many bits as they need.
+//! Concatenated keys of a table, in as many bits as they need.
 
 use std::hash::Hash;
 
@@ -11,12 +11,12 @@ const WORDS: usize = 6;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub(super) struct Packed([u64; WORDS]);
 
-/// A string of bits as long as a table needs.
+/// A bit string that is long enough for a table.
 pub(super) trait Bits: Copy + Eq + Ord + Hash + Default {
     /// Appends a value of so many bits.
     fn push(&mut self, value: u128, width: u8);
 
-    /// The bits that the mask has, too.
+    /// The bits that are also set in the mask.
     fn masked(&self, mask: &Self) -> Self;
 }
 
@@ -49,7 +49,7 @@ impl Bits for Packed {
     }
 }
 
-/// The keys of a packet. What is too wide is cut.
+/// The keys of a packet. Values that are too wide are truncated.
 pub(super) fn packed<B: Bits>(table: &Table, values: &[u128]) -> B {
     let mut packed = B::default();
     for (key, value) in table.keys.iter().zip(values) {
@@ -58,7 +58,7 @@ pub(super) fn packed<B: Bits>(table: &Table, values: &[u128]) -> B {
     packed
 }
 
-/// What an entry matches: its bits, which bits count, and the length of its prefix if it has one.
+/// The match of an entry: its bits, its mask, and the length of its prefix if it has one.
 pub(super) struct Matched<B> {
     pub(super) value: B,
     pub(super) mask: B,
@@ -85,8 +85,8 @@ impl<B: Bits> Matched<B> {
 mod tests {
     use super::*;
 
-    // Input:  keys of 3, 128, 61, 128 and 64 bits: one is set after the other to all ones.
-    // Output: their bits lie side by side and fill all 384; in 64 bits, what fits there does likewise.
+    // Input:  keys of 3, 128, 61, 128 and 64 bits: each is set to all ones in turn.
+    // Output: their bits are adjacent and fill all 384; in 64 bits, the keys that fit do likewise.
     #[test]
     fn keys_lie_side_by_side() {
         let widths = [3, 128, 61, 128, 64];

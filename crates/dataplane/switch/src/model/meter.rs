@@ -4,10 +4,10 @@ use causeway_types::Time;
 
 use crate::driver::Rates;
 
-/// Parts of an octet: tokens are counted in them, so that a rate in octets per second adds whole numbers each nanosecond.
+/// Parts of an octet: the unit of tokens, so that a rate in octets per second adds whole numbers each nanosecond.
 const PARTS: u128 = 1_000_000_000;
 
-/// What a packet is marked as.
+/// The colour of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Colour {
     /// Within the committed rate.
@@ -37,7 +37,7 @@ impl TrTcm {
         self.rates
     }
 
-    /// Marks a packet of so many octets, and takes their tokens.
+    /// Marks a packet of this many octets, and takes its tokens.
     pub(super) fn mark(&mut self, now: Time, octets: u64) -> Colour {
         self.fill(now);
         let wanted = u128::from(octets) * PARTS;
@@ -75,8 +75,9 @@ mod tests {
         Time::from_secs(9) + Span::from_millis(millis)
     }
 
-    // Input:  packets of 1000 octets at once: buckets of 1500 and 3000 octets, filled at 1000 and 3000 per second.
-    // Output: one green, two yellow, red; after a third of a second one fits the peak, after one second the committed rate, too.
+    // Input:  simultaneous packets of 1000 octets: buckets of 1500 and 3000 octets, filled at 1000 and 3000 per second.
+    // Output: one green, two yellow, red; after a third of a second one fits the peak rate, after one second the
+    //         committed rate, too.
     #[test]
     fn packets_are_marked_by_both_buckets() {
         let mut meter = TrTcm::new(RATES, at(0));
@@ -99,7 +100,7 @@ mod tests {
     }
 
     // Input:  a clock that goes back, and a pause of a century.
-    // Output: nothing is filled twice; the buckets are full and no more.
+    // Output: tokens are not added twice; the buckets are full and do not overflow.
     #[test]
     fn odd_clocks_do_no_harm() {
         let mut meter = TrTcm::new(RATES, at(5000));

@@ -1,11 +1,12 @@
-//! A switch in memory that is accurate by the table, and takes its time like the driver of a real one.
+//! A switch in memory that is accurate per table, with the request times of a real driver.
 //!
-//! [`Model`] is a [`SwitchDriver`](crate::driver::SwitchDriver) over [`State`]: exact, ternary and longest-prefix tables, counters of
-//! entries and by index, trTCM meters, ports with queues, and a CPU port. A table is read or written, not both at once, and each entry
-//! costs its time: [`Timing`] says how much, and where its figures are from. All of that is model time: it passes by what is
-//! told to the model, and says nothing about how fast this computer is.
+//! [`Model`] is a [`SwitchDriver`](crate::driver::SwitchDriver) over [`State`]: exact, ternary and longest-prefix
+//! tables, counters of entries and by index, trTCM meters, ports with queues, and a CPU port. A table is read or
+//! written, not both at the same time, and each entry has a cost in time: [`Timing`] has the figures and their source.
+//! All of that is model time: it advances with the time given to the model, and is independent of the speed of this
+//! host.
 //!
-//! What packets go through is a [`Pipeline`]; [`upf`] has that of the UPF.
+//! The packet path is a [`Pipeline`]; [`upf`] has that of the UPF.
 
 mod driver;
 mod groups;

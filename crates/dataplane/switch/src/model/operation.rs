@@ -1,18 +1,18 @@
-//! Requests that are being carried out.
+//! Requests in progress.
 
 use causeway_types::Time;
 
 use crate::Count;
 use crate::driver::{Request, Ticket};
 
-/// A request that is being carried out.
+/// A request in progress.
 #[derive(Debug)]
 pub(super) struct Operation {
     pub(super) ticket: Ticket,
     pub(super) request: Request,
     pub(super) start: Time,
     pub(super) end: Time,
-    /// Counters that were read so far: each at its time, while packets pass.
+    /// Counters that were read so far: each at its own time, while packets pass.
     pub(super) counts: Vec<Option<Count>>,
 }
 

@@ -7,17 +7,17 @@ use causeway_types::{Span, Time};
 /// Queues of each port.
 pub const QUEUES: usize = 32;
 
-/// A port: a packet of the highest queue that has one goes next, those of one queue in their order. Each queue is bounded.
+/// A port with strict priority between its queues, each of which is bounded and first-in first-out.
 #[derive(Clone, Debug)]
 pub(super) struct Port<T> {
     queues: Vec<VecDeque<(u64, T)>>,
     /// Octets in each queue.
     waiting: Vec<u64>,
-    /// Octets that a queue holds.
+    /// Capacity of a queue in octets.
     room: u64,
-    /// Octets per second; `None`: any number at once.
+    /// Octets per second; `None`: unlimited.
     rate: Option<u64>,
-    /// When the last packet has left.
+    /// When the last packet was transmitted completely.
     free: Time,
 }
 
@@ -27,7 +27,7 @@ impl<T> Port<T> {
         Self { queues, waiting: vec![0; QUEUES], room, rate, free: Time::default() }
     }
 
-    /// Enters a packet; false if its queue has no room, or there is no such queue.
+    /// Enqueues a packet; false if its queue is full, or there is no such queue.
     pub(super) fn enqueue(&mut self, now: Time, queue: u8, octets: u64, packet: T) -> bool {
         let place = usize::from(queue);
         let (Some(packets), Some(waiting)) = (self.queues.get_mut(place), self.waiting.get_mut(place)) else {
@@ -42,12 +42,12 @@ impl<T> Port<T> {
         true
     }
 
-    /// When the next packet begins to leave.
+    /// When the transmission of the next packet begins.
     pub(super) fn next(&self) -> Option<Time> {
         self.queues.iter().any(|queue| !queue.is_empty()).then_some(self.free)
     }
 
-    /// The next packet, which begins to leave at [`Port::next`].
+    /// The next packet, whose transmission begins at [`Port::next`].
     pub(super) fn dequeue(&mut self) -> Option<T> {
         let place = self.queues.iter().rposition(|queue| !queue.is_empty())?;
         let (octets, packet) = self.queues.get_mut(place)?.pop_front()?;
@@ -76,7 +76,8 @@ mod tests {
     }
 
     // Input:  packets of 1000 octets in queues 0 and 7 of a port of 1 MB/s.
-    // Output: one begins to leave each millisecond: queue 7 first, each queue in its order; after a pause at once.
+    // Output: one transmission begins each millisecond: queue 7 first, each queue in its order; immediately after a
+    //         pause.
     #[test]
     fn higher_queues_go_first() {
         let mut port = Port::new(Some(1_000_000), 10_000);
@@ -90,8 +91,8 @@ mod tests {
         assert_eq!(port.next(), Some(at(10)));
     }
 
-    // Input:  a queue with room for 2500 octets.
-    // Output: a third packet of 1000 octets does not fit; another queue has room of its own; queue 32 is none.
+    // Input:  a queue with a capacity of 2500 octets.
+    // Output: a third packet of 1000 octets does not fit; another queue has its own capacity; queue 32 does not exist.
     #[test]
     fn a_full_queue_drops() {
         let mut port = Port::new(None, 2500);

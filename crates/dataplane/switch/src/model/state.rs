@@ -1,4 +1,4 @@
-//! What a switch holds: tables, counters and meters, changed all or nothing.
+//! The state of a switch: tables, counters and meters, which batches change all or nothing.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ pub struct State {
     meters: HashMap<u32, Vec<Option<TrTcm>>, RandomState>,
 }
 
-/// How to take back an update.
+/// How to undo an update.
 enum Undo {
     Delete(EntryKey),
     Modify(Entry),
@@ -28,7 +28,7 @@ enum Undo {
 }
 
 impl State {
-    /// Empty tables, counters at zero, meters that let everything pass.
+    /// Empty tables, counters at zero, meters that pass all packets.
     pub fn new(program: Program) -> Self {
         let tables = program.tables.iter().map(|info| (info.id, Table::new(&program, info))).collect();
         let indexed = program.counters.iter().filter(|counter| counter.table.is_none());
@@ -37,13 +37,13 @@ impl State {
         Self { program, tables, counters, meters }
     }
 
-    /// What is in it.
+    /// The program.
     pub const fn program(&self) -> &Program {
         &self.program
     }
 
-    /// The action and parameters of the entry that a packet with these keys matches, counted with so many octets if the table's
-    /// entries have counters. `None` if none matches, or there is no such table.
+    /// The action and parameters of the entry that a packet with these keys matches; the packet's octets are counted if
+    /// the table's entries have counters. `None` if none matches, or there is no such table.
     pub fn apply_table(&mut self, table: u32, keys: &[u128], octets: u64) -> Option<&Entry> {
         self.apply_many(table, keys, Count { octets, packets: 1 })
     }
@@ -58,7 +58,7 @@ impl State {
         self.count_many(counter, index, Count { octets, packets: 1 });
     }
 
-    /// As [`State::count`], for any number of packets. Whether there is such a counter.
+    /// As [`State::count`], for any number of packets. Returns whether there is such a counter.
     pub fn count_many(&mut self, counter: u32, index: u32, packets: Count) -> bool {
         let cells = self.counters.get_mut(&counter);
         let cell = cells.and_then(|cells| cells.get_mut(index as usize));
@@ -100,7 +100,7 @@ impl State {
         self.counters.get(&counter)?.get(index as usize).copied()
     }
 
-    /// The rates of a meter, `None` where it lets everything pass; `None` as a whole if it is not there.
+    /// The rates of a meter, `None` where it passes all packets; `None` as a whole if it does not exist.
     pub fn rates(&self, meter: u32, index: u32) -> Option<Option<Rates>> {
         let meter = self.meters.get(&meter)?.get(index as usize)?;
         Some(meter.as_ref().map(TrTcm::rates))
@@ -111,7 +111,7 @@ impl State {
         self.tables.get(&table).map(Table::entries)
     }
 
-    /// As after a restart of the switch.
+    /// Resets the state, as after a restart of the switch.
     pub fn clear(&mut self) {
         self.tables.values_mut().for_each(Table::clear);
         self.counters.values_mut().flatten().for_each(|count| *count = Count::ZERO);

@@ -14,7 +14,7 @@ pub(super) struct Table {
     len: usize,
 }
 
-/// Rows by as many bits as the keys of the table have: most tables of the UPF have few, and are large.
+/// Rows by key width: most tables of the UPF have narrow keys, and are large.
 #[derive(Clone, Debug)]
 enum Rows {
     Narrow(Groups<u64>),
@@ -24,11 +24,11 @@ enum Rows {
 /// An entry with its counter.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
-    /// What decides if several match: the priority, or the length of the prefix.
+    /// The precedence between several matches: the priority, or the length of the prefix.
     pub(super) rank: i32,
     /// The entry.
     pub(super) entry: Entry,
-    /// What its packets count.
+    /// The count of its packets.
     pub(super) count: Count,
 }
 
@@ -39,7 +39,7 @@ impl Table {
         Self { info: info.clone(), is_counted: program.has_counters(info.id), rows, len: 0 }
     }
 
-    /// The row that wins for packets with these keys, counted if the table counts.
+    /// The row that wins for packets with these keys; it counts them if the table has counters.
     pub(super) fn look_up(&mut self, keys: &[u128], packets: Count) -> Option<&Row> {
         let row = match &mut self.rows {
             Rows::Narrow(groups) => groups.look_up(&self.info, keys),
@@ -51,7 +51,7 @@ impl Table {
         Some(row)
     }
 
-    /// A new entry.
+    /// Inserts an entry.
     pub(super) fn insert(&mut self, program: &Program, entry: Entry) -> Result<(), WriteError> {
         program.check_action(&self.info, entry.action, &entry.parameters)?;
         self.info.check_key(&entry.key)?;
@@ -65,7 +65,7 @@ impl Table {
         Ok(())
     }
 
-    /// Another action; returns the entry as it was.
+    /// Sets another action; returns the entry as it was.
     pub(super) fn modify(&mut self, program: &Program, entry: Entry) -> Result<Entry, WriteError> {
         program.check_action(&self.info, entry.action, &entry.parameters)?;
         self.info.check_key(&entry.key)?;
@@ -89,7 +89,7 @@ impl Table {
         Ok(row)
     }
 
-    /// Puts an entry back as it was, with its counter.
+    /// Restores an entry, with its counter.
     pub(super) fn restore(&mut self, row: Row) {
         match &mut self.rows {
             Rows::Narrow(groups) => groups.put(&self.info, row),

@@ -1,10 +1,10 @@
-//! Whether a command makes sense.
+//! Validation of commands.
 
 use super::command::{Command, Invalid};
 use super::table_access::{Rule, TableAccess};
 
 impl<W> TableAccess<W> {
-    /// Its numbers can be added, and can expire.
+    /// Checks that its numbers can be added, and can expire.
     pub(super) fn check(&self, command: &Command<W>) -> Result<(), Invalid> {
         for (index, number) in command.add.iter().enumerate() {
             let again = command.add.iter().take(index).any(|other| other == number);

@@ -1,4 +1,4 @@
-//! Which usage is complete.
+//! Completion of usage.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 
 use crate::SwitchPdr;
 
-/// Tells when all numbers of something have retired: of a session or a URR, whose last report must wait for all of them.
+/// Detects when all numbers of a session or a URR have retired: its last report must wait for them.
 ///
 /// A rule has a new number after each modification, and older ones may retire later than newer ones.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ impl<K: Copy + Eq + Hash> FinalUsage<K> {
         }
     }
 
-    /// No more numbers will count for the key. True if its usage is complete now: it has none that has not retired.
+    /// No more numbers will count for the key. True if its usage is complete now: all its numbers have retired.
     pub fn close(&mut self, key: K) -> bool {
         let waiting = self.waiting.entry(key).or_default();
         waiting.is_closed = true;
@@ -92,8 +92,9 @@ mod tests {
         assert_eq!((finals.retired(SwitchPdr(10)), finals.open('s')), (vec![], 0));
     }
 
-    // Input:  two URRs count the same number, one also another; a number retires while both go on.
-    // Output: each is complete when it is closed and its own numbers have retired; one that has none is complete at once.
+    // Input:  two URRs count the same number, one also another; a number retires while both continue.
+    // Output: each is complete when it is closed and its own numbers have retired; one without numbers is complete
+    //         immediately.
     #[test]
     fn a_number_counts_for_several() {
         let mut finals = FinalUsage::default();

@@ -1,19 +1,20 @@
-//! Reading and writing the accounting tables without one holding up the other (HiP4-UPF section 5.1).
+//! Concurrent reads and writes of the accounting tables (HiP4-UPF section 5.1).
 //!
-//! The driver of a switch reads or writes one table at a time. So each accounting table (ingress, before QoS enforcement, and egress, after
-//! it) has two partitions: one is read while the other takes new entries; they change roles when a pass of the reader ends.
-//! [`TableAccess`] says who may do what, and knows when a number can be used again:
+//! The driver of a switch reads or writes one table at a time. So each accounting table (ingress, before QoS
+//! enforcement, and egress, after it) has two partitions: one is read while the other takes new entries; they swap
+//! roles when a pass of the reader ends. [`TableAccess`] decides which access is allowed, and when a number can be
+//! reused:
 //!
-//! - A modification gives a rule a new number, so that its packets are counted anew from one moment on; what was counted
-//!   under the old number is read later.
-//! - A number that has expired is retired by a pass that started after that and really read it; a pass that only read others
-//!   says nothing about it. The paper's released code retires it then, and loses usage.
+//! - A modification gives a rule a new number, so that its packets are counted anew from one moment on; the count of
+//!   the old number is read later.
+//! - An expired number is retired by a pass that started afterwards and read it; a pass that read only others does not
+//!   retire it. The paper's released code retires it then, and loses usage.
 //! - A number can be given to another rule once both sides have retired it.
-//! - What the partition for writes has no room for waits for the next change of roles if the other one has; it is refused only
-//!   when neither has.
+//! - An insertion that does not fit into the partition for writes waits for the next swap if the other partition has
+//!   space; it is refused only when neither has.
 //!
-//! What the paper compares with is there too, as [`Mode`]. [`FinalUsage`] tells when all numbers of a session or a URR have retired, in
-//! whatever order that happens.
+//! The alternatives that the paper compares with are implemented too, as [`Mode`]. [`FinalUsage`] detects when all
+//! numbers of a session or a URR have retired, in any order.
 
 mod check;
 mod command;

@@ -1,4 +1,4 @@
-//! Passes: what is read next, and what became of it.
+//! Passes: what is read next, and the results.
 
 use std::collections::HashSet;
 
@@ -12,11 +12,11 @@ use super::table_access::{Place, TableAccess};
 use crate::SwitchPdr;
 
 impl<W> TableAccess<W> {
-    /// What the reader of a side reads next; `None` while it reads or removes, rests, has nothing to read, or must wait for the
-    /// writer.
+    /// The next pass of a side; `None` while its reader reads, removes or sleeps, has nothing to read, or must wait for
+    /// the writer.
     ///
-    /// Numbers that have expired come first. The rest is picked from all entries of the partition, as many as
-    /// are left of the pass: by urgency, one after the other, or all ([`super::everything`]). What else is picked is not read.
+    /// Expired numbers come first. The rest of the pass is picked from all entries of the partition: by urgency, in
+    /// turn, or all ([`super::everything`]). Other numbers that `pick` returns are not read.
     pub fn poll_pass(
         &mut self,
         now: Time,
@@ -48,8 +48,8 @@ impl<W> TableAccess<W> {
         }
     }
 
-    /// The pass of a side has ended, and these counters were really read. Returns the usage, and which entries the reader
-    /// is to remove next, from the same partition; it then calls [`TableAccess::removed`], also if there are none.
+    /// The pass of a side has ended, and these counters were read. Returns the usage, and the entries of the same
+    /// partition that the reader must remove next; it then calls [`TableAccess::removed`], even if there are none.
     pub fn read(&mut self, side: Side, samples: &[Sample]) -> (Vec<Reading>, Vec<SwitchPdr>) {
         let table = &mut self.tables[side as usize];
         let reader = std::mem::replace(&mut table.reader, Reader::Idle);
@@ -65,8 +65,8 @@ impl<W> TableAccess<W> {
         (readings, leaving)
     }
 
-    /// These entries were removed; the others will be tried again. Returns the numbers that are free now, as the other side has
-    /// retired them before.
+    /// These entries were removed; the others will be tried again. Returns the numbers that are free now, as the other
+    /// side has retired them before.
     pub fn removed(&mut self, now: Time, side: Side, removed: &[SwitchPdr]) -> Vec<SwitchPdr> {
         let table = &mut self.tables[side as usize];
         let reader = std::mem::replace(&mut table.reader, Reader::Idle);
@@ -87,17 +87,17 @@ impl<W> TableAccess<W> {
         free
     }
 
-    /// When a reader that sleeps has something to do again; `None` if none sleeps.
+    /// When a sleeping reader has work again; `None` if none sleeps.
     pub fn next_deadline(&self, now: Time) -> Option<Time> {
         (self.rests_until > now).then_some(self.rests_until)
     }
 
-    /// The side has numbers that have expired, and that its next passes would retire if they began now.
+    /// Whether the side has expired numbers that its next pass would retire if it began now.
     pub fn has_retirable(&self, now: Time, side: Side) -> bool {
         self.expired(side).any(|number| self.is_retirable(now, number))
     }
 
-    /// The side has numbers that have expired and were not retired.
+    /// Whether the side has expired numbers that have not retired.
     pub fn has_expired(&self, side: Side) -> bool {
         self.expired(side).next().is_some()
     }
@@ -128,8 +128,8 @@ impl<W> TableAccess<W> {
             && !writer_first
     }
 
-    /// A partition without entries is not worth a pass, if the other one has some. A writer that always has something to write must
-    /// not keep its partition for that: the roles change between two of its batches then.
+    /// A partition without entries needs no pass if the other one has entries. A writer that always has work must not
+    /// keep its partition for that reason: the roles swap between two of its batches.
     fn skip_empty_partition(&mut self, side: Side) {
         let table = &self.tables[side as usize];
         let is_empty = |partition: Partition| table.entries(partition).members.is_empty();
@@ -160,7 +160,7 @@ impl<W> TableAccess<W> {
         chosen
     }
 
-    /// A pass that starts now would retire the number.
+    /// Whether a pass that starts now would retire the number.
     fn is_retirable(&self, now: Time, number: SwitchPdr) -> bool {
         let expired = self.rules.get(&number).and_then(|rule| rule.expired);
         expired.is_some_and(|expired| now >= expired.at + self.config.drain)
@@ -189,7 +189,7 @@ impl<W> TableAccess<W> {
         Some(Reading { number, side, usage, is_last })
     }
 
-    /// The entry of a number is no longer there; true if the other side's is not, either.
+    /// The entry of a number was removed; true if the other side's was removed, too.
     fn remove_number(&mut self, side: Side, number: SwitchPdr) -> bool {
         let Some(rule) = self.rules.get_mut(&number) else { return false };
         let Some(index) = rule.places[side as usize].take() else { return false };
@@ -211,7 +211,7 @@ impl<W> TableAccess<W> {
         is_over
     }
 
-    /// The reader has done what it had to; the roles change, or it rests.
+    /// The reader has finished its pass; the roles swap, or it sleeps.
     fn ended(&mut self, started: Time, now: Time, side: Side) {
         if self.config.mode.is_pendulum() {
             self.tables[side as usize].swap_due = true;

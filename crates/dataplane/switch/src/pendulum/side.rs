@@ -1,4 +1,4 @@
-//! The accounting table of one side, and what is in its partitions.
+//! The accounting table of one side, and its partitions.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use crate::SwitchPdr;
 pub enum Side {
     /// Before QoS enforcement.
     Ingress,
-    /// After QoS enforcement: what left.
+    /// After QoS enforcement: transmitted packets.
     Egress,
 }
 
@@ -29,30 +29,30 @@ impl Side {
     }
 }
 
-/// A part of an accounting table that is read or written as one: 0 or 1.
+/// A part of an accounting table that is read or written as a whole: 0 or 1.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Partition(pub u8);
 
-/// What has happened since the start.
+/// Event counters since the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Statistics {
     /// Passes of readers.
     pub passes: u64,
-    /// Changes of roles.
+    /// Role swaps.
     pub swaps: u64,
-    /// Commands that had to wait for a change of roles, as the partition for writes had no room.
+    /// Commands that had to wait for a role swap, as the partition for writes had no space.
     pub waits: u64,
-    /// The longest that such a command waited.
+    /// The longest such wait.
     pub longest_wait: Span,
-    /// Commands that neither partition had room for.
+    /// Commands for which neither partition had space.
     pub refused: u64,
     /// Numbers that can be used again.
     pub retired: u64,
-    /// Counters that held less than before: the switch has lost what it had counted.
+    /// Counters that held less than before: the switch has lost their values.
     pub lost: u64,
 }
 
-/// What the reader of a side does.
+/// The state of a side's reader.
 #[derive(Clone, Debug)]
 pub(super) enum Reader {
     /// Nothing.
@@ -68,7 +68,7 @@ pub(super) enum Reader {
 pub(super) struct Entries {
     /// All, in no order.
     pub(super) members: Vec<SwitchPdr>,
-    /// Those that have expired and were not retired, oldest first.
+    /// Expired numbers that have not retired, oldest first.
     pub(super) expired: VecDeque<SwitchPdr>,
 }
 
@@ -76,12 +76,12 @@ pub(super) struct Entries {
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     pub(super) partitions: Vec<Entries>,
-    /// Entries that each partition can hold.
+    /// Entries of each partition.
     pub(super) capacity: usize,
     /// The partition that is read.
     readable: u8,
     pub(super) reader: Reader,
-    /// The reader has finished with its partition; the roles change as soon as they can.
+    /// The reader has finished with its partition; the roles swap as soon as possible.
     pub(super) swap_due: bool,
 }
 
@@ -96,7 +96,7 @@ impl Table {
         Partition(self.readable)
     }
 
-    /// The partition that takes writes; the same one if there is only one.
+    /// The partition for writes; the same one if there is only one.
     pub(super) fn writable(&self) -> Partition {
         Partition(if self.partitions.len() > 1 { 1 - self.readable } else { 0 })
     }
@@ -110,7 +110,7 @@ impl Table {
         matches!(self.reader, Reader::Idle)
     }
 
-    /// The partition has room for so many more.
+    /// Whether the partition has space for this many more entries.
     pub(super) fn has_room(&self, partition: Partition, entries: usize) -> bool {
         self.free(partition) >= entries
     }
@@ -128,10 +128,10 @@ impl Table {
     }
 }
 
-/// When a number expired.
+/// The expiry of a number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expired {
-    /// In the order of all events.
+    /// Its position in the order of all events.
     pub(super) event: u64,
     pub(super) at: Time,
 }

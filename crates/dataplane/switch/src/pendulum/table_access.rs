@@ -1,4 +1,4 @@
-//! Who reads and who writes, and what a number has been through.
+//! Access of readers and the writer, and the state of each number.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -10,61 +10,61 @@ use super::mode::Mode;
 use super::side::{Expired, Partition, Side, Statistics, Table};
 use crate::{Count, SwitchPdr};
 
-/// How the accounting tables are, and how they are used.
+/// Configuration of the accounting tables.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Config {
-    /// Who waits for whom.
+    /// The access mode.
     pub mode: Mode,
-    /// Entries that one partition of the ingress and of the egress table holds.
+    /// Entries of one partition of the ingress and of the egress table.
     pub capacity: [usize; 2],
-    /// The longest that a packet is between the lookup of its PDR and the egress accounting, in queues above all. A number is
-    /// retired by a pass that starts at least that much after it expired.
+    /// The longest time of a packet between the lookup of its PDR and the egress accounting, mostly in queues. A number
+    /// is retired by a pass that starts at least this long after it expired.
     pub drain: Span,
 }
 
 /// Access to the accounting tables of a switch, without clocks, threads or I/O.
 ///
-/// One writer asks for its next turn and says how it went; the readers do the same with passes. Whatever they are told to do
-/// may take its time: until they report back, nothing is handed out that could not go on beside it. A command's other writes, of type
-/// `W`, are none of its business.
+/// One writer requests its next turn and reports the result; the readers do the same with passes. Each may take any
+/// time: until the result is reported, only work that can run concurrently is handed out. The other writes of a
+/// command, of type `W`, are opaque.
 #[derive(Clone, Debug)]
 pub struct TableAccess<W> {
     pub(super) config: Config,
     pub(super) tables: [Table; 2],
     pub(super) rules: HashMap<SwitchPdr, Rule, RandomState>,
     pub(super) queue: VecDeque<Queued<W>>,
-    /// Numbers that commands which were not written yet will add.
+    /// Numbers that unwritten commands will add.
     pub(super) coming: HashSet<SwitchPdr, RandomState>,
-    /// What the writer has been given: all of it is written by one request.
+    /// The commands that the writer is writing, in one request.
     pub(super) writing: Vec<Command<()>>,
-    /// What the counters of numbers without a rule held last, if they are not cleared.
+    /// The last counter values of numbers without a rule, if counters are not cleared.
     pub(super) bases: HashMap<SwitchPdr, [Count; 2], RandomState>,
     pub(super) commands: u64,
-    /// Events so far: what came first, even within one tick of the clock.
+    /// Number of events so far: it orders events within one tick of the clock.
     pub(super) events: u64,
-    /// Whose turn it is if one reader serves both sides.
+    /// The next side, if one reader serves both sides.
     pub(super) turn: Side,
-    /// How long that reader has read since it slept last, and until when it sleeps.
+    /// How long that reader has read since it last slept, and until when it sleeps.
     pub(super) busy: Span,
     pub(super) rests_until: Time,
-    /// It lets the writer go first with all commands before this one.
+    /// Commands before this one take precedence over that reader.
     pub(super) owed: u64,
     pub(super) statistics: Statistics,
 }
 
-/// What a number has been through.
+/// The state of a number.
 #[derive(Clone, Debug)]
 pub(super) struct Rule {
-    /// For each side: where its entry is, or `None` once it was removed.
+    /// For each side: the place of its entry, or `None` once it was removed.
     pub(super) places: [Option<Place>; 2],
-    /// What each counter held when it was read last.
+    /// The value of each counter at its last reading.
     pub(super) last: [Count; 2],
     pub(super) expired: Option<Expired>,
-    /// A command that makes it expire waits or is being written.
+    /// A command that makes it expire is waiting or being written.
     pub(super) leaving: bool,
 }
 
-/// Where an entry is among those of its side.
+/// The place of an entry among those of its side.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) partition: Partition,
@@ -93,12 +93,12 @@ impl<W> TableAccess<W> {
         }
     }
 
-    /// What has happened since the start.
+    /// Event counters since the start.
     pub const fn statistics(&self) -> &Statistics {
         &self.statistics
     }
 
-    /// The number is in use, or has not retired on both sides.
+    /// Whether the number is in use, or has not retired on both sides.
     pub fn is_known(&self, number: SwitchPdr) -> bool {
         self.rules.contains_key(&number)
     }
@@ -109,7 +109,7 @@ impl<W> TableAccess<W> {
         partitions.get(usize::from(partition.0)).map_or(&[], |entries| &entries.members)
     }
 
-    /// Lines up a command for the writer. Those that need no room may overtake others.
+    /// Queues a command for the writer. Commands that need no space may overtake others.
     ///
     /// # Errors
     /// A number cannot be added or cannot expire.
@@ -123,7 +123,7 @@ impl<W> TableAccess<W> {
         Ok(token)
     }
 
-    /// What the writer does next; `None` while it has a batch, has nothing to do, or must wait for a reader.
+    /// The next turn of the writer; `None` while it has a batch, has no work, or must wait for a reader.
     pub fn poll_write(&mut self, now: Time) -> Option<WriterTurn<W>> {
         let shared = self.config.mode.is_shared();
         if !self.writing.is_empty() || (shared && self.tables.iter().any(|table| !table.is_idle())) {
@@ -138,8 +138,9 @@ impl<W> TableAccess<W> {
         }
     }
 
-    /// One more batch for the request that the writer is about to make: many commands in one request take less time than one by one,
-    /// and are still each all or nothing, as the request is. `None` if the writer has nothing yet, or there is none that fits.
+    /// One more batch for the request that the writer is about to make: many commands in one request take less time
+    /// than one by one, and each is still all or nothing, as the request is. `None` if the writer has no batch yet, or
+    /// no other fits.
     pub fn poll_more(&mut self, now: Time) -> Option<Batch<W>> {
         if self.writing.is_empty() {
             return None;
@@ -160,7 +161,7 @@ impl<W> TableAccess<W> {
         }
     }
 
-    /// The request was made, with all batches that were handed out for it; or nothing of it was.
+    /// The request was made, with all batches that were handed out for it; or none of it was.
     pub fn written(&mut self, now: Time, all: bool) {
         let commands = std::mem::take(&mut self.writing);
         if commands.is_empty() {
@@ -177,8 +178,8 @@ impl<W> TableAccess<W> {
         Side::ALL.into_iter().for_each(|side| self.swap_if_due(side));
     }
 
-    /// The roles of a side change, if its reader has finished and nothing is being written, unless a command that waits for
-    /// the other side has room here now.
+    /// Swaps the roles of a side, if its reader has finished and no write is in flight, unless a command that waits for
+    /// the other side has space here now.
     pub(super) fn swap_if_due(&mut self, side: Side) {
         if self.tables[side as usize].swap_due && self.writing.is_empty() && !self.waits_for_other_side(side)
         {
@@ -191,7 +192,7 @@ impl<W> TableAccess<W> {
         self.statistics.swaps += 1;
     }
 
-    /// Hands out the command that needs room, if there is any; else one that needs none.
+    /// Hands out the command that needs space, if there is one; otherwise one that needs none.
     fn try_adding(&mut self, now: Time, adding: usize, free: Option<usize>) -> Option<WriterTurn<W>> {
         let needed = self.queue.get(adding)?.command.add.len();
         match Side::ALL.into_iter().find_map(|side| self.capacity_error(side, needed)) {
@@ -206,14 +207,14 @@ impl<W> TableAccess<W> {
         }
     }
 
-    /// Neither partition has room for so many entries.
+    /// The error if neither partition has space for this many entries.
     fn capacity_error(&self, side: Side, needed: usize) -> Option<Full> {
         let table = &self.tables[side as usize];
         let free = [table.free(table.writable()), table.free(table.readable())];
         free.into_iter().all(|free| free < needed).then_some(Full { side, needed, free })
     }
 
-    /// The partition for writes has room, if need be after a change of roles that nothing stands against.
+    /// Whether the partition for writes has space, if necessary after a role swap that is possible now.
     fn make_room(&mut self, side: Side, needed: usize) -> bool {
         let table = &self.tables[side as usize];
         if !table.has_room(table.writable(), needed) && table.is_idle() {
@@ -223,7 +224,8 @@ impl<W> TableAccess<W> {
         table.has_room(table.writable(), needed)
     }
 
-    /// The first command that needs room waits for the other side alone: with other roles on this side it would wait for this one next.
+    /// Whether the first command that needs space waits for the other side only: after a swap of this side it would
+    /// wait for this side next.
     pub(super) fn waits_for_other_side(&self, side: Side) -> bool {
         let waiting = self.queue.iter().find(|queued| !queued.command.add.is_empty());
         waiting.filter(|queued| queued.waited).is_some_and(|queued| {
@@ -258,7 +260,7 @@ impl<W> TableAccess<W> {
         Some(WriterTurn::Refuse { token, writes, full })
     }
 
-    /// The command is over.
+    /// Removes a command that has ended.
     fn forget(&mut self, command: &Command<()>) {
         self.set_leaving(&command.expire, false);
         for number in &command.add {

@@ -1,27 +1,27 @@
-//! Counters by bank, and in each by the moment at which they are needed: for URRs, or since they were not read for long.
+//! Counters by bank, and within each bank by the time at which they are needed, for URRs or because of their age.
 //!
-//! Requests for different banks go on side by side, so a pass takes as long as the largest of its requests. Where more is due than a pass
-//! reads, it takes its share of each bank.
+//! Requests for different banks run concurrently, so a pass takes as long as its largest request. If more counters are
+//! due than a pass reads, the pass takes an even share of each bank.
 
 use causeway_types::Time;
 
 use super::wheel::{Slot, Wheel};
 use crate::SwitchPdr;
 
-/// Of a pass, one part in so many is for counters that nothing but their age asks for, if as many are due: traffic that nobody looks at
-/// could reach a limit unseen.
+/// One part in this many of a pass is for counters that are due only because of their age, if enough are due: traffic
+/// without a prediction could otherwise reach a limit unnoticed.
 const AGE_SHARE: usize = 4;
 
 /// Why a counter is needed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Cause {
-    /// A limit or a time of a URR.
+    /// A limit or a time of a URR is near.
     Urr,
-    /// It was not read for long.
+    /// The counter has not been read for a long time.
     Age,
 }
 
-/// Where a counter waits.
+/// The position of a waiting counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Place {
     bank: u16,
@@ -34,7 +34,7 @@ pub(super) struct Place {
 pub(super) struct Banks(Vec<[Wheel; 2]>);
 
 impl Banks {
-    /// Enters a counter of a bank that is needed at this moment.
+    /// Adds a counter of a bank that is needed at this time.
     pub(super) fn insert(
         &mut self,
         number: SwitchPdr,
@@ -51,17 +51,18 @@ impl Banks {
         Place { bank, cause, slot }
     }
 
-    /// Removes a counter. Another one may take its place: it is returned.
+    /// Removes a counter. Another counter may move to its position: it is returned.
     pub(super) fn remove(&mut self, index: Place) -> Option<SwitchPdr> {
         self.0.get_mut(usize::from(index.bank))?[index.cause as usize].remove(index.slot)
     }
 
-    /// How many are needed up to a moment.
+    /// The number of counters that are needed up to a time.
     pub(super) fn due(&self, until: Time) -> usize {
         self.0.iter().flatten().map(|wheel| wheel.due(until)).sum()
     }
 
-    /// Those that are needed up to a moment, `budget` at most, those for URRs before others. In each bank what is needed first comes first.
+    /// The counters that are needed up to a time, at most `budget`, those for URRs before others. In each bank the
+    /// earliest comes first.
     pub(super) fn pick(&mut self, now: Time, until: Time, budget: usize) -> Vec<SwitchPdr> {
         self.0.iter_mut().flatten().for_each(|wheel| wheel.advance(now));
         let due = |cause: Cause| -> Vec<usize> {
@@ -81,14 +82,15 @@ impl Banks {
     }
 }
 
-/// How many of each bank are read next, where so many are due, and so many were taken already: as even as may be.
+/// How many counters of each bank are read next, given how many are due and how many were taken already: as even as
+/// possible.
 fn shares(due: &[usize], taken: &[usize], budget: usize) -> Vec<usize> {
     if due.iter().sum::<usize>() <= budget {
         return due.to_vec();
     }
     let at =
         |level: usize| due.iter().zip(taken).map(move |(due, taken)| level.saturating_sub(*taken).min(*due));
-    // The highest level that is not too much: the first that is lies above it.
+    // Binary search for the highest level within the budget; the first value is below it, the second above.
     let (mut fits, mut is_too_much) = (0, budget + taken.iter().max().copied().unwrap_or_default() + 1);
     while is_too_much - fits > 1 {
         let level = fits.midpoint(is_too_much);
@@ -118,8 +120,8 @@ mod tests {
         (from..from + many).map(SwitchPdr)
     }
 
-    // Input:  so many due and so many taken in each bank; budgets.
-    // Output: all, where that is little; else what brings the banks to one level, to the last counter.
+    // Input:  numbers of due and taken counters of each bank; budgets.
+    // Output: all, where they are few; else what makes the banks even, to the last counter.
     #[test]
     fn banks_come_to_one_level() {
         assert_eq!(shares(&[5, 1, 3], &[0, 0, 0], 9), [5, 1, 3]);
@@ -131,10 +133,10 @@ mod tests {
         assert_eq!(shares(&[usize::MAX / 4], &[0], usize::MAX / 8), [usize::MAX / 8]);
     }
 
-    // Input:  three banks of a thousand counters each, all late since they are old, those of the first bank longest; then counters for URRs too: in the
-    //         second bank more than a pass reads.
-    // Output: a pass of 90 takes 30 of each bank; then it takes three quarters of what it reads for URRs, and the rest of the other banks, which have less
-    //         of it.
+    // Input:  three banks of a thousand counters each, all late because of their age, those of the first bank longest;
+    //         then also counters for URRs: in the second bank more than a pass reads.
+    // Output: a pass of 90 takes 30 of each bank; then three quarters of its readings for URRs are of the second bank,
+    //         and the rest is of the other banks, which have fewer.
     #[test]
     fn a_pass_takes_its_share_of_each_bank() {
         let mut banks = Banks::default();

@@ -1,10 +1,10 @@
-//! Volumes that are not to be passed.
+//! Volume limits.
 
 use causeway_types::{Direction, Volume};
 
 use super::config::PullingPolicy;
 
-/// A volume threshold or quota (TS 29.244 clauses 8.2.13 and 8.2.50): octets, of which any may be left out.
+/// A volume threshold or quota (TS 29.244 clauses 8.2.13 and 8.2.50) in octets; each value is optional.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Limit {
     /// Of both directions together.
@@ -21,20 +21,21 @@ impl Limit {
         Self { total: Some(octets), uplink: None, downlink: None }
     }
 
-    /// It is reached.
+    /// Whether it is reached.
     pub fn is_reached(&self, volume: &Volume) -> bool {
         self.parts(volume).any(|(limit, counted)| counted >= limit)
     }
 
-    /// Each limit that there is, with what counts towards it.
+    /// Each limit that is set, with the volume that counts towards it.
     fn parts(&self, volume: &Volume) -> impl Iterator<Item = (u64, u64)> {
         let counted = [volume.total(), volume.uplink, volume.downlink];
         let limits = [self.total, self.uplink, self.downlink];
         limits.into_iter().zip(counted).filter_map(|(limit, counted)| Some((limit?, counted)))
     }
 
-    /// When packets of a direction are likely to reach it, at the given flows (both directions, uplink, downlink), each since the moment at
-    /// which what is counted was so; seconds from now. Of the time that it takes, as much is let pass as care permits. `None`: they never will, or do not count.
+    /// When packets of a direction are likely to reach the limit, at the given flows (both directions, uplink,
+    /// downlink), each relative to the time of the counted volume; seconds from now. The policy determines the fraction
+    /// of that time. `None`: they never will, or do not count.
     pub(super) fn reached_in(
         &self,
         volume: &Volume,
@@ -58,19 +59,19 @@ impl Limit {
     }
 }
 
-/// Traffic as it is estimated.
+/// Estimated traffic.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Flow {
     /// Octets per second.
     pub(super) rate: f64,
-    /// When its counters were read, weighed by their rates: seconds from now, mostly negative.
+    /// The time of the counter readings, weighted by their rates: seconds from now, mostly negative.
     pub(super) since: f64,
-    /// Octets of a packet: one is not waited for, as it may come at any moment.
+    /// Octets of a packet: the limit is predicted one packet early, as a packet may arrive at any time.
     pub(super) packet: f64,
 }
 
 impl Flow {
-    /// The flow of several counters: each its rate, and when it was read.
+    /// The flow of several counters, from the rate and the reading time of each.
     pub(super) fn sum(parts: impl Iterator<Item = (f64, f64)>) -> Self {
         let (rate, weighed) =
             parts.fold((0.0, 0.0), |(rate, weighed), (part, since)| (rate + part, weighed + part * since));
@@ -82,9 +83,11 @@ impl Flow {
 mod tests {
     use super::*;
 
-    // Input:  1000 octets in all and 300 uplink; 400 counted downlink and 200 uplink; flows of 10 and 5 octets per second.
-    // Output: the uplink limit is nearer: 100 octets at 5 per second, less the four seconds since the counter was read. The downlink only
-    //         counts for all octets: half of the time until then is 13.3 s, less two. With packets of 50 octets, one less is waited for.
+    // Input:  1000 octets in all and 300 uplink; 400 counted downlink and 200 uplink; flows of 10 and 5 octets per
+    //         second.
+    // Output: the uplink limit is nearer: 100 octets at 5 per second, less the four seconds since the counter was read.
+    //         The downlink counts only towards the total: half of the time until then is 13.3 s, less two. With packets
+    //         of 50 octets, the prediction is one packet earlier.
     #[test]
     fn the_nearest_limit_counts() {
         let limit = Limit { total: Some(1000), uplink: Some(300), downlink: None };

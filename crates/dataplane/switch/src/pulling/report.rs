@@ -1,13 +1,13 @@
-//! Usage that the control plane asked for.
+//! Usage reports for the control plane.
 
 use bitflags::bitflags;
 use causeway_types::{Time, Volume};
 
 bitflags! {
-    /// Why usage is reported (TS 29.244 clause 8.2.41).
+    /// Causes of a usage report (TS 29.244 clause 8.2.41).
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub struct Triggers: u8 {
-        /// A period is over (PERIO).
+        /// A period has ended (PERIO).
         const PERIODIC = 1;
         /// The volume threshold was reached (VOLTH).
         const VOLUME_THRESHOLD = 1 << 1;
@@ -21,22 +21,22 @@ bitflags! {
 }
 
 impl Triggers {
-    /// The traffic of the URR must stop: a quota is exhausted.
+    /// Whether the traffic of the URR must stop: a quota is exhausted.
     pub const fn must_stop(self) -> bool {
         self.intersects(Self::VOLUME_QUOTA.union(Self::TIME_QUOTA))
     }
 }
 
-/// Usage of one URR since its last report. All reports of a URR together have what its counters held, to the octet.
+/// Usage of one URR since its last report. The sum of all reports of a URR equals its counters, to the octet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Report<K> {
     /// The URR.
     pub key: K,
-    /// Why.
+    /// The causes.
     pub triggers: Triggers,
-    /// How much.
+    /// The volume.
     pub usage: Volume,
-    /// The end of the last report, or when measurement started; `None` if it has not.
+    /// The end of the last report, or the start of measurement; `None` if it has not started.
     pub from: Option<Time>,
     /// When its counters were read.
     pub until: Time,

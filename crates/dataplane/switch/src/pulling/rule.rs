@@ -1,4 +1,4 @@
-//! What is known of the counters of one rule.
+//! State of the counters of one rule.
 
 use causeway_types::{Direction, Span, Time, Volume};
 
@@ -8,23 +8,24 @@ use super::config::{Config, PullingPolicy};
 use crate::pendulum::{Partition, Side};
 use crate::{Count, SwitchPdr};
 
-/// When a counter is read for the first time: soon, as nothing is known of its traffic before.
+/// The time until a counter is first read: short, since its traffic is unknown.
 const FIRST_READ: Span = Span::from_millis(500);
 
-/// By how much of it the longest time between two readings varies, so that what was read together once is not for ever.
+/// The random variation of the longest time between two readings, as a fraction, so that counters read together drift
+/// apart.
 const JITTER: f64 = 0.02;
 
-/// A rule by its number.
+/// A rule.
 #[derive(Clone, Debug)]
 pub(super) struct Rule {
     pub(super) direction: Direction,
-    /// Where its entries are: in the ingress and in the egress table.
+    /// The partitions of its entries: in the ingress and in the egress table.
     pub(super) partitions: [Partition; 2],
-    /// In which bank of them.
+    /// The bank in each of them.
     pub(super) banks: [u16; 2],
-    /// All URRs that count its packets, by their places.
+    /// Indices of all URRs that count its packets.
     pub(super) urrs: Vec<u32>,
-    /// For each side that one of them counts.
+    /// The counter of each side that one of them counts.
     pub(super) watches: [Option<CounterEstimate>; 2],
     /// No packet has its number any more.
     pub(super) is_expired: bool,
@@ -33,17 +34,18 @@ pub(super) struct Rule {
 /// One counter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CounterEstimate {
-    /// Where it waits; `None` once the rule has expired, as it is read without being picked then.
+    /// Its position among the waiting counters; `None` once the rule has expired, as it is then read without being
+    /// picked.
     pub(super) place: Option<Place>,
-    /// When it was read last.
+    /// The time of the last reading.
     pub(super) read: Time,
-    /// Octets per second; `None` before anything was observed.
+    /// Octets per second; `None` before the first observation.
     pub(super) rate: Option<f64>,
-    /// The same of late, if that is estimated too.
+    /// The estimate with the short time constant, if there is one.
     recent: f64,
-    /// Octets of a packet, of those that were counted last.
+    /// Octets of a packet, from the last counted ones.
     pub(super) packet: f64,
-    /// Of how much time that is.
+    /// The observed time.
     pub(super) known: Span,
 }
 
@@ -52,7 +54,7 @@ impl Rule {
         self.watches[side as usize].as_ref()
     }
 
-    /// What a counter held, as a volume of the rule's direction.
+    /// A counter value, as a volume of the rule's direction.
     pub(super) const fn volume(&self, count: Count) -> Volume {
         let Count { octets, packets } = count;
         match self.direction {
@@ -67,18 +69,19 @@ impl CounterEstimate {
         Self { place: None, read: now, rate: None, recent: 0.0, packet: 0.0, known: Span::ZERO }
     }
 
-    /// The counter of a rule that takes this one's place, whose traffic is likely to be the same.
+    /// The estimate for a rule that replaces this one, whose traffic is likely to be the same.
     pub(super) const fn successor(&self, now: Time) -> Self {
         Self { place: None, read: now, ..*self }
     }
 
-    /// Octets per second, as far as they are known.
+    /// The estimated octets per second.
     pub(super) fn rate(&self) -> f64 {
         self.rate.unwrap_or(0.0).max(self.recent)
     }
 
-    /// When it is to be read at the latest. What was known for a short time only is no ground to wait for longer than that; how much less is left
-    /// to chance, so that what came together is soon read apart.
+    /// The latest time of the next reading. An estimate from a short observation does not justify a longer wait than
+    /// that observation; random variation makes it shorter, so that counters that were added together are soon read at
+    /// different times.
     pub(super) fn latest(&self, number: SwitchPdr, config: &Config) -> Time {
         let longest = config.longest;
         let wait = match config.care {
@@ -90,7 +93,7 @@ impl CounterEstimate {
         self.read + wait
     }
 
-    /// The counter was read at this moment, and so much was new.
+    /// The counter was read at this time, with this increment.
     pub(super) fn observe(&mut self, now: Time, usage: Count, care: PullingPolicy) {
         let passed = now.since(self.read);
         self.known = self.known.saturating_add(passed);
@@ -110,7 +113,7 @@ impl CounterEstimate {
     }
 }
 
-/// From 0 to 1, at random as far as anybody can tell: bits of a counter and a moment, mixed (splitmix64).
+/// A pseudo-random value from 0 to 1, from the bits of a number and a time (splitmix64).
 fn chance(number: SwitchPdr, moment: Time) -> f64 {
     let mut bits =
         (u64::from(number.0) << 40).wrapping_add(moment.as_nanos()).wrapping_add(0x9e37_79b9_7f4a_7c15);

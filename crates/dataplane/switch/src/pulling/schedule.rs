@@ -1,4 +1,4 @@
-//! When each counter is needed, and what no counter reminds of.
+//! When each counter is needed, and the deadlines of URRs without counters.
 
 use std::hash::Hash;
 
@@ -12,7 +12,7 @@ use crate::SwitchPdr;
 use crate::pendulum::Side;
 
 impl<K: Copy + Eq + Hash> Pulling<K> {
-    /// Works out when a URR needs its counters, and moves them there if that has changed.
+    /// Computes when a URR needs its counters, and reschedules them if that has changed.
     pub(super) fn estimate(&mut self, now: Time, index: u32) {
         let needed = self.ends(index, now);
         let Some(state) = self.state_mut(index) else { return };
@@ -29,7 +29,7 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
         }
     }
 
-    /// Moves a counter to where it is needed: for any of its URRs, and not too long after it was read.
+    /// Reschedules a counter: for any of its URRs, and not too long after its last reading.
     pub(super) fn schedule(&mut self, now: Time, side: Side, number: SwitchPdr) {
         self.unschedule(side, number);
         let Some((needed, cause)) = self.needed(side, number) else { return };
@@ -42,7 +42,7 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
         }
     }
 
-    /// Takes a counter out of those that are picked.
+    /// Removes a counter from those that can be picked.
     pub(super) fn unschedule(&mut self, side: Side, number: SwitchPdr) {
         let Some(rule) = self.rules.get_mut(&number) else { return };
         let partition = rule.partitions[side as usize];
@@ -58,7 +58,7 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
         }
     }
 
-    /// Enters a URR without rules by the end of its next time, or takes one out that has rules.
+    /// Adds a URR without rules by its next deadline, or removes one that has rules.
     pub(super) fn list(&mut self, index: u32) {
         self.unlist(index);
         let Some(state) = self.state_mut(index).filter(|state| state.numbers.is_empty()) else { return };
@@ -74,7 +74,7 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
         }
     }
 
-    /// When a counter is needed, and why. Without care only the moment counts.
+    /// When a counter is needed, and why. Without a policy only the time matters.
     fn needed(&self, side: Side, number: SwitchPdr) -> Option<(Time, Cause)> {
         let rule = self.rules.get(&number)?;
         let latest = rule.watch(side)?.latest(number, &self.config);
@@ -88,7 +88,7 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
         })
     }
 
-    /// When the volume of a URR is likely to be reached by packets of either direction, or one of its times is over.
+    /// When packets of either direction are likely to reach a volume limit of a URR, or one of its times ends.
     fn ends(&self, index: u32, now: Time) -> [Option<Time>; 2] {
         let Some(state) = self.state(index) else { return [None; 2] };
         let flow = |wanted: Option<Direction>| {

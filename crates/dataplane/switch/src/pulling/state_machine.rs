@@ -1,4 +1,4 @@
-//! From readings to what is read next, and to reports.
+//! The state machine of usage pulling: readings in, counters to read and reports out.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
@@ -14,29 +14,29 @@ use super::urr::{State, Urr};
 use crate::SwitchPdr;
 use crate::pendulum::{Partition, Reading, Side};
 
-/// A rule with what counts its packets.
+/// A rule, with the location of its counters.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured<'a, K> {
     /// Its number.
     pub number: SwitchPdr,
-    /// Which way its packets go.
+    /// The direction of its packets.
     pub direction: Direction,
-    /// Where its entries are: in the ingress and in the egress table.
+    /// The partitions of its entries: in the ingress and in the egress table.
     pub partitions: [Partition; 2],
-    /// Which bank its counters are in, before and after QoS enforcement: those of different banks are read side by side.
+    /// The banks of its counters, before and after QoS enforcement: different banks are read concurrently.
     pub banks: [u16; 2],
     /// All its URRs.
     pub urrs: &'a [K],
-    /// The number that it takes the place of; its traffic is likely to be the same.
+    /// The number of the rule that it replaces, whose traffic is likely to be the same.
     pub replaces: Option<SwitchPdr>,
 }
 
-/// A rule names a URR that is not there. Nothing has changed.
+/// A rule names an unknown URR. Nothing has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("URR {0:?} is not known")]
 pub struct UnknownUrr<K>(pub K);
 
-/// All URRs, and the counters that they need. `K` names a URR.
+/// All URRs, and the counters that they need. `K` identifies a URR.
 #[derive(Clone, Debug)]
 pub struct Pulling<K> {
     pub(super) config: Config,
@@ -44,14 +44,14 @@ pub struct Pulling<K> {
     vacant: Vec<u32>,
     keys: HashMap<K, u32, RandomState>,
     pub(super) rules: HashMap<SwitchPdr, Rule, RandomState>,
-    /// For each side and partition.
+    /// By side and partition.
     pub(super) banks: [[Banks; 2]; 2],
-    /// URRs without rules, by the end of their next time: no reading will remind of it.
+    /// URRs without rules, by their next deadline: no reading triggers their check.
     pub(super) bare: BTreeSet<(Time, u32)>,
 }
 
 impl<K: Copy + Eq + Hash> Pulling<K> {
-    /// Without URRs and rules.
+    /// Creates a state without URRs and rules.
     pub fn new(config: Config) -> Self {
         let config = Config { longest: config.longest.min(Span::from_secs(8)), ..config };
         Self {
@@ -65,7 +65,8 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
         }
     }
 
-    /// A new URR, or other thresholds, quotas and periods of one that is known: its quotas start anew, what it has counted stays.
+    /// Adds a URR, or changes thresholds, quotas and periods of an existing one: its quotas start anew, its counted
+    /// volume stays.
     pub fn provision(&mut self, now: Time, key: K, urr: Urr) {
         let index = match self.keys.get(&key) {
             Some(index) => *index,
@@ -82,7 +83,7 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
         self.estimate(now, index);
     }
 
-    /// Forgets a URR. Returns what it has counted since its last report: all there is, once all its rules have retired.
+    /// Removes a URR. Returns its volume since the last report, which is complete once all its rules have retired.
     pub fn remove(&mut self, key: K) -> Option<Volume> {
         let index = self.keys.remove(&key)?;
         self.unlist(index);
@@ -96,7 +97,7 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
         Some(state.counted)
     }
 
-    /// What a URR has counted since its last report.
+    /// The volume of a URR since its last report.
     pub fn counted(&self, key: K) -> Option<Volume> {
         self.state(*self.keys.get(&key)?).map(|state| state.counted)
     }
@@ -104,7 +105,7 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
     /// The rule is on the switch from now on.
     ///
     /// # Errors
-    /// One of its URRs is not known.
+    /// One of its URRs is unknown.
     pub fn enter(&mut self, now: Time, measured: &Measured<'_, K>) -> Result<(), UnknownUrr<K>> {
         let index = |key: &K| self.keys.get(key).copied().ok_or(UnknownUrr(*key));
         let urrs: Vec<u32> = measured.urrs.iter().map(index).collect::<Result<_, _>>()?;
@@ -128,8 +129,8 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
         Ok(())
     }
 
-    /// No packet has the number any more. What is still to be read of it counts, but it is not picked again: what has expired is read
-    /// first anyway.
+    /// No packet has the number any more. Its final readings count, but it is not picked again: expired numbers are
+    /// read first anyway.
     pub fn expire(&mut self, number: SwitchPdr) {
         Side::ALL.into_iter().for_each(|side| self.unschedule(side, number));
         let Some(rule) = self.rules.get_mut(&number).filter(|rule| !rule.is_expired) else { return };
@@ -143,7 +144,7 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
         }
     }
 
-    /// The number has retired: nothing more comes of it.
+    /// The number has retired: it has no further readings.
     pub fn retire(&mut self, number: SwitchPdr) {
         self.expire(number);
         for index in self.rules.remove(&number).map(|rule| rule.urrs).unwrap_or_default() {
@@ -153,13 +154,13 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
         }
     }
 
-    /// The counters of this partition that are needed first, `budget` at most; see [`Config`].
+    /// The counters of this partition that are needed first, at most `budget`; see [`Config`].
     pub fn pick(&mut self, now: Time, side: Side, partition: Partition, budget: usize) -> Vec<SwitchPdr> {
         self.pick_at_least(now, side, partition, 0, budget)
     }
 
-    /// The same, and also what is needed later, for `least` counters in all, if there are so many. Nothing is picked that is needed much later than
-    /// what is left.
+    /// The same, extended with counters that are needed later to `least` counters in all, if there are that many.
+    /// Counters that are needed much later than the remaining ones are not picked.
     pub fn pick_at_least(
         &mut self,
         now: Time,
@@ -191,7 +192,7 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
         picked
     }
 
-    /// Takes what a pass has read, which started at `started`, and says what there is to report.
+    /// Takes the readings of a pass that started at `started`, and returns the reports.
     pub fn readings(&mut self, started: Time, readings: &[Reading]) -> Vec<Report<K>> {
         let mut reports = Vec::new();
         for reading in readings {
@@ -200,7 +201,7 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
         reports
     }
 
-    /// Reports of URRs without rules, whose time or period is over.
+    /// Reports of URRs without rules, whose time or period has ended.
     pub fn advance(&mut self, now: Time) -> Vec<Report<K>> {
         let mut reports = Vec::new();
         while let Some((_, index)) = self.bare.first().copied().filter(|(end, _)| *end <= now) {
@@ -213,7 +214,7 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
         reports
     }
 
-    /// When [`Pulling::advance`] has something to do.
+    /// The next deadline of [`Pulling::advance`].
     pub fn next_deadline(&self) -> Option<Time> {
         self.bare.first().map(|(end, _)| *end)
     }
@@ -243,7 +244,7 @@ impl<K: Copy + Eq + Hash> Pulling<K> {
         self.schedule(now, reading.side, reading.number);
     }
 
-    /// One of its times is over, and all its counters have been read since.
+    /// Whether one of its times has ended, and all its counters have been read since.
     fn is_due(&self, index: u32, now: Time) -> bool {
         let Some(state) = self.state(index) else { return false };
         let Some(end) = state.next_end().filter(|end| *end <= now) else { return false };

@@ -1,4 +1,4 @@
-//! What a URR asks for, and what it has.
+//! The configuration and the state of a URR.
 
 use causeway_types::{Direction, Span, Time, Volume};
 
@@ -8,12 +8,12 @@ use super::{Limit, Triggers};
 use crate::SwitchPdr;
 use crate::pendulum::Side;
 
-/// When time is measured from (TS 29.244 clause 5.2.2.2, IMMER).
+/// The start of time measurement (TS 29.244 clause 5.2.2.2, IMMER).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Start {
-    /// Mode A: from the moment at which the URR is provisioned.
+    /// Mode A: when the URR is provisioned.
     Provisioning,
-    /// Mode B, the default: from the first packet, as far as it is known: from the reading that found it.
+    /// Mode B, the default: with the first packet, known from the reading that found it.
     #[default]
     FirstPacket,
 }
@@ -21,24 +21,24 @@ pub enum Start {
 /// What is measured, and when it is reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Urr {
-    /// Which counters: those before QoS enforcement, or those after it.
+    /// The counters: before or after QoS enforcement.
     pub side: Side,
-    /// When time is measured from.
+    /// The start of time measurement.
     pub start: Start,
-    /// A report each time so much was counted.
+    /// A report after each such volume.
     pub volume_threshold: Option<Limit>,
-    /// The last report, and no more traffic, once so much was counted.
+    /// The last report and the end of traffic after this volume.
     pub volume_quota: Option<Limit>,
-    /// A report each time so much time has passed; above zero.
+    /// A report after each such time; above zero.
     pub time_threshold: Option<Span>,
-    /// The last report, and no more traffic, once so much time has passed.
+    /// The last report and the end of traffic after this time.
     pub time_quota: Option<Span>,
-    /// A report after each such time, from provisioning on; above zero.
+    /// A report after each such period since provisioning; above zero.
     pub period: Option<Span>,
 }
 
 impl Urr {
-    /// Counts and reports nothing by itself.
+    /// A URR that only counts, without reports.
     pub const fn new(side: Side) -> Self {
         Self {
             side,
@@ -52,29 +52,29 @@ impl Urr {
     }
 }
 
-/// A URR at work.
+/// The state of a URR.
 #[derive(Clone, Debug)]
 pub(super) struct State<K> {
     pub(super) key: K,
     pub(super) urr: Urr,
     /// Since the last report.
     pub(super) counted: Volume,
-    /// Since the quota was given.
+    /// Since the quota was granted.
     spent: Volume,
-    /// Time is measured since then: since the start or the last report.
+    /// Start of the measured time: the start of measurement or the last report.
     from: Option<Time>,
-    /// The quota runs since then.
+    /// Start of the time quota.
     quota_from: Option<Time>,
     /// The end of the period.
     next_period: Option<Time>,
     is_exhausted: bool,
     /// Rules whose packets it counts now.
     pub(super) numbers: Vec<SwitchPdr>,
-    /// Rules of which there may still be usage to be read.
+    /// Rules that may still have unread usage.
     pub(super) expired: Vec<SwitchPdr>,
-    /// When it needs the counters of its uplink and downlink rules; `None` if nothing is nearing.
+    /// When it needs the counters of its uplink and downlink rules; `None` if no limit is near.
     pub(super) needed: [Option<Time>; 2],
-    /// Where it stands among the URRs that no reading reminds of.
+    /// Its deadline among the URRs without rules.
     pub(super) listed: Option<Time>,
 }
 
@@ -97,7 +97,7 @@ impl<K> State<K> {
         }
     }
 
-    /// Other thresholds from now on, and new quotas, of which nothing is spent. What was counted stays.
+    /// Sets other thresholds and new, unspent quotas. The counted volume stays.
     pub(super) fn update(&mut self, urr: Urr, now: Time) {
         if urr.period != self.urr.period {
             self.next_period = urr.period.map(|period| now + period);
@@ -108,7 +108,7 @@ impl<K> State<K> {
         self.quota_from = self.from.map(|_| now);
     }
 
-    /// Usage that a reading found.
+    /// Adds usage from a reading.
     pub(super) fn count(&mut self, usage: Volume, now: Time) {
         self.counted += usage;
         self.spent += usage;
@@ -117,7 +117,7 @@ impl<K> State<K> {
         }
     }
 
-    /// What its volume says: reached by what was counted.
+    /// The triggers of its volume limits that are reached.
     pub(super) fn volume_triggers(&self) -> Triggers {
         if self.is_exhausted {
             return Triggers::empty();
@@ -129,7 +129,7 @@ impl<K> State<K> {
         triggers
     }
 
-    /// What the time says that was over by `now`.
+    /// The triggers of its times that had ended by `now`.
     pub(super) fn time_triggers(&self, now: Time) -> Triggers {
         let mut triggers = Triggers::empty();
         for (trigger, end) in self.ends() {
@@ -138,7 +138,7 @@ impl<K> State<K> {
         triggers
     }
 
-    /// When the next of its times is over.
+    /// The next end of one of its times.
     pub(super) fn next_end(&self) -> Option<Time> {
         self.ends().into_iter().filter_map(|(_, end)| end).min()
     }
@@ -159,7 +159,7 @@ impl<K> State<K> {
         Some(shifted(now, ends.into_iter().flatten().min_by(f64::total_cmp)?))
     }
 
-    /// A report is made: thresholds and periods start anew. Returns the usage, and since when it was measured.
+    /// Makes a report: thresholds and periods start anew. Returns the usage, and the start of its measurement.
     pub(super) fn report(&mut self, triggers: Triggers, now: Time) -> (Volume, Option<Time>) {
         self.is_exhausted |= triggers.must_stop();
         if let (Some(period), Some(next)) = (self.urr.period, self.next_period)
@@ -184,14 +184,14 @@ impl<K> State<K> {
     }
 }
 
-/// The first end of a period after `now`; periods that were missed make no reports of their own.
+/// The first end of a period after `now`; missed periods produce no reports of their own.
 fn next_after(end: Time, period: Span, now: Time) -> Time {
     let late = now.since(end).as_nanos() / period.as_nanos().max(1);
     let periods = u32::try_from(late).unwrap_or(u32::MAX).saturating_add(1);
     end + period.saturating_mul(periods)
 }
 
-/// A moment some seconds from now, or before it. At most an hour away either way: whatever is further will be asked again.
+/// A time some seconds from now, or before. At most an hour away in either direction: anything later is recomputed.
 fn shifted(now: Time, seconds: f64) -> Time {
     let span = Span::from_secs_f64(seconds.abs().min(3600.0));
     if seconds < 0.0 { now - span } else { now + span }

@@ -1,36 +1,37 @@
-//! Numbers by the moment at which they are needed.
+//! A timer wheel of rule numbers.
 
 use causeway_types::{Span, Time};
 
 use crate::SwitchPdr;
 
-/// How finely moments are told apart.
+/// The resolution.
 const TICK: Span = Span::from_millis(1);
 
-/// Ticks that can be told apart: 16 s, more than twice the longest that a counter is left unread.
+/// The number of ticks: 16 s, more than twice the longest time that a counter remains unread.
 const TICKS: u64 = 1 << 14;
 
-/// Where a number is in the wheel.
+/// The position of a number in the wheel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Slot {
     bucket: u32,
     index: u32,
 }
 
-/// Numbers in buckets of a millisecond each. Entering and removing is one step; picking costs as much as is picked.
+/// Numbers in buckets of a millisecond each. Insertion and removal are O(1); picking is linear in the picked numbers.
 ///
-/// A moment before the first bucket counts as that, one beyond the last as the last: it will come up too early, which costs a reading.
+/// A time before the first bucket counts as the first bucket, one beyond the last as the last: it comes up too early,
+/// which costs a reading.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wheel {
     buckets: Vec<Vec<SwitchPdr>>,
     /// A bit for each bucket that is not empty.
     filled: Vec<u64>,
-    /// The tick of the first bucket. There is nothing before it.
+    /// The tick of the first bucket. No number is earlier.
     first: u64,
 }
 
 impl Wheel {
-    /// There are buckets once there is a number.
+    /// Allocates the buckets with the first number.
     fn begin(&mut self) {
         if self.filled.is_empty() {
             self.buckets = vec![Vec::new(); TICKS as usize];
@@ -38,7 +39,7 @@ impl Wheel {
         }
     }
 
-    /// Enters a number that is needed at this moment.
+    /// Adds a number that is needed at this time.
     pub(super) fn insert(&mut self, number: SwitchPdr, now: Time, needed: Time) -> Slot {
         self.begin();
         self.advance(now);
@@ -50,7 +51,7 @@ impl Wheel {
         Slot { bucket: bucket as u32, index: (numbers.len() - 1) as u32 }
     }
 
-    /// Removes a number. Another one may take its slot: it is returned.
+    /// Removes a number. Another number may move to its slot: it is returned.
     pub(super) fn remove(&mut self, slot: Slot) -> Option<SwitchPdr> {
         let bucket = slot.bucket as usize;
         let numbers = self.buckets.get_mut(bucket)?;
@@ -63,8 +64,8 @@ impl Wheel {
         numbers.get(slot.index as usize).copied()
     }
 
-    /// Adds the numbers that are needed first, `budget` at most, and none that is needed after `until` (to the tick). They stay where they are
-    /// until their counters have been read.
+    /// Adds to `picked` the numbers that are needed first, at most `budget`, and none that is needed after `until` (to
+    /// the tick). They stay in the wheel until their counters have been read.
     pub(super) fn pick(&self, until: Time, budget: usize, picked: &mut Vec<SwitchPdr>) {
         let mut remaining = budget;
         for numbers in self.until(until) {
@@ -76,12 +77,12 @@ impl Wheel {
         }
     }
 
-    /// How many are needed by then.
+    /// The number of entries that are due by then.
     pub(super) fn due(&self, until: Time) -> usize {
         self.until(until).map(Vec::len).sum()
     }
 
-    /// The buckets that are not empty, up to that of a moment.
+    /// The buckets that are not empty, up to that of a time.
     fn until(&self, until: Time) -> impl Iterator<Item = &Vec<SwitchPdr>> {
         let last = tick(until).min(self.first + (TICKS - 1));
         let first = self.filled(self.first, last);
@@ -89,7 +90,7 @@ impl Wheel {
         ticks.filter_map(|tick| self.buckets.get(bucket(tick)))
     }
 
-    /// Leaves empty buckets of the past behind.
+    /// Skips empty buckets of the past.
     pub(super) fn advance(&mut self, now: Time) {
         let now = tick(now);
         if self.first < now {
@@ -139,8 +140,8 @@ mod tests {
         picked.iter().map(|number| number.0).collect()
     }
 
-    // Input:  numbers needed at several moments, before the wheel's first bucket, within it and beyond it.
-    // Output: they are picked in that order, as many as are asked for and no later than asked for; a removed one is not.
+    // Input:  numbers needed at several times, before the wheel's first bucket, within it and beyond it.
+    // Output: they are picked in that order, up to the given count and time; a removed one is not.
     #[test]
     fn numbers_come_in_their_order() {
         let mut wheel = Wheel::default();
@@ -156,8 +157,8 @@ mod tests {
         assert_eq!(numbers(&mut wheel, 400, 60_000, 9), [6, 2, 5, 1, 3]);
     }
 
-    // Input:  nothing is picked for an hour, with and without numbers that wait.
-    // Output: those that waited come first, then those that came since.
+    // Input:  nothing is picked for an hour, with and without waiting numbers.
+    // Output: the numbers that waited come first, then the later ones.
     #[test]
     fn a_long_pause_keeps_the_order() {
         for waiting in [vec![], vec![7]] {

@@ -1,4 +1,4 @@
-//! Numbers for templates that are known by number.
+//! Allocation of numbers to templates, which are known by id.
 
 use super::change::Change;
 use super::entry::ordered;
@@ -7,7 +7,7 @@ use super::tree::{Leaf, Owner, Tree};
 use super::{AllocateError, Entry, NotInUse, Write};
 use crate::SwitchPdr;
 
-/// The division of the numbers, and who has them.
+/// The division of the numbers, and the owner of each part.
 #[derive(Clone, Debug)]
 pub(super) struct Allocator {
     pub(super) tree: Tree,
@@ -18,14 +18,15 @@ pub(super) struct Allocator {
 /// A template table.
 #[derive(Clone, Copy, Debug, Default)]
 struct Table {
-    /// Entries it can hold.
+    /// The table's size.
     limit: usize,
-    /// Entries that the leaves of its templates may need.
+    /// The most entries that the leaves of its templates may need.
     used: usize,
 }
 
 impl Table {
-    /// Entries that may be used: one is kept free for the time between a write of what replaces an entry, and its removal.
+    /// Usable entries: one is kept free for the time between the write of a replacement and the removal of the replaced
+    /// entry.
     const fn room(self) -> usize {
         self.limit.saturating_sub(1)
     }
@@ -46,13 +47,13 @@ impl Allocator {
         self.tree.leaves().filter_map(entry)
     }
 
-    /// The table that the bootstrap needs more entries of than it has: its number, what is needed, and what it holds.
+    /// The first table whose size the bootstrap exceeds: its number, the entries needed, and its size.
     pub(super) fn exceeded(&self) -> Option<(usize, usize, usize)> {
         let over = self.tables.iter().enumerate().find(|(_, table)| table.used > table.room());
         over.map(|(number, table)| (number, table.used + 1, table.limit))
     }
 
-    /// A number for a rule of the template, and what must be written before it is used.
+    /// Allocates a number for a rule of the template, and returns the writes that must precede its use.
     pub(super) fn allocate(
         &mut self,
         template: TemplateId,
@@ -66,7 +67,7 @@ impl Allocator {
         Ok((number, writes))
     }
 
-    /// Takes a number back, and says what to write.
+    /// Releases a number, and returns the writes.
     pub(super) fn release(&mut self, number: u32) -> Result<(TemplateId, Vec<Write<TemplateId>>), NotInUse> {
         let leaf = self.tree.leaf_of(number).ok_or(NotInUse(SwitchPdr(number)))?;
         let Owner::Template(template) = leaf.owner else { return Err(NotInUse(SwitchPdr(number))) };
@@ -82,7 +83,7 @@ impl Allocator {
         Ok((template, change.map(|change| self.commit(change)).unwrap_or_default()))
     }
 
-    /// A number from a leaf that the template has.
+    /// A free number from a leaf that the template owns.
     fn number(&mut self, template: TemplateId) -> Option<u32> {
         let index = *self.owners.at(template).open.first()?;
         let leaf = self.tree.leaf_of(index.1)?;
@@ -98,8 +99,8 @@ impl Allocator {
         Some(number)
     }
 
-    /// The change that gives the template a leaf with a free number: one of nobody, beside its own if there is such a one, or else part of
-    /// the leaf with the most free numbers that can be divided.
+    /// The change that gives the template a leaf with a free number: an unowned leaf, beside its own if possible, or
+    /// else part of the divisible leaf with the most free numbers.
     fn room(&self, template: TemplateId) -> Result<Change, AllocateError> {
         let mut refused = None;
         let mut fitting = |change: Change| match self.lacking(&change) {
@@ -200,7 +201,7 @@ impl Allocator {
         AllocateError::Numbers { live, space }
     }
 
-    /// Numbers in use, and numbers there are; zero is not among them.
+    /// Numbers in use, and all numbers except zero.
     pub(super) fn in_use(&self) -> (u32, u32) {
         let all = super::Block::around(0, self.tree.bits());
         (self.tree.live.count(all) - 1, all.size() - 1)

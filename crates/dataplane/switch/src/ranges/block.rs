@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A block of `2^bits` numbers that starts at a multiple of its size: what one ternary entry can match.
+/// A block of `2^bits` numbers that starts at a multiple of its size: the numbers that one ternary entry can match.
 ///
 /// The paper writes it `(r, m)`, with `r` the prefix and `m` the bits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -12,7 +12,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// The block of so many bits (at most 31) that this number is in.
+    /// The block of `bits` bits (at most 31) that contains this number.
     pub const fn around(number: u32, bits: u8) -> Self {
         Self { base: number >> bits << bits, bits }
     }
@@ -22,12 +22,12 @@ impl Block {
         self.base
     }
 
-    /// How many of the low bits are free.
+    /// The number of low bits that are free.
     pub const fn bits(self) -> u8 {
         self.bits
     }
 
-    /// How many numbers it has.
+    /// The number of its numbers.
     pub const fn size(self) -> u32 {
         1 << self.bits
     }
@@ -37,17 +37,17 @@ impl Block {
         self.base + (self.size() - 1)
     }
 
-    /// The number is in it.
+    /// Whether it contains the number.
     pub const fn contains(self, number: u32) -> bool {
         number >> self.bits == self.base >> self.bits
     }
 
-    /// All of the other one is in it.
+    /// Whether it contains the whole other block.
     pub const fn covers(self, other: Self) -> bool {
         other.bits <= self.bits && self.contains(other.base)
     }
 
-    /// The other half of the block that is twice as large.
+    /// The other half of its parent.
     pub const fn buddy(self) -> Self {
         Self { base: self.base ^ self.size(), bits: self.bits }
     }
@@ -67,7 +67,7 @@ impl Block {
     }
 }
 
-/// As the paper has it: `(prefix, bits)`.
+/// In the paper's notation: `(prefix, bits)`.
 impl fmt::Display for Block {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "({}, {})", self.base >> self.bits, self.bits)

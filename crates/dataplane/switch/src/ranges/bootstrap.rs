@@ -1,4 +1,4 @@
-//! Where the ranges of the bootstrap lie.
+//! The placement of the bootstrap's ranges.
 
 use super::owners::TemplateId;
 use super::tree::{Leaf, Owner};
@@ -7,8 +7,9 @@ use super::{Block, Cover};
 /// The block of number zero.
 const ZERO: Block = Block::around(0, 0);
 
-/// Places the ranges of a cover among the numbers of so many bits: the largest at the top, each next below it, so that all are aligned;
-/// number zero withheld, and what is left nobody's. The leaves are in order, and none could be one with its buddy.
+/// Places the ranges of a cover among the numbers of `bits` bits: the largest at the top, each next one below it, so
+/// that all are aligned; number zero is withheld, and the rest has no owner. The leaves are in order, and none could be
+/// merged with its buddy.
 ///
 /// The cover has at most `2^bits - 1` numbers, and one count for each template.
 pub(super) fn layout(bits: u8, templates: &[TemplateId], cover: &Cover) -> Vec<Leaf> {

@@ -1,10 +1,10 @@
-//! Changes of the division, worked out before anything is changed.
+//! Changes of the division, computed before anything is changed.
 
 use super::Block;
 use super::owners::{TemplateId, TemplateOwners};
 use super::tree::{Leaf, Owner, Tree};
 
-/// Leaves that go, and those that take their place.
+/// Removed leaves, and their replacements.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Change {
     pub(super) gone: Vec<Leaf>,
@@ -12,14 +12,14 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// A leaf of nobody becomes one of the template.
+    /// Gives an unowned leaf to the template.
     pub(super) fn hand_over(tree: &Tree, leaf: Leaf, template: TemplateId) -> Self {
         let made = vec![Leaf { block: leaf.block, owner: Owner::Template(template) }];
         Self { gone: vec![leaf], made }.settled(tree)
     }
 
-    /// An empty leaf goes back to what the bootstrap made of its numbers; what was lent by another template is nobody's, until it is
-    /// one with a leaf of the lender. `None` if it is at home.
+    /// Returns an empty leaf to its owners at bootstrap; numbers that another template lent become unowned until they
+    /// merge with a leaf of the lender. `None` if the leaf lies in its owner's home.
     pub(super) fn vacate(tree: &Tree, leaf: Leaf) -> Option<Self> {
         let Owner::Template(owner) = leaf.owner else { return None };
         if tree.at_home(leaf.block, owner) == leaf.block.size() {
@@ -28,8 +28,8 @@ impl Change {
         Some(Self { gone: vec![leaf], made: as_at_first(tree, leaf.block, owner) }.settled(tree))
     }
 
-    /// Divides a leaf of one template so that a block of it without numbers in use goes to another one. `None` if its owner
-    /// can spare none.
+    /// Divides a leaf of one template so that a block of it without numbers in use goes to another one. `None` if its
+    /// owner can spare none.
     pub(super) fn split(
         tree: &Tree,
         owners: &TemplateOwners,

@@ -1,39 +1,40 @@
 //! The fewest ranges for given minima (the decomposition step of HiP4-UPF appendix C, solved exactly).
 
-/// How many numbers each template is given, in ranges of the powers of two that its count is the sum of.
+/// The number of numbers that each template is given; its set bits are the sizes of its ranges.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cover {
-    /// For each minimum, in order: how many numbers it gets, at least as many as it asks for. The set bits are its ranges.
+    /// For each minimum, in order: the numbers given, at least the minimum. The set bits are its ranges.
     pub counts: Vec<u64>,
 }
 
 impl Cover {
-    /// The number of ranges, which is that of ternary entries.
+    /// The number of ranges, which is the number of ternary entries.
     pub fn entries(&self) -> u64 {
         self.counts.iter().map(|count| u64::from(count.count_ones())).sum()
     }
 
-    /// How many numbers are given away.
+    /// The sum of the numbers given.
     pub fn numbers(&self) -> u64 {
         self.counts.iter().fold(0, |sum: u64, count| sum.saturating_add(*count))
     }
 }
 
-/// One way to serve a minimum: this many ranges, of this many numbers together.
+/// One option for a minimum: a number of ranges, and their numbers in total.
 #[derive(Clone, Copy)]
 struct Choice {
     extra: usize,
     count: u64,
 }
 
-/// Covers each minimum with ranges whose sizes are powers of two, in `space` numbers together: with the fewest ranges that can be,
-/// and among those with the fewest numbers. A minimum of zero gets no range.
+/// Covers each minimum with ranges whose sizes are powers of two, in `space` numbers together: with the fewest ranges
+/// possible, and among those solutions with the fewest numbers. A minimum of zero gets no range.
 ///
-/// `None` if even the minima themselves are more than `space`; otherwise there is always a cover. It takes time in the order of
-/// `minima x ranges beyond one each x 24`, and a table of as many octets as the first two.
+/// `None` if the minima themselves exceed `space`; otherwise there is always a cover. Its time is in the order of
+/// `minima x ranges beyond one each x 24`, and it uses a table of as many octets as the product of the first two.
 ///
-/// With k ranges, the least that covers a minimum is its k - 1 highest set bits and the rest rounded up to a power of two:
-/// all that lies between has more set bits than k. What is left is a knapsack with at most one such choice per set bit.
+/// With k ranges, the smallest cover of a minimum is its k - 1 highest set bits and the rest rounded up to a power of
+/// two: all values between have more set bits than k. The remaining problem is a knapsack with at most one such choice
+/// per set bit.
 pub fn cover(minima: &[u64], space: u64) -> Option<Cover> {
     let least = minima.iter().try_fold(0_u64, |sum, minimum| sum.checked_add(*minimum));
     if least.is_none_or(|least| least > space) {

@@ -7,9 +7,9 @@ use super::Block;
 /// One ternary entry: numbers of this block have the action of this template.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Entry<T> {
-    /// Which numbers match.
+    /// The numbers that match.
     pub block: Block,
-    /// Whose action they have; it says the table, too.
+    /// The template whose action they have; it determines the table.
     pub template: T,
 }
 
@@ -25,8 +25,8 @@ impl<T> Entry<T> {
         all >> self.block.bits() << self.block.bits()
     }
 
-    /// The smaller the block, the higher: while a block is replaced by its parts or by a larger one, the part wins. Always above
-    /// zero, as P4Runtime wants it.
+    /// Smaller blocks have higher priority: while a block is replaced by its parts or by a larger one, the part wins.
+    /// Always above zero, as P4Runtime requires.
     pub const fn priority(&self) -> i32 {
         33 - self.block.bits() as i32
     }
@@ -37,21 +37,21 @@ impl<T> Entry<T> {
 pub enum Write<T> {
     /// A new entry.
     Insert(Entry<T>),
-    /// The entry of the same block, in the same table, gets another action. No number of it is in use.
+    /// Another action for the entry of the same block in the same table. No number of it is in use.
     Modify(Entry<T>),
-    /// The entry goes.
+    /// Removes the entry.
     Delete(Entry<T>),
 }
 
 impl<T> Write<T> {
-    /// The entry that is written or goes.
+    /// The entry that is written or removed.
     pub const fn entry(&self) -> &Entry<T> {
         match self {
             Self::Insert(entry) | Self::Modify(entry) | Self::Delete(entry) => entry,
         }
     }
 
-    /// The same write with another name of the template.
+    /// The same write with another type of template.
     pub(super) fn renamed<U>(&self, name: impl FnOnce(&T) -> Option<U>) -> Option<Write<U>> {
         let entry = self.entry();
         let entry = Entry { block: entry.block, template: name(&entry.template)? };
@@ -63,12 +63,12 @@ impl<T> Write<T> {
     }
 }
 
-/// Orders the writes that turn the entries `gone` into the entries `wanted`, so that no number in use ever misses or has the action of
-/// another template, and so that the tables hold at most one entry more than before or after.
+/// Orders the writes that turn the entries `gone` into the entries `wanted`, so that no number in use ever misses or
+/// has the action of another template, and so that the tables hold at most one entry more than before or after.
 ///
-/// Entries that no number in use matches go first and come last. Between them a number in use is matched by its old entry, by both,
-/// or by its new one, all of the same template. `is_used` says whether a block has numbers in use, `table` which table a template's
-/// entries are in: an entry of the same block in the same table is modified.
+/// Entries that no number in use matches are removed first and inserted last. Between them a number in use is matched
+/// by its old entry, by both, or by its new one, all of the same template. `is_used` returns whether a block has
+/// numbers in use, `table` the table of a template's entries: an entry of the same block in the same table is modified.
 pub(super) fn ordered<T: Clone>(
     gone: &[Entry<T>],
     made: &[Entry<T>],

@@ -5,9 +5,9 @@ use super::Block;
 /// Bits of one word of the set.
 const WORD: u8 = 6;
 
-/// A set of numbers below `2^bits` that knows how many there are in each aligned block.
+/// A set of numbers below `2^bits` that counts its numbers in each aligned block.
 ///
-/// 12 octets for 64 numbers: 3 MiB at 24 bits. Counting is one look, entering and removing one step per level.
+/// 12 octets for 64 numbers: 3 MiB at 24 bits. Counting is one lookup, insertion and removal one step per level.
 #[derive(Clone, Debug)]
 pub(super) struct NumberSet {
     bits: u8,
@@ -17,7 +17,7 @@ pub(super) struct NumberSet {
 }
 
 impl NumberSet {
-    /// An empty set of numbers of so many bits.
+    /// An empty set of numbers of `bits` bits.
     pub(super) fn new(bits: u8) -> Self {
         let words = 1_usize << bits.saturating_sub(WORD);
         Self { bits, words: vec![0; words], counts: vec![0; 2 * words] }
@@ -35,7 +35,7 @@ impl NumberSet {
         self.counts.get(self.node(block.base(), block.bits())).copied().unwrap_or(0)
     }
 
-    /// No number of the block is free.
+    /// Whether no number of the block is free.
     pub(super) fn is_full(&self, block: Block) -> bool {
         self.count(block) == block.size()
     }
@@ -54,12 +54,12 @@ impl NumberSet {
         Some((block.base() >> WORD << WORD) + free.trailing_zeros())
     }
 
-    /// Enters a number; false if it was there.
+    /// Adds a number; false if it was present.
     pub(super) fn insert(&mut self, number: u32) -> bool {
         self.change(number, true)
     }
 
-    /// Takes a number out; false if it was not there.
+    /// Removes a number; false if it was absent.
     pub(super) fn remove(&mut self, number: u32) -> bool {
         self.change(number, false)
     }

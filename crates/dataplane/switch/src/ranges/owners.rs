@@ -1,47 +1,47 @@
-//! What is kept for each template.
+//! State of each template.
 
 use std::collections::BTreeSet;
 
-/// A template by its place among the owners.
+/// A template, by its index among the owners.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct TemplateId(u32);
 
 /// One template.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Record {
-    /// The table that its entries are in.
+    /// The table of its entries.
     pub(super) table: usize,
-    /// Numbers that are kept for it.
+    /// Numbers that are reserved for it.
     pub(super) minimum: u32,
-    /// Numbers in its home that it holds; never less than the minimum.
+    /// Numbers in its home that it owns; never below the minimum.
     pub(super) held: u32,
     /// Its numbers in use.
     pub(super) live: u32,
-    /// The most that were in use at once.
+    /// The largest number ever in use at the same time.
     pub(super) peak: u32,
-    /// Its leaves with free numbers: those that lie wholly in its home come first.
+    /// Its leaves with free numbers: those wholly in its home come first.
     pub(super) open: BTreeSet<(bool, u32)>,
 }
 
 impl Record {
-    /// Numbers of its home that others may have.
+    /// Numbers of its home that other templates may take.
     pub(super) const fn slack(&self) -> u32 {
         self.held.saturating_sub(self.minimum)
     }
 
-    /// A leaf is its own from now on, with so many numbers of its home; `open` if a number is free.
+    /// Adds a leaf, with this many numbers of its home; `open` if a number is free.
     pub(super) fn add_leaf(&mut self, at_home: u32, open: Option<(bool, u32)>) {
         self.held += at_home;
         self.open.extend(open);
     }
 
-    /// A leaf is its own no longer.
+    /// Removes a leaf.
     pub(super) fn remove_leaf(&mut self, at_home: u32, index: (bool, u32)) {
         self.held -= at_home;
         self.open.remove(&index);
     }
 
-    /// Nothing is known of it that would have to be kept.
+    /// It has no state that must be kept.
     pub(super) const fn is_idle(&self) -> bool {
         self.live == 0 && self.minimum == 0
     }
@@ -66,7 +66,7 @@ impl TemplateOwners {
         TemplateId(u32::try_from(self.records.len() - 1).unwrap_or(u32::MAX))
     }
 
-    /// Forgets a template that is idle.
+    /// Removes a template that is idle.
     pub(super) fn forget(&mut self, id: TemplateId) {
         self.vacant.push(id);
     }
@@ -83,7 +83,7 @@ impl TemplateOwners {
 }
 
 impl TemplateId {
-    /// Where it is among the owners.
+    /// The index among the owners.
     pub(super) const fn place(self) -> usize {
         self.0 as usize
     }

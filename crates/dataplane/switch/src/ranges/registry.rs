@@ -1,4 +1,4 @@
-//! Numbers for rules, by what their templates are.
+//! Allocation of rule numbers by template.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -13,18 +13,18 @@ use super::tree::{Owner, Tree};
 use super::{AllocateError, Block, BootstrapError, Entry, NotInUse, Write, cover};
 use crate::SwitchPdr;
 
-/// What rules have in common: an action with its data, in one of the template tables.
+/// The common properties of rules: an action with its data, in one of the template tables.
 pub trait Template: Clone + Eq + Hash {
     /// The number of its table, from zero; the same for equal templates.
     fn table(&self) -> usize;
 }
 
-/// So many rules of the template always find a number.
+/// A guarantee that this many rules of the template find a number.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Minimum<T> {
     /// The template.
     pub template: T,
-    /// How many rules; zero is as if it were not given.
+    /// The number of rules; zero has no effect.
     pub rules: u32,
 }
 
@@ -33,22 +33,23 @@ pub struct Minimum<T> {
 pub struct Allocation<T> {
     /// The number.
     pub number: SwitchPdr,
-    /// What to write to the template tables, one after the other, before a packet can have the number. Mostly nothing.
+    /// What to write to the template tables, in order, before a packet can have the number. Empty in most cases.
     pub writes: Vec<Write<T>>,
 }
 
 /// The numbers of all rules on the switch, each in a range of its template.
 ///
-/// Templates with a minimum come from the configuration, all others are learnt from the rules that have them, and forgotten
-/// with the last one. A template that needs more than its ranges takes one of nobody, else a part of another template's range that has no
-/// number in use. Its own ranges are never lent below its minimum. Once all numbers are given back, all is as it was at first.
+/// Templates with a minimum come from the configuration. All others are learnt from the rules that use them, and
+/// removed with their last rule. A template that needs more than its ranges takes an unowned range, else a part of
+/// another template's range that has no number in use. Its own ranges are never lent below its minimum. Once all
+/// numbers are released, the initial division is restored.
 ///
-/// Giving a number and taking it back is in the order of its bits; when a range must be divided, in the order of the ranges.
+/// Allocation and release are linear in the bits of a number; when a range must be divided, linear in the ranges.
 #[derive(Clone, Debug)]
 pub struct Ranges<T> {
     allocator: Allocator,
     ids: HashMap<T, TemplateId, RandomState>,
-    /// The templates by their place among the owners.
+    /// The templates by their index among the owners.
     names: Vec<Option<T>>,
 }
 
@@ -56,13 +57,13 @@ impl<T: Template> Ranges<T> {
     /// The most bits that a number can have.
     pub const MAX_BITS: u8 = 24;
 
-    /// Divides the numbers of so many bits among the templates of a configuration, with the fewest entries in all tables together, and
-    /// says what to write into empty tables.
+    /// Divides the numbers of `bits` bits among the templates of a configuration, with the fewest entries in all tables
+    /// together, and returns the writes for empty tables.
     ///
     /// `limits` is the size of each template table. One entry of each is kept free.
     ///
     /// # Errors
-    /// The bits, a template that is there twice, minima beyond the numbers, or a table that is too small.
+    /// Invalid bits, a template that is present twice, minima beyond the numbers, or a table that is too small.
     pub fn bootstrap(
         bits: u8,
         limits: &[usize],
@@ -97,10 +98,10 @@ impl<T: Template> Ranges<T> {
         Ok((ranges, writes))
     }
 
-    /// A number for a rule of this template.
+    /// Allocates a number for a rule of this template.
     ///
     /// # Errors
-    /// No number is free for it, or its table has no room for another range. Nothing has changed then.
+    /// No number is free for it, or its table has no space for another range. Nothing has changed then.
     pub fn allocate(&mut self, template: &T) -> Result<Allocation<T>, AllocateError> {
         let id = self.learn(template);
         let allocated = self.allocator.allocate(id);
@@ -111,7 +112,7 @@ impl<T: Template> Ranges<T> {
         Ok(Allocation { number: SwitchPdr(number), writes: self.named(writes) })
     }
 
-    /// Takes back the number of a rule that no packet can have any more, and says what to write to the template tables.
+    /// Releases the number of a rule that no packet can have any more, and returns the writes to the template tables.
     ///
     /// # Errors
     /// The number is not in use. Nothing has changed then.
@@ -140,8 +141,8 @@ impl<T: Template> Ranges<T> {
         })
     }
 
-    /// What to write if these entries are in the tables, after a switch was lost or restarted: numbers in use get
-    /// their entries first, and what is not ours goes last.
+    /// The writes that correct tables with these entries, after a switch was lost or restarted: numbers in use get
+    /// their entries first, and foreign entries are removed last.
     pub fn reconcile(&self, present: &[Entry<T>]) -> Vec<Write<T>> {
         let wanted: Vec<Entry<T>> = self.entries().collect();
         let is_used = |block| self.allocator.tree.live.count(block) > 0;
@@ -150,12 +151,13 @@ impl<T: Template> Ranges<T> {
         ordered(&gone, &made, is_used, T::table)
     }
 
-    /// Each template, and the most numbers it had at once since it was learnt: what a later configuration may ask for as its minimum.
+    /// Each template, and the most numbers it had at the same time since it was learnt: a minimum for a later
+    /// configuration.
     pub fn observed(&self) -> impl Iterator<Item = Minimum<&T>> {
         self.ids.iter().map(|(template, id)| Minimum { template, rules: self.allocator.owners.at(*id).peak })
     }
 
-    /// How many numbers are in use, and how many there are.
+    /// The numbers in use, and all numbers.
     pub fn in_use(&self) -> (u32, u32) {
         self.allocator.in_use()
     }

@@ -6,14 +6,14 @@ use super::Block;
 use super::live::NumberSet;
 use super::owners::TemplateId;
 
-/// Whose numbers a leaf holds.
+/// The owner of a leaf.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Owner {
-    /// Nobody's; none is in use.
+    /// No owner; no number is in use.
     Free,
-    /// Never given away: number zero.
+    /// Never allocated: number zero.
     Withheld,
-    /// Those of a template, which has an entry for the leaf.
+    /// A template, which has an entry for the leaf.
     Template(TemplateId),
 }
 
@@ -24,15 +24,15 @@ pub(super) struct Leaf {
     pub(super) owner: Owner,
 }
 
-/// The leaves, a strict binary tree without its inner nodes, which follow from them.
+/// The leaves: a strict binary tree without its inner nodes, which follow from them.
 ///
-/// No two buddies have the same owner: they would be one leaf. What the bootstrap gave to a template is its home. An empty leaf of a
-/// template lies in its home.
+/// No two buddies have the same owner: they would be one leaf. The part that the bootstrap gave to a template is its
+/// home. An empty leaf of a template lies in its home.
 #[derive(Clone, Debug)]
 pub(super) struct Tree {
     bits: u8,
     leaves: BTreeMap<u32, Leaf>,
-    /// Leaves of nobody, by size.
+    /// Unowned leaves, by size.
     free: BTreeSet<(u8, u32)>,
     /// The leaves of the bootstrap, in order.
     homes: Vec<Leaf>,
@@ -52,7 +52,7 @@ impl Tree {
         tree
     }
 
-    /// How many bits a number has.
+    /// The bits of a number.
     pub(super) const fn bits(&self) -> u8 {
         self.bits
     }
@@ -73,34 +73,34 @@ impl Tree {
         self.leaves.get(&block.base()).filter(|leaf| leaf.block == block).copied()
     }
 
-    /// The largest leaf of nobody.
+    /// The largest unowned leaf.
     pub(super) fn largest_free(&self) -> Option<Leaf> {
         let (_, base) = self.free.last()?;
         self.leaves.get(base).copied()
     }
 
-    /// A leaf of nobody that would become one with a leaf of this template, the largest.
+    /// The largest unowned leaf that would merge with a leaf of this template.
     pub(super) fn free_beside(&self, template: TemplateId) -> Option<Leaf> {
         let beside = |block: Block| self.leaf(block.buddy()).map(|leaf| leaf.owner);
         let leaves = self.free.iter().rev().filter_map(|(_, base)| self.leaves.get(base).copied());
         leaves.into_iter().find(|leaf| beside(leaf.block) == Some(Owner::Template(template)))
     }
 
-    /// The homes that lie in the block, or the one that the block lies in.
+    /// The homes that lie in the block, or the one that contains the block.
     pub(super) fn homes_of(&self, block: Block) -> &[Leaf] {
         let first = self.homes.partition_point(|home| home.block.last() < block.base());
         let end = self.homes.partition_point(|home| home.block.base() <= block.last());
         self.homes.get(first..end).unwrap_or_default()
     }
 
-    /// How many numbers of the block are in the home of the template.
+    /// The numbers of the block that are in the home of the template.
     pub(super) fn at_home(&self, block: Block, template: TemplateId) -> u32 {
         let own = self.own_homes(block, template);
         own.map(|home| home.block.size().min(block.size())).sum()
     }
 
-    /// Entries that a leaf may need: one, or as many as there are homes of its owner in it, for they are what becomes of it
-    /// once it is empty.
+    /// The most entries that a leaf may need: one, or as many as there are homes of its owner in it, since an empty
+    /// leaf is divided into these.
     pub(super) fn cost(&self, leaf: Leaf) -> usize {
         match leaf.owner {
             Owner::Template(template) => self.own_homes(leaf.block, template).count().max(1),

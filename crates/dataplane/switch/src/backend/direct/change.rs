@@ -17,7 +17,7 @@ use crate::backend::switch::Switch;
 use crate::driver::SwitchDriver;
 
 impl<D: SwitchDriver> Switch<D> {
-    /// Numbers, templates and rows of a session's rules.
+    /// Places a session's rules: numbers, templates and entries.
     pub(in crate::backend) fn place_by_index(
         &mut self,
         state: &SessionState,
@@ -52,7 +52,7 @@ impl<D: SwitchDriver> Switch<D> {
         Ok(())
     }
 
-    /// The number is this rule's.
+    /// Assigns the number to this rule.
     fn allocate_class(&mut self, pdr: PdrId, number: SwitchPdr, change: &mut Change) -> SwitchPdr {
         self.numbers.mark_in_use(number);
         change.fresh.push((pdr, number));
@@ -60,7 +60,8 @@ impl<D: SwitchDriver> Switch<D> {
         number
     }
 
-    /// Each UE has a number as long as the session has it; its addresses have the same one if packets of no class have the same rule.
+    /// Each UE has a number as long as the session has it; its addresses share one if packets of no class have the same
+    /// rule.
     fn number_ues(
         &mut self,
         state: &SessionState,
@@ -102,8 +103,8 @@ impl<D: SwitchDriver> Switch<D> {
         Ok(())
     }
 
-    /// The numbers of rules that the entries of their sessions' numbers can hold and are free to. Rules that keep a rate together have the same
-    /// kind of meter, so they are all there or none is.
+    /// The numbers of rules that fit into the entries of their sessions' numbers, where those are free. Rules that
+    /// share a rate have the same kind of meter, so all of them are there or none is.
     fn simple_numbers(
         &self,
         state: &SessionState,
@@ -136,7 +137,7 @@ impl<D: SwitchDriver> Switch<D> {
         numbers
     }
 
-    /// What is counted under the rule's number goes on under the same conditions.
+    /// Whether the rule's number continues to count under the same conditions.
     fn counts_alike(&self, before: &PlacedRule, wanted: &CompiledRule) -> bool {
         let (old, new) = (&before.wanted.content, &wanted.content);
         let is_alike = |number: &SwitchPdr| {
@@ -152,7 +153,7 @@ impl<D: SwitchDriver> Switch<D> {
             && is_alike(&before.number)
     }
 
-    /// The template of a rule by number; it is written before the rule is.
+    /// The template number of a rule; the template is written before the rule.
     fn template_number(
         &mut self,
         number: SwitchPdr,
@@ -173,7 +174,7 @@ impl<D: SwitchDriver> Switch<D> {
         Ok(Some(number))
     }
 
-    /// Rules have templates no longer.
+    /// Rules no longer use these templates.
     pub(in crate::backend) fn leave_templates(&mut self, templates: &[crate::backend::Template]) {
         for template in templates {
             let update = self.numbers.templates.leave(&self.layout, *template);
@@ -182,12 +183,12 @@ impl<D: SwitchDriver> Switch<D> {
     }
 }
 
-/// The same is asked of the rule as before.
+/// Whether the rule has the same content as before.
 fn is_same(before: &PlacedRule, wanted: &CompiledRule) -> bool {
     before.wanted.content == wanted.content && before.wanted.spot == wanted.spot
 }
 
-/// Rows of the rule under the number that it had say what they said before.
+/// Whether the rule's entries under its earlier number are unchanged.
 fn does_alike(before: &PlacedRule, wanted: &CompiledRule) -> bool {
     match before.template {
         Some(_) => is_same(before, wanted),

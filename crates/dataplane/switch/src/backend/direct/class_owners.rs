@@ -1,5 +1,5 @@
-//! Which rule packets are for: that of their class of filters, or else the one that takes all of their QoS flow or UE; or only the
-//! software knows.
+//! The rule of each packet: that of its class of filters, or else the one that takes all packets of its QoS flow or UE;
+//! or the software decides.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,20 +10,20 @@ use super::filter::RequestedPackets;
 use super::groups::Group;
 use crate::backend::compile_session::LookupKey;
 
-/// Where packets of a rule come in.
+/// The receive source of a rule's packets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::backend) enum LookupPoint {
-    /// In a tunnel of ours.
+    /// A local tunnel.
     Tunnel {
         teid: u32,
         /// QFIs, each a bit; bit 0 for packets without one.
         flows: u64,
         /// No other rule has packets of the tunnel.
         is_exclusive: bool,
-        /// The software must know the QFI of a packet to tell whose it is.
+        /// The software must know the QFI of a packet to find its rule.
         needs_flow: bool,
     },
-    /// From the data network, to addresses of a UE.
+    /// The data network, for addresses of a UE.
     Ue {
         keys: BTreeSet<LookupKey>,
         /// No other rule has packets to them.
@@ -31,7 +31,7 @@ pub(in crate::backend) enum LookupPoint {
     },
 }
 
-/// Classes of packets that are a rule's.
+/// Classes of packets that belong to a rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::backend) struct ClassShare {
     pub(in crate::backend) key: LookupKey,
@@ -39,19 +39,19 @@ pub(in crate::backend) struct ClassShare {
     pub(in crate::backend) classes: Vec<u16>,
 }
 
-/// What the PDRs of a session come to.
+/// The rules of a session's packets.
 #[derive(Clone, Debug, Default)]
 pub(in crate::backend) struct ClassOwners {
-    /// By rule that has packets of no class, or all: where they come in.
+    /// By rule that has packets without a class, or all packets: their receive source.
     pub(in crate::backend) spots: BTreeMap<PdrId, LookupPoint>,
     /// By rule that has packets of classes.
     pub(in crate::backend) shares: BTreeMap<PdrId, Vec<ClassShare>>,
-    /// By address of the UE: the rule of packets that are of no class.
+    /// By address of the UE: the rule of packets without a class.
     pub(in crate::backend) ues: BTreeMap<LookupKey, Option<PdrId>>,
 }
 
 impl ClassOwners {
-    /// From groups, and whether rules with filters are the software's there.
+    /// From groups, and whether the software handles rules with filters there.
     pub(in crate::backend) fn new<'g>(
         groups: impl Iterator<Item = (&'g Group<'g>, bool)>,
         classes: Option<&Classes>,
@@ -96,7 +96,7 @@ impl ClassOwners {
         owners
     }
 
-    /// Each class that a rule of the group asks for is the first one's that does.
+    /// Each class that a rule of the group needs belongs to the first such rule.
     fn share(&mut self, group: &Group<'_>, classes: &Classes) {
         let mut won: BTreeMap<PdrId, Vec<u16>> = BTreeMap::new();
         for (class, number) in classes.all() {

@@ -1,4 +1,4 @@
-//! Sessions with filters: on the switch where there are classes for them, else in the software until there are.
+//! Sessions with filters: on the switch if there are classes for them, else in the software until there are.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::backend::switch::Switch;
 use crate::driver::{SwitchDriver, Update};
 
 impl<D: SwitchDriver> Switch<D> {
-    /// What a session's rules come to: with its filters on the switch if they can be, and there is room.
+    /// Compiles a session: with its filters on the switch if possible, and if there is space.
     pub(in crate::backend) fn come_to(
         &mut self,
         seid: Seid,
@@ -32,7 +32,8 @@ impl<D: SwitchDriver> Switch<D> {
         made
     }
 
-    /// The same with filters on the switch; `None`: the software is to tell its packets apart, for now at least, if any must be.
+    /// The same with filters on the switch; `None`: the software has to classify its packets, at least for now, if any
+    /// must be.
     fn with_filters(
         &mut self,
         seid: Seid,
@@ -43,7 +44,7 @@ impl<D: SwitchDriver> Switch<D> {
         if self.layout.profile != Profile::Direct || !self.config.falls_back || !has_filters {
             return None;
         }
-        // What cannot be told apart, or has no room, is the software's.
+        // The software handles sessions that cannot be classified, or exceed a table.
         let session = compile(rules, exhausted, &self.layout, &self.config, Some(&self.classes)).ok()?;
         if self.classes.has(&session.filters) {
             return self.prepare(seid, session).ok();
@@ -52,7 +53,7 @@ impl<D: SwitchDriver> Switch<D> {
         None
     }
 
-    /// Classes come and go.
+    /// Adds and removes classes.
     pub(in crate::backend) fn arrange_classes(&mut self) -> bool {
         let (written, is_refused) =
             (self.background_writes.written, self.background_writes.refused.is_some());
@@ -61,7 +62,7 @@ impl<D: SwitchDriver> Switch<D> {
         true
     }
 
-    /// Rows of new classes were refused; `false`: it was something else that was.
+    /// Entries of new classes were refused; `false`: the refused write was another one.
     pub(in crate::backend) fn classes_refused(&mut self) -> bool {
         if !self.classes.inserts_by(self.background_writes.written + 1) {
             return false;
@@ -89,7 +90,7 @@ impl<D: SwitchDriver> Switch<D> {
         self.classes.enqueued(self.background_writes.enqueued);
     }
 
-    /// Works out a session's rows again, after whatever is done with it.
+    /// Compiles a session's entries again, after its other operations.
     fn rewrite_after(&mut self, seid: Seid) {
         if self.sessions.contains_key(&seid) {
             self.enqueue(seid, None);

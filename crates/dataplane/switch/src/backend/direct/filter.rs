@@ -1,4 +1,4 @@
-//! A filter apart from its rule: what one of the tables of classes has a row for.
+//! Filters independent of their rules: each is an entry of a table of classes.
 
 use causeway_rules::{Pdr, UeSide};
 
@@ -35,7 +35,7 @@ impl ClassTable {
     }
 }
 
-/// Packets of a way.
+/// A filter in one table of classes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(in crate::backend) struct Filter {
     pub(super) way: ClassTable,
@@ -43,18 +43,18 @@ pub(in crate::backend) struct Filter {
 }
 
 impl Filter {
-    /// Packets of both.
+    /// Packets that match both.
     pub(super) fn intersect(&self, other: &Self) -> Option<Self> {
         let pattern = (self.way == other.way).then(|| self.pattern.intersect(&other.pattern))??;
         Some(Self { way: self.way, pattern })
     }
 
-    /// All packets of the other one are among its own.
+    /// Whether it matches all packets of the other one.
     pub(super) fn contains(&self, other: &Self) -> bool {
         self.way == other.way && self.pattern.contains(&other.pattern)
     }
 
-    /// Its row stands before those of all filters that hold it.
+    /// Its entry precedes those of all filters that contain it.
     pub(super) fn priority(&self) -> i32 {
         1 + self.pattern.bits()
     }
@@ -63,22 +63,22 @@ impl Filter {
         Ok(layout.row(self.way.table(), &self.pattern, self.priority())?)
     }
 
-    /// The row that says the class of its packets.
+    /// The entry with the class of its packets.
     pub(super) fn entry(&self, layout: &Layout, class: u16) -> Option<Entry> {
         layout.entry(self.key(layout).ok()?, "set_class", &[("filter_class", class.into())])
     }
 }
 
-/// Which packets of a door, and of its QoS flows, a PDR asks for.
+/// The packets of a lookup key, and of its QoS flows, that a PDR requests.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::backend) enum RequestedPackets {
     All,
     For(Vec<Filter>),
-    /// No row says it.
+    /// No entry can express it.
     Inexpressible(Refused),
 }
 
-/// What a PDR asks for at a door of its own.
+/// The packets that a PDR requests at one of its lookup keys.
 pub(super) fn asks(pdr: &Pdr, key: LookupKey, layout: &Layout) -> RequestedPackets {
     let names_receiver =
         matches!(key, LookupKey::Tunnel(_)) && pdr.pdi.ue.is_some_and(|ue| ue.side == UeSide::Destination);

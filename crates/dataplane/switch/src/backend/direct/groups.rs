@@ -1,4 +1,4 @@
-//! Which rules packets are tried for in profile `direct`, by where they come in and by their QoS flow.
+//! The candidate rules of packets in profile `direct`, by receive source and QoS flow.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use crate::backend::compile_session::LookupKey;
 use crate::backend::layout::Layout;
 use crate::backend::pdr_treatment::Refused;
 
-/// Packets that the same rules are tried for.
+/// Packets with the same candidate rules.
 #[derive(Clone, Debug)]
 pub(in crate::backend) struct Group<'r> {
     pub(in crate::backend) key: LookupKey,
     /// QFIs, each a bit; bit 0 for packets without one, and for those of a data network.
     pub(in crate::backend) flows: u64,
-    /// In the order of their precedence. What lies behind a rule that takes all is not among them.
+    /// In the order of their precedence, without those behind a rule that takes all.
     pub(in crate::backend) takers: Vec<GroupRule<'r>>,
 }
 
-/// A rule that packets of a group are tried for.
+/// A candidate rule of a group.
 #[derive(Clone, Debug)]
 pub(in crate::backend) struct GroupRule<'r> {
     pub(in crate::backend) pdr: &'r Pdr,
@@ -34,7 +34,7 @@ impl GroupRule<'_> {
 }
 
 impl Group<'_> {
-    /// A rule has filters.
+    /// Whether a rule has filters.
     pub(in crate::backend) fn is_filtered(&self) -> bool {
         self.takers.iter().any(GroupRule::has_filters)
     }
@@ -42,7 +42,7 @@ impl Group<'_> {
     /// All filters of its rules.
     ///
     /// # Errors
-    /// One asks for what no row says.
+    /// No entry can express one of them.
     pub(in crate::backend) fn filters(&self) -> Result<Filters, Refused> {
         let mut all = Filters::new();
         for rule in &self.takers {
@@ -56,7 +56,7 @@ impl Group<'_> {
     }
 }
 
-/// From the PDRs of each door, in the order of their precedence.
+/// From the PDRs of each lookup key, in the order of their precedence.
 pub(in crate::backend) fn groups<'r>(
     keys: &BTreeMap<LookupKey, Vec<&'r Pdr>>,
     layout: &Layout,
@@ -91,7 +91,7 @@ fn asks_for_some(rule: &GroupRule<'_>) -> bool {
     rule.asks != RequestedPackets::For(Vec::new())
 }
 
-/// The places of rules that fit, up to the first one that takes all.
+/// The indices of matching rules, up to the first one that takes all.
 fn until_all(takers: &[GroupRule<'_>], fits: impl Fn(&Pdr) -> bool) -> Vec<usize> {
     let mut places = Vec::new();
     for (place, rule) in takers.iter().enumerate().filter(|(_, rule)| fits(rule.pdr)) {

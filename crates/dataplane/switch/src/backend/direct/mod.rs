@@ -1,7 +1,8 @@
-//! Profile `direct`: rules by the number of their session, or by an entry that says what they do.
+//! Profile `direct`: rules by the number of their session, or by an entry that has their action.
 //!
-//! A number is where a rule is counted. That of a simple rule follows from its tunnel or from the number of its UE; the others are given out, from
-//! [`OWN_ENTRY_BASE`] on. A rule keeps its number as long as what it counts stays the same, and nobody else gets it before it was read for the last time.
+//! A number is the index of a rule's counter. That of a simple rule follows from its tunnel or from the number of its
+//! UE; others are allocated from [`OWN_ENTRY_BASE`] on. A rule keeps its number as long as it counts the same packets,
+//! and no other rule gets it before its last reading.
 
 mod change;
 mod class_owners;
@@ -23,22 +24,24 @@ pub(super) use table_placement::{entry, flow_of, offset, rank};
 /// Numbers of rules with an entry of their own are from here on.
 pub(super) const OWN_ENTRY_BASE: u32 = 0x80_0000;
 
-/// Numbers of downlink rules are this and the session's; those of uplink rules are the session's part of the TEID.
+/// Added to the session's number for the number of a downlink rule; that of an uplink rule is the session's part of the
+/// TEID.
 const DOWNLINK: u32 = 0x40_0000;
 
-/// The part of a TEID or a number that is the session's.
+/// The part of a TEID or a number that identifies the session.
 const SESSION: u32 = 0x3_ffff;
 
-/// Four bits of a TEID from here on are its generation: the entry of the session's number has them, too.
+/// The first of four bits of a TEID that are its generation: the entry of the session's number has them, too.
 const GENERATION: u32 = 18;
 
 /// Sessions from here on have no entry by number.
 const SESSIONS: u32 = 0x2_0000;
 
-/// Where a rule with an entry of its own says by which QoS flow its packets came, if the software handles them.
+/// The position of the QoS flow in the number that a rule with an entry of its own sends to the software.
 const FLOW: u32 = 16;
 
-/// The number of a rule, from what the switch says with a frame; and the QFI with which the frame came, if that is said, too.
+/// The number of a rule, from the value in a frame of the switch; and the QFI of the received packet, if that is
+/// encoded, too.
 pub(super) const fn decode_rule_number(rule: u32) -> (u32, Option<u8>) {
     if rule >= OWN_ENTRY_BASE {
         (OWN_ENTRY_BASE | rule & 0xffff, Some((rule >> FLOW & 0x3f) as u8))

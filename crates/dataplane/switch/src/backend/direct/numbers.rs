@@ -1,4 +1,4 @@
-//! Which numbers are in use.
+//! Numbers in use.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -19,7 +19,7 @@ pub(in crate::backend) struct Numbers {
     busy: HashSet<SwitchPdr, RandomState>,
     next_session: u32,
     free_sessions: VecDeque<u32>,
-    /// Numbers of pools of UEs: which bits all numbers of a pool have, and which bits are free.
+    /// Numbers of pools of UEs: the common bits of all numbers of a pool, and its free bits.
     pools: Vec<(u32, u32)>,
     next_own: u32,
     free_own: VecDeque<u32>,
@@ -31,7 +31,7 @@ impl Numbers {
     pub(in crate::backend) fn new(layout: &Layout, guards: &[SourceGuardPool]) -> Self {
         Self {
             busy: HashSet::default(),
-            // TEID 0 and PDR_ID 0 are nobody's.
+            // TEID 0 and PDR_ID 0 are not used.
             next_session: 1,
             free_sessions: VecDeque::new(),
             pools: guards.iter().filter_map(pool).collect(),
@@ -42,17 +42,17 @@ impl Numbers {
         }
     }
 
-    /// All templates that there are.
+    /// All templates.
     pub(in crate::backend) fn templates(&self, layout: &Layout) -> Vec<Entry> {
         self.templates.entries(layout)
     }
 
-    /// The number is a rule's, or was and has not been read for the last time.
+    /// Whether the number belongs to a rule, or has not had its last reading.
     pub(super) fn is_busy(&self, number: SwitchPdr) -> bool {
         self.busy.contains(&number)
     }
 
-    /// The number is a rule's from now on.
+    /// Marks the number as in use.
     pub(super) fn mark_in_use(&mut self, number: SwitchPdr) {
         self.busy.insert(number);
     }
@@ -74,14 +74,14 @@ impl Numbers {
         Ok(number)
     }
 
-    /// The number of a rule can be another one's.
+    /// Releases the number of a rule.
     pub(in crate::backend) fn release(&mut self, number: SwitchPdr) {
         if self.busy.remove(&number) && number.0 >= OWN_ENTRY_BASE {
             self.free_own.push_back(number.0 & !OWN_ENTRY_BASE);
         }
     }
 
-    /// A number for a session whose UE is of no pool.
+    /// A number for a session whose UE is in no pool.
     pub(super) fn allocate_session_number(&mut self) -> Result<u32, ApplyError> {
         if let Some(session) = self.free_sessions.pop_front() {
             return Ok(session);
@@ -102,7 +102,7 @@ impl Numbers {
         Ok(self.next_session - 1)
     }
 
-    /// The number can be another session's.
+    /// Releases the number of a session.
     pub(in crate::backend) fn release_session_number(&mut self, session: u32) {
         if !self.pools.iter().any(|(fixed, free)| session & !free == *fixed) {
             self.free_sessions.push_back(session);
@@ -117,7 +117,7 @@ pub(in crate::backend) fn pool(guard: &SourceGuardPool) -> Option<(u32, u32)> {
     (free < SESSIONS && (fixed | free) < SESSIONS).then_some((fixed, free))
 }
 
-/// The number of a UE's session, if it is of a pool.
+/// The number of a UE's session, if the UE is in a pool.
 pub(super) fn of_pool(guards: &[SourceGuardPool], ue: std::net::Ipv4Addr) -> Option<u32> {
     let ue = u32::from(ue);
     guards.iter().find_map(|guard| {

@@ -1,4 +1,4 @@
-//! Rows of rules: in the entry of their session's number, or in entries of their own.
+//! Entries of rules: in the entry of their session's number, or in entries of their own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::backend::session_state::PlacedRule;
 use crate::backend::template::{RuleAction, Template};
 use crate::driver::{Entry, EntryKey, FieldMatch};
 
-/// The number of a rule that the entry of its session's number can hold.
+/// The number of a rule that fits into the entry of its session's number.
 pub(super) fn simple_number(
     point: &LookupPoint,
     template: Template,
@@ -40,11 +40,11 @@ pub(super) fn simple_number(
     }
 }
 
-/// The QFI that the entry of a session's number names: zero for every one. `None`: it cannot name these.
+/// The QFI in the entry of a session's number: zero for any. `None`: the entry cannot express these.
 pub(in crate::backend) fn flow_of(flows: u64) -> Option<u8> {
     match flows {
         u64::MAX => Some(0),
-        // QFI 0 would be every one.
+        // QFI 0 would mean any QFI.
         flows if flows.is_power_of_two() && flows != 1 => Some(flows.trailing_zeros() as u8),
         _ => None,
     }
@@ -54,7 +54,7 @@ fn sessions(keys: &BTreeSet<LookupKey>, ues: &BTreeMap<LookupKey, u32>) -> BTree
     keys.iter().filter_map(|key| ues.get(key)).copied().collect()
 }
 
-/// The keys of a rule's rows.
+/// The keys of a rule's entries.
 pub(super) fn rows(
     layout: &Layout,
     wanted: &CompiledRule,
@@ -112,16 +112,16 @@ fn of_flows(teid: u32, flows: u64) -> Vec<Vec<FieldMatch>> {
     qfis.map(|qfi| vec![exact(teid), exact(qfi)]).collect()
 }
 
-/// The table, if its entries can do that.
+/// The table, if its entries can have that action.
 fn table_for(layout: &Layout, name: &str, action: RuleAction) -> Result<u32, Refused> {
     let table = layout.table(name).ok_or(NO_TABLE)?;
     let action = layout.action(table, &format!("{}_by_rule", action.action().0));
-    action.ok_or(unsupported("the table for the rule has no action for what its FAR asks"))?;
+    action.ok_or(unsupported("the table for the rule has no action for its FAR"))?;
     Ok(table.id)
 }
 
-/// The order in which rows of tables are written, and the reverse one in which they are removed: packets of classes never meet a rule
-/// that is for what no filter fits.
+/// The order in which entries of tables are written, and the reverse of the order in which they are removed: packets of
+/// classes never match a rule for packets without a class.
 pub(in crate::backend) fn rank(layout: &Layout, table: u32) -> u8 {
     match layout.name(table) {
         "ul_to_n6_rules" | "ul_to_n9_n3_rules" | "dl_from_n6_rules" => 0,
@@ -171,7 +171,7 @@ pub(in crate::backend) fn entry(
             }
         };
     }
-    // Software is told the flow, which is gone with the tunnel.
+    // The software gets the flow, which is lost with the tunnel.
     let flow = match (template.action, row.fields.get(1)) {
         (RuleAction::Buffer, Some(FieldMatch::Exact(qfi))) if placed.wanted.content.is_tunnelled => {
             *qfi as u32
@@ -183,7 +183,7 @@ pub(in crate::backend) fn entry(
     layout.entry(row.clone(), &format!("{action}_by_rule"), &parameters)
 }
 
-/// The row that says the number of a UE's session.
+/// The entry with the number of a UE's session.
 pub(super) fn ue_entry(layout: &Layout, key: LookupKey, session: u32) -> Option<Entry> {
     let (table, action, address, width) = match key {
         LookupKey::Tunnel(_) => return None,
@@ -195,7 +195,7 @@ pub(super) fn ue_entry(layout: &Layout, key: LookupKey, session: u32) -> Option<
     layout.entry(key, action, &[("offset", offset(address as u32, session).into())])
 }
 
-/// What is added to the last bits of an address for the number of the downlink.
+/// The value that is added to the last bits of an address for the number of the downlink.
 pub(in crate::backend) const fn offset(address: u32, session: u32) -> u32 {
     (DOWNLINK | session).wrapping_sub(address) & 0xff_ffff
 }

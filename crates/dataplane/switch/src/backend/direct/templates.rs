@@ -1,4 +1,4 @@
-//! Templates by number: what simple rules do.
+//! Templates by number: the actions of simple rules.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,13 +9,13 @@ use crate::backend::layout::Layout;
 use crate::backend::template::Template;
 use crate::driver::{Entry, EntryKey, FieldMatch, Update};
 
-/// Numbers of templates that drop or buffer; number 15 says something else.
+/// Numbers of templates that drop or buffer; number 15 has another meaning.
 const IDLE: std::ops::Range<u16> = 1..15;
 
 /// Numbers of those that forward: ten bits for the downlink, six for the uplink.
 const FORWARDING: [std::ops::Range<u16>; 2] = [16..1024, 16..64];
 
-/// Which number each template has, and how many rules have it. Both directions have numbers of their own.
+/// The number of each template, and its number of rules. Both directions have numbers of their own.
 #[derive(Debug)]
 pub(super) struct Templates {
     held: HashMap<Template, (u16, u32), RandomState>,
@@ -27,12 +27,12 @@ impl Templates {
         Self { held: HashMap::default(), free: std::array::from_fn(|kind| numbers(kind).collect()) }
     }
 
-    /// The template has a number, or can have one.
+    /// Whether the template has a number, or can get one.
     pub(super) fn has_room(&self, template: &Template) -> bool {
         self.held.contains_key(template) || !self.free[kind(template)].is_empty()
     }
 
-    /// The number of a template for one rule more, and what is to be written before it is used.
+    /// The number of a template for one more rule, and the writes that must precede its use.
     pub(super) fn take(
         &mut self,
         layout: &Layout,
@@ -49,7 +49,7 @@ impl Templates {
         Ok((number, entry(layout, template, number).map(Update::Insert)))
     }
 
-    /// A rule has it no longer; what is to be written if no rule has.
+    /// A rule no longer uses it; the write if it was the last.
     pub(super) fn leave(&mut self, layout: &Layout, template: Template) -> Option<Update> {
         let (number, rules) = self.held.get_mut(&template)?;
         *rules -= 1;
@@ -62,13 +62,13 @@ impl Templates {
         entry(layout, template, number).map(|entry| Update::Delete(entry.key))
     }
 
-    /// All that there are.
+    /// The entries of all templates.
     pub(super) fn entries(&self, layout: &Layout) -> Vec<Entry> {
         self.held.iter().filter_map(|(template, (number, _))| entry(layout, *template, *number)).collect()
     }
 }
 
-/// Which numbers a template may have: by what it does, and by direction.
+/// The range of numbers for a template: by its action, and by direction.
 fn kind(template: &Template) -> usize {
     usize::from(template.action.forwards()) | usize::from(template.is_uplink) << 1
 }

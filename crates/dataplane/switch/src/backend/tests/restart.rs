@@ -50,7 +50,7 @@ fn rules_come_back_after_a_restart() {
     let news = reconcile_done(&mut upf);
     assert_eq!((news.cause, news.sessions, news.counters, news.removed), (Cause::Emptied, 3, 12, 0));
     let line = Notice::Refilled(news.clone()).to_string();
-    let counters = "what 12 counters had counted since they were read last is lost";
+    let counters = "12 counters lost their counts since the last reading";
     assert!(line.starts_with("the switch was empty: ") && line.ends_with(counters), "{line}");
     pass(&mut upf, later, 2);
     let usage = upf.apply(later, &plan_deletion(Seid(1))).unwrap().usage;

@@ -1,4 +1,5 @@
-//! The packet path of profile `direct`: rules by the number of their session, and others by entries that say what they do.
+//! The packet path of profile `direct`: rules by the number of their session, and others by entries that have their
+//! action.
 
 use causeway_types::Time;
 
@@ -12,7 +13,7 @@ const CLASSIFIED: u32 = 15;
 /// Templates from here on forward.
 const FORWARDS: u32 = 16;
 
-/// What the entry of a session's number says; all zero where it was never written.
+/// The entry of a session's number; all zero where it was never written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Index {
     teid: u32,
@@ -38,7 +39,7 @@ impl Index {
 }
 
 impl Upf {
-    /// As the other profiles match, forward, count and meter, in the order of the program.
+    /// Matches, forwards, counts and meters as the other profiles do, in the order of the program.
     pub(super) fn treat_by_index(&self, state: &mut State, now: Time, packet: &mut Packet, is_sound: bool) {
         let is_of_flow = self.find_session(state, packet);
         let Index { template, .. } = packet.index;
@@ -72,7 +73,7 @@ impl Upf {
         }
     }
 
-    /// The entry of the session's number; whether it is of this session and for the packet's QoS flow.
+    /// Finds the entry of the session's number; returns whether it is of this session and for the packet's QoS flow.
     fn find_session(&self, state: &mut State, packet: &mut Packet) -> bool {
         if packet.is_tunnelled {
             let table = match packet.teid_in >> 16 & 0xc3 {
@@ -112,7 +113,7 @@ impl Upf {
         true
     }
 
-    /// A rule that says itself what is done.
+    /// Matches a rule that contains its own action.
     fn match_rule(&self, state: &mut State, packet: &mut Packet) -> Result<(), super::Miss> {
         let (classes, rules): (_, &[&str]) = if packet.is_tunnelled {
             (

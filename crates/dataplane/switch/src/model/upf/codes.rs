@@ -1,4 +1,4 @@
-//! Numbers that the program and its controller agree on.
+//! Codes that the program and its controller share.
 
 /// Why a packet is dropped: an index of the counter `drops`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -25,21 +25,21 @@ pub enum DropReason {
     GateClosed = 10,
     /// The meter of the packet's QER is red.
     MbrExceeded = 11,
-    /// The network marked the outer header as congested, and the user packet cannot carry that on.
+    /// The network marked the outer header as congested, and the user packet cannot carry the mark.
     Congested = 12,
     /// No route leads to the packet's next address.
     NoEgress = 13,
-    /// A PDR matched whose forwarding data are not there.
+    /// A PDR matched that has no forwarding data.
     NoForwarding = 14,
-    /// A frame of the CPU port asks for something that is not in the contract.
+    /// A frame of the CPU port has an unknown command.
     BadCommand = 15,
     /// The FAR forwards, and a quota of the packet's rule is exhausted.
     QuotaExhausted = 16,
-    /// The packet would leave to a data network for an address of the UPF or of its machine.
+    /// The packet would be transmitted to a data network for an address of the UPF or of its host.
     LocalAddress = 17,
-    /// The same for an address that no machine has.
+    /// The same for an address that belongs to no host.
     Unroutable = 18,
-    /// The same for an address or a group of the link.
+    /// The same for a link-local address or group.
     LinkLocal = 19,
 }
 
@@ -67,7 +67,7 @@ impl DropReason {
         Self::LinkLocal,
     ];
 
-    /// Why UEs do not reach a destination, by the last two bits of the reason; zero: they do.
+    /// Why UEs must not reach a destination, from the last two bits of the reason; zero: they may.
     pub(super) const fn of_closed(bits: u8) -> Option<Self> {
         match bits & 3 {
             1 => Some(Self::LocalAddress),
@@ -77,7 +77,7 @@ impl DropReason {
         }
     }
 
-    /// The reason that an entry's action carries as a number; one that has no name counts as [`DropReason::FarDrop`].
+    /// The reason with this number in an entry's action; an unknown number counts as [`DropReason::FarDrop`].
     pub(super) fn of(number: u128) -> Self {
         Self::ALL.into_iter().find(|reason| *reason as u128 == number).unwrap_or(Self::FarDrop)
     }
@@ -94,19 +94,19 @@ pub enum Punt {
     Signalling = 3,
     /// Addressed to the UPF itself.
     Local = 4,
-    /// The last hop of the packet ends here.
+    /// The packet's last hop ends here.
     TtlExpired = 5,
     /// ARP.
     Arp = 6,
 }
 
-/// What a frame from the CPU port asks for.
+/// The command of a frame from the CPU port.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Command {
-    /// Treat the packet as if it had come from a network.
+    /// Treat the packet as received from a network.
     Process = 1,
-    /// Route the packet, complete with its tunnel.
+    /// Route the packet, which has its tunnel.
     Route = 2,
-    /// Send the frame by the port and queue of its header.
+    /// Transmit the frame on the port and queue of its header.
     Send = 3,
 }

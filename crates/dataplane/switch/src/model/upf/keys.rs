@@ -1,8 +1,8 @@
-//! What the keys of tables are of a packet.
+//! The values of table keys for a packet.
 
 use super::packet::{Family, Packet};
 
-/// What a key is of a packet.
+/// The packet field of a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Field {
     IsUplink,
@@ -31,7 +31,7 @@ pub(super) enum Field {
     FilterClass,
 }
 
-/// A table as the packet path asks it.
+/// A table as the packet path looks it up.
 #[derive(Clone, Debug)]
 pub(super) struct TableKeys {
     pub(super) id: u32,
@@ -72,7 +72,7 @@ impl Field {
             "rule" => Self::Rule,
             "color" => Self::Colour,
             "reason" => Self::Punt,
-            // What is too wide for the key is cut.
+            // Values that are too wide for the key are truncated.
             "session" if is_uplink => Self::Teid,
             "session" => Self::Session,
             "template" => Self::Template,

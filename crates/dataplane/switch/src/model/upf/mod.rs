@@ -1,9 +1,9 @@
-//! What packets go through in the UPF's P4 program: in the profiles whose rules are entries of tables (`baseline`, `red`, `red-spt` and
-//! `hip4`), and in `direct`, whose rules are found by index.
+//! The packet path of the UPF's P4 program: for the profiles whose rules are entries of tables (`baseline`, `red`,
+//! `red-spt` and `hip4`), and for `direct`, whose rules are found by index.
 //!
-//! Which tables there are, with which keys and actions, is the program's; they are found by their names. What is asked in which
-//! order, and what a miss means, is written here as the program has it for BMv2: a copy for the controller is the frame as it came.
-//! Only IPv4 tunnels are known.
+//! The program determines the tables, with their keys and actions; they are found by their names. The order of lookups,
+//! and the effect of a miss, are implemented here as in the program for BMv2: a copy for the controller is the received
+//! frame. Only IPv4 tunnels are supported.
 
 mod by_index;
 mod codes;
@@ -40,21 +40,21 @@ pub struct Upf {
 /// A frame on its way to its queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ProcessedFrame {
-    /// It leaves, and is counted for its rule.
+    /// It is transmitted, and counted for its rule.
     Forwarded {
         /// The rule; zero for none.
         rule: u32,
         /// The frame.
         frame: Vec<u8>,
     },
-    /// It is for the controller or the software UPF, with the header that says why.
+    /// It is for the controller or the software UPF, with the header that has the reason.
     Punted(Vec<u8>),
 }
 
 /// The accounting tables by side, where entries count.
 const ACCOUNTING: [[&str; 2]; 2] = [["pre_qos_a", "pre_qos_b"], ["post_qos_a", "post_qos_b"]];
 
-/// What matches a packet is not there.
+/// The matched entry is missing.
 struct Miss;
 
 impl Upf {
@@ -66,12 +66,12 @@ impl Upf {
         Ok(Self { names: Names::new(program)?, cpu_port, local })
     }
 
-    /// Other addresses at which GTP-U arrives.
+    /// Replaces the addresses at which GTP-U arrives.
     pub fn set_local(&mut self, local: Vec<Ipv4Addr>) {
         self.local = local;
     }
 
-    /// Carries out the action of the entry that the packet matches. A table that the profile does not have misses.
+    /// Executes the action of the entry that the packet matches. A lookup in a table that the profile lacks is a miss.
     fn apply(&self, state: &mut State, packet: &mut Packet, table: &str) -> Result<(), Miss> {
         let table = self.names.table(table).ok_or(Miss)?;
         let entry = state.apply_table(table.id, &table.keys(packet), packet.octets).ok_or(Miss)?;
@@ -84,7 +84,7 @@ impl Upf {
         tables.iter().find_map(|table| self.apply(state, packet, table).ok()).ok_or(Miss)
     }
 
-    /// What becomes of a user packet.
+    /// Processes a user packet.
     fn treat(&self, state: &mut State, now: Time, packet: &mut Packet) {
         let spoofed = packet.is_tunnelled && self.is_spoofed(state, packet);
         let congested = packet.is_tunnelled && carry_congestion(packet);
@@ -109,7 +109,7 @@ impl Upf {
         }
     }
 
-    /// Why a packet that leaves to a data network does not reach its destination. Its rate counts for less than that.
+    /// Why a packet to a data network must not reach its destination. This takes precedence over its rate.
     fn closes(&self, state: &mut State, packet: &mut Packet) -> Option<DropReason> {
         let is_bad = packet.family == Some(Family::V4) && packet.bad_checksum;
         let leaves = packet.forward == Some(Forward::Decapsulate) && !is_bad;
@@ -157,7 +157,7 @@ impl Upf {
         }
     }
 
-    /// What the FAR and the QER ask for, where the rule's entry does not say it.
+    /// Applies the FAR and the QER, where the rule's entry does not contain them.
     fn forward(&self, state: &mut State, packet: &mut Packet) {
         let tables = ["far", "ul_to_n6_template", "ul_to_n9_n3_template", "dl_template"];
         let has_tables = tables.iter().any(|table| self.names.table(table).is_some());
@@ -194,7 +194,7 @@ impl Upf {
         }
     }
 
-    /// The port and queue of a packet that is not dropped.
+    /// Sets the port and queue of a packet that is not dropped.
     fn direct(&self, state: &mut State, packet: &mut Packet) {
         if packet.punt.is_some() {
             packet.egress_port = self.cpu_port;
@@ -282,7 +282,8 @@ impl ProcessedFrame {
     }
 }
 
-/// Carries a congestion mark of the outer header into the user packet (RFC 6040 clause 4.2); true if it cannot carry it.
+/// Copies a congestion mark of the outer header into the user packet (RFC 6040 clause 4.2); true if the packet cannot
+/// carry it.
 fn carry_congestion(packet: &mut Packet) -> bool {
     let packet::Outer::AsItCame(outer) = &packet.outer else { return false };
     let mark = outer.get(1).map_or(0, |tos| tos & 3);

@@ -14,23 +14,23 @@ use crate::tables::TABLES;
 /// A program that the packet path cannot run.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum UnknownProgram {
-    /// Something that all programs have is missing.
+    /// An object that all programs have is missing.
     #[error("the program has no {0}")]
     Missing(&'static str),
-    /// A key that the packet path does not know.
-    #[error("table {table} has key {key}, which the model does not know")]
+    /// A key that is unknown to the packet path.
+    #[error("table {table} has key {key}, which is unknown to the model")]
     Key {
         /// Alias of the table.
         table: String,
         /// Name of the key.
         key: String,
     },
-    /// Its tunnels are of IPv6.
-    #[error("the model does not run tunnels of IPv6")]
+    /// Its tunnels are over IPv6.
+    #[error("the model does not support tunnels over IPv6")]
     OuterIpv6,
 }
 
-/// The tables of a program by their names; what a profile does not have is not asked.
+/// The tables of a program by their names; tables that a profile lacks are not looked up.
 #[derive(Clone, Debug)]
 pub(super) struct Names {
     tables: HashMap<&'static str, TableKeys, RandomState>,
@@ -38,7 +38,7 @@ pub(super) struct Names {
     pub(super) drops: u32,
     pub(super) queue_packets: u32,
     pub(super) meters: Meters,
-    /// Those of sessions' simple rules, and where rules are counted, if that is by index.
+    /// Meters of sessions' simple rules, and the counters of rules, if they are by index.
     pub(super) by_index: Option<(Meters, IndexedCounters)>,
 }
 
@@ -86,7 +86,7 @@ impl Names {
         self.tables.get(name)
     }
 
-    /// Carries out the action of an entry.
+    /// Executes the action of an entry.
     pub(super) fn act(&self, packet: &mut Packet, action: u32, parameters: &[u128]) {
         let Some(action) = self.actions.get(&action) else { return };
         let named = action.parameters.iter().zip(parameters);
@@ -109,7 +109,7 @@ impl Names {
     }
 }
 
-/// What a parameter of an action says of the packet.
+/// Sets a packet property from an action parameter.
 fn set(packet: &mut Packet, name: &str, value: u128) {
     match name {
         "rule" => packet.rule = value as u32,

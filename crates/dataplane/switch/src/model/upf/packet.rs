@@ -9,7 +9,7 @@ pub(super) const ETHERTYPE_IPV4: u16 = 0x0800;
 pub(super) const ETHERTYPE_IPV6: u16 = 0x86dd;
 pub(super) const ETHERTYPE_ARP: u16 = 0x0806;
 
-/// How a matched packet leaves.
+/// The encapsulation of a matched packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Forward {
     /// Without a tunnel.
@@ -27,18 +27,18 @@ pub(super) struct Tunnel {
     pub(super) pdu_type: u8,
     /// DSCP and ECN of the outer header.
     pub(super) tos: u8,
-    /// Octets of the user packet, as its header says.
+    /// Octets of the user packet, from its header.
     pub(super) length: u16,
 }
 
-/// What stands between the Ethernet header and the user packet.
+/// The headers between the Ethernet header and the user packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Outer {
     /// Nothing.
     None,
-    /// What came.
+    /// The received ones.
     AsItCame(Vec<u8>),
-    /// A tunnel of ours.
+    /// A tunnel from the UPF.
     New(Tunnel),
 }
 
@@ -55,21 +55,21 @@ pub(super) struct Packet {
     /// Destination, source and EtherType.
     pub(super) ethernet: [u8; 14],
     pub(super) outer: Outer,
-    /// The user packet and whatever follows, or what the parser did not look into.
+    /// The user packet and the rest of the frame, or the part that the parser did not examine.
     pub(super) inner: Vec<u8>,
     /// It has a user packet of this family.
     pub(super) family: Option<Family>,
-    /// Octets of the user packet: of IPv4 with, of IPv6 without its header, as they have it.
+    /// Octets of the user packet, from its header: for IPv4 including the header, for IPv6 without it.
     pub(super) length: u16,
     pub(super) ports: Option<(u16, u16)>,
     pub(super) bad_checksum: bool,
     pub(super) ingress_port: u16,
-    /// Octets of the frame as it came.
+    /// Octets of the received frame.
     pub(super) octets: u64,
     pub(super) command: Option<Command>,
-    /// From the CPU port with a code that is none.
+    /// From the CPU port with an unknown command.
     pub(super) bad_command: bool,
-    /// What SEND says: port and queue.
+    /// Port and queue of a SEND command.
     pub(super) send_to: (u16, u8),
     pub(super) drop: Option<DropReason>,
     pub(super) punt: Option<Punt>,
@@ -85,14 +85,14 @@ pub(super) struct Packet {
     pub(super) mark_dscp: bool,
     pub(super) dscp: u8,
     pub(super) tunnel: u32,
-    /// Our own address on the way to the tunnel's other end.
+    /// The local address on the path to the tunnel's other end.
     pub(super) local: u32,
     pub(super) qfi_out: u8,
     pub(super) pdu_type: u8,
     pub(super) colour: u8,
     pub(super) egress_port: u16,
     pub(super) queue: u8,
-    /// In profile `direct`: the downlink's number of its session, what the entry of a number says, and its class of filters.
+    /// In profile `direct`: the downlink's number of its session, the entry of a number, and its class of filters.
     pub(super) session: u32,
     pub(super) index: Index,
     pub(super) filter_class: u16,

@@ -1,4 +1,4 @@
-//! From a frame to headers and metadata: the states of the program's parser.
+//! Parses a frame to headers and metadata, with the states of the program's parser.
 
 use std::net::Ipv4Addr;
 
@@ -13,7 +13,7 @@ const PORT_GTPU: u16 = 2152;
 const G_PDU: u8 = 255;
 const CONTAINER: u8 = 0x85;
 
-/// A parser that stops: at a packet that is for somebody else, at one that is to be dropped, or at the end of the frame.
+/// Why the parser stops: the packet is for another receiver, is to be dropped, or the frame ends.
 enum ParserStop {
     Punt(Punt),
     Drop(DropReason),
@@ -22,7 +22,7 @@ enum ParserStop {
     Accept,
 }
 
-/// Octets that are taken one header after the other.
+/// Octets from which headers are taken in sequence.
 struct Cursor<'a>(&'a [u8]);
 
 impl<'a> Cursor<'a> {
@@ -42,7 +42,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Parses a frame that came by a port.
+/// Parses a frame that was received on a port.
 pub(super) fn parse(frame: &[u8], port: u16, cpu_port: u16, local: &[Ipv4Addr]) -> Packet {
     let mut packet = Packet::new(port, frame);
     let mut progress = Progress::default();
@@ -58,7 +58,7 @@ pub(super) fn parse(frame: &[u8], port: u16, cpu_port: u16, local: &[Ipv4Addr]) 
     packet
 }
 
-/// How far the parser came: what a frame that is too short is called depends on it.
+/// The progress of the parser, which determines the drop reason of a truncated frame.
 #[derive(Default)]
 struct Progress {
     has_udp: bool,
@@ -197,7 +197,8 @@ fn extensions(packet: &mut Packet, cursor: &mut Cursor<'_>, next: u8) -> Result<
     }
 }
 
-/// Goes to the end of an extension header of so many units, of which some octets have been taken, and returns what comes next.
+/// Skips the rest of an extension header of this many units, of which some octets have been taken, and returns the next
+/// header type.
 fn pass_over(cursor: &mut Cursor<'_>, units: u8, taken: usize) -> Result<u8, ParserStop> {
     match units {
         0 => Err(ParserStop::Drop(DropReason::MalformedGtpu)),

@@ -1,4 +1,4 @@
-//! The packet as it leaves.
+//! Rewrites the packet for transmission.
 
 use causeway_packet::checksum::checksum;
 
@@ -8,7 +8,8 @@ use super::packet::{ETHERTYPE_CPU, ETHERTYPE_IPV4, ETHERTYPE_IPV6, Family, Forwa
 /// Octets of UDP, GTP-U, its optional fields and a PDU Session Container.
 const TUNNEL: u16 = 24;
 
-/// One hop less where the packet enters or leaves the tunnels, the old tunnel away, DSCP marking or the new tunnel.
+/// Decrements the hop count where the packet enters or leaves the tunnels, removes the old tunnel, marks the DSCP or
+/// prepares the new tunnel.
 pub(super) fn rewrite(packet: &mut Packet) {
     let ecn = packet.tos() & 3;
     if packet.family == Some(Family::V6) {
@@ -56,7 +57,7 @@ fn hop(packet: &mut Packet) {
     }
 }
 
-/// The frame with its headers; checksums of IPv4 are right, but for a user packet's that came wrong.
+/// The frame with its headers; checksums of IPv4 are correct, except that of a user packet that was received incorrect.
 pub(super) fn frame(packet: &Packet) -> Vec<u8> {
     let mut frame = packet.ethernet.to_vec();
     match &packet.outer {
@@ -78,7 +79,7 @@ pub(super) fn frame(packet: &Packet) -> Vec<u8> {
     frame
 }
 
-/// The frame as it came; one of the CPU port without its header.
+/// The received frame; one of the CPU port without its header.
 pub(super) fn without_cpu_header(frame: &[u8], packet: &Packet) -> Vec<u8> {
     if packet.command.is_none() {
         return frame.to_vec();
@@ -88,7 +89,7 @@ pub(super) fn without_cpu_header(frame: &[u8], packet: &Packet) -> Vec<u8> {
     ethernet.flatten().chain(rest).copied().collect()
 }
 
-/// A frame for the CPU port: behind the Ethernet header, the one that says why.
+/// A frame for the CPU port: a header with the reason follows the Ethernet header.
 pub(super) fn push(frame: &[u8], code: Punt, is_copy: bool, ingress_port: u16, rule: u32) -> Vec<u8> {
     let (ethernet, rest) = frame.split_at_checked(14).unwrap_or((frame, &[]));
     let mut pushed = ethernet.get(..12).unwrap_or(ethernet).to_vec();

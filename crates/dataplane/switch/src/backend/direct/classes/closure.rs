@@ -1,4 +1,4 @@
-//! Which classes there must be for filters, and whom they concern.
+//! The classes that filters need, and the sessions concerned.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::{Classes, Filters, MAX_NEW, MAX_SESSIONS};
 use crate::backend::direct::filter::Filter;
 
 impl Classes {
-    /// What these filters need beside what is there; `None`: more than may be.
+    /// The classes that these filters need beside the existing ones; `None`: more than allowed.
     pub(super) fn missing(&self, filters: &Filters) -> Option<Filters> {
         let mut missing = Filters::new();
         for filter in filters {
@@ -32,7 +32,7 @@ impl Classes {
         self.sizes.iter().all(fits).then_some(missing)
     }
 
-    /// What goes with a filter that nobody asks for: what is the intersection of no others.
+    /// The classes that are removed with an unused filter: those that are the intersection of no other filters.
     pub(super) fn only_for(&self, filter: &Filter) -> Filters {
         let is_needed = |class: &Filter| {
             let others = self.held.keys().filter(|other| *other != filter && other.contains(class));
@@ -43,7 +43,7 @@ impl Classes {
         classes.filter(|class| !is_needed(class)).cloned().collect()
     }
 
-    /// Sessions with filters that hold some of these.
+    /// Sessions with filters that contain some of these.
     pub(super) fn concerned(&self, classes: &Filters) -> BTreeSet<Seid> {
         let mut concerned = BTreeSet::new();
         for (filter, holders) in &self.held {
@@ -54,7 +54,7 @@ impl Classes {
         concerned
     }
 
-    /// There are more of them than may be.
+    /// Whether it concerns more sessions than allowed.
     pub(super) fn concerns_many(&self, classes: &Filters) -> bool {
         let is_concerned = |filter: &Filter| classes.iter().any(|class| filter.contains(class));
         let holders = self.held.iter().filter(|(filter, _)| is_concerned(filter));

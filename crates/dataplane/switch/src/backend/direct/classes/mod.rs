@@ -1,12 +1,13 @@
-//! Classes of filters, for all sessions at once.
+//! Classes of filters, shared by all sessions.
 //!
-//! The filters that have classes are closed: where two overlap, their intersection is one, too. So each packet that any fits has one that all
-//! others which it fits hold; that is the one whose row asks for the most bits, and its class. Which of a session's rules is the class's follows
-//! from the filters that hold it, without a look at packets.
+//! The set of filters with classes is closed under intersection. So for each packet that matches any of them, one
+//! matching filter is contained in all others that match; it compares the most bits, and is the packet's class. The
+//! session's rule of a class follows from the filters that contain it, without examining packets.
 //!
-//! A session's rows for a class are there before the class's own row is, and until that is gone. So a filter is announced first; then
-//! sessions that have filters which overlap it are written again; then come its rows, those that ask for more bits first; and then
-//! the sessions that asked for it leave the software. One announcement, or one removal, is under way at a time.
+//! A session's entries for a class are written before the class's own entry, and removed after it. So a filter is
+//! announced first; then sessions with overlapping filters are written again; then its entries are written, those that
+//! compare more bits first; and then the sessions that requested it leave the software. Only one announcement or
+//! removal is in progress at a time.
 
 mod closure;
 mod steps;
@@ -22,10 +23,10 @@ use crate::backend::layout::Layout;
 use crate::driver::Entry;
 use steps::Step;
 
-/// New classes that one change of a session may need.
+/// The most new classes for one change of a session.
 pub(super) const MAX_NEW: usize = 64;
 
-/// Sessions that may have to be written again for them, or when they go.
+/// The most sessions that may have to be written again when they are added or removed.
 pub(super) const MAX_SESSIONS: usize = 256;
 
 /// Numbers have twelve bits, and 0 is no class.
@@ -37,9 +38,9 @@ pub(in crate::backend) type Filters = BTreeSet<Filter>;
 /// All classes.
 #[derive(Debug)]
 pub(in crate::backend) struct Classes {
-    /// Those that sessions ask for, and which sessions, each so often. All others are intersections of these.
+    /// The filters that sessions use, and how often each session does. All others are intersections of these.
     held: BTreeMap<Filter, BTreeMap<Seid, u32>>,
-    /// All that sessions must have rows for.
+    /// All filters for which sessions must have entries.
     known: BTreeMap<Filter, Class>,
     sizes: BTreeMap<ClassTable, usize>,
     next: u16,
@@ -49,9 +50,9 @@ pub(in crate::backend) struct Classes {
     /// Filters that are held for sessions until their next change begins.
     promises: BTreeMap<Seid, Filters>,
     step: Option<Step>,
-    /// How often `known` has changed.
+    /// The number of changes of `known`.
     version: u64,
-    /// A filter is asked for by nobody any more.
+    /// A filter is no longer used.
     has_idle: bool,
 }
 
@@ -63,22 +64,22 @@ struct Class {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
-    /// Its row is not written.
+    /// Its entry is not written.
     Inserting,
-    /// It is, so sessions may rely on it.
+    /// It is written, so sessions may rely on it.
     Installed,
     /// It is being removed.
     Deleting,
 }
 
-/// What is to be done.
+/// The next task.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::backend) enum Task {
-    /// To write rows of classes, one after the other.
+    /// Writes entries of classes, one after the other.
     Insert(Vec<(Filter, u16)>),
-    /// To remove them.
+    /// Removes them.
     Delete(Vec<Filter>),
-    /// To make rows of these sessions again.
+    /// Compiles these sessions again.
     Rewrite(BTreeSet<Seid>),
 }
 
@@ -102,30 +103,30 @@ impl Classes {
         }
     }
 
-    /// All that a session must have a row for, if one of its filters holds it.
+    /// All filters for which a session must have an entry, if one of its filters contains them.
     pub(super) fn all(&self) -> impl Iterator<Item = (&Filter, u16)> {
         self.known.iter().map(|(filter, class)| (filter, class.number))
     }
 
-    /// What [`Classes::all`] was for a change that begins now.
+    /// The version of [`Classes::all`] for a change that begins now.
     pub(in crate::backend) const fn version(&self) -> u64 {
         self.version
     }
 
-    /// A session may rely on rows for all of these.
+    /// Whether a session may rely on entries for all of these.
     pub(in crate::backend) fn has(&self, filters: &Filters) -> bool {
         let is_there = |filter| self.known.get(filter).is_some_and(|class| class.stage == Stage::Installed);
         filters.iter().all(is_there)
     }
 
-    /// A session asks for these, which are there.
+    /// A session uses these filters, which have classes.
     pub(in crate::backend) fn hold(&mut self, seid: Seid, filters: &Filters) {
         for filter in filters {
             *self.held.entry(filter.clone()).or_default().entry(seid).or_default() += 1;
         }
     }
 
-    /// It does so no longer.
+    /// A session no longer uses them.
     pub(in crate::backend) fn leave(&mut self, seid: Seid, filters: &Filters) {
         for filter in filters {
             let Some(holders) = self.held.get_mut(filter) else { continue };
@@ -138,13 +139,14 @@ impl Classes {
         }
     }
 
-    /// A change of the session begins: what it asked for and does not have is forgotten. Returns what was held for it until now.
+    /// A change of the session begins: its pending request is discarded. Returns the filters that were held for it
+    /// until now.
     pub(in crate::backend) fn begin(&mut self, seid: Seid) -> Filters {
         self.wishes.retain(|(other, _)| *other != seid);
         self.promises.remove(&seid).unwrap_or_default()
     }
 
-    /// The rows that belong on the switch, in the order in which they are written.
+    /// The entries of classes on the switch, in the order in which they are written.
     pub(in crate::backend) fn entries(&self, layout: &Layout) -> Vec<Entry> {
         let is_written = |stage| match stage {
             Stage::Inserting => self.is_inserting(),

@@ -1,4 +1,4 @@
-//! How classes come and go.
+//! The steps of adding and removing classes.
 
 use std::collections::BTreeSet;
 
@@ -7,21 +7,21 @@ use causeway_types::Seid;
 use super::{Class, Classes, Filters, Stage, Task};
 use crate::backend::direct::filter::{ClassTable, Filter};
 
-/// What is under way.
+/// The step in progress.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Step {
-    /// Sessions are being written again, before the rows of new classes are.
+    /// Sessions are being written again, before the entries of new classes.
     Announced { requesters: BTreeSet<Seid>, since: u64, waits: BTreeSet<Seid> },
-    /// Their rows are being written.
+    /// Their entries are being written.
     Inserting { requesters: BTreeSet<Seid>, background_write: u64 },
-    /// Rows are being removed.
+    /// Entries are being removed.
     Deleting { background_write: u64 },
-    /// They are gone, and sessions have rows for these numbers.
+    /// They are removed, and sessions still have entries for these numbers.
     Removed { since: u64, numbers: Vec<u16>, waits: BTreeSet<Seid> },
 }
 
 impl Classes {
-    /// What is to be done next; `None` while there is nothing, or something is waited for.
+    /// The next task; `None` while there is none, or the step is waiting.
     pub(in crate::backend) fn poll(&mut self, is_written: impl Fn(u64) -> bool) -> Option<Task> {
         match self.step.take() {
             None => return self.start(),
@@ -47,7 +47,7 @@ impl Classes {
         None
     }
 
-    /// What [`Classes::poll`] gave to be written is the chore of this number.
+    /// The task of [`Classes::poll`] is the background batch with this number.
     pub(in crate::backend) fn enqueued(&mut self, number: u64) {
         if let Some(
             Step::Inserting { background_write: write, .. } | Step::Deleting { background_write: write },
@@ -57,7 +57,7 @@ impl Classes {
         }
     }
 
-    /// The chore writes rows of new classes.
+    /// Whether the background batch writes entries of new classes.
     pub(in crate::backend) fn inserts_by(&self, number: u64) -> bool {
         matches!(self.step, Some(Step::Inserting { background_write: write, .. }) if write == number)
     }
@@ -66,7 +66,7 @@ impl Classes {
         matches!(self.step, Some(Step::Inserting { .. }))
     }
 
-    /// The switch has no room for them: they do not come, and no more than are there do in the future.
+    /// The switch has no space for them: they are not added, nor are more classes than exist now in the future.
     pub(in crate::backend) fn refused(&mut self) -> Option<Task> {
         let step = self.step.take_if(|step| matches!(step, Step::Inserting { .. }));
         let Some(Step::Inserting { requesters, .. }) = step else { return None };
@@ -85,7 +85,7 @@ impl Classes {
         Some(self.clear(Stage::Inserting))
     }
 
-    /// A session in the software is to leave it when there are classes for these.
+    /// Requests classes for a session in the software, which then leaves it.
     pub(in crate::backend) fn request_classes(&mut self, seid: Seid, filters: Filters) {
         let is_on_its_way =
             |filter| self.known.get(filter).is_some_and(|class| class.stage != Stage::Deleting);
@@ -101,7 +101,7 @@ impl Classes {
         }
     }
 
-    /// The filters are held until the session's next change begins.
+    /// Holds the filters until the session's next change begins.
     fn hold_filters(&mut self, seid: Seid, filters: Filters) {
         self.hold(seid, &filters);
         if let Some(before) = self.promises.insert(seid, filters) {
@@ -109,7 +109,7 @@ impl Classes {
         }
     }
 
-    /// The session has what a change says that began at this version; or it has no filters on the switch any more.
+    /// The session's change that began at this version is written; or it has no filters on the switch any more.
     pub(in crate::backend) fn written(&mut self, seid: Seid, version: u64, is_filtered: bool) {
         if let Some(Step::Announced { since, waits, .. } | Step::Removed { since, waits, .. }) =
             &mut self.step
@@ -133,7 +133,7 @@ impl Classes {
         None
     }
 
-    /// Makes room: filters go that nobody asks for.
+    /// Removes unused filters.
     fn remove_idle(&mut self) -> Option<Task> {
         let idle = self.held.iter().filter(|(_, holders)| holders.is_empty());
         let idle: Vec<Filter> = idle.map(|(filter, _)| filter.clone()).collect();
@@ -185,7 +185,7 @@ impl Classes {
         Some(Task::Rewrite(waits))
     }
 
-    /// There are no such classes any more. Their numbers are free when no session has rows for them.
+    /// Removes classes. Their numbers are free when no session has entries for them.
     fn clear(&mut self, stage: Stage) -> Task {
         let gone: Vec<(Filter, u16)> = self.rows(stage);
         let numbers = gone.iter().map(|(_, number)| *number).collect();
@@ -199,7 +199,7 @@ impl Classes {
         Task::Rewrite(waits)
     }
 
-    /// Classes of a stage, those first that ask for the most bits.
+    /// Classes of a stage, those that compare the most bits first.
     fn rows(&self, stage: Stage) -> Vec<(Filter, u16)> {
         let of_stage = self.known.iter().filter(|(_, class)| class.stage == stage);
         let mut rows: Vec<(Filter, u16)> =

@@ -1,4 +1,4 @@
-//! Sessions whose filters come and go in any order, against a matcher that tries rule after rule.
+//! Sessions with filters that change in any order, compared with a matcher that tries rules in sequence.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -39,7 +39,8 @@ fn random_filter(random: &mut fastrand::Rng, is_packet: bool) -> Filter {
 /// A session's rules by precedence, each with its filters.
 type Rules = Vec<Filters>;
 
-/// A change that is worked out and not written: the rules, the rows if they are on the switch, and the version of the classes.
+/// A change that is computed and not written: the rules, the entries if they are on the switch, and the version of the
+/// classes.
 struct Begun {
     rules: Rules,
     rows: Option<BTreeMap<u16, usize>>,
@@ -49,9 +50,9 @@ struct Begun {
 
 #[derive(Default)]
 struct Session {
-    /// As the control plane has asked.
+    /// The rules requested by the control plane.
     asked: Rules,
-    /// As the switch has it.
+    /// The rules on the switch.
     rules: Rules,
     rows: Option<BTreeMap<u16, usize>>,
     filters: Filters,
@@ -64,11 +65,11 @@ struct World {
     classes: Classes,
     sessions: BTreeMap<Seid, Session>,
     table: BTreeMap<Filter, u16>,
-    /// Chores, each update by update: a row with a class, or one that goes.
+    /// Background batches, each update by update: an entry with a class, or a removal.
     background_writes: VecDeque<VecDeque<(Filter, Option<u16>)>>,
     enqueued: u64,
     written: u64,
-    /// A part of the first chore is done.
+    /// A part of the first batch is done.
     is_begun: bool,
     on_switch: usize,
 }
@@ -100,7 +101,7 @@ impl World {
         session.enqueued += 1;
     }
 
-    /// As the backend begins a change: on the switch if all its filters have classes.
+    /// Begins a change as the backend does: on the switch if all its filters have classes.
     fn begin(&mut self, seid: Seid) {
         let session = self.sessions.get_mut(&seid).unwrap();
         if session.begun.is_some() || session.enqueued == 0 {
@@ -136,7 +137,7 @@ impl World {
         self.classes.leave(seid, &remaining);
     }
 
-    /// One update of a chore; now and then the switch refuses new classes.
+    /// One update of a batch; sometimes the switch refuses new classes.
     fn write_background(&mut self) {
         let Some(write) = self.background_writes.front_mut() else { return };
         let is_refused = self.random.u8(0..100) == 0 && self.classes.inserts_by(self.written + 1);
@@ -180,7 +181,7 @@ impl World {
         self.classes.enqueued(self.enqueued);
     }
 
-    /// Packets of sessions on the switch find the rule that a matcher finds that tries one after the other.
+    /// Packets of sessions on the switch match the same rule as with a sequential matcher.
     fn check(&mut self) {
         let packet = random_filter(&mut self.random, true);
         let rows = self.table.iter().filter(|(filter, _)| filter.contains(&packet));
@@ -207,7 +208,7 @@ impl World {
         self.check();
     }
 
-    /// All sessions end: nothing is left. Returns how often a packet found a rule with filters on the switch.
+    /// All sessions end: no state remains. Returns how often a packet matched a rule with filters on the switch.
     fn end(mut self) -> usize {
         let seids: Vec<Seid> = self.sessions.keys().copied().collect();
         for session in self.sessions.values_mut() {
@@ -230,9 +231,10 @@ impl World {
     }
 }
 
-// Input:  five sessions with random rules of overlapping filters, which change at random; each change, each update of a chore and
-//         each step of the classes happens at any time after what it waits for; some rows are refused.
-// Output: after each of them every packet finds its rule on the switch by class and row; in the end nothing is left.
+// Input:  five sessions with random rules of overlapping filters, which change at random; each change, each update of a
+//         batch and each step of the classes happens at any time after its prerequisites; some entries are refused.
+// Output: after each of them every packet matches its rule on the switch by class and entry; in the end no state
+//         remains.
 #[test]
 fn a_packet_finds_its_rule_at_any_moment() {
     let mut found = 0;
@@ -251,7 +253,7 @@ fn is_announced(classes: &mut Classes, seid: u64, filters: &[Filter]) -> bool {
     filters.iter().all(|filter| classes.known.contains_key(filter))
 }
 
-/// Sessions have a filter whose class is there.
+/// Sessions with a filter whose class exists.
 fn with_holders(filter: &Filter, sessions: usize) -> Classes {
     let mut classes = Classes::with_sizes(|_| 512);
     assert!(is_announced(&mut classes, 0, std::slice::from_ref(filter)));
@@ -266,8 +268,10 @@ fn with_holders(filter: &Filter, sessions: usize) -> Classes {
     classes
 }
 
-// Input:  a filter that as many sessions have as may be written again, or one more; then one that overlaps it, one that holds it, and one apart.
-// Output: the one that overlaps it has a class only if not too many would be written; the others do in any case, and concern nobody.
+// Input:  a filter of the most sessions that may be written again, or one more; then one that overlaps it, one that
+//         contains it, and a disjoint one.
+// Output: the overlapping one has a class only if not too many sessions would be written; the others have one in any
+//         case, and concern no session.
 #[test]
 fn a_filter_that_concerns_too_many_sessions_has_no_class() {
     let (common, wide, apart) = (net(0, 25), net(0, 24), net(128, 25));
@@ -283,8 +287,8 @@ fn a_filter_that_concerns_too_many_sessions_has_no_class() {
     }
 }
 
-// Input:  as many filters side by side as one change may bring, and one that overlaps them all; then tables without room.
-// Output: that one has no class, since there would be too many intersections; without room there is none for any.
+// Input:  the most disjoint filters of one change, and one that overlaps them all; then tables without space.
+// Output: that one has no class, since there would be too many intersections; without space there is none for any.
 #[test]
 fn a_filter_that_needs_too_many_classes_has_none() {
     let ports: Vec<Filter> =

@@ -31,7 +31,7 @@ fn other_programs_are_refused() {
     let without = refused(|program| program.counters.retain(|counter| counter.name != "drops"));
     assert_eq!(without, UnknownProgram::Missing("drops"));
     let key = refused(|program| program.tables[0].keys[0].name = "vlan".to_owned());
-    assert_eq!(key.to_string(), "table source_guard has key vlan, which the model does not know");
+    assert_eq!(key.to_string(), "table source_guard has key vlan, which is unknown to the model");
     let uncounted = refused(|program| {
         *program = Program::from(&profiles::DIRECT);
         program.counters.retain(|counter| !counter.name.contains("_qos_"));
