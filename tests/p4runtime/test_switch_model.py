@@ -183,7 +183,7 @@ class SwitchModel(unittest.IsolatedAsyncioTestCase):
         with self.assertRaises(SwitchFailFastError), self.assertLogs("finsy") as logs:
             async with controller(profile="hip4-outer-ipv6", force=True):
                 pass
-        self.assertIn("the model does not run tunnels of IPv6", "".join(logs.output))
+        self.assertIn("the model does not support tunnels over IPv6", "".join(logs.output))
 
 
 if __name__ == "__main__":

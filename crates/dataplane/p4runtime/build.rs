@@ -1,4 +1,4 @@
-//! Writes the client and the server of the P4Runtime service around the messages of `src/wire`.
+//! Generates the client and the server of the P4Runtime service for the messages of `src/wire`.
 
 use tonic_build::manual::{Builder, Method, Service};
 

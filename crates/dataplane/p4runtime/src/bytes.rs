@@ -1,13 +1,13 @@
-//! Numbers as P4Runtime has them: octets, big endian, the fewest that hold the value.
+//! Numbers in the encoding of P4Runtime: the shortest big-endian octets that hold the value.
 
-/// The fewest octets that hold a value; one for zero.
+/// The shortest octets that hold a value; one for zero.
 pub(crate) fn canonical(value: u128) -> Vec<u8> {
     let octets = value.to_be_bytes();
     let zeros = octets.iter().take_while(|octet| **octet == 0).count().min(octets.len() - 1);
     octets.get(zeros..).unwrap_or_default().to_vec()
 }
 
-/// Octets that are no number of so many bits: none at all, or a value that is too great.
+/// Octets that are not a number of this width: none at all, or a value that is too large.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub(crate) enum NotANumber {
     #[error("a number of no octets")]
@@ -16,7 +16,7 @@ pub(crate) enum NotANumber {
     TooWide(u8),
 }
 
-/// The value of octets for so many bits, at most 128. Zeros in front do not matter.
+/// The value of octets for a width of at most 128 bits. Leading zeros are ignored.
 pub(crate) fn number(octets: &[u8], width: u8) -> Result<u128, NotANumber> {
     if octets.is_empty() {
         return Err(NotANumber::Empty);
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     // Input:  the examples of the specification, of valid and of invalid octets (section "Bytestrings").
-    // Output: their values; those that are too wide or empty are refused.
+    // Output: their values; octets that are too wide or empty are refused.
     #[test]
     fn the_examples_of_the_specification() {
         let valid: [(u8, &[u8], u128); 6] = [
@@ -68,8 +68,8 @@ mod tests {
     }
 
     proptest! {
-        // Input:  any number with any zeros in front.
-        // Output: it is read as itself, and written without the zeros.
+        // Input:  any number with any leading zeros.
+        // Output: it is decoded to itself, and encoded without the zeros.
         #[test]
         fn what_is_written_is_read(value: u128, shift in 0_u32..128, zeros in 0_usize..300) {
             let value = value >> shift;

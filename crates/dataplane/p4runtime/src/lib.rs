@@ -1,9 +1,9 @@
-//! P4Runtime over gRPC: a driver of switches, and the model of a switch as a server.
+//! P4Runtime over gRPC: a driver for switches, and a server for the model of a switch.
 //!
 //! - [`client`]: a switch behind P4Runtime as a [`SwitchDriver`](causeway_switch::driver::SwitchDriver).
-//! - [`server`]: the model of `causeway-switch`, for any controller that speaks P4Runtime.
+//! - [`server`]: the model of `causeway-switch`, for any P4Runtime controller.
 //!
-//! Both have the same picture of a program, from its P4Info, and the same rules for what an entry may be on the wire.
+//! Both use the same schema of a program, from its P4Info, and the same encoding rules for entries.
 
 #![forbid(unsafe_code)]
 
@@ -21,7 +21,7 @@ pub use info::InfoError;
 /// The program of a P4Info in text form.
 ///
 /// # Errors
-/// It is no P4Info, or of a program that has what Causeway's programs do not have.
+/// It is not a P4Info, or its program has a feature that Causeway's programs do not have.
 pub fn program(p4info: &str) -> Result<Program, InfoError> {
     Ok(info::Info::of_text(p4info)?.schema.program)
 }

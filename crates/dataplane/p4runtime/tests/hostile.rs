@@ -1,4 +1,4 @@
-//! What anybody may send to the server.
+//! Arbitrary messages to the server.
 
 use causeway_p4runtime::server::{Code, Method, Offline, PROFILES};
 use proptest::prelude::*;
@@ -63,7 +63,7 @@ fn ids() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// A match of a key, in any way and with any octets.
+/// A match of a key, with any match kind and any octets.
 fn matches() -> impl Strategy<Value = Content> {
     let value = prop::collection::vec(any::<u8>(), 0..20);
     let way = prop_oneof![Just(2_u64), Just(3), Just(4), Just(6), Just(7), Just(100)];
@@ -155,8 +155,9 @@ fn entries(server: &mut Offline) -> usize {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    // Input:  rows of batches and readings, right and wrong in every part, and noise, by the primary controller.
-    // Output: an answer to each, never an internal error or a panic; a batch that is refused as a whole changes nothing; the switch still serves.
+    // Input:  sequences of batches and reads, right and wrong in every part, and noise, by the primary controller.
+    // Output: a response to each, never an internal error or a panic; a batch that is refused as a whole changes
+    //         nothing; the switch still serves.
     #[test]
     fn whatever_comes_is_answered(calls in prop::collection::vec(any_call(), 1..40)) {
         let mut server = server();
@@ -171,8 +172,8 @@ proptest! {
         }
     }
 
-    // Input:  a P4Info with octets changed, cut out and put in, set as the program.
-    // Output: it is refused, or runs; never a panic, and the switch still answers.
+    // Input:  a P4Info with octets changed, removed and inserted, set as the program.
+    // Output: it is refused, or runs; never a panic, and the switch still responds.
     #[test]
     fn any_program_is_judged(
         profile in 0_usize..PROFILES.len(), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8), cut: prop::sample::Index,
@@ -196,7 +197,7 @@ proptest! {
     }
 }
 
-// Input:  batches of another device, role and election id, and updates of which each is wrong in its own way.
+// Input:  batches of another device, role and election id, and updates each of which has a different error.
 // Output: the status that the specification has for each.
 #[test]
 fn each_mistake_has_its_status() {
@@ -222,7 +223,7 @@ fn each_mistake_has_its_status() {
     assert_eq!(server.call(Method::SetPipeline, &nothing), Err(Code::InvalidArgument));
 }
 
-// Input:  a batch of as many updates as there may be, which are all wrong; and of one more.
+// Input:  a batch of the most updates, all of which are wrong; and of one more.
 // Output: one status for all of them, and that it is too large; the switch holds nothing.
 #[test]
 fn a_huge_batch_is_refused() {

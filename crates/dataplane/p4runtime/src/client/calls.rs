@@ -1,4 +1,4 @@
-//! The calls that requests become.
+//! The gRPC calls of requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -17,7 +17,7 @@ use crate::wire::{
     WriteRequest,
 };
 
-/// How many deadlines a switch has to load a program.
+/// The time to load a program, in deadlines.
 const DEADLINES_TO_LOAD: u32 = 12;
 
 /// The switch of one connection.
@@ -25,7 +25,7 @@ const DEADLINES_TO_LOAD: u32 = 12;
 pub(super) struct Calls {
     pub(super) shared: Arc<Shared>,
     pub(super) client: P4RuntimeClient<Channel>,
-    /// The strictest atomicity that the switch has, as far as is known.
+    /// The strictest atomicity that the switch is known to support.
     atomicity: Arc<AtomicU8>,
 }
 
@@ -38,7 +38,7 @@ impl Calls {
         &self.shared.info.schema
     }
 
-    /// Carries out a request; frames do not come here.
+    /// Carries out a request other than a frame.
     pub(super) async fn carry_out(&self, request: Request) -> Outcome {
         match request {
             Request::Write(updates) => self.write(updates).await.map(|()| Reply::Done),
@@ -90,7 +90,7 @@ impl Calls {
         let mut client = self.client.clone();
         match within(self.deadline(), client.pipeline(timed(request, self.deadline()))).await {
             Ok(answer) => Ok(answer.into_inner().config),
-            // What some switches say that have no program.
+            // Some switches without a program return this.
             Err(status) if status.code() == Code::FailedPrecondition => Ok(None),
             Err(status) => Err(status),
         }
@@ -111,18 +111,18 @@ impl Calls {
     }
 }
 
-/// A request that tells the switch how long it is waited for.
+/// A request with the deadline in its metadata.
 pub(super) fn timed<T>(message: T, deadline: Duration) -> tonic::Request<T> {
     let mut request = tonic::Request::new(message);
     request.set_timeout(deadline);
     request
 }
 
-/// An answer that comes in time.
+/// A response within the deadline.
 pub(super) async fn within<T>(
     deadline: Duration,
     call: impl Future<Output = Result<T, Status>>,
 ) -> Result<T, Status> {
-    let late = |_| Status::deadline_exceeded("no answer came in time");
+    let late = |_| Status::deadline_exceeded("no response before the deadline");
     tokio::time::timeout(deadline, call).await.map_err(late)?
 }

@@ -1,4 +1,4 @@
-//! What the driver's thread has for its owner.
+//! The queue from the driver's thread to its owner.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use causeway_switch::driver::{Link, Outcome, Ticket};
 
-/// Frames that wait for the owner.
+/// The most frames that wait for the owner.
 const MOST_PACKETS: usize = 8192;
 
 /// Wakes the owner.
 pub type Wake = Box<dyn Fn() + Send + Sync>;
 
-/// Outcomes, frames, and news of the link.
+/// Outcomes, frames, and changes of the connection.
 pub(super) struct Inbox {
     content: Mutex<Content>,
     arrived: Condvar,
@@ -48,7 +48,7 @@ impl Inbox {
         self.notify();
     }
 
-    /// A frame that finds no room is counted as lost.
+    /// A frame that exceeds the queue is counted as lost.
     pub(super) fn packet(&self, frame: Vec<u8>) {
         let mut content = self.open();
         if content.packets.len() < MOST_PACKETS {
@@ -64,7 +64,7 @@ impl Inbox {
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until there is something; false if there is nothing by the end of that time.
+    /// Waits until the queue has an item; false if it is empty after that time.
     pub(super) fn wait(&self, longest: Duration) -> bool {
         let end = Instant::now() + longest;
         let mut content = self.open();

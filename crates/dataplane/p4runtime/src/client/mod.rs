@@ -1,10 +1,11 @@
-//! A switch behind P4Runtime, as a driver.
+//! A driver for a switch behind P4Runtime.
 //!
-//! [`P4Runtime`] has a thread of its own, with the connection, its calls and their deadlines; nothing that its owner calls waits. Requests
-//! about the same table are sent one after the other, others side by side.
+//! [`P4Runtime`] has its own thread for the connection, its calls and their deadlines; its functions do not block.
+//! Requests for the same table are sent one after the other, others concurrently.
 //!
-//! The thread stays connected: it says [`Link::Down`] when the way breaks, tries again with growing pauses, becomes primary anew,
-//! loads the program where the switch has lost it, and says [`Link::Up`]. What the switch holds then is to be read by who wrote it.
+//! The thread stays connected: it reports [`Link::Down`] when the connection breaks, reconnects with growing pauses,
+//! becomes primary again, loads the program if the switch has lost it, and reports [`Link::Up`]. The owner must then
+//! read the state of the switch.
 
 mod calls;
 mod inbox;
@@ -34,26 +35,26 @@ use crate::info::{Info, InfoError, Schema};
 use inbox::Inbox;
 use worker::Worker;
 
-/// Why there is no driver.
+/// Why a driver cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The P4Info cannot be used.
     #[error(transparent)]
     Info(#[from] InfoError),
-    /// The address is none.
-    #[error("{address:?} is no host and port: {reason}")]
+    /// The address is invalid.
+    #[error("{address:?} is not a host and port: {reason}")]
     Address {
-        /// As it was given.
+        /// The given address.
         address: String,
-        /// What is wrong with it.
+        /// The error.
         reason: String,
     },
-    /// This computer has no room for another thread or event queue.
-    #[error("no thread for the switch: {0}")]
+    /// This host has no resources for another thread or event queue.
+    #[error("cannot start a thread for the switch: {0}")]
     Thread(std::io::Error),
 }
 
-/// A switch that is reached by P4Runtime.
+/// The driver of a switch behind P4Runtime.
 pub struct P4Runtime {
     schema: Arc<Schema>,
     inbox: Arc<Inbox>,
@@ -63,11 +64,11 @@ pub struct P4Runtime {
 }
 
 impl P4Runtime {
-    /// Begins to connect. Requests fail as unavailable until [`Link::Up`]. `wake` is called from the driver's thread, when there is
-    /// something to poll.
+    /// Begins to connect. Requests fail as unavailable until [`Link::Up`]. `wake` is called from the driver's thread
+    /// when there is something to poll.
     ///
     /// # Errors
-    /// The files or the address cannot be used; a switch that does not answer is no error.
+    /// The files or the address cannot be used; a switch that does not respond is no error.
     pub fn connect(options: Options, wake: Option<Wake>) -> Result<Self, ConnectError> {
         let info = Info::of_file(&options.p4info)?;
         let schema = Arc::new(info.schema.clone());
@@ -86,17 +87,17 @@ impl P4Runtime {
         &self.schema.program
     }
 
-    /// Waits until there is something to poll; false if there is nothing by then.
+    /// Waits until there is something to poll; false if there is nothing after that time.
     pub fn wait(&self, longest: Duration) -> bool {
         self.inbox.wait(longest)
     }
 
-    /// Frames of the CPU port that nobody polled in time.
+    /// Frames of the CPU port that were lost because the owner did not poll them in time.
     pub fn lost_packets(&self) -> u64 {
         self.inbox.open().lost_packets
     }
 
-    /// What no switch could do.
+    /// Checks for what no switch could do.
     fn check(&self, request: &Request) -> Result<(), Rejected> {
         let program = &self.schema.program;
         match request {
@@ -145,7 +146,7 @@ impl SwitchDriver for P4Runtime {
         self.inbox.open().outcomes.pop_front()
     }
 
-    /// At once if something has arrived. What is under way arrives when it does: see [`P4Runtime::wait`].
+    /// Immediately if something has arrived. Responses in flight arrive later: see [`P4Runtime::wait`].
     fn next_event(&self) -> Option<Time> {
         (!self.inbox.open().is_empty()).then(Time::default)
     }
@@ -166,11 +167,11 @@ impl SwitchDriver for P4Runtime {
 }
 
 impl Drop for P4Runtime {
-    /// The thread ends with what it waits for: it does not wait for answers.
+    /// The thread ends its wait immediately, without responses in flight.
     fn drop(&mut self) {
         self.requests = None;
         if let Some(thread) = self.thread.take() {
-            // It has nothing to say any more, a panic included.
+            // Its result is not needed, even if it panicked.
             let _ended = thread.join();
         }
     }

@@ -1,29 +1,31 @@
-//! How a switch is reached.
+//! Options of a connection to a switch.
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Where a switch is, what it shall run, and how long it may take.
+/// The switch, its program, and the time limits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Host and port of its P4Runtime server: `192.0.2.7:9559`.
     pub address: String,
-    /// Its id there.
+    /// The device id of the switch.
     pub device_id: u64,
-    /// Ours: among several controllers the one with the highest may write.
+    /// The local election id: of several controllers the one with the highest may write.
     pub election_id: u128,
     /// The P4Info of the program, in text form.
     pub p4info: PathBuf,
-    /// What the compiler made for the switch. `None` for a switch that has its program already, or needs none, as the model.
+    /// The compiler's output for the switch. `None` for a switch that has its program already, or needs none, such as
+    /// the model.
     pub device_config: Option<PathBuf>,
-    /// Addresses at which GTP-U arrives, for the parser of the program; written when the switch has its program, unless there are none.
+    /// Addresses at which GTP-U arrives, for the parser of the program; written when the switch has its program, if
+    /// there are any.
     pub local: Vec<Ipv4Addr>,
-    /// The session by which copies go to the CPU port, where the switch needs one; written when it has its program.
+    /// The clone session for copies to the CPU port, if the switch needs one; written when it has its program.
     pub copies: Option<CopySession>,
-    /// How long the switch may take for an answer.
+    /// The deadline of a response.
     pub deadline: Duration,
-    /// The longest pause before the switch is tried again.
+    /// The longest pause between two connection attempts.
     pub longest_pause: Duration,
 }
 

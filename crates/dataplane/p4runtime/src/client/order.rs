@@ -1,14 +1,14 @@
-//! Requests that concern the same thing, one after the other; others side by side.
+//! Ordering: requests for the same resource one after the other, others concurrently.
 
 use std::collections::{HashMap, VecDeque};
 
 use causeway_switch::driver::{Request, Resource, Ticket};
 use foldhash::fast::RandomState;
 
-/// Requests that wait for earlier ones, in the order in which they came.
+/// Requests that wait for earlier ones, in the order of submission.
 #[derive(Debug, Default)]
 pub(super) struct Order {
-    /// Who wants each thing, earliest first: the first has the use of it.
+    /// Requests for each resource, earliest first: the first one uses it.
     queues: HashMap<Resource, VecDeque<Ticket>, RandomState>,
     waiting: HashMap<Ticket, Waiting, RandomState>,
     ready: VecDeque<Ticket>,
@@ -16,15 +16,15 @@ pub(super) struct Order {
 
 #[derive(Debug)]
 struct Waiting {
-    /// `None` once it is under way.
+    /// `None` once it is in flight.
     request: Option<Request>,
     resources: Vec<Resource>,
-    /// For how many things it has to wait.
+    /// The number of resources for which it waits.
     blocked: usize,
 }
 
 impl Order {
-    /// A request comes.
+    /// Adds a request.
     pub(super) fn add(&mut self, ticket: Ticket, request: Request) {
         let resources = request.resources();
         let mut blocked = 0;
@@ -46,7 +46,7 @@ impl Order {
         Some((ticket, request))
     }
 
-    /// A request that was handed out is over.
+    /// A request that was handed out has ended.
     pub(super) fn finish(&mut self, ticket: Ticket) {
         let Some(waiting) = self.waiting.remove(&ticket) else { return };
         for resource in waiting.resources {
@@ -65,7 +65,7 @@ impl Order {
         }
     }
 
-    /// Gives up everything: what was not handed out, and the tickets of what was.
+    /// Removes all requests: those that were not handed out, and the tickets of those that were.
     pub(super) fn clear(&mut self) -> Vec<(Ticket, Option<Request>)> {
         self.queues.clear();
         self.ready.clear();
@@ -93,7 +93,7 @@ mod tests {
     }
 
     // Input:  writes of tables 1, 1 and 2, 2, 3, and a frame.
-    // Output: those that concern nothing earlier go at once; the others when what they wait for is over.
+    // Output: those that share no resource with earlier ones are sent immediately; the others when those have ended.
     #[test]
     fn the_same_table_waits() {
         let mut order = Order::default();
@@ -111,8 +111,9 @@ mod tests {
     }
 
     proptest! {
-        // Input:  many requests about few tables, which end in any order.
-        // Output: each is carried out once; no two at a time concern the same table, and those that do keep their order.
+        // Input:  many requests for few tables, which end in any order.
+        // Output: each is carried out once; no two concurrent ones use the same table, and those for the same table
+        //         keep their order.
         #[test]
         fn nothing_is_lost_and_nothing_overtakes(
             requests in prop::collection::vec(prop::collection::vec(0_u32..5, 0..4), 1..60), seed: u64,

@@ -1,4 +1,4 @@
-//! What a switch is given when it has become ours: its program, and what the program needs before any rule.
+//! Preparation of a switch once this controller is primary: its program, and what the program needs before any rule.
 
 use tonic::{Code, Status};
 use tracing::warn;
@@ -11,10 +11,10 @@ use crate::wire::{
     ReplicationKind, Status as WireStatus, Update, UpdateKind, What,
 };
 
-/// Sees to it that the switch runs the program; true if it was loaded, with empty tables.
+/// Ensures that the switch runs the program; true if it was loaded, with empty tables.
 pub(super) async fn prepare(shared: &Shared, calls: &Calls) -> Result<bool, String> {
     let said = |what: &str, status: &Status| format!("{what}: {:?}: {}", status.code(), status.message());
-    let runs = calls.pipeline().await.map_err(|status| said("it does not tell its program", &status))?;
+    let runs = calls.pipeline().await.map_err(|status| said("it does not report its program", &status))?;
     let is_ours = runs.is_some_and(|runs| is_ours(shared, &runs));
     if !is_ours {
         let config = ForwardingPipelineConfig {
@@ -22,18 +22,19 @@ pub(super) async fn prepare(shared: &Shared, calls: &Calls) -> Result<bool, Stri
             device_config: shared.device_config.clone(),
             cookie: Some(Cookie { cookie: shared.cookie }),
         };
-        calls.load(config).await.map_err(|status| said("it does not take the program", &status))?;
+        calls.load(config).await.map_err(|status| said("it refuses the program", &status))?;
     }
     if let Some(update) = local_addresses(shared) {
-        set_up(shared, calls, "our addresses in the parser's value set", update).await?;
+        set_up(shared, calls, "the local addresses in the parser's value set", update).await?;
     }
     if let Some(update) = copies(shared) {
-        set_up(shared, calls, "the session for copies", update).await?;
+        set_up(shared, calls, "the clone session for copies", update).await?;
     }
     Ok(!is_ours)
 }
 
-/// The switch runs our program: it says the cookie that we gave it, or, if nothing but a P4Info is to be given, has that.
+/// Whether the switch runs the configured program: it returns the same cookie, or, if only a P4Info is configured, the
+/// same P4Info.
 fn is_ours(shared: &Shared, runs: &ForwardingPipelineConfig) -> bool {
     if runs.cookie.is_some_and(|cookie| cookie.cookie == shared.cookie) {
         return true;
@@ -64,7 +65,8 @@ fn update(kind: UpdateKind, what: What) -> Update {
     Update { kind: kind as i32, entity: Some(Entity::from(what)) }
 }
 
-/// Writes what not every switch takes by P4Runtime: those that do not are set up by other means, and this is said.
+/// Writes configuration that not every switch supports over P4Runtime: where it is unsupported, it must be configured
+/// by other means, and a warning is logged.
 async fn set_up(shared: &Shared, calls: &Calls, what: &str, update: Update) -> Result<(), String> {
     let Err(status) = calls.send_batch(vec![update], Atomicity::ContinueOnError).await else { return Ok(()) };
     let part = WireStatus::parts(status.details(), 1).and_then(|parts| parts.into_iter().next());
@@ -76,9 +78,9 @@ async fn set_up(shared: &Shared, calls: &Calls, what: &str, update: Update) -> R
         Code::AlreadyExists => Ok(()),
         Code::Unimplemented => {
             let switch = &shared.options.address;
-            warn!(switch, "the switch does not take {what} by P4Runtime: {message}");
+            warn!(switch, "the switch does not support {what} over P4Runtime: {message}");
             Ok(())
         }
-        code => Err(format!("it does not take {what}: {code:?}: {message}")),
+        code => Err(format!("it refuses {what}: {code:?}: {message}")),
     }
 }

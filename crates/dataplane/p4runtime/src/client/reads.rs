@@ -1,4 +1,4 @@
-//! Readings: in parts that a switch can answer, matched to what was asked for.
+//! Reads: split into calls that a switch can answer, and matched to the request.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use crate::wire::{
 const CHUNK: usize = 1000;
 
 impl Calls {
-    /// The counters of entries; `None` for those that are not there.
+    /// The counters of entries; `None` for those that do not exist.
     pub(super) async fn read_direct(&self, keys: &[EntryKey]) -> Result<Vec<Option<Count>>, DriverError> {
         let program = &self.schema().program;
         // No switch has an entry that does not fit its table.
@@ -32,7 +32,7 @@ impl Calls {
         Ok(keys.iter().map(|key| found.get(key).copied()).collect())
     }
 
-    /// One call; if the switch does not say which entries it lacks, each half of them by itself.
+    /// One call; if the switch does not report which entries it lacks, each half of them separately.
     async fn read_direct_part(
         &self,
         keys: &[&EntryKey],
@@ -67,7 +67,7 @@ impl Calls {
         Ok(())
     }
 
-    /// Counters by index, which are there.
+    /// Counters by index, which exist.
     pub(super) async fn read_indexed(
         &self,
         counter: u32,
@@ -93,7 +93,7 @@ impl Calls {
                 .map_err(|status| read_error(&name, &status))?;
         }
         let counts: Vec<_> = indices.iter().map(|index| found.get(&i64::from(*index)).copied()).collect();
-        // A switch that leaves one out has not answered.
+        // A response without one of them is incomplete.
         if counts.iter().all(Option::is_some) { Ok(counts) } else { Err(DriverError::Unavailable) }
     }
 
@@ -114,7 +114,7 @@ impl Calls {
         let read = self.read(vec![What::Table(asked).into()], take).await;
         read.map_err(|status| read_error(&name, &status))?;
         if let Some(message) = unknown {
-            let message = format!("it holds an entry that the program does not allow: {message}");
+            let message = format!("it has an entry that the program does not allow: {message}");
             return Err(read_error(&name, &Status::invalid_argument(message)));
         }
         if self.schema().program.table(table).is_some_and(|table| table.is_const) {
@@ -123,7 +123,7 @@ impl Calls {
         Ok(entries)
     }
 
-    /// One call. Each message of the answer has its own deadline: long answers are no late ones.
+    /// One call. Each message of the response has its own deadline: a long response is not a late one.
     async fn read(&self, entities: Vec<Entity>, mut take: impl FnMut(Entity)) -> Result<(), Status> {
         let request = ReadRequest { device_id: self.shared.options.device_id, entities, role: String::new() };
         let mut client = self.client.clone();
@@ -136,13 +136,13 @@ impl Calls {
     }
 }
 
-/// What a status says of entries that are not there.
+/// What a status reports about missing entries.
 enum Missing {
     /// All of the others were read.
     Known,
     /// Some may be missing, and others unread.
     Perhaps,
-    /// It is about something else.
+    /// It has another cause.
     None,
 }
 

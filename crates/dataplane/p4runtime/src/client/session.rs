@@ -1,4 +1,4 @@
-//! One connection: who is primary, which calls are under way, and what comes by the stream.
+//! One connection: arbitration, calls in flight, and messages of the stream.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,29 +22,29 @@ use crate::wire::{
     StreamMessageResponse, ToSwitch,
 };
 
-/// The most calls at a time.
+/// The most concurrent calls.
 const MOST_CALLS: usize = 32;
 
-/// Frames that wait for the switch to read them.
+/// The most frames that wait for the switch to read them.
 const QUEUE: usize = 1024;
 
-/// Whether the switch takes our writes.
+/// Whether the switch accepts writes from this controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Standing {
-    /// It has not said yet.
+    /// It has not reported this yet.
     Unknown,
-    /// Another controller has it, or had it last.
+    /// Another controller is primary, or was the last primary.
     Backup,
-    /// It is ours, and is being given its program.
+    /// This controller is primary, and the program is being loaded.
     Preparing,
-    /// It is ours.
+    /// This controller is primary.
     Primary,
 }
 
-/// What tasks of a session end with.
+/// The results of a session's tasks.
 enum Work {
     Call(Ticket, Outcome),
-    /// The switch runs the program; whether it was emptied.
+    /// The switch runs the program; true if it was emptied.
     Prepared(Result<bool, String>),
 }
 
@@ -57,12 +57,12 @@ pub(super) struct Session {
     was_up: bool,
     order: Order,
     tasks: JoinSet<Work>,
-    /// Of calls that are under way, whether they write.
+    /// Calls in flight, and whether they write.
     under_way: HashMap<Ticket, bool, RandomState>,
 }
 
 impl Session {
-    /// Connects, and asks to be primary.
+    /// Connects, and requests to be primary.
     pub(super) async fn open(shared: Arc<Shared>, endpoint: Endpoint) -> Result<Self, String> {
         let channel = endpoint.connect().await.map_err(|error| causes(&error))?;
         let mut client: P4RuntimeClient<Channel> =
@@ -74,7 +74,7 @@ impl Session {
             ..MasterArbitrationUpdate::default()
         };
         let update = Some(ToSwitch::Arbitration(hello));
-        // There is room: it is the first message.
+        // The queue has capacity: this is the first message.
         let _sent = to_switch.try_send(StreamMessageRequest { update });
         let opening = client.stream_channel(ReceiverStream::new(messages));
         let opened = tokio::time::timeout(shared.options.deadline, opening).await;
@@ -95,7 +95,8 @@ impl Session {
         })
     }
 
-    /// Carries out requests until the connection breaks or the owner is gone; says whether the switch was up, or another controller's.
+    /// Carries out requests until the connection breaks or the owner is dropped; returns whether the switch was up, or
+    /// another controller was primary.
     pub(super) async fn serve(mut self, requests: &mut UnboundedReceiver<(Ticket, Request)>) -> (End, bool) {
         let patience = tokio::time::sleep(self.shared.options.deadline);
         tokio::pin!(patience);
@@ -117,7 +118,7 @@ impl Session {
                     None => break End::Gone,
                 },
                 () = &mut patience, if self.standing == Standing::Unknown => {
-                    break End::Broken("it does not say who is primary".to_owned());
+                    break End::Broken("it does not report the primary controller".to_owned());
                 }
             }
             self.begin_calls();
@@ -145,7 +146,10 @@ impl Session {
             let theirs: u128 = update.election_id.map(Into::into).unwrap_or_default();
             if self.standing != Standing::Backup {
                 let ours = self.shared.options.election_id;
-                warn!(switch, "another controller has the switch: its election id is {theirs}, ours {ours}");
+                warn!(
+                    switch,
+                    "another controller is primary: its election id is {theirs}, the local one {ours}"
+                );
                 self.shared.inbox.link(Link::Superseded);
             }
             self.standing = Standing::Backup;
@@ -166,7 +170,7 @@ impl Session {
                 Ok(())
             }
             Ok(Work::Prepared(Ok(emptied))) => {
-                // It may have become another controller's in the meantime.
+                // Another controller may have become primary in the meantime.
                 if self.standing == Standing::Preparing {
                     self.standing = Standing::Primary;
                     self.was_up = true;
@@ -212,12 +216,12 @@ impl Session {
         self.shared.inbox.outcome(ticket, outcome);
     }
 
-    /// What has ended is told; of writes that are under way nobody knows; nothing else was done.
+    /// Reports what has ended; the outcome of writes in flight is uncertain; nothing else was done.
     async fn give_up(&mut self) {
         self.tasks.abort_all();
         while let Some(work) = self.tasks.join_next().await {
             if let Ok(Work::Call(..)) = work {
-                // Of a call there is nothing that could fail.
+                // A call has no further error.
                 let _told = self.over(work);
             }
         }
@@ -229,7 +233,7 @@ impl Session {
     }
 }
 
-/// An error with what it comes from.
+/// An error with its causes.
 fn causes(error: &dyn std::error::Error) -> String {
     let mut said = error.to_string();
     let mut source = error.source();

@@ -1,26 +1,26 @@
-//! What the statuses of a switch mean for who asked.
+//! Interpretation of a switch's statuses.
 
 use causeway_switch::driver::{DriverError, Program, Rejected, Resource, Update, WriteError};
 use tonic::{Code, Status};
 
 use crate::wire::{self, P4Error};
 
-/// What became of a batch that was sent.
+/// The outcome of a batch that was sent.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum WriteEnd {
-    /// All of it is done.
+    /// All of it was done.
     Done,
-    /// Nothing of it is done, for this reason.
+    /// None of it was done, for this reason.
     Nothing(DriverError),
-    /// The switch does not have this way of writing batches.
+    /// The switch does not support this atomicity.
     NoSuchAtomicity,
-    /// These updates are done; the one that is named is not, for this reason.
+    /// These updates were done; the named one was not, for this reason.
     Partly(Vec<bool>, Rejected),
-    /// Nobody knows.
+    /// The outcome is unknown.
     Unknown,
 }
 
-/// The end of a batch of updates.
+/// The outcome of a batch of updates.
 pub(super) fn write_end(
     program: &Program,
     updates: &[Update],
@@ -32,7 +32,7 @@ pub(super) fn write_end(
         return end_of_parts(program, updates, is_atomic, &parts);
     }
     match status.code() {
-        // What the specification has for a batch that was not begun.
+        // The specification's status for a batch that was not begun.
         Code::Unimplemented if is_atomic => WriteEnd::NoSuchAtomicity,
         Code::PermissionDenied => WriteEnd::Nothing(DriverError::Superseded),
         Code::FailedPrecondition => WriteEnd::Nothing(DriverError::Unavailable),
@@ -43,7 +43,7 @@ pub(super) fn write_end(
         | Code::Unauthenticated => {
             WriteEnd::Nothing(refused(program, updates, 0, status.code(), status.message()).into())
         }
-        // It may have been done before the way back broke, or in part.
+        // All or a part of it may have been done before the connection broke.
         _ => WriteEnd::Unknown,
     }
 }
@@ -66,7 +66,7 @@ fn end_of_parts(program: &Program, updates: &[Update], is_atomic: bool, parts: &
     WriteEnd::Partly(parts.iter().map(|part| !is_wrong(part)).collect(), rejected)
 }
 
-/// Why an update is refused, in the words of drivers.
+/// Why an update is refused, as a driver's error.
 fn refused(program: &Program, updates: &[Update], place: usize, code: Code, message: &str) -> Rejected {
     let update = updates.get(place);
     let resource = update.map(Update::resource);
@@ -84,7 +84,7 @@ fn refused(program: &Program, updates: &[Update], place: usize, code: Code, mess
     Rejected { update: place, error }
 }
 
-/// The alias of what a request is about.
+/// The alias of a request's resource.
 pub(super) fn name_of(program: &Program, resource: Option<Resource>) -> String {
     let name = match resource {
         Some(Resource::Table(id)) => program.table(id).map(|table| table.name.clone()),
@@ -99,7 +99,7 @@ pub(super) fn name_of(program: &Program, resource: Option<Resource>) -> String {
     name.unwrap_or_else(|| "none".to_owned())
 }
 
-/// What a reading that failed was: it changes nothing, so that it can be tried again.
+/// The error of a failed read: a read changes nothing, so it can be repeated.
 pub(super) fn read_error(name: &str, status: &Status) -> DriverError {
     match status.code() {
         Code::InvalidArgument
@@ -153,7 +153,7 @@ mod tests {
     }
 
     // Input:  the errors of each update of a batch, written as a whole and update by update.
-    // Output: the first cause with its update; what was done if a part was.
+    // Output: the first cause with its update; the updates that were done if a part was.
     #[test]
     fn errors_of_updates_are_told() {
         let full = rejected(1, WriteError::Full { table: "routes".to_owned(), size: 64 });
@@ -166,8 +166,9 @@ mod tests {
         assert_eq!(end(true, batch([Code::Unimplemented; 3])), WriteEnd::NoSuchAtomicity);
     }
 
-    // Input:  statuses of the whole, of servers with and without such batches, from others' switches, and from a broken way.
-    // Output: nothing is done where the switch says so; otherwise nobody knows.
+    // Input:  statuses of a whole batch, from servers with and without such batches, from switches with another
+    //         primary, and from a broken connection.
+    // Output: none was done where the switch reports that; otherwise the outcome is unknown.
     #[test]
     fn statuses_of_the_whole_are_told() {
         assert_eq!(end(true, Status::unimplemented("")), WriteEnd::NoSuchAtomicity);

@@ -1,4 +1,4 @@
-//! The thread that keeps the switch within reach.
+//! The thread that stays connected to the switch.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,22 +13,22 @@ use super::session::Session;
 use super::{ConnectError, Options};
 use crate::info::{Info, InfoError};
 
-/// The first pause before the switch is tried again.
+/// The first pause before a connection attempt.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
-/// How often a connection in which nothing comes is asked whether it is alive.
+/// The interval of keepalives on an idle connection.
 const ALIVE: Duration = Duration::from_secs(10);
 
-/// Octets of the status of a large batch of which each update has its own.
+/// Octets of the status of a large batch with one status for each update.
 const MOST_STATUS: u32 = 16 << 20;
 
-/// What a switch is asked with, over all its sessions.
+/// State that all sessions share.
 pub(super) struct Shared {
     pub(super) options: Options,
     pub(super) info: Info,
-    /// What the compiler made; empty without.
+    /// The compiler's output; empty without one.
     pub(super) device_config: Vec<u8>,
-    /// By which the switch says that it runs this program and no other.
+    /// Identifies this program on the switch.
     pub(super) cookie: u64,
     pub(super) inbox: Arc<Inbox>,
 }
@@ -46,7 +46,7 @@ const MAX_DEVICE_CONFIG: u64 = 1 << 28;
 pub(super) enum End {
     /// The owner is gone.
     Gone,
-    /// The switch is out of reach, or does not do as it should.
+    /// The switch is unreachable, or violates the protocol.
     Broken(String),
 }
 
@@ -79,7 +79,7 @@ impl Worker {
         Ok(Self { shared: Arc::new(shared), endpoint, requests })
     }
 
-    /// Until the owner is gone.
+    /// Runs until the owner is dropped.
     pub(super) async fn run(mut self) {
         let address = self.shared.options.address.clone();
         let mut pause = FIRST_PAUSE;
@@ -104,9 +104,9 @@ impl Worker {
                     }
                 }
             };
-            // The same reason each time is said once.
+            // A repeated reason is logged once.
             if reason != said {
-                warn!(switch = address, "the switch is out of reach: {reason}");
+                warn!(switch = address, "the switch is unreachable: {reason}");
                 said = reason;
             }
             let pausing = tokio::time::sleep(pause.mul_f64(0.5 + fastrand::f64() / 2.0));
@@ -118,7 +118,7 @@ impl Worker {
     }
 }
 
-/// Does something while requests are refused; `None` if the owner goes.
+/// Runs a future while requests are refused; `None` if the owner is dropped.
 async fn refusing<T>(
     requests: &mut UnboundedReceiver<(Ticket, Request)>,
     inbox: &Inbox,
@@ -133,7 +133,7 @@ async fn refusing<T>(
     }
 }
 
-/// A number that other octets would hardly have: FNV-1a.
+/// A hash of the program that other programs are unlikely to have: FNV-1a.
 fn cookie(parts: &[&[u8]]) -> u64 {
     let octets =
         parts.iter().flat_map(|part| part.len().to_be_bytes().into_iter().chain(part.iter().copied()));

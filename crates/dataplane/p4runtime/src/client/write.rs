@@ -1,4 +1,4 @@
-//! Batches, as atomic as the switch can.
+//! Batches, with the atomicity that the switch supports.
 
 use causeway_switch::driver::{DriverError, Rejected, Update};
 use tracing::warn;
@@ -10,8 +10,8 @@ use crate::wire::{self, Atomicity};
 impl Calls {
     /// Writes a batch that fits the program, all or nothing.
     ///
-    /// A switch without such batches makes updates one by one. If it refuses some and has made others, what can be taken back without a
-    /// trace is taken back, which insertions can; otherwise the outcome is uncertain.
+    /// A switch without atomic batches makes updates one by one. If it refuses some and has made others, insertions are
+    /// reverted, since that leaves no trace; otherwise the outcome is uncertain.
     pub(super) async fn write(&self, updates: Vec<Update>) -> Result<(), DriverError> {
         let encoded = self.encode(&updates);
         loop {
@@ -42,10 +42,10 @@ impl Calls {
             }
             Atomicity::RollbackOnError | Atomicity::ContinueOnError => (
                 Atomicity::ContinueOnError,
-                "a batch that is refused may have been made in part, and is then taken back or read",
+                "a refused batch may have been made in part, and is then reverted or read",
             ),
         };
-        // Several calls may find out at the same time.
+        // Several concurrent calls may detect this.
         if self.atomicity() == had {
             self.set_atomicity(less);
             let switch = &self.shared.options.address;

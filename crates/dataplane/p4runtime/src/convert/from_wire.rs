@@ -1,4 +1,4 @@
-//! From messages to entries and numbers. Nothing is taken for granted: either side may be anybody's.
+//! Converts messages to entries and numbers. Input is untrusted on both sides.
 
 use causeway_switch::Count;
 use causeway_switch::driver::{Entry, EntryKey, FieldMatch, Key, MatchKind, Rates, Table, WriteError};
@@ -10,7 +10,7 @@ use crate::info::{Schema, ValueSet};
 use crate::wire;
 
 impl Schema {
-    /// The table that a message names.
+    /// The table of a message.
     pub(crate) fn table_of(&self, id: u32) -> Result<&Table, Refusal> {
         self.program.table(id).ok_or_else(|| (&WriteError::UnknownTable(id)).into())
     }
@@ -80,7 +80,7 @@ impl Schema {
 }
 
 impl ValueSet {
-    /// The values of the set's members: each once, and no more than it holds.
+    /// The values of the set's members: each once, and within its size.
     pub(crate) fn members_of(&self, members: &[wire::ValueSetMember]) -> Result<Vec<u128>, Refusal> {
         let name = &self.name;
         if members.len() > self.size {
@@ -136,7 +136,7 @@ fn match_of(key: &Key, field: &wire::FieldMatch) -> Result<FieldMatch, Refusal> 
             let value = number(&ternary.value, key.width)?;
             let mask = number(&ternary.mask, key.width)?;
             if mask == 0 {
-                return Err(Refusal::invalid("a mask of zeros: what may be anything is left out"));
+                return Err(Refusal::invalid("a mask of zeros: omit the match for any value"));
             }
             FieldMatch::Ternary { value, mask }
         }
@@ -152,7 +152,7 @@ fn match_of(key: &Key, field: &wire::FieldMatch) -> Result<FieldMatch, Refusal> 
         (kind, Some(_)) => return Err(Refusal::invalid(format!("it is matched as {kind:?}"))),
     };
     if !matched.fits(key.kind, key.width) {
-        return Err(Refusal::invalid("bits are set that do not count"));
+        return Err(Refusal::invalid("bits are set outside the mask"));
     }
     Ok(matched)
 }
@@ -173,13 +173,13 @@ pub(crate) fn rates_of(config: &wire::MeterConfig) -> Result<Rates, Refusal> {
     })
 }
 
-/// What was counted; a switch that says less than nothing has counted nothing.
+/// A count; a negative value counts as zero.
 pub(crate) fn count_of(data: &wire::CounterData) -> Count {
     let part = |value: i64| u64::try_from(value).unwrap_or_default();
     Count { octets: part(data.byte_count), packets: part(data.packet_count) }
 }
 
-/// An index below the size of what it goes into.
+/// An index below the given size.
 pub(crate) fn index_of(index: wire::Index, size: usize) -> Result<u32, Refusal> {
     let wanted = index.index;
     if wanted < 0 {

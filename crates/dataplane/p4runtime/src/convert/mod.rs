@@ -1,4 +1,4 @@
-//! Between the words of a driver and those of P4Runtime.
+//! Conversion between the types of drivers and the messages of P4Runtime.
 
 mod from_wire;
 mod to_wire;
@@ -14,7 +14,7 @@ use crate::wire::P4Error;
 pub(crate) use from_wire::{count_of, index_of, rates_of};
 pub(crate) use to_wire::{wire_count, wire_rates};
 
-/// Why a part of a request cannot be done, as P4Runtime says it.
+/// Why a part of a request cannot be done, as a P4Runtime status.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Refusal {
     pub(crate) code: Code,

@@ -1,4 +1,4 @@
-//! Entries on the wire and back.
+//! Entries to messages and back.
 
 use causeway_switch::driver::{Entry, EntryKey, FieldMatch, MatchKind, Program};
 use proptest::prelude::*;
@@ -25,7 +25,7 @@ fn ones(width: u8) -> u128 {
     if width == 128 { u128::MAX } else { (1 << width) - 1 }
 }
 
-/// Any entry of any table of a program, from a row of numbers.
+/// Any entry of any table of a program, from a sequence of numbers.
 fn entry(program: &Program, table: usize, action: usize, numbers: &[(u128, u128)], priority: i32) -> Entry {
     let tables: Vec<_> = program.tables.iter().filter(|table| !table.is_const).collect();
     let table = tables[table % tables.len()];
@@ -56,7 +56,7 @@ fn entry(program: &Program, table: usize, action: usize, numbers: &[(u128, u128)
 
 proptest! {
     // Input:  any legal entry of any table of any profile.
-    // Output: it is the same after it went over the wire, octets and all.
+    // Output: it is unchanged after encoding and decoding.
     #[test]
     fn an_entry_is_the_same_behind_the_wire(
         profile in 0..PROFILES.len(), table: usize, action: usize, priority in 1_i32..,
@@ -72,7 +72,7 @@ proptest! {
     }
 }
 
-// Input:  the P4Info of each profile by this crate, and by the reader that the contract is generated from.
+// Input:  the P4Info of each profile, decoded by this crate and by the reader from which the contract is generated.
 // Output: the same tables, actions, counters and meters.
 #[test]
 fn both_readers_see_the_same_program() {
@@ -115,7 +115,7 @@ fn both_readers_see_the_same_program() {
     }
 }
 
-/// An entry of `tunnel_lpm`, and one of `source_guard`, to be spoilt.
+/// An entry of `tunnel_lpm`, and one of `source_guard`, to be modified.
 fn lpm_and_ternary(schema: &Schema) -> (wire::TableEntry, wire::TableEntry) {
     let key = |table: &str, fields: Vec<FieldMatch>, priority| {
         let table = schema.program.table_named(table).unwrap().id;
@@ -126,8 +126,8 @@ fn lpm_and_ternary(schema: &Schema) -> (wire::TableEntry, wire::TableEntry) {
     (lpm, key("source_guard", vec![ternary, FieldMatch::ANY, FieldMatch::ANY], 1))
 }
 
-// Input:  keys with a mask of zeros, prefixes of 0 and 33 bits, bits beside the mask, numbers that are too wide or empty, a key twice,
-//         a key that is not there, one matched in another way.
+// Input:  keys with a mask of zeros, prefixes of 0 and 33 bits, bits outside the mask, numbers that are too wide or
+//         empty, a duplicate key, an unknown key, one with another match kind.
 // Output: the status that the specification has for each.
 #[test]
 fn what_is_not_canonical_is_refused() {

@@ -1,4 +1,4 @@
-//! From entries and updates to messages.
+//! Converts entries and updates to messages.
 
 use causeway_switch::Count;
 use causeway_switch::driver::{Entry, EntryKey, FieldMatch, Rates, Update, WriteError};
@@ -8,7 +8,7 @@ use crate::info::Schema;
 use crate::wire;
 
 impl Schema {
-    /// The key of an entry that fits the program. What may be anything is not said.
+    /// The key of an entry that fits the program. Matches of any value are omitted.
     pub(crate) fn wire_key(&self, key: &EntryKey) -> wire::TableEntry {
         let fields = self.ids(key.table).iter().zip(&key.fields);
         let matches = fields.filter_map(|(id, field)| {
@@ -34,7 +34,7 @@ impl Schema {
         }
     }
 
-    /// An update fits the program.
+    /// Checks that an update fits the program.
     ///
     /// # Errors
     /// It does not: a switch would refuse it too.
@@ -81,7 +81,7 @@ fn wire_meter(meter: u32, index: u32, rates: Option<Rates>) -> wire::MeterEntry 
     }
 }
 
-/// `None` for a key that may be anything.
+/// `None` for a match of any value.
 fn wire_match(field: FieldMatch) -> Option<wire::Match> {
     Some(match field {
         FieldMatch::Exact(value) => wire::Match::Exact(wire::Exact { value: canonical(value) }),
@@ -95,7 +95,7 @@ fn wire_match(field: FieldMatch) -> Option<wire::Match> {
     })
 }
 
-/// Rates. What is more than P4Runtime has numbers for is as good as no limit, and cut to the greatest.
+/// Rates. Values beyond the numbers of P4Runtime are capped, which has no effect in practice.
 pub(crate) fn wire_rates(rates: Rates) -> wire::MeterConfig {
     let cut = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
     wire::MeterConfig {
@@ -107,7 +107,7 @@ pub(crate) fn wire_rates(rates: Rates) -> wire::MeterConfig {
     }
 }
 
-/// What was counted.
+/// A count.
 pub(crate) fn wire_count(count: Count) -> wire::CounterData {
     let cut = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
     wire::CounterData { byte_count: cut(count.octets), packet_count: cut(count.packets) }

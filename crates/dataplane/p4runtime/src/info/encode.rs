@@ -1,6 +1,6 @@
-//! From the text form of a P4Info to its encoding.
+//! Encodes a P4Info in text form.
 //!
-//! Nothing is left out: a field that is not known is an error, since a switch would be given another program than the file says.
+//! An unknown field is an error: without it the switch would get a program that differs from the file.
 
 use causeway_p4::text::{Message, Value};
 use prost::encoding::{WireType, encode_key, encode_varint};
@@ -11,7 +11,7 @@ use super::fields::{Field, Kind, P4_INFO};
 /// The encoding of a P4Info in text form.
 ///
 /// # Errors
-/// The text is no P4Info.
+/// The text is not a P4Info.
 pub(super) fn encode(text: &str) -> Result<Vec<u8>, InfoError> {
     let mut encoded = Vec::new();
     message(&Message::parse(text)?, P4_INFO, "P4Info", &mut encoded)?;
@@ -99,16 +99,16 @@ mod tests {
         assert_eq!(encode(text).unwrap(), expected);
     }
 
-    // Input:  a field that is misspelt, a value of another type, a name that an enumeration does not have.
-    // Output: the path to it, and what was expected.
+    // Input:  a misspelt field, a value of another type, an unknown name of an enumeration.
+    // Output: the path to it, and the expected type.
     #[test]
     fn what_a_p4info_does_not_have_is_refused() {
         let said = |text: &str| encode(text).unwrap_err().to_string();
         assert_eq!(said("tables { sise: 4 }"), "P4Info.tables has no field sise");
-        assert_eq!(said("tables { size: \"4\" }"), "P4Info.tables.size: \"4\" is no number");
+        assert_eq!(said("tables { size: \"4\" }"), "P4Info.tables.size: expected number, found \"4\"");
         assert_eq!(
             said("tables { match_fields { match_type: SOME } }"),
-            "P4Info.tables.match_fields.match_type: SOME is no name of the enumeration"
+            "P4Info.tables.match_fields.match_type: expected name of the enumeration, found SOME"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! P4Info: from the text form that compilers write to what goes over the wire, and to what entries need of it.
+//! P4Info: from the text form that compilers write to its encoding, and to the schema for entries.
 
 mod encode;
 mod fields;
@@ -13,7 +13,7 @@ pub(crate) use schema::{Schema, ValueSet};
 /// A P4Info that cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum InfoError {
-    /// It is no protocol buffer in text form.
+    /// It is not a protocol buffer in text form.
     #[error(transparent)]
     Text(#[from] TextError),
     /// A field that a P4Info does not have.
@@ -24,23 +24,23 @@ pub enum InfoError {
         /// The field.
         field: String,
     },
-    /// A value of another type than the field's.
-    #[error("{field}: {value} is no {expected}")]
+    /// A value of a type other than the field's.
+    #[error("{field}: expected {expected}, found {value}")]
     Value {
         /// The field, by the path to it.
         field: String,
-        /// What stands there.
+        /// The given value.
         value: String,
-        /// What should.
+        /// The expected type.
         expected: &'static str,
     },
-    /// It is no encoded P4Info.
-    #[error("it is no encoded P4Info: {0}")]
+    /// It is not an encoded P4Info.
+    #[error("it is not an encoded P4Info: {0}")]
     Encoding(String),
-    /// The program has something that Causeway's programs do not have.
+    /// The program has a feature that Causeway's programs do not have.
     #[error("{0}: not supported")]
     Unsupported(String),
-    /// Something has no id or name, or the same as another thing, or a number out of range.
+    /// An object without id or name, a duplicate id or name, or a number out of range.
     #[error("{0}")]
     Inconsistent(String),
     /// A file cannot be read.
@@ -56,7 +56,7 @@ pub enum InfoError {
     InFile {
         /// Its name.
         file: PathBuf,
-        /// What is wrong.
+        /// The error.
         error: Box<InfoError>,
     },
 }
@@ -64,10 +64,10 @@ pub enum InfoError {
 /// Octets of a P4Info in text form, at most.
 const MAX_FILE: u64 = 1 << 26;
 
-/// A P4Info: encoded, and what entries need of it.
+/// A P4Info: encoded, and its schema for entries.
 #[derive(Clone, Debug)]
 pub(crate) struct Info {
-    /// As it goes over the wire, with all that the file has.
+    /// The encoding of the complete file.
     pub(crate) encoded: Vec<u8>,
     pub(crate) schema: Schema,
 }

@@ -1,4 +1,4 @@
-//! What entries need of a P4Info: the program, and the ids that keys, parameters and value sets have on the wire.
+//! The schema for entries: the program, and the ids of keys, parameters and value sets on the wire.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use prost::Message;
 use super::InfoError;
 use crate::wire::{ActionScope, MatchType, P4Info, Preamble, TableInfo};
 
-/// The most bits of a table's keys together.
+/// The most bits of all keys of a table.
 const MOST_KEY_BITS: u32 = 384;
 
 /// The most entries of a table, and the most counters and meters of a program.
@@ -19,12 +19,12 @@ const MOST: usize = 1 << 23;
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Schema {
     pub(crate) program: Program,
-    /// Of each table or action, the ids of its keys or parameters in their order.
+    /// For each table or action, the ids of its keys or parameters in their order.
     ids: HashMap<u32, Vec<u32>, RandomState>,
     pub(crate) value_sets: Vec<ValueSet>,
 }
 
-/// A set of values that a parser asks for.
+/// A value set of a parser.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct ValueSet {
     pub(crate) id: u32,
@@ -35,17 +35,17 @@ pub(crate) struct ValueSet {
 }
 
 impl ValueSet {
-    /// It holds the UPF's IPv4 addresses at which GTP-U arrives.
+    /// Whether it holds the UPF's IPv4 addresses at which GTP-U arrives.
     pub(crate) fn is_local_ipv4(&self) -> bool {
         self.name == "local_ipv4"
     }
 }
 
 impl Schema {
-    /// What an encoded P4Info has.
+    /// The schema of an encoded P4Info.
     ///
     /// # Errors
-    /// It is none, or has what Causeway's programs do not have.
+    /// It is invalid, or has a feature that Causeway's programs do not have.
     pub(crate) fn of_encoded(encoded: &[u8]) -> Result<Self, InfoError> {
         let info = P4Info::decode(encoded).map_err(|error| InfoError::Encoding(error.to_string()))?;
         if !info.packet_metadata.is_empty() {
@@ -146,12 +146,12 @@ impl Schema {
         sorted.sort_unstable();
         sorted.dedup();
         if sorted.len() != ids.len() || self.ids.insert(id, ids).is_some() {
-            return Err(InfoError::Inconsistent(format!("{name}: two things with the same id")));
+            return Err(InfoError::Inconsistent(format!("{name}: two objects with the same id")));
         }
         Ok(())
     }
 
-    /// Actions and tables that are named are there, and counters and meters have ids of their own.
+    /// Checks that referenced actions and tables exist, and that counters and meters have ids of their own.
     fn check(&self) -> Result<(), InfoError> {
         let program = &self.program;
         for table in &program.tables {
@@ -189,7 +189,7 @@ fn preamble(preamble: Option<&Preamble>) -> Result<(u32, String), InfoError> {
             let name = if preamble.alias.is_empty() { &preamble.name } else { &preamble.alias };
             Ok((preamble.id, name.clone()))
         }
-        _ => Err(InfoError::Inconsistent("something has no id".to_owned())),
+        _ => Err(InfoError::Inconsistent("an object has no id".to_owned())),
     }
 }
 

@@ -1,6 +1,7 @@
-//! Which controller may write.
+//! Arbitration: the controller that may write.
 //!
-//! The rules are those of the specification, section "Client Arbitration and Controller Replication", for one device and the default role.
+//! The rules are those of the specification, section "Client Arbitration and Controller Replication", for one device
+//! and the default role.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +10,13 @@ use tonic::Code;
 use crate::convert::Refusal;
 use crate::wire::{MasterArbitrationUpdate, Status};
 
-/// The most controllers at a time.
+/// The most concurrent controllers.
 pub(super) const MOST_CONTROLLERS: usize = 64;
 
 /// A stream of a controller, by number.
 pub(super) type Stream = u64;
 
-/// What streams are told.
+/// Arbitration messages for streams.
 pub(super) type Told = Vec<(Stream, MasterArbitrationUpdate)>;
 
 /// The controllers of a device.
@@ -34,14 +35,14 @@ impl Arbitration {
         Self { device_id, controllers: BTreeMap::new(), primary: None, highest: None }
     }
 
-    /// A controller comes with an election id, or says another one.
+    /// A controller connects with an election id, or changes its own.
     pub(super) fn update(&mut self, stream: Stream, election: Option<u128>) -> Result<Told, Refusal> {
         let mut others = self.controllers.iter().filter(|(other, _)| **other != stream);
         if election.is_some() && others.any(|(_, used)| *used == election) {
             return Err(Refusal::invalid("another controller has that election id"));
         }
         if !self.controllers.contains_key(&stream) && self.controllers.len() >= MOST_CONTROLLERS {
-            let what = format!("{MOST_CONTROLLERS} controllers are there");
+            let what = format!("{MOST_CONTROLLERS} controllers are connected");
             return Err(Refusal::new(Code::ResourceExhausted, what));
         }
         self.controllers.insert(stream, election);
@@ -57,7 +58,7 @@ impl Arbitration {
         Ok(vec![(stream, self.word_for(stream))])
     }
 
-    /// A controller is gone.
+    /// A controller disconnects.
     pub(super) fn leave(&mut self, stream: Stream) -> Told {
         self.controllers.remove(&stream);
         if self.primary != Some(stream) {
@@ -72,7 +73,7 @@ impl Arbitration {
         self.primary
     }
 
-    /// A request with this election id is the primary's.
+    /// Whether a request with this election id is from the primary.
     pub(super) fn is_primary(&self, election: Option<u128>) -> bool {
         self.primary.is_some() && election.is_some() && election == self.highest
     }
@@ -100,7 +101,7 @@ impl Arbitration {
 mod tests {
     use super::*;
 
-    /// What each stream is told: its status and the election id.
+    /// The message to each stream: its status and the election id.
     fn heard(told: Told) -> Vec<(Stream, i32, Option<u128>)> {
         let each = |(stream, update): (Stream, MasterArbitrationUpdate)| {
             (stream, update.status.unwrap().code, update.election_id.map(Into::into))
@@ -112,8 +113,9 @@ mod tests {
     const BACKUP: i32 = Code::AlreadyExists as i32;
     const NOBODY: i32 = Code::NotFound as i32;
 
-    // Input:  controllers with ids 5, 3 and 9; the third leaves, and the first says 9, then none.
-    // Output: the highest so far is primary; all are told of a change, a new backup alone of itself; 5 is too low after 9.
+    // Input:  controllers with ids 5, 3 and 9; the third disconnects, and the first changes to 9, then to none.
+    // Output: the highest so far is primary; all are notified of a change, a new backup only of itself; 5 is too low
+    //         after 9.
     #[test]
     fn the_highest_id_is_primary() {
         let mut arbitration = Arbitration::new(1);
@@ -132,8 +134,8 @@ mod tests {
         assert_eq!(heard(arbitration.leave(11)), []);
     }
 
-    // Input:  an id that another controller has, controllers without an id, and one more than there may be.
-    // Output: an invalid argument; they are backups, and never primary; no room.
+    // Input:  an id that another controller has, controllers without an id, and one more than the limit.
+    // Output: an invalid argument; they are backups, and never primary; the limit is exceeded.
     #[test]
     fn what_may_not_be_is_refused() {
         let mut arbitration = Arbitration::new(1);

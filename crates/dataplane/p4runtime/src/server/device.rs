@@ -1,4 +1,4 @@
-//! The switch behind the server: its program, what it holds, and who controls it.
+//! The switch behind the server: its program, its state, and its controllers.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -19,32 +19,32 @@ use crate::convert::Refusal;
 use crate::info::{Schema, ValueSet};
 use crate::wire::{ForwardingPipelineConfig, FromSwitch, PacketIn, StreamMessageResponse, Uint128};
 
-/// The most frames that are kept of those that left by ports.
+/// The most transmitted frames that are kept.
 const MOST_SENT: usize = 4096;
 
-/// What a controller's stream carries to it.
+/// The sender of a controller's stream.
 pub(super) type ToController = mpsc::Sender<Result<StreamMessageResponse, Status>>;
 
-/// What was done so far, by kind.
+/// Statistics, by kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
-    /// Updates that were made.
+    /// Updates made.
     pub updates: u64,
-    /// Updates that were refused.
+    /// Updates refused.
     pub refused: u64,
-    /// Entities that were read.
+    /// Entities read.
     pub read: u64,
-    /// Frames that the primary controller was given.
+    /// Frames sent to the primary controller.
     pub packets_in: u64,
-    /// Frames for a controller when there was no primary, or its stream was full.
+    /// Frames for a controller that were lost without a primary, or because its stream was full.
     pub packets_in_lost: u64,
-    /// Frames that controllers sent.
+    /// Frames received from controllers.
     pub packets_out: u64,
-    /// Frames that left by a port.
+    /// Frames transmitted on a port.
     pub sent: u64,
 }
 
-/// A program that runs.
+/// A running program.
 pub(super) struct Running {
     pub(super) config: ForwardingPipelineConfig,
     pub(super) schema: Arc<Schema>,
@@ -77,7 +77,7 @@ impl Device {
         }
     }
 
-    /// The device of a request is this one.
+    /// Checks that a request is for this device.
     pub(super) fn check_device(&self, device_id: u64) -> Result<(), Refusal> {
         if device_id == self.options.device_id {
             return Ok(());
@@ -86,7 +86,7 @@ impl Device {
         Err(Refusal::new(Code::NotFound, format!("there is no device {device_id}, only {ours}")))
     }
 
-    /// A request comes from the primary controller.
+    /// Checks that a request is from the primary controller.
     pub(super) fn check_primary(
         &self,
         device_id: u64,
@@ -109,20 +109,20 @@ impl Device {
         Ok(())
     }
 
-    /// The program that runs.
+    /// The running program.
     pub(super) fn running(&mut self) -> Result<&mut Running, Refusal> {
         self.running.as_mut().ok_or_else(|| Refusal::new(Code::FailedPrecondition, "no program was set"))
     }
 
-    /// Whether a configuration can run.
+    /// Checks that a configuration can run.
     pub(super) fn verify(&self, config: &ForwardingPipelineConfig) -> Result<(Schema, Upf), Refusal> {
-        let info = config.p4info.as_ref().ok_or_else(|| Refusal::invalid("there is no P4Info"))?;
+        let info = config.p4info.as_ref().ok_or_else(|| Refusal::invalid("the P4Info is missing"))?;
         let schema = Schema::of_encoded(info).map_err(|error| Refusal::invalid(error.to_string()))?;
         let pipeline = Upf::new(&schema.program, self.options.cpu_port, self.options.local.clone());
         Ok((schema, pipeline.map_err(|error| Refusal::invalid(error.to_string()))?))
     }
 
-    /// Runs a configuration. Everything that was held is lost, and what was under way is not answered.
+    /// Runs a configuration. All state is lost, and requests in flight get no response.
     pub(super) fn commit(&mut self, config: ForwardingPipelineConfig) -> Result<(), Refusal> {
         let (schema, pipeline) = self.verify(&config)?;
         let local: Vec<u128> = self.options.local.iter().map(|address| u32::from(*address).into()).collect();
@@ -144,7 +144,7 @@ impl Device {
         stream
     }
 
-    /// A stream is over.
+    /// A stream ends.
     pub(super) fn close(&mut self, stream: Stream) {
         self.streams.remove(&stream);
         let told = self.arbitration.leave(stream);
@@ -157,7 +157,7 @@ impl Device {
         self.arbitration = Arbitration::new(self.options.device_id);
     }
 
-    /// Tells streams who is primary. A controller that takes nothing any more is cut off, and is primary no longer.
+    /// Sends arbitration messages. A controller that no longer reads is disconnected, and is no longer primary.
     pub(super) fn tell(&mut self, told: Told) {
         let mut left: VecDeque<_> = told.into();
         while let Some((stream, update)) = left.pop_front() {
@@ -170,23 +170,23 @@ impl Device {
         }
     }
 
-    /// The stream is open: what its controller says is heard.
+    /// Whether the stream is open: messages of its controller are handled.
     pub(super) fn is_open(&self, stream: Stream) -> bool {
         self.streams.contains_key(&stream)
     }
 
-    /// Sends a stream a message, if it has room.
+    /// Sends a message on a stream, if it has capacity.
     pub(super) fn say(&self, stream: Stream, message: FromSwitch) -> bool {
         let message = StreamMessageResponse { update: Some(message) };
         self.streams.get(&stream).is_some_and(|to| to.try_send(Ok(message)).is_ok())
     }
 
-    /// Hands the model what can be done now, and hands out what it has done.
+    /// Advances the model, and delivers its results.
     pub(super) fn pump(&mut self, now: Time) {
         let Some(running) = self.running.as_mut() else { return };
         while let Some((ticket, outcome)) = running.model.poll(now) {
             if let Some(waiting) = running.waiting.remove(&ticket) {
-                // Who asked may be gone.
+                // The requester may have disconnected.
                 let _gone = waiting.send(outcome);
             }
         }
@@ -204,14 +204,15 @@ impl Device {
         }
     }
 
-    /// A frame that left by a port.
+    /// The next frame that was transmitted on a port.
     pub(super) fn poll_sent(&mut self) -> Option<(u16, Vec<u8>)> {
         self.sent.pop_front()
     }
 }
 
 impl Running {
-    /// Gives the model a request; its outcome comes by the channel, which is closed if another program is set before.
+    /// Submits a request to the model; its outcome is sent on the channel, which is closed if another program is set
+    /// before.
     pub(super) fn submit(&mut self, now: Time, request: Request) -> oneshot::Receiver<Outcome> {
         let (sender, receiver) = oneshot::channel();
         let ticket = self.model.submit(now, request);
@@ -219,7 +220,7 @@ impl Running {
         receiver
     }
 
-    /// Other members of a value set.
+    /// Replaces the members of a value set.
     pub(super) fn set_members(&mut self, place: usize, values: Vec<u128>) {
         let is_local = self.schema.value_sets.get(place).is_some_and(ValueSet::is_local_ipv4);
         if is_local {

@@ -1,8 +1,8 @@
 //! The model of a switch as a P4Runtime server.
 //!
-//! [`ModelSwitch`] is a switch to whom any controller can talk: [`ModelSwitch::serve`] listens, [`ModelSwitch::receive`] and
-//! [`ModelSwitch::poll_sent`] are its ports. The model's time is that of the clock here: with a timing of a real driver, answers come as late
-//! as that driver's.
+//! Any controller can connect to a [`ModelSwitch`]: [`ModelSwitch::serve`] accepts connections,
+//! [`ModelSwitch::receive`] and [`ModelSwitch::poll_sent`] are its ports. The model's time is the local clock: with the
+//! timing of a real driver, responses are as late as that driver's.
 
 mod arbitration;
 mod device;
@@ -33,10 +33,10 @@ use device::Device;
 pub use device::Totals;
 pub use offline::{Method, Offline};
 use service::Service;
-/// The status codes of answers.
+/// The status codes of responses.
 pub use tonic::Code;
 
-/// What a switch is like.
+/// The configuration of a switch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
     /// The id of the device; not zero.
@@ -45,9 +45,9 @@ pub struct Options {
     pub cpu_port: u16,
     /// The addresses at which GTP-U arrives, until a controller sets others.
     pub local: Vec<Ipv4Addr>,
-    /// What requests cost.
+    /// The cost of requests.
     pub timing: Timing,
-    /// Batches can be all or nothing. Servers need not have that, and BMv2's has not.
+    /// Whether batches can be all or nothing. This is optional for servers, and BMv2's does not support it.
     pub has_atomic_batches: bool,
 }
 
@@ -72,7 +72,7 @@ pub const PROFILES: [(&str, &str); 5] = [
     ("direct", include_str!("../../../../../p4/p4info/direct.bmv2.txtpb")),
 ];
 
-/// Why a switch cannot be had.
+/// Errors of a switch server.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
     /// The program's P4Info cannot be used.
@@ -92,13 +92,13 @@ pub struct ModelSwitch {
     host: Arc<Host>,
 }
 
-/// The switch, its clock, and who waits for it.
+/// The switch, its clock, and its waiters.
 struct Host {
     device: Mutex<Device>,
     start: Instant,
-    /// The time that was told last, if that is the model's.
+    /// The last given time, if the model uses that instead of a clock.
     told: Mutex<Option<Time>>,
-    /// Something is due earlier than it was.
+    /// The next deadline is earlier than before.
     changed: Notify,
     closing: watch::Sender<bool>,
 }
@@ -119,7 +119,7 @@ impl ModelSwitch {
     /// Runs a program, of a P4Info in text form, with empty tables.
     ///
     /// # Errors
-    /// It is no P4Info, or of a program that the model does not run.
+    /// It is not a P4Info, or the model does not support its program.
     pub fn run(&self, p4info: &str) -> Result<(), ServerError> {
         let info = Info::of_text(p4info)?;
         let config = ForwardingPipelineConfig { p4info: Some(info.encoded), ..Default::default() };
@@ -127,7 +127,7 @@ impl ModelSwitch {
         set.map_err(|refusal| ServerError::Program(refusal.message))
     }
 
-    /// Serves controllers until [`ModelSwitch::stop`], after which it can be served again with what it holds.
+    /// Serves controllers until [`ModelSwitch::stop`], after which it can be served again with its state.
     ///
     /// # Errors
     /// Listening ends by itself.
@@ -137,10 +137,10 @@ impl ModelSwitch {
             .max_encoding_message_size(MOST_MESSAGE);
         let mut closing = self.host.closing();
         let closed = async move {
-            // The switch is there as long as it serves.
+            // The switch is reachable as long as this runs.
             let _gone = closing.wait_for(|is_closing| *is_closing).await;
         };
-        // Answers are small, and waited for.
+        // Responses are small and latency matters.
         let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
         let serving = tonic::transport::Server::builder()
             .add_service(server)
@@ -149,18 +149,18 @@ impl ModelSwitch {
             ended = serving => ended.map_err(|error| ServerError::Listen(error.to_string())),
             () = self.host.keep_time() => Ok(()),
         };
-        // Who stops it before it has begun has stopped this one.
+        // A stop before the start has stopped this call.
         self.host.closing.send_replace(false);
         ended
     }
 
-    /// Ends all streams and serves no more.
+    /// Ends all streams and stops serving.
     pub fn stop(&self) {
         self.host.closing.send_replace(true);
         self.host.device().close_all();
     }
 
-    /// From now on the model's time is what is told here, and no clock's. It never goes back.
+    /// From now on the model's time is the one given here, not a clock's. It never goes back.
     pub fn set_time(&self, now: Time) {
         {
             let mut told = self.host.told.lock().unwrap_or_else(PoisonError::into_inner);
@@ -174,7 +174,7 @@ impl ModelSwitch {
         self.host.device().running().ok()?.model.state().indexed_count(counter, index)
     }
 
-    /// A frame comes by a port.
+    /// Receives a frame on a port.
     pub fn receive(&self, port: u16, frame: &[u8]) {
         let mut device = self.host.device();
         if let Ok(running) = device.running() {
@@ -183,12 +183,12 @@ impl ModelSwitch {
         self.host.pump(&mut device);
     }
 
-    /// A frame that left by a port other than the CPU's, and which; a few thousand are kept.
+    /// The next frame that was transmitted on a port other than the CPU port, and the port; a few thousand are kept.
     pub fn poll_sent(&self) -> Option<(u16, Vec<u8>)> {
         self.host.device().poll_sent()
     }
 
-    /// What was done so far.
+    /// Statistics so far.
     pub fn totals(&self) -> Totals {
         self.host.device().totals
     }
@@ -203,7 +203,7 @@ impl ModelSwitch {
 }
 
 impl Host {
-    /// The device. One who panicked with it has left it as it was between two steps.
+    /// The device. A panic leaves it in the state between two steps.
     fn device(&self) -> MutexGuard<'_, Device> {
         self.device.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -218,13 +218,13 @@ impl Host {
         self.closing.subscribe()
     }
 
-    /// Lets the model do what is due.
+    /// Advances the model to the present time.
     fn pump(&self, device: &mut Device) {
         device.pump(self.now());
         self.changed.notify_one();
     }
 
-    /// Lets the model do what is due, whenever it is.
+    /// Advances the model at its deadlines.
     async fn keep_time(&self) {
         loop {
             let next = {
@@ -236,7 +236,7 @@ impl Host {
                 None => changed.await,
                 Some(due) => {
                     let left: Span = due.since(self.now());
-                    // A little later: a timer that goes off too early finds nothing to do and waits again.
+                    // A little later: a timer that fires too early finds nothing to do and waits again.
                     let sleep = tokio::time::sleep(left + Span::from_micros(1));
                     tokio::select! { () = sleep => {}, () = changed => {} }
                 }

@@ -13,7 +13,7 @@ use crate::wire::{
     StreamMessageRequest, StreamMessageResponse, WriteRequest,
 };
 
-/// A switch and one controller's stream, without sockets: what anybody may send to the server, one message after the other.
+/// A switch and one controller's stream, without sockets: for a sequence of arbitrary messages.
 pub struct Offline {
     runtime: Runtime,
     service: Service,
@@ -53,7 +53,7 @@ impl Offline {
     /// A switch that runs a program, of a P4Info in text form; the controller has election id 1.
     ///
     /// # Errors
-    /// The program cannot run, or this computer has no room for another event queue.
+    /// The program cannot run, or this host has no resources for another event queue.
     pub fn new(p4info: &str) -> Result<Self, ServerError> {
         let switch = ModelSwitch::new(Options::default());
         switch.run(p4info)?;
@@ -73,10 +73,10 @@ impl Offline {
         Ok(offline)
     }
 
-    /// Sends an encoded request; returns how many entities or messages the answer has.
+    /// Sends an encoded request; returns the number of entities or messages of the response.
     ///
     /// # Errors
-    /// The status of the answer. Octets that are no message are an invalid argument.
+    /// The status of the response. Octets that are not a message are an invalid argument.
     pub fn call(&mut self, method: Method, request: &[u8]) -> Result<usize, Code> {
         let status = match method {
             Method::Write => {

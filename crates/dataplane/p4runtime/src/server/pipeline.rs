@@ -1,4 +1,4 @@
-//! The program of the switch: set, and told.
+//! Sets and returns the program of the switch.
 
 use tonic::{Code, Status};
 
@@ -24,7 +24,7 @@ impl Device {
                 return Err(Status::not_found("no configuration was saved"));
             }
             Ok(action @ (PipelineAction::VerifyAndSave | PipelineAction::ReconcileAndCommit)) => {
-                let what = format!("{action:?}: a program is set at once, and with empty tables");
+                let what = format!("{action:?}: a program takes effect immediately, with empty tables");
                 return Err(Status::unimplemented(what));
             }
             Ok(PipelineAction::Unspecified) | Err(_) => {
@@ -34,7 +34,7 @@ impl Device {
         Ok(())
     }
 
-    /// What was set; `None` if nothing was.
+    /// The configuration; `None` if none was set.
     pub(super) fn pipeline(
         &self,
         request: &GetForwardingPipelineConfigRequest,

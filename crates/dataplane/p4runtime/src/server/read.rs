@@ -16,10 +16,10 @@ use crate::wire::{
     What,
 };
 
-/// Entities in one message of an answer.
+/// Entities in one message of a response.
 const CHUNK: usize = 500;
 
-/// A reading: where it reads, and what it hands out as it goes.
+/// A read: its source, and its output.
 pub(super) struct Reading<'h, S> {
     host: &'h Host,
     schema: Arc<Schema>,
@@ -27,7 +27,7 @@ pub(super) struct Reading<'h, S> {
     chunk: Vec<Entity>,
 }
 
-/// Takes messages of an answer; false when nobody wants more.
+/// Takes messages of a response; false when the receiver has gone.
 pub(super) trait Sink {
     async fn take(&mut self, entities: Vec<Entity>) -> bool;
 }
@@ -44,7 +44,7 @@ impl<'h, S: Sink> Reading<'h, S> {
         Ok(Self { host, schema, sink, chunk: Vec::new() })
     }
 
-    /// Reads what is asked for; returns what became of each.
+    /// Reads the requested entities; returns the result of each.
     pub(super) async fn read(mut self, asked: &[Entity]) -> Result<Vec<Result<(), Refusal>>, Status> {
         let mut ends = Vec::with_capacity(asked.len());
         for entity in asked {
@@ -121,7 +121,7 @@ impl<'h, S: Sink> Reading<'h, S> {
         let mut found = 0;
         for table in tables {
             let entries = match &wanted.fields {
-                // The one entry, without a look at all others.
+                // Only this entry, without a scan of the table.
                 Some(key) => vec![Entry { key: key.clone(), action: 0, parameters: Vec::new() }],
                 None => self.entries(table.id, &wanted).await?,
             };
@@ -209,7 +209,7 @@ impl<'h, S: Sink> Reading<'h, S> {
         Ok(if found { Ok(()) } else { Err(unknown()) })
     }
 
-    /// The tables that a key is about.
+    /// The tables of a key.
     fn asked_tables(
         &self,
         asked: &TableEntry,
@@ -239,7 +239,7 @@ impl<'h, S: Sink> Reading<'h, S> {
         Ok(counts)
     }
 
-    /// Asks the model, as long as it runs the program that the reading began with.
+    /// Sends a request to the model, as long as it runs the program with which the read began.
     async fn ask(&self, request: Request) -> Result<Reply, Status> {
         let another = || Status::aborted("another program was set");
         let outcome: oneshot::Receiver<Outcome> = {
@@ -268,11 +268,11 @@ impl<'h, S: Sink> Reading<'h, S> {
         let chunk = std::mem::take(&mut self.chunk);
         self.host.device().totals.read += chunk.len() as u64;
         let is_wanted = self.sink.take(chunk).await;
-        if is_wanted { Ok(()) } else { Err(Status::cancelled("nobody reads the answer")) }
+        if is_wanted { Ok(()) } else { Err(Status::cancelled("the response has no reader")) }
     }
 }
 
-/// All of what there is none of is nothing; one of them is not there.
+/// A wildcard read of a missing kind is empty; a read of one by id fails.
 fn nothing(id: u32) -> Result<(), Refusal> {
-    if id == 0 { Ok(()) } else { Err(Refusal::invalid(format!("the program has no such thing: {id:#x}"))) }
+    if id == 0 { Ok(()) } else { Err(Refusal::invalid(format!("the program has no such object: {id:#x}"))) }
 }

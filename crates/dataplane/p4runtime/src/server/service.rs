@@ -1,4 +1,4 @@
-//! The service, as gRPC calls it.
+//! The gRPC service.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use crate::wire::{
     WriteResponse,
 };
 
-/// The version of P4Runtime whose rules are kept.
+/// The implemented version of P4Runtime.
 const VERSION: &str = "1.5.0";
 
-/// Messages that wait for a controller to read them.
+/// The most messages that wait for a controller to read them.
 const QUEUE: usize = 4096;
 
-/// Messages of an answer that wait.
+/// The most messages of a response that wait.
 const ANSWERS: usize = 4;
 
 pub(super) struct Service(pub(super) Arc<Host>);
@@ -80,7 +80,7 @@ impl P4Runtime for Service {
         let service = Self(Arc::clone(&self.0));
         tokio::spawn(async move {
             if let Err(status) = service.read_into(request.get_ref(), sender.clone()).await {
-                // Who asked may be gone.
+                // The requester may have disconnected.
                 let _gone = sender.send(Err(status)).await;
             }
         });
@@ -124,7 +124,7 @@ impl P4Runtime for Service {
     }
 }
 
-/// A controller's stream until either side ends it.
+/// Serves a controller's stream until either side ends it.
 async fn converse(
     host: Arc<Host>,
     mut messages: Streaming<StreamMessageRequest>,
@@ -149,7 +149,7 @@ async fn converse(
     };
     conversation.end(&host);
     if let Some(status) = end {
-        // The controller may be gone.
+        // The controller may have disconnected.
         let _gone = sender.send(Err(status)).await;
     }
 }

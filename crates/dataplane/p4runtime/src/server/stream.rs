@@ -12,7 +12,7 @@ use crate::wire::{
     ToSwitch,
 };
 
-/// Frames that are longer than any port's.
+/// The longest frame, longer than any port's.
 const MOST_FRAME: usize = 16 * 1024;
 
 /// A controller's stream, from its first message on.
@@ -22,7 +22,7 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
-    /// The controller said something.
+    /// Handles a message of the controller.
     ///
     /// # Errors
     /// The stream ends with this status.
@@ -85,7 +85,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// The stream is over.
+    /// The stream has ended.
     pub(super) fn end(self, host: &Host) {
         if let Some(stream) = self.stream {
             host.device().close(stream);
@@ -105,7 +105,7 @@ fn send(host: &Host, stream: Stream, packet: PacketOut) -> Result<(), Refusal> {
     if packet.payload.len() > MOST_FRAME {
         return Err(Refusal::invalid(format!("a frame of {} octets", packet.payload.len())));
     }
-    // Its outcome says nothing: a frame has no answer.
+    // Its outcome is not needed: a frame has no response.
     drop(device.running()?.submit(host.now(), Request::PacketOut(packet.payload)));
     device.totals.packets_out += 1;
     host.pump(&mut device);
@@ -115,6 +115,6 @@ fn send(host: &Host, stream: Stream, packet: PacketOut) -> Result<(), Refusal> {
 fn say(host: &Host, stream: Stream, refusal: &Refusal, error: StreamError) {
     let canonical_code = refusal.code as i32;
     let error = StreamError { canonical_code, message: refusal.message.clone(), ..error };
-    // A stream that is full has packets to read first; an error message is the least of them.
+    // If the stream is full, the error message is dropped before any packet.
     let _full = host.device().say(stream, FromSwitch::Error(error));
 }

@@ -1,4 +1,4 @@
-//! Which entries of a table a reading asks for.
+//! Selection of a table's entries by a read.
 
 use causeway_switch::driver::{Entry, EntryKey};
 
@@ -6,17 +6,17 @@ use crate::convert::Refusal;
 use crate::info::Schema;
 use crate::wire::TableEntry;
 
-/// Which entries are wanted.
+/// The selected entries.
 pub(super) struct Wanted {
     pub(super) fields: Option<EntryKey>,
     priority: i32,
     action: Option<u32>,
-    /// The entry is asked for by more than our entries have.
+    /// The request has properties that no entry has.
     nothing: bool,
 }
 
 impl Wanted {
-    /// What a reading asks for.
+    /// The selection of a read.
     pub(super) fn of(schema: &Schema, asked: &TableEntry) -> Result<Self, Refusal> {
         let fields = if asked.matches.is_empty() { None } else { Some(schema.key_of(asked)?) };
         let action = asked.action.as_ref().and_then(|action| action.action.as_ref());

@@ -10,29 +10,29 @@ use super::device::{Device, Running};
 use crate::convert::{Refusal, rates_of};
 use crate::wire::{self, Atomicity, MOST_OF_UPDATE, MOST_UPDATES, UpdateKind, What, WriteRequest};
 
-/// Octets of the details of a status: above, messages are left out, and then all of them.
+/// Octets of the details of a status: above this, messages are omitted, and then all details.
 const MOST_DETAILS: usize = 1 << 20;
 
 /// An update that fits the program.
 enum Job {
     Model(Update),
-    /// Other members of the value set at a place.
+    /// Replaces the members of the value set with this index.
     Members(usize, Vec<u128>),
-    /// What is asked for is so already.
+    /// The requested state is the present one.
     Nothing,
 }
 
-/// What becomes of an update.
+/// The result of an update.
 pub(super) enum Fate {
     Over(Result<(), Refusal>),
     UnderWay(oneshot::Receiver<Outcome>),
 }
 
-/// A batch that has been begun.
+/// A batch in progress.
 pub(super) enum Batch {
-    /// Each update for itself.
+    /// Each update by itself.
     Each(Vec<Fate>),
-    /// So many updates, all or none.
+    /// This many updates, all or none.
     Whole(usize, oneshot::Receiver<Outcome>),
 }
 
@@ -82,13 +82,15 @@ impl Running {
                 Err(Refusal::invalid("counters can only be modified"))
             }
             What::Counter(_) | What::DirectCounter(_) => Err(unimplemented("counters cannot be set")),
-            What::Replication(_) => Err(unimplemented("copies need no session: they go to the CPU port")),
+            What::Replication(_) => {
+                Err(unimplemented("copies need no session: they are sent to the CPU port"))
+            }
             What::Extern(_)
             | What::ProfileMember(_)
             | What::ProfileGroup(_)
             | What::DirectMeter(_)
             | What::Register(_)
-            | What::Digest(_) => Err(Refusal::invalid("the program has no such thing")),
+            | What::Digest(_) => Err(Refusal::invalid("the program has no such object")),
         }
     }
 
@@ -98,7 +100,7 @@ impl Running {
             if kind != UpdateKind::Modify || !entry.matches.is_empty() || entry.priority != 0 {
                 return Err(Refusal::invalid("a default action can only be modified, and has no key"));
             }
-            // Without an action the program's own is asked for, which it always is.
+            // Without an action it requests the program's default, which always applies.
             return match entry.action {
                 None => Ok(Job::Nothing),
                 Some(_) => Err(unimplemented("default actions are those of the program")),
@@ -160,7 +162,8 @@ impl Running {
         }
     }
 
-    /// The model makes batches all or nothing, and for packets at one moment: more than a roll-back asks for.
+    /// The model makes batches all or nothing, and packets see the change at one moment: more than a roll-back
+    /// requires.
     fn begin_whole(&mut self, now: Time, jobs: Vec<Result<Job, Refusal>>) -> Result<Batch, Status> {
         if let Some(wrong) = jobs.iter().position(Result::is_err) {
             let fates = jobs.into_iter().enumerate().map(|(place, job)| {
@@ -177,7 +180,8 @@ impl Running {
                     return Ok(Batch::Each(vec![self.carry_out(now, Ok(job))]));
                 }
                 Job::Members(..) | Job::Nothing => {
-                    let what = "value sets and default actions are not set in one step with other things";
+                    let what =
+                        "value sets and default actions cannot be set in one batch with other entities";
                     return Err(Status::unimplemented(what));
                 }
             }
@@ -187,7 +191,7 @@ impl Running {
 }
 
 impl Batch {
-    /// Waits until it is over: what became of each update.
+    /// Waits until it has ended: the result of each update.
     pub(super) async fn end(self) -> Result<Vec<Result<(), Refusal>>, Status> {
         match self {
             Self::Each(fates) => {
@@ -210,7 +214,7 @@ impl Batch {
     }
 }
 
-/// What became of a request to the model: which update was refused, and why.
+/// The result of a request to the model: the refused update, and the reason.
 async fn end_of(outcome: oneshot::Receiver<Outcome>) -> Result<Result<(), (usize, Refusal)>, Status> {
     match outcome.await {
         Ok(Ok(_)) => Ok(Ok(())),
@@ -242,7 +246,7 @@ pub(super) fn status_of(ends: &[Result<(), Refusal>]) -> Result<(), Status> {
         details = encode(&errors);
     }
     if details.len() > MOST_DETAILS {
-        return Err(Status::unknown(format!("{message} (too many errors to tell each)")));
+        return Err(Status::unknown(format!("{message} (too many errors to list each)")));
     }
     Err(Status::with_details(Code::Unknown, message, details.into()))
 }

@@ -1,4 +1,4 @@
-//! What is written and read: entities, and updates of them.
+//! Entities of writes and reads, and updates of entities.
 
 use prost::{Enumeration, Message, Oneof};
 
@@ -61,11 +61,11 @@ impl From<What> for Entity {
     }
 }
 
-/// A message whose fields do not matter: it is refused as a whole, or its being there is all it says.
+/// A message whose fields are ignored: it is refused as a whole, or only its presence matters.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Other {}
 
-/// A thing that our programs do not have, by its id; zero stands for all of them.
+/// An entity of a kind that Causeway's programs do not have, by its id; zero selects all of them.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Numbered {
     #[prost(uint32, tag = "1")]
@@ -158,7 +158,7 @@ pub(crate) struct CloneSession {
     pub(crate) replicas: Vec<Replica>,
 }
 
-/// The port as a number: what servers of all versions take.
+/// The port as a number, which servers of all versions accept.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub(crate) struct Replica {
     #[prost(uint32, tag = "1")]

@@ -22,7 +22,7 @@ pub(crate) struct Any {
     pub(crate) value: Vec<u8>,
 }
 
-/// `p4.v1.Error`: what became of one update or one reading of a batch.
+/// `p4.v1.Error`: the result of one update or read of a batch.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct P4Error {
     #[prost(int32, tag = "1")]
@@ -34,14 +34,14 @@ pub(crate) struct P4Error {
 const P4_ERROR: &str = "type.googleapis.com/p4.v1.Error";
 
 impl Status {
-    /// The status of a batch of which these became of each part.
+    /// The status of a batch with these results.
     pub(crate) fn of_batch(code: i32, message: &str, errors: &[P4Error]) -> Self {
         let details =
             errors.iter().map(|error| Any { type_url: P4_ERROR.to_owned(), value: error.encode_to_vec() });
         Self { code, message: message.to_owned(), details: details.collect() }
     }
 
-    /// What became of each part of a batch; `None` if the details do not say it of each of `parts`.
+    /// The result of each part of a batch; `None` if the details do not cover each of `parts`.
     pub(crate) fn parts(details: &[u8], parts: usize) -> Option<Vec<P4Error>> {
         let status = Self::decode(details).ok()?;
         let errors = status

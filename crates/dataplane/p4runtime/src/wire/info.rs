@@ -1,4 +1,4 @@
-//! A P4Info, as far as we look into it.
+//! The fields of a P4Info that this crate uses.
 
 use prost::{Enumeration, Message};
 

@@ -1,7 +1,7 @@
-//! The messages of P4Runtime (version 1.5), as far as they concern programs like ours.
+//! The messages of P4Runtime (version 1.5) that concern Causeway's programs.
 //!
-//! Field numbers are those of the specification's `p4.v1` and `p4.config.v1`. Fields that are not here are passed over when read,
-//! as protocol buffers have it; where one of them would change what a message means, it is here so that it can be refused.
+//! Field numbers are those of the specification's `p4.v1` and `p4.config.v1`. Other fields are ignored when decoded, as
+//! usual for protocol buffers; a field that changes the meaning of a message is declared so that it can be refused.
 
 mod entity;
 mod error;
@@ -38,7 +38,7 @@ pub(crate) mod service {
     include!(concat!(env!("OUT_DIR"), "/p4.v1.P4Runtime.rs"));
 }
 
-/// The longest message that either side takes: a large batch, or a program with its configuration.
+/// The longest message that either side accepts: a large batch, or a program with its configuration.
 pub(crate) const MOST_MESSAGE: usize = 64 << 20;
 
 /// An election id.
@@ -62,7 +62,7 @@ impl From<Uint128> for u128 {
     }
 }
 
-/// How much of a batch is done if a part of it cannot be.
+/// How much of a batch is done if a part of it fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, prost::Enumeration)]
 #[repr(i32)]
 pub(crate) enum Atomicity {

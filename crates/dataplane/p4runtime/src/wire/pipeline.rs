@@ -1,4 +1,4 @@
-//! The program of a switch, and what the switch can.
+//! The program of a switch, and the capabilities of the switch.
 
 use prost::{Enumeration, Message};
 
@@ -34,7 +34,7 @@ pub(crate) struct SetForwardingPipelineConfigResponse {}
 
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct ForwardingPipelineConfig {
-    /// The P4Info, encoded: a message and its octets are the same on the wire, and what we do not know of it stays in it.
+    /// The encoded P4Info: a message and its octets have the same encoding, and unknown fields are preserved.
     #[prost(bytes = "vec", optional, tag = "1")]
     pub(crate) p4info: Option<Vec<u8>>,
     #[prost(bytes = "vec", tag = "2")]

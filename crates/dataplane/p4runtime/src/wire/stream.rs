@@ -1,4 +1,4 @@
-//! The stream between a controller and a switch: who is primary, and packets.
+//! The stream between a controller and a switch: arbitration and packets.
 
 use prost::{Message, Oneof};
 

@@ -1,4 +1,4 @@
-//! `Write`, whose size in memory is bounded: a few octets of a message can stand for hundreds here.
+//! `Write`, whose size in memory is bounded: a few octets of a message can take hundreds in memory.
 
 use prost::Message;
 use prost::bytes::{Buf, BufMut};
@@ -6,7 +6,7 @@ use prost::encoding::{self, DecodeContext, WireType};
 
 use super::{Uint128, Update};
 
-/// Updates of a request, and octets of one of them, at most.
+/// The most updates of a request, and the most octets of one update.
 pub(crate) const MOST_UPDATES: usize = 1 << 16;
 pub(crate) const MOST_OF_UPDATE: usize = 1 << 13;
 
@@ -18,12 +18,12 @@ pub(crate) struct WriteRequest {
     pub(crate) updates: Vec<Update>,
     pub(crate) atomicity: i32,
     pub(crate) role: String,
-    /// It has more updates, or a larger one: these were passed over.
+    /// It has more updates, or a larger one, which were skipped.
     pub(crate) is_too_large: bool,
 }
 
 impl WriteRequest {
-    /// The next update is one too many, or too large.
+    /// The next update exceeds the number of updates, or is too large.
     fn is_beyond(&self, update: &impl Buf) -> bool {
         let mut head = update.chunk();
         let length = encoding::decode_varint(&mut head);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     // Input:  a request with all its fields, encoded.
-    // Output: the same when it is decoded, and as long as it says.
+    // Output: decoding yields the same, and its length is as announced.
     #[test]
     fn a_request_comes_back() {
         let request = WriteRequest {
@@ -123,8 +123,8 @@ mod tests {
         assert_eq!(WriteRequest::decode(octets.as_slice()).unwrap(), request);
     }
 
-    // Input:  more updates than may be, empty ones; one that is too large between others.
-    // Output: no more than the bound are kept, and that is known.
+    // Input:  more empty updates than the limit; one that is too large between others.
+    // Output: at most the limit is kept, and the excess is flagged.
     #[test]
     fn what_is_too_much_is_passed_over() {
         let many = [0x22, 0x00].repeat(MOST_UPDATES + 1);

@@ -1,4 +1,4 @@
-//! What every driver does.
+//! The common behaviour of all drivers.
 
 use causeway_switch::Count;
 use causeway_switch::driver::{
@@ -9,7 +9,7 @@ use crate::subjects::{CPU, Subject, each};
 
 const ANY: FieldMatch = FieldMatch::ANY;
 
-/// Cases in which no frame comes or leaves by a port but the CPU's.
+/// Cases in which no frame is received or transmitted on a port other than the CPU port.
 pub(crate) const WITHOUT_PORTS: [fn(&mut dyn Subject); 6] =
     [batches, modifications, full_table, misfits, every_kind, arp_from_the_controller];
 
@@ -34,7 +34,7 @@ fn refused(outcome: Outcome) -> (usize, WriteError) {
     }
 }
 
-// Input:  a batch of insertions of which the third is there already; then without it.
+// Input:  a batch of insertions of which the third exists already; then without it.
 // Output: nothing is written and the third is named; all is written.
 #[test]
 fn a_batch_is_all_or_nothing() {
@@ -50,8 +50,8 @@ fn batches(switch: &mut dyn Subject) {
     assert_eq!(switch.entries("pre_qos_a").len(), 3);
 }
 
-// Input:  an entry gets another action parameter; one that is not there is modified, and deleted; it is deleted twice.
-// Output: what it says now; each of the others is refused, by the table's name.
+// Input:  an entry gets another action parameter; a missing one is modified, and deleted; it is deleted twice.
+// Output: the new parameter; each of the others is refused, with the table's name.
 #[test]
 fn entries_are_modified_and_deleted() {
     each(modifications);
@@ -74,7 +74,7 @@ fn modifications(switch: &mut dyn Subject) {
 }
 
 // Input:  one entry more than a table of 64 holds, in a batch with others.
-// Output: the table is full, by its name and size, and holds nothing of the batch.
+// Output: the table is full, with its name and size, and holds nothing of the batch.
 #[test]
 fn a_full_table_is_named() {
     each(full_table);
@@ -94,7 +94,7 @@ fn full_table(switch: &mut dyn Subject) {
 }
 
 // Input:  entries that do not fit the program, and counters and meters that it does not have.
-// Output: each is refused with what is wrong.
+// Output: each is refused with the reason.
 #[test]
 fn what_does_not_fit_the_program_is_refused() {
     each(misfits);
@@ -139,7 +139,7 @@ fn misfits(switch: &mut dyn Subject) {
     assert_eq!(switch.entries("dl_from_n6_simple"), []);
 }
 
-// Input:  an entry of each way of matching, some of which match anything.
+// Input:  an entry of each match kind, some of which match any value.
 // Output: they are read as they were written.
 #[test]
 fn entries_are_read_as_written() {
@@ -179,7 +179,7 @@ fn to_ue(address: [u8; 4]) -> Vec<u8> {
     frame
 }
 
-/// Rules for UEs 10.45.0.1 and on: they are counted, and leave in tunnels by port 3.
+/// Rules for UEs from 10.45.0.1 on: they are counted, and transmitted in tunnels on port 3.
 fn with_ues(switch: &mut dyn Subject, ues: u32) {
     let tunnel = 0xc000_0209;
     let hop = [3, 0x0200_0000_0001, 0x0200_0000_0002, 0xc000_0201];
@@ -197,8 +197,10 @@ fn with_ues(switch: &mut dyn Subject, ues: u32) {
     }
 }
 
-// Input:  packets for two of three UEs, the counters of rules that are there and of one that is not, in any order; a modification between.
-// Output: octets and packets of each, none for the missing one; the counter goes on. Packets of nobody are counted as drops.
+// Input:  packets for two of three UEs, the counters of existing rules and of a missing one, in any order; a
+//         modification between.
+// Output: octets and packets of each, none for the missing one; the counter goes on. Packets of unknown UEs are counted
+//         as drops.
 #[test]
 fn packets_are_counted() {
     each(|switch| {
@@ -223,7 +225,8 @@ fn packets_are_counted() {
     });
 }
 
-// Input:  2,500 UEs, written in batches of 1,000; a packet for one in a hundred; all counters, and as many that are not there.
+// Input:  2,500 UEs, written in batches of 1,000; a packet for one in a hundred; all counters, and as many that do not
+//         exist.
 // Output: each counter in its place: more than one call and one message hold.
 #[test]
 fn many_counters_are_read() {
@@ -244,7 +247,7 @@ fn many_counters_are_read() {
 }
 
 // Input:  a meter of two packets on a rule, four packets; then the meter without rates.
-// Output: two packets leave, then all.
+// Output: two packets are transmitted, then all.
 #[test]
 fn meters_are_set() {
     each(|switch| {
@@ -270,7 +273,7 @@ fn meters_are_set() {
 }
 
 // Input:  an ARP frame from the controller.
-// Output: it comes back, with the header that says why, and that it came by the CPU port.
+// Output: it is returned, with the header that has the reason and the CPU port.
 #[test]
 fn an_arp_frame_comes_back() {
     each(arp_from_the_controller);

@@ -1,4 +1,4 @@
-//! BMv2's simple_switch_grpc under the driver: the cases that need no frames by ports.
+//! BMv2's simple_switch_grpc under the driver: the cases that need no frames on ports.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
@@ -62,7 +62,7 @@ impl Subject for Bmv2 {
         self.driver.packet()
     }
 
-    /// It refuses the entry, and does not say why.
+    /// It refuses the entry without a reason.
     fn means_full(&self, error: &WriteError, table: &str, _: usize) -> bool {
         matches!(error, WriteError::Refused { table: named, .. } if named == table)
     }
@@ -72,7 +72,7 @@ impl Subject for Bmv2 {
     }
 }
 
-/// An address that nobody listens at.
+/// An address without a listener.
 fn free_port() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }

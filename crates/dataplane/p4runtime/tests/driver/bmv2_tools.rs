@@ -1,4 +1,4 @@
-//! What tests on BMv2 need to have.
+//! Tools for tests on BMv2.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

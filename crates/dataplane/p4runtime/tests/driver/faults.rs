@@ -1,4 +1,4 @@
-//! What becomes of a driver whose switch fails.
+//! Behaviour of a driver whose switch fails.
 
 use std::time::Duration;
 
@@ -28,8 +28,9 @@ fn served() -> Served {
     Served::new(server::Options::default(), true)
 }
 
-// Input:  a switch that runs the program already, with entries; the connection breaks and comes back.
-// Output: it is up with what it held; down; up again with the same. In between requests are unavailable, and nothing is done.
+// Input:  a switch that runs the program already, with entries; the connection breaks and is restored.
+// Output: it is up with its state; down; up again with the same. In between requests are unavailable, and nothing is
+//         done.
 #[test]
 fn a_connection_that_breaks_is_made_again() {
     let served = served();
@@ -47,7 +48,8 @@ fn a_connection_that_breaks_is_made_again() {
 }
 
 // Input:  a switch with entries restarts empty, without its program.
-// Output: the driver says that it was down and is empty, has loaded the program, and writes again what its owner wants there.
+// Output: the driver reports that it was down and is empty, has loaded the program, and writes its owner's entries
+//         again.
 #[test]
 fn a_switch_that_restarts_empty_is_reconciled() {
     let served = served();
@@ -64,8 +66,9 @@ fn a_switch_that_restarts_empty_is_reconciled() {
     assert_eq!(driver.count("pre_qos_a"), 10);
 }
 
-// Input:  a second controller with a higher election id takes the switch over, and goes.
-// Output: the first says so; its writes and packets are refused, it may read; it does not take the switch back by itself.
+// Input:  a second controller with a higher election id takes the switch over, and disconnects.
+// Output: the first reports this; its writes and packets are refused, it may read; it does not take the switch back by
+//         itself.
 #[test]
 fn another_controller_takes_over() {
     let served = served();
@@ -88,8 +91,8 @@ fn another_controller_takes_over() {
     assert_eq!(first.count("pre_qos_a"), 4);
 }
 
-// Input:  a controller that comes with an election id that another has, which then goes.
-// Output: it is refused as long as the other is there, and up afterwards.
+// Input:  a controller with the election id of another one, which then disconnects.
+// Output: it is refused as long as the other is connected, and up afterwards.
 #[test]
 fn an_election_id_is_one_controllers() {
     let served = served();
@@ -103,7 +106,7 @@ fn an_election_id_is_one_controllers() {
 }
 
 // Input:  a switch that takes longer for a batch than the deadline.
-// Output: the outcome is uncertain; what it holds can be read, and is the whole batch in the end.
+// Output: the outcome is uncertain; its state can be read, and is the whole batch in the end.
 #[test]
 fn a_late_answer_is_uncertain() {
     let timing = Timing { write_call: Span::from_millis(400), ..Timing::INSTANT };
@@ -113,7 +116,7 @@ fn a_late_answer_is_uncertain() {
     let batch = rules(&driver, 0..5);
     assert_eq!(driver.ask(Request::Write(batch)), Err(DriverError::Uncertain));
     let table = driver.driver.program().table_named("pre_qos_a").unwrap().id;
-    // The reading waits for the table, and may be late too.
+    // The read waits for the table, and may be late too.
     let read = loop {
         match driver.ask(Request::ReadEntries { table }) {
             Err(DriverError::Unavailable) => {}
@@ -123,8 +126,8 @@ fn a_late_answer_is_uncertain() {
     assert!(matches!(read, Ok(Reply::Entries(entries)) if entries.len() == 5));
 }
 
-// Input:  a server whose batches are not atomic refuses one of a batch that inserts and deletes.
-// Output: nobody knows what it holds until it is read: the insertion is there, the deleted entry is not.
+// Input:  a server whose batches are not atomic refuses one update of a batch that inserts and deletes.
+// Output: its state is uncertain until it is read: the insertion is present, the deleted entry is not.
 #[test]
 fn a_batch_that_cannot_be_taken_back_is_uncertain() {
     let options = server::Options { has_atomic_batches: false, ..server::Options::default() };
@@ -139,8 +142,8 @@ fn a_batch_that_cannot_be_taken_back_is_uncertain() {
     assert_eq!(driver.count("pre_qos_a"), 2);
 }
 
-// Input:  a server without our device, and one that is none; then the owner goes.
-// Output: requests are unavailable; the driver ends at once, whatever it waits for.
+// Input:  a server without the configured device, and an address without a server; then the owner drops the driver.
+// Output: requests are unavailable; the driver ends immediately, whatever it waits for.
 #[test]
 fn a_switch_that_is_not_there_is_unavailable() {
     let served = served();
@@ -153,7 +156,7 @@ fn a_switch_that_is_not_there_is_unavailable() {
     }
 }
 
-// Input:  a P4Info file that is not there, one that is none, an address that is none.
+// Input:  a P4Info file that does not exist, an invalid one, an invalid address.
 // Output: errors that name the file or the address.
 #[test]
 fn what_cannot_be_used_is_named() {
@@ -170,11 +173,11 @@ fn what_cannot_be_used_is_named() {
     assert!(wrong.contains("p4info.txtpb: P4Info.tables has no field sice"), "{wrong}");
     std::fs::write(&file, "").unwrap();
     let address = said(Options::new("not an address", &file));
-    assert!(address.contains("\"not an address\" is no host and port"), "{address}");
+    assert!(address.contains("\"not an address\" is not a host and port"), "{address}");
 }
 
-// Input:  requests without a table of the program, while the switch is away.
-// Output: they are refused for what they are.
+// Input:  requests without a table of the program, while the switch is unreachable.
+// Output: they are refused with that reason.
 #[test]
 fn what_no_switch_can_do_is_refused_at_once() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

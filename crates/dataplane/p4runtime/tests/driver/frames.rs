@@ -1,11 +1,12 @@
-//! Frames of the CPU port and of others.
+//! Frames of the CPU port and of other ports.
 
 use causeway_switch::driver::{Reply, Request};
 
 use crate::subjects::each;
 
-// Input:  an ARP frame by port 4; a frame from the controller for port 3, with the header of the CPU port.
-// Output: the frame goes to the controller with the header that says why and whence; the other leaves by port 3 without it.
+// Input:  an ARP frame on port 4; a frame from the controller for port 3, with the header of the CPU port.
+// Output: the frame is sent to the controller with the header that has the reason and the port; the other is
+//         transmitted on port 3 without it.
 #[test]
 fn packets_go_in_and_out() {
     each(|switch| {

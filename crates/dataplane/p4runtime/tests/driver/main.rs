@@ -1,4 +1,4 @@
-//! What drivers do, by the model in process and by P4Runtime on loopback; and what becomes of a driver whose switch fails.
+//! Behaviour of drivers: the model in process and P4Runtime on loopback; and of a driver whose switch fails.
 
 mod behaviour;
 mod bmv2;

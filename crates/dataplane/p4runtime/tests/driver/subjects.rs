@@ -1,4 +1,4 @@
-//! The same questions to the model in process and over gRPC.
+//! The same cases for the model in process and over gRPC.
 
 use causeway_p4runtime::client::CopySession;
 use causeway_p4runtime::server::{self, ModelSwitch};
@@ -19,23 +19,23 @@ pub(crate) const CPU: u16 = 510;
 pub(crate) trait Subject {
     fn ask(&mut self, request: Request) -> Outcome;
 
-    /// A frame comes by a port.
+    /// Receives a frame on a port.
     fn receive(&mut self, port: u16, frame: &[u8]);
 
-    /// A frame that left by a port.
+    /// The next frame that was transmitted on a port.
     fn sent(&mut self) -> Option<(u16, Vec<u8>)>;
 
-    /// The next frame that went to the CPU port.
+    /// The next frame that was sent to the CPU port.
     fn packet(&mut self) -> Vec<u8>;
 
     fn program(&self) -> Program;
 
-    /// This is how it says that a table of that size is full.
+    /// Whether the error means that a table of that size is full.
     fn means_full(&self, error: &WriteError, table: &str, size: usize) -> bool {
         *error == WriteError::Full { table: table.to_owned(), size }
     }
 
-    /// An entry by names; what is not named is zero, and may be anything.
+    /// An entry by names; unnamed fields match any value, and unnamed parameters are zero.
     fn entry(
         &self,
         table: &str,
@@ -71,7 +71,7 @@ pub(crate) trait Subject {
     }
 }
 
-/// Puts the same questions to each kind of driver.
+/// Runs a test with each kind of driver.
 pub(crate) fn each(test: impl Fn(&mut dyn Subject)) {
     test(&mut InProcess::new());
     test(&mut OverGrpc::new(true));
@@ -146,7 +146,8 @@ impl Subject for OverGrpc {
     }
 
     fn sent(&mut self) -> Option<(u16, Vec<u8>)> {
-        // A frame has no answer; the next request on the way is behind it only on its own stream. So its leaving is waited for.
+        // A frame has no response; the next request follows it only on its own stream. So its transmission is waited
+        // for.
         (0..10_000).find_map(|_| {
             self.switch.poll_sent().or_else(|| {
                 self.driver.driver.wait(std::time::Duration::from_millis(1));

@@ -12,7 +12,7 @@ use causeway_types::Time;
 use tempfile::NamedTempFile;
 use tokio::net::TcpListener;
 
-/// Longer than anything here takes on a machine that is busy with other things.
+/// Longer than any step takes on a busy host.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 /// The P4Info of `hip4`.
@@ -47,7 +47,7 @@ impl Served {
         Self { switch, address, thread: Some(thread) }
     }
 
-    /// Its connections break, and it serves no more.
+    /// Its connections break, and it stops serving.
     pub(crate) fn stop(mut self) -> (ModelSwitch, SocketAddr) {
         self.end();
         (self.switch.clone(), self.address)
@@ -67,7 +67,7 @@ impl Drop for Served {
     }
 }
 
-/// A driver by P4Runtime, which is waited for.
+/// A P4Runtime driver whose results the test waits for.
 pub(crate) struct Driver {
     pub(crate) driver: P4Runtime,
     _p4info: NamedTempFile,
@@ -84,9 +84,9 @@ impl Driver {
         Self { driver: P4Runtime::connect(options, None).unwrap(), _p4info: file }
     }
 
-    /// The next news of the link.
+    /// The next change of the connection.
     pub(crate) fn link(&mut self) -> Link {
-        self.until("news of the link", |driver| driver.poll_link(Time::default()))
+        self.until("a change of the link", |driver| driver.poll_link(Time::default()))
     }
 
     pub(crate) fn packet(&mut self) -> Vec<u8> {
@@ -97,7 +97,7 @@ impl Driver {
         self.driver.submit(Time::default(), request)
     }
 
-    /// The outcome of a request; outcomes of others are passed over.
+    /// The outcome of a request; outcomes of others are skipped.
     pub(crate) fn outcome(&mut self, ticket: Ticket) -> Outcome {
         self.until("an outcome", |driver| {
             driver.poll(Time::default()).filter(|(ended, _)| *ended == ticket).map(|(_, outcome)| outcome)
@@ -125,7 +125,7 @@ impl Driver {
                 return found;
             }
             assert!(Instant::now() < end, "{what} does not come");
-            // Other things may be there; then this returns at once.
+            // There may be other items; then this returns immediately.
             if self.driver.wait(Duration::from_millis(100)) {
                 std::thread::yield_now();
             }

@@ -12,7 +12,7 @@ pub(super) struct Field {
     pub(super) kind: Kind,
 }
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     Number,
@@ -43,7 +43,7 @@ use Kind::{Bool, Enum, Message, Number, Octets, Text};
 
 static EMPTY: &[Field] = &[];
 
-/// The whole.
+/// The top-level message.
 pub(super) static P4_INFO: &[Field] = &[
     is("pkg_info", 1, Message(&PKG_INFO)),
     is("tables", 2, Message(&TABLE)),

@@ -1,4 +1,4 @@
-//! Types of data (`p4types`): what headers, enumerations and the like are made of.
+//! Types of data (`p4types`): headers, enumerations and others.
 
 use super::Kind::{Message, Number, Octets, Text};
 use super::{EMPTY, Field, LOCATION, NAMED_TYPE, STRUCTURED, is};
@@ -31,7 +31,7 @@ pub(super) static DATA_TYPE: &[Field] = &[
     is("new_type", 12, Message(&NAMED_TYPE)),
 ];
 
-/// What struct-like types have: members and annotations.
+/// The common part of struct-like types: members and annotations.
 macro_rules! members {
     ($name:ident, $member:ident: $($field:expr),+) => {
         static $member: &[Field] = &[$($field),+];
@@ -85,7 +85,7 @@ static NEW_TYPE: &[Field] = &[
     is("annotation_locations", 5, Message(&LOCATION)),
 ];
 
-/// A row of a map.
+/// An entry of a map.
 macro_rules! row {
     ($name:ident, $value:ident) => {
         static $name: &[Field] = &[is("key", 1, Text), is("value", 2, Message(&$value))];
