@@ -1,4 +1,4 @@
-//! Renews the generated contract from `p4/p4info`: what `scripts/p4 contract` runs.
+//! Renews the generated contract from `p4/p4info`; run by `scripts/p4 contract`.
 
 use std::error::Error;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What a P4 program offers to its controller.
+//! The interface of a P4 program to its controller.
 
 /// One profile of the pipeline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,11 +13,11 @@ pub struct Contract {
     pub counters: &'static [Counter],
     /// Meters addressed by index.
     pub meters: &'static [Meter],
-    /// Cells of the counter `drops`.
+    /// Indices of the counter `drops`.
     pub drop_reasons: &'static [Reason],
-    /// What the CPU port's header says from the switch.
+    /// Reasons in the CPU port's header from the switch.
     pub punt_reasons: &'static [Reason],
-    /// What the CPU port's header may say to the switch.
+    /// Commands in the CPU port's header to the switch.
     pub cpu_commands: &'static [Reason],
 }
 
@@ -28,7 +28,7 @@ pub struct Table {
     pub id: u32,
     /// Unique in the program, without the names of the controls around it.
     pub name: &'static str,
-    /// Entries, with the sizes that the P4Info was made for.
+    /// Entries, with the sizes for which the P4Info was compiled.
     pub size: u64,
     /// In the order of the program.
     pub keys: &'static [Key],
@@ -62,7 +62,7 @@ pub enum MatchKind {
     Ternary,
 }
 
-/// An action, with the data that an entry gives it.
+/// An action, with its parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Action {
     /// P4Runtime id.
@@ -93,7 +93,7 @@ pub struct Counter {
     pub name: &'static str,
     /// What is counted.
     pub unit: Unit,
-    /// How many there are; as many as the table has entries where it is a table's.
+    /// The number of counters; that of the table's entries for counters of entries.
     pub size: u64,
     /// The table whose entries are counted.
     pub table: Option<u32>,
@@ -119,11 +119,11 @@ pub struct Meter {
     pub name: &'static str,
     /// What is measured.
     pub unit: Unit,
-    /// How many there are; index 0 stays unused.
+    /// The number of meters; index 0 is unused.
     pub size: u64,
 }
 
-/// A number that has a name in the contract.
+/// A number with a name in the contract.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reason {
     /// In small letters, as a label of metrics.
@@ -143,7 +143,8 @@ impl Contract {
         self.actions.iter().find(|action| action.name == name)
     }
 
-    /// The name of a cell of the counter `drops`; `None` for zero, which is no reason, and for cells without a name.
+    /// The name of an index of the counter `drops`; `None` for zero, which is no reason, and for indices without a
+    /// name.
     pub fn drop_reason(&self, value: u8) -> Option<&'static str> {
         let named = |reason: &&Reason| reason.value == value && value != 0;
         self.drop_reasons.iter().find(named).map(|reason| reason.name)

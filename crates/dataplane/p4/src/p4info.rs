@@ -1,13 +1,13 @@
-//! P4Info files (P4Runtime), as far as the contract needs them.
+//! P4Info files (P4Runtime), limited to the needs of the contract.
 //!
-//! Names are aliases: unique, without the names of the controls around them, which differ by target.
+//! Names are aliases: unique, without the names of the enclosing controls, which differ by target.
 
 use thiserror::Error;
 
 use crate::text::{Message, TextError};
 use crate::{MatchKind, Unit};
 
-/// What a P4Info says. Everything is in the order of its ids.
+/// The contents of a P4Info, in the order of the ids.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct P4Info {
     /// See [`crate::Table`].
@@ -100,13 +100,13 @@ pub struct Enumeration {
     pub members: Vec<(String, u8)>,
 }
 
-/// Why a file is no P4Info that this crate knows.
+/// Why a P4Info cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum P4InfoError {
     /// It is no protocol buffer in text form.
     #[error(transparent)]
     Text(#[from] TextError),
-    /// A key is matched in a way that the contract has not.
+    /// A key with a match kind that the contract does not have.
     #[error("table {table}: key {key} is matched as {kind:?}; the contract has EXACT, LPM and TERNARY")]
     MatchKind {
         /// Its alias.
@@ -116,10 +116,10 @@ pub enum P4InfoError {
         /// As in the file.
         kind: String,
     },
-    /// A number does not fit its place.
+    /// A number out of range.
     #[error("{what} {value} is out of range")]
     Range {
-        /// Of what.
+        /// The field.
         what: &'static str,
         /// As in the file.
         value: u64,
@@ -130,7 +130,7 @@ impl P4Info {
     /// Reads a P4Info in text form.
     ///
     /// # Errors
-    /// [`P4InfoError`]: not a P4Info, or one with things the contract has no words for.
+    /// [`P4InfoError`]: not a P4Info, or one with features that the contract does not have.
     pub fn parse(text: &str) -> Result<Self, P4InfoError> {
         let file = Message::parse(text)?;
         let mut info = Self {
@@ -220,7 +220,7 @@ fn unit(message: &Message) -> Unit {
     match message.message("spec").text("unit").as_str() {
         "PACKETS" => Unit::Packets,
         "BOTH" => Unit::Both,
-        // Zero, which is not written.
+        // Zero, which is omitted.
         _ => Unit::Bytes,
     }
 }
@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     // Input:  a table with a default-only action, its counters, and an enumeration.
-    // Output: what an entry may say, and the numbers of the names.
+    // Output: the actions of entries, and the numbers of the names.
     #[test]
     fn a_table_is_read_with_its_counter() {
         let text = r#"

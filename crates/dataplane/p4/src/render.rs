@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::p4info::{Enumeration, P4Info};
 
-/// The profiles, each with the file of its P4Info in `p4/p4info` and the constant it becomes.
+/// The profiles, each with its P4Info file in `p4/p4info` and the name of its constant.
 pub const PROFILES: [(&str, &str); 6] = [
     ("baseline", "BASELINE"),
     ("red", "RED"),

@@ -1,20 +1,20 @@
 //! Protocol buffers in text form, without a schema: fields by name, in the order of the file.
 //!
-//! It reads what P4 compilers write: scalars, strings with escapes, and nested messages. A value is kept as it stands; who asks
-//! for it says what it is.
+//! It reads the output of P4 compilers: scalars, strings with escapes, and nested messages. A value is kept as it is
+//! written; the caller determines its type.
 
 use thiserror::Error;
 
 /// How deep messages may be nested: a P4Info has six levels.
 const MAX_DEPTH: u32 = 32;
 
-/// The fields of a message, in order; one name may come several times.
+/// The fields of a message, in order; a name may occur several times.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Message {
     fields: Vec<(String, Value)>,
 }
 
-/// What a field holds.
+/// The value of a field.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Value {
     /// A number or a name, as written.
@@ -25,18 +25,18 @@ pub enum Value {
     Message(Message),
 }
 
-/// Why a text is no message.
+/// Why a text is not a message.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum TextError {
-    /// Something else stands where this was expected.
+    /// Another token is present.
     #[error("line {line}: expected {expected}")]
     Expected {
         /// Counted from 1.
         line: usize,
-        /// What should be there.
+        /// The expected token.
         expected: &'static str,
     },
-    /// Messages are nested deeper than any P4Info's.
+    /// Messages are nested deeper than in any P4Info.
     #[error("line {line}: messages are nested too deep")]
     TooDeep {
         /// Counted from 1.
@@ -73,7 +73,7 @@ impl Message {
         })
     }
 
-    /// The message in that field, or an empty one: what protocol buffers mean by a field that is not there.
+    /// The message in that field, or an empty one: protocol buffers define a missing field so.
     pub fn message(&self, name: &str) -> Self {
         self.messages(name).next().cloned().unwrap_or_default()
     }
@@ -147,7 +147,7 @@ impl Reader<'_> {
         Ok((name, value))
     }
 
-    /// One string, or several in a row, which are one.
+    /// One string, or several adjacent ones, which are concatenated.
     fn strings(&mut self) -> Result<Vec<u8>, TextError> {
         let mut bytes = Vec::new();
         while self.peek() == Some('"') {
@@ -201,7 +201,7 @@ impl Reader<'_> {
         Ok(word)
     }
 
-    /// Over white space, commas and comments.
+    /// Skips white space, commas and comments.
     fn skip(&mut self) {
         while let Some(found) = self.peek() {
             if found == '#' {
@@ -239,7 +239,7 @@ impl Reader<'_> {
 mod tests {
     use super::*;
 
-    // Input:  a table as compilers write it, with a comment, an escape and a message without a colon.
+    // Input:  a table in the output of compilers, with a comment, an escape and a message without a colon.
     // Output: its fields by name.
     #[test]
     fn a_message_is_read_by_names() {

@@ -1,4 +1,4 @@
-//! The committed P4Info is what the compiler says today.
+//! The committed P4Info is the present output of the compiler.
 
 use std::path::Path;
 use std::process::Command;

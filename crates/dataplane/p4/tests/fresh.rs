@@ -1,4 +1,4 @@
-//! What is committed belongs together: P4Info of both targets, and the code made from it.
+//! Committed files are consistent: P4Info of both targets, and the generated code.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,8 +16,8 @@ fn read(path: &Path) -> P4Info {
     P4Info::parse(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-// Input:  the P4Info of each profile, and the code that stands in `src/profiles`.
-// Output: that code is what the P4Info becomes today.
+// Input:  the P4Info of each profile, and the code in `src/profiles`.
+// Output: that code is the present output for the P4Info.
 #[test]
 fn the_generated_contract_is_not_stale() {
     for (name, constant) in PROFILES {
@@ -29,8 +29,8 @@ fn the_generated_contract_is_not_stale() {
     }
 }
 
-// Input:  the sizes that were tried on Tofino 1, and the picture of them.
-// Output: the picture is what the table becomes today.
+// Input:  the sizes that were tried on Tofino 1, and their chart.
+// Output: the chart is the present output for the table.
 #[test]
 fn the_picture_of_capacity_is_not_stale() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");

@@ -1,4 +1,4 @@
-//! Both targets offer a controller the same tables.
+//! The tables of both targets are the same.
 
 use std::path::Path;
 
