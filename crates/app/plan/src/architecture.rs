@@ -1,9 +1,9 @@
-//! What a stage of a Tofino pipeline has, as its compiler's public sources state it.
+//! The resources of a Tofino stage, from the public sources of its compiler.
 //!
 //! The figures are those of the Tofino backend of p4c (`backends/tofino/bf-p4c`), which Intel published in 2024; the
 //! table in `docs/planner.md` names the file of each.
 
-/// The resources of one pipeline. All stages are alike.
+/// The resources of one pipeline. All stages have the same.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Architecture {
     /// Name, as on the command line.
@@ -28,19 +28,19 @@ pub struct Architecture {
     pub logical_tables: u32,
     /// Ternary tables in a stage.
     pub ternary_tables: u32,
-    /// Tables in a stage whose action data is in blocks of its own.
+    /// Tables in a stage with action data in separate blocks.
     pub action_tables: u32,
     /// Counters in a stage: each has an ALU.
     pub stats_alus: u32,
     /// Meters (and registers) in a stage: each has an ALU.
     pub meter_alus: u32,
-    /// Octets of keys that exact tables of a stage can see.
+    /// Octets of keys for exact tables of a stage.
     pub exact_crossbar: u32,
-    /// Octets of keys that ternary tables of a stage can see.
+    /// Octets of keys for ternary tables of a stage.
     pub ternary_crossbar: u32,
-    /// Rows that a counter's or meter's blocks may reach from that of its ALU, downwards and itself included.
+    /// Rows that a counter's or meter's blocks may span from that of its ALU, downwards and including it.
     pub span_rows: u32,
-    /// Whether a counter or meter must keep to the upper or lower half of the rows.
+    /// Whether a counter or meter is limited to the upper or lower half of the rows.
     pub split_core: bool,
     /// Whether other tables may run between the parts of one that is spread over stages (long branches).
     pub long_branches: bool,

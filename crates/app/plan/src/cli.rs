@@ -18,10 +18,10 @@ pub use arguments::Arguments;
 use arguments::Command;
 use query::Answer;
 
-/// Answers what the command line asks for, on `out` and in files. Whether all that was asked for fits.
+/// Runs the command line, with output to `out` and files. Returns whether the requested program fits.
 ///
 /// # Errors
-/// [`PlanError`] when it makes no sense, or an answer cannot be written.
+/// [`PlanError`] when an argument is invalid, or the output cannot be written.
 pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<bool, PlanError> {
     match arguments.command {
         Some(Command::Accuracy) => accuracy(arguments, out),
@@ -40,7 +40,7 @@ fn accuracy(arguments: &Arguments, out: &mut dyn Write) -> Result<bool, PlanErro
     Ok(true)
 }
 
-/// What goes into the JSON file.
+/// The content of the JSON file.
 #[derive(Serialize)]
 struct Document<'a> {
     program: &'a Program,

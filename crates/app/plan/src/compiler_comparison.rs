@@ -1,4 +1,4 @@
-//! How near the planner comes to what compilers said.
+//! The accuracy of the planner, compared with compilers.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::outcomes::{Outcome, SWEEPS, Sweep, all};
 use crate::profiles::{Population, Profile, Program};
 use crate::search::largest;
 
-/// The planner against the compilers.
+/// Comparison of the planner with compilers.
 #[derive(Clone, Debug, Serialize)]
 pub struct Accuracy {
     /// Largest populations.
@@ -25,18 +25,18 @@ pub struct Accuracy {
 pub struct Comparison {
     /// The program.
     pub name: &'static str,
-    /// Where the compiler's figure is from.
+    /// The source of the compiler's figure.
     pub source: &'static str,
     /// Complex UEs to simple ones.
     pub ratio: String,
-    /// The largest population that the compiler was seen to fit.
+    /// The largest population that the compiler is known to fit.
     pub compiled: u32,
-    /// The next larger one that it was, or would have been, asked for: the true limit is below. None if there is none.
+    /// The next larger population of the compiler's search: the true limit is below it. `None` if there is none.
     pub below: Option<u32>,
-    /// The planner's answer.
+    /// The planner's capacity.
     pub planned: u32,
-    /// Hundredths that the answer is above (or below, if negative) the nearest number that the compiler's outcome leaves
-    /// possible.
+    /// Deviation of the capacity, as a fraction above (or below, if negative) the nearest number that the compiler's
+    /// result leaves possible.
     pub deviation: f64,
 }
 
@@ -47,12 +47,12 @@ pub struct SweepComparison {
     pub ratio: String,
     /// Outcomes.
     pub outcomes: u32,
-    /// Those that the planner gets right.
+    /// Those that the planner predicts correctly.
     pub right: u32,
 }
 
 impl Accuracy {
-    /// Plans all that an outcome is known of. `at` is told what is being planned.
+    /// Plans all programs with known results. `at` is called with the name of each.
     ///
     /// # Errors
     /// [`PlanError`] when a program cannot be built.
@@ -66,14 +66,14 @@ impl Accuracy {
         Ok(Self { capacities, sweeps })
     }
 
-    /// Outcomes of sweeps that are right, and all of them.
+    /// The number of correct predictions of sweeps, and of all.
     pub fn correct(&self) -> (u32, u32) {
         let right = self.sweeps.iter().map(|sides| sides.right).sum();
         (right, self.sweeps.iter().map(|sides| sides.outcomes).sum())
     }
 }
 
-/// The UEs that the planner finds room for.
+/// The capacity in UEs by the planner.
 fn planned(program: &Program, ratio: crate::profiles::Ratio) -> Result<Population, PlanError> {
     let none = Population { simple: 0, complex: 0, n9: 0 };
     let fit = largest(&Architecture::TOFINO1, program, ratio, Population::N9)?;
@@ -113,7 +113,7 @@ impl fmt::Display for Accuracy {
             "program", "ratio", "compiled", "planned", "off"
         )?;
         for row in &self.capacities {
-            // More than that may fit where nothing larger is known not to.
+            // The capacity may be higher where no larger population is known not to fit.
             let more = if row.below.is_none() { "+" } else { "" };
             let (compiled, planned) = (
                 format!("{}{more}", with_thousands_separators(row.compiled)),

@@ -1,64 +1,64 @@
-//! Why something cannot be planned.
+//! Errors of the planner.
 
 use thiserror::Error;
 
-/// Why something cannot be planned.
+/// Why a plan cannot be made.
 #[derive(Debug, Error)]
 pub enum PlanError {
-    /// Two tables have one name.
-    #[error("table `{table}` is there twice")]
+    /// Two tables have the same name.
+    #[error("table `{table}` is a duplicate")]
     Duplicate {
         /// The name.
         table: String,
     },
-    /// A table depends on one that the program does not have before it.
-    #[error("table `{table}` depends on `{needs}`, which does not stand before it")]
+    /// A table depends on one that does not precede it in the program.
+    #[error("table `{table}` depends on `{needs}`, which does not precede it")]
     Missing {
         /// The table.
         table: String,
         /// What it needs.
         needs: String,
     },
-    /// A size was given for a table that the program does not have.
+    /// A size was given for an unknown table.
     #[error("there is no table `{table}`; there are {}", known.join(", "))]
     Unknown {
         /// The name.
         table: String,
-        /// The names that there are.
+        /// The known names.
         known: Vec<String>,
     },
-    /// No pipeline has room for such a table, whatever its place.
+    /// No pipeline supports such a table, in any place.
     #[error("table `{table}` is not possible: {why}")]
     Illegal {
         /// The table.
         table: String,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
-    /// What was asked of a profile is not something that it has.
+    /// A profile does not support an option.
     #[error("profile {profile}: {why}")]
     Profile {
         /// The profile.
         profile: &'static str,
-        /// What it lacks.
+        /// The unsupported option.
         why: String,
     },
     /// A number of the command line is out of range.
     #[error("{what} `{given}`: {allowed}")]
     Argument {
-        /// Which.
+        /// The argument.
         what: &'static str,
-        /// What was given.
+        /// The given value.
         given: String,
-        /// What is possible.
+        /// The permitted values.
         allowed: String,
     },
-    /// A file or the standard output: what was done with it, and how it went wrong.
+    /// A file or the standard output: the operation, and its error.
     #[error("{what}: {source}")]
     Io {
-        /// What was done, for example `write stages.svg`.
+        /// The operation, for example `write stages.svg`.
         what: String,
-        /// The system's answer.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// A plan could not be written as JSON.
@@ -67,12 +67,12 @@ pub enum PlanError {
 }
 
 impl PlanError {
-    /// Whether the command line asked for something that there is not, rather than for too much.
+    /// Whether an argument of the command line is invalid, rather than too large.
     pub const fn is_usage(&self) -> bool {
         matches!(self, Self::Unknown { .. } | Self::Profile { .. } | Self::Argument { .. })
     }
 
-    /// Turns an error of the system into one that says what was done.
+    /// Adds the operation to an error of the system.
     pub fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         let what = what.into();
         move |source| Self::Io { what, source }

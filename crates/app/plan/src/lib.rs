@@ -1,8 +1,9 @@
 //! Places the tables of a switch program into the stages of a Tofino pipeline, without a compiler.
 //!
-//! From the public architecture ([`architecture`]) and the tables of a program ([`profiles`]) it finds out how entries lie
-//! in memory ([`pack`]), what fits into a stage ([`stage`]), where each table goes ([`place`]), and how many UEs there is
-//! room for ([`search`]). [`compiler_comparison`] holds it to what compilers said; `docs/planner.md` describes the model.
+//! From the public architecture ([`architecture`]) and the tables of a program ([`profiles`]) it computes the memory
+//! layout of entries ([`pack`]), what fits into a stage ([`stage`]), the placement of each table ([`place`]), and the
+//! capacity in UEs ([`search`]). [`compiler_comparison`] compares it with compilers; `docs/planner.md` describes the
+//! model.
 
 #![forbid(unsafe_code)]
 

@@ -1,36 +1,36 @@
-//! What compilers said of known programs: facts to hold the planner to.
+//! Known results of compilers: the reference for the planner.
 
 use crate::profiles::{Counting, Filters, Indexed, Profile, Program, Ratio};
 
 /// The largest population that a compiler found to fit.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
-    /// What the program is called in the source.
+    /// The name of the program in the source.
     pub name: &'static str,
-    /// Where the figure is from.
+    /// The source of the figure.
     pub source: &'static str,
-    /// The program, as the planner knows it.
+    /// The program in the planner.
     pub program: Program,
     /// Complex UEs to simple ones.
     pub ratio: Ratio,
-    /// Simple UEs, in thousands of 1,024.
+    /// Simple UEs, in units of 1,024.
     pub steps: u32,
-    /// Steps of the search: the next larger population that was tried, or would have been, has so many more. None if nothing larger is
-    /// known not to fit.
+    /// Step of the search: the next larger population that was tried, or would have been, is larger by this. `None` if
+    /// nothing larger is known not to fit.
     pub search: Option<u32>,
 }
 
-/// Wen and Yan, HiP4-UPF, USENIX ATC 2024: section 3.1 and figure 10; found again with the open-source p4c.
+/// Wen and Yan, HiP4-UPF, USENIX ATC 2024: section 3.1 and figure 10; reproduced with the open-source p4c.
 const PAPER: &str = "HiP4-UPF (ATC'24), figure 10";
 /// The paper's released programs, compiled with the open-source p4c.
 const RELEASED: &str = "released program, p4c 9.13.4";
 /// Changes of the paper's program that compile, but are not functionally complete.
 const TRIAL: &str = "trial compile, p4c 9.13.4";
 
-/// Causeway's own programs of `p4/`; how they were found is told there too.
+/// Causeway's own programs of `p4/`; the document also describes the method.
 const OWN: &str = "docs/capacity.md, p4c 9.13.4";
 
-/// All outcomes.
+/// All results.
 pub fn all() -> Vec<Outcome> {
     let ratios = [5, 10, 20, 50].map(Ratio::one_to);
     let row = |name, source, profile, steps: [u32; 4]| {
@@ -51,7 +51,7 @@ pub fn all() -> Vec<Outcome> {
         .collect()
 }
 
-/// Their sizes are multiples of 8,192 and 4,096 simple UEs of N6, so larger ones were tried in such steps only.
+/// Their sizes are multiples of 8,192 and 4,096 simple UEs of N6, so larger ones were tried only in such steps.
 fn trials() -> impl Iterator<Item = Outcome> {
     let keyed = Program::of(Profile::Hip4);
     let narrow = Program { indexed: Indexed::Both, narrow_keys: true, ..keyed };
@@ -73,7 +73,7 @@ fn trials() -> impl Iterator<Item = Outcome> {
     .into_iter()
 }
 
-/// Where sizes near the limit were not all tried, the search went in the steps that are left open.
+/// Where not all sizes near the limit were tried, the step of the search is the open interval.
 fn own() -> impl Iterator<Item = Outcome> {
     let outcome = |name, profile, ratio, steps, search| Outcome {
         name,
@@ -117,13 +117,13 @@ fn own() -> impl Iterator<Item = Outcome> {
     .into_iter()
 }
 
-/// Outcomes of one sweep of the paper's baseline: which of 80 populations, each 1,024 simple UEs larger than the one
-/// before, fit. All that fit are smaller than all that do not.
+/// Results of one sweep of the paper's baseline: which of 80 populations, each 1,024 simple UEs larger than the
+/// previous one, fit. All that fit are smaller than all that do not.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Sweep {
     /// Complex UEs to simple ones.
     pub ratio: Ratio,
-    /// Simple UEs of the first population, in thousands of 1,024.
+    /// Simple UEs of the first population, in units of 1,024.
     pub first: u32,
     /// Populations that fit.
     pub fit: u32,
@@ -131,7 +131,7 @@ pub struct Sweep {
     pub failed: u32,
 }
 
-/// The 320 outcomes that the authors of the paper published with their programs (`baseline_upf/gs-result.txt` of
+/// The 320 results that the authors of the paper published with their programs (`baseline_upf/gs-result.txt` of
 /// github.com/CyberSecurityScience/HiP4-UPF), by Bf SDE 9.11.2.
 pub const SWEEPS: [Sweep; 4] = [
     Sweep { ratio: Ratio::one_to(5), first: 40, fit: 4, failed: 76 },

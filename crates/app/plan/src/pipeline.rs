@@ -1,23 +1,23 @@
-//! The tables of a program with what depends on what.
+//! The tables of a program with their dependencies.
 
 use std::collections::HashMap;
 
 use crate::error::PlanError;
 use crate::table::{Match, Table};
 
-/// How a table depends on an earlier one.
+/// The kind of a dependency on an earlier table.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Dependency {
-    /// It matches on, or is run because of, what the earlier one's action writes: a later stage.
+    /// It matches on, or is executed because of, a result of the earlier table's action: a later stage.
     Match,
-    /// Its action uses or writes what the earlier one's action writes: a later stage.
+    /// Its action uses or writes a result of the earlier table's action: a later stage.
     Action,
-    /// It runs only when the earlier one misses or hits: the same stage will do.
+    /// It is executed only when the earlier one misses or hits: the same stage is possible.
     Control,
 }
 
 impl Dependency {
-    /// Stages that must lie between the last part of the earlier table and the first one of the later.
+    /// Stages between the last part of the earlier table and the first one of the later.
     pub const fn stages(self) -> usize {
         match self {
             Self::Match | Self::Action => 1,
@@ -26,18 +26,18 @@ impl Dependency {
     }
 }
 
-/// One dependency, by places in [`Pipeline::tables`].
+/// One dependency, by indices in [`Pipeline::tables`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Edge {
     /// The earlier table.
     pub from: usize,
     /// The later table.
     pub to: usize,
-    /// Why.
+    /// The kind.
     pub kind: Dependency,
 }
 
-/// A program: tables in the order in which they are applied, and dependencies that go forward in it.
+/// A program: tables in the order of execution, and dependencies that go forward in it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Pipeline {
     tables: Vec<Table>,
@@ -58,7 +58,7 @@ impl Pipeline {
     /// Adds a table that depends on others, by their names.
     ///
     /// # Errors
-    /// [`PlanError`] when the name is taken, a table that it depends on has not been added, or it is no legal table.
+    /// [`PlanError`] when the name is taken, a table that it depends on has not been added, or the table is invalid.
     pub fn add(&mut self, table: Table, after: &[(&str, Dependency)]) -> Result<(), PlanError> {
         if self.position(&table.name).is_some() {
             return Err(PlanError::Duplicate { table: table.name });
@@ -75,7 +75,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Gives a table another size.
+    /// Changes the size of a table.
     ///
     /// # Errors
     /// [`PlanError`] when there is no such table, or its kind does not allow the size.
@@ -89,7 +89,7 @@ impl Pipeline {
         check(table).inspect_err(|_| self.tables[index].entries = before)
     }
 
-    /// Where a table stands.
+    /// The index of a table.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.tables.iter().position(|table| table.name == name)
     }
@@ -104,7 +104,7 @@ impl Pipeline {
     }
 }
 
-/// What no layout could make good.
+/// Checks that a layout is possible.
 fn check(table: &Table) -> Result<(), PlanError> {
     let wrong = |why: String| Err(PlanError::Illegal { table: table.name.clone(), why });
     let bits = table.matching.bits();

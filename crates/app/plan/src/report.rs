@@ -1,4 +1,4 @@
-//! A placement as it is shown: by stage, with names and shares.
+//! A placement for output: by stage, with names and shares.
 
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ pub struct Report {
     pub stages_available: usize,
     /// The stages that are needed, in order.
     pub stages: Vec<Stage>,
-    /// Use of the memories of all stages that the pipeline has.
+    /// Use of the memories of all existing stages.
     pub totals: Vec<Level>,
 }
 
@@ -28,27 +28,27 @@ pub struct Report {
 pub struct Stage {
     /// Its number, from 0.
     pub number: usize,
-    /// What is used of what there is.
+    /// The use of each resource.
     pub levels: Vec<Level>,
     /// The tables in it.
     pub tables: Vec<Entry>,
-    /// Tables that could have been here by their dependencies, whole or with more entries, and what kept them out.
+    /// Tables that their dependencies allowed here, whole or with more entries, and why they were not placed.
     pub waiting: Vec<Waiting>,
 }
 
 /// The use of a resource.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 pub struct Level {
-    /// Which.
+    /// The resource.
     pub resource: Resource,
-    /// How much of it is used.
+    /// The used amount.
     pub used: u32,
-    /// How much there is.
+    /// The available amount.
     pub available: u32,
 }
 
 impl Level {
-    /// Hundredths of the resource that are used, rounded down.
+    /// Percentage of the resource that is used, rounded down.
     pub const fn percent(&self) -> u32 {
         match self.available {
             0 => 0,
@@ -64,11 +64,11 @@ pub struct Entry {
     pub name: String,
     /// Whether it is in the egress half.
     pub egress: bool,
-    /// Its entries here.
+    /// Its entries in this stage.
     pub entries: u32,
     /// All its entries.
     pub of: u32,
-    /// SRAM blocks of keys, action data and what TCAM matches read.
+    /// SRAM blocks of keys, action data and the words that TCAM matches read.
     pub srams: u32,
     /// SRAM blocks of counters and meters.
     pub two_port: u32,
@@ -78,14 +78,14 @@ pub struct Entry {
     pub map_rams: u32,
 }
 
-/// What kept a table out of a stage.
+/// Why a table was not placed into a stage.
 #[derive(Clone, Debug, Serialize)]
 pub struct Waiting {
     /// The table.
     pub name: String,
-    /// Why, in words.
+    /// The reason, as text.
     pub why: String,
-    /// The resource that is short, if it is one.
+    /// The missing resource, if that is the reason.
     pub resource: Option<Resource>,
 }
 

@@ -1,4 +1,4 @@
-//! How many UEs fit.
+//! Search for the capacity in UEs.
 
 use crate::architecture::Architecture;
 use crate::error::PlanError;
@@ -7,24 +7,24 @@ use crate::pipeline::Pipeline;
 use crate::place::{Placement, place_within};
 use crate::profiles::{Population, Program, Ratio};
 
-/// No pipeline holds so many steps of simple UEs (four millions).
+/// The most steps of simple UEs (four millions), more than any pipeline holds.
 const MOST_STEPS: u32 = 4096;
 
-/// A population that fits, and where its tables are.
+/// A population that fits, and its placement.
 #[derive(Clone, Debug)]
 pub struct Fit {
     /// The UEs.
     pub population: Population,
     /// The tables.
     pub pipeline: Pipeline,
-    /// Their places.
+    /// The placement.
     pub placement: Placement,
 }
 
-/// Finds the largest population at a ratio, in the steps of the paper; none if not even one step fits.
+/// Finds the largest population at a ratio, in the steps of the paper; `None` if not even one step fits.
 ///
-/// What is spread over stages may leave gaps that a slightly larger population does not, so the search goes downwards:
-/// all below what it finds fits too, in the same places.
+/// Tables that are spread over stages may leave gaps that a slightly larger population does not, so the search goes
+/// downwards: all populations below the result fit too, in the same places.
 ///
 /// # Errors
 /// [`PlanError`] when the program has no such tables.
@@ -44,8 +44,8 @@ pub fn largest(
     Ok(None)
 }
 
-/// Places the tables for so many UEs, or for the next larger population at the same ratio that fits; none if there is
-/// none.
+/// Places the tables for a population, or for the next larger population at the same ratio that fits; `None` if there
+/// is none.
 ///
 /// # Errors
 /// As [`largest`].
@@ -76,7 +76,7 @@ fn attempt(arch: &Architecture, program: &Program, population: Population) -> Re
     Ok(placed.map(|placement| Fit { population, pipeline, placement }))
 }
 
-/// The last step whose tables, however they are packed, do not need more blocks than the whole pipeline has.
+/// The last step whose tables, in any packing, do not need more blocks than the whole pipeline has.
 fn highest(arch: &Architecture, program: &Program, ratio: Ratio, n9: u32) -> Result<u32, PlanError> {
     let (mut low, mut high) = (n9 / Population::STEP, MOST_STEPS);
     while low + 1 < high {

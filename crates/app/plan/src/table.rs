@@ -1,4 +1,4 @@
-//! A table of a switch program, by what matters for its place: keys, action data, counters, meters.
+//! A table of a switch program, with the properties that determine its placement: keys, action data, counters, meters.
 
 use std::fmt;
 
@@ -36,15 +36,15 @@ impl Field {
     }
 }
 
-/// How a table finds its entry.
+/// The match kind of a table.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Match {
     /// By a hash of the key, which is stored with the entry: SRAM.
     Exact(Vec<Field>),
     /// By value and mask: TCAM.
     Ternary(Vec<Field>),
-    /// By the key itself as an address (hash-action): nothing is stored but action data and counters. It has one
-    /// action, 2^(key bits) entries, and cannot be spread over stages.
+    /// By the key itself as an address (hash-action): only action data and counters are stored. It has one action,
+    /// 2^(key bits) entries, and cannot be spread over stages.
     Index(Vec<Field>),
     /// Without a key.
     Always,
@@ -89,17 +89,17 @@ impl Counter {
 pub struct Meter;
 
 impl Meter {
-    /// Meters whose colours one word of a map RAM keeps.
+    /// Meters whose colours fit into one word of a map RAM.
     pub const COLORS_PER_WORD: u32 = 4;
 }
 
-/// A condition around a table: which, and the way that leads to the table. Tables that stand on different ways of one
-/// condition exclude each other.
+/// A condition around a table: its name, and the branch of the table. Tables on different branches of one condition
+/// exclude each other.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Branch {
     /// The condition.
     pub on: &'static str,
-    /// The way.
+    /// The branch.
     pub way: u16,
 }
 
@@ -108,14 +108,14 @@ pub struct Branch {
 pub struct Table {
     /// Name, unique in the pipeline.
     pub name: String,
-    /// Where it runs.
+    /// Its half of the pipeline.
     pub gress: Gress,
-    /// How an entry is found.
+    /// Its match kind.
     pub matching: Match,
-    /// Entries that it must hold.
+    /// Its size in entries.
     pub entries: u32,
-    /// The operands of each action that an entry may name, in bits, as wide as their containers: 8, 16, 32 or a
-    /// multiple of 8 for what several containers get (constants that are too long for an instruction).
+    /// The operands of each action of an entry, in bits, as wide as their containers: 8, 16, 32 or a multiple of 8 for
+    /// values in several containers (constants that are too long for an instruction).
     pub actions: Vec<Vec<u32>>,
     /// Counters, one for each entry.
     pub counter: Option<Counter>,
@@ -123,12 +123,13 @@ pub struct Table {
     pub meter: Option<Meter>,
     /// The conditions around it.
     pub path: Vec<Branch>,
-    /// The stage that the program asks for: not before it, and there before tables without one.
+    /// The stage that the program requests: the table is not placed before it, and in it before tables without a
+    /// request.
     pub stage: Option<usize>,
 }
 
 impl Table {
-    /// A table without actions that have operands, counters, meters or conditions.
+    /// A table without operands, counters, meters or conditions.
     pub fn new(name: impl Into<String>, gress: Gress, matching: Match, entries: u32) -> Self {
         Self {
             name: name.into(),
@@ -171,14 +172,14 @@ impl Table {
         self
     }
 
-    /// With a stage that the program asks for.
+    /// With a stage that the program requests.
     #[must_use]
     pub fn at_stage(mut self, stage: Option<usize>) -> Self {
         self.stage = stage;
         self
     }
 
-    /// Whether no packet runs through both: they are in different halves, or on different ways of one condition.
+    /// Whether no packet executes both: they are in different halves, or on different branches of one condition.
     pub fn excludes(&self, other: &Self) -> bool {
         let apart = |a: &Branch| other.path.iter().any(|b| a.on == b.on && a.way != b.way);
         self.gress != other.gress || self.path.iter().any(apart)

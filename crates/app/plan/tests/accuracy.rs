@@ -1,4 +1,4 @@
-//! The planner against what compilers said: see `causeway plan accuracy`.
+//! The accuracy of the planner, compared with compilers: see `causeway plan accuracy`.
 
 use causeway_plan::architecture::Architecture;
 use causeway_plan::compiler_comparison::Accuracy;
@@ -6,8 +6,8 @@ use causeway_plan::outcomes::SWEEPS;
 use causeway_plan::profiles::{Population, Profile, Program, Ratio};
 use causeway_plan::search::largest;
 
-// Input:  every capacity that a compiler found, and the 320 outcomes of the paper's baseline.
-// Output: each capacity within 5 %; at least 95 % of the outcomes on the right side.
+// Input:  every capacity that a compiler found, and the 320 results of the paper's baseline.
+// Output: each capacity within 5 %; at least 95 % of the results predicted correctly.
 #[test]
 fn the_planner_is_as_accurate_as_promised() {
     let accuracy = Accuracy::measure(|_| {}).unwrap();
@@ -31,7 +31,7 @@ fn the_sweeps_end_where_the_paper_says() {
 }
 
 // Input:  the paper's three optimizations, one after the other, averaged over its four ratios.
-// Output: what each adds is near the paper's 53, 27 and 5.2 %, which are of its own programs: the sum of all three is
+// Output: the gain of each is near the paper's 53, 27 and 5.2 %, which are of its own programs: the sum of all three is
 //         its 102 %, within 5 % of the UEs.
 #[test]
 fn each_optimization_adds_what_the_paper_says() {

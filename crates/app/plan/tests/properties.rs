@@ -1,4 +1,4 @@
-//! What holds for every placement, whatever the tables.
+//! Properties of every placement, for any tables.
 
 use causeway_plan::architecture::Architecture;
 use causeway_plan::pipeline::{Dependency, Pipeline};
@@ -71,13 +71,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     // Input:  random tables with random dependencies, on both pipelines.
-    // Output: every entry has a place; no stage uses more of anything than it has; no table comes before what it
-    //         depends on; the same again gives the same.
+    // Output: every entry is placed; no stage exceeds a resource; no table precedes one on which it depends; the same
+    //         input gives the same result.
     #[test]
     fn placements_are_legal(genes in prop::collection::vec(gene(), 1..12), second in any::<bool>()) {
         let arch = if second { Architecture::TOFINO2 } else { Architecture::TOFINO1 };
         let pipeline = pipeline(&genes);
-        // A table that fits into no stage at all is an answer too.
+        // A table that fits into no stage is a valid result.
         let Ok(placement) = place(&arch, &pipeline) else { return Ok(()) };
         for stage in &placement.stages {
             for (resource, used, available) in stage.levels(&arch) {
@@ -120,8 +120,8 @@ proptest! {
 }
 
 // Input:  every program at every ratio of the paper.
-// Output: the larger pipeline holds more; shared filters hold more at 1:5 than unique ones; a second partition
-//         costs UEs at 1:50.
+// Output: the larger pipeline has a higher capacity; shared filters hold more at 1:5 than unique ones; a second
+//         partition costs UEs at 1:50.
 #[test]
 fn more_room_holds_more() {
     let ues = |arch: &Architecture, program: &Program, ratio| {
@@ -140,9 +140,10 @@ fn more_room_holds_more() {
     assert!(ues(&one, &Program { partitions: 2, ..hip4 }, 50) < ues(&one, &hip4, 50));
 }
 
-// Input:  hip4 with one partition in one table and in two, and with two partitions, on both pipelines at every ratio of the paper.
-// Output: one partition in two tables holds no less than two partitions, which need room for an eighth more. On Tofino 2 it takes two tables
-//         for that where TCAM leaves most of the stages to them, at 1:5 and 1:10.
+// Input:  hip4 with one partition in one table and in two, and with two partitions, on both pipelines at every ratio of
+//         the paper.
+// Output: one partition in two tables holds no less than two partitions, which need an eighth more entries. On Tofino 2
+//         two tables are necessary for that where TCAM leaves most of the stages to them, at 1:5 and 1:10.
 #[test]
 fn one_partition_holds_no_less_than_two() {
     let hip4 = Program::of(Profile::Hip4);
@@ -163,9 +164,9 @@ fn one_partition_holds_no_less_than_two() {
     assert!(largest(&Architecture::TOFINO1, &both, Ratio::one_to(5), Population::N9).is_err());
 }
 
-// Input:  Causeway's own programs at 1:5, and without complex UEs; then what is not known of them.
-// Output: each holds some UEs, hip4 more than the others, but that red-spt has the same tables of rules with filters, which alone say
-//         how many there are at 1:5; the rest is refused.
+// Input:  Causeway's own programs at 1:5, and without complex UEs; then options that they do not have.
+// Output: each holds some UEs, hip4 more than the others, except that red-spt has the same tables of rules with
+//         filters, which alone limit the capacity at 1:5; the options are refused.
 #[test]
 fn own_programs_hold_ues() {
     let ues = |profile, ratio| {
@@ -197,8 +198,8 @@ fn own_programs_hold_ues() {
 }
 
 // Input:  Causeway's `direct` at 1:5 with shared and with unique filters, and without complex UEs.
-// Output: shared filters hold more than unique ones, both more than hip4; a session more than the first tables by index hold asks for
-//         more of them.
+// Output: shared filters hold more than unique ones, both more than hip4; one session beyond the first tables by index
+//         needs additional tables.
 #[test]
 fn direct_of_our_own_holds_the_most() {
     let (arch, direct) = (Architecture::TOFINO1, Program::causeway_program(Profile::Direct));

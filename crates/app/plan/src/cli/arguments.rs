@@ -1,4 +1,4 @@
-//! What may stand on the command line.
+//! Arguments of the command line.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -46,7 +46,7 @@ impl FromStr for Size {
     }
 }
 
-/// What to plan.
+/// The plan to make.
 #[derive(Args, Debug)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -63,48 +63,48 @@ pub struct Arguments {
     /// Complex UEs to simple ones
     #[arg(long, value_name = "COMPLEX:SIMPLE", default_value = "1:50")]
     pub(super) ratio: Ratio,
-    /// Ask whether so many UEs fit, instead of how many do
+    /// Check whether this many UEs fit, instead of searching for the capacity
     #[arg(long, value_name = "N")]
     pub(super) ues: Option<u32>,
     /// Simple UEs whose uplink goes to another UPF
     #[arg(long, value_name = "N", default_value_t = Population::N9)]
     pub(super) n9: u32,
-    /// Accounting tables on each side; two, each for 5/8 of the PDRs, let one be read while the other is written
+    /// Accounting tables on each side; with two, each for 5/8 of the PDRs, one can be read while the other is written
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=2))]
     pub(super) partitions: u32,
-    /// One partition in two tables, by a bit of the PDR_ID: on Tofino 2 more fits then
+    /// One partition in two tables, by a bit of the PDR_ID: on Tofino 2 this increases the capacity
     #[arg(long)]
     pub(super) halves: bool,
-    /// What is addressed by index instead of by a stored key [default: both for direct, none otherwise]
+    /// Tables addressed by index instead of by a stored key [default: both for direct, none otherwise]
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(super) index: Option<Indexed>,
-    /// Whose filters complex UEs have
+    /// Whether complex UEs have filters of their own or shared ones
     #[arg(long, value_enum, default_value = "unique")]
     pub(super) filters: Filters,
     /// Where usage is counted
     #[arg(long, value_enum, default_value = "both")]
     pub(super) counting: Counting,
-    /// Leave DSCP out of TCAM keys, so that uplink ones need three blocks instead of four (direct always does)
+    /// Omit DSCP from TCAM keys, so that uplink keys need three blocks instead of four (always the case in direct)
     #[arg(long)]
     pub(super) narrow_keys: bool,
-    /// Ask whether these sizes fit, all other tables as the UEs need them; several with commas
+    /// Check whether these sizes fit, with all other tables as the UEs need them; several with commas
     #[arg(long, value_name = "TABLE=N", value_delimiter = ',')]
     pub(super) sizes: Vec<Size>,
-    /// Also say which resource is fullest in each stage, and what kept which table out
+    /// Also print the fullest resource of each stage, and the reason why tables did not fit into it
     #[arg(long)]
     pub(super) why: bool,
-    /// Draw the stage map into this file
+    /// Write the stage map to this file
     #[arg(long, value_name = "FILE")]
     pub(super) svg: Option<PathBuf>,
-    /// Also write the answer into this file, as JSON
+    /// Also write the result to this file, as JSON
     #[arg(long, value_name = "FILE", global = true)]
     pub(super) json: Option<PathBuf>,
 }
 
-/// What else the planner can do.
+/// Other commands of the planner.
 #[derive(Clone, Copy, Debug, Subcommand)]
 pub(super) enum Command {
-    /// Compare with what compilers said of known programs
+    /// Compare with known compiler results
     Accuracy,
 }
 

@@ -1,4 +1,4 @@
-//! Questions, and answers in words.
+//! Queries, and their results as text.
 
 use super::arguments::Arguments;
 use crate::architecture::Architecture;
@@ -10,20 +10,20 @@ use crate::profiles::{Population, Program, Ratio};
 use crate::report::Report;
 use crate::search::{self, Fit};
 
-/// Tables that an answer names.
+/// The most tables that a result names.
 const MAX_NAMED_TABLES: usize = 8;
-/// The most UEs that can be asked about, several times what any pipeline holds.
+/// The most UEs of a query, several times the capacity of any pipeline.
 const MAX_UES: u32 = 1_000_000;
 
-/// An answer.
+/// A result.
 pub(super) struct Answer {
-    /// What was asked.
+    /// The query.
     pub(super) title: String,
-    /// The answer.
+    /// The verdict.
     pub(super) verdict: String,
-    /// The UEs that it is about.
+    /// The UEs.
     pub(super) population: Population,
-    /// Where the tables are.
+    /// The placement of the tables.
     pub(super) report: Report,
 }
 
@@ -121,7 +121,7 @@ fn divide(ratio: Ratio, ues: u32, n9: u32) -> Result<Population, PlanError> {
     Ok(Population { simple, complex: ues - simple, n9 })
 }
 
-/// What there is no room for.
+/// The tables that do not fit.
 fn missing(arch: &Architecture, pipeline: &Pipeline, placement: &Placement) -> String {
     let mut tables: Vec<(usize, u32)> = Vec::new();
     for part in placement.parts.iter().filter(|part| part.stage >= arch.stages) {

@@ -1,4 +1,4 @@
-//! A report for people: as text, and as a picture.
+//! Output of a report: as text, and as a chart.
 
 mod svg;
 mod text;

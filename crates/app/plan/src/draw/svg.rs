@@ -1,4 +1,4 @@
-//! The stage map as a picture: a column for each stage, a lane for each kind of memory, a colour for each table.
+//! The stage map as SVG: a column for each stage, a lane for each kind of memory, a colour for each table.
 
 use std::fmt::Write as _;
 
@@ -8,13 +8,13 @@ use crate::report::{Entry, Report, Stage};
 
 /// Width of a stage's column.
 const COLUMN: u32 = 56;
-/// Room for the names of lanes, left of the columns.
+/// Space for the names of lanes, left of the columns.
 const LEFT: u32 = 90;
-/// Room for the title.
+/// Space for the title.
 const TOP: u32 = 48;
 /// Height of a block.
 const BLOCK: u32 = 4;
-/// Room between lanes.
+/// Space between lanes.
 const GAP: u32 = 34;
 /// Height of a line of the legend.
 const LINE: u32 = 18;
@@ -63,7 +63,7 @@ fn lanes(report: &Report) -> [Lane; 3] {
     ]
 }
 
-/// Names of tables, those of banks and instances without their numbers, in the order of their first part.
+/// Names of tables, without numbers for banks and instances, in the order of their first part.
 fn names(report: &Report) -> Vec<&str> {
     let mut names = Vec::new();
     for entry in report.stages.iter().flat_map(|stage| &stage.tables) {
@@ -145,7 +145,7 @@ fn legend(out: &mut String, names: &[&str], top: u32) {
     }
 }
 
-/// Colours around the circle, neighbours in the list far apart.
+/// Colours around the circle; neighbours in the list differ strongly.
 fn color(names: &[&str], name: &str) -> String {
     let place = names.iter().position(|known| *known == name).unwrap_or(0);
     format!("hsl({},55%,{}%)", place * 137 % 360, 48 + place % 3 * 10)

@@ -5,7 +5,7 @@ use causeway_show::with_thousands_separators;
 use crate::report::{Entry, Level, Report, Stage};
 use crate::stage::Resource;
 
-/// Stage by stage: what is used, and which tables are there.
+/// For each stage: its use, and its tables.
 pub fn map(report: &Report) -> String {
     let mut text = String::from("stage  SRAM      TCAM      map RAM   tables\n");
     for stage in &report.stages {
@@ -22,7 +22,7 @@ pub fn map(report: &Report) -> String {
     text
 }
 
-/// Stage by stage: which resource is fullest, and what kept which table out.
+/// For each stage: the fullest resource, and the reason why tables did not fit.
 pub fn why(report: &Report) -> String {
     let mut text = String::new();
     for stage in &report.stages {
@@ -61,7 +61,7 @@ fn table(entry: &Entry) -> String {
     }
 }
 
-/// Items after a lead, in lines of up to 120 columns.
+/// Items after a prefix, in lines of up to 120 columns.
 fn wrapped(lead: &str, items: &[String]) -> String {
     let mut text = lead.to_owned();
     let mut column = lead.len();

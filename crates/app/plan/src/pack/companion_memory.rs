@@ -1,9 +1,9 @@
-//! Blocks of counters, meters and action data that belong to entries.
+//! Blocks of counters, meters and action data of entries.
 
 use crate::architecture::Architecture;
 use crate::table::{Counter, Meter};
 
-/// A block that two-port memories have beside those for their content, to write while others are read.
+/// The spare block of two-port memories beside those for their content, for writes during reads.
 const SPARE_BLOCK: u32 = 1;
 
 /// SRAM blocks (and as many map RAMs) of `entries` counters; 0 for none.

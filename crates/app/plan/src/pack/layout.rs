@@ -1,4 +1,4 @@
-//! The layouts that a table may have, and what each needs for so many entries.
+//! The layouts of a table, and the blocks that each needs.
 
 use super::companion_memory::{action_data, colors, counters, meters};
 use super::operands::{Split, splits};
@@ -6,49 +6,49 @@ use super::words::packings;
 use crate::architecture::Architecture;
 use crate::table::{Match, Table};
 
-/// Independent hashes that an exact table has, so that nine entries of ten find a place without moving others.
+/// Independent hashes of an exact table, with which nine entries of ten find a place without moving others.
 const HASH_WAYS: u32 = 4;
 /// Keys up to this width need no hash: the key is the address of a word.
 const DIRECT_KEY_BITS: u32 = 10;
 
-/// Where the keys of a table are.
+/// The storage of a table's keys.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Store {
     /// In SRAM words.
     Words {
-        /// Entries that lie together.
+        /// Entries that are packed together.
         entries: u32,
-        /// Blocks that they lie in.
+        /// Blocks of a packing.
         width: u32,
-        /// Ways, the fewest rows of blocks that the table has in a stage.
+        /// Ways, the fewest rows of blocks of the table in a stage.
         ways: u32,
     },
     /// In TCAM blocks.
     Tcam {
-        /// Blocks side by side for the width of the key.
+        /// Adjacent blocks for the width of the key.
         width: u32,
-        /// Bits that a match reads out of SRAM; 0 for none.
+        /// Bits that a match reads from SRAM; 0 for none.
         indirect: u32,
     },
-    /// Nowhere: the key is the address, or there is no key.
+    /// None: the key is the address, or there is no key.
     Unstored,
 }
 
-/// One way to lay a table out.
+/// A layout of a table.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Layout {
-    /// Where the keys are.
+    /// The storage of the keys.
     pub store: Store,
-    /// Bits of operands that lie beside the match.
+    /// Bits of operands beside the match.
     pub immediate: u32,
-    /// Octets of operands of each entry in blocks of their own, a power of two; 0 for none.
+    /// Octets of operands of each entry in separate blocks, a power of two; 0 for none.
     pub action_octets: u32,
 }
 
-/// What some entries of a table need in a stage.
+/// The blocks of some entries of a table in a stage.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Demand {
-    /// Entries that there is room for.
+    /// Capacity in entries.
     pub entries: u32,
     /// SRAM blocks for keys.
     pub match_srams: u32,
@@ -56,9 +56,9 @@ pub struct Demand {
     pub action_srams: u32,
     /// SRAM blocks that TCAM matches read.
     pub indirect_srams: u32,
-    /// SRAM blocks, with their map RAMs, of the counter; with the spare one.
+    /// SRAM blocks, with their map RAMs, of the counter, including the spare one.
     pub counter_srams: u32,
-    /// SRAM blocks, with their map RAMs, of the meter; with the spare one.
+    /// SRAM blocks, with their map RAMs, of the meter, including the spare one.
     pub meter_srams: u32,
     /// Map RAMs of the meter's colours.
     pub color_maps: u32,
@@ -98,15 +98,15 @@ fn stores(arch: &Architecture, table: &Table, split: Split, number: u32) -> Vec<
             let width = tcam_width(table.matching.octets());
             vec![layout(Store::Tcam { width, indirect: split.immediate + number })]
         }
-        // There is no match that immediate bits could lie beside.
+        // There is no match to hold immediate bits.
         Match::Index(_) => (split.immediate == 0).then(|| layout(Store::Unstored)).into_iter().collect(),
-        // The one action is the default one; its operands are immediate in any case.
+        // The only action is the default action; its operands are always immediate.
         Match::Always => vec![Layout { store: Store::Unstored, immediate: 0, action_octets: 0 }],
     }
 }
 
 impl Layout {
-    /// What at least `entries` entries need. There may be room for more: blocks are filled.
+    /// The blocks for at least `entries` entries. The capacity may be higher: blocks are filled.
     pub fn demand(&self, arch: &Architecture, table: &Table, entries: u32) -> Demand {
         let mut demand = Demand { entries, ..Demand::default() };
         match self.store {
@@ -134,7 +134,7 @@ impl Layout {
         demand
     }
 
-    /// Entries that the table grows by when it is spread over stages.
+    /// The increment in entries when the table is spread over stages.
     pub const fn step(&self, arch: &Architecture) -> u32 {
         match self.store {
             Store::Words { entries, .. } => entries * arch.sram_words,
@@ -143,7 +143,7 @@ impl Layout {
     }
 }
 
-/// Blocks side by side for a key: two join for 11 octets, as they share one; the last is one if 6 octets are left.
+/// Adjacent blocks for a key: two hold 11 octets, as they share one; the last is single if 6 octets are left.
 const fn tcam_width(octets: u32) -> u32 {
     let (pairs, rest) = (octets / 11, octets % 11);
     match rest {
@@ -153,7 +153,7 @@ const fn tcam_width(octets: u32) -> u32 {
     }
 }
 
-/// Blocks with the words that TCAM matches read: `bits` for each entry, as much as the next power of two, 8 at least.
+/// Blocks with the words that TCAM matches read: `bits` for each entry, rounded up to a power of two, 8 at least.
 fn indirect_srams(arch: &Architecture, entries: u32, bits: u32) -> u32 {
     match bits {
         0 => 0,
@@ -161,7 +161,7 @@ fn indirect_srams(arch: &Architecture, entries: u32, bits: u32) -> u32 {
     }
 }
 
-/// Bits that name one of `actions` actions: an index of 8, beyond that an address of the instruction memory.
+/// Bits of the action number for `actions` actions: an index of 8, beyond that an address of the instruction memory.
 const fn action_bits(actions: usize) -> u32 {
     match actions {
         0 | 1 => 0,

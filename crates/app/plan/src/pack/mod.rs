@@ -1,4 +1,4 @@
-//! How a table lies in memory: the layouts that it may have, and the blocks that each needs.
+//! The memory layout of a table: its possible layouts, and the blocks that each needs.
 
 mod companion_memory;
 mod layout;

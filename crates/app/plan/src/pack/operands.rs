@@ -1,9 +1,9 @@
-//! Where the operands of actions go: beside the match as immediate bits, or into blocks of action data.
+//! The division of action operands: immediate bits beside the match, or blocks of action data.
 
-/// The most immediate bits that an entry can have.
+/// The most immediate bits of an entry.
 const IMMEDIATE_BITS: u32 = 32;
 
-/// A way to spread the operands of a table's actions.
+/// A division of the operands of a table's actions.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Split {
     /// Immediate bits of each entry.
@@ -12,7 +12,7 @@ pub(super) struct Split {
     pub(super) octets: u32,
 }
 
-/// The ways there are, the fewest immediate bits first, none of them worse than another in both.
+/// The possible divisions, the fewest immediate bits first; none is worse than another in both figures.
 pub(super) fn splits(actions: &[Vec<u32>]) -> Vec<Split> {
     let mut splits: Vec<Split> = Vec::new();
     for budget in (0..=IMMEDIATE_BITS).step_by(8) {
@@ -29,7 +29,7 @@ pub(super) fn splits(actions: &[Vec<u32>]) -> Vec<Split> {
     splits
 }
 
-/// The most bits, of at most `budget`, that some of the operands make up. An operand is not cut.
+/// The most bits, up to `budget`, that a subset of the operands makes up. Operands are not split.
 fn fill(operands: &[u32], budget: u32) -> u32 {
     let mut reachable = vec![false; budget as usize + 1];
     reachable[0] = true;
@@ -46,7 +46,7 @@ mod tests {
     use super::{Split, splits};
 
     // Input:  an id, a tunnel and a meter of 32, 32 and 16 bits.
-    // Output: all in 16 octets; the meter beside the match and 8 octets; nothing that is wider and no smaller.
+    // Output: all in 16 octets; the meter beside the match and 8 octets; no division that is wider and no smaller.
     #[test]
     fn operands_go_where_they_need_least() {
         let expected = [Split { immediate: 0, octets: 16 }, Split { immediate: 16, octets: 8 }];

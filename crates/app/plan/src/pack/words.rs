@@ -1,25 +1,25 @@
-//! How entries of an exact table share SRAM words.
+//! The packing of exact table entries into SRAM words.
 
 use crate::architecture::Architecture;
 use crate::table::Field;
 
-/// Bits of the key that the address of the word stands for, so that they need not be stored.
+/// Bits of the key that the address of the word determines, so that they are not stored.
 const GHOST_BITS: u32 = 10;
-/// Bits of each entry that say which version of the table it belongs to, for hitless changes.
+/// Bits of each entry for the version of the table, for hitless changes.
 const VERSION_BITS: u32 = 4;
-/// Entries that can lie in one word.
+/// The most entries in one word.
 const ENTRIES_PER_WORD: u32 = 5;
-/// Entries that can lie in the words of one wide row.
+/// The most entries in the words of one wide row.
 const ENTRIES_PER_ROW: u32 = 9;
 /// Bits of one word that can be read out with a match (immediate bits, number of the action).
 const OVERHEAD_BITS: u32 = 64;
 
-/// Entries side by side in words of several blocks.
+/// Adjacent entries in words of several blocks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Packing {
-    /// Entries that lie together.
+    /// Entries that are packed together.
     pub(super) entries: u32,
-    /// Blocks that they lie in.
+    /// Blocks of the packing.
     pub(super) width: u32,
 }
 
@@ -38,7 +38,7 @@ pub(super) fn packings(arch: &Architecture, key: &[Field], overhead: u32) -> Vec
         ];
         let width = width.into_iter().max().unwrap_or(1).max(1);
         let (few, many) = (entries.min(width), entries.max(width));
-        // What is twice something smaller is the same packing, only less flexible.
+        // A multiple of a smaller packing is the same packing, but less flexible.
         let multiple = few > 1 && many % few == 0;
         if width <= arch.sram_rows && !multiple && width <= bits.div_ceil(arch.sram_bits).max(1) {
             packings.push(Packing { entries, width });
@@ -47,7 +47,7 @@ pub(super) fn packings(arch: &Architecture, key: &[Field], overhead: u32) -> Vec
     packings
 }
 
-/// Octets of the key that are compared: the smallest ones may go with the ghost bits.
+/// Octets of the key that are compared: the smallest ones may be ghost bits.
 fn stored_octets(key: &[Field]) -> u32 {
     let mut sizes: Vec<u32> = Vec::new();
     for field in key {
@@ -79,7 +79,7 @@ mod tests {
     }
 
     // Input:  a 24-bit id without operands: 14 + 4 bits for each entry.
-    // Output: five in a word, as more cannot be.
+    // Output: five in a word, the maximum.
     #[test]
     fn a_word_has_five_entries_at_most() {
         assert_eq!(best(24, 0), Packing { entries: 5, width: 1 });

@@ -1,6 +1,6 @@
-//! Blocks of a program: tables in a row under the same conditions.
+//! Blocks of a program: consecutive tables under the same conditions.
 //!
-//! Without long branches a stage tells only the next one which table comes next, so what stands after a block must wait
+//! Without long branches a stage tells only the next one which table comes next, so tables after a block must wait
 //! until the whole block is placed.
 
 use crate::pipeline::Pipeline;
@@ -11,15 +11,15 @@ use crate::table::{Branch, Gress, Table};
 pub(super) struct Block {
     gress: Gress,
     conditions: Vec<Branch>,
-    /// The tables, by their places in the pipeline.
+    /// The tables, by their indices in the pipeline.
     pub(super) members: Vec<usize>,
-    /// Tables outside that must be placed before the block begins, as its members depend on them: later they would
-    /// have to wait for it.
+    /// Tables outside that must be placed before the block begins, as its members depend on them: later they would have
+    /// to wait for it.
     pub(super) needs: Vec<usize>,
 }
 
 impl Block {
-    /// Whether the table must wait while the block is not complete: it is no part of it, and packets may go to both.
+    /// Whether the table must wait while the block is incomplete: it is not part of it, and packets may execute both.
     pub(super) fn holds_up(&self, table: usize, tables: &[Table]) -> bool {
         let Some(other) = tables.get(table) else { return false };
         let apart =
@@ -28,7 +28,7 @@ impl Block {
     }
 }
 
-/// The blocks of a program, each condition within others making a block of its own.
+/// The blocks of a program; each nested condition makes a block of its own.
 pub(super) fn blocks(pipeline: &Pipeline) -> Vec<Block> {
     let tables = pipeline.tables();
     let mut blocks: Vec<Block> = Vec::new();
@@ -59,7 +59,7 @@ pub(super) fn blocks(pipeline: &Pipeline) -> Vec<Block> {
     blocks
 }
 
-/// All that the members depend on, directly or not, but for themselves.
+/// All tables outside on which the members depend, directly or indirectly.
 fn needs(pipeline: &Pipeline, members: &[usize]) -> Vec<usize> {
     let mut needs: Vec<usize> = members.to_vec();
     // Dependencies go forward, so one pass from the end follows each to its beginning.
@@ -85,9 +85,9 @@ mod tests {
         Table::new(name, Gress::Ingress, Match::Always, 0)
     }
 
-    // Input:  a table, one under a condition, two under that and another one, one after them that is on the other way.
-    // Output: a block for the outer condition's three tables and the inner one's two, which need what the last of
-    //         them depends on; one for the other way.
+    // Input:  a table, one under a condition, two under that and another one, one after them on the other branch.
+    // Output: a block for the outer condition's three tables and the inner one's two, which need the table on which the
+    //         last of them depends; one for the other branch.
     #[test]
     fn each_condition_makes_a_block() {
         let mut pipeline = Pipeline::default();

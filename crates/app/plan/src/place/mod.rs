@@ -1,5 +1,5 @@
 //! Places tables into stages: in the order of their urgency, as early as their dependencies allow, spread over stages
-//! where one has no room.
+//! if one stage is too small.
 
 mod blocks;
 mod part;
@@ -15,30 +15,30 @@ use part::Fitting;
 /// A table, or a part of it, in a stage.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Part {
-    /// The table, by its place in the pipeline.
+    /// The table, by its index in the pipeline.
     pub table: usize,
     /// The stage, from 0.
     pub stage: usize,
-    /// Entries of the table that are here, at least.
+    /// Entries of the table in this stage, at least.
     pub entries: u32,
-    /// How they lie.
+    /// Their layout.
     pub layout: Layout,
-    /// What they use.
+    /// Their resources.
     pub demand: Demand,
 }
 
-/// Where everything is.
+/// The placement of all tables.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Placement {
     /// The parts of tables, by stage.
     pub parts: Vec<Part>,
-    /// The use of each stage that is needed; there may be more of them than the pipeline has.
+    /// The use of each required stage; there may be more of them than the pipeline has.
     pub stages: Vec<StageUse>,
-    /// What kept tables, or the rest of them, out of stages.
+    /// Why tables, or their rests, were not placed into earlier stages.
     pub waits: Vec<Postponement>,
 }
 
-/// Why a table, or the rest of it, did not go into a stage where its dependencies would have let it.
+/// Why a table, or the rest of it, was not placed into a stage that its dependencies allowed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Postponement {
     /// The table.
@@ -52,14 +52,14 @@ pub struct Postponement {
 /// See [`Postponement`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Reason {
-    /// The stage had too little left.
+    /// The stage lacked resources.
     Lacking(Shortage),
-    /// Another table has to be placed first: nothing may run between its parts, or within its block.
+    /// Another table must be placed first: no other table may run between its parts, or within its block.
     OtherFirst(usize),
 }
 
 impl Placement {
-    /// Whether it needs no more stages than there are.
+    /// Whether the required stages exist.
     pub fn fits(&self, arch: &Architecture) -> bool {
         self.stages.len() <= arch.stages
     }
@@ -70,11 +70,11 @@ impl Placement {
 pub struct TooLarge {
     /// The table.
     pub table: usize,
-    /// What it lacks.
+    /// The missing resource.
     pub shortage: Shortage,
 }
 
-/// Places the tables of a pipeline. More stages are used than there are if need be.
+/// Places the tables of a pipeline. If necessary, more stages are used than the pipeline has.
 ///
 /// # Errors
 /// [`TooLarge`] when a table cannot be spread over stages and does not fit into one.
@@ -82,19 +82,19 @@ pub fn place(arch: &Architecture, pipeline: &Pipeline) -> Result<Placement, TooL
     Ok(Placer::new(arch, pipeline).run(MAX_STAGES)?.0)
 }
 
-/// Places the tables if the stages that there are suffice, and gives up as soon as they do not.
+/// Places the tables within the existing stages; stops as soon as they do not suffice.
 pub fn place_within(arch: &Architecture, pipeline: &Pipeline) -> Option<Placement> {
     let (placement, complete) = Placer::new(arch, pipeline).run(arch.stages).ok()?;
     complete.then_some(placement)
 }
 
-/// No pipeline is asked for more: what would need them is out of the question.
+/// The limit of stages: a program that needs more is not considered.
 const MAX_STAGES: usize = 4096;
 
-/// How far a table is.
+/// The placement progress of a table.
 #[derive(Clone, Copy, Debug)]
 struct Progress {
-    /// Entries that have no place yet.
+    /// Entries that are not placed.
     left: u32,
     /// The stage of the last part.
     last: Option<usize>,
@@ -130,7 +130,7 @@ impl<'a> Placer<'a> {
         }
     }
 
-    /// Fills up to `limit` stages. Whether all is placed.
+    /// Fills up to `limit` stages. Returns whether all tables are placed.
     fn run(mut self, limit: usize) -> Result<(Placement, bool), TooLarge> {
         let mut order: Vec<usize> = (0..self.pipeline.tables().len()).collect();
         let pinned = |table: usize| self.pipeline.tables()[table].stage.is_none();
@@ -141,7 +141,7 @@ impl<'a> Placer<'a> {
             }
             self.placement.stages.push(StageUse::default());
             let before = self.placement.parts.len();
-            // What is placed may set others free for the same stage, so the most urgent is looked for each time.
+            // A placed table may allow others in the same stage, so the most urgent one is determined each time.
             while let Some(()) = order.iter().find_map(|table| self.step(*table, stage)) {}
             if self.placement.parts.len() == before
                 && let Some(stuck) = self.unplaceable_table(stage)
@@ -153,7 +153,7 @@ impl<'a> Placer<'a> {
         Ok((self.placement, complete))
     }
 
-    /// Places what can be of a table in a stage; nothing if it cannot be there.
+    /// Places as much of a table as possible in a stage; nothing if it is not allowed there.
     fn step(&mut self, table: usize, stage: usize) -> Option<()> {
         if self.progress[table].done || self.progress[table].last == Some(stage) || !self.ready(table, stage)
         {
@@ -181,7 +181,7 @@ impl<'a> Placer<'a> {
         }
     }
 
-    /// Whether all that the table depends on is placed early enough.
+    /// Whether all tables on which it depends are placed early enough.
     fn ready(&self, table: usize, stage: usize) -> bool {
         let asked = self.pipeline.tables()[table].stage.is_none_or(|asked| asked <= stage);
         asked
@@ -191,8 +191,8 @@ impl<'a> Placer<'a> {
             })
     }
 
-    /// A table that has to be placed before this one may be: it is spread over stages and has a part to come, or it
-    /// is the rest of a block that others have begun.
+    /// A table that must be placed before this one: it is spread over stages and incomplete, or it is the rest of a
+    /// block that has begun.
     fn blocking_table(&self, table: usize) -> Option<usize> {
         if self.arch.long_branches {
             return None;
@@ -208,8 +208,8 @@ impl<'a> Placer<'a> {
         (0..tables.len()).find(open).or_else(|| self.blocks.iter().find_map(|block| self.rest(block, table)))
     }
 
-    /// A table that a block makes this one wait for: the rest of one that has been begun, if this one may not run
-    /// within it; what one that this would begin needs.
+    /// A table for which this one must wait because of a block: the rest of one that has begun, if this one may not run
+    /// within it; or a prerequisite of one that this table would begin.
     fn rest(&self, block: &Block, table: usize) -> Option<usize> {
         let open = |other: &usize| !self.progress[*other].done;
         let begun = block.members.iter().any(|member| self.progress[*member].last.is_some());

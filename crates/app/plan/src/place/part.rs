@@ -1,16 +1,16 @@
-//! As much of a table as a stage has room for.
+//! The largest part of a table that fits into a stage.
 
 use super::{Part, Placer};
 use crate::pack::Layout;
 use crate::stage::Shortage;
 
-/// What of a table goes into a stage.
+/// The part of a table for a stage.
 pub(super) enum Fitting {
     /// All that is left of it.
     All(Part),
-    /// Some of it, and what the stage lacks for more.
+    /// A part, and what the stage lacks for more.
     Some(Part, Shortage),
-    /// Nothing, as the stage lacks something even for the smallest part.
+    /// Nothing, as the stage lacks a resource even for the smallest part.
     None(Shortage),
 }
 
@@ -57,7 +57,7 @@ impl Placer<'_> {
                 Err(_) => high = middle,
             }
         }
-        // A part is what its blocks hold, which may be more than was asked for.
+        // A part has the capacity of its blocks, which may exceed the request.
         found.map(|part| Part { entries: part.demand.entries.min(left), ..part })
     }
 }

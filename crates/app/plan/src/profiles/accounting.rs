@@ -6,11 +6,11 @@ use crate::error::PlanError;
 use crate::pipeline::{Dependency, Pipeline};
 use crate::table::{Gress, Match, Table};
 
-/// Sizes of counters addressed by index, again and again: with four of them a stage holds the most, as three fill two
-/// rows of blocks each, and the last the row that is left.
+/// Sizes of counters addressed by index, in turn: four of these make the best use of a stage, as three fill two rows of
+/// blocks each, and the last the remaining row.
 const INSTANCES: [u32; 4] = [22_528, 22_528, 22_528, 10_240];
 
-/// Adds the counters of `pdrs` PDRs on both sides. The ingress ones come after the tables that find PDRs.
+/// Adds the counters of `pdrs` PDRs on both sides. The ingress ones follow the tables that find PDRs.
 pub(super) fn add(
     pipeline: &mut Pipeline,
     program: &Program,
@@ -38,7 +38,7 @@ pub(super) fn side(
         let (name, entries) = match (tables, program.halves) {
             (1, _) => (format!("accounting_{gress}"), pdrs),
             (_, true) => (format!("accounting_{gress}_{part}"), pdrs.div_ceil(2)),
-            // Half of the PDRs and an eighth more: which partition takes entries is a matter of when they come.
+            // Half of the PDRs and an eighth more: the time of arrival determines the partition of an entry.
             (_, false) => (format!("accounting_{gress}_{part}"), (pdrs / 2 + pdrs / 8).max(1)),
         };
         pipeline.add(Table::new(name, gress, Match::Exact(key(&[PDR_ID])), entries).counted(), after)?;
@@ -59,7 +59,7 @@ fn instances(
         }
         let entries = left.min(size);
         let name = format!("counters_{gress}_{}", number + 1);
-        // Nothing precedes egress, and counters left to themselves would come after all else: early stages are asked for.
+        // Without dependencies, the counters of the egress side would be placed last: early stages are requested.
         let stage = (gress == Gress::Egress).then_some(usize::from(number) / INSTANCES.len());
         let range = Table::new(name, gress, Match::Always, entries).counted().when("counter range", number);
         pipeline.add(range.at_stage(stage), after)?;

@@ -1,4 +1,4 @@
-//! What all profiles do once the PDR and its action are known: meters, queues, copies, routes.
+//! The common tables of all profiles after the PDR and its action: meters, queues, copies, routes.
 
 use super::fields::{METER_ID, key};
 use crate::error::PlanError;
@@ -10,22 +10,22 @@ use crate::table::{Match, Table};
 const HOST_ROUTES: u32 = 2048;
 /// Routes with a prefix.
 const PREFIX_ROUTES: u32 = 512;
-/// One PDR of so many has a meter of its own.
+/// One PDR in this many has a meter of its own.
 const PDRS_PER_METER: u32 = 8;
 /// Operands of a route: port and two MAC addresses.
 const ROUTE: &[u32] = &[16, 48, 48];
 
-/// The tables that the later ones come after.
+/// The tables that precede the later ones.
 pub(super) struct Before<'a> {
     /// Those that find the PDR.
     pub(super) pdr: &'a [(&'a str, Dependency)],
-    /// Those that say what to do.
+    /// Those that determine the action.
     pub(super) action: &'a [(&'a str, Dependency)],
-    /// Those that say which meter.
+    /// Those that determine the meter.
     pub(super) meter: &'a [(&'a str, Dependency)],
 }
 
-/// The answer to an echo request. It stands before all PDR tables.
+/// The response to an Echo Request. It precedes all PDR tables.
 pub(super) fn echo(pipeline: &mut Pipeline) -> Result<(), PlanError> {
     let control = key(&[&[("valid", 2), ("gtpu.type", 8)]]);
     pipeline.add(Table::new("gtpu_control", Ingress, Match::Exact(control), 2), &[])
@@ -41,7 +41,7 @@ pub(super) fn enforcement(pipeline: &mut Pipeline, pdrs: u32, before: &Before<'_
     pipeline.add(queue.actions(&[&[8]]).when("yellow", 1), &after)
 }
 
-/// What goes to egress with the packet, copies for the control plane, and routes.
+/// Metadata for egress, copies for the control plane, and routes.
 pub(super) fn delivery(pipeline: &mut Pipeline, before: &Before<'_>) -> Result<(), PlanError> {
     let bridge: Vec<_> = before.pdr.iter().map(|(name, _)| (*name, Dependency::Action)).collect();
     pipeline.add(Table::new("bridge_header", Ingress, Match::Always, 0), &bridge)?;

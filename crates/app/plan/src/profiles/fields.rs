@@ -1,4 +1,4 @@
-//! Keys and operands that several profiles have.
+//! Keys and operands that several profiles share.
 
 use crate::table::Field;
 
@@ -20,7 +20,7 @@ pub(super) const UE_ADDRESS: &[(&str, u32)] = &[("inner.dst", 32)];
 /// What filters match.
 pub(super) const FIVE_TUPLE: &[(&str, u32)] =
     &[("inner.src", 32), ("inner.dst", 32), ("inner.protocol", 8), ("inner.sport", 16), ("inner.dport", 16)];
-/// What they may match besides.
+/// Additional fields of filters.
 pub(super) const DSCP: &[(&str, u32)] = &[("inner.dscp", 8)];
 /// The number of a shared filter.
 pub(super) const FILTER_ID: &[(&str, u32)] = &[("filter_id", 16)];
@@ -36,12 +36,12 @@ pub(super) const OPERAND_IPV4: u32 = 32;
 /// Operand: a QFI, or a few flags.
 pub(super) const OPERAND_OCTET: u32 = 8;
 
-/// The constants of an encapsulation header that are too long for an instruction, so they are operands too: octet by
-/// octet or word by word, as the headers' containers are (version and length, identification, flags and TTL, protocol,
-/// ports, lengths, GTP-U flags and type, type of the extension).
+/// The constants of an encapsulation header that are too long for an instruction, so they are operands too: by octet or
+/// by word, as the headers' containers are (version and length, identification, flags and TTL, protocol, ports,
+/// lengths, GTP-U flags and type, type of the extension).
 pub(super) const HEADER_CONSTANTS: &[u32] = &[8, 16, 16, 16, 8, 8, 16, 16, 16, 8, 8, 16, 8];
 
-/// The operands of an action that makes a tunnel header, after those of the rule itself.
+/// The operands of an action that adds a tunnel header, after those of the rule itself.
 pub(super) fn encapsulation(rule: &[u32]) -> Vec<u32> {
     rule.iter().chain(HEADER_CONSTANTS).copied().collect()
 }

@@ -1,4 +1,4 @@
-//! The tables of the UPF programs, by profile and by what they must hold.
+//! The tables of the UPF programs, by profile and capacity.
 
 mod accounting;
 mod causeway;
@@ -25,9 +25,9 @@ pub enum Profile {
     Baseline,
     /// FARs and meters in the PDR tables (RED)
     Red,
-    /// Seven PDR tables by direction and interface besides (RED + SPT)
+    /// Also seven PDR tables by direction and interface (RED + SPT)
     RedSpt,
-    /// Shared action data in three small tables of templates besides (RED + SPT + CAD)
+    /// Also shared action data in three small tables of templates (RED + SPT + CAD)
     Hip4,
     /// As hip4, with simple PDRs and counters addressed by index
     Direct,
@@ -60,7 +60,7 @@ impl fmt::Display for Profile {
     }
 }
 
-/// What is addressed by index instead of by a stored key.
+/// Tables addressed by index instead of by a stored key.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Indexed {
@@ -74,17 +74,17 @@ pub enum Indexed {
     Both,
 }
 
-/// Whose filters complex UEs have.
+/// The filters of complex UEs.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Filters {
-    /// Each its own: rows of TCAM for every complex UE
+    /// Own filters: TCAM rows for every complex UE
     Unique,
     /// Shared ones: packets are classified once, then looked up by UE and filter in SRAM
     Shared,
 }
 
-/// Where usage is counted.
+/// The place of usage counting.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counting {
@@ -101,23 +101,24 @@ pub struct Program {
     pub profile: Profile,
     /// Whether it is Causeway's, of `p4/`, which has more tables than the paper's.
     pub own: bool,
-    /// Accounting tables on each side, 1 or 2: pendulum access reads one while it writes the other.
+    /// Accounting tables on each side, 1 or 2: with pendulum access one is read while the other is written.
     pub partitions: u32,
-    /// Accounting with one partition is in two tables, by a bit of the PDR_ID. A table has one counter in a stage, whose blocks must be in reach of
-    /// its ALU, which on Tofino 2 is 24 of 48: two tables use more of a stage than one.
+    /// One accounting partition is in two tables, by a bit of the PDR_ID. A table has one counter in a stage, whose
+    /// blocks must be within reach of its ALU, which on Tofino 2 is 24 of 48: two tables use more of a stage than one.
     pub halves: bool,
-    /// What is addressed by index.
+    /// Tables addressed by index.
     pub indexed: Indexed,
-    /// Whose filters complex UEs have.
+    /// The filters of complex UEs.
     pub filters: Filters,
-    /// Where usage is counted.
+    /// The place of usage counting.
     pub counting: Counting,
-    /// Whether TCAM keys of uplink PDRs are cut to 17 octets (no DSCP), so that three blocks hold them instead of four.
+    /// Whether TCAM keys of uplink PDRs are limited to 17 octets (no DSCP), so that three blocks hold them instead of
+    /// four.
     pub narrow_keys: bool,
 }
 
 impl Program {
-    /// A profile with its own options.
+    /// A profile with default options.
     pub const fn of(profile: Profile) -> Self {
         let indexed = match profile {
             Profile::Direct => Indexed::Both,
@@ -141,7 +142,7 @@ impl Program {
         Self { own: true, ..Self::of(profile) }
     }
 
-    /// The tables for so many UEs.
+    /// The tables for a population.
     ///
     /// # Errors
     /// [`PlanError`] when the profile has no such option, or there are fewer simple UEs than N9 ones.

@@ -1,4 +1,4 @@
-//! How many UEs of which kind.
+//! Numbers of UEs by kind.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,7 +22,7 @@ impl Population {
     /// The N9 UEs of the paper.
     pub const N9: u32 = 2048;
 
-    /// So many simple UEs, and complex ones by the ratio.
+    /// This many simple UEs, and complex ones by the ratio.
     pub fn at(ratio: Ratio, simple: u32, n9: u32) -> Self {
         let (complex, all) = (u64::from(ratio.complex), u64::from(ratio.simple));
         let rounded = (u64::from(simple) * complex * 2 + all) / (all * 2);
@@ -53,12 +53,12 @@ impl fmt::Display for Population {
 pub struct Ratio {
     /// Complex UEs.
     pub complex: u16,
-    /// For so many simple ones, 1 at least.
+    /// For this many simple ones, 1 at least.
     pub simple: u16,
 }
 
 impl Ratio {
-    /// One complex UE for so many simple ones.
+    /// One complex UE for this many simple ones.
     pub const fn one_to(simple: u16) -> Self {
         Self { complex: 1, simple }
     }
@@ -90,7 +90,7 @@ impl FromStr for Ratio {
 mod tests {
     use super::{Population, Ratio};
 
-    // Input:  the largest populations that the paper found for its baseline.
+    // Input:  the largest populations of the paper for its baseline.
     // Output: its numbers of UEs.
     #[test]
     fn the_paper_counts_so() {

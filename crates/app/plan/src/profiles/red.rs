@@ -1,4 +1,4 @@
-//! Three PDR tables: the baseline, and with FARs and meters in them.
+//! Three PDR tables: the baseline, and the same with FARs and meters merged into them.
 
 use super::common_tables::{self, Before};
 use super::fields::{
@@ -64,7 +64,7 @@ fn pdrs(pipeline: &mut Pipeline, program: &Program, population: &Population) -> 
     Ok(())
 }
 
-/// The tables that follow a PDR_ID.
+/// The tables that are looked up by PDR_ID.
 fn by_id(pipeline: &mut Pipeline, all: u32) -> Result<(), PlanError> {
     let encap = encapsulation(&[OPERAND_IPV4, OPERAND_TEID, OPERAND_OCTET]);
     let decap = [OPERAND_OCTET, OPERAND_OCTET];
@@ -74,7 +74,7 @@ fn by_id(pipeline: &mut Pipeline, all: u32) -> Result<(), PlanError> {
     pipeline.add(meter.actions(&[&[OPERAND_METER]]), PDR)
 }
 
-/// The constants of a tunnel header, once: entries of PDRs have no room for them.
+/// The constants of a tunnel header, once: entries of PDRs do not contain them.
 fn headers(pipeline: &mut Pipeline) -> Result<(), PlanError> {
     let kinds = key(&[&[("encapsulate", 2)]]);
     let constants = encapsulation(&[]);

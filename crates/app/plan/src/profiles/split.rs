@@ -47,7 +47,7 @@ impl Sizes {
         }
     }
 
-    /// Downlink tunnels of N9: what goes out by N9 comes back by it.
+    /// Downlink tunnels of N9: the same UEs as uplink.
     const fn dl_n9(&self) -> u32 {
         self.n9_simple + self.complex
     }

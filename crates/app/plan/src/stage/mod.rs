@@ -1,4 +1,4 @@
-//! What the tables of one stage use, and whether one more fits.
+//! The resource use of the tables of one stage, and whether one more fits.
 
 mod rows;
 
@@ -11,7 +11,7 @@ use crate::pack::Demand;
 use crate::table::{Field, Match, Table};
 use rows::TwoPort;
 
-/// Something that a stage has so much of.
+/// A limited resource of a stage.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
@@ -33,7 +33,7 @@ pub enum Resource {
     LogicalTable,
     /// Ternary tables.
     TernaryTable,
-    /// Tables with action data of their own.
+    /// Tables with separate action data.
     ActionTable,
     /// Octets of exact keys.
     ExactCrossbar,
@@ -60,14 +60,14 @@ impl fmt::Display for Resource {
     }
 }
 
-/// A resource that does not suffice.
+/// A resource that is exceeded.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Shortage {
-    /// Which.
+    /// The resource.
     pub resource: Resource,
-    /// What would be in use.
+    /// The amount that would be used.
     pub needed: u32,
-    /// What there is.
+    /// The available amount.
     pub available: u32,
 }
 
@@ -90,7 +90,7 @@ pub struct StageUse {
     pub tables: u32,
     /// Ternary tables.
     pub ternary_tables: u32,
-    /// Tables with action data of their own.
+    /// Tables with separate action data.
     pub action_tables: u32,
     exact: Vec<Field>,
     ternary: Vec<Field>,
@@ -117,7 +117,7 @@ impl StageUse {
         self.two_port.iter().filter(|group| matches!(group, TwoPort::Meter(..))).count() as u32
     }
 
-    /// How much of each resource is used, with what there is.
+    /// The use of each resource, with the available amount.
     pub fn levels(&self, arch: &Architecture) -> [(Resource, u32, u32); 10] {
         [
             (Resource::Sram, self.srams, arch.srams()),
@@ -133,7 +133,7 @@ impl StageUse {
         ]
     }
 
-    /// The use with a part of a table more.
+    /// The use with an additional part of a table.
     ///
     /// # Errors
     /// The first [`Shortage`].
@@ -151,7 +151,7 @@ impl StageUse {
         Ok(next)
     }
 
-    /// What the rows lack for a counter or a meter.
+    /// The shortage of rows for a counter or a meter.
     fn rows_short(&self, arch: &Architecture, demand: &Demand) -> Shortage {
         let short = |resource, group: TwoPort, needed| Shortage {
             resource,

@@ -1,8 +1,9 @@
 //! Rows of blocks for counters and meters.
 //!
-//! Their ALUs stand beside the rows: those of counters beside the even ones, those of meters beside the odd ones. The
-//! blocks of a counter or meter begin in the row of its ALU and go on downwards, over so many rows at most, and only one
-//! of them can pass from one row to the next. A meter's colours follow in map RAMs, on Tofino 1 beyond those rows too.
+//! Their ALUs are beside the rows: those of counters beside the even ones, those of meters beside the odd ones. The
+//! blocks of a counter or meter begin in the row of its ALU and continue downwards, over a limited number of rows, and
+//! only one of them can pass from one row to the next. A meter's colours follow in map RAMs, on Tofino 1 also beyond
+//! those rows.
 
 use crate::architecture::Architecture;
 
@@ -23,7 +24,7 @@ impl TwoPort {
         }
     }
 
-    /// What must keep to the rows that its ALU reaches.
+    /// The blocks that are limited to the rows within reach of its ALU.
     const fn bound(self, arch: &Architecture) -> u32 {
         match self {
             Self::Meter(blocks, _) if !arch.split_core => blocks,
@@ -39,14 +40,14 @@ impl TwoPort {
     }
 }
 
-/// What goes on from one row to the next.
+/// The rest that continues from one row to the next.
 #[derive(Clone, Copy)]
 struct Rest {
-    /// What has no place yet.
+    /// Blocks that are not placed.
     size: u32,
-    /// How much of it must not go below the lowest row.
+    /// Those of them that must not be below the lowest row.
     bound: u32,
-    /// The lowest row that it may reach.
+    /// The lowest row within reach.
     lowest: u32,
 }
 
@@ -57,13 +58,13 @@ impl Rest {
     }
 }
 
-/// Whether all can lie in the rows of one stage.
+/// Whether all fit into the rows of one stage.
 pub(super) fn arrange(arch: &Architecture, mut all: Vec<TwoPort>) -> bool {
     all.sort_unstable_by_key(|group| std::cmp::Reverse(group.size()));
     descend(arch, arch.sram_rows, None, &mut all)
 }
 
-/// The most blocks of a counter or meter like the given one that can lie in the rows beside the others.
+/// The most blocks of a counter or meter like the given one that fit into the rows beside the others.
 pub(super) fn largest(arch: &Architecture, others: &[TwoPort], group: TwoPort) -> u32 {
     let like = |blocks: u32| match group {
         TwoPort::Counter(_) => TwoPort::Counter(blocks),
@@ -73,7 +74,7 @@ pub(super) fn largest(arch: &Architecture, others: &[TwoPort], group: TwoPort) -
     (1..=arch.map_rams()).rev().find(fits).unwrap_or(0)
 }
 
-/// Fills the rows below `above`, with what goes on from there first.
+/// Fills the rows below `above`, first with the rest that continues from there.
 fn descend(arch: &Architecture, above: u32, rest: Option<Rest>, left: &mut Vec<TwoPort>) -> bool {
     if left.is_empty() && rest.is_none() {
         return true;
@@ -93,7 +94,7 @@ fn descend(arch: &Architecture, above: u32, rest: Option<Rest>, left: &mut Vec<T
     }
 }
 
-/// Lets one more begin in what is left of a row, or none.
+/// Begins one more in the rest of a row, or none.
 fn begin(arch: &Architecture, row: u32, free: u32, left: &mut Vec<TwoPort>) -> bool {
     let mut tried = None;
     for index in 0..left.len() {
@@ -113,7 +114,7 @@ fn begin(arch: &Architecture, row: u32, free: u32, left: &mut Vec<TwoPort>) -> b
     descend(arch, row, None, left)
 }
 
-/// The lowest row that something reaches which begins in `row`.
+/// The lowest row within reach of a counter or meter that begins in `row`.
 const fn lowest(arch: &Architecture, row: u32) -> u32 {
     let lowest = (row + 1).saturating_sub(arch.span_rows);
     let half = arch.sram_rows / 2;
@@ -167,7 +168,7 @@ mod tests {
     }
 
     // Input:  as many meters as one ALU reaches, with the colours of 35 blocks.
-    // Output: the colours lie below; a counter has the bottom row's rest only if an ALU is beside it.
+    // Output: the colours are below; a counter gets the rest of the bottom row only if an ALU is beside it.
     #[test]
     fn colours_lie_below_the_meter() {
         assert!(arrange(&ONE, vec![Meter(36, 9)]));

@@ -1,4 +1,4 @@
-//! Banks of counters and meters of Causeway's program `direct`: how large they are, and where they stand.
+//! Banks of counters and meters of Causeway's program `direct`: their sizes and stages.
 
 use super::direct::Sizes;
 use super::{After, RULES_PER_METER};
@@ -9,7 +9,8 @@ use crate::profiles::fields::key;
 use crate::table::Gress::{self, Ingress};
 use crate::table::{Match, Table};
 
-/// Banks of counters: how many each has at most, and its stage where the program tells it (`p4/contract/banks.p4`, `places.p4`).
+/// Banks of counters: the maximum size of each, and its stage if the program specifies it (`p4/contract/banks.p4`,
+/// `places.p4`).
 type Banks = &'static [(u32, usize)];
 
 /// Before and after QoS enforcement, where few rules have filters.
@@ -28,7 +29,7 @@ const FEW: [Banks; 2] = [
         (65_536, 0),
     ],
 ];
-/// Where many do.
+/// Where many rules have filters.
 const MANY: [Banks; 2] = [
     &[(55_296, 5), (55_296, 6), (59_392, 7), (34_816, 8), (71_680, 10), (71_680, 11), (65_536, 11)],
     &[
@@ -44,13 +45,13 @@ const MANY: [Banks; 2] = [
         (65_536, 0),
     ],
 ];
-/// So many rules with entries of their own have two banks of a row each before QoS enforcement.
+/// With this many rules with entries of their own, these have two banks of a row each before QoS enforcement.
 const ROW_OF_RULES: std::ops::RangeInclusive<u32> = 10_241..=16_384;
-/// Those of rules, where few have filters and many: how many a bank has, and their stages.
+/// Banks of rules, where few have filters and many: the size of a bank, and the stages.
 const FEW_RULES: [(u32, [usize; 3]); 2] = [(8192, [8, 10, 10]), (65_536, [8, 8, 8])];
 const MANY_RULES: [(u32, [usize; 3]); 2] = [(32_768, [9, 11, 11]), (32_768, [0, 4, 5])];
-/// Meters of sessions' rules in banks, in the order in which they are asked: how many numbers come before a bank, how many it has at most, and its
-/// stage. What is left is behind those of rules.
+/// Meters of sessions' rules in banks, in the order of execution: the first number of a bank, its maximum size, and its
+/// stage. The rest follows the meters of rules.
 const METERS: [(&str, u32, u32, usize); 4] = [
     ("session_meters_1", 8192, 8192, 5),
     ("session_meters_2", 16_384, 8192, 6),
@@ -61,7 +62,7 @@ const METERS: [(&str, u32, u32, usize); 4] = [
 pub(super) const INDEX: [(&str, u16); 4] =
     [("pre_qos_uplink", 1), ("post_qos_uplink", 1), ("pre_qos_downlink", 0), ("post_qos_downlink", 0)];
 
-/// Which bank a session's number is in on each side, and where that begins.
+/// The bank of a session's number on each side, and its start.
 pub(super) fn index(pipeline: &mut Pipeline, sizes: &Sizes) -> Result<(), PlanError> {
     for (name, way) in INDEX {
         let number = Match::Ternary(key(&[&[("number", 16)]]));
@@ -72,7 +73,8 @@ pub(super) fn index(pipeline: &mut Pipeline, sizes: &Sizes) -> Result<(), PlanEr
     Ok(())
 }
 
-/// Those of simple rules, which write the colour one after the other: the names of their tables, and how many meters are left for `rule_meters`.
+/// Meters of simple rules, which write the colour one after the other: the names of their tables, and the number of
+/// meters left for `rule_meters`.
 pub(super) fn session_meters(
     pipeline: &mut Pipeline,
     sizes: &Sizes,
@@ -93,7 +95,7 @@ pub(super) fn session_meters(
     Ok((names, meters.saturating_sub(METERS[3].1 + METERS[3].2)))
 }
 
-/// Counters of sessions' simple rules: those of the uplink, and behind them those of the downlink.
+/// Counters of sessions' simple rules: those of the uplink, followed by those of the downlink.
 pub(super) fn banks(
     pipeline: &mut Pipeline,
     sizes: &Sizes,
@@ -108,7 +110,7 @@ pub(super) fn banks(
         left -= entries;
         if entries > 0 {
             let table = Table::new(format!("counters_{gress}_{number}"), gress, Match::Always, entries);
-            // Where the program says nothing, the compiler fills stages 0 to 3 with those of the egress side.
+            // Where the program specifies no stage, the compiler fills stages 0 to 3 with those of the egress side.
             let stage = sizes.pin(*stage).or((gress != Ingress).then_some(stage % 4));
             pipeline.add(table.counted().at_stage(stage), after)?;
         }
@@ -136,7 +138,7 @@ pub(super) fn rule_banks(
         if entries > 0 {
             let name = format!("counters_{gress}_rules_{number}");
             let table = Table::new(name, gress, Match::Always, entries).counted();
-            // Where the program says nothing, the compiler begins with this one.
+            // Where the program specifies no stage, the compiler begins with this one.
             let stage = sizes.pin(stage).or((gress != Ingress).then_some(0));
             pipeline.add(table.when("bank of rules", number).at_stage(stage), after)?;
         }

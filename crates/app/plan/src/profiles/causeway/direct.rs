@@ -1,5 +1,4 @@
-//! Causeway's program `direct`: sessions by index, with counters in banks, and rules with filters
-//! behind them.
+//! Causeway's program `direct`: sessions by index, with counters in banks, and rules with filters behind them.
 
 use super::banks::{INDEX, banks, index, rule_banks, session_meters};
 use super::rules::{DECAPSULATE, DROP, ENCAPSULATE, FILTER, MERGED_BUFFER, MERGED_DROP};
@@ -12,9 +11,9 @@ use crate::profiles::{Filters, Population, Profile, Program};
 use crate::table::Gress::{Egress, Ingress};
 use crate::table::{Field, Match, Table};
 
-/// Sessions that the first tables by index hold in each direction; there are more tables above.
+/// Sessions of the first tables by index in each direction; above this there are more tables.
 const FIRST_SESSIONS: u32 = 131_072;
-/// Rows of a table of pools.
+/// Entries of a table of pools.
 const POOLS: u32 = 64;
 /// Distinct filters of each direction, where sessions share them.
 const FILTERS: u32 = 512;
@@ -23,26 +22,26 @@ const OFFSET: u32 = 32;
 const CLASS: u32 = 16;
 /// Entries of the templates, up and down.
 const TEMPLATES: [u32; 2] = [64, 2048];
-/// What an entry of a rule says: PDR_ID, meter, and in two octets mark, DSCP and whether a copy is sent.
+/// Operands of a rule's entry: PDR_ID, meter, and in two octets mark, DSCP and whether a copy is sent.
 const TO_N6: &[u32] = &[32, 16, 8, 8];
 /// PDR_ID, meter, TEID, address, QFI, PDU type, DSCP and whether a copy is sent, and two octets of constants.
 const TO_TUNNEL: &[u32] = &[32, 16, 32, 32, 8, 8, 8, 8, 8, 8];
 /// Partitions of algorithmic TCAM.
 const PARTITIONS: u32 = 4096;
 
-/// What an entry is found by, and how many bits it has.
+/// The name of an index, and its bits.
 type Index = (&'static str, u32);
 
-/// How many there are of what.
+/// Sizes of the program.
 pub(super) struct Sizes {
     /// Sessions without filters.
     pub(super) simple: u32,
     /// Rules with filters in each of three tables: half as many as complex UEs.
     complex: u32,
     n9: u32,
-    /// The program tells stages where it needs all twelve. The model is told them at smaller sizes, too.
+    /// The program specifies stages where it needs all twelve. The model uses them at smaller sizes, too.
     pub(super) is_pinned: bool,
-    /// So many shared filters' rules that their tables take four stages.
+    /// There are so many rules of shared filters that their tables take four stages.
     pub(super) has_many_rules: bool,
 }
 
@@ -60,7 +59,7 @@ impl Sizes {
         self.simple + self.complex
     }
 
-    /// The stage that the program pins a table to, where it does so.
+    /// The stage that the program specifies for a table, if it does.
     pub(super) const fn pin(&self, stage: usize) -> Option<usize> {
         if self.is_pinned { Some(stage) } else { None }
     }
@@ -87,7 +86,7 @@ pub(super) fn build(program: &Program, population: &Population) -> Result<Pipeli
         }
     }
     guard(&mut pipeline, sizes.pin(1))?;
-    // What an entry says is found out of it by conditions, in a stage of their own.
+    // Conditions on the entry are evaluated in a stage of their own.
     for name in ["user_packet", "is_simple", "is_counted"] {
         let guarded = [("source_guard", Matches), ("ecn", Matches)];
         let after: After<'_> = match name {
@@ -137,7 +136,7 @@ fn sessions(pipeline: &mut Pipeline, sizes: &Sizes) -> Result<Vec<String>, PlanE
         let matching = Match::Index(vec![Field { name: index.0, bits: index.1 }]);
         let table = Table::new(name, Ingress, matching, 1 << index.1).actions(&[operands]).at_stage(stage);
         names.push(name.to_owned());
-        // Those of the downlink are asked each by itself.
+        // Those of the downlink are looked up separately.
         let table =
             if way == 1 { table.when("tunnelled", 1).when("sessions", names.len() as u16) } else { table };
         pipeline.add(table, after)
@@ -217,8 +216,8 @@ fn rules(pipeline: &mut Pipeline, program: &Program, sizes: &Sizes) -> Result<Ve
     Ok(found)
 }
 
-/// The key of algorithmic TCAM: what is stored and compared in SRAM. Fields of a filter have their masks besides; the partition is the
-/// address.
+/// The key of algorithmic TCAM as stored and compared in SRAM. Filter fields are stored with their masks; the partition
+/// is the address.
 fn partitioned(is_uplink: bool) -> Match {
     let ternary: &[(&'static str, u32)] = if is_uplink { &[("gtpu.qfi", 6)] } else { &[] };
     let masked = [ternary, FILTER].concat().into_iter().map(|(name, bits)| Field { name, bits: 2 * bits });

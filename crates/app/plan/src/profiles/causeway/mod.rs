@@ -1,5 +1,5 @@
-//! Causeway's programs, those of `p4/`: besides what the paper's have, a guard of sources, congestion marks, one table that rewrites
-//! packets, a reason for each drop, counters of queues, and commands of the control plane.
+//! Causeway's programs of `p4/`: in addition to the paper's, they have a source guard, congestion marks, one table that
+//! rewrites packets, a reason for each drop, counters of queues, and commands of the control plane.
 
 mod banks;
 mod direct;
@@ -13,19 +13,19 @@ use crate::pipeline::Pipeline;
 use crate::table::Gress::{Egress, Ingress};
 use crate::table::{Field, Match, Table};
 
-/// Rows of the source guard, one for each pool.
+/// Entries of the source guard, one for each pool.
 const POOLS: u32 = 64;
-/// Rows of the tables of constants: congestion marks, rewriting, the verdict.
+/// Entries of the tables of constants: congestion marks, rewriting, the verdict.
 const CONSTANTS: [u32; 3] = [4, 16, 36];
-/// Prefixes that UEs do not reach.
+/// Prefixes that UEs must not reach.
 const CLOSED: u32 = 512;
 /// Queues by colour and QFI, and cells of the counters of queues.
 const QUEUES: [u32; 2] = [192, 32];
 /// Routes with a whole address, and with a prefix.
 const ROUTES: [u32; 2] = [2048, 512];
-/// One rule of so many has a meter of its own.
+/// One rule in this many has a meter of its own.
 const RULES_PER_METER: u32 = 8;
-/// Above so many meters there are two tables of half of them, by the last bit of the meter's number.
+/// Above this number of meters there are two tables of half of them, by the last bit of the meter's number.
 const HALVES_FROM: u32 = 16_384;
 /// Operands of a route: port and two MAC addresses.
 const ROUTE: &[u32] = &[16, 48, 48];
@@ -40,7 +40,7 @@ pub(super) fn build(program: &Program, population: &Population) -> Result<Pipeli
     let mut pipeline = Pipeline::default();
     pipeline.add(Table::new("difference", Ingress, Match::Always, 0), &[])?;
     let found = rules::matching(&mut pipeline, program, population)?;
-    // What the commands write, rules of `red` and `red-spt` write before.
+    // Rules of `red` and `red-spt` write the results of the commands before them.
     let command = Match::Exact(key(&[&[("command", 8)]]));
     let behind: After<'_> = rules::written(program.profile).iter().map(|name| (*name, Action)).collect();
     pipeline.add(Table::new("cpu_commands", Ingress, command, 3).when("from the CPU", 1), &behind)?;
@@ -65,7 +65,7 @@ pub(super) fn build(program: &Program, population: &Population) -> Result<Pipeli
     Ok(pipeline)
 }
 
-/// What only packets of tunnels are asked, behind the tables that find their rule, or in a stage.
+/// Tables for tunnel packets only, behind the tables that find their rule, or in a given stage.
 fn guard(pipeline: &mut Pipeline, stage: Option<usize>) -> Result<(), PlanError> {
     let source = key(&[&[("gtpu.teid", 24), ("inner.src", 32), ("difference", 24)]]);
     let guard = Table::new("source_guard", Ingress, Match::Ternary(source), POOLS);
@@ -75,7 +75,8 @@ fn guard(pipeline: &mut Pipeline, stage: Option<usize>) -> Result<(), PlanError>
     pipeline.add(ecn.actions(&[&[8]]).when("in a tunnel", 1), &[])
 }
 
-/// The meters, in two halves where there are many. In `hip4` a table has the rules of each, and asks its own.
+/// The meters, in two halves if there are many. In `hip4` a table holds the rules of each half, and executes its
+/// meters.
 fn metering(
     pipeline: &mut Pipeline,
     profile: Profile,
@@ -83,7 +84,7 @@ fn metering(
     after: &After<'_>,
 ) -> Result<&'static [&'static str], PlanError> {
     let meters = (rules / RULES_PER_METER).max(1);
-    // Else addressed by the meter's number, so none can be spread over stages.
+    // Otherwise addressed by the meter's number, so none can be spread over stages.
     let mut table = |name: &'static str, entries: u32| {
         let (matching, operands) = match profile {
             Profile::Hip4 => (Match::Exact(key(&[PDR_ID])), &[OPERAND_METER][..]),
@@ -100,7 +101,7 @@ fn metering(
     Ok(&["meters_even", "meters_odd"])
 }
 
-/// How the packet leaves: what is rewritten, its route, its port if it is not forwarded, and whether it is dropped.
+/// Transmission of the packet: rewriting, its route, its port if it is not forwarded, and the drop verdict.
 fn delivery(
     pipeline: &mut Pipeline,
     profile: Profile,
@@ -120,8 +121,8 @@ fn delivery(
         let under = |table: Table| table.actions(&[hop]).when("to a tunnel", way);
         let hosts = format!("{side}_exact");
         let exact = Table::new(hosts.as_str(), Ingress, Match::Exact(key(&[&[address]])), ROUTES[0]);
-        // The route of the controller's packets is by the address that the commands found. In `red` that holds, too, but the planner finds too little
-        // room for it already.
+        // The route of the controller's packets depends on the address in the commands. This applies to `red`, too, but
+        // the planner's capacity for it is too low already.
         let commanded = (side == "tunnel" && profile == Profile::RedSpt).then_some(("cpu_commands", Matches));
         let after: After<'_> = before.iter().copied().chain(commanded).collect();
         pipeline.add(under(exact), &after)?;

@@ -1,4 +1,5 @@
-//! How the programs find a rule, and what it says: PDR tables in three or seven parts, tables of FARs, or templates.
+//! The rule lookup of the programs, and the rules' actions: PDR tables in three or seven parts, tables of FARs, or
+//! templates.
 
 use crate::error::PlanError;
 use crate::pipeline::Dependency::{self, Control};
@@ -10,9 +11,9 @@ use crate::profiles::{Population, Profile, Program};
 use crate::table::Gress::Ingress;
 use crate::table::{Match, Table};
 
-/// Rows of the templates: towards N6, towards N9 and N3, downlink.
+/// Entries of the templates: towards N6, towards N9 and N3, downlink.
 const TEMPLATES: [u32; 3] = [2048, 1024, 2048];
-/// What a filter says of the other end and of the packet.
+/// Filter fields of the other end and of the packet.
 pub(super) const FILTER: &[(&str, u32)] = &[
     ("remote", 32),
     ("inner.protocol", 8),
@@ -21,7 +22,7 @@ pub(super) const FILTER: &[(&str, u32)] = &[
     ("inner.dport", 16),
     ("has_ports", 1),
 ];
-/// Besides, where one table is for both directions.
+/// Additional fields, where one table is for both directions.
 const BOTH_WAYS: &[(&str, u32)] = &[("tunnelled", 1), ("ipv4", 1), ("inner.src", 32)];
 
 /// Mark, DSCP and whether a copy is sent.
@@ -32,7 +33,7 @@ pub(super) const ENCAPSULATE: &[u32] =
 /// Reason and whether a copy is sent.
 pub(super) const DROP: &[u32] = &[OPERAND_OCTET, OPERAND_OCTET];
 
-/// What an entry of a PDR table says besides the PDR_ID, where the FAR is in it.
+/// Operands of a PDR table's entry in addition to the PDR_ID, where it contains the FAR.
 pub(super) const TO_N6: &[&[u32]] =
     &[&[OPERAND_PDR_ID, OPERAND_METER, OPERAND_OCTET, OPERAND_OCTET], MERGED_DROP];
 pub(super) const TO_TUNNEL: &[&[u32]] = &[MERGED_TUNNEL, MERGED_BUFFER, MERGED_DROP];
@@ -63,7 +64,7 @@ const SPLIT: &[&str] = &[
     "dl_from_n6_simple",
 ];
 
-/// Rules of all kinds.
+/// The number of rules of all kinds.
 pub(super) fn count(profile: Profile, population: &Population) -> u32 {
     let Population { simple, complex, n9 } = *population;
     match profile {
@@ -147,7 +148,7 @@ fn split(
     Ok(SPLIT)
 }
 
-/// The tables that say what becomes of the packet, and the names of all that do.
+/// The tables that determine the action, and the names of all that do.
 pub(super) fn forwarding(
     pipeline: &mut Pipeline,
     program: &Program,
@@ -166,7 +167,7 @@ pub(super) fn forwarding(
             pipeline.add(meter.actions(&[&[OPERAND_METER]]).when("sound", 1), sound)?;
             Ok(&["far", "meter_lookup"])
         }
-        // The entries of PDRs have said it.
+        // The entries of PDRs contain it.
         Profile::Red => Ok(UNSPLIT),
         Profile::RedSpt => Ok(SPLIT),
         _ => {

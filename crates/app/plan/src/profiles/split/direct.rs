@@ -1,10 +1,10 @@
-//! Tables by index, and filters that UEs share.
+//! Tables by index, and shared filters.
 
 use crate::profiles::fields::{DSCP, FIVE_TUPLE, key};
 use crate::table::Gress::Ingress;
 use crate::table::{Field, Match, Table};
 
-/// Index bits of the largest table by index: its operands are at most 32 blocks.
+/// Index bits of the largest table by index: its operands take at most 32 blocks.
 const LARGEST_BITS: u32 = 16;
 /// Index bits of the smallest one: its operands fill blocks.
 const SMALLEST_BITS: u32 = 13;
@@ -16,8 +16,8 @@ const OPERAND_FILTER: u32 = 16;
 /// Names of the index by its bits.
 const INDEX: [&str; 4] = ["index13", "index14", "index15", "index16"];
 
-/// A table of simple PDRs as tables by index, each of 2^n entries, which together hold as many. No id is stored, as
-/// the index tells it; the operands are packed: generation, QFI and meter into 32 bits, with a TEID into 64.
+/// A table of simple PDRs as tables by index, each of 2^n entries, with the same total size. No id is stored, as the
+/// index determines it; the operands are packed: generation, QFI and meter into 32 bits, with a TEID into 64.
 pub(super) fn banks(table: &Table) -> Vec<Table> {
     let wide = table.actions.iter().flatten().sum::<u32>() > 64;
     let operands: &[u32] = if wide { &[32, 32] } else { &[32] };

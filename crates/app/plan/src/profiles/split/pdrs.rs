@@ -22,18 +22,18 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// As dependencies of what uses the PDRs of both directions.
+    /// As dependencies of tables that use the PDRs of both directions.
     pub(super) fn both(names: &Self) -> Vec<(&str, Dependency)> {
         names.uplink.iter().chain(&names.downlink).map(|name| (name.as_str(), Matches)).collect()
     }
 
-    /// As dependencies of what uses the PDRs of one direction.
+    /// As dependencies of tables that use the PDRs of one direction.
     pub(super) fn of(list: &[String]) -> Vec<(&str, Dependency)> {
         list.iter().map(|name| (name.as_str(), Matches)).collect()
     }
 }
 
-/// The operands of PDRs that lead to N6, and of those that lead into a tunnel.
+/// The operands of PDRs for N6, and of those for a tunnel.
 struct Operands {
     decap: Vec<u32>,
     encap: Vec<u32>,
@@ -53,11 +53,11 @@ impl Operands {
     }
 }
 
-/// A chain of tables of one direction: each is asked when the one before it misses.
+/// A chain of tables of one direction: each is looked up when the previous one misses.
 struct Chain<'a> {
     pipeline: &'a mut Pipeline,
     names: Vec<String>,
-    /// What the next table depends on.
+    /// The dependencies of the next table.
     misses: Vec<(String, Dependency)>,
 }
 
@@ -156,7 +156,7 @@ fn start<'a>(
     Ok(Chain { pipeline, names: Vec::new(), misses })
 }
 
-/// How complex PDRs are matched, with the tunnel or address that a shared filter is looked up with.
+/// The key of complex PDRs, with the tunnel or address for the lookup of a shared filter.
 fn complex_key(program: &Program, who: &[(&'static str, u32)]) -> Match {
     match program.filters {
         Filters::Shared => Match::Exact(key(&[who, FILTER_ID])),

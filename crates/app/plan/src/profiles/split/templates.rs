@@ -1,4 +1,4 @@
-//! What PDRs share: action templates by ranges of PDR_IDs, and constants of tunnel headers.
+//! Shared data of PDRs: action templates by ranges of PDR_IDs, and constants of tunnel headers.
 
 use super::pdrs::Names;
 use crate::error::PlanError;
