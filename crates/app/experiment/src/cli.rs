@@ -14,44 +14,44 @@ use crate::page::write_page;
 use crate::row_writer::Rows;
 use crate::variant::Variant;
 
-/// Which experiment, and how large.
+/// The experiment, and its size.
 #[derive(Args, Clone, Debug)]
 pub struct Arguments {
-    /// Which; without one, they are listed
+    /// The experiment; without one, they are listed
     #[arg(value_enum)]
     experiment: Option<Experiment>,
-    /// How large.
+    /// The size.
     #[command(flatten)]
     pub common: Common,
-    /// Folder for the JSON, the pictures and the page
+    /// Folder for the JSON files, the charts and the page
     #[arg(short, long, value_name = "FOLDER", default_value = "experiment-out")]
     pub out: PathBuf,
 }
 
-/// The experiments there are.
+/// The experiments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Experiment {
     /// Latency of handovers and reports by the fraction of time that the baseline reads
     Hip4Fig6,
-    /// UEs that there is room for, by the planner
+    /// Capacity in UEs, by the planner
     Hip4Fig10,
     /// Latency of volume reports, with and without selective pulling, and with counters by index
     Hip4Fig11,
-    /// Latency of handovers while usage is read: single thread, baseline, HiP4-UPF and ours
+    /// Latency of handovers while usage is read: single thread, baseline, HiP4-UPF and Causeway
     Hip4Fig12,
     /// Registrations, deregistrations and handovers a second
     Hip4Table4,
-    /// All of HiP4-UPF, on one page
+    /// All experiments of HiP4-UPF, on one page
     Hip4,
 }
 
-/// How large experiments are.
+/// The size of experiments.
 #[derive(Args, Clone, Debug)]
 pub struct Common {
     /// UEs with a session [default: as in the paper, 84k in figure 6 and 150k elsewhere]
     #[arg(long, value_name = "N")]
     pub ues: Option<Count>,
-    /// Where random numbers start
+    /// Seed of the random numbers
     #[arg(long, value_name = "N", default_value_t = 1234)]
     pub seed: u64,
     /// Seconds of handovers in figures 6 and 12; the paper has 200
@@ -60,16 +60,16 @@ pub struct Common {
     /// Seconds of reports in figure 11, in model time
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub seconds: u32,
-    /// Only rows with this in their name, such as `Causeway`; the slowest are the paper's
+    /// Only rows whose name contains this, such as `Causeway`; the slowest rows are the paper's
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
-    /// 1,000 UEs and a short time, to see that it works; the figures mean little
+    /// 1,000 UEs and a short time, to check that it works; the figures mean little
     #[arg(long)]
     pub quick: bool,
 }
 
 impl Common {
-    /// The command that does the same again.
+    /// The command that repeats the experiment.
     fn command(&self, experiment: Experiment) -> String {
         let ues = self.ues.map(|ues| format!(" --ues {}", ues.0)).unwrap_or_default();
         let only = self.only.as_ref().map(|only| format!(" --only '{only}'")).unwrap_or_default();
@@ -81,7 +81,7 @@ impl Common {
         )
     }
 
-    /// UEs, if the paper has so many.
+    /// The number of UEs; `paper` is the default.
     pub(crate) fn ues(&self, paper: u32) -> u32 {
         let given = self.ues.map(|ues| u32::try_from(ues.0).unwrap_or(MAX_UES));
         given.unwrap_or(if self.quick { 1000 } else { paper })
@@ -102,15 +102,15 @@ impl Common {
         Span::from_millis(if self.quick { 20 } else { 1000 })
     }
 
-    /// Model time that passes before a measurement.
+    /// Model time before a measurement.
     pub(crate) const fn before(&self, usual: Span) -> Span {
         if self.quick { Span::from_secs(1) } else { usual }
     }
 
-    /// The rows that were asked for, of those that an experiment has.
+    /// The selected rows of an experiment.
     ///
     /// # Errors
-    /// [`ExperimentError::OutOfRange`] when no row has such a name.
+    /// [`ExperimentError::OutOfRange`] when no row name matches.
     pub(crate) fn rows<R: Clone>(
         &self,
         all: &[R],
@@ -142,10 +142,10 @@ impl Common {
 /// The most UEs: numbers of rules have 24 bits.
 const MAX_UES: u32 = 2_000_000;
 
-/// Carries out what the command line asks for: tables to `out`, the rest to the folder.
+/// Runs the command line: tables to `out`, files to the folder.
 ///
 /// # Errors
-/// [`ExperimentError`] when it makes no sense, has no room, or a result cannot be written.
+/// [`ExperimentError`] when an argument is invalid, the workload does not fit, or a result cannot be written.
 pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), ExperimentError> {
     let writing = || ExperimentError::io("write to standard output");
     let Some(experiment) = arguments.experiment else {
@@ -178,7 +178,7 @@ impl Experiment {
         }
     }
 
-    /// As on the command line.
+    /// The name on the command line.
     fn name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
@@ -194,7 +194,7 @@ impl Experiment {
     }
 }
 
-/// The experiments with what they show.
+/// The experiments with their descriptions.
 fn list() -> String {
     let values = Experiment::value_variants().iter().filter_map(ValueEnum::to_possible_value);
     let line = |value: clap::builder::PossibleValue| {

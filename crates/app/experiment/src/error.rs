@@ -1,4 +1,4 @@
-//! Why an experiment could not be carried out.
+//! Errors of experiments.
 
 use causeway_plan::PlanError;
 use causeway_switch::driver::DriverError;
@@ -6,15 +6,15 @@ use causeway_switch::pendulum::{Full, Invalid};
 use causeway_switch::pulling::UnknownUrr;
 use causeway_switch::ranges::{AllocateError, BootstrapError};
 
-/// Why an experiment could not be carried out.
+/// Why an experiment failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ExperimentError {
-    /// A file or the standard output: what was done with it, and how it went wrong.
+    /// A file or the standard output: the operation, and its error.
     #[error("{what}: {source}")]
     Io {
-        /// What was done, for example `write hip4.html`.
+        /// The operation, for example `write hip4.html`.
         what: String,
-        /// The system's answer.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// Results could not be written as JSON.
@@ -23,33 +23,33 @@ pub enum ExperimentError {
     /// A number of the command line is out of range.
     #[error("{what} is {given}: {allowed}")]
     OutOfRange {
-        /// Which.
+        /// The argument.
         what: &'static str,
         /// Its value.
         given: String,
-        /// What it may be.
+        /// The permitted values.
         allowed: &'static str,
     },
-    /// The rules of the workload have no room among the numbers.
+    /// The rules of the workload exceed the rule numbers.
     #[error("numbers of rules: {0}")]
     Bootstrap(#[from] BootstrapError),
     /// A rule has no number.
     #[error("number of a rule: {0}")]
     Number(#[from] AllocateError),
-    /// An accounting table has no room for the workload.
+    /// The workload exceeds an accounting table.
     #[error("accounting: {0}")]
     Full(#[from] Full),
-    /// A change of rules makes no sense.
+    /// A change of rules is invalid.
     #[error("change of rules: {0}")]
     Invalid(#[from] Invalid),
-    /// A rule has a URR that is not there.
+    /// A rule has an unknown URR.
     #[error("usage: {0}")]
     Urr(#[from] UnknownUrr<u32>),
-    /// The model did not do what it was asked for.
+    /// The model refused a request.
     #[error("the modelled switch: {0}")]
     Driver(#[from] DriverError),
-    /// The model answered something else than it was asked for.
-    #[error("the modelled switch gave no counters where some were read")]
+    /// The model sent an unexpected response.
+    #[error("the modelled switch returned no counters for a read")]
     Answer,
     /// The capacity could not be planned.
     #[error("planning the capacity: {0}")]
@@ -57,13 +57,13 @@ pub enum ExperimentError {
 }
 
 impl ExperimentError {
-    /// Turns an error of the system into one that says what was done.
+    /// Adds the operation to an error of the system.
     pub fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         let what = what.into();
         move |source| Self::Io { what, source }
     }
 
-    /// Whether the command line asked for something that there is not.
+    /// Whether an argument of the command line is invalid.
     pub const fn is_usage(&self) -> bool {
         matches!(self, Self::OutOfRange { .. })
     }

@@ -1,7 +1,8 @@
 //! Experiments of papers on a modelled switch, in model time, beside the papers' figures.
 //!
-//! [`simulation`] has UEs, an SMF and the mechanisms of the switch backend over a model of a switch; [`variant`] says how the accounting
-//! tables are reached; each file of [`hip4`] is one figure or table of HiP4-UPF. `docs/experiments.md` describes all of it.
+//! [`simulation`] has UEs, an SMF and the mechanisms of the switch backend over a model of a switch; [`variant`] has
+//! the modes of access to the accounting tables; each file of [`hip4`] is one figure or table of HiP4-UPF.
+//! `docs/experiments.md` describes all of it.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! One world from its first session to its last octet.
+//! One simulation from its first session to its last octet.
 
 use causeway_show::Progress;
 use causeway_switch::model::Timing;
@@ -11,7 +11,7 @@ use crate::simulation::{Load, OctetBalance, ReadStatistics, Simulation, Simulati
 use crate::smf;
 use crate::variant::Variant;
 
-/// Costs of the driver's requests, with a name.
+/// Named costs of the driver's requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Costs {
     /// Its name in tables.
@@ -21,49 +21,49 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// The driver of the paper, as far as its figures tell.
+    /// The driver of the paper, as far as its figures determine it.
     pub const PAPER: Self = Self { name: "paper", timing: Timing::PAPER };
-    /// With the slowest writes that the paper allows for.
+    /// With the slowest writes that are consistent with the paper.
     pub const SLOW: Self = Self { name: "slowest writes", timing: Timing::PAPER_ALL_DRIVER };
 }
 
-/// What is measured in a world.
+/// A measurement in one simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// How the accounting tables are reached.
+    /// The access to the accounting tables.
     pub variant: Variant,
-    /// What requests cost.
+    /// The cost of requests.
     pub costs: Costs,
     /// UEs with a session.
     pub ues: u32,
-    /// What they send.
+    /// Their traffic.
     pub load: Load,
-    /// Model time that passes before anything is measured.
+    /// Model time before the measurement.
     pub before: Span,
-    /// Seconds of handovers, two each 10 ms.
+    /// Seconds of handovers, two every 10 ms.
     pub handovers: u32,
     /// Model time without handovers in which reports are measured.
     pub reports: Span,
 }
 
-/// What was measured.
+/// The results of a measurement.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// From a handover's request to its response.
     pub handovers: Latencies,
     /// From the packet that reached a threshold to the report.
     pub reports: Latencies,
-    /// What readers did meanwhile.
+    /// Statistics of the readers during the measurement.
     pub effort: ReadStatistics,
-    /// Whether all octets are there.
+    /// The octet balance.
     pub ledger: OctetBalance,
 }
 
 impl Plan {
-    /// Measures.
+    /// Runs the measurement.
     ///
     /// # Errors
-    /// [`ExperimentError`] when the workload has no room.
+    /// [`ExperimentError`] when the workload does not fit.
     pub fn measure(&self, common: &Common, progress: &mut Progress) -> Result<Measured, ExperimentError> {
         let Self { variant, costs, ues, load, .. } = *self;
         let mut world = Simulation::new(SimulationConfig {

@@ -1,4 +1,4 @@
-//! What an experiment found out, for people and machines.
+//! Results of an experiment, as text and as data.
 
 use std::fmt;
 use std::path::Path;
@@ -8,52 +8,52 @@ use serde::Serialize;
 
 use crate::ExperimentError;
 
-/// What one experiment found out.
+/// The result of one experiment.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// As on the command line.
     pub name: &'static str,
-    /// What it is about.
+    /// Its subject.
     pub title: String,
-    /// Under which conditions: what, and how it is.
+    /// The conditions, each with its description.
     pub conditions: Vec<(&'static str, String)>,
-    /// What was found, with the paper's figures.
+    /// The results, with the paper's figures.
     pub table: Table,
-    /// Figures that are to be reached.
+    /// The goals.
     pub goals: Vec<Goal>,
-    /// What a reader must know to read the table right.
+    /// Notes for the interpretation of the table.
     pub notes: Vec<String>,
-    /// Pictures, each with the end of its file's name.
+    /// Charts, each with the suffix of its file name.
     #[serde(skip)]
     pub charts: Vec<(&'static str, Chart)>,
 }
 
-/// A figure that is to be reached.
+/// A target figure.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Goal {
-    /// Which, and how far.
+    /// The figure and its limit.
     pub goal: String,
-    /// What was found.
+    /// The result.
     pub found: String,
-    /// It is reached.
+    /// Whether it is reached.
     pub is_reached: bool,
 }
 
 impl Goal {
-    /// At most so much is wanted.
+    /// A goal with an upper limit.
     pub fn at_most(goal: &str, limit: f64, found: f64, unit: &str) -> Self {
         let goal = format!("{goal}: at most {limit} {unit}");
         Self { goal, found: format!("{} {unit}", short(found)), is_reached: found <= limit }
     }
 
-    /// At least so much is wanted.
+    /// A goal with a lower limit.
     pub fn at_least(goal: &str, limit: f64, found: f64, unit: &str) -> Self {
         let goal = format!("{goal}: at least {limit} {unit}");
         Self { goal, found: format!("{} {unit}", short(found)), is_reached: found >= limit }
     }
 }
 
-/// Three digits that mean something.
+/// Three significant digits.
 fn short(value: f64) -> String {
     let digits = if value.abs() >= 100.0 {
         0
@@ -85,7 +85,7 @@ impl fmt::Display for Outcome {
 }
 
 impl Outcome {
-    /// Writes `NAME.json` and a picture for each chart. The folder is made.
+    /// Writes `NAME.json` and a file for each chart, and creates the folder.
     ///
     /// # Errors
     /// [`ExperimentError::Io`].

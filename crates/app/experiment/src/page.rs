@@ -1,4 +1,4 @@
-//! All results on one page, with what a reader must know to read them.
+//! A page with all results, and notes for their interpretation.
 
 use std::path::Path;
 
@@ -11,12 +11,12 @@ use crate::measure::Costs;
 use crate::outcome::{Outcome, save};
 use crate::variant::{GLOSSARY, GlossaryEntry};
 
-/// What stands above all results.
-const ABOUT: &str = "The mechanisms of the switch backend over a modelled switch, whose driver takes its time as the paper's. Times that \
-are ours are model time and do not depend on the machine; those of the paper were measured on its switch. docs/experiments.md says \
-what is modelled, and where the costs of the driver are from.";
+/// The introduction of the page.
+const ABOUT: &str = "The mechanisms of the switch backend over a modelled switch, whose driver has the request times of the paper's. \
+Times of Causeway are model time and do not depend on the host; those of the paper were measured on its switch. docs/experiments.md \
+describes the model, and the sources of the driver's costs.";
 
-/// Writes one page with all of these; `command` makes it again.
+/// Writes a page with all of these; `command` reproduces it.
 ///
 /// # Errors
 /// [`ExperimentError::Io`].
@@ -27,7 +27,7 @@ pub(crate) fn write_page(outcomes: &[Outcome], command: &str, path: &Path) -> Re
             h1 { "Causeway experiments" }
             p.verdict.good[reached == all].bad[reached != all] { (reached) " of " (all) " figures reached" }
             p { (ABOUT) }
-            p { "This page is made again, to the octet, by " code { (command) }
+            p { "This command reproduces the page exactly: " code { (command) }
                 " of Causeway " (env!("CARGO_PKG_VERSION")) "." }
         }
         @if outcomes.len() > 1 { (contents(outcomes)) }
@@ -37,7 +37,7 @@ pub(crate) fn write_page(outcomes: &[Outcome], command: &str, path: &Path) -> Re
     save(path, &page("Causeway experiments", &body).into_string())
 }
 
-/// Figures that are reached, and all there are.
+/// The number of goals reached, and of all goals.
 fn reached(outcomes: &[Outcome]) -> (usize, usize) {
     let goals = || outcomes.iter().flat_map(|outcome| &outcome.goals);
     (goals().filter(|goal| goal.is_reached).count(), goals().count())
@@ -52,7 +52,7 @@ fn contents(outcomes: &[Outcome]) -> Markup {
                     @let (reached, all) = reached(std::slice::from_ref(outcome));
                     li { a href={ "#" (outcome.name) } { (outcome.title) } ": " (reached) " of " (all) " figures reached" }
                 }
-                li { a href="#compared" { "What is compared, and what the driver of the switch takes" } }
+                li { a href="#compared" { "Names of the rows, and costs of the switch driver" } }
             }
         }
     }
@@ -79,11 +79,11 @@ fn section(outcome: &Outcome) -> Markup {
 fn glossary() -> Markup {
     html! {
         section id="compared" {
-            h2 { "What is compared" }
+            h2 { "Names of the rows" }
             dl { @for GlossaryEntry { name, about } in GLOSSARY { dt { (name) } dd { (about) } } }
-            h2 { "What the driver of the switch takes" }
+            h2 { "Costs of the switch driver" }
             div.wide { (costs()) }
-            p.hint { "A table is read or written, not both at once; requests about different tables go on side by side." }
+            p.hint { "A table is read or written, not both at the same time; requests for different tables run concurrently." }
         }
     }
 }
@@ -126,8 +126,9 @@ mod tests {
         }
     }
 
-    // Input:  two experiments, of which one reaches its figure; one alone.
-    // Output: a page that leads to both, with the command, the names of rows and the costs of both drivers; no contents for one.
+    // Input:  two experiments, of which one reaches its goal; one alone.
+    // Output: a page with links to both, with the command, the names of rows and the costs of both drivers; no contents
+    //         for one.
     #[test]
     fn a_page_says_what_it_is_of() {
         let folder = tempfile::tempdir().unwrap();

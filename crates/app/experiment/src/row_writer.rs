@@ -1,4 +1,4 @@
-//! Rows of an experiment that goes on, for whoever looks before it is over.
+//! Finished rows of a running experiment.
 
 use std::path::{Path, PathBuf};
 
@@ -6,14 +6,14 @@ use causeway_show::Table;
 
 use crate::ExperimentError;
 
-/// Where rows go as they are finished.
+/// The output of finished rows.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     file: Option<PathBuf>,
 }
 
 impl Rows {
-    /// To `NAME.part.txt` in this folder, which is made.
+    /// Writes to `NAME.part.txt` in this folder, which is created.
     ///
     /// # Errors
     /// [`ExperimentError::Io`].
@@ -22,12 +22,12 @@ impl Rows {
         Ok(Self { file: Some(folder.join(format!("{name}.part.txt"))) })
     }
 
-    /// Nowhere.
+    /// Discards the rows.
     pub const fn discard() -> Self {
         Self { file: None }
     }
 
-    /// Measures one thing after the other; the table of those that are finished is written after each.
+    /// Measures the rows in order; after each one, the table of the finished rows is written.
     pub(crate) fn measure<T, M>(
         &self,
         things: &[T],
@@ -46,7 +46,7 @@ impl Rows {
         Ok(measured)
     }
 
-    /// The results are whole, and elsewhere.
+    /// Removes the file, since the complete results are written elsewhere.
     ///
     /// # Errors
     /// [`ExperimentError::Io`].
@@ -73,7 +73,7 @@ mod tests {
     }
 
     // Input:  three rows, of which the third fails.
-    // Output: the first two are in the file, one more after each; the file is gone once all is written.
+    // Output: the first two are in the file, one more after each; the file is removed once all is written.
     #[test]
     fn rows_are_there_as_soon_as_they_are_finished() {
         let folder = std::env::temp_dir().join(format!("causeway-rows-{}", std::process::id()));

@@ -9,41 +9,41 @@ pub struct Latencies {
 }
 
 impl Latencies {
-    /// Of these.
+    /// Creates them from spans.
     pub fn new(spans: impl IntoIterator<Item = Span>) -> Self {
         let mut sorted: Vec<f64> = spans.into_iter().map(|span| span.as_secs_f64()).collect();
         sorted.sort_by(f64::total_cmp);
         Self { sorted }
     }
 
-    /// How many.
+    /// The number of latencies.
     pub const fn count(&self) -> usize {
         self.sorted.len()
     }
 
-    /// The mean; zero of none.
+    /// The mean; zero if there are none.
     pub fn mean(&self) -> f64 {
         if self.sorted.is_empty() { 0.0 } else { self.sorted.iter().sum::<f64>() / self.sorted.len() as f64 }
     }
 
-    /// The least that so many of a hundred do not exceed; zero of none.
+    /// The percentile: the smallest latency that this percentage does not exceed; zero if there are none.
     pub fn percentile(&self, percent: f64) -> f64 {
         let rank = (percent / 100.0 * self.sorted.len() as f64).ceil() as usize;
         self.sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
     }
 
-    /// The longest; zero of none.
+    /// The longest; zero if there are none.
     pub fn longest(&self) -> f64 {
         self.sorted.last().copied().unwrap_or_default()
     }
 
-    /// How many of a hundred take at most so many seconds.
+    /// The percentage of latencies of at most this many seconds.
     pub fn within(&self, seconds: f64) -> f64 {
         let within = self.sorted.partition_point(|latency| *latency <= seconds);
         within as f64 * 100.0 / self.sorted.len().max(1) as f64
     }
 
-    /// The cumulative distribution, as points of a curve: at most some 200, the last ones singly.
+    /// The cumulative distribution, as points of a curve: at most about 200, the last ones individually.
     pub fn distribution(&self) -> Vec<(f64, f64)> {
         let len = self.sorted.len();
         let point = |rank: usize| Some((*self.sorted.get(rank.checked_sub(1)?)?, rank as f64 / len as f64));
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     // Input:  a hundred latencies of 1 to 100 ms, in any order; none.
-    // Output: their mean, ranks and shares; zeros.
+    // Output: their mean, percentiles and shares; zeros.
     #[test]
     fn ranks_are_those_of_latencies() {
         let latencies = Latencies::new((1..=100).rev().map(Span::from_millis));

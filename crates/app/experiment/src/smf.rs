@@ -1,4 +1,4 @@
-//! The SMF of the paper: what it asks for, and when.
+//! The SMF of the paper: its requests, and their times.
 
 use causeway_types::{Span, Time};
 
@@ -9,12 +9,13 @@ use crate::simulation::{CompletedOperation, Kind, Simulation};
 /// Concurrent requests of the measurement of rates (section 6.2 of HiP4-UPF).
 const OUTSTANDING: usize = 10;
 
-/// Handovers at once, how often, and for how long, in the measurement of latency (section 6.2).
+/// Concurrent handovers, their interval, and their duration, in the measurement of latency (section 6.2).
 const CONCURRENT_HANDOVERS: u32 = 2;
 const HANDOVER_INTERVAL: Span = Span::from_millis(10);
 const HANDOVER_TIME: Span = Span::from_secs(1);
 
-/// Asks for two handovers each 10 ms for a second, of any UEs, and waits for all; so many times. Returns how long each took.
+/// Requests two handovers of random UEs every 10 ms for a second, and waits for all; `runs` times. Returns the duration
+/// of each.
 ///
 /// # Errors
 /// [`ExperimentError`] when the switch refuses one.
@@ -45,7 +46,7 @@ pub fn handovers(
     Ok(Latencies::new(done.iter().map(CompletedOperation::latency)))
 }
 
-/// Lets time pass without asking for anything.
+/// Advances time without requests.
 ///
 /// # Errors
 /// As [`handovers`].
@@ -63,8 +64,8 @@ pub fn wait(
     Ok(())
 }
 
-/// Asks for ten operations and waits for all ten, again and again for a second, and then for the last ones. Returns how many there
-/// were, and the time of all.
+/// Requests ten operations and waits for all ten, repeatedly for a second, and then for the last ones. Returns their
+/// number, and the total time.
 ///
 /// # Errors
 /// As [`handovers`].

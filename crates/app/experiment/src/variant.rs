@@ -1,33 +1,33 @@
-//! Ways to reach the accounting tables that are compared.
+//! The compared modes of access to the accounting tables.
 
 use causeway_switch::pendulum::Mode;
 use causeway_switch::pulling;
 
-/// Which counters a pass reads.
+/// The counters that a pass reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CounterSelection {
     /// All of the partition.
     All,
-    /// One after the other.
+    /// In turn.
     RoundRobin,
-    /// The most urgent ones, as many as may be: the paper's selective pulling.
+    /// The most urgent ones, up to the size of a pass: the paper's selective pulling.
     Urgent,
     /// Those that are needed soon: a pass is short, so the next one comes soon.
     Needed(pulling::Config),
 }
 
-/// A way to reach the accounting tables.
+/// A mode of access to the accounting tables.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Variant {
     /// Its name in tables and charts.
     pub name: &'static str,
-    /// Who waits for whom.
+    /// How readers and the writer share the tables.
     pub mode: Mode,
-    /// Which counters a pass reads.
+    /// The counters that a pass reads.
     pub choice: CounterSelection,
     /// Commands that one request writes, at most.
     pub joined: usize,
-    /// Counters of a bank, where they are read by index: each bank is read by itself, beside the others.
+    /// Counters of a bank, if they are read by index: banks are read concurrently.
     pub bank: u32,
 }
 
@@ -59,7 +59,8 @@ impl Variant {
         bank: u32::MAX,
     };
 
-    /// Ours with accounting tables as in the paper: passes are as short as what is urgent, and commands that wait are written together.
+    /// Causeway with accounting tables as in the paper: passes are limited to urgent counters, and waiting commands are
+    /// written together.
     pub const CAUSEWAY: Self = Self {
         name: "Causeway, keyed",
         mode: Mode::PENDULUM,
@@ -68,7 +69,7 @@ impl Variant {
         bank: u32::MAX,
     };
 
-    /// Ours with counters by index: nothing is inserted, so there are no partitions to take turns.
+    /// Causeway with counters by index: there are no insertions, so no partitions that swap roles.
     pub const INDEXED: Self = Self {
         name: "Causeway, indexed",
         mode: Mode::Indexed { batch: 10_000 },
@@ -77,7 +78,7 @@ impl Variant {
         bank: u32::MAX,
     };
 
-    /// The same in banks, as profile `direct` has them: a pass reads all banks at the same time.
+    /// The same in banks, as in profile `direct`: a pass reads all banks concurrently.
     pub const BANKED: Self = Self { name: "Causeway, indexed in banks", bank: 1 << 15, ..Self::INDEXED };
 
     /// The paper's baseline: two threads, the reader reads for this fraction of the time.
@@ -90,18 +91,18 @@ impl Variant {
         matches!(self.mode, Mode::Indexed { .. })
     }
 
-    /// Each side has two partitions.
+    /// Whether each side has two partitions.
     pub const fn has_partitions(&self) -> bool {
         matches!(self.mode, Mode::Pendulum { .. })
     }
 }
 
-/// What a name in a table stands for.
+/// The meaning of a name in a table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GlossaryEntry {
     /// The name.
     pub name: &'static str,
-    /// What it stands for.
+    /// Its meaning.
     pub about: &'static str,
 }
 
@@ -114,7 +115,7 @@ pub(crate) const GLOSSARY: [GlossaryEntry; 7] = [
     },
     GlossaryEntry {
         name: Variant::SINGLE.name,
-        about: "The paper's: one thread writes what waits, then reads 100 entries of each table, in turns.",
+        about: "The paper's: one thread carries out waiting writes, then reads 100 entries of each table, in turn.",
     },
     GlossaryEntry {
         name: Variant::UNSELECTIVE.name,
@@ -126,16 +127,16 @@ pub(crate) const GLOSSARY: [GlossaryEntry; 7] = [
     },
     GlossaryEntry {
         name: Variant::CAUSEWAY.name,
-        about: "Ours with the paper's tables: a pass reads what is needed soon, 10,000 entries at most. Up to 16 commands that wait are written \
+        about: "Causeway with the paper's tables: a pass reads the entries that are needed soon, at most 10,000. Up to 16 waiting commands are written \
                 together.",
     },
     GlossaryEntry {
         name: Variant::INDEXED.name,
-        about: "Ours with one array of counters on each side, by the numbers of rules: nothing is inserted to count, and nothing takes turns.",
+        about: "Causeway with one array of counters on each side, by rule number: there are no insertions for counting, and no partitions.",
     },
     GlossaryEntry {
         name: Variant::BANKED.name,
-        about: "The same in banks of 32,768 counters for each direction, as profile direct has them; a pass reads all of its banks at once.",
+        about: "The same in banks of 32,768 counters for each direction, as profile direct has them; a pass reads all of its banks concurrently.",
     },
 ];
 

@@ -1,4 +1,5 @@
-//! Every experiment at a small size: nothing is lost, the order is as expected, and the same seed gives the same bytes.
+//! Every experiment at a small size: no octets are lost, the order is as expected, and the same seed gives the same
+//! bytes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,7 +24,7 @@ fn small() -> Common {
     arguments("hip4 --quick --ues 500").common
 }
 
-/// The number in a row of a column, by the first words of the row and the name of the column.
+/// The number in a row and column, by the first words of the row and the name of the column.
 fn number(outcome: &Outcome, row: &str, driver: &str, column: &str) -> f64 {
     let place = outcome.table.columns.iter().position(|known| known.name == column);
     let place = place.unwrap_or_else(|| panic!("there is no column {column}"));
@@ -48,7 +49,8 @@ fn is_lossless(outcome: &Outcome) {
 }
 
 // Input:  handovers under reporting load in all modes.
-// Output: pendulum access waits for nobody, the single thread for a few entries, the baseline for a whole pass; nothing is lost.
+// Output: pendulum access waits for no reader, the single thread for a few entries, the baseline for a whole pass; no
+//         octets are lost.
 #[test]
 fn handovers_wait_as_the_mode_says() {
     let outcome = fig12::run(&small(), &Rows::discard(), &mut Progress::new()).unwrap();
@@ -62,12 +64,12 @@ fn handovers_wait_as_the_mode_says() {
 }
 
 // Input:  volume reports in all modes.
-// Output: those that are read when they are needed come before those that are read with all others; nothing is lost.
+// Output: reports from selective readings are earlier than those from complete passes; no octets are lost.
 #[test]
 fn urgent_reports_come_first() {
     let outcome = fig11::run(&small(), &Rows::discard(), &mut Progress::new()).unwrap();
     is_lossless(&outcome);
-    // There are few reports, so one that was misjudged would decide the mean.
+    // There are few reports, so one wrong prediction would decide the mean.
     let median = |row: &str| number(&outcome, row, "", "median");
     let paper = median("HiP4-UPF").min(median("HiP4-UPF, no selective pulling"));
     assert!(
@@ -88,7 +90,7 @@ fn the_baseline_pays_one_with_the_other() {
 }
 
 // Input:  operations as fast as they are answered.
-// Output: what is written together is faster, and counters by index faster still; slower writes are slower; nothing is lost.
+// Output: joint writes are faster, and counters by index faster still; slower writes are slower; no octets are lost.
 #[test]
 fn rates_follow_from_what_is_written() {
     let outcome = table4::run(&small(), &Rows::discard(), &mut Progress::new()).unwrap();
@@ -141,8 +143,8 @@ fn some_rows_are_as_among_all() {
     }
 }
 
-// Input:  sizes that make no sense.
-// Output: an error that says what may be given.
+// Input:  invalid sizes.
+// Output: an error with the permitted values.
 #[test]
 fn sizes_are_checked() {
     for line in [

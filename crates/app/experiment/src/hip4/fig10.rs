@@ -1,4 +1,4 @@
-//! Figure 10: how many UEs there is room for, by the planner.
+//! Figure 10: capacity in UEs, by the planner.
 
 use causeway_plan::architecture::Architecture;
 use causeway_plan::profiles::{Population, Profile, Program, Ratio};
@@ -8,7 +8,7 @@ use causeway_show::{Cell, Chart, Column, Curve, Progress, Table};
 use crate::ExperimentError;
 use crate::outcome::{Goal, Outcome};
 
-/// Complex to simple UEs, with the paper's baseline and its full optimisation over it in percent.
+/// Complex to simple UEs, with the paper's baseline and the gain of its full optimisation in percent.
 const RATIOS: [(u16, u32, f64); 4] =
     [(5, 52_838, 97.6), (10, 67_584, 116.6), (20, 80_640, 98.6), (50, 83_558, 95.0)];
 
@@ -62,9 +62,9 @@ pub fn run(progress: &mut Progress) -> Result<Outcome, ExperimentError> {
     ];
     Ok(Outcome {
         name: "hip4-fig10",
-        title: "UEs that there is room for (HiP4-UPF, figure 10)".into(),
+        title: "Capacity in UEs (HiP4-UPF, figure 10)".into(),
         conditions: vec![
-            ("UEs", "complex to simple as in the heads; 2,048 of the simple ones use N9".into()),
+            ("UEs", "complex to simple as in the column heads; 2,048 of the simple ones use N9".into()),
             ("by", "the planner, which comes within a few percent of a compiler (docs/planner.md)".into()),
         ],
         table: table(&rows),
@@ -143,10 +143,10 @@ fn chart(rows: &[Row]) -> Chart {
     let curves =
         rows.iter().map(curve).chain(rows.iter().map(of_paper)).filter(|curve| !curve.points.is_empty());
     Chart {
-        title: "UEs that there is room for".into(),
+        title: "Capacity in UEs".into(),
         x: "simple UEs for each complex one".into(),
         is_logarithmic: false,
-        y: "UEs (ours: planned; the paper's: compiled)".into(),
+        y: "UEs (Causeway: planned; the paper: compiled)".into(),
         curves: curves.collect(),
     }
 }

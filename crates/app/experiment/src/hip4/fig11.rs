@@ -1,4 +1,4 @@
-//! Figure 11: how long a volume report takes.
+//! Figure 11: the latency of volume reports.
 
 use causeway_show::{Cell, Chart, Column, Curve, Progress, Table};
 use causeway_types::Span;
@@ -26,10 +26,10 @@ const ROWS: [Row; 5] = [
     (Variant::BANKED, None, None),
 ];
 
-/// Measures.
+/// Runs the experiment.
 ///
 /// # Errors
-/// [`ExperimentError`] when the workload has no room.
+/// [`ExperimentError`] when the workload does not fit.
 pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
     let ues = common.ues(UES);
     let plan = |(variant, ..): &Row| Plan {
@@ -47,7 +47,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
     let mut goals = Vec::new();
     for (goal, limit, wanted) in [
         ("report, mean, pendulum and selective pulling", 100.0, Variant::CAUSEWAY),
-        ("report, mean, indexed accounting in one table a side", 10.0, Variant::INDEXED),
+        ("report, mean, indexed accounting in one table per side", 10.0, Variant::INDEXED),
         ("report, mean, indexed accounting in banks", 10.0, Variant::BANKED),
     ] {
         if let Some((_, measured)) = all.iter().zip(&measured).find(|((variant, ..), _)| *variant == wanted) {
@@ -61,7 +61,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
         title: "Volume report latency (HiP4-UPF, figure 11)".into(),
         conditions: vec![
             ("UEs", format!("{ues}, two rules and a URR each; a threshold of 400 kB to 2.8 MB uplink")),
-            ("traffic", "uplink, 100 to 600 kbit/s each, from nothing to twice as much from half second to half second".into()),
+            ("traffic", "uplink, 100 to 600 kbit/s each, varying from zero to twice the rate every half second".into()),
             ("measured", format!("{} s after {} s", common.seconds().as_secs_f64(), common.before(Span::from_secs(10)).as_secs_f64())),
             ("seed", common.seed.to_string()),
         ],
@@ -125,7 +125,7 @@ fn chart(rows: &[Row], measured: &[Measured]) -> Chart {
     curves.push(Curve { name: "HiP4-UPF, in the paper".into(), points, is_dashed: true });
     Chart {
         title: "Volume reports: distribution of the latency".into(),
-        x: "ms (ours: model time; the paper's: measured)".into(),
+        x: "ms (Causeway: model time; the paper: measured)".into(),
         is_logarithmic: true,
         y: "share of reports".into(),
         curves,

@@ -1,4 +1,4 @@
-//! Figure 12: how long a handover takes while usage is read.
+//! Figure 12: the latency of handovers while usage is read.
 
 use causeway_show::{Cell, Chart, Column, Curve, Progress, Table};
 use causeway_types::Span;
@@ -20,7 +20,7 @@ const PAPER_SINGLE: [f64; 2] = [9.0, 361.0];
 const PAPER_BASELINE: [f64; 2] = [4.0, 1300.0];
 const PAPER_HIP4: [f64; 2] = [1.0, 6.4];
 
-/// A row: how tables are reached, what requests cost, and the paper's median and 99th percentile in milliseconds.
+/// A row: the access to the tables, the cost of requests, and the paper's median and 99th percentile in milliseconds.
 type Row = (Variant, Costs, Option<[f64; 2]>);
 
 fn all() -> Vec<Row> {
@@ -41,10 +41,10 @@ fn all() -> Vec<Row> {
     ]
 }
 
-/// Measures.
+/// Runs the experiment.
 ///
 /// # Errors
-/// [`ExperimentError`] when the workload has no room.
+/// [`ExperimentError`] when the workload does not fit.
 pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
     let (ues, runs) = (common.ues(UES), common.runs());
     let plan = |(variant, costs, _): &Row| Plan {
@@ -75,16 +75,16 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
         title: "Handover response under reporting load (HiP4-UPF, figure 12)".into(),
         conditions: vec![
             ("UEs", format!("{ues}, two rules and a URR each")),
-            ("handovers", format!("two each 10 ms for a second, {runs} times")),
-            ("traffic", "a packet of 200 to 1,200 octets each 100 ms with 85 %, both directions, each UE".into()),
+            ("handovers", format!("two every 10 ms for a second, {runs} times")),
+            ("traffic", "a packet of 200 to 1,200 octets every 100 ms with probability 85 %, both directions, each UE".into()),
             ("seed", common.seed.to_string()),
         ],
         table: table(&all, &measured),
         goals,
         notes: vec![
             MODEL.into(),
-            "paper: the driver's costs as the paper's figures give them; slowest writes: all of its table 4 is taken as the driver's.".into(),
-            "The paper does not say at which beta its figure 12 has the baseline; its figures stand at 25 %.".into(),
+            "paper: the driver's costs from the paper's figures; slowest writes: all of its table 4 is attributed to the driver.".into(),
+            "The paper does not state the beta of the baseline in its figure 12; its figures are in the row of 25 %.".into(),
         ],
         charts: vec![("cdf", chart(&all, &measured))],
     })
@@ -92,8 +92,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
 
 fn table(rows: &[Row], measured: &[Measured]) -> Table {
     let ms = |name| Column::of(name, "ms, model");
-    let mut columns =
-        vec![Column::new("tables are reached by"), Column::new("driver"), Column::new("handovers")];
+    let mut columns = vec![Column::new("table access"), Column::new("driver"), Column::new("handovers")];
     columns.extend([ms("mean"), ms("median"), ms("99 %"), ms("longest")]);
     columns
         .extend([Column::of("paper's median", "ms, measured"), Column::of("paper's 99 %", "ms, measured")]);
@@ -138,7 +137,7 @@ fn chart(rows: &[Row], measured: &[Measured]) -> Chart {
     ]);
     Chart {
         title: "Handover response: distribution".into(),
-        x: "ms (ours: model time; the paper's: measured)".into(),
+        x: "ms (Causeway: model time; the paper: measured)".into(),
         is_logarithmic: true,
         y: "share of handovers".into(),
         curves,

@@ -1,4 +1,4 @@
-//! Figure 6: what a handover and a report wait for, by the fraction of time that the baseline reads.
+//! Figure 6: the latency of handovers and reports, by the fraction of time that the baseline reads.
 
 use causeway_show::{Cell, Chart, Column, Curve, Progress, Table};
 use causeway_types::Span;
@@ -12,10 +12,10 @@ use crate::row_writer::Rows;
 use crate::simulation::Load;
 use crate::variant::Variant;
 
-/// The most UEs that the paper's baseline has room for; it does not say of how many its figure is.
+/// The capacity of the paper's baseline in UEs; the paper does not state the number for this figure.
 const UES: u32 = 84_000;
 
-/// Beta in percent (0 for those that have none), and the paper's means of report and handover, and the 99th percentile of
+/// Beta in percent (0 for rows without), and the paper's means of report and handover, and the 99th percentile of
 /// handovers, in milliseconds.
 type Row = (Variant, u8, Option<[f64; 3]>);
 
@@ -29,10 +29,10 @@ const ROWS: [Row; 7] = [
     (Variant::BANKED, 0, None),
 ];
 
-/// Measures.
+/// Runs the experiment.
 ///
 /// # Errors
-/// [`ExperimentError`] when the workload has no room.
+/// [`ExperimentError`] when the workload does not fit.
 pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
     let (ues, runs) = (common.ues(UES), common.runs());
     let plan = |(variant, ..): &Row| Plan {
@@ -52,7 +52,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
         title: "Latency of handovers and reports against beta (HiP4-UPF, figure 6)".into(),
         conditions: vec![
             ("UEs", format!("{ues}, two rules and a URR each; a threshold of 400 kB to 2.8 MB uplink")),
-            ("handovers", format!("two each 10 ms for a second, {runs} times; reports of the same time")),
+            ("handovers", format!("two every 10 ms for a second, {runs} times; reports of the same time")),
             ("traffic", "uplink, 100 to 600 kbit/s each".into()),
             ("seed", common.seed.to_string()),
         ],
@@ -65,7 +65,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
         )],
         notes: vec![
             MODEL.into(),
-            "The paper gives the means at 25 % and 75 % and says no number of UEs; here it is the most that its baseline holds.".into(),
+            "The paper gives the means at 25 % and 75 % without a number of UEs; here it is the capacity of its baseline.".into(),
         ],
         charts: vec![("beta", chart(&all, &measured))],
     })
@@ -74,7 +74,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
 fn table(rows: &[Row], measured: &[Measured]) -> Table {
     let ms = |name| Column::of(name, "ms, model");
     let paper = |name| Column::of(name, "ms, measured");
-    let mut columns = vec![Column::new("tables are reached by"), Column::new("reports"), ms("report, mean")];
+    let mut columns = vec![Column::new("table access"), Column::new("reports"), ms("report, mean")];
     columns.extend([paper("paper's"), Column::new("handovers"), ms("handover, mean"), paper("paper's")]);
     columns.extend([ms("handover, 99 %"), paper("paper's")]);
     columns.extend(balance_columns());
@@ -125,7 +125,7 @@ fn chart(all: &[Row], measured: &[Measured]) -> Chart {
         title: "Baseline: latency against beta".into(),
         x: "beta, %".into(),
         is_logarithmic: false,
-        y: "s (ours: model time; the paper's: measured)".into(),
+        y: "s (Causeway: model time; the paper: measured)".into(),
         curves,
     }
 }

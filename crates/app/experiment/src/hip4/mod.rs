@@ -15,17 +15,17 @@ fn millis(seconds: f64) -> Cell {
     Cell::Number(seconds * 1e3, 3)
 }
 
-/// A figure of the paper, if it has one.
+/// A figure of the paper, if there is one.
 fn given(value: Option<f64>, digits: usize) -> Cell {
     value.map(|value| Cell::Number(value, digits)).into()
 }
 
-/// Octets that were lost, in all worlds of an experiment.
+/// Octets that were lost, in all simulations of an experiment.
 fn lost_octets(ledgers: impl IntoIterator<Item = OctetBalance>) -> f64 {
     ledgers.into_iter().map(|ledger| ledger.lost_octets()).sum::<u64>() as f64
 }
 
-/// The columns that say whether all octets are there.
+/// The columns of the octet balance.
 fn balance_columns() -> [causeway_show::Column; 3] {
     ["sent", "reported + held", "lost"].map(|name| causeway_show::Column::of(name, "octets"))
 }
@@ -36,6 +36,6 @@ fn ledger_cells(ledger: &OctetBalance) -> [Cell; 3] {
         .map(|octets| Cell::Text(causeway_show::with_thousands_separators(octets)))
 }
 
-/// What all tables in model time say of it.
-const MODEL: &str = "All times are model time: what the driver of the modelled switch takes. Decoding messages, deciding and the way \
-between SMF and UPF take none of it, while the paper's figures have them in.";
+/// The note on model time below all tables.
+const MODEL: &str = "All times are model time: the time of the modelled switch driver. Decoding of messages, decisions and the \
+network between SMF and UPF take none, while the paper's figures include them.";

@@ -23,7 +23,7 @@ const KINDS: [(Kind, &str, f64); 3] = [
     (Kind::Deregister, "deregistrations", 2725.0),
 ];
 
-/// A row: how tables are reached, and what requests cost.
+/// A row: the access to the tables, and the cost of requests.
 type Row = (Variant, Costs);
 
 const ROWS: [Row; 7] = [
@@ -36,19 +36,19 @@ const ROWS: [Row; 7] = [
     (Variant::BANKED, Costs::PAPER),
 ];
 
-/// More handovers than there can be.
+/// A number of handovers that is never reached.
 const MAX_HANDOVERS: u32 = 1_000_000;
 
-/// Operations a second of each kind, and whether all octets are there.
+/// Operations per second of each kind, and the octet balance.
 struct Rates {
     rates: [f64; 3],
     ledger: OctetBalance,
 }
 
-/// Measures.
+/// Runs the experiment.
 ///
 /// # Errors
-/// [`ExperimentError`] when the workload has no room.
+/// [`ExperimentError`] when the workload does not fit.
 pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
     let ues = common.ues(UES);
     let all = common.rows(&ROWS, |(variant, _)| *variant)?;
@@ -75,8 +75,8 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
         title: "Operations a second (HiP4-UPF, table 4)".into(),
         conditions: vec![
             ("UEs", format!("{ues} with a session before the measurement, two rules and a URR each")),
-            ("operations", "ten at once, and the next ten when all ten are answered, for a second; gNBs drawn from 200".into()),
-            ("traffic", "a packet of 200 to 1,200 octets each 100 ms with 85 %, both directions, each UE".into()),
+            ("operations", "ten concurrent ones, and the next ten when all ten are answered, for a second; gNBs drawn from 200".into()),
+            ("traffic", "a packet of 200 to 1,200 octets every 100 ms with probability 85 %, both directions, each UE".into()),
             ("seed", common.seed.to_string()),
         ],
         table: table(&all, &measured),
@@ -121,7 +121,7 @@ fn rates(
 }
 
 fn table(rows: &[Row], measured: &[Rates]) -> Table {
-    let mut columns = vec![Column::new("tables are reached by"), Column::new("driver")];
+    let mut columns = vec![Column::new("table access"), Column::new("driver")];
     for (_, name, _) in KINDS {
         columns.extend([Column::of(name, "1/s, model"), Column::of("paper's", "1/s, measured")]);
     }
@@ -152,7 +152,7 @@ fn chart(rows: &[Row], measured: &[Rates]) -> Chart {
         title: "Operations a second".into(),
         x: "1 registrations, 2 handovers, 3 deregistrations".into(),
         is_logarithmic: false,
-        y: "1/s (ours: model time; the paper's: measured)".into(),
+        y: "1/s (Causeway: model time; the paper: measured)".into(),
         curves,
     }
 }

@@ -1,15 +1,15 @@
-//! How much is read.
+//! Statistics of the readers.
 
 use std::fmt;
 
 use causeway_types::Time;
 
-/// Passes of readers, and what they read, in some model time.
+/// Passes of readers, and their counters, in some model time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReadStatistics {
-    /// From when on.
+    /// The start.
     pub since: Time,
-    /// Until when.
+    /// The end.
     pub until: Time,
     /// Passes.
     pub passes: u64,

@@ -1,24 +1,25 @@
-//! What a UE sends, as packets at known moments that nobody has to make.
+//! Traffic of UEs, as packets at known times that are not created individually.
 
 use causeway_switch::Count;
 use causeway_types::Time;
 
-/// What UEs send.
+/// The traffic of UEs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Load {
-    /// One packet of 200 to 1,200 octets each 100 ms with a probability of 85 %, in each direction: the released emulator of HiP4-UPF.
+    /// One packet of 200 to 1,200 octets every 100 ms with a probability of 85 %, in each direction: the released
+    /// emulator of HiP4-UPF.
     Emulator,
-    /// Uplink only; each UE has a rate of its own, in kbit/s from the first to the second, and packets of one size from 200 to
-    /// 1,200 octets. How many it sends varies from nothing to twice the mean, each half second anew.
+    /// Uplink only; each UE has a rate of its own, in kbit/s from the first to the second, and packets of one size from
+    /// 200 to 1,200 octets. Its rate varies from zero to twice the mean, every half second anew.
     Rates(u32, u32),
 }
 
-/// A packet flow: what it sends in a slot of time depends on the flow and the slot alone.
+/// A packet flow: its packets in a time slot depend only on the flow and the slot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flow {
     key: u64,
     slot: u64,
-    /// Packets of a slot, on average, in thousandths; and how much they vary.
+    /// The mean number of packets of a slot, in thousandths; and its variation.
     mean: u64,
     size: u64,
     is_single: bool,
@@ -43,7 +44,7 @@ impl Flow {
         }
     }
 
-    /// All packets after one moment, up to another.
+    /// All packets after one time, up to another.
     pub(super) fn between(&self, from: Time, to: Time) -> Count {
         let (from, to) = (from.as_nanos(), to.as_nanos());
         let mut count = Count::ZERO;
@@ -58,8 +59,8 @@ impl Flow {
         count
     }
 
-    /// When the packet came that left at most `excess` octets for those after it, up to a moment: the one that reached a
-    /// threshold which was passed by so much then.
+    /// The time of the packet after which at most `excess` octets were sent up to `to`: the packet that reached a
+    /// threshold which is exceeded by that many octets at `to`.
     pub(super) fn reached(&self, to: Time, excess: u64) -> Time {
         let mut excess = excess;
         let mut slot = to.as_nanos() / self.slot;
@@ -89,7 +90,7 @@ impl Flow {
         (thousandths / 1000 + u64::from(more), self.size)
     }
 
-    /// How many packets of a slot have come by a moment.
+    /// The number of packets of a slot that were sent by a time.
     fn sent(&self, packets: u64, slot: u64, by: u64) -> u64 {
         let Some(passed) = by.checked_sub(slot * self.slot) else { return 0 };
         let passed = passed.min(self.slot - 1);
@@ -99,13 +100,13 @@ impl Flow {
         ((passed + 1) * (packets + 1) - 1) / self.slot
     }
 
-    /// When the nth packet of a slot comes, counted from one, after the slot's start.
+    /// The time of the nth packet of a slot, counted from one, after the slot's start.
     fn offset(&self, packets: u64, nth: u64) -> u64 {
         if self.is_single { self.key % self.slot } else { nth * self.slot / (packets + 1) }
     }
 }
 
-/// Bits that look random (splitmix64).
+/// Pseudo-random bits (splitmix64).
 const fn mixed(value: u64) -> u64 {
     let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -121,8 +122,8 @@ mod tests {
         Time::from_nanos(nanos)
     }
 
-    // Input:  flows of all kinds over ten seconds, as a whole and in odd pieces.
-    // Output: the same packets; the rate of one is near what it was given.
+    // Input:  flows of all kinds over ten seconds, as a whole and in unequal pieces.
+    // Output: the same packets; the rate of one is near the given rate.
     #[test]
     fn pieces_add_up() {
         for load in [Load::Emulator, Load::Rates(100, 600)] {
@@ -144,8 +145,8 @@ mod tests {
         assert!(Flow::new(Load::Rates(100, 600), 1, 1, false).is_none());
     }
 
-    // Input:  thresholds that some packet of a flow reaches, found out by how much they were passed later.
-    // Output: the moment of that packet: before it less was sent than the threshold, with it as much or more.
+    // Input:  thresholds that some packet of a flow reaches, found from the later excess.
+    // Output: the time of that packet: less than the threshold was sent before it, and at least the threshold with it.
     #[test]
     fn the_packet_that_reaches_a_threshold_is_found() {
         for (load, ue) in [(Load::Emulator, 1), (Load::Rates(100, 600), 2), (Load::Rates(600, 601), 3)] {

@@ -1,22 +1,22 @@
-//! Whether every octet that was sent has been reported.
+//! The octet balance: whether every octet that was sent has been reported.
 
 use causeway_switch::Count;
 
-/// Octets of a whole experiment, all read in the end.
+/// Octets of a whole experiment, with all counters read at the end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OctetBalance {
-    /// What packets brought through a PDR.
+    /// Octets that passed through a PDR.
     pub sent: u64,
-    /// What passes found on the side before QoS enforcement, and after it.
+    /// Octets in readings of the side before QoS enforcement, and after it.
     pub read: [u64; 2],
-    /// What reports had in them, those at the end of sessions included.
+    /// Octets in reports, including those at the end of sessions.
     pub reported: u64,
-    /// What waits for the next report of its URR.
+    /// Octets that wait for the next report of their URR.
     pub held: u64,
 }
 
 impl OctetBalance {
-    /// Octets that were sent and are in no reading, report or URR, or are there twice.
+    /// Octets that were sent and are missing in readings, reports or URRs, or counted twice.
     pub fn lost_octets(&self) -> u64 {
         let [pre, post] = self.read.map(|read| read.abs_diff(self.sent));
         pre.max(post).max((self.reported + self.held).abs_diff(self.sent))

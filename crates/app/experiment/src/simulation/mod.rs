@@ -1,8 +1,9 @@
 //! UEs, an SMF, the two controllers and a modelled switch, in model time.
 //!
-//! The mechanisms are those of `causeway-switch`: numbers, access to the accounting tables, and what is read when are decided there, and
-//! the model of its driver says how long each request takes. Here are only the loop that carries requests and outcomes between
-//! them, and the workload. Nothing takes time but the driver: messages, decoding and decisions are at once.
+//! The mechanisms are those of `causeway-switch`: they allocate numbers, control access to the accounting tables, and
+//! select the counters to read. The model of its driver determines the time of each request. This module has only the
+//! loop that passes requests and outcomes between them, and the workload. Only the driver takes time: messages,
+//! decoding and decisions take none.
 
 mod effort;
 mod flow;
@@ -35,28 +36,28 @@ use reader::Reading;
 use traffic::Traffic;
 use writer::Writing;
 
-/// A reader that finds nothing to read looks again after this time.
+/// The interval at which a reader without work polls again.
 const IDLE: Span = Span::from_millis(1);
 
-/// Registrations at once while the first sessions come.
+/// Concurrent registrations while the first sessions are established.
 const LOADING: u32 = 32;
 
-/// What an experiment is like.
+/// The configuration of a simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct SimulationConfig {
-    /// How the accounting tables are reached.
+    /// The access to the accounting tables.
     pub variant: Variant,
-    /// What requests cost.
+    /// The cost of requests.
     pub timing: Timing,
-    /// The most UEs with a session at once.
+    /// The most UEs with a session at the same time.
     pub ues: u32,
-    /// What they send.
+    /// Their traffic.
     pub load: Load,
-    /// Where random numbers start.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
-/// All of it.
+/// A simulation.
 #[derive(Debug)]
 pub struct Simulation {
     pub(crate) setting: SimulationConfig,
@@ -71,18 +72,18 @@ pub struct Simulation {
     writing: Option<(Ticket, Writing)>,
     reading: [Option<Reading>; 2],
     robins: [RoundRobin; 2],
-    /// Numbers that are still to be read at the end, once it has come, by side and partition.
+    /// Numbers that are still to be read at the end, once it has begun, by side and partition.
     rest: Option<[[BTreeSet<SwitchPdr>; 2]; 2]>,
-    /// When traffic ended.
+    /// The end of the traffic.
     ended: Option<Time>,
-    /// When idle readers look again.
+    /// When idle readers poll again.
     wake: Option<Time>,
     ledger: OctetBalance,
     effort: ReadStatistics,
     done: Vec<CompletedOperation>,
-    /// Moments of volume reports: when the packet came that reached the threshold, and when the report was made.
+    /// The times of volume reports: of the packet that reached the threshold, and of the report.
     reports: Vec<(Time, Time)>,
-    /// Readers stand still while the first sessions come, where that changes nothing in the tables.
+    /// Readers are stopped while the first sessions are established, where that has no effect on the tables.
     is_loading: bool,
 }
 
@@ -90,11 +91,11 @@ impl Simulation {
     /// A switch without sessions.
     ///
     /// # Errors
-    /// [`ExperimentError`] when the workload has no room.
+    /// [`ExperimentError`] when the workload does not fit.
     pub fn new(setting: SimulationConfig) -> Result<Self, ExperimentError> {
         let SimulationConfig { variant, timing, ues, load, seed } = setting;
         let bank = variant.is_indexed().then_some(variant.bank);
-        // Two rules for each UE; each of two partitions has an eighth more than its half, as the planner counts.
+        // Two rules for each UE; each of two partitions has an eighth more than its half, as in the planner.
         let rules = ues as usize * 2;
         let room =
             if variant.has_partitions() { (rules * 5).div_ceil(8) } else { rules + rules / 8 }.max(4096);
@@ -134,15 +135,16 @@ impl Simulation {
         Ok(world)
     }
 
-    /// The moment that it is.
+    /// The present time.
     pub const fn now(&self) -> Time {
         self.now
     }
 
-    /// Lets time pass up to a moment, or to the first at which operations are done, if that is before. What was done is returned.
+    /// Advances to a time, or to the first at which operations end, if that is earlier. Returns the operations that
+    /// ended.
     ///
     /// # Errors
-    /// [`ExperimentError`] when the model refuses something, which it never does.
+    /// [`ExperimentError`] when the model refuses a request, which it never does.
     pub fn run(&mut self, until: Time) -> Result<Vec<CompletedOperation>, ExperimentError> {
         self.handle_outcomes()?;
         while self.done.is_empty() {
@@ -156,8 +158,8 @@ impl Simulation {
         Ok(std::mem::take(&mut self.done))
     }
 
-    /// Sessions for so many UEs, as fast as the writer can; then traffic begins. Readers stand still where there is one partition: what is in it does not
-    /// depend on them.
+    /// Establishes sessions for this many UEs, as fast as the writer can; then traffic begins. Readers are stopped if
+    /// there is one partition, whose content does not depend on them.
     ///
     /// # Errors
     /// As [`Simulation::run`].
@@ -177,19 +179,19 @@ impl Simulation {
         Ok(())
     }
 
-    /// Volume reports since the last call: when the threshold was reached, and when the report was made.
+    /// Volume reports since the last call: the time at which the threshold was reached, and the time of the report.
     pub fn take_reports(&mut self) -> Vec<(Time, Time)> {
         std::mem::take(&mut self.reports)
     }
 
-    /// What readers have done since the last call.
+    /// Statistics of the readers since the last call.
     pub fn take_effort(&mut self) -> ReadStatistics {
         let since = std::mem::replace(&mut self.effort.since, self.now);
         let next = ReadStatistics { since: self.now, ..ReadStatistics::default() };
         ReadStatistics { since, until: self.now, ..std::mem::replace(&mut self.effort, next) }
     }
 
-    /// Traffic ends; all counters are read once more, and everything is added up.
+    /// Ends the traffic, reads all counters once more, and computes the balance.
     ///
     /// # Errors
     /// As [`Simulation::run`].
@@ -213,7 +215,7 @@ impl Simulation {
         events.into_iter().flatten().min()
     }
 
-    /// Takes all outcomes that there are by now, and hands out all that can go on, until nothing happens any more.
+    /// Takes all outcomes up to now, and starts all work that is possible, until nothing remains.
     fn handle_outcomes(&mut self) -> Result<(), ExperimentError> {
         if self.wake.is_some_and(|wake| wake <= self.now) {
             self.wake = None;

@@ -1,4 +1,4 @@
-//! Numbers for rules: from ranges by what they do, or the indices of their UE.
+//! Numbers for rules: from ranges by template, or the indices of their UE.
 
 use causeway_switch::SwitchPdr;
 use causeway_switch::driver::Update;
@@ -7,10 +7,10 @@ use causeway_switch::ranges::{Minimum, Ranges, Template, Write};
 use super::program::{BITS, DOWNLINK_NUMBERS, TEMPLATES, template};
 use crate::ExperimentError;
 
-/// gNBs of the workload.
+/// The number of gNBs of the workload.
 pub(super) const GNBS: u32 = 200;
 
-/// What rules have in common: all uplink rules, and the downlink rules of a gNB.
+/// The template of rules: one for all uplink rules, and one for the downlink rules of each gNB.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Kind {
     Uplink,
@@ -26,12 +26,12 @@ impl Template for Kind {
 /// The numbers of all rules.
 #[derive(Debug)]
 pub(super) struct Numbers {
-    /// None if numbers are indices.
+    /// `None` if numbers are indices.
     ranges: Option<Ranges<Kind>>,
 }
 
 impl Numbers {
-    /// For so many UEs, with a quarter of numbers to spare, and the entries of the template tables.
+    /// For this many UEs, with a quarter of the numbers spare; returns also the entries of the template tables.
     pub(super) fn new(ues: u32, is_indexed: bool) -> Result<(Self, Vec<Update>), ExperimentError> {
         if is_indexed {
             return Ok((Self { ranges: None }, Vec::new()));
@@ -45,17 +45,17 @@ impl Numbers {
         Ok((Self { ranges: Some(ranges) }, updates))
     }
 
-    /// Numbers move with what their rules do.
+    /// Whether a rule's number changes with its template.
     pub(super) const fn are_keys(&self) -> bool {
         self.ranges.is_some()
     }
 
-    /// A number for the uplink rule of a UE, and what to write before it is used.
+    /// A number for the uplink rule of a UE, and the writes that must precede its use.
     pub(super) fn uplink(&mut self, ue: u32) -> Result<(SwitchPdr, Vec<Update>), ExperimentError> {
         self.allocate(Kind::Uplink, ue)
     }
 
-    /// The same for its downlink rule, by a gNB.
+    /// The same for its downlink rule, for a gNB.
     pub(super) fn downlink(
         &mut self,
         ue: u32,
@@ -64,7 +64,7 @@ impl Numbers {
         self.allocate(Kind::Downlink(gnb), DOWNLINK_NUMBERS + ue)
     }
 
-    /// The number can be used again; returns what to write.
+    /// Releases the number; returns the writes.
     pub(super) fn release(&mut self, number: SwitchPdr) -> Vec<Update> {
         let released = self.ranges.as_mut().map(|ranges| ranges.release(number).unwrap_or_default());
         released.unwrap_or_default().iter().map(update).collect()

@@ -1,4 +1,4 @@
-//! What the SMF asks for, and what becomes of it.
+//! Operations of the SMF.
 
 use causeway_switch::SwitchPdr;
 use causeway_switch::driver::Update;
@@ -22,50 +22,51 @@ pub enum Kind {
     Handover,
 }
 
-/// An operation that was answered.
+/// A completed operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CompletedOperation {
-    /// Which.
+    /// Its kind.
     pub kind: Kind,
-    /// Whose.
+    /// Its UE.
     pub ue: u32,
-    /// When it was asked for.
+    /// The time of the request.
     pub asked: Time,
-    /// When it was answered.
+    /// The time of the response.
     pub answered: Time,
 }
 
 impl CompletedOperation {
-    /// How long it took, in model time.
+    /// Its duration, in model time.
     pub const fn latency(&self) -> Span {
         self.answered.since(self.asked)
     }
 }
 
-/// A UE as the controller sees it.
+/// The controller's state of a UE.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ue {
     /// Its uplink and downlink rules.
     pub(super) rules: Option<[SwitchPdr; 2]>,
-    /// An operation is under way.
+    /// An operation is in flight.
     pub(super) is_busy: bool,
     /// Its last session's usage is not complete yet.
     pub(super) is_ending: bool,
 }
 
-/// An operation under way, with what the writer writes for it.
+/// An operation in flight, with its writes.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Operation {
-    /// None: template tables only.
+    /// `None`: template tables only.
     pub(super) of: Option<(Kind, u32)>,
     pub(super) asked: Time,
     pub(super) updates: Vec<Update>,
-    /// The rules from then on.
+    /// The rules after it.
     pub(super) rules: Option<[SwitchPdr; 2]>,
 }
 
 impl Simulation {
-    /// Asks for an operation. False if it makes no sense for that UE now: it has a session or has none, or another operation is under way.
+    /// Starts an operation. False if it is invalid for that UE now: it has a session or has none, or another operation
+    /// is in flight.
     ///
     /// # Errors
     /// [`ExperimentError`] when there is no number for it.

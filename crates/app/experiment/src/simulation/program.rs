@@ -1,4 +1,5 @@
-//! The tables that the workload writes: those of the `hip4` and `direct` profiles for IPv4 UEs without filters, as large as needed.
+//! The tables of the workload: those of the `hip4` and `direct` profiles for IPv4 UEs without filters, as large as
+//! needed.
 
 use causeway_switch::SwitchPdr;
 use causeway_switch::driver::{
@@ -12,17 +13,17 @@ pub(super) const BITS: u8 = 24;
 pub(super) const UPLINK: u32 = 1;
 /// PDRs from the data network to UEs.
 pub(super) const DOWNLINK: u32 = 2;
-/// What rules of a kind have in common, uplink and downlink, by their numbers.
+/// Templates, uplink and downlink, by rule number.
 pub(super) const TEMPLATES: [u32; 2] = [3, 4];
 /// Accounting by side and partition.
 const ACCOUNTING: [[u32; 2]; 2] = [[10, 11], [12, 13]];
 /// Accounting by side, by index: the first bank of uplink rules.
 const INDEXED: [u32; 2] = [1000, 2000];
-/// A bank that has them all.
+/// The size of a bank that holds all counters.
 const ONE: u32 = u32::MAX;
-/// From the banks of uplink rules to those of downlink rules.
+/// The offset from the banks of uplink rules to those of downlink rules.
 const WAY: u32 = 500;
-/// Numbers of downlink rules are from here on.
+/// The first number of downlink rules.
 pub(super) const DOWNLINK_NUMBERS: u32 = 1 << (BITS - 1);
 
 const SET_RULE: u32 = 100;
@@ -33,7 +34,7 @@ const FORWARD: u32 = 103;
 /// QFI of all packets.
 const QFI: u128 = 1;
 
-/// The program for so many UEs. A partition has room for `room` rules.
+/// The program for this many UEs. A partition has a capacity of `room` rules.
 pub(super) fn program(ues: u32, room: usize, bank: Option<u32>) -> Program {
     let sessions = ues as usize;
     let mut tables = vec![
@@ -87,7 +88,7 @@ fn action(id: u32, name: &str, parameters: &[(&str, u8)]) -> Action {
     Action { id, name: name.into(), parameters: parameters.iter().map(parameter).collect() }
 }
 
-/// The counter and the index of a rule by its number, in banks of so many for each direction, or all in one.
+/// The counter and the index of a rule's number, in banks of this size for each direction, or all in one.
 pub(super) fn cell(side: Side, bank: u32, number: u32) -> (u32, u32) {
     let (is_downlink, place) = (number >= DOWNLINK_NUMBERS, number % DOWNLINK_NUMBERS);
     let first = INDEXED[side as usize];
@@ -98,7 +99,7 @@ pub(super) fn cell(side: Side, bank: u32, number: u32) -> (u32, u32) {
     (first + way + place / bank, place % bank)
 }
 
-/// In which bank of a side that is, of uplink and downlink in turns.
+/// The bank of a number on a side, where uplink and downlink banks alternate.
 pub(super) fn bank_of(bank: u32, number: u32) -> u16 {
     if bank == ONE {
         return 0;
@@ -107,7 +108,7 @@ pub(super) fn bank_of(bank: u32, number: u32) -> u16 {
     u16::try_from(2 * (place / bank) + u32::from(is_downlink)).unwrap_or(u16::MAX)
 }
 
-/// Whose number that is.
+/// The rule number of a counter.
 pub(super) const fn number_of(bank: u32, counter: u32, index: u32) -> u32 {
     if bank == ONE {
         return index / 2 + if index % 2 == 1 { DOWNLINK_NUMBERS } else { 0 };
@@ -127,7 +128,7 @@ pub(super) fn downlink_keys(ue: u32) -> [u128; 1] {
     [u128::from(ue) + 0x0a00_0000]
 }
 
-/// Whose PDR entry has this key, if it is one.
+/// The UE of a PDR entry with this key, if it is one.
 pub(super) fn ue_of(key: &EntryKey) -> Option<u32> {
     let first = match key.fields.first()? {
         FieldMatch::Exact(value) => *value,
@@ -171,7 +172,7 @@ pub(super) fn counting(table: u32, rule: SwitchPdr) -> Entry {
     Entry { key: counter(table, rule), action: COUNT, parameters: Vec::new() }
 }
 
-/// An entry of a template table: rules of a block go through this tunnel.
+/// An entry of a template table: rules of a block use this tunnel.
 pub(super) fn template(table: u32, value: u32, mask: u32, priority: i32, tunnel: u32) -> Entry {
     let field = FieldMatch::Ternary { value: value.into(), mask: mask.into() };
     let key = EntryKey { table, fields: vec![field], priority };

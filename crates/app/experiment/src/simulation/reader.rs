@@ -1,4 +1,4 @@
-//! The readers, one for each side: what they read, and what follows.
+//! The readers, one for each side: their passes, and the resulting reports.
 
 use std::collections::BTreeMap;
 
@@ -13,16 +13,16 @@ use super::{IDLE, Simulation};
 use crate::ExperimentError;
 use crate::variant::CounterSelection;
 
-/// What a reader does.
+/// The activity of a reader.
 #[derive(Debug)]
 pub(super) enum Reading {
-    /// It reads: requests that are under way, and what was read so far, with when, by the places of its numbers.
+    /// It reads: requests in flight, and the values so far, with their times, by the indices of its numbers.
     Pass(Pass, Vec<Part>, Vec<Option<(Count, Time)>>),
     /// It removes entries that were read for the last time.
     Removal(Ticket, Side, Vec<SwitchPdr>),
 }
 
-/// A request of a pass: which places of it are read, in this order.
+/// A request of a pass: the indices that it reads, in this order.
 #[derive(Debug)]
 pub(super) struct Part {
     ticket: Ticket,
@@ -30,7 +30,7 @@ pub(super) struct Part {
 }
 
 impl Simulation {
-    /// Hands a reader its next pass, if it can have one.
+    /// Starts a reader's next pass, if one is possible.
     pub(super) fn start_reading(&mut self, side: Side) -> Result<bool, ExperimentError> {
         if self.is_loading || self.reading[side as usize].is_some() {
             return Ok(false);
@@ -60,7 +60,7 @@ impl Simulation {
         Ok(true)
     }
 
-    /// The requests of a pass: one for each bank, at the same time, or one for a table.
+    /// The requests of a pass: one for each bank, concurrently, or one for a table.
     fn ask_for(&mut self, pass: &Pass) -> Vec<Part> {
         let variant = self.setting.variant;
         if !variant.is_indexed() {
@@ -83,7 +83,7 @@ impl Simulation {
         banks.into_iter().map(part).collect()
     }
 
-    /// A request of a reader is over.
+    /// A request of a reader has ended.
     pub(super) fn reader_is_done(&mut self, ticket: Ticket, reply: Reply) -> Result<(), ExperimentError> {
         let timing = self.setting.timing;
         for reader in &mut self.reading {
@@ -139,7 +139,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Usage that was found at a moment, and is known now.
+    /// Usage that was read at a time, and is known now.
     fn report(&mut self, at: Time, reading: &pendulum::Reading) {
         for report in self.pulling.readings(at, std::slice::from_ref(reading)) {
             self.ledger.reported += report.usage.total();

@@ -1,4 +1,4 @@
-//! The packets of all UEs, counted when somebody looks at a counter or changes a rule.
+//! The packets of all UEs, counted when a counter is read or a rule changes.
 
 use causeway_switch::Count;
 use causeway_switch::driver::{EntryKey, FieldMatch, Update};
@@ -11,23 +11,23 @@ use super::program::{
     BITS, DOWNLINK, UPLINK, accounting, cell, downlink_keys, number_of, ue_of, uplink_keys,
 };
 
-/// The UPF's packet path for traffic that is not made of frames. What a UE has sent since it was looked at last goes
-/// through the same tables as its packets would: the PDR's entry gives the rule's number, and the number's entries or counters on
+/// The UPF's packet path for traffic without frames. The traffic of a UE since its last evaluation passes through the
+/// same tables as its packets would: the PDR's entry gives the rule's number, and the number's entries or counters on
 /// both sides count it. A UE without a PDR sends nothing.
 #[derive(Debug)]
 pub(super) struct Traffic {
     flows: Vec<[Option<Flow>; 2]>,
-    /// Until when the packets of each flow are counted.
+    /// The time up to which the packets of each flow are counted.
     settled: Vec<[Time; 2]>,
-    /// Whose rule a number is: twice the UE, and one more for its downlink, from two on; zero for nobody's.
+    /// The owner of each number: twice the UE, plus one for its downlink, from two on; zero for none.
     owners: Vec<u32>,
-    /// Counters of a bank, where they are by index.
+    /// Counters of a bank, if they are by index.
     bank: Option<u32>,
-    /// Nothing is sent before that.
+    /// The start of all traffic.
     pub(super) from: Time,
-    /// Nothing is sent after that.
+    /// The end of all traffic.
     pub(super) until: Option<Time>,
-    /// What went through a PDR.
+    /// Octets that passed through a PDR.
     pub(super) sent: Count,
 }
 
@@ -45,7 +45,7 @@ impl Traffic {
         }
     }
 
-    /// When the uplink packet of a UE came that reached a threshold which was passed by `excess` octets at a moment.
+    /// The time of the uplink packet of a UE that reached a threshold which is exceeded by `excess` octets at `to`.
     pub(super) fn reached(&self, ue: u32, to: Time, excess: u64) -> Option<Time> {
         let [uplink, _] = self.flows.get(ue as usize)?;
         uplink.as_ref().map(|flow| flow.reached(to, excess))
@@ -75,7 +75,7 @@ impl Traffic {
         let Some(rule) = rule.copied() else { return };
         self.sent += packets;
         for side in Side::ALL {
-            // What nothing counts is in no reading, which the ledger tells.
+            // Uncounted octets are in no reading, which shows in the balance.
             _ = if let Some(bank) = self.bank {
                 let (counter, index) = cell(side, bank, rule as u32);
                 state.count_many(counter, index, packets)

@@ -1,4 +1,4 @@
-//! The writer: one request at a time, with one command in it or several.
+//! The writer: one request at a time, with one or more commands.
 
 use causeway_switch::SwitchPdr;
 use causeway_switch::driver::{Request, SwitchDriver, Update};
@@ -11,14 +11,14 @@ use super::operation::{CompletedOperation, Kind, Operation, Ue};
 use super::program::{accounting, bank_of, counting};
 use crate::ExperimentError;
 
-/// What is being written.
+/// The request in flight.
 #[derive(Debug)]
 pub(super) struct Writing {
     batches: Vec<Batch<Operation>>,
 }
 
 impl Simulation {
-    /// Hands the writer its next request, if it can have one.
+    /// Starts the writer's next request, if one is possible.
     pub(super) fn start_write(&mut self) -> Result<bool, ExperimentError> {
         if self.writing.is_some() {
             return Ok(false);
@@ -40,7 +40,7 @@ impl Simulation {
         Ok(true)
     }
 
-    /// The request was made.
+    /// The request has ended.
     pub(super) fn written(&mut self) -> Result<(), ExperimentError> {
         let Some((_, Writing { batches })) = self.writing.take() else { return Ok(()) };
         self.access.written(self.now, true);
@@ -92,7 +92,7 @@ impl Simulation {
         }
     }
 
-    /// Changes of the template tables that follow from numbers that became free.
+    /// Changes of the template tables after numbers were released.
     pub(super) fn rewrite_templates(&mut self, updates: Vec<Update>) -> Result<(), ExperimentError> {
         if !updates.is_empty() {
             let writes = Operation { of: None, asked: self.now, updates, rules: None };
@@ -102,7 +102,7 @@ impl Simulation {
     }
 }
 
-/// All updates of a command: accounting first, so that no packet has a number that is not counted.
+/// All updates of a command: accounting first, so that no packet has an uncounted number.
 fn updates(batch: &Batch<Operation>) -> Vec<Update> {
     let insertions = batch.insertions.iter().flat_map(|insertion| {
         let table = accounting(insertion.side, insertion.partition);
