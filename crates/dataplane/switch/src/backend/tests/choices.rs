@@ -10,7 +10,7 @@ use super::world::{SERVERS, buffering, downlink, gnb, to_gnb, to_network, uplink
 
 pub(super) struct Choices {
     pub(super) random: fastrand::Rng,
-    /// Octets of the data of every packet, in worlds with quotas: none of which is then exceeded by a part of a packet.
+    /// Octets of the data of every packet, in simulations with quotas: no part of a packet then exceeds a quota.
     size: Option<usize>,
 }
 
@@ -106,7 +106,7 @@ impl Choices {
         rules
     }
 
-    /// In worlds with quotas: some, after which traffic stops or goes elsewhere.
+    /// In simulations with quotas: some, after which traffic stops or is redirected.
     fn urr(&mut self, id: u32) -> Urr {
         let mut urr = volume(id, (id == 1).then_some(300));
         let Some(size) = self.size.filter(|_| self.random.bool()) else { return urr };
@@ -141,7 +141,8 @@ impl Choices {
     }
 }
 
-/// A rule for some of the packets that storms send, which the rules of a session do not tell apart otherwise: uplink 3 or downlink 4.
+/// A rule for some of the packets of storms that the other rules of a session do not distinguish: uplink 3 or downlink
+/// 4.
 pub(super) fn beside_others(random: &mut fastrand::Rng, id: u16, number: u8) -> Pdr {
     let mut pdr = if id == 3 { uplink(id, number) } else { downlink(id, number) };
     let net = |prefix: u8| FlowAddress::Net(format!("{}/{prefix}", SERVERS[0]).parse().unwrap());
@@ -157,7 +158,7 @@ pub(super) fn beside_others(random: &mut fastrand::Rng, id: u16, number: u8) -> 
     pdr
 }
 
-/// Where packets go after a quota.
+/// The destination of packets after a quota.
 fn to_elsewhere(number: u8) -> Far {
     Far { id: FarId(3), ..to_gnb(gnb(1, 100 + number)) }
 }

@@ -1,4 +1,4 @@
-//! Addresses that UEs do not reach, on the switch and as the reference has it.
+//! Addresses that UEs must not reach, on the switch and in the reference.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ fn host(addresses: &[&str], open: &[&str]) -> HostReachability {
     HostReachability { addresses: nets(addresses), reachable: nets(open) }
 }
 
-/// So many addresses of which no two are in one prefix.
+/// This many addresses of which no two are in one prefix.
 fn apart(count: u32) -> HostReachability {
     let net = |place: u32| IpNet::from(std::net::IpAddr::from(Ipv4Addr::from_bits(0x0b00_0000 + 2 * place)));
     HostReachability { addresses: (0..count).map(net).collect(), reachable: Vec::new() }
@@ -55,7 +55,7 @@ fn uplink(protocol: IpProtocol, to: &str) -> Vec<u8> {
     tunnelled(0, Some(9), &packet)
 }
 
-/// What becomes of datagrams and pings to addresses of all kinds, on both alike.
+/// The fates of datagrams and pings to addresses of all kinds, on both.
 fn fates(switch: &mut InProcess, oracle: &mut Reference, now: causeway_types::Time) -> Vec<Disposition> {
     let own = ["192.0.2.1", "192.0.2.7", "10.45.0.1", "203.0.113.3", "203.0.113.4", "203.0.113.7"];
     let others = ["192.0.2.0", "192.0.2.8", "10.45.0.9", "203.0.113.8", "198.51.100.9", "128.0.0.0"];
@@ -76,15 +76,15 @@ fn count(fates: &[Disposition], reason: DropReason) -> usize {
     fates.iter().filter(|fate| **fate == Disposition::Dropped(reason)).count()
 }
 
-// Input:  in each profile, a UE that sends datagrams and pings to addresses of the UPF, of its machine, of nobody and of others; then the machine has
-//         others, of which some are open; then the switch restarts empty.
-// Output: each time the switch does as the reference does, and counts the drops under the same names.
+// Input:  in each profile, a UE that sends datagrams and pings to addresses of the UPF, of its host, of no host and of
+//         others; then the host has other addresses, of which some are open; then the switch restarts empty.
+// Output: each time the switch does the same as the reference, and counts the drops under the same names.
 #[test]
 fn own_addresses_are_those_of_the_reference() {
     for contract in PROFILES {
         let (mut switch, mut oracle) = both(contract, host(&["192.0.2.7/32", "203.0.113.0/29"], &[]));
         let first = fates(&mut switch, &mut oracle, START);
-        // Pings to the gateway of the UE's network leave.
+        // Pings to the gateway of the UE's network are forwarded.
         assert_eq!(count(&first, DropReason::LocalAddress), 11, "{}", contract.profile);
         assert_eq!(count(&first, DropReason::Unroutable), 10, "{}", contract.profile);
         assert_eq!(count(&first, DropReason::LinkLocal), 2, "{}", contract.profile);
@@ -105,8 +105,9 @@ fn own_addresses_are_those_of_the_reference() {
     }
 }
 
-// Input:  a machine with more addresses than the program has rows for, at the start and later; then one with fewer.
-// Output: the start fails by name; later the operator hears of it, and what was closed before stays so until there is room.
+// Input:  a host with more addresses than the program has entries for, at the start and later; then one with fewer.
+// Output: the start fails with the name of the table; later the operator is notified, and the earlier closed addresses
+//         stay until there is space.
 #[test]
 fn there_is_room_for_so_many_addresses() {
     let program = Program::from(&profiles::HIP4);
@@ -126,7 +127,7 @@ fn there_is_room_for_so_many_addresses() {
     assert_eq!(switch.switch().poll_notice(), None);
 }
 
-// Input:  the machine gets an address while the switch is away; it comes back with what it had.
+// Input:  the host gets an address while the switch is unreachable; it comes back with its earlier state.
 // Output: the address is closed once it is back.
 #[test]
 fn an_address_that_came_while_the_switch_was_away_is_closed() {

@@ -1,4 +1,4 @@
-//! Random sessions, changes and packets: the switch does as the reference does, to the octet.
+//! Random sessions, changes and packets: the switch does the same as the reference, to the octet.
 
 use std::collections::BTreeSet;
 
@@ -132,7 +132,7 @@ impl Pair {
         }
     }
 
-    /// All sessions end: nothing of them is left on the switch.
+    /// All sessions end: no state of them is left on the switch.
     fn end(mut self) -> [u64; 3] {
         for number in 0..SESSIONS {
             if self.sessions[usize::from(number)].take().is_some() {
@@ -149,14 +149,14 @@ impl Pair {
     }
 }
 
-/// What was sent, but for Error Indications: the switch drops packets of unknown tunnels without a word.
+/// The output without Error Indications: the switch drops packets of unknown tunnels silently.
 fn bare(sent: Vec<(Egress, Vec<u8>)>) -> Vec<(Egress, Vec<u8>)> {
     let is_error =
         |egress: &Egress, packet: &[u8]| matches!(egress, Egress::Gtpu { .. }) && packet.get(1) == Some(&26);
     sent.into_iter().filter(|(egress, packet)| !is_error(egress, packet)).collect()
 }
 
-/// A packet is dropped for other reasons where the switch cannot tell sessions from rules.
+/// Drop reasons differ where the switch cannot distinguish sessions from rules.
 fn kind(fate: Disposition) -> &'static str {
     match fate {
         Disposition::Forwarded => "forwarded",
@@ -166,7 +166,7 @@ fn kind(fate: Disposition) -> &'static str {
     }
 }
 
-/// Returns how many packets came to sessions that have filters on the switch.
+/// Returns the number of packets for sessions that have filters on the switch.
 fn compare(contract: &Contract, seeds: std::ops::Range<u64>, steps: u32) -> u64 {
     let [mut packets, mut changes, mut filtered] = [0; 3];
     for seed in seeds {
@@ -190,21 +190,22 @@ fn compare(contract: &Contract, seeds: std::ops::Range<u64>, steps: u32) -> u64 
 }
 
 // Input:  random sessions with filters, QFIs, gates, several URRs; changes, queries, packets of all kinds, time.
-// Output: profile hip4 answers, sends, buffers, counts and reports exactly as the reference.
+// Output: profile hip4 responds, sends, buffers, counts and reports exactly as the reference.
 #[test]
 fn hip4_does_as_the_reference() {
     compare(&profiles::HIP4, 0..20, 200);
 }
 
-// Input:  the same, for the profile whose rules are found by index, and whose filters have classes that all sessions share.
-// Output: as for hip4, while many packets come to sessions that have filters on the switch.
+// Input:  the same, for the profile whose rules are found by index, and whose filters have classes that all sessions
+//         share.
+// Output: as for hip4, while many packets are for sessions that have filters on the switch.
 #[test]
 fn direct_does_as_the_reference() {
     let filtered = compare(&profiles::DIRECT, 200..240, 200);
     assert!(filtered > 1000, "{filtered} packets of sessions with filters on the switch");
 }
 
-// Input:  the same, for the profiles that keep what rules do in their entries or in tables by number.
+// Input:  the same, for the profiles that store actions in rule entries or in tables by number.
 // Output: as for hip4.
 #[test]
 fn the_other_profiles_do_as_the_reference() {

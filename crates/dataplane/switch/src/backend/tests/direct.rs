@@ -1,4 +1,4 @@
-//! What profile `direct` has of its own: numbers that stay, that follow from addresses, and that are not used again too soon.
+//! Properties of profile `direct`: numbers that stay, that follow from addresses, and that are not reused too soon.
 
 use causeway_dataplane::{ApplyError, Dataplane, Disposition, PacketEngine};
 use causeway_p4::profiles;
@@ -37,7 +37,7 @@ fn entries(upf: &mut InProcess, table: &str) -> usize {
     state.entries(table).unwrap().count()
 }
 
-/// User octets of the session that were counted, uplink and downlink.
+/// Counted user octets of the session, uplink and downlink.
 pub(super) fn end(upf: &mut InProcess, number: u8) -> (u64, u64) {
     let usage = upf.apply(START, &plan_deletion(Seid(number.into()))).unwrap().usage;
     let volumes = || usage.iter().filter_map(|usage| usage.volume);
@@ -73,13 +73,13 @@ fn a_handover_changes_an_entry_and_no_number() {
     }
     assert_eq!((entries(&mut upf, "ul_sessions_low"), entries(&mut upf, "dl_sessions_low")), (1, 1));
     assert_eq!((entries(&mut upf, "ul_to_n6_simple"), entries(&mut upf, "dl_template")), (0, 1));
-    // The packet that waited left when the session was active again.
+    // The buffered packet was transmitted when the session was active again.
     assert_eq!(end(&mut upf, 3), (100, 4 * 200));
     assert_eq!((entries(&mut upf, "dl_sessions_low"), entries(&mut upf, "dl_template")), (0, 0));
 }
 
 // Input:  a session whose uplink rule is counted for another URR from some moment on, with packets before and after.
-// Output: it gets another number, with an entry of its own, and each URR has what is its.
+// Output: it gets another number, with an entry of its own, and each URR has its own usage.
 #[test]
 fn what_counts_otherwise_has_another_number() {
     let mut upf = direct();
@@ -119,7 +119,7 @@ fn a_late_packet_of_a_former_session_is_dropped() {
 }
 
 // Input:  two sessions with the same last bits of their TEIDs at the same time; packets of the first.
-// Output: the second has an entry of its own, and they are not mixed up.
+// Output: the second has an entry of its own, and their packets are distinguished.
 #[test]
 fn a_number_has_one_rule_at_a_time() {
     let mut upf = direct();
@@ -134,8 +134,8 @@ fn a_number_has_one_rule_at_a_time() {
     assert_eq!((end(&mut upf, 2), end(&mut upf, 1)), ((0, 0), (100, 0)));
 }
 
-// Input:  sessions whose uplink is for several QoS flows, until there is no room; one more.
-// Output: it is refused with the table's name, and nothing of it is left.
+// Input:  sessions whose uplink is for several QoS flows, until the table is full; one more.
+// Output: it is refused with the table's name, and no state of it is left.
 #[test]
 fn a_full_table_is_named() {
     let mut program = Program::from(&profiles::DIRECT);
@@ -154,8 +154,8 @@ fn a_full_table_is_named() {
     assert_eq!(upf.switch().len(), (1, 2));
 }
 
-// Input:  a session whose rules keep a rate; one of them gets a second QoS flow, and an entry of its own.
-// Output: simple rules have meters of sessions, others those of rules, and none is left over.
+// Input:  a session whose rules share a rate; one of them gets a second QoS flow, and an entry of its own.
+// Output: simple rules have meters of sessions, others those of rules, and all are released.
 #[test]
 fn meters_are_of_two_kinds() {
     let mut upf = direct();
@@ -177,7 +177,7 @@ fn meters_are_of_two_kinds() {
 }
 
 // Input:  a pool of UEs whose TEIDs end like their addresses; a session of it; and a pool that is too large.
-// Output: one row numbers all of the pool, both rules have the UE's number; the large one is refused by name.
+// Output: one entry numbers the whole pool, both rules have the UE's number; the large one is refused by name.
 #[test]
 fn a_pool_numbers_its_ues() {
     let program = Program::from(&profiles::DIRECT);
@@ -202,8 +202,9 @@ fn a_pool_numbers_its_ues() {
     assert_eq!(with_pool("10.44.0.0/14", 0).unwrap_err(), StartError::Numbers(large));
 }
 
-// Input:  packets; the switch restarts empty, with all counters at zero; more packets; the session ends, and its numbers are another one's.
-// Output: what was read before and what came after is reported, to the octet, of both sessions.
+// Input:  packets; the switch restarts empty, with all counters at zero; more packets; the session ends, and another
+//         one gets its numbers.
+// Output: usage read before and after the restart is reported, to the octet, of both sessions.
 #[test]
 fn counters_begin_again_with_the_switch() {
     let mut upf = direct();
@@ -222,8 +223,9 @@ fn counters_begin_again_with_the_switch() {
     assert_eq!(end(&mut upf, 0), (100, 200));
 }
 
-// Input:  fifty sessions, each of which has its uplink packets marked in another way; one of the first ends, and another begins.
-// Output: as many templates as have numbers are used, the other rules say themselves what they do; a number that is free is used.
+// Input:  fifty sessions, each of which has its uplink packets marked differently; one of the first ends, and another
+//         begins.
+// Output: all templates with numbers are used, the other rules have entries with their action; a free number is reused.
 #[test]
 fn a_rule_whose_template_finds_no_number_says_what_it_does() {
     let mut upf = direct();

@@ -1,20 +1,20 @@
-//! What a storm did.
+//! Statistics of a storm.
 
 use std::ops::AddAssign;
 
-/// What was done.
+/// Event counters.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Done {
     pub(super) changes: u64,
     pub(super) refused: u64,
     pub(super) packets: u64,
     pub(super) sent: u64,
-    /// Packets that left by the FAR of an exhausted quota: nobody counts them.
+    /// Packets that were transmitted by the FAR of an exhausted quota, which are not counted.
     pub(super) uncounted: u64,
     /// Packets that were counted before a restart of the switch, and not read.
     pub(super) lost: u64,
     pub(super) restarts: u64,
-    /// Controllers that were followed by others.
+    /// Controllers that were replaced by others.
     pub(super) successions: u64,
     pub(super) read_back: u64,
     pub(super) refills: u64,

@@ -1,4 +1,4 @@
-//! Drops of the switch, which its controller tells.
+//! Drops of the switch, which its controller reports.
 
 use causeway_dataplane::{Dataplane, DropReason};
 use causeway_p4::profiles;
@@ -37,8 +37,9 @@ fn told(switch: &Switch<Model<Upf>>) -> [u64; 2] {
     [DropReason::SpoofedSource, DropReason::UnknownUe].map(|reason| switch.counters().dropped(reason))
 }
 
-// Input:  packets that the switch drops, for two reasons; time passes; more of them; the switch restarts empty; one more.
-// Output: each is told by its reason when the counters are read, none twice.
+// Input:  packets that the switch drops, for two reasons; time passes; more of them; the switch restarts empty; one
+//         more.
+// Output: each is reported with its reason when the counters are read, none twice.
 #[test]
 fn switch_drops_are_counted_by_reason() {
     let mut switch = new(None);
@@ -62,8 +63,8 @@ fn switch_drops_are_counted_by_reason() {
     assert_eq!(told(&switch), [3, 6]);
 }
 
-// Input:  a switch that has dropped packets before this controller came, which finds it as it was; one packet more.
-// Output: only that one is told.
+// Input:  a switch that has dropped packets before this controller connected, and keeps its state; one packet more.
+// Output: only that one is reported.
 #[test]
 fn what_was_dropped_before_is_not_ours() {
     let mut old = new(None);

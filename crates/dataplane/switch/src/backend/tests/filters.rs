@@ -1,4 +1,5 @@
-//! Rules with filters in profile `direct`: on the switch, by classes that all sessions share; in the software where that cannot be.
+//! Rules with filters in profile `direct`: on the switch, by classes that all sessions share; in the software where
+//! that is impossible.
 
 use causeway_dataplane::{Dataplane, Disposition, PacketEngine};
 use causeway_p4::profiles;
@@ -18,7 +19,7 @@ use crate::driver::Program;
 use crate::model::Model;
 use crate::model::upf::Upf;
 
-/// The other end in a prefix of the first server, all of its ports or one.
+/// The other end in a prefix of the first server, with all of its ports or one.
 fn filter(prefix: Option<u8>, port: Option<u16>) -> SdfFilter {
     let net = |prefix| FlowAddress::Net(format!("{}/{prefix}", SERVERS[0]).parse().unwrap());
     let address = prefix.map_or(FlowAddress::Any, net);
@@ -63,7 +64,7 @@ fn entries<const N: usize>(upf: &mut InProcess, tables: [&str; N]) -> [usize; N]
 const CLASSES: [&str; 2] = ["filters_ul", "filters_dl"];
 const ROWS: [&str; 4] = ["ul_to_n6_rules", "dl_from_n6_rules", "ul_to_n6_simple", "dl_from_n6_simple"];
 
-/// Packets both ways that the switch forwards without its software.
+/// Packets in both directions that the switch forwards without its software.
 fn pass(upf: &mut InProcess, number: u8) {
     let before = upf.switch().software.counters().received();
     assert_eq!((up(upf, number), down(upf, number)), (Disposition::Forwarded, Disposition::Forwarded));
@@ -82,8 +83,8 @@ fn end_by_urr(upf: &mut InProcess, number: u8) -> [u64; 2] {
 }
 
 // Input:  two sessions with the same filter in each direction, and their packets; then both end.
-// Output: the switch has one class in each direction and a row of each session for it, and forwards by itself; usage is of the URR of
-//         the rule with the filter; nothing is left.
+// Output: the switch has one class in each direction and an entry of each session for it, and forwards by itself; usage
+//         is of the URR of the rule with the filter; no state is left.
 #[test]
 fn sessions_share_filter_classes() {
     let mut upf = direct();
@@ -99,9 +100,11 @@ fn sessions_share_filter_classes() {
     assert_eq!((entries(&mut upf, CLASSES), entries(&mut upf, ROWS)), ([0, 0], [0; 4]));
 }
 
-// Input:  a session with a filter by address; then one with a filter by port, which drops what it fits; packets that both fit.
-// Output: there is a class for what both fit; packets of the first session leave and are counted by its rule, those of the second are
-//         dropped; when the second ends, one class is left, and the first goes on.
+// Input:  a session with a filter by address; then one with a filter by port, which drops matching packets; packets
+//         that match both.
+// Output: there is a class for the intersection; packets of the first session are forwarded and counted by its rule,
+//         those of the second are dropped; when the second ends, one class is left, and the first session is
+//         unaffected.
 #[test]
 fn an_intersection_is_of_the_rule_of_each_session() {
     let mut upf = direct();
@@ -121,8 +124,10 @@ fn an_intersection_is_of_the_rule_of_each_session() {
     assert_eq!(end_by_urr(&mut upf, 0), [0, 600]);
 }
 
-// Input:  a session whose rule with a filter comes before its simple one, behind it, and not at all any more; packets in between.
-// Output: behind it needs no row; where no filter is left the rules are entries by number again; each URR has what is its.
+// Input:  a session whose rule with a filter comes before its simple one, behind it, and is removed; packets in
+//         between.
+// Output: behind it, it needs no entry; without filters the rules are entries by number again; each URR has its own
+//         usage.
 #[test]
 fn precedence_decides_between_filters_and_the_rest() {
     let mut upf = direct();
@@ -150,7 +155,7 @@ fn precedence_decides_between_filters_and_the_rest() {
     assert_eq!(by_urr(&usage), [600, 600]);
 }
 
-// Input:  a filter that every packet of the UE fits.
+// Input:  a filter that every packet of the UE matches.
 // Output: its rules are simple, with the numbers of their session.
 #[test]
 fn a_filter_for_everything_is_none() {
@@ -161,8 +166,9 @@ fn a_filter_for_everything_is_none() {
     assert_eq!(end_by_urr(&mut upf, 0), [0, 300]);
 }
 
-// Input:  a program whose tables of classes have one row, or whose tables of rows have one; sessions with two filters, and with one.
-// Output: what has no room is carried out by the software, octet by octet, and the rest by the switch.
+// Input:  a program whose tables of classes have one entry, or whose tables of rules have one; sessions with two
+//         filters, and with one.
+// Output: the software handles rules that do not fit, to the octet, and the switch the rest.
 #[test]
 fn sessions_without_table_space_use_the_slow_path() {
     for (tables, counts) in [(&CLASSES[..], ([1, 1], [1, 1])), (&ROWS[..2], ([1, 1], [1, 1]))] {
@@ -184,8 +190,9 @@ fn sessions_without_table_space_use_the_slow_path() {
     }
 }
 
-// Input:  a switch that has less room for classes than its program says; two sessions with filters; the first ends.
-// Output: the second stays with the software, the switch is asked once, and other rules are written all the same.
+// Input:  a switch that has less capacity for classes than its program states; two sessions with filters; the first
+//         ends.
+// Output: the software keeps the second, the write is tried once, and other rules are written.
 #[test]
 fn classes_that_the_switch_refuses_do_not_come() {
     let mut small = Program::from(&profiles::DIRECT);
@@ -222,7 +229,7 @@ fn classes_that_the_switch_refuses_do_not_come() {
 }
 
 // Input:  a session with filters, packets; the switch restarts empty; packets.
-// Output: classes and rows are there again, and every octet is reported.
+// Output: classes and entries are restored, and every octet is reported.
 #[test]
 fn classes_come_back_after_a_restart() {
     let mut upf = direct();

@@ -1,4 +1,4 @@
-//! Rules with a meter have a row for it, where their profile keeps meters beside rules.
+//! Rules with a meter have an entry for it, where their profile keeps meters apart from rules.
 
 use causeway_dataplane::{ApplyError, Dataplane};
 use causeway_p4::profiles;
@@ -12,7 +12,7 @@ use super::world::{START, on_switch, session, topology};
 use crate::backend::InProcess;
 use crate::driver::Program;
 
-/// A session whose rules keep a rate in both directions.
+/// A session whose rules limit the rate in both directions.
 fn limited(number: u8, kbps: u64) -> RuleSet {
     let mut rules = session(number);
     let rate = Bitrate::from_kbps(kbps).unwrap();
@@ -27,8 +27,9 @@ fn rows(upf: &mut InProcess, table: &str) -> usize {
     state.entries(table).unwrap().count()
 }
 
-// Input:  a session with a rate; another rate; the downlink rule without it; the session's end; in `hip4` and `baseline`.
-// Output: a row for each rule that has a meter then, and none in the end.
+// Input:  a session with a rate; another rate; the downlink rule without it; the session's end; in `hip4` and
+//         `baseline`.
+// Output: an entry for each rule that has a meter then, and none in the end.
 #[test]
 fn rows_for_meters_come_and_go_with_them() {
     for (contract, table) in [(&profiles::HIP4, "metered_rules"), (&profiles::BASELINE, "meter_lookup")] {
@@ -49,8 +50,8 @@ fn rows_for_meters_come_and_go_with_them() {
     }
 }
 
-// Input:  `hip4` with room for three rules with a meter; two sessions with a rate, then the first one's end.
-// Output: the second is refused by the name of the table, one without a rate is not; then there is room for it.
+// Input:  `hip4` with a capacity of three rules with a meter; two sessions with a rate, then the first one's end.
+// Output: the second is refused with the name of the table, one without a rate is not; then there is space for it.
 #[test]
 fn rules_that_find_no_row_are_refused() {
     let mut small = Program::from(&profiles::HIP4);

@@ -1,4 +1,4 @@
-//! What a switch refuses that has less room than its program says.
+//! Refusals of a switch that has less capacity than its program states.
 
 use causeway_dataplane::{ApplyError, Dataplane};
 use causeway_p4::profiles;
@@ -14,7 +14,7 @@ use crate::driver::Program;
 use crate::model::Model;
 use crate::model::upf::Upf;
 
-/// A backend for `hip4` on a switch whose templates are fewer than it believes.
+/// A backend for `hip4` on a switch with fewer templates than its program states.
 fn on_small(templates: usize) -> Switch<Model<Upf>> {
     let mut small = Program::from(&profiles::HIP4);
     let tables = small.tables.iter_mut().filter(|table| table.name.ends_with("_template"));
@@ -38,7 +38,8 @@ fn passes(switch: &mut Switch<Model<Upf>>, number: u8) -> bool {
 }
 
 // Input:  sessions with three templates, on a switch that holds two; then one of the first two ends.
-// Output: the third is refused with the table's name, nothing else is disturbed, and it is accepted when there is room.
+// Output: the third is refused with the table's name, the others are unaffected, and it is accepted when there is
+//         space.
 #[test]
 fn a_template_that_is_refused_refuses_its_rules() {
     let mut switch = on_small(2);
@@ -59,8 +60,8 @@ fn a_template_that_is_refused_refuses_its_rules() {
     assert!(passes(&mut switch, 2) && !passes(&mut switch, 0));
 }
 
-// Input:  a quota is exhausted, and the switch has no room for what stops the traffic.
-// Output: it is tried again once a second, not all the time, and traffic stops once there is room.
+// Input:  a quota is exhausted, and the switch has no space for the template that stops the traffic.
+// Output: the write is repeated once per second, and traffic stops once there is space.
 #[test]
 fn a_quota_that_cannot_stop_traffic_is_tried_again() {
     let mut switch = on_small(2);

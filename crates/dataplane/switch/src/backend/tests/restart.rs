@@ -1,4 +1,4 @@
-//! A switch that comes back, and what its operator hears of it.
+//! A switch that comes back, and the notices for its operator.
 
 use causeway_dataplane::{Dataplane, PacketEngine};
 use causeway_p4::profiles;
@@ -38,7 +38,7 @@ fn pass(upf: &mut InProcess, at: Time, packets: usize) {
 }
 
 // Input:  three sessions; three packets; the switch restarts empty; two packets more; the session is deleted.
-// Output: the packets pass, the report has all five, and the operator hears what was written.
+// Output: the packets pass, the report has all five, and the operator is notified of the writes.
 #[test]
 fn rules_come_back_after_a_restart() {
     let mut upf = with_sessions(3);
@@ -57,8 +57,8 @@ fn rules_come_back_after_a_restart() {
     assert_eq!(usage.iter().map(|usage| usage.volume.unwrap().downlink).sum::<u64>(), 500);
 }
 
-// Input:  the entry in which a rule is counted is gone, without a word from the switch; and entries of nobody are there.
-// Output: the first reading finds out; what is missing is written, what is nobody's goes, all else stays.
+// Input:  the entry in which a rule is counted is removed silently; and there are foreign entries.
+// Output: the first reading detects this; missing entries are written, foreign ones removed, all others stay.
 #[test]
 fn lost_entries_are_detected() {
     let mut upf = with_sessions(2);
@@ -82,8 +82,9 @@ fn lost_entries_are_detected() {
     assert_eq!(upf.switch().statistics().lost_counters, 1);
 }
 
-// Input:  a controller that starts where another one has left rows; the driver says that the switch holds what it held.
-// Output: only ours are there afterwards.
+// Input:  a controller that starts where another one has left entries; the driver reports that the switch kept its
+//         state.
+// Output: only the new controller's entries remain.
 #[test]
 fn a_new_controller_replaces_foreign_entries() {
     let mut old = with_sessions(2);

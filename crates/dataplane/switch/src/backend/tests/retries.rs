@@ -1,4 +1,4 @@
-//! What waits for one counter does not keep the switch busy with others.
+//! A wait for one counter does not cause endless readings of others.
 
 use causeway_p4::profiles;
 use causeway_reference::Limits;
@@ -47,9 +47,9 @@ impl SwitchDriver for Deaf {
     }
 }
 
-// Input:  two sessions on a switch in profile `direct`; one ends, while the counters before QoS enforcement cannot be read, then
-//         again they can.
-// Output: the other side's counters are not read without end meanwhile; in the end nothing is left of the session.
+// Input:  two sessions on a switch in profile `direct`; one ends, while the counters before QoS enforcement cannot be
+//         read, and then can again.
+// Output: the other side's counters are not read endlessly meanwhile; in the end no state of the session is left.
 #[test]
 fn one_side_does_not_read_on_while_the_other_tries_again() {
     let (model, program, config) =

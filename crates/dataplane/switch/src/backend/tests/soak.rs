@@ -1,4 +1,4 @@
-//! Hours of trouble, when asked for.
+//! Long runs with faults, on request.
 
 use std::time::{Duration, Instant};
 
@@ -8,14 +8,15 @@ use super::done::Done;
 use super::storm::Storm;
 use crate::driver::FaultRates;
 
-/// How long, and from which seed on.
+/// The duration, and the first seed.
 fn asked() -> (Duration, u64) {
     let number = |name: &str, default: u64| std::env::var(name).map_or(default, |text| text.parse().unwrap());
     (Duration::from_secs(number("SOAK_SECONDS", 10)), number("SOAK_SEED", 0))
 }
 
-// Input:  random sessions, changes and packets in all profiles, while the driver fails in all ways and the switch restarts empty.
-// Output: tables, rules and usage are right, in one world after the other until the time is over.
+// Input:  random sessions, changes and packets in all profiles, while the driver fails in all ways and the switch
+//         restarts empty.
+// Output: tables, rules and usage are right, in one simulation after the other until the time is over.
 #[test]
 #[ignore = "for hours: scripts/soak-switch"]
 fn trouble_without_end() {

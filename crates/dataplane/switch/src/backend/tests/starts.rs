@@ -1,4 +1,4 @@
-//! Traffic that starts, of which a switch tells by its counters only.
+//! Start of traffic, which a switch detects only from its counters.
 
 use causeway_dataplane::{Dataplane, Disposition, Event, PacketEngine};
 use causeway_p4::profiles;
@@ -28,9 +28,10 @@ fn told(usage: &Usage) -> (u32, UsageReportTrigger, Option<u64>) {
     (usage.urr.0, usage.triggers, usage.volume.map(|volume| volume.total()))
 }
 
-// Input:  in each profile, two sessions in which the traffic of the uplink, or of the downlink, is to be told of when it starts, and a linked URR of
-//         both; packets in both directions, all of which are counted before a counter is read; a query.
-// Output: the start is told of with nothing measured in the linked report, whichever counter is read first; the query has all packets.
+// Input:  in each profile, two sessions in which the start of uplink, or of downlink traffic is reported, and a linked
+//         URR of both; packets in both directions, all of which are counted before a counter is read; a query.
+// Output: the start is reported with an empty linked report, whichever counter is read first; the query has all
+//         packets.
 #[test]
 fn a_traffic_start_is_reported_before_its_packets() {
     for contract in

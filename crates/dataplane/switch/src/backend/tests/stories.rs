@@ -1,4 +1,4 @@
-//! What happens to a session, step by step.
+//! Scenarios of a session, step by step.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ fn sent_to(out: &[(Egress, Vec<u8>)]) -> Vec<String> {
     out.iter().map(|(egress, _)| to(egress)).collect()
 }
 
-// Input:  a session; a packet each way; its deletion.
-// Output: both are forwarded; the last report has their octets, and nothing is left on the switch.
+// Input:  a session; a packet in each direction; its deletion.
+// Output: both are forwarded; the last report has their octets, and no state is left on the switch.
 #[test]
 fn a_session_counts_to_its_end() {
     let mut upf = hip4();
@@ -53,7 +53,7 @@ impl Dropped for Disposition {
 }
 
 // Input:  packets before and after each of ten handovers; then a query.
-// Output: each goes to the gNB of its time; the report has all of them, though the rule had eleven numbers.
+// Output: each is sent to the gNB at that time; the report has all of them, though the rule had eleven numbers.
 #[test]
 fn handovers_lose_no_octet() {
     let mut upf = hip4();
@@ -76,7 +76,8 @@ fn handovers_lose_no_octet() {
 }
 
 // Input:  three downlink packets for an idle UE; then its FAR forwards to another gNB; one more packet.
-// Output: the SMF hears of the first; the three leave in order before the fourth, and all four are counted.
+// Output: the SMF is notified of the first; the three are transmitted in order before the fourth, and all four are
+//         counted.
 #[test]
 fn waiting_packets_leave_first() {
     let mut upf = hip4();
@@ -100,7 +101,7 @@ fn waiting_packets_leave_first() {
 }
 
 // Input:  a FAR that changes its tunnel, with an End Marker for the old one.
-// Output: the End Marker goes to the old gNB.
+// Output: the End Marker is sent to the old gNB.
 #[test]
 fn the_old_tunnel_gets_an_end_marker() {
     let mut upf = hip4();
@@ -113,8 +114,8 @@ fn the_old_tunnel_gets_an_end_marker() {
     assert_eq!((sent_to(&out), out[0].1[1]), (vec!["192.0.2.11".to_owned()], 254));
 }
 
-// Input:  an Echo Request of a gNB, and an Error Indication for a tunnel that a session sends to.
-// Output: it is answered; the SMF is told of the tunnel.
+// Input:  an Echo Request of a gNB, and an Error Indication for a tunnel to which a session sends.
+// Output: it is answered; the SMF is notified of the tunnel.
 #[test]
 fn signalling_reaches_the_software() {
     let mut upf = hip4();
@@ -128,9 +129,9 @@ fn signalling_reaches_the_software() {
     assert!(matches!(events(&mut upf)[..], [Event::ErrorIndication { session: Seid(1), .. }]));
 }
 
-// Input:  sessions that the switch cannot have: packets by application, framed routes, a PDR that ends, five thousand ports at both ends
-//         of a filter, a tunnel of another session.
-// Output: each is refused with what it is that cannot be, and nothing of it is left.
+// Input:  sessions that the switch does not support: packets by application, framed routes, a PDR that ends, five
+//         thousand ports at both ends of a filter, a tunnel of another session.
+// Output: each is refused with the reason, and no state of it is left.
 #[test]
 fn inexpressible_rules_are_refused() {
     let mut upf = hip4();
@@ -184,7 +185,7 @@ fn what_the_switch_cannot_do_is_done_by_software() {
 }
 
 // Input:  a rule for QFI 8 before one for any QFI, both without filters; packets of QFI 8, 9 and none.
-// Output: each is the rule's that its precedence says.
+// Output: each matches the rule that the precedence determines.
 #[test]
 fn precedence_is_that_of_pfcp() {
     let mut upf = hip4();

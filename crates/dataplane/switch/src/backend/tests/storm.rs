@@ -1,4 +1,4 @@
-//! Random sessions, changes and packets on a switch that fails, and what must hold all the time.
+//! Random sessions, changes and packets on a switch that fails, and invariants.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -24,10 +24,10 @@ use crate::driver::FaultRates;
 
 const SESSIONS: u8 = 12;
 
-/// Tunnels after a quota end like this, at least.
+/// The least last octet of tunnels after a quota.
 const BESIDE: u8 = 100;
 
-/// Octets of headers around a user packet: on the way to a gNB, and of the controller's frames.
+/// Octets of headers around a user packet: on the path to a gNB, and of the controller's frames.
 const TUNNEL: usize = 44;
 const ETHERNET: usize = 14;
 const CPU: usize = 10;
@@ -166,7 +166,7 @@ impl Storm {
         self.switch.driver().model().receive(now, port, &frame);
     }
 
-    /// The counters of what leaves by the FARs of exhausted quotas.
+    /// The counters of packets that are transmitted by the FARs of exhausted quotas.
     fn beside(&self) -> HashSet<Cell> {
         let layout = &self.switch.layout;
         let rules = self.switch.rules.iter().filter(|(_, rule)| !rule.content.uncounted.is_empty());
@@ -182,7 +182,7 @@ impl Storm {
         rules.flat_map(|(number, _)| cells(number.0)).collect()
     }
 
-    /// User packets that have left.
+    /// Transmitted user packets.
     pub(super) fn collect(&mut self) {
         while let Some((_, port, frame)) = self.switch.driver().model().poll_sent() {
             let around = if port == N3 { ETHERNET + TUNNEL } else { ETHERNET };
@@ -211,7 +211,7 @@ impl Storm {
         self.collect();
     }
 
-    /// On a switch that works again, everything comes to rest; then the tables are what the rules say.
+    /// On a switch that works again, all operations end; then the tables match the rules.
     pub(super) fn check(&mut self) {
         self.switch.driver().faulty().set_chances(FaultRates::default());
         for _ in 0..30 {
@@ -238,18 +238,18 @@ impl Storm {
         self.switch.driver().faulty().set_chances(chances);
     }
 
-    /// Each drop is told once, but for those that a restart took.
+    /// Each drop is reported once, except for those that a restart lost.
     fn check_drops(&mut self) {
         let told = self.switch.tally.counters().total_drops();
         let before = self.switch.driver().book().dropped;
         let all = before + drops(self.switch.driver().model().state());
-        // What was dropped before the last controller came is not told by it.
+        // Drops from before the last controller connected are not reported by it.
         let is_well = if before == 0 && self.done.successions == 0 { told == all } else { told <= all };
         assert!(is_well, "seed {}: {told} of {all} drops were told", self.seed);
     }
 
-    /// Everything ends, on a switch that works again: nothing is left, and every packet that left was reported once, but for those
-    /// whose counters a restart took.
+    /// Everything ends, on a switch that works again: no state is left, and every transmitted packet was reported once,
+    /// except for those whose counters a restart cleared.
     pub(super) fn end(mut self) -> Done {
         self.chances = FaultRates::default();
         self.check();

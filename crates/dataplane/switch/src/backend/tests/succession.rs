@@ -1,4 +1,4 @@
-//! One controller after another, over one switch.
+//! Successive controllers of one switch.
 
 use causeway_p4::Contract;
 use causeway_reference::Limits;
@@ -12,23 +12,23 @@ use crate::backend::Switch;
 use crate::backend::local_model::parts;
 use crate::driver::{FaultRates, Link, Program};
 
-/// A controller, and a switch that fails so often.
+/// A controller, and a switch with these fault rates.
 pub(super) fn begin(contract: &Contract, chances: FaultRates, seed: u64) -> Switch<Witness> {
     let (model, program, config) = parts(&Program::from(contract), topology(), Limits::default()).unwrap();
     let driver = Witness::new(model, chances, Span::from_millis(3), seed);
-    // A change is given up soon, so that some are refused.
+    // A change is abandoned soon, so that some are refused.
     let (retry, tally) = (Span::from_micros(10), Some(Span::from_millis(5)));
     let config = crate::backend::Config { attempts: 2, retry, tally, ..config };
     Switch::new(driver, &program, config).unwrap()
 }
 
 impl Storm {
-    /// Another controller takes over a switch that works, with nothing but what it finds there.
+    /// Another controller takes over a running switch, without earlier state.
     pub(super) fn succeed(&mut self) {
         self.switch.driver().faulty().set_chances(FaultRates::default());
         for (place, rules) in self.sessions.clone().into_iter().enumerate() {
             let Some(rules) = rules else { continue };
-            // What only the controller knows would be lost with it.
+            // State that only the controller has would be lost with it.
             let extras = PlanOptions { queries: [UrrId(1)].into(), ..PlanOptions::default() };
             let plan = plan_modification(Seid(place as u64 + 1), &rules, &rules, &extras);
             let applied = self.apply(&plan).unwrap();

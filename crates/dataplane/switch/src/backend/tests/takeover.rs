@@ -1,4 +1,4 @@
-//! A controller that finds a switch at work, in profile `direct`.
+//! A controller that finds a running switch, in profile `direct`.
 
 use causeway_dataplane::{Dataplane, PacketEngine};
 use causeway_p4::profiles;
@@ -14,9 +14,9 @@ use crate::driver::{Link, Program, Request, SwitchDriver, Update};
 use crate::model::upf::Upf;
 use crate::model::{self, Model, Timing};
 
-// Input:  packets of a session; another controller takes over the switch, whose rows are there or gone, and not its counters; the same session
-//         and packets again; a session with several QoS flows.
-// Output: what is reported is what came since, to the octet; the counters are read once for each number.
+// Input:  packets of a session; another controller takes over the switch, whose entries are present or removed, and not
+//         its counters; the same session and packets again; a session with several QoS flows.
+// Output: only later usage is reported, to the octet; the counters are read once for each number.
 #[test]
 fn a_new_controller_goes_on_from_what_counters_hold() {
     for is_bare in [false, true] {
@@ -51,9 +51,10 @@ fn a_new_controller_goes_on_from_what_counters_hold() {
     }
 }
 
-// Input:  packets of a session wait in the queue of a port, and are counted when they leave; another controller takes over, and establishes the same
-//         session at once; packets of it.
-// Output: the counters are read once nothing of the former session can be under way any more: what is reported is of the new one.
+// Input:  packets of a session wait in the queue of a port, and are counted on transmission; another controller takes
+//         over, and establishes the same session immediately; packets of it.
+// Output: the counters are read once no packet of the former session can be in flight: only usage of the new one is
+//         reported.
 #[test]
 fn what_was_under_way_is_not_the_new_controllers() {
     let program = Program::from(&profiles::DIRECT);
@@ -91,7 +92,7 @@ fn several_flows() -> RuleSet {
     rules
 }
 
-/// Somebody has removed all rows of the switch.
+/// Removes all entries of the switch.
 fn remove_all(upf: &mut InProcess) {
     let switch = upf.switch();
     let tables = switch.layout.filled().filter_map(|table| switch.driver.state().entries(table.id));

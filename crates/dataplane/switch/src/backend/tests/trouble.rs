@@ -1,4 +1,5 @@
-//! A driver that fails: it cannot be reached, does not answer, does half of a batch, answers late, or its switch restarts empty.
+//! A driver that fails: it is unreachable, does not respond, carries out half of a batch, responds late, or its switch
+//! restarts empty.
 
 use causeway_p4::profiles;
 
@@ -6,7 +7,7 @@ use super::done::Done;
 use super::storm::Storm;
 use crate::driver::FaultRates;
 
-/// Half of the worlds each in profiles `hip4` and `direct`.
+/// Half of the simulations each in profiles `hip4` and `direct`.
 fn run(chances: FaultRates, seeds: std::ops::Range<u64>) -> Done {
     let mut done = Done::default();
     for seed in seeds {
@@ -22,15 +23,15 @@ fn run(chances: FaultRates, seeds: std::ops::Range<u64>) -> Done {
     done
 }
 
-// Input:  changes and packets, while one request in ten finds the switch out of reach.
-// Output: some changes are refused; every octet that left was reported once, and the tables are what the rules say all the time.
+// Input:  changes and packets, while one request in ten finds the switch unreachable.
+// Output: some changes are refused; every transmitted octet was reported once, and the tables always match the rules.
 #[test]
 fn out_of_reach_changes_nothing() {
     let done = run(FaultRates { unavailable: 100, ..FaultRates::default() }, 0..10);
     assert!(done.refused > 0 && done.changes > 500 && done.packets > 1000, "{done:?}");
 }
 
-// Input:  the same, while answers are lost, batches are half done, and answers come late.
+// Input:  the same, while responses are lost, batches are half done, and responses are late.
 // Output: the state is read and the rest written: no change is refused, no octet is lost or counted twice.
 #[test]
 fn what_is_in_doubt_is_read() {
@@ -40,7 +41,7 @@ fn what_is_in_doubt_is_read() {
 }
 
 // Input:  the same, while the switch restarts empty at one request in 50.
-// Output: it is filled again; what was counted and not read before a restart is lost, and nothing else.
+// Output: it is reconciled; only usage that was not read before a restart is lost.
 #[test]
 fn a_restarted_switch_is_reconciled() {
     let done = run(FaultRates { restart: 20, ..FaultRates::default() }, 30..40);
@@ -56,8 +57,9 @@ fn all_faults_together() {
     assert!(done.restarts > 50 && done.refused > 0, "{done:?}");
 }
 
-// Input:  the same, rarer, while one controller follows another: each finds what the one before has left, and counters that go on.
-// Output: as before; nothing of what the one before has counted is reported by the next.
+// Input:  the same with lower rates, while one controller replaces another: each finds the state of the previous one,
+//         and its counters.
+// Output: as before; no usage of the previous controller is reported by the next.
 #[test]
 fn one_controller_follows_another() {
     let chances = FaultRates { unavailable: 30, late: 60, restart: 5, ..FaultRates::default() };

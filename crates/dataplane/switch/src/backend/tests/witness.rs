@@ -1,4 +1,4 @@
-//! A driver that fails, and what the controller was told of it: what a restart loses is known to the octet.
+//! A driver that fails, and records the responses to the controller: the loss of a restart is known to the octet.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -20,22 +20,23 @@ pub(super) enum Cell {
     Index(u32, u32),
 }
 
-/// What was counted after QoS enforcement and told, between one restart of the switch and the next.
+/// Counts after QoS enforcement that were reported to the controller, between two restarts of the switch.
 #[derive(Debug, Default)]
 pub(super) struct Book {
     restarts: usize,
     /// The counter by index of rule 0.
     first_bank: u32,
     told: HashMap<(usize, Cell), Count>,
-    /// What leaves by the FAR of an exhausted quota is counted there, and not reported: nothing of it can be lost.
+    /// Packets that are transmitted by the FAR of an exhausted quota are counted there, and not reported: none of them
+    /// can be lost.
     uncounted: HashSet<Cell>,
     /// The same at restarts.
     were_beside: HashSet<(usize, Cell)>,
-    /// Packets that were counted, and whose counts nobody will hear of.
+    /// Counted packets whose counts are never reported.
     pub(super) lost: i64,
     /// Packets that the switch has dropped before it restarted.
     pub(super) dropped: u64,
-    /// Lengths of the controller's frames that did not get to the switch.
+    /// Lengths of the controller's frames that did not reach the switch.
     pub(super) undelivered: Vec<usize>,
 }
 
@@ -75,7 +76,7 @@ impl Witness {
         &mut self.inner
     }
 
-    /// What was said to a controller is of no use to the next one.
+    /// Responses to a controller do not reach the next one.
     pub(super) fn forget(&mut self) {
         let book = Arc::clone(&self.book);
         book.lock().unwrap().succeed(self.inner.inner());
@@ -93,7 +94,7 @@ fn is_egress(name: &str) -> bool {
 /// Octets before the outer header of a frame that the controller has routed.
 const ROUTED: usize = 24;
 
-/// The packet leaves in a tunnel for what comes after a quota: the TEID says so.
+/// The packet is transmitted in a tunnel for traffic after a quota: the TEID identifies it.
 pub(super) fn is_beside(frame: &[u8], before: usize) -> bool {
     let outer = &frame[before..];
     outer[0] == 0x45 && outer[9] == 17 && outer.get(34..36) == Some(&[0x20, outer[35]]) && outer[35] >= 100
@@ -119,7 +120,7 @@ impl Book {
         self.restarts += 1;
     }
 
-    /// Another controller takes over: what was not told before is not told.
+    /// Another controller takes over: counts that were not reported before are not reported.
     fn succeed(&mut self, model: &Model<Upf>) {
         for (cell, count) in self.counts(model) {
             if !self.uncounted.contains(&cell) {
@@ -129,7 +130,7 @@ impl Book {
         }
     }
 
-    /// Packets in all counters that are a rule's.
+    /// Packets in all counters of rules.
     fn counts(&self, model: &Model<Upf>) -> Vec<(Cell, i64)> {
         let state = model.state();
         let tables = state.program().tables.iter().filter(|table| is_egress(&table.name));
@@ -145,7 +146,7 @@ impl Book {
             (Cell::Index(counter, index), count)
         });
         let all = of_entries.chain(by_index.filter(|(_, count)| *count > 0));
-        // What the controller sends itself is counted for rule 0, which is nobody's.
+        // Packets from the controller are counted for rule 0, which is no rule.
         all.filter(|(cell, _)| *cell != Cell::Index(self.first_bank, 0)).collect()
     }
 
@@ -157,7 +158,7 @@ impl Book {
         self.told.get(&(when, cell.clone())).map_or(0, |count| count.packets as i64)
     }
 
-    /// Counters that were asked for after so many restarts.
+    /// Counters that were requested after this many restarts.
     fn hear(
         &mut self,
         when: usize,
@@ -169,7 +170,7 @@ impl Book {
             let (Cell::Entry(EntryKey { table: place, .. }) | Cell::Index(place, _)) = key;
             let Some(count) = count.filter(|_| is_egress(place)) else { continue };
             if when < self.restarts && !self.were_beside.contains(&(when, key.clone())) {
-                // It was taken for lost, and the answer comes late.
+                // It was recorded as lost, and the response is late.
                 self.lost -= count.packets as i64 - self.told(when, &key);
             }
             self.told.insert((when, key), count);

@@ -55,7 +55,7 @@ pub(super) fn teid(raw: u32) -> Teid {
     Teid::new(raw).unwrap()
 }
 
-/// Where the packets of a UE come in.
+/// The tunnel of a UE's uplink packets.
 pub(super) fn n3(number: u8) -> FTeid {
     FTeid { teid: teid(0x1000 + u32::from(number)), addr: UPF.into() }
 }
@@ -97,7 +97,7 @@ pub(super) fn buffering(tunnel: FTeid) -> Far {
     Far { action: ApplyAction::Buffer { notify: true }, ..to_gnb(tunnel) }
 }
 
-/// Counts volume, and reports each time that so much of it has passed.
+/// Measures volume, and reports each time that this much is counted.
 pub(super) fn volume(id: u32, threshold: Option<u64>) -> Urr {
     let method = MeasurementMethod { volume: true, ..MeasurementMethod::default() };
     let limit = threshold.map(|total| DirectionalLimit { total: Some(total), ..DirectionalLimit::default() });
@@ -108,7 +108,7 @@ pub(super) fn volume(id: u32, threshold: Option<u64>) -> Urr {
     }
 }
 
-/// A session with an uplink and a downlink rule, which URR 1 counts.
+/// A session with an uplink and a downlink rule, both counted by URR 1.
 pub(super) fn session(number: u8) -> RuleSet {
     let mut rules = RuleSet::default();
     for mut pdr in [uplink(1, number), downlink(2, number)] {
@@ -131,7 +131,7 @@ pub(super) fn udp(from: (Ipv4Addr, u16), to: (Ipv4Addr, u16), octets: usize) -> 
     packet
 }
 
-/// What a gNB sends.
+/// The receive source of a gNB's packets.
 pub(super) fn from_gnb() -> Ingress {
     Ingress::Gtpu {
         local: IpAddr::V4(UPF),
@@ -164,7 +164,7 @@ pub(super) fn reply(number: u8, octets: usize) -> Vec<u8> {
     udp((SERVERS[0], 53), (ue(number), 40_000), octets)
 }
 
-/// All events that wait.
+/// All pending events.
 pub(super) fn events(plane: &mut dyn causeway_dataplane::PacketEngine) -> Vec<Event> {
     std::iter::from_fn(|| plane.poll_event()).collect()
 }

@@ -1,4 +1,4 @@
-//! Table access on a switch that counts packets, and checks who reads and who writes.
+//! Table access on a simulated switch that counts packets, and checks the readers and the writer.
 
 mod random;
 mod stories;

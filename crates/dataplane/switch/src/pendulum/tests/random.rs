@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::world::World;
 use crate::pendulum::{Config, Mode, RoundRobin, Statistics, everything};
 
-/// Lets sessions come, move and go, and everything end.
+/// Establishes, hands over and deletes sessions, and ends all.
 fn live_and_end(config: Config, numbers: u32, faults: u8, steps: usize, seed: u64) -> (Statistics, usize) {
     let mut world = World::new(config, numbers, seed);
     world.faults = faults;
@@ -60,10 +60,10 @@ const MODES: [Mode; 6] = [
     Mode::Indexed { batch: 8 },
 ];
 
-// Input:  thousands of random handovers, deletions and establishments in each mode, with small partitions, and a driver that fails at
-//         times: batches are not written, counters not read, entries not removed.
-// Output: no partition is read and written at once; every session's usage is complete to the octet, on both sides; no number is
-//         given again before both sides have retired it; in the end all are free.
+// Input:  thousands of random handovers, deletions and establishments in each mode, with small partitions, and a driver
+//         with random faults: batches are not written, counters not read, entries not removed.
+// Output: no partition is read and written at the same time; every session's usage is complete to the octet, on both
+//         sides; no number is reused before both sides have retired it; in the end all are free.
 #[test]
 fn usage_is_conserved_in_every_mode() {
     for mode in MODES {
@@ -76,7 +76,7 @@ fn usage_is_conserved_in_every_mode() {
     }
 }
 
-// Input:  the same with hardly any room, so that commands wait for a change of roles.
+// Input:  the same with hardly any space, so that commands wait for a role swap.
 // Output: the same; commands wait, and are refused only when both partitions are full.
 #[test]
 fn usage_is_conserved_without_room() {
@@ -89,7 +89,7 @@ fn usage_is_conserved_without_room() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    // Input:  any mode, room, delay in the switch, and rate of faults.
+    // Input:  any mode, capacity, delay in the switch, and rate of faults.
     // Output: as above.
     #[test]
     fn usage_is_conserved(

@@ -1,4 +1,4 @@
-//! What table access does in cases that can be told.
+//! Scenarios of table access.
 
 use causeway_types::{Span, Time};
 
@@ -29,7 +29,7 @@ fn batch(access: &mut TableAccess<()>, now: u64) -> Batch<()> {
     }
 }
 
-/// Submits and writes at once.
+/// Submits and writes immediately.
 fn write(access: &mut TableAccess<()>, now: u64, add: &[u32], expire: &[u32]) {
     access.submit(at(now), change(add, expire)).unwrap();
     batch(access, now);
@@ -59,8 +59,8 @@ fn finish(
 }
 
 // Input:  the example of the paper's figure 8: number 10 is being read when a handover replaces it by 20.
-// Output: 20 goes into the other partition at once, nobody waits. The pass that is under way does not retire 10; the next one over its
-//         partition does, with what was counted in between; it is free once egress has done the same.
+// Output: 20 is written into the other partition immediately, without a wait. The pass in flight does not retire 10;
+//         the next one over its partition does, with the count since then; it is free once egress has done the same.
 #[test]
 fn the_example_of_figure_8() {
     let mut access = TableAccess::new(ROOMY);
@@ -91,7 +91,7 @@ fn the_example_of_figure_8() {
 }
 
 // Input:  a number has expired, and passes over its partition read others, or end without it.
-// Output: it is not retired; it comes first in each pass until it is really read.
+// Output: it is not retired; it comes first in each pass until it has been read.
 #[test]
 fn only_a_pass_that_read_the_number_retires_it() {
     let mut access = TableAccess::new(Config { mode: Mode::Pendulum { batch: 2 }, ..ROOMY });
@@ -143,8 +143,8 @@ fn crowded() -> TableAccess<()> {
     access
 }
 
-// Input:  the partition for writes is full while the other one is read; a rule comes, and a deletion after it.
-// Output: the rule waits until both passes have ended, and goes where there is room; the deletion does not wait.
+// Input:  the partition for writes is full while the other one is read; a rule is added, and a deletion after it.
+// Output: the rule waits until both passes have ended, and is written where there is space; the deletion does not wait.
 #[test]
 fn a_full_partition_is_waited_for() {
     let mut access = crowded();
@@ -165,8 +165,8 @@ fn a_full_partition_is_waited_for() {
     assert_eq!((access.statistics().waits, access.statistics().longest_wait), (1, Span::from_micros(21)));
 }
 
-// Input:  both partitions of a side are full; a rule comes.
-// Output: it is refused with the table and what is free, and its number can be used in another command.
+// Input:  both partitions of a side are full; a rule is added.
+// Output: it is refused with the table and the free entries, and its number can be used in another command.
 #[test]
 fn two_full_partitions_refuse() {
     let mut access = crowded();
@@ -184,7 +184,7 @@ fn two_full_partitions_refuse() {
     );
 }
 
-// Input:  numbers that are in use, come twice, are being removed, or do not exist.
+// Input:  numbers that are in use, duplicate, being removed, or do not exist.
 // Output: the command is refused and nothing changes.
 #[test]
 fn commands_that_make_no_sense_are_refused() {
@@ -204,8 +204,8 @@ fn commands_that_make_no_sense_are_refused() {
     assert!(access.submit(at(3), change(&[4], &[1])).is_ok());
 }
 
-// Input:  the switch does not take a batch.
-// Output: the new number is unknown and the old one goes on; the same change can come again.
+// Input:  the switch refuses a batch.
+// Output: the new number is unknown and the old one continues; the same change can be submitted again.
 #[test]
 fn a_batch_that_failed_changed_nothing() {
     let mut access = TableAccess::new(ROOMY);
@@ -220,8 +220,8 @@ fn a_batch_that_failed_changed_nothing() {
     assert!(access.is_known(SwitchPdr(2)));
 }
 
-// Input:  a counter holds less than when it was read last.
-// Output: it was cleared in between: what it holds counts, and the loss is counted.
+// Input:  a counter holds less than at its last reading.
+// Output: it was cleared in between: its value counts, and the loss is recorded.
 #[test]
 fn a_counter_that_was_cleared_is_noticed() {
     let mut access = TableAccess::new(ROOMY);
@@ -233,8 +233,9 @@ fn a_counter_that_was_cleared_is_noticed() {
     }
 }
 
-// Input:  baseline with beta 0.25: a pass over ingress of 30 us and one over egress of 20 us; a handover comes in the first.
-// Output: it waits for the first pass, and goes before the second; then the reader sleeps for 150 us.
+// Input:  baseline with beta 0.25: a pass over ingress of 30 us and one over egress of 20 us; a handover is submitted
+//         in the first.
+// Output: it waits for the first pass, and precedes the second; then the reader sleeps for 150 us.
 #[test]
 fn baseline_reads_a_fraction_of_the_time() {
     let mut access = TableAccess::new(Config { mode: Mode::Baseline { beta: 0.25 }, ..ROOMY });
@@ -258,7 +259,7 @@ fn baseline_reads_a_fraction_of_the_time() {
 }
 
 // Input:  a single thread with reads of two entries, five entries, and a handover between two reads.
-// Output: reads go round, in turns for both tables; the handover goes before the next read.
+// Output: reads go round, alternating between both tables; the handover precedes the next read.
 #[test]
 fn a_single_thread_writes_first() {
     let mut access = TableAccess::new(Config { mode: Mode::SingleThread { chunk: 2 }, ..ROOMY });

@@ -1,4 +1,4 @@
-//! A switch whose tables can be read or written, not both, with packets passing all the time.
+//! A simulated switch whose tables can be read or written, not both, with packets passing all the time.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -10,10 +10,10 @@ use crate::pendulum::{
 };
 use crate::{Count, SwitchPdr};
 
-/// What a session's PDR entry is set to.
+/// The content of a session's PDR entry.
 type Route = (u32, Option<SwitchPdr>);
 
-/// A world of sessions with one rule each.
+/// A simulation of sessions with one rule each.
 pub(super) struct World {
     pub(super) access: TableAccess<Route>,
     pub(super) now: Time,
@@ -26,14 +26,14 @@ pub(super) struct World {
     counters: [[HashMap<SwitchPdr, Count>; 2]; 2],
     /// Between ingress and egress.
     queued: VecDeque<(Time, u32, SwitchPdr, u64)>,
-    /// What each session has sent, at ingress and at egress.
+    /// Packets sent by each session, at ingress and at egress.
     truth: HashMap<u32, [Count; 2]>,
     found: HashMap<u32, [Count; 2]>,
     session_of: HashMap<SwitchPdr, u32>,
     pub(super) finals: FinalUsage<u32>,
     pub(super) complete: Vec<u32>,
     writer: Option<(Time, Vec<Batch<Route>>, bool)>,
-    /// Numbers are indices of counters that are always there.
+    /// Numbers are indices of counters that always exist.
     is_indexed: bool,
     readers: [Option<Job>; 2],
     pub(super) free: Vec<SwitchPdr>,
@@ -101,7 +101,7 @@ impl World {
         self.access.submit(self.now, Command { add: vec![], expire, writes: (session, None) }).map(drop)
     }
 
-    /// Lets time pass: packets are counted, jobs end, new ones start.
+    /// Advances time: packets are counted, jobs end, new ones start.
     pub(super) fn step(&mut self, pick: impl FnMut(Partition, &[SwitchPdr], usize) -> Vec<SwitchPdr>) {
         self.now = self.now + Span::from_micros(self.random.u64(0..20));
         self.packets();

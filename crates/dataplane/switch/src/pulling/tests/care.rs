@@ -1,10 +1,10 @@
-//! Usage pulling with care: few readings, and none much too late.
+//! Usage pulling with a policy: few readings, and none much too late.
 
 use std::collections::HashMap;
 
 use super::*;
 
-/// Passes are short, and read what is needed within a millisecond.
+/// Passes are short, and read the counters that are needed within a millisecond.
 fn careful() -> Bench {
     let config = Config { ahead: Some(Span::from_millis(1)), care: Some(CARE), ..Config::default() };
     Bench { pulling: Pulling::new(config) }
@@ -16,9 +16,10 @@ fn uplink(octets: u64) -> Urr {
     Urr { volume_threshold: Some(limit), ..INGRESS }
 }
 
-// Input:  a threshold that is likely to be reached in two seconds, but for one packet, by a rule that sends 100 packets of 10 octets a
-//         second.
-// Output: it is needed after one second, and then after half of what is left, so that traffic that has doubled is not found too late.
+// Input:  a threshold that is likely to be reached in two seconds, but for one packet, by a rule that sends 100 packets
+//         of 10 octets per second.
+// Output: it is needed after one second, and then after half of the rest, so that doubled traffic is not found too
+//         late.
 #[test]
 fn it_looks_before_it_is_likely() {
     let mut bench = careful();
@@ -33,8 +34,8 @@ fn it_looks_before_it_is_likely() {
 }
 
 // Input:  a rule without any threshold that is new, read whenever it is picked.
-// Output: it is read half a second after it came, then again after no more than was known then, until five seconds are; none of
-//         that for the number that takes its place.
+// Output: it is read half a second after it was added, then again after at most the observed time, up to five seconds;
+//         its replacement is read without this.
 #[test]
 fn little_is_not_trusted_for_long() {
     let mut bench = careful();
@@ -57,8 +58,9 @@ fn little_is_not_trusted_for_long() {
     assert!(bench.pick(last + 4800, 9).is_empty() && bench.pick(last + 5000, 9) == [2]);
 }
 
-// Input:  a rule sends nothing for twenty seconds, and then 1000 octets a second for two, which leaves 2000 to its threshold.
-// Output: it is needed again soon, though its mean over ten seconds would let it be for five: what is sent of late counts.
+// Input:  a rule sends nothing for twenty seconds, and then 1000 octets per second for two, which leaves 2000 to its
+//         threshold.
+// Output: it is needed again soon, though its mean over ten seconds would allow five: recent traffic counts.
 #[test]
 fn traffic_that_begins_counts() {
     let mut bench = careful();
@@ -71,7 +73,7 @@ fn traffic_that_begins_counts() {
 }
 
 // Input:  one more packet reaches the threshold, of a rule that sends one each second.
-// Output: it is needed at once, in each pass: the packet may come at any moment.
+// Output: it is needed immediately, in each pass: the packet may arrive at any time.
 #[test]
 fn the_last_packet_is_not_waited_for() {
     let mut bench = careful();
@@ -83,7 +85,7 @@ fn the_last_packet_is_not_waited_for() {
     assert_eq!(bench.pick(2002, 9), [1]);
 }
 
-// Input:  a threshold of the uplink, and rules of both directions that send 1000 octets a second.
+// Input:  a threshold of the uplink, and rules of both directions that send 1000 octets per second.
 // Output: the downlink counter is not read for it; for a threshold of both directions it is.
 #[test]
 fn only_counters_that_count_are_read() {
@@ -102,9 +104,9 @@ fn only_counters_that_count_are_read() {
     }
 }
 
-// Input:  2000 rules without any threshold come at once, and are read by short passes each 25 ms for 31 seconds.
-// Output: after ten seconds no pass reads many more than others, none is unread for more than five seconds and a pass, and none
-//         is read much more often than that asks for.
+// Input:  2000 rules without any threshold are added together, and are read by short passes every 25 ms for 31 seconds.
+// Output: after ten seconds no pass reads many more than others, none is unread for more than five seconds and a pass,
+//         and none is read much more often than necessary.
 #[test]
 fn passes_are_even() {
     let (rules, pass) = (2000, 25);
@@ -133,10 +135,10 @@ fn passes_are_even() {
     assert!(readings < rules as usize * 21 / 5 * 105 / 100, "{readings} readings");
 }
 
-// Input:  500 rules whose traffic comes in packets, at rates that change each half second from nothing to twice the mean, with uplink
-//         thresholds; passes each 10 ms for 30 seconds.
-// Output: all octets are in reports or counted; half of the reports come by the second pass after the threshold was reached, and all but
-//         one of a hundred within a tenth of a second; a report takes few readings.
+// Input:  500 rules whose traffic consists of packets, at rates that change every half second from zero to twice the
+//         mean, with uplink thresholds; passes every 10 ms for 30 seconds.
+// Output: all octets are in reports or counted; half of the reports are made by the second pass after the threshold was
+//         reached, and all but one in a hundred within a tenth of a second; a report takes few readings.
 #[test]
 fn reports_come_soon_with_few_readings() {
     let (rules, pass) = (500_u32, 10_u64);

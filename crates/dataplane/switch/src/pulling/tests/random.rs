@@ -48,8 +48,8 @@ fn longest_gap(config: Config, rules: u32, budget: usize, pass: Span, passes: u3
     last.values().fold(longest, |longest, read| longest.max(end.since(*read)))
 }
 
-// Input:  2000 rules of up to 20 kB/s with thresholds from 10 kB to 1 MB, of which 100 are read each 100 ms.
-// Output: none is unread for longer than five seconds and the passes of both partitions, with care or without.
+// Input:  2000 rules of up to 20 kB/s with thresholds from 10 kB to 1 MB, of which 100 are read every 100 ms.
+// Output: none is unread for longer than five seconds and the passes of both partitions, with or without a policy.
 #[test]
 fn no_rule_starves() {
     for care in [None, Some(CARE)] {
@@ -132,7 +132,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What is known of URRs and rules without any cleverness.
+/// A simple model of URRs and rules.
 #[derive(Default)]
 struct Plain {
     /// The side of each URR, what was read for it, and what was reported or handed out at its end.
@@ -153,9 +153,9 @@ impl Plain {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    // Input:  URRs, rules and readings come and go in any order.
-    // Output: for each URR, what was reported and what is counted is what was read of its rules on its side, to the octet; what is picked
-    //         is a rule in use with a URR on that side, once.
+    // Input:  URRs, rules and readings are added and removed in any order.
+    // Output: for each URR, its reports and counts equal the readings of its rules on its side, to the octet; picked
+    //         numbers are rules in use with a URR on that side, once.
     #[test]
     fn usage_is_conserved(steps in proptest::collection::vec(step(), 0..300), careful in any::<bool>()) {
         let config = Config { care: careful.then_some(CARE), ..Config::default() };

@@ -1,4 +1,4 @@
-//! What usage pulling does in cases that can be told.
+//! Scenarios of usage pulling.
 
 use super::*;
 
@@ -35,8 +35,8 @@ fn urgency_grows_while_a_rule_is_not_read() {
     assert_eq!(bench.pick(3000, 10), [1, 2]);
 }
 
-// Input:  a threshold of 1000 octets, and readings that pass it twice, with more than asked for each time.
-// Output: a report each time with all that was read, and none in between; what is left is counted for the next.
+// Input:  a threshold of 1000 octets, and readings that exceed it twice, with more than the threshold each time.
+// Output: a report each time with all that was read, and none in between; the rest is counted for the next.
 #[test]
 fn a_threshold_repeats_and_is_exact() {
     let mut bench = Bench::new();
@@ -82,8 +82,10 @@ fn directions_have_their_own_limits() {
     assert_eq!((reports[0].usage, reports[0].until), (expected, at(300)));
 }
 
-// Input:  a quota of 1000 octets and a threshold of 600; 700 and 400 octets come, later stragglers, then a new quota.
-// Output: a threshold, then the quota, which says that traffic must stop; stragglers make no report but are in the next.
+// Input:  a quota of 1000 octets and a threshold of 600; 700 and 400 octets are read, later late packets, then a new
+//         quota.
+// Output: a threshold, then the quota, which requires that traffic stops; late packets make no report but are in the
+//         next.
 #[test]
 fn an_exhausted_quota_stops_traffic() {
     let mut bench = Bench::new();
@@ -137,7 +139,7 @@ fn a_period_waits_for_all_counters() {
 }
 
 // Input:  a period whose rules have all ended, and one that never had any, for ten seconds without a reading.
-// Output: it is reported all the same, with nothing; periods that were missed are not made up for.
+// Output: it is reported nevertheless, with zero usage; missed periods are not reported later.
 #[test]
 fn a_period_without_rules_is_reported() {
     let mut bench = Bench::new();
@@ -173,8 +175,8 @@ fn usage_of_all_numbers_counts() {
     assert_eq!(bench.pulling.remove(1), None);
 }
 
-// Input:  a URR is removed while a rule and an expired one still have it; another URR comes.
-// Output: what is read of them does not count for the new one.
+// Input:  a URR is removed while a rule and an expired one still have it; another URR is added.
+// Output: their readings do not count for the new one.
 #[test]
 fn a_removed_urr_leaves_nothing_behind() {
     let mut bench = Bench::new();

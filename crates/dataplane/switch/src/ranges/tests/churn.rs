@@ -1,4 +1,4 @@
-//! Numbers given and taken back in any order.
+//! Allocation and release of numbers in any order.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The exact cover against the paper's greedy one and against all there are.
+//! The exact cover compared with the paper's greedy one and with an exhaustive search.
 
 use std::collections::BinaryHeap;
 

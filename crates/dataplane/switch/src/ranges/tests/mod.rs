@@ -22,8 +22,8 @@ impl Template for Plain {
     }
 }
 
-/// Ranges, and tables that do what they are told, as a switch does: what is there cannot be inserted, what is not cannot be
-/// modified or deleted, and no table holds more than its size.
+/// Ranges, and tables that behave as those of a switch: an existing entry cannot be inserted, a missing one cannot be
+/// modified or deleted, and no table exceeds its size.
 struct Bench {
     bits: u8,
     ranges: Ranges<Plain>,

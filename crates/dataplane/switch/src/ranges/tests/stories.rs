@@ -1,4 +1,4 @@
-//! What ranges do in cases that can be told.
+//! Scenarios of ranges.
 
 use super::{Bench, Plain};
 use crate::SwitchPdr;

@@ -1,4 +1,4 @@
-//! What packets cannot show; what becomes of them is told in `tests/packets`.
+//! Properties that packets cannot show; `tests/packets` tests the treatment of packets.
 
 mod codes;
 mod programs;
