@@ -101,7 +101,7 @@ pub enum MessageResult {
     Malformed,
     /// Received: a type that nobody knows; dropped.
     UnknownType,
-    /// Received: a response that nobody waits for, or all but the first message of a stranger's datagram; dropped.
+    /// Received: an unexpected response, or all but the first message of a datagram from an unassociated peer; dropped.
     Unexpected,
     /// Sent: a request repeated because its answer did not come.
     Repeated,

@@ -54,7 +54,7 @@ impl N4 {
 
     fn drop_remaining_messages(&mut self, from: SocketAddr) {
         self.counters.received(None, MessageResult::Unexpected);
-        let detail = "more than one message in a datagram of a stranger".to_owned();
+        let detail = "more than one message in a datagram from an unassociated peer".to_owned();
         self.notice(Notice::Discarded { from, detail });
     }
 
@@ -190,7 +190,7 @@ impl N4 {
         }
         let Some((purpose, left_out)) = self.outbound.answered(from, header.sequence, message) else {
             self.counters.received(Some(message), MessageResult::Unexpected);
-            let detail = "a response that nobody waits for".to_owned();
+            let detail = "an unexpected response".to_owned();
             return self.notice(Notice::Discarded { from, detail });
         };
         self.on_message_from(now, from);

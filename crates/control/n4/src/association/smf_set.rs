@@ -52,7 +52,7 @@ impl N4 {
     ) {
         let Some(id) = self.association_named(now, key, &request.node_id) else { return };
         if request.fq_csids.is_empty() {
-            return self.refuse_set(now, key, "no FQ-CSID says which sessions");
+            return self.refuse_set(now, key, "no FQ-CSID identifies the sessions");
         }
         let sets = named(&request.fq_csids);
         let removed =
@@ -79,7 +79,7 @@ impl N4 {
             info.fq_csids.is_empty() && info.group_ids.is_empty() && info.cp_ip_addresses.is_empty()
         };
         if request.session_change_info.iter().any(names_none) {
-            return self.refuse_set(now, key, "nothing says which sessions change their SMF");
+            return self.refuse_set(now, key, "no IE identifies the sessions");
         }
         let heirs = request
             .session_change_info

@@ -69,7 +69,7 @@ pub enum Notice {
     },
     /// An association without sessions made room for another one.
     #[error(
-        "association with {node} at {peer}, which has no sessions, makes room for another one: there are as many as may be"
+        "association with {node} at {peer} has no sessions and is evicted: the limit of associations is reached"
     )]
     AssociationEvicted {
         /// Who it was.
@@ -79,7 +79,7 @@ pub enum Notice {
     },
     /// A peer says that it belongs to a set of SMFs, and is not known to.
     #[error(
-        "{node} at {peer} says that it is of the SMF set {set}, and is taken for an SMF of its own: upf.pfcp.smf does not name it with that set"
+        "{node} at {peer} announces SMF set {set}, which upf.pfcp.smf does not list for it; it is treated as a single SMF"
     )]
     SmfSetRejected {
         /// Who it is.
@@ -91,7 +91,7 @@ pub enum Notice {
     },
     /// Somebody said that a peer started anew or is elsewhere, and it denies that.
     #[error(
-        "{node} at {peer} has not restarted, though a message said so; its sessions stay. If this goes on, somebody forges messages of it"
+        "{node} at {peer} did not confirm a restart that a message announced; its sessions stay. Repeated occurrences indicate forged messages"
     )]
     RestartNotConfirmed {
         /// Who it is.
@@ -101,7 +101,7 @@ pub enum Notice {
     },
     /// A peer's recovery time stamps move on.
     #[error(
-        "{node} says another recovery time stamp each time, as if it told the time; restarts are seen by its association setups only"
+        "{node} sends a different recovery time stamp each time; restarts are detected by its association setups only"
     )]
     RecoveryClockUnstable {
         /// Who it is.
@@ -124,7 +124,7 @@ pub enum Notice {
         peer: SocketAddr,
     },
     /// A GTP-U peer that sessions send to answers no Echo Request.
-    #[error("GTP-U peer {peer} answers no Echo Request; {notified} SMFs are told")]
+    #[error("GTP-U peer {peer} does not answer Echo Requests; {notified} SMFs are notified")]
     PeerDown {
         /// The peer.
         peer: IpAddr,
@@ -132,7 +132,7 @@ pub enum Notice {
         notified: usize,
     },
     /// A GTP-U peer that was down answers again.
-    #[error("GTP-U peer {peer} answers again; {notified} SMFs are told")]
+    #[error("GTP-U peer {peer} answers again; {notified} SMFs are notified")]
     PeerUp {
         /// The peer.
         peer: IpAddr,
@@ -176,7 +176,7 @@ pub enum Notice {
         what: Leniency,
     },
     /// A datagram or a part of it is no message that can be answered.
-    #[error("discarded what {from} sent: {detail}")]
+    #[error("discarded a datagram from {from}: {detail}")]
     Discarded {
         /// Who sent it.
         from: SocketAddr,
@@ -222,7 +222,7 @@ pub enum Notice {
         session: Seid,
     },
     /// What an answer to a report asks for cannot be done.
-    #[error("session {session}: what the answer to a report asks for is not done: {detail}")]
+    #[error("session {session}: instructions in a report response failed: {detail}")]
     InstructionsFailed {
         /// Our SEID.
         session: Seid,
@@ -270,7 +270,7 @@ pub enum Notice {
         sessions: usize,
     },
     /// Reports of sessions go to another SMF.
-    #[error("reports of {sessions} sessions go elsewhere, as {from} asked")]
+    #[error("reports of {sessions} sessions are redirected at the request of {from}")]
     SessionSetModified {
         /// Who asked.
         from: SocketAddr,
@@ -278,7 +278,7 @@ pub enum Notice {
         sessions: usize,
     },
     /// An SMF of a set failed; another one has its sessions now.
-    #[error("{sessions} sessions of {from} go to {to}")]
+    #[error("{sessions} sessions of {from} are handed over to {to}")]
     SessionsHandedOver {
         /// Who failed.
         from: NodeId,
@@ -288,7 +288,7 @@ pub enum Notice {
         sessions: usize,
     },
     /// A report goes to another SMF of the set.
-    #[error("session {session}: a report to {from} goes to {to} instead")]
+    #[error("session {session}: a report to {from} is redirected to {to}")]
     ReportRedirected {
         /// Our SEID.
         session: Seid,
@@ -298,7 +298,7 @@ pub enum Notice {
         to: SocketAddr,
     },
     /// The answer that was to be sent does not fit into a message.
-    #[error("an answer to {to} is too long to be sent: {octets} octets")]
+    #[error("a response to {to} exceeds the message size: {octets} octets")]
     ResponseTooLong {
         /// Who was to get it.
         to: SocketAddr,
@@ -360,9 +360,9 @@ impl Notice {
             Self::PeerDown { .. } | Self::PeerUp { .. } => "paths to GTP-U peers",
             Self::NodeReportUnanswered { .. } | Self::NodeReportRefused { .. } => "node reports",
             Self::Refused { .. } => "refused requests",
-            Self::Tolerated { .. } => "requests that are not as they should be",
+            Self::Tolerated { .. } => "accepted deviations",
             Self::Discarded { .. } => "discarded datagrams",
-            Self::ApplyFailed { .. } => "refusals of the data plane",
+            Self::ApplyFailed { .. } => "plan failures",
             Self::ReportUnanswered { .. }
             | Self::ReportRefused { .. }
             | Self::ReportLost { .. }

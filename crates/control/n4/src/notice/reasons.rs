@@ -21,7 +21,7 @@ pub enum DownReason {
     #[error("ended by the operator")]
     Operator,
     /// It had no sessions, and its place was needed.
-    #[error("it has no sessions, and its place is needed")]
+    #[error("evicted: it has no sessions")]
     Evicted,
     /// We are shutting down and the peer did not release it in time.
     #[error("not released in time while shutting down")]
