@@ -1,4 +1,4 @@
-//! Answering a request: accepting it with what it asked for, or refusing it with a cause.
+//! Responses: accepting a request, or rejecting it with a cause.
 
 use causeway_dataplane::ApplyError;
 use causeway_pfcp::{
@@ -14,16 +14,16 @@ use crate::load_status::LoadStatus;
 use crate::transaction::RequestKey;
 use crate::{MessageResult, N4, Notice, Output};
 
-/// Octets that most answers have at most.
+/// Length in octets that most responses do not exceed.
 const TYPICAL_RESPONSE_LEN: usize = 256;
 
-/// Why a request is refused, and what the answer says of it.
+/// Why a request is rejected: the IEs of its response.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct RequestRefusal {
     pub(crate) cause: Cause,
     pub(crate) offending_ie: Option<OffendingIe>,
     pub(crate) failed_rule: Option<FailedRuleId>,
-    /// For the log.
+    /// The log text.
     pub(crate) detail: String,
 }
 
@@ -51,7 +51,8 @@ impl From<Rejection> for RequestRefusal {
 }
 
 impl From<&ApplyError> for RequestRefusal {
-    /// Whose fault a failure of the data plane is: a lack of room, a rule that does not fit, or its own.
+    /// The cause for a failure of the data plane: a lack of resources, a rule that it cannot apply, or an internal
+    /// error.
     fn from(error: &ApplyError) -> Self {
         let cause = match error {
             ApplyError::Full { .. } => Cause::NoResourcesAvailable,
@@ -68,9 +69,9 @@ impl From<&ApplyError> for RequestRefusal {
 }
 
 impl N4 {
-    /// Sends the response of a request that was begun, and keeps it for duplicates.
+    /// Sends the response to a request in progress, and caches it for duplicates.
     ///
-    /// `seid` is the SMF's, of a session related response.
+    /// `seid` is the SMF's SEID, in a session related response.
     pub(crate) fn answer(
         &mut self,
         now: Time,
@@ -85,7 +86,7 @@ impl N4 {
         }
     }
 
-    /// The same with the octets of a response that accepts the request.
+    /// The same with an encoded response that accepts the request.
     pub(crate) fn answer_with(&mut self, now: Time, key: RequestKey, message: MessageType, bytes: Vec<u8>) {
         let result = MessageResult::Cause(Cause::RequestAccepted);
         self.counters.received(Some(key.message), result);
@@ -94,7 +95,7 @@ impl N4 {
         self.push(Output::Send { to: key.from, bytes });
     }
 
-    /// Sends a response that is not kept: a duplicate of its request is as good as the request.
+    /// Sends a response that is not cached: a duplicate of its request is handled like a new request.
     pub(crate) fn answer_at_once(
         &mut self,
         key: RequestKey,
@@ -119,7 +120,7 @@ impl N4 {
         Some(bytes)
     }
 
-    /// Refuses a request that was begun. `seid` is the SMF's, zero if it is not known.
+    /// Rejects a request in progress. `seid` is the SMF's SEID, zero if unknown.
     pub(crate) fn refuse(&mut self, now: Time, key: RequestKey, seid: Seid, refusal: RequestRefusal) {
         let status = self.status_for_refused(now, key);
         match self.refuse_with(key, seid, refusal, status) {
@@ -128,7 +129,7 @@ impl N4 {
         }
     }
 
-    /// Refuses a request of which nothing is kept.
+    /// Rejects a request without caching the response.
     pub(crate) fn refuse_at_once(
         &mut self,
         key: RequestKey,
@@ -154,7 +155,7 @@ impl N4 {
     }
 }
 
-/// The response that refuses a request; `None` if the message is no such request.
+/// The response that rejects a request; `None` if the message is not such a request.
 fn refusing<'a>(
     message: MessageType,
     node: NodeId<'a>,

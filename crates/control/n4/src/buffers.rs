@@ -1,21 +1,22 @@
-//! Memory of answers that were sent, for the next ones.
+//! Reuse of the buffers of sent responses.
 
-/// Buffers that are kept at most, and octets that each has at most: those of an answer to a session request, which nearly all are.
+/// The most buffers that are kept, and the largest capacity of each: that of a response to a session request, as nearly
+/// all are.
 const MAX_BUFFERS: usize = 256;
 const OCTETS: usize = 1024;
 
-/// Buffers that are free.
+/// Free buffers.
 #[derive(Debug, Default)]
 pub(crate) struct BufferPool(Vec<Vec<u8>>);
 
 impl BufferPool {
-    /// An empty one.
+    /// An empty buffer.
     #[inline]
     pub(crate) fn take(&mut self) -> Vec<u8> {
         self.0.pop().unwrap_or_default()
     }
 
-    /// One that nobody needs any more.
+    /// Returns a buffer for reuse.
     #[inline]
     pub(crate) fn put(&mut self, mut buffer: Vec<u8>) {
         if self.0.len() < MAX_BUFFERS && (1..=OCTETS).contains(&buffer.capacity()) {
@@ -29,8 +30,8 @@ impl BufferPool {
 mod tests {
     use super::*;
 
-    // Input:  three hundred buffers with something in them, then one that is too large and one without memory.
-    // Output: as many as are kept come back, empty and with their memory; then one without any.
+    // Input:  three hundred buffers with contents, then one that is too large and one without capacity.
+    // Output: as many as the limit are returned, empty and with their capacity; then one without capacity.
     #[test]
     fn buffers_come_back_empty() {
         let mut buffers = BufferPool::default();

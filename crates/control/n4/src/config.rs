@@ -1,63 +1,65 @@
-//! What an operator may choose about N4.
+//! Configuration of N4.
 
 use causeway_rules::{AddressPool, Catalogue, IdCipher, TeidPool};
 use causeway_types::{DualIp, IpNet, NodeId, Span};
 
-/// How N4 behaves. [`Config::new`] gives the usual values.
+/// The configuration of N4. [`Config::new`] has the default values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// Our Node ID (TS 29.244 clause 8.2.38), in every association message.
+    /// The UPF's Node ID (TS 29.244 clause 8.2.38), in every association message.
     pub node: NodeId,
-    /// Our N4 address, in the F-SEID of every session: where SMFs send requests about it.
+    /// The UPF's N4 address, in the F-SEID of every session: SMFs send requests about the session to it.
     pub address: DualIp,
-    /// How our requests are repeated, heartbeats excepted.
+    /// Retransmission of requests, heartbeats excepted.
     pub retransmission: Retransmission,
-    /// When a peer is asked for a sign of life, and how often until it counts as unreachable.
+    /// Interval and retransmission of heartbeats.
     pub heartbeat: Heartbeat,
-    /// What becomes of the sessions of an unreachable peer.
+    /// Treatment of the sessions of an unreachable peer.
     pub on_path_failure: PathFailure,
-    /// SMFs that support it are told how many of the sessions that fit are there (TS 29.244 clause 6.2.3).
+    /// Send Load Control Information to SMFs that support it: sessions in percent of the limit (TS 29.244 clause
+    /// 6.2.3).
     pub load_control: bool,
-    /// SMFs that support it are asked to send less when N4 is nearly full (TS 29.244 clause 6.2.4); none: never.
+    /// Send Overload Control Information to SMFs that support it when N4 is nearly full (TS 29.244 clause 6.2.4);
+    /// `None`: never.
     pub overload_control: Option<OverloadControl>,
-    /// The hosts that may set up associations; none: any may.
+    /// The hosts that may set up associations; empty: any may.
     pub allow: Vec<IpNet>,
-    /// What is known of SMFs beforehand.
+    /// Preconfigured SMFs.
     pub smfs: Vec<KnownSmf>,
-    /// Any SMF may say that it belongs to a set of SMFs; otherwise those of `smfs` that are there with that set.
+    /// Any SMF may announce membership in an SMF set; otherwise only those that `smfs` lists with that set.
     pub any_set: bool,
-    /// The port our requests go to.
+    /// The destination port of requests.
     pub request_port: RequestPort,
-    /// How long to wait before an association that we asked for in vain is asked for again.
+    /// Delay before a failed association setup is retried.
     pub associate_retry: Span,
-    /// How long to wait before the data plane is asked again to remove a session that it did not remove.
+    /// Delay before the removal of a session is retried after the data plane failed to remove it.
     pub removal_retry: Span,
-    /// How long to wait before a report that went unanswered through all retransmissions is sent again.
+    /// Delay before a report is sent again after all retransmissions got no response.
     pub report_retry: Span,
-    /// How long an answer is kept for a duplicate of its request. Should exceed the peer's T1 times N1.
+    /// How long a response is cached for duplicates of its request. Should exceed the peer's T1 times N1.
     pub answer_lifetime: Span,
     /// How long [`crate::N4::shutdown`] waits for SMFs to delete their sessions.
     pub release_period: Span,
-    /// What rules may name from the start.
+    /// Applications and other predefined names that rules may refer to from the start.
     pub catalogue: Catalogue,
-    /// Makes the sequence of SEIDs (and TEIDs) of one run differ from that of another.
+    /// Seed of the sequences of SEIDs and TEIDs, different in each run.
     pub seed: u64,
-    /// Makes SEIDs and TEIDs impossible to guess; `None`, for tests: they follow a known order.
+    /// Key that makes SEIDs and TEIDs unpredictable; `None`, for tests: they follow a known order.
     pub secret: Option<IdCipher>,
-    /// TEIDs have at most 24 bits, and are not hidden by the secret.
+    /// TEIDs have at most 24 bits, and are not encrypted with the secret.
     pub short_teids: bool,
-    /// UEs whose short TEIDs end like their addresses.
+    /// UE address pools whose short TEIDs end with the bits of the UE address.
     pub teid_pools: Vec<TeidPool>,
-    /// The UE addresses that we may give out (feature UEIP), the preferred pools first.
+    /// The UE address pools to allocate from (feature UEIP), the preferred pools first.
     pub address_pools: Vec<AddressPool>,
-    /// How long a UE address that is given back rests before it is given out again.
+    /// How long a released UE address is in quarantine before it is allocated again.
     pub address_rest: Span,
-    /// Upper bounds of everything a peer could make grow.
+    /// Upper bounds of all state that a peer can make grow.
     pub limits: Limits,
 }
 
 impl Config {
-    /// The usual values, for a UPF of this Node ID and N4 address.
+    /// The default values, for a UPF with this Node ID and N4 address.
     pub fn new(node: NodeId, address: DualIp) -> Self {
         Self {
             node,
@@ -88,7 +90,7 @@ impl Config {
     }
 }
 
-/// An SMF, and where it may be: nobody else may use its Node ID.
+/// A preconfigured SMF and its hosts: no other host may use its Node ID.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KnownSmf {
     /// Its Node ID.
@@ -102,13 +104,13 @@ pub struct KnownSmf {
 /// Reliable delivery of requests (TS 29.244 clause 6.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Retransmission {
-    /// T1: how long to wait for an answer the first time. Less than 1 ms counts as 1 ms.
+    /// T1: the wait for a response to the first transmission. Less than 1 ms counts as 1 ms.
     pub first_wait: Span,
-    /// N1: how many times a request is repeated before giving up.
+    /// N1: the number of retransmissions.
     pub retries: u8,
-    /// What the wait is multiplied with at each repetition; 0 and 1 keep it constant.
+    /// The factor of the wait at each retransmission; 0 and 1 keep it constant.
     pub backoff: u32,
-    /// The longest wait that `backoff` may lead to.
+    /// The upper bound of the wait with `backoff`.
     pub longest_wait: Span,
 }
 
@@ -118,12 +120,12 @@ impl Default for Retransmission {
     }
 }
 
-/// Heartbeats that we send (TS 29.244 clause 6.2.2).
+/// Heartbeats sent by the UPF (TS 29.244 clause 6.2.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Heartbeat {
-    /// From one answer to the next request. Zero: none are sent; the peer's are still answered.
+    /// From a response to the next request. Zero: none are sent; those of the peer still get a response.
     pub interval: Span,
-    /// How an unanswered one is repeated. When the last repetition is unanswered, the path is down.
+    /// Retransmission of a heartbeat. When the last one gets no response, the path is down.
     pub retransmission: Retransmission,
 }
 
@@ -141,13 +143,13 @@ impl Default for Heartbeat {
     }
 }
 
-/// When SMFs are asked to send less (TS 29.244 clause 6.2.4).
+/// Overload control (TS 29.244 clause 6.2.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OverloadControl {
-    /// How full N4 may be, in percent of the [`Limits`], before it counts as overloaded: below 100. From there to
-    /// full the reduction that is asked for grows from none to all requests.
+    /// The load, in percent of the [`Limits`], above which N4 counts as overloaded: below 100. From there to 100
+    /// percent the requested reduction grows from none to all requests.
     pub mark: u8,
-    /// How long an SMF is to heed what it was told. It is told again in time while the overload lasts.
+    /// The period of validity of Overload Control Information. It is sent again in time while the overload lasts.
     pub validity: Span,
 }
 
@@ -157,56 +159,56 @@ impl Default for OverloadControl {
     }
 }
 
-/// What becomes of the sessions of a peer that answers no heartbeat (TS 23.007 clause 20).
+/// Treatment of the sessions of a peer that does not respond to heartbeats (TS 23.007 clause 20).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PathFailure {
-    /// Association and sessions stay; traffic goes on, and the peer is asked again at every interval.
+    /// Association and sessions stay; traffic continues, and heartbeats continue at the interval.
     Keep,
     /// Sessions are removed and the association ends.
     Purge,
 }
 
-/// The UDP port that our requests to a peer go to.
+/// The destination port of requests to a peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RequestPort {
-    /// 8805 (TS 29.244 clause 4.2.2), whatever port the peer sends from.
+    /// 8805 (TS 29.244 clause 4.2.2), whatever the source port of the peer.
     Standard,
-    /// The one that the peer's Association Setup Request came from.
+    /// The source port of the peer's Association Setup Request.
     Learnt,
 }
 
 /// The PFCP port (TS 29.244 clause 4.2.2).
 pub const PFCP_PORT: u16 = 8805;
 
-/// Upper bounds of everything a peer could make grow.
+/// Upper bounds of all state that a peer can make grow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Associations at one time.
+    /// Associations.
     pub associations: usize,
-    /// Sessions at one time; the data plane's own limit holds beside it.
+    /// Sessions; the limit of the data plane applies as well.
     pub sessions: usize,
-    /// Octets of memory that all sessions and PFDs may come to need, by an estimate from their rules.
+    /// Octets of memory that all sessions and PFDs may need, estimated from their rules.
     pub memory: usize,
-    /// Framed routes at one time.
+    /// Framed routes.
     pub routes: usize,
     /// Framed routes of one session.
     pub routes_per_session: usize,
     /// Framed routes of the sessions of one SMF.
     pub routes_per_smf: usize,
-    /// Requests of one session that wait for an earlier one to be applied.
+    /// Queued requests of one session.
     pub waiting_per_session: usize,
-    /// Octets of all requests that wait.
+    /// Octets of all queued requests.
     pub waiting_octets: usize,
-    /// Octets of the answers kept for the duplicates of one peer.
+    /// Octets of the cached responses to one peer.
     pub answer_octets_per_peer: usize,
-    /// Octets of memory that the answers kept for the duplicates of all peers take. When they are too many, the oldest of whoever has the
-    /// most go.
+    /// Octets of memory of all cached responses. Beyond it, the oldest responses to the host with the most are
+    /// discarded.
     pub answer_octets: usize,
-    /// Requests of one peer that are being worked on.
+    /// Requests in progress of one peer.
     pub in_progress_per_peer: usize,
-    /// Session reports sent to one peer and not yet answered, over all its sessions.
+    /// Session reports in flight to one peer, over all its sessions.
     pub outstanding_reports: usize,
-    /// Reports of one session that wait to be sent; beyond it, usage of the same URR is added up.
+    /// Queued reports of one session; beyond it, usage of the same URR is added up.
     pub queued_reports_per_session: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What was received, sent and refused since the start.
+//! Counters of messages received, sent and refused since the start.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -12,22 +12,23 @@ use crate::labels::{cause_label, message_label};
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     messages: HashMap<MessageKey, u64, FixedState>,
-    /// Requests that were accepted and the answers that say so, by message type, which nearly all are: beside the others.
+    /// Accepted requests and their responses by message type, apart from the others: nearly all messages are among
+    /// them.
     accepted: AcceptedCounters,
-    /// Session events of the data plane that came after the end of their session.
+    /// Session events of the data plane received after the end of their session.
     pub late_events: u64,
-    /// Reports that were dropped because too many wait, or because their rule is gone.
+    /// Reports dropped because the queue is full, or because their rule was removed.
     pub lost_reports: u64,
-    /// Plans that the data plane did not carry out.
+    /// Plans that the data plane failed to apply.
     pub failed_plans: u64,
-    /// Requests that were refused for want of memory.
+    /// Requests refused for lack of memory.
     pub memory_refusals: u64,
 }
 
-/// How many message types are counted there: those of sessions are among them.
+/// Number of message types counted there, including those of sessions.
 const TYPES: usize = 64;
 
-/// Received and sent, by the code of the message.
+/// Received and sent messages, by message type code.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct AcceptedCounters([[u64; 2]; TYPES]);
 
@@ -50,7 +51,7 @@ impl AcceptedCounters {
         self.0.get_mut(usize::from(code))?.get_mut(key.direction as usize)
     }
 
-    /// Those that there were.
+    /// The counters that are not zero.
     fn iter(&self) -> impl Iterator<Item = (MessageKey, u64)> {
         let types = self.0.iter().zip(0_u8..).filter_map(|(counts, code)| {
             let message = MessageType::from_code(code)?;
@@ -64,14 +65,14 @@ impl AcceptedCounters {
     }
 }
 
-/// What messages are counted by.
+/// The key of a message counter.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct MessageKey {
-    /// The message type; `None` for one that is unknown or cannot be read.
+    /// The message type; `None` if it is unknown or cannot be decoded.
     pub message: Option<MessageType>,
     /// Whether it was received or sent.
     pub direction: Direction,
-    /// What became of it.
+    /// The result.
     pub result: MessageResult,
 }
 
@@ -84,35 +85,35 @@ pub enum Direction {
     Sent,
 }
 
-/// What became of a message.
+/// The result of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum MessageResult {
-    /// Nothing to remark: a request sent for the first time, or a message without a cause.
+    /// No particular result: a request sent for the first time, or a message without a cause.
     Ok,
-    /// Received request: the cause of its answer. Response: the cause in it.
+    /// Received request: the cause of its response. Response: its cause.
     Cause(Cause),
-    /// Received: a duplicate that was answered as before. Sent: that answer.
+    /// Received: a duplicate, to which the cached response was sent. Sent: that response.
     Duplicate,
-    /// Received: a duplicate of a request that is being worked on; dropped.
+    /// Received: a duplicate of a request in progress; dropped.
     InProgress,
-    /// Received: dropped because too many requests of that peer are being worked on.
+    /// Received: dropped because too many requests of that peer are in progress.
     Overload,
-    /// Received: it cannot be read, and was not answered.
+    /// Received: cannot be decoded, and got no response.
     Malformed,
-    /// Received: a type that nobody knows; dropped.
+    /// Received: an unknown message type; dropped.
     UnknownType,
     /// Received: an unexpected response, or all but the first message of a datagram from an unassociated peer; dropped.
     Unexpected,
-    /// Sent: a request repeated because its answer did not come.
+    /// Sent: a retransmitted request.
     Repeated,
-    /// Sent: the same without IEs that not every SMF can read.
+    /// Sent: a retransmitted request without IEs that some SMFs cannot decode.
     Shortened,
-    /// Sent: a request given up after its last repetition.
+    /// Sent: a request that got no response to its last retransmission.
     Unanswered,
 }
 
 impl Counters {
-    /// Message counters, ordered.
+    /// Message counters, in order.
     pub fn messages(&self) -> impl Iterator<Item = (MessageKey, u64)> + '_ {
         let others = self.messages.iter().map(|(key, count)| (*key, *count));
         let mut all: Vec<_> = others.chain(self.accepted.iter()).collect();
@@ -120,7 +121,7 @@ impl Counters {
         all.into_iter()
     }
 
-    /// How many such messages there were; zero if none.
+    /// The number of such messages.
     pub fn message(&self, message: MessageType, direction: Direction, result: MessageResult) -> u64 {
         let key = MessageKey { message: Some(message), direction, result };
         self.accepted.of(&key).or_else(|| self.messages.get(&key)).copied().unwrap_or_default()
@@ -193,28 +194,28 @@ impl fmt::Display for MessageResult {
     }
 }
 
-/// How much there is of everything that comes and goes. All zero when nothing is going on.
+/// Sizes of all tables and queues. All zero when idle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Occupancy {
     /// Associations.
     pub associations: usize,
-    /// Sessions, those being set up and removed included.
+    /// Sessions, including those being established or removed.
     pub sessions: usize,
-    /// Plans that the data plane is working on.
+    /// Plans in flight.
     pub plans: usize,
-    /// Requests that wait for a plan of their session.
+    /// Requests that wait for a plan in flight of their session.
     pub waiting_requests: usize,
-    /// Requests remembered for the sake of duplicates, those being worked on included.
+    /// Requests in the inbound transaction table, including those in progress.
     pub remembered_requests: usize,
-    /// Our requests that wait for an answer.
+    /// Requests sent by the UPF that wait for a response.
     pub unanswered_requests: usize,
-    /// Reports that wait to be sent.
+    /// Reports that are queued.
     pub waiting_reports: usize,
-    /// GTP-U tunnels that end here.
+    /// Local GTP-U tunnels.
     pub tunnels: usize,
-    /// UE addresses and prefixes that sessions have.
+    /// UE addresses and prefixes of sessions.
     pub addresses: usize,
-    /// Framed routes that sessions have.
+    /// Framed routes of sessions.
     pub routes: usize,
 }
 
@@ -223,7 +224,8 @@ mod tests {
     use super::*;
 
     // Input:  messages of every type, accepted and refused, received and sent, some of them more than once.
-    // Output: each is counted by itself, wherever that is; all are listed once, in order; only refusals are refused.
+    // Output: each has its own count, in whichever table; all are listed once, in order; only refusals count as
+    // refused.
     #[test]
     fn every_message_is_counted_by_itself() {
         let mut counters = Counters::default();

@@ -1,11 +1,11 @@
-//! What we tell SMFs that this UPF can do.
+//! UP Function Features that the UPF advertises.
 
 use causeway_pfcp::UpFeatures;
 use causeway_rules::Capabilities;
 
 use crate::N4;
 
-/// What needs no particular ability of the data plane.
+/// Features that do not depend on the data plane.
 const CONTROL_PLANE_FEATURES: UpFeatures = UpFeatures::FTUP
     .union(UpFeatures::BUNDL)
     .union(UpFeatures::BUCP)
@@ -15,13 +15,12 @@ const CONTROL_PLANE_FEATURES: UpFeatures = UpFeatures::FTUP
     .union(UpFeatures::IP6PL)
     .union(UpFeatures::EPFAR);
 
-/// What a UPF may do only if it can allocate UE addresses itself (clauses 5.22.2 to 5.22.4).
+/// Features that a UPF may advertise only if it allocates UE addresses (clauses 5.22.2 to 5.22.4).
 const POOL_FEATURES: UpFeatures =
     UpFeatures::UEIP.union(UpFeatures::SSET).union(UpFeatures::MPAS).union(UpFeatures::RESPS);
 
-/// UP Function Features (TS 29.244 clause 8.2.25): what Causeway's N4 does itself, and what the data plane
-/// can do. A bit that is not set here is refused when it is asked for. `has_pools`: there are UE addresses to give
-/// out.
+/// UP Function Features (TS 29.244 clause 8.2.25): those of N4 itself, and those of the data plane. A request for a
+/// feature that is not set here is rejected. `has_pools`: UE address pools are configured.
 fn up_features(capabilities: &Capabilities, has_pools: bool) -> UpFeatures {
     let by_pools = if has_pools { POOL_FEATURES } else { UpFeatures::empty() };
     let by_itself = CONTROL_PLANE_FEATURES;
@@ -47,7 +46,7 @@ fn up_features(capabilities: &Capabilities, has_pools: bool) -> UpFeatures {
 }
 
 impl N4 {
-    /// What we tell SMFs that we can do.
+    /// The advertised features.
     pub(crate) fn up_features(&self) -> UpFeatures {
         let features = up_features(&self.capabilities, self.resources.addresses.has_pools());
         let predefined = !self.catalogue.predefined.is_empty();
@@ -55,7 +54,7 @@ impl N4 {
     }
 }
 
-/// What a data plane can that controls usage: quotas with their own FAR and their validity, a number of reports, and
+/// Features of a data plane with usage control: quotas with their own FAR and validity time, a number of reports, and
 /// inactivity by PDR.
 const USAGE_CONTROL: UpFeatures =
     UpFeatures::QUOAC.union(UpFeatures::VTIME).union(UpFeatures::NORP).union(UpFeatures::UPIDP);
@@ -64,8 +63,9 @@ const USAGE_CONTROL: UpFeatures =
 mod tests {
     use super::*;
 
-    // Input:  a data plane without any optional ability, and one with all of them.
-    // Output: only what needs no data plane; one more bit for each ability that has one, and for the pools.
+    // Input:  a data plane without any optional capability, and one with all of them.
+    // Output: only the features that need no data plane; one more bit for each capability that has one, and for the
+    // pools.
     #[test]
     fn only_available_features_are_advertised() {
         let none = Capabilities::default();

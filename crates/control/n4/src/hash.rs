@@ -1,6 +1,6 @@
-//! Tables by what peers choose.
+//! Hash tables with keys that peers choose.
 
 use foldhash::fast::RandomState;
 
-/// A hash table seeded anew each time one is made: peers choose the keys, and could make many of them collide.
+/// A hash table with a random seed of its own: peers choose the keys, and could otherwise make many of them collide.
 pub(crate) type HashMap<K, V> = std::collections::HashMap<K, V, RandomState>;

@@ -1,4 +1,4 @@
-//! Signs of life, both ways (TS 29.244 clause 6.2.2, TS 23.007 clause 20).
+//! Heartbeats in both directions (TS 29.244 clause 6.2.2, TS 23.007 clause 20).
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -13,14 +13,14 @@ use crate::transaction::RequestKey;
 use crate::{DownReason, MessageResult, N4, Notice, PathFailure};
 
 impl N4 {
-    /// Answers a heartbeat, whoever sends it: there need not be an association.
+    /// Responds to a heartbeat of any sender: no association is needed.
     pub(crate) fn heartbeat_request(&mut self, now: Time, key: RequestKey, header: &Header, body: &[u8]) {
         let (recovery, claimed) = match Message::decode(header, body) {
             Ok(Message::HeartbeatRequest(request)) => {
                 (request.recovery_time_stamp.0, request.source_ip_address)
             }
             Ok(_) => return,
-            // The response has no cause to say so with.
+            // The response has no cause IE.
             Err(error) => {
                 self.counters.received(Some(key.message), MessageResult::Malformed);
                 let detail = error.to_string();
@@ -37,8 +37,9 @@ impl N4 {
         }
     }
 
-    /// The PFCP entity of a peer that a message from `from` is of which says that it is of `claimed`. None for a stranger, who may say
-    /// what it likes. Behind address translation the Node ID is the address of who sent the setup.
+    /// The PFCP entity of the peer that a message from `from` concerns, which claims to be `claimed`. `None` for an
+    /// unassociated peer, whose claim is ignored. Behind address translation the Node ID is the source address of the
+    /// setup.
     fn entity(&self, id: AssociationId, from: IpAddr, claimed: IpAddr) -> Option<(AssociationId, IpAddr)> {
         let association = self.associations.get(id).filter(|association| association.uses_address(from))?;
         let is_main = association.node == NodeId::Ip(claimed) && association.source.ip() == from;
@@ -68,8 +69,9 @@ impl N4 {
         self.send_request(now, policy, peer, None, &request.into(), Purpose::Heartbeat(id));
     }
 
-    /// Sends the first heartbeat of an association that we asked for, unless there are to be none. An SMF that had sessions here
-    /// before we restarted restores them on our recovery time stamp, which some (Open5GS) compare in heartbeats alone.
+    /// Sends the first heartbeat of an association that the UPF initiated, unless heartbeats are off. An SMF that had
+    /// sessions here before the UPF restarted restores them when the recovery time stamp changes; some (Open5GS)
+    /// compare it in heartbeats only.
     pub(crate) fn send_first_heartbeat(&mut self, now: Time, id: AssociationId) {
         if !self.config.heartbeat.interval.is_zero() {
             self.send_heartbeat(now, id);
@@ -87,7 +89,7 @@ impl N4 {
         self.on_own_time_stamp(now, id, answer.recovery_time_stamp.0);
     }
 
-    /// The last repetition of a heartbeat went unanswered.
+    /// The last retransmission of a heartbeat got no response.
     pub(crate) fn heartbeat_unanswered(&mut self, now: Time, id: AssociationId) {
         if self.config.on_path_failure == PathFailure::Purge {
             self.hand_over_to_set(id);
@@ -101,7 +103,7 @@ impl N4 {
         }
     }
 
-    /// The next heartbeat goes out after the interval, unless there are to be none.
+    /// Schedules the next heartbeat after the interval, unless heartbeats are off.
     pub(crate) fn schedule_heartbeat(&mut self, now: Time, id: AssociationId) {
         let interval = self.config.heartbeat.interval;
         if let Some(association) = self.associations.get_mut(id) {
@@ -109,7 +111,7 @@ impl N4 {
         }
     }
 
-    /// Something came from this address.
+    /// A message was received from this address.
     pub(crate) fn on_message_from(&mut self, now: Time, from: SocketAddr) {
         if let Some(id) = self.associations.identify(from) {
             self.path_is_up(now, id);
@@ -126,7 +128,8 @@ impl N4 {
         }
     }
 
-    /// Another SMF of the set, if there is one that is alive, gets the sessions of one that is not.
+    /// Hands the sessions of an SMF whose path is down over to another SMF of the set whose path is up, if there is
+    /// one.
     pub(crate) fn hand_over_to_set(&mut self, id: AssociationId) {
         let Some(sibling) = self.associations.available_set_member(id) else { return };
         let sessions = self.hand_over(id, sibling);
@@ -137,7 +140,7 @@ impl N4 {
     }
 }
 
-/// Behind address translation, the address that a peer says it has is the one it is known by.
+/// Behind address translation, a peer is identified by the address that it announces.
 fn claimed_source(from: SocketAddr, claimed: Option<SourceIpAddress>) -> SocketAddr {
     let addr = claimed.map(|claimed| claimed.addr).unwrap_or_default();
     match addr.preferred() {

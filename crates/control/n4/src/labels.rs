@@ -1,4 +1,4 @@
-//! How messages, causes and outcomes are written in logs and metrics.
+//! Texts of messages, causes and results in logs and metrics.
 
 use std::fmt::Debug;
 

@@ -1,7 +1,8 @@
-//! IEs that not every SMF can read, and messages without them.
+//! IEs that some SMFs cannot decode, and messages without them.
 //!
-//! Some decoders discard a message as a whole where they do not know how to read one of its IEs, and their SMF is silent. A last resort
-//! against that: what is left out is learnt from an SMF that is silent to a report and answers it without these IEs.
+//! Some decoders discard a whole message if they cannot decode one of its IEs, and their SMF does not respond. As a
+//! last resort, the last retransmission of a report omits these IEs. If the SMF responds to that only, they are omitted
+//! from then on.
 
 use std::ops::Range;
 
@@ -10,8 +11,8 @@ use causeway_pfcp::{
     MacAddressesRemoved, OverloadControlInformation, QueryUrrReference, RawIe, RawIes, UsageInformation,
 };
 
-/// IEs of messages about sessions that a decoder of an SMF is known not to read (tests/interop/go/readers), each of them conditional or
-/// optional: a message without them still says what it is for.
+/// IEs of session messages that a decoder of an SMF is known to reject (tests/interop/go/readers). Each is conditional
+/// or optional: a message without it still serves its purpose.
 const LEAVABLE: [(u16, &str); 7] = [
     of::<LoadControlInformation<'_>>(),
     of::<OverloadControlInformation<'_>>(),
@@ -26,30 +27,31 @@ const fn of<'a, I: Ie<'a>>() -> (u16, &'static str) {
     (I::TYPE, I::NAME)
 }
 
-/// The groups that they are in: Usage Report in its three forms (TS 29.244 tables 7.5.5.2-1, 7.5.7.2-1 and 7.5.8.3-1), and what is in
-/// that.
+/// The grouped IEs that contain them: Usage Report in its three forms (TS 29.244 tables 7.5.5.2-1, 7.5.7.2-1 and
+/// 7.5.8.3-1), and a group within it.
 const GROUPS: [u16; 4] = [78, 79, 80, <EthernetTrafficInformation<'_> as Ie<'_>>::TYPE];
 
-/// The octets of a header with a SEID, where its length is, and the octets that it does not count (TS 29.244 clause 7.2.2.3).
+/// The length of a header with SEID, the offset of its length field, and the octets that the length does not count (TS
+/// 29.244 clause 7.2.2.3).
 const HEADER: usize = 16;
 const LENGTH: Range<usize> = 2..4;
 const UNCOUNTED: usize = 4;
 
-/// Some of the IEs that can be left out.
+/// A set of IEs that can be omitted.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct LeftOut(u8);
 
 impl LeftOut {
     /// None.
     pub(crate) const NONE: Self = Self(0);
-    /// All that can be.
+    /// All of them.
     pub(crate) const ALL: Self = Self((1 << LEAVABLE.len()) - 1);
 
     pub(crate) const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// These and those.
+    /// The union of both sets.
     #[must_use]
     pub(crate) const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -69,13 +71,13 @@ impl LeftOut {
         LEAVABLE.into_iter().enumerate().filter(move |(at, _)| self.0 & 1 << at != 0).map(|(_, entry)| entry)
     }
 
-    /// Which of these an IE is; none if it is another one.
+    /// The member that an IE is; none if it is not one of them.
     fn which(self, ie: &RawIe<'_>) -> Self {
         let at = LEAVABLE.iter().position(|(ie_type, _)| *ie_type == ie.ie_type);
         Self(at.map_or(0, |at| self.0 & 1 << at))
     }
 
-    /// Takes these IEs out of a message about a session. Returns those that it had.
+    /// Removes these IEs from a session message. Returns those that were removed.
     pub(crate) fn take_from(self, message: &mut Vec<u8>) -> Self {
         if self.is_empty() {
             return Self::NONE;
@@ -93,7 +95,7 @@ impl LeftOut {
         taken
     }
 
-    /// Copies all other IEs. Returns those that were not; `None` where there are no IEs.
+    /// Copies all other IEs. Returns those that were omitted; `None` if the octets are not IEs.
     fn copy_others(self, ies: &[u8], left: &mut Vec<u8>) -> Option<Self> {
         let mut taken = Self::NONE;
         for ie in RawIes::new(ies) {
@@ -109,7 +111,7 @@ impl LeftOut {
             }
             let mut inner = Vec::with_capacity(ie.value.len());
             taken = taken.and(self.copy_others(ie.value, &mut inner)?);
-            // A group of which nothing is left says nothing.
+            // A group that became empty is omitted.
             if !inner.is_empty() || ie.value.is_empty() {
                 RawIe::new(ie.ie_type, &inner).write(left);
             }
@@ -144,8 +146,8 @@ mod tests {
         bytes
     }
 
-    // Input:  a report of usage before and after a monitoring time, one of usage alone, and one with nothing to leave out.
-    // Output: without Usage Information the first is the same as if there were none; the others are as they are.
+    // Input:  a report of usage before and after a monitoring time, one of usage alone, and one without such IEs.
+    // Output: without Usage Information the first equals one that never had it; the others do not change.
     #[test]
     fn what_is_left_is_a_sound_message() {
         let (before, after) = (Some(UsageInformation::BEF), Some(UsageInformation::AFT));
@@ -163,8 +165,8 @@ mod tests {
         assert_eq!(bytes, plain);
     }
 
-    // Input:  the start of traffic of a MAC address, and its MAC address left out.
-    // Output: the group around it is gone, too.
+    // Input:  the start of traffic of a MAC address, with its MAC address omitted.
+    // Output: the enclosing group is omitted, too.
     #[test]
     fn a_group_of_which_nothing_is_left_goes() {
         let detected =
@@ -179,8 +181,8 @@ mod tests {
         assert_eq!(bytes, request(vec![report(None)]));
     }
 
-    // Input:  a message cut within an IE, at each octet; octets that are none.
-    // Output: they stay as they are.
+    // Input:  a message truncated within an IE, at each octet; octets that are no message.
+    // Output: they do not change.
     #[test]
     fn what_is_no_message_stays() {
         let whole = request(vec![report(Some(UsageInformation::BEF))]);

@@ -1,7 +1,7 @@
 //! N4 associations, transactions, sessions and reports as state machines without sockets or clocks.
 //!
-//! [`N4`] is all of it; [`Output`] is what it wants done. Rules are decoded, validated and planned by
-//! `causeway-rules`; the data plane carries plans out and is never called from here.
+//! [`N4`] is the state machine; [`Output`] is an action that it requests. `causeway-rules` decodes, validates and plans
+//! rules; the data plane applies the plans and is never called from here.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! How loaded we are, for SMFs that choose among UPFs by it (TS 29.244 clause 6.2.3).
+//! Load control: the load of the UPF, for SMFs that select UPFs by it (TS 29.244 clause 6.2.3).
 
 use causeway_pfcp::{CpFeatures, LoadControlInformation, Metric, SequenceNumber};
 
@@ -6,10 +6,10 @@ use crate::N4;
 use crate::association::AssociationId;
 use crate::seid::SeidSequence;
 
-/// A change of the metric by less is not worth telling (clause 6.2.3.3.2.2).
+/// A smaller change of the metric is not sent (clause 6.2.3.3.2.2).
 const MIN_CHANGE: u8 = 5;
 
-/// The load as it was last said.
+/// The load as last sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Load {
     sequence: u32,
@@ -17,12 +17,12 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// None yet. `sequence` grows from one life of the UPF to the next.
+    /// No load yet. `sequence` grows from one start of the UPF to the next.
     pub(crate) const fn new(sequence: u32) -> Self {
         Self { sequence, percent: 0 }
     }
 
-    /// Takes over the load as it is now, if that is worth telling or an end of the scale.
+    /// Updates the load, if the change is large enough or reaches an end of the scale.
     fn update(&mut self, percent: u8) {
         let is_end = percent != self.percent && (percent == 0 || percent == 100);
         if is_end || percent.abs_diff(self.percent) >= MIN_CHANGE {
@@ -32,21 +32,21 @@ impl Load {
     }
 }
 
-/// How much of `most` there is, in percent.
+/// `there` in percent of `most`.
 pub(crate) fn share(there: usize, most: usize) -> u8 {
     let percent = there.saturating_mul(100) / most.max(1);
     u8::try_from(percent).unwrap_or(u8::MAX).min(100)
 }
 
 impl N4 {
-    /// How many sessions fit.
+    /// The limit of sessions.
     pub(crate) fn most_sessions(&self) -> usize {
         let most = self.config.limits.sessions.min(self.capabilities.max_sessions as usize);
         most.min(SeidSequence::PLACES)
     }
 
-    /// What to tell the SMF of an association, in a message that goes there now: nothing if it does not support load
-    /// control, or knows. `sessions` is how many there are.
+    /// The Load Control Information for the SMF of an association in a message sent now: `None` if it does not support
+    /// load control, or has the current value. `sessions` is the number of sessions.
     pub(crate) fn load_information(
         &mut self,
         id: AssociationId,
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     // Input:  loads of 3, 5, 9, 10, 99, 100, 97, 2 and 0 percent.
-    // Output: said when it changed by five, and at the ends of the scale.
+    // Output: sent when it changed by five, and at the ends of the scale.
     #[test]
     fn small_load_changes_are_not_sent() {
         let mut load = Load::new(7);

@@ -1,4 +1,4 @@
-//! What an SMF is told of the UPF beside the answer to a session request (TS 29.244 clauses 6.2.3 and 6.2.4).
+//! Load and overload control information in responses to session requests (TS 29.244 clauses 6.2.3 and 6.2.4).
 
 use causeway_pfcp::{CpFeatures, LoadControlInformation, OverloadControlInformation};
 use causeway_types::Time;
@@ -7,7 +7,7 @@ use crate::N4;
 use crate::association::{Association, AssociationId};
 use crate::transaction::RequestKey;
 
-/// What an SMF that supports it has not been told yet.
+/// Information that an SMF supports and has not been sent yet.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct LoadStatus {
     pub(crate) load: Option<LoadControlInformation<'static>>,
@@ -15,14 +15,14 @@ pub(crate) struct LoadStatus {
 }
 
 impl LoadStatus {
-    /// There is nothing to be told.
+    /// There is nothing to send.
     pub(crate) const fn is_empty(&self) -> bool {
         self.load.is_none() && self.overload.is_none()
     }
 }
 
 impl N4 {
-    /// What goes to the SMF of an association with an answer now; `leaving` sessions go as it is sent.
+    /// The information to send to the SMF of an association in a response now; `leaving` sessions end with it.
     #[inline]
     pub(crate) fn status(
         &mut self,
@@ -46,7 +46,7 @@ impl N4 {
         }
     }
 
-    /// What goes with the refusal of a request.
+    /// The information to send with the rejection of a request.
     pub(crate) fn status_for_refused(&mut self, now: Time, key: RequestKey) -> LoadStatus {
         let is_about_session = key.message.is_session_related();
         let association = is_about_session.then(|| self.associations.identify(key.from)).flatten();

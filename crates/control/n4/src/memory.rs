@@ -1,7 +1,7 @@
-//! How much memory sessions and PFDs may need, and who is refused for want of it.
+//! Admission of sessions and PFDs by their estimated memory.
 //!
-//! What a session takes is estimated by its rules, as much as it takes with packets in both directions: most of it is taken by the
-//! data plane with the first packet, when nobody can be refused any more.
+//! The memory of a session is estimated from its rules, with traffic in both directions: the data plane allocates most
+//! of it at the first packet, when it is too late to reject the session.
 
 use causeway_pfcp::Cause;
 use causeway_rules::{RuleSet, SessionProfile, StoredRules};
@@ -9,59 +9,59 @@ use causeway_rules::{RuleSet, SessionProfile, StoredRules};
 use crate::N4;
 use crate::answer::RequestRefusal;
 
-/// Octets of a session without rules, with what leads to it; and of each of its rules.
+/// Octets of a session without rules, with its index entries; and of each of its rules.
 const SESSION: usize = 2048;
 const PDR: usize = 768;
 const OTHER: usize = 384;
 
-/// Octets that a session needs less while it rests in the data plane, at least; and of how many that could rest all are counted as if they
-/// did not.
+/// The minimum of octets that a dormant session needs less; and the number of sessions that could be dormant but are
+/// all counted as active.
 const RESTING: usize = 2048;
 const AWAKE: usize = 1 << 18;
 
-/// What a session may come to need.
+/// The memory that a session may need.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Footprint {
     octets: u32,
-    /// It has nothing but its own values beside what it has in common with others.
+    /// Only its session parameters are stored; the rest is in a shared profile.
     is_alike: bool,
 }
 
 impl Footprint {
-    /// Of a session with these rules.
+    /// The footprint of a session with these rules.
     pub(crate) fn of(rules: &RuleSet) -> Self {
         Self::with_filters(rules, rules.filter_memory())
     }
 
-    /// Of a session that is like others.
+    /// The footprint of a profiled session.
     pub(crate) fn profiled(template: &SessionProfile) -> Self {
         Self { is_alike: true, ..Self::with_filters(template.rules(), template.filter_memory()) }
     }
 
-    /// Of a session with these rules, whose filters need `filters` octets.
+    /// The footprint of a session with these rules, whose filters need `filters` octets.
     fn with_filters(rules: &RuleSet, filters: usize) -> Self {
         let others = rules.fars.len() + rules.qers.len() + rules.urrs.len() + rules.bars.len();
         let octets = SESSION + PDR * rules.pdrs.len() + OTHER * others + filters;
         Self { octets: u32::try_from(octets).unwrap_or(u32::MAX), is_alike: false }
     }
 
-    /// Of a session of which this is kept.
+    /// The footprint of a session with these stored rules.
     pub(crate) fn kept(kept: &StoredRules) -> Self {
         kept.profiled().map_or_else(|| Self::of(&kept.rules()), |profiled| Self::profiled(profiled.profile()))
     }
 
-    /// It needs more than another.
+    /// It needs more memory than another.
     pub(crate) const fn exceeds(self, other: Self) -> bool {
         self.octets > other.octets
     }
 
-    /// What both need at most.
+    /// The maximum of both.
     pub(crate) fn or(self, other: Self) -> Self {
         Self { octets: self.octets.max(other.octets), is_alike: self.is_alike && other.is_alike }
     }
 }
 
-/// What all sessions may come to need.
+/// The memory that all sessions may need.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Needed {
     octets: usize,
@@ -69,42 +69,42 @@ pub(crate) struct Needed {
 }
 
 impl Needed {
-    /// A session has come.
+    /// A session was created.
     pub(crate) fn add(&mut self, footprint: Footprint) {
         self.octets += footprint.octets as usize;
         self.alike += usize::from(footprint.is_alike);
     }
 
-    /// A session has gone.
+    /// A session was removed.
     pub(crate) fn remove(&mut self, footprint: Footprint) {
         self.octets -= footprint.octets as usize;
         self.alike -= usize::from(footprint.is_alike);
     }
 
-    /// Octets.
+    /// The total in octets.
     pub(crate) fn octets(&self) -> usize {
         self.octets - self.alike.saturating_sub(AWAKE) * RESTING
     }
 }
 
 impl N4 {
-    /// Octets that the sessions may come to need, by an estimate from their rules, and those of PFDs; below [`crate::Limits::memory`].
+    /// Octets that the sessions and PFDs may need, estimated from their rules; below [`crate::Limits::memory`].
     pub fn memory_needed(&self) -> usize {
         self.sessions.needed().octets() + self.pfd_octets
     }
 
-    /// From now on all sessions and PFDs may come to need so many octets together ([`crate::Limits::memory`]). Those that there are stay.
+    /// Sets [`crate::Limits::memory`], the octets that all sessions and PFDs may need together. Existing sessions stay.
     pub const fn limit_memory(&mut self, octets: usize) {
         self.config.limits.memory = octets;
     }
 
-    /// From now on the process has hardly any memory left, or has again. While it is so, no session comes, none gets more rules, and
-    /// PFDs do not grow, whatever the estimate says.
+    /// Sets whether the process is short of memory. While it is, no session is established, none gets more rules, and
+    /// PFDs do not grow, whatever the estimate.
     pub const fn set_short_of_memory(&mut self, is_short: bool) {
         self.is_short_of_memory = is_short;
     }
 
-    /// There is no memory for so much more.
+    /// Rejects a request if there is no memory for this increase.
     pub(crate) fn refuse_for_memory(
         &mut self,
         more: Footprint,
@@ -113,7 +113,7 @@ impl N4 {
         self.refuse_octets(more.octets.saturating_sub(before.octets) as usize)
     }
 
-    /// The same of PFDs that take so much. Those that take no more than what there is are never refused.
+    /// The same for PFDs that need so much. PFDs that need no more than the present ones are never rejected.
     pub(crate) fn refuse_pfds_for_memory(&mut self, octets: usize) -> Result<(), RequestRefusal> {
         match octets.saturating_sub(self.pfd_octets) {
             0 => Ok(()),
@@ -124,9 +124,9 @@ impl N4 {
     fn refuse_octets(&mut self, more: usize) -> Result<(), RequestRefusal> {
         let limit = self.config.limits.memory;
         let detail = match () {
-            () if self.is_short_of_memory => "this process has hardly any memory left",
+            () if self.is_short_of_memory => "this process is short of memory",
             () if self.memory_needed().saturating_add(more) > limit => {
-                "the sessions and PFDs that there are may need all of the memory (upf.memory)"
+                "the existing sessions and PFDs may need all of the memory (upf.memory)"
             }
             () => return Ok(()),
         };
@@ -134,13 +134,13 @@ impl N4 {
         Err(RequestRefusal::new(Cause::NoResourcesAvailable, detail))
     }
 
-    /// There is memory for so much more.
+    /// There is memory for this increase.
     pub(crate) fn has_memory_for(&self, more: Footprint) -> bool {
         !self.is_short_of_memory
             && self.memory_needed().saturating_add(more.octets as usize) <= self.config.limits.memory
     }
 
-    /// How full the memory is, in percent.
+    /// The memory in use, in percent of the limit.
     pub(crate) fn memory_load(&self) -> u8 {
         if self.is_short_of_memory {
             return 100;
@@ -153,8 +153,8 @@ impl N4 {
 mod tests {
     use super::*;
 
-    // Input:  300,000 sessions, all alike; then one that is not; then all go.
-    // Output: as many as may be awake need all, the others less; nothing is left in the end.
+    // Input:  300,000 sessions of one profile; then one without; then all are removed.
+    // Output: as many as may be active need the full size, the others less; zero at the end.
     #[test]
     fn sessions_that_rest_need_less() {
         let mut needed = Needed::default();

@@ -1,4 +1,4 @@
-//! The state machine as a whole: what goes in, what comes out, when it wants to be called.
+//! The N4 state machine: inputs, outputs and timers.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -22,22 +22,22 @@ use crate::transaction::{Aim, Bounds, Expired, Inbound, Outbound};
 use crate::view::{AssociationView, SessionView};
 use crate::{Config, MessageResult, Notice, Output};
 
-/// How many TEIDs the UPF can have chosen at a time, for each session it may have.
+/// TEIDs in use at a time, at most, for each session of the limit.
 const TUNNELS_PER_SESSION: u64 = 4;
 
-/// Hosts whose requests are remembered, for each association there may be: peers have several addresses,
-/// and answers outlive associations.
+/// Hosts whose requests are remembered, for each association of the limit: peers have several addresses, and cached
+/// responses outlive associations.
 const HOSTS_PER_ASSOCIATION: usize = 4;
 
 /// The N4 interface of a UPF as one state machine, without sockets or clocks (TS 29.244).
 ///
-/// Feed it with [`N4::datagram`], [`N4::applied`], [`N4::event`] and, at [`N4::next_timer`], [`N4::timer`];
-/// after each, do what [`N4::poll_output`] says until it says nothing. Time never goes backwards.
+/// Feed it with [`N4::datagram`], [`N4::applied`], [`N4::event`] and, at [`N4::next_timer`], [`N4::timer`]; after each,
+/// execute the outputs of [`N4::poll_output`] until it returns none. Time never goes backwards.
 ///
-/// Who may speak: an association is a peer's Node ID. A Session Establishment Request must name a Node ID
-/// that has an association and come from a host of that node: where its setup came from, its Node ID if
-/// that is an address, or an Alternative SMF IP Address. A later request of the session must come from such
-/// a host, or from an address of the session's CP F-SEID. To anybody else the session does not exist.
+/// Authorization: an association is identified by the peer's Node ID. A Session Establishment Request must contain a
+/// Node ID that has an association, and come from a host of that node: the source of its setup, its Node ID if that is
+/// an address, or an Alternative SMF IP Address. A later request of the session must come from such a host, or from an
+/// address of the session's CP F-SEID. For all other senders the session does not exist.
 #[derive(Debug)]
 pub struct N4 {
     pub(crate) config: Config,
@@ -52,64 +52,64 @@ pub struct N4 {
     pub(crate) resources: Resources,
     pub(crate) inbound: Inbound,
     pub(crate) outbound: Outbound<Purpose>,
-    /// The GTP-U peers of which an SMF knows that they are down.
+    /// The GTP-U peers whose failure has been reported to an SMF.
     pub(crate) reported_paths: BTreeSet<(AssociationId, IpAddr)>,
-    /// Sessions that the data plane would not remove, and when to try again.
+    /// Sessions that the data plane failed to remove, and when to retry.
     pub(crate) removals: BTreeSet<(Time, Seid)>,
-    /// Who provisioned the PFDs of applications.
+    /// The owner of the PFDs of each application.
     pub(crate) pfd_owners: PfdOwners,
-    /// Octets that the PFDs take that came over N4, by an estimate.
+    /// Estimated octets of the PFDs received over N4.
     pub(crate) pfd_octets: usize,
-    /// Plans under way that remove sessions which nobody wants any more.
+    /// Plans in flight that remove sessions marked for removal.
     pub(crate) removals_in_flight: usize,
-    /// When purges go on, if nothing is under way that they wait for.
+    /// When purges continue, unless they wait for a plan in flight.
     pub(crate) purge_due: Option<Time>,
     pub(crate) phase: Phase,
     pub(crate) load: Load,
     pub(crate) overload: Overload,
     pub(crate) is_short_of_memory: bool,
     pub(crate) counters: Counters,
-    /// What times are told to SMFs by.
+    /// The clock of all times sent to SMFs.
     pub(crate) wall: WallClock,
-    /// Memory of answers.
+    /// Free buffers for responses.
     pub(crate) buffer_pool: BufferPool,
     outputs: VecDeque<Output>,
 }
 
-/// What a request of ours is for.
+/// The purpose of a request sent by the UPF.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Purpose {
-    /// Is the peer alive?
+    /// A heartbeat: checks that the peer is alive.
     Heartbeat(AssociationId),
-    /// Is it so what was said of the peer, at this address of it?
+    /// Checks a restart or move that a message announced for the peer, at this address of it.
     RecoveryCheck {
         /// The peer.
         association: AssociationId,
-        /// The address of which it was said.
+        /// The address that the announcement concerns.
         entity: IpAddr,
     },
-    /// An association from our side.
+    /// An association setup initiated by the UPF.
     Setup(SocketAddr),
-    /// The peer is asked to release the association.
+    /// Requests that the peer releases the association.
     Release(AssociationId),
-    /// The peer is told that the association will be released, and usage reported before.
+    /// Announces that the association will be released after its usage is reported.
     Announcement(AssociationId),
-    /// The peer is told that all usage is reported, and to release the association.
+    /// Announces that all usage is reported, and requests the release of the association.
     GracefulRelease(AssociationId),
     /// A report of a user plane path.
     PathReport {
-        /// Who is told.
+        /// The receiving SMF.
         association: AssociationId,
-        /// The GTP-U peer that the path leads to.
+        /// The remote end of the path.
         peer: IpAddr,
     },
     /// A report of a session.
     Report {
-        /// Ours.
+        /// The UPF's SEID.
         session: Seid,
-        /// Whose it is.
+        /// Its association.
         association: AssociationId,
-        /// Which of the session's requests.
+        /// The number of the request within the session.
         number: RequestNumber,
     },
 }
@@ -188,28 +188,28 @@ impl N4 {
         n4
     }
 
-    /// The next thing to do; `None` when there is nothing left.
+    /// The next action; `None` when there is none.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// The wall clock says this from now on: it was set. Usage that is reported from now on has its times by it, also where it was measured
-    /// before; the Recovery Time Stamp stays as it is. Until then it says the same as the clock of [`Time`]. O(1).
+    /// Sets the wall clock. Usage reported from now on has times of this clock, even if it was measured before; the
+    /// Recovery Time Stamp does not change. Initially the wall clock equals the clock of [`Time`]. O(1).
     pub const fn set_wall_clock(&mut self, clock: WallClock) {
         self.wall = clock;
     }
 
-    /// What times are told to SMFs by.
+    /// The clock of all times sent to SMFs.
     pub const fn wall_clock(&self) -> WallClock {
         self.wall
     }
 
-    /// Takes back the octets of an [`Output::Send`] that is done: another answer is written there. Whoever keeps them does no harm.
+    /// Returns the buffer of a completed [`Output::Send`] for reuse by a later response. Optional.
     pub fn recycle(&mut self, octets: Vec<u8>) {
         self.buffer_pool.put(octets);
     }
 
-    /// When [`N4::timer`] has something to do; `None` when no timer runs.
+    /// The next time at which [`N4::timer`] must be called; `None` when no timer runs.
     pub fn next_timer(&self) -> Option<Time> {
         if self.sessions.are_loose() {
             return Some(Time::default());
@@ -229,7 +229,7 @@ impl N4 {
         .min()
     }
 
-    /// Does what is due. Call at or after [`N4::next_timer`]; calling earlier does no harm.
+    /// Runs the timers that are due. Call at or after [`N4::next_timer`]; an earlier call has no effect.
     pub fn timer(&mut self, now: Time) {
         self.inbound.expire(now);
         while let Some(expired) = self.next_expired(now) {
@@ -252,7 +252,7 @@ impl N4 {
         &self.counters
     }
 
-    /// How much there is of everything that comes and goes. O(sessions).
+    /// Sizes of all tables and queues. O(sessions).
     pub fn occupancy(&self) -> Occupancy {
         Occupancy {
             associations: self.associations.len(),
@@ -268,40 +268,40 @@ impl N4 {
         }
     }
 
-    /// How many framed routes sessions have.
+    /// The number of framed routes of all sessions.
     pub const fn routes(&self) -> usize {
         self.resources.addresses.routes()
     }
 
-    /// The sessions that are established, in no order.
+    /// The established sessions, in no particular order.
     pub fn sessions(&self) -> impl Iterator<Item = SessionView<'_>> {
         let established = self.sessions.iter().filter(|session| session.is_established());
         established.filter_map(|session| self.view(session))
     }
 
-    /// How many sessions there are, those included that are being set up or end. O(1).
+    /// The number of sessions, including those being established or removed. O(1).
     pub fn session_count(&self) -> usize {
         self.sessions.len()
     }
 
-    /// Sessions have places with numbers below this.
+    /// The upper bound, exclusive, of session indices.
     pub fn session_index_end(&self) -> u32 {
         self.sessions.len_upper_bound()
     }
 
-    /// The sessions in these places that are established, in their order. A session stays in its place. O(places).
+    /// The established sessions with these indices, in order. The index of a session never changes. O(indices).
     pub fn sessions_in(&self, places: Range<u32>) -> impl Iterator<Item = SessionView<'_>> {
         let sessions = places.filter_map(|index| self.sessions.at(index));
         sessions.filter(|session| session.is_established()).filter_map(|session| self.view(session))
     }
 
-    /// The session of this SEID of ours, if it is established. O(1).
+    /// The session with this SEID of the UPF, if it is established. O(1).
     pub fn session(&self, seid: Seid) -> Option<SessionView<'_>> {
         let session = self.sessions.get(seid).filter(|session| session.is_established())?;
         self.view(session)
     }
 
-    /// `None`: it is to go.
+    /// `None`: it is marked for removal.
     fn view<'a>(&'a self, session: &'a Session) -> Option<SessionView<'a>> {
         if self.sessions.is_in_purge(session) {
             return None;
@@ -322,7 +322,7 @@ impl N4 {
         self.push(Output::Notice(notice));
     }
 
-    /// Sends a request again.
+    /// Retransmits a request.
     pub(crate) fn repeat(&mut self, to: SocketAddr, request: MessageType, bytes: Vec<u8>, is_plain: bool) {
         let result = if is_plain { MessageResult::Shortened } else { MessageResult::Repeated };
         self.counters.sent(request, result);
@@ -356,7 +356,7 @@ impl N4 {
                 Purpose::Release(association) | Purpose::Announcement(association) => {
                     self.release_unanswered(now, association);
                 }
-                // The association ends at its deadline, whether this was heard or not.
+                // The association ends at its deadline, with or without a response.
                 Purpose::GracefulRelease(_) => {}
                 Purpose::PathReport { association, .. } => {
                     self.path_report_unanswered(now, association, unanswered);

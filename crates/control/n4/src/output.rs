@@ -1,4 +1,4 @@
-//! What the state machine wants done.
+//! Actions that the state machine requests.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -8,41 +8,41 @@ use causeway_rules::{Applications, Plan};
 
 use crate::Notice;
 
-/// One thing to do. In order: what comes later may rely on what came before.
+/// One action. Actions are ordered: a later one may depend on an earlier one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Output {
     /// Send a datagram from the N4 address.
     Send {
-        /// Where to.
+        /// The destination.
         to: SocketAddr,
         /// One PFCP message.
         bytes: Vec<u8>,
     },
-    /// Have the data plane carry out a plan, and say how it went with [`crate::N4::applied`]. Plans may be
-    /// carried out in any order: there is never more than one of the same session.
+    /// Have the data plane apply a plan, and pass the result to [`crate::N4::applied`]. Plans may be applied in any
+    /// order: there is never more than one of the same session.
     Apply {
-        /// To be handed back with the result.
+        /// Returned with the result.
         id: ApplyId,
-        /// What to carry out.
+        /// The plan to apply.
         plan: Plan,
     },
-    /// Have the data plane detect these applications from now on, and no others. Plans that come later may name them.
+    /// Have the data plane detect these applications from now on, and no others. Later plans may refer to them.
     Applications(Arc<Applications>),
-    /// Something an operator may want to read.
+    /// A notice for the operator.
     Notice(Notice),
 }
 
-/// Names a plan that was handed out, among those that are under way.
+/// Identifies a plan in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct ApplyId(u64);
 
 impl ApplyId {
-    /// The plan that was handed out as one of so many, modulo 2^32, for the session at this place.
+    /// The id of a plan with this sequence number, modulo 2^32, for the session with this index.
     pub(crate) const fn new(number: u32, index: u32) -> Self {
         Self((number as u64) << 32 | index as u64)
     }
 
-    /// The place of the session.
+    /// The index of the session.
     pub(crate) const fn index_of(self) -> u32 {
         self.0 as u32
     }

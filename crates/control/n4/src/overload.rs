@@ -1,4 +1,4 @@
-//! How much less SMFs are to send while we are nearly full (TS 29.244 clause 6.2.4).
+//! Overload control: the reduction requested of SMFs while N4 is nearly full (TS 29.244 clause 6.2.4).
 
 use causeway_pfcp::{
     CodedTimer, CpFeatures, Metric, OciFlags, OverloadControlInformation, SequenceNumber, Timer,
@@ -9,10 +9,10 @@ use crate::association::AssociationId;
 use crate::load::share;
 use crate::{N4, OverloadControl};
 
-/// A change of the metric by less is not worth telling (clause 6.2.4.3.2.3).
+/// A smaller change of the metric is not sent (clause 6.2.4.3.2.3).
 const MIN_CHANGE: u8 = 5;
 
-/// The overload as it was last said.
+/// The overload as last sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Overload {
     sequence: u32,
@@ -21,13 +21,13 @@ pub(crate) struct Overload {
 }
 
 impl Overload {
-    /// None yet. `sequence` grows from one life of the UPF to the next.
+    /// No overload yet. `sequence` grows from one start of the UPF to the next.
     pub(crate) const fn new(sequence: u32) -> Self {
         Self { sequence, percent: 0, since: Time::from_secs(0) }
     }
 
-    /// Takes over the reduction as it is now, if that is worth telling, an end of the scale, or what was said is about
-    /// to lose its validity: the same number would not prolong it (clause 6.2.4.3.2.1, NOTE 1).
+    /// Updates the reduction, if the change is large enough, reaches an end of the scale, or the last value is about to
+    /// expire: the same number would not prolong it (clause 6.2.4.3.2.1, NOTE 1).
     fn update(&mut self, now: Time, percent: u8, validity: Span) {
         let renewal = self.since + validity / 4 * 3;
         let is_ending = self.percent > 0 && now >= renewal;
@@ -39,7 +39,7 @@ impl Overload {
 }
 
 impl OverloadControl {
-    /// How many percent of the requests are too many when we are so full: none up to the mark, all at 100.
+    /// The requested reduction in percent at this load: none up to the mark, 100 when full.
     fn reduction(self, full: u8) -> u8 {
         let above = u32::from(full.saturating_sub(self.mark));
         let room = u32::from(100_u8.saturating_sub(self.mark)).max(1);
@@ -48,7 +48,7 @@ impl OverloadControl {
 }
 
 impl N4 {
-    /// How full we are, in percent: of the limits that the SMFs can reach, the one that is nearest.
+    /// The load in percent: the highest of the limits that the SMFs can reach.
     fn fullness(&self, sessions: usize) -> u8 {
         let limits = &self.config.limits;
         let reports = self.associations.iter().map(|it| it.outstanding_reports).max().unwrap_or(0);
@@ -63,8 +63,9 @@ impl N4 {
         .fold(0, u8::max)
     }
 
-    /// What to tell the SMF of an association, in a message that goes there now: nothing if it does not support
-    /// overload control, knows, or never heard of an overload that is over. `sessions` is how many there are.
+    /// The Overload Control Information for the SMF of an association in a message sent now: `None` if it does not
+    /// support overload control, has the current value, or was never notified of an overload that is over. `sessions`
+    /// is the number of sessions.
     pub(crate) fn overload_information(
         &mut self,
         now: Time,
@@ -85,7 +86,7 @@ impl N4 {
         }
         let validity = Timer(CodedTimer::at_least(settings.validity));
         let claimed = OverloadControlInformation::new(SequenceNumber(sequence), Metric(percent), validity);
-        // What is full is the node, whichever of its addresses the session is at.
+        // The overload is that of the node, whichever of its addresses the session uses.
         Some(OverloadControlInformation { flags: Some(OciFlags::AOCI), ..claimed })
     }
 }
@@ -97,7 +98,7 @@ mod tests {
     const VALIDITY: Span = Span::from_secs(60);
 
     // Input:  reductions of 3, 5, 9, 10, 99, 100, 97, 2 and 0 percent, a second apart.
-    // Output: said when it changed by five, and at the ends of the scale.
+    // Output: sent when it changed by five, and at the ends of the scale.
     #[test]
     fn small_load_changes_are_not_sent() {
         let mut overload = Overload::new(7);
@@ -114,7 +115,7 @@ mod tests {
     }
 
     // Input:  an overload of 50 percent that lasts, then ends; valid for 60 s.
-    // Output: a new number after 45 s, and another 45 s later; none for what is over.
+    // Output: a new number after 45 s, and another 45 s later; none after the end.
     #[test]
     fn a_lasting_overload_is_sent_again_before_it_expires() {
         let mut overload = Overload::new(0);
@@ -126,7 +127,7 @@ mod tests {
         assert_eq!([at(91, 0), at(1000, 0)], [4, 4]);
     }
 
-    // Input:  how full we are, with a mark of 80 percent, and with one that cannot be passed.
+    // Input:  loads, with a mark of 80 percent, and with one that cannot be exceeded.
     // Output: nothing up to the mark, then evenly up to 100 percent.
     #[test]
     fn the_reduction_grows_from_the_mark_to_full() {

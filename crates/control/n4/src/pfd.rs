@@ -1,4 +1,4 @@
-//! PFD management: which traffic Application IDs stand for (TS 29.244 clause 6.2.5).
+//! PFD management: the traffic of Application IDs (TS 29.244 clause 6.2.5).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -13,24 +13,24 @@ use crate::association::canonical;
 use crate::transaction::RequestKey;
 use crate::{N4, Output};
 
-/// Who provisioned the PFDs of an application.
+/// The owner of the PFDs of an application: the SMF that provisioned them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum PfdOwner {
     /// Any SMF of a set.
     Set(String),
     /// One SMF.
     Node(NodeId),
-    /// One of several SMFs of a host, which did not say which.
+    /// One of several SMFs of a host, if the request did not identify it.
     Host(IpAddr),
 }
 
-/// Who provisioned each application. What the configuration gives has no owner.
+/// The owner of each application. Applications of the configuration have none.
 pub(crate) type PfdOwners = BTreeMap<ApplicationId, PfdOwner>;
 
 impl N4 {
-    /// Replaces the PFDs of the applications that the request names, for the sessions of every SMF, or changes
-    /// nothing. PFDs are changed and removed by the SMF that provisioned them, or another one of its set, for as long as
-    /// that has an association.
+    /// Replaces the PFDs of the applications that the request names, for the sessions of every SMF, or changes nothing.
+    /// Only the SMF that provisioned PFDs, or another one of its set, may change or remove them while it has an
+    /// association.
     pub(crate) fn pfd_management(&mut self, now: Time, key: RequestKey, request: &PfdManagementRequest<'_>) {
         if !self.capabilities.application_detection {
             let refusal =
@@ -67,7 +67,7 @@ impl N4 {
         self.answer(now, key, Seid(0), Some(cause), &response.into());
     }
 
-    /// Who the sender of a request is: the node that it names, or the only one of its host.
+    /// The sender of a request: the node that it names, or the only one of its host.
     fn pfd_owner(
         &self,
         key: RequestKey,
@@ -83,7 +83,7 @@ impl N4 {
         })
     }
 
-    /// It has an association.
+    /// The owner has an association.
     fn has_association(&self, owner: &PfdOwner) -> bool {
         match owner {
             PfdOwner::Set(set) => self.associations.iter().any(|it| it.smf_set.as_ref() == Some(set)),
@@ -92,7 +92,7 @@ impl N4 {
         }
     }
 
-    /// Tells the data plane of the applications there are.
+    /// Notifies the data plane of the current applications.
     pub(crate) fn send_applications(&mut self) {
         self.push(Output::Applications(Arc::clone(&self.catalogue.applications)));
     }

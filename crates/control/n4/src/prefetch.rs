@@ -1,4 +1,4 @@
-//! What the next request needs, while this one is worked on.
+//! Prefetch of the state of the next request while the current one is handled.
 
 use std::ops::Range;
 
@@ -8,32 +8,33 @@ use causeway_types::Seid;
 
 use crate::N4;
 
-/// Octets of a header with SEID, and where the SEID is in it.
+/// The length of a header with SEID, and the offset of the SEID.
 const HEADER: usize = 16;
 const SEID: usize = 4;
 
 impl N4 {
-    /// Has the memory of the tables of sessions prepared so before it is used: for whoever can have the system get it in large pages, and
-    /// by another thread. Call it before the first session.
+    /// Uses `prepare` on memory of the session tables before its first use, for example to have the system map large
+    /// pages, or on another thread. Call it before the first session.
     pub const fn prepare_memory_with(&mut self, prepare: PrefaultFn) {
         self.sessions.prepare_with(prepare);
     }
 
-    /// Has memory that sessions have left given back so to the system, a little at each [`N4::timer`]. Call it before the first session.
+    /// Releases unused memory of the session tables to the system with `R`, a little at each [`N4::timer`]. Call it
+    /// before the first session.
     pub fn release_memory_with<R: Release>(&mut self) {
         self.sessions.release_with::<R>();
     }
 
-    /// The memory of the tables of sessions, which is met all over.
+    /// The memory of the session tables, which has random access.
     pub fn tables(&self) -> impl Iterator<Item = Range<*const u8>> {
         self.sessions.tables()
     }
 
-    /// Names the memory that a datagram will need, for whoever can have it fetched: the cache lines that these addresses are in. It
-    /// changes nothing, and does no harm where it is wrong, or another datagram comes.
+    /// Calls `fetch` with the addresses that a datagram will need, one for each cache line, so that the caller can
+    /// prefetch them. It changes no state; a wrong prediction is harmless.
     ///
-    /// With very many sessions a request waits for memory most of the time. Call this with a datagram that has come already before
-    /// [`N4::datagram`] with the one before it.
+    /// With very many sessions a request waits for memory most of the time. Call this with the next received datagram
+    /// before [`N4::datagram`] with the current one.
     pub fn prefetch(&self, following: &[u8], fetch: impl Fn(*const u8)) {
         let Some((header, body)) = following.split_first_chunk::<HEADER>() else { return };
         match MessageType::from_code(header[1]) {

@@ -1,4 +1,4 @@
-//! From a datagram to the one who deals with its message.
+//! Dispatch of received datagrams to the handlers of their messages.
 
 use std::net::SocketAddr;
 
@@ -11,24 +11,24 @@ use crate::session::{Session, cp_f_seid};
 use crate::transaction::{RequestKey, RequestState};
 use crate::{MessageResult, N4, Notice, Output};
 
-/// The flag of a header with SEID, and where the sequence number is with and without it.
+/// The S flag of a header, and the offset of the sequence number with and without SEID.
 const S_FLAG: u8 = 1;
 const SEQUENCE_WITH_SEID: usize = 12;
 const SEQUENCE_WITHOUT_SEID: usize = 4;
 
 impl N4 {
-    /// Takes a datagram that arrived at the N4 address: one message, or several that announce each other
-    /// (TS 29.244 clause 6.5).
+    /// Handles a datagram received at the N4 address: one message, or several bundled ones (TS 29.244 clause 6.5).
     ///
-    /// What cannot be read is counted; it is answered when there is an answer for it, and changes nothing. A stranger is heard
-    /// once for each datagram: it cannot know that we support more, and a datagram of its has room for thousands.
+    /// What cannot be decoded is counted; it gets a response if one is defined, and changes nothing. Only the first
+    /// message of a datagram from an unassociated peer is handled: the peer cannot know that the UPF supports more, and
+    /// a datagram has capacity for thousands.
     pub fn datagram(&mut self, now: Time, from: SocketAddr, bytes: &[u8]) {
         self.resources.set_time(now);
         let mut rest = bytes;
         loop {
             match Header::decode(rest) {
                 Ok((header, body, next)) => {
-                    // A session may end by the first, and an association begin.
+                    // The first message may end a session or begin an association.
                     let is_of_session = !next.is_empty() && self.is_of_session(from, &header);
                     self.message(now, from, header, body);
                     rest = next;
@@ -44,7 +44,7 @@ impl N4 {
         }
     }
 
-    /// The message is about a session of which its sender may speak.
+    /// The message is about a session for which its sender is authorized.
     fn is_of_session(&self, from: SocketAddr, header: &Header) -> bool {
         MessageType::from_code(header.message_type).is_some_and(|message| {
             let key = RequestKey::new(from, message, header, &[]);
@@ -104,7 +104,8 @@ impl N4 {
         }
     }
 
-    /// A request that looks like one which is being worked on is none where that was for a session that is gone.
+    /// If a request in progress belongs to a session in a purge, ends that session first: the message is then a new
+    /// request.
     fn close_if_purged(&mut self, now: Time, key: &RequestKey, header: &Header, body: &[u8]) {
         if !self.sessions.has_purges() || self.inbound.look_up(key) != RequestState::InProgress {
             return;
@@ -120,7 +121,7 @@ impl N4 {
         }
     }
 
-    /// Answers a duplicate as before, and drops one whose original is being worked on.
+    /// Sends the cached response to a duplicate, and drops a duplicate of a request in progress.
     fn handle_duplicate(&mut self, key: &RequestKey) -> bool {
         let bytes = match self.inbound.look_up(key) {
             RequestState::New => return false,
@@ -138,12 +139,12 @@ impl N4 {
         true
     }
 
-    /// The host belongs to an association, or to the SMF's end of the session that the message is about.
+    /// The host belongs to an association, or has the CP F-SEID of the session that the message is about.
     fn is_authorized(&self, key: &RequestKey, header: &Header) -> bool {
         self.associations.knows(key.from.ip()) || self.session_of(key, header).is_some()
     }
 
-    /// The session that a message is about, if there is one and its sender may speak of it.
+    /// The session that a message is about, if it exists and the sender is authorized for it.
     pub(crate) fn session_of(&self, key: &RequestKey, header: &Header) -> Option<&Session> {
         let ip = key.from.ip();
         let session = header.seid.filter(|_| key.message.is_session_related());
@@ -153,7 +154,7 @@ impl N4 {
         is_known.then_some(session)
     }
 
-    /// The SMF's SEID of the session that a message of it is about; zero if it is not known.
+    /// The SMF's SEID of the session that its message is about; zero if unknown.
     pub(crate) fn seid_of_peer(&self, key: &RequestKey, header: &Header) -> Seid {
         self.session_of(key, header).map_or(Seid(0), |session| session.cp.seid)
     }
@@ -168,7 +169,7 @@ impl N4 {
             Ok(Message::SessionSetModificationRequest(request)) => {
                 self.session_set_modification(now, key, &request);
             }
-            // The Node Report that only a UPF sends.
+            // The Node Report Request, which only a UPF sends.
             Ok(_) => {
                 let refusal = RequestRefusal::new(Cause::ServiceNotSupported, "this UPF does not support it");
                 self.refuse(now, key, Seid(0), refusal);
@@ -217,7 +218,7 @@ impl N4 {
             (Purpose::PathReport { association, .. }, Message::NodeReportResponse(it)) => {
                 self.path_report_answered(association, it.cause);
             }
-            // The message type was compared with that of the request.
+            // The message type was already compared with that of the request.
             _ => {}
         }
     }
@@ -241,7 +242,7 @@ impl N4 {
         self.notice(Notice::Discarded { from, detail: error.to_string() });
     }
 
-    /// Answers a message of another version (clause 7.6.2), unless it is such an answer itself.
+    /// Responds to a message of another version (clause 7.6.2), unless it is such a response itself.
     fn version_not_supported(&mut self, from: SocketAddr, octets: &[u8]) {
         self.counters.received(None, MessageResult::Malformed);
         let answer = MessageType::VersionNotSupportedResponse;
@@ -261,7 +262,7 @@ impl N4 {
     }
 }
 
-/// The cause of a response that has one.
+/// The cause of a response, if it has one.
 fn cause_of(response: &Message<'_>) -> Option<Cause> {
     match response {
         Message::AssociationSetupResponse(it) => Some(it.cause),

@@ -1,19 +1,19 @@
-//! Where our SEIDs come from, and where they lead.
+//! Allocation of the UPF's SEIDs, and their mapping to sessions.
 
 use causeway_rules::IdCipher;
 use causeway_types::Seid;
 
-/// Bits of a place; the others number the SEIDs.
+/// Bits of a session index; the other bits hold the sequence number.
 const INDEX_BITS: u32 = 28;
 
-/// The highest bit of the number.
+/// The highest bit of the sequence number.
 const HIGHEST: u64 = 1 << 63;
 
-/// A sequence of SEIDs that say where their sessions are: no table is needed that leads there.
+/// A sequence of SEIDs that contain the index of their session, so that no lookup table is needed.
 ///
-/// Each is the place of its session and the number of the SEID, put through a permutation: a keyed one that hides both, or, without
-/// a secret, a known one that only spreads the values. The numbers begin where the seed says, and come again after 2^36: not even
-/// then have two sessions the same SEID, since they are in different places.
+/// Each consists of the session index and a sequence number, permuted: with a secret by a keyed permutation that hides
+/// both, otherwise by a known one that only spreads the values. The numbers begin at the seed, and repeat after 2^36.
+/// Even then no two sessions have the same SEID, since their indices differ.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SeidSequence {
     number: u64,
@@ -27,29 +27,29 @@ impl Default for SeidSequence {
 }
 
 impl SeidSequence {
-    /// Places there can be.
+    /// The number of indices.
     pub(crate) const PLACES: usize = 1 << INDEX_BITS;
 
     pub(crate) fn new(seed: u64, secret: Option<IdCipher>) -> Self {
         Self { number: mix(seed), secret }
     }
 
-    /// The next SEID, for a session at this place, below [`SeidSequence::PLACES`].
+    /// The next SEID, for a session with this index, below [`SeidSequence::PLACES`].
     pub(crate) fn peek(&self, index: u32) -> Seid {
         let plain = self.number << INDEX_BITS | u64::from(index);
-        // Zero means "not known", and only one value leads there.
+        // Zero means "not known"; only one input maps to it.
         match self.permuted(plain) {
             0 => Seid(self.permuted(plain ^ HIGHEST)),
             value => Seid(value),
         }
     }
 
-    /// The SEID that was next is taken.
+    /// The next SEID is allocated.
     pub(crate) const fn advance(&mut self) {
         self.number = self.number.wrapping_add(1);
     }
 
-    /// Where the session of a SEID is, if there is one: who has it, has it there.
+    /// The index of the session with this SEID, if it exists: a session with this SEID has this index.
     #[inline]
     pub(crate) fn index_of_seid(&self, Seid(value): Seid) -> u32 {
         let plain = self.secret.map_or_else(|| unmix(value), |secret| secret.decrypt64(value));
@@ -68,7 +68,7 @@ const fn mix(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-/// The way back: the inverses of both factors, and of the shifts.
+/// The inverse: of both factors, and of the shifts.
 const fn unmix(value: u64) -> u64 {
     let value = (value ^ (value >> 31) ^ (value >> 62)).wrapping_mul(0x3196_42b2_d24d_8ec3);
     let value = (value ^ (value >> 27) ^ (value >> 54)).wrapping_mul(0x96de_1b17_3f11_9089);
@@ -83,9 +83,9 @@ mod tests {
 
     use super::*;
 
-    // Input:  ten thousand SEIDs at hundred places in turn, by two seeds, with and without a secret.
-    // Output: none is zero, all differ within a sequence and from those of the others, and each leads to its place; the same
-    //         seed and secret give the same.
+    // Input:  ten thousand SEIDs at a hundred indices in turn, with two seeds, with and without a secret.
+    // Output: none is zero, all differ within a sequence and between sequences, and each maps to its index; the same
+    // seed and secret give the same.
     #[test]
     fn seids_are_nonzero_and_distinct_and_depend_on_seed_and_secret() {
         let take = |seed, secret| {
@@ -107,8 +107,8 @@ mod tests {
         assert_eq!(one, take(1, None));
     }
 
-    // Input:  the one number that mixes to zero.
-    // Output: another SEID, which leads to the same place.
+    // Input:  the one number that is mapped to zero.
+    // Output: another SEID, with the same index.
     #[test]
     fn zero_is_no_seid() {
         let sequence = SeidSequence { number: 0, secret: None };
@@ -116,8 +116,8 @@ mod tests {
         assert_eq!((sequence.peek(0), sequence.index_of_seid(sequence.peek(0))), (Seid(mix(HIGHEST)), 0));
     }
 
-    // Input:  the last SEID before the numbers begin again, and the first after it, at one place; the last place there is.
-    // Output: they differ, and lead there.
+    // Input:  the last SEID before the numbers repeat, and the first after it, at one index; the last index.
+    // Output: they differ, and map to the index.
     #[test]
     fn sequence_numbers_restart() {
         let last = SeidSequence::PLACES as u32 - 1;
@@ -133,7 +133,7 @@ mod tests {
 
     proptest! {
         // Input:  any value.
-        // Output: what is mixed is the same again, both ways.
+        // Output: both functions are inverse to each other.
         #[test]
         fn mixing_has_a_way_back(value: u64) {
             prop_assert_eq!((unmix(mix(value)), mix(unmix(value))), (value, value));

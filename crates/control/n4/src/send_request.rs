@@ -1,4 +1,4 @@
-//! Sending requests of our own.
+//! Sending requests of the UPF.
 
 use std::net::SocketAddr;
 
@@ -11,10 +11,10 @@ use crate::transaction::Request;
 use crate::{MessageResult, N4, Notice, Output, Retransmission};
 
 impl N4 {
-    /// Sends a request and keeps it until it is answered or given up.
+    /// Sends a request and keeps it until its response or its last timeout.
     ///
-    /// `seid` is the SMF's, of a session related request. None of our requests is near the longest that a
-    /// message can be; should one be, it is said and not sent.
+    /// `seid` is the SMF's SEID, in a session related request. No request is near the maximum message length; one that
+    /// exceeded it would cause a notice and not be sent.
     pub(crate) fn send_request(
         &mut self,
         now: Time,

@@ -1,4 +1,4 @@
-//! Stopping gracefully: SMFs are asked to release their associations first.
+//! Graceful shutdown: SMFs are requested to release their associations first.
 
 use causeway_pfcp::{
     AssociationUpdateRequest, Cause, CodedTimer, CpFeatures, GracefulReleasePeriod, NodeId,
@@ -10,16 +10,16 @@ use crate::association::{AssociationId, ReleaseState};
 use crate::n4::Purpose;
 use crate::{DownReason, N4, Notice};
 
-/// How far the node is from its end.
+/// The phase of the shutdown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Phase {
-    /// Not near it.
+    /// No shutdown.
     Running,
-    /// SMFs have until then to release their associations.
+    /// SMFs may release their associations until then.
     Releasing(Time),
-    /// Their time is over; the data plane is removing what is left.
+    /// The deadline has passed; the data plane removes the remaining sessions.
     Removing,
-    /// Nothing is left.
+    /// The shutdown is complete.
     Finished,
 }
 
@@ -30,9 +30,9 @@ impl Phase {
 }
 
 impl N4 {
-    /// Stops gracefully: asks each SMF for the release of its association (TS 29.244 clause 6.2.7.2), waits
-    /// for [`crate::Config::release_period`], and removes what is left then. New associations and
-    /// sessions are refused. Goes on until [`N4::is_finished`].
+    /// Shuts down gracefully: requests each SMF to release its association (TS 29.244 clause 6.2.7.2), waits for
+    /// [`crate::Config::release_period`], and removes the remaining sessions. New associations and sessions are
+    /// rejected. The shutdown lasts until [`N4::is_finished`].
     pub fn shutdown(&mut self, now: Time) {
         if self.phase != Phase::Running {
             return;
@@ -47,7 +47,7 @@ impl N4 {
         self.check_shutdown(now);
     }
 
-    /// The shutdown is complete: no association, no session, nothing more to send.
+    /// The shutdown is complete: no association, no session, nothing to send.
     pub fn is_finished(&self) -> bool {
         self.phase == Phase::Finished
     }
@@ -73,15 +73,15 @@ impl N4 {
         self.send_request(now, policy, peer, None, &request.into(), Purpose::Release(id));
     }
 
-    /// The peer answered that it will, or will not, release the association.
+    /// The response of the peer: it will, or will not, release the association.
     pub(crate) fn release_answered(&mut self, now: Time, id: AssociationId, cause: Cause) {
         if !cause.is_accepted() {
             self.release_unanswered(now, id);
         }
     }
 
-    /// The peer knows that the association will be released: its sessions end. An old one that refuses to hear of it
-    /// is left.
+    /// The response to the announcement of the release: the sessions end. A peer that rejects it does not know the
+    /// enhanced release; its association ends without it.
     pub(crate) fn announcement_answered(&mut self, now: Time, id: AssociationId, cause: Cause) {
         match cause.is_accepted() {
             true => self.begin_graceful_release(now, id),
@@ -97,7 +97,7 @@ impl N4 {
         self.end_association(now, id, reason);
     }
 
-    /// Goes a step nearer to the end, if a step is due.
+    /// Enters the next phase if it is due.
     pub(crate) fn check_shutdown(&mut self, now: Time) {
         if self.phase.deadline().is_some_and(|deadline| deadline <= now) {
             self.phase = Phase::Removing;

@@ -1,26 +1,26 @@
-//! Things in places that have numbers.
+//! A slab: items with stable indices.
 
 use std::ops::Range;
 
 use causeway_rules::{PrefaultFn, Prefaulter, ReleaseOf, Tail, fit};
 
-/// How many things lie in one piece beyond the first: more come without the others being moved.
+/// Items in one chunk beyond the first: the slab grows without moving items.
 const CHUNK: usize = 256;
 
-/// Places behind the last thing from which on they are too many.
+/// Unused slots behind the last item from which on memory is released.
 const LOOSE: u32 = 1024;
 
-/// Things whose places are numbered, and stay as long as the things do.
+/// Items with indices that do not change while the items exist.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
-    /// The first things: as many as there is memory for that was asked for in the beginning.
+    /// The first items: as many as the capacity requested at creation, if memory permits.
     first: Vec<Option<T>>,
     reserved: usize,
-    /// All others.
+    /// All other items, in chunks.
     pieces: Vec<Vec<Option<T>>>,
-    /// Places that were left, the last first. Some may be lost since, but for the last.
+    /// Vacant indices, the last freed first. Some but the last may have been cut off since.
     free: Vec<u32>,
-    /// There is no place from this one on yet, or any more.
+    /// No slot exists at or beyond this index.
     end: u32,
     len: usize,
     ahead: Prefaulter,
@@ -43,24 +43,24 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Nothing, and so many places that lie together, if the system has that much memory. What was never used is never touched.
+    /// An empty slab with so many contiguous slots, if the system has that much memory. Unused memory is never touched.
     pub(crate) fn with_capacity(places: usize) -> Self {
         let mut first = Vec::new();
         let reserved = if first.try_reserve_exact(places).is_ok() { places } else { 0 };
         Self { first, reserved, ..Self::default() }
     }
 
-    /// The memory of the places that lie together is prepared so from now on, before it is used.
+    /// Prepares memory of the contiguous slots with this function before its first use.
     pub(crate) const fn prepare_with(&mut self, prepare: PrefaultFn) {
         self.ahead = Prefaulter::new(Some(prepare));
     }
 
-    /// Memory of the places that lie together is given back so from now on, when nothing is there any more.
+    /// Releases memory of the contiguous slots with this function when it holds no items.
     pub(crate) fn release_with(&mut self, release: ReleaseOf<Option<T>>) {
         self.tail = Tail::new(Some(release));
     }
 
-    /// Most places are vacant, those at the end among them: [`Slab::shorten`] has something to do.
+    /// Most slots are vacant, including those at the end: [`Slab::shorten`] has work to do.
     #[inline]
     pub(crate) fn is_loose(&self) -> bool {
         let is_vacant = |last: Option<&Option<T>>| last.is_some_and(Option::is_none);
@@ -68,7 +68,7 @@ impl<T> Slab<T> {
         (self.len() as u32).saturating_add(LOOSE) < self.end / 2 && is_vacant(last())
     }
 
-    /// Takes away vacant places at the end, so many at most.
+    /// Removes vacant slots at the end, so many at most.
     #[cold]
     #[inline(never)]
     pub(crate) fn shorten(&mut self, most: usize) {
@@ -91,41 +91,42 @@ impl<T> Slab<T> {
         fit(&mut self.free);
     }
 
-    /// Keeps the last of the places that were left one that there is.
+    /// Ensures that the last vacant index is that of an existing slot.
     fn drop_lost(&mut self) {
         while self.free.pop_if(|last| *last >= self.end).is_some() {}
     }
 
-    /// The memory of the places that lie together.
+    /// The memory of the contiguous slots.
     pub(crate) fn memory(&self) -> Range<*const u8> {
         let start = self.first.as_ptr();
         start.cast()..start.wrapping_add(self.reserved).cast()
     }
 
-    /// How many things there are.
+    /// The number of items.
     pub(crate) const fn len(&self) -> usize {
         self.len
     }
 
-    /// There is no place from this one on.
+    /// No slot exists at or beyond this index.
     pub(crate) const fn end(&self) -> u32 {
         self.end
     }
 
-    /// The place that the next thing comes to.
+    /// The index of the next inserted item.
     #[inline]
     pub(crate) fn vacant_index(&self) -> u32 {
         self.free.last().copied().unwrap_or(self.end)
     }
 
-    /// Puts something in a place of its own, and returns the number of that.
+    /// Inserts an item at a vacant index, and returns the index.
     pub(crate) fn insert(&mut self, item: T) -> u32 {
         let index = self.vacant_index();
         self.insert_at(index, item);
         index
     }
 
-    /// Puts something in a place that was [`Slab::vacant_index`], since when nothing has come. O(what has gone since then).
+    /// Inserts an item at an index that was [`Slab::vacant_index`]; no other item was inserted since. O(items removed
+    /// since).
     pub(crate) fn insert_at(&mut self, index: u32, item: T) {
         if index >= self.end {
             if index > self.end || !self.free.is_empty() {
@@ -144,7 +145,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Places before this one were lost since it was vacant: they are there again, and vacant.
+    /// Restores slots before this index that were cut off since, as vacant.
     #[cold]
     #[inline(never)]
     fn bring_back(&mut self, index: u32) {
@@ -156,7 +157,7 @@ impl<T> Slab<T> {
         }
     }
 
-    // Inlined, so that the thing is not copied once more.
+    // Inlined to avoid one more copy of the item.
     #[inline(always)]
     fn append(&mut self, item: Option<T>) {
         self.end += 1;
@@ -180,7 +181,7 @@ impl<T> Slab<T> {
         self.get_place(index)?.as_ref()
     }
 
-    /// A place that was used at least once.
+    /// A slot that was used at least once.
     #[inline]
     pub(crate) fn get_place(&self, index: u32) -> Option<&Option<T>> {
         match (index as usize).checked_sub(self.reserved) {
@@ -194,7 +195,7 @@ impl<T> Slab<T> {
         self.slot(index)?.as_mut()
     }
 
-    /// Takes out what is there.
+    /// Removes the item at an index.
     pub(crate) fn remove(&mut self, index: u32) -> Option<T> {
         let item = self.slot(index)?.take()?;
         self.free.push(index);
@@ -202,12 +203,12 @@ impl<T> Slab<T> {
         Some(item)
     }
 
-    /// All things in the order of their places.
+    /// All items in the order of their indices.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.first.iter().chain(self.pieces.iter().flatten()).flatten()
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.first.iter_mut().chain(self.pieces.iter_mut().flatten()).flatten()
     }
@@ -248,7 +249,7 @@ mod tests {
         }
     }
 
-    // Input:  as many things as lie together and twice as many, which go in their order but for one; then that one, too; then others come.
+    // Input:  as many items as the first chunk holds and twice as many, removed in order but for one; then that one, too; then others are inserted.
     // Output: nothing is taken away while one is there at the end; then all places, a few at a time; a place that was vacant before is there
     //         again when something comes to it, and so are those before it.
     #[test]
@@ -284,8 +285,8 @@ mod tests {
         }
     }
 
-    // Input:  a place that is vacant; others are left before something comes to it, which is done once more with a place that was never used.
-    // Output: it comes there, and the others are vacant as before.
+    // Input:  a vacant index; others become vacant before an item is inserted there; the same with an index that was never used.
+    // Output: the item is there, and the others are vacant as before.
     #[test]
     fn a_vacant_index_stays_vacant() {
         let mut slab = Slab::with_capacity(4);

@@ -1,4 +1,4 @@
-//! Sessions and associations as metrics and management see them.
+//! Read-only views of sessions and associations for metrics and management.
 
 use std::borrow::Cow;
 use std::net::SocketAddr;
@@ -13,21 +13,21 @@ use crate::session::Session;
 /// An established session.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionView<'a> {
-    /// Ours.
+    /// The UPF's SEID.
     pub seid: Seid,
-    /// The SMF's end.
+    /// The CP F-SEID.
     pub cp: FSeid,
     /// The SMF.
     pub node: &'a NodeId,
     /// When it was established.
     pub since: Time,
-    /// Reports that wait to be sent.
+    /// Reports that are queued.
     pub waiting_reports: usize,
     rules: &'a StoredRules,
 }
 
 impl<'a> SessionView<'a> {
-    /// Its rules as the data plane has them. O(rules).
+    /// Its rules as applied in the data plane. O(rules).
     pub fn rules(&self) -> Cow<'a, RuleSet> {
         self.rules.rules()
     }
@@ -49,15 +49,15 @@ impl<'a> SessionView<'a> {
 pub struct AssociationView<'a> {
     /// The SMF.
     pub node: &'a NodeId,
-    /// Where our requests go.
+    /// The destination of requests to it.
     pub peer: SocketAddr,
-    /// When the SMF started, by its own word.
+    /// The SMF's Recovery Time Stamp, as it announced it.
     pub recovery: NtpSeconds,
-    /// When the association was set up, the last time if more than once.
+    /// When the association was set up last.
     pub since: Time,
-    /// Its last heartbeat was answered, or it was heard of since.
+    /// Its last heartbeat was answered, or a message was received from it since.
     pub path_up: bool,
-    /// Its sessions, those being set up included.
+    /// The number of its sessions, including those being established.
     pub sessions: usize,
     left_out: LeftOut,
 }
@@ -75,7 +75,7 @@ impl<'a> AssociationView<'a> {
         }
     }
 
-    /// The types of the IEs that it gets messages without, since it answered only such.
+    /// The types of the IEs left out of messages to it, since it responded only to messages without them.
     pub fn left_out(&self) -> impl Iterator<Item = u16> + use<> {
         self.left_out.types()
     }

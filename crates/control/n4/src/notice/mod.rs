@@ -1,4 +1,4 @@
-//! What an operator may want to read, as values; the daemon turns them into log lines.
+//! Notices for the operator, as values; the daemon turns them into log lines.
 
 mod reasons;
 
@@ -14,121 +14,121 @@ pub use reasons::{DownReason, Level, ReleaseReason, SetupFailure};
 
 use crate::labels::{cause_words, message_words};
 
-/// Something worth a log line. The `Display` text is the line.
+/// An event worth a log line. The `Display` text is the line.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum Notice {
     /// An association was set up.
     #[error("association with {node} at {peer} is up")]
     AssociationUp {
-        /// Who it is.
+        /// The peer.
         node: NodeId,
-        /// Where our requests go.
+        /// The destination of requests to it.
         peer: SocketAddr,
     },
-    /// An association that existed was set up anew.
+    /// An existing association was set up again.
     #[error("association with {node} at {peer} was set up anew: {retained} sessions kept, {purged} removed")]
     AssociationRenewed {
-        /// Who it is.
+        /// The peer.
         node: NodeId,
-        /// Where our requests go.
+        /// The destination of requests to it.
         peer: SocketAddr,
-        /// Sessions that stay.
+        /// Sessions that are kept.
         retained: usize,
         /// Sessions that are removed.
         purged: usize,
     },
-    /// An association ended, and its sessions with it.
+    /// An association ended; its sessions are removed.
     #[error("association with {node} is down: {reason}; {purged} sessions removed")]
     AssociationDown {
-        /// Who it was.
+        /// The peer.
         node: NodeId,
-        /// Why.
+        /// The reason.
         reason: DownReason,
         /// Sessions that are removed.
         purged: usize,
     },
-    /// An association could not be set up; from our side it will be asked for again.
+    /// An association could not be set up. A setup initiated by the UPF is retried.
     #[error("no association with {peer}: {reason}")]
     AssociationFailed {
-        /// Who was asked, or who asked.
+        /// The peer.
         peer: SocketAddr,
-        /// Why.
+        /// The reason.
         reason: SetupFailure,
     },
-    /// A peer started anew, so its sessions are removed (TS 23.007 clause 20).
+    /// A peer restarted, so its sessions are removed (TS 23.007 clause 20).
     #[error("{node} restarted (recovery time stamp {before}, now {after}): {purged} sessions removed")]
     PeerRestarted {
-        /// Who it is.
+        /// The peer.
         node: NodeId,
-        /// Its recovery time stamp so far.
+        /// Its previous recovery time stamp.
         before: NtpSeconds,
         /// The new one.
         after: NtpSeconds,
         /// Sessions that are removed.
         purged: usize,
     },
-    /// An association without sessions made room for another one.
+    /// An association without sessions was evicted in favour of another one.
     #[error(
         "association with {node} at {peer} has no sessions and is evicted: the limit of associations is reached"
     )]
     AssociationEvicted {
-        /// Who it was.
+        /// The peer.
         node: NodeId,
-        /// Where it was.
+        /// Its address.
         peer: SocketAddr,
     },
-    /// A peer says that it belongs to a set of SMFs, and is not known to.
+    /// A peer announced an SMF set to which it is not known to belong.
     #[error(
         "{node} at {peer} announces SMF set {set}, which upf.pfcp.smf does not list for it; it is treated as a single SMF"
     )]
     SmfSetRejected {
-        /// Who it is.
+        /// The peer.
         node: NodeId,
-        /// Where it is.
+        /// Its address.
         peer: SocketAddr,
-        /// The set.
+        /// The announced set.
         set: String,
     },
-    /// Somebody said that a peer started anew or is elsewhere, and it denies that.
+    /// A message announced a restart or move of a peer, which the peer did not confirm.
     #[error(
         "{node} at {peer} did not confirm a restart that a message announced; its sessions stay. Repeated occurrences indicate forged messages"
     )]
     RestartNotConfirmed {
-        /// Who it is.
+        /// The peer.
         node: NodeId,
-        /// Where it was asked.
+        /// The address to which the check was sent.
         peer: SocketAddr,
     },
-    /// A peer's recovery time stamps move on.
+    /// A peer's recovery time stamp changes with time.
     #[error(
         "{node} sends a different recovery time stamp each time; restarts are detected by its association setups only"
     )]
     RecoveryClockUnstable {
-        /// Who it is.
+        /// The peer.
         node: NodeId,
     },
-    /// A peer answers no heartbeat; its sessions stay.
+    /// A peer does not respond to heartbeats; its sessions are kept.
     #[error("path to {node} at {peer} is down: heartbeats go unanswered")]
     PathDown {
-        /// Who it is.
+        /// The peer.
         node: NodeId,
-        /// Where the heartbeats went.
+        /// The destination of the heartbeats.
         peer: SocketAddr,
     },
-    /// A peer that did not answer is heard again.
+    /// A message was received from a peer whose path was down.
     #[error("path to {node} at {peer} is up again")]
     PathUp {
-        /// Who it is.
+        /// The peer.
         node: NodeId,
-        /// Where our requests go.
+        /// The destination of requests to it.
         peer: SocketAddr,
     },
-    /// A GTP-U peer that sessions send to answers no Echo Request.
+    /// A GTP-U peer used by sessions does not answer Echo Requests.
     #[error("GTP-U peer {peer} does not answer Echo Requests; {notified} SMFs are notified")]
     PeerDown {
         /// The peer.
         peer: IpAddr,
-        /// How many SMFs are told.
+        /// The number of SMFs notified.
         notified: usize,
     },
     /// A GTP-U peer that was down answers again.
@@ -136,173 +136,173 @@ pub enum Notice {
     PeerUp {
         /// The peer.
         peer: IpAddr,
-        /// How many SMFs are told.
+        /// The number of SMFs notified.
         notified: usize,
     },
-    /// A Node Report went unanswered through all retransmissions; it is kept and sent again later.
+    /// A Node Report got no response to any retransmission; it is kept and retried later.
     #[error("{node} at {to} does not answer a Node Report")]
     NodeReportUnanswered {
-        /// Who it is.
+        /// The peer.
         node: NodeId,
-        /// Where it went.
+        /// The destination.
         to: SocketAddr,
     },
-    /// The SMF refused a Node Report. It is not sent again.
+    /// The SMF rejected a Node Report. It is not retried.
     #[error("{node} refused a Node Report with cause {}", cause_words(*.cause))]
     NodeReportRefused {
-        /// Who it is.
+        /// The peer.
         node: NodeId,
-        /// What it said.
+        /// The cause in the response.
         cause: Cause,
     },
     /// A request was refused.
     #[error("{} from {from} is refused with cause {}: {detail}", message_words(*.message), cause_words(*.cause))]
     Refused {
-        /// What it was.
+        /// The message type.
         message: MessageType,
-        /// Who sent it.
+        /// The sender.
         from: SocketAddr,
-        /// What it was answered.
+        /// The cause in the response.
         cause: Cause,
         /// Why.
         detail: String,
     },
-    /// A request is not as it should be in something that does no harm, and is carried out.
+    /// A request deviates harmlessly from the specification, and is accepted.
     #[error("session {session}: {what}")]
     Tolerated {
-        /// Our SEID.
+        /// The UPF's SEID.
         session: Seid,
-        /// What it is.
+        /// The deviation.
         what: Leniency,
     },
-    /// A datagram or a part of it is no message that can be answered.
+    /// A datagram, or a part of it, contains no message that could get a response.
     #[error("discarded a datagram from {from}: {detail}")]
     Discarded {
-        /// Who sent it.
+        /// The sender.
         from: SocketAddr,
         /// Why.
         detail: String,
     },
-    /// The data plane did not carry out a plan; nothing has changed.
+    /// The data plane failed to apply a plan; nothing has changed.
     #[error("session {session}: the data plane refused: {error}")]
     ApplyFailed {
-        /// Our SEID.
+        /// The UPF's SEID.
         session: Seid,
-        /// What it said.
+        /// The error.
         error: ApplyError,
     },
-    /// A report went unanswered through all retransmissions; it is kept and sent again later.
+    /// A report got no response to any retransmission; it is kept and retried later.
     #[error("session {session}: {to} does not answer a report")]
     ReportUnanswered {
-        /// Our SEID.
+        /// The UPF's SEID.
         session: Seid,
-        /// Where it went.
+        /// The destination.
         to: SocketAddr,
     },
-    /// The SMF refused a report. It is not sent again.
+    /// The SMF rejected a report. It is not retried.
     #[error("session {session}: the SMF refused a report with cause {}", cause_words(*.cause))]
     ReportRefused {
-        /// Our SEID.
+        /// The UPF's SEID.
         session: Seid,
-        /// What it said.
+        /// The cause in the response.
         cause: Cause,
     },
     /// A report could not be queued or numbered.
     #[error("session {session}: a report is lost: {detail}")]
     ReportLost {
-        /// Our SEID.
+        /// The UPF's SEID.
         session: Seid,
         /// Why.
         detail: &'static str,
     },
-    /// The SMF said that it does not know a session, so it is removed here too.
+    /// The SMF does not know a session, so it is removed here, too.
     #[error("session {session}: its SMF does not know it; it is removed")]
     SessionUnknownToPeer {
-        /// Our SEID.
+        /// The UPF's SEID.
         session: Seid,
     },
-    /// What an answer to a report asks for cannot be done.
+    /// The instructions in a report response cannot be executed.
     #[error("session {session}: instructions in a report response failed: {detail}")]
     InstructionsFailed {
-        /// Our SEID.
+        /// The UPF's SEID.
         session: Seid,
         /// Why.
         detail: String,
     },
-    /// The SMF refuses reports with a Paging Policy Indication value; it gets them without.
+    /// The SMF rejects reports with a Paging Policy Indication value; the value is left out from now on.
     #[error(
         "association with {node}: the Paging Policy Indication value is left out, since the SMF refuses it"
     )]
     NoPagingPolicy {
-        /// Who refuses.
+        /// The SMF.
         node: NodeId,
     },
-    /// The SMF was silent to a report and answered it without these IEs; it gets no more of them.
+    /// The SMF did not respond to a report with these IEs, but to one without; they are left out from now on.
     #[error(
-        "association with {node}: messages about sessions go without these IEs, since the SMF answers reports only so: {ies}"
+        "association with {node}: session messages omit these IEs, since the SMF answers reports only without them: {ies}"
     )]
     IesLeftOut {
-        /// Who was silent.
+        /// The SMF.
         node: NodeId,
-        /// The names of the IEs.
+        /// The names of the omitted IEs.
         ies: String,
     },
-    /// We end a session ourselves.
+    /// The UPF ends a session itself.
     #[error("session {session} is ended: {reason}")]
     SessionReleased {
-        /// Our SEID.
+        /// The UPF's SEID.
         session: Seid,
         /// Why.
         reason: ReleaseReason,
     },
-    /// The SMF gave the F-SEID of a session to a new one, so it does not know the old one any more.
+    /// The SMF assigned the F-SEID of a session to a new one, so it no longer knows the old one.
     #[error("session {session} is removed: its SMF uses its F-SEID for a new one")]
     SessionReplaced {
-        /// Our SEID.
+        /// The UPF's SEID.
         session: Seid,
     },
-    /// Sessions were removed because their set failed.
+    /// A set of sessions was removed because it failed.
     #[error("{sessions} sessions are removed as a set by {from}")]
     SessionSetDeleted {
-        /// Who asked.
+        /// The requesting peer.
         from: SocketAddr,
-        /// How many.
+        /// The number of sessions.
         sessions: usize,
     },
-    /// Reports of sessions go to another SMF.
+    /// Reports of sessions are redirected to another SMF.
     #[error("reports of {sessions} sessions are redirected at the request of {from}")]
     SessionSetModified {
-        /// Who asked.
+        /// The requesting peer.
         from: SocketAddr,
-        /// How many.
+        /// The number of sessions.
         sessions: usize,
     },
-    /// An SMF of a set failed; another one has its sessions now.
+    /// An SMF of a set failed; another SMF of the set takes over its sessions.
     #[error("{sessions} sessions of {from} are handed over to {to}")]
     SessionsHandedOver {
-        /// Who failed.
+        /// The SMF that failed.
         from: NodeId,
-        /// Who goes on.
+        /// The SMF that takes over.
         to: NodeId,
-        /// How many.
+        /// The number of sessions.
         sessions: usize,
     },
-    /// A report goes to another SMF of the set.
+    /// A report is redirected to another SMF of the set.
     #[error("session {session}: a report to {from} is redirected to {to}")]
     ReportRedirected {
-        /// Our SEID.
+        /// The UPF's SEID.
         session: Seid,
-        /// Who did not answer, or asked for it.
+        /// The SMF that did not respond, or requested the redirection.
         from: SocketAddr,
-        /// Who gets it.
+        /// The new receiver.
         to: SocketAddr,
     },
-    /// The answer that was to be sent does not fit into a message.
+    /// A response exceeds the maximum message length.
     #[error("a response to {to} exceeds the message size: {octets} octets")]
     ResponseTooLong {
-        /// Who was to get it.
+        /// The receiver.
         to: SocketAddr,
-        /// How long it would have been.
+        /// The length in octets.
         octets: usize,
     },
     /// The shutdown is complete.
@@ -311,7 +311,7 @@ pub enum Notice {
 }
 
 impl Notice {
-    /// The same, once it is known how many sessions are removed. What `retained` says so far is how many there were.
+    /// Sets the number of removed sessions. Until then `retained` contains the number of all sessions.
     pub(crate) fn with_purged(mut self, count: usize) -> Self {
         match &mut self {
             Self::AssociationRenewed { retained: kept, purged, .. } => {
@@ -324,7 +324,7 @@ impl Notice {
         self
     }
 
-    /// How much it matters.
+    /// The log level.
     pub const fn level(&self) -> Level {
         match self {
             Self::AssociationUp { .. }
@@ -344,7 +344,7 @@ impl Notice {
 }
 
 impl Notice {
-    /// What notices of this kind are about. Notices of one kind from one peer have a limit in the log together.
+    /// The category of the notice. The log limits the rate of notices of one category from one peer.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::AssociationUp { .. }
@@ -376,12 +376,12 @@ impl Notice {
             | Self::SessionSetDeleted { .. }
             | Self::SessionSetModified { .. }
             | Self::SessionsHandedOver { .. } => "ends of sessions",
-            Self::ResponseTooLong { .. } => "answers that are too long",
+            Self::ResponseTooLong { .. } => "oversized responses",
             Self::Finished => "shutdown",
         }
     }
 
-    /// The peer that it comes from or concerns, where it names one by its address.
+    /// The IP address of the peer that the notice comes from or concerns, if it has one.
     pub fn peer(&self) -> Option<IpAddr> {
         match self {
             Self::AssociationUp { peer, .. }

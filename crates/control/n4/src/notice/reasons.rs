@@ -1,4 +1,4 @@
-//! Why something happened, and how much it matters.
+//! Reasons of events, and log levels.
 
 use causeway_pfcp::Cause;
 use thiserror::Error;
@@ -11,27 +11,27 @@ pub enum DownReason {
     /// The peer released it.
     #[error("released by the peer")]
     Released,
-    /// It answers no heartbeat, and the configuration says purge.
+    /// The peer does not respond to heartbeats, and the configuration is `purge`.
     #[error("heartbeats go unanswered")]
     PathFailure,
-    /// Everything was reported, and the peer did not release it in time.
+    /// All usage was reported, and the peer did not release the association in time.
     #[error("all usage was reported, and the peer did not release it in time")]
     GracefulRelease,
     /// The operator ended it.
     #[error("ended by the operator")]
     Operator,
-    /// It had no sessions, and its place was needed.
+    /// It had no sessions, and the limit of associations was reached.
     #[error("evicted: it has no sessions")]
     Evicted,
-    /// We are shutting down and the peer did not release it in time.
+    /// The UPF is shutting down, and the peer did not release it in time.
     #[error("not released in time while shutting down")]
     Shutdown,
 }
 
-/// Why we end a session ourselves.
+/// Why the UPF ends a session.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Error)]
 pub enum ReleaseReason {
-    /// A new session of the SMF has its UE address.
+    /// A new session of the same SMF has its UE address.
     #[error("a new session has its UE address")]
     AddressTaken,
     /// Its association is being released.
@@ -42,29 +42,29 @@ pub enum ReleaseReason {
 /// Why an association could not be set up.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Error)]
 pub enum SetupFailure {
-    /// The peer did not answer.
-    #[error("no answer")]
+    /// The peer did not respond.
+    #[error("no response")]
     NoAnswer,
-    /// The peer refused.
+    /// The peer rejected it.
     #[error("refused with cause {}", cause_words(*.0))]
     Refused(Cause),
-    /// What the peer answered cannot be read.
-    #[error("the answer is malformed")]
+    /// The response cannot be decoded.
+    #[error("the response is malformed")]
     Malformed,
-    /// There are as many associations as there may be.
+    /// The limit of associations is reached.
     #[error("there are {0} associations already")]
     TooMany(usize),
 }
 
-/// How much a notice matters.
+/// The log level of a notice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Level {
-    /// Of interest when something is being looked for.
+    /// Useful for debugging.
     Debug,
-    /// The normal course of things.
+    /// Normal operation.
     Info,
-    /// Somebody should look some time.
+    /// Should be investigated at some time.
     Warn,
-    /// Somebody should look now.
+    /// Should be investigated immediately.
     Error,
 }
