@@ -1,4 +1,4 @@
-//! Who may be an SMF, and which one.
+//! Authorization of SMFs and their addresses.
 
 use std::cmp::Reverse;
 use std::net::{IpAddr, Ipv4Addr};
@@ -20,31 +20,31 @@ impl N4 {
         self.config.smfs.iter().find(|smf| is_same_node(&super::canonical(&smf.node), node))
     }
 
-    /// This host may be an SMF at all.
+    /// This host may be an SMF.
     fn is_allowed_smf(&self, ip: IpAddr) -> bool {
         let known = self.config.smfs.iter().any(|smf| is_in(&smf.addresses, ip));
         self.config.allow.is_empty() || is_in(&self.config.allow, ip) || known
     }
 
-    /// Why this host may not set up an association with this Node ID, whatever else.
+    /// The reason to reject an association setup from this host with this Node ID, if there is one.
     pub(super) fn setup_refusal(&self, from: IpAddr, node: &NodeId) -> Option<RequestRefusal> {
         let detail = if !self.is_allowed_smf(from) {
             "this host may not set up an association: it is not in upf.pfcp.allow"
         } else if self.known_smf(node).is_some_and(|smf| !is_in(&smf.addresses, from)) {
-            "upf.pfcp.smf gives this Node ID to other addresses"
+            "upf.pfcp.smf lists other addresses for this Node ID"
         } else {
             return None;
         };
         Some(RequestRefusal::new(Cause::RequestRejected, detail))
     }
 
-    /// The configuration says that this Node ID is at this host.
+    /// The configuration lists this host for this Node ID.
     pub(super) fn is_configured_at(&self, node: &NodeId, from: IpAddr) -> bool {
         self.known_smf(node).is_some_and(|smf| is_in(&smf.addresses, from))
     }
 
-    /// Leaves out of what a setup says of its SMF what it may not say: a set that it is not known to belong to, and addresses that may
-    /// not be those of an SMF, or are those of another one.
+    /// Removes unauthorized information from a setup: an SMF set to which the SMF is not known to belong, and addresses
+    /// that may not be an SMF's, or are those of another SMF.
     pub(super) fn authorized_contact(&mut self, node: &NodeId, mut contact: Contact) -> Contact {
         if let Some(set) = contact.smf_set.take_if(|set| !self.may_join_set(node, set)) {
             self.notice(Notice::SmfSetRejected { node: node.clone(), peer: contact.peer, set });
@@ -62,14 +62,14 @@ impl N4 {
         contact
     }
 
-    /// The SMF of this Node ID may say that it belongs to this set.
+    /// The SMF with this Node ID may belong to this set.
     pub(super) fn may_join_set(&self, node: &NodeId, set: &str) -> bool {
         let known = self.known_smf(node).and_then(|smf| smf.set.as_deref());
         known.map_or(self.config.any_set, |known| known.eq_ignore_ascii_case(set))
     }
 
-    /// The host is known to be the SMF's of an association, or another one of its set: by what they said when they set theirs up, as far as
-    /// that is believed, or by the configuration.
+    /// The host is known to belong to the SMF of an association, or to another SMF of its set: by the accepted contents
+    /// of their setups, or by the configuration.
     pub(crate) fn is_host_of(&self, id: AssociationId, ip: IpAddr) -> bool {
         if self.associations.is_authorized_for(id, ip) {
             return true;
@@ -84,15 +84,15 @@ impl N4 {
         self.config.smfs.iter().filter(is_it).any(|smf| is_in(&smf.addresses, ip))
     }
 
-    /// The SMF's end of a session, as a message from this host names it. Reports go to its address, so that must be the sender's or
-    /// another one of the SMF or its set. One of the other IP version that is nobody's is left out: SMFs with both name both, and use
-    /// one.
+    /// The CP F-SEID in a message from this host. Reports are sent to its address, so that must be the sender's or
+    /// another one of the SMF or its set. An address of the other IP version that belongs to no known SMF is removed:
+    /// SMFs with both versions send both, and use one.
     ///
     /// # Errors
-    /// No address of it is the SMF's, or one is another SMF's.
+    /// None of its addresses is the SMF's, or one is another SMF's.
     #[inline]
     pub(crate) fn end_of(&self, id: AssociationId, from: IpAddr, cp: FSeid) -> Result<FSeid, RequestRefusal> {
-        // Most SMFs name the address that they send from, and no other.
+        // Most SMFs send their source address, and no other.
         let is_sender = match (cp.addr, from) {
             (DualIp { v4: Some(ip), v6: None }, IpAddr::V4(from)) => ip == from,
             (DualIp { v4: None, v6: Some(ip) }, IpAddr::V6(from)) => ip == from,
@@ -121,16 +121,16 @@ impl N4 {
         }
     }
 
-    /// The association that ends when another one needs its place, if there are as many as may be: one without sessions. Those whose
-    /// SMF never answered go first, then those of hosts that have many. The only one of a host stays that answers, or that the
-    /// configuration names.
+    /// The association to evict when the limit is reached and another one is set up: one without sessions. Those whose
+    /// SMF never responded are evicted first, then those of hosts that have many. The only association of a host stays
+    /// if its SMF responds or the configuration lists it.
     pub(super) fn eviction_candidate(&self) -> Option<AssociationId> {
         let answers = |it: &Association| it.is_proven && it.path_up;
         let may_go =
             |it: &&Association| it.sessions == 0 && it.claim.is_none() && (!answers(it) || it.of_host > 1);
         let rank = |it: &Association| (answers(it), Reverse(it.of_host), it.since, it.id);
         let mut first: Option<&Association> = None;
-        // This is asked for each setup while all places are taken.
+        // This runs for each setup while the limit is reached.
         for it in self.associations.iter().filter(may_go) {
             if first.is_none_or(|first| rank(it) < rank(first)) && !self.is_named(it) {
                 first = Some(it);
@@ -139,7 +139,7 @@ impl N4 {
         first.map(|it| it.id)
     }
 
-    /// The configuration names the SMF, or its host alone.
+    /// The configuration lists the SMF, or its host alone.
     fn is_named(&self, it: &Association) -> bool {
         let is_host = |net: &IpNet| net.prefix_len() == net.max_prefix_len() && net.contains(&it.source.ip());
         self.known_smf(&it.node).is_some()
@@ -147,7 +147,7 @@ impl N4 {
             || it.of_host == 1 && self.config.allow.iter().any(is_host)
     }
 
-    /// Makes room for one more association, if there is none.
+    /// Evicts an association if the limit is reached.
     pub(super) fn evict_if_full(&mut self, now: Time) -> bool {
         if self.associations.len() < self.config.limits.associations {
             return true;
@@ -161,7 +161,7 @@ impl N4 {
         true
     }
 
-    /// There are half as many associations as there may be.
+    /// At least half of the limit of associations is in use.
     pub(super) fn is_half_full(&self) -> bool {
         self.associations.len() >= self.config.limits.associations / 2
     }
@@ -169,7 +169,7 @@ impl N4 {
 
 fn foreign_end(ip: IpAddr) -> RequestRefusal {
     let detail =
-        format!("{ip} in the CP F-SEID is not known to be the SMF's; upf.pfcp.smf can say that it is");
+        format!("{ip} in the CP F-SEID is not known as an address of the SMF; it can be listed in upf.pfcp.smf");
     RequestRefusal {
         offending_ie: Some(OffendingIe(FSeid::TYPE)),
         ..RequestRefusal::new(Cause::MandatoryIeIncorrect, &detail)

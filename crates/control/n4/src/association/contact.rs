@@ -1,24 +1,24 @@
-//! Where a peer is, by its own word.
+//! The addresses of a peer, as it announced them.
 
 use std::net::{IpAddr, SocketAddr};
 
 use causeway_pfcp::{AlternativeSmfIpAddress, SmfSetId};
 
-/// How many alternative addresses of a peer are remembered.
+/// The most alternative addresses of a peer that are stored.
 const MAX_ALTERNATIVE_ADDRESSES: usize = 16;
 
-/// The alternative addresses of a peer, and which of them are to be preferred (TS 29.244 clause 8.2.129).
+/// The alternative addresses of a peer, and which of them are preferred (TS 29.244 clause 8.2.129).
 pub(super) fn alternatives(ies: impl Iterator<Item = AlternativeSmfIpAddress>) -> Vec<(IpAddr, bool)> {
     let all = ies.flat_map(|ie| ie.addr.iter().map(move |ip| (ip, ie.preferred)));
     all.filter(|(ip, _)| !ip.is_unspecified()).take(MAX_ALTERNATIVE_ADDRESSES).collect()
 }
 
-/// The name of a set of SMFs, which is compared without regard to case.
+/// The name of an SMF set, in the form in which names are compared, regardless of case.
 pub(super) fn set_name(set: &SmfSetId<'_>) -> String {
     set.0.to_string().to_ascii_lowercase()
 }
 
-/// The hosts that a peer speaks from.
+/// The source addresses of a peer.
 pub(crate) fn addresses(
     from: SocketAddr,
     node: &causeway_types::NodeId,

@@ -10,22 +10,23 @@ use super::AssociationId;
 use crate::n4::Purpose;
 use crate::{DownReason, N4};
 
-/// How far the release of an association is.
+/// The state of the release of an association.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum ReleaseState {
     /// It is not being released.
     #[default]
     None,
-    /// Its sessions are being ended and their usage reported.
+    /// Its sessions are being ended and their usage is being reported.
     Reporting,
-    /// The SMF was told that all is reported; if it does not release the association by then, it ends without it.
+    /// The SMF was notified that all usage is reported; if it does not release the association by then, it ends without
+    /// it.
     Announced(Time),
-    /// The operator wants it to be released; if the SMF does not by then, it ends without it.
+    /// The operator requested the release; if the SMF does not release the association by then, it ends without it.
     Requested(Time),
 }
 
 impl ReleaseState {
-    /// When the association ends without its SMF, and why.
+    /// When the association ends without its SMF, and the reason.
     pub(crate) const fn deadline(self) -> Option<(Time, DownReason)> {
         match self {
             Self::None | Self::Reporting => None,
@@ -36,8 +37,8 @@ impl ReleaseState {
 }
 
 impl N4 {
-    /// Ends every session of an association with reports, then says so (clause 5.18.1). Does nothing when that has
-    /// begun.
+    /// Ends every session of an association with reports, then announces that all usage is reported (clause 5.18.1). No
+    /// effect if it has already begun.
     pub(crate) fn begin_graceful_release(&mut self, now: Time, id: AssociationId) {
         let is_new = |release| matches!(release, ReleaseState::None | ReleaseState::Requested(_));
         let Some(association) = self.associations.get_mut(id).filter(|it| is_new(it.release)) else {
@@ -48,7 +49,7 @@ impl N4 {
         self.check_graceful_release(now, id);
     }
 
-    /// Says that all is reported, when it is.
+    /// Announces that all usage is reported, if that is so.
     pub(crate) fn check_graceful_release(&mut self, now: Time, id: AssociationId) {
         let deadline = now + self.config.release_period;
         let Some(association) = self.associations.get_mut(id) else { return };
@@ -66,7 +67,7 @@ impl N4 {
         self.send_request(now, policy, peer, None, &request.into(), Purpose::GracefulRelease(id));
     }
 
-    /// Announces the release of an association whose SMF knows the enhanced one.
+    /// Announces the release of an association whose SMF supports the enhanced release.
     pub(crate) fn announce_graceful_release(&mut self, now: Time, id: AssociationId) {
         let Some(peer) = self.associations.get(id).map(|association| association.peer) else { return };
         let node = self.config.node.clone();
@@ -80,7 +81,7 @@ impl N4 {
         self.send_request(now, policy, peer, None, &request.into(), Purpose::Announcement(id));
     }
 
-    /// Ends the associations that the SMF was to release and did not.
+    /// Ends the associations that the SMF did not release in time.
     pub(crate) fn expire_graceful_releases(&mut self, now: Time) {
         let deadlines = self.associations.iter().filter_map(|it| Some((it.id, it.release.deadline()?)));
         let over = deadlines.filter(|(_, (deadline, _))| *deadline <= now);
@@ -89,8 +90,8 @@ impl N4 {
         }
     }
 
-    /// Ends the association of a node at once and removes its sessions, without reports. `None`: it has none; otherwise how many
-    /// sessions those are.
+    /// Ends the association of a node immediately and removes its sessions, without reports. Returns the number of
+    /// sessions; `None`: the node has no association.
     pub fn end(&mut self, now: Time, node: &causeway_types::NodeId) -> Option<usize> {
         let id = self.associations.of_node(node)?;
         let sessions = self.associations.get(id)?.sessions;
@@ -98,8 +99,9 @@ impl N4 {
         Some(sessions)
     }
 
-    /// Asks the SMF of a node to release its association (TS 29.244 clause 6.2.7.3), which takes no new sessions from now on. If it
-    /// does not within [`crate::Config::release_period`], the association ends without it. `false`: there is none.
+    /// Requests the SMF of a node to release its association (TS 29.244 clause 6.2.7.3), which accepts no new sessions
+    /// from now on. If the SMF does not release it within [`crate::Config::release_period`], the association ends
+    /// without it. `false`: the node has no association.
     pub fn release(&mut self, now: Time, node: &causeway_types::NodeId) -> bool {
         let Some(id) = self.associations.of_node(node) else { return false };
         let deadline = now + self.config.release_period;

@@ -1,4 +1,4 @@
-//! What SMFs are told of our UE address pools (TS 29.244 clause 7.4.4.1.1).
+//! UE address pools that the UPF announces to SMFs (TS 29.244 clause 7.4.4.1.1).
 
 use causeway_pfcp::{
     IpVersion, NetworkInstance, Octets, UeIpAddressPoolIdentity, UeIpAddressPoolInformation,
@@ -6,7 +6,7 @@ use causeway_pfcp::{
 use causeway_rules::AddressPool;
 use causeway_types::IpNet;
 
-/// One entry for each pool that has a name to be chosen by.
+/// One entry for each pool with a name, by which an SMF can select it.
 pub(super) fn pool_information(pools: &[AddressPool]) -> Vec<UeIpAddressPoolInformation<'_>> {
     let named = pools.iter().filter_map(|pool| pool.name.as_ref().map(|name| (pool, name)));
     let information = named.map(|(pool, name)| UeIpAddressPoolInformation {

@@ -1,8 +1,8 @@
-//! What is said of an SMF that another host may have said: the SMF itself is asked before anything is believed.
+//! Claims about an SMF that another host may have forged: the SMF itself confirms them first.
 //!
-//! A heartbeat or an Association Setup Request is one datagram, whose source anybody can forge, and the Recovery Time Stamp of an SMF
-//! is no secret. So an SMF with sessions has restarted once it says so in answer to a Heartbeat Request of ours, to the address that
-//! it is known by.
+//! A heartbeat or an Association Setup Request is one datagram, whose source address anyone can forge, and the Recovery
+//! Time Stamp of an SMF is no secret. So an SMF with sessions counts as restarted only after it responds with the new
+//! time stamp to a Heartbeat Request of the UPF, sent to its known address.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -17,75 +17,76 @@ use crate::session::{PendingRequests, PurgeCount, PurgeFilter};
 use crate::transaction::RequestKey;
 use crate::{N4, Notice};
 
-/// A later time stamp counts when the SMF says it twice, so far apart: one that tells the time of now says another one.
+/// A later time stamp counts when the SMF sends it twice, this far apart: an SMF that sends the current time sends
+/// another one.
 const CONFIRMATION_INTERVAL: Span = Span::from_secs(2);
 
-/// What is said of an SMF, until it has been asked.
+/// A claim about an SMF, until the SMF has confirmed or denied it.
 #[derive(Debug)]
 pub(crate) struct RecoveryClaim {
     recovery: NtpSeconds,
-    /// The address of which it is said.
+    /// The address that the claim concerns.
     entity: IpAddr,
-    /// Requests that came later are of the life that it says has begun.
+    /// Requests received after the claim belong to this restart epoch.
     epoch: u32,
-    /// Heartbeats have said different time stamps since.
+    /// Heartbeats have contained different time stamps since.
     has_moved: bool,
     what: ClaimKind,
 }
 
 #[derive(Debug)]
 enum ClaimKind {
-    /// It restarted, in a heartbeat or an establishment.
+    /// A restart, claimed in a heartbeat or an establishment.
     Restart,
-    /// The same in a setup from a host of the SMF, which has been answered.
+    /// A restart, claimed in a setup from a host of the SMF. The setup was already accepted.
     Setup(Box<PendingSetup>),
-    /// It is at another host: a setup from there, which waits for its answer.
+    /// A move to another host: a setup from there, whose response is pending.
     Moved(Box<PendingSetup>, RequestKey),
 }
 
-/// A setup that is not believed yet.
+/// A setup that is not confirmed yet.
 #[derive(Debug)]
 pub(super) struct PendingSetup {
     pub(super) contact: Contact,
-    /// The CP entities whose sessions are to be retained; none: of all.
+    /// The CP entities whose sessions are retained; empty: all.
     pub(super) retained: Option<Vec<IpAddr>>,
 }
 
-/// What is known of the Recovery Time Stamps that an SMF says.
+/// The Recovery Time Stamps that an SMF sent.
 #[derive(Debug, Default)]
 pub(crate) struct RecoveryClock {
-    /// A later stamp that it said in answer to a question, when, and the life that began then.
+    /// A later time stamp in a response of the SMF, its time, and the restart epoch that began then.
     changed: Option<(NtpSeconds, Time, u32)>,
-    /// A later stamp that was said of it, and that it did not confirm since it answers no heartbeat.
+    /// A later time stamp in a claim that the SMF did not confirm, since it does not respond to heartbeats.
     unconfirmed: Option<NtpSeconds>,
-    /// It says the time of now instead of that of its start.
+    /// The SMF sends the current time instead of that of its start.
     is_broken: bool,
-    /// When it is asked again.
+    /// When the SMF is checked again.
     due: Option<Time>,
 }
 
 impl RecoveryClock {
-    /// The SMF is to be asked at this time.
+    /// Schedules the next check.
     pub(super) const fn recheck_at(&mut self, due: Time) {
         self.due = Some(due);
     }
 
-    /// When the SMF is asked again.
+    /// When the SMF is checked again.
     pub(crate) const fn due(&self) -> Option<Time> {
         self.due
     }
 }
 
 impl RecoveryClaim {
-    /// The request that waits for its answer until the SMF has been asked.
+    /// The request whose response is pending until the SMF has been checked.
     pub(super) fn held(&self) -> Option<RequestKey> {
         if let ClaimKind::Moved(_, key) = &self.what { Some(*key) } else { None }
     }
 }
 
 impl N4 {
-    /// A message that needs no answer of the SMF to have been sent by it says when the PFCP entity at this address started. `from` is
-    /// where it came from.
+    /// Handles the Recovery Time Stamp of the PFCP entity at this address in a message whose source may be forged.
+    /// `from` is the source.
     pub(crate) fn on_recovery_time_stamp(
         &mut self,
         now: Time,
@@ -120,7 +121,7 @@ impl N4 {
     fn record_claim(&mut self, id: AssociationId, entity: IpAddr, recovery: NtpSeconds, what: ClaimKind) {
         let is_elsewhere = matches!(what, ClaimKind::Moved(..));
         let Some(association) = self.associations.get_mut(id) else { return };
-        // What came since an earlier claim is of a later life than before that.
+        // Messages received after an earlier claim belong to a later epoch than those before.
         let before = association.claim.take();
         let epoch = match &before {
             Some(claim) if claim.held().is_none() || is_elsewhere => claim.epoch,
@@ -148,14 +149,14 @@ impl N4 {
         self.send_request(now, policy, to, None, &request.into(), purpose);
     }
 
-    /// Asks an SMF for a sign of life now.
+    /// Sends an SMF a Heartbeat Request now.
     fn send_heartbeat_now(&mut self, now: Time, id: AssociationId) {
         if let Some((entity, to)) = self.associations.get(id).map(|it| (it.source.ip(), it.peer)) {
             self.send_recovery_check(now, id, entity, to);
         }
     }
 
-    /// Asks those again whose time stamps have to settle.
+    /// Checks the SMFs again whose time stamps are not confirmed yet.
     pub(crate) fn recheck_clocks(&mut self, now: Time) {
         let is_due = |due: Option<Time>| due.is_some_and(|due| due <= now);
         let due = self.associations.iter().filter(|it| is_due(it.clock.due));
@@ -167,27 +168,28 @@ impl N4 {
         }
     }
 
-    /// A setup from a host of the SMF that would end sessions: they end when the SMF has been asked, by [`N4::check_claim`] when the
-    /// setup is answered.
+    /// A setup from a host of the SMF that would end sessions: they end after the check that [`N4::check_claim`] starts
+    /// when the setup gets its response.
     pub(super) fn defer_setup(&mut self, now: Time, id: AssociationId, new: PendingSetup) {
         let Some(association) = self.associations.get(id) else { return };
         let (entity, recovery) = (association.source.ip(), new.contact.recovery);
         if association.clock.is_broken {
-            // No answer of its would say more.
+            // A response of the SMF would add no information.
             self.apply_setup(now, id, new, None);
             return;
         }
         self.record_claim(id, entity, recovery, ClaimKind::Setup(Box::new(new)));
     }
 
-    /// Asks the SMF if something is said of it.
+    /// Sends a Heartbeat Request to the SMF if there is a claim about it.
     pub(super) fn check_claim(&mut self, now: Time, id: AssociationId) {
         if self.associations.get(id).is_some_and(|it| it.claim.is_some()) {
             self.send_heartbeat_now(now, id);
         }
     }
 
-    /// A setup from another host than those of the SMF: it waits until the SMF has been asked where it was.
+    /// A setup from a host that does not belong to the SMF: its response is pending until the SMF has been checked at
+    /// its previous address.
     pub(super) fn defer_moved_setup(
         &mut self,
         now: Time,
@@ -216,7 +218,7 @@ impl N4 {
         self.refuse(now, key, Seid(0), RequestRefusal::new(Cause::RequestRejected, &detail));
     }
 
-    /// An SMF answered the question whether what is said of it is so.
+    /// An SMF responded to the check of a claim.
     pub(crate) fn recovery_check_answered(
         &mut self,
         now: Time,
@@ -240,7 +242,7 @@ impl N4 {
         }
     }
 
-    /// An SMF said in an answer to us when it started: what is said of it is so or not.
+    /// An SMF sent its Recovery Time Stamp in a response to the UPF, which confirms or denies a claim.
     pub(crate) fn on_own_time_stamp(&mut self, now: Time, id: AssociationId, recovery: NtpSeconds) {
         let Some(association) = self.associations.get_mut(id) else { return };
         association.is_proven = true;
@@ -256,7 +258,7 @@ impl N4 {
                 self.apply_setup(now, id, *new, epoch);
             }
             ClaimKind::Setup(_) => self.reject_claim_of(id),
-            // It is at both addresses, and has restarted as it says.
+            // The SMF is at both addresses, and has restarted as claimed.
             ClaimKind::Moved(mut new, key) if recovery == claimed && recovery != known => {
                 new.contact.addresses.push(main);
                 self.apply_setup(now, id, *new, epoch);
@@ -269,7 +271,7 @@ impl N4 {
         }
     }
 
-    /// A later stamp counts when it is said again later. One that moves on is a clock.
+    /// A later time stamp counts when it is repeated later. One that changes with time is a clock.
     fn confirm_time_stamp(&mut self, now: Time, id: AssociationId, recovery: NtpSeconds, epoch: Option<u32>) {
         let Some(association) = self.associations.get_mut(id) else { return };
         if association.clock.is_broken {
@@ -318,7 +320,7 @@ impl N4 {
         }
     }
 
-    /// What was said of an SMF is not so.
+    /// The claim about an SMF is false.
     fn reject_claim_of(&mut self, id: AssociationId) {
         let Some(association) = self.associations.get(id) else { return };
         let (node, peer) = (association.node.clone(), association.peer);
@@ -326,7 +328,7 @@ impl N4 {
         self.notice(Notice::RestartNotConfirmed { node, peer });
     }
 
-    /// An SMF does not answer the question whether what is said of it is so: a setup is believed.
+    /// An SMF does not respond to the check of a claim: a claimed setup takes effect.
     pub(crate) fn recovery_check_unanswered(&mut self, now: Time, id: AssociationId, entity: IpAddr) {
         let Some(association) = self.associations.get_mut(id) else { return };
         association.clock.changed = None;
@@ -347,7 +349,8 @@ impl N4 {
         }
     }
 
-    /// A setup takes effect: sessions of earlier lives go, unless they are retained. Returns whether some stay.
+    /// A setup takes effect: sessions of earlier epochs are removed, unless they are retained. Returns whether some
+    /// are.
     pub(super) fn apply_setup(
         &mut self,
         now: Time,
@@ -365,8 +368,8 @@ impl N4 {
         self.renew(now, id, contact, epoch, unwanted)
     }
 
-    /// The PFCP entity at this address has restarted and has forgotten its sessions of earlier lives, which go, unless another SMF of
-    /// the set may control them (clause 5.22.3).
+    /// The PFCP entity at this address has restarted and lost its sessions of earlier epochs, which are removed, unless
+    /// another SMF of the set may control them (clause 5.22.3).
     fn restarted(
         &mut self,
         now: Time,
@@ -394,14 +397,14 @@ impl N4 {
         };
         self.wake_ready_sessions(now, id);
         self.notify_purged(purged, Notice::PeerRestarted { node, before, after, purged: 0 });
-        // It has forgotten an association that we asked for, too, and waits to be asked.
+        // The SMF also lost an association that the UPF initiated, and waits for a new setup.
         if let Some(peer) = self.targets.of(id).filter(|_| is_main) {
             self.send_association_setup(now, peer);
         }
     }
 }
 
-/// One time stamp is later than another, modulo 2^32 seconds.
+/// A time stamp is later than another, modulo 2^32 seconds.
 pub(crate) fn is_later(after: NtpSeconds, before: NtpSeconds) -> bool {
     (1..1 << 31).contains(&after.0.wrapping_sub(before.0))
 }

@@ -1,4 +1,4 @@
-//! Changes and the end of an association (TS 29.244 clauses 6.2.7 and 6.2.8).
+//! Update and release of an association (TS 29.244 clauses 6.2.7 and 6.2.8).
 
 use causeway_pfcp::{
     AssociationReleaseRequest, AssociationReleaseResponse, AssociationUpdateFlags, AssociationUpdateRequest,
@@ -15,8 +15,8 @@ use crate::transaction::RequestKey;
 use crate::{DownReason, N4, Notice};
 
 impl N4 {
-    /// Takes over what a peer says anew of itself, and begins the enhanced release of the association if it asks for
-    /// that (clause 6.2.7.2.2).
+    /// Applies the update of a peer, and begins the enhanced release of the association if it is requested (clause
+    /// 6.2.7.2.2).
     pub(crate) fn association_update(
         &mut self,
         now: Time,
@@ -40,7 +40,7 @@ impl N4 {
     fn update(&mut self, id: AssociationId, request: &AssociationUpdateRequest<'_>) {
         let Some(association) = self.associations.get_mut(id) else { return };
         association.update(request);
-        // As in a setup, what it may not say of itself is left out.
+        // As in a setup, unauthorized information is removed.
         let mut claimed = association.contact();
         if let Some(set) = &request.smf_set_id {
             claimed.smf_set = Some(set_name(set));
@@ -68,7 +68,7 @@ impl N4 {
         self.answer(now, key, Seid(0), Some(cause), &response.into());
     }
 
-    /// Ends an association: nothing is sent to the peer any more, and its sessions go.
+    /// Ends an association: nothing more is sent to the peer, and its sessions are removed.
     pub(crate) fn end_association(&mut self, now: Time, id: AssociationId, reason: DownReason) {
         self.forget_answers(id);
         let purged = self.purge_sessions(now, vec![id], PurgeFilter::All, PendingRequests::Forget);
@@ -84,8 +84,8 @@ impl N4 {
         self.check_shutdown(now);
     }
 
-    /// A new life begins for a peer: what was answered in the last one is no answer any more, even if a
-    /// request of the new one looks the same.
+    /// A new restart epoch of a peer begins: cached responses of the last epoch are void, even if a request of the new
+    /// epoch has the same octets.
     pub(crate) fn forget_answers(&mut self, id: AssociationId) {
         self.forget_reported_paths(id);
         for ip in self.associations.get(id).into_iter().flat_map(|association| &association.addresses) {
@@ -93,7 +93,7 @@ impl N4 {
         }
     }
 
-    /// The sessions of an association in the order of their SEIDs, without those that nobody wants any more.
+    /// The sessions of an association in the order of their SEIDs, without those marked for removal.
     pub(crate) fn sessions_of(&self, id: AssociationId) -> Vec<Seid> {
         let goes_on = |session: &&Session| !session.marked_for_removal && !self.sessions.is_in_purge(session);
         let of_it = self.sessions.of_association(id).filter(goes_on);
@@ -102,8 +102,8 @@ impl N4 {
         sessions
     }
 
-    /// The association of the Node ID in a request, if its sender may speak for that node; otherwise the
-    /// request is refused.
+    /// The association of the Node ID in a request, if its sender is authorized for that node; otherwise the request is
+    /// rejected.
     pub(super) fn association_named(
         &mut self,
         now: Time,
@@ -111,7 +111,7 @@ impl N4 {
         node: &NodeId<'_>,
     ) -> Option<AssociationId> {
         let node = node.to_owned();
-        // Some SMFs name an unspecified address: the only association of their host is meant.
+        // Some SMFs send an unspecified address, which means the only association of their host.
         let is_nobody = matches!(&node, causeway_types::NodeId::Ip(ip) if ip.to_canonical().is_unspecified());
         let named = self.associations.of_node(&node);
         let id = named.or_else(|| self.associations.identify(key.from).filter(|_| is_nobody));

@@ -1,4 +1,4 @@
-//! Association setup asked for by the SMF (TS 29.244 clause 6.2.6.2).
+//! Association setup initiated by the SMF (TS 29.244 clause 6.2.6.2).
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -21,10 +21,10 @@ use crate::transaction::RequestKey;
 use crate::{N4, Notice, SetupFailure};
 
 impl N4 {
-    /// Sets up an association, or sets up anew the one that the node has.
+    /// Sets up an association, or renews the existing one of the node.
     ///
-    /// Sessions of a node that has an association stay if it asks for them to be retained, whether it has restarted
-    /// or not (clause 6.2.6.2.2).
+    /// Sessions of a node that has an association stay if it requests their retention, whether it has restarted or not
+    /// (clause 6.2.6.2.2).
     pub(crate) fn association_setup(
         &mut self,
         now: Time,
@@ -79,11 +79,11 @@ impl N4 {
         }
     }
 
-    /// A node that has an association sets it up: from a host of its, or from another one. Returns whether sessions are retained as it
-    /// asked; `None`: the answer comes later.
+    /// A setup of a node that has an association, from one of its hosts or another one. Returns whether sessions are
+    /// retained as requested; `None`: the response is pending.
     ///
-    /// One that says that it has not restarted keeps its sessions: it has not forgotten them. TS 29.244 clause 6.2.6.2.2 would have
-    /// them removed, at the word of whoever forges one datagram.
+    /// A node whose time stamp shows no restart keeps its sessions, since it still knows them. TS 29.244 clause
+    /// 6.2.6.2.2 would remove them, even for one forged datagram.
     fn renew_setup(
         &mut self,
         now: Time,
@@ -120,8 +120,8 @@ impl N4 {
             .any(|session| !session.marked_for_removal && ips.iter().any(|ip| session.cp.addr.contains(*ip)))
     }
 
-    /// Why a setup is refused whose sender is not even remembered, lest strangers displace the answers to SMFs: it is no more than
-    /// another node, where there are as many as may be.
+    /// The reason to reject a setup that is not even cached, so that unassociated peers cannot evict the responses to
+    /// SMFs: it adds a node when the limit of associations is reached.
     pub(crate) fn setup_refusal_when_full(
         &self,
         key: &RequestKey,
@@ -155,7 +155,7 @@ impl N4 {
         self.answer(now, key, Seid(0), Some(cause), &response.into());
     }
 
-    /// A node that had no association has one now.
+    /// Creates an association for a node that has none.
     pub(crate) fn begin_association(
         &mut self,
         now: Time,
@@ -166,7 +166,7 @@ impl N4 {
         let id = self.associations.insert(now, node, contact);
         self.schedule_heartbeat(now, id);
         self.cancel_setup(peer, id);
-        // Places are scarce: who is there is to show that it answers.
+        // Few associations are left: the SMF has to prove that it responds.
         if self.is_half_full()
             && let Some(association) = self.associations.get_mut(id)
         {
@@ -176,8 +176,8 @@ impl N4 {
         id
     }
 
-    /// Sets up anew the association that a node has: all it said before is overwritten, and those of its
-    /// sessions are removed that are not retained: of these CP entities, or all if none is named. Says whether some stay.
+    /// Renews the association of a node: its previous information is overwritten, and sessions that are not retained
+    /// are removed. `retained` lists the CP entities whose sessions stay; empty: all. Returns whether some stay.
     pub(crate) fn renew(
         &mut self,
         now: Time,
@@ -214,7 +214,7 @@ impl N4 {
         some_stay
     }
 
-    /// Nobody needs to ask for an association with this peer any more, nor for heartbeats so far.
+    /// Cancels the setup that the UPF initiated with this peer, and the outstanding heartbeats.
     fn cancel_setup(&mut self, peer: SocketAddr, id: AssociationId) {
         let asked = self.targets.reached(peer, id);
         self.outbound.cancel_of(id, |purpose| matches!(purpose, Purpose::Heartbeat(_)));
@@ -223,7 +223,7 @@ impl N4 {
         }
     }
 
-    /// Where our requests to a peer go that spoke from this address.
+    /// The destination of requests to a peer with this source address.
     fn request_address(&self, from: SocketAddr) -> SocketAddr {
         let mut peer = from;
         if self.config.request_port == RequestPort::Standard {
@@ -233,7 +233,7 @@ impl N4 {
     }
 }
 
-/// The CP entities whose sessions are to be retained; none: of all.
+/// The CP entities whose sessions are retained; empty: all.
 fn retained(retention: &SessionRetentionInformation<'_>) -> Vec<IpAddr> {
     let entities = retention.cp_entity_ip_addresses.iter();
     entities.flat_map(|entity| entity.0.iter().collect::<Vec<_>>()).collect()

@@ -1,4 +1,4 @@
-//! Sets of SMFs, any of which may control a session (TS 29.244 clause 5.22), and sets of sessions.
+//! SMF sets, whose members may all control a session (TS 29.244 clause 5.22), and session sets.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -16,7 +16,7 @@ use crate::transaction::RequestKey;
 use crate::{N4, Notice};
 
 impl Associations {
-    /// They are one association, or of SMFs of one set (clause 5.22.3).
+    /// Both are the same association, or of SMFs of one set (clause 5.22.3).
     pub(crate) fn are_of_one_set(&self, one: AssociationId, other: AssociationId) -> bool {
         let set = |id| self.get(id).and_then(|association| association.smf_set.as_deref());
         one == other || set(one).is_some_and(|name| set(other) == Some(name))
@@ -30,20 +30,20 @@ impl Associations {
             || it.smf_set.is_some() && self.of_set(id).any(|association| association.uses_address(ip))
     }
 
-    /// The associations of the set that this one belongs to, itself first.
+    /// The associations of the SMF set that this one belongs to, this one first.
     pub(crate) fn of_set(&self, id: AssociationId) -> impl Iterator<Item = &Association> {
         let others = self.iter().filter(move |other| other.id != id && self.are_of_one_set(id, other.id));
         self.get(id).into_iter().chain(others)
     }
 
-    /// Another association of the set, whose SMF is alive.
+    /// Another association of the set whose path is up.
     pub(crate) fn available_set_member(&self, id: AssociationId) -> Option<AssociationId> {
         self.of_set(id).skip(1).find(|association| association.path_up).map(|association| association.id)
     }
 }
 
 impl N4 {
-    /// Removes the sessions of sets that have failed, without reports (TS 23.007 clause 23).
+    /// Removes the sessions of session sets that failed, without reports (TS 23.007 clause 23).
     pub(crate) fn session_set_deletion(
         &mut self,
         now: Time,
@@ -67,7 +67,7 @@ impl N4 {
         }
     }
 
-    /// Reports of sets of sessions go to another SMF from now on (clause 5.22.4).
+    /// Redirects the reports of session sets to another SMF (clause 5.22.4).
     pub(crate) fn session_set_modification(
         &mut self,
         now: Time,
@@ -87,7 +87,7 @@ impl N4 {
             .filter_map(|it| it.alternative_smf_ip_address.addr.preferred());
         if let Some(foreign) = heirs.into_iter().find(|ip| !self.is_host_of(id, *ip)) {
             let detail =
-                format!("{foreign} is not known to be an SMF of the set; upf.pfcp.smf can say that it is");
+                format!("{foreign} is not known as an SMF of the set; it can be listed in upf.pfcp.smf");
             let refusal = RequestRefusal {
                 offending_ie: Some(OffendingIe(AlternativeSmfIpAddress::TYPE)),
                 ..RequestRefusal::new(Cause::MandatoryIeIncorrect, &detail)
@@ -137,7 +137,7 @@ impl N4 {
         self.associations.of_set(id).map(|association| association.id).collect()
     }
 
-    /// Gives the sessions of an association to another one of its set.
+    /// Hands the sessions of an association over to another one of its set.
     pub(crate) fn hand_over(&mut self, from: AssociationId, to: AssociationId) -> usize {
         let sessions = self.sessions_of(from);
         for seid in &sessions {
@@ -146,7 +146,7 @@ impl N4 {
         sessions.len()
     }
 
-    /// Where a request about a session goes next that its SMF does not answer: other entities of the SMF, the preferred
+    /// The next destination of a session request that got no response: other entities of the SMF, the preferred ones
     /// first, then other SMFs of the set. None that was tried already.
     pub(crate) fn next_peer(&self, seid: Seid) -> Option<SocketAddr> {
         let session = self.sessions.get(seid)?;

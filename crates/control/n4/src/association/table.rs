@@ -1,4 +1,4 @@
-//! The peers we have an association with.
+//! The table of associations.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -10,10 +10,10 @@ use super::contact::{addresses, alternatives};
 use super::{RecoveryClaim, RecoveryClock, ReleaseState};
 use crate::left_out::LeftOut;
 
-/// So many associations at most are looked through for an id or a Node ID; it is looked up among more.
+/// Up to this number, associations are searched linearly by id or Node ID; beyond it, through an index.
 const FEW: usize = 8;
 
-/// Names one association for as long as it lasts; never reused.
+/// Identifies one association; never reused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) struct AssociationId(pub(crate) u64);
 
@@ -21,65 +21,65 @@ pub(crate) struct AssociationId(pub(crate) u64);
 #[derive(Debug)]
 pub(crate) struct Association {
     pub(crate) id: AssociationId,
-    /// Who it is.
+    /// The Node ID of the SMF.
     pub(crate) node: NodeId,
-    /// Where our requests go.
+    /// The destination of requests to it.
     pub(crate) peer: SocketAddr,
-    /// Where its setup came from.
+    /// The source of its setup.
     pub(crate) source: SocketAddr,
-    /// How many associations there are whose setup came from that host, this one included.
+    /// The number of associations whose setup came from that host, including this one.
     pub(super) of_host: usize,
-    /// Where it sends from: of the setup, of its Node ID, and the alternative ones it named.
+    /// Its source addresses: that of the setup, that of its Node ID, and the alternative ones that it announced.
     pub(crate) addresses: Vec<IpAddr>,
-    /// The other addresses it named, and whether each is to be preferred to those that are not.
+    /// The alternative addresses that it announced, and whether each is preferred.
     pub(crate) alternatives: Vec<(IpAddr, bool)>,
-    /// What it can do, by its own word.
+    /// Its CP Function Features.
     pub(crate) cp_features: CpFeatures,
-    /// The set of SMFs that it belongs to.
+    /// The SMF set that it belongs to.
     pub(crate) smf_set: Option<String>,
-    /// When it started, by its own word.
+    /// Its Recovery Time Stamp.
     pub(crate) recovery: NtpSeconds,
-    /// When its other PFCP entities started, by theirs.
+    /// The Recovery Time Stamps of its other PFCP entities.
     pub(crate) entities: BTreeMap<IpAddr, NtpSeconds>,
-    /// The number of the load information that it was told last.
+    /// The sequence number of the last Load Control Information sent to it.
     pub(crate) sent_load: Option<u32>,
-    /// The number of the overload that it was told last and that has not been taken back.
+    /// The sequence number of the last Overload Control Information sent to it, while that is in force.
     pub(crate) sent_overload: Option<u32>,
-    /// How far its release is.
+    /// The state of its release.
     pub(crate) release: ReleaseState,
     /// When the association began.
     pub(crate) since: Time,
-    /// Its last heartbeat was answered, or it sent something since.
+    /// Its last heartbeat was answered, or a message was received from it since.
     pub(crate) path_up: bool,
-    /// Since when that is so without a break.
+    /// Since when its path has been up without interruption.
     pub(crate) path_up_since: Time,
-    /// When it was last heard from.
+    /// When the last message was received from it.
     pub(crate) heard: Option<Time>,
-    /// When the next heartbeat goes out; `None` while one waits for its answer, or when none are sent.
+    /// When the next heartbeat is due; `None` while one is in flight, or when heartbeats are off.
     pub(crate) heartbeat_due: Option<Time>,
-    /// We asked it to release the association.
+    /// The UPF requested the release of the association.
     pub(crate) releasing: bool,
-    /// How many sessions it has, those being set up included, and without those that nobody wants any more.
+    /// The number of its sessions, including those being established, without those marked for removal.
     pub(crate) sessions: usize,
-    /// How many Session Report Requests wait for its answer.
+    /// The number of Session Report Requests in flight.
     pub(crate) outstanding_reports: usize,
-    /// It refuses Downlink Data Reports with a Paging Policy Indication value.
+    /// It rejects Downlink Data Reports with a Paging Policy Indication value.
     pub(crate) refuses_paging_policy: bool,
-    /// What it gets messages without, since it answers only such.
+    /// The IEs left out of messages to it, since it responds only to messages without them.
     pub(crate) left_out: LeftOut,
-    /// The sessions that may report when there are fewer.
+    /// The sessions that send reports when fewer are in flight.
     pub(crate) waiting_sessions: VecDeque<Seid>,
-    /// What is said of it and is not confirmed yet.
+    /// A claim about it that is not confirmed yet.
     pub(crate) claim: Option<RecoveryClaim>,
-    /// The Recovery Time Stamps that it says.
+    /// Its Recovery Time Stamps.
     pub(crate) clock: RecoveryClock,
-    /// How many sessions were established since a new life of it was said to have begun.
+    /// The number of sessions established since a claimed restart.
     pub(crate) sessions_since_restart: usize,
-    /// It has answered a heartbeat.
+    /// It has responded to a heartbeat.
     pub(crate) is_proven: bool,
 }
 
-/// What an association setup says about the peer.
+/// The contents of an association setup about the peer.
 #[derive(Debug)]
 pub(crate) struct Contact {
     pub(crate) peer: SocketAddr,
@@ -92,7 +92,7 @@ pub(crate) struct Contact {
 }
 
 impl Association {
-    /// The peer was heard of anew.
+    /// The peer set its association up again.
     fn renew(&mut self, now: Time, contact: Contact) {
         let Contact { peer, source, addresses, alternatives, cp_features, smf_set, recovery } = contact;
         (self.peer, self.source, self.addresses, self.recovery) = (peer, source, addresses, recovery);
@@ -106,7 +106,7 @@ impl Association {
         (self.claim, self.clock) = (None, RecoveryClock::default());
     }
 
-    /// What is known of it by its own word.
+    /// The stored information that the peer announced.
     pub(super) fn contact(&self) -> Contact {
         Contact {
             peer: self.peer,
@@ -119,7 +119,7 @@ impl Association {
         }
     }
 
-    /// What it says anew of itself (TS 29.244 clause 6.2.7.2.2).
+    /// Applies an update of the peer (TS 29.244 clause 6.2.7.2.2).
     pub(super) fn update(&mut self, request: &AssociationUpdateRequest<'_>) {
         if let Some(features) = request.cp_function_features {
             self.cp_features = features;
@@ -131,39 +131,40 @@ impl Association {
         }
     }
 
-    /// It stands for a set of SMFs, of which others go on when one fails (TS 29.244 clause 5.22.2).
+    /// It represents an SMF set, whose other members take over when one fails (TS 29.244 clause 5.22.2).
     pub(crate) fn represents_set(&self) -> bool {
         self.cp_features.contains(CpFeatures::SSET) && !self.alternatives.is_empty()
     }
 
-    /// It does not answer what it was sent at that time, though it was there then and was heard from since.
+    /// It has not responded to what was sent at that time, although its path was up then and a message was received
+    /// from it since.
     pub(crate) fn is_silent(&self, since: Time) -> bool {
         self.path_up && self.path_up_since <= since && self.heard.is_some_and(|heard| heard > since)
     }
 
-    /// It is being released; no new sessions.
+    /// It is being released and accepts no new sessions.
     pub(crate) fn is_leaving(&self) -> bool {
         self.release != ReleaseState::None
     }
 
-    /// The host is known to send for this peer.
+    /// The host is a known source address of this peer.
     pub(crate) fn uses_address(&self, ip: IpAddr) -> bool {
         self.addresses.contains(&ip)
     }
 }
 
-/// All associations, found by Node ID or by address.
+/// All associations, with lookup by Node ID or address.
 #[derive(Debug, Default)]
 pub(crate) struct Associations {
     last_id: u64,
-    /// In the order of their ids, which only grow.
+    /// Ordered by id; ids only grow.
     all: Vec<Association>,
     by_node: BTreeMap<NodeId, AssociationId>,
-    /// Some of them gets messages without some IEs.
+    /// Some IEs are left out for at least one of them.
     leaves_out: bool,
 }
 
-/// A Node ID as it is compared: host names without regard to case.
+/// The canonical form of a Node ID for comparison: host names regardless of case.
 pub(crate) fn canonical(node: &NodeId) -> NodeId {
     match node {
         NodeId::Ip(ip) => NodeId::Ip(ip.to_canonical()),
@@ -171,7 +172,7 @@ pub(crate) fn canonical(node: &NodeId) -> NodeId {
     }
 }
 
-/// Names the node that has this name as it is compared, too.
+/// `node` has this canonical form.
 pub(super) fn is_same_node(canonical: &NodeId, node: &NodeId) -> bool {
     match (canonical, node) {
         (NodeId::Ip(known), NodeId::Ip(ip)) => *known == ip.to_canonical(),
@@ -181,7 +182,7 @@ pub(super) fn is_same_node(canonical: &NodeId, node: &NodeId) -> bool {
 }
 
 impl Associations {
-    /// A new association of a node that has none yet.
+    /// Creates the association of a node that has none.
     pub(crate) fn insert(&mut self, now: Time, node: &NodeId, contact: Contact) -> AssociationId {
         self.last_id += 1;
         let id = AssociationId(self.last_id);
@@ -224,7 +225,7 @@ impl Associations {
         id
     }
 
-    /// Its peer gets messages without these IEs from now on, too. Returns what it gets them without if that is new.
+    /// Leaves these IEs out of messages to its peer from now on. Returns the association if some of them are new.
     pub(crate) fn leave_out(&mut self, id: AssociationId, ies: LeftOut) -> Option<&Association> {
         let index = self.index_of(id)?;
         let association = self.all.get_mut(index)?;
@@ -234,7 +235,7 @@ impl Associations {
         self.all.get(index).filter(|it| it.left_out != before)
     }
 
-    /// What messages to this host are without.
+    /// The IEs left out of messages to this host.
     pub(crate) fn left_out_for(&self, ip: IpAddr) -> LeftOut {
         if !self.leaves_out {
             return LeftOut::NONE;
@@ -243,7 +244,7 @@ impl Associations {
         of_host.fold(LeftOut::NONE, |all, association| all.and(association.left_out))
     }
 
-    /// The peer of an association was heard of anew.
+    /// The peer of an association set it up again.
     pub(crate) fn renew(&mut self, now: Time, id: AssociationId, contact: Contact) -> Option<&Association> {
         let index = self.index_of(id)?;
         let association = self.all.get_mut(index)?;
@@ -254,14 +255,14 @@ impl Associations {
         self.all.get(index)
     }
 
-    /// Counts the associations of a host. There are few places, and who asks which of them is dispensable looks at all.
+    /// Counts the associations of a host. There are few associations, and eviction looks at all of them.
     fn count_host(&mut self, ip: IpAddr) {
         let is_its = |association: &Association| association.source.ip() == ip;
         let count = self.all.iter().filter(|it| is_its(it)).count();
         self.all.iter_mut().filter(|it| is_its(it)).for_each(|it| it.of_host = count);
     }
 
-    /// Ends an association.
+    /// Removes an association.
     pub(crate) fn remove(&mut self, id: AssociationId) -> Option<Association> {
         let association = self.all.remove(self.index_of(id)?);
         self.by_node.remove(&association.node);
@@ -286,12 +287,12 @@ impl Associations {
         self.all.get_mut(index)
     }
 
-    /// The association of a node, wherever it speaks from.
+    /// The association of a node, whatever its source address.
     pub(crate) fn of_node(&self, node: &NodeId) -> Option<AssociationId> {
         self.at_node(node).map(|association| association.id)
     }
 
-    /// The same, as it is now.
+    /// The same, with a canonical Node ID.
     #[inline]
     pub(crate) fn at_node(&self, node: &NodeId) -> Option<&Association> {
         if self.all.len() <= FEW {
@@ -300,13 +301,13 @@ impl Associations {
         self.get(*self.by_node.get(&canonical(node))?)
     }
 
-    /// Some peer speaks from this host.
+    /// This host is a source address of some peer.
     pub(crate) fn knows(&self, ip: IpAddr) -> bool {
         self.all.iter().any(|association| association.uses_address(ip))
     }
 
-    /// The association of the peer that speaks from exactly this address and port, or else of the only one
-    /// that speaks from this host; `None` in doubt. A handful of associations is looked through.
+    /// The association of the peer with exactly this address and port, or else of the only one with this address;
+    /// `None` if ambiguous. A few associations are searched linearly.
     pub(crate) fn identify(&self, from: SocketAddr) -> Option<AssociationId> {
         if let Some(exact) = self.all.iter().find(|association| association.source == from) {
             return Some(exact.id);
@@ -324,12 +325,12 @@ impl Associations {
         self.all.len()
     }
 
-    /// When the next association that is being released ends without its peer.
+    /// The next deadline of an association that is being released.
     pub(crate) fn next_release_deadline(&self) -> Option<Time> {
         self.all.iter().filter_map(|it| it.release.deadline()).map(|(at, _)| at).min()
     }
 
-    /// When the next heartbeat goes out.
+    /// When the next heartbeat is due.
     pub(crate) fn next_heartbeat(&self) -> Option<Time> {
         let due = |it: &Association| it.heartbeat_due.into_iter().chain(it.clock.due()).min();
         self.all.iter().filter_map(due).min()
@@ -356,9 +357,9 @@ mod tests {
         }
     }
 
-    // Input:  two nodes that speak from one host with different ports, and one from another host.
-    // Output: the exact port decides; an unknown port of the shared host is nobody's in particular, one of
-    //         the other host is its only node's; strangers are not known.
+    // Input:  two nodes at one host with different ports, and one at another host.
+    // Output: the exact port decides; an unknown port of the shared host is ambiguous, one of the other host belongs to
+    // its only node; unassociated peers are not known.
     #[test]
     fn an_address_finds_its_association() {
         let mut table = Associations::default();
@@ -372,8 +373,8 @@ mod tests {
         assert!(table.knows(host(1, 0).ip()) && !table.knows(host(3, 0).ip()));
     }
 
-    // Input:  three nodes of one host and one of another; one is heard of from the other host, and one ends.
-    // Output: each knows how many there are of its host.
+    // Input:  three nodes of one host and one of another; one is set up again from the other host, and one ends.
+    // Output: each has the number of associations of its host.
     #[test]
     fn the_associations_of_a_host_are_counted() {
         let mut table = Associations::default();

@@ -1,4 +1,4 @@
-//! Association setup asked for by us (TS 29.244 clause 6.2.6.3).
+//! Association setup initiated by the UPF (TS 29.244 clause 6.2.6.3).
 
 use std::net::SocketAddr;
 
@@ -14,8 +14,8 @@ use crate::session::PurgeFilter;
 use crate::{N4, Notice, SetupFailure};
 
 impl N4 {
-    /// Sets up an association with this peer from our side, now and whenever it is lost. Does nothing when
-    /// that is being done already, or while shutting down.
+    /// Initiates an association with this peer, now and whenever it is lost. No effect if that is already so, or while
+    /// shutting down.
     pub fn associate(&mut self, now: Time, peer: SocketAddr) {
         if self.is_stopping() || self.targets.contains(peer) {
             return;
@@ -27,7 +27,7 @@ impl N4 {
         }
     }
 
-    /// Asks those again whose rest is over.
+    /// Retries the setups whose delay has passed.
     pub(crate) fn retry_targets(&mut self, now: Time) {
         for peer in self.targets.due(now) {
             self.send_association_setup(now, peer);
@@ -78,7 +78,7 @@ impl N4 {
         let contact = self.authorized_contact(&node, contact);
         let most = self.config.limits.associations;
         match self.associations.of_node(&node).and_then(|id| self.known(id)) {
-            // The node asked us too, and its request came first: only a restart costs it its sessions.
+            // The node also sent a setup, which arrived first: only a restart removes its sessions.
             Some((id, before)) => {
                 let same = before == contact.recovery;
                 let unwanted = (!same).then_some(PurgeFilter::All);
@@ -94,7 +94,7 @@ impl N4 {
         }
     }
 
-    /// The id and recovery time stamp of an association.
+    /// The id and Recovery Time Stamp of an association.
     pub(crate) fn known(&self, id: AssociationId) -> Option<(AssociationId, NtpSeconds)> {
         self.associations.get(id).map(|association| (association.id, association.recovery))
     }

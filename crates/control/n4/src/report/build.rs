@@ -1,4 +1,4 @@
-//! From reports to the Session Report Request that carries them.
+//! Encoding of reports into a Session Report Request.
 
 use causeway_dataplane::{DataStatus, DownlinkData};
 use causeway_pfcp::{
@@ -10,8 +10,8 @@ use causeway_types::WallClock;
 use super::Report;
 use crate::session::Session;
 
-/// The request that carries these reports, which go together, with times as the wall clock says them. `None` if nothing is left to say, since the URRs are
-/// gone.
+/// The request with these reports, which fit together, with times of the wall clock. `None` if nothing is left to
+/// report, since the URRs were removed.
 pub(super) fn request(
     session: &mut Session,
     reports: &[Report],
@@ -45,7 +45,7 @@ pub(super) fn request(
     })
 }
 
-/// One PDR ID for each packet, and in the same order what is known of it: of all or of none.
+/// One PDR ID for each packet, and its parameters in the same order: for all packets or for none.
 fn downlink_data_report(data: &[DownlinkData], names_policy: bool) -> Option<DownlinkDataReport<'static>> {
     let service = |data: &DownlinkData| DownlinkDataServiceInformation {
         paging_policy: data.dscp.filter(|_| names_policy),

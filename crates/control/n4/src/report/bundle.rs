@@ -1,13 +1,13 @@
-//! What goes into one Session Report Request (TS 29.244 clause 7.5.8).
+//! The contents of one Session Report Request (TS 29.244 clause 7.5.8).
 
 use causeway_dataplane::{DataStatus, DownlinkData};
 
 use super::Report;
 
-/// How many usages one message carries: some 100 octets each, to stay below 1400.
+/// The most usage reports in one message: about 100 octets each, to stay below 1400.
 pub(crate) const USAGES: usize = 10;
 
-/// How many PDRs, and how many tunnels, one request carries.
+/// The most PDRs, and the most tunnels, in one request.
 const OTHERS: usize = 16;
 
 /// Collects reports of every type for one request.
@@ -20,7 +20,7 @@ pub(super) struct ReportBatch {
 }
 
 impl ReportBatch {
-    /// Takes a report in, if it goes with those that are in already.
+    /// Adds a report if it fits the reports already included.
     pub(super) fn try_add(&mut self, report: &Report) -> bool {
         match report {
             _ if self.may_be_refused() && !matches!(report, Report::DownlinkData(_)) => false,
@@ -45,7 +45,7 @@ impl ReportBatch {
         }
     }
 
-    /// One Downlink Data Report names each PDR once, and has one status.
+    /// One Downlink Data Report contains each PDR once, and has one status.
     fn try_add_downlink_data(&mut self, data: DownlinkData) -> bool {
         let status = |data: &DownlinkData| data.status.map(|status| status == DataStatus::Buffered);
         let goes = |held: &DownlinkData| held.pdr != data.pdr && status(held) == status(&data);
@@ -56,13 +56,13 @@ impl ReportBatch {
         taken
     }
 
-    /// An SMF that does not know paging policies may refuse the request: nothing else is to be lost with it.
+    /// An SMF that does not support paging policies may reject the request: no other report must be lost with it.
     fn may_be_refused(&self) -> bool {
         self.downlink_data.iter().any(names_policy)
     }
 }
 
-/// The packet asks for another paging policy than the default.
+/// The packet requires another paging policy than the default.
 pub(super) fn names_policy(data: &DownlinkData) -> bool {
     data.dscp.is_some_and(|dscp| dscp != 0)
 }

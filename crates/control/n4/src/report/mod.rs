@@ -1,4 +1,4 @@
-//! Session reports: what the SMF must hear, in order, until it has heard (TS 29.244 clause 6.3.5).
+//! Session reports: sent in order until the SMF has responded (TS 29.244 clause 6.3.5).
 
 mod build;
 mod bundle;

@@ -15,11 +15,11 @@ use crate::n4::Purpose;
 use crate::transaction::UnansweredRequest;
 use crate::{MessageResult, N4, Notice, Output};
 
-/// How sessions reach a peer: by which side, in which network.
+/// How sessions reach a peer: interface and network instance.
 type PathUsers = BTreeSet<(Interface, Option<causeway_types::NetworkInstance>)>;
 
 impl N4 {
-    /// The path to a GTP-U peer failed: the SMFs whose sessions use it are told, each once until it recovers.
+    /// The path to a GTP-U peer failed: the SMFs whose sessions use it are notified, each once until it recovers.
     pub(crate) fn path_failed(&mut self, now: Time, peer: IpAddr) {
         let users = self.users_of(peer);
         let untold: Vec<_> =
@@ -33,7 +33,7 @@ impl N4 {
         }
     }
 
-    /// It works again: those that were told of the failure, and whose sessions still use it, are told of that.
+    /// The path recovered: the SMFs that were notified of the failure, and whose sessions still use it, are notified.
     pub(crate) fn path_recovered(&mut self, now: Time, peer: IpAddr) {
         let users = self.users_of(peer);
         let notified: Vec<_> =
@@ -45,7 +45,7 @@ impl N4 {
         }
     }
 
-    /// No session uses the path any more: what was told of it has no end.
+    /// No session uses the path any more: no recovery is reported.
     pub(crate) fn path_forgotten(&mut self, peer: IpAddr) {
         self.reported_paths.retain(|(_, down)| *down != peer);
     }
@@ -70,7 +70,7 @@ impl N4 {
 
     fn report_path(&mut self, now: Time, id: AssociationId, peer: IpAddr, ways: &PathUsers, failed: bool) {
         let purpose = Purpose::PathReport { association: id, peer };
-        // What was said before about this path is overtaken.
+        // Earlier reports of this path are obsolete.
         self.outbound.cancel_of(id, |other| *other == purpose);
         let Some(to) = self.associations.get(id).map(|association| association.peer) else { return };
         let names: Vec<_> =
@@ -105,8 +105,8 @@ impl N4 {
         self.notice(Notice::NodeReportRefused { node, cause });
     }
 
-    /// The last repetition of a report went unanswered. It is kept and repeated after pauses, until it is answered
-    /// or overtaken, or the association ends.
+    /// The last retransmission of a report got no response. It is kept and repeated after pauses, until it gets a
+    /// response or is obsolete, or the association ends.
     pub(crate) fn path_report_unanswered(
         &mut self,
         now: Time,
@@ -124,7 +124,7 @@ impl N4 {
         self.outbound.keep(now, unanswered, self.config.report_retry);
     }
 
-    /// The peer of an association lives anew, or is gone: it has been told of nothing.
+    /// The peer of an association restarted, or its association ended: no path counts as reported to it.
     pub(crate) fn forget_reported_paths(&mut self, id: AssociationId) {
         self.reported_paths.retain(|(association, _)| *association != id);
         self.outbound.cancel_of(id, |purpose| matches!(purpose, Purpose::PathReport { .. }));

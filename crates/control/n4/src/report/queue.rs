@@ -1,4 +1,4 @@
-//! The reports of one session: few of them on their way at a time, numbered in the order in which they happened.
+//! The report queue of one session: few requests in flight at a time, numbered in the order of their events.
 
 use std::collections::VecDeque;
 use std::ops::Add;
@@ -10,29 +10,29 @@ use causeway_types::{FTeid, UrrId};
 
 use super::bundle::{ReportBatch, names_policy};
 
-/// Something the SMF must hear of.
+/// A report to the SMF.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Report {
-    /// Usage of one URR (USAR), in the parts that belong into one message.
+    /// Usage of one URR (USAR), in parts that must be in one message.
     Usage(Vec<Usage>),
-    /// Usage that a response had no room for (USAR), numbered already.
+    /// Usage that did not fit into a response (USAR), already numbered.
     Additional(Box<UsageReport<'static>>),
-    /// Downlink data came for an idle UE, or was discarded (DLDR).
+    /// Downlink data was received for an idle UE, or was discarded (DLDR).
     DownlinkData(DownlinkData),
-    /// A peer does not know this tunnel of its own (ERIR).
+    /// A GTP-U peer sent an Error Indication for this tunnel (ERIR).
     ErrorIndication(FTeid),
-    /// No packet came for long (UPIR).
+    /// No packet was received for the inactivity period (UPIR).
     Inactivity,
-    /// We have deleted the session (PSDBU). The last of its reports.
+    /// The UPF has deleted the session (PSDBU). The last of its reports.
     Ended,
 }
 
-/// Requests of a session that may be on their way at a time.
+/// The most requests of a session in flight.
 const MAX_OUTSTANDING: usize = 4;
-/// As many more may be, of reports that something waits for: paging, another tunnel, a quota.
+/// The number of additional requests in flight for urgent reports: paging, tunnel errors, quotas.
 const MAX_OUTSTANDING_URGENT: usize = 4;
 
-/// What a quota's end is told by: no more passes until the SMF has granted more.
+/// The triggers of quota exhaustion: no more packets pass until the SMF grants a new quota.
 const QUOTA: UsageReportTrigger = UsageReportTrigger::VOLQU
     .union(UsageReportTrigger::TIMQU)
     .union(UsageReportTrigger::EVEQU)
@@ -43,25 +43,25 @@ const QUOTA: UsageReportTrigger = UsageReportTrigger::VOLQU
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     waiting: VecDeque<Report>,
-    /// The requests that were sent and are not answered.
+    /// The requests in flight.
     outstanding: Vec<OutstandingRequest>,
     last: RequestNumber,
 }
 
-/// Which of a session's requests it is.
+/// The number of a request within its session.
 pub(crate) type RequestNumber = u16;
 
-/// A request that was sent and is not answered.
+/// A request in flight.
 #[derive(Debug)]
 struct OutstandingRequest {
     number: RequestNumber,
-    /// What it tells beside usage.
+    /// Its contents beside usage.
     contents: Vec<Report>,
 }
 
 impl Queue {
-    /// Adds a report. What the SMF is being told of is not said twice. Above `limit`, usage is added to what waits
-    /// of the same URR, so nothing is lost; other reports are then refused.
+    /// Adds a report. A report that is in flight or queued is not added twice. Above `limit`, usage is added to queued
+    /// usage of the same URR, so nothing is lost; other reports are then rejected.
     #[must_use]
     pub(super) fn push(&mut self, report: Report, limit: usize) -> bool {
         if self.is_in_flight(&report) {
@@ -76,9 +76,9 @@ impl Queue {
         true
     }
 
-    /// Takes what goes into the next request, and its number: the first reports that go together. While [`MAX_OUTSTANDING`] requests
-    /// are on their way, only what does not wait for them, and the usage that must be numbered before it. `None` when nothing
-    /// may go.
+    /// Takes the contents of the next request, and its number: the first reports that fit together. While
+    /// [`MAX_OUTSTANDING`] requests are in flight, only urgent reports, and the usage that must be numbered before
+    /// them. `None` when nothing may be sent.
     pub(super) fn next_request(&mut self) -> Option<(RequestNumber, Vec<Report>)> {
         let may_go = self.may_go();
         let mut bundle = ReportBatch::default();
@@ -102,7 +102,7 @@ impl Queue {
         Some((self.last, request))
     }
 
-    /// Which of the reports that wait may go now.
+    /// Which of the queued reports may be sent now.
     fn may_go(&self) -> impl Fn(&Report) -> bool + use<> {
         let is_open_for = |limit| self.outstanding.len() < limit;
         let (all, urgent) =
@@ -113,16 +113,16 @@ impl Queue {
             false => Vec::new(),
         };
         move |report| match report {
-            // It is the last: all others have been heard, or are in the same request.
+            // The last report: all others have been acknowledged, or are in the same request.
             Report::Ended => all && !has_open,
             _ if all => true,
             Report::DownlinkData(_) | Report::ErrorIndication(_) => urgent,
-            // Usage of one URR is numbered in its order.
+            // Usage reports of one URR are numbered in order.
             report => report.urrs().any(|urr| quotas.contains(&urr)),
         }
     }
 
-    /// This request was refused for its paging policy: its downlink data is the next to be told. False if it named
+    /// This request was rejected for its paging policy: its downlink data is the next to be reported. False if it had
     /// no policy.
     pub(super) fn again_without_policy(&mut self, number: RequestNumber) -> bool {
         let open = self.outstanding.iter().find(|open| open.number == number);
@@ -137,32 +137,32 @@ impl Queue {
         true
     }
 
-    /// This request is answered or given up: another may go.
+    /// This request got its response or was given up: another may be sent.
     pub(super) fn done(&mut self, number: RequestNumber) {
         self.outstanding.retain(|open| open.number != number);
     }
 
-    /// A request could go out now.
+    /// A request could be sent now.
     pub(super) fn is_ready(&self) -> bool {
         !self.waiting.is_empty() && self.waiting.iter().any(self.may_go())
     }
 
-    /// A request was sent and is not answered.
+    /// A request is in flight.
     pub(super) fn is_on_its_way(&self) -> bool {
         !self.outstanding.is_empty()
     }
 
-    /// How many reports wait to be sent.
+    /// The number of queued reports.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// There is nothing, waiting or on its way.
+    /// No report is queued or in flight.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.outstanding.is_empty()
     }
 
-    /// Puts what a response had no room for before all else, and says how much that is; `None` if it is nothing.
+    /// Puts reports that did not fit into a response first, and returns their number; `None` if there are none.
     pub(super) fn push_front(
         &mut self,
         additional: Vec<UsageReport<'static>>,
@@ -174,7 +174,7 @@ impl Queue {
         (count > 0).then_some(AdditionalUsageReports::Count(count))
     }
 
-    /// The session ends: what an earlier response had no room for and was not sent either.
+    /// The session ends: takes the reports that did not fit into an earlier response and were not sent either.
     pub(super) fn take_additional(&mut self) -> Vec<UsageReport<'static>> {
         let mut taken = Vec::new();
         for report in std::mem::take(&mut self.waiting) {
@@ -186,7 +186,7 @@ impl Queue {
         taken
     }
 
-    /// Takes the usages of URRs that are gone, to go into the response that says so.
+    /// Takes the usage of removed URRs, for the response to their removal.
     pub(super) fn take_usage_of(&mut self, gone: impl Fn(UrrId) -> bool) -> Vec<Usage> {
         let mut taken = Vec::new();
         for report in std::mem::take(&mut self.waiting) {
@@ -198,7 +198,7 @@ impl Queue {
         taken
     }
 
-    /// The session ends: the usages that were not sent, to go into the last response.
+    /// The session ends: takes the usage that was not sent, for the last response.
     pub(super) fn take_unsent_usage(&mut self) -> Vec<Usage> {
         let usages = |report| if let Report::Usage(parts) = report { parts } else { Vec::new() };
         self.waiting.drain(..).flat_map(usages).collect()
@@ -220,7 +220,7 @@ impl Queue {
             || self.waiting.iter().any(|waiting| tells(waiting) || is_inactive(waiting))
     }
 
-    /// Adds usage to the last one of its URR, or to the end when there is none with the same parts.
+    /// Adds usage to the last queued one of its URR, or to the end if there is none with the same parts.
     fn merge_usage(&mut self, parts: Vec<Usage>) {
         let is_same = |earlier: &[Usage]| {
             earlier.len() == parts.len()
@@ -250,7 +250,7 @@ impl Report {
         matches!(self, Self::Usage(_) | Self::Additional(_))
     }
 
-    /// The URRs whose usage it is.
+    /// The URRs of the report.
     fn urrs(&self) -> impl Iterator<Item = UrrId> {
         let (parts, additional) = match self {
             Self::Usage(parts) => (parts.as_slice(), None),
@@ -270,16 +270,16 @@ impl Report {
         if let Self::ErrorIndication(tunnel) = self { Some((*tunnel).into()) } else { None }
     }
 }
-/// How many times of events one report keeps when reports are added up; the first ones.
+/// The most event times in one report when reports are added up; the first ones are kept.
 const EVENTS_PER_REPORT: usize = 64;
 
-/// Both concern the same application, or none.
+/// Both are of the same application, or of none.
 fn is_of_same(one: &Usage, other: &Usage) -> bool {
     let application = |usage: &Usage| usage.detected.as_ref().map(|detected| detected.application.clone());
     application(one) == application(other)
 }
 
-/// Makes one measurement of two that follow each other.
+/// Merges two consecutive measurements into one.
 fn extend(earlier: &mut Usage, later: Usage) {
     earlier.triggers |= later.triggers;
     earlier.volume = sum(earlier.volume, later.volume);

@@ -10,13 +10,13 @@ use crate::n4::Purpose;
 use crate::transaction::UnansweredRequest;
 use crate::{MessageResult, N4, Notice, Output};
 
-/// Where length and SEID are in a header that has one (TS 29.244 clause 7.2.2.3).
+/// The offsets of length and SEID in a header that has a SEID (TS 29.244 clause 7.2.2.3).
 const LENGTH: Range<usize> = 2..4;
 const SEID: Range<usize> = 4..12;
-/// The octets of a header with a SEID.
+/// The length of a header with a SEID.
 const HEADER: usize = 16;
 
-/// Makes a Session Report Request one to an SMF that may not know the session: without SEID, and with the F-SEID that
+/// Changes a Session Report Request for an SMF that may not know the session: without SEID, and with the F-SEID that
 /// the former SMF assigned.
 pub(crate) fn readdress_report(bytes: &mut Vec<u8>, old: FSeid) {
     set_seid(bytes, Seid(0));
@@ -27,7 +27,7 @@ pub(crate) fn readdress_report(bytes: &mut Vec<u8>, old: FSeid) {
     let mut value = Vec::new();
     old.encode(&mut value);
     let length = u16::try_from(value.len()).unwrap_or_default();
-    // Type and length of the IE are as long as what the message's length leaves out.
+    // Type and length of the IE are as long as the part of the header that the message length does not count.
     let Ok(counted) = u16::try_from(bytes.len() + value.len()) else { return };
     bytes.extend(FSeid::TYPE.to_be_bytes());
     bytes.extend(length.to_be_bytes());
@@ -45,7 +45,7 @@ pub(crate) fn set_seid(bytes: &mut [u8], seid: Seid) {
 }
 
 impl N4 {
-    /// Sends a report that went unanswered to the next one that may answer. Gives it back when there is none.
+    /// Sends a report that got no response to the next SMF that may respond. Returns the report if there is none.
     pub(super) fn resend_to_next_peer(
         &mut self,
         now: Time,
@@ -53,7 +53,7 @@ impl N4 {
         unanswered: UnansweredRequest<Purpose>,
     ) -> Option<UnansweredRequest<Purpose>> {
         let Some(to) = self.next_peer(session) else {
-            // All were tried; the next time it begins with the first.
+            // All were tried; the next attempt begins with the first.
             if let Some(session) = self.sessions.get_mut(session) {
                 session.forget_tried();
             }
@@ -70,7 +70,8 @@ impl N4 {
         None
     }
 
-    /// Does what an answer asks for that redirects a report to another SMF. False if it does not, or to nobody new.
+    /// Follows a response that redirects a report to another SMF. False if it does not, or to an SMF that was tried
+    /// already.
     pub(crate) fn handle_redirection(
         &mut self,
         now: Time,
@@ -96,7 +97,7 @@ impl N4 {
         true
     }
 
-    /// The session whose report is redirected, and where to: to an SMF of its set that has not had it.
+    /// The session whose report is redirected, and the destination: an SMF of its set that has not received it.
     fn redirection(
         &self,
         from: SocketAddr,
@@ -122,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    // Input:  a report to the SMF that assigned SEID 7, made one to another SMF, twice.
+    // Input:  a report to the SMF that assigned SEID 7, changed for another SMF, twice.
     // Output: SEID 0 and the F-SEID once; it decodes.
     #[test]
     fn another_smf_gets_the_former_f_seid() {

@@ -1,4 +1,4 @@
-//! From an event of the data plane to a Session Report Request, and what its answer means.
+//! Session Report Requests for events of the data plane, and their responses.
 
 use std::net::IpAddr;
 
@@ -18,7 +18,7 @@ use crate::transaction::UnansweredRequest;
 use crate::{MessageResult, N4, Notice, Output};
 
 impl N4 {
-    /// Takes an event of the data plane. One of a session that has ended is counted and dropped.
+    /// Handles an event of the data plane. An event of a session that has ended is counted and dropped.
     pub fn event(&mut self, now: Time, event: Event) {
         let (seid, reports) = match event {
             Event::PathDown { peer, .. } => return self.path_failed(now, peer),
@@ -39,13 +39,13 @@ impl N4 {
         let unanswered =
             reports.into_iter().filter(|report| !session.reports.push(report.clone(), limit)).count();
         for _ in 0..unanswered {
-            self.count_lost_report(seid, "too many wait for the SMF");
+            self.count_lost_report(seid, "too many are queued for the SMF");
         }
         self.send_reports(now, seid);
     }
 
-    /// Sends the next reports of a session, if it is established, at rest, and has few on their way. While a
-    /// plan is under way they wait, so that the numbers of usage reports keep their order.
+    /// Sends the next reports of a session, if it is established, has no plan in flight, and few requests in flight.
+    /// While a plan is in flight reports are queued, so that the numbers of usage reports keep their order.
     pub(crate) fn send_reports(&mut self, now: Time, seid: Seid) {
         while let Some(association) = self.ready_to_report(seid) {
             let clock = self.wall;
@@ -56,13 +56,13 @@ impl N4 {
                 Some(request) => self.send_report_request(now, seid, association, number, &request),
                 None => {
                     session.reports.done(number);
-                    self.count_lost_report(seid, "its URR is gone");
+                    self.count_lost_report(seid, "its URR was removed");
                 }
             }
         }
     }
 
-    /// The association of a session that could report now. If only its number of outstanding reports
+    /// The association of a session that may report now. If only the association's number of outstanding reports
     /// forbids it, the session is called when there are fewer.
     fn ready_to_report(&mut self, seid: Seid) -> Option<AssociationId> {
         let is_gone = self.is_in_purge(seid);
@@ -100,7 +100,7 @@ impl N4 {
         self.send_request(now, policy, to, Some(cp), &request.into(), purpose);
     }
 
-    /// The SMF answered a report.
+    /// The SMF responded to a report.
     pub(crate) fn report_answered(
         &mut self,
         now: Time,
@@ -132,7 +132,7 @@ impl N4 {
         self.drop_if_reported(now, seid);
     }
 
-    /// The SMF refuses reports that name a paging policy. It is not told of policies any more.
+    /// The SMF rejects reports with a paging policy. Policies are left out from now on.
     fn leave_policy_out(&mut self, id: AssociationId) {
         let Some(association) = self.associations.get_mut(id) else { return };
         if !std::mem::replace(&mut association.refuses_paging_policy, true) {
@@ -141,7 +141,8 @@ impl N4 {
         }
     }
 
-    /// The SMF answered a report of which these IEs were left out after it had been silent to all of it: it gets no more of them.
+    /// The SMF responded to a report without these IEs after it had not responded to the full one: they are left out
+    /// from now on.
     pub(crate) fn leave_out(&mut self, id: AssociationId, ies: LeftOut) {
         if let Some(association) = self.associations.leave_out(id, ies) {
             let (node, ies) = (association.node.clone(), association.left_out.names());
@@ -149,8 +150,8 @@ impl N4 {
         }
     }
 
-    /// The last repetition of a report went unanswered. It is kept, so that nothing is lost, and repeated
-    /// after pauses; unless its session is gone.
+    /// The last retransmission of a report got no response. It is kept, so that nothing is lost, and repeated after
+    /// pauses; unless its session has ended.
     pub(crate) fn report_unanswered(
         &mut self,
         now: Time,
@@ -177,14 +178,14 @@ impl N4 {
         self.outbound.keep(now, unanswered, self.config.report_retry);
     }
 
-    /// There is room for a report of another session of the association.
+    /// Another session of the association may send a report.
     fn report_is_done(&mut self, now: Time, id: AssociationId) {
         let Some(association) = self.associations.get_mut(id) else { return };
         association.outstanding_reports = association.outstanding_reports.saturating_sub(1);
         self.wake_ready_sessions(now, id);
     }
 
-    /// Lets sessions of an association report that waited for others to be done.
+    /// Sends reports of sessions of an association that waited for others to complete.
     pub(crate) fn wake_ready_sessions(&mut self, now: Time, id: AssociationId) {
         while let Some(association) = self.associations.get_mut(id)
             && association.outstanding_reports < self.config.limits.outstanding_reports
@@ -197,8 +198,8 @@ impl N4 {
         }
     }
 
-    /// The SMF's end of a session is elsewhere now: reports go there, those on their way too. Many SMFs name it in every
-    /// modification as it is: unless its association `is_another`, nothing is sent again then.
+    /// The CP F-SEID of a session changed: reports are sent there, including those in flight. Many SMFs repeat it in
+    /// every modification: unless its association `is_another`, nothing is sent again then.
     pub(crate) fn move_session(&mut self, seid: Seid, cp: FSeid, is_another: bool) {
         let is_there = |session: &Session| session.cp == cp && session.contact().is_none();
         if !is_another && self.sessions.get(seid).is_some_and(is_there) {
@@ -226,7 +227,7 @@ impl N4 {
     }
 }
 
-/// What each URR reports, by itself.
+/// Usage as one report for each URR.
 fn by_urr(usage: Vec<Usage>) -> Vec<Report> {
     let mut reports: Vec<Vec<Usage>> = Vec::new();
     for usage in usage {

@@ -1,4 +1,4 @@
-//! Which sessions each association has.
+//! The sessions of each association.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,17 @@ use causeway_rules::fit;
 
 use crate::association::AssociationId;
 
-/// Each time the sessions of an association are a multiple of so many when one leaves, their list is looked at for room that it does not need:
-/// a power of two.
+/// The spare capacity of an association's list is checked each time a session leaves and its length is a multiple of
+/// this power of two.
 const ROUND: usize = 1024;
 
-/// The places of the sessions of each association, in any order. There are few associations, and they are asked for often: each is
-/// found sooner by its id than by a hash of it.
+/// The indices of the sessions of each association, in any order. There are few associations and frequent lookups: a
+/// linear search by id is faster than a hash.
 #[derive(Debug, Default)]
 pub(super) struct AssociationSessions(BTreeMap<AssociationId, Vec<u32>>);
 
 impl AssociationSessions {
-    /// A session joins. Returns its number among those of the association, by which it is found when it leaves.
+    /// Adds a session. Returns its number within the association, by which it is removed.
     pub(super) fn join(&mut self, association: AssociationId, index: u32) -> u32 {
         let Some(members) = self.0.get_mut(&association) else {
             self.0.insert(association, vec![index]);
@@ -26,7 +26,8 @@ impl AssociationSessions {
         members.len() as u32 - 1
     }
 
-    /// The session of this number leaves. Returns the place of the one that has its number from now on, if there is one.
+    /// Removes the session with this number. Returns the index of the session that has the number from now on, if there
+    /// is one.
     pub(super) fn leave(&mut self, association: AssociationId, number: u32) -> Option<u32> {
         let members = self.0.get_mut(&association)?;
         if (number as usize) < members.len() {
@@ -42,12 +43,12 @@ impl AssociationSessions {
         successor
     }
 
-    /// The place of the session of the last number.
+    /// The index of the session with the last number.
     pub(super) fn last(&self, association: AssociationId) -> Option<u32> {
         self.of(association).last().copied()
     }
 
-    /// The places of the sessions of an association.
+    /// The indices of the sessions of an association.
     pub(super) fn of(&self, association: AssociationId) -> &[u32] {
         self.0.get(&association).map_or(&[], Vec::as_slice)
     }
@@ -57,8 +58,8 @@ impl AssociationSessions {
 mod tests {
     use super::*;
 
-    // Input:  a hundred sessions of two associations in turn; every third leaves.
-    // Output: each association has those that are left, each under its number; one that none is left of has none.
+    // Input:  a hundred sessions of two associations in turn; every third is removed.
+    // Output: each association has the remaining ones, each under its number; an association without sessions has none.
     #[test]
     fn a_removed_session_frees_its_number() {
         let mut members = AssociationSessions::default();

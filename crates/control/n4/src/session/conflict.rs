@@ -1,12 +1,13 @@
-//! New sessions that take the place of older ones.
+//! New sessions that replace older ones.
 //!
-//! An SMF that establishes a session with an F-SEID or a UE address that another session of it has does not know
-//! that session any more: SEIDs are unique at an address (TS 29.244 clause 5.6.2), and so is a UE in its data
-//! network. The older session gives way; one of another SMF does not.
+//! An SMF that establishes a session with an F-SEID or a UE address of another session of its own no longer knows that
+//! session: SEIDs are unique at an address (TS 29.244 clause 5.6.2), and so is a UE in its data network. The older
+//! session is replaced, unless it belongs to another SMF.
 //!
-//! What lies behind a UE, a framed route, is its session's, too (clause 5.21.1): no other session gets it, nor a part of it, nor
-//! the address of its UE. Sessions of one SMF may have routes around each other's addresses and routes, of which packets go to
-//! the longest (clause 5.2.1 leaves to the SMF what its own sessions match). Nobody gives way for a route alone.
+//! A framed route belongs to its session, too (clause 5.21.1): no other session gets it, nor a part of it, nor the
+//! address of its UE. Sessions of one SMF may have routes that contain each other's addresses and routes; the longest
+//! prefix matches (clause 5.2.1 leaves the matching of its own sessions to the SMF). No session is replaced for a route
+//! alone.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -22,17 +23,17 @@ use crate::association::AssociationId;
 use crate::transaction::{RequestKey, RequestState};
 use crate::{MessageResult, N4, Output, ReleaseReason};
 
-/// Framed routes that a session is to get.
+/// Framed routes requested for a session.
 struct Routes<'a> {
     session: Seid,
     new: &'a [IpNet],
-    /// How many it has then.
+    /// The number of its routes afterwards.
     all: usize,
 }
 
 impl N4 {
-    /// The request is the one that established the session with this F-SEID, and is answered as then: repeated after its answer was
-    /// forgotten, or from another port or address of the SMF.
+    /// Repeats the response to the request that established the session with this F-SEID: a repetition after the
+    /// response was discarded, or from another port or address of the SMF.
     pub(crate) fn handle_repeated_establishment(
         &mut self,
         now: Time,
@@ -49,7 +50,7 @@ impl N4 {
         if !self.associations.is_authorized_for(session.association, ip) && !session.cp.addr.contains(ip) {
             return false;
         }
-        // Of the request itself is known by now that it is being worked on.
+        // The repetition itself is in progress by now.
         let before =
             if session.origin == key { RequestState::New } else { self.inbound.look_up(&session.origin) };
         let bytes = match before {
@@ -70,7 +71,7 @@ impl N4 {
         true
     }
 
-    /// Plans a session, and says which older ones give way for it.
+    /// Plans a session, and returns the older ones that it replaces.
     pub(crate) fn plan_session(
         &mut self,
         request: &SessionEstablishmentRequest<'_>,
@@ -96,7 +97,7 @@ impl N4 {
         Ok((planned?, gone))
     }
 
-    /// Plans a modification. Nobody gives way for it.
+    /// Plans a modification. It replaces no session.
     pub(crate) fn plan_change(
         &mut self,
         request: &SessionModificationRequest<'_>,
@@ -119,7 +120,7 @@ impl N4 {
         Ok(planned?)
     }
 
-    /// What rules are planned with, the sessions that have some, and what they are given.
+    /// The planning context, the existing sessions, and the resources to allocate from.
     pub(super) fn planning(&mut self) -> (Context<'_>, &Sessions, &mut Resources) {
         let Self { capabilities, endpoints, catalogue, sessions, resources, .. } = self;
         (Context { capabilities, endpoints, catalogue }, sessions, resources)
@@ -145,9 +146,8 @@ impl N4 {
         causeway_rules::modify(&held, request, seid, &context, resources)
     }
 
-    /// A session of this SMF may have what overlaps with what these have: they give way where they have the same UE
-    /// address, and stand beside it where the longer prefix decides. Sessions that end, or whose F-SEID is used again
-    /// (`replaced`), are in nobody's way.
+    /// A session of this SMF may overlap with these: they are replaced if they have the same UE address, and stay if
+    /// the longer prefix decides. Sessions that are ending, or whose F-SEID is reused (`replaced`), do not conflict.
     fn may_overlap(
         &self,
         owners: &OverlappingSessions,
@@ -160,8 +160,8 @@ impl N4 {
         owners.taken.iter().all(given_up) && owners.same_ue.iter().chain(&owners.nested).all(yields)
     }
 
-    /// Takes away what sessions have that give way, and lets the others be, so that the change can be planned again:
-    /// nothing else is wrong with it, since addresses are looked at last. Returns those that give way.
+    /// Releases the addresses of sessions that are replaced, and permits the other overlaps, so that the change can be
+    /// planned again: addresses are checked last, so nothing else is wrong with it. Returns the replaced sessions.
     fn release_addresses_of(
         &mut self,
         seid: Seid,
@@ -194,7 +194,8 @@ impl N4 {
         })
     }
 
-    /// The framed routes that a change adds hold the address of no SMF, and are not too many of one SMF.
+    /// Checks the framed routes that a change adds: none contains the address of an SMF, and the limit of one SMF
+    /// holds.
     fn check_new_routes(&mut self, association: AssociationId, change: Change) -> Result<Change, Rejection> {
         let new: Vec<IpNet> = change.new_routes().collect();
         if new.is_empty() {
@@ -226,7 +227,7 @@ impl N4 {
             return Some(Reason::RouteNotAllowed { net: *net, why }.into());
         }
         let (limit, addresses) = (self.config.limits.routes_per_smf, &self.resources.addresses);
-        // While there are so few of all SMFs nobody can have more.
+        // While all SMFs together have this few, none can exceed its limit.
         if routes.new.is_empty() || addresses.routes() + routes.new.len() <= limit {
             return None;
         }
@@ -239,7 +240,7 @@ impl N4 {
         (others + routes.all > limit).then(|| Reason::TooMany { what, limit }.into())
     }
 
-    /// Takes the UE addresses of a session away, those of a change that is under way too.
+    /// Releases the UE addresses of a session, including those of a change in flight.
     pub(crate) fn release_addresses(&mut self, seid: Seid) {
         let Some(session) = self.sessions.get(seid) else { return };
         session.rules.release_addresses(seid, &mut self.resources);
@@ -257,8 +258,8 @@ impl N4 {
         }
     }
 
-    /// Ends the sessions that a new one takes the place of. One whose F-SEID is the new one's goes without a word:
-    /// what would be said of it would be taken for the new one's.
+    /// Ends the sessions that a new one replaces. One whose F-SEID is reused is removed without a report: the SMF would
+    /// take the report for that of the new session.
     pub(crate) fn end_replaced_sessions(
         &mut self,
         now: Time,
@@ -282,7 +283,7 @@ impl N4 {
         }
     }
 
-    /// New sessions are refused while the association is being released (clause 5.18.1).
+    /// New sessions are rejected while the association is being released (clause 5.18.1).
     pub(crate) fn refuse_while_releasing(&self, association: AssociationId) -> Result<(), RequestRefusal> {
         let is_leaving = self.associations.get(association).is_some_and(|it| it.is_leaving());
         if is_leaving {

@@ -1,4 +1,4 @@
-//! Ends of sessions that their SMFs ask for.
+//! Session deletion requested by SMFs.
 
 use causeway_dataplane::{Applied, ApplyError};
 use causeway_pfcp::{Cause, MessageType, SessionDeletionResponse, SessionDeletionResponseFlags};
@@ -11,8 +11,8 @@ use crate::transaction::{RequestKey, RequestState};
 use crate::{N4, Output};
 
 impl N4 {
-    /// Begins the end of a session of which is kept what it has in common with others. `false`: nothing has happened, and the request
-    /// is to be read as any other; the answer would be the same.
+    /// Begins the deletion of a profiled session. `false`: nothing has happened, and the request is handled on the
+    /// general path, with the same response.
     pub(super) fn try_delete_profiled(&mut self, seid: Seid, key: RequestKey, body: &[u8]) -> bool {
         let is_profiled = self.sessions.get(seid).is_some_and(|session| session.rules.profiled().is_some());
         if !is_profiled || !body.is_empty() {
@@ -23,7 +23,7 @@ impl N4 {
         true
     }
 
-    /// The data plane has removed it, or not.
+    /// The result of the data plane.
     pub(super) fn deleted_profiled(
         &mut self,
         now: Time,
@@ -32,7 +32,7 @@ impl N4 {
         result: Result<Applied, ApplyError>,
     ) {
         let Some(session) = self.sessions.get(seid) else { return };
-        // What leads to a session is elsewhere, and far away where there are many.
+        // The index entries of the session are in other cache lines, which are often not cached when there are many.
         std::hint::black_box(self.sessions.prefetch_removal(session));
         let applied = match result {
             Ok(applied) if session.reports.is_empty() => applied,
@@ -65,7 +65,7 @@ impl N4 {
         }
     }
 
-    /// The same of a session that was doomed meanwhile.
+    /// The same for a session that was marked for removal meanwhile.
     pub(super) fn discard_profiled_deletion(
         &mut self,
         now: Time,
@@ -78,7 +78,7 @@ impl N4 {
         self.continue_removal(now, seid, PlanPurpose::Delete(key), change, result);
     }
 
-    /// The session is gone, or still there.
+    /// The result of the data plane: the session is removed, or still exists.
     pub(super) fn deleted(
         &mut self,
         now: Time,
@@ -89,7 +89,7 @@ impl N4 {
     ) {
         let applied = match result {
             Ok(applied) => applied,
-            // It is not there, which is what was asked for.
+            // It does not exist, as requested.
             Err(ApplyError::UnknownSession(_)) => Applied::default(),
             Err(error) => return self.not_changed(now, seid, key, change, &error),
         };
@@ -98,8 +98,7 @@ impl N4 {
         self.accept_deletion(now, seid, key, change, applied, status);
     }
 
-    /// The session is gone. Usage that waited to be reported goes into the response; that a report is still on its
-    /// way is said (PURU).
+    /// The session is removed. Queued usage is added to the response; a report still in flight is indicated (PURU).
     pub(super) fn accept_deletion(
         &mut self,
         now: Time,

@@ -1,4 +1,4 @@
-//! Answers to the ends of sessions: the octets, but for what was measured of each.
+//! Response templates of deletions: the octets are constant except the usage of each session.
 
 use std::sync::Arc;
 
@@ -14,27 +14,27 @@ use super::response_template::{address, put};
 /// Usage Report in a deletion response (TS 29.244 table 8.1.2-1).
 const USAGE_REPORT: u16 = 79;
 
-/// The bits of Volume Measurement that say that packets are counted, too.
+/// The bits of Volume Measurement for packet counts.
 const PACKETS: u8 = 0b11_1000;
 
-/// The answer to the end of a session of a template, with the usage of each URR at most once.
+/// The response to the deletion of a session of a profile, with at most one usage report for each URR.
 #[derive(Debug)]
 pub(super) struct DeletionResponseTemplate {
     profile: Arc<SessionProfile>,
-    /// What was reported in it.
+    /// The usage in it.
     usage: Vec<Usage>,
     octets: Vec<u8>,
-    /// Where the values of each usage are.
+    /// The offsets of the values of each usage report.
     places: Vec<UsageOffsets>,
 }
 
-/// Where the values of a usage report are, where it has them.
+/// The offsets of the values of a usage report, if present.
 #[derive(Clone, Copy, Default, Debug)]
 struct UsageOffsets {
     sequence: usize,
     start: Option<usize>,
     end: Option<usize>,
-    /// And whether packets are counted.
+    /// And whether it has packet counts.
     volume: Option<(usize, bool)>,
     duration: Option<usize>,
     first_packet: Option<usize>,
@@ -42,7 +42,7 @@ struct UsageOffsets {
 }
 
 impl DeletionResponseTemplate {
-    /// Of an answer. `None`: it says something that is not known here.
+    /// Derives a template from a response. `None`: it contains an unsupported field.
     pub(super) fn of(kept: &StoredRules, usage: &[Usage], answer: &[u8]) -> Option<Self> {
         let (_, body, _) = Header::decode(answer).ok()?;
         let mut places = Vec::new();
@@ -63,14 +63,14 @@ impl DeletionResponseTemplate {
         can_be_known.then(|| Self { profile, usage: usage.to_vec(), octets: answer.to_vec(), places })
     }
 
-    /// It is for sessions like this, with such usage.
+    /// The template fits such a session with such usage.
     pub(super) fn matches(&self, kept: &StoredRules, usage: &[Usage]) -> bool {
         kept.profiled().is_some_and(|profiled| Arc::ptr_eq(profiled.profile(), &self.profile))
             && self.usage.len() == usage.len()
             && self.usage.iter().zip(usage).all(|(known, usage)| has_same_fields(known, usage))
     }
 
-    /// The answer for a session that it fits. Written into `octets`, which are empty.
+    /// The response for a session that it fits. Written into `octets`, which are empty.
     pub(super) fn encode(
         &self,
         kept: &StoredRules,
@@ -147,7 +147,7 @@ fn seconds(span: Span) -> u32 {
     u32::try_from(span.as_secs()).unwrap_or(u32::MAX)
 }
 
-/// All that it says has a place.
+/// All fields of the usage have an offset.
 fn has_only_known_fields(usage: &Usage) -> bool {
     usage.part.is_empty()
         && usage.events.is_empty()
@@ -155,7 +155,7 @@ fn has_only_known_fields(usage: &Usage) -> bool {
         && usage.detected.is_none()
 }
 
-/// Both say the same things, with values of their own.
+/// Both have the same fields; values may differ.
 fn has_same_fields(known: &Usage, usage: &Usage) -> bool {
     has_only_known_fields(usage)
         && (known.urr, known.triggers) == (usage.urr, usage.triggers)

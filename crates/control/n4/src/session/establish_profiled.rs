@@ -1,4 +1,4 @@
-//! Establishments in the same words as others before them.
+//! Establishments with a known message template.
 
 use causeway_dataplane::{Applied, ApplyError};
 use causeway_rules::ProfiledSession;
@@ -10,15 +10,15 @@ use crate::transaction::RequestKey;
 use crate::{N4, Output};
 
 impl N4 {
-    /// Begins an establishment in known words that nothing speaks against. `false`: nothing has happened, and the request is to be
-    /// read as any other; the answer would be the same.
+    /// Begins an establishment with a known message template if there is no conflict. `false`: nothing has happened,
+    /// and the request is handled on the general path, with the same response.
     pub(super) fn try_establish_profiled(&mut self, now: Time, key: RequestKey, body: &[u8]) -> bool {
         let Some(known) = self.resources.recognize(body) else { return false };
         let (from, node) = (key.from.ip(), known.profile.node());
         let speaker = node.and_then(|node| self.spoken_for(from, node));
         let Some(association) = speaker else { return false };
         let Ok(cp) = self.end_of(association, from, known.cp) else { return false };
-        // An older session with this F-SEID gives way, or the request is a repetition.
+        // An older session with this F-SEID is replaced, or the request is a repetition.
         let end = self.sessions.end(&cp);
         if self.sessions.contains_cp(&end) {
             return false;
@@ -41,7 +41,7 @@ impl N4 {
         true
     }
 
-    /// The data plane has carried it out, or not.
+    /// The result of the data plane.
     pub(super) fn established_profiled(
         &mut self,
         now: Time,
@@ -59,7 +59,7 @@ impl N4 {
         }
     }
 
-    /// The same of a session that was doomed meanwhile, and goes.
+    /// The same for a session that was marked for removal meanwhile.
     pub(super) fn discard_profiled_establishment(
         &mut self,
         now: Time,

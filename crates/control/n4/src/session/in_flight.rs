@@ -1,4 +1,4 @@
-//! What is under way of a session, and what waits for it.
+//! The plan in flight of a session, and its queued work.
 
 use causeway_pfcp::Header;
 use causeway_rules::{Change, Instructions, ProfiledSession};
@@ -7,30 +7,30 @@ use super::Takeover;
 use crate::ApplyId;
 use crate::transaction::RequestKey;
 
-/// A plan under way and its name, in memory of its own: few sessions have one.
+/// A plan in flight and its id, boxed: few sessions have one.
 pub(crate) type InFlightPlan = Box<(ApplyId, InFlight)>;
 
-/// A plan handed to the data plane.
+/// A plan submitted to the data plane.
 #[derive(Debug)]
 pub(crate) enum InFlight {
-    /// The session is established as others were, for this request.
+    /// Establishes a profiled session, for this request.
     EstablishProfiled(RequestKey, ProfiledSession),
-    /// The session becomes this by a change that others had before it, for this request, and changes hands if that says so.
+    /// Changes the session to this profiled session, for this request, with a takeover if there is one.
     ModifyProfiled(RequestKey, ProfiledSession, Option<Box<Takeover>>),
-    /// The session, of which is kept what it has in common with others, ends for this request.
+    /// Deletes a profiled session, for this request.
     DeleteProfiled(RequestKey),
-    /// Anything else.
+    /// Any other change.
     Change {
         work: PlanPurpose,
-        /// What it changes; its plan has been handed out.
+        /// The change; its plan has been submitted.
         change: Box<Change>,
     },
-    /// Nothing any more.
+    /// Finished.
     Done,
 }
 
 impl InFlight {
-    /// The request that is to be answered.
+    /// The request that waits for the response.
     pub(crate) fn request(&self) -> Option<RequestKey> {
         match self {
             Self::EstablishProfiled(key, _) | Self::ModifyProfiled(key, ..) | Self::DeleteProfiled(key) => {
@@ -41,36 +41,36 @@ impl InFlight {
         }
     }
 
-    /// It removes a session that its SMF has not asked to remove.
+    /// It removes a session without a request of its SMF.
     pub(super) const fn is_removal(&self) -> bool {
         matches!(self, Self::Change { work: PlanPurpose::Purge | PlanPurpose::Release, .. })
     }
 
-    /// The session is not there yet.
+    /// It establishes the session.
     pub(super) fn establishes(&self) -> bool {
         matches!(self, Self::EstablishProfiled(..) | Self::Change { work: PlanPurpose::Establish(_), .. })
     }
 }
 
-/// What the plan is for, and whom to answer.
+/// The purpose of a plan, with the request to respond to.
 #[derive(Debug)]
 pub(crate) enum PlanPurpose {
     /// A Session Establishment Request.
     Establish(RequestKey),
-    /// A Session Modification Request, and what it changes about who controls the session.
+    /// A Session Modification Request, and its change of the SMF that controls the session.
     Modify(RequestKey, Box<Takeover>),
     /// A Session Deletion Request.
     Delete(RequestKey),
-    /// What the SMF asked for in its answer to a report.
+    /// Instructions of the SMF in its response to a report.
     Instruct,
-    /// Nobody's request: the session is to go.
+    /// No request: the session is marked for removal.
     Purge,
-    /// The session is to go, and the SMF to hear of it.
+    /// The UPF releases the session and reports that to the SMF.
     Release,
 }
 
 impl PlanPurpose {
-    /// The request that is to be answered.
+    /// The request that waits for the response.
     pub(crate) fn request(&self) -> Option<RequestKey> {
         match self {
             Self::Establish(key) | Self::Modify(key, _) | Self::Delete(key) => Some(*key),
@@ -79,12 +79,12 @@ impl PlanPurpose {
     }
 }
 
-/// What waits for its turn.
+/// Queued work.
 #[derive(Debug)]
 pub(crate) enum QueuedWork {
     /// A request.
     Request(QueuedRequest),
-    /// What an answer to a report asks for.
+    /// The instructions in a report response.
     Answer(Box<Instructions>),
 }
 
@@ -97,7 +97,7 @@ impl QueuedWork {
     }
 }
 
-/// A request that waits for its turn.
+/// A queued request.
 #[derive(Debug)]
 pub(crate) struct QueuedRequest {
     pub(crate) key: RequestKey,

@@ -1,4 +1,4 @@
-//! What the SMF asks for in its answer to a report (TS 29.244 clause 7.5.9).
+//! Instructions of the SMF in its response to a report (TS 29.244 clause 7.5.9).
 
 use causeway_pfcp::SessionReportResponse;
 use causeway_rules::{Change, Instructions, Rejection};
@@ -8,8 +8,8 @@ use super::in_flight::PlanPurpose;
 use crate::{N4, Notice};
 
 impl N4 {
-    /// Does what an answer to a report asks for, after what came before it. An answer cannot be refused: what is
-    /// wrong with it is said, and nothing of it is done.
+    /// Applies the instructions in a report response after earlier work. A response cannot be rejected: if the
+    /// instructions are wrong, a notice says so and none is applied.
     pub(crate) fn take_instructions(&mut self, seid: Seid, answer: &SessionReportResponse<'_>) {
         match Instructions::of(answer) {
             Ok(None) => {}
@@ -21,7 +21,7 @@ impl N4 {
         }
     }
 
-    /// Begins to do what an answer asks for. Nothing is under way of the session.
+    /// Begins to apply instructions. No plan of the session is in flight.
     pub(crate) fn instruct(&mut self, seid: Seid, instructions: &Instructions) {
         let (context, sessions, resources) = self.planning();
         let Some(session) = sessions.get(seid) else { return };
@@ -32,7 +32,7 @@ impl N4 {
         }
     }
 
-    /// It is in force.
+    /// The instructions are applied.
     pub(crate) fn instructed(&mut self, seid: Seid, change: Change) {
         self.resources.commit(change.resources);
         if let Some(session) = self.sessions.get_mut(seid) {

@@ -1,4 +1,4 @@
-//! Sessions: requests, plans and their outcome (TS 29.244 clause 6.3).
+//! Sessions: requests, plans and their results (TS 29.244 clause 6.3).
 
 mod association_sessions;
 mod conflict;

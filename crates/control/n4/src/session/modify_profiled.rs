@@ -1,4 +1,4 @@
-//! Modifications in the same words as others before them.
+//! Modifications with a known message template.
 
 use causeway_dataplane::{Applied, ApplyError};
 use causeway_pfcp::{Cause, MessageType, SessionModificationResponse};
@@ -10,8 +10,8 @@ use crate::transaction::{RequestKey, RequestState};
 use crate::{N4, Output};
 
 impl N4 {
-    /// Begins a modification in known words of a session that was established so. `false`: nothing has happened, and the request is to
-    /// be read as any other; the answer would be the same.
+    /// Begins a modification with a known message template of a profiled session. `false`: nothing has happened, and
+    /// the request is handled on the general path, with the same response.
     pub(super) fn try_modify_profiled(&mut self, seid: Seid, key: RequestKey, body: &[u8]) -> bool {
         let profiled = self.sessions.get(seid).and_then(|session| session.rules.profiled());
         let transition = profiled.and_then(|profiled| self.resources.recognize_modification(profiled, body));
@@ -25,7 +25,8 @@ impl N4 {
         true
     }
 
-    /// What such a modification changes about who controls the session, if it says something of that. `None`: it is to be refused.
+    /// The change of the SMF that controls the session, if the modification contains one. `None`: the modification is
+    /// to be rejected.
     fn takeover_of(
         &self,
         key: RequestKey,
@@ -51,7 +52,7 @@ impl N4 {
         Some(Some(Box::new(Takeover { cp, association, membership: None })))
     }
 
-    /// The data plane has carried it out, or not.
+    /// The result of the data plane.
     pub(super) fn modified_profiled(
         &mut self,
         now: Time,
@@ -69,7 +70,7 @@ impl N4 {
             }
         };
         session.rules.set_profiled(profiled);
-        // As with every modification, what was used by URRs that there are not goes into the answer.
+        // As in every modification, usage of URRs that do not exist is added to the response.
         let stray = session.reports.take_usage_of(|urr| !session.rules.has_urr(urr));
         applied.usage.splice(0..0, stray);
         if applied != Applied::default() {
@@ -106,7 +107,7 @@ impl N4 {
         }
     }
 
-    /// The same of a session that was doomed meanwhile, and goes.
+    /// The same for a session that was marked for removal meanwhile.
     pub(super) fn discard_profiled_modification(
         &mut self,
         seid: Seid,

@@ -1,4 +1,4 @@
-//! What the data plane made of a plan, and what becomes of the session and its request.
+//! Results of plans, with their effect on the session and its request.
 
 use causeway_dataplane::{Applied, ApplyError};
 use causeway_pfcp::{
@@ -16,7 +16,7 @@ use crate::report::USAGES;
 use crate::transaction::{RequestKey, RequestState};
 use crate::{ApplyId, N4, Notice};
 
-/// What the UPF chose, for the response.
+/// Values that the UPF chose, for the response.
 struct CreatedIes {
     pdrs: Vec<CreatedPdr<'static>>,
     endpoints: Vec<CreatedTrafficEndpoint<'static>>,
@@ -31,9 +31,9 @@ impl CreatedIes {
 }
 
 impl N4 {
-    /// Takes the outcome of a plan that [`crate::Output::Apply`] handed out, once for each.
+    /// Handles the result of a plan from [`crate::Output::Apply`], once for each plan.
     ///
-    /// Events that the data plane raised before it carried out the plan must have come before.
+    /// Events that the data plane raised before it applied the plan must be passed first.
     pub fn applied(&mut self, now: Time, id: ApplyId, result: Result<Applied, ApplyError>) {
         self.resources.set_time(now);
         if let Some(seid) = self.sessions.purged_session_of_plan(id) {
@@ -104,7 +104,7 @@ impl N4 {
             (PlanPurpose::Instruct, Ok(_)) => self.instructed(seid, change),
             (PlanPurpose::Instruct, Err(_)) => self.resources.abandon(change.resources),
             (PlanPurpose::Release, result) => self.released(now, seid, change, result),
-            // Only a doomed session is purged.
+            // Only a session marked for removal is purged.
             (PlanPurpose::Purge, _) => self.resources.abandon(change.resources),
         }
     }
@@ -158,7 +158,7 @@ impl N4 {
         }
     }
 
-    /// Answers an establishment that was carried out before, as then.
+    /// Repeats the response to an establishment.
     pub(super) fn repeat_establishment(
         &mut self,
         now: Time,
@@ -211,7 +211,7 @@ impl N4 {
         self.refuse_establishment(now, seid, key, error);
     }
 
-    /// The data plane would not have the session.
+    /// The data plane rejected the session.
     pub(super) fn refuse_establishment(
         &mut self,
         now: Time,
@@ -224,9 +224,9 @@ impl N4 {
         self.drop_session(now, seid);
     }
 
-    /// A modification is in force. Usage that was to be reported of URRs that are gone now, or that the response
-    /// reports anyway, goes into it, before what the modification yielded. What is too much for one message follows
-    /// in Session Report Requests (TS 29.244 clause 5.2.2.3.1).
+    /// A modification is applied. Queued usage of removed URRs, or of URRs that the response reports anyway, is added
+    /// to the response, before the usage that the modification yielded. What exceeds one message follows in Session
+    /// Report Requests (TS 29.244 clause 5.2.2.3.1).
     pub(crate) fn modified(
         &mut self,
         now: Time,
@@ -287,7 +287,7 @@ impl N4 {
         self.refuse(now, key, cp, error.into());
     }
 
-    /// Begins what waits: requests first, then reports.
+    /// Starts queued work: requests first, then reports.
     fn start_next(&mut self, now: Time, seid: Seid) {
         if self.sessions.get(seid).is_none_or(Session::is_quiet) {
             return;
@@ -306,8 +306,8 @@ impl N4 {
     }
 }
 
-/// Takes out the usage reports that are too many for one message. Those of one URR that follow each other are parts
-/// of one and stay together.
+/// Removes the usage reports that exceed one message. Consecutive reports of one URR are parts of one and stay
+/// together.
 fn split_additional(reports: &mut Vec<UsageReport<'static>>) -> Vec<UsageReport<'static>> {
     let begins = |at: &usize| match (reports.get(at.wrapping_sub(1)), reports.get(*at)) {
         (Some(before), Some(report)) => before.urr_id != report.urr_id,

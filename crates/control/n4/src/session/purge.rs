@@ -1,4 +1,4 @@
-//! Sessions that end without their SMF asking for it.
+//! Sessions that end without a request of their SMF.
 
 use causeway_dataplane::{Applied, ApplyError};
 use causeway_pfcp::{Cause, MessageType};
@@ -15,40 +15,39 @@ use crate::n4::Purpose;
 use crate::transaction::{RequestKey, RequestState};
 use crate::{N4, Notice, ReleaseReason};
 
-/// So many sessions of an association go at once: nobody waits long for that.
+/// Up to this number, sessions of an association are removed together without delaying others.
 const PURGE_BATCH: usize = 64;
 
-/// Plans under way that remove sessions which go without their SMF's asking, at most, where there are many.
+/// The most plans in flight that remove sessions without a request of their SMF, where there are many.
 const MAX_REMOVALS_IN_FLIGHT: usize = 64;
 
-/// Sessions that are looked at in one turn, at most.
+/// The most sessions examined in one turn.
 const MAX_SCANNED: usize = 512;
 
-/// Purges under way, at most: who meets one of their sessions looks through all of them.
+/// The most purges at a time: each access to one of their sessions searches all of them.
 const MAX_PURGES: usize = 16;
 
-/// How many sessions go.
+/// The number of sessions removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PurgeCount {
-    /// So many.
+    /// This number.
     Counted(usize),
-    /// That is not known before all have been looked at.
+    /// Known only after all have been examined.
     Later,
 }
 
-/// What becomes of the requests of a session that ends before they are answered.
+/// Treatment of the pending requests of a session that ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PendingRequests {
-    /// Their SMF still waits: they are answered.
+    /// Their SMF still waits: they get a response.
     Answer,
-    /// Nobody waits: the SMF has started anew or released the association, and may use their numbers for other requests.
+    /// They are discarded: the SMF has restarted or released the association, and may reuse their sequence numbers.
     Forget,
 }
 
 impl N4 {
-    /// Ends a session that nobody wants any more: to SMFs it is gone at once, and from the data plane as soon
-    /// as that has done what it is doing. `open` says what becomes of its requests that are not answered yet. Its UE
-    /// addresses can be used at once.
+    /// Marks a session for removal: for SMFs it no longer exists, and the data plane removes it after its plan in
+    /// flight. `open` is the treatment of its pending requests. Its UE addresses are released immediately.
     pub(crate) fn mark_for_removal(&mut self, now: Time, seid: Seid, open: PendingRequests) {
         let Some(session) = self.sessions.get_mut(seid).filter(|session| !session.marked_for_removal) else {
             return;
@@ -60,7 +59,7 @@ impl N4 {
         let association = session.association;
         let in_flight = session.in_flight.as_deref();
         let (is_busy, request) = (in_flight.is_some(), in_flight.and_then(|(_, it)| it.request()));
-        // What concerns all sessions of its association is done already.
+        // The changes for all sessions of its association have been made already.
         let is_uncounted = self.is_uncounted(seid);
         self.sessions.forget_cp(seid);
         self.release_addresses(seid);
@@ -90,14 +89,15 @@ impl N4 {
         }
     }
 
-    /// What becomes of one request about a session that ends so: an SMF that has restarted waits for answers to what it has asked since.
+    /// The treatment of one request about such a session: an SMF that has restarted waits for responses to requests of
+    /// its new epoch.
     fn open_request(&self, seid: Seid, key: &RequestKey, open: PendingRequests) -> PendingRequests {
         let is_later = |session: &Session| key.epoch > session.origin.epoch;
         if self.sessions.get(seid).is_some_and(is_later) { PendingRequests::Answer } else { open }
     }
 
-    /// Says what becomes of the request whose plan the data plane works on for a session that ends now. A deletion that is to be
-    /// answered is when the plan is carried out.
+    /// Closes the request of a plan in flight of a session that ends now. A deletion that gets a response does so when
+    /// the plan is applied.
     fn close_request(&mut self, now: Time, key: RequestKey, cp: Seid, open: PendingRequests) {
         let (cause, detail) = match (open, key.message) {
             (PendingRequests::Forget, _) => return self.inbound.forget(&key),
@@ -110,7 +110,7 @@ impl N4 {
         self.refuse(now, key, cp, RequestRefusal::new(cause, detail));
     }
 
-    /// Has the data plane remove a doomed session.
+    /// Has the data plane remove a session that is marked for removal.
     pub(super) fn purge(&mut self, seid: Seid) {
         if let Some(session) = self.sessions.get(seid).filter(|session| session.in_flight.is_none()) {
             let change = session.rules.delete(seid);
@@ -119,8 +119,8 @@ impl N4 {
         }
     }
 
-    /// Ends sessions of these associations that nobody wants any more: to SMFs they are gone at once. Few of them go at once, many
-    /// a few at a time; then it is told what is said of how many they were.
+    /// Removes sessions of these associations: for SMFs they no longer exist. A few are removed immediately, many in
+    /// batches; the notice with their number follows at the end.
     pub(crate) fn purge_sessions(
         &mut self,
         now: Time,
@@ -135,7 +135,7 @@ impl N4 {
             all.iter().for_each(|seid| self.mark_for_removal(now, *seid, open));
             return PurgeCount::Counted(all.len());
         }
-        // However often an SMF begins anew, there is little to look through.
+        // However often an SMF restarts, the number of purges to search stays small.
         while self.sessions.has_purges() && self.sessions.purges_under_way() >= MAX_PURGES {
             self.purge_one(now);
         }
@@ -159,7 +159,7 @@ impl N4 {
         purged
     }
 
-    /// Ends all sessions of an association, each with its reports; many a few at a time.
+    /// Ends all sessions of an association, each with its reports; many in batches.
     pub(crate) fn release_sessions(&mut self, now: Time, id: AssociationId) {
         if self.sessions.count_of(id) > PURGE_BATCH {
             self.sessions.begin_purge(vec![id], PurgeFilter::All, RemovalMode::Released);
@@ -171,7 +171,7 @@ impl N4 {
         }
     }
 
-    /// Works on sessions that are to go, as far as may be at a time: the data plane has so many plans to remove sessions at most.
+    /// Continues the purges, up to the limit of removal plans in flight.
     pub(crate) fn continue_purging(&mut self, now: Time) {
         if !self.sessions.has_purges() {
             return;
@@ -206,7 +206,7 @@ impl N4 {
         }
     }
 
-    /// Tells how many sessions go, once that is known.
+    /// Emits the notice with the number of removed sessions, when that is known.
     pub(crate) fn notify_purged(&mut self, purged: PurgeCount, notice: Notice) {
         match (purged, self.sessions.last_purge()) {
             (PurgeCount::Counted(count), _) => self.notice(notice.with_purged(count)),
@@ -215,13 +215,13 @@ impl N4 {
         }
     }
 
-    /// Ends a session that is condemned, or that its SMF has forgotten, before the others.
+    /// Ends a session that is part of a purge, or that its SMF no longer knows, before the others.
     pub(crate) fn remove_before_purge(&mut self, now: Time, seid: Seid) {
         let open = self.sessions.get(seid).and_then(|session| self.sessions.purge_mode(session));
         self.mark_for_removal(now, seid, open.unwrap_or(PendingRequests::Answer));
     }
 
-    /// To its SMF the session is gone, although nothing has been done about it.
+    /// The session is part of a purge that has not reached it: for its SMF it no longer exists.
     pub(crate) fn is_in_purge(&self, seid: Seid) -> bool {
         self.sessions.has_purges()
             && self.sessions.get(seid).is_some_and(|session| self.sessions.is_in_purge(session))
@@ -232,7 +232,7 @@ impl N4 {
             && self.sessions.get(seid).is_some_and(|session| self.sessions.is_uncounted(session))
     }
 
-    /// Takes the outcome of a plan whose session was doomed meanwhile, and goes on removing it.
+    /// Handles the result of a plan whose session was marked for removal meanwhile, and continues the removal.
     pub(crate) fn continue_removal(
         &mut self,
         now: Time,
@@ -287,7 +287,7 @@ impl N4 {
         }
     }
 
-    /// Asks the data plane again to remove what it did not remove.
+    /// Retries removals that the data plane failed to apply.
     pub(crate) fn retry_removals(&mut self, now: Time) {
         while let Some((_, seid)) = self.removals.first().copied().filter(|(time, _)| *time <= now) {
             self.removals.pop_first();
@@ -295,7 +295,7 @@ impl N4 {
         }
     }
 
-    /// Forgets a session that is not in the data plane any more. Requests that wait for it are told so.
+    /// Discards a session that is no longer in the data plane. Its queued requests are rejected.
     pub(crate) fn drop_session(&mut self, now: Time, seid: Seid) {
         let Some(session) = self.sessions.remove(seid) else { return };
         let is_counted = !session.marked_for_removal && !self.sessions.is_uncounted(&session);

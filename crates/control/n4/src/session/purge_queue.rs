@@ -1,4 +1,4 @@
-//! Sessions that are to go, many at a time: to their SMFs they are gone at once, and they are worked on a few at a time.
+//! Purges: for SMFs all their sessions no longer exist; the data plane removes them in batches.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -11,29 +11,29 @@ use super::{PendingRequests, Sessions};
 use crate::Notice;
 use crate::association::AssociationId;
 
-/// Which sessions of associations are to go.
+/// The sessions of a purge.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum PurgeFilter {
     /// All.
     All,
-    /// Those whose SMF's end is at none of these addresses.
+    /// Those whose CP F-SEID has none of these addresses.
     NotAt(Vec<IpAddr>),
-    /// Those of these sets.
+    /// Those of these session sets.
     In(Vec<Csid>),
-    /// Those that were established before this life of their SMF, of the end at one address if there is one, but for those whose end is
-    /// at one of the kept addresses; none: all are kept.
+    /// Those established before this restart epoch of their SMF, only with this address in the CP F-SEID if there is
+    /// one, except those with a retained address; none: all are retained.
     Before {
-        /// The life that has begun.
+        /// The restart epoch that has begun.
         epoch: u32,
         /// The address.
         at: Option<IpAddr>,
-        /// Where sessions are kept.
+        /// The retained addresses.
         retained: Option<Vec<IpAddr>>,
     },
 }
 
 impl PurgeFilter {
-    /// The session is to go.
+    /// The session is part of the purge.
     pub(crate) fn covers(&self, session: &Session) -> bool {
         match self {
             Self::All => true,
@@ -50,42 +50,42 @@ impl PurgeFilter {
     }
 }
 
-/// What becomes of the sessions.
+/// The kind of removal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RemovalMode {
-    /// To their SMF they are gone already; this becomes of their requests.
+    /// For their SMF they no longer exist; their requests are treated so.
     Purged(PendingRequests),
-    /// Their SMF hears of each when that ends.
+    /// Each is reported to its SMF when it ends.
     Released,
 }
 
-/// Sessions that are to go.
+/// A purge in progress.
 #[derive(Debug)]
 pub(crate) struct Purge {
-    /// What is told when all have been met.
+    /// The notice to emit at the end.
     pub(crate) notice: Option<Notice>,
-    /// How many have been met that are to go.
+    /// The number of sessions found so far.
     pub(crate) purged: usize,
     associations: VecDeque<AssociationId>,
     unwanted: PurgeFilter,
     fate: RemovalMode,
-    /// The number of the purge: sessions that came later stay.
+    /// The number of the purge: sessions created later are not part of it.
     number: u32,
-    /// The sessions of the first association from this one on have been met.
+    /// The sessions of the first association from this position on have been examined.
     at: usize,
 }
 
-/// What comes of a look at the next session.
+/// The result of examining the next session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PurgeStep {
-    /// It is to go so.
+    /// It is removed in this way.
     Remove(Seid, RemovalMode),
-    /// It stays, or goes already.
+    /// It stays, or is being removed already.
     Keep,
 }
 
 impl Sessions {
-    /// These sessions are to go from now on.
+    /// Begins a purge of these sessions.
     pub(crate) fn begin_purge(
         &mut self,
         associations: Vec<AssociationId>,
@@ -105,27 +105,27 @@ impl Sessions {
         });
     }
 
-    /// The last purge that has begun, and is not over.
+    /// The last purge that began, if it has not ended.
     pub(crate) fn last_purge(&mut self) -> Option<&mut Purge> {
         self.purges.back_mut()
     }
 
-    /// Some sessions are still to be worked on.
+    /// A purge is in progress.
     pub(crate) fn has_purges(&self) -> bool {
         !self.purges.is_empty()
     }
 
-    /// How many purges are not over.
+    /// The number of purges in progress.
     pub(crate) fn purges_under_way(&self) -> usize {
         self.purges.len()
     }
 
-    /// Looks at one more session of the purge that began first. `None`: all of them have been met, and that is over.
+    /// Examines one more session of the oldest purge. `None`: all were examined, and the purge is complete.
     pub(crate) fn next_purge_step(&mut self) -> Option<PurgeStep> {
         let Self { purges, members, all, .. } = self;
         let purge = purges.front_mut()?;
         let of_it = members.of(*purge.associations.front()?);
-        // What has left has made room for the last ones, which had been met.
+        // Removed sessions were replaced by the last ones of the list, which had been examined.
         purge.at = purge.at.min(of_it.len());
         let Some(next) = purge.at.checked_sub(1) else {
             purge.associations.pop_front();
@@ -140,29 +140,29 @@ impl Sessions {
         Some(next.map_or(PurgeStep::Keep, |session| PurgeStep::Remove(session.seid, purge.fate)))
     }
 
-    /// The purge that began first is over.
+    /// Ends the oldest purge.
     pub(crate) fn end_purge(&mut self) -> Option<Purge> {
         self.purges.pop_front()
     }
 
-    /// To its SMF the session is gone, although nothing has been done about it.
+    /// The session is part of a purge that has not reached it: for its SMF it no longer exists.
     #[inline]
     pub(crate) fn is_in_purge(&self, session: &Session) -> bool {
         !self.purges.is_empty() && self.purge_mode(session).is_some()
     }
 
-    /// The same, and what becomes of its requests.
+    /// The same, with the treatment of its requests.
     pub(crate) fn purge_mode(&self, session: &Session) -> Option<PendingRequests> {
         self.purges.iter().find_map(|purge| purge.selects(session))
     }
 
-    /// The same; it is not among those that its association counts any more, since all of its sessions go.
+    /// The same, and its association no longer counts it, since all of its sessions are removed.
     pub(crate) fn is_uncounted(&self, session: &Session) -> bool {
         let all = |purge: &&Purge| purge.unwanted == PurgeFilter::All;
         self.purges.iter().filter(all).any(|purge| purge.selects(session).is_some())
     }
 
-    /// To its SMF the session is gone, or about to go without its asking.
+    /// The session is ending or part of a purge.
     #[inline]
     pub(crate) fn is_ending(&self, session: &Session) -> bool {
         session.is_ending() || self.is_in_purge(session)
@@ -176,9 +176,9 @@ impl Purge {
         (is_of_it && self.was_present(session) && self.unwanted.covers(session)).then_some(open)
     }
 
-    /// The session was there when the purge began.
+    /// The session existed when the purge began.
     const fn was_present(&self, session: &Session) -> bool {
-        // The numbers begin again after 2^32.
+        // The numbers wrap after 2^32.
         (self.number.wrapping_sub(session.purges_before) as i32) > 0
     }
 }

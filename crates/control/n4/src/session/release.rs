@@ -1,4 +1,4 @@
-//! Sessions that the UPF ends itself, and whose usage the SMF still has to hear (TS 29.244 clause 5.18.2).
+//! Sessions that the UPF ends itself, with a report of their usage (TS 29.244 clause 5.18.2).
 
 use causeway_dataplane::{Applied, ApplyError};
 use causeway_pfcp::{CpFeatures, UpFeatures};
@@ -11,8 +11,8 @@ use crate::report::Report;
 use crate::{N4, Notice, ReleaseReason};
 
 impl N4 {
-    /// Ends a session: to the SMF it is gone at once, from the data plane when that has done what it is doing;
-    /// then the SMF is told of its usage and, if it knows what that means, of its end.
+    /// Ends a session: for the SMF it no longer exists; the data plane removes it after its plan in flight. Then the
+    /// SMF receives its usage and, if it supports that, the report of its end.
     pub(crate) fn release_session(&mut self, now: Time, seid: Seid, reason: ReleaseReason) {
         if self.is_in_purge(seid) {
             return;
@@ -31,7 +31,7 @@ impl N4 {
         self.continue_release(seid);
     }
 
-    /// Has the data plane remove a session that is being released, when nothing else is under way of it.
+    /// Has the data plane remove a session that is being released, when it has no plan in flight.
     pub(crate) fn continue_release(&mut self, seid: Seid) {
         let is_next = |session: &&super::Session| session.releasing && session.in_flight.is_none();
         if let Some(session) = self.sessions.get(seid).filter(is_next) {
@@ -41,7 +41,7 @@ impl N4 {
         }
     }
 
-    /// The data plane has removed it, or failed to.
+    /// The result of the data plane.
     pub(crate) fn released(
         &mut self,
         now: Time,
@@ -52,7 +52,7 @@ impl N4 {
         let applied = match result {
             Ok(applied) => applied,
             Err(ApplyError::UnknownSession(_)) => Applied::default(),
-            // It will be asked again; what it measured cannot be had any more.
+            // The removal is retried; the usage is lost.
             Err(_) => {
                 self.resources.abandon(change.resources);
                 return self.mark_for_removal(now, seid, PendingRequests::Answer);
@@ -69,14 +69,14 @@ impl N4 {
         let used =
             in_parts(applied.usage).into_iter().filter(|parts| is_not_nothing(parts)).map(Report::Usage);
         let end = tells.then_some(Report::Ended);
-        // The limit is for what goes on coming; this is the last.
+        // The limit bounds recurring reports; these are the last.
         let all_taken = used.chain(end).all(|report| session.reports.push(report, usize::MAX));
         debug_assert!(all_taken);
         self.send_reports(now, seid);
         self.drop_if_reported(now, seid);
     }
 
-    /// The SMF of the session knows what the end of a session by the UPF is (feature EPFAR).
+    /// The SMF of the session supports the session end reports of the UPF (feature EPFAR).
     fn reports_session_end(&self, seid: Seid) -> bool {
         let association =
             self.sessions.get(seid).and_then(|session| self.associations.get(session.association));
@@ -84,7 +84,7 @@ impl N4 {
         both && association.is_some_and(|it| it.cp_features.contains(CpFeatures::EPFAR))
     }
 
-    /// Forgets a session that has ended when the SMF has heard all of it.
+    /// Discards a session that has ended when all of its reports have been acknowledged.
     pub(crate) fn drop_if_reported(&mut self, now: Time, seid: Seid) {
         let Some(session) = self.sessions.get(seid).filter(|session| session.ended) else { return };
         if session.reports.waiting() > 0 || session.reports.is_on_its_way() {
@@ -94,7 +94,7 @@ impl N4 {
     }
 }
 
-/// The parts of a URR's usage belong into one message.
+/// The parts of one URR's usage, which must be in one message.
 fn in_parts(usage: Vec<Usage>) -> Vec<Vec<Usage>> {
     let mut all: Vec<Vec<Usage>> = Vec::new();
     for usage in usage {
@@ -106,7 +106,7 @@ fn in_parts(usage: Vec<Usage>) -> Vec<Vec<Usage>> {
     all
 }
 
-/// Something was measured: a report of nothing is not sent.
+/// Something was measured: an empty report is not sent.
 fn is_not_nothing(parts: &[Usage]) -> bool {
     let is_something = |usage: &Usage| {
         let volume = usage.volume.is_some_and(|volume| volume != Volume::ZERO);

@@ -1,4 +1,4 @@
-//! Requests about sessions: from the message to the plan (TS 29.244 clause 6.3).
+//! Session requests: from the message to the plan (TS 29.244 clause 6.3).
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -19,7 +19,7 @@ use crate::transaction::RequestKey;
 use crate::{N4, Notice, Output};
 
 impl N4 {
-    /// Begins work on a session request that is no duplicate, or lets it wait for an earlier one.
+    /// Handles a session request that is no duplicate, or queues it behind an earlier one.
     pub(crate) fn session_request(&mut self, now: Time, key: RequestKey, header: Header, body: &[u8]) {
         match key.message {
             MessageType::SessionEstablishmentRequest => self.establish(now, key, &header, body),
@@ -42,7 +42,7 @@ impl N4 {
         }
     }
 
-    /// Begins work on a request for a session that nothing is under way of.
+    /// Handles a request for a session without a plan in flight.
     pub(crate) fn existing_session(
         &mut self,
         now: Time,
@@ -134,7 +134,7 @@ impl N4 {
         Ok((cp, association, change, owners))
     }
 
-    /// There are to be no more sessions.
+    /// No more sessions are accepted.
     pub(super) fn refuse_new_session(&self, association: AssociationId) -> Result<(), RequestRefusal> {
         self.refuse_while_releasing(association)?;
         let most = self.most_sessions();
@@ -148,7 +148,7 @@ impl N4 {
         Ok(())
     }
 
-    /// The association of the Node ID in the request, if the sender may speak for that node.
+    /// The association of the Node ID in the request, if the sender is authorized for that node.
     pub(crate) fn authorized_association(
         &self,
         key: RequestKey,
@@ -162,14 +162,14 @@ impl N4 {
         })
     }
 
-    /// The association of this node, if this host may speak for it.
+    /// The association of this node, if this host is authorized for it.
     #[inline]
     pub(super) fn spoken_for(&self, from: IpAddr, node: &NodeId) -> Option<AssociationId> {
         let association = self.associations.at_node(node).filter(|it| it.uses_address(from));
         association.map(|association| association.id)
     }
 
-    /// The request that establishes a session, of the life of its SMF that has begun by now.
+    /// The request that establishes a session, with the current restart epoch of its SMF.
     #[inline]
     pub(super) fn origin(&self, key: RequestKey) -> RequestKey {
         key.in_epoch(self.inbound.epoch(key.from.ip()))
@@ -210,7 +210,7 @@ impl N4 {
                 self.modified(now, seid, key, takeover, change, Applied::default());
             }
             Ok(change) => {
-                // What it takes while it may still fail is what it has, or gets, whichever is more.
+                // Until the plan is applied, the larger of both footprints counts.
                 let (before, after) = (self.sessions.footprint(seid), Footprint::of(change.session.rules()));
                 if after.exceeds(before)
                     && let Err(refusal) = self.refuse_for_memory(after, before)
@@ -235,14 +235,14 @@ impl N4 {
         }
     }
 
-    /// Says what of a request is not as it should be.
+    /// Emits notices of the accepted deviations of a request.
     fn tolerate(&mut self, change: &Change) {
         for what in &change.tolerated {
             self.notice(Notice::Tolerated { session: change.plan.session, what: *what });
         }
     }
 
-    /// Has the data plane carry out a change.
+    /// Submits a change to the data plane.
     pub(crate) fn submit_plan(&mut self, work: PlanPurpose, change: Change) {
         self.tolerate(&change);
         if let Some((id, plan)) = self.sessions.start(work, change) {
@@ -251,12 +251,12 @@ impl N4 {
     }
 }
 
-/// The SMF's SEID in an establishment that cannot be decoded as a whole; zero if not even that can be.
+/// The SMF's SEID in an establishment that cannot be decoded as a whole; zero if it cannot be decoded either.
 fn cp_seid(body: &[u8]) -> Seid {
     cp_f_seid(body).map_or(Seid(0), |f_seid| f_seid.seid)
 }
 
-/// The SMF's end in an establishment.
+/// The CP F-SEID of an establishment.
 pub(crate) fn cp_f_seid(body: &[u8]) -> Option<FSeid> {
     let mut ies = RawIes::new(body).map_while(Result::ok);
     ies.find(|ie| ie.ie_type == FSeid::TYPE).and_then(|ie| FSeid::decode(ie.value).ok())

@@ -1,4 +1,4 @@
-//! Answers to requests in the same words: the octets, but for what is each session's own.
+//! Response templates: the octets are constant except the session parameters.
 
 use std::sync::Arc;
 
@@ -8,36 +8,36 @@ use causeway_types::{FSeid, Seid, WallClock};
 
 use super::deletion_response::DeletionResponseTemplate;
 
-/// Templates whose answers are remembered.
+/// The most templates.
 const CACHE_SIZE: usize = 64;
 
-/// Where the header of a message about a session has its SEID and sequence number.
+/// The offsets of SEID and sequence number in the header of a session message.
 const SEID: usize = 4;
 const SEQUENCE: usize = 12;
 
-/// The answer to a session of a template.
+/// The response to the establishment of a session of a profile.
 #[derive(Debug)]
 struct ResponseTemplate {
     profile: Arc<SessionProfile>,
     octets: Vec<u8>,
-    /// Where the UPF's SEID is.
+    /// The offset of the UPF's SEID.
     up_seid: usize,
-    /// Where TEIDs are, and which of [`causeway_rules::SessionParams::tunnels`] each is.
+    /// The offsets of TEIDs, and the index in [`causeway_rules::SessionParams::tunnels`] of each.
     teids: Vec<(usize, usize)>,
 }
 
-/// The answers that were given lately.
+/// Templates of recent responses.
 #[derive(Debug, Default)]
 pub(crate) struct ResponseTemplates {
     establishments: Vec<ResponseTemplate>,
-    /// To a modification: that it is accepted.
+    /// The response that accepts a modification.
     modification: Vec<u8>,
     ends: Vec<DeletionResponseTemplate>,
 }
 
 impl ResponseTemplates {
-    /// The answer to an establishment, if one like it was given before that said nothing beside what the UPF chose.
-    /// Written into `octets`, which are empty.
+    /// The response to an establishment, if there is a template: it contains no more than what the UPF chose. Written
+    /// into `octets`, which are empty.
     pub(super) fn encode(
         &self,
         profiled: &ProfiledSession,
@@ -52,7 +52,7 @@ impl ResponseTemplates {
             .encode(profiled, up, cp, sequence, octets)
     }
 
-    /// Remembers an answer, which said nothing beside what the UPF chose.
+    /// Stores a response as a template; it contains no more than what the UPF chose.
     pub(super) fn remember(
         &mut self,
         profiled: &ProfiledSession,
@@ -68,20 +68,20 @@ impl ResponseTemplates {
         }
     }
 
-    /// The answer to a modification, if one was given before that said no more than that. Written into `octets`, which are empty.
+    /// The response that accepts a modification, if there is a template. Written into `octets`, which are empty.
     pub(super) fn accept(&self, cp: Seid, sequence: u32, mut octets: Vec<u8>) -> Option<Vec<u8>> {
         octets.extend_from_slice(&self.modification);
         address(&mut octets, cp, sequence)?;
         Some(octets)
     }
 
-    /// Remembers an answer to a modification that says no more than that it is accepted.
+    /// Stores a response to a modification that contains nothing but its acceptance.
     pub(super) fn remember_accepted(&mut self, answer: &[u8]) {
         self.modification = answer.to_vec();
     }
 
-    /// The answer to the end of a session, if one like it was given before that said nothing beside the usage. Written into
-    /// `octets`, which are empty, with times as the wall clock says them.
+    /// The response to a deletion, if there is a template: it contains no more than the usage. Written into `octets`,
+    /// which are empty, with times of the wall clock.
     pub(super) fn end(
         &self,
         kept: &StoredRules,
@@ -97,7 +97,7 @@ impl ResponseTemplates {
             .encode(kept, usage, cp, sequence, octets, clock)
     }
 
-    /// Remembers an answer to the end of a session that said no more than what it used.
+    /// Stores a response to a deletion that contains no more than the usage.
     pub(super) fn remember_end(
         &mut self,
         kept: &StoredRules,
@@ -163,7 +163,7 @@ impl ResponseTemplate {
     }
 }
 
-/// Writes whom an answer is for. `None`: there is none.
+/// Writes SEID and sequence number of a response. `None`: there is none.
 pub(super) fn address(octets: &mut [u8], cp: Seid, sequence: u32) -> Option<()> {
     let [_, number @ ..] = sequence.to_be_bytes();
     put(octets, SEID, &cp.0.to_be_bytes())?;

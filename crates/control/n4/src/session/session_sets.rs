@@ -1,26 +1,25 @@
-//! What sessions have in common that may fail or move together: FQ-CSIDs and Group IDs (TS 29.244 clause 5.22.4,
-//! TS 23.007 clause 23).
+//! Session sets that fail or move together: FQ-CSIDs and Group IDs (TS 29.244 clause 5.22.4, TS 23.007 clause 23).
 
 use causeway_pfcp::{CsidAddress, FqCsid, GroupId, Many};
 
-/// How many sets one session may be in: each kind of node (clause 8.2.43) with as many as one IE holds.
+/// The most sets of one session: each kind of node (clause 8.2.43) with as many as one IE holds.
 const MAX_SESSION_SETS: usize = 90;
 
-/// One set of sessions: a CSID and the node that gave it out.
+/// One session set: a CSID and the node that assigned it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Csid {
     node: CsidAddress,
     number: [u8; 2],
 }
 
-/// The sets that a session is in.
+/// The sets that a session belongs to.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct SessionSets {
     csids: Vec<Csid>,
     group: Option<Vec<u8>>,
 }
 
-/// Every set that these IEs name.
+/// Every set in these IEs.
 pub(crate) fn named(ies: &Many<'_, FqCsid<'_>>) -> Vec<Csid> {
     let of =
         |ie: FqCsid<'_>| ie.csids.iter().map(|number| Csid { node: ie.address, number: *number }).collect();
@@ -28,7 +27,7 @@ pub(crate) fn named(ies: &Many<'_, FqCsid<'_>>) -> Vec<Csid> {
 }
 
 impl SessionSets {
-    /// Takes over what a message says: the sets of a node replace those it named before, and so does a group.
+    /// Applies a message: the sets of a node replace its earlier ones, and so does a group.
     pub(crate) fn update<'a>(
         &mut self,
         fq_csids: impl Iterator<Item = FqCsid<'a>>,
@@ -48,12 +47,12 @@ impl SessionSets {
         }
     }
 
-    /// The session is in one of these sets.
+    /// The session belongs to one of these sets.
     pub(crate) fn is_in(&self, sets: &[Csid]) -> bool {
         self.csids.iter().any(|csid| sets.contains(csid))
     }
 
-    /// The session is in this group.
+    /// The session belongs to this group.
     pub(crate) fn is_of(&self, group: &[u8]) -> bool {
         self.group.as_deref() == Some(group)
     }
@@ -70,8 +69,8 @@ mod tests {
         FqCsid { address, csids, node: None }
     }
 
-    // Input:  two CSIDs of one node and one of another; then another one of the first node; then none of it.
-    // Output: each replaces what its node named before; the other node's stays.
+    // Input:  two CSIDs of one node and one of another; then another one of the first node; then an empty list of it.
+    // Output: each replaces the earlier sets of its node; those of the other node stay.
     #[test]
     fn the_sets_of_a_node_replace_each_other() {
         let mut membership = SessionSets::default();

@@ -1,4 +1,4 @@
-//! The sessions there are, and how they are found.
+//! The session table and its indices.
 
 mod cp_seid_index;
 mod prefetch;
@@ -25,54 +25,55 @@ use crate::seid::SeidSequence;
 use crate::slab::Slab;
 use crate::transaction::RequestKey;
 
-/// Plans that are over whose memory is kept, at most.
+/// The most buffers of completed plans that are kept for reuse.
 const MAX_FREE_BOXES: usize = 256;
 
-/// All sessions by our SEID, and the plans under way.
+/// All sessions by the UPF's SEID, and the plans in flight.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     pub(super) all: Slab<Session>,
-    /// Our SEIDs, which say where their sessions are.
+    /// The UPF's SEIDs, which contain the index of their sessions.
     seids: SeidSequence,
-    /// The place that was found last: one session is looked for several times in a row.
+    /// The index found last: the same session is often looked up several times in a row.
     last: AtomicU32,
-    /// By the SMF's end; those that are ending are not among them.
+    /// Index by CP F-SEID, without sessions that are ending.
     by_cp: HashIndex,
     pub(super) members: AssociationSessions,
-    /// How many plans were handed out.
+    /// The number of submitted plans.
     plans_submitted: u32,
     in_flight: usize,
-    /// Memory of plans that are over, for the next ones.
+    /// Buffers of completed plans, for reuse.
     free_boxes: Vec<InFlightPlan>,
     waiting_octets: usize,
-    /// What all sessions may come to need of memory.
+    /// The memory that all sessions may need.
     needed: Needed,
-    /// Sessions that are to go, the first purge first.
+    /// The purges in progress, the oldest first.
     pub(super) purges: VecDeque<Purge>,
-    /// How many purges have begun, modulo 2^32.
+    /// The number of purges begun, modulo 2^32.
     pub(super) purges_begun: u32,
 }
 
 impl Sessions {
-    /// None, and room for so many: its tables grow no more.
+    /// An empty table with this capacity: it never grows.
     pub(crate) fn with_capacity(sessions: usize, seids: SeidSequence) -> Self {
         let (all, by_cp) = (Slab::with_capacity(sessions), HashIndex::with_capacity(sessions));
         Self { all, seids, by_cp, ..Self::default() }
     }
 
-    /// The SEID of the next session, which is taken by [`Sessions::insert`].
+    /// The SEID of the next session, which [`Sessions::insert`] allocates.
     pub(crate) fn next_seid(&self) -> Seid {
         self.seids.peek(self.all.vacant_index())
     }
 
-    /// Enters a session with [`Sessions::next_seid`], since when none has been entered.
+    /// Inserts a session with [`Sessions::next_seid`]; no other was inserted since.
     pub(crate) fn insert(&mut self, session: Session) {
         let cp = session.cp;
         let index = self.enter(self.seids.index_of_seid(session.seid), session);
         self.index_cp(&cp, index);
     }
 
-    /// The same; nothing has happened since, and no session is known by the SMF's end of this one, which is looked for so.
+    /// The same; no session with this CP F-SEID exists, and the table has not changed since it was looked up with this
+    /// probe.
     pub(super) fn insert_new(&mut self, session: Session, end: &CpSeidProbe) {
         let index = self.enter(self.all.vacant_index(), session);
         end.probes().for_each(|probe| self.by_cp.insert_at(probe, index));
@@ -99,7 +100,7 @@ impl Sessions {
         self.all.get(index).is_some_and(|session| session.seid == seid)
     }
 
-    /// The place of one that was not found last.
+    /// The index of a session that was not the last one found.
     #[inline(never)]
     fn find(&self, seid: Seid) -> Option<u32> {
         let index = self.seids.index_of_seid(seid);
@@ -118,7 +119,7 @@ impl Sessions {
         self.all.get_mut(self.index_of(seid)?)
     }
 
-    /// Forgets a session that no plan is under way of.
+    /// Removes a session without a plan in flight.
     pub(crate) fn remove(&mut self, seid: Seid) -> Option<Session> {
         self.forget_cp(seid);
         let index = self.index_of(seid)?;
@@ -129,17 +130,17 @@ impl Sessions {
         Some(session)
     }
 
-    /// What all sessions may come to need of memory.
+    /// The memory that all sessions may need.
     pub(crate) const fn needed(&self) -> Needed {
         self.needed
     }
 
-    /// What a session may come to need of memory.
+    /// The memory that a session may need.
     pub(super) fn footprint(&self, seid: Seid) -> Footprint {
         self.get(seid).map(|session| session.footprint).unwrap_or_default()
     }
 
-    /// The session may come to need this from now on.
+    /// Sets the memory that the session may need.
     pub(super) fn set_footprint(&mut self, seid: Seid, footprint: Footprint) {
         let Some(index) = self.index_of(seid) else { return };
         let Some(session) = self.all.get_mut(index) else { return };
@@ -148,7 +149,7 @@ impl Sessions {
         self.needed.add(footprint);
     }
 
-    /// The session is another association's from now on. Returns whose it was.
+    /// Moves the session to another association. Returns the previous one.
     pub(crate) fn set_association(&mut self, seid: Seid, to: AssociationId) -> Option<AssociationId> {
         let index = self.index_of(seid)?;
         let (before, number) = self.all.get(index).map(|it| (it.association, it.number))?;
@@ -172,7 +173,7 @@ impl Sessions {
         self.members.of(association).iter().filter_map(|index| self.all.get(*index))
     }
 
-    /// How many sessions an association has, those included that go.
+    /// The number of sessions of an association, including those being removed.
     pub(crate) fn count_of(&self, association: AssociationId) -> usize {
         self.members.of(association).len()
     }
@@ -181,7 +182,7 @@ impl Sessions {
         self.all.iter()
     }
 
-    /// The session of a plan that is under way, if that is condemned.
+    /// The session of a plan in flight, if the session is part of a purge.
     pub(crate) fn purged_session_of_plan(&self, id: ApplyId) -> Option<Seid> {
         if self.purges.is_empty() {
             return None;
@@ -195,28 +196,28 @@ impl Sessions {
         self.all.len()
     }
 
-    /// No session is in this place, or beyond.
+    /// No session has this index, or a higher one.
     pub(crate) const fn len_upper_bound(&self) -> u32 {
         self.all.end()
     }
 
-    /// The session in this place, if one is.
+    /// The session with this index, if there is one.
     pub(crate) fn at(&self, index: u32) -> Option<&Session> {
         self.all.get(index)
     }
 
-    /// How many octets the requests have that wait.
+    /// Octets of the queued requests.
     pub(crate) const fn waiting_octets(&self) -> usize {
         self.waiting_octets
     }
 
-    /// How many plans are under way.
+    /// The number of plans in flight.
     pub(crate) const fn in_flight(&self) -> usize {
         self.in_flight
     }
 
-    /// Notes that a change of the session is under way, and returns what the data plane is to do. There
-    /// must be no other.
+    /// Stores a change of the session as in flight, and returns the action for the data plane. No other plan of the
+    /// session may be in flight.
     pub(crate) fn start(&mut self, work: PlanPurpose, mut change: Change) -> Option<(ApplyId, Plan)> {
         let session = change.plan.session;
         let ops = std::mem::take(&mut change.plan.ops);
@@ -224,7 +225,7 @@ impl Sessions {
         Some((id, Plan { session, ops }))
     }
 
-    /// The same for a session that is established as others were.
+    /// The same for the establishment of a profiled session.
     pub(crate) fn start_profiled_establishment(
         &mut self,
         key: RequestKey,
@@ -236,7 +237,7 @@ impl Sessions {
         Some((id, Plan { session, ops }))
     }
 
-    /// The same for a session that is changed as others were.
+    /// The same for the modification of a profiled session.
     pub(crate) fn start_profiled_modification(
         &mut self,
         key: RequestKey,
@@ -248,7 +249,7 @@ impl Sessions {
         Some((id, Plan { session, ops: transition.into() }))
     }
 
-    /// The same for a session that ends, and of which is kept what it has in common with others.
+    /// The same for the deletion of a profiled session.
     pub(crate) fn start_profiled_deletion(
         &mut self,
         key: RequestKey,
@@ -274,7 +275,7 @@ impl Sessions {
         Some(id)
     }
 
-    /// The session whose plan this was, whether that is doomed, and the plan, which is no longer under way.
+    /// Ends a plan in flight: returns its session, whether that is marked for removal, and the plan.
     pub(crate) fn finish(&mut self, id: ApplyId) -> Option<(Seid, bool, InFlight)> {
         let session = self.all.get_mut(id.index_of())?;
         let mut held = session.in_flight.take_if(|held| held.0 == id)?;
@@ -287,7 +288,7 @@ impl Sessions {
         Some((session.seid, session.marked_for_removal, in_flight))
     }
 
-    /// Lets a request wait for its turn. False: too many wait already.
+    /// Queues a request. False: the queue is full.
     #[must_use]
     pub(crate) fn wait(
         &mut self,
@@ -306,15 +307,15 @@ impl Sessions {
         true
     }
 
-    /// Lets what an answer asks for wait for its turn. There is never more than one: no report goes out while a
-    /// plan is under way.
+    /// Queues the instructions in a report response. There is never more than one: no report is sent while a plan is in
+    /// flight.
     pub(crate) fn wait_with(&mut self, seid: Seid, instructions: Instructions) {
         if let Some(session) = self.get_mut(seid) {
             session.get_or_create_extras().queued.push_back(QueuedWork::Answer(Box::new(instructions)));
         }
     }
 
-    /// What is next.
+    /// Takes the next queued work.
     pub(crate) fn next_waiting(&mut self, seid: Seid) -> Option<QueuedWork> {
         let waiting = self.get_mut(seid)?.extras_mut()?.queued.pop_front()?;
         self.waiting_octets -= waiting.octets();

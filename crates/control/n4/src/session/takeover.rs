@@ -1,5 +1,5 @@
-//! A session whose SMF changes: by its own word, by another's of its set, or because it does not answer
-//! (TS 29.244 clause 5.22).
+//! Change of the SMF that controls a session: by its own message, by another SMF of its set, or because it does not
+//! respond (TS 29.244 clause 5.22).
 
 use std::net::IpAddr;
 
@@ -14,22 +14,23 @@ use crate::report::readdress_report;
 use crate::transaction::RequestKey;
 use crate::{MessageResult, N4, Notice, Output};
 
-/// What a message changes about who controls a session.
+/// The change of the controlling SMF in a message.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Takeover {
-    /// The SMF's new end.
+    /// The new CP F-SEID.
     pub(super) cp: Option<FSeid>,
     /// The association of the SMF that takes over.
     pub(super) association: Option<AssociationId>,
-    /// The sets that the session is in now, if that changes.
+    /// The new session sets, if they change.
     pub(super) membership: Option<SessionSets>,
 }
 
 impl N4 {
-    /// What a modification changes.
+    /// The takeover in a modification.
     ///
     /// # Errors
-    /// The Node ID is none of an SMF of the set, or does not belong to the sender; the F-SEID is at a host that is not known to be theirs.
+    /// The Node ID is not that of an SMF of the set, or does not belong to the sender; the F-SEID has an address that
+    /// is not known to be theirs.
     pub(crate) fn takeover(
         &self,
         key: RequestKey,
@@ -61,7 +62,7 @@ impl N4 {
         Ok(Takeover { cp, association, membership })
     }
 
-    /// The association of the SMF that a request is from, if that may control the sessions of the one that holds them.
+    /// The association of the requesting SMF, if that may control the sessions of the current one.
     pub(super) fn authorized_successor(
         &self,
         key: RequestKey,
@@ -75,7 +76,7 @@ impl N4 {
         self.associations.of_node(node).filter(is_able)
     }
 
-    /// The change is in force.
+    /// The change is applied.
     pub(crate) fn take_over(&mut self, seid: Seid, takeover: Takeover) {
         let Takeover { cp, association, membership } = takeover;
         if let (Some(membership), Some(session)) = (membership, self.sessions.get_mut(seid)) {
@@ -87,7 +88,7 @@ impl N4 {
         }
     }
 
-    /// What the answer to a report says of who controls the session from now on.
+    /// The takeover in a report response.
     pub(crate) fn take_over_from_response(
         &mut self,
         seid: Seid,
@@ -111,7 +112,7 @@ impl N4 {
         }
     }
 
-    /// Gives a session to an association. Says whether it had another.
+    /// Moves a session to an association. Returns whether it had another.
     pub(crate) fn move_to_association(&mut self, seid: Seid, id: AssociationId) -> bool {
         let counts = |session: &Session| !session.marked_for_removal && !self.sessions.is_uncounted(session);
         let Some(counts) = self.sessions.get(seid).map(counts) else { return false };
@@ -125,8 +126,8 @@ impl N4 {
         before != id
     }
 
-    /// Reports of the session go to this address from now on, as to an SMF that did not assign its F-SEID; the one
-    /// on its way too.
+    /// Redirects the reports of the session to this address, as to an SMF that did not assign its F-SEID; including the
+    /// one in flight.
     pub(crate) fn redirect_reports(&mut self, seid: Seid, ip: IpAddr) {
         let Some(session) = self.sessions.get_mut(seid) else { return };
         session.get_or_create_extras().contact = Some(ip);

@@ -1,4 +1,4 @@
-//! What is kept for each of some hosts.
+//! State of a bounded number of hosts.
 
 use std::net::IpAddr;
 use std::sync::atomic::AtomicU32;
@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::hash::HashMap;
 use crate::slab::Slab;
 
-/// By their addresses. The host that was met last is found at once: most requests come from few.
+/// By address. The last host found is checked first: most requests come from few hosts.
 #[derive(Debug)]
 pub(super) struct HostTable<H> {
     all: Slab<(IpAddr, H)>,
     by_address: HashMap<IpAddr, u32>,
-    /// The place that was found last.
+    /// The index found last.
     last: AtomicU32,
 }
 
@@ -49,7 +49,7 @@ impl<H> HostTable<H> {
         self.all.get_mut(index).map(|(_, host)| host)
     }
 
-    /// Enters a host that is new.
+    /// Inserts a new host.
     pub(super) fn insert(&mut self, ip: IpAddr, host: H) {
         let index = self.all.insert((ip, host));
         self.by_address.insert(ip, index);
@@ -73,8 +73,8 @@ impl<H> HostTable<H> {
 mod tests {
     use super::*;
 
-    // Input:  three hosts; the second, met last, goes, and another one comes into its place.
-    // Output: each finds its own and nothing else, whichever was met last.
+    // Input:  three hosts; the second, found last, is removed, and another one takes its slot.
+    // Output: each address finds its own state only, whichever was found last.
     #[test]
     fn hosts_are_distinguished() {
         let ip = |last: u8| IpAddr::from([192, 0, 2, last]);

@@ -1,4 +1,5 @@
-//! Requests of peers: each is worked on once, a duplicate gets the same answer (TS 29.244 clause 6.4).
+//! The inbound transaction table: each request is handled once, a duplicate gets the same response (TS 29.244 clause
+//! 6.4).
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -13,24 +14,24 @@ use super::hosts::HostTable;
 use super::response_cache::{ResponseCache, ResponseRef};
 use crate::slab::Slab;
 
-/// What makes two requests the same.
+/// The identity of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RequestKey {
-    /// Who sent it, port included.
+    /// Its source, port included.
     pub(crate) from: SocketAddr,
-    /// Its number.
+    /// Its sequence number.
     pub(crate) sequence: u32,
     /// Its message type.
     pub(crate) message: MessageType,
-    /// Stands for its contents: a peer that restarted may use the numbers of its last life for other requests.
+    /// A hash of its contents: a restarted peer may reuse sequence numbers for other requests.
     digest: u64,
-    /// The life of its sender in which it came: what came in another one is another request.
+    /// The restart epoch of its sender: the same octets in another epoch are another request.
     pub(crate) epoch: u32,
-    /// Where it is remembered from [`Inbound::begin`] on.
+    /// Its index from [`Inbound::begin`] on.
     hint: IndexHint,
 }
 
-/// A place to look first. It tells no requests apart.
+/// A hint of the index. It does not distinguish requests.
 #[derive(Clone, Copy, Debug)]
 struct IndexHint(u32);
 
@@ -43,7 +44,7 @@ impl PartialEq for IndexHint {
 impl Eq for IndexHint {}
 
 impl Hash for RequestKey {
-    /// Its number and contents tell it apart from nearly all others.
+    /// Number and contents distinguish it from nearly all others.
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u32(self.sequence);
         state.write_u64(self.digest);
@@ -57,75 +58,75 @@ impl RequestKey {
         Self { from, sequence: header.sequence, message, digest, epoch: 0, hint: IndexHint(u32::MAX) }
     }
 
-    /// The same in another life of its sender.
+    /// The same in another restart epoch of its sender.
     pub(crate) const fn in_epoch(self, epoch: u32) -> Self {
         Self { epoch, ..self }
     }
 
-    /// The same request, though it may have come from elsewhere.
+    /// The same request, whatever its source.
     pub(crate) fn is_same_request(&self, other: &Self) -> bool {
         Self { from: other.from, ..*self } == *other
     }
 }
 
-/// What is known of a request that arrives.
+/// The state of a received request.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum RequestState<'a> {
-    /// Not seen before.
+    /// New.
     New,
-    /// It is being worked on; its answer will follow.
+    /// In progress; its response will follow.
     InProgress,
-    /// Send this again.
+    /// Answered: send this response again.
     Answered(&'a [u8]),
 }
 
-/// Answers that are forgotten in one step, at most, and for each request that comes.
+/// The most cached responses that expire in one step, and for each received request.
 const EXPIRY_BATCH: usize = 256;
 const EXPIRY_PER_REQUEST: usize = 4;
 
-/// Octets that are kept of an answered request, beside its answer: the request, its place, its turn.
+/// Octets of memory of an answered request, beside its response: the request, its index, its expiry.
 const OF_REQUEST: usize = size_of::<Option<Request>>() + size_of::<(Time, u32)>() + 16;
 
-/// Answers that are forgotten of one host before it is looked for again who has the most.
+/// Responses of one host that are discarded before the host with the most is determined again.
 const OF_FULLEST: usize = 64;
 
-/// Requests being worked on and answers given, apart for each host, so that no peer displaces another's.
+/// Requests in progress and cached responses, separate for each host, so that no peer evicts another's.
 #[derive(Debug)]
 pub(crate) struct Inbound {
     hosts: HostTable<Host>,
     lifetime: Span,
     bounds: Bounds,
-    /// Octets of memory that all answers take.
+    /// Octets of memory of all cached responses.
     octets: usize,
-    /// The number of the last life that began.
+    /// The number of the last epoch.
     last_epoch: u32,
-    /// The lives of hosts that began another one, and those before.
+    /// The current and the previous epoch of each host that restarted.
     epochs: Vec<(IpAddr, [u32; 2])>,
 }
 
-/// How much is remembered at most.
+/// Limits of the table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
-    /// Hosts. A new one displaces the one of which least is remembered.
+    /// Hosts. A new one evicts the one with the least state.
     pub(crate) hosts: usize,
-    /// Octets of the answers to one host. A new answer displaces the oldest.
+    /// Octets of the responses to one host. A new response evicts the oldest.
     pub(crate) octets_per_host: usize,
-    /// Octets of memory that all answers take, with what is kept of their requests. A new answer displaces the oldest ones of the host
-    /// that has the most.
+    /// Octets of memory of all responses and their requests. A new response evicts the oldest ones of the host with the
+    /// most.
     pub(crate) octets: usize,
-    /// Open requests of one host.
+    /// Requests in progress of one host.
     pub(crate) in_progress_per_host: usize,
 }
 
 #[derive(Debug, Default)]
 struct Host {
     requests: Slab<Request>,
-    /// Where each is.
+    /// Index of the requests.
     places: HashIndex,
-    /// The answered ones, oldest first, and when they expire.
+    /// The answered ones, oldest first, with their expiry.
     order: VecDeque<(Time, u32)>,
     answers: ResponseCache,
-    /// Answers in pieces before this one are none any more, though they are still kept: the first ones of `order`.
+    /// Responses in chunks before this one are void, although still stored: the first ones of `order`.
     valid_from: u32,
     void: usize,
 }
@@ -160,7 +161,7 @@ impl Host {
         self.requests.len() - self.order.len()
     }
 
-    /// Octets of memory that its answers take.
+    /// Octets of memory of its responses.
     fn octets(&self) -> usize {
         self.answers.octets() + self.order.len() * OF_REQUEST
     }
@@ -169,7 +170,7 @@ impl Host {
         self.requests.len() == 0
     }
 
-    /// How many requests are remembered, open ones included.
+    /// The number of requests, including those in progress.
     fn known(&self) -> usize {
         self.requests.len() - self.void
     }
@@ -193,30 +194,30 @@ impl Host {
         }
     }
 
-    /// Gives back the memory of so many answers that are none any more.
+    /// Frees the memory of up to this number of void responses.
     fn forget_void(&mut self, most: usize) {
         (0..self.void.min(most)).for_each(|_| self.forget_oldest());
     }
 }
 
 impl Inbound {
-    /// Keeps answers for `lifetime`.
+    /// Caches responses for `lifetime`.
     pub(crate) fn new(lifetime: Span, bounds: Bounds) -> Self {
         Self { hosts: HostTable::default(), lifetime, bounds, octets: 0, last_epoch: 0, epochs: Vec::new() }
     }
 
-    /// What is known of this request.
+    /// The state of this request.
     pub(crate) fn look_up(&self, key: &RequestKey) -> RequestState<'_> {
         self.hosts.get(key.from.ip()).map_or(RequestState::New, |host| host.look_up(key))
     }
 
-    /// The life that a host is in. Few ever began another one.
+    /// The restart epoch of a host. Few hosts have restarted.
     #[inline]
     pub(crate) fn epoch(&self, ip: IpAddr) -> u32 {
         self.epochs.iter().find(|(host, _)| *host == ip).map_or(0, |(_, [epoch, _])| *epoch)
     }
 
-    /// Another life begins, for these hosts. Returns its number, which is higher than all before.
+    /// Begins a new restart epoch of these hosts. Returns its number, which is higher than all before.
     pub(crate) fn begin_epoch(&mut self, hosts: &[IpAddr]) -> u32 {
         self.last_epoch = self.last_epoch.saturating_add(1);
         for ip in hosts {
@@ -227,19 +228,20 @@ impl Inbound {
         self.last_epoch
     }
 
-    /// The last life of these hosts did not begin after all.
+    /// Cancels the last epoch of these hosts: no restart was confirmed.
     pub(crate) fn cancel_epoch(&mut self, hosts: &[IpAddr]) {
         for (_, [epoch, before]) in self.epochs.iter_mut().filter(|(host, _)| hosts.contains(host)) {
             *epoch = *before;
         }
     }
 
-    /// Nobody speaks from these hosts any more.
+    /// Removes the epochs of these hosts: no peer uses them any more.
     pub(crate) fn forget_epochs(&mut self, hosts: &[IpAddr]) {
         self.epochs.retain(|(host, _)| !hosts.contains(host));
     }
 
-    /// Work on a request that is [`RequestState::New`] begins, and ends with [`Inbound::answer`] or [`Inbound::forget`]. False: too many are open.
+    /// Begins a request that is [`RequestState::New`]. It ends with [`Inbound::answer`] or [`Inbound::forget`]. False:
+    /// too many are in progress.
     #[must_use]
     pub(crate) fn begin(&mut self, key: &mut RequestKey) -> bool {
         let ip = key.from.ip();
@@ -264,7 +266,7 @@ impl Inbound {
         has_room
     }
 
-    /// Keeps the answer of a request that was begun. The oldest ones make room for it.
+    /// Caches the response to a request in progress, and evicts the oldest ones if necessary.
     pub(crate) fn answer(&mut self, now: Time, key: RequestKey, bytes: &[u8]) {
         let Some(host) = self.hosts.get_mut(key.from.ip()) else { return };
         let Some(index) = host.index_of(&key) else { return };
@@ -284,7 +286,7 @@ impl Inbound {
         }
     }
 
-    /// Forgets the oldest answers of the host that has the most, some at a time, until all take no more than they may.
+    /// Discards the oldest responses of the host with the most, some at a time, until the total is within its limit.
     #[cold]
     fn forget_most(&mut self) {
         while self.octets > self.bounds.octets {
@@ -301,7 +303,7 @@ impl Inbound {
         }
     }
 
-    /// Work on it ended without an answer: a duplicate will be new.
+    /// Ends a request without a response: a duplicate will be new.
     pub(crate) fn forget(&mut self, key: &RequestKey) {
         if let Some(host) = self.hosts.get_mut(key.from.ip())
             && let Some(index) = host.index_of(key)
@@ -312,7 +314,7 @@ impl Inbound {
         }
     }
 
-    /// Forgets the answers given to a host: what they said is no longer so.
+    /// Makes the cached responses to a host void.
     pub(crate) fn forget_answers(&mut self, ip: IpAddr) {
         if let Some(host) = self.hosts.get_mut(ip) {
             let before = host.octets();
@@ -324,12 +326,13 @@ impl Inbound {
         self.drop_empty(ip);
     }
 
-    /// When the oldest answer expires.
+    /// When the oldest response expires.
     pub(crate) fn next_deadline(&self) -> Option<Time> {
         self.hosts.iter().filter_map(|(_, host)| host.order.front()).map(|(expiry, _)| *expiry).min()
     }
 
-    /// Forgets the answers whose time is over, a few of each host at a time; [`Inbound::next_deadline`] says whether there are more.
+    /// Discards expired responses, a few of each host at a time; [`Inbound::next_deadline`] shows whether there are
+    /// more.
     pub(crate) fn expire(&mut self, now: Time) {
         let mut empty = Vec::new();
         for (ip, host) in self.hosts.iter_mut() {
@@ -350,17 +353,18 @@ impl Inbound {
         }
     }
 
-    /// How many requests of the host that has the most are open. O(hosts).
+    /// The highest number of requests in progress of one host. O(hosts).
     pub(crate) fn most_in_progress(&self) -> usize {
         self.hosts.iter().map(|(_, host)| host.in_progress()).max().unwrap_or(0)
     }
 
-    /// How many requests are remembered, open ones included.
+    /// The number of requests, including those in progress.
     pub(crate) fn len(&self) -> usize {
         self.hosts.iter().map(|(_, host)| host.known()).sum()
     }
 
-    /// Forgets a host if there are too many: the one with the fewest answers of those with no open request.
+    /// Evicts a host if there are too many: the one with the fewest responses among those without a request in
+    /// progress.
     fn make_room(&mut self) -> bool {
         if self.hosts.len() < self.bounds.hosts {
             return true;

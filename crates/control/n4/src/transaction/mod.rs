@@ -1,4 +1,4 @@
-//! Requests and their answers, both ways (TS 29.244 clause 6.4).
+//! Transactions in both directions (TS 29.244 clause 6.4).
 
 mod hosts;
 mod inbound;

@@ -1,4 +1,4 @@
-//! Our requests: numbered, repeated until answered, given up at last (TS 29.244 clause 6.4).
+//! Requests of the UPF: numbered, retransmitted until answered or given up (TS 29.244 clause 6.4).
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -16,29 +16,29 @@ const SEQUENCE_MASK: u32 = 0x00ff_ffff;
 /// Half of the bits of a sequence number.
 const HALF_BITS: u32 = 12;
 const HALF: u32 = 0xfff;
-/// Rounds of the network that shuffles sequence numbers, and what tells them apart.
+/// Rounds of the Feistel network that permutes sequence numbers, and the constant that separates them.
 const ROUNDS: u64 = 6;
 const ROUNDS_APART: u64 = 0x9e37_79b9_7f4a_7c15;
-/// A wait of zero would make [`Outbound::expire`] spin.
+/// A wait of zero would make [`Outbound::expire`] loop forever.
 const SHORTEST_WAIT: Span = Span::from_millis(1);
 
-/// What a request is for.
+/// The purpose of a request.
 pub(crate) trait Aim {
-    /// The association that it is about, if it is about one.
+    /// The association that it concerns, if there is one.
     fn association(&self) -> Option<AssociationId>;
 }
 
-/// Requests that wait for an answer. `P` says what each was for.
+/// Requests that wait for a response. `P` is the type of their purpose.
 ///
-/// One number sequence serves all peers, so a number names one request.
+/// One number sequence serves all peers, so a number identifies one request.
 #[derive(Debug)]
 pub(crate) struct Outbound<P> {
     last_number: u32,
-    /// Makes sequence numbers impossible to guess.
+    /// Makes sequence numbers unpredictable.
     secret: Option<IdCipher>,
     pending: PartitionedMap<u32, Pending<P>>,
     deadlines: BTreeSet<(Time, u32)>,
-    /// The numbers of those that are about an association.
+    /// The numbers of the requests that concern an association.
     of_associations: BTreeSet<(AssociationId, u32)>,
 }
 
@@ -53,61 +53,61 @@ struct Pending<P> {
     retries_left: u8,
     policy: Retransmission,
     retained: bool,
-    /// When it was sent for the first time; of one that is kept, when all of it was sent last.
+    /// When it was first sent; for a retained one, when its full form was last sent.
     since: Time,
-    /// What is sent instead of `bytes`, and what was left out there.
+    /// The octets sent instead of `bytes`, and the IEs left out of them.
     plain: Option<(Vec<u8>, LeftOut)>,
 }
 
 /// A request about to be sent.
 pub(crate) struct Request<P> {
-    /// Where it goes.
+    /// The destination.
     pub(crate) to: SocketAddr,
     /// Its message type.
     pub(crate) message: MessageType,
-    /// What it is for.
+    /// The purpose.
     pub(crate) purpose: P,
 }
 
-/// What the end of a wait means.
+/// The result of a timeout.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Expired<P> {
-    /// Send it again.
+    /// Retransmit it.
     Repeat {
-        /// Where to.
+        /// The destination.
         to: SocketAddr,
         /// Its message type.
         request: MessageType,
-        /// The same octets as before, or as much of them as every SMF can read.
+        /// The same octets as before, or those without IEs that some SMFs cannot decode.
         bytes: Vec<u8>,
         /// IEs were left out.
         is_plain: bool,
     },
-    /// The last repetition went unanswered.
+    /// The last retransmission got no response.
     GivenUp(UnansweredRequest<P>),
 }
 
-/// A request that went unanswered. [`Outbound::keep`] keeps it, dropping it gives it up.
+/// A request without a response. [`Outbound::keep`] retains it, dropping it gives it up.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct UnansweredRequest<P> {
-    /// Where it went.
+    /// The destination.
     pub(crate) to: SocketAddr,
     /// Its message type.
     pub(crate) request: MessageType,
-    /// What it was for.
+    /// The purpose.
     pub(crate) purpose: P,
     /// Its octets.
     pub(crate) bytes: Vec<u8>,
-    /// It was lost before, and kept.
+    /// It was unanswered before, and retained.
     pub(crate) retained: bool,
-    /// When all of it was sent.
+    /// When its full form was sent.
     pub(crate) since: Time,
     plain: Option<(Vec<u8>, LeftOut)>,
     sequence: u32,
 }
 
 impl<P> UnansweredRequest<P> {
-    /// What is sent of it, and whether IEs are left out there.
+    /// The octets to send, and whether IEs are left out of them.
     pub(crate) fn to_send(&self) -> (Vec<u8>, bool) {
         match &self.plain {
             Some((bytes, _)) => (bytes.clone(), true),
@@ -115,7 +115,7 @@ impl<P> UnansweredRequest<P> {
         }
     }
 
-    /// Leaves out what not every SMF can read.
+    /// Leaves out the IEs that some SMFs cannot decode.
     pub(crate) fn make_plain(&mut self) {
         if self.plain.is_none() {
             self.plain = without(&self.bytes);
@@ -123,7 +123,7 @@ impl<P> UnansweredRequest<P> {
     }
 }
 
-/// A request without what not every SMF can read; none if it has nothing of that.
+/// A request without the IEs that some SMFs cannot decode; `None` if it has none of them.
 fn without(bytes: &[u8]) -> Option<(Vec<u8>, LeftOut)> {
     let mut plain = bytes.to_vec();
     let taken = LeftOut::ALL.take_from(&mut plain);
@@ -131,8 +131,9 @@ fn without(bytes: &[u8]) -> Option<(Vec<u8>, LeftOut)> {
 }
 
 impl<P: Aim> Outbound<P> {
-    /// No request yet. Without a secret the first gets the number after `last`; with one the numbers come in an order that nobody
-    /// else knows: an answer is believed to be of who was asked, and so must not be written by somebody who was not.
+    /// An empty table. Without a secret the first request gets the number after `last`; with one the order of the
+    /// numbers is secret: a response authenticates its sender, so hosts that did not receive the request must not be
+    /// able to forge it.
     pub(crate) fn new(last: u32, secret: Option<IdCipher>) -> Self {
         Self {
             last_number: last & SEQUENCE_MASK,
@@ -143,10 +144,10 @@ impl<P: Aim> Outbound<P> {
         }
     }
 
-    /// Numbers a request, has it encoded, and keeps it until its answer. Returns the octets to send.
+    /// Numbers a request, has it encoded, and stores it until its response. Returns the octets to send.
     ///
     /// # Errors
-    /// What `encode` says; nothing is kept then.
+    /// The error of `encode`; nothing is stored then.
     pub(crate) fn start(
         &mut self,
         now: Time,
@@ -175,9 +176,10 @@ impl<P: Aim> Outbound<P> {
         Ok(bytes)
     }
 
-    /// The purpose of the request that this answers, which is then done, and what was left out of it; `None` when nobody asked.
+    /// Ends the request that this response answers. Returns its purpose and the IEs left out of it; `None` if there is
+    /// no such request.
     ///
-    /// The answer must come from the host that was asked; its port does not matter.
+    /// The response must come from the host that received the request; its port does not matter.
     pub(crate) fn answered(
         &mut self,
         from: SocketAddr,
@@ -192,20 +194,21 @@ impl<P: Aim> Outbound<P> {
         Some((purpose, plain.map_or(LeftOut::NONE, |(_, left_out)| left_out)))
     }
 
-    /// When [`Outbound::expire`] has something to say.
+    /// When [`Outbound::expire`] has a result.
     pub(crate) fn next_deadline(&self) -> Option<Time> {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }
 
-    /// The next request whose wait is over; call until `None`.
+    /// The next request whose wait has ended; call until `None`.
     ///
-    /// The last repetition of a request is without IEs that not every SMF can read, if it has some and `is_silent` says of its purpose
-    /// that it was heard from after the first time that the request was sent, so that it may be unable to read it.
+    /// The last retransmission of a request omits the IEs that some SMFs cannot decode, if it has some and `is_silent`
+    /// returns true for its purpose: a message was received from the SMF after the request was first sent, so it may be
+    /// unable to decode the request.
     ///
-    /// TS 29.244 clause 6.4 wants a repetition to have the same contents. This one has the same number all the same: an SMF that has read
-    /// the request before and whose answer was lost takes it for the repetition that it is, and reports no usage twice; one that could
-    /// not read it has seen no request of that number. One that answers later than after all other repetitions is taken for one
-    /// that could not read.
+    /// TS 29.244 clause 6.4 requires the same contents in a retransmission. The number stays the same: an SMF that has
+    /// decoded the request before and whose response was lost treats it as a retransmission, and counts no usage twice;
+    /// an SMF that could not decode it has seen no request with that number. An SMF that responds only after all other
+    /// retransmissions is treated as one that could not decode the request.
     pub(crate) fn expire(&mut self, now: Time, is_silent: impl Fn(&P, Time) -> bool) -> Option<Expired<P>> {
         let (_, sequence) = *self.deadlines.first().filter(|(deadline, _)| *deadline <= now)?;
         let mut pending = self.take(sequence)?;
@@ -235,8 +238,8 @@ impl<P: Aim> Outbound<P> {
         Some(repeat)
     }
 
-    /// Keeps a request that went unanswered, under the same number. It is lost again after `wait`; until
-    /// then it can be answered.
+    /// Retains a request that got no response, under the same number. Its next timeout is after `wait`; until then a
+    /// response is accepted.
     pub(crate) fn keep(&mut self, now: Time, unanswered: UnansweredRequest<P>, wait: Span) {
         let UnansweredRequest { to, request, purpose, bytes, sequence, since, plain, .. } = unanswered;
         let wait = wait.max(SHORTEST_WAIT);
@@ -258,8 +261,8 @@ impl<P: Aim> Outbound<P> {
         self.insert(sequence, pending);
     }
 
-    /// Sends the requests that `moved` picks to another address from now on, with their octets rewritten, and returns
-    /// what to send there at once, in an order that does not depend on chance.
+    /// Changes the destination of the requests that `moved` selects, with their octets rewritten, and returns the
+    /// messages to send there immediately, in a deterministic order.
     pub(crate) fn redirect(
         &mut self,
         to: SocketAddr,
@@ -268,18 +271,18 @@ impl<P: Aim> Outbound<P> {
     ) -> Vec<(MessageType, Vec<u8>)> {
         let mut resent = Vec::new();
         for pending in self.pending.values_mut().filter(|pending| moved(&pending.purpose)) {
-            // Somebody else gets all of it.
+            // Another receiver gets the full form.
             (pending.to, pending.plain) = (to, None);
             rewrite(&mut pending.bytes);
             resent.push((pending.deadline, pending.request, pending.bytes.clone()));
         }
-        // Those that are the same age by their octets, which hold the number.
+        // Requests of the same age are ordered by their octets, which contain the number.
         resent.sort_by(|(one, _, bytes), (other, _, others)| (one, bytes).cmp(&(other, others)));
         resent.into_iter().map(|(_, request, bytes)| (request, bytes)).collect()
     }
 
-    /// Sends a request that went unanswered to another address, under the same number and with its octets rewritten.
-    /// Returns what to send.
+    /// Sends a request that got no response to another address, under the same number and with its octets rewritten.
+    /// Returns the octets to send.
     pub(crate) fn restart(
         &mut self,
         now: Time,
@@ -308,7 +311,7 @@ impl<P: Aim> Outbound<P> {
         bytes
     }
 
-    /// What the request of this number to this host is for.
+    /// The purpose of the request with this number to this host.
     pub(crate) fn purpose(&self, to: SocketAddr, sequence: u32) -> Option<&P> {
         self.pending
             .get(&sequence)
@@ -316,7 +319,7 @@ impl<P: Aim> Outbound<P> {
             .map(|pending| &pending.purpose)
     }
 
-    /// [`Outbound::restart`] of a request that waits for its answer. `None` if there is no such request.
+    /// [`Outbound::restart`] for a request that waits for its response. `None` if there is no such request.
     pub(crate) fn redirect_one(
         &mut self,
         now: Time,
@@ -332,14 +335,14 @@ impl<P: Aim> Outbound<P> {
         Some((request, self.restart(now, policy, unanswered, to, rewrite)))
     }
 
-    /// Stops repeating the requests that `unwanted` picks, and says how many; answers to them will be
-    /// unexpected. O(pending).
+    /// Cancels the requests that `unwanted` selects, and returns their number; responses to them will be unexpected.
+    /// O(pending).
     pub(crate) fn cancel(&mut self, unwanted: impl Fn(&P) -> bool) -> usize {
         let all: Vec<u32> = self.pending.iter().map(|(sequence, _)| *sequence).collect();
         self.cancel_among(all, unwanted)
     }
 
-    /// The same among those that are about an association. O(those).
+    /// The same among those that concern an association. O(those).
     pub(crate) fn cancel_of(&mut self, association: AssociationId, unwanted: impl Fn(&P) -> bool) -> usize {
         let of_it: Vec<u32> = self.numbers_of(association).collect();
         self.cancel_among(of_it, unwanted)
@@ -351,7 +354,7 @@ impl<P: Aim> Outbound<P> {
         unwanted.into_iter().filter(|sequence| self.take(*sequence).is_some()).count()
     }
 
-    /// A request for this purpose, which is about an association, waits for its answer. O(those about it).
+    /// A request for this purpose, which concerns an association, waits for its response. O(those of the association).
     pub(crate) fn is_asked(&self, purpose: &P) -> bool
     where
         P: PartialEq,
@@ -365,7 +368,7 @@ impl<P: Aim> Outbound<P> {
         self.of_associations.range(range).map(|(_, sequence)| *sequence)
     }
 
-    /// How many wait for an answer.
+    /// The number of requests that wait for a response.
     pub(crate) fn len(&self) -> usize {
         self.pending.len()
     }
@@ -385,7 +388,7 @@ impl<P: Aim> Outbound<P> {
         Some(pending)
     }
 
-    /// The next number that no pending request uses. There are 2^24, far more than may be pending.
+    /// The next number that no pending request uses. There are 2^24, far more than can be pending.
     fn free_sequence(&mut self) -> u32 {
         loop {
             self.last_number = self.last_number.wrapping_add(1) & SEQUENCE_MASK;
@@ -397,7 +400,7 @@ impl<P: Aim> Outbound<P> {
     }
 }
 
-/// Another number of 24 bits for each: a Feistel network, whose rounds are the cipher of SEIDs.
+/// A permutation of 24 bits: a Feistel network, whose rounds are the cipher of SEIDs.
 fn shuffle(number: u32, secret: IdCipher) -> u32 {
     let round = |(left, right): (u32, u32), round: u64| {
         let mixed = secret.encrypt64(ROUNDS_APART.wrapping_mul(round + 1) ^ u64::from(right)) as u32;

@@ -1,20 +1,20 @@
-//! The octets of answers, one after the other.
+//! Storage of cached responses, in order.
 
 use std::collections::VecDeque;
 
-/// Octets of one piece, at most, where no answer is longer.
+/// The maximum length of a chunk, unless a response is longer.
 const CHUNK: usize = 1 << 16;
 
-/// Answers that are forgotten in the order in which they came: each takes no memory of its own.
+/// Responses that are discarded in the order of their arrival: none has an allocation of its own.
 #[derive(Debug, Default)]
 pub(super) struct ResponseCache {
     pieces: VecDeque<Vec<u8>>,
-    /// The number of the first piece.
+    /// The number of the first chunk.
     first: u32,
     octets: usize,
 }
 
-/// Where an answer is.
+/// The location of a response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct ResponseRef {
     piece: u32,
@@ -23,23 +23,23 @@ pub(super) struct ResponseRef {
 }
 
 impl ResponseRef {
-    /// It was kept before there was a piece of this number.
+    /// It was stored before the chunk with this number existed.
     pub(super) const fn is_before(self, piece: u32) -> bool {
         (self.piece.wrapping_sub(piece) as i32) < 0
     }
 }
 
 impl ResponseCache {
-    /// How many octets they have.
+    /// Its length in octets.
     pub(super) const fn octets(&self) -> usize {
         self.octets
     }
 
-    /// Keeps an answer.
+    /// Stores a response.
     pub(super) fn put(&mut self, answer: &[u8]) -> ResponseRef {
         let fits = |piece: &Vec<u8>| piece.len() + answer.len() <= CHUNK;
         if !self.pieces.back().is_some_and(fits) {
-            // The first one grows with what comes.
+            // The first chunk grows with its contents.
             let expected = if self.pieces.is_empty() { answer.len() } else { CHUNK.max(answer.len()) };
             self.pieces.push_back(Vec::with_capacity(expected));
         }
@@ -53,7 +53,7 @@ impl ResponseCache {
         ResponseRef { piece, at, len: answer.len() as u32 }
     }
 
-    /// Whatever is kept from now on is in a piece of this number or a later one, and nothing is yet.
+    /// All later responses are stored in a chunk with this number or a higher one, which is empty now.
     pub(super) fn next_piece(&mut self) -> u32 {
         if self.pieces.back().is_some_and(|piece| !piece.is_empty()) {
             self.pieces.push_back(Vec::new());
@@ -61,13 +61,13 @@ impl ResponseCache {
         self.first.wrapping_add(self.pieces.len().saturating_sub(1) as u32)
     }
 
-    /// An answer that was not forgotten.
+    /// A response that was not discarded.
     pub(super) fn get(&self, ResponseRef { piece, at, len }: ResponseRef) -> Option<&[u8]> {
         let piece = self.pieces.get(piece.wrapping_sub(self.first) as usize)?;
         piece.get(at as usize..)?.get(..len as usize)
     }
 
-    /// Forgets the oldest answer, which is this one.
+    /// Discards the oldest response, which is this one.
     pub(super) fn forget(&mut self, ResponseRef { piece, at, len }: ResponseRef) {
         self.octets -= len as usize;
         while self.first != piece && self.pieces.pop_front().is_some() {
@@ -85,8 +85,9 @@ impl ResponseCache {
 mod tests {
     use super::*;
 
-    // Input:  answers of growing length, some longer than a piece; only the last hundred are kept, then none; then one again.
-    // Output: each is what it was as long as it is kept; no more memory than for those, and none is lost.
+    // Input:  responses of growing length, some longer than a chunk; only the last hundred are kept, then none; then
+    // one again.
+    // Output: each is unchanged while it is kept; no more memory is used than for those, and none leaks.
     #[test]
     fn answers_go_in_their_order() {
         let mut answers = ResponseCache::default();

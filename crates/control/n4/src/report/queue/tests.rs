@@ -26,7 +26,7 @@ fn with(pdr: u16, dscp: u8, status: DataStatus) -> Report {
     Report::DownlinkData(data)
 }
 
-/// What goes into one request after the other, each answered.
+/// The contents of consecutive requests, each of which gets a response.
 fn requests(reports: &[Report]) -> Vec<Vec<Report>> {
     let mut queue = Queue::default();
     assert!(reports.iter().all(|report| queue.push(report.clone(), 99)));
@@ -38,7 +38,7 @@ fn requests(reports: &[Report]) -> Vec<Vec<Report>> {
     std::iter::from_fn(next).collect()
 }
 
-// Input:  usage, downlink data, a tunnel, inactivity and usage at once.
+// Input:  usage, downlink data, a tunnel, inactivity and usage together.
 // Output: one request with all of it.
 #[test]
 fn reports_of_every_type_share_a_request() {
@@ -58,9 +58,9 @@ fn next(queue: &mut Queue) -> Vec<Report> {
     queue.next_request().map(|(_, request)| request).unwrap_or_default()
 }
 
-// Input:  five usages and no answer, then downlink data, a tunnel, inactivity, and the end of a quota.
-// Output: four requests; the fifth usage and inactivity wait, the others do not, but with the usage of the quota's URR that came
-//         before; and no more than eight requests.
+// Input:  five usages and no response, then downlink data, a tunnel, inactivity, and the end of a quota.
+// Output: four requests; the fifth usage and inactivity wait, the others do not, together with the earlier usage of the
+// quota's URR; no more than eight requests.
 #[test]
 fn urgent_reports_do_not_wait() {
     let mut queue = Queue::default();
@@ -86,8 +86,8 @@ fn urgent_reports_do_not_wait() {
     assert_eq!(next(&mut queue), [report(5, 1, 0, 1), Report::Inactivity, downlink(4)]);
 }
 
-// Input:  the end of the session while a request is on its way.
-// Output: it waits for the answer.
+// Input:  the end of the session while a request is in flight.
+// Output: it waits for the response.
 #[test]
 fn the_session_end_is_reported_last() {
     let mut queue = Queue::default();
@@ -97,8 +97,8 @@ fn the_session_end_is_reported_last() {
     assert_eq!(next(&mut queue), [Report::Ended]);
 }
 
-// Input:  buffered and discarded packets; one PDR with two QoS flows; a packet that names a paging policy.
-// Output: one request has one status, names a PDR once, and a policy only beside other downlink data.
+// Input:  buffered and discarded packets; one PDR with two QoS flows; a packet with a paging policy.
+// Output: one request has one status, contains a PDR once, and a policy only beside other downlink data.
 #[test]
 fn reports_that_cannot_share_a_request_are_split() {
     let (buffered, discarded) = (DataStatus::Buffered, DataStatus::Discarded);
@@ -108,8 +108,8 @@ fn reports_that_cannot_share_a_request_are_split() {
     assert_eq!(requests(&policy), [policy[..1].to_vec(), policy[1..3].to_vec(), policy[3..].to_vec()]);
 }
 
-// Input:  a request that names a paging policy is refused for it; another without one is.
-// Output: the first is said again without the policy, before all else; the second is not.
+// Input:  a request with a paging policy is rejected for it; another without one is rejected.
+// Output: the first is repeated without the policy, before all others; the second is not.
 #[test]
 fn a_refused_policy_is_left_out() {
     let mut queue = Queue::default();
@@ -122,8 +122,8 @@ fn a_refused_policy_is_left_out() {
     assert!(!queue.again_without_policy(1) && !queue.again_without_policy(2));
 }
 
-// Input:  downlink data of one PDR while its report waits, is on its way, and is answered.
-// Output: told once; told again only after the answer.
+// Input:  downlink data of one PDR while its report is queued, in flight, and acknowledged.
+// Output: reported once; reported again only after the response.
 #[test]
 fn downlink_data_is_not_reported_twice() {
     let mut queue = Queue::default();
@@ -135,8 +135,8 @@ fn downlink_data_is_not_reported_twice() {
     assert!(queue.push(downlink(1), 9) && queue.is_ready());
 }
 
-// Input:  a queue of two that is full, then usage of a URR that waits and of one that does not.
-// Output: the first is added up with its times, the second waits too; an error indication is refused.
+// Input:  a full queue of two, then usage of a queued URR and of another one.
+// Output: the first is added up with its times, the second is queued too; an error indication is rejected.
 #[test]
 fn usage_above_the_limit_is_added_up() {
     let mut queue = Queue::default();
@@ -158,7 +158,7 @@ fn one_request_carries_a_bounded_number_of_usages() {
 }
 
 // Input:  nine usages, then one in two parts, then one more in two parts above the limit.
-// Output: the parts stay together, in the second request; what is added up is added part by part.
+// Output: the parts stay together, in the second request; usage is added up part by part.
 #[test]
 fn parts_stay_together() {
     let mut queue = Queue::default();

@@ -1,4 +1,4 @@
-//! Sessions are found by their ends at their SMFs.
+//! Lookup of sessions by CP F-SEID.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use causeway_types::{FSeid, Seid};
 use super::Sessions;
 use crate::session::Session;
 
-/// A session's end at its SMF, with what it is looked for by.
+/// A CP F-SEID with its hash.
 pub(in crate::session) struct CpSeidProbe {
     seid: Seid,
     ends: [Option<(IpAddr, Probe)>; 2],
@@ -21,19 +21,19 @@ impl CpSeidProbe {
 }
 
 impl Sessions {
-    /// How a session is looked for by its end at its SMF.
+    /// Prepares the lookup of a session by CP F-SEID.
     pub(in crate::session) fn end(&self, cp: &FSeid) -> CpSeidProbe {
         let mut ips = cp.addr.iter();
         let mut next = || ips.next().map(|ip| (ip, self.by_cp.probe((cp.seid, ip))));
         CpSeidProbe { seid: cp.seid, ends: [next(), next()] }
     }
 
-    /// A session has this end at its SMF.
+    /// A session has this CP F-SEID.
     pub(in crate::session) fn contains_cp(&self, end: &CpSeidProbe) -> bool {
         end.ends.iter().flatten().any(|(ip, probe)| self.index_at(*probe, end.seid, *ip).is_some())
     }
 
-    /// The session with this end at its SMF.
+    /// The session with this CP F-SEID.
     pub(crate) fn by_cp_f_seid(&self, cp: &FSeid) -> Option<Seid> {
         let index = cp.addr.iter().find_map(|ip| self.index_of_cp(cp.seid, ip))?;
         self.all.get(index).map(|session| session.seid)
@@ -48,7 +48,7 @@ impl Sessions {
         self.by_cp.find_at(probe, |index| self.all.get(index).is_some_and(is_it))
     }
 
-    /// One session is found by an end: the last one that had it.
+    /// Each CP F-SEID maps to one session: the last one that had it.
     pub(super) fn index_cp(&mut self, cp: &FSeid, index: u32) {
         for ip in cp.addr.iter() {
             if let Some(other) = self.index_of_cp(cp.seid, ip) {
@@ -58,7 +58,7 @@ impl Sessions {
         }
     }
 
-    /// The SMF's end of a session is another one now.
+    /// Changes the CP F-SEID of a session.
     pub(crate) fn set_cp(&mut self, seid: Seid, cp: FSeid) {
         self.forget_cp(seid);
         let Some(index) = self.index_of(seid) else { return };
@@ -68,7 +68,7 @@ impl Sessions {
         self.index_cp(&cp, index);
     }
 
-    /// The SMF may use the end of this session for another one.
+    /// Removes the CP F-SEID of a session from the index: the SMF may assign it to another session.
     pub(crate) fn forget_cp(&mut self, seid: Seid) {
         let Some(index) = self.index_of(seid) else { return };
         let Some(session) = self.all.get(index) else { return };

@@ -1,4 +1,4 @@
-//! What leads to a session is brought near before it is needed.
+//! Prefetch of sessions and their index entries.
 
 use std::ops::Range;
 
@@ -8,42 +8,42 @@ use causeway_types::{FSeid, Seid};
 use super::Sessions;
 use crate::session::Session;
 
-/// Places of sessions that have gone that are taken away at a time.
+/// The most vacant slots removed at a time.
 const AT_ONCE: usize = 1024;
 
 /// Octets of a cache line.
 const LINE: usize = 64;
 
 impl Sessions {
-    /// The memory of the tables of sessions.
+    /// The memory of the session tables.
     pub(crate) fn tables(&self) -> impl Iterator<Item = Range<*const u8>> {
         let ends = self.by_cp.memory().as_ptr_range();
         [self.all.memory(), ends.start.cast()..ends.end.cast()].into_iter()
     }
 
-    /// The memory of the tables of sessions is prepared so from now on, before it is used.
+    /// Prepares memory of the session tables with this function before its first use.
     pub(crate) const fn prepare_with(&mut self, prepare: PrefaultFn) {
         self.all.prepare_with(prepare);
         self.by_cp.set_prefault(prepare);
     }
 
-    /// Memory that sessions have left is given back so from now on.
+    /// Releases unused memory of the session tables with `R`.
     pub(crate) fn release_with<R: Release>(&mut self) {
         self.all.release_with(R::release::<Option<Session>>);
     }
 
-    /// Sessions have left memory at the end of their table.
+    /// The end of the table has unused memory.
     #[inline]
     pub(crate) fn are_loose(&self) -> bool {
         self.all.is_loose()
     }
 
-    /// Gives back some of it.
+    /// Releases some of it.
     pub(crate) fn tighten(&mut self) {
         self.all.shorten(AT_ONCE);
     }
 
-    /// Says where a session is, if there is one.
+    /// Calls `fetch` with the addresses of a session, if it exists.
     pub(crate) fn prefetch(&self, seid: Seid, fetch: impl Fn(*const u8)) {
         if let Some(session) = self.all.get_place(self.seids.index_of_seid(seid)) {
             let octets = std::ptr::from_ref(session).cast::<u8>();
@@ -51,7 +51,7 @@ impl Sessions {
         }
     }
 
-    /// Says where a new session will be found.
+    /// Calls `fetch` with the addresses of the index entry of a new session.
     pub(crate) fn prefetch_new(&self, cp: &FSeid, fetch: impl Fn(*const u8)) {
         for ip in cp.addr.iter() {
             let (words, at) = self.by_cp.home_bucket(self.by_cp.probe((cp.seid, ip)));
@@ -59,7 +59,8 @@ impl Sessions {
         }
     }
 
-    /// Reads what leads to a session that is to leave, and to the one that gets its number. What this says means nothing.
+    /// Reads the index entries of a session that is to be removed, and of the one that gets its number. The result has
+    /// no meaning.
     pub(crate) fn prefetch_removal(&self, session: &Session) -> u32 {
         let successor = self.members.last(session.association).and_then(|index| self.all.get(index));
         let member = self.members.of(session.association).get(session.number as usize);

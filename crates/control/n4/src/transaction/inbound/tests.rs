@@ -16,8 +16,8 @@ fn inbound() -> Inbound {
     Inbound::new(Span::from_secs(30), BOUNDS)
 }
 
-// Input:  one request begun, answered after 1 s, and its duplicate at each stage.
-// Output: new, in progress, the answer until 30 s later, then new again and nothing kept.
+// Input:  one request begun, answered after 1 s, and its duplicate in each state.
+// Output: new, in progress, the response until 30 s later, then new again and nothing stored.
 #[test]
 fn a_duplicate_gets_the_same_answer_for_a_while() {
     let mut inbound = inbound();
@@ -34,8 +34,8 @@ fn a_duplicate_gets_the_same_answer_for_a_while() {
     assert_eq!((inbound.hosts.len(), inbound.next_deadline()), (0, None));
 }
 
-// Input:  room for 10 octets of answers, and three answers of 4.
-// Output: the oldest one is gone.
+// Input:  capacity for 10 octets of responses, and three responses of 4.
+// Output: the oldest one is evicted.
 #[test]
 fn the_oldest_answer_makes_room() {
     let mut inbound = inbound();
@@ -48,9 +48,9 @@ fn the_oldest_answer_makes_room() {
     assert_eq!(inbound.len(), 2);
 }
 
-// Input:  room for two hosts; one with two answers, one with one, then a third, then a fourth while the
-//         others have open requests.
-// Output: the one with one answer is forgotten; the fourth is refused.
+// Input:  capacity for two hosts; one with two responses, one with one, then a third, then a fourth while the others
+// have requests in progress.
+// Output: the one with one response is evicted; the fourth is rejected.
 #[test]
 fn hosts_are_bounded() {
     let mut inbound = inbound();
@@ -69,8 +69,8 @@ fn hosts_are_bounded() {
     assert!(!inbound.begin(&mut of(4, 1)));
 }
 
-// Input:  room for two open requests, and three; one of them is then given up.
-// Output: the third is refused until there is room.
+// Input:  a limit of two requests in progress, and three; one of them then ends.
+// Output: the third is rejected until then.
 #[test]
 fn open_requests_are_bounded() {
     let mut inbound = inbound();
@@ -84,9 +84,9 @@ fn open_requests_are_bounded() {
     assert_eq!(inbound.hosts.len(), 0);
 }
 
-// Input:  requests begun in turns; each is answered by what was told where it is, by the request alone, and with a place that is
-//         another's by now.
-// Output: each has its own answer.
+// Input:  requests begun in turn; each is answered with its hint, without one, and with a hint that points to another
+// request.
+// Output: each has its own response.
 #[test]
 fn an_index_hint_may_be_wrong() {
     let bounds = Bounds { octets_per_host: 1000, in_progress_per_host: 10, ..BOUNDS };
@@ -108,10 +108,10 @@ fn an_index_hint_may_be_wrong() {
     }
 }
 
-// Input:  ten thousand answers given to a host, and one open request; then what they said is no longer so. The first two requests come
-//         again, and the time of all answers passes.
-// Output: none is an answer any more, at once, and the open request is open; no step gives back more than 256 of them, and in the end
-//         nothing is left but what came since.
+// Input:  ten thousand responses to a host, and one request in progress; then the responses become void. The first two
+// requests are repeated, and all responses expire.
+// Output: no void response is sent, and the request is still in progress; no step frees more than 256 of them, and at
+// the end only the later ones are left.
 #[test]
 fn cached_responses_expire_a_few_at_a_time() {
     let bounds = Bounds { octets_per_host: 1 << 20, ..BOUNDS };
@@ -145,8 +145,9 @@ fn cached_responses_expire_a_few_at_a_time() {
     assert_eq!((held(&inbound), inbound.look_up(&key(1, 9000))), (0, RequestState::New));
 }
 
-// Input:  room for 40 answers with their requests in all; one host has 30, another comes to 20.
-// Output: the oldest of whoever has the most go; all together never take more than they may, and nothing once their time is over.
+// Input:  capacity for 40 responses with their requests in all; one host has 30, another reaches 20.
+// Output: the oldest of the host with the most are evicted; the total never exceeds the limit, and is zero after their
+// expiry.
 #[test]
 fn answers_of_all_hosts_stay_within_their_memory() {
     let most = 40 * (OF_REQUEST + 4);

@@ -30,8 +30,8 @@ fn at(secs: u64) -> Time {
     Time::from_secs(secs)
 }
 
-// Input:  T1 of 1 s, N1 of 3, doubling up to 3 s, and no answer.
-// Output: repetitions after 1, 3 and 6 s; given up after 9 s; nothing left.
+// Input:  T1 of 1 s, N1 of 3, doubling up to 3 s, and no response.
+// Output: retransmissions after 1, 3 and 6 s; given up after 9 s; nothing left.
 #[test]
 fn an_unanswered_request_backs_off_and_is_given_up() {
     let mut outbound = Outbound::new(0, None);
@@ -54,8 +54,8 @@ fn an_unanswered_request_backs_off_and_is_given_up() {
     assert_eq!((unanswered.purpose, outbound.len(), outbound.next_deadline()), ("x", 0, None));
 }
 
-// Input:  a request given up and then kept, with a wait of 30 s.
-// Output: it is lost again after 30 s, with its octets; kept once more, it can still be answered.
+// Input:  a request given up and then retained, with a wait of 30 s.
+// Output: it times out again after 30 s, with its octets; retained once more, a response is still accepted.
 #[test]
 fn a_lost_request_can_be_kept() {
     let mut outbound = Outbound::new(0, None);
@@ -72,8 +72,8 @@ fn a_lost_request_can_be_kept() {
     assert_eq!(outbound.answered(peer(8805), 1, HeartbeatResponse), Some(("x", LeftOut::NONE)));
 }
 
-// Input:  a session request on its way, and its session moves to another SMF.
-// Output: the same octets with the new SEID go to the new address, and its answer is taken from there.
+// Input:  a session request in flight, and its session moves to another SMF.
+// Output: the same octets with the new SEID are sent to the new address, and a response from there is accepted.
 #[test]
 fn a_request_follows_its_session() {
     let mut outbound = Outbound::new(0, None);
@@ -85,8 +85,8 @@ fn a_request_follows_its_session() {
     assert_eq!(outbound.answered(to, 1, HeartbeatResponse), Some(("x", LeftOut::NONE)));
 }
 
-// Input:  answers of the wrong number, type and host, then the right one from another port, twice.
-// Output: only the first right one is taken.
+// Input:  responses with the wrong number, type and host, then the right one from another port, twice.
+// Output: only the first right one is accepted.
 #[test]
 fn an_answer_is_matched_by_host_number_and_type() {
     let mut outbound = Outbound::new(6, None);
@@ -123,8 +123,8 @@ fn a_cancelled_request_leaves_nothing() {
     assert_eq!((outbound.len(), outbound.deadlines.len()), (1, 1));
 }
 
-// Input:  requests about two associations and about none, one of them lost and kept; those of one are cancelled, twice.
-// Output: the others stay, and are found; nothing is left of those that are gone.
+// Input:  requests that concern two associations and none, one of them retained; those of one are cancelled, twice.
+// Output: the others stay, and are found; nothing is left of the cancelled ones.
 #[test]
 fn requests_about_an_association_are_cancelled_together() {
     let mut outbound = Outbound::new(0, None);
@@ -154,10 +154,10 @@ fn unshuffle(sequence: u32, secret: IdCipher) -> u32 {
     left << HALF_BITS | right
 }
 
-// Input:  numbers in a row at both ends, numbers of all upper and of all lower halves, and some thousands from all over, under three
-//         secrets.
-// Output: a way back leads from each sequence number of 24 bits to its number, so that no two have the same; those that follow each
-//         other do not follow from each other.
+// Input:  consecutive numbers at both ends, numbers of all upper and of all lower halves, and some thousands of all
+// numbers, with three secrets.
+// Output: each sequence number of 24 bits maps back to its number, so that no two are the same; consecutive numbers do
+// not yield consecutive sequence numbers.
 #[test]
 fn shuffled_numbers_are_all_different() {
     for secret in [[1, 2, 3], [0, 0, 0], [u64::MAX; 3]].map(IdCipher::new) {
@@ -169,7 +169,7 @@ fn shuffled_numbers_are_all_different() {
         let mut seen = BTreeSet::new();
         for number in numbers {
             let sequence = shuffle(number, secret);
-            assert!(sequence <= SEQUENCE_MASK && seen.insert(sequence), "{number} leads to {sequence}");
+            assert!(sequence <= SEQUENCE_MASK && seen.insert(sequence), "{number} maps to {sequence}");
             assert_eq!(unshuffle(sequence, secret), number);
         }
         let steps: BTreeSet<_> = (0..1000)
