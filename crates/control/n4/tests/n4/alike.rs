@@ -1,4 +1,4 @@
-//! Sessions that are asked for in the same words as others.
+//! Sessions requested with the same message template as others.
 
 use causeway_dataplane::{ApplyError, Event};
 use causeway_pfcp::*;
@@ -11,10 +11,11 @@ use handover::{Beside, Known, handover, tunnel_of_smf};
 
 use crate::world::{Pace, Smf, TestN4, establishment, query, used};
 
-/// What an SMF does.
+/// An action of the SMF, the data plane or the clock.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// A session with this number at the SMF, in one of several wordings. Numbers come again: F-SEIDs and UE addresses do.
+    /// A session with this number at the SMF, with one of several message templates. Numbers repeat: F-SEIDs and UE
+    /// addresses do.
     Establish {
         number: u8,
         wording: u8,
@@ -22,7 +23,7 @@ enum Step {
     },
     /// The last establishment again, from this port.
     Repeat(u16),
-    /// The downlink goes to this tunnel of this gNB; the tunnel before it may hear of its end.
+    /// The downlink is forwarded to this tunnel of this gNB; an End Marker may be sent to the previous tunnel.
     Handover {
         session: u8,
         teid: u8,
@@ -37,19 +38,19 @@ enum Step {
     },
     Query(u8),
     Delete(u8),
-    /// Of a URR that the session has, or of one that it has not.
+    /// Queries a URR of the session, or an unknown one.
     Usage {
         session: u8,
         is_stray: bool,
     },
-    /// The data plane carries out the oldest plan, or fails to.
+    /// The data plane applies the oldest plan, or fails.
     Apply {
         fails: bool,
     },
     Pace {
         held: bool,
     },
-    /// The wall clock says so many seconds more than at first; fewer, if it is less than zero.
+    /// Sets the wall clock to this offset in seconds from its start.
     WallClock(i16),
 }
 
@@ -72,7 +73,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The octets of a request whose words nobody has used before: an IE that nobody knows follows.
+/// The octets of a request with a new message template: an unknown IE follows.
 fn in_new_words(mut bytes: Vec<u8>, number: u32) -> Vec<u8> {
     bytes.extend([0x7f, 0x01, 0, 4]);
     bytes.extend(number.to_be_bytes());
@@ -81,7 +82,7 @@ fn in_new_words(mut bytes: Vec<u8>, number: u32) -> Vec<u8> {
     bytes
 }
 
-/// The wording of sessions with bit rates and flow descriptions of their own.
+/// The template of sessions with bit rates and flow descriptions as session parameters.
 const POLICY: u8 = 4;
 
 fn set_policy(request: &mut SessionEstablishmentRequest<'static>, number: u8) {
@@ -102,7 +103,7 @@ fn set_policy(request: &mut SessionEstablishmentRequest<'static>, number: u8) {
     request.create_pdrs = request.create_pdrs.iter().map(set).collect();
 }
 
-/// A world, the SMF in it, and what it knows.
+/// A fixture, the SMF in it, and the SMF's state.
 struct Story {
     world: TestN4,
     smf: Smf,
@@ -206,9 +207,9 @@ impl Story {
 }
 
 proptest! {
-    // Input:  an SMF that establishes, changes and ends sessions, with a data plane that takes its time or fails; in a second world
-    //         it asks for each session in words that nobody has used before.
-    // Output: the same answers octet by octet, the same plans, notices, counters and occupancy.
+    // Input:  an SMF that establishes, modifies and deletes sessions, with a data plane that is slow or fails; in a
+    // second fixture each session request has a new message template.
+    // Output: the same responses octet by octet, the same plans, notices, counters and occupancy.
     #[test]
     fn known_words_mean_the_same(steps in proptest::collection::vec(step(), 1..100)) {
         let (mut one, mut other) = (Story::new(false), Story::new(true));
@@ -225,9 +226,9 @@ proptest! {
     }
 }
 
-// Input:  sessions in the same words, each handed over to gNBs and back, in the same words too, which say more or less again of what
-//         is each session's own; then in words that say something else.
-// Output: after a while every plan is that of a change that was met before, to whatever gNB; in the other words never.
+// Input:  sessions of one message template, each handed over to gNBs and back, also with one template, which repeats
+// more or fewer of the session parameters; then with other contents.
+// Output: after a while every plan is that of a known change, to any gNB; with the other contents never.
 #[test]
 fn a_repeated_handover_matches_its_template() {
     for beside in Beside::ALL {
@@ -250,7 +251,7 @@ fn a_repeated_handover_matches_its_template() {
         }
         let expected = match beside {
             Beside::Nothing | Beside::Smf | Beside::OtherSmf | Beside::Pdrs => (Some(&4), Some(&0)),
-            // Refused.
+            // Rejected.
             Beside::UnknownSmf => (Some(&0), Some(&0)),
             Beside::OtherUe | Beside::OtherTunnel => {
                 assert_eq!(met, 0, "{beside:?}");
@@ -262,8 +263,8 @@ fn a_repeated_handover_matches_its_template() {
     }
 }
 
-// Input:  an SMF that chooses the tunnels of its sessions itself; then a session with a tunnel that another one has.
-// Output: from the third session on plans are those of sessions that were met before; the last one is refused.
+// Input:  an SMF that chooses the tunnels of its sessions itself; then a session with a tunnel of another one.
+// Output: from the third session on plans are those of profiled sessions; the last one is rejected.
 #[test]
 fn sessions_with_smf_assigned_tunnels_match_their_template() {
     let mut story = Story::new(false);
@@ -279,10 +280,10 @@ fn sessions_with_smf_assigned_tunnels_match_their_template() {
     assert_eq!(story.world.n4.occupancy().sessions, 8);
 }
 
-// Input:  sessions that differ in bit rates and flow descriptions, which are handed over and end; in a second world in words that nobody has
-//         used before.
-// Output: the same plans and answers. Sessions are known once flow descriptions of their length were met twice, and their handovers
-//         once two of those with one length were met.
+// Input:  sessions that differ in bit rates and flow descriptions, which are handed over and deleted; in a second
+// fixture with new message templates.
+// Output: the same plans and responses. Sessions are profiled once flow descriptions of their length occurred twice,
+// and their handovers once two of those with one length occurred.
 #[test]
 fn sessions_with_a_policy_of_their_own_are_known_when_they_are_met_again() {
     let (mut one, mut other) = (Story::new(false), Story::new(true));
@@ -315,9 +316,9 @@ fn sessions_with_a_policy_of_their_own_are_known_when_they_are_met_again() {
     assert_eq!(moved, [17, 18, 20]);
 }
 
-// Input:  sessions in the same words, some of which have reported usage before; then their ends, with one kind of usage after the other.
-//         In a second world in words that nobody has used before.
-// Output: the same answers octet by octet.
+// Input:  sessions of one message template, some of which have reported usage before; then their deletions, with one
+// kind of usage after the other. In a second fixture with new message templates.
+// Output: the same responses octet by octet.
 #[test]
 fn templated_deletion_responses_equal_encoded_ones() {
     let (mut one, mut other) = (Story::new(false), Story::new(true));

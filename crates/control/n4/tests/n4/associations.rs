@@ -9,8 +9,8 @@ use causeway_types::{NodeId as Node, NtpSeconds, Seid, Span};
 use crate::world::{RECOVERY, Smf, TestN4, config, encode, establishment};
 
 // Input:  an Association Setup Request.
-// Output: accepted with our Node ID, recovery time stamp, and the features that the data plane has; the
-//         association is there.
+// Output: accepted with the UPF's Node ID, recovery time stamp, and the features of the data plane; the association
+// exists.
 #[test]
 fn an_smf_sets_up_an_association() {
     let (mut n4, mut smf) = (TestN4::new(), Smf::new(10));
@@ -53,7 +53,7 @@ fn a_setup_without_recovery_time_stamp_is_refused() {
 }
 
 // Input:  a release, its duplicate, and a session request afterwards.
-// Output: accepted, sessions gone at once, the duplicate answered the same, then cause 72.
+// Output: accepted, sessions removed immediately, the duplicate gets the same response, then cause 72.
 #[test]
 fn a_release_removes_the_sessions() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -73,7 +73,7 @@ fn a_release_removes_the_sessions() {
     assert_eq!(received.cause(), Cause::NoEstablishedAssociation);
 }
 
-// Input:  release and update by a stranger, and by an SMF that names another's Node ID.
+// Input:  release and update by an unassociated peer, and by an SMF with another's Node ID.
 // Output: cause 72; the association stays.
 #[test]
 fn no_peer_is_authorized_for_another_node() {
@@ -108,8 +108,8 @@ fn an_update_adds_an_address() {
     assert_eq!(received.cause(), Cause::RequestAccepted);
 }
 
-// Input:  one association more than there may be, and the other has a session.
-// Output: No resources available; the same node may still set up its own anew.
+// Input:  one association more than the limit, and the other has a session.
+// Output: No resources available; the same node may still renew its own.
 #[test]
 fn associations_are_bounded() {
     let limits = Limits { associations: 1, ..Limits::default() };
@@ -122,8 +122,8 @@ fn associations_are_bounded() {
     assert_eq!(n4.ask(&mut smf, None, setup).cause(), Cause::RequestAccepted);
 }
 
-// Input:  our setup request; no answer to the first two, then accepted.
-// Output: repeated after 1 and 3 s; the association is there; no more is asked.
+// Input:  the UPF's setup request; no response to the first two, then accepted.
+// Output: retransmitted after 1 and 3 s; the association exists; no more requests are sent.
 #[test]
 fn the_upf_sets_up_an_association() {
     let (mut n4, smf) = (TestN4::new(), Smf::new(10));
@@ -145,8 +145,8 @@ fn the_upf_sets_up_an_association() {
     n4.is_quiet();
 }
 
-// Input:  our setup request is refused; later ones are not answered at all.
-// Output: asked again 10 s after the refusal, and 10 s after giving up.
+// Input:  the UPF's setup request is rejected; later ones get no response at all.
+// Output: retried 10 s after the rejection, and 10 s after giving up.
 #[test]
 fn association_setup_is_retried_after_refusal_and_timeout() {
     let (mut n4, smf) = (TestN4::new(), Smf::new(10));
@@ -172,8 +172,8 @@ fn association_setup_is_retried_after_refusal_and_timeout() {
     assert_eq!(n4.next(smf.addr).kind(), MessageType::AssociationSetupRequest);
 }
 
-// Input:  the SMF sets up the association while our own request is on its way.
-// Output: ours is not repeated; when the SMF releases, we ask again.
+// Input:  the SMF sets up the association while the UPF's request is in flight.
+// Output: the UPF's request is not retransmitted; when the SMF releases, the UPF sends a new one.
 #[test]
 fn the_smf_comes_first() {
     let (mut n4, mut smf) = (TestN4::new(), Smf::new(10));
@@ -189,7 +189,7 @@ fn the_smf_comes_first() {
     assert_eq!(n4.next(smf.addr).kind(), MessageType::AssociationSetupRequest);
 }
 
-// Input:  two SMFs behind one host, told apart by their ports and Node IDs; one of them releases.
+// Input:  two SMFs behind one host, distinguished by their ports and Node IDs; one of them releases.
 // Output: the other's session stays.
 #[test]
 fn two_smfs_share_a_host() {
@@ -212,8 +212,8 @@ fn two_smfs_share_a_host() {
     assert_eq!(n4.n4.associations().next().unwrap().peer, two.addr);
 }
 
-// Input:  PFD management without PFDs, and what only a UPF sends.
-// Output: the first is accepted, the others are answered with Service not supported; strangers get cause 72.
+// Input:  PFD management without PFDs, and messages that only a UPF sends.
+// Output: the first is accepted, the others are rejected with Service not supported; unassociated peers get cause 72.
 #[test]
 fn what_is_not_supported_is_refused() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -232,7 +232,7 @@ fn what_is_not_supported_is_refused() {
 }
 
 // Input:  a UPF for ten sessions; an SMF with load control and one without establish sessions.
-// Output: the first is told of each step of its load, once, with numbers that grow; the other nothing.
+// Output: the first is sent each step of the load, once, with increasing numbers; the other nothing.
 #[test]
 fn an_smf_with_load_control_gets_the_load() {
     let limits = Limits { sessions: 10, ..Limits::default() };
@@ -254,8 +254,9 @@ fn an_smf_with_load_control_gets_the_load() {
     assert_eq!(load(&mut n4, &mut smf), Some((2, 30)));
 }
 
-// Input:  a release that names 0.0.0.0 or ::, from an SMF with a session, from a stranger, and where two SMFs share a host.
-// Output: that of the SMF ends its association; the others are refused.
+// Input:  a release with 0.0.0.0 or ::, from an SMF with a session, from an unassociated peer, and where two SMFs share
+// a host.
+// Output: that of the SMF ends its association; the others are rejected.
 #[test]
 fn a_release_without_node_id_is_that_of_its_sender() {
     for nobody in [IpAddr::from(Ipv4Addr::UNSPECIFIED), Ipv6Addr::UNSPECIFIED.into()] {

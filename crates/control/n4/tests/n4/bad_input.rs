@@ -1,4 +1,4 @@
-//! Datagrams that no SMF should send.
+//! Malformed and unexpected datagrams.
 
 use causeway_n4::{Direction, MessageKey, MessageResult, Notice};
 use causeway_pfcp::*;
@@ -14,7 +14,7 @@ fn count(n4: &TestN4, message: Option<MessageType>, result: MessageResult) -> u6
 
 // Input:  a message of version 2 with number 0x010203, without and with SEID; a Version Not Supported
 //         Response of version 2.
-// Output: a Version Not Supported Response with that number, twice; no answer to an answer.
+// Output: a Version Not Supported Response with that number, twice; no response to a response.
 #[test]
 fn another_version_is_not_supported() {
     let (mut n4, smf) = (TestN4::new(), Smf::new(10));
@@ -35,8 +35,8 @@ fn another_version_is_not_supported() {
     n4.is_quiet();
 }
 
-// Input:  nothing, one octet, a cut header.
-// Output: silence; counted.
+// Input:  nothing, one octet, a truncated header.
+// Output: no response; counted.
 #[test]
 fn what_is_too_short_is_dropped() {
     let (mut n4, smf) = TestN4::associated();
@@ -48,7 +48,7 @@ fn what_is_too_short_is_dropped() {
 }
 
 // Input:  a request and a response whose length field goes beyond the datagram.
-// Output: Invalid length for the request; silence for the response.
+// Output: Invalid length for the request; no response to the response.
 #[test]
 fn a_wrong_length_is_answered_for_requests_only() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -65,8 +65,8 @@ fn a_wrong_length_is_answered_for_requests_only() {
     n4.is_quiet();
 }
 
-// Input:  a cut duplicate of a request that is answered later.
-// Output: the cut one is refused by itself; the whole one keeps its own answer.
+// Input:  a truncated duplicate of a request that is answered later.
+// Output: the truncated one is rejected by itself; the complete one gets its own response.
 #[test]
 fn a_cut_duplicate_does_not_replace_the_answer() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -80,7 +80,7 @@ fn a_cut_duplicate_does_not_replace_the_answer() {
 }
 
 // Input:  message types that Release 17 does not know.
-// Output: silence; counted; said.
+// Output: no response; counted; a notice.
 #[test]
 fn an_unknown_message_is_ignored() {
     let (mut n4, smf) = TestN4::associated();
@@ -90,8 +90,8 @@ fn an_unknown_message_is_ignored() {
     assert!(n4.has_notice(|notice| matches!(notice, Notice::Discarded { .. })));
 }
 
-// Input:  responses that we never asked for.
-// Output: silence; counted; nothing changes.
+// Input:  responses to no request of the UPF.
+// Output: no response; counted; nothing changes.
 #[test]
 fn an_unexpected_response_is_dropped() {
     let (mut n4, smf) = TestN4::associated();
@@ -109,8 +109,8 @@ fn an_unexpected_response_is_dropped() {
     assert_eq!(count(&n4, Some(MessageType::HeartbeatResponse), MessageResult::Unexpected), 1);
 }
 
-// Input:  an answer to our report that lacks its cause, then a sound one.
-// Output: the first is dropped, and the report is repeated; the second ends it.
+// Input:  a response to a report that lacks its cause, then a correct one.
+// Output: the first is dropped, and the report is retransmitted; the second ends it.
 #[test]
 fn a_malformed_answer_is_no_answer() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -127,8 +127,8 @@ fn a_malformed_answer_is_no_answer() {
     assert_eq!(n4.n4.occupancy().unanswered_requests, 0);
 }
 
-// Input:  session requests of a stranger, many of them.
-// Output: cause 72 each, and nothing is kept.
+// Input:  session requests of an unassociated peer, many of them.
+// Output: cause 72 each, and nothing is stored.
 #[test]
 fn an_unassociated_peer_leaves_no_state() {
     let (mut n4, mut unassociated_peer) = (TestN4::new(), Smf::new(20));
@@ -142,7 +142,7 @@ fn an_unassociated_peer_leaves_no_state() {
 }
 
 // Input:  three messages in one datagram: a heartbeat, a modification and a message of unknown type.
-// Output: the first two are answered, in order; the third is ignored.
+// Output: the first two get responses, in order; the third is ignored.
 #[test]
 fn bundled_messages_are_handled_one_by_one() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -160,7 +160,7 @@ fn bundled_messages_are_handled_one_by_one() {
     n4.is_quiet();
 }
 
-/// A sound datagram of a session's life, to be spoilt.
+/// A valid datagram of each phase of a session, to be modified.
 fn sound(kind: u8, seid: Seid, smf: &mut Smf) -> Vec<u8> {
     let sequence = 1000 + u32::from(kind);
     match kind % 6 {
@@ -173,7 +173,7 @@ fn sound(kind: u8, seid: Seid, smf: &mut Smf) -> Vec<u8> {
     }
 }
 
-/// The rules and the end of every session.
+/// The rules and the CP F-SEID of every session.
 fn snapshot(n4: &TestN4) -> Vec<String> {
     let mut sessions: Vec<_> = n4.n4.sessions().map(|session| format!("{session:?}")).collect();
     sessions.sort();
@@ -181,8 +181,8 @@ fn snapshot(n4: &TestN4) -> Vec<String> {
 }
 
 proptest! {
-    // Input:  random octets from a stranger and from an SMF.
-    // Output: no panic; no session changes; every answer can be decoded.
+    // Input:  random octets from an unassociated peer and from an SMF.
+    // Output: no panic; no session changes; every response can be decoded.
     #[test]
     fn random_octets_change_no_session(datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 1..8)) {
         let (mut n4, mut smf) = TestN4::associated();
@@ -198,8 +198,8 @@ proptest! {
         }
     }
 
-    // Input:  sound messages with a few octets changed, or cut, from a stranger.
-    // Output: no panic; no session; nothing in the data plane but what an association may bring.
+    // Input:  valid messages with a few octets changed, or truncated, from an unassociated peer.
+    // Output: no panic; no session; nothing in the data plane but the effects of an association.
     #[test]
     fn malformed_messages_of_an_unassociated_peer_change_no_session(
         kind: u8, changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4), cut: prop::sample::Index,
@@ -219,8 +219,8 @@ proptest! {
         prop_assert_eq!(snapshot(&n4), before);
     }
 
-    // Input:  sound messages with a few octets changed, or cut, from the SMF itself, and time.
-    // Output: no panic; every answer can be decoded; in the end, an unspoilt deletion is answered.
+    // Input:  valid messages with a few octets changed, or truncated, from the SMF itself, and time.
+    // Output: no panic; every response can be decoded; at the end, a valid deletion gets its response.
     #[test]
     fn spoilt_messages_of_the_smf_do_no_harm(
         steps in prop::collection::vec((any::<u8>(), any::<prop::sample::Index>(), any::<u8>(), any::<prop::sample::Index>()), 1..6),
@@ -242,7 +242,7 @@ proptest! {
         n4.sent.clear();
         smf.sequence = 5000;
         let received = n4.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
-        // A changed message type can be a release of the association, which is then to be carried out.
+        // A changed message type can be a release of the association, which is then applied.
         let fitting =
             [Cause::RequestAccepted, Cause::SessionContextNotFound, Cause::NoEstablishedAssociation];
         prop_assert!(fitting.contains(&received.cause()), "{:?}", received.cause());

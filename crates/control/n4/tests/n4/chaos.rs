@@ -1,4 +1,4 @@
-//! Anything in any order: SMFs, a slow and failing data plane, lost messages, time.
+//! Random sequences: SMFs, a slow and failing data plane, lost messages, time.
 
 use causeway_dataplane::{ApplyError, DownlinkData, Event};
 use causeway_n4::{Config, Heartbeat, Occupancy, PathFailure};
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::world::{Pace, Smf, TestN4, activation, config, establishment, query};
 
-/// One thing that happens.
+/// One event.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Setup,
@@ -56,10 +56,10 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A set that some sessions are in.
+/// A session set of some sessions.
 const CSID: FqCsid<'static> = FqCsid { address: CsidAddress::Operator(7), csids: &[[0, 1]], node: None };
 
-/// The SMF is one of a set, and knows the enhanced release.
+/// The SMF belongs to a set, and supports the enhanced release.
 fn setup(smf: &Smf) -> AssociationSetupRequest<'static> {
     let addr = std::net::Ipv4Addr::new(192, 0, 2, 12).into();
     AssociationSetupRequest {
@@ -69,7 +69,7 @@ fn setup(smf: &Smf) -> AssociationSetupRequest<'static> {
     }
 }
 
-/// The SMF's side: sessions it was told of, and its last request.
+/// The SMF's side: its sessions, and its last request.
 struct Story {
     world: TestN4,
     smf: Smf,
@@ -148,7 +148,7 @@ impl Story {
         }
     }
 
-    /// Plans are carried out in any order.
+    /// Plans are applied in any order.
     fn apply(&mut self, pick: u8, failure: Option<ApplyError>) {
         if self.world.plane.held.is_empty() {
             return;
@@ -159,7 +159,7 @@ impl Story {
         self.world.apply_next();
     }
 
-    /// Reads what the UPF sent; answers some of its requests, and lets others be lost.
+    /// Reads the UPF's messages; responds to some of its requests, and loses others.
     fn answer_ours(&mut self, pick: u8) {
         let answers = !pick.is_multiple_of(3);
         while let Some(received) = self.world.try_next(self.smf.addr) {
@@ -186,8 +186,8 @@ impl Story {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    // Input:  any 150 things in any order, then the data plane catches up, the SMF releases, a minute passes.
-    // Output: no panic; nothing is left anywhere, in N4 or in the data plane.
+    // Input:  any 150 events in any order, then the data plane catches up, the SMF releases, a minute passes.
+    // Output: no panic; nothing is left, in N4 or in the data plane.
     #[test]
     fn nothing_is_left_in_the_end(steps in prop::collection::vec(step(), 1..150), purge: bool) {
         let heartbeat = Heartbeat { interval: Span::from_secs(5), ..Heartbeat::default() };

@@ -1,4 +1,4 @@
-//! New sessions that take the place of older ones.
+//! New sessions that replace older ones.
 
 use causeway_n4::{Notice, ReleaseReason};
 use causeway_pfcp::*;
@@ -11,25 +11,26 @@ fn with_address_of(smf: &Smf, cp: FSeid, ue: FSeid) -> SessionEstablishmentReque
     SessionEstablishmentRequest { cp_f_seid: cp, ..establishment(smf.node_id(), ue) }
 }
 
-/// An establishment with the UE address that belongs to its F-SEID, and the answer.
+/// An establishment with the UE address that belongs to its F-SEID, and the response.
 fn ask_new(n4: &mut TestN4, smf: &mut Smf, cp: FSeid) -> Got {
     let request = establishment(smf.node_id(), cp);
     n4.ask(smf, Some(Seid(0)), request)
 }
 
-/// The same, whose answer comes later.
+/// The same, with a later response.
 fn send_new(n4: &mut TestN4, smf: &mut Smf, cp: FSeid) {
     let request = establishment(smf.node_id(), cp);
     n4.send(smf, Some(Seid(0)), request);
 }
 
-/// The SMF says that it supports the enhanced release.
+/// The SMF announces that it supports the enhanced release.
 fn knowing_ends(smf: &Smf) -> AssociationSetupRequest<'static> {
     AssociationSetupRequest { cp_function_features: Some(CpFeatures::EPFAR), ..smf.setup() }
 }
 
 // Input:  a second session of an SMF with the UE address of its first, which has used 30 octets.
-// Output: the second is established; the first is gone, and the SMF hears of its usage and that it was deleted.
+// Output: the second is established; the first is removed, and the SMF receives its usage and the report of its
+// deletion.
 #[test]
 fn a_ue_address_of_the_same_smf_moves_to_the_new_session() {
     let (mut n4, mut smf) = (TestN4::new(), Smf::new(10));
@@ -55,7 +56,7 @@ fn a_ue_address_of_the_same_smf_moves_to_the_new_session() {
     assert_eq!((n4.n4.occupancy().sessions, n4.n4.occupancy().addresses), (1, 1));
 }
 
-// Input:  the same by an SMF that does not know what the end of a session by the UPF is.
+// Input:  the same by an SMF that does not support session end reports of the UPF.
 // Output: its usage is reported as that of a deleted session, without the flag.
 #[test]
 fn an_smf_without_the_feature_gets_the_usage() {
@@ -71,7 +72,7 @@ fn an_smf_without_the_feature_gets_the_usage() {
 }
 
 // Input:  another SMF establishes a session with the UE address of the first one's.
-// Output: refused with the UE IP Address as offending IE; the first SMF's session is untouched.
+// Output: rejected with the UE IP Address as offending IE; the first SMF's session does not change.
 #[test]
 fn a_ue_address_of_another_smf_is_not_taken() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -86,8 +87,8 @@ fn a_ue_address_of_another_smf_is_not_taken() {
     assert!(n4.plane.has(older) && n4.n4.session(older).is_some());
 }
 
-// Input:  a session that takes a UE address and is wrong in another way.
-// Output: refused; the older session keeps its address.
+// Input:  a session with the UE address of another one, and another error.
+// Output: rejected; the older session keeps its address.
 #[test]
 fn a_wrong_session_takes_nothing() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -101,7 +102,7 @@ fn a_wrong_session_takes_nothing() {
 }
 
 // Input:  a new request with the F-SEID of an established session, and of one that is being established.
-// Output: the older one goes without a report, since the SMF would take it for the new one's.
+// Output: the older one is removed without a report, since the SMF would take it for the new one's.
 #[test]
 fn an_f_seid_used_again_replaces_the_session() {
     for pace in [Pace::AtOnce, Pace::Held] {

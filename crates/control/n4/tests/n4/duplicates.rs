@@ -6,12 +6,12 @@ use causeway_types::{FSeid, Seid, Span};
 
 use crate::world::{Pace, Smf, TestN4, activation, config, establishment};
 
-/// How many received messages of a type had this result.
+/// The number of received messages of a type with this result.
 fn received(n4: &TestN4, message: MessageType, result: MessageResult) -> u64 {
     n4.n4.counters().message(message, Direction::Received, result)
 }
 
-// Input:  an establishment whose response was lost: the same request comes again.
+// Input:  an establishment whose response was lost: the same request is received again.
 // Output: the same octets; one session, one plan.
 #[test]
 fn a_lost_response_is_sent_again() {
@@ -40,8 +40,8 @@ fn a_lost_deletion_response_is_sent_again() {
     assert_eq!((&second.bytes, second.usage().len()), (&first.bytes, 1));
 }
 
-// Input:  a duplicate while the data plane works on the original.
-// Output: dropped and counted; one response when the plan is carried out.
+// Input:  a duplicate while the data plane applies the original.
+// Output: dropped and counted; one response when the plan is applied.
 #[test]
 fn a_duplicate_of_a_request_in_progress_is_dropped() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -60,7 +60,7 @@ fn a_duplicate_of_a_request_in_progress_is_dropped() {
 }
 
 // Input:  a duplicate of a request that waits for another one.
-// Output: dropped; both are answered once.
+// Output: dropped; both get one response.
 #[test]
 fn a_duplicate_of_a_waiting_request_is_dropped() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -74,8 +74,8 @@ fn a_duplicate_of_a_waiting_request_is_dropped() {
     assert_eq!(n4.sent.len(), 2);
 }
 
-// Input:  a duplicate after the answer's lifetime of 30 s.
-// Output: it is a new request: a modification is carried out again, and changes nothing.
+// Input:  a duplicate after the response lifetime of 30 s.
+// Output: it is a new request: a modification is applied again, and changes nothing.
 #[test]
 fn answers_are_kept_for_a_while() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -89,9 +89,9 @@ fn answers_are_kept_for_a_while() {
     assert_eq!(received(&n4, MessageType::SessionModificationRequest, accepted), 2);
 }
 
-// Input:  an establishment is sent again, octet by octet, from another port: while it is being worked on, and after
-//         it was answered.
-// Output: nothing at first, then the same answer; one session.
+// Input:  an establishment is received again, octet by octet, from another port: while it is in progress, and after its
+// response.
+// Output: nothing at first, then the same response; one session.
 #[test]
 fn an_establishment_repeated_from_another_port_is_the_same() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -109,8 +109,8 @@ fn an_establishment_repeated_from_another_port_is_the_same() {
     assert_eq!(n4.n4.occupancy().sessions, 1);
 }
 
-// Input:  room for 2 open requests of a peer, a slow data plane, and 3 establishments.
-// Output: the third is dropped and counted; repeated later, it is carried out.
+// Input:  a limit of 2 requests in progress of a peer, a slow data plane, and 3 establishments.
+// Output: the third is dropped and counted; repeated later, it is applied.
 #[test]
 fn open_requests_are_bounded() {
     let limits = Limits { in_progress_per_peer: 2, ..Limits::default() };
@@ -131,8 +131,8 @@ fn open_requests_are_bounded() {
     assert_eq!((n4.sent.len(), n4.n4.sessions().count()), (3, 3));
 }
 
-// Input:  room for 600 octets of answers, and many sessions.
-// Output: only the last few answers are kept.
+// Input:  capacity for 600 octets of responses, and many sessions.
+// Output: only the last few responses are cached.
 #[test]
 fn kept_answers_are_bounded() {
     let limits = Limits { answer_octets_per_peer: 600, ..Limits::default() };
@@ -143,8 +143,8 @@ fn kept_answers_are_bounded() {
     assert!((1..10).contains(&n4.n4.occupancy().remembered_requests));
 }
 
-/// Two establishments that the UPF answers in different ways: the same as others before it, and one of which it chooses a tunnel for a
-/// traffic endpoint.
+/// Two establishments whose responses are built differently: one of a known profile, and one with a tunnel that the UPF
+/// chooses for a traffic endpoint.
 fn establishments(smf: &mut Smf) -> [SessionEstablishmentRequest<'static>; 2] {
     let plain = establishment(smf.node_id(), smf.f_seid());
     let with_endpoint = SessionEstablishmentRequest {
@@ -158,9 +158,9 @@ fn establishments(smf: &mut Smf) -> [SessionEstablishmentRequest<'static>; 2] {
     [plain, with_endpoint]
 }
 
-// Input:  an establishment, repeated octet by octet when its answer is kept no more: its 30 s are over, or later answers took its
-//         place; from the same port, and from another one. The UE has become active meanwhile.
-// Output: each time the same answer as at first, octet by octet; one session.
+// Input:  an establishment, repeated octet by octet when its response is no longer cached: its 30 s are over, or later
+// responses evicted it; from the same port, and from another one. The UE has become active meanwhile.
+// Output: each time the first response, octet by octet; one session.
 #[test]
 fn an_establishment_is_answered_for_as_long_as_its_session_lasts() {
     let limits = Limits { answer_octets_per_peer: 600, ..Limits::default() };
@@ -190,8 +190,9 @@ fn an_establishment_is_answered_for_as_long_as_its_session_lasts() {
     }
 }
 
-// Input:  a deletion, repeated while the data plane works on it, soon after its answer, and when the answer is kept no more.
-// Output: one answer when it is done, the same again, then Session context not found.
+// Input:  a deletion, repeated while the data plane applies it, soon after its response, and when that is no longer
+// cached.
+// Output: one response when it is done, the same again, then Session context not found.
 #[test]
 fn a_repeated_deletion_is_answered() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -211,10 +212,10 @@ fn a_repeated_deletion_is_answered() {
     n4.is_quiet();
 }
 
-// Input:  an establishment, a modification with one waiting and a deletion are under way of one session each when their SMF gives the
-//         F-SEIDs of these sessions to new ones; each is repeated.
-// Output: the establishment and the modifications are refused at once, the deletion is accepted with its usage when it is carried out,
-//         and repetitions are answered the same; the new sessions stay.
+// Input:  an establishment, a modification with one queued and a deletion are in flight, of one session each, when
+// their SMF assigns the F-SEIDs of these sessions to new ones; each is repeated.
+// Output: the establishment and the modifications are rejected immediately, the deletion is accepted with its usage
+// when it is applied, and repetitions get the same response; the new sessions stay.
 #[test]
 fn in_flight_requests_are_answered_when_their_f_seid_is_reused() {
     let (mut n4, mut smf) = TestN4::associated();

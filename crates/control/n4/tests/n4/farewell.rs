@@ -18,7 +18,7 @@ fn preparation(smf: &Smf) -> AssociationUpdateRequest<'static> {
     AssociationUpdateRequest { flags, ..AssociationUpdateRequest::new(smf.node_id()) }
 }
 
-/// Answers the next report, and says what it was.
+/// Responds to the next report, and returns its contents.
 fn answer_report(n4: &mut TestN4, smf: &Smf) -> (ReportType, Option<SessionReportFlags>) {
     let received = n4.next(smf.addr);
     let Message::SessionReportRequest(request) = received.message() else { panic!("{:?}", received.kind()) };
@@ -36,8 +36,9 @@ fn is_all_sent(n4: &mut TestN4, smf: &Smf) -> bool {
     request.association_release_request == Some(ReleaseRequestFlags::URSS)
 }
 
-// Input:  the SMF prepares the release of an association with two sessions, and releases it when all is sent.
-// Output: accepted; usage and end of each session; then that all is sent, only when both are answered; released.
+// Input:  the SMF prepares the release of an association with two sessions, and releases it when all usage is reported.
+// Output: accepted; usage and end of each session; then the announcement that all is reported, only after both
+// responses; released.
 #[test]
 fn an_smf_prepares_the_release() {
     let (mut n4, mut smf) = associated();
@@ -59,14 +60,14 @@ fn an_smf_prepares_the_release() {
     assert_eq!((n4.n4.occupancy().associations, n4.rest()), (0, causeway_n4::Occupancy::default()));
 }
 
-/// The cause of the answer to a session request, whatever else was sent before.
+/// The cause of the response to a session request, whatever else was sent before.
 fn last_answer<'a>(n4: &mut TestN4, smf: &mut Smf, seid: Seid, request: impl Into<Message<'a>>) -> Cause {
     n4.send(smf, Some(seid), request);
     let (_, bytes) = n4.sent.pop_back().expect("an answer");
     Got::from_bytes(&bytes).cause()
 }
 
-// Input:  a session without usage to report (its URR is gone), and the release is prepared.
+// Input:  a session without usage to report (its URR was removed), and the release is prepared.
 // Output: a report of its end alone (UISR).
 #[test]
 fn a_session_without_usage_is_reported_as_ended() {
@@ -83,7 +84,7 @@ fn a_session_without_usage_is_reported_as_ended() {
     assert!(is_all_sent(&mut n4, &smf));
 }
 
-// Input:  all is sent, and the SMF does not release the association.
+// Input:  all usage is reported, and the SMF does not release the association.
 // Output: after the configured time it ends without it.
 #[test]
 fn an_association_ends_in_time_without_its_smf() {
@@ -98,8 +99,8 @@ fn an_association_ends_in_time_without_its_smf() {
     assert!(n4.has_notice(|it| matches!(it, Notice::AssociationDown { .. })));
 }
 
-// Input:  a shutdown with an SMF that knows the enhanced release.
-// Output: it is announced; the session is reported and ended; that all is sent; the SMF releases; finished.
+// Input:  a shutdown with an SMF that supports the enhanced release.
+// Output: it is announced; the session is reported and ended; all is announced as reported; the SMF releases; finished.
 #[test]
 fn a_shutdown_reports_usage_first() {
     let (mut n4, mut smf) = associated();
@@ -124,7 +125,7 @@ fn a_shutdown_reports_usage_first() {
     assert!(n4.n4.is_finished());
 }
 
-// Input:  the last reports go unanswered while the SMF releases the association.
+// Input:  the last reports get no response while the SMF releases the association.
 // Output: nothing is left.
 #[test]
 fn a_release_does_not_wait_for_responses() {

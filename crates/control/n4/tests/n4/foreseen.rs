@@ -1,4 +1,4 @@
-//! What the next requests need.
+//! Prefetch of the state of the next requests.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use causeway_types::Seid;
 
 use crate::world::{TestN4, establishment};
 
-/// What is named for a datagram that follows, each in one of the tables: which of them, and how far from its beginning.
+/// The addresses that prefetch returns for the following datagram: the table of each, and its offset there.
 fn foreseen(n4: &TestN4, following: &[u8]) -> Vec<(usize, usize)> {
     let tables: Vec<_> = n4.n4.tables().map(|table| table.start.addr()..table.end.addr()).collect();
     let named = RefCell::new(Vec::new());
@@ -19,10 +19,10 @@ fn foreseen(n4: &TestN4, following: &[u8]) -> Vec<(usize, usize)> {
     named.into_inner()
 }
 
-// Input:  establishments in the same words, each foreseen before the one in front of it comes; then a deletion of each, and one of
-//         a session that there is not.
-// Output: once the words are known, the SMF's end is looked for in its table, each elsewhere. A session is in as many lines as
-//         another, one after the other, apart from all others; what is not there is looked for nowhere. All are accepted.
+// Input:  establishments with one message template, each prefetched before the previous one is handled; then a deletion
+// of each, and one of an unknown session.
+// Output: once the template is known, the CP F-SEID is looked up in its table, each at another offset. A session has as
+// many cache lines as any other, consecutive and shared with none; an unknown session has none. All are accepted.
 #[test]
 fn a_session_is_at_the_prefetched_index() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -55,8 +55,9 @@ fn a_session_is_at_the_prefetched_index() {
     assert_eq!(foreseen(&n4, &nobody), []);
 }
 
-// Input:  an establishment in known words, a deletion and a heartbeat, cut after each octet, and each octet of them changed.
-// Output: at most the lines of a session are named, and nothing happens.
+// Input:  an establishment with a known template, a deletion and a heartbeat, truncated after each octet, and each
+// octet of them changed.
+// Output: at most the cache lines of a session are prefetched, and no state changes.
 #[test]
 fn prefetch_accepts_any_octets() {
     let (mut n4, mut smf) = TestN4::associated();

@@ -1,4 +1,4 @@
-//! Heartbeats both ways, path failure and restart.
+//! Heartbeats in both directions, path failure and restart.
 
 use std::net::SocketAddr;
 
@@ -16,8 +16,8 @@ fn with_heartbeats(on_path_failure: PathFailure) -> Config {
     Config { heartbeat, on_path_failure, ..config() }
 }
 
-// Input:  a heartbeat of a stranger.
-// Output: answered with our recovery time stamp; no association, nothing kept.
+// Input:  a heartbeat of an unassociated peer.
+// Output: answered with the UPF's recovery time stamp; no association, nothing stored.
 #[test]
 fn a_heartbeat_of_an_unassociated_peer_is_answered() {
     let (mut n4, mut unassociated_peer) = (TestN4::new(), Smf::new(20));
@@ -28,8 +28,8 @@ fn a_heartbeat_of_an_unassociated_peer_is_answered() {
     assert_eq!(n4.n4.occupancy(), Default::default());
 }
 
-// Input:  an interval of 10 s, and an SMF that answers.
-// Output: one heartbeat 10 s after each answer; nothing is said of the path.
+// Input:  an interval of 10 s, and an SMF that responds.
+// Output: one heartbeat 10 s after each response; no notice of the path.
 #[test]
 fn heartbeats_go_out_at_the_interval() {
     let (mut n4, smf) = TestN4::associated_with(with_heartbeats(PathFailure::Keep));
@@ -45,9 +45,9 @@ fn heartbeats_go_out_at_the_interval() {
     assert_eq!(n4.notices, []);
 }
 
-// Input:  we ask an SMF for an association, and it accepts; it answers our heartbeat.
-// Output: a heartbeat with our recovery time stamp follows at once: an SMF that had sessions here reads of our restart there, which
-//         not all of them do in the setup. The next one comes after the interval.
+// Input:  the UPF initiates an association, which the SMF accepts; the SMF responds to the heartbeat.
+// Output: a heartbeat with the UPF's recovery time stamp follows immediately: an SMF that had sessions here detects the
+// restart by it, which not all of them do by the setup. The next one is sent after the interval.
 #[test]
 fn a_heartbeat_follows_the_setup_that_we_asked_for() {
     let (mut n4, smf) = (TestN4::with(with_heartbeats(PathFailure::Keep)), Smf::new(10));
@@ -71,8 +71,9 @@ fn a_heartbeat_follows_the_setup_that_we_asked_for() {
     assert_eq!(n4.next(smf.addr).kind(), MessageType::HeartbeatRequest);
 }
 
-// Input:  as above; on our heartbeat the SMF sets the association up anew, as Open5GS does that had sessions here, before it answers.
-// Output: accepted; the association stays one, the heartbeat is not repeated, and a session can be established.
+// Input:  as above; on the heartbeat the SMF sets the association up again before it responds, as Open5GS does if it
+// had sessions here.
+// Output: accepted; there is one association, the heartbeat is not retransmitted, and a session can be established.
 #[test]
 fn an_smf_that_sees_our_restart_renews_the_association() {
     let (mut n4, mut smf) = (TestN4::with(with_heartbeats(PathFailure::Keep)), Smf::new(10));
@@ -104,8 +105,8 @@ fn an_interval_of_zero_sends_none() {
     assert_eq!(n4.n4.next_timer(), None);
 }
 
-// Input:  an SMF that stops answering, and PathFailure::Keep; later it answers again.
-// Output: three heartbeats, then the path is down, said once; sessions stay; the next answer brings it up.
+// Input:  an SMF that stops responding, and PathFailure::Keep; later it responds again.
+// Output: three heartbeats, then the path is down, with one notice; sessions stay; the next response brings it up.
 #[test]
 fn an_unreachable_peer_keeps_its_sessions() {
     let (mut n4, mut smf) = TestN4::associated_with(with_heartbeats(PathFailure::Keep));
@@ -126,8 +127,8 @@ fn an_unreachable_peer_keeps_its_sessions() {
     assert!(n4.has_notice(|notice| matches!(notice, Notice::PathUp { .. })));
 }
 
-// Input:  an SMF that stops answering, and PathFailure::Purge.
-// Output: association and sessions are gone; a session request gets cause 72.
+// Input:  an SMF that stops responding, and PathFailure::Purge.
+// Output: association and sessions are removed; a session request gets cause 72.
 #[test]
 fn an_unreachable_peer_is_purged_if_configured() {
     let (mut n4, mut smf) = TestN4::associated_with(with_heartbeats(PathFailure::Purge));
@@ -156,8 +157,9 @@ fn any_message_brings_the_path_up() {
     assert!(n4.n4.associations().next().unwrap().path_up);
 }
 
-// Input:  a later recovery time stamp in the SMF's heartbeat, and in its answer to ours.
-// Output: it is asked, and asked again 2 s later; its sessions are removed then, both times; the association stays.
+// Input:  a later recovery time stamp in the SMF's heartbeat, and in its response to the UPF's.
+// Output: it is sent a heartbeat, and another 2 s later; its sessions are removed then, both times; the association
+// stays.
 #[test]
 fn a_restart_shows_in_a_heartbeat() {
     let (mut n4, mut smf) = TestN4::associated_with(with_heartbeats(PathFailure::Keep));
@@ -193,7 +195,7 @@ fn a_restart_concerns_one_smf() {
     assert!(!n4.plane.has(gone) && n4.plane.has(kept));
 }
 
-// Input:  an earlier recovery time stamp, as in a heartbeat that was overtaken.
+// Input:  an earlier recovery time stamp, as in a reordered heartbeat.
 // Output: nothing happens.
 #[test]
 fn an_earlier_time_stamp_is_no_restart() {
@@ -204,8 +206,8 @@ fn an_earlier_time_stamp_is_no_restart() {
     assert!(n4.plane.has(seid));
 }
 
-// Input:  an SMF that we set up the association with restarts.
-// Output: we ask it for an association as soon as it has shown that it restarted, since it waits to be asked.
+// Input:  an SMF with an association that the UPF initiated restarts.
+// Output: the UPF sends a setup as soon as the restart is confirmed, since the SMF waits for it.
 #[test]
 fn association_setup_is_sent_again_to_a_restarted_smf() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -227,16 +229,16 @@ fn association_setup_is_sent_again_to_a_restarted_smf() {
     assert_eq!(n4.n4.associations().count(), 1);
 }
 
-/// A heartbeat of an SMF that has restarted, and says that it is at this address.
+/// A heartbeat of a restarted SMF with this Source IP Address.
 fn restarted_at(smf: &Smf) -> HeartbeatRequest<'static> {
     let source_ip_address = Some(SourceIpAddress { addr: smf.ip().into(), prefix_len: None });
     let recovery = RecoveryTimeStamp(NtpSeconds(smf.recovery.0 + 1));
     HeartbeatRequest { source_ip_address, ..HeartbeatRequest::new(recovery) }
 }
 
-// Input:  two SMFs behind one address translator, at two ports of it; a heartbeat of the first one with its Source IP Address, from
-//         a third port.
-// Output: it is taken for that of the SMF with this address: the restart is seen, and the other's session stays.
+// Input:  two SMFs behind one address translator, at two ports of it; a heartbeat of the first one with its Source IP
+// Address, from a third port.
+// Output: it counts as that of the SMF with this address: the restart is detected, and the other's session stays.
 #[test]
 fn a_heartbeat_behind_address_translation() {
     let mut n4 = TestN4::new();
@@ -259,8 +261,9 @@ fn a_heartbeat_behind_address_translation() {
     assert!(!n4.plane.has(seids[0]) && n4.plane.has(seids[1]));
 }
 
-// Input:  a heartbeat with the Source IP Address of an SMF and a later time stamp, from a stranger, and from another SMF.
-// Output: both are answered, and believed by nobody: the sessions stay.
+// Input:  a heartbeat with the Source IP Address of an SMF and a later time stamp, from an unassociated peer, and from
+// another SMF.
+// Output: both get a response without effect: the sessions stay.
 #[test]
 fn no_peer_can_announce_the_restart_of_another() {
     let (mut n4, mut smf) = TestN4::associated();

@@ -1,4 +1,4 @@
-//! Stories of N4: an SMF, a UPF, a data plane, and time that the tests pass.
+//! Scenarios of N4: an SMF, a UPF, a data plane, and time that the tests advance.
 
 mod alike;
 mod associations;

@@ -1,4 +1,4 @@
-//! Sessions and PFDs are admitted as long as there is memory for them.
+//! Admission of sessions and PFDs by memory.
 
 use causeway_n4::{Config, Limits, Notice};
 use causeway_pfcp::*;
@@ -6,7 +6,7 @@ use causeway_types::{Seid, UrrId};
 
 use crate::world::{Smf, TestN4, activation, config, establishment, query, volume_urr};
 
-/// Octets that a session of the tests may come to need.
+/// Octets that a session of the tests may need.
 fn of_one() -> usize {
     let (mut n4, mut smf) = TestN4::associated();
     n4.establish(&mut smf);
@@ -26,7 +26,7 @@ fn try_establish(n4: &mut TestN4, smf: &mut Smf) -> (Cause, Option<Seid>) {
     (response.cause, response.up_f_seid.map(|f_seid| f_seid.seid))
 }
 
-/// With another URR.
+/// Adds a URR.
 fn more_rules(id: u32) -> SessionModificationRequest<'static> {
     SessionModificationRequest {
         create_urrs: [volume_urr(id)].into(),
@@ -34,10 +34,11 @@ fn more_rules(id: u32) -> SessionModificationRequest<'static> {
     }
 }
 
-// Input:  memory for three sessions and a half; establishments in the same words, of which the first ones are accepted; then
-//         modifications, one of which asks for another rule, and a deletion; then establishments again.
-// Output: three are accepted, the others refused with No resources available, in the log and counted; nothing is left of them. What
-//         changes or ends a session is accepted, but for more rules than there is memory for. What has ended makes room for as much.
+// Input:  memory for three sessions and a half; establishments with one message template, of which the first ones are
+// accepted; then modifications, one of which adds a rule, and a deletion; then establishments again.
+// Output: three are accepted, the others rejected with No resources available, in the log and counted; nothing is left
+// of them. Modifications and deletions are accepted, except more rules than there is memory for. A deletion frees as
+// much as it used.
 #[test]
 fn sessions_come_as_long_as_there_is_memory() {
     let (mut n4, mut smf) = with_memory(of_one() * 7 / 2);
@@ -55,7 +56,7 @@ fn sessions_come_as_long_as_there_is_memory() {
         assert_eq!(n4.ask(&mut smf, Some(*seid), activation(7)).cause(), Cause::RequestAccepted);
     }
     assert_eq!(n4.n4.memory_needed(), 3 * of_one());
-    // There is room for a few rules more, of one session or another.
+    // There is memory for a few more rules, of any session.
     let mut accepted = 0;
     while n4.ask(&mut smf, Some(seids[0]), more_rules(10 + accepted)).cause() == Cause::RequestAccepted {
         accepted += 1;
@@ -63,7 +64,7 @@ fn sessions_come_as_long_as_there_is_memory() {
     assert!((1..20).contains(&accepted), "{accepted}");
     assert_eq!(n4.ask(&mut smf, Some(seids[1]), more_rules(9)).cause(), Cause::NoResourcesAvailable);
     assert_eq!(n4.ask(&mut smf, Some(seids[1]), activation(9)).cause(), Cause::RequestAccepted);
-    // What the rules take comes back with them, and what a session takes with it.
+    // Removed rules and removed sessions free their memory.
     let gone = (10..10 + accepted).map(|id| RemoveUrr::new(UrrId(id))).collect::<Vec<_>>();
     let fewer =
         SessionModificationRequest { remove_urrs: gone.into(), ..SessionModificationRequest::default() };
@@ -79,8 +80,8 @@ fn sessions_come_as_long_as_there_is_memory() {
     }
 }
 
-// Input:  a process that has hardly any memory left, whatever its sessions need; then it has again.
-// Output: no session comes meanwhile, and none gets more rules; all else is as ever.
+// Input:  a process that is short of memory, whatever its sessions need; then no longer.
+// Output: no session is established meanwhile, and none gets more rules; all else is accepted.
 #[test]
 fn no_session_comes_while_memory_is_short() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -95,7 +96,7 @@ fn no_session_comes_while_memory_is_short() {
     assert_eq!(n4.ask(&mut smf, Some(seid), query()).cause(), Cause::RequestAccepted);
 }
 
-/// PFDs of so many names for an application; none: it is removed.
+/// PFDs with this number of names for an application; none: the application is removed.
 fn pfds(application: &'static [u8], names: usize) -> PfdManagementRequest<'static> {
     let contents =
         |_| PfdContents { domain_name: Some(Octets::from("cdn[0-9]+.example")), ..PfdContents::default() };
@@ -107,10 +108,12 @@ fn pfds(application: &'static [u8], names: usize) -> PfdManagementRequest<'stati
     PfdManagementRequest { application_ids_pfds: [group].into(), ..PfdManagementRequest::default() }
 }
 
-// Input:  memory for twenty sessions; applications with an expression each until they are refused; then a session, the removal of all
-//         applications but one, and a session again; then a process that is short of memory, and PFDs that grow, stay and go.
-// Output: what they take is counted with the sessions, and PFDs and sessions beyond it are refused with No resources available, in the
-//         log and counted; nothing of the refused ones is left. What takes no more is never refused, and what has gone makes room.
+// Input:  memory for twenty sessions; applications with one expression each until they are rejected; then a session,
+// the removal of all applications but one, and a session again; then a process that is short of memory, and PFDs that
+// grow, stay and shrink.
+// Output: their memory is counted with the sessions, and PFDs and sessions beyond it are rejected with No resources
+// available, in the log and counted; nothing of the rejected ones is left. PFDs that need no more are never rejected,
+// and removal frees memory.
 #[test]
 fn pfds_come_as_long_as_there_is_memory() {
     let (mut n4, mut smf) = with_memory(of_one() * 20);
@@ -133,7 +136,7 @@ fn pfds_come_as_long_as_there_is_memory() {
         |it| matches!(it, Notice::Refused { detail, .. } if detail.contains("memory (upf.memory)"))
     ));
     while try_establish(&mut n4, &mut smf).0 == Cause::RequestAccepted {}
-    // The same again takes no more.
+    // The same PFDs again need no more.
     assert_eq!(n4.ask(&mut smf, None, pfds(names[0], 1)).cause(), Cause::RequestAccepted);
     for name in &names[1..provisioned] {
         assert_eq!(n4.ask(&mut smf, None, pfds(name, 0)).cause(), Cause::RequestAccepted);
@@ -147,7 +150,7 @@ fn pfds_come_as_long_as_there_is_memory() {
     assert!(n4.n4.memory_needed() < before);
 }
 
-/// The rules of a session, with so many filters more in the downlink PDR, each with a few ports.
+/// The rules of a session, with this number of additional filters in the downlink PDR, each with a few ports.
 fn with_filters(smf: &mut Smf, count: u16) -> SessionEstablishmentRequest<'static> {
     let mut request = establishment(smf.node_id(), smf.f_seid());
     let text: &'static str = "permit out 17 from 198.51.100.0/24 5,7,9,11 to assigned 2,4,6,8";
@@ -162,9 +165,10 @@ fn with_filters(smf: &mut Smf, count: u16) -> SessionEstablishmentRequest<'stati
     request
 }
 
-// Input:  memory for three sessions and a half; a session with fifty filters of sixteen pairs of ports each, one with one of them, and one
-//         without.
-// Output: filters count: the first is refused with No resources available, the others are accepted, and the one with a filter needs more.
+// Input:  memory for three sessions and a half; a session with fifty filters of sixteen pairs of ports each, one with
+// one of them, and one without.
+// Output: filters count: the first is rejected with No resources available, the others are accepted, and the one with a
+// filter needs more.
 #[test]
 fn filters_are_counted() {
     let (mut n4, mut smf) = with_memory(of_one() * 7 / 2);

@@ -1,4 +1,4 @@
-//! What SMFs are told while N4 is nearly full.
+//! Load and overload control information while N4 is nearly full.
 
 use causeway_n4::{Config, Limits, OverloadControl};
 use causeway_pfcp::*;
@@ -6,7 +6,7 @@ use causeway_types::{Seid, Span};
 
 use crate::world::{Pace, RECOVERY, Smf, TestN4, config, encode, establishment, query, wrong_update};
 
-/// A UPF that counts as overloaded above half of these limits, and an SMF that can do this.
+/// A UPF that counts as overloaded above half of these limits, and an SMF with these features.
 fn overloadable(limits: Limits, features: CpFeatures) -> (TestN4, Smf) {
     let overload_control = Some(OverloadControl { mark: 50, validity: Span::from_secs(60) });
     let mut n4 = TestN4::with(Config { limits, overload_control, ..config() });
@@ -20,7 +20,7 @@ fn associate(n4: &mut TestN4, smf: &mut Smf, features: CpFeatures) {
     assert_eq!(n4.ask(smf, None, setup).cause(), Cause::RequestAccepted);
 }
 
-/// The overload in a response: how far its number is from the first one, and its metric.
+/// The overload in a response: its number, relative to the first one, and its metric.
 fn said(response: &Message<'_>) -> Option<(u32, u8)> {
     let overload = match response {
         Message::SessionEstablishmentResponse(it) => &it.overload_control_information,
@@ -52,8 +52,8 @@ fn four_sessions() -> Limits {
 }
 
 // Input:  a UPF for four sessions; two SMFs with overload control and one without fill it with two, one and one
-//         sessions; one that was never told of the overload comes when it is over.
-// Output: each is told once of each step when it next hears from us; 0 goes to those that were told of more.
+// sessions; one that was never notified of the overload sets up after its end.
+// Output: each is notified once of each step in its next response; 0 is sent to those that were notified of more.
 #[test]
 fn each_smf_is_notified_once_of_each_change() {
     let (mut n4, mut one) = overloadable(four_sessions(), CpFeatures::OVRL);
@@ -67,7 +67,7 @@ fn each_smf_is_notified_once_of_each_change() {
     assert_eq!(establish(&mut n4, &mut without), None);
     assert_eq!(modify(&mut n4, &mut one, first), Some((2, 100)));
     assert_eq!(modify(&mut n4, &mut one, first), None);
-    assert_eq!(establish(&mut n4, &mut two), Some((2, 100)), "in the refusal");
+    assert_eq!(establish(&mut n4, &mut two), Some((2, 100)), "in the rejection");
     let others: Vec<_> = n4.n4.sessions().map(|session| session.seid).filter(|it| *it != first).collect();
     assert_eq!(delete(&mut n4, &mut one, first), Some((3, 50)));
     let owner = |n4: &TestN4, seid| n4.n4.session(seid).map(|session| session.node.clone());
@@ -82,8 +82,8 @@ fn each_smf_is_notified_once_of_each_change() {
     assert_eq!(establish(&mut n4, &mut late), None);
 }
 
-// Input:  an overload that lasts for minutes, of which an SMF hears every 10 s; then it ends.
-// Output: told anew after 50 s and 100 s, before 60 s are over each time; then 0, once.
+// Input:  an overload that lasts for minutes, with a message to an SMF every 10 s; then it ends.
+// Output: sent again after 50 s and 100 s, before 60 s are over each time; then 0, once.
 #[test]
 fn a_lasting_overload_is_sent_again_in_time() {
     let limits = Limits { sessions: 2, ..Limits::default() };
@@ -99,8 +99,8 @@ fn a_lasting_overload_is_sent_again_in_time() {
     assert_eq!(establish(&mut n4, &mut smf), Some((5, 100)));
 }
 
-// Input:  an SMF that was told of the overload sets its association up again.
-// Output: it is told again, with the same number: nothing has changed.
+// Input:  an SMF that was notified of the overload sets its association up again.
+// Output: it is notified again, with the same number: nothing has changed.
 #[test]
 fn a_new_association_gets_load_information() {
     let limits = Limits { sessions: 2, ..Limits::default() };
@@ -114,8 +114,8 @@ fn a_new_association_gets_load_information() {
     assert_eq!(establish(&mut n4, &mut other), Some((1, 100)));
 }
 
-// Input:  at most four unanswered reports; three sessions report usage, and the SMF answers none; then all.
-// Output: a reduction of 50 percent, then 0 when the reports are answered.
+// Input:  at most four reports in flight; three sessions report usage, and the SMF responds to none; then to all.
+// Output: a reduction of 50 percent, then 0 after the responses.
 #[test]
 fn unanswered_reports_are_an_overload() {
     let limits = Limits { outstanding_reports: 4, ..Limits::default() };
@@ -132,9 +132,9 @@ fn unanswered_reports_are_an_overload() {
     assert_eq!(modify(&mut n4, &mut smf, sessions[0]), Some((2, 0)));
 }
 
-// Input:  the data plane is slow: of one session three modifications are open and of another one is refused, where
-//         four may be open of a peer; or two of them wait, with as many octets as may wait.
-// Output: a reduction of all in the refusal; then less as the data plane answers, until it is 0.
+// Input:  the data plane is slow: three modifications of one session are in progress and one of another is rejected,
+// with a limit of four in progress for each peer; or two of them are queued, with as many octets as the limit.
+// Output: a reduction of all in the rejection; then less as plans are applied, until it is 0.
 #[test]
 fn requests_that_wait_are_an_overload() {
     let header = encode(Some(Seid(1)), 1, SessionDeletionRequest::default()).len();
@@ -161,7 +161,7 @@ fn requests_that_wait_are_an_overload() {
 }
 
 // Input:  a full UPF whose overload control is off.
-// Output: an SMF that supports it is told nothing.
+// Output: an SMF that supports it is sent nothing.
 #[test]
 fn overload_control_can_be_off() {
     let limits = Limits { sessions: 1, ..Limits::default() };

@@ -1,4 +1,4 @@
-//! User plane paths: Node Reports to those whom a failure concerns.
+//! User plane paths: Node Reports to the SMFs that a failure concerns.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -29,7 +29,7 @@ fn with_tunnel(n4: &mut TestN4, last: u8) -> Smf {
     smf
 }
 
-/// What the next message to the SMF reports.
+/// The contents of the next report to the SMF.
 fn reported(n4: &mut TestN4, smf: &Smf) -> (NodeReportType, Got) {
     let received = n4.next(smf.addr);
     let Message::NodeReportRequest(report) = received.message() else { panic!("{:?}", received.kind()) };
@@ -41,8 +41,8 @@ fn accept(n4: &mut TestN4, smf: &Smf, received: &Got) {
     n4.deliver(smf.addr, &Smf::answer(received, None, accepted));
 }
 
-// Input:  a path fails that sessions of two SMFs use, and not the one of a third; it fails on; it recovers.
-// Output: the two are told once of the failure and once of the recovery; the third hears nothing.
+// Input:  a path fails that sessions of two SMFs use, and not the one of a third; the failure lasts; it recovers.
+// Output: the two are notified once of the failure and once of the recovery; the third is not.
 #[test]
 fn affected_smfs_are_notified_once() {
     let mut n4 = TestN4::new();
@@ -69,8 +69,8 @@ fn affected_smfs_are_notified_once() {
     n4.is_quiet();
 }
 
-// Input:  an SMF that does not answer a Node Report, and releases its association meanwhile.
-// Output: the report is repeated until then, and no longer; nothing is left of it.
+// Input:  an SMF that does not respond to a Node Report, and releases its association meanwhile.
+// Output: the report is retransmitted until then, and no longer; nothing is left of it.
 #[test]
 fn a_report_ends_with_its_association() {
     let mut n4 = TestN4::new();
@@ -89,9 +89,9 @@ fn a_report_ends_with_its_association() {
     assert_eq!(n4.n4.occupancy().unanswered_requests, 0);
 }
 
-// Input:  an SMF that was told of a failure refuses the report, restarts and sets up a session anew on the path, which is
-//         still down.
-// Output: the refusal is said to the operator; the new life of the SMF is told again.
+// Input:  an SMF that was notified of a failure rejects the report, restarts and establishes a session on the path,
+// which is still down.
+// Output: a notice of the rejection; the restarted SMF is notified again.
 #[test]
 fn a_restarted_smf_is_notified_again() {
     let mut n4 = TestN4::new();

@@ -19,10 +19,11 @@ fn knows(n4: &TestN4, id: &str) -> bool {
     n4.applications.knows(&id.into())
 }
 
-// Input:  an SMF provisions an application; another one gives it the same PFDs, other ones, none, and removes everything; then the first
-//         changes it, and releases its association; then the second does so, too.
-// Output: the same PFDs are accepted, a change by the other is refused with the Application ID, its removal of everything takes nothing
-//         of the first; the first may change them. When that has no association any more, the other may.
+// Input:  an SMF provisions an application; another one sends the same PFDs, other ones, none, and removes everything;
+// then the first changes it, and releases its association; then the second does so, too.
+// Output: the same PFDs are accepted, a change by the other is rejected with the Application ID, its removal of
+// everything removes nothing of the first; the first may change them. After the first released its association, the
+// other may.
 #[test]
 fn an_smf_changes_its_own_pfds() {
     let (mut n4, mut smf) = TestN4::associated();

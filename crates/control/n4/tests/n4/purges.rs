@@ -1,4 +1,4 @@
-//! Many sessions that go at once: a few plans at a time, while others are served.
+//! Removal of many sessions: a few plans at a time, while others are served.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -9,7 +9,7 @@ use causeway_types::{FSeid, NtpSeconds, Seid, Span};
 
 use crate::world::{Pace, Smf, TestN4, activation, establishment};
 
-/// Sessions of the SMF that goes, and plans that may be under way to remove them.
+/// Sessions of the SMF that is removed, and the limit of removal plans in flight.
 const MANY: usize = 500;
 const AT_A_TIME: usize = 64;
 
@@ -19,7 +19,7 @@ const CSID: FqCsid<'static> = FqCsid {
     node: Some(CsidNode::PgwC),
 };
 
-/// Two SMFs; the first has many sessions and the second one. From now on plans are carried out when the test says so.
+/// Two SMFs; the first has many sessions and the second one. From now on the test decides when plans are applied.
 fn many() -> (TestN4, Smf, Vec<Seid>, Smf, Seid) {
     many_with(|_, _| {})
 }
@@ -49,20 +49,20 @@ fn release(smf: &Smf) -> AssociationReleaseRequest<'static> {
     AssociationReleaseRequest::new(smf.node_id())
 }
 
-/// One turn of the UPF without a request: what is due is done, and one plan carried out.
+/// One turn of the UPF without a request: timers run, and one plan is applied.
 fn turn(n4: &mut TestN4) {
     if n4.n4.next_timer().is_some_and(|due| due <= n4.now) {
         n4.n4.timer(n4.now);
         n4.drain();
     }
-    // Those of requests come on top.
+    // Plans of requests are added to these.
     assert!(n4.plane.held.len() <= AT_A_TIME + 8, "{} plans at a time", n4.plane.held.len());
     if !n4.plane.held.is_empty() {
         n4.apply_next();
     }
 }
 
-/// Turns until nothing goes any more.
+/// Turns until no removal is left.
 fn finish(n4: &mut TestN4) {
     while n4.n4.next_timer().is_some_and(|due| due <= n4.now) || !n4.plane.held.is_empty() {
         turn(n4);
@@ -71,7 +71,7 @@ fn finish(n4: &mut TestN4) {
 
 fn served(n4: &mut TestN4, smf: &mut Smf, seid: Seid) {
     n4.send(smf, Some(seid), activation(7));
-    // Its plan comes after those that are under way.
+    // Its plan is behind those in flight.
     while n4.sent.iter().all(|(to, _)| *to != smf.addr) {
         assert!(!n4.plane.held.is_empty());
         n4.apply_next();
@@ -84,9 +84,9 @@ fn refused(n4: &mut TestN4, smf: &mut Smf, seid: Seid) {
     assert_eq!((received.cause(), received.header.seid), (Cause::SessionContextNotFound, Some(Seid(0))));
 }
 
-// Input:  an SMF with five hundred sessions releases its association; another one asks for something again and again.
-// Output: the release is answered at once, and all its sessions are gone for whoever asks; never more than 64 plans remove them at a
-//         time; the other one is answered in between; at the end nothing is left but its session.
+// Input:  an SMF with five hundred sessions releases its association; another one sends requests all the time.
+// Output: the release gets an immediate response, and no request finds its sessions any more; never more than 64 plans
+// remove them at a time; the other one is served meanwhile; at the end only its session is left.
 #[test]
 fn a_release_is_carried_out_a_few_sessions_at_a_time() {
     let (mut n4, mut smf, seids, mut other, its) = many();
@@ -94,7 +94,7 @@ fn a_release_is_carried_out_a_few_sessions_at_a_time() {
     assert_eq!(n4.ask(&mut smf, None, request).cause(), Cause::RequestAccepted);
     let is_down = |notice: &Notice| matches!(notice, Notice::AssociationDown { purged: MANY, .. });
     assert!(n4.has_notice(is_down), "{:?}", n4.notices);
-    assert!(n4.plane.held.len() <= AT_A_TIME, "{} plans at once", n4.plane.held.len());
+    assert!(n4.plane.held.len() <= AT_A_TIME, "{} plans in flight", n4.plane.held.len());
     assert_eq!(n4.n4.sessions().map(|view| view.seid).collect::<Vec<_>>(), [its]);
     assert!(seids.iter().all(|seid| n4.n4.session(*seid).is_none()));
     assert_eq!(n4.n4.sessions_in(0..1000).count(), 1);
@@ -115,9 +115,10 @@ fn a_release_is_carried_out_a_few_sessions_at_a_time() {
     assert_eq!((n4.n4.occupancy().associations, n4.rest()), (0, Occupancy::default()));
 }
 
-// Input:  while its sessions are being removed an SMF comes back, and establishes sessions with the same F-SEIDs and UE addresses, of
-//         sessions that are gone, that are going, and that nothing has been done about; it asks for some of the old ones, too.
-// Output: each new one is accepted, and stays; the old ones are unknown; in the end there are as many as were established since.
+// Input:  while its sessions are being removed an SMF returns, and establishes sessions with the same F-SEIDs and UE
+// addresses as sessions that are removed, in removal, and not yet reached; it also sends requests for some of the old
+// ones.
+// Output: each new one is accepted, and stays; the old ones are unknown; at the end only the new ones are left.
 #[test]
 fn an_smf_returns_during_its_purge() {
     let (mut n4, mut smf, seids, mut other, its) = many();
@@ -152,9 +153,10 @@ fn an_smf_returns_during_its_purge() {
     assert_eq!(views, [1, MANY / 10]);
 }
 
-// Input:  an SMF restarts and sets up anew, three times in a row while the sessions of its first life are being removed; after each it
-//         establishes one session.
-// Output: each setup is accepted, without sessions that were retained; the session of the setup before goes, the last one stays.
+// Input:  an SMF restarts and sets up again, three times in a row while the sessions of its first epoch are being
+// removed; after each setup it establishes one session.
+// Output: each setup is accepted, without retained sessions; the session of the previous setup is removed, the last one
+// stays.
 #[test]
 fn an_smf_renews_its_association_during_its_purge() {
     let (mut n4, mut smf, seids, _, its) = many();
@@ -190,10 +192,10 @@ fn an_smf_renews_its_association_during_its_purge() {
     assert_eq!(n4.notices.iter().filter(renewed).count(), 3, "{:?}", n4.notices);
 }
 
-// Input:  an SMF has the sessions of one set deleted, every third of five hundred; it changes and deletes sessions of both kinds
-//         while they go.
-// Output: answered at once; those of the set are unknown from then on, the others are served; it is told how many went when they
-//         have; the others stay.
+// Input:  an SMF has the sessions of one set deleted, every third of five hundred; it modifies and deletes sessions of
+// both kinds meanwhile.
+// Output: an immediate response; those of the set are unknown from then on, the others are served; a notice with the
+// number of removed sessions follows at the end; the others stay.
 #[test]
 fn sessions_of_a_set_are_purged_in_batches() {
     let (mut n4, mut smf, seids, _, _) = many_with(|number, request| {
@@ -226,9 +228,9 @@ fn sessions_of_a_set_are_purged_in_batches() {
     served(&mut n4, &mut smf, seids[4]);
 }
 
-// Input:  an SMF sets up anew, and has the sessions of one of its two addresses retained: one of five hundred.
-// Output: it is told that sessions are retained; that one is served, the others are unknown from then on, and are removed; how
-//         many went is told when they have.
+// Input:  an SMF sets up again, and has the sessions of one of its two addresses retained: one of five hundred.
+// Output: the response indicates retained sessions; that one is served, the others are unknown from then on, and are
+// removed; a notice with their number follows at the end.
 #[test]
 fn retained_sessions_stay() {
     let kept: IpAddr = Ipv4Addr::new(192, 0, 2, 99).into();
@@ -259,9 +261,10 @@ fn retained_sessions_stay() {
     assert_eq!(views, [1, 1]);
 }
 
-// Input:  requests for three sessions are under way, and one waits for one of them, when their SMF releases its association; the data
-//         plane carries them out, and fails to remove some sessions at first.
-// Output: none of those requests is answered; what failed is tried again, which does not hold up the others; all sessions go.
+// Input:  requests for three sessions are in flight, and one is queued behind one of them, when their SMF releases its
+// association; the data plane applies them, and fails to remove some sessions at first.
+// Output: none of those requests gets a response; failed removals are retried without delaying the others; all sessions
+// are removed.
 #[test]
 fn in_flight_work_ends_with_the_session() {
     let (mut n4, mut smf, seids, _, _) = many();
@@ -282,8 +285,9 @@ fn in_flight_work_ends_with_the_session() {
     assert_eq!((n4.plane.sessions(), n4.n4.occupancy().sessions), (1, 1));
 }
 
-// Input:  an SMF that knows the enhanced release prepares that of an association with five hundred sessions.
-// Output: each session ends with its last report, not more than 64 at a time in the data plane; then the SMF hears that all is sent.
+// Input:  an SMF that supports the enhanced release prepares that of an association with five hundred sessions.
+// Output: each session ends with its last report, not more than 64 at a time in the data plane; then all is announced
+// as reported.
 #[test]
 fn an_enhanced_release_goes_a_few_sessions_at_a_time() {
     let (mut n4, mut smf) = (TestN4::new(), Smf::new(10));
@@ -314,9 +318,9 @@ fn an_enhanced_release_goes_a_few_sessions_at_a_time() {
     assert_eq!((ends, n4.plane.sessions(), n4.n4.occupancy().sessions), (MANY, 0, 0));
 }
 
-// Input:  an SMF restarts with five hundred sessions while the data plane works on a modification and on an establishment of its last
-//         life; it sends the same octets again: the establishment is a new one now.
-// Output: the modification is for a session that there is not; the establishment is accepted, and its session stays.
+// Input:  an SMF restarts with five hundred sessions while a modification and an establishment of its last epoch are in
+// flight; it sends the same octets again: the establishment is a new one now.
+// Output: the modification is for an unknown session; the establishment is accepted, and its session stays.
 #[test]
 fn requests_of_the_last_epoch_are_dropped_at_once() {
     let (mut n4, mut smf, seids, _, its) = many();

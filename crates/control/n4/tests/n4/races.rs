@@ -1,4 +1,4 @@
-//! Things that happen while the data plane is busy.
+//! Events while plans are in flight.
 
 use causeway_dataplane::ApplyError;
 use causeway_n4::{Config, Limits};
@@ -8,7 +8,7 @@ use causeway_types::{NtpSeconds, Seid, Span, UrrId};
 use crate::world::{Pace, Smf, TestN4, activation, config, establishment, query};
 
 // Input:  two modifications and a deletion of a session, one after the other, and a slow data plane.
-// Output: one plan at a time, in order; the answers in the same order.
+// Output: one plan at a time, in order; the responses in the same order.
 #[test]
 fn requests_of_one_session_wait_for_each_other() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -42,8 +42,8 @@ fn sessions_do_not_wait_for_each_other() {
     assert_eq!(n4.next(smf.addr).header.sequence, smf.sequence);
 }
 
-// Input:  requests that wait behind a deletion that succeeds.
-// Output: they are told that there is no such session.
+// Input:  requests queued behind a deletion that succeeds.
+// Output: they are rejected with Session context not found.
 #[test]
 fn queued_requests_after_a_deletion_get_session_context_not_found() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -58,8 +58,8 @@ fn queued_requests_after_a_deletion_get_session_context_not_found() {
     assert!(n4.plane.held.is_empty());
 }
 
-// Input:  a modification waits behind one that fails in the data plane.
-// Output: it is carried out on the rules as they were.
+// Input:  a modification queued behind one that fails in the data plane.
+// Output: it is applied to the rules as they were.
 #[test]
 fn queued_requests_continue_after_a_failure() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -73,8 +73,8 @@ fn queued_requests_continue_after_a_failure() {
     assert_eq!(n4.next(smf.addr).cause(), Cause::RequestAccepted);
 }
 
-// Input:  more requests for one session than may wait.
-// Output: the last is refused with "PFCP entity in congestion", at once.
+// Input:  more requests for one session than the queue holds.
+// Output: the last is rejected with "PFCP entity in congestion", immediately.
 #[test]
 fn waiting_requests_are_bounded() {
     let limits = Limits { waiting_per_session: 1, ..Limits::default() };
@@ -91,8 +91,8 @@ fn waiting_requests_are_bounded() {
     assert_eq!((n4.sent.len(), n4.rest().waiting_requests), (2, 0));
 }
 
-// Input:  the SMF restarts while an establishment, a modification with one waiting, and a deletion are under way.
-// Output: none is answered; each session is removed as soon as the data plane is free; nothing is left.
+// Input:  the SMF restarts while an establishment, a modification with one queued, and a deletion are in flight.
+// Output: none gets a response; each session is removed after its plan; nothing is left.
 #[test]
 fn a_restart_while_plans_are_under_way() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -136,8 +136,8 @@ fn a_restart_while_plans_fail() {
     assert_eq!((n4.plane.sessions(), n4.rest()), (0, Default::default()));
 }
 
-// Input:  the data plane does not remove a session whose association was released.
-// Output: it is asked again after 5 s, until it does.
+// Input:  the data plane fails to remove a session whose association was released.
+// Output: the removal is retried after 5 s, until it succeeds.
 #[test]
 fn a_removal_is_tried_again() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -153,7 +153,7 @@ fn a_removal_is_tried_again() {
     assert_eq!((n4.plane.sessions(), n4.rest()), (0, Default::default()));
 }
 
-// Input:  a usage event between the plan of a deletion and its outcome.
+// Input:  a usage event between the plan of a deletion and its result.
 // Output: it is in the deletion response, before the final usage and with the lower number.
 #[test]
 fn usage_during_a_deletion_is_not_lost() {
@@ -169,7 +169,7 @@ fn usage_during_a_deletion_is_not_lost() {
     n4.is_quiet();
 }
 
-// Input:  a usage event while the removal of its URR is under way.
+// Input:  a usage event while the removal of its URR is in flight.
 // Output: it is in the modification response, before the last usage of the URR.
 #[test]
 fn usage_during_the_removal_of_its_urr_is_not_lost() {
@@ -185,8 +185,8 @@ fn usage_during_the_removal_of_its_urr_is_not_lost() {
     n4.is_quiet();
 }
 
-// Input:  a usage event before the outcome of the establishment, from a data plane that is quick.
-// Output: the response goes first, then the report.
+// Input:  a usage event before the result of the establishment, from a fast data plane.
+// Output: the response is sent first, then the report.
 #[test]
 fn usage_before_the_establishment_is_answered() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -202,8 +202,8 @@ fn usage_before_the_establishment_is_answered() {
     assert_eq!(n4.next(smf.addr).usage(), [(1, 0, 1000, UsageReportTrigger::VOLTH)]);
 }
 
-// Input:  somebody guesses the SEID of a session that is being established.
-// Output: the request waits, and is refused when the establishment fails.
+// Input:  a request with the guessed SEID of a session that is being established.
+// Output: the request is queued, and rejected when the establishment fails.
 #[test]
 fn a_queued_request_of_a_session_that_fails_to_establish() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -218,7 +218,7 @@ fn a_queued_request_of_a_session_that_fails_to_establish() {
     assert_eq!(n4.rest(), Default::default());
 }
 
-// Input:  an outcome that nobody waits for.
+// Input:  a second result of the same plan.
 // Output: nothing happens.
 #[test]
 fn a_plan_result_arrives_twice() {
@@ -236,7 +236,7 @@ fn a_plan_result_arrives_twice() {
 }
 
 // Input:  an association released and set up again while its sessions are still being removed.
-// Output: new sessions are established beside the old ones, which go.
+// Output: new sessions are established beside the old ones, which are removed.
 #[test]
 fn old_sessions_are_purged_while_new_ones_establish() {
     let (mut n4, mut smf) = TestN4::associated();

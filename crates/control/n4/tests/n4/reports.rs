@@ -1,4 +1,4 @@
-//! Session reports: until they are answered, in order, not twice.
+//! Session reports: sent until acknowledged, in order, not twice.
 
 use causeway_dataplane::{ApplyError, DownlinkData, Event, Op};
 use causeway_n4::Notice;
@@ -9,7 +9,7 @@ use crate::world::{Smf, TestN4, activation, used};
 
 const VOLTH: UsageReportTrigger = UsageReportTrigger::VOLTH;
 
-/// A world with one session, and the end that its reports go to.
+/// A fixture with one session, and the CP F-SEID that its reports are sent to.
 fn with_session() -> (TestN4, Smf, Seid) {
     let (mut n4, mut smf) = TestN4::associated();
     let seid = n4.establish(&mut smf);
@@ -22,7 +22,7 @@ fn downlink(session: Seid) -> Event {
 }
 
 // Input:  a volume threshold is reached.
-// Output: a Session Report Request to the SMF's SEID, with the usage; done when it is answered.
+// Output: a Session Report Request to the SMF's SEID, with the usage; complete after the response.
 #[test]
 fn a_threshold_is_reported() {
     let (mut n4, smf, seid) = with_session();
@@ -36,8 +36,8 @@ fn a_threshold_is_reported() {
     n4.is_quiet();
 }
 
-// Input:  the SMF does not answer for a long time, then it does.
-// Output: repeated after 1, 3 and 7 s, then after pauses, always the same octets; nothing is lost.
+// Input:  the SMF does not respond for a long time, then it does.
+// Output: retransmitted after 1, 3 and 7 s, then after pauses, always the same octets; nothing is lost.
 #[test]
 fn a_report_is_repeated_until_it_is_answered() {
     let (mut n4, smf, seid) = with_session();
@@ -58,8 +58,8 @@ fn a_report_is_repeated_until_it_is_answered() {
     n4.is_quiet();
 }
 
-// Input:  downlink data, an error indication, inactivity and usage while a modification is under way.
-// Output: one request after its answer, with all of it, each type with its IE.
+// Input:  downlink data, an error indication, inactivity and usage while a modification is in flight.
+// Output: one request after its response, with all of it, each type with its IE.
 #[test]
 fn reports_queued_during_a_plan_share_a_request() {
     let (mut n4, mut smf, seid) = with_session();
@@ -80,9 +80,9 @@ fn reports_queued_during_a_plan_share_a_request() {
     n4.is_quiet();
 }
 
-// Input:  usage four times, then usage, downlink data, an error indication and inactivity before any is answered.
-// Output: four requests of usage; downlink data and the error indication go at once, the others when one is answered, together;
-//         numbers go up.
+// Input:  usage four times, then usage, downlink data, an error indication and inactivity before any response.
+// Output: four requests of usage; downlink data and the error indication are sent immediately, the others after a
+// response, together; numbers increase.
 #[test]
 fn only_ordinary_reports_wait_for_answers() {
     let (mut n4, smf, seid) = with_session();
@@ -126,8 +126,8 @@ fn only_ordinary_reports_wait_for_answers() {
     n4.is_quiet();
 }
 
-// Input:  a usage report that the SMF never answers; 3.5 s later downlink data comes for an idle UE.
-// Output: the SMF hears of the downlink data at once, and of the usage no more than N1 times again until then.
+// Input:  a usage report that gets no response; 3.5 s later downlink data is received for an idle UE.
+// Output: the downlink data is reported immediately, and the usage no more than N1 times again until then.
 #[test]
 fn paging_does_not_wait_for_a_lost_usage_report() {
     let (mut n4, smf, seid) = with_session();
@@ -142,8 +142,8 @@ fn paging_does_not_wait_for_a_lost_usage_report() {
     assert_eq!(request.report_type, ReportType::DLDR);
 }
 
-// Input:  four usage reports that the SMF does not answer, more usage of the same URR, and the end of its quota.
-// Output: the quota's end is told at once, with the usage before it, in the order of their numbers.
+// Input:  four usage reports without a response, more usage of the same URR, and the end of its quota.
+// Output: the end of the quota is reported immediately, with the usage before it, in the order of their numbers.
 #[test]
 fn quota_exhaustion_is_reported_at_once() {
     let (mut n4, smf, seid) = with_session();
@@ -158,8 +158,8 @@ fn quota_exhaustion_is_reported_at_once() {
     assert_eq!(received.usage(), [(1, 4, 5, VOLTH), (1, 5, 6, UsageReportTrigger::VOLQU)]);
 }
 
-// Input:  a usage report that is not answered, and modifications that name the SMF's end as it is.
-// Output: the report is repeated N1 times by its timer, and never for a modification.
+// Input:  a usage report without a response, and modifications that repeat the CP F-SEID.
+// Output: the report is retransmitted N1 times by its timer, and never for a modification.
 #[test]
 fn a_modification_repeats_no_report() {
     let (mut n4, mut smf, seid) = with_session();
@@ -177,8 +177,8 @@ fn a_modification_repeats_no_report() {
     assert_eq!(n4.sent.iter().filter(|(_, bytes)| *bytes == report.bytes).count(), 3);
 }
 
-// Input:  a packet of DSCP 46; the SMF answers that it does not support the service.
-// Output: the same report without a Paging Policy Indication value, at once; from then on none has it.
+// Input:  a packet of DSCP 46; the SMF responds with Service not supported.
+// Output: the same report without a Paging Policy Indication value, immediately; no later report has one.
 #[test]
 fn an_smf_without_paging_policies_gets_reports_without() {
     let (mut n4, smf, seid) = with_session();
@@ -207,7 +207,7 @@ fn an_smf_without_paging_policies_gets_reports_without() {
     assert_eq!(policy(&n4.next(smf.addr)), None);
 }
 
-// Input:  downlink data of the same PDR while its report waits for an answer.
+// Input:  downlink data of the same PDR while its report is in flight.
 // Output: one report.
 #[test]
 fn downlink_data_is_reported_once() {
@@ -220,7 +220,7 @@ fn downlink_data_is_reported_once() {
 }
 
 // Input:  the SMF does not know the session of a report.
-// Output: it is removed here too, with what else is on its way.
+// Output: it is removed here too, with its other reports in flight.
 #[test]
 fn a_session_that_the_smf_does_not_know_is_removed() {
     let (mut n4, smf, seid) = with_session();
@@ -234,8 +234,8 @@ fn a_session_that_the_smf_does_not_know_is_removed() {
     n4.is_quiet();
 }
 
-// Input:  the SMF refuses a report for another reason.
-// Output: said, and not repeated; the next report goes out.
+// Input:  the SMF rejects a report for another reason.
+// Output: a notice, and no retransmission; the next report is sent.
 #[test]
 fn a_refused_report_is_not_repeated() {
     let (mut n4, smf, seid) = with_session();
@@ -253,9 +253,9 @@ fn a_refused_report_is_not_repeated() {
     n4.is_quiet();
 }
 
-// Input:  a deletion while four reports are on their way and another waits.
-// Output: the one that waits is in the deletion response, with its number; the others are repeated N1 times
-//         and then given up, since their session is gone.
+// Input:  a deletion while four reports are in flight and another is queued.
+// Output: the queued one is in the deletion response, with its number; the others are retransmitted N1 times and then
+// given up, since their session has ended.
 #[test]
 fn a_deletion_takes_waiting_usage_with_it() {
     let (mut n4, mut smf, seid) = with_session();
@@ -285,8 +285,8 @@ fn an_event_after_the_end_is_dropped() {
     assert_eq!(n4.n4.counters().late_events, 1);
 }
 
-// Input:  a usage report is on its way; meanwhile the SMF's end of the session moves to another address.
-// Output: it is sent there at once, under its number and to the new SEID, and answered from there.
+// Input:  a usage report is in flight; meanwhile the CP F-SEID of the session moves to another address.
+// Output: it is sent there immediately, under its number and to the new SEID, and a response from there is accepted.
 #[test]
 fn a_report_follows_its_session() {
     let (mut n4, mut smf) = (TestN4::new(), Smf { others: vec![12], ..Smf::new(10) });
@@ -305,7 +305,7 @@ fn a_report_follows_its_session() {
     n4.is_quiet();
 }
 
-/// An answer that asks to drop what waits and changes BAR 1.
+/// A response that instructs the UPF to drop buffered packets and to change BAR 1.
 fn instructing(received: &crate::world::Got, seid: Seid) -> Vec<u8> {
     let update_bar = UpdateBar {
         dl_buffering_suggested_packet_count: Some(DlBufferingSuggestedPacketCount(7)),
@@ -319,9 +319,9 @@ fn instructing(received: &crate::world::Got, seid: Seid) -> Vec<u8> {
     Smf::answer(received, Some(seid), answer)
 }
 
-// Input:  an answer that asks to drop what waits and to change a BAR that is not there; then one that is.
-// Output: the first is said and nothing of it done, since it cannot be refused; the second is carried out, after
-//         the modification that was under way, and before the one that came later.
+// Input:  a response with instructions to drop buffered packets and to change an unknown BAR; then an existing one.
+// Output: the first causes a notice and has no effect, since it cannot be rejected; the second is applied after the
+// modification in flight, and before the later one.
 #[test]
 fn instructions_in_report_responses_are_queued() {
     let (mut n4, mut smf, seid) = with_session();
@@ -349,7 +349,7 @@ fn instructions_in_report_responses_are_queued() {
 }
 
 // Input:  a usage event and a modification that fails, in either order.
-// Output: the report goes out; its number is the next.
+// Output: the report is sent; its number is the next.
 #[test]
 fn a_failed_modification_does_not_disturb_reports() {
     let (mut n4, mut smf, seid) = with_session();

@@ -1,4 +1,4 @@
-//! Session reports: how many may be under way and wait.
+//! Limits of session reports in flight and queued.
 
 use causeway_n4::{Config, Limits};
 use causeway_pfcp::*;
@@ -6,7 +6,7 @@ use causeway_types::{Seid, Span};
 
 use crate::world::{Smf, TestN4, config, establishment};
 
-// Input:  room for one outstanding report of an SMF, and reports of three sessions.
+// Input:  a limit of one outstanding report of an SMF, and reports of three sessions.
 // Output: one at a time, first come first served.
 #[test]
 fn outstanding_reports_are_bounded() {
@@ -25,7 +25,7 @@ fn outstanding_reports_are_bounded() {
     assert_eq!(n4.rest().unanswered_requests, 0);
 }
 
-// Input:  room for one outstanding report, a session that holds it, and its removal by the SMF's "not found".
+// Input:  a limit of one outstanding report, a session that uses it, and its removal by the SMF's "not found".
 // Output: the next session reports.
 #[test]
 fn the_end_of_a_session_makes_room() {
@@ -39,7 +39,7 @@ fn the_end_of_a_session_makes_room() {
     assert_eq!(n4.next(smf.addr).usage()[0].2, 2);
 }
 
-// Input:  many usages while the SMF is silent, and room for 4 reports of a session.
+// Input:  many usages without a response of the SMF, and a queue of 4 reports of a session.
 // Output: nothing is lost: the octets add up.
 #[test]
 fn waiting_usage_is_bounded_and_not_lost() {
@@ -59,9 +59,9 @@ fn waiting_usage_is_bounded_and_not_lost() {
     assert!(usage.iter().zip(0..).all(|(usage, number)| usage.1 == number), "{usage:?}");
 }
 
-// Input:  room for one outstanding report; the SMF sets up its association anew and retains only the session
-//         that waits to report, not the one whose report is on its way.
-// Output: the other one's report is not repeated; the retained session reports.
+// Input:  a limit of one outstanding report; the SMF sets up its association again and retains only the session with a
+// queued report, not the one with a report in flight.
+// Output: the other one's report is not retransmitted; the retained session reports.
 #[test]
 fn a_retained_session_reports_when_others_go() {
     let limits = Limits { outstanding_reports: 1, ..Limits::default() };

@@ -1,4 +1,4 @@
-//! An association that is set up anew, and an SMF that starts anew: which sessions stay.
+//! Renewed associations and restarted SMFs: which sessions stay.
 
 use causeway_n4::Notice;
 use causeway_pfcp::*;
@@ -6,7 +6,7 @@ use causeway_types::{DualIp, NtpSeconds, Seid};
 
 use crate::world::{Smf, TestN4, establishment};
 
-/// The setup of an SMF that asks for its sessions to be retained, of these entities only if there are any.
+/// The setup of an SMF that requests the retention of its sessions, of these entities only if there are any.
 fn retaining(smf: &Smf, entities: &[DualIp]) -> AssociationSetupRequest<'static> {
     let entities: Vec<_> = entities.iter().map(|ip| CpEntityIpAddress(*ip)).collect();
     let retention = SessionRetentionInformation {
@@ -17,7 +17,8 @@ fn retaining(smf: &Smf, entities: &[DualIp]) -> AssociationSetupRequest<'static>
 }
 
 // Input:  a second setup by the same node, with a later time stamp and without a request for retention, then unchanged with one.
-// Output: the sessions are removed the first time, once the SMF shows that it restarted, and kept the second time (flag PSREI).
+// Output: the sessions are removed the first time, once the restart is confirmed, and kept the second time (flag
+// PSREI).
 #[test]
 fn a_second_setup_keeps_sessions_only_if_asked_to() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -42,7 +43,7 @@ fn a_second_setup_keeps_sessions_only_if_asked_to() {
     );
 }
 
-// Input:  retention asked for, with a new recovery time stamp: the SMF restarted and still knows its sessions.
+// Input:  retention requested with a new recovery time stamp: the SMF restarted and still knows its sessions.
 // Output: they stay (TS 29.244 table 7.4.4.1-1, note: the time stamp is ignored).
 #[test]
 fn a_restarted_smf_may_keep_its_sessions() {
@@ -61,7 +62,7 @@ fn a_restarted_smf_may_keep_its_sessions() {
     assert_eq!(n4.n4.associations().next().unwrap().recovery, smf.recovery);
 }
 
-// Input:  two sessions with ends at different addresses, and retention for one of these addresses.
+// Input:  two sessions with F-SEIDs at different addresses, and retention for one of these addresses.
 // Output: only that session stays.
 #[test]
 fn retention_can_name_cp_entities() {
@@ -77,8 +78,8 @@ fn retention_can_name_cp_entities() {
     assert!(!n4.plane.has(here) && n4.plane.has(there));
 }
 
-// Input:  an SMF restarts at once and uses the numbers of its last life, also for an identical request.
-// Output: nothing is answered from memory: the setup is new, and so is the session.
+// Input:  an SMF restarts and immediately reuses the sequence numbers of its last epoch, also for an identical request.
+// Output: no cached response is sent: the setup is new, and so is the session.
 #[test]
 fn a_restarted_smf_may_reuse_its_numbers() {
     let (mut n4, mut first_epoch) = TestN4::associated();
@@ -92,7 +93,7 @@ fn a_restarted_smf_may_reuse_its_numbers() {
     assert!(n4.plane.has(new) && !n4.plane.has(old));
 }
 
-// Input:  the same, seen first in a heartbeat; and after a release, with the same recovery time stamp.
+// Input:  the same, detected by a heartbeat; and after a release, with the same recovery time stamp.
 // Output: the same.
 #[test]
 fn a_new_epoch_begins_with_a_heartbeat_or_after_a_release() {

@@ -1,4 +1,4 @@
-//! Framed routes: whose they are, and how many there may be.
+//! Framed routes: ownership and limits.
 
 use causeway_n4::{Limits, ReleaseReason};
 use causeway_pfcp::*;
@@ -29,10 +29,10 @@ fn world(limits: Limits) -> (TestN4, Smf, Smf) {
     (n4, smf, other)
 }
 
-// Input:  three routes of one session, two sessions of one SMF with two and one, and one of another SMF, then one more, where
-//         a session may have two, an SMF two, and all together three.
-// Output: each limit is named by the cause; the other SMF has its share; what was refused left nothing, and a deletion makes
-//         room.
+// Input:  three routes of one session, two sessions of one SMF with two and one, and one of another SMF, then one more,
+// with limits of two for a session, two for an SMF, and three in total.
+// Output: each limit is named by the cause; the other SMF has its share; rejected routes leave nothing, and a deletion
+// frees capacity.
 #[test]
 fn routes_are_limited_per_session_per_smf_and_in_all() {
     let limits = Limits { routes: 3, routes_per_session: 2, routes_per_smf: 2, ..Limits::default() };
@@ -51,8 +51,8 @@ fn routes_are_limited_per_session_per_smf_and_in_all() {
     assert_eq!(n4.n4.occupancy().routes, 2);
 }
 
-// Input:  a session with the only route that there may be is established anew by its SMF.
-// Output: accepted: the older one gives way with its route.
+// Input:  a session with all routes of the limit is replaced by a new one of its SMF.
+// Output: accepted: the older one is replaced with its route.
 #[test]
 fn a_session_with_routes_is_established_anew_where_there_are_no_more() {
     let (mut n4, mut smf, _) = world(Limits { routes: 1, routes_per_smf: 1, ..Limits::default() });
@@ -72,8 +72,8 @@ fn a_session_with_routes_is_established_anew_where_there_are_no_more() {
     assert_eq!((n4.n4.occupancy().routes, n4.n4.occupancy().addresses), (1, 1));
 }
 
-// Input:  a session is established anew with a route that holds the address of an SMF.
-// Output: refused; the older session keeps its address, and another SMF cannot have it.
+// Input:  a session is replaced by one with a route that contains the address of an SMF.
+// Output: rejected; the older session keeps its address, and another SMF cannot have it.
 #[test]
 fn a_refused_route_takes_nothing_from_the_older_session() {
     let (mut n4, mut smf, mut other) = world(Limits::default());
@@ -92,8 +92,9 @@ fn a_refused_route_takes_nothing_from_the_older_session() {
     assert_eq!(received.refusal(), (Cause::RuleCreationModificationFailure, Some(93)));
 }
 
-// Input:  while the deletion of a session with a route is under way, another SMF asks for the route; then again when it is over.
-// Output: refused, as packets still go there; accepted.
+// Input:  while the deletion of a session with a route is in flight, another SMF requests the route; then again after
+// it.
+// Output: rejected, as packets are still sent there; accepted.
 #[test]
 fn a_route_is_free_when_its_session_is_gone() {
     let (mut n4, mut smf, mut other) = world(Limits::default());

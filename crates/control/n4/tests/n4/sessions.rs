@@ -9,8 +9,8 @@ use causeway_types::{FarId, QerId, Seid, UrrId};
 use crate::world::{Smf, TestN4, activation, config, encode, establishment, query, volume_urr, wrong_update};
 
 // Input:  an establishment with CHOOSE.
-// Output: accepted to the SMF's SEID, with our F-SEID and the chosen F-TEID; the session is in the data
-//         plane and in the list.
+// Output: accepted to the SMF's SEID, with the UPF's F-SEID and the chosen F-TEID; the session is in the data plane and
+// in the list.
 #[test]
 fn a_session_is_established() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -46,7 +46,7 @@ fn seids_are_distinct_and_follow_from_the_seed() {
     assert_ne!(establish_two(2), [first, second]);
 }
 
-// Input:  a Node ID without association: of a stranger, and of another node than the sender.
+// Input:  a Node ID without association: of an unassociated peer, and of another node than the sender.
 // Output: cause 72 to the SMF's SEID, nothing planned.
 #[test]
 fn an_establishment_needs_an_association() {
@@ -96,7 +96,7 @@ fn without(whole: &[u8], ie_type: u16, sequence: u32) -> Vec<u8> {
 }
 
 // Input:  a session of the PDN type Non-IP; a PDR whose FAR does not exist.
-// Output: refused with cause and offending IE, or Failed Rule ID; no TEID stays taken.
+// Output: rejected with cause and offending IE, or Failed Rule ID; no TEID stays allocated.
 #[test]
 fn invalid_rules_are_refused() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -120,8 +120,8 @@ fn invalid_rules_are_refused() {
     assert_eq!(n4.n4.occupancy().tunnels, 0);
 }
 
-// Input:  one session more than there may be; one is deleted.
-// Output: No resources available; then there is room again.
+// Input:  one session more than the limit; one is deleted.
+// Output: No resources available; then one more is accepted.
 #[test]
 fn sessions_are_bounded() {
     let limits = Limits { sessions: 1, ..Limits::default() };
@@ -134,7 +134,7 @@ fn sessions_are_bounded() {
 }
 
 // Input:  the UE becomes active.
-// Output: one FAR is written; the response goes to the SMF's SEID.
+// Output: one FAR is written; the response is sent to the SMF's SEID.
 #[test]
 fn a_session_is_modified() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -146,7 +146,7 @@ fn a_session_is_modified() {
 }
 
 // Input:  a modification that changes nothing.
-// Output: accepted without asking the data plane.
+// Output: accepted without a plan.
 #[test]
 fn nothing_to_change_is_nothing_to_apply() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -156,7 +156,7 @@ fn nothing_to_change_is_nothing_to_apply() {
     assert_eq!((received.cause(), n4.plane.done.len()), (Cause::RequestAccepted, plans));
 }
 
-// Input:  modification and deletion with a SEID that is not known, and with SEID 0.
+// Input:  modification and deletion with an unknown SEID, and with SEID 0.
 // Output: Session context not found, to SEID 0.
 #[test]
 fn an_unknown_session_is_not_found() {
@@ -173,8 +173,8 @@ fn an_unknown_session_is_not_found() {
     }
 }
 
-// Input:  another SMF, associated, wants to modify and delete a session that is not its own.
-// Output: to it, the session does not exist.
+// Input:  another associated SMF tries to modify and delete a session that is not its own.
+// Output: for it, the session does not exist.
 #[test]
 fn a_session_belongs_to_its_smf() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -187,7 +187,7 @@ fn a_session_belongs_to_its_smf() {
 }
 
 // Input:  a modification with a new CP F-SEID at another address; then a deletion from there.
-// Output: this response and all later ones go to the new SEID; the new address may speak.
+// Output: this response and all later ones are sent to the new SEID; the new address is authorized.
 #[test]
 fn the_cp_f_seid_changes() {
     let (mut n4, mut smf) = (TestN4::new(), Smf { others: vec![12], ..Smf::new(10) });
@@ -222,7 +222,7 @@ fn usage_is_reported_in_responses() {
     assert_eq!(received.usage(), [(2, 0, 10, UsageReportTrigger::IMMER)]);
 }
 
-// Input:  a deletion, and its session once more.
+// Input:  a deletion, repeated as a new request.
 // Output: the final usage; then the session is not found; nothing is left.
 #[test]
 fn a_deletion_reports_the_final_usage() {
@@ -237,7 +237,7 @@ fn a_deletion_reports_the_final_usage() {
 }
 
 // Input:  a modification that does not fit the session.
-// Output: refused with the rule; the session is as before and can be used.
+// Output: rejected with the rule; the session is unchanged and can be used.
 #[test]
 fn a_refused_modification_changes_nothing() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -253,7 +253,7 @@ fn a_refused_modification_changes_nothing() {
 }
 
 // Input:  the data plane fails an establishment, a modification and a deletion, each for another reason.
-// Output: the cause that fits; nothing has changed; the next attempt succeeds.
+// Output: the matching cause; nothing has changed; the next attempt succeeds.
 #[test]
 fn a_failure_of_the_data_plane_leaves_everything_as_it_was() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -281,8 +281,8 @@ fn a_failure_of_the_data_plane_leaves_everything_as_it_was() {
     assert_eq!(n4.rest(), Default::default());
 }
 
-// Input:  a deletion of a session that the data plane does not have any more.
-// Output: accepted: it is gone.
+// Input:  a deletion of a session that the data plane no longer has.
+// Output: accepted: it does not exist.
 #[test]
 fn a_session_lost_by_the_data_plane_can_be_deleted() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -310,9 +310,9 @@ fn nothing_leaks() {
     assert_eq!((n4.n4.next_timer(), n4.plane.sessions()), (None, 0));
 }
 
-// Input:  a QER that guarantees 4,000,000,000 kbit/s and allows 1000, as an SMF sends it for a rule with a maximum rate alone; then the
-//         removal of rules that are not there.
-// Output: both are accepted; what is not as it should be is said once each.
+// Input:  a QER that guarantees 4,000,000,000 kbit/s and allows 1000, as an SMF sends it for a rule with a maximum rate
+// alone; then the removal of unknown rules.
+// Output: both are accepted; one notice for each deviation.
 #[test]
 fn harmless_deviations_are_accepted_and_logged() {
     let (mut n4, mut smf) = TestN4::associated();

@@ -1,4 +1,4 @@
-//! Sets of SMFs, and sets of sessions.
+//! SMF sets and session sets.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -18,7 +18,7 @@ fn alternative(last: u8, preferred: bool) -> AlternativeSmfIpAddress {
     AlternativeSmfIpAddress { addr: Ipv4Addr::new(192, 0, 2, last).into(), preferred }
 }
 
-/// One association for a set: the SMF at .10, with others at .12 and, preferred, .13.
+/// One association for an SMF set: the SMF at .10, with others at .12 and, preferred, .13.
 fn one_for_all() -> (TestN4, Smf) {
     let (mut n4, mut smf) = (TestN4::new(), Smf::new(10));
     let setup = AssociationSetupRequest {
@@ -52,9 +52,9 @@ fn at(last: u8) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, last], 8805))
 }
 
-// Input:  a report that the SMF does not answer; nor does the preferred other one.
-// Output: after N1 repetitions the preferred one gets it, with SEID 0 and the old F-SEID; then the next; what it
-//         answers names its F-SEID, and further reports go there.
+// Input:  a report without a response of the SMF or the preferred other one.
+// Output: after N1 retransmissions it is sent to the preferred one, with SEID 0 and the old F-SEID; then to the next;
+// its response contains its F-SEID, and further reports are sent there.
 #[test]
 fn a_report_goes_to_another_smf_of_the_set() {
     let (mut n4, mut smf) = one_for_all();
@@ -84,8 +84,8 @@ fn a_report_goes_to_another_smf_of_the_set() {
     assert_eq!((third.header.seid, third.usage()[0].2), (Some(Seid(500)), 5));
 }
 
-// Input:  an SMF answers a report with Redirection Requested, and the one it names does so back.
-// Output: the other gets the report; the way back is not gone.
+// Input:  an SMF responds to a report with Redirection Requested, and the other one redirects it back.
+// Output: the other gets the report; the redirection back is not followed.
 #[test]
 fn a_report_is_redirected_once() {
     let (mut n4, mut smf) = one_for_all();
@@ -104,9 +104,9 @@ fn a_report_is_redirected_once() {
     assert_eq!(n4.n4.occupancy().unanswered_requests, 0);
 }
 
-// Input:  another SMF of the set modifies a session, with its Node ID and F-SEID, then deletes it; a stranger tries
-//         both.
-// Output: accepted; the session belongs to the other association. To the stranger there is no session.
+// Input:  another SMF of the set modifies a session, with its Node ID and F-SEID, then deletes it; an unassociated peer
+// tries both.
+// Output: accepted; the session belongs to the other association. For the unassociated peer there is no session.
 #[test]
 fn another_smf_of_the_set_takes_over() {
     let (mut n4, mut one, mut two) = each_its_own(config());
@@ -132,8 +132,8 @@ fn another_smf_of_the_set_takes_over() {
     assert_eq!((received.cause(), received.header.seid), (Cause::RequestAccepted, Some(Seid(700))));
 }
 
-// Input:  a modification with the Node ID of an SMF that is not of the set, or does not belong to the sender.
-// Output: refused; nothing has changed.
+// Input:  a modification with the Node ID of an SMF outside the set, or one that does not belong to the sender.
+// Output: rejected; nothing has changed.
 #[test]
 fn a_node_id_of_another_smf_is_refused() {
     let (mut n4, mut one, two) = each_its_own(config());
@@ -148,8 +148,8 @@ fn a_node_id_of_another_smf_is_refused() {
     assert_eq!(n4.n4.session(seid).unwrap().node, &one.node());
 }
 
-// Input:  heartbeats to one of two SMFs of a set go unanswered, and sessions of unreachable SMFs are to be purged.
-// Output: its association ends; its sessions go on with the other one, which gets their reports.
+// Input:  heartbeats to one of two SMFs of a set get no response, and sessions of unreachable SMFs are to be purged.
+// Output: its association ends; its sessions are handed over to the other one, which gets their reports.
 #[test]
 fn sessions_survive_an_smf_of_a_set() {
     let policy = Retransmission {
@@ -174,8 +174,8 @@ fn sessions_survive_an_smf_of_a_set() {
     assert_eq!(n4.n4.session(seid).unwrap().node, &two.node());
 }
 
-// Input:  a restart of an entity of an SMF that is not its main one, and that has the end of one of two sessions.
-// Output: only that session goes.
+// Input:  a restart of an entity of an SMF that is not its main one, and that has the F-SEID of one of two sessions.
+// Output: only that session is removed.
 #[test]
 fn a_restarted_entity_loses_its_own_sessions() {
     let (mut n4, mut smf) = (TestN4::new(), Smf::new(10));
@@ -196,7 +196,7 @@ fn a_restarted_entity_loses_its_own_sessions() {
 }
 
 // Input:  three sessions of which two are in an FQ-CSID; its deletion by their SMF, by another one, and without any.
-// Output: the two are gone without reports; nothing of it for the other SMF; Conditional IE missing.
+// Output: the two are removed without reports; none for the other SMF; Conditional IE missing.
 #[test]
 fn a_set_of_sessions_is_deleted() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -228,9 +228,9 @@ fn a_set_of_sessions_is_deleted() {
 }
 
 // Input:  sessions by FQ-CSID, by group and by the address of their F-SEID; each is moved to another SMF; one has a
-//         report on its way.
-// Output: reports go there from now on, the one on its way too, with SEID 0 and the old F-SEID; the answer's F-SEID
-//         and group count from then on.
+// report in flight.
+// Output: reports are sent there from now on, including the one in flight, with SEID 0 and the old F-SEID; F-SEID and
+// group in the response apply from then on.
 #[test]
 fn reports_of_session_sets_are_redirected() {
     for by in ["FQ-CSID", "group", "address"] {
@@ -267,7 +267,7 @@ fn reports_of_session_sets_are_redirected() {
     }
 }
 
-// Input:  a change that names no session; one by a stranger.
+// Input:  a change without an IE that identifies sessions; one by an unassociated peer.
 // Output: Conditional IE missing with the FQ-CSID as offending IE; no association.
 #[test]
 fn a_change_of_no_sessions_is_refused() {
@@ -282,7 +282,7 @@ fn a_change_of_no_sessions_is_refused() {
 }
 
 // Input:  an establishment with a later recovery time stamp than the association's.
-// Output: the sessions of the earlier life are gone, the new one is there.
+// Output: the sessions of the earlier epoch are removed, the new one exists.
 #[test]
 fn an_establishment_shows_a_restart() {
     let (mut n4, mut smf) = TestN4::associated();

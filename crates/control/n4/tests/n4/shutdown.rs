@@ -1,4 +1,4 @@
-//! Stopping gracefully.
+//! Graceful shutdown.
 
 use causeway_dataplane::ApplyError;
 use causeway_n4::Notice;
@@ -13,7 +13,7 @@ fn stop(n4: &mut TestN4) {
 }
 
 // Input:  a shutdown without any association.
-// Output: finished at once.
+// Output: finished immediately.
 #[test]
 fn nothing_to_release() {
     let mut n4 = TestN4::new();
@@ -22,7 +22,7 @@ fn nothing_to_release() {
 }
 
 // Input:  a shutdown; the SMF agrees, deletes its session and releases the association.
-// Output: an Association Update Request that asks for the release; the deletion still works; finished.
+// Output: an Association Update Request with the release request; the deletion still works; finished.
 #[test]
 fn an_smf_releases_in_time() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -47,7 +47,7 @@ fn an_smf_releases_in_time() {
 }
 
 // Input:  new associations and sessions during a shutdown.
-// Output: refused.
+// Output: rejected.
 #[test]
 fn no_new_session_during_release() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -63,8 +63,8 @@ fn no_new_session_during_release() {
     n4.is_quiet();
 }
 
-// Input:  an SMF that says nothing, and a data plane that does not remove its session.
-// Output: after 5 s everything is removed, and the node is finished all the same.
+// Input:  an SMF that does not respond, and a data plane that does not remove its session.
+// Output: after 5 s everything is removed, and the shutdown completes all the same.
 #[test]
 fn an_unresponsive_smf_does_not_delay_the_shutdown() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -76,8 +76,8 @@ fn an_unresponsive_smf_does_not_delay_the_shutdown() {
     assert_eq!(n4.n4.occupancy().unanswered_requests, 0);
 }
 
-// Input:  an SMF that refuses to release.
-// Output: its association ends at once.
+// Input:  an SMF that rejects the release.
+// Output: its association ends immediately.
 #[test]
 fn an_smf_refuses_to_release() {
     let (mut n4, smf) = TestN4::associated();
@@ -88,7 +88,7 @@ fn an_smf_refuses_to_release() {
     assert!(n4.n4.is_finished());
 }
 
-// Input:  a plan under way when the time is over.
+// Input:  a plan in flight at the deadline.
 // Output: finished only when the data plane has removed the session.
 #[test]
 fn the_end_waits_for_the_data_plane() {

@@ -1,4 +1,4 @@
-//! SMFs that are silent to reports which they cannot read: what they get instead.
+//! SMFs that do not respond to reports that they cannot decode: what they are sent instead.
 
 use causeway_dataplane::Event;
 use causeway_n4::{Config, Direction, MessageResult, Notice, Retransmission};
@@ -10,7 +10,7 @@ use crate::world::{Got, Smf, TestN4, config, query, used};
 
 const USAGE_INFORMATION: u16 = 90;
 
-/// Usage before and after a Monitoring Time, which says so in Usage Information.
+/// Usage before and after a Monitoring Time, as Usage Information indicates.
 fn uses_around_a_monitoring_time(n4: &mut TestN4, session: Seid) {
     let usage = used(n4.now, UrrId(1), 500, UsageReportTrigger::VOLTH);
     let part = |part| Usage { part, ..usage.clone() };
@@ -18,7 +18,7 @@ fn uses_around_a_monitoring_time(n4: &mut TestN4, session: Seid) {
     n4.event(Event::Usage { session, usage });
 }
 
-/// The parts that the usage reports of a report say they are of.
+/// The Usage Information of each usage report of a report.
 fn parts(received: &Got) -> Vec<Option<UsageInformation>> {
     let Message::SessionReportRequest(request) = received.message() else { panic!("{:?}", received.kind()) };
     request.usage_reports.iter().map(|report| report.usage_information).collect()
@@ -28,7 +28,7 @@ fn all() -> Vec<Option<UsageInformation>> {
     vec![Some(UsageInformation::BEF), Some(UsageInformation::AFT)]
 }
 
-/// The SMF asks for a sign of life, and so gives one.
+/// The SMF sends a heartbeat, which shows that it is alive.
 fn lives(n4: &mut TestN4, smf: &mut Smf) {
     let request = HeartbeatRequest::new(RecoveryTimeStamp(smf.recovery));
     assert_eq!(n4.ask(smf, None, request).kind(), MessageType::HeartbeatResponse);
@@ -38,7 +38,7 @@ fn left_out(n4: &TestN4) -> Vec<Vec<u16>> {
     n4.n4.associations().map(|view| view.left_out().collect()).collect()
 }
 
-/// A world in which the SMF has answered the last repetition of a report only, and its session.
+/// A fixture in which the SMF has responded to the last retransmission of a report only, and its session.
 fn with_a_silent_smf() -> (TestN4, Smf, Seid) {
     let (mut n4, mut smf) = TestN4::associated();
     let seid = n4.establish(&mut smf);
@@ -56,9 +56,11 @@ fn with_a_silent_smf() -> (TestN4, Smf, Seid) {
     (n4, smf, seid)
 }
 
-// Input:  a report with Usage Information to an SMF that is silent to it and sends a heartbeat meanwhile; it answers the last repetition.
-// Output: that one has the same number and usage, and no Usage Information. Later reports, and answers to the SMF, have none from the
-//         first on; that is said, counted and shown. The usage reports of another SMF have it.
+// Input:  a report with Usage Information to an SMF that does not respond to it and sends a heartbeat meanwhile; it
+// responds to the last retransmission.
+// Output: that one has the same number and usage, and no Usage Information. Later reports, and responses to the SMF,
+// have none from the first transmission on, with a notice, a counter and a view. The usage reports of another SMF have
+// it.
 #[test]
 fn a_silent_smf_gets_reports_that_it_can_read() {
     let (mut n4, mut smf, seid) = with_a_silent_smf();
@@ -75,7 +77,7 @@ fn a_silent_smf_gets_reports_that_it_can_read() {
     let next = n4.next(smf.addr);
     assert_eq!(parts(&next), [None; 2]);
     n4.deliver(smf.addr, &Smf::report_response(&next, seid, Cause::RequestAccepted));
-    // What waits for four open reports goes into the answers.
+    // Usage queued behind four reports in flight is added to the responses.
     (0..5).for_each(|_| uses_around_a_monitoring_time(&mut n4, seid));
     (0..4).for_each(|_| drop(n4.next(smf.addr)));
     let received = n4.ask(&mut smf, Some(seid), query());
@@ -98,7 +100,7 @@ fn a_silent_smf_gets_reports_that_it_can_read() {
     assert_eq!(n4.notices.iter().filter(|it| said(it)).count(), 1);
 }
 
-// Input:  an SMF that gets no Usage Information sets up its association anew; another one releases it and sets it up again.
+// Input:  an SMF without Usage Information sets up its association again; another one releases it and sets it up again.
 // Output: both get everything again.
 #[test]
 fn what_is_left_out_is_forgotten_with_the_association() {
@@ -116,9 +118,9 @@ fn what_is_left_out_is_forgotten_with_the_association() {
     }
 }
 
-// Input:  a report with Usage Information to an SMF that nothing is heard of at all; one without it to an SMF that is silent and alive;
-//         one to an SMF that is alive and answers the third time.
-// Output: each time the same octets; nothing is left out afterwards.
+// Input:  a report with Usage Information to an SMF that sends nothing at all; one without it to an SMF that is alive
+// but does not respond; one to an SMF that is alive and responds the third time.
+// Output: each time the same octets; no IE is left out afterwards.
 #[test]
 fn nothing_is_left_out_without_need() {
     for kind in 0..3 {
@@ -144,9 +146,10 @@ fn nothing_is_left_out_without_need() {
     }
 }
 
-// Input:  a report that is not repeated but by its pauses of 30 s, to an SMF that is silent for a minute and says nothing either, then
-//         lives, and answers what it can read.
-// Output: all of it while nothing is heard of the SMF; then without Usage Information, which it answers.
+// Input:  a report that is repeated only after pauses of 30 s, to an SMF that sends nothing for a minute, then is
+// alive, and responds to what it can decode.
+// Output: the full report while nothing is received from the SMF; then without Usage Information, which gets a
+// response.
 #[test]
 fn a_report_that_is_kept_is_made_readable_too() {
     let policy = Retransmission { retries: 0, ..Retransmission::default() };
@@ -167,8 +170,9 @@ fn a_report_that_is_kept_is_made_readable_too() {
     n4.is_quiet();
 }
 
-// Input:  a report that an SMF of a set is silent to though it lives: the last repetition is without Usage Information, and not answered.
-// Output: another SMF of the set gets all of it.
+// Input:  a report without a response of an SMF of a set that is alive: the last retransmission is without Usage
+// Information, and gets none either.
+// Output: another SMF of the set is sent the full report.
 #[test]
 fn another_smf_gets_all_of_a_report() {
     let (mut n4, mut smf) = (TestN4::new(), Smf { others: vec![12], ..Smf::new(10) });

@@ -1,4 +1,4 @@
-//! What strangers cost: how much they are answered, and what is kept of them.
+//! The cost of unassociated peers: how many responses they get, and which state they leave.
 
 use std::net::SocketAddr;
 
@@ -8,10 +8,10 @@ use causeway_types::{NtpSeconds, Seid, Span};
 
 use crate::world::{Smf, TestN4, activation, config, encode, establishment};
 
-/// More than there are places for associations and their hosts.
+/// More than the limits of associations and their hosts.
 const HOSTS: u32 = 20_000;
 
-/// The stranger of this number, each with an address of its own.
+/// The unassociated peer of this number, each with its own address.
 fn stranger(number: u32) -> SocketAddr {
     SocketAddr::from(((0x0a00_0000 + number).to_be_bytes(), 8805))
 }
@@ -20,7 +20,7 @@ fn heartbeat(sequence: u32) -> Vec<u8> {
     encode(None, sequence, HeartbeatRequest::new(RecoveryTimeStamp(NtpSeconds(1))))
 }
 
-/// Messages as one datagram: each but the last says that another one follows.
+/// Bundles messages into one datagram: each but the last has the follow-on flag.
 fn bundle(messages: &[Vec<u8>]) -> Vec<u8> {
     let mut all: Vec<Vec<u8>> = messages.to_vec();
     let last = all.len() - 1;
@@ -28,9 +28,10 @@ fn bundle(messages: &[Vec<u8>]) -> Vec<u8> {
     all.concat()
 }
 
-// Input:  a thousand heartbeats in a datagram of a stranger, and of an SMF; an SMF's setup with two establishments behind it; from
-//         the SMF's end of these sessions, which the configuration names and the association does not, their deletions in one datagram.
-// Output: one answer to the stranger, and the rest counts once; an answer to each of the others.
+// Input:  a thousand heartbeats in a datagram of an unassociated peer, and of an SMF; an SMF's setup with two
+// establishments behind it; from the CP F-SEID of these sessions, which the configuration lists and the association
+// does not, their deletions in one datagram.
+// Output: one response to the unassociated peer, and the rest counts once; a response to each of the others.
 #[test]
 fn one_message_per_datagram_of_an_unassociated_peer() {
     let heartbeats = bundle(&(0..1000).map(heartbeat).collect::<Vec<_>>());
@@ -67,10 +68,10 @@ fn one_message_per_datagram_of_an_unassociated_peer() {
     }
 }
 
-// Input:  twenty thousand strangers, each at an address of its own: setups, heartbeats, requests about no session and about one
-//         of an SMF, answers to nothing, other versions, cut messages.
-// Output: at most one answer to a datagram, hardly longer than it; 64 setups are accepted, with the SMF's, and few requests are
-//         remembered, and not for long; the session is as it was, and its SMF is served.
+// Input:  twenty thousand unassociated peers, each at its own address: setups, heartbeats, requests about no session
+// and about one of an SMF, responses to nothing, other versions, truncated messages.
+// Output: at most one response to a datagram, hardly longer than it; 64 setups are accepted, including the SMF's, and
+// few requests are cached, and not for long; the session is unchanged, and its SMF is served.
 #[test]
 fn state_of_unassociated_peers_is_small_and_expires() {
     let (mut n4, mut smf) = TestN4::associated_with(config());
@@ -110,9 +111,9 @@ fn state_of_unassociated_peers_is_small_and_expires() {
     );
 }
 
-// Input:  an SMF has had one answer; as many strangers as there may be associations, and a thousand more, ask for one, from addresses
-//         behind its own; then the SMF repeats its request.
-// Output: it gets the same answer, and the session is there once.
+// Input:  an SMF has received one response; as many unassociated peers as the limit of associations, and a thousand
+// more, request one, from addresses behind its own; then the SMF repeats its request.
+// Output: it gets the same response, and the session exists once.
 #[test]
 fn unassociated_peers_do_not_evict_cached_responses() {
     let (mut n4, mut smf) = TestN4::associated();

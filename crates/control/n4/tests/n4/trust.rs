@@ -1,4 +1,4 @@
-//! Who may be an SMF, and which one: forged messages, Node IDs of others, invented ones, clocks that are no time stamps.
+//! Authorization of SMFs: forged messages, Node IDs of others, invented ones, changing recovery time stamps.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -10,7 +10,7 @@ use crate::world::{Got, Pace, Smf, TestN4, activation, config, establishment};
 
 const NAME: &str = "smf.example";
 
-/// An SMF at this address that goes by a name.
+/// An SMF at this address whose Node ID is a name.
 fn named(last: u8) -> (Smf, AssociationSetupRequest<'static>) {
     let smf = Smf::new(last);
     (
@@ -28,7 +28,7 @@ fn fqdn() -> NodeId<'static> {
     NodeId::Fqdn(Fqdn::new(NAME))
 }
 
-/// A world with an SMF that goes by a name and has a session.
+/// A fixture with an SMF whose Node ID is a name, with a session.
 fn with_name(config: Config) -> (TestN4, Smf, Seid) {
     let mut n4 = TestN4::with(config);
     let (mut smf, setup) = named(10);
@@ -37,9 +37,10 @@ fn with_name(config: Config) -> (TestN4, Smf, Seid) {
     (n4, smf, seid)
 }
 
-// Input:  a heartbeat, an establishment and a setup with a later time stamp, forged with the address of an SMF that has a session; a
-//         setup with its own time stamp, and one without sessions of its own but an address of the forger's.
-// Output: each is answered; the SMF is asked, says that it has not restarted, and the session stays and can be used. That is said.
+// Input:  a heartbeat, an establishment and a setup with a later time stamp, forged with the address of an SMF that has
+// a session; a setup with its own time stamp, and one without sessions of its own but an address of the forger's.
+// Output: each gets a response; the SMF is sent a heartbeat, does not confirm a restart, and the session stays and can
+// be used. A notice reports it.
 #[test]
 fn forged_restarts_remove_nothing() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -73,9 +74,10 @@ fn forged_restarts_remove_nothing() {
     assert_eq!(n4.n4.associations().next().unwrap().recovery, smf.recovery);
 }
 
-// Input:  an SMF restarts: its setup, then at once new sessions, one with an F-SEID of its last life, before it is asked.
-// Output: the setup and the establishments are answered at once; when it has answered a heartbeat the old sessions go and the new ones
-//         stay. A real restart costs nobody time.
+// Input:  an SMF restarts: its setup, then immediately new sessions, one with an F-SEID of its last epoch, before the
+// check.
+// Output: the setup and the establishments get immediate responses; after the SMF has responded to a heartbeat the old
+// sessions are removed and the new ones stay. A real restart causes no delay.
 #[test]
 fn a_real_restart_is_served_at_once() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -93,9 +95,10 @@ fn a_real_restart_is_served_at_once() {
     n4.is_quiet();
 }
 
-// Input:  an SMF restarts: its setup, then at once modifications of a session of before, one under way in the data plane and one that
-//         waits, before it is asked.
-// Output: when it has answered a heartbeat the session goes, and both are answered: there is no such session.
+// Input:  an SMF restarts: its setup, then immediately modifications of an earlier session, one in flight and one
+// queued, before the check.
+// Output: after the SMF has responded to a heartbeat the session is removed, and both are rejected: there is no such
+// session.
 #[test]
 fn requests_after_a_restart_about_earlier_sessions_are_answered() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -113,9 +116,9 @@ fn requests_after_a_restart_about_earlier_sessions_are_answered() {
     assert!(!n4.plane.has(old));
 }
 
-// Input:  an SMF that answers no heartbeats sets up its association with a later time stamp.
-// Output: its old session goes when it has not answered as often as heartbeats are repeated, 12 s later; what it established since
-//         stays.
+// Input:  an SMF that does not respond to heartbeats sets up its association with a later time stamp.
+// Output: its old session is removed after the last retransmission of a heartbeat, 12 s later; sessions established
+// since stay.
 #[test]
 fn a_setup_of_an_smf_that_answers_no_heartbeats_is_applied() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -129,8 +132,9 @@ fn a_setup_of_an_smf_that_answers_no_heartbeats_is_applied() {
     assert!(!n4.plane.has(old) && n4.plane.has(new));
 }
 
-// Input:  a setup of another host with the Node ID of an SMF that has a session and answers; then its session requests.
-// Output: refused, with its time stamp or another one; the association and the session are as before.
+// Input:  a setup of another host with the Node ID of an SMF that has a session and responds; then its session
+// requests.
+// Output: rejected, with its time stamp or another one; the association and the session are unchanged.
 #[test]
 fn a_node_id_stays_with_an_smf_that_is_alive() {
     for recovery in [1000, 5000] {
@@ -152,9 +156,10 @@ fn a_node_id_stays_with_an_smf_that_is_alive() {
     }
 }
 
-// Input:  an SMF that goes by a name starts again at another address; its old address is silent. It repeats its setup.
-// Output: after the heartbeats to the old address have gone unanswered for 12 s it is accepted, its old session goes, new ones can be
-//         established from there and not from the old address.
+// Input:  an SMF whose Node ID is a name restarts at another address; its old address does not respond. It repeats its
+// setup.
+// Output: after the heartbeats to the old address have had no response for 12 s it is accepted, its old session is
+// removed, new ones can be established from there and not from the old address.
 #[test]
 fn an_smf_may_move_when_its_old_address_is_silent() {
     let (mut n4, mut smf, seid) = with_name(config());
@@ -174,9 +179,9 @@ fn an_smf_may_move_when_its_old_address_is_silent() {
     assert_eq!(n4.ask(&mut smf, Some(Seid(0)), request).cause(), Cause::NoEstablishedAssociation);
 }
 
-// Input:  the configuration says where the SMF of a name is; a setup with that name from elsewhere while there is no association, and
-//         from one of its addresses while there is one at the other.
-// Output: the first is refused, the second accepted at once.
+// Input:  the configuration lists the hosts of an SMF; a setup with its Node ID from elsewhere while there is no
+// association, and from one of its addresses while there is one at the other.
+// Output: the first is rejected, the second accepted immediately.
 #[test]
 fn the_configuration_says_where_a_node_id_is() {
     let addresses = ["192.0.2.10/32", "192.0.2.30/32"].map(|net| net.parse().unwrap()).to_vec();
@@ -191,9 +196,9 @@ fn the_configuration_says_where_a_node_id_is() {
     assert_eq!(n4.ask(&mut other, None, setup).cause(), Cause::RequestAccepted);
 }
 
-// Input:  only one SMF may say that it is of a set; another one says so, too, in a setup and in an update, and wants to take over a
-//         session of the first.
-// Output: it has an association of its own; to it the session does not exist, and that is said.
+// Input:  only one SMF may announce an SMF set; another one announces it, too, in a setup and in an update, and tries
+// to take over a session of the first.
+// Output: it has an association of its own; for it the session does not exist, and a notice reports it.
 #[test]
 fn a_set_of_smfs_has_the_members_that_are_configured() {
     let set = || Some(SmfSetId(Fqdn::new("set1.example")));
@@ -220,8 +225,8 @@ fn a_set_of_smfs_has_the_members_that_are_configured() {
     assert_eq!(n4.ask(&mut other, Some(seid), takeover).cause(), Cause::SessionContextNotFound);
 }
 
-// Input:  room for four associations: an SMF with a session, one that answers heartbeats, and a host that invents a hundred Node IDs,
-//         and as many hosts with one each; then a new SMF.
+// Input:  a limit of four associations: an SMF with a session, one that responds to heartbeats, and a host that invents
+// a hundred Node IDs, and as many hosts with one each; then a new SMF.
 // Output: the two stay, the new one is accepted, and there are never more than four.
 #[test]
 fn invented_node_ids_evict_no_smf() {
@@ -249,9 +254,9 @@ fn invented_node_ids_evict_no_smf() {
     assert!(n4.n4.session(seid).is_some());
 }
 
-// Input:  an SMF whose heartbeats, every 5 s, tell the time, and that answers none of ours, as pfcpsim; one that tells the time in its
-//         answers, too.
-// Output: the sessions stay; that is said once.
+// Input:  an SMF whose heartbeats, every 5 s, contain the current time, and that does not respond to the UPF's, as
+// pfcpsim; one that has the current time in its responses, too.
+// Output: the sessions stay, with one notice.
 #[test]
 fn a_recovery_time_stamp_that_keeps_changing_is_ignored() {
     for answers in [false, true] {
@@ -283,9 +288,9 @@ fn a_recovery_time_stamp_that_keeps_changing_is_ignored() {
     }
 }
 
-// Input:  the operator ends an association at once, and asks for the release of another one, whose SMF answers and releases it, or does
-//         nothing; and of a node that has none.
-// Output: the sessions of the first are gone; the second takes no new sessions, and ends by its SMF or after 5 s.
+// Input:  the operator ends an association immediately, and requests the release of another one, whose SMF responds and
+// releases it, or does nothing; and of a node that has none.
+// Output: the sessions of the first are removed; the second accepts no new sessions, and ends by its SMF or after 5 s.
 #[test]
 fn the_operator_ends_associations() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -317,10 +322,10 @@ fn the_operator_ends_associations() {
     }
 }
 
-// Input:  an establishment is under way in the data plane when its SMF sets up its association anew, with the same time stamp, and with
-//         a later one that it confirms; the establishment is repeated.
-// Output: the first is answered when it is carried out, the repetition the same. The second is of a life that is over: it ends, and its
-//         repetition is a new session.
+// Input:  an establishment is in flight when its SMF sets up its association again, with the same time stamp, and with
+// a later one that it confirms; the establishment is repeated.
+// Output: the first gets its response when it is applied, and the repetition the same. The second belongs to a past
+// epoch: it ends, and its repetition is a new session.
 #[test]
 fn an_establishment_in_flight_when_its_smf_renews_the_association() {
     for restarts in [false, true] {
@@ -354,14 +359,15 @@ fn v4(last: u8) -> DualIp {
     Ipv4Addr::new(192, 0, 2, last).into()
 }
 
-/// The address of this host, and one of IPv6 that nobody is known by.
+/// The address of this host, and an IPv6 address of no known peer.
 fn both(last: u8) -> DualIp {
     DualIp { v6: Some("2001:db8::66".parse().unwrap()), ..v4(last) }
 }
 
-// Input:  establishments of an SMF with an F-SEID at a host that nobody knows, at another SMF, at itself and at another SMF;
-//         in words that are not known yet, and in known ones; modifications of a session of its that name the same; then a report.
-// Output: each is refused with cause 69 and the F-SEID as offending IE, and changes nothing: the report goes to the SMF.
+// Input:  establishments of an SMF with an F-SEID at an unknown host, at another SMF, at itself and at another SMF;
+// with new and with known message templates; modifications of a session of its own with the same; then a report.
+// Output: each is rejected with cause 69 and the F-SEID as offending IE, and changes nothing: the report is sent to the
+// SMF.
 #[test]
 fn no_third_party_gets_the_reports_of_a_session() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -392,9 +398,9 @@ fn no_third_party_gets_the_reports_of_a_session() {
     n4.is_quiet();
 }
 
-// Input:  F-SEIDs at another address that the setup names, at one that the configuration gives the SMF, and at another SMF of its set;
-//         one at the SMF and at an address of IPv6 that is nobody's, which modifications repeat.
-// Output: accepted, and reports go there; the last one's go to the SMF, and a modification repeats none.
+// Input:  F-SEIDs at another address of the setup, at one that the configuration lists for the SMF, and at another SMF
+// of its set; one at the SMF and at an IPv6 address of no known peer, which modifications repeat.
+// Output: accepted, and reports are sent there; those of the last one to the SMF, and a modification repeats none.
 #[test]
 fn reports_go_to_all_addresses_of_an_smf_and_its_set() {
     let set = || Some(SmfSetId(Fqdn::new("set1.example")));
@@ -423,9 +429,10 @@ fn reports_go_to_all_addresses_of_an_smf_and_its_set() {
     n4.is_quiet();
 }
 
-// Input:  answers to reports that name an F-SEID at a third party, or redirect there; a change of the SMF of all sessions to it.
-// Output: the answers are not followed, which is said; the change is refused with cause 69 and the address as offending IE. Reports go
-//         on to the SMF.
+// Input:  report responses with an F-SEID at a third party, or a redirection there; a change of the SMF of all sessions
+// to it.
+// Output: the responses are not followed, with a notice; the change is rejected with cause 69 and the address as
+// offending IE. Reports continue to be sent to the SMF.
 #[test]
 fn no_answer_leads_reports_to_a_third_party() {
     let (mut n4, mut smf) = TestN4::associated();

@@ -1,4 +1,4 @@
-//! The wall clock is set: what SMFs are told of times before and after.
+//! Changes of the wall clock: the times sent to SMFs before and after.
 
 use causeway_dataplane::Event;
 use causeway_pfcp::*;
@@ -9,7 +9,7 @@ use crate::world::{Got, RECOVERY, Smf, TestN4, query, used};
 
 const HOUR: u64 = 3600;
 
-/// The wall clock says so many seconds more than at the start of the story; fewer, if it is less than zero.
+/// Sets the wall clock to this offset in seconds from its start.
 fn set(n4: &mut TestN4, seconds: i64) {
     let says = WallTime::from_nanos(n4.now.as_nanos());
     let by = Span::from_secs(seconds.unsigned_abs());
@@ -17,7 +17,7 @@ fn set(n4: &mut TestN4, seconds: i64) {
     n4.n4.set_wall_clock(WallClock::saying(says, n4.now));
 }
 
-/// What a message says of times: start and end, and first and last packet.
+/// The times in a message: start and end, and first and last packet.
 fn times(received: &Got) -> Vec<[u32; 4]> {
     let reports: Vec<UsageReport<'_>> = match received.message() {
         Message::SessionModificationResponse(it) => it.usage_reports.iter().collect(),
@@ -32,13 +32,13 @@ fn times(received: &Got) -> Vec<[u32; 4]> {
     reports.iter().map(|it| of(it).expect("it has all its times")).collect()
 }
 
-/// As an SMF is told of a time while the wall clock says so many seconds more.
+/// A time as it is sent to an SMF while the wall clock has this offset in seconds.
 fn told(time: Time, seconds: i64) -> u32 {
     let NtpSeconds(plain) = WallClock::default().at(time).to_ntp();
     plain.wrapping_add(seconds as u32)
 }
 
-/// The data plane reports what was used in the last minute.
+/// The data plane reports the usage of the last minute.
 fn uses_for_a_minute(n4: &mut TestN4, session: Seid) -> Time {
     let start = n4.now;
     n4.pass(Span::from_secs(60));
@@ -48,10 +48,10 @@ fn uses_for_a_minute(n4: &mut TestN4, session: Seid) -> Time {
     start
 }
 
-// Input:  usage of a minute is reported; the wall clock is set forward by two hours, back by three and forward by a day, and usage is
-//         reported each time: by an event, by the answer to a query, and at the end of the session.
-// Output: times as the wall clock says them when they are told, of the whole report: it ends when or after it starts, and lasts as long as it
-//         lasted. What was told before is repeated as it was.
+// Input:  usage of a minute is reported; the wall clock is set forward by two hours, back by three and forward by a
+// day, and usage is reported each time: by an event, by the response to a query, and at the end of the session.
+// Output: all times of a report are those of the wall clock when it is built: it ends when or after it starts, and has
+// its true duration. A report that was sent before is retransmitted unchanged.
 #[test]
 fn times_are_told_as_the_wall_clock_says_them() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -64,7 +64,7 @@ fn times_are_told_as_the_wall_clock_says_them() {
         assert_eq!(times(&received), [[minute[0], minute[1], minute[0], minute[1]]]);
         set(&mut n4, seconds + 5);
         n4.pass(Span::from_secs(1));
-        assert_eq!(n4.next(smf.addr).bytes, received.bytes, "as it was told first");
+        assert_eq!(n4.next(smf.addr).bytes, received.bytes, "as it was sent first");
         n4.deliver(smf.addr, &Smf::report_response(&received, seid, Cause::RequestAccepted));
         let answer = n4.ask(&mut smf, Some(seid), query());
         assert_eq!(times(&answer), [[told(n4.now, seconds + 5); 4]]);
@@ -73,8 +73,10 @@ fn times_are_told_as_the_wall_clock_says_them() {
     assert_eq!(times(&answer), [[told(n4.now, 23 * HOUR as i64 + 5); 4]]);
 }
 
-// Input:  usage is measured, and waits for a plan that is under way; the wall clock is set back by two hours before it can be told.
-// Output: it is told as the wall clock says it then: usage that ended before the step does not end in the future.
+// Input:  usage is measured, and queued behind a plan in flight; the wall clock is set back by two hours before it is
+// reported.
+// Output: it has the times of the wall clock when it is built: usage that ended before the step does not end in the
+// future.
 #[test]
 fn what_waits_is_told_by_the_clock_of_its_telling() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -90,8 +92,9 @@ fn what_waits_is_told_by_the_clock_of_its_telling() {
     assert_eq!(times(&n4.next(smf.addr)), [[told, told + 60, told, told + 60]]);
 }
 
-// Input:  sessions asked for in the same words end, of whose answers only the values change; the wall clock is set between them.
-// Output: each is told its end as the wall clock says it.
+// Input:  sessions of one message template end, with responses of one response template; the wall clock is set between
+// them.
+// Output: each response has the end time of the wall clock.
 #[test]
 fn ends_in_known_words_follow_the_wall_clock() {
     let (mut n4, mut smf) = TestN4::associated();
@@ -104,8 +107,9 @@ fn ends_in_known_words_follow_the_wall_clock() {
     }
 }
 
-// Input:  an SMF asks for a sign of life before and after the wall clock was set, and has set up its association before; minutes pass.
-// Output: the Recovery Time Stamp is that of the start, always: nobody takes the UPF for one that has restarted. No timer is late or early.
+// Input:  an SMF sends a heartbeat before and after the wall clock was set, and has set up its association before;
+// minutes pass.
+// Output: the Recovery Time Stamp is always that of the start: no SMF detects a restart. No timer is late or early.
 #[test]
 fn the_recovery_time_stamp_stays() {
     let (mut n4, mut smf) = TestN4::associated();

@@ -1,4 +1,4 @@
-//! Handovers, and what SMFs say beside them.
+//! Handovers, with other IEs that SMFs send in them.
 
 use std::net::Ipv4Addr;
 
@@ -7,21 +7,21 @@ use causeway_types::{DualIp, FSeid, FarId, PdrId, Seid};
 
 use crate::world::Smf;
 
-/// What a handover says beside the tunnel to the gNB.
+/// The IEs of a handover beside the tunnel to the gNB.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Beside {
     Nothing,
-    /// The SMF and its end, as they are.
+    /// Node ID and F-SEID of the SMF, unchanged.
     Smf,
-    /// Another end of the SMF.
+    /// Another F-SEID of the SMF.
     OtherSmf,
     /// A Node ID that has no association.
     UnknownSmf,
-    /// The PDRs with their PDIs, as they are.
+    /// The PDRs with their PDIs, unchanged.
     Pdrs,
     /// A PDR with the address of another UE.
     OtherUe,
-    /// A PDR with a tunnel that the session has not.
+    /// A PDR with a tunnel that the session does not have.
     OtherTunnel,
 }
 
@@ -37,7 +37,7 @@ impl Beside {
     ];
 }
 
-/// What the SMF knows of a session.
+/// The SMF's state of a session.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     pub(super) seid: Seid,
@@ -46,7 +46,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// From the answer that has established it.
+    /// From the response to its establishment.
     pub(super) fn of(bytes: &[u8]) -> Option<Self> {
         let (header, body, _) = Header::decode(bytes).ok()?;
         match Message::decode(&header, body).ok()? {
@@ -99,7 +99,7 @@ pub(super) fn tunnel_of_smf(cp: Seid) -> FTeid {
     FTeid::Assigned { teid: 0x100 + cp.0 as u32 % 16, addr: DualIp::from(Ipv4Addr::new(192, 0, 2, 100)) }
 }
 
-/// To one of few tunnels, so that sessions come back to one they had; TEID 0 is none, and cannot be forwarded to.
+/// To one of few tunnels, so that sessions return to an earlier one; TEID 0 is invalid and cannot be forwarded to.
 pub(super) fn handover(
     (teid, gnb, end_marker): (u8, u8, bool),
     beside: Beside,

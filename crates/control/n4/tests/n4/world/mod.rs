@@ -1,4 +1,4 @@
-//! A UPF's N4 with a data plane, in a world whose time the tests pass by hand.
+//! A fixture: a UPF's N4 with a data plane, and time that the tests advance by hand.
 
 mod plane;
 mod rules;
@@ -27,7 +27,7 @@ pub(crate) struct TestN4 {
     pub(crate) applications: Arc<Applications>,
 }
 
-/// A UPF at 192.0.2.1 without heartbeats of its own; T1 is 1 s, doubling up to 8 s; N1 is 3.
+/// A UPF at 192.0.2.1 without heartbeats; T1 is 1 s, doubling up to 8 s; N1 is 3.
 pub(crate) fn config() -> Config {
     let address = Ipv4Addr::new(192, 0, 2, 1);
     let mut config = Config::new(NodeId::Ip(address.into()), address.into());
@@ -68,7 +68,7 @@ impl TestN4 {
         }
     }
 
-    /// A world with an SMF that has an association.
+    /// A fixture with an SMF that has an association.
     pub(crate) fn associated() -> (Self, Smf) {
         Self::associated_with(config())
     }
@@ -102,7 +102,7 @@ impl TestN4 {
         bytes
     }
 
-    /// The SMF sends a request and gets its answer.
+    /// The SMF sends a request and gets its response.
     pub(crate) fn ask<'a>(
         &mut self,
         smf: &mut Smf,
@@ -110,7 +110,7 @@ impl TestN4 {
         message: impl Into<Message<'a>>,
     ) -> Got {
         self.send(smf, seid, message);
-        // Heartbeats of ours may be on their way, too.
+        // Heartbeats of the UPF may be in flight, too.
         let sequence = smf.sequence;
         let is_it = |(to, bytes): &(SocketAddr, Vec<u8>)| {
             *to == smf.addr && Got::from_bytes(bytes).header.sequence == sequence
@@ -126,7 +126,7 @@ impl TestN4 {
         received
     }
 
-    /// The SMF answers the heartbeats that the UPF has sent it.
+    /// The SMF responds to the heartbeats that the UPF has sent it.
     pub(crate) fn hearts(&mut self, smf: &Smf) {
         let is_heartbeat = |(to, bytes): &(SocketAddr, Vec<u8>)| *to == smf.addr && bytes.get(1) == Some(&1);
         while let Some(at) = self.sent.iter().position(is_heartbeat) {
@@ -135,7 +135,7 @@ impl TestN4 {
         }
     }
 
-    /// The SMF shows in its answers to heartbeats that it has restarted: its time stamp is the same 2 s later.
+    /// The SMF confirms in its responses to heartbeats that it has restarted: its time stamp is the same 2 s later.
     pub(crate) fn shows_its_restart(&mut self, smf: &Smf) {
         self.hearts(smf);
         self.pass(Span::from_secs(2));
@@ -161,7 +161,7 @@ impl TestN4 {
         self.drain();
     }
 
-    /// Time passes; each timer is served when it is due.
+    /// Time passes; each timer runs when it is due.
     pub(crate) fn pass(&mut self, span: Span) {
         let end = self.now + span;
         while let Some(due) = self.n4.next_timer().filter(|due| *due <= end) {
@@ -175,7 +175,7 @@ impl TestN4 {
         self.drain();
     }
 
-    /// The data plane carries out the oldest plan that it holds.
+    /// The data plane applies the oldest plan that it holds.
     pub(crate) fn apply_next(&mut self) {
         let (id, plan) = self.plane.held.pop_front().expect("a plan is held");
         let result = self.plane.apply(self.now, plan);
@@ -198,7 +198,7 @@ impl TestN4 {
         let at = self.sent.iter().position(|(addr, _)| *addr == to)?;
         let (_, bytes) = self.sent.remove(at)?;
         let received = Got::from_bytes(&bytes);
-        // As a UPF does with what it has sent.
+        // A UPF does so with messages that it has sent.
         self.n4.recycle(bytes);
         Some(received)
     }
@@ -213,7 +213,7 @@ impl TestN4 {
         self.notices.iter().any(is_it)
     }
 
-    /// What there is beside associations and what is kept for duplicates.
+    /// The occupancy without associations and cached responses.
     pub(crate) fn rest(&self) -> Occupancy {
         Occupancy { associations: 0, remembered_requests: 0, ..self.n4.occupancy() }
     }

@@ -1,4 +1,4 @@
-//! A data plane that carries plans out at once, later, or not at all. It keeps no rules, only sessions.
+//! A data plane that applies plans immediately, later, or not at all. It stores no rules, only sessions.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -7,10 +7,10 @@ use causeway_n4::ApplyId;
 use causeway_rules::{Op, Plan, Usage, UsageReportTrigger};
 use causeway_types::{Seid, Span, Time, UrrId, Volume};
 
-/// When plans are carried out.
+/// When plans are applied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Pace {
-    /// As soon as they are handed out.
+    /// As soon as they are submitted.
     AtOnce,
     /// When the test says so.
     Held,
@@ -19,10 +19,10 @@ pub(crate) enum Pace {
 #[derive(Debug)]
 pub(crate) struct Plane {
     pub(crate) pace: Pace,
-    /// What the next plans fail with.
+    /// The errors of the next plans.
     pub(crate) failures: VecDeque<ApplyError>,
     pub(crate) held: VecDeque<(ApplyId, Plan)>,
-    /// Every plan that was carried out.
+    /// Every plan that was applied.
     pub(crate) done: Vec<Plan>,
     /// Ends of sessions yield one kind of usage after the other.
     pub(crate) is_varied: bool,
@@ -49,7 +49,7 @@ impl Plane {
         self.sessions.contains_key(&seid)
     }
 
-    /// Carries a plan out, or fails as it was told to.
+    /// Applies a plan, or fails as configured.
     pub(crate) fn apply(&mut self, now: Time, plan: Plan) -> Result<Applied, ApplyError> {
         if let Some(error) = self.failures.pop_front() {
             return Err(error);
@@ -82,7 +82,7 @@ impl Plane {
     }
 }
 
-/// So many octets from the UE.
+/// Usage of this many octets from the UE.
 pub(crate) fn used(now: Time, urr: UrrId, octets: u64, triggers: UsageReportTrigger) -> Usage {
     Usage {
         volume: Some(Volume { uplink: octets, uplink_packets: 1, ..Volume::ZERO }),
@@ -92,7 +92,7 @@ pub(crate) fn used(now: Time, urr: UrrId, octets: u64, triggers: UsageReportTrig
     }
 }
 
-/// Kinds of usage that an SMF is told of in the same words, but for the values, and one of which it is not.
+/// Kinds of usage that differ in values only when reported to an SMF, and one that does not.
 fn used_at_the_end(now: Time, urr: UrrId, kind: usize) -> Usage {
     let all = used(now, urr, 30 + kind as u64, UsageReportTrigger::TERMR);
     match kind % 5 {

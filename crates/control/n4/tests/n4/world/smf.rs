@@ -1,4 +1,4 @@
-//! A scripted SMF: it sends what a test tells it to, and decodes what it gets.
+//! A scripted SMF: it sends what a test determines, and decodes what it receives.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -16,7 +16,7 @@ pub(crate) struct Smf {
     pub(crate) others: Vec<u8>,
 }
 
-/// A message that the UPF sent.
+/// A message from the UPF.
 #[derive(Clone, Debug)]
 pub(crate) struct Got {
     pub(crate) header: Header,
@@ -70,7 +70,7 @@ impl Got {
         (self.cause(), offending.map(|ie| ie.0))
     }
 
-    /// Our SEID in an establishment response.
+    /// The UPF's SEID in an establishment response.
     pub(crate) fn up_seid(&self) -> Seid {
         let Message::SessionEstablishmentResponse(it) = self.message() else { panic!("{:?}", self.kind()) };
         it.up_f_seid.expect("an accepted session has a SEID").seid
@@ -104,7 +104,7 @@ impl Smf {
         NodeId::Ip(self.addr.ip())
     }
 
-    /// A new session end of this SMF.
+    /// A new CP F-SEID of this SMF.
     pub(crate) fn f_seid(&mut self) -> FSeid {
         self.next_seid += 1;
         FSeid { seid: Seid(self.next_seid), addr: self.addr.ip().into() }
@@ -125,7 +125,7 @@ impl Smf {
         }
     }
 
-    /// The answer to a request of the UPF.
+    /// The response to a request of the UPF.
     pub(crate) fn answer<'a>(received: &Got, seid: Option<Seid>, message: impl Into<Message<'a>>) -> Vec<u8> {
         encode(seid, received.header.sequence, message)
     }
