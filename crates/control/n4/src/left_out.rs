@@ -13,7 +13,7 @@ use causeway_pfcp::{
 
 /// IEs of session messages that a decoder of an SMF is known to reject (tests/interop/go/readers). Each is conditional
 /// or optional: a message without it still serves its purpose.
-const LEAVABLE: [(u16, &str); 7] = [
+const OMITTABLE: [(u16, &str); 7] = [
     of::<LoadControlInformation<'_>>(),
     of::<OverloadControlInformation<'_>>(),
     of::<UsageInformation>(),
@@ -45,7 +45,7 @@ impl LeftOut {
     /// None.
     pub(crate) const NONE: Self = Self(0);
     /// All of them.
-    pub(crate) const ALL: Self = Self((1 << LEAVABLE.len()) - 1);
+    pub(crate) const ALL: Self = Self((1 << OMITTABLE.len()) - 1);
 
     pub(crate) const fn is_empty(self) -> bool {
         self.0 == 0
@@ -68,12 +68,12 @@ impl LeftOut {
     }
 
     fn entries(self) -> impl Iterator<Item = (u16, &'static str)> {
-        LEAVABLE.into_iter().enumerate().filter(move |(at, _)| self.0 & 1 << at != 0).map(|(_, entry)| entry)
+        OMITTABLE.into_iter().enumerate().filter(move |(at, _)| self.0 & 1 << at != 0).map(|(_, entry)| entry)
     }
 
     /// The member that an IE is; none if it is not one of them.
     fn which(self, ie: &RawIe<'_>) -> Self {
-        let at = LEAVABLE.iter().position(|(ie_type, _)| *ie_type == ie.ie_type);
+        let at = OMITTABLE.iter().position(|(ie_type, _)| *ie_type == ie.ie_type);
         Self(at.map_or(0, |at| self.0 & 1 << at))
     }
 

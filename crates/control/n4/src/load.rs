@@ -42,7 +42,7 @@ impl N4 {
     /// The limit of sessions.
     pub(crate) fn most_sessions(&self) -> usize {
         let most = self.config.limits.sessions.min(self.capabilities.max_sessions as usize);
-        most.min(SeidSequence::PLACES)
+        most.min(SeidSequence::INDICES)
     }
 
     /// The Load Control Information for the SMF of an association in a message sent now: `None` if it does not support

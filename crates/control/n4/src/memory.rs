@@ -16,15 +16,15 @@ const OTHER: usize = 384;
 
 /// The minimum of octets that a dormant session needs less; and the number of sessions that could be dormant but are
 /// all counted as active.
-const RESTING: usize = 2048;
-const AWAKE: usize = 1 << 18;
+const DORMANT_SAVING: usize = 2048;
+const MIN_ACTIVE: usize = 1 << 18;
 
 /// The memory that a session may need.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Footprint {
     octets: u32,
     /// Only its session parameters are stored; the rest is in a shared profile.
-    is_alike: bool,
+    is_profiled: bool,
 }
 
 impl Footprint {
@@ -35,14 +35,14 @@ impl Footprint {
 
     /// The footprint of a profiled session.
     pub(crate) fn profiled(template: &SessionProfile) -> Self {
-        Self { is_alike: true, ..Self::with_filters(template.rules(), template.filter_memory()) }
+        Self { is_profiled: true, ..Self::with_filters(template.rules(), template.filter_memory()) }
     }
 
     /// The footprint of a session with these rules, whose filters need `filters` octets.
     fn with_filters(rules: &RuleSet, filters: usize) -> Self {
         let others = rules.fars.len() + rules.qers.len() + rules.urrs.len() + rules.bars.len();
         let octets = SESSION + PDR * rules.pdrs.len() + OTHER * others + filters;
-        Self { octets: u32::try_from(octets).unwrap_or(u32::MAX), is_alike: false }
+        Self { octets: u32::try_from(octets).unwrap_or(u32::MAX), is_profiled: false }
     }
 
     /// The footprint of a session with these stored rules.
@@ -57,7 +57,7 @@ impl Footprint {
 
     /// The maximum of both.
     pub(crate) fn or(self, other: Self) -> Self {
-        Self { octets: self.octets.max(other.octets), is_alike: self.is_alike && other.is_alike }
+        Self { octets: self.octets.max(other.octets), is_profiled: self.is_profiled && other.is_profiled }
     }
 }
 
@@ -65,25 +65,25 @@ impl Footprint {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Needed {
     octets: usize,
-    alike: usize,
+    profiled: usize,
 }
 
 impl Needed {
     /// A session was created.
     pub(crate) fn add(&mut self, footprint: Footprint) {
         self.octets += footprint.octets as usize;
-        self.alike += usize::from(footprint.is_alike);
+        self.profiled += usize::from(footprint.is_profiled);
     }
 
     /// A session was removed.
     pub(crate) fn remove(&mut self, footprint: Footprint) {
         self.octets -= footprint.octets as usize;
-        self.alike -= usize::from(footprint.is_alike);
+        self.profiled -= usize::from(footprint.is_profiled);
     }
 
     /// The total in octets.
     pub(crate) fn octets(&self) -> usize {
-        self.octets - self.alike.saturating_sub(AWAKE) * RESTING
+        self.octets - self.profiled.saturating_sub(MIN_ACTIVE) * DORMANT_SAVING
     }
 }
 
@@ -158,12 +158,12 @@ mod tests {
     #[test]
     fn sessions_that_rest_need_less() {
         let mut needed = Needed::default();
-        let one = Footprint { octets: 5000, is_alike: true };
+        let one = Footprint { octets: 5000, is_profiled: true };
         (0..300_000).for_each(|_| needed.add(one));
-        assert_eq!(needed.octets(), 300_000 * 5000 - (300_000 - AWAKE) * RESTING);
-        let other = Footprint { octets: 6000, is_alike: false };
+        assert_eq!(needed.octets(), 300_000 * 5000 - (300_000 - MIN_ACTIVE) * DORMANT_SAVING);
+        let other = Footprint { octets: 6000, is_profiled: false };
         needed.add(other);
-        assert_eq!(needed.octets(), 300_000 * 5000 - (300_000 - AWAKE) * RESTING + 6000);
+        assert_eq!(needed.octets(), 300_000 * 5000 - (300_000 - MIN_ACTIVE) * DORMANT_SAVING + 6000);
         assert!(other.exceeds(one) && !one.exceeds(other) && one.or(other) == other);
         (0..300_000).for_each(|_| needed.remove(one));
         needed.remove(other);

@@ -28,13 +28,13 @@ impl Default for SeidSequence {
 
 impl SeidSequence {
     /// The number of indices.
-    pub(crate) const PLACES: usize = 1 << INDEX_BITS;
+    pub(crate) const INDICES: usize = 1 << INDEX_BITS;
 
     pub(crate) fn new(seed: u64, secret: Option<IdCipher>) -> Self {
         Self { number: mix(seed), secret }
     }
 
-    /// The next SEID, for a session with this index, below [`SeidSequence::PLACES`].
+    /// The next SEID, for a session with this index, below [`SeidSequence::INDICES`].
     pub(crate) fn peek(&self, index: u32) -> Seid {
         let plain = self.number << INDEX_BITS | u64::from(index);
         // Zero means "not known"; only one input maps to it.
@@ -53,7 +53,7 @@ impl SeidSequence {
     #[inline]
     pub(crate) fn index_of_seid(&self, Seid(value): Seid) -> u32 {
         let plain = self.secret.map_or_else(|| unmix(value), |secret| secret.decrypt64(value));
-        plain as u32 & (Self::PLACES - 1) as u32
+        plain as u32 & (Self::INDICES - 1) as u32
     }
 
     fn permuted(&self, plain: u64) -> u64 {
@@ -120,7 +120,7 @@ mod tests {
     // Output: they differ, and map to the index.
     #[test]
     fn sequence_numbers_restart() {
-        let last = SeidSequence::PLACES as u32 - 1;
+        let last = SeidSequence::INDICES as u32 - 1;
         let mut sequence = SeidSequence { number: u64::MAX, secret: None };
         let before = sequence.peek(last);
         sequence.advance();

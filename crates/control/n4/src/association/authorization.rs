@@ -168,8 +168,9 @@ impl N4 {
 }
 
 fn foreign_end(ip: IpAddr) -> RequestRefusal {
-    let detail =
-        format!("{ip} in the CP F-SEID is not known as an address of the SMF; it can be listed in upf.pfcp.smf");
+    let detail = format!(
+        "{ip} in the CP F-SEID is not known as an address of the SMF; it can be listed in upf.pfcp.smf"
+    );
     RequestRefusal {
         offending_ie: Some(OffendingIe(FSeid::TYPE)),
         ..RequestRefusal::new(Cause::MandatoryIeIncorrect, &detail)

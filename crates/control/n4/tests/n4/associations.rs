@@ -6,7 +6,7 @@ use causeway_n4::{Config, DownReason, Limits, Notice, RequestPort, SetupFailure}
 use causeway_pfcp::*;
 use causeway_types::{NodeId as Node, NtpSeconds, Seid, Span};
 
-use crate::world::{RECOVERY, Smf, TestN4, config, encode, establishment};
+use crate::fixture::{RECOVERY, Smf, TestN4, config, encode, establishment};
 
 // Input:  an Association Setup Request.
 // Output: accepted with the UPF's Node ID, recovery time stamp, and the features of the data plane; the association

@@ -5,7 +5,7 @@ use causeway_pfcp::*;
 use causeway_types::{Seid, Span};
 use proptest::prelude::*;
 
-use crate::world::{Got, Smf, TestN4, activation, encode, establishment};
+use crate::fixture::{Got, Smf, TestN4, activation, encode, establishment};
 
 fn count(n4: &TestN4, message: Option<MessageType>, result: MessageResult) -> u64 {
     let key = MessageKey { message, direction: Direction::Received, result };
@@ -117,13 +117,13 @@ fn a_malformed_answer_is_no_answer() {
     let seid = n4.establish(&mut smf);
     n4.uses(seid, 1);
     let received = n4.next(smf.addr);
-    let sound = Smf::report_response(&received, seid, Cause::RequestAccepted);
-    let mut cut = sound[..16].to_vec();
+    let valid = Smf::report_response(&received, seid, Cause::RequestAccepted);
+    let mut cut = valid[..16].to_vec();
     cut[3] = 12;
     n4.deliver(smf.addr, &cut);
     n4.pass(Span::from_secs(1));
     assert_eq!(n4.next(smf.addr).bytes, received.bytes);
-    n4.deliver(smf.addr, &sound);
+    n4.deliver(smf.addr, &valid);
     assert_eq!(n4.n4.occupancy().unanswered_requests, 0);
 }
 
@@ -161,7 +161,7 @@ fn bundled_messages_are_handled_one_by_one() {
 }
 
 /// A valid datagram of each phase of a session, to be modified.
-fn sound(kind: u8, seid: Seid, smf: &mut Smf) -> Vec<u8> {
+fn valid(kind: u8, seid: Seid, smf: &mut Smf) -> Vec<u8> {
     let sequence = 1000 + u32::from(kind);
     match kind % 6 {
         0 => encode(None, sequence, smf.setup()),
@@ -208,7 +208,7 @@ proptest! {
         let seid = n4.establish(&mut smf);
         let before = snapshot(&n4);
         let mut unassociated_peer = Smf { sequence: 0, ..Smf::new(20) };
-        let mut bytes = sound(kind, seid, &mut unassociated_peer);
+        let mut bytes = valid(kind, seid, &mut unassociated_peer);
         for (at, octet) in changes {
             let at = at.index(bytes.len());
             bytes[at] = octet;
@@ -228,7 +228,7 @@ proptest! {
         let (mut n4, mut smf) = TestN4::associated();
         let seid = n4.establish(&mut smf);
         for (kind, at, octet, cut) in steps {
-            let mut bytes = sound(kind, seid, &mut smf);
+            let mut bytes = valid(kind, seid, &mut smf);
             let at = at.index(bytes.len());
             bytes[at] = octet;
             n4.deliver(smf.addr, &bytes);

@@ -6,7 +6,7 @@ use causeway_pfcp::*;
 use causeway_types::{FSeid, NtpSeconds, PdrId, Seid, Span};
 use proptest::prelude::*;
 
-use crate::world::{Pace, Smf, TestN4, activation, config, establishment, query};
+use crate::fixture::{Pace, Smf, TestN4, activation, config, establishment, query};
 
 /// One event.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +71,7 @@ fn setup(smf: &Smf) -> AssociationSetupRequest<'static> {
 
 /// The SMF's side: its sessions, and its last request.
 struct Story {
-    world: TestN4,
+    fixture: TestN4,
     smf: Smf,
     sessions: Vec<Seid>,
     last: Vec<u8>,
@@ -83,7 +83,7 @@ impl Story {
     }
 
     fn request<'a>(&mut self, seid: Option<Seid>, message: impl Into<Message<'a>>) {
-        self.last = self.world.send(&mut self.smf, seid, message);
+        self.last = self.fixture.send(&mut self.smf, seid, message);
     }
 
     fn take(&mut self, step: Step) {
@@ -134,48 +134,48 @@ impl Story {
                 let recovery = RecoveryTimeStamp(self.smf.recovery);
                 self.request(None, HeartbeatRequest::new(recovery));
             }
-            Step::Repeat => self.world.deliver(self.smf.addr, &self.last.clone()),
+            Step::Repeat => self.fixture.deliver(self.smf.addr, &self.last.clone()),
             Step::AnswerOurs(pick) => self.answer_ours(pick),
-            Step::Usage(pick) => self.world.uses(self.session(pick), 100),
+            Step::Usage(pick) => self.fixture.uses(self.session(pick), 100),
             Step::Downlink(pick) => {
                 let session = self.session(pick);
                 let data = DownlinkData { pdr: PdrId(2), qfi: None, dscp: None, status: None };
-                self.world.event(Event::DownlinkData { session, data });
+                self.fixture.event(Event::DownlinkData { session, data });
             }
             Step::Apply(pick) => self.apply(pick, None),
             Step::Fail(pick) => self.apply(pick, Some(ApplyError::Backend("chaos".into()))),
-            Step::Pass(pick) => self.world.pass(Span::from_millis(u64::from(pick) * 40)),
+            Step::Pass(pick) => self.fixture.pass(Span::from_millis(u64::from(pick) * 40)),
         }
     }
 
     /// Plans are applied in any order.
     fn apply(&mut self, pick: u8, failure: Option<ApplyError>) {
-        if self.world.plane.held.is_empty() {
+        if self.fixture.plane.held.is_empty() {
             return;
         }
-        let at = usize::from(pick) % self.world.plane.held.len();
-        self.world.plane.held.swap(0, at);
-        self.world.plane.failures.extend(failure);
-        self.world.apply_next();
+        let at = usize::from(pick) % self.fixture.plane.held.len();
+        self.fixture.plane.held.swap(0, at);
+        self.fixture.plane.failures.extend(failure);
+        self.fixture.apply_next();
     }
 
     /// Reads the UPF's messages; responds to some of its requests, and loses others.
     fn answer_ours(&mut self, pick: u8) {
         let answers = !pick.is_multiple_of(3);
-        while let Some(received) = self.world.try_next(self.smf.addr) {
+        while let Some(received) = self.fixture.try_next(self.smf.addr) {
             let known = |session: Option<Seid>| session.unwrap_or(Seid(0));
             match received.message() {
                 Message::SessionEstablishmentResponse(it) => {
                     self.sessions.extend(it.up_f_seid.map(|it| it.seid));
                 }
                 Message::HeartbeatRequest(_) if answers => {
-                    self.world.deliver(self.smf.addr, &self.smf.heartbeat_response(&received));
+                    self.fixture.deliver(self.smf.addr, &self.smf.heartbeat_response(&received));
                 }
                 Message::SessionReportRequest(_) if answers => {
                     let cause =
                         if pick % 7 == 1 { Cause::SessionContextNotFound } else { Cause::RequestAccepted };
                     let answer = Smf::report_response(&received, known(received.header.seid), cause);
-                    self.world.deliver(self.smf.addr, &answer);
+                    self.fixture.deliver(self.smf.addr, &answer);
                 }
                 _ => {}
             }
@@ -194,19 +194,19 @@ proptest! {
         let on_path_failure = if purge { PathFailure::Purge } else { PathFailure::Keep };
         let (mut n4, smf) = TestN4::associated_with(Config { heartbeat, on_path_failure, ..config() });
         n4.plane.pace = Pace::Held;
-        let mut story = Story { world: n4, smf, sessions: Vec::new(), last: Vec::new() };
+        let mut story = Story { fixture: n4, smf, sessions: Vec::new(), last: Vec::new() };
         for step in steps {
             story.take(step);
-            let occupancy = story.world.n4.occupancy();
-            prop_assert_eq!(occupancy.plans, story.world.plane.held.len());
+            let occupancy = story.fixture.n4.occupancy();
+            prop_assert_eq!(occupancy.plans, story.fixture.plane.held.len());
         }
-        while !story.world.plane.held.is_empty() {
+        while !story.fixture.plane.held.is_empty() {
             story.apply(0, None);
         }
-        story.world.plane.pace = Pace::AtOnce;
+        story.fixture.plane.pace = Pace::AtOnce;
         story.request(None, AssociationReleaseRequest::new(story.smf.node_id()));
-        story.world.pass(Span::from_secs(60));
-        prop_assert_eq!(story.world.n4.occupancy(), Occupancy::default());
-        prop_assert_eq!((story.world.plane.sessions(), story.world.n4.next_timer()), (0, None));
+        story.fixture.pass(Span::from_secs(60));
+        prop_assert_eq!(story.fixture.n4.occupancy(), Occupancy::default());
+        prop_assert_eq!((story.fixture.plane.sessions(), story.fixture.n4.next_timer()), (0, None));
     }
 }

@@ -4,7 +4,7 @@ use causeway_n4::{Notice, ReleaseReason};
 use causeway_pfcp::*;
 use causeway_types::{FSeid, Seid};
 
-use crate::world::{Got, Pace, Smf, TestN4, establishment};
+use crate::fixture::{Got, Pace, Smf, TestN4, establishment};
 
 /// An establishment with the F-SEID `cp` and the UE address of the session with the F-SEID `ue`.
 fn with_address_of(smf: &Smf, cp: FSeid, ue: FSeid) -> SessionEstablishmentRequest<'static> {

@@ -4,7 +4,7 @@ use causeway_n4::{Config, Direction, Limits, MessageResult};
 use causeway_pfcp::*;
 use causeway_types::{FSeid, Seid, Span};
 
-use crate::world::{Pace, Smf, TestN4, activation, config, establishment};
+use crate::fixture::{Pace, Smf, TestN4, activation, config, establishment};
 
 /// The number of received messages of a type with this result.
 fn received(n4: &TestN4, message: MessageType, result: MessageResult) -> u64 {

@@ -6,7 +6,7 @@ use causeway_n4::{Config, DownReason, Heartbeat, Notice, PathFailure, Retransmis
 use causeway_pfcp::*;
 use causeway_types::{NtpSeconds, Seid, Span};
 
-use crate::world::{RECOVERY, Smf, TestN4, config, establishment};
+use crate::fixture::{RECOVERY, Smf, TestN4, config, establishment};
 
 /// Heartbeats every 10 s, repeated twice after 2 s.
 fn with_heartbeats(on_path_failure: PathFailure) -> Config {

@@ -1,18 +1,19 @@
 //! Scenarios of N4: an SMF, a UPF, a data plane, and time that the tests advance.
 
-mod alike;
 mod associations;
 mod bad_input;
 mod chaos;
 mod conflicts;
 mod duplicates;
-mod farewell;
-mod foreseen;
+mod fixture;
+mod graceful_release;
 mod heartbeats;
 mod memory;
 mod overload;
 mod paths;
 mod pfds;
+mod prefetch;
+mod profiled_sessions;
 mod purges;
 mod races;
 mod reports;
@@ -23,7 +24,6 @@ mod sessions;
 mod sets;
 mod shutdown;
 mod silent;
-mod strangers;
 mod trust;
+mod unassociated_peers;
 mod wall_clock;
-mod world;

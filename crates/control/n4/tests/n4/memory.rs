@@ -4,7 +4,7 @@ use causeway_n4::{Config, Limits, Notice};
 use causeway_pfcp::*;
 use causeway_types::{Seid, UrrId};
 
-use crate::world::{Smf, TestN4, activation, config, establishment, query, volume_urr};
+use crate::fixture::{Smf, TestN4, activation, config, establishment, query, volume_urr};
 
 /// Octets that a session of the tests may need.
 fn of_one() -> usize {

@@ -4,7 +4,7 @@ use causeway_n4::{Config, Limits, OverloadControl};
 use causeway_pfcp::*;
 use causeway_types::{Seid, Span};
 
-use crate::world::{Pace, RECOVERY, Smf, TestN4, config, encode, establishment, query, wrong_update};
+use crate::fixture::{Pace, RECOVERY, Smf, TestN4, config, encode, establishment, query, wrong_update};
 
 /// A UPF that counts as overloaded above half of these limits, and an SMF with these features.
 fn overloadable(limits: Limits, features: CpFeatures) -> (TestN4, Smf) {

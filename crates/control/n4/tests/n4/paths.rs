@@ -7,7 +7,7 @@ use causeway_n4::Notice;
 use causeway_pfcp::*;
 use causeway_types::Span;
 
-use crate::world::{Got, Smf, TestN4, activation};
+use crate::fixture::{Got, Smf, TestN4, activation};
 
 const GNB: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 200));
 const UPF: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 100));

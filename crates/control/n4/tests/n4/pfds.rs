@@ -2,7 +2,7 @@
 
 use causeway_pfcp::*;
 
-use crate::world::{Smf, TestN4};
+use crate::fixture::{Smf, TestN4};
 
 /// PFDs of one domain name for the application `video`; without a name: none.
 fn video(name: Option<&'static str>) -> PfdManagementRequest<'static> {

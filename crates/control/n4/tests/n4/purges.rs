@@ -7,7 +7,7 @@ use causeway_n4::{Notice, Occupancy};
 use causeway_pfcp::*;
 use causeway_types::{FSeid, NtpSeconds, Seid, Span};
 
-use crate::world::{Pace, Smf, TestN4, activation, establishment};
+use crate::fixture::{Pace, Smf, TestN4, activation, establishment};
 
 /// Sessions of the SMF that is removed, and the limit of removal plans in flight.
 const MANY: usize = 500;

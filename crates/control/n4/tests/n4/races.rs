@@ -5,7 +5,7 @@ use causeway_n4::{Config, Limits};
 use causeway_pfcp::*;
 use causeway_types::{NtpSeconds, Seid, Span, UrrId};
 
-use crate::world::{Pace, Smf, TestN4, activation, config, establishment, query};
+use crate::fixture::{Pace, Smf, TestN4, activation, config, establishment, query};
 
 // Input:  two modifications and a deletion of a session, one after the other, and a slow data plane.
 // Output: one plan at a time, in order; the responses in the same order.

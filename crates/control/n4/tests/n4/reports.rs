@@ -5,7 +5,7 @@ use causeway_n4::Notice;
 use causeway_pfcp::*;
 use causeway_types::{BarId, PdrId, Qfi, Seid, Span, Teid, UrrId};
 
-use crate::world::{Smf, TestN4, activation, used};
+use crate::fixture::{Smf, TestN4, activation, used};
 
 const VOLTH: UsageReportTrigger = UsageReportTrigger::VOLTH;
 
@@ -64,7 +64,7 @@ fn a_report_is_repeated_until_it_is_answered() {
 fn reports_queued_during_a_plan_share_a_request() {
     let (mut n4, mut smf, seid) = with_session();
     let tunnel = causeway_types::FTeid { teid: Teid::new(5).unwrap(), addr: smf.ip().into() };
-    n4.plane.pace = crate::world::Pace::Held;
+    n4.plane.pace = crate::fixture::Pace::Held;
     n4.send(&mut smf, Some(seid), activation(1));
     n4.event(downlink(seid));
     n4.event(Event::ErrorIndication { session: seid, tunnel });
@@ -107,7 +107,7 @@ fn only_ordinary_reports_wait_for_answers() {
     n4.deliver(smf.addr, &Smf::report_response(&error, seid, Cause::RequestAccepted));
     let last = n4.next(smf.addr);
     assert_eq!(last.usage(), [(1, 4, 5, VOLTH)]);
-    let types = |received: &crate::world::Got| {
+    let types = |received: &crate::fixture::Got| {
         let Message::SessionReportRequest(request) = received.message() else {
             panic!("{:?}", received.kind())
         };
@@ -183,7 +183,7 @@ fn a_modification_repeats_no_report() {
 fn an_smf_without_paging_policies_gets_reports_without() {
     let (mut n4, smf, seid) = with_session();
     let data = DownlinkData { pdr: PdrId(2), qfi: Qfi::new(9), dscp: Some(46), status: None };
-    let policy = |received: &crate::world::Got| {
+    let policy = |received: &crate::fixture::Got| {
         let Message::SessionReportRequest(request) = received.message() else {
             panic!("{:?}", received.kind())
         };
@@ -306,7 +306,7 @@ fn a_report_follows_its_session() {
 }
 
 /// A response that instructs the UPF to drop buffered packets and to change BAR 1.
-fn instructing(received: &crate::world::Got, seid: Seid) -> Vec<u8> {
+fn instructing(received: &crate::fixture::Got, seid: Seid) -> Vec<u8> {
     let update_bar = UpdateBar {
         dl_buffering_suggested_packet_count: Some(DlBufferingSuggestedPacketCount(7)),
         ..UpdateBar::new(BarId(1))
@@ -334,7 +334,7 @@ fn instructions_in_report_responses_are_queued() {
     let create_bar = Some(CreateBar::new(BarId(1)));
     n4.event(downlink(seid));
     let received = n4.next(smf.addr);
-    n4.plane.pace = crate::world::Pace::Held;
+    n4.plane.pace = crate::fixture::Pace::Held;
     n4.send(&mut smf, Some(seid), SessionModificationRequest { create_bar, ..Default::default() });
     n4.deliver(smf.addr, &instructing(&received, seid));
     n4.send(&mut smf, Some(seid), activation(1));

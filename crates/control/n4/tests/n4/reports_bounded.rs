@@ -4,7 +4,7 @@ use causeway_n4::{Config, Limits};
 use causeway_pfcp::*;
 use causeway_types::{Seid, Span};
 
-use crate::world::{Smf, TestN4, config, establishment};
+use crate::fixture::{Smf, TestN4, config, establishment};
 
 // Input:  a limit of one outstanding report of an SMF, and reports of three sessions.
 // Output: one at a time, first come first served.

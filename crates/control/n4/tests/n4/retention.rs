@@ -4,7 +4,7 @@ use causeway_n4::Notice;
 use causeway_pfcp::*;
 use causeway_types::{DualIp, NtpSeconds, Seid};
 
-use crate::world::{Smf, TestN4, establishment};
+use crate::fixture::{Smf, TestN4, establishment};
 
 /// The setup of an SMF that requests the retention of its sessions, of these entities only if there are any.
 fn retaining(smf: &Smf, entities: &[DualIp]) -> AssociationSetupRequest<'static> {

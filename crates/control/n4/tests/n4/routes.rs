@@ -4,7 +4,7 @@ use causeway_n4::{Limits, ReleaseReason};
 use causeway_pfcp::*;
 use causeway_types::{FSeid, Seid};
 
-use crate::world::{Got, Pace, Smf, TestN4, config, establishment};
+use crate::fixture::{Got, Pace, Smf, TestN4, config, establishment};
 
 const ROUTE: u16 = 153;
 
@@ -22,7 +22,7 @@ fn ask(n4: &mut TestN4, smf: &mut Smf, routes: &[&'static str]) -> Got {
     n4.ask(smf, Some(Seid(0)), request)
 }
 
-fn world(limits: Limits) -> (TestN4, Smf, Smf) {
+fn fixture(limits: Limits) -> (TestN4, Smf, Smf) {
     let (mut n4, smf) = TestN4::associated_with(causeway_n4::Config { limits, ..config() });
     let mut other = Smf::new(11);
     n4.associate(&mut other);
@@ -36,7 +36,7 @@ fn world(limits: Limits) -> (TestN4, Smf, Smf) {
 #[test]
 fn routes_are_limited_per_session_per_smf_and_in_all() {
     let limits = Limits { routes: 3, routes_per_session: 2, routes_per_smf: 2, ..Limits::default() };
-    let (mut n4, mut smf, mut other) = world(limits);
+    let (mut n4, mut smf, mut other) = fixture(limits);
     let full = (Cause::NoResourcesAvailable, None);
     let three = ["172.16.1.0/24", "172.16.2.0/24", "172.16.3.0/24"];
     assert_eq!(ask(&mut n4, &mut smf, &three).refusal(), full);
@@ -55,7 +55,7 @@ fn routes_are_limited_per_session_per_smf_and_in_all() {
 // Output: accepted: the older one is replaced with its route.
 #[test]
 fn a_session_with_routes_is_established_anew_where_there_are_no_more() {
-    let (mut n4, mut smf, _) = world(Limits { routes: 1, routes_per_smf: 1, ..Limits::default() });
+    let (mut n4, mut smf, _) = fixture(Limits { routes: 1, routes_per_smf: 1, ..Limits::default() });
     let first = smf.f_seid();
     let request = with_routes(&smf, first, &["172.16.1.0/24"]);
     let older = n4.ask(&mut smf, Some(Seid(0)), request.clone()).up_seid();
@@ -76,7 +76,7 @@ fn a_session_with_routes_is_established_anew_where_there_are_no_more() {
 // Output: rejected; the older session keeps its address, and another SMF cannot have it.
 #[test]
 fn a_refused_route_takes_nothing_from_the_older_session() {
-    let (mut n4, mut smf, mut other) = world(Limits::default());
+    let (mut n4, mut smf, mut other) = fixture(Limits::default());
     let first = smf.f_seid();
     let request = establishment(smf.node_id(), first);
     let older = n4.ask(&mut smf, Some(Seid(0)), request).up_seid();
@@ -97,7 +97,7 @@ fn a_refused_route_takes_nothing_from_the_older_session() {
 // Output: rejected, as packets are still sent there; accepted.
 #[test]
 fn a_route_is_free_when_its_session_is_gone() {
-    let (mut n4, mut smf, mut other) = world(Limits::default());
+    let (mut n4, mut smf, mut other) = fixture(Limits::default());
     let first = ask(&mut n4, &mut smf, &["172.16.1.0/24"]).up_seid();
     n4.plane.pace = Pace::Held;
     n4.send(&mut smf, Some(first), SessionDeletionRequest::default());

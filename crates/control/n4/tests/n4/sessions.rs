@@ -6,7 +6,9 @@ use causeway_pfcp::*;
 use causeway_rules::{Leniency, Op, RuleId};
 use causeway_types::{FarId, QerId, Seid, UrrId};
 
-use crate::world::{Smf, TestN4, activation, config, encode, establishment, query, volume_urr, wrong_update};
+use crate::fixture::{
+    Smf, TestN4, activation, config, encode, establishment, query, volume_urr, wrong_update,
+};
 
 // Input:  an establishment with CHOOSE.
 // Output: accepted to the SMF's SEID, with the UPF's F-SEID and the chosen F-TEID; the session is in the data plane and

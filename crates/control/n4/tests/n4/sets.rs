@@ -6,7 +6,7 @@ use causeway_n4::{Config, Heartbeat, PathFailure, Retransmission};
 use causeway_pfcp::*;
 use causeway_types::{FSeid, NtpSeconds, Seid, Span};
 
-use crate::world::{Smf, TestN4, config, establishment};
+use crate::fixture::{Smf, TestN4, config, establishment};
 
 const CSID: FqCsid<'static> = FqCsid {
     address: CsidAddress::Ip(std::net::IpAddr::V4(Ipv4Addr::new(192, 0, 2, 10))),

@@ -5,7 +5,7 @@ use causeway_n4::Notice;
 use causeway_pfcp::*;
 use causeway_types::{Seid, Span};
 
-use crate::world::{Pace, Smf, TestN4, establishment};
+use crate::fixture::{Pace, Smf, TestN4, establishment};
 
 fn stop(n4: &mut TestN4) {
     n4.n4.shutdown(n4.now);

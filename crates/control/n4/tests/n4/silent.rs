@@ -6,7 +6,7 @@ use causeway_pfcp::*;
 use causeway_rules::Usage;
 use causeway_types::{Seid, Span, UrrId};
 
-use crate::world::{Got, Smf, TestN4, config, query, used};
+use crate::fixture::{Got, Smf, TestN4, config, query, used};
 
 const USAGE_INFORMATION: u16 = 90;
 

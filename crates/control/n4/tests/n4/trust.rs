@@ -6,7 +6,7 @@ use causeway_n4::{Config, DownReason, KnownSmf, Limits, Notice};
 use causeway_pfcp::*;
 use causeway_types::{DualIp, FSeid, NodeId as Node, NtpSeconds, Seid, Span};
 
-use crate::world::{Got, Pace, Smf, TestN4, activation, config, establishment};
+use crate::fixture::{Got, Pace, Smf, TestN4, activation, config, establishment};
 
 const NAME: &str = "smf.example";
 

@@ -5,7 +5,7 @@ use causeway_pfcp::*;
 use causeway_rules::Usage;
 use causeway_types::{NtpSeconds, Seid, Span, Time, UrrId, WallClock, WallTime};
 
-use crate::world::{Got, RECOVERY, Smf, TestN4, query, used};
+use crate::fixture::{Got, RECOVERY, Smf, TestN4, query, used};
 
 const HOUR: u64 = 3600;
 
@@ -81,8 +81,8 @@ fn times_are_told_as_the_wall_clock_says_them() {
 fn what_waits_is_told_by_the_clock_of_its_telling() {
     let (mut n4, mut smf) = TestN4::associated();
     let seid = n4.establish(&mut smf);
-    n4.plane.pace = crate::world::Pace::Held;
-    n4.send(&mut smf, Some(seid), crate::world::activation(1));
+    n4.plane.pace = crate::fixture::Pace::Held;
+    n4.send(&mut smf, Some(seid), crate::fixture::activation(1));
     let start = uses_for_a_minute(&mut n4, seid);
     n4.is_quiet();
     set(&mut n4, -2 * HOUR as i64);

@@ -4,7 +4,7 @@ use causeway_n4::Notice;
 use causeway_pfcp::*;
 use causeway_types::{Seid, Span};
 
-use crate::world::{Got, Smf, TestN4, config, establishment};
+use crate::fixture::{Got, Smf, TestN4, config, establishment};
 
 fn associated() -> (TestN4, Smf) {
     let (mut n4, mut smf) = (TestN4::with(config()), Smf::new(10));

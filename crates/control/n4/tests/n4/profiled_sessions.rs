@@ -9,7 +9,7 @@ mod handover;
 
 use handover::{Beside, Known, handover, tunnel_of_smf};
 
-use crate::world::{Pace, Smf, TestN4, establishment, query, used};
+use crate::fixture::{Pace, Smf, TestN4, establishment, query, used};
 
 /// An action of the SMF, the data plane or the clock.
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +74,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// The octets of a request with a new message template: an unknown IE follows.
-fn in_new_words(mut bytes: Vec<u8>, number: u32) -> Vec<u8> {
+fn with_new_template(mut bytes: Vec<u8>, number: u32) -> Vec<u8> {
     bytes.extend([0x7f, 0x01, 0, 4]);
     bytes.extend(number.to_be_bytes());
     let length = u16::try_from(bytes.len() - 4).unwrap();
@@ -105,18 +105,18 @@ fn set_policy(request: &mut SessionEstablishmentRequest<'static>, number: u8) {
 
 /// A fixture, the SMF in it, and the SMF's state.
 struct Story {
-    world: TestN4,
+    fixture: TestN4,
     smf: Smf,
     sessions: Vec<Known>,
     last: Vec<u8>,
-    has_new_words: bool,
+    has_new_templates: bool,
 }
 
 impl Story {
-    fn new(has_new_words: bool) -> Self {
+    fn new(has_new_templates: bool) -> Self {
         let (mut n4, smf) = TestN4::associated();
         n4.plane.is_varied = true;
-        Self { world: n4, smf, sessions: Vec::new(), last: Vec::new(), has_new_words }
+        Self { fixture: n4, smf, sessions: Vec::new(), last: Vec::new(), has_new_templates }
     }
 
     fn step(&mut self, at: u32, step: Step) {
@@ -147,11 +147,11 @@ impl Story {
                     }
                 }
                 let bytes = self.smf.request(Some(Seid(0)), request);
-                self.last = if self.has_new_words { in_new_words(bytes, at) } else { bytes };
-                self.world.deliver(self.smf.addr, &self.last.clone());
+                self.last = if self.has_new_templates { with_new_template(bytes, at) } else { bytes };
+                self.fixture.deliver(self.smf.addr, &self.last.clone());
             }
             Step::Repeat(port) if !self.last.is_empty() => {
-                self.world.deliver((self.smf.ip(), port).into(), &self.last.clone());
+                self.fixture.deliver((self.smf.ip(), port).into(), &self.last.clone());
             }
             Step::Handover { session, teid, gnb, end_marker, beside } => {
                 if let Some(known) = known(&self.sessions, session) {
@@ -173,26 +173,26 @@ impl Story {
             }
             Step::Usage { session, is_stray } => {
                 let urr = UrrId(if is_stray { 9 } else { 1 });
-                let usage = vec![used(self.world.now, urr, 1000, UsageReportTrigger::VOLTH)];
+                let usage = vec![used(self.fixture.now, urr, 1000, UsageReportTrigger::VOLTH)];
                 if let Some(session) = of(&self.sessions, session) {
-                    self.world.event(Event::Usage { session, usage });
+                    self.fixture.event(Event::Usage { session, usage });
                 }
             }
-            Step::Apply { fails } if !self.world.plane.held.is_empty() => match fails {
-                true => self.world.fail_next(ApplyError::Backend("broken".to_owned())),
-                false => self.world.apply_next(),
+            Step::Apply { fails } if !self.fixture.plane.held.is_empty() => match fails {
+                true => self.fixture.fail_next(ApplyError::Backend("broken".to_owned())),
+                false => self.fixture.apply_next(),
             },
-            Step::Pace { held } => self.world.plane.pace = if held { Pace::Held } else { Pace::AtOnce },
+            Step::Pace { held } => self.fixture.plane.pace = if held { Pace::Held } else { Pace::AtOnce },
             Step::WallClock(seconds) => {
-                let says = WallTime::from_nanos(self.world.now.as_nanos());
+                let says = WallTime::from_nanos(self.fixture.now.as_nanos());
                 let by = Span::from_secs(seconds.unsigned_abs().into());
                 let says = if seconds < 0 { says - by } else { says + by };
-                self.world.n4.set_wall_clock(WallClock::saying(says, self.world.now));
+                self.fixture.n4.set_wall_clock(WallClock::saying(says, self.fixture.now));
             }
             Step::Repeat(_) | Step::Apply { .. } => {}
         }
-        self.world.drain();
-        for (_, bytes) in &self.world.sent {
+        self.fixture.drain();
+        for (_, bytes) in &self.fixture.sent {
             self.sessions.extend(Known::of(bytes));
         }
     }
@@ -200,8 +200,8 @@ impl Story {
     fn ask<'a>(&mut self, at: u32, session: Option<Seid>, request: impl Into<Message<'a>>) {
         if let Some(session) = session {
             let bytes = self.smf.request(Some(session), request);
-            let bytes = if self.has_new_words { in_new_words(bytes, at) } else { bytes };
-            self.world.deliver(self.smf.addr, &bytes);
+            let bytes = if self.has_new_templates { with_new_template(bytes, at) } else { bytes };
+            self.fixture.deliver(self.smf.addr, &bytes);
         }
     }
 }
@@ -211,17 +211,17 @@ proptest! {
     // second fixture each session request has a new message template.
     // Output: the same responses octet by octet, the same plans, notices, counters and occupancy.
     #[test]
-    fn known_words_mean_the_same(steps in proptest::collection::vec(step(), 1..100)) {
+    fn templated_requests_equal_decoded_ones(steps in proptest::collection::vec(step(), 1..100)) {
         let (mut one, mut other) = (Story::new(false), Story::new(true));
         for (at, step) in (0..).zip(steps) {
             one.step(at, step);
             other.step(at, step);
-            prop_assert_eq!(one.world.sent.drain(..).collect::<Vec<_>>(), other.world.sent.drain(..).collect::<Vec<_>>());
-            prop_assert_eq!(&one.world.plane.held, &other.world.plane.held);
-            let notices = |story: &Story| story.world.notices.iter().map(ToString::to_string).collect::<Vec<_>>();
+            prop_assert_eq!(one.fixture.sent.drain(..).collect::<Vec<_>>(), other.fixture.sent.drain(..).collect::<Vec<_>>());
+            prop_assert_eq!(&one.fixture.plane.held, &other.fixture.plane.held);
+            let notices = |story: &Story| story.fixture.notices.iter().map(ToString::to_string).collect::<Vec<_>>();
             prop_assert_eq!(notices(&one), notices(&other));
-            prop_assert_eq!(one.world.n4.occupancy(), other.world.n4.occupancy());
-            prop_assert_eq!(one.world.n4.counters(), other.world.n4.counters());
+            prop_assert_eq!(one.fixture.n4.occupancy(), other.fixture.n4.occupancy());
+            prop_assert_eq!(one.fixture.n4.counters(), other.fixture.n4.counters());
         }
     }
 }
@@ -235,15 +235,16 @@ fn a_repeated_handover_matches_its_template() {
         let mut story = Story::new(false);
         let (mut unknown, mut met) = (Vec::new(), 0);
         for number in 0..12_u8 {
-            story.world.plane.pace = Pace::AtOnce;
+            story.fixture.plane.pace = Pace::AtOnce;
             story.step(0, Step::Establish { number, wording: 0, recovery: None });
-            story.world.sent.clear();
-            story.world.plane.pace = Pace::Held;
+            story.fixture.sent.clear();
+            story.fixture.plane.pace = Pace::Held;
             let mut new = 0;
             for (teid, gnb) in [(1, 0), (2, 1), (1, number % 2), (2, 1 - number % 2)] {
                 let (session, end_marker) = (number, true);
                 story.step(0, Step::Handover { session, teid, gnb, end_marker, beside });
-                let was_met = story.world.plane.held.iter().map(|(_, plan)| plan.ops.transition().is_some());
+                let was_met =
+                    story.fixture.plane.held.iter().map(|(_, plan)| plan.ops.transition().is_some());
                 was_met.for_each(|was_met| if was_met { met += 1 } else { new += 1 });
                 story.step(0, Step::Apply { fails: false });
             }
@@ -269,15 +270,15 @@ fn a_repeated_handover_matches_its_template() {
 fn sessions_with_smf_assigned_tunnels_match_their_template() {
     let mut story = Story::new(false);
     for number in 0..8 {
-        story.world.plane.pace = Pace::Held;
+        story.fixture.plane.pace = Pace::Held;
         story.step(0, Step::Establish { number, wording: 2, recovery: None });
-        let is_known = story.world.plane.held.iter().all(|(_, plan)| plan.ops.profiled().is_some());
+        let is_known = story.fixture.plane.held.iter().all(|(_, plan)| plan.ops.profiled().is_some());
         assert_eq!(is_known, number >= 2, "{number}");
         story.step(0, Step::Apply { fails: false });
     }
     story.step(0, Step::Establish { number: 16, wording: 2, recovery: None });
-    assert!(story.world.plane.held.is_empty());
-    assert_eq!(story.world.n4.occupancy().sessions, 8);
+    assert!(story.fixture.plane.held.is_empty());
+    assert_eq!(story.fixture.n4.occupancy().sessions, 8);
 }
 
 // Input:  sessions that differ in bit rates and flow descriptions, which are handed over and deleted; in a second
@@ -285,22 +286,22 @@ fn sessions_with_smf_assigned_tunnels_match_their_template() {
 // Output: the same plans and responses. Sessions are profiled once flow descriptions of their length occurred twice,
 // and their handovers once two of those with one length occurred.
 #[test]
-fn sessions_with_a_policy_of_their_own_are_known_when_they_are_met_again() {
+fn sessions_with_policy_parameters_match_when_repeated() {
     let (mut one, mut other) = (Story::new(false), Story::new(true));
     let (mut known, mut moved) = (Vec::new(), Vec::new());
     let mut at = 0;
     let mut both = |step: Step| {
         at += 1;
-        one.world.plane.pace = Pace::Held;
-        other.world.plane.pace = Pace::Held;
+        one.fixture.plane.pace = Pace::Held;
+        other.fixture.plane.pace = Pace::Held;
         one.step(at, step);
         other.step(at, step);
-        assert_eq!(one.world.plane.held, other.world.plane.held, "{step:?}");
-        let ops = one.world.plane.held.iter().map(|(_, plan)| &plan.ops);
+        assert_eq!(one.fixture.plane.held, other.fixture.plane.held, "{step:?}");
+        let ops = one.fixture.plane.held.iter().map(|(_, plan)| &plan.ops);
         known.extend(ops.clone().filter(|ops| ops.profiled().is_some()).map(|_| at));
         moved.extend(ops.filter(|ops| ops.transition().is_some()).map(|_| at));
         [&mut one, &mut other].into_iter().for_each(|story| story.step(at, Step::Apply { fails: false }));
-        let sent = [&mut one, &mut other].map(|story| story.world.sent.drain(..).collect::<Vec<_>>());
+        let sent = [&mut one, &mut other].map(|story| story.fixture.sent.drain(..).collect::<Vec<_>>());
         assert_eq!(sent[0], sent[1], "{step:?}");
     };
     for number in 1..=12 {
@@ -327,8 +328,8 @@ fn templated_deletion_responses_equal_encoded_ones() {
         at += 1;
         one.step(at, step);
         other.step(at, step);
-        let sent = one.world.sent.drain(..).collect::<Vec<_>>();
-        assert_eq!(sent, other.world.sent.drain(..).collect::<Vec<_>>(), "{step:?}");
+        let sent = one.fixture.sent.drain(..).collect::<Vec<_>>();
+        assert_eq!(sent, other.fixture.sent.drain(..).collect::<Vec<_>>(), "{step:?}");
         sent.len()
     };
     for number in 0..60 {

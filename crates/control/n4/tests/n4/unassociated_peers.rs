@@ -6,13 +6,13 @@ use causeway_n4::{Config, Direction, KnownSmf, MessageKey, MessageResult, Occupa
 use causeway_pfcp::*;
 use causeway_types::{NtpSeconds, Seid, Span};
 
-use crate::world::{Smf, TestN4, activation, config, encode, establishment};
+use crate::fixture::{Smf, TestN4, activation, config, encode, establishment};
 
 /// More than the limits of associations and their hosts.
 const HOSTS: u32 = 20_000;
 
 /// The unassociated peer of this number, each with its own address.
-fn stranger(number: u32) -> SocketAddr {
+fn peer(number: u32) -> SocketAddr {
     SocketAddr::from(((0x0a00_0000 + number).to_be_bytes(), 8805))
 }
 
@@ -38,8 +38,8 @@ fn one_message_per_datagram_of_an_unassociated_peer() {
     let addresses = ["192.0.2.20/32", "192.0.2.21/32"].map(|net| net.parse().unwrap()).to_vec();
     let known = KnownSmf { node: Smf::new(20).node(), addresses, set: None };
     let (mut n4, smf) = TestN4::associated_with(Config { smfs: vec![known], ..config() });
-    n4.deliver(stranger(0), &heartbeats);
-    assert_eq!(n4.next(stranger(0)).kind(), MessageType::HeartbeatResponse);
+    n4.deliver(peer(0), &heartbeats);
+    assert_eq!(n4.next(peer(0)).kind(), MessageType::HeartbeatResponse);
     n4.is_quiet();
     let dropped =
         MessageKey { message: None, direction: Direction::Received, result: MessageResult::Unexpected };
@@ -78,7 +78,7 @@ fn state_of_unassociated_peers_is_small_and_expires() {
     let seid = n4.establish(&mut smf);
     let before = n4.n4.occupancy();
     for number in 0..HOSTS {
-        let from = stranger(number);
+        let from = peer(number);
         let node = || NodeId::Ip(from.ip());
         let message = match number % 8 {
             0 => encode(None, number, AssociationSetupRequest::new(node(), RecoveryTimeStamp(NtpSeconds(1)))),

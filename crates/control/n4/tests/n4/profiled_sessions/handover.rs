@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use causeway_pfcp::*;
 use causeway_types::{DualIp, FSeid, FarId, PdrId, Seid};
 
-use crate::world::Smf;
+use crate::fixture::Smf;
 
 /// The IEs of a handover beside the tunnel to the gNB.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use causeway_pfcp::*;
 use causeway_types::Seid;
 
-use crate::world::{TestN4, establishment};
+use crate::fixture::{TestN4, establishment};
 
 /// The addresses that prefetch returns for the following datagram: the table of each, and its offset there.
-fn foreseen(n4: &TestN4, following: &[u8]) -> Vec<(usize, usize)> {
+fn prefetched(n4: &TestN4, following: &[u8]) -> Vec<(usize, usize)> {
     let tables: Vec<_> = n4.n4.tables().map(|table| table.start.addr()..table.end.addr()).collect();
     let named = RefCell::new(Vec::new());
     n4.n4.prefetch(following, |address| {
@@ -34,7 +34,7 @@ fn a_session_is_at_the_prefetched_index() {
         .collect();
     let (mut places, mut seids) = (Vec::new(), Vec::new());
     for (at, request) in requests.iter().enumerate() {
-        places.extend(requests.get(at + 1).map(|following| foreseen(&n4, following)));
+        places.extend(requests.get(at + 1).map(|following| prefetched(&n4, following)));
         n4.deliver(smf.addr, request);
         seids.push(n4.next(smf.addr).up_seid());
     }
@@ -43,7 +43,7 @@ fn a_session_is_at_the_prefetched_index() {
     let mut lines = Vec::new();
     for seid in seids {
         let deletion = smf.request(Some(seid), SessionDeletionRequest::default());
-        let named = foreseen(&n4, &deletion);
+        let named = prefetched(&n4, &deletion);
         assert!(named.windows(2).all(|pair| pair[1] == (0, pair[0].1 + 64)), "{named:?}");
         lines.push(named);
         n4.deliver(smf.addr, &deletion);
@@ -52,7 +52,7 @@ fn a_session_is_at_the_prefetched_index() {
     assert!(lines.windows(2).all(|pair| pair[0].len() == pair[1].len() && pair[0].len() > 1));
     assert!(lines.windows(2).all(|pair| pair[0].last() < pair[1].first()), "{lines:?}");
     let nobody = smf.request(Some(Seid(u64::MAX)), SessionDeletionRequest::default());
-    assert_eq!(foreseen(&n4, &nobody), []);
+    assert_eq!(prefetched(&n4, &nobody), []);
 }
 
 // Input:  an establishment with a known template, a deletion and a heartbeat, truncated after each octet, and each
@@ -71,10 +71,10 @@ fn prefetch_accepts_any_octets() {
     let before = n4.n4.occupancy();
     for whole in &all {
         for at in 0..whole.len() {
-            assert!(foreseen(&n4, &whole[..at]).len() <= 8);
+            assert!(prefetched(&n4, &whole[..at]).len() <= 8);
             let mut changed = whole.clone();
             changed[at] ^= 0xff;
-            assert!(foreseen(&n4, &changed).len() <= 8);
+            assert!(prefetched(&n4, &changed).len() <= 8);
         }
     }
     assert_eq!(n4.n4.occupancy(), before);
