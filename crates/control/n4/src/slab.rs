@@ -226,8 +226,9 @@ impl<T> Slab<T> {
 mod tests {
     use super::*;
 
-    // Input:  a thousand things, with room for none, some and all of them together; every third is taken out, twice; as many others come.
-    // Output: each stays in its place; the others take those that were left.
+    // Input:  a thousand items, with capacity for none, some and all of them in the first chunk; every third is
+    // removed, twice; as many others are inserted.
+    // Output: each keeps its index; the others reuse the vacant ones.
     #[test]
     fn indexes_are_reused() {
         for together in [0, 700, 5000] {
@@ -249,9 +250,10 @@ mod tests {
         }
     }
 
-    // Input:  as many items as the first chunk holds and twice as many, removed in order but for one; then that one, too; then others are inserted.
-    // Output: nothing is taken away while one is there at the end; then all places, a few at a time; a place that was vacant before is there
-    //         again when something comes to it, and so are those before it.
+    // Input:  as many items as the first chunk holds and twice as many, removed in order but for one; then that one,
+    // too; then others are inserted.
+    // Output: nothing is cut off while an item is at the end; then all slots, a few at a time; a vacant slot that was
+    // cut off is restored when an item is inserted there, and so are those before it.
     #[test]
     fn places_at_the_end_go() {
         for together in [20_000, 5000] {
@@ -285,7 +287,8 @@ mod tests {
         }
     }
 
-    // Input:  a vacant index; others become vacant before an item is inserted there; the same with an index that was never used.
+    // Input:  a vacant index; others become vacant before an item is inserted there; the same with an index that was
+    // never used.
     // Output: the item is there, and the others are vacant as before.
     #[test]
     fn a_vacant_index_stays_vacant() {
