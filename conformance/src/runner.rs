@@ -58,7 +58,7 @@ pub struct Transcript {
 /// # Errors
 /// [`CaseError`] when the case cannot be understood, or an expectation in it does not hold.
 pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<Transcript, CaseError> {
-    let topology = surroundings(&case.setup);
+    let topology = topology_of(&case.setup);
     let engine = backend.build(topology.clone(), &case.setup);
     let mut run = Run {
         upf: Upf::new(engine, &topology, &case.setup, START_TIME),
@@ -90,12 +90,12 @@ pub fn run(case: &Case, fragments: &Fragments, backend: &dyn Backend) -> Result<
 pub fn topology() -> Topology {
     let echo = Some(EchoSetup { interval: 60, timeout: 5, retries: 1 });
     let (n3_mtu, n6_mtu) = (Some(1500), Some(1400));
-    surroundings(&Setup { n3_mtu, n6_mtu, router_advertisement: true, echo, ..Setup::default() })
+    topology_of(&Setup { n3_mtu, n6_mtu, router_advertisement: true, echo, ..Setup::default() })
 }
 
 /// One GTP-U endpoint on both IP versions; the data network `internet`, where the UPF has the first address of each
 /// pool; two Ethernet networks: `lan`, and `wire`, which floods frames to unknown stations.
-fn surroundings(setup: &Setup) -> Topology {
+fn topology_of(setup: &Setup) -> Topology {
     let pools = ["10.45.0.0/16", "2001:db8:45::/48"].into_iter().filter_map(|net| net.parse().ok());
     let gateways = ["10.45.0.1", "2001:db8:45::1"].into_iter().filter_map(|ip| ip.parse().ok());
     let endpoint = GtpuEndpoint::new(DualIp { v4: Some(UPF), v6: Some(UPF_IPV6) });

@@ -16,8 +16,8 @@ use crate::change::changed;
 use crate::genes::Genes;
 use crate::place::Place;
 use crate::session::{is_legal, rules};
-use crate::surroundings::{applications, host, surroundings};
 use crate::tally::Tally;
+use crate::topology::{applications, host, random_topology};
 use crate::usage::{seconds, wall};
 use crate::wild::settled;
 use crate::world::{Seed, Session, Step, World};
@@ -83,8 +83,8 @@ pub(crate) fn happen(world: &World, make: Make<'_>) -> Result<Tally, String> {
 
 impl Run {
     fn new(world: &World, make: Make<'_>) -> Self {
-        let mut genes = Genes::new(&world.surroundings);
-        let topology = surroundings(&mut genes);
+        let mut genes = Genes::new(&world.topology);
+        let topology = random_topology(&mut genes);
         let full = genes.chance(64);
         let limits = Limits {
             buffer_packets_per_session: if full { 4 } else { 64 },

@@ -22,7 +22,7 @@ pub(crate) struct Session {
 #[derive(Clone, Debug)]
 pub(crate) struct World {
     /// The topology of the UPF.
-    pub(crate) surroundings: [u8; 4],
+    pub(crate) topology: [u8; 4],
     /// The sessions that there are at first.
     pub(crate) sessions: Vec<Session>,
     pub(crate) steps: Vec<Step>,
@@ -50,7 +50,7 @@ pub(crate) enum Step {
 /// Worlds of up to so many sessions.
 pub(crate) fn world(sessions: usize) -> impl Strategy<Value = World> {
     let parts = (any::<[u8; 4]>(), vec(session(), 1..=sessions), vec(step(), 1..24));
-    parts.prop_map(|(surroundings, sessions, steps)| World { surroundings, sessions, steps })
+    parts.prop_map(|(topology, sessions, steps)| World { topology, sessions, steps })
 }
 
 /// In a box, as are the steps: its tree of choices is too large for the stack of a test.

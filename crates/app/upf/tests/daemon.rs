@@ -22,7 +22,7 @@ fn downlink() -> Teid {
 //         metrics and the API show it; a stop asks the SMF to let go, and ends.
 #[test]
 fn a_session_lives_from_setup_to_graceful_stop() {
-    // On the fast path a line decides the uplink packet, the slow room the one that waits.
+    // On the fast path a flow entry handles the uplink packet, the slow path the buffered one.
     for (dataplane, by_line) in [(DataPlane::FastPath, 1.0), (DataPlane::Reference, 0.0)] {
         let upf = loopback();
         let mut config = config(upf);
@@ -124,7 +124,7 @@ fn the_management_server_answers_every_page() {
     }
 }
 
-// Input:  random datagrams, a request for a session that does not exist, and one from a stranger.
+// Input:  random datagrams, a request for a session that does not exist, and one from an unassociated peer.
 // Output: the causes that the specification asks for; the UPF goes on.
 #[test]
 fn bad_requests_are_refused_and_counted() {

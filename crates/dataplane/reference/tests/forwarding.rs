@@ -61,10 +61,10 @@ fn each_miss_has_its_reason() {
     pdr.pdi.qfis.insert(qfi(QFI));
     setup.apply(vec![Op::PutPdr(pdr.into())]).unwrap();
     let spoofed = udp(("10.45.0.77".parse().unwrap(), 1), (SERVER, 53), 0, 10);
-    let stranger = udp((SERVER, 53), ("10.45.0.77".parse().unwrap(), 1), 0, 10);
+    let unknown = udp((SERVER, 53), ("10.45.0.77".parse().unwrap(), 1), 0, 10);
     let cases = [
         (setup.gtpu(&g_pdu(teid(0xdead), QFI, &from_ue(1))), DropReason::UnknownTeid),
-        (setup.downlink(&stranger), DropReason::UnknownUe),
+        (setup.downlink(&unknown), DropReason::UnknownUe),
         (setup.uplink(&spoofed), DropReason::SpoofedSource),
         (setup.gtpu(&g_pdu(n3().teid, QFI + 1, &from_ue(1))), DropReason::NoMatchingPdr),
         (setup.uplink(&[0x45, 0, 0]), DropReason::MalformedIp),

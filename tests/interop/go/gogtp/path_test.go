@@ -46,13 +46,13 @@ func TestEcho(t *testing.T) {
 // Output: an Error Indication with that TEID and the UPF's address.
 func TestErrorIndication(t *testing.T) {
 	gnb := peer.NewGNB(t, "127.0.3.3")
-	const stranger = 0xdead_beef
-	gnb.Send(message.NewTPDU(stranger, peer.Ping(net.IPv4(10, 45, 3, 3), peer.Gateway(t), 1, 56)))
+	const unknown = 0xdead_beef
+	gnb.Send(message.NewTPDU(unknown, peer.Ping(net.IPv4(10, 45, 3, 3), peer.Gateway(t), 1, 56)))
 	reply, ok := gnb.Receive(2 * time.Second).(*message.ErrorIndication)
 	peer.CheckTrue(t, "the answer is an Error Indication", ok)
 	peer.Check(t, "TEID of the header", reply.TEID(), 0)
 	peer.CheckTrue(t, "TEID Data I is present", reply.TEIDDataI != nil)
-	peer.Check(t, "TEID Data I", peer.Must[uint32](t)(reply.TEIDDataI.TEID()), uint32(stranger))
+	peer.Check(t, "TEID Data I", peer.Must[uint32](t)(reply.TEIDDataI.TEID()), uint32(unknown))
 	peer.CheckTrue(t, "GTP-U Peer Address is present", reply.GTPUPeerAddress != nil)
 	peer.Check(t, "GTP-U Peer Address", peer.Must[string](t)(reply.GTPUPeerAddress.GSNAddress()), peer.UPF(t).String())
 }

@@ -114,11 +114,11 @@ func TestMissingMandatoryIEOfAssociation(t *testing.T) {
 func TestUnknownSession(t *testing.T) {
 	smf := peer.NewSMF(t, "127.0.1.12")
 	smf.Associate()
-	const stranger = 0xdead_beef_0000_0001
+	const unknown = 0xdead_beef_0000_0001
 	session := peer.NewSession(t, smf, 0x1212, "10.45.1.12")
-	expectRefusal(t, smf, message.NewSessionModificationRequest(0, 0, stranger, 0, 0, session.Idle()),
+	expectRefusal(t, smf, message.NewSessionModificationRequest(0, 0, unknown, 0, 0, session.Idle()),
 		ie.CauseSessionContextNotFound, 0)
-	deletion := smf.Request(message.NewSessionDeletionRequest(0, 0, stranger, 0, 0))
+	deletion := smf.Request(message.NewSessionDeletionRequest(0, 0, unknown, 0, 0))
 	peer.Check(t, "SEID of the header", deletion.SEID(), 0)
 	reply, ok := deletion.(*message.SessionDeletionResponse)
 	peer.CheckTrue(t, "the answer is a Session Deletion Response", ok)

@@ -28,7 +28,7 @@ pub(crate) const SESSION: Seid = Seid(7);
 
 pub(crate) type Worker = WorkerHandle<u32>;
 
-/// A data plane in its surroundings.
+/// A data plane with its topology.
 pub(crate) type Make = fn(Topology) -> Engine;
 
 /// Every data plane that a packet thread can have.

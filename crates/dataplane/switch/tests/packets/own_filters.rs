@@ -35,7 +35,7 @@ fn filters_tell_packets_apart() {
 }
 
 // Input:  as for all profiles: a server's port downlink, before everything, in QoS flows of their own; a UE without rules.
-// Output: each packet in the flow of its rule; the stranger's is dropped.
+// Output: each packet in the flow of its rule; that of an unknown source is dropped.
 #[test]
 fn downlink_filters_choose_the_flow() {
     with_bench("own_filters::downlink_filters_choose_the_flow", matching::flows);

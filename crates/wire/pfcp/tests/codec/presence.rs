@@ -127,16 +127,16 @@ fn an_incorrect_value_counts_unless_the_ie_is_optional() {
 // Output: the message, with those IEs in `other`; they survive encoding.
 #[test]
 fn unknown_ies_are_ignored_and_kept_apart() {
-    let strangers = [(400, vec![1, 2]), (0xffff, vec![0x28, 0xaf, 9]), (116, vec![])];
+    let unknown_ies = [(400, vec![1, 2]), (0xffff, vec![0x28, 0xaf, 9]), (116, vec![])];
     for message_type in MessageType::ALL {
         let plain = mandatory_of(*message_type);
         let mut ies = plain.clone();
-        for (at, stranger) in strangers.iter().enumerate() {
-            ies.insert(at.min(ies.len()), stranger.clone());
+        for (at, unknown_ie) in unknown_ies.iter().enumerate() {
+            ies.insert(at.min(ies.len()), unknown_ie.clone());
         }
         let body = write(&ies);
         let again = crate::support::body(&decode(*message_type, &body));
-        assert_eq!(again, write(&[&plain[..], &strangers[..]].concat()), "{message_type:?}");
+        assert_eq!(again, write(&[&plain[..], &unknown_ies[..]].concat()), "{message_type:?}");
     }
 }
 

@@ -221,11 +221,11 @@ impl Resources {
         profiled: &ProfiledSession,
         body: &[u8],
     ) -> Option<ProfileTransition> {
-        let TemplateCache { hasher, transitions: moves, checked_against: surroundings, .. } =
+        let TemplateCache { hasher, transitions: moves, checked_against: topology, .. } =
             &mut self.recent.template_cache;
         let transition =
             moves.find(profiled, body, |template| hash_of(hasher, profiled.profile(), template))?;
-        let (_, endpoints) = surroundings.as_ref()?;
+        let (_, endpoints) = topology.as_ref()?;
         transition.after.has_remote_peers(endpoints).then_some(transition)
     }
 

@@ -12,7 +12,7 @@ use crate::place::UPF;
 use crate::way::internet;
 
 /// Those of the conformance cases, with a second N3 address and limited slices; seldom without an MTU.
-pub(crate) fn surroundings(genes: &mut Genes<'_>) -> Topology {
+pub(crate) fn random_topology(genes: &mut Genes<'_>) -> Topology {
     let mut topology = topology();
     let of = |(v4, v6)| GtpuEndpoint::new(DualIp { v4: Some(v4), v6: Some(v6) });
     topology.gtpu.push(GtpuEndpoint { network_instance: Some(internet()), ..of(UPF[1]) });
