@@ -6,6 +6,7 @@ use std::fs::DirEntry;
 use std::io::{Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::os::unix::net::UnixDatagram;
+use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
@@ -87,15 +88,19 @@ fn a_failure_at_start_exits_with_1() {
     assert_eq!(output.status.code(), Some(1));
 }
 
+/// A configuration with a pool on a TUN device.
+fn file_with_pool(level: &str) -> PathBuf {
+    let path = file(loopback(), level);
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace("session: []", "session: [{subnet: 10.45.0.0/16}]")).unwrap();
+    path
+}
+
 // Input:  a TUN device asked for by a user without privileges.
 // Output: one error line that names the capability; exit code 1.
 #[test]
 fn a_missing_privilege_is_named() {
-    let at = loopback();
-    let path = file(at, "error");
-    let text =
-        std::fs::read_to_string(&path).unwrap().replace("session: []", "session: [{subnet: 10.45.0.0/16}]");
-    std::fs::write(&path, text).unwrap();
+    let path = file_with_pool("error");
     // A user namespace that maps nobody to root has no capability outside of itself.
     let output = Command::new("unshare")
         .args(["--user", "--", env!("CARGO_BIN_EXE_causeway"), "run", "-c", path.to_str().unwrap()])
@@ -112,6 +117,65 @@ fn a_missing_privilege_is_named() {
     assert!(log.contains("ERROR upf.session[0].dev: "), "{log}");
     assert!(log.contains("CAP_NET_ADMIN") || log.contains("/dev/net/tun"), "{log}");
     assert_eq!(output.status.code(), Some(1));
+}
+
+// Input:  a TUN device for a pool, where /dev has none, as in a container or without the driver.
+// Output: one error line that names the device, the driver and the option of a container; exit code 1.
+#[test]
+fn a_missing_device_is_named() {
+    const NAME: &str = "a_missing_device_is_named";
+    let inside = |script: &str| {
+        let script = format!("mount -t tmpfs none /dev && ip link set lo up && {script}");
+        Command::new("unshare")
+            .args(["--user", "--map-root-user", "--mount", "--net", "--", "sh", "-c", &script])
+            .output()
+    };
+    if !inside("true").is_ok_and(|output| output.status.success()) {
+        return eprintln!("SKIPPED {NAME}: needs netns (mount namespaces are not permitted here)");
+    }
+    let path = file_with_pool("error");
+    let run = format!("exec {} run -c {}", env!("CARGO_BIN_EXE_causeway"), path.display());
+    let output = inside(&run).unwrap();
+    let log = String::from_utf8(output.stderr).unwrap();
+    let expected = "ERROR upf.session[0].dev: /dev/net/tun is missing: load the driver with `modprobe tun`, or \
+                    pass the device to the container (--device /dev/net/tun)\n";
+    assert!(log.ends_with(expected) && log.lines().count() == 1, "{log}");
+    assert_eq!(output.status.code(), Some(1));
+}
+
+// Input:  a TUN device for a pool, on a machine that does not forward IPv4, and on one that does.
+// Output: the first log says that UEs reach nothing beyond the machine, and the command that changes it; the second does
+//         not.
+#[test]
+fn what_keeps_ues_from_the_data_network_is_logged() {
+    const NAME: &str = "what_keeps_ues_from_the_data_network_is_logged";
+    let inside = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--net", "--", "sh", "-c", script]);
+        command
+    };
+    let possible =
+        inside("ip tuntap add dev try mode tun && echo 0 > /proc/sys/net/ipv4/ip_forward").output();
+    if !possible.is_ok_and(|output| output.status.success()) {
+        return eprintln!(
+            "SKIPPED {NAME}: needs netns (network namespaces or TUN devices are not permitted here)"
+        );
+    }
+    for forward in [0, 1] {
+        let path = file_with_pool("info");
+        let mut running = Running::of(&mut inside(&format!(
+            "ip link set lo up && echo {forward} > /proc/sys/net/ipv4/ip_forward && exec {} run -c {}",
+            env!("CARGO_BIN_EXE_causeway"),
+            path.display()
+        )));
+        running.until("ready");
+        let advice = "this machine does not forward IPv4: UEs reach it, but nothing beyond it; \
+                      to change that: sysctl -w net.ipv4.ip_forward=1";
+        let logged = running.seen.iter().any(|line| line.contains(advice));
+        assert_eq!(logged, forward == 0, "{:#?}", running.seen);
+        running.signal("TERM");
+        assert_eq!(running.child.wait().unwrap().code(), Some(0));
+    }
 }
 
 // Input:  a process that is stopped for a second and a half, as a hypervisor or a busy machine might do.
