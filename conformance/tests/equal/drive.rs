@@ -22,7 +22,7 @@ use crate::usage::{seconds, wall};
 use crate::wild::settled;
 use crate::world::{Seed, Session, Step, World};
 
-mod alike;
+mod profiled;
 
 const START: Time = Time::from_secs(1_700_000_000);
 
@@ -38,7 +38,7 @@ struct Held {
     seid: Seid,
     rules: Option<RuleSet>,
     /// It was asked for as others were, and so was every change since.
-    is_alike: bool,
+    is_profiled: bool,
 }
 
 struct Run {
@@ -64,7 +64,7 @@ pub(crate) fn happen(world: &World, make: Make<'_>) -> Result<Tally, String> {
             place: Place::new(index as u32, &mut genes(session)),
             seid: Seid(0),
             rules: None,
-            is_alike: false,
+            is_profiled: false,
         });
         run.begin(index, session);
         run.check(&[index], || format!("session {index} begins"))?;
@@ -204,8 +204,8 @@ impl Run {
         held.place = Place::new(index as u32, &mut genes);
         let set = rules_of(session, &held.place, self.now, &mut genes);
         let seid = held.seid;
-        held.is_alike = false;
-        if seid.0.is_multiple_of(2) && self.begin_alike(index, &set) {
+        held.is_profiled = false;
+        if seid.0.is_multiple_of(2) && self.begin_profiled(index, &set) {
             return;
         }
         self.carry_out(index, &plan_establishment(seid, &set), set);
@@ -222,7 +222,7 @@ impl Run {
         let Some(old) = &held.rules else { return };
         let (new, extras) = changed(old, &held.place, self.now, &mut Genes::new(seed));
         let plan = plan_modification(held.seid, old, &new, &extras);
-        if held.is_alike && self.modify_alike(index, &plan, &new) {
+        if held.is_profiled && self.modify_profiled(index, &plan, &new) {
             return;
         }
         self.carry_out(index, &plan, new);

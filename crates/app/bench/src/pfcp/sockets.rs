@@ -253,7 +253,7 @@ impl UpfSide {
     }
 }
 
-/// A daemon with room for so many sessions, on UDP and TUN, that knows SMFs by the addresses of their Node IDs and of their
+/// A daemon for so many sessions, on UDP and TUN, that knows SMFs by the addresses of their Node IDs and of their
 /// sockets.
 pub(crate) fn config(sessions: u32, smfs: &[(Ipv4Addr, Ipv4Addr)]) -> Config {
     let n3 = GtpuServer { address: Some(UPF_N3.into()), ..GtpuServer::default() };
