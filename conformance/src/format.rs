@@ -5,8 +5,7 @@ use std::fmt::Write;
 use causeway_dataplane::{Counters, Disposition, DropReason, Egress};
 use causeway_packet::gtpu::{DlPduSession, Extension, Message, Packet, PduSession};
 use causeway_packet::{IpProtocol, Udp, UserPacket};
-use causeway_pfcp::dump::DumpIes;
-use causeway_pfcp::{Header, MessageType, RawIes};
+use causeway_pfcp::{Header, MessageType, RawIes, dump::DumpIes};
 
 use crate::runner::N6_PORT;
 use crate::{format_icmp, format_tcp, frame};

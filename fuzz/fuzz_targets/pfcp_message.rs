@@ -5,8 +5,7 @@
 
 use std::fmt::Write;
 
-use causeway_pfcp::dump::Dump;
-use causeway_pfcp::{Header, Message};
+use causeway_pfcp::{Header, Message, dump::Dump};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|octets: &[u8]| {

@@ -155,7 +155,7 @@ fn detection(pdi: &mut Pdi, genes: &mut Genes<'_>) {
 
 /// What one URR reports, the first one reports too.
 fn link(set: &mut RuleSet) {
-    use causeway_rules::ReportingTriggers as Trigger;
+    use causeway_types::ReportingTriggers as Trigger;
     let first = UrrId(1);
     for urr in set.urrs.values_mut().filter(|urr| urr.id != first) {
         urr.linked.insert(first);

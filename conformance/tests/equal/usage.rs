@@ -3,10 +3,9 @@
 use std::num::NonZeroU16;
 
 use causeway_rules::{
-    BaseInterval, DirectionalLimit, DroppedLimit, MeasurementMethod, Monitoring, ReportingTriggers, Urr,
-    UsageLimits,
+    BaseInterval, DirectionalLimit, DroppedLimit, MeasurementMethod, Monitoring, Urr, UsageLimits,
 };
-use causeway_types::{FarId, Span, Time, UrrId, WallTime};
+use causeway_types::{FarId, ReportingTriggers, Span, Time, UrrId, WallTime};
 
 use crate::genes::Genes;
 

@@ -1,7 +1,6 @@
 //! Worlds: some sessions, and what happens to them, as plain data.
 
-use causeway_rules::RuleSet;
-use causeway_rules::testing::rule_set;
+use causeway_rules::{RuleSet, testing::rule_set};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;

@@ -7,8 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use causeway_dataplane::{Capabilities, EchoConfig, HostReachability, Routing, SliceLimit, Topology};
-use causeway_rules::{IdCipher, TeidScheme};
-use causeway_types::{NodeId, WallTime};
+use causeway_types::{IdCipher, NodeId, TeidScheme, WallTime};
 use tokio::sync::{mpsc, oneshot};
 use tracing::{info, warn};
 

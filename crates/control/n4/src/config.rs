@@ -1,7 +1,7 @@
 //! Configuration of N4.
 
-use causeway_rules::{AddressPool, Catalogue, IdCipher, TeidPool};
-use causeway_types::{DualIp, IpNet, NodeId, Span};
+use causeway_rules::{AddressPool, Catalogue, TeidPool};
+use causeway_types::{DualIp, IdCipher, IpNet, NodeId, Span};
 
 /// The configuration of N4. [`Config::new`] has the default values.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -8,8 +8,9 @@ use std::ops::Range;
 
 use causeway_pfcp::{
     AdditionalUsageReports, EthernetTrafficInformation, Ie, LoadControlInformation, MacAddressesDetected,
-    MacAddressesRemoved, OverloadControlInformation, QueryUrrReference, RawIe, RawIes, UsageInformation,
+    MacAddressesRemoved, OverloadControlInformation, QueryUrrReference, RawIe, RawIes,
 };
+use causeway_types::UsageInformation;
 
 /// IEs of session messages that a decoder of an SMF is known to reject (tests/interop/go/readers). Each is conditional
 /// or optional: a message without it still serves its purpose.
@@ -122,10 +123,8 @@ impl LeftOut {
 
 #[cfg(test)]
 mod tests {
-    use causeway_pfcp::{
-        MacList, Message, ReportType, SessionReportRequest, UrSeqn, UsageReport, UsageReportTrigger,
-    };
-    use causeway_types::{Seid, UrrId};
+    use causeway_pfcp::{MacList, Message, ReportType, SessionReportRequest, UrSeqn, UsageReport};
+    use causeway_types::{Seid, UrrId, UsageReportTrigger};
 
     use super::*;
 

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use causeway_collections::{PrefaultFn, Release};
 use causeway_pfcp::MessageType;
-use causeway_rules::{PrefaultFn, Release};
 use causeway_types::Seid;
 
 use crate::N4;

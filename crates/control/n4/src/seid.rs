@@ -1,7 +1,6 @@
 //! Allocation of the UPF's SEIDs, and their mapping to sessions.
 
-use causeway_rules::IdCipher;
-use causeway_types::Seid;
+use causeway_types::{IdCipher, Seid};
 
 /// Bits of a session index; the other bits hold the sequence number.
 const INDEX_BITS: u32 = 28;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use causeway_rules::{PrefaultFn, Prefaulter, ReleaseOf, Tail, fit};
+use causeway_collections::{PrefaultFn, Prefaulter, ReleaseOf, Tail, fit};
 
 /// Items in one chunk beyond the first: the slab grows without moving items.
 const CHUNK: usize = 256;

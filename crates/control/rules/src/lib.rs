@@ -41,23 +41,17 @@ mod change;
 mod decode;
 mod diff;
 mod edits;
-mod hash_index;
-mod id_cipher;
 mod ie;
 mod interned;
 mod leniency;
 mod model;
-mod partitioned_map;
 mod plan;
 mod predefined;
-mod prefault;
 mod rejection;
 mod resources;
 mod response_ies;
 mod sdf;
 mod session;
-mod small_list;
-mod sorted;
 mod stored_rules;
 mod tunnels;
 mod ue_mac;
@@ -73,14 +67,11 @@ pub use applications::{
 };
 pub use capabilities::Capabilities;
 pub use catalogue::Catalogue;
-pub use causeway_pfcp::{ReportingTriggers, UsageInformation, UsageReportTrigger};
 pub use change::{
     Change, Instructions, Policy, ProfileTransition, ProfiledSession, RecognizedRequest, Remote,
     SessionParams, SessionProfile, delete, establish, instruct, modify, repeat_establishment,
 };
 pub use diff::{PlanOptions, plan_deletion, plan_establishment, plan_modification};
-pub use hash_index::{HashIndex, PrefaultFn, Probe};
-pub use id_cipher::IdCipher;
 pub use leniency::Leniency;
 pub use model::{
     Allowance, ApplyAction, Bar, BaseInterval, BufferingDuration, CopyTo, Correlation, DeliveryStatus,
@@ -91,20 +82,15 @@ pub use model::{
     Remaining, RemovedHeader, Replacement, RuleMap, RuleSet, SdfFilter, Steering, TagMatch, TosMarking,
     TrafficClass, UeAddress, UeSide, Url, Urr, UrrPart, UsageLimits, VlanRemoval, VlanTags,
 };
-pub use partitioned_map::PartitionedMap;
 pub use plan::{Op, Ops, Plan};
 pub use predefined::{Activated, PredefinedRule, PredefinedRules, RuleName};
-pub use prefault::{Prefaulter, Release, ReleaseOf, Tail, fit};
 pub use rejection::{Reason, Rejection, RuleId};
 pub use resources::{ResourceChange, Resources};
 pub use response_ies::packet_rate_reports;
 pub use sdf::FlowError;
 pub use session::SessionRules;
-pub use sorted::{SortedMap, SortedSet};
 pub use stored_rules::StoredRules;
-pub use tunnels::{
-    KnownPolicy, LocalEndpoint, LocalEndpoints, N6Address, TeidPool, TeidScheme, TunnelChange, Tunnels,
-};
+pub use tunnels::{KnownPolicy, LocalEndpoint, LocalEndpoints, N6Address, TeidPool, TunnelChange, Tunnels};
 pub use ue_mac::{MacChanges, UeMac};
 pub use usage::{Detected, Usage};
 pub use validate::{Context, is_routable, validate};

@@ -1,10 +1,11 @@
 //! The control plane's state of a session's rules.
 
+use causeway_collections::{SortedMap, SortedSet};
 use causeway_types::{FTeid, IpNet, NetworkInstance, NodeId, PdrId, UrrId};
 
 use crate::addresses::{ClaimedPrefix, PrefixKind};
 use crate::edits::{Endpoint, EndpointId};
-use crate::{Pdr, PduSessionType, RuleSet, SortedMap, SortedSet, UeAddress, UeSide};
+use crate::{Pdr, PduSessionType, RuleSet, UeAddress, UeSide};
 
 /// The rules of a session, with the state that the data plane does not need: CHOOSE IDs and their tunnels, traffic
 /// endpoints, and the state of the reports.

@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
+use causeway_collections::SortedMap;
 use causeway_pfcp::UsageReport;
 use causeway_types::{Seid, UrrId, WallClock};
 
 use crate::change::{Change, delete};
 use crate::session::ReportState;
 use crate::{
-    Ops, Plan, ProfiledSession, ResourceChange, Resources, RuleSet, SessionRules, SortedMap, Usage,
-    plan_deletion,
+    Ops, Plan, ProfiledSession, ResourceChange, Resources, RuleSet, SessionRules, Usage, plan_deletion,
 };
 
 /// The rules of a session in compact form.

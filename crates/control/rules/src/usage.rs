@@ -1,7 +1,6 @@
 //! Measured usage for a usage report.
 
-use causeway_pfcp::{UsageInformation, UsageReportTrigger};
-use causeway_types::{PdrId, Span, Time, UrrId, Volume};
+use causeway_types::{PdrId, Span, Time, UrrId, UsageInformation, UsageReportTrigger, Volume};
 
 use crate::{ApplicationId, MacChanges};
 

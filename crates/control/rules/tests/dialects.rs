@@ -4,12 +4,12 @@ mod common;
 
 use causeway_pfcp::{
     ApplyAction, DestinationInterface, FTeid, ForwardingParameters, Gbr, InterfaceType, Mbr, NetworkInstance,
-    Octets, OuterHeaderCreation, OuterHeaderRemoval, Pdi, QueryUrr, RawIe, RemovedHeader, ReportingTriggers,
-    SdfFilter, SessionModificationFlags, SessionModificationRequest, SourceInterface,
-    UpdateForwardingParameters, VolumeThreshold, Volumes,
+    Octets, OuterHeaderCreation, OuterHeaderRemoval, Pdi, QueryUrr, RawIe, RemovedHeader, SdfFilter,
+    SessionModificationFlags, SessionModificationRequest, SourceInterface, UpdateForwardingParameters,
+    VolumeThreshold, Volumes,
 };
 use causeway_rules::{Gate, HeaderRemoval, Op, OuterHeader, RateLimit};
-use causeway_types::{BarId, Bitrate, FarId, Interface, PdrId, QerId, UrrId};
+use causeway_types::{BarId, Bitrate, FarId, Interface, PdrId, QerId, ReportingTriggers, UrrId};
 use common::{
     Upf, answer, downlink, establishment, qer, to_gnb, to_internet, update_far, update_pdr, uplink, urr,
     usual,

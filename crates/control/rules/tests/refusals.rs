@@ -6,12 +6,12 @@ use causeway_pfcp::{
     ActivatePredefinedRules, ApplicationId, ApplyAction, CreateBar, CreateQer, DestinationInterface,
     DownlinkDataNotificationDelay, FTeid, ForwardingParameters, ForwardingPolicy, LinkedUrrId,
     MeasurementInformation, MeasurementMethod, NetworkInstance, NumberOfReports, Octets, OuterHeaderRemoval,
-    OuterHeaders, PacketRate, PacketRateStatus, PdnType, QerIndications, Remaining, RemovedHeader,
-    ReportingTriggers, SdfFilter, SessionEstablishmentFlags, SessionEstablishmentRequest,
-    SessionModificationFlags, SessionModificationRequest, SourceInterface, SubsequentVolumeQuota, TimeQuota,
-    UeIpAddress, VolumeQuota, VolumeThreshold, Volumes,
+    OuterHeaders, PacketRate, PacketRateStatus, PdnType, QerIndications, Remaining, RemovedHeader, SdfFilter,
+    SessionEstablishmentFlags, SessionEstablishmentRequest, SessionModificationFlags,
+    SessionModificationRequest, SourceInterface, SubsequentVolumeQuota, TimeQuota, UeIpAddress, VolumeQuota,
+    VolumeThreshold, Volumes,
 };
-use causeway_types::{BarId, FarId, QerId, UrrId};
+use causeway_types::{BarId, FarId, QerId, ReportingTriggers, UrrId};
 use common::{Upf, answer, establishment, qer, to_gnb, to_internet, uplink, urr, usual};
 
 type Request = SessionEstablishmentRequest<'static>;

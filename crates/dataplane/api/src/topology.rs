@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use causeway_rules::{LocalEndpoint, LocalEndpoints, N6Address, TeidScheme};
-use causeway_types::{Bitrate, Direction, DualIp, IpNet, NetworkInstance, SNssai};
+use causeway_rules::{LocalEndpoint, LocalEndpoints, N6Address};
+use causeway_types::{Bitrate, Direction, DualIp, IpNet, NetworkInstance, SNssai, TeidScheme};
 
 use crate::{ForwardingPolicy, HostReachability, Routing};
 

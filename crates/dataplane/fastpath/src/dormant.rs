@@ -15,11 +15,9 @@ mod profiles;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use causeway_collections::{HashIndex, Prefaulter, Probe, Release, Tail, fit};
 use causeway_reference::lease::MeasuredState;
-use causeway_rules::{
-    HashIndex, Prefaulter, Probe, ProfileTransition, ProfiledSession, Release, Remote, SessionParams, Tail,
-    fit,
-};
+use causeway_rules::{ProfileTransition, ProfiledSession, Remote, SessionParams};
 use causeway_types::{DualIp, FTeid, Seid, Teid, Time};
 
 use crate::index::{ArenaError, ToKernel, prepare};

@@ -3,12 +3,12 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use causeway_collections::PartitionedMap;
 use causeway_dataplane::{
     Counters, Dataplane, Disposition, DropReason, Ingress, PacketEngine, Topology, Transmit,
 };
 use causeway_ports::Batch;
 use causeway_reference::{Limits, Reference};
-use causeway_rules::PartitionedMap;
 use causeway_types::{NetworkInstance, Seid, Time};
 
 use crate::contract::SinglePacketBatch;

@@ -6,9 +6,9 @@
 
 use std::ops::Range;
 
+use causeway_collections::Prefaulter;
 use causeway_dataplane::Topology;
-use causeway_rules::{Prefaulter, TeidScheme};
-use causeway_types::IpNet;
+use causeway_types::{IpNet, TeidScheme};
 
 use crate::flow_entry::{FlowEntry, RuleEntry};
 use crate::index::{AddressKey, Arena, ArenaError, Cuckoo, Pools, PrefixKey, TunnelKey, prefetch, prepare};

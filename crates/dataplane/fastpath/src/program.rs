@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
+use causeway_collections::PartitionedMap;
 use causeway_dataplane::DropReason;
-use causeway_rules::PartitionedMap;
 use causeway_types::Direction;
 
 use crate::compiled_action::{CompiledAction, ProgramHead};

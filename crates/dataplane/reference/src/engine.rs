@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use causeway_collections::PartitionedMap;
 use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, Egress, Event, HostReachability,
     Ingress, PacketEngine, Plan, Topology, Transmit, Usage,
 };
-use causeway_rules::{Applications, PartitionedMap, UeMac};
+use causeway_rules::{Applications, UeMac};
 use causeway_types::{Seid, Time, UrrId, WallClock};
 
 use crate::Limits;

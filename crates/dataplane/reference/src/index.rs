@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Bound;
 
-use causeway_rules::{PartitionedMap, PduSessionType, RuleSet, SortedSet, UeSide};
+use causeway_collections::{PartitionedMap, SortedSet};
+use causeway_rules::{PduSessionType, RuleSet, UeSide};
 use causeway_types::{DualIp, FTeid, IpNet, Ipv6Net, NetworkInstance, Seid, Teid};
 
 /// The length of the IPv6 prefixes of nearly all sessions, in bits.

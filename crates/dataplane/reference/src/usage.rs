@@ -6,8 +6,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use causeway_packet::UserPacket;
-use causeway_rules::{Far, Pdr, ReportingTriggers, Urr, UrrPart, Usage, UsageReportTrigger};
-use causeway_types::{Direction, FarId, PdrId, Seid, Span, Teid, Time, UrrId, WallTime};
+use causeway_rules::{Far, Pdr, Urr, UrrPart, Usage};
+use causeway_types::{
+    Direction, FarId, PdrId, ReportingTriggers, Seid, Span, Teid, Time, UrrId, UsageReportTrigger, WallTime,
+};
 
 use crate::apply_far::Matched;
 use crate::engine::Reference;

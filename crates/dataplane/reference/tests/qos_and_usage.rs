@@ -3,10 +3,8 @@
 mod common;
 
 use causeway_dataplane::{Dataplane, Disposition, DropReason, Event, Op};
-use causeway_rules::{
-    ApplyAction, Far, Gate, Pdr, Qer, RateLimit, Urr, UsageInformation, UsageReportTrigger,
-};
-use causeway_types::{Bitrate, QerId, Span, UrrId, Volume};
+use causeway_rules::{ApplyAction, Far, Gate, Pdr, Qer, RateLimit, Urr};
+use causeway_types::{Bitrate, QerId, Span, UrrId, UsageInformation, UsageReportTrigger, Volume};
 use common::*;
 
 fn counted(id: u32) -> Vec<Op> {

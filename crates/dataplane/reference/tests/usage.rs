@@ -6,10 +6,10 @@ use std::num::NonZeroU16;
 
 use causeway_dataplane::{Dataplane, Disposition, Event, Op, Usage};
 use causeway_rules::{
-    ApplyAction, BaseInterval, DirectionalLimit, Far, Gate, MeasurementMethod, Monitoring, Pdr, Qer,
-    ReportingTriggers as Trigger, Urr, UrrPart, UsageLimits,
+    ApplyAction, BaseInterval, DirectionalLimit, Far, Gate, MeasurementMethod, Monitoring, Pdr, Qer, Urr,
+    UrrPart, UsageLimits,
 };
-use causeway_types::{QerId, Span, Time, UrrId, WallTime};
+use causeway_types::{QerId, ReportingTriggers as Trigger, Span, Time, UrrId, WallTime};
 use common::*;
 use proptest::prelude::*;
 

@@ -1,7 +1,7 @@
 //! The methods to find flow entries.
 
 use causeway_fastpath::index::{Probe, prefetch};
-use causeway_rules::TeidScheme;
+use causeway_types::TeidScheme;
 
 use super::population::{ADDRESS, BATCH, Batch, CacheLine, HITS, PREFIX, Population, TEID};
 

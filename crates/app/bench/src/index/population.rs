@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use causeway_fastpath::index::{Arena, Cuckoo, Pools, PrefixKey};
-use causeway_rules::{IdCipher, TeidScheme};
-use causeway_types::Ipv4Net;
+use causeway_types::{IdCipher, Ipv4Net, TeidScheme};
 
 use crate::BenchError;
 

@@ -6,13 +6,13 @@ use causeway_pfcp::{
     ApplyAction, AssociationReleaseRequest, AssociationSetupRequest, CreateFar, CreatePdr, CreateQer,
     CreateUrr, DestinationInterface, Dnn, FTeid, ForwardingParameters, GateStatus, Mbr, MeasurementMethod,
     Message, NetworkInstance, NodeId, Octets, OuterHeaderCreation, OuterHeaderRemoval, Pdi, PdnType,
-    RecoveryTimeStamp, RemovedHeader, ReportingTriggers, SdfFilter, SessionDeletionRequest,
-    SessionEstablishmentRequest, SessionModificationFlags, SessionModificationRequest, SourceInterface,
-    UeIpAddress, UpdateFar, UpdateForwardingParameters, VolumeThreshold, Volumes,
+    RecoveryTimeStamp, RemovedHeader, SdfFilter, SessionDeletionRequest, SessionEstablishmentRequest,
+    SessionModificationFlags, SessionModificationRequest, SourceInterface, UeIpAddress, UpdateFar,
+    UpdateForwardingParameters, VolumeThreshold, Volumes,
 };
 use causeway_types::{
     Bitrate, DualIp, FSeid, FarId, NetworkInstance as Network, NtpSeconds, PdrId, Precedence, QerId, Qfi,
-    Seid, UrrId,
+    ReportingTriggers, Seid, UrrId,
 };
 
 use super::options::RequestVariant;

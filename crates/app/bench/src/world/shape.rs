@@ -6,13 +6,12 @@ use causeway_dataplane::{GtpuEndpoint, Network, Topology};
 use causeway_pfcp::{
     ApplyAction, CreateFar, CreatePdr, CreateQer, CreateUrr, DestinationInterface, FTeid,
     ForwardingParameters, GateStatus, Mbr, MeasurementMethod, NetworkInstance, NodeId, OuterHeaderCreation,
-    OuterHeaderRemoval, Pdi, PdnType, RemovedHeader, ReportingTriggers, SdfFilter,
-    SessionEstablishmentRequest, SourceInterface, UeIpAddress, VolumeThreshold, Volumes,
+    OuterHeaderRemoval, Pdi, PdnType, RemovedHeader, SdfFilter, SessionEstablishmentRequest, SourceInterface,
+    UeIpAddress, VolumeThreshold, Volumes,
 };
-use causeway_rules::{IdCipher, TeidScheme};
 use causeway_types::{
-    Bitrate, DualIp, FSeid, FarId, IpNet, Ipv4Net, NetworkInstance as Dnn, PdrId, Precedence, QerId, Qfi,
-    Seid, Teid, UrrId,
+    Bitrate, DualIp, FSeid, FarId, IdCipher, IpNet, Ipv4Net, NetworkInstance as Dnn, PdrId, Precedence,
+    QerId, Qfi, ReportingTriggers, Seid, Teid, TeidScheme, UrrId,
 };
 
 use super::choice::Rules;

@@ -2,10 +2,9 @@
 
 use std::time::Instant;
 
-use causeway_types::QfiSet;
+use causeway_types::{QfiSet, Teid};
 
 use super::{GnbId, UeId};
-use causeway_types::Teid;
 
 /// What came through one downlink tunnel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

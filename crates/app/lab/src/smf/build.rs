@@ -6,12 +6,11 @@ use causeway_pfcp::{
     ApplyAction, AssociationReleaseRequest, AssociationSetupRequest, CpFeatures, CreateFar, CreatePdr,
     CreateQer, CreateUrr, DestinationInterface, FTeid, ForwardingParameters, GateStatus, HeartbeatRequest,
     InterfaceType, Mbr, MeasurementMethod, Message, NetworkInstance, NodeId, OuterHeaderCreation,
-    OuterHeaderRemoval, Pdi, PdnType, QueryUrr, RecoveryTimeStamp, RemovedHeader, ReportingTriggers,
-    SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationFlags,
-    SessionModificationRequest, SourceInterface, UeIpAddress, UpdateFar, UpdateForwardingParameters,
-    UpdateUrr, VolumeThreshold, Volumes,
+    OuterHeaderRemoval, Pdi, PdnType, QueryUrr, RecoveryTimeStamp, RemovedHeader, SessionDeletionRequest,
+    SessionEstablishmentRequest, SessionModificationFlags, SessionModificationRequest, SourceInterface,
+    UeIpAddress, UpdateFar, UpdateForwardingParameters, UpdateUrr, VolumeThreshold, Volumes,
 };
-use causeway_types::{DualIp, FSeid, NtpSeconds, Precedence, Seid};
+use causeway_types::{DualIp, FSeid, NtpSeconds, Precedence, ReportingTriggers, Seid};
 
 use super::model::{DOWNLINK_FAR, DOWNLINK_PDR, Downlink, QER, SessionPlan, UPLINK_FAR, UPLINK_PDR, URR};
 

@@ -1,7 +1,7 @@
 //! Conversion of the UPF's messages into the model.
 
-use causeway_pfcp::{Cause, Header, Many, Message, OffendingIe, UsageReport, UsageReportTrigger, ie_name};
-use causeway_types::{FTeid, Volume};
+use causeway_pfcp::{Cause, Header, Many, Message, OffendingIe, UsageReport, ie_name};
+use causeway_types::{FTeid, UsageReportTrigger, Volume};
 
 use super::model::{UPLINK_PDR, Usage, UsageTrigger};
 use crate::LabError;

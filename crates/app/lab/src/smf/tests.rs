@@ -4,10 +4,9 @@ use std::net::UdpSocket;
 use std::sync::mpsc::channel;
 
 use causeway_pfcp::{
-    DownlinkDataReport, ReportType, SessionReportRequest, UrSeqn, UsageReport, UsageReportTrigger,
-    VolumeMeasurement, Volumes,
+    DownlinkDataReport, ReportType, SessionReportRequest, UrSeqn, UsageReport, VolumeMeasurement, Volumes,
 };
-use causeway_types::{Bitrate, DualIp, FTeid, NetworkInstance, Qfi, Teid};
+use causeway_types::{Bitrate, DualIp, FTeid, NetworkInstance, Qfi, Teid, UsageReportTrigger};
 
 use super::*;
 

@@ -16,8 +16,7 @@ use std::sync::Arc;
 use causeway_dataplane::{ApplyError, Capabilities, Plan, Topology};
 use causeway_fastpath::index::{ToKernel, prefetch_at, prepare};
 use causeway_n4::{ApplyId, N4, Notice, Output};
-use causeway_rules::IdCipher;
-use causeway_types::{IpNet, NodeId, Time};
+use causeway_types::{IdCipher, IpNet, NodeId, Time};
 use tokio::sync::{Notify, mpsc};
 
 use crate::clock::Clock;

@@ -4,8 +4,8 @@ use std::net::{IpAddr, UdpSocket};
 use std::sync::Arc;
 
 use causeway_n4::{self as n4, N4};
-use causeway_rules::{AddressPool, Catalogue, IdCipher};
-use causeway_types::{DualIp, IpNet, NetworkInstance, NodeId, Span, Time, WallClock};
+use causeway_rules::{AddressPool, Catalogue};
+use causeway_types::{DualIp, IdCipher, IpNet, NetworkInstance, NodeId, Span, Time, WallClock};
 
 use super::ControlInputs;
 use crate::config::{

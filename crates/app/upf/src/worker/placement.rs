@@ -9,8 +9,9 @@ use std::hash::Hash;
 use std::net::IpAddr;
 use std::ops::Bound;
 
+use causeway_collections::PartitionedMap;
 use causeway_dataplane::{ApplyError, Op, Plan, Topology};
-use causeway_rules::{PartitionedMap, PduSessionType, RuleSet};
+use causeway_rules::{PduSessionType, RuleSet};
 use causeway_types::{DualIp, FTeid, IpNet, SNssai, Seid};
 
 use super::directory::{ALL_WORKERS, Key, Writer};

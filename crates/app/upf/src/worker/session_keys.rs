@@ -184,9 +184,9 @@ pub(super) fn wide_length(holding: SessionKey) -> Option<(bool, u8)> {
 #[cfg(test)]
 mod tests {
     use causeway_dataplane::GtpuEndpoint;
-    use causeway_rules::testing::Templates;
     use causeway_rules::{
         Forwarding, OuterHeader, PlanOptions, RuleSet, UeAddress, plan_establishment, plan_modification,
+        testing::Templates,
     };
     use causeway_types::{DualIp, Interface, Seid};
 

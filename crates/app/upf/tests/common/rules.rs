@@ -4,10 +4,10 @@ use std::net::Ipv4Addr;
 
 use causeway_pfcp::{
     ApplyAction, CreateFar, CreatePdr, CreateUrr, DestinationInterface, FTeid, ForwardingParameters,
-    MeasurementMethod, OuterHeaderRemoval, Pdi, RemovedHeader, ReportingTriggers, SourceInterface,
-    UeIpAddress, VolumeThreshold, Volumes,
+    MeasurementMethod, OuterHeaderRemoval, Pdi, RemovedHeader, SourceInterface, UeIpAddress, VolumeThreshold,
+    Volumes,
 };
-use causeway_types::{FarId, PdrId, Precedence, UrrId};
+use causeway_types::{FarId, PdrId, Precedence, ReportingTriggers, UrrId};
 
 pub(super) const URR: UrrId = UrrId(1);
 

@@ -3,9 +3,9 @@
 use causeway_dataplane::{DataStatus, DownlinkData};
 use causeway_pfcp::{
     DataStatus as StatusFlags, DownlinkDataReport, DownlinkDataServiceInformation, ErrorIndicationReport,
-    ReportType, SessionReportFlags, SessionReportRequest, UsageReport, UsageReportTrigger,
+    ReportType, SessionReportFlags, SessionReportRequest, UsageReport,
 };
-use causeway_types::WallClock;
+use causeway_types::{UsageReportTrigger, WallClock};
 
 use super::Report;
 use crate::session::Session;

@@ -5,8 +5,8 @@ use std::ops::Add;
 
 use causeway_dataplane::DownlinkData;
 use causeway_pfcp::{AdditionalUsageReports, UsageReport};
-use causeway_rules::{Usage, UsageReportTrigger};
-use causeway_types::{FTeid, UrrId};
+use causeway_rules::Usage;
+use causeway_types::{FTeid, UrrId, UsageReportTrigger};
 
 use super::bundle::{ReportBatch, names_policy};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use causeway_rules::fit;
+use causeway_collections::fit;
 
 use crate::association::AssociationId;
 

@@ -7,9 +7,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-use causeway_rules::{
-    Change, HashIndex, Instructions, Plan, ProfileTransition, ProfiledSession, plan_deletion,
-};
+use causeway_collections::HashIndex;
+use causeway_rules::{Change, Instructions, Plan, ProfileTransition, ProfiledSession, plan_deletion};
 use causeway_types::Seid;
 
 use self::cp_seid_index::CpSeidProbe;

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
 
+use causeway_collections::HashIndex;
 use causeway_pfcp::{Header, MessageType};
-use causeway_rules::HashIndex;
 use causeway_types::{Span, Time};
 use foldhash::quality::FixedState;
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
+use causeway_collections::PartitionedMap;
 use causeway_pfcp::{MessageType, TooLong};
-use causeway_rules::{IdCipher, PartitionedMap};
-use causeway_types::{Span, Time};
+use causeway_types::{IdCipher, Span, Time};
 
 use crate::Retransmission;
 use crate::association::AssociationId;

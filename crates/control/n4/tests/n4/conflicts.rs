@@ -2,7 +2,7 @@
 
 use causeway_n4::{Notice, ReleaseReason};
 use causeway_pfcp::*;
-use causeway_types::{FSeid, Seid};
+use causeway_types::{FSeid, Seid, UsageReportTrigger};
 
 use crate::fixture::{Got, Pace, Smf, TestN4, establishment};
 

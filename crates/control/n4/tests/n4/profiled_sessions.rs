@@ -2,7 +2,9 @@
 
 use causeway_dataplane::{ApplyError, Event};
 use causeway_pfcp::*;
-use causeway_types::{Bitrate, FSeid, FarId, NtpSeconds, QerId, Seid, Span, UrrId, WallClock, WallTime};
+use causeway_types::{
+    Bitrate, FSeid, FarId, NtpSeconds, QerId, Seid, Span, UrrId, UsageReportTrigger, WallClock, WallTime,
+};
 use proptest::prelude::*;
 
 mod handover;

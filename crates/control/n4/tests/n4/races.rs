@@ -3,7 +3,7 @@
 use causeway_dataplane::ApplyError;
 use causeway_n4::{Config, Limits};
 use causeway_pfcp::*;
-use causeway_types::{NtpSeconds, Seid, Span, UrrId};
+use causeway_types::{NtpSeconds, Seid, Span, UrrId, UsageReportTrigger};
 
 use crate::fixture::{Pace, Smf, TestN4, activation, config, establishment, query};
 

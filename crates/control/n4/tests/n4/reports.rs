@@ -3,7 +3,7 @@
 use causeway_dataplane::{ApplyError, DownlinkData, Event, Op};
 use causeway_n4::Notice;
 use causeway_pfcp::*;
-use causeway_types::{BarId, PdrId, Qfi, Seid, Span, Teid, UrrId};
+use causeway_types::{BarId, PdrId, Qfi, Seid, Span, Teid, UrrId, UsageReportTrigger};
 
 use crate::fixture::{Smf, TestN4, activation, used};
 

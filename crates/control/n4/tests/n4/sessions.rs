@@ -4,7 +4,7 @@ use causeway_dataplane::ApplyError;
 use causeway_n4::{Config, Limits, Notice};
 use causeway_pfcp::*;
 use causeway_rules::{Leniency, Op, RuleId};
-use causeway_types::{FarId, QerId, Seid, UrrId};
+use causeway_types::{FarId, QerId, Seid, UrrId, UsageReportTrigger};
 
 use crate::fixture::{
     Smf, TestN4, activation, config, encode, establishment, query, volume_urr, wrong_update,

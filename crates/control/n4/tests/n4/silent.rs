@@ -4,7 +4,7 @@ use causeway_dataplane::Event;
 use causeway_n4::{Config, Direction, MessageResult, Notice, Retransmission};
 use causeway_pfcp::*;
 use causeway_rules::Usage;
-use causeway_types::{Seid, Span, UrrId};
+use causeway_types::{Seid, Span, UrrId, UsageInformation, UsageReportTrigger};
 
 use crate::fixture::{Got, Smf, TestN4, config, query, used};
 

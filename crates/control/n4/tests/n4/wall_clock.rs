@@ -3,7 +3,7 @@
 use causeway_dataplane::Event;
 use causeway_pfcp::*;
 use causeway_rules::Usage;
-use causeway_types::{NtpSeconds, Seid, Span, Time, UrrId, WallClock, WallTime};
+use causeway_types::{NtpSeconds, Seid, Span, Time, UrrId, UsageReportTrigger, WallClock, WallTime};
 
 use crate::fixture::{Got, RECOVERY, Smf, TestN4, query, used};
 

@@ -11,8 +11,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_types::{IpNet, NetworkInstance, Seid, Span, Time};
 
-use crate::SortedSet;
-use crate::small_list::SmallList;
+use causeway_collections::{SmallList, SortedSet};
 pub use overlaps::{OverlappingSessions, RouteLimits};
 use pool::Pool;
 use prefix_map::{Family, Prefix, PrefixMap};

@@ -7,11 +7,11 @@
 
 use std::collections::BTreeSet;
 
+use causeway_collections::SortedSet;
 use causeway_types::{IpNet, Seid};
 
 use super::prefix_map::{Family, Prefix};
 use super::{Addresses, ClaimError, ClaimedPrefix, Network, PrefixKind};
-use crate::SortedSet;
 
 /// The other sessions whose addresses overlap those of a request, by the kind of overlap.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -1,11 +1,10 @@
 //! Reserves addresses for a change that may still be rejected.
 
+use causeway_collections::{SmallList, SortedSet};
 use causeway_types::{IpNet, NetworkInstance, Seid};
 
 use super::pool::InUse;
 use super::prefix_map::{Family, Prefix, PrefixMap};
-use crate::SortedSet;
-use crate::small_list::SmallList;
 
 use super::{
     AddressChange, Addresses, ClaimedPrefix, NamedPool, OverlappingSessions, PrefixKind, VersionTables,

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use causeway_types::{IpNet, NetworkInstance, Seid, Span, Time};
 use proptest::prelude::*;
 
-use crate::SortedSet;
+use causeway_collections::SortedSet;
 
 use super::{
     AddressPool, AddressReservation, Addresses, ChooseError, ClaimError, ClaimedPrefix, OverlappingSessions,

@@ -6,10 +6,10 @@ use std::num::NonZeroU16;
 use causeway_pfcp::{
     CreateUrr, DroppedDlTrafficThreshold, EthernetInactivityTimer, Ie, InactivityDetectionTime, LinkedUrrId,
     MeasurementInformation, MeasurementMethod as MethodFlags, MeasurementPeriod, NumberOfReports, Others,
-    QuotaHoldingTime, QuotaValidityTime, ReportingTriggers, SdfFilter as WireFilter, TimeQuotaMechanism,
-    UpdateUrr, UserPlaneInactivityTimer,
+    QuotaHoldingTime, QuotaValidityTime, SdfFilter as WireFilter, TimeQuotaMechanism, UpdateUrr,
+    UserPlaneInactivityTimer,
 };
-use causeway_types::{FarId, Span, UrrId};
+use causeway_types::{FarId, ReportingTriggers, Span, UrrId};
 
 use super::ie_support::CheckSupport;
 use super::{about, flow, not_predefined, setting, urr_limits};

@@ -1,7 +1,9 @@
 //! Checks changes against the existing rules: no duplicates, no new rule that exists, no change of one that does
 //! not.
 
-use crate::{Reason, Rejection, RuleMap, RuleSet, SortedSet, ie};
+use causeway_collections::SortedSet;
+
+use crate::{Reason, Rejection, RuleMap, RuleSet, ie};
 
 use super::{Edits, HasRuleId, RequestedChanges};
 

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use causeway_collections::SortedMap;
 use causeway_types::{FTeid, Interface, IpNet, NetworkInstance, QfiSet};
 
-use crate::{Pdi, Pdr, Reason, Rejection, SessionRules, SortedMap, UeAddress, UeSide, ie};
+use crate::{Pdi, Pdr, Reason, Rejection, SessionRules, UeAddress, UeSide, ie};
 
 use super::resolve::{Resolver, matching_removal};
 use super::ue::ChosenUes;

@@ -2,12 +2,13 @@
 
 use std::net::Ipv4Addr;
 
+use causeway_collections::SortedMap;
 use causeway_types::{FTeid, NetworkInstance};
 
 use crate::tunnels::Reservation;
 use crate::{
     Capabilities, EthernetFilter, HeaderRemoval, LocalEndpoints, Pdi, PredefinedRules, Reason, RemovedHeader,
-    SdfFilter, SortedMap, UeAddress,
+    SdfFilter, UeAddress,
 };
 
 use super::endpoints::check_reference;

@@ -1,9 +1,10 @@
 //! Resolves the UE address of a PDI (TS 29.244 clause 5.21.3).
 
+use causeway_collections::SortedSet;
 use causeway_types::{IpNet, Ipv6Net, NetworkInstance, PdrId};
 
 use crate::addresses::{AddressReservation, ChooseError};
-use crate::{LocalEndpoints, Reason, SortedSet, UeAddress};
+use crate::{LocalEndpoints, Reason, UeAddress};
 
 use super::{EndpointId, RequestedChanges, UeChoice};
 

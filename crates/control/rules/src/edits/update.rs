@@ -1,6 +1,8 @@
 //! Applies an update to one rule.
 
-use crate::{Bar, Duplicate, Far, Forwarding, Pdr, Qer, Reason, SortedMap, ie};
+use causeway_collections::SortedMap;
+
+use crate::{Bar, Duplicate, Far, Forwarding, Pdr, Qer, Reason, ie};
 
 use crate::predefined::deactivate;
 

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use causeway_pfcp::ReportingTriggers;
-use causeway_types::{FarId, Span, UrrId, WallTime};
+use causeway_types::{FarId, ReportingTriggers, Span, UrrId, WallTime};
 
 use super::Setting;
 use crate::{

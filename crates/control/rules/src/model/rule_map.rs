@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Index;
 use std::sync::Arc;
 
-use crate::SortedMap;
+use causeway_collections::SortedMap;
 
 /// The rules of one kind in a session, by id and in the order of their ids.
 ///
@@ -158,5 +158,67 @@ impl<I: Ord, R> FromIterator<(I, R)> for RuleMap<I, R> {
 impl<I: Ord, R, const N: usize> From<[(I, R); N]> for RuleMap<I, R> {
     fn from(rules: [(I, R); N]) -> Self {
         rules.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// One call.
+    #[derive(Clone, Copy, Debug)]
+    enum Call {
+        Insert(u8, u16),
+        GetOrInsert(u8, u16),
+        Remove(u8),
+        Change(u8),
+        RetainAbove(u8),
+    }
+
+    fn call() -> impl Strategy<Value = Call> {
+        let key = 0..12_u8;
+        prop_oneof![
+            4 => (key.clone(), any::<u16>()).prop_map(|(key, value)| Call::Insert(key, value)),
+            1 => (key.clone(), any::<u16>()).prop_map(|(key, value)| Call::GetOrInsert(key, value)),
+            2 => key.clone().prop_map(Call::Remove),
+            2 => key.clone().prop_map(Call::Change),
+            1 => key.prop_map(Call::RetainAbove),
+        ]
+    }
+
+    proptest! {
+        // Input:  any calls, made to a map of shared rules and to a `BTreeMap`, with a copy of the map kept before each.
+        // Output: the same entries; no copy changes with the original.
+        #[test]
+        fn a_change_of_a_rule_map_leaves_its_copies_alone(calls in prop::collection::vec(call(), 0..40)) {
+            let (mut map, mut model) = (RuleMap::new(), BTreeMap::new());
+            for call in calls {
+                let (copy, before) = (map.clone(), model.clone());
+                match call {
+                    Call::Insert(key, value) | Call::GetOrInsert(key, value) => {
+                        let (held, known) = (map.insert(key, value), model.insert(key, value));
+                        prop_assert_eq!(held.map(|held| *held), known);
+                    }
+                    Call::Remove(key) => {
+                        prop_assert_eq!(map.remove(&key).map(|held| *held), model.remove(&key));
+                    }
+                    Call::Change(key) => {
+                        map.get_mut(&key).into_iter().for_each(|value| *value ^= 1);
+                        model.get_mut(&key).into_iter().for_each(|value| *value ^= 1);
+                    }
+                    Call::RetainAbove(least) => {
+                        map.retain(|key, _| *key > least);
+                        model.retain(|key, _| *key > least);
+                    }
+                }
+                prop_assert!(map.iter().eq(model.iter()) && map.values().eq(model.values()));
+                prop_assert!(copy.iter().eq(before.iter()));
+                prop_assert_eq!(copy == map, before == model);
+            }
+        }
     }
 }

@@ -1,17 +1,18 @@
 //! Encodes the results of a change, and measured usage, as IEs of responses and reports.
 
+use causeway_collections::SortedMap;
 use causeway_pfcp::{
     ApplicationDetectionInformation, CreatedPdr, CreatedTrafficEndpoint, DetectedApplicationId,
     DurationMeasurement, EndTime, PacketRateStatusReport, QueryUrrReference, StartTime, TimeOfFirstPacket,
     TimeOfLastPacket, TimeStamp, TrafficEndpointId, UeIpAddress, UpdatedPdr, UrSeqn, UsageReport,
-    UsageReportTrigger, VolumeMeasurement, Volumes,
+    VolumeMeasurement, Volumes,
 };
-use causeway_types::{Span, Time, UrrId, Volume, WallClock};
+use causeway_types::{Span, Time, UrrId, UsageReportTrigger, Volume, WallClock};
 
 use crate::decode::packet_rate::status_ie;
 use crate::edits::{EndpointId, is_unusual};
 use crate::session::ReportState;
-use crate::{Change, Detected, PacketRateReport, ProfiledSession, SessionRules, SortedMap, UeAddress, Usage};
+use crate::{Change, Detected, PacketRateReport, ProfiledSession, SessionRules, UeAddress, Usage};
 
 /// The Packet Rate Status Report IEs of a modification or deletion response.
 pub fn packet_rate_reports(reports: &[PacketRateReport]) -> Vec<PacketRateStatusReport<'static>> {

@@ -1,5 +1,7 @@
-use causeway_pfcp::{FTeid as WireFTeid, UsageInformation, UsageReportTrigger};
-use causeway_types::{PdrId, Span, Time, UrrId, Volume, WallClock, WallTime};
+use causeway_pfcp::FTeid as WireFTeid;
+use causeway_types::{
+    PdrId, Span, Time, UrrId, UsageInformation, UsageReportTrigger, Volume, WallClock, WallTime,
+};
 
 use crate::edits::{Measuring, RequestedChanges, UrrDraft};
 use crate::testing::{SESSION, TestUpf, urr, usual};

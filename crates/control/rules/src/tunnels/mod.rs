@@ -3,18 +3,14 @@
 mod endpoints;
 mod pools;
 mod reservation;
-mod scheme;
 mod slots;
 
-use causeway_types::{FTeid, Seid, Teid};
-
-use crate::small_list::SmallList;
-use crate::{IdCipher, PartitionedMap, SortedSet};
+use causeway_collections::{PartitionedMap, SmallList, SortedSet};
+use causeway_types::{FTeid, IdCipher, Seid, Teid, TeidScheme};
 
 pub use endpoints::{KnownPolicy, LocalEndpoint, LocalEndpoints, N6Address};
 pub use pools::TeidPool;
 pub(crate) use reservation::Reservation;
-pub use scheme::TeidScheme;
 use slots::Slots;
 
 /// The tunnels that end at this UPF: those it chose (CHOOSE) and those that SMFs assigned.

@@ -2,10 +2,10 @@
 
 use std::net::Ipv4Addr;
 
+use causeway_collections::SortedSet;
 use causeway_types::{DualIp, FTeid, Seid, Teid};
 
 use super::{TunnelChange, Tunnels, pools};
-use crate::SortedSet;
 
 /// TEIDs chosen for a change that is being prepared. If dropped, it returns them as if they had not been taken.
 pub(crate) struct Reservation<'a> {

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use causeway_types::{DualIp, FTeid, Seid, Teid};
+use causeway_types::{DualIp, FTeid, Seid, Teid, TeidScheme};
 
-use super::{Claim, TeidScheme, pools};
+use super::{Claim, pools};
 
 /// The largest number of slots. Slot 0 is never used, so that no TEID is zero.
 pub(super) const MAX_SLOTS: u32 = TeidScheme::MAX_SLOT;

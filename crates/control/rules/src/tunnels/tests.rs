@@ -1,10 +1,10 @@
 use std::collections::BTreeSet;
 
+use causeway_collections::SortedSet;
 use causeway_types::{DualIp, FTeid, Seid, Teid};
 use proptest::prelude::*;
 
 use super::{Reservation, Tunnels};
-use crate::SortedSet;
 
 const HERE: &str = "192.0.2.1";
 const ALSO_HERE: &str = "2001:db8::1";

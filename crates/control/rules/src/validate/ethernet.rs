@@ -2,9 +2,9 @@
 
 use causeway_pfcp::{
     EthernetInactivityTimer, EthernetPacketFilter, EthernetPduSessionInformation, Ie, Proxying as ProxyingIe,
-    ReportingTriggers, SdfFilter as WireFilter,
+    SdfFilter as WireFilter,
 };
-use causeway_types::{Interface, NetworkInstance};
+use causeway_types::{Interface, NetworkInstance, ReportingTriggers};
 
 use crate::rejection::refuse_if;
 use crate::{

@@ -1,10 +1,12 @@
-use causeway_types::{BarId, Bitrate, FarId, Interface, NetworkInstance, PdrId, QerId, Qfi, QfiSet, Span};
+use causeway_types::{
+    BarId, Bitrate, FarId, Interface, NetworkInstance, PdrId, QerId, Qfi, QfiSet, ReportingTriggers, Span,
+};
 
 use crate::edits::RequestedChanges;
 use crate::testing::{self, TestUpf, bar, buffering, gnb, to_gnb, to_internet, urr, usual};
 use crate::{
     Bar, Catalogue, Context, DirectionalLimit, Far, MeasurementMethod, Qer, RateLimit, Reason, Rejection,
-    ReportingTriggers, RuleId, RuleSet, Urr, UsageLimits, validate,
+    RuleId, RuleSet, Urr, UsageLimits, validate,
 };
 
 /// Validates the rules of the usual session after this change.

@@ -1,6 +1,6 @@
 //! Checks of one URR.
 
-use causeway_pfcp::ReportingTriggers;
+use causeway_types::ReportingTriggers;
 
 use crate::rejection::refuse_if;
 use crate::{Capabilities, DirectionalLimit, Reason, RuleSet, Urr, UsageLimits, ie};

@@ -6,15 +6,14 @@ use std::net::Ipv4Addr;
 use causeway_pfcp::{
     ApplyAction, CreateFar, CreatePdr, CreateQer, CreateUrr, DestinationInterface, FTeid,
     ForwardingParameters, GateStatus, Header, MeasurementMethod, Message, NetworkInstance, NodeId,
-    OuterHeaderCreation, OuterHeaderRemoval, Pdi, RemovedHeader, ReportingTriggers,
-    SessionEstablishmentRequest, SessionModificationRequest, SourceInterface, UeIpAddress, UpdateFar,
-    UpdatePdr, UpdateQer, UpdateUrr,
+    OuterHeaderCreation, OuterHeaderRemoval, Pdi, RemovedHeader, SessionEstablishmentRequest,
+    SessionModificationRequest, SourceInterface, UeIpAddress, UpdateFar, UpdatePdr, UpdateQer, UpdateUrr,
 };
 use causeway_rules::{
     Addresses, Capabilities, Change, Context, LocalEndpoint, LocalEndpoints, Rejection, Resources,
     SessionRules, Tunnels, establish, modify,
 };
-use causeway_types::{DualIp, FSeid, FarId, PdrId, Precedence, QerId, Seid, UrrId};
+use causeway_types::{DualIp, FSeid, FarId, PdrId, Precedence, QerId, ReportingTriggers, Seid, UrrId};
 
 pub(crate) const SESSION: Seid = Seid(7);
 pub(crate) const CHOOSE: FTeid = FTeid::Choose { v4: true, v6: false, choose_id: None };

@@ -10,11 +10,10 @@ use causeway_dataplane::{
 };
 use causeway_packet::gtpu::Repr;
 use causeway_reference::Limits;
-use causeway_rules::testing::Templates;
 use causeway_rules::{
     ApplyAction, Far, Forwarding, HeaderRemoval, MeasurementMethod, OuterHeader, Pdi, PlanOptions, Qer,
     RateLimit, RemovedHeader, RuleSet, UeAddress, UeSide, Urr, plan_deletion, plan_establishment,
-    plan_modification,
+    plan_modification, testing::Templates,
 };
 use causeway_types::{Bitrate, DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, QerId, UrrId};
 

@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use causeway_collections::Probe;
 use causeway_reference::lease::Destination;
-use causeway_rules::Probe;
 use causeway_types::{FTeid, Ipv4Net, Seid, Teid};
 
 use super::profiles::DormantProfile;

@@ -2,7 +2,8 @@
 
 use std::net::IpAddr;
 
-use causeway_rules::{HashIndex, Probe, ProfiledSession, SessionParams};
+use causeway_collections::{HashIndex, Probe};
+use causeway_rules::{ProfiledSession, SessionParams};
 use causeway_types::{Seid, Teid};
 
 use super::{DormantSessions, ends};

@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use causeway_rules::{PartitionedMap, Remote, SessionParams, SessionProfile};
+use causeway_collections::PartitionedMap;
+use causeway_rules::{Remote, SessionParams, SessionProfile};
 use causeway_types::{DualIp, FTeid};
 
 use super::Paths;
@@ -94,8 +95,7 @@ fn key_of(profile: &Arc<SessionProfile>) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use causeway_rules::testing::Templates;
-    use causeway_rules::{MeasurementMethod, RuleSet, Urr};
+    use causeway_rules::{MeasurementMethod, RuleSet, Urr, testing::Templates};
     use causeway_types::UrrId;
 
     use super::*;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use causeway_rules::PartitionedMap;
+use causeway_collections::PartitionedMap;
 use causeway_types::Qfi;
 use thiserror::Error;
 

@@ -10,7 +10,7 @@ use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr::{self, NonNull};
 
-use causeway_rules::Release;
+use causeway_collections::Release;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use zerocopy::FromZeros;

@@ -46,7 +46,7 @@ mod tests {
     use std::os::unix::fs::FileExt;
     use std::time::{Duration, Instant};
 
-    use causeway_rules::{Release, Tail};
+    use causeway_collections::{Release, Tail};
 
     use super::super::{Arena, ToKernel};
     use super::*;

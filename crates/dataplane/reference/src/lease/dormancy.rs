@@ -2,9 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use causeway_collections::SortedMap;
 use causeway_dataplane::Usage;
-use causeway_rules::{OuterHeader, PduSessionType, RuleSet, SortedMap, Urr, UsageReportTrigger};
-use causeway_types::{Seid, Teid, Time, Volume};
+use causeway_rules::{OuterHeader, PduSessionType, RuleSet, Urr};
+use causeway_types::{Seid, Teid, Time, UsageReportTrigger, Volume};
 
 use super::measured_state::is_independent_of_topology;
 use crate::engine::Reference;

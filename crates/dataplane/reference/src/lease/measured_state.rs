@@ -1,7 +1,8 @@
 //! Sessions with traffic and little state: they can be dormant as well.
 
+use causeway_collections::SortedMap;
 use causeway_dataplane::Topology;
-use causeway_rules::{RuleSet, SortedMap};
+use causeway_rules::RuleSet;
 use causeway_types::{Direction, QerId, Seid, Span, Time, UrrId};
 
 use super::dormancy::is_independent;

@@ -25,13 +25,15 @@ pub use profile::{ProfileParams, ProfileRules};
 pub use rule_action::{RuleAction, SendAction};
 pub use settle::{ForwardedUsage, MeterState, RuleUsage};
 
+use causeway_types::{Seid, Teid, Time};
+
+use causeway_dataplane::{Ingress, N6Endpoint};
+
 pub use crate::session::direction_of;
 
 use std::net::IpAddr;
 
-use causeway_dataplane::{Ingress, N6Endpoint};
 use causeway_packet::{UserPacket, gtpu};
-use causeway_types::{Seid, Teid, Time};
 
 use crate::engine::Reference;
 use crate::index::local_tunnels;

@@ -2,9 +2,9 @@
 
 use causeway_dataplane::{DropReason, Egress, Topology};
 use causeway_rules::{
-    ApplyAction, Far, Forwarding, Gate, HeaderRemoval, OuterHeader, Pdr, Qer, RemovedHeader,
+    ApplyAction, Far, Forwarding, Gate, HeaderRemoval, OuterHeader, Pdr, Qer, RemovedHeader, Steering,
+    TosMarking,
 };
-use causeway_rules::{Steering, TosMarking};
 use causeway_types::{Direction, Interface, Teid};
 
 use crate::apply_far::{Matched, qfi_marking};

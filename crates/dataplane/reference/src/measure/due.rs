@@ -1,7 +1,7 @@
 //! Actions of a URR that become due with time alone.
 
-use causeway_rules::{ReportingTriggers as Asked, Urr, UsageReportTrigger as Trigger};
-use causeway_types::{Span, Time, WallTime};
+use causeway_rules::Urr;
+use causeway_types::{ReportingTriggers as Asked, Span, Time, UsageReportTrigger as Trigger, WallTime};
 
 use super::clock::TimeMeasurement;
 use super::{Measurement, stopped_after};

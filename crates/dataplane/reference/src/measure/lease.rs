@@ -1,7 +1,7 @@
 //! Measurement of a URR elsewhere, added later.
 
-use causeway_rules::{DirectionalLimit, Pdr, ReportingTriggers as Asked, Urr, UsageReportTrigger};
-use causeway_types::{Direction, Time, Volume};
+use causeway_rules::{DirectionalLimit, Pdr, Urr};
+use causeway_types::{Direction, ReportingTriggers as Asked, Time, UsageReportTrigger, Volume};
 
 use super::clock::TimeMeasurement;
 use super::totals::difference;

@@ -1,7 +1,7 @@
 //! Thresholds and quotas of one URR.
 
-use causeway_rules::{Urr, UsageLimits, UsageReportTrigger as Trigger};
-use causeway_types::{Direction, Time};
+use causeway_rules::{Urr, UsageLimits};
+use causeway_types::{Direction, Time, UsageReportTrigger as Trigger};
 
 use super::Measurement;
 use super::clock::TimeMeasurement;

@@ -12,8 +12,8 @@ mod traffic;
 
 use std::time::Duration;
 
-use causeway_rules::{Detected, Pdr, ReportingTriggers, Urr, UsageLimits, UsageReportTrigger};
-use causeway_types::{Direction, Span, Time, Volume, WallTime};
+use causeway_rules::{Detected, Pdr, Urr, UsageLimits};
+use causeway_types::{Direction, ReportingTriggers, Span, Time, UsageReportTrigger, Volume, WallTime};
 
 use clock::{TimeMeasurement, UsageTimer};
 use limits::Exhausted;

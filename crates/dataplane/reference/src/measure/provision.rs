@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use causeway_rules::{Monitoring, ReportingTriggers, Urr, UrrPart, UsageLimits};
-use causeway_types::{Time, Volume};
+use causeway_rules::{Monitoring, Urr, UrrPart, UsageLimits};
+use causeway_types::{ReportingTriggers, Time, Volume};
 
 use super::clock::{TimeMeasurement, UsageTimer};
 use super::limits::Exhausted;

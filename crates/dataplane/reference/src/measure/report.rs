@@ -1,7 +1,7 @@
 //! Builds usage reports from the measurement.
 
-use causeway_rules::{Urr, Usage, UsageInformation, UsageReportTrigger as Trigger};
-use causeway_types::{Span, Time, Volume};
+use causeway_rules::{Urr, Usage};
+use causeway_types::{Span, Time, UsageInformation, UsageReportTrigger as Trigger, Volume};
 
 use super::Measurement;
 use super::clock::TimeMeasurement;

@@ -1,8 +1,5 @@
-use causeway_rules::{
-    DirectionalLimit, MeasurementMethod, ReportingTriggers, Urr, UrrPart, Usage, UsageLimits,
-    UsageReportTrigger as Trigger,
-};
-use causeway_types::{Direction, Time, UrrId};
+use causeway_rules::{DirectionalLimit, MeasurementMethod, Urr, UrrPart, Usage, UsageLimits};
+use causeway_types::{Direction, ReportingTriggers, Time, UrrId, UsageReportTrigger as Trigger};
 
 use super::Measurement;
 

@@ -1,7 +1,8 @@
 //! Start and stop of traffic: of each application that PDRs of the URR detect, and of all other traffic together (TS
 //! 29.244 clause 5.4.11).
 
-use causeway_rules::{ApplicationId, Detected, Pdr, SortedMap};
+use causeway_collections::SortedMap;
+use causeway_rules::{ApplicationId, Detected, Pdr};
 use causeway_types::{PdrId, Span, Time};
 
 /// The current traffic.

@@ -13,10 +13,11 @@ use causeway_packet::{IpProtocol, Ipv4Repr, UdpRepr};
 use causeway_reference::{Limits, Reference};
 use causeway_rules::{
     ApplyAction, DirectionalLimit, Far, Forwarding, HeaderRemoval, MeasurementMethod, Pdi, Pdr, Qer,
-    ReportingTriggers, UeAddress, UeSide, Urr, UsageLimits,
+    UeAddress, UeSide, Urr, UsageLimits,
 };
 use causeway_types::{
-    DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, QerId, Qfi, Seid, Teid, Time, UrrId,
+    DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, QerId, Qfi, ReportingTriggers, Seid,
+    Teid, Time, UrrId,
 };
 
 pub const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use causeway_dataplane::{Applied, ApplyError, Op, Plan};
-use causeway_rules::{ReportingTriggers, RuleSet};
-use causeway_types::{Seid, Span, Time, UrrId};
+use causeway_rules::RuleSet;
+use causeway_types::{ReportingTriggers, Seid, Span, Time, UrrId};
 
 use super::operation::{Operation, Pending};
 use super::outcomes::Retry;

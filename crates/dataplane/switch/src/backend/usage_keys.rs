@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use causeway_rules::{DirectionalLimit, ReportingTriggers, RuleSet, Urr};
-use causeway_types::{Direction, Seid, Time, UrrId};
+use causeway_rules::{DirectionalLimit, RuleSet, Urr};
+use causeway_types::{Direction, ReportingTriggers, Seid, Time, UrrId};
 
 use super::session_change::Change;
 use super::switch::Switch;

@@ -1,8 +1,9 @@
 //! GTP-U messages, octet by octet.
 
+use causeway_types::{Qfi, Teid};
+
 use crate::common::hex;
 use causeway_packet::gtpu::{Extension, Header, Message, MessageType, PORT, Packet, Repr, prefix};
-use causeway_types::{Qfi, Teid};
 
 fn teid(raw: u32) -> Teid {
     Teid::new(raw).expect("not zero")

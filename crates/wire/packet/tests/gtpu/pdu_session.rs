@@ -1,12 +1,13 @@
 //! PDU Session Containers, octet by octet.
 
+use causeway_types::{Qfi, Teid};
+
 use crate::common::hex;
 use causeway_packet::gtpu::{
     DlPduSession, Extension, Header, Message, Packet, PduSession, Ppi, QfiSequence, Repr, UlPduSession,
     UlTimeStamps,
 };
 use causeway_packet::{Layer, ParseError};
-use causeway_types::{Qfi, Teid};
 
 /// A G-PDU of tunnel 1 with the container and no user data has these octets, in both directions.
 fn both_ways(info: PduSession, octets: &str) {

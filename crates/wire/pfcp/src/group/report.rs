@@ -1,14 +1,13 @@
 //! Groups of session reports.
 
-use causeway_types::{PdrId, UrrId};
+use causeway_types::{PdrId, UrrId, UsageInformation, UsageReportTrigger};
 
 use crate::group::{JoinIpMulticastInformation, LeaveIpMulticastInformation};
 use crate::ie::{
     ApplicationInstanceId, DataStatus, DetectedApplicationId, DlDataPacketsSize,
     DownlinkDataServiceInformation, DurationMeasurement, EndTime, FTeid, FlowInformation,
     MacAddressesDetected, MacAddressesRemoved, NetworkInstance, PredefinedRulesName, QueryUrrReference,
-    StartTime, TimeOfFirstPacket, TimeOfLastPacket, TimeStamp, UeIpAddress, UrSeqn, UsageInformation,
-    UsageReportTrigger, VolumeMeasurement,
+    StartTime, TimeOfFirstPacket, TimeOfLastPacket, TimeStamp, UeIpAddress, UrSeqn, VolumeMeasurement,
 };
 use crate::structure::group;
 

@@ -1,14 +1,14 @@
 //! Groups about Usage Reporting Rules.
 
-use causeway_types::{FarId, UrrId};
+use causeway_types::{FarId, ReportingTriggers, UrrId};
 
 use crate::ie::{
     AggregatedUrrId, ApplicationId, DroppedDlTrafficThreshold, EthernetInactivityTimer, EventQuota,
     EventThreshold, InactivityDetectionTime, LinkedUrrId, MeasurementInformation, MeasurementMethod,
     MeasurementPeriod, MonitoringTime, Multiplier, NumberOfReports, QuotaHoldingTime, QuotaValidityTime,
-    ReportingTriggers, SdfFilter, SubsequentEventQuota, SubsequentEventThreshold, SubsequentTimeQuota,
-    SubsequentTimeThreshold, SubsequentVolumeQuota, SubsequentVolumeThreshold, TimeQuota, TimeQuotaMechanism,
-    TimeThreshold, UserPlaneInactivityTimer, VolumeQuota, VolumeThreshold,
+    SdfFilter, SubsequentEventQuota, SubsequentEventThreshold, SubsequentTimeQuota, SubsequentTimeThreshold,
+    SubsequentVolumeQuota, SubsequentVolumeThreshold, TimeQuota, TimeQuotaMechanism, TimeThreshold,
+    UserPlaneInactivityTimer, VolumeQuota, VolumeThreshold,
 };
 use crate::structure::group;
 

@@ -108,6 +108,25 @@ macro_rules! octets_ies {
     )*};
 }
 
+/// The coding of named bits that `causeway-types` defines: as [`flags_ies`].
+macro_rules! flags_codec_ies {
+    ($( $name:ident($raw:ty; $octets:literal) = $type:literal, $label:literal; )*) => {$(
+        impl<'a> $crate::Ie<'a> for $name {
+            const TYPE: u16 = $type;
+            const NAME: &'static str = $label;
+
+            fn decode(value: &'a [u8]) -> Result<Self, $crate::IeError> {
+                let bits = $crate::ie::leaf::bits(value)?;
+                Ok(Self::from_bits_truncate(bits as $raw))
+            }
+
+            fn encode(&self, out: &mut Vec<u8>) {
+                out.extend_from_slice(&self.bits().to_le_bytes()[..$octets]);
+            }
+        }
+    )*};
+}
+
 /// Named bits, bit 1 of octet 5 first: at least `$min` octets on the wire, `$octets` when sent.
 macro_rules! flags_ies {
     ($(
@@ -124,19 +143,7 @@ macro_rules! flags_ies {
             }
         }
 
-        impl<'a> $crate::Ie<'a> for $name {
-            const TYPE: u16 = $type;
-            const NAME: &'static str = $label;
-
-            fn decode(value: &'a [u8]) -> Result<Self, $crate::IeError> {
-                let bits = $crate::ie::leaf::bits(value)?;
-                Ok(Self::from_bits_truncate(bits as $raw))
-            }
-
-            fn encode(&self, out: &mut Vec<u8>) {
-                out.extend_from_slice(&self.bits().to_le_bytes()[..$octets]);
-            }
-        }
+        $crate::ie::leaf::flags_codec_ies! { $name($raw; $octets) = $type, $label; }
     )*};
 }
 
@@ -212,4 +219,6 @@ pub(crate) fn bits(value: &[u8]) -> Result<u64, crate::IeError> {
     Ok(u64::from_le_bytes(octets))
 }
 
-pub(crate) use {code, code_ies, flags_ies, integer_ies, integer_impl, octets_ies, time_ies};
+pub(crate) use {
+    code, code_ies, flags_codec_ies, flags_ies, integer_ies, integer_impl, octets_ies, time_ies,
+};

@@ -1,8 +1,16 @@
 //! Usage measurement and reporting.
 
-use super::leaf::{flags_ies, integer_ies};
+use causeway_types::{ReportingTriggers, UsageInformation, UsageReportTrigger};
+
+use super::leaf::{flags_codec_ies, flags_ies, integer_ies};
 use crate::read::{Put, Reader};
 use crate::{Ie, IeError};
+
+flags_codec_ies! {
+    ReportingTriggers(u32; 3) = 37, "Reporting Triggers";
+    UsageReportTrigger(u32; 3) = 63, "Usage Report Trigger";
+    UsageInformation(u8; 1) = 90, "Usage Information";
+}
 
 flags_ies! {
     /// The methods of a URR (clause 8.2.40).
@@ -13,94 +21,6 @@ flags_ies! {
         VOLUM = 1;
         /// Events.
         EVENT = 2;
-    }
-
-    /// The triggers of a URR (clause 8.2.19), 1 to 3 octets when received, 3 when sent.
-    ReportingTriggers(u32; 3) = 37, "Reporting Triggers" {
-        /// Periodically.
-        PERIO = 0;
-        /// Volume threshold reached.
-        VOLTH = 1;
-        /// Time threshold reached.
-        TIMTH = 2;
-        /// Quota holding time passed without packets.
-        QUHTI = 3;
-        /// Start of traffic.
-        START = 4;
-        /// Stop of traffic.
-        STOPT = 5;
-        /// Threshold of dropped downlink traffic reached.
-        DROTH = 6;
-        /// A linked URR reports.
-        LIUSA = 7;
-        /// Volume quota exhausted.
-        VOLQU = 8;
-        /// Time quota exhausted.
-        TIMQU = 9;
-        /// Envelope closure.
-        ENVCL = 10;
-        /// MAC addresses used.
-        MACAR = 11;
-        /// Event threshold reached.
-        EVETH = 12;
-        /// Event quota exhausted.
-        EVEQU = 13;
-        /// IP multicast joined or left.
-        IPMJL = 14;
-        /// Quota validity time expired.
-        QUVTI = 15;
-        /// End marker received.
-        REEMR = 16;
-        /// User plane inactivity timer expired.
-        UPINT = 17;
-    }
-
-    /// The trigger of a usage report (clause 8.2.41), 1 to 3 octets when received, 3 when sent.
-    UsageReportTrigger(u32; 3) = 63, "Usage Report Trigger" {
-        /// Periodic.
-        PERIO = 0;
-        /// Volume threshold reached.
-        VOLTH = 1;
-        /// Time threshold reached.
-        TIMTH = 2;
-        /// Quota holding time passed without packets.
-        QUHTI = 3;
-        /// Start of traffic.
-        START = 4;
-        /// Stop of traffic.
-        STOPT = 5;
-        /// Threshold of dropped downlink traffic reached.
-        DROTH = 6;
-        /// The CP function queried it.
-        IMMER = 7;
-        /// Volume quota exhausted.
-        VOLQU = 8;
-        /// Time quota exhausted.
-        TIMQU = 9;
-        /// A linked URR reports.
-        LIUSA = 10;
-        /// The session ended, or the URR was removed or lost its last PDR.
-        TERMR = 11;
-        /// Monitoring time reached.
-        MONIT = 12;
-        /// Envelope closure.
-        ENVCL = 13;
-        /// MAC addresses used.
-        MACAR = 14;
-        /// Event threshold reached.
-        EVETH = 15;
-        /// Event quota exhausted.
-        EVEQU = 16;
-        /// The UP function ended the session.
-        TEBUR = 17;
-        /// IP multicast joined or left.
-        IPMJL = 18;
-        /// Quota validity time expired.
-        QUVTI = 19;
-        /// End marker received.
-        EMRRE = 20;
-        /// User plane inactivity timer expired.
-        UPINT = 21;
     }
 
     /// Options of a measurement (clause 8.2.68).
@@ -121,18 +41,6 @@ flags_ies! {
         ASPOC = 6;
         /// Control of inactive measurement.
         CIAM = 7;
-    }
-
-    /// The part of the usage in a report (clause 8.2.59).
-    UsageInformation(u8; 1) = 90, "Usage Information" {
-        /// Before the monitoring time.
-        BEF = 0;
-        /// After the monitoring time.
-        AFT = 1;
-        /// After QoS enforcement.
-        UAE = 2;
-        /// Before QoS enforcement.
-        UBE = 3;
     }
 }
 

@@ -1,6 +1,9 @@
 //! The list of all IE types.
 
-use causeway_types::{BarId, FSeid, FarId, PdrId, Precedence, QerId, Qfi, UrrId};
+use causeway_types::{
+    BarId, FSeid, FarId, PdrId, Precedence, QerId, Qfi, ReportingTriggers, UrrId, UsageInformation,
+    UsageReportTrigger,
+};
 
 use super::{IeInfo, registry, show_value};
 use crate::Ie;

@@ -3,8 +3,7 @@
 use std::fs::File;
 use std::path::PathBuf;
 
-use causeway_pfcp::dump::Dump;
-use causeway_pfcp::{Header, Message};
+use causeway_pfcp::{Header, Message, dump::Dump};
 use pcap_file::pcapng::PcapNgReader;
 
 /// Octets of IPv4 and UDP headers without options.

@@ -1,7 +1,7 @@
 //! Comparison of checking and decoding a group.
 
 use causeway_pfcp::*;
-use causeway_types::{FarId, PdrId, Precedence, QerId, UrrId};
+use causeway_types::{FarId, PdrId, Precedence, QerId, ReportingTriggers, UrrId};
 
 fn encoded<'a>(group: &impl Ie<'a>) -> Vec<u8> {
     let mut out = Vec::new();

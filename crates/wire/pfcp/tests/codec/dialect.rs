@@ -1,7 +1,7 @@
 //! Lengths and forms in the messages of real SMFs.
 
 use causeway_pfcp::*;
-use causeway_types::{FarId, NtpSeconds, PdrId, QerId, UrrId};
+use causeway_types::{FarId, NtpSeconds, PdrId, QerId, ReportingTriggers, UrrId, UsageReportTrigger};
 
 use crate::support::{decode, octets, write};
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use causeway_pfcp::*;
 use causeway_types::{
-    BarId, Bitrate, DualIp, FSeid, FarId, MacAddr, NtpSeconds, PdrId, Precedence, QerId, Qfi, Seid, UrrId,
+    BarId, Bitrate, DualIp, FSeid, FarId, MacAddr, NtpSeconds, PdrId, Precedence, QerId, Qfi,
+    ReportingTriggers, Seid, UrrId, UsageReportTrigger,
 };
 
 use crate::support::octets;

@@ -4,10 +4,11 @@ use std::net::Ipv4Addr;
 
 use causeway_pfcp::{
     CreateFar, CreatePdr, CreateQer, CreateUrr, FTeid, GateStatus, Header, Ie, Mbr, Message, MessageType,
-    NetworkInstance, NodeId, ReportingTriggers, SourceInterface, UeIpAddress, UsageReport,
-    UsageReportTrigger, VolumeThreshold,
+    NetworkInstance, NodeId, SourceInterface, UeIpAddress, UsageReport, VolumeThreshold,
 };
-use causeway_types::{Bitrate, FarId, PdrId, Precedence, QerId, Qfi, Seid, UrrId};
+use causeway_types::{
+    Bitrate, FarId, PdrId, Precedence, QerId, Qfi, ReportingTriggers, Seid, UrrId, UsageReportTrigger,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rs_pfcp::ie as theirs;

@@ -2,13 +2,15 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use crate::support::octets;
+use causeway_types::{FSeid, FarId, PdrId, Precedence, QerId, ReportingTriggers, Seid, UrrId};
+
 use causeway_pfcp::{
     ApplyAction, CreateFar, CreatePdr, CreateQer, CreateUrr, DestinationInterface, FTeid,
     ForwardingParameters, GateStatus, Header, MeasurementMethod, Message, NetworkInstance, NodeId, Pdi,
-    ReportingTriggers, SdfFilter, SessionEstablishmentRequest, SourceInterface,
+    SdfFilter, SessionEstablishmentRequest, SourceInterface,
 };
-use causeway_types::{FSeid, FarId, PdrId, Precedence, QerId, Seid, UrrId};
+
+use crate::support::octets;
 
 fn establishment() -> SessionEstablishmentRequest<'static> {
     let pdi = Pdi {

@@ -3,6 +3,8 @@
 use std::thread;
 use std::time::Duration;
 
+use causeway_types::Qfi;
+
 use super::{attach, cast};
 use crate::LabError;
 use crate::demo::environment::DemoEnvironment;
@@ -11,7 +13,6 @@ use crate::ran::Bearer;
 use crate::smf::{DOWNLINK_PDR, Downlink};
 use crate::traffic::Sequence;
 use crate::traffic::sequenced::{Sender, Sink};
-use causeway_types::Qfi;
 
 const PORT: u16 = 7001;
 const LENGTH: u16 = 200;

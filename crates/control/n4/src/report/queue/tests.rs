@@ -1,6 +1,5 @@
 use causeway_dataplane::DataStatus;
-use causeway_rules::{UsageInformation, UsageReportTrigger};
-use causeway_types::{PdrId, Teid, Time, UrrId, Volume};
+use causeway_types::{PdrId, Teid, Time, UrrId, UsageInformation, UsageReportTrigger, Volume};
 
 use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use causeway_rules::Probe;
+use causeway_collections::Probe;
 use causeway_types::{FSeid, Seid};
 
 use super::Sessions;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use causeway_rules::{PrefaultFn, Release};
+use causeway_collections::{PrefaultFn, Release};
 use causeway_types::{FSeid, Seid};
 
 use super::Sessions;

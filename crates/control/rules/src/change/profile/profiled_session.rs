@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use causeway_collections::SortedSet;
 use causeway_types::{FTeid, IpNet, PdrId, Seid};
 
 use super::{Policy, SessionParams, SessionProfile};
@@ -11,7 +12,7 @@ use crate::diff::plan_establishment;
 use crate::edits::ChosenUes;
 use crate::plan::Op;
 use crate::tunnels::TunnelChange;
-use crate::{ResourceChange, RuleSet, SessionRules, SortedSet};
+use crate::{ResourceChange, RuleSet, SessionRules};
 
 /// The rules of a session as its profile and its parameters. The full rules are made on demand.
 #[derive(Clone, PartialEq, Eq, Debug)]

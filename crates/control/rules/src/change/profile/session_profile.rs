@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
+use causeway_collections::SortedSet;
 use causeway_types::{FTeid, FarId, IpNet, NodeId, PdrId, Seid};
 
 use super::params::{MAX_TUNNELS, Remote, SessionParams};
@@ -10,9 +11,7 @@ use super::policy::{Policy, PolicySlots};
 use crate::addresses::ClaimedPrefix;
 use crate::change::Change;
 use crate::edits::ChosenUes;
-use crate::{
-    Addresses, Far, Leniency, OuterHeader, Pdr, RuleSet, SessionRules, SortedSet, Tunnels, UeAddress,
-};
+use crate::{Addresses, Far, Leniency, OuterHeader, Pdr, RuleSet, SessionRules, Tunnels, UeAddress};
 
 /// The common part of sessions of one message template: everything except their [`SessionParams`].
 #[derive(Clone, PartialEq, Eq, Debug)]

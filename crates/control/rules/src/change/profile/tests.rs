@@ -3,10 +3,12 @@ use std::net::Ipv4Addr;
 use causeway_pfcp::{
     ApplyAction, CreateFar, CreatePdr, CreateQer, CreateUrr, DestinationInterface, FTeid,
     ForwardingParameters, GateStatus, Gbr, Header, Ie, Mbr, MeasurementMethod, Message, NetworkInstance,
-    NodeId, OuterHeaderCreation, OuterHeaderRemoval, Pdi, RemovedHeader, ReportingTriggers, SdfFilter,
-    SourceInterface, UeIpAddress, UserId,
+    NodeId, OuterHeaderCreation, OuterHeaderRemoval, Pdi, RemovedHeader, SdfFilter, SourceInterface,
+    UeIpAddress, UserId,
 };
-use causeway_types::{Bitrate, DualIp, FSeid, FarId, PdrId, Precedence, QerId, Span, UrrId};
+use causeway_types::{
+    Bitrate, DualIp, FSeid, FarId, PdrId, Precedence, QerId, ReportingTriggers, Span, UrrId,
+};
 use proptest::prelude::*;
 
 use super::*;

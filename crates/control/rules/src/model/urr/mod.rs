@@ -7,8 +7,7 @@ mod part;
 use std::collections::BTreeSet;
 use std::num::NonZeroU16;
 
-use causeway_pfcp::ReportingTriggers;
-use causeway_types::{FarId, Span, UrrId};
+use causeway_types::{FarId, ReportingTriggers, Span, UrrId};
 
 pub use limit::{DirectionalLimit, DroppedLimit, UsageLimits};
 pub use monitoring::{BaseInterval, Monitoring};

@@ -2,15 +2,15 @@
 
 use std::num::NonZeroU16;
 
-use causeway_types::{FarId, Span, UrrId, WallTime};
+use causeway_types::{FarId, ReportingTriggers, Span, UrrId, WallTime};
 use proptest::collection::{btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
 
 use crate::edits::{LimitsUpdate, Measuring, MonitoringUpdate, UrrDraft, UrrUpdate};
 use crate::{
-    BaseInterval, DirectionalLimit, DroppedLimit, Far, MeasurementMethod, Monitoring, ReportingTriggers,
-    RuleMap, Urr, UsageLimits,
+    BaseInterval, DirectionalLimit, DroppedLimit, Far, MeasurementMethod, Monitoring, RuleMap, Urr,
+    UsageLimits,
 };
 
 use super::{IDS, setting};

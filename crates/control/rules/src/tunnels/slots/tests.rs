@@ -2,8 +2,9 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
+use causeway_types::IdCipher;
+
 use super::*;
-use crate::IdCipher;
 
 fn any_teid(_: Teid) -> bool {
     true

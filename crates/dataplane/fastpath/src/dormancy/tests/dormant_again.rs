@@ -1,4 +1,5 @@
-use causeway_rules::{DirectionalLimit, ReportingTriggers};
+use causeway_rules::DirectionalLimit;
+use causeway_types::ReportingTriggers;
 
 use super::*;
 

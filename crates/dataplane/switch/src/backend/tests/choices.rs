@@ -1,10 +1,10 @@
 //! Random rules of sessions.
 
 use causeway_rules::{
-    ApplyAction, DirectionalLimit, Far, FlowAddress, FlowDescription, FlowEnd, Gate, Pdr, Qer,
-    ReportingTriggers, RuleSet, SdfFilter, TrafficClass, Urr,
+    ApplyAction, DirectionalLimit, Far, FlowAddress, FlowDescription, FlowEnd, Gate, Pdr, Qer, RuleSet,
+    SdfFilter, TrafficClass, Urr,
 };
-use causeway_types::{FarId, PdrId, Precedence, QerId, Qfi, QfiSet, UrrId};
+use causeway_types::{FarId, PdrId, Precedence, QerId, Qfi, QfiSet, ReportingTriggers, UrrId};
 
 use super::world::{SERVERS, buffering, downlink, gnb, to_gnb, to_network, uplink, volume};
 

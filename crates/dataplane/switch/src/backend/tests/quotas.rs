@@ -3,10 +3,9 @@
 use causeway_dataplane::{Dataplane, Egress, PacketEngine};
 use causeway_p4::{Contract, profiles};
 use causeway_rules::{
-    DirectionalLimit, Far, PlanOptions, ReportingTriggers, RuleSet, Urr, plan_deletion, plan_establishment,
-    plan_modification,
+    DirectionalLimit, Far, PlanOptions, RuleSet, Urr, plan_deletion, plan_establishment, plan_modification,
 };
-use causeway_types::{FarId, PdrId, Seid, UrrId};
+use causeway_types::{FarId, PdrId, ReportingTriggers, Seid, UrrId};
 
 use super::world::{START, from_network, gnb, on_switch, reply, session, to_gnb, volume};
 

@@ -3,8 +3,8 @@
 use causeway_dataplane::{ApplyError, Dataplane};
 use causeway_p4::profiles;
 use causeway_reference::Limits;
-use causeway_rules::{DirectionalLimit, Qer, ReportingTriggers, RuleSet, plan_deletion, plan_establishment};
-use causeway_types::{IpNet, QerId, Qfi, Seid, Span, UrrId};
+use causeway_rules::{DirectionalLimit, Qer, RuleSet, plan_deletion, plan_establishment};
+use causeway_types::{IpNet, QerId, Qfi, ReportingTriggers, Seid, Span, UrrId};
 
 use super::world::{START, reply, session, topology, volume};
 use crate::backend::cpu_port::plain_frame;

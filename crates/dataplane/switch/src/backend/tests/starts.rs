@@ -2,10 +2,8 @@
 
 use causeway_dataplane::{Dataplane, Disposition, Event, PacketEngine};
 use causeway_p4::profiles;
-use causeway_rules::{
-    PlanOptions, ReportingTriggers, RuleSet, Usage, UsageReportTrigger, plan_establishment, plan_modification,
-};
-use causeway_types::{PdrId, Seid, Span, UrrId};
+use causeway_rules::{PlanOptions, RuleSet, Usage, plan_establishment, plan_modification};
+use causeway_types::{PdrId, ReportingTriggers, Seid, Span, UrrId, UsageReportTrigger};
 
 use super::world::{START, events, from_gnb, from_network, on_switch, reply, request, session, volume};
 

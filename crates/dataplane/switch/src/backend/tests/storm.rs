@@ -5,10 +5,10 @@ use std::collections::{BTreeSet, HashSet};
 use causeway_dataplane::{Applied, ApplyError, Event, Plan};
 use causeway_p4::Contract;
 use causeway_rules::{
-    ApplyAction, DirectionalLimit, Far, Gate, PlanOptions, Qer, ReportingTriggers, RuleSet, Usage,
-    plan_deletion, plan_establishment, plan_modification,
+    ApplyAction, DirectionalLimit, Far, Gate, PlanOptions, Qer, RuleSet, Usage, plan_deletion,
+    plan_establishment, plan_modification,
 };
-use causeway_types::{FarId, PdrId, QerId, Qfi, Seid, Span, Time, UrrId};
+use causeway_types::{FarId, PdrId, QerId, Qfi, ReportingTriggers, Seid, Span, Time, UrrId};
 
 use super::choices::beside_others;
 use super::done::Done;

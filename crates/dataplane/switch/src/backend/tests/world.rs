@@ -8,11 +8,12 @@ use causeway_packet::gtpu::prefix;
 use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, UdpRepr};
 use causeway_reference::{Limits, Reference};
 use causeway_rules::{
-    ApplyAction, DirectionalLimit, Far, Forwarding, HeaderRemoval, MeasurementMethod, Pdi, Pdr, Qer,
-    ReportingTriggers, RuleSet, UeAddress, UeSide, Urr, UsageLimits,
+    ApplyAction, DirectionalLimit, Far, Forwarding, HeaderRemoval, MeasurementMethod, Pdi, Pdr, Qer, RuleSet,
+    UeAddress, UeSide, Urr, UsageLimits,
 };
 use causeway_types::{
-    FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, QerId, Qfi, Teid, Time, UrrId,
+    FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, QerId, Qfi, ReportingTriggers, Teid, Time,
+    UrrId,
 };
 
 use crate::backend::InProcess;

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::{SortedMap, SortedSet};
-use crate::RuleMap;
 
 /// One call.
 #[derive(Clone, Copy, Debug)]
@@ -63,36 +62,6 @@ proptest! {
         let entries: Vec<_> = model.clone().into_iter().rev().collect();
         prop_assert_eq!(&entries.into_iter().collect::<SortedMap<_, _>>(), &map);
         prop_assert!(map.into_iter().eq(model));
-    }
-
-    // Input:  any calls, made to a map of shared rules and to a `BTreeMap`, with a copy of the map kept before each.
-    // Output: the same entries; no copy changes with the original.
-    #[test]
-    fn a_change_of_a_rule_map_leaves_its_copies_alone(calls in prop::collection::vec(call(), 0..40)) {
-        let (mut map, mut model) = (RuleMap::new(), BTreeMap::new());
-        for call in calls {
-            let (copy, before) = (map.clone(), model.clone());
-            match call {
-                Call::Insert(key, value) | Call::GetOrInsert(key, value) => {
-                    let (held, known) = (map.insert(key, value), model.insert(key, value));
-                    prop_assert_eq!(held.map(|held| *held), known);
-                }
-                Call::Remove(key) => {
-                    prop_assert_eq!(map.remove(&key).map(|held| *held), model.remove(&key));
-                }
-                Call::Change(key) => {
-                    map.get_mut(&key).into_iter().for_each(|value| *value ^= 1);
-                    model.get_mut(&key).into_iter().for_each(|value| *value ^= 1);
-                }
-                Call::RetainAbove(least) => {
-                    map.retain(|key, _| *key > least);
-                    model.retain(|key, _| *key > least);
-                }
-            }
-            prop_assert!(map.iter().eq(model.iter()) && map.values().eq(model.values()));
-            prop_assert!(copy.iter().eq(before.iter()));
-            prop_assert_eq!(copy == map, before == model);
-        }
     }
 
     // Input:  any items, inserted into and removed from a sorted set and a `BTreeSet`.

@@ -4,15 +4,19 @@ use thin_vec::ThinVec;
 
 /// Items in insertion order; a single one takes no memory of its own.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) enum SmallList<T> {
+pub enum SmallList<T> {
+    /// No item.
     #[default]
     None,
+    /// One item.
     One(T),
+    /// Two or more items.
     More(ThinVec<T>),
 }
 
 impl<T: PartialEq> SmallList<T> {
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+    /// The items.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
         let (one, more) = match self {
             Self::None => (None, None),
             Self::One(item) => (Some(item), None),
@@ -22,7 +26,7 @@ impl<T: PartialEq> SmallList<T> {
     }
 
     /// There is an item that differs from this one.
-    pub(crate) fn has_other(&self, item: &T) -> bool {
+    pub fn has_other(&self, item: &T) -> bool {
         match self {
             Self::None => false,
             Self::One(held) => held != item,
@@ -30,11 +34,13 @@ impl<T: PartialEq> SmallList<T> {
         }
     }
 
-    pub(crate) const fn is_empty(&self) -> bool {
+    /// There are no items.
+    pub const fn is_empty(&self) -> bool {
         matches!(self, Self::None)
     }
 
-    pub(crate) fn push(&mut self, item: T) {
+    /// Appends an item.
+    pub fn push(&mut self, item: T) {
         if self.is_empty() {
             *self = Self::One(item);
             return;
@@ -50,7 +56,7 @@ impl<T: PartialEq> SmallList<T> {
     }
 
     /// Removes an item. `false`: it was not there.
-    pub(crate) fn remove(&mut self, item: &T) -> bool {
+    pub fn remove(&mut self, item: &T) -> bool {
         match self {
             Self::One(held) if held == item => {
                 *self = Self::None;

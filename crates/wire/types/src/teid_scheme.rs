@@ -1,8 +1,6 @@
 //! The parts of a TEID that the UPF chose.
 
-use causeway_types::Teid;
-
-use crate::IdCipher;
+use crate::{IdCipher, Teid};
 
 const SLOT_BITS: u32 = 24;
 
@@ -25,13 +23,13 @@ impl TeidScheme {
     }
 
     /// The TEID of a slot, 1 to [`TeidScheme::MAX_SLOT`], and a generation.
-    pub(super) fn teid(&self, slot: u32, generation: u8) -> Option<Teid> {
+    pub fn teid(&self, slot: u32, generation: u8) -> Option<Teid> {
         let plain = u32::from(generation) << SLOT_BITS | slot;
         Teid::new(self.scramble.map_or(plain, |scramble| scramble.encrypt32(plain)))
     }
 
     /// The slot and the generation of a TEID.
-    pub(super) fn parts(&self, teid: Teid) -> (u32, u8) {
+    pub fn parts(&self, teid: Teid) -> (u32, u8) {
         let plain = self.scramble.map_or(teid.value(), |scramble| scramble.decrypt32(teid.value()));
         (plain & Self::MAX_SLOT, (plain >> SLOT_BITS) as u8)
     }
