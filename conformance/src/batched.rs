@@ -2,7 +2,7 @@
 
 use causeway_dataplane::{PacketEngine, Transmit};
 use causeway_fastpath::{FastPath, TransmitQueue, meta_of};
-use causeway_ports::{Batch, Frame};
+use causeway_packet::{Batch, Frame};
 use causeway_types::Time;
 
 use crate::lockstep::{Arrival, ComparedDataplane};

@@ -7,8 +7,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use causeway_p4runtime::client::{CopySession, Options, P4Runtime};
+use causeway_packet::{Batch, Frame, Meta};
 use causeway_ports::tap::{TapOptions, TapPort};
-use causeway_ports::{Batch, Frame, Meta, Port, wait};
+use causeway_ports::{Port, wait};
 use causeway_switch::Count;
 use causeway_switch::driver::{Link, Outcome, Reply, Request, SwitchDriver, Ticket};
 use causeway_types::Time;

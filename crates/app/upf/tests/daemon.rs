@@ -42,7 +42,7 @@ fn live(config: &Config, upf: Ipv4Addr, by_line: f64) {
     assert_eq!(next(&mut running.server), one_hop_on(up));
 
     let down = packet(SERVER, UE, b"down");
-    assert!(running.server.push(causeway_ports::Meta::Ip, &down));
+    assert!(running.server.push(causeway_packet::Meta::Ip, &down));
     assert_eq!(smf.accept_downlink_data(session), PdrId(2));
     assert_eq!(running.metric("causeway_buffered_packets"), 1.0);
     smf.forward(session, downlink(), gnb.address);

@@ -3,9 +3,11 @@
 use std::num::NonZeroU8;
 
 use causeway_dataplane::DropReason;
-use causeway_packet::icmp::IcmpError;
-use causeway_packet::rewrite::{Ecn, decrement_hop_limit, set_ecn};
-use causeway_ports::{FrameMut, Meta};
+use causeway_packet::{
+    FrameMut, Meta,
+    icmp::IcmpError,
+    rewrite::{Ecn, decrement_hop_limit, set_ecn},
+};
 use causeway_types::Direction;
 
 use crate::flow_entry::{Account, PER_OCTET};

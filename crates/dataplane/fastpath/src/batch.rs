@@ -1,8 +1,10 @@
 //! The stages of a batch: look up and prefetch flow entries, then classify, then act.
 
 use causeway_dataplane::{Disposition, DropReason, Ingress, TrafficCounter};
-use causeway_packet::rewrite::{Ecn, set_ecn};
-use causeway_ports::{BATCH, Batch, Meta};
+use causeway_packet::{
+    BATCH, Batch, Meta,
+    rewrite::{Ecn, set_ecn},
+};
 use causeway_types::Time;
 
 use crate::action::Verdict;

@@ -5,7 +5,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_dataplane::DropReason;
-use causeway_ports::BATCH;
+use causeway_packet::BATCH;
 
 use crate::filters::PacketKey;
 use crate::key::FlowKey;

@@ -1,6 +1,6 @@
 //! Compiled actions and program heads: the parts of a program that common packets need, in a compact layout.
 
-use causeway_ports::Meta;
+use causeway_packet::Meta;
 use causeway_types::Direction;
 
 use crate::batch_state::packet_flag;

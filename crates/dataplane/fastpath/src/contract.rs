@@ -7,7 +7,7 @@ use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, Event, HostReachability, Ingress,
     Op, PacketEngine, Plan, Transmit,
 };
-use causeway_ports::{Batch, Frame};
+use causeway_packet::{Batch, Frame};
 use causeway_rules::Applications;
 use causeway_types::{Time, WallClock};
 

@@ -6,7 +6,7 @@
 use std::net::Ipv4Addr;
 
 use causeway_dataplane::DropReason;
-use causeway_ports::{BATCH, Batch, Meta};
+use causeway_packet::{BATCH, Batch, Meta};
 use causeway_types::Time;
 
 use crate::batch_state::{BatchState, NextStage, PacketState, miss_drop_reason, packet_flag};

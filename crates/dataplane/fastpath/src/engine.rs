@@ -7,7 +7,7 @@ use causeway_collections::PartitionedMap;
 use causeway_dataplane::{
     Counters, Dataplane, Disposition, DropReason, Ingress, PacketEngine, Topology, Transmit,
 };
-use causeway_ports::Batch;
+use causeway_packet::Batch;
 use causeway_reference::{Limits, Reference};
 use causeway_types::{NetworkInstance, Seid, Time};
 

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::num::NonZeroU8;
 
 use causeway_dataplane::{TrafficCounter, hops_of_relayed};
-use causeway_ports::{BATCH, Batch, FrameMut, Meta};
+use causeway_packet::{BATCH, Batch, FrameMut, Meta};
 
 use crate::batch_state::{BatchState, PacketState, packet_flag};
 use crate::compiled_action::{CompiledAction, HEADER_AND_CONTAINER};

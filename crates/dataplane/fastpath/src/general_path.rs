@@ -2,8 +2,7 @@
 
 use arrayvec::ArrayVec;
 use causeway_dataplane::DropReason;
-use causeway_packet::rewrite::Ecn;
-use causeway_ports::{BATCH, Batch, Meta};
+use causeway_packet::{BATCH, Batch, Meta, rewrite::Ecn};
 use causeway_types::{Direction, Qfi};
 
 use crate::batch_state::NextStage;

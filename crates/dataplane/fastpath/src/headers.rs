@@ -1,7 +1,5 @@
 //! Parses common packets: loads the first octets of all packets of a batch, then parses them with vector instructions.
 
-use causeway_ports::BATCH;
-
 use crate::address_filter::Ipv4Prefilter;
 use crate::batch_state::{BatchState, HALF_BATCH, NO_ENTRY_ID, packet_flag};
 use crate::filters::{Block, PacketKey, WithComparator};
@@ -11,6 +9,7 @@ use crate::prediction::ClassifierPrediction;
 mod fields;
 mod unusual;
 
+use causeway_packet::BATCH;
 pub(crate) use fields::decrement_ttl;
 use fields::{Tunnel, UserWords};
 use unusual::UserPacketOffsets;

@@ -4,9 +4,10 @@
 use std::net::IpAddr;
 
 use causeway_dataplane::DropReason;
-use causeway_packet::UserPacket;
-use causeway_packet::icmp::{IcmpError, may_reply};
-use causeway_ports::{Batch, Meta};
+use causeway_packet::{
+    Batch, Meta, UserPacket,
+    icmp::{IcmpError, may_reply},
+};
 use causeway_reference::Reference;
 use causeway_types::{Teid, Time};
 

@@ -2,8 +2,7 @@
 //! Everything else takes the path of [`crate::general_path`].
 
 use causeway_dataplane::DropReason;
-use causeway_packet::MAX_IPV6_EXTENSIONS;
-use causeway_ports::{BATCH, Batch};
+use causeway_packet::{BATCH, Batch, MAX_IPV6_EXTENSIONS};
 use causeway_types::Qfi;
 
 use crate::address_filter::Ipv6Prefilter;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use causeway_dataplane::DropReason;
-use causeway_ports::{BATCH, Batch, Meta};
+use causeway_packet::{BATCH, Batch, Meta};
 
 use crate::batch_state::{BatchState, HALF_BATCH, NextStage, PacketState, packet_flag};
 use crate::compiled_action::ProgramHead;

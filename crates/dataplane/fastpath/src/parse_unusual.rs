@@ -2,7 +2,7 @@
 //! next stage.
 
 use causeway_dataplane::DropReason;
-use causeway_ports::{BATCH, Batch};
+use causeway_packet::{BATCH, Batch};
 
 use crate::batch_state::{BatchState, HALF_BATCH, NextStage, packet_flag};
 use crate::engine::FastPath;

@@ -4,7 +4,7 @@
 //! lane by lane, before any flow entry has arrived from memory; the flow entry then only confirms the set. Where
 //! batches use several sets, there is no prediction.
 
-use causeway_ports::BATCH;
+use causeway_packet::BATCH;
 
 use crate::batch_state::{BatchState, HALF_BATCH};
 use crate::engine::FastPath;

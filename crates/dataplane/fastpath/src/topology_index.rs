@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use causeway_dataplane::{BlockedAddresses, DropReason, Egress, Topology};
-use causeway_ports::Meta;
+use causeway_packet::Meta;
 use causeway_types::NetworkInstance;
 
 use crate::address_filter::{Ipv4Prefilter, Ipv6Prefilter, prefilters};

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use causeway_dataplane::{Egress, Ingress, Transmit};
-use causeway_ports::{BATCH, Batch, Meta};
+use causeway_packet::{BATCH, Batch, Meta};
 
 use crate::topology_index::{Exit, TopologyIndex};
 

@@ -6,7 +6,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use arrayvec::ArrayVec;
-use causeway_ports::{BATCH, Batch, Meta};
+use causeway_packet::{BATCH, Batch, Meta};
 use causeway_types::Teid;
 
 use crate::batch_state::{BatchState, NextStage};

@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
+use causeway_packet::{Batch, Frame, Meta};
 use fastrand::Rng;
 
-use crate::{Batch, Counters, Frame, Meta, Port, PortError};
+use crate::{Counters, Port, PortError};
 
 /// The probability of each fault for a frame, from 0 to 1.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]

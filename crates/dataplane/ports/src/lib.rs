@@ -9,7 +9,6 @@
 
 #![deny(unsafe_code)]
 
-mod batch;
 pub mod capture;
 mod counters;
 mod error;
@@ -31,12 +30,11 @@ pub mod tun;
 pub mod udp;
 pub mod xdp;
 
-pub use batch::{BATCH, Batch, FrameMut, HEADROOM, STRIDE};
 pub use counters::{Counter, CounterUnit, Counters};
 pub use error::PortError;
 pub use fault_injector::{FaultCounts, FaultInjector, Faults};
 pub use poll::{MAX_PORTS, Ready, Waker, wait};
-pub use port::{Frame, Meta, Port};
+pub use port::Port;
 pub use reconnect::{PortEvent, ReconnectingPort};
 pub use share::PortSharing;
 pub use traced::TracedPort;

@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::{Batch, Counter, Counters, Frame, Meta, Port, PortError, Waker};
+use causeway_packet::{Batch, Frame, Meta};
+
+use crate::{Counter, Counters, Port, PortError, Waker};
 
 /// The default capacity of a queue, in frames.
 pub const DEFAULT_CAPACITY: usize = 1024;
@@ -147,8 +149,10 @@ impl Port for MemoryPort {
 mod tests {
     use std::time::Duration;
 
+    use causeway_packet::BATCH;
+
     use super::*;
-    use crate::{BATCH, wait};
+    use crate::wait;
 
     fn ip(data: &[u8]) -> Frame<'_> {
         Frame { meta: Meta::Ip, data }

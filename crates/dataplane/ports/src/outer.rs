@@ -4,9 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU8;
 
 use arrayvec::ArrayVec;
-use causeway_packet::{BuildError, Ip, IpProtocol, IpRepr, ParseError, Udp, UdpChecksum, UdpRepr};
+use causeway_packet::{BuildError, Ip, IpProtocol, IpRepr, Meta, ParseError, Udp, UdpChecksum, UdpRepr};
 
-use crate::{Counter, Meta};
+use crate::Counter;
 
 /// The UDP port of GTP-U (TS 29.281 clause 4.4.2).
 pub(crate) const GTPU_PORT: u16 = 2152;

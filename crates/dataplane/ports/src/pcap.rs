@@ -4,8 +4,10 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
 
+use causeway_packet::{Batch, Frame, Meta};
+
 use crate::capture::{CaptureReader, Passage, Tap};
-use crate::{Batch, Counter, Counters, Frame, Meta, Port, PortError, outer};
+use crate::{Counter, Counters, Port, PortError, outer};
 
 /// The packets that a replaying port delivers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

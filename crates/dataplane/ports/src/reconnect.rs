@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use crate::{Batch, Counter, Counters, Frame, Port, PortError, Waker};
+use causeway_packet::{Batch, Frame};
+
+use crate::{Counter, Counters, Port, PortError, Waker};
 
 /// The delay between two attempts to reopen the port: the first, and the maximum; each attempt doubles it.
 const MIN_RETRY: Duration = Duration::from_millis(100);
@@ -267,7 +269,7 @@ mod tests {
         };
         let mut port = ReconnectingPort::new(open, tell).expect("it opens");
         let mut batch = Batch::with_frame_size(2048);
-        let frames = [Frame { meta: crate::Meta::Ip, data: &[0x45] }; 2];
+        let frames = [Frame { meta: causeway_packet::Meta::Ip, data: &[0x45] }; 2];
         is_lost.store(true, Ordering::Relaxed);
         assert_eq!(port.send(&frames).expect("no error"), 0);
         assert_eq!(port.counters().value(Counter::TxLinkDown), 2);

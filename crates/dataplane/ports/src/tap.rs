@@ -4,14 +4,14 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use causeway_packet::{Ethernet, ParseError};
+use causeway_packet::{Batch, Ethernet, Frame, Meta, ParseError};
 use rustix::io::Errno;
 
 use crate::netlink::{Link, Netlink, check_name};
 use crate::sys::tun::{Header, Kind};
 use crate::tun::open_device;
 use crate::udp::send_failure;
-use crate::{Batch, Counter, Counters, Frame, Meta, Port, PortError, sys};
+use crate::{Counter, Counters, Port, PortError, sys};
 
 /// Octets of a frame that the MTU does not count: two addresses, the type and two VLAN tags.
 const HEADERS: usize = 14 + 2 * 4;

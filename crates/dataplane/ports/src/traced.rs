@@ -3,8 +3,10 @@
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
+use causeway_packet::{Batch, Frame};
+
 use crate::capture::{Passage, Tap};
-use crate::{Batch, Counters, Frame, Port, PortError};
+use crate::{Counters, Port, PortError};
 
 /// A port that records every frame, in both directions, while the capture is enabled.
 ///

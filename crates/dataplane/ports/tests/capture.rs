@@ -7,10 +7,11 @@ use std::num::NonZeroU8;
 use std::path::Path;
 use std::process::Command;
 
+use causeway_packet::{Batch, Frame, Meta};
 use causeway_ports::capture::{Capture, CaptureReader, Passage};
 use causeway_ports::memory::{MemoryPort, pair};
 use causeway_ports::pcap::{Carries, PcapPort};
-use causeway_ports::{Batch, Counter, Frame, Meta, Port, TracedPort};
+use causeway_ports::{Counter, Port, TracedPort};
 use common::{message, udp4};
 use proptest::prelude::*;
 

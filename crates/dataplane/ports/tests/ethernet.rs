@@ -6,10 +6,11 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::num::NonZeroU8;
 use std::time::{Duration, Instant};
 
+use causeway_packet::{Batch, Frame, Meta};
 use causeway_ports::netlink::Netlink;
 use causeway_ports::tpacket::{EthernetGtpu, EthernetIp, EthernetOptions};
 use causeway_ports::udp::{UdpOptions, UdpPort};
-use causeway_ports::{Batch, Counter, Frame, Meta, Port, wait};
+use causeway_ports::{Counter, Port, wait};
 use common::{RawSocket, Remote, checksum, in_namespace, ip, message, receive, udp4, wait_up};
 
 const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);

@@ -1,7 +1,8 @@
 //! Fault injection between two memory ports.
 
+use causeway_packet::{BATCH, Batch, Frame, Meta};
 use causeway_ports::memory::{MemoryPort, pair};
-use causeway_ports::{BATCH, Batch, FaultCounts, FaultInjector, Faults, Frame, Meta, Port};
+use causeway_ports::{FaultCounts, FaultInjector, Faults, Port};
 
 const NONE: Faults =
     Faults { drop: 0., duplicate: 0., reorder: 0., corrupt: 0., truncate: 0., delay: 0., max_delay: 0 };

@@ -5,11 +5,13 @@ mod common;
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
-use causeway_packet::gtpu::{self, prefix};
-use causeway_packet::{Ip, Ipv4, Udp, UdpChecksum};
+use causeway_packet::{
+    BATCH, Frame, Ip, Ipv4, Udp, UdpChecksum,
+    gtpu::{self, prefix},
+};
 use causeway_ports::tun::{TunOptions, TunPort};
 use causeway_ports::udp::{DatagramSender, UdpOptions, UdpPort};
-use causeway_ports::{BATCH, Counter, Frame, Port};
+use causeway_ports::{Counter, Port};
 use causeway_types::Teid;
 use common::{checksum, in_namespace, receive_while};
 

@@ -5,10 +5,11 @@ mod common;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
+use causeway_packet::{Batch, Frame, Meta};
 use causeway_ports::netlink::Netlink;
 use causeway_ports::tun::{TunOptions, TunPort};
 use causeway_ports::udp::{UdpOptions, UdpPort};
-use causeway_ports::{Batch, Frame, Meta, Port, PortError, PortSharing};
+use causeway_ports::{Port, PortError, PortSharing};
 use common::{in_namespace, ip, message, once_free, udp4};
 
 const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);

@@ -5,10 +5,10 @@ mod common;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::{Duration, Instant};
 
-use causeway_packet::{EtherType, Ethernet, MacAddr, VlanTag};
+use causeway_packet::{Batch, EtherType, Ethernet, Frame, MacAddr, Meta, VlanTag};
 use causeway_ports::netlink::Netlink;
 use causeway_ports::tap::{TapOptions, TapPort};
-use causeway_ports::{Batch, Counter, Frame, Meta, Port, wait};
+use causeway_ports::{Counter, Port, wait};
 use common::{Remote, in_namespace, ip, message, udp4};
 
 const UE: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);

@@ -5,10 +5,10 @@ mod common;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::time::Duration;
 
-use causeway_packet::{Ip, Ipv4, Udp, UdpChecksum};
+use causeway_packet::{Batch, Frame, Ip, Ipv4, Meta, Udp, UdpChecksum};
 use causeway_ports::netlink::Netlink;
 use causeway_ports::tun::{TunOffload, TunOptions, TunPort};
-use causeway_ports::{Batch, Counter, Frame, Meta, Port, wait};
+use causeway_ports::{Counter, Port, wait};
 use common::{in_namespace, ip, message, once_free, receive, udp4, udp6};
 
 const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);

@@ -10,9 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use causeway_packet::{Batch, Frame, Meta};
 use causeway_ports::tun::{TunOffload, TunOptions, TunPort};
 use causeway_ports::udp::{UdpOptions, UdpPort};
-use causeway_ports::{Batch, Counter, Counters, Frame, Meta, Port, Waker, wait};
+use causeway_ports::{Counter, Counters, Port, Waker, wait};
 use common::{Remote, in_namespace};
 
 /// Octets of bulk traffic in each direction.

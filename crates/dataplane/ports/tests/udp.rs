@@ -5,8 +5,9 @@ mod common;
 use std::net::SocketAddr;
 use std::num::NonZeroU8;
 
+use causeway_packet::{BATCH, Batch, Frame, Meta};
 use causeway_ports::udp::{UdpOptions, UdpPort};
-use causeway_ports::{BATCH, Batch, Counter, Frame, Meta, Port};
+use causeway_ports::{Counter, Port};
 use common::udp::{bind, bind_plain, gtpu};
 use common::{in_namespace, message, receive};
 

@@ -4,8 +4,9 @@ mod common;
 
 use std::net::SocketAddr;
 
+use causeway_packet::{BATCH, Batch, Frame, Meta};
 use causeway_ports::udp::{UdpOptions, UdpPort};
-use causeway_ports::{BATCH, Batch, Counter, Frame, Meta, Port, wait};
+use causeway_ports::{Counter, Port, wait};
 use common::udp::{bind, bind_plain, gtpu};
 use common::{in_namespace, receive};
 

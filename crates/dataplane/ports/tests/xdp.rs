@@ -5,8 +5,9 @@ mod common;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
+use causeway_packet::{Batch, Frame, Meta};
 use causeway_ports::xdp::{XdpGtpu, XdpIp, XdpOptions};
-use causeway_ports::{Batch, Counter, Frame, Meta, Port, wait};
+use causeway_ports::{Counter, Port, wait};
 use common::xdp::{GNB, UPF, connected_remote, exchange, generic, n3, native, until, with_xdp};
 use common::{RawSocket, checksum, ip, receive, run, udp4, udp6};
 

@@ -7,8 +7,9 @@ use std::net::UdpSocket;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use causeway_packet::{Batch, Frame};
 use causeway_ports::xdp::{XdpGtpu, XdpIp, XdpOptions};
-use causeway_ports::{Batch, Counter, Frame, Port};
+use causeway_ports::{Counter, Port};
 use common::xdp::{
     GNB, UPF, addresses, attached, connected_remote, exchange, gtpu, n3, native, until, with_xdp,
 };

@@ -4,15 +4,21 @@
 //! accessors cannot fail. A `Repr`, for example [`Ipv4Repr`], contains legal values only and appends itself to a
 //! vector, or yields an array of fixed size for the octets before a payload. No I/O, no allocation while parsing,
 //! no panic on any input.
+//!
+//! Ports and data planes exchange packets in a [`Batch`]: up to [`BATCH`] [`Frame`]s, each in a [`Buffer`] of this crate
+//! or of an I/O library.
 
 #![forbid(unsafe_code)]
 
 pub mod application;
 mod arp;
+mod batch;
+mod buffer;
 pub mod checksum;
 mod error;
 mod ethernet;
 mod fragment;
+mod frame;
 pub mod gtpu;
 pub mod http;
 pub mod icmp;
@@ -30,10 +36,13 @@ mod udp;
 mod user;
 
 pub use arp::Arp;
+pub use batch::{BATCH, Batch, FrameMut};
+pub use buffer::{Buffer, HEADROOM, STRIDE};
 pub use causeway_types::MacAddr;
 pub use error::{BuildError, Layer, ParseError};
 pub use ethernet::{EtherType, Ethernet, MAX_VLAN_TAGS, VlanTag};
 pub use fragment::{FragmentError, fragment_v4};
+pub use frame::{Frame, Meta};
 pub use ip::{Ip, IpRepr};
 pub use ipv4::{Ipv4, Ipv4Repr};
 pub use ipv6::{FlowLabel, Ipv6, Ipv6Repr};

@@ -4,11 +4,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use causeway_dataplane::Network;
 use causeway_lab::smf::{BulkSmf, Downlink, Session, SessionPlan, SmfEvent};
-use causeway_packet::gtpu::prefix;
-use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, UdpRepr};
+use causeway_packet::{Batch, Frame, IpProtocol, IpRepr, Ipv4Repr, Meta, UdpRepr, gtpu::prefix};
+use causeway_ports::Port;
 use causeway_ports::memory::{MemoryPort, pair_with};
 use causeway_ports::udp::{UdpOptions, UdpPort};
-use causeway_ports::{Batch, Frame, Meta, Port};
 use causeway_types::{Bitrate, DualIp, FTeid, NetworkInstance, Qfi, Teid};
 use causeway_upf::config::{Config, GtpuServer, Metrics, PFCP_PORT, PfcpServer, Session as Pool, Upf};
 use causeway_upf::{Daemon, open};

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use causeway_ports::Meta;
+use causeway_packet::Meta;
 use causeway_ports::memory::{MemoryPort, pair_with};
 use causeway_reference::Limits;
 use causeway_rules::{Far, Plan};

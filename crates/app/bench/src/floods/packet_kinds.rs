@@ -2,7 +2,7 @@
 
 use std::net::Ipv6Addr;
 
-use causeway_ports::Meta;
+use causeway_packet::Meta;
 
 use super::malform::{extend, set_length, to_ipv6, unknown_hosts, with_header};
 use crate::pipeline::Direction;

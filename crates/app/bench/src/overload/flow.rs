@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use causeway_lab::LabError;
+use causeway_packet::{Batch, Frame, Meta};
 use causeway_ports::udp::{UdpOptions, UdpPort};
-use causeway_ports::{Batch, Counter, Frame, Meta, Port};
+use causeway_ports::{Counter, Port};
 use causeway_types::Teid;
 
 use crate::BenchError;

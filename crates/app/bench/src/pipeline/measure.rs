@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use causeway_ports::{Batch, Meta};
+use causeway_packet::{Batch, Meta};
 use causeway_types::{Span, Teid, Time};
 
 use super::traffic::{CHUNK, Chunk, Mix};

@@ -2,9 +2,7 @@
 
 use std::net::IpAddr;
 
-use causeway_packet::gtpu::prefix;
-use causeway_packet::{IpProtocol, Ipv4Repr, UdpRepr};
-use causeway_ports::{BATCH, Batch, Frame, Meta};
+use causeway_packet::{BATCH, Batch, Frame, IpProtocol, Ipv4Repr, Meta, UdpRepr, gtpu::prefix};
 use causeway_types::{Qfi, Teid};
 
 use super::options::{Direction, Size};

@@ -3,10 +3,9 @@
 use std::net::SocketAddr;
 
 use causeway_lab::LabError;
-use causeway_packet::gtpu::prefix;
-use causeway_packet::{IpProtocol, Ipv4Repr, UdpRepr};
+use causeway_packet::{Batch, Frame, IpProtocol, Ipv4Repr, Meta, UdpRepr, gtpu::prefix};
+use causeway_ports::Port;
 use causeway_ports::udp::{UdpOptions, UdpPort};
-use causeway_ports::{Batch, Frame, Meta, Port};
 use causeway_types::{Qfi, Teid};
 
 use super::field::{Field, GNB, SERVER, UPF_N3, ue};

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use causeway_ports::BATCH;
+use causeway_packet::BATCH;
 use clap::{Args, ValueEnum};
 
 use crate::BenchError;

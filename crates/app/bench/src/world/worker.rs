@@ -7,7 +7,7 @@ use causeway_dataplane::{
 };
 use causeway_fastpath::index::ArenaError;
 use causeway_fastpath::{FastPath, ReceiveSource, TransmitQueue};
-use causeway_ports::{Batch, Meta};
+use causeway_packet::{Batch, Meta};
 use causeway_reference::{Limits, Reference};
 use causeway_types::Time;
 

@@ -4,7 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use causeway_ports::{Batch, Frame, Meta, Port, wait};
+use causeway_packet::{Batch, Frame, Meta};
+use causeway_ports::{Port, wait};
 
 use super::state::{Downlink, Uplink};
 use super::{GnbId, Shared, UeId};

@@ -165,7 +165,7 @@ mod tests {
     use std::net::UdpSocket as Std;
     use std::time::Duration;
 
-    use causeway_ports::BATCH;
+    use causeway_packet::BATCH;
 
     use super::*;
 

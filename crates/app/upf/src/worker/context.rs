@@ -2,7 +2,8 @@
 
 use causeway_dataplane::{Applied, ApplyError, Ingress, PacketEngine, Plan};
 use causeway_fastpath::{ReceiveSource, TransmitQueue};
-use causeway_ports::{Batch, Frame, Meta, PortError};
+use causeway_packet::{Batch, Frame, Meta};
+use causeway_ports::PortError;
 use causeway_switch::backend::Operation;
 use causeway_types::Time;
 

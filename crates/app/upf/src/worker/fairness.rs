@@ -23,7 +23,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use causeway_fastpath::ReceiveSource;
-use causeway_ports::{Frame, Meta};
+use causeway_packet::{Frame, Meta};
 use causeway_types::Time;
 
 /// How long a port is full without a break before packets are attributed to UEs and gNBs.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use causeway_fastpath::ReceiveSource;
-use causeway_ports::{Batch, Frame};
+use causeway_packet::{Batch, Frame};
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use super::notifier::Notifier;
@@ -88,7 +88,8 @@ impl RingReceiver {
 
 #[cfg(test)]
 mod tests {
-    use causeway_ports::{BATCH, Meta, Waker, wait};
+    use causeway_packet::{BATCH, Meta};
+    use causeway_ports::{Waker, wait};
 
     use super::*;
 

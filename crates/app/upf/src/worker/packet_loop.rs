@@ -8,7 +8,8 @@ use std::time::Duration;
 use arrayvec::ArrayVec;
 use causeway_dataplane::{Applied, ApplyError, Counters, DropReason};
 use causeway_fastpath::ReceiveSource;
-use causeway_ports::{BATCH, Batch, MAX_PORTS, PortError, Ready, wait};
+use causeway_packet::{BATCH, Batch};
+use causeway_ports::{MAX_PORTS, PortError, Ready, wait};
 use causeway_switch::backend::Operation;
 
 use super::context::WorkerContext;

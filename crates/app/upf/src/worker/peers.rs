@@ -6,8 +6,10 @@ use std::sync::Arc;
 use arrayvec::ArrayVec;
 use causeway_dataplane::{Counters, DropReason, Topology};
 use causeway_fastpath::ReceiveSource;
-use causeway_packet::gtpu::{Message, Packet};
-use causeway_ports::{BATCH, Batch, Frame, Meta};
+use causeway_packet::{
+    BATCH, Batch, Frame, Meta,
+    gtpu::{Message, Packet},
+};
 
 use super::directory::{ALL_WORKERS, Directory};
 use super::handoff_ring::{self, RingReceiver, RingSender};

@@ -3,7 +3,8 @@
 use arrayvec::ArrayVec;
 use causeway_dataplane::{Egress, Transmit};
 use causeway_fastpath::{QueuedPacket, TransmitQueue};
-use causeway_ports::{BATCH, Batch, Frame, MAX_PORTS, Meta, PortError};
+use causeway_packet::{BATCH, Batch, Frame, Meta};
+use causeway_ports::{MAX_PORTS, PortError};
 
 use super::egress_ports::EgressPorts;
 use super::ports::PortSet;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use causeway_dataplane::Plan;
-use causeway_ports::{Batch, Counters, Frame, Port, PortError};
+use causeway_packet::{Batch, Frame};
+use causeway_ports::{Counters, Port, PortError};
 use causeway_reference::Limits;
 use causeway_rules::ApplyAction;
 use causeway_types::Seid;

@@ -4,8 +4,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use causeway_packet::{Batch, Frame, Meta};
 use causeway_ports::tap::{TapOptions, TapPort};
-use causeway_ports::{Batch, Frame, Meta, Port, wait};
+use causeway_ports::{Port, wait};
 use causeway_upf::Daemon;
 use causeway_upf::config::P4Switch;
 

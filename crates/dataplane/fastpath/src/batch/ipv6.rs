@@ -2,7 +2,7 @@
 
 use std::net::Ipv6Addr;
 
-use causeway_ports::{BATCH, Batch};
+use causeway_packet::{BATCH, Batch};
 
 use super::BatchPass;
 use crate::batch_state::{NextStage, packet_flag};

@@ -5,7 +5,7 @@
 //! The start and end of an unusual packet are found one by one; then the headers of all packets are parsed together
 //! again.
 
-use causeway_ports::BATCH;
+use causeway_packet::BATCH;
 use causeway_types::Qfi;
 
 use super::fields::{COMPREHENSION_REQUIRED, Tunnel, UserWords, decrement_ttl};

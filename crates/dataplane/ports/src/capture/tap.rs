@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 use std::num::NonZeroU8;
 
+use causeway_packet::{Frame, Meta};
+
 use super::Capture;
 use crate::outer::{self, GTPU_PORT};
-use crate::{Frame, Meta};
 
 /// The direction of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

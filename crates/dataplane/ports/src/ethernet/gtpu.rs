@@ -4,12 +4,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use causeway_packet::{BATCH, Batch, Frame, Meta};
+
 use super::interface::{EthernetInterface, OutgoingPacket};
 use super::{Device, receive_filter};
 use crate::netlink::Table;
 use crate::outer::{self, GTPU_PORT};
 use crate::udp::{UdpOptions, UdpPort, bind_refusing};
-use crate::{BATCH, Batch, Counter, Counters, Frame, Meta, Port, PortError};
+use crate::{Counter, Counters, Port, PortError};
 
 /// A GTP-U port on an Ethernet interface, with port 2152 of one or more local addresses.
 ///

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrayvec::ArrayVec;
-use causeway_packet::MacAddr;
+use causeway_packet::{BATCH, Batch, Frame, MacAddr};
 use rustix::event::epoll;
 use rustix::io::Errno;
 
@@ -17,7 +17,7 @@ use super::receive_filter::AcceptedFrame;
 use super::{Device, Header, Received};
 use crate::netlink::Table;
 use crate::outer::OUTER;
-use crate::{BATCH, Batch, Counter, Counters, Frame, PortError};
+use crate::{Counter, Counters, PortError};
 
 /// A frame to send: its destination, and the headers that the port adds.
 pub(super) struct OutgoingPacket {

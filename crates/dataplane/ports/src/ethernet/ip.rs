@@ -6,12 +6,12 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use arrayvec::ArrayVec;
-use causeway_packet::Ip;
+use causeway_packet::{BATCH, Batch, Frame, Ip, Meta};
 
 use super::interface::{EthernetInterface, OutgoingPacket};
 use super::{Device, receive_filter};
 use crate::sys::ethtool::GroDisabled;
-use crate::{BATCH, Batch, Counter, Counters, Frame, Meta, Port, PortError};
+use crate::{Counter, Counters, Port, PortError};
 
 /// An N6 port on an Ethernet interface: receives every packet to its Ethernet address that is not for this host.
 pub struct IpPackets<D> {

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::net::IpAddr;
 
-use causeway_packet::{EtherType, Ethernet, Ip, MacAddr};
+use causeway_packet::{EtherType, Ethernet, Ip, MacAddr, Meta};
 
 use super::checksum::is_incomplete;
 use super::{ChecksumState, Received};
-use crate::{Counter, Meta, outer};
+use crate::{Counter, outer};
 
 /// An accepted frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,8 +81,7 @@ fn ip_to<'a>(
 
 #[cfg(test)]
 mod tests {
-    use causeway_packet::IpProtocol;
-    use causeway_packet::checksum::Checksum;
+    use causeway_packet::{IpProtocol, checksum::Checksum};
     use proptest::prelude::*;
 
     use super::*;

@@ -6,10 +6,10 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::ptr;
 
 use arrayvec::ArrayVec;
+use causeway_packet::BATCH;
 use rustix::io::Errno;
 
 use super::last_errno;
-use crate::BATCH;
 
 /// Octets of a socket address: IPv6 and link-layer addresses fit.
 pub(crate) const NAME: usize = 32;

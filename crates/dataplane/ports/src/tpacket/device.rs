@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use arrayvec::ArrayVec;
+use causeway_packet::BATCH;
 use rustix::io::Errno;
 
 use super::EthernetOptions;
@@ -11,7 +12,7 @@ use crate::sys::mmsg::MessageParts;
 use crate::sys::ring::{Ring, Slot};
 use crate::sys::{packet, sockopt};
 use crate::udp::send_all;
-use crate::{BATCH, Counter, Counters, PortError};
+use crate::{Counter, Counters, PortError};
 
 /// A packet socket on one interface.
 pub struct PacketRing {

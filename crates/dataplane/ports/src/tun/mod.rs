@@ -23,7 +23,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use crate::netlink::Link;
-use crate::{Batch, Counter, Counters, Frame, Port, PortError};
+use crate::{Counter, Counters, Port, PortError};
+use causeway_packet::{Batch, Frame};
 use losses::Losses;
 use receive::TunReceiver;
 use send::TunSender;

@@ -3,12 +3,12 @@
 use std::fs::File;
 use std::io::IoSliceMut;
 
-use causeway_packet::{Ip, ParseError};
+use causeway_packet::{Batch, Ip, Meta, ParseError};
 use rustix::io::Errno;
 
 use super::segment::{Segment, Segmenter};
 use super::virtio::{HEADER, VirtioHeader};
-use crate::{Batch, Counter, Counters, Meta};
+use crate::{Counter, Counters};
 
 /// Octets of the longest packet before segmentation.
 const MAX_PACKET: usize = 1 << 16;

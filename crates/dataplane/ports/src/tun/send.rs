@@ -4,14 +4,14 @@ use std::fs::File;
 use std::io::IoSlice;
 
 use arrayvec::ArrayVec;
-use causeway_packet::Ip;
+use causeway_packet::{Frame, Ip, Meta};
 use rustix::io::Errno;
 
 use super::TunOffload;
 use super::coalesce::{CoalescedPacket, CoalescedRuns, GsoKinds, MAX_COALESCE, Packet};
 use super::virtio::HEADER;
 use crate::udp::send_failure;
-use crate::{Counter, Counters, Frame, Meta};
+use crate::{Counter, Counters};
 
 /// Packets that are sent singly after the kernel has rejected a run: it gives no reason, and may do so again.
 const GSO_BACKOFF_CALLS: u32 = 1024;

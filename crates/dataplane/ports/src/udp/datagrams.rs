@@ -5,13 +5,13 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::AsFd;
 
 use arrayvec::ArrayVec;
+use causeway_packet::{BATCH, Frame, Meta};
 
 use super::address::{self, SocketName};
 use super::ancillary::Ancillary;
 use super::gso::{self, GsoMessage};
 use crate::sys::mmsg::{self, Message, MessageMeta, SEND};
 use crate::sys::sockopt;
-use crate::{BATCH, Frame, Meta};
 
 /// Octets of the longest datagram.
 const MAX_DATAGRAM: usize = 65_535;

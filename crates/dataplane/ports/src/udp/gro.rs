@@ -1,12 +1,13 @@
 //! Reception of messages that the kernel has joined: one message is many datagrams of one flow, which are separated
 //! here.
 
+use causeway_packet::{BATCH, Batch, Frame};
 use rustix::io::Errno;
 use std::os::fd::AsFd;
 
 use super::message::{MessageInfo, MessageParser};
 use crate::sys::mmsg::{self, MessageMeta};
-use crate::{BATCH, Batch, Counter, Counters, Frame};
+use crate::{Counter, Counters};
 
 /// Octets from one buffer to the next: the longest message fits. An odd number of cache lines, so that short messages
 /// do not compete for the same sets of a cache.

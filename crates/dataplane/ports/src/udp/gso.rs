@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use arrayvec::ArrayVec;
+use causeway_packet::{Frame, Meta};
 
 use crate::sys::mmsg::SEND;
-use crate::{Frame, Meta};
 
 /// The maximum number of octets of a GSO message: an IPv6 packet with its header and that of UDP within 65,535
 /// octets.

@@ -2,10 +2,12 @@
 
 use std::net::SocketAddr;
 
+use causeway_packet::Meta;
+
 use super::address;
 use super::ancillary::Ancillary;
 use crate::sys::mmsg::MessageMeta;
-use crate::{Counter, Counters, Meta};
+use crate::{Counter, Counters};
 
 /// The addresses and metadata of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -20,11 +20,12 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use causeway_packet::{BATCH, Batch, Frame};
 use rustix::io::Errno;
 
 use crate::sys::mmsg::{self, MessageMeta, SEND};
 use crate::sys::sockopt;
-use crate::{BATCH, Batch, Counter, Counters, Frame, Port, PortError};
+use crate::{Counter, Counters, Port, PortError};
 use gro::GroReceiver;
 use message::MessageParser;
 use send::Sender;

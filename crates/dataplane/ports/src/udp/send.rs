@@ -5,13 +5,14 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 use arrayvec::ArrayVec;
+use causeway_packet::{Frame, Meta};
 use rustix::io::Errno;
 
 use super::address::SocketName;
 use super::ancillary::Ancillary;
 use super::gso::{self, GsoMessage};
 use crate::sys::mmsg::{self, Message, MessageParts, SEND};
-use crate::{Counter, Counters, Frame, Meta};
+use crate::{Counter, Counters};
 
 /// Calls of [`Sender::send`] without GSO after the kernel has rejected a GSO message for lack of a device that
 /// segments.

@@ -10,8 +10,9 @@ use std::process::Command;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
+use causeway_packet::{Batch, Meta};
 use causeway_ports::netlink::Netlink;
-use causeway_ports::{Batch, Meta, Port, PortError, wait};
+use causeway_ports::{Port, PortError, wait};
 use rustix::net::SocketType;
 
 /// Runs `test` in a thread with an empty network namespace, whose loopback is up.

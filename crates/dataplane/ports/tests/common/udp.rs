@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU8;
 
-use causeway_ports::Meta;
+use causeway_packet::Meta;
 use causeway_ports::udp::{UdpOptions, UdpPort};
 
 /// With the offloads of the kernel.

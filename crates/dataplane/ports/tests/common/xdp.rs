@@ -6,9 +6,10 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use causeway_packet::{Batch, Frame, Meta};
 use causeway_ports::udp::{UdpOptions, UdpPort};
 use causeway_ports::xdp::{XdpGtpu, XdpOptions};
-use causeway_ports::{Batch, Counter, Frame, Meta, Port, wait};
+use causeway_ports::{Counter, Port, wait};
 
 use super::{Remote, in_namespace, ip, receive};
 

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use causeway_p4::Reason;
+use causeway_packet::{Batch, Frame, Meta};
 use causeway_ports::tap::{TapOptions, TapPort};
-use causeway_ports::{Batch, Frame, Meta, Port, wait};
+use causeway_ports::{Port, wait};
 use causeway_switch::driver::Program;
 
 use crate::frames::{UPF_N3, UPF_N9, frame};

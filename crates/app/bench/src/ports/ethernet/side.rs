@@ -4,7 +4,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use causeway_lab::netns::{Namespace, receive_on, run_program};
-use causeway_ports::{BATCH, Batch, Frame, Meta, Port, wait};
+use causeway_packet::{BATCH, Batch, Frame, Meta};
+use causeway_ports::{Port, wait};
 
 use super::kinds::{Kind, gnb};
 use crate::BenchError;

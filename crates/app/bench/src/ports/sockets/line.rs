@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use causeway_ports::{BATCH, Batch, Frame, Meta, Port, PortError};
+use causeway_packet::{BATCH, Batch, Frame, Meta};
+use causeway_ports::{Port, PortError};
 
 use super::frames::{self, CHUNK, GTPU};
 use super::place::Place;

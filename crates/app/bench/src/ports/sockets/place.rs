@@ -3,9 +3,10 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use causeway_lab::LabError;
+use causeway_packet::Batch;
 use causeway_ports::tun::{TunOptions, TunPort};
 use causeway_ports::udp::{UdpOptions, UdpPort};
-use causeway_ports::{Batch, Counter, Port};
+use causeway_ports::{Counter, Port};
 use causeway_types::IpNet;
 
 /// Ports with or without the kernel's help, and sockets that talk to them.

@@ -1,7 +1,7 @@
 //! Packets to unknown destinations beside those of dormant sessions, in one batch.
 
 use causeway_dataplane::DropReason;
-use causeway_ports::{Batch, Frame, Meta};
+use causeway_packet::{Batch, Frame, Meta};
 
 use super::*;
 use crate::{ReceiveSource, TransmitQueue, meta_of};

@@ -1,18 +1,21 @@
-//! The location of a frame in a batch, and its changes in place.
+//! A frame in a batch, and its changes in place.
 
-use crate::Meta;
+use crate::{Buffer, Meta};
 
-/// The location of a frame in the buffers.
-#[derive(Clone, Copy)]
-pub(super) struct FrameLocation {
+/// A buffer of a batch, and where in it the frame is.
+pub(super) struct Slot {
+    pub(super) buffer: Buffer,
     pub(super) start: u32,
     pub(super) end: u32,
-    /// Where its buffer begins.
-    pub(super) base: u32,
     pub(super) meta: Meta,
 }
 
-impl FrameLocation {
+impl Slot {
+    /// A free buffer.
+    pub(super) fn new(buffer: Buffer) -> Self {
+        Self { buffer, start: 0, end: 0, meta: Meta::Ip }
+    }
+
     pub(super) const fn start(&self) -> usize {
         self.start as usize
     }
@@ -20,44 +23,48 @@ impl FrameLocation {
     pub(super) const fn end(&self) -> usize {
         self.end as usize
     }
+
+    /// The octets of the frame. `None`: the frame is not within the buffer.
+    #[inline(always)]
+    pub(super) fn data(&self) -> Option<&[u8]> {
+        self.buffer.octets().get(self.start()..self.end())
+    }
+
+    /// The length of the frame, in octets.
+    pub(super) const fn len(&self) -> usize {
+        (self.end - self.start) as usize
+    }
 }
 
 /// A mutable frame in a [`Batch`](super::Batch).
 pub struct FrameMut<'a> {
-    pub(super) buffers: &'a mut [u8],
-    pub(super) location: &'a mut FrameLocation,
-    pub(super) stride: usize,
+    pub(super) slot: &'a mut Slot,
 }
 
 impl FrameMut<'_> {
-    /// Where its buffer begins.
-    #[inline(always)]
-    fn base(&self) -> usize {
-        self.location.base as usize
-    }
-
     /// The metadata of the frame.
     #[inline]
     pub fn meta(&self) -> Meta {
-        self.location.meta
+        self.slot.meta
     }
 
     /// The metadata of the frame, mutable.
     #[inline(always)]
     pub fn meta_mut(&mut self) -> &mut Meta {
-        &mut self.location.meta
+        &mut self.slot.meta
     }
 
     /// Replaces the metadata of the frame.
     #[inline]
     pub fn set_meta(&mut self, meta: Meta) {
-        self.location.meta = meta;
+        self.slot.meta = meta;
     }
 
     /// The octets of the frame.
     #[inline]
     pub fn data(&mut self) -> &mut [u8] {
-        self.buffers.get_mut(self.location.start()..self.location.end()).unwrap_or_default()
+        let (start, end) = (self.slot.start(), self.slot.end());
+        self.slot.buffer.octets_mut().get_mut(start..end).unwrap_or_default()
     }
 
     /// Keeps `len` octets from `start` on, and prepends `FRONT` octets. Returns these and what follows, `SEEN` octets
@@ -68,32 +75,33 @@ impl FrameMut<'_> {
         start: usize,
         len: usize,
     ) -> Option<&mut [u8; SEEN]> {
-        let kept = self.location.start() + start;
+        let kept = self.slot.start() + start;
         let end = kept + len;
-        if end > self.location.end() || FRONT > 0 && kept < self.base() + FRONT {
+        if end > self.slot.end() || kept < FRONT {
             return None;
         }
         let start = (kept - FRONT) as u32;
-        let seen = self.buffers.get_mut(start as usize..start as usize + SEEN)?.first_chunk_mut()?;
-        (self.location.start, self.location.end) = (start, end as u32);
+        let Slot { buffer, start: old, end: old_end, .. } = &mut *self.slot;
+        let seen = buffer.octets_mut().get_mut(start as usize..start as usize + SEEN)?.first_chunk_mut()?;
+        (*old, *old_end) = (start, end as u32);
         Some(seen)
     }
 
     /// Prepends `len` octets to the frame and returns them. `None` if the headroom is too small.
     #[inline]
     pub fn prepend(&mut self, len: usize) -> Option<&mut [u8]> {
-        let start = self.location.start().checked_sub(len).filter(|start| *start >= self.base())?;
-        let old = std::mem::replace(&mut self.location.start, start as u32);
-        self.buffers.get_mut(start..old as usize)
+        let start = self.slot.start().checked_sub(len)?;
+        let old = std::mem::replace(&mut self.slot.start, start as u32);
+        self.slot.buffer.octets_mut().get_mut(start..old as usize)
     }
 
     /// Removes `len` octets from the front. `false`, without effect, if the frame is shorter.
     #[must_use]
     #[inline]
     pub fn trim_front(&mut self, len: usize) -> bool {
-        let fits = self.location.end() - self.location.start() >= len;
+        let fits = self.slot.len() >= len;
         if fits {
-            self.location.start += len as u32;
+            self.slot.start += len as u32;
         }
         fits
     }
@@ -102,10 +110,10 @@ impl FrameMut<'_> {
     #[must_use]
     #[inline]
     pub fn resize(&mut self, len: usize) -> bool {
-        let end = self.location.start() + len;
-        let fits = end <= self.base() + self.stride;
+        let end = self.slot.start() + len;
+        let fits = end <= self.slot.buffer.octets().len();
         if fits {
-            self.location.end = end as u32;
+            self.slot.end = end as u32;
         }
         fits
     }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::STRIDE;
 
 fn ip(data: &[u8]) -> Frame<'_> {
     Frame { meta: Meta::Ip, data }
@@ -91,4 +92,52 @@ fn a_frame_never_grows_into_the_next_buffer() {
     assert!(frame.resize(size));
     assert!(!frame.resize(size + 1));
     assert_eq!(frame.data().len(), size);
+}
+
+// Input:  a batch that received a frame; an I/O library exchanges its buffer for one of its own, with a frame at octet 8
+//         of 32; then a header is prepended; then a place without a frame, and octets outside the buffer.
+// Output: the frame is in the library's memory, where the header is written as well, and its buffer comes back with
+//         the same address; what does not fit is returned without effect.
+#[test]
+fn a_buffer_of_another_library_is_used_in_place() {
+    let memory: &'static mut [u8] = Box::leak(Box::new([7; 32]));
+    let address = memory.as_ptr();
+    let mut batch = Batch::new();
+    assert!(batch.push(Frame { meta: Meta::Ethernet, data: &[1, 2, 3] }));
+    let own = batch.exchange(0, Buffer::new(memory, 8), 8, 4).unwrap();
+    assert_eq!(own.octets().get(HEADROOM..HEADROOM + 3), Some(&[1, 2, 3][..]));
+    batch.frame_mut(0).unwrap().prepend(2).unwrap().fill(9);
+    assert_eq!(batch.frame(0), Some(Frame { meta: Meta::Ethernet, data: &[9, 9, 7, 7, 7, 7] }));
+    let own = batch.exchange(1, own, HEADROOM, 3).unwrap_err();
+    let own = batch.exchange(0, own, STRIDE, 1).unwrap_err();
+    let theirs = batch.exchange(0, own, HEADROOM, 2).unwrap();
+    assert_eq!(theirs.octets().as_ptr(), address);
+    assert_eq!(theirs.into_octets()[6..12], [9, 9, 7, 7, 7, 7]);
+    assert_eq!(batch.data(0), Some(&[1, 2][..]));
+}
+
+// Input:  a batch of three buffers of an I/O library, one of them without space for a frame; frames until it is full.
+// Output: two frames are accepted, of the length that fits into the shorter buffer.
+#[test]
+fn a_batch_consists_of_the_buffers_of_a_library() {
+    let buffer = |len, headroom| Buffer::new(Box::leak(vec![0; len].into_boxed_slice()), headroom);
+    let mut batch = Batch::of_buffers([buffer(40, 8), buffer(20, 4), buffer(8, 9)]);
+    assert_eq!((batch.frame_size(), batch.free_buffers()), (16, 2));
+    assert!(batch.push(ip(&[1; 16])) && batch.push(ip(&[2; 16])));
+    assert!(batch.is_full() && !batch.push(ip(&[3])));
+    batch.commit(1, Meta::Ip);
+    assert_eq!(batch.as_frames().as_slice(), [ip(&[1; 16]), ip(&[2; 16])]);
+}
+
+// Input:  a batch of a size that no other test uses is dropped; another one of that size, then a third.
+// Output: the second has the memory of the first, the third its own.
+#[test]
+fn memory_of_a_dropped_batch_is_used_again() {
+    let start = |batch: &mut Batch| batch.free().next().map(|buffer| buffer.as_ptr());
+    let mut first = Batch::with_frame_size(12_345);
+    let places: Vec<_> = first.free().map(|buffer| buffer.as_ptr()).collect();
+    drop(first);
+    let (mut second, mut third) = (Batch::with_frame_size(12_345), Batch::with_frame_size(12_345));
+    assert!(start(&mut second).is_some_and(|place| places.contains(&place)));
+    assert!(start(&mut third).is_some_and(|place| !places.contains(&place)));
 }
