@@ -1,0 +1,226 @@
+//! Counts in sub-windows of a sliding window.
+//!
+//! A slot has the low bits of its flow's [`Key`], and a count for each of the last `q + 1` sub-windows: the
+//! current one, `q - 1` full ones before it, and the oldest, of which only a part still lies in the window. The estimate
+//! for the window is the sum of all, with that part of the oldest; so its error is never more than what the oldest holds.
+//! Since old counts leave by themselves, there is no moment at which all is reset, and no flow is missed because
+//! it lies across such a moment.
+//!
+//! A packet whose flow has no slot may take one: of the `d` slots open to it, one in each way, it takes the one with the
+//! smallest estimate `s`, with the chance `w / (s + w)`, where `w` is its own weight. This is the policy of PRECISION
+//! (R. Ben Basat et al., "Designing Heavy-Hitter Detection Algorithms for Programmable Switches", IEEE/ACM ToN 2020), but
+//! the new flow starts with its own weight only.
+//!
+//! A flow is heavy from the packet at which its estimate reaches the threshold until a packet of its own at which the
+//! estimate is below half of it, or until another flow takes its slot. It is reported when it becomes heavy, so a flow that
+//! toggles around the threshold is reported once.
+//!
+//! # Limits
+//! - A count stops at 255. A threshold must be reachable without that; a burst may still be cut, which is counted.
+//! - The age of a slot has 8 bits: a slot that no packet visits for a multiple of 256 sub-windows seems fresh again.
+//! - Two flows of one set whose keys agree in the identity bits share a slot: with `b` bits and `d` ways a flow meets such
+//!   a slot with a chance of `d / 2^b`.
+//! - A flood of small flows cannot take the slot of a flow that has more than they, but it can keep a new flow from
+//!   getting that far: each slot is open to more packets than the new flow has.
+//! - A packet earlier than the one before counts as at that one's time. If it is earlier by more than a window, the detector
+//!   starts anew, since otherwise time would stand still for it.
+
+mod clock;
+mod general;
+mod switch;
+
+pub use general::Sliding;
+pub use switch::SwitchSliding;
+
+use causeway_types::Span;
+
+use crate::config::{ConfigError, in_range};
+use crate::{Key, Unit};
+
+/// The most ways.
+pub const MOST_WAYS: usize = 8;
+
+/// Where the ways of a flow lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Placement {
+    /// Each way is an array with a hash of its own, as on a switch. It needs the least memory.
+    Apart,
+    /// All ways lie side by side under one hash: one cache line with eight ways of four sub-windows.
+    Together,
+}
+
+/// The configuration of [`Sliding`] and [`SwitchSliding`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SlidingConfig {
+    /// Slots in all ways; rounded down to a multiple of the ways. 1 a way to 2^26 in all.
+    pub slots: usize,
+    /// Ways, 1 to [`MOST_WAYS`].
+    pub ways: usize,
+    /// Where the ways lie. [`SwitchSliding`] has only [`Placement::Apart`].
+    pub placement: Placement,
+    /// Bits of the key in a slot, 1 to 15.
+    pub identity_bits: u8,
+    /// Length of a sub-window, 1 ms to 60 s. The window is one less of them than the slot has counts.
+    pub sub_window: Span,
+    /// Bits with which the position in a sub-window is known, 1 to 8. Fewer bits are a smaller table on a switch.
+    pub position_bits: u8,
+    /// Packets, or octets, in a window, from which on a flow is heavy.
+    pub threshold: u64,
+    /// What is counted.
+    pub unit: Unit,
+    /// Seed of random decisions.
+    pub seed: u64,
+}
+
+impl SlidingConfig {
+    /// Four ways of sub-windows of 250 ms, 15 identity bits, and a threshold of 125 packets: with five counts a slot has
+    /// 64 bits, and the window is a second.
+    pub const fn with_slots(slots: usize) -> Self {
+        Self {
+            slots,
+            ways: 4,
+            placement: Placement::Apart,
+            identity_bits: 15,
+            sub_window: Span::from_millis(250),
+            position_bits: 8,
+            threshold: 125,
+            unit: Unit::Packets(0),
+            seed: 0,
+        }
+    }
+
+    /// Bits of a slot with this number of counts: identity, heavy flag, age and counts.
+    pub const fn slot_bits(&self, counts: usize) -> usize {
+        self.identity_bits as usize + 1 + 8 + 8 * counts
+    }
+
+    /// The threshold in units, rounded up.
+    const fn heavy_units(&self) -> u64 {
+        self.threshold.div_ceil(1 << self.unit.shift())
+    }
+
+    /// Checks the numbers for slots of so many counts.
+    fn check(&self, counts: usize) -> Result<(), ConfigError> {
+        let full = counts.saturating_sub(1) as u64;
+        in_range("counts of a slot", counts as u64, 2, 17)?;
+        in_range("ways", self.ways as u64, 1, MOST_WAYS as u64)?;
+        in_range("slots", self.slots as u64, self.ways as u64, 1 << 26)?;
+        in_range("identity bits", self.identity_bits.into(), 1, 15)?;
+        in_range("position bits", self.position_bits.into(), 1, 8)?;
+        in_range("milliseconds of a sub-window", self.sub_window.as_millis() as u64, 1, 60_000)?;
+        in_range("power of two of the unit", self.unit.shift().into(), 0, 15)?;
+        in_range("units of the threshold", self.heavy_units(), 1, 255 * full)
+    }
+}
+
+/// What both forms decide in the same way.
+#[derive(Clone, Copy, Debug)]
+struct Rules {
+    identity_mask: u16,
+    position_bits: u8,
+    heavy_units: u32,
+    unit: Unit,
+}
+
+impl Rules {
+    const fn of(config: &SlidingConfig) -> Self {
+        Self {
+            identity_mask: (1 << config.identity_bits) - 1,
+            position_bits: config.position_bits,
+            heavy_units: config.heavy_units() as u32,
+            unit: config.unit,
+        }
+    }
+
+    const fn identity(&self, key: Key) -> u16 {
+        key.0 as u16 & self.identity_mask
+    }
+
+    /// The part of the oldest sub-window's count that lies in the window, to the nearest unit.
+    ///
+    /// `position` is how much of the current sub-window has passed, in 256ths. Of the range that its known bits leave open,
+    /// the middle is taken.
+    const fn part(&self, oldest: u8, position: u8) -> u32 {
+        let bits = self.position_bits as u32;
+        let passed = (position as u32) >> (8 - bits);
+        let left = (2 << bits) - 1 - 2 * passed;
+        (oldest as u32 * left + (1 << bits)) >> (bits + 1)
+    }
+
+    /// Whether a flow of this weight takes a slot with this estimate.
+    const fn takes(weight: u8, estimate: u32, random: u16) -> bool {
+        let weight = weight as u32;
+        weight > 0 && (random as u32) < (weight << 16) / (estimate + weight)
+    }
+
+    /// Whether a flow is heavy, if it was before.
+    const fn is_heavy(&self, was_heavy: bool, units: u32) -> bool {
+        units >= if was_heavy { self.heavy_units.div_ceil(2) } else { self.heavy_units }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Input:  configurations with a number out of range.
+    // Output: each is refused, by name.
+    #[test]
+    fn configurations_are_checked() {
+        let good = SlidingConfig::with_slots(1024);
+        assert_eq!(good.check(5), Ok(()));
+        let wrong = [
+            ("slots", SlidingConfig { slots: 3, ..good.clone() }),
+            ("ways", SlidingConfig { ways: 9, ..good.clone() }),
+            ("ways", SlidingConfig { ways: 0, ..good.clone() }),
+            ("identity bits", SlidingConfig { identity_bits: 16, ..good.clone() }),
+            ("position bits", SlidingConfig { position_bits: 0, ..good.clone() }),
+            (
+                "milliseconds of a sub-window",
+                SlidingConfig { sub_window: Span::from_micros(9), ..good.clone() },
+            ),
+            ("units of the threshold", SlidingConfig { threshold: 1021, ..good.clone() }),
+            ("units of the threshold", SlidingConfig { threshold: 0, ..good.clone() }),
+            ("power of two of the unit", SlidingConfig { unit: Unit::Octets(16), ..good.clone() }),
+        ];
+        for (name, config) in wrong {
+            let error = config.check(5).unwrap_err();
+            assert!(error.to_string().starts_with(name), "{error}");
+        }
+        assert!(good.check(1).is_err() && good.check(18).is_err());
+        assert_eq!(good.slot_bits(5), 64);
+    }
+
+    // Input:  all counts at all positions, with 8 bits and with fewer.
+    // Output: the part differs from the exact one by at most half a unit, and half of a step of the position.
+    #[test]
+    fn the_oldest_part_is_near_the_exact_one() {
+        for bits in 1..=8 {
+            let config = SlidingConfig { position_bits: bits, ..SlidingConfig::with_slots(8) };
+            let rules = Rules::of(&config);
+            for (oldest, position) in (0..=255_u8).flat_map(|oldest| (0..=255_u8).map(move |at| (oldest, at)))
+            {
+                for within in [0.0, 0.5, 0.999] {
+                    let exact = f64::from(oldest) * (1.0 - (f64::from(position) + within) / 256.0);
+                    let error = (f64::from(rules.part(oldest, position)) - exact).abs();
+                    assert!(
+                        error <= 0.5 + f64::from(oldest) / f64::from(1_u32 << (bits + 1)),
+                        "{bits} {error}"
+                    );
+                }
+            }
+        }
+    }
+
+    // Input:  a weight against several estimates, with all random numbers.
+    // Output: the chance is w / (s + w); an empty slot is always taken; no weight takes nothing.
+    #[test]
+    fn the_chance_to_take_a_slot() {
+        for (weight, estimate, chance) in
+            [(1, 0, 1.0), (1, 1, 0.5), (1, 124, 1.0 / 125.0), (2, 2, 0.5), (255, 1020, 0.2), (0, 0, 0.0)]
+        {
+            let taken = (0..=u16::MAX).filter(|random| Rules::takes(weight, estimate, *random)).count();
+            assert!((taken as f64 / 65536.0 - chance).abs() < 1e-4, "{weight} {estimate} {taken}");
+        }
+    }
+}
