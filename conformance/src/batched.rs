@@ -1,7 +1,7 @@
 //! The fast path with packets in batches, as from ports.
 
-use causeway_dataplane::{PacketEngine, Transmit};
-use causeway_fastpath::{FastPath, TransmitQueue, meta_of};
+use causeway_dataplane::{PacketEngine, Transmit, TransmitQueue};
+use causeway_fastpath::FastPath;
 use causeway_packet::{Batch, Frame};
 use causeway_types::Time;
 
@@ -13,10 +13,10 @@ impl ComparedDataplane for FastPath {
         let mut rest = arrivals;
         while let Some(((ingress, packet), others)) = rest.split_first() {
             batch.clear();
-            let entrance = self.receive_source(ingress);
+            let entrance = self.topology().receive_source(ingress);
             let count = rest
                 .iter()
-                .take_while(|it| self.receive_source(&it.0) == entrance && push(&mut batch, it))
+                .take_while(|it| self.topology().receive_source(&it.0) == entrance && push(&mut batch, it))
                 .count();
             let Some(entrance) = entrance.filter(|_| count > 0) else {
                 // From a network that no port has, or larger than the frames of the ports.
@@ -25,7 +25,7 @@ impl ComparedDataplane for FastPath {
                 continue;
             };
             self.process_batch(now, entrance, &mut batch, &mut leaving);
-            self.transmit(&batch, &leaving, out);
+            leaving.transmit_all(&batch, self.topology(), out);
             rest = rest.get(count..).unwrap_or_default();
         }
     }
@@ -36,5 +36,5 @@ impl ComparedDataplane for FastPath {
 }
 
 fn push(batch: &mut Batch, (ingress, packet): &Arrival) -> bool {
-    batch.push(Frame { meta: meta_of(ingress), data: packet })
+    batch.push(Frame { meta: ingress.meta(), data: packet })
 }

@@ -16,10 +16,8 @@ use causeway_lab::topology::{self, DN, GNBS, POOL_GATEWAY, Topology, UPF_N3};
 use causeway_lab::traffic::Sequence;
 use causeway_lab::traffic::ping::ping;
 use causeway_lab::traffic::sequenced::{Sender, Sink};
-use causeway_packet::{
-    Batch, Frame, Meta,
-    gtpu::{self, Message, Packet},
-};
+use causeway_packet::gtpu::{self, Message, Packet};
+use causeway_packet::{Batch, Frame, Meta};
 use causeway_ports::tun::{TunOptions, TunPort};
 use causeway_ports::udp::{UdpOptions, UdpPort};
 use causeway_ports::{Port, wait};

@@ -15,6 +15,7 @@ mod packet;
 mod policy;
 mod routing;
 mod topology;
+mod transmit_queue;
 
 pub use blocked_addresses::{BlockedAddresses, HostReachability, is_unroutable};
 pub use causeway_rules::{Capabilities, Op, PacketRateReport, Plan, Usage};
@@ -27,3 +28,4 @@ pub use packet::{Disposition, Egress, Ingress, Transmit, hops_of_relayed};
 pub use policy::ForwardingPolicy;
 pub use routing::{EchoConfig, Routing};
 pub use topology::{EthernetNetwork, GtpuEndpoint, N6Endpoint, Network, SliceLimit, Topology};
+pub use transmit_queue::{Exit, QueuedPacket, ReceiveSource, TransmitQueue};

@@ -2,12 +2,10 @@
 
 use std::num::NonZeroU8;
 
-use causeway_dataplane::DropReason;
-use causeway_packet::{
-    FrameMut, Meta,
-    icmp::IcmpError,
-    rewrite::{Ecn, decrement_hop_limit, set_ecn},
-};
+use causeway_dataplane::{DropReason, Exit};
+use causeway_packet::icmp::IcmpError;
+use causeway_packet::rewrite::{Ecn, decrement_hop_limit, set_ecn};
+use causeway_packet::{FrameMut, Meta};
 use causeway_types::Direction;
 
 use crate::flow_entry::{Account, PER_OCTET};
@@ -16,7 +14,7 @@ use crate::forward::hops_left;
 use crate::icmp_limit::IcmpErrorLimit;
 use crate::packet::UserHeader;
 use crate::program::{Action, CompiledSend, Program, Rate, Route, Step, Tunnel};
-use crate::topology_index::{Exit, TopologyIndex};
+use crate::topology_index::TopologyIndex;
 
 /// The result for a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

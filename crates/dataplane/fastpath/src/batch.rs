@@ -1,10 +1,8 @@
 //! The stages of a batch: look up and prefetch flow entries, then classify, then act.
 
-use causeway_dataplane::{Disposition, DropReason, Ingress, TrafficCounter};
-use causeway_packet::{
-    BATCH, Batch, Meta,
-    rewrite::{Ecn, set_ecn},
-};
+use causeway_dataplane::{Disposition, DropReason, Exit, ReceiveSource, TrafficCounter, TransmitQueue};
+use causeway_packet::rewrite::{Ecn, set_ecn};
+use causeway_packet::{BATCH, Batch};
 use causeway_types::Time;
 
 use crate::action::Verdict;
@@ -17,8 +15,6 @@ use crate::general_path::GeneralPackets;
 use crate::icmp_limit::BatchSuppression;
 use crate::lookup::{BatchScratch, Classifier, DOWNLINK, UPLINK};
 use crate::prediction::{NO_RULE, SetObservations};
-use crate::topology_index::Exit;
-use crate::transmit_queue::{ReceiveSource, TransmitQueue};
 use crate::unknown_destinations::UnknownDestinations;
 
 mod ipv6;
@@ -283,23 +279,10 @@ impl FastPath {
         queue: &mut TransmitQueue,
     ) {
         let Some(frame) = batch.frame(index) else { return };
-        let Some(ingress) = self.ingress(source, &frame.meta) else { return };
+        let Some(ingress) = self.topology.ingress(source, &frame.meta) else { return };
         let mut out = Vec::new();
         self.disposition = self.process_slow(now, &ingress, frame.data, &mut out);
         out.into_iter().for_each(|(egress, packet)| queue.push_owned(egress, packet));
-    }
-
-    fn ingress(&self, source: ReceiveSource, meta: &Meta) -> Option<Ingress> {
-        Some(match (source, meta) {
-            (ReceiveSource::Gtpu, Meta::Gtpu { local, peer, tos, hops }) => {
-                Ingress::Gtpu { local: *local, peer: *peer, tos: *tos, hops: *hops }
-            }
-            (ReceiveSource::Network(index), _) => Ingress::Ip { network: self.network(index)?.clone() },
-            (ReceiveSource::Ethernet(index), _) => {
-                Ingress::Ethernet { network: self.ethernet(index)?.clone() }
-            }
-            (ReceiveSource::Gtpu, _) => return None,
-        })
     }
 
     /// The counter of packets received from this source.

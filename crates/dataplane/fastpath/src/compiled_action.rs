@@ -1,12 +1,13 @@
 //! Compiled actions and program heads: the parts of a program that common packets need, in a compact layout.
 
+use causeway_dataplane::Exit;
 use causeway_packet::Meta;
 use causeway_types::Direction;
 
 use crate::batch_state::packet_flag;
 use crate::filters::{FilterSets, SetId};
 use crate::program::{Action, CompiledSend, Program, Rate, Route, Step, Tunnel};
-use crate::topology_index::{Exit, TopologyIndex};
+use crate::topology_index::TopologyIndex;
 
 /// The fields of a program that classification needs.
 #[derive(Clone, Copy, Debug)]

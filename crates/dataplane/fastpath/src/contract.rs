@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, Event, HostReachability, Ingress,
-    Op, PacketEngine, Plan, Transmit,
+    Op, PacketEngine, Plan, Transmit, TransmitQueue,
 };
 use causeway_packet::{Batch, Frame};
 use causeway_rules::Applications;
 use causeway_types::{Time, WallClock};
 
 use crate::engine::FastPath;
-use crate::transmit_queue::{TransmitQueue, meta_of};
 
 /// A batch for one packet.
 #[derive(Default)]
@@ -59,14 +58,14 @@ impl FastPath {
         packet: &[u8],
         out: &mut dyn Transmit,
     ) -> Option<Disposition> {
-        let source = self.receive_source(ingress)?;
+        let source = self.topology.receive_source(ingress)?;
         let mut single = self.single.take()?;
-        let SinglePacketBatch { batch, queue } = &mut single;
+        let SinglePacketBatch { batch, queue } = &mut *single;
         batch.clear();
-        let fits = batch.push(Frame { meta: meta_of(ingress), data: packet });
+        let fits = batch.push(Frame { meta: ingress.meta(), data: packet });
         if fits {
             self.process_batch(now, source, batch, queue);
-            queue.transmit(batch, &self.topology_index, out);
+            queue.transmit_all(batch, &self.topology, out);
         }
         self.single = Some(single);
         fits.then_some(self.disposition)

@@ -5,7 +5,7 @@
 
 use std::net::Ipv4Addr;
 
-use causeway_dataplane::DropReason;
+use causeway_dataplane::{DropReason, Exit};
 use causeway_packet::{BATCH, Batch, Meta};
 use causeway_types::Time;
 
@@ -14,7 +14,6 @@ use crate::engine::FastPath;
 use crate::forward::hops_left;
 use crate::icmp_limit::BatchSuppression;
 use crate::lookup::UPLINK;
-use crate::topology_index::Exit;
 
 /// Packets with this bit must not be fragmented.
 const DO_NOT_FRAGMENT: u16 = 0x4000;

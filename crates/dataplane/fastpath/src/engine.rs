@@ -1,15 +1,13 @@
 //! The engine of one worker: its parts, and how sessions enter and leave the flow table.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use causeway_collections::PartitionedMap;
 use causeway_dataplane::{
     Counters, Dataplane, Disposition, DropReason, Ingress, PacketEngine, Topology, Transmit,
 };
-use causeway_packet::Batch;
 use causeway_reference::{Limits, Reference};
-use causeway_types::{NetworkInstance, Seid, Time};
+use causeway_types::{Seid, Time};
 
 use crate::contract::SinglePacketBatch;
 use crate::dormant::{ActiveSessions, DormantSessions};
@@ -22,7 +20,6 @@ use crate::lookup::BatchScratch;
 use crate::prediction::{ClassifierPrediction, SetObservations};
 use crate::program::Programs;
 use crate::topology_index::TopologyIndex;
-use crate::transmit_queue::{ReceiveSource, TransmitQueue};
 use crate::unknown_destinations::UnknownDestinations;
 
 /// The maximum number of filter blocks, of 448 octets each: in total, and per session.
@@ -58,7 +55,7 @@ pub struct FastPath {
     /// Peers to which ICMP errors and Error Indications are suppressed for a while.
     pub(crate) suppressed_peers: SuppressedPeers,
     /// For packets that are processed one by one.
-    pub(crate) single: Option<SinglePacketBatch>,
+    pub(crate) single: Option<Box<SinglePacketBatch>>,
     /// For the packets of a batch.
     pub(crate) scratch: Option<Box<BatchScratch>>,
 }
@@ -90,7 +87,7 @@ impl FastPath {
             has_activated: false,
             unknown_destinations: UnknownDestinations::default(),
             suppressed_peers: SuppressedPeers::new(),
-            single: Some(SinglePacketBatch::default()),
+            single: Some(Box::default()),
             scratch: None,
         })
     }
@@ -106,35 +103,9 @@ impl FastPath {
         counters.gtpu_received.packets + counters.ip_received.packets + counters.ethernet_received.packets
     }
 
-    /// The local GTP-U addresses, in the order of the indices in [`crate::Exit::Tunnel`].
-    pub fn local_addresses(&self) -> &[IpAddr] {
-        self.topology_index.local_addrs()
-    }
-
-    /// Transmits the queue of a batch, in order, through the contract's sink.
-    pub fn transmit(&self, batch: &Batch, queue: &TransmitQueue, out: &mut dyn Transmit) {
-        queue.transmit(batch, &self.topology_index, out);
-    }
-
-    /// The receive source of packets with this ingress; `None`: the network is not configured.
-    pub fn receive_source(&self, ingress: &Ingress) -> Option<ReceiveSource> {
-        Some(match ingress {
-            Ingress::Gtpu { .. } => ReceiveSource::Gtpu,
-            Ingress::Ip { network } => ReceiveSource::Network(self.topology_index.network(network)?),
-            Ingress::Ethernet { network } => {
-                let mut networks = self.topology.ethernet.iter();
-                let index = networks.position(|known| known.instance == *network)?;
-                ReceiveSource::Ethernet(u16::try_from(index).ok()?)
-            }
-        })
-    }
-
-    pub(crate) fn network(&self, index: u16) -> Option<&NetworkInstance> {
-        self.topology.networks.get(usize::from(index)).map(|network| &network.instance)
-    }
-
-    pub(crate) fn ethernet(&self, index: u16) -> Option<&NetworkInstance> {
-        self.topology.ethernet.get(usize::from(index)).map(|network| &network.instance)
+    /// The topology, with the present addresses of the host.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
     }
 
     /// Expires timers that are due.

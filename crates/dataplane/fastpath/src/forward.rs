@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::num::NonZeroU8;
 
-use causeway_dataplane::{TrafficCounter, hops_of_relayed};
+use causeway_dataplane::{Exit, TrafficCounter, hops_of_relayed};
 use causeway_packet::{BATCH, Batch, FrameMut, Meta};
 
 use crate::batch_state::{BatchState, PacketState, packet_flag};
@@ -11,7 +11,7 @@ use crate::compiled_action::{CompiledAction, HEADER_AND_CONTAINER};
 use crate::flow_entry::{Account, FlowEntry, PER_OCTET};
 use crate::lookup::UPLINK;
 use crate::program::{Programs, Rate};
-use crate::topology_index::{Exit, TopologyIndex};
+use crate::topology_index::TopologyIndex;
 
 /// An IPv4 header without options, or the start of an IPv6 header.
 type Header = [u8; 20];

@@ -3,7 +3,8 @@
 use std::net::Ipv4Addr;
 
 use causeway_dataplane::DropReason;
-use causeway_packet::{Batch, Meta, rewrite::Ecn};
+use causeway_packet::rewrite::Ecn;
+use causeway_packet::{Batch, Meta};
 use causeway_types::Time;
 
 use crate::action::{MatchedPacket, Verdict};

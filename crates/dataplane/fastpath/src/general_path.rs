@@ -2,7 +2,8 @@
 
 use arrayvec::ArrayVec;
 use causeway_dataplane::DropReason;
-use causeway_packet::{BATCH, Batch, Meta, rewrite::Ecn};
+use causeway_packet::rewrite::Ecn;
+use causeway_packet::{BATCH, Batch, Meta};
 use causeway_types::{Direction, Qfi};
 
 use crate::batch_state::NextStage;

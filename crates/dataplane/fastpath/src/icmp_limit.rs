@@ -4,10 +4,8 @@
 use std::net::IpAddr;
 
 use causeway_dataplane::DropReason;
-use causeway_packet::{
-    Batch, Meta, UserPacket,
-    icmp::{IcmpError, may_reply},
-};
+use causeway_packet::icmp::{IcmpError, may_reply};
+use causeway_packet::{Batch, Meta, UserPacket};
 use causeway_reference::Reference;
 use causeway_types::{Teid, Time};
 

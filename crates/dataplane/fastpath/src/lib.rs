@@ -38,9 +38,6 @@ mod parse_unusual;
 mod prediction;
 mod program;
 mod topology_index;
-mod transmit_queue;
 mod unknown_destinations;
 
 pub use engine::FastPath;
-pub use topology_index::Exit;
-pub use transmit_queue::{QueuedPacket, ReceiveSource, TransmitQueue, meta_of};

@@ -2,8 +2,7 @@
 
 use std::net::IpAddr;
 
-use causeway_dataplane::{BlockedAddresses, DropReason, Egress, Topology};
-use causeway_packet::Meta;
+use causeway_dataplane::{BlockedAddresses, DropReason, Exit, Topology};
 use causeway_types::NetworkInstance;
 
 use crate::address_filter::{Ipv4Prefilter, Ipv6Prefilter, prefilters};
@@ -34,9 +33,7 @@ pub(crate) struct TopologyIndex {
 
 impl TopologyIndex {
     pub(crate) fn new(topology: &Topology) -> Self {
-        let mut locals: Vec<IpAddr> =
-            topology.gtpu.iter().flat_map(|endpoint| endpoint.addr.iter().collect::<Vec<_>>()).collect();
-        locals.dedup();
+        let locals = topology.local_addresses();
         let gateways = topology.networks.iter().flat_map(|network| &network.gateways);
         let blocked = topology.blocked_addresses();
         let (own_v4, blocked_v6) = prefilters(&blocked, gateways.clone().copied());
@@ -104,11 +101,6 @@ impl TopologyIndex {
         self.locals.get(usize::from(index)).copied()
     }
 
-    /// The local addresses, by index.
-    pub(crate) fn local_addrs(&self) -> &[IpAddr] {
-        &self.locals
-    }
-
     /// The index of a data network.
     #[inline]
     pub(crate) fn network(&self, instance: &NetworkInstance) -> Option<u16> {
@@ -145,31 +137,6 @@ impl TopologyIndex {
         let is_closed = matches!(exit, Exit::Network(_)) && self.blocked.contains(far);
         is_closed || self.is_gateway(number_of(far))
     }
-
-    /// The egress of a frame, as the contract defines it.
-    pub(crate) fn egress(&self, exit: Exit, meta: &Meta) -> Option<Egress> {
-        Some(match (exit, *meta) {
-            (Exit::Network(index), _) => {
-                Egress::Ip { network: self.networks.get(usize::from(index))?.clone() }
-            }
-            (Exit::Tunnel { .. }, Meta::Gtpu { local, peer, tos, hops }) => {
-                Egress::Gtpu { local, peer, tos, hops }
-            }
-            (Exit::Tunnel { .. }, _) => return None,
-        })
-    }
-}
-
-/// The exit of a packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Exit {
-    /// To a data network, by its index in the topology.
-    Network(u16),
-    /// Into a tunnel; the metadata of the frame contains the peer.
-    Tunnel {
-        /// The index of the local address, counted over the endpoints of the topology.
-        local: u8,
-    },
 }
 
 fn number_of(address: IpAddr) -> u128 {

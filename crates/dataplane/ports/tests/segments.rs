@@ -5,10 +5,8 @@ mod common;
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
-use causeway_packet::{
-    BATCH, Frame, Ip, Ipv4, Udp, UdpChecksum,
-    gtpu::{self, prefix},
-};
+use causeway_packet::gtpu::{self, prefix};
+use causeway_packet::{BATCH, Frame, Ip, Ipv4, Udp, UdpChecksum};
 use causeway_ports::tun::{TunOptions, TunPort};
 use causeway_ports::udp::{DatagramSender, UdpOptions, UdpPort};
 use causeway_ports::{Counter, Port};

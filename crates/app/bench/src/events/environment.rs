@@ -4,7 +4,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use causeway_dataplane::Network;
 use causeway_lab::smf::{BulkSmf, Downlink, Session, SessionPlan, SmfEvent};
-use causeway_packet::{Batch, Frame, IpProtocol, IpRepr, Ipv4Repr, Meta, UdpRepr, gtpu::prefix};
+use causeway_packet::gtpu::prefix;
+use causeway_packet::{Batch, Frame, IpProtocol, IpRepr, Ipv4Repr, Meta, UdpRepr};
 use causeway_ports::Port;
 use causeway_ports::memory::{MemoryPort, pair_with};
 use causeway_ports::udp::{UdpOptions, UdpPort};

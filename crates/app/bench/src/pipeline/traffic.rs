@@ -2,7 +2,8 @@
 
 use std::net::IpAddr;
 
-use causeway_packet::{BATCH, Batch, Frame, IpProtocol, Ipv4Repr, Meta, UdpRepr, gtpu::prefix};
+use causeway_packet::gtpu::prefix;
+use causeway_packet::{BATCH, Batch, Frame, IpProtocol, Ipv4Repr, Meta, UdpRepr};
 use causeway_types::{Qfi, Teid};
 
 use super::options::{Direction, Size};

@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 
 use causeway_lab::LabError;
-use causeway_packet::{Batch, Frame, IpProtocol, Ipv4Repr, Meta, UdpRepr, gtpu::prefix};
+use causeway_packet::gtpu::prefix;
+use causeway_packet::{Batch, Frame, IpProtocol, Ipv4Repr, Meta, UdpRepr};
 use causeway_ports::Port;
 use causeway_ports::udp::{UdpOptions, UdpPort};
 use causeway_types::{Qfi, Teid};

@@ -3,10 +3,11 @@
 use std::hint::black_box;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, Egress, Ingress, PacketEngine, Plan, Transmit,
+    Applied, ApplyError, Capabilities, Counters, Dataplane, Egress, Ingress, PacketEngine, Plan,
+    ReceiveSource, Transmit, TransmitQueue,
 };
+use causeway_fastpath::FastPath;
 use causeway_fastpath::index::ArenaError;
-use causeway_fastpath::{FastPath, ReceiveSource, TransmitQueue};
 use causeway_packet::{Batch, Meta};
 use causeway_reference::{Limits, Reference};
 use causeway_types::Time;

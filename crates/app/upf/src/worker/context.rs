@@ -1,7 +1,6 @@
 //! A data plane with its ports.
 
-use causeway_dataplane::{Applied, ApplyError, Ingress, PacketEngine, Plan};
-use causeway_fastpath::{ReceiveSource, TransmitQueue};
+use causeway_dataplane::{Applied, ApplyError, Ingress, PacketEngine, Plan, ReceiveSource, TransmitQueue};
 use causeway_packet::{Batch, Frame, Meta};
 use causeway_ports::PortError;
 use causeway_switch::backend::Operation;
@@ -25,7 +24,7 @@ pub(super) struct WorkerContext {
 impl WorkerContext {
     /// A data plane with these ports, for frames of this size.
     pub(super) fn new(engine: Engine, ports: PortSet, frame_size: usize) -> Self {
-        let egress_ports = EgressPorts::of(&ports, engine.local_addresses());
+        let egress_ports = EgressPorts::of(&ports);
         Self {
             engine,
             out: PortTransmitter::new(ports, egress_ports, frame_size),

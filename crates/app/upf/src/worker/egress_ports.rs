@@ -2,19 +2,18 @@
 
 use std::net::IpAddr;
 
-use causeway_dataplane::{Egress, Ingress};
-use causeway_fastpath::{Exit, ReceiveSource};
+use causeway_dataplane::{Egress, Exit, Ingress, ReceiveSource};
 use causeway_ports::MAX_PORTS;
 use causeway_types::NetworkInstance;
 
 use super::ports::{PortRole, PortSet};
 
-/// The port of each exit, by the numbers of the fast path and by the names of the contract.
+/// The port of each exit, by its index and by its name in the topology.
 #[derive(Debug, Default)]
 pub(super) struct EgressPorts {
-    /// By the fast path's number of the local GTP-U address.
+    /// By the index of the local GTP-U address.
     locals: Vec<Option<usize>>,
-    /// By the number of the data network of IP packets.
+    /// By the index of the data network of IP packets.
     networks: Vec<usize>,
     addresses: Vec<(IpAddr, usize)>,
     ip: Vec<(NetworkInstance, usize)>,
@@ -22,8 +21,8 @@ pub(super) struct EgressPorts {
 }
 
 impl EgressPorts {
-    /// The exits to these ports. `locals` are the local GTP-U addresses in the numbering of [`Exit::Tunnel`].
-    pub(super) fn of(set: &PortSet, locals: &[IpAddr]) -> Self {
+    /// The exits to these ports.
+    pub(super) fn of(set: &PortSet) -> Self {
         let mut egress_ports = Self::default();
         for (index, slot) in set.slots().iter().enumerate().take(MAX_PORTS) {
             match slot.role() {
@@ -38,7 +37,8 @@ impl EgressPorts {
                 PortRole::Network(Ingress::Gtpu { .. }) => {}
             }
         }
-        egress_ports.locals = locals.iter().map(|local| egress_ports.of_address(*local)).collect();
+        let locals = set.topology().local_addresses();
+        egress_ports.locals = locals.into_iter().map(|local| egress_ports.of_address(local)).collect();
         egress_ports.networks = egress_ports.ip.iter().map(|(_, index)| *index).collect();
         egress_ports
     }

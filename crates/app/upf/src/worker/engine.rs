@@ -1,7 +1,5 @@
 //! The data plane of a packet thread.
 
-use std::net::IpAddr;
-
 use causeway_dataplane::{Capabilities, PacketEngine, Topology};
 use causeway_fastpath::FastPath;
 use causeway_fastpath::index::ArenaError;
@@ -85,14 +83,6 @@ impl Engine {
             Self::Reference(engine) => &mut **engine,
             Self::Switch(engine) => &mut **engine,
             Self::Remote(engine) => &mut **engine,
-        }
-    }
-
-    /// The local GTP-U addresses in the numbering of exits; none if the data plane gives exits by address.
-    pub(super) fn local_addresses(&self) -> &[IpAddr] {
-        match self {
-            Self::FastPath(engine) => engine.local_addresses(),
-            Self::Reference(_) | Self::Switch(_) | Self::Remote(_) => &[],
         }
     }
 

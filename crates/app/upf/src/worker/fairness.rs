@@ -22,7 +22,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::time::Duration;
 
-use causeway_fastpath::ReceiveSource;
+use causeway_dataplane::ReceiveSource;
 use causeway_packet::{Frame, Meta};
 use causeway_types::Time;
 

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use causeway_fastpath::ReceiveSource;
+use causeway_dataplane::ReceiveSource;
 use causeway_packet::{Batch, Frame};
 use rtrb::{Consumer, Producer, RingBuffer};
 

@@ -6,8 +6,7 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
 use arrayvec::ArrayVec;
-use causeway_dataplane::{Applied, ApplyError, Counters, DropReason};
-use causeway_fastpath::ReceiveSource;
+use causeway_dataplane::{Applied, ApplyError, Counters, DropReason, ReceiveSource};
 use causeway_packet::{BATCH, Batch};
 use causeway_ports::{MAX_PORTS, PortError, Ready, wait};
 use causeway_switch::backend::Operation;

@@ -4,12 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use arrayvec::ArrayVec;
-use causeway_dataplane::{Counters, DropReason, Topology};
-use causeway_fastpath::ReceiveSource;
-use causeway_packet::{
-    BATCH, Batch, Frame, Meta,
-    gtpu::{Message, Packet},
-};
+use causeway_dataplane::{Counters, DropReason, ReceiveSource, Topology};
+use causeway_packet::gtpu::{Message, Packet};
+use causeway_packet::{BATCH, Batch, Frame, Meta};
 
 use super::directory::{ALL_WORKERS, Directory};
 use super::handoff_ring::{self, RingReceiver, RingSender};

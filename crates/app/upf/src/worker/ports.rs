@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use causeway_dataplane::{EthernetNetwork, GtpuEndpoint, Ingress, N6Endpoint, Network, Topology};
-use causeway_fastpath::ReceiveSource;
+use causeway_dataplane::{
+    EthernetNetwork, GtpuEndpoint, Ingress, N6Endpoint, Network, ReceiveSource, Topology,
+};
 use causeway_ports::{Port, PortSharing};
 use causeway_types::{DualIp, NetworkInstance};
 

@@ -1,9 +1,8 @@
 //! Transmission of packets from the data plane to their ports.
 
 use arrayvec::ArrayVec;
-use causeway_dataplane::{Egress, Transmit};
-use causeway_fastpath::{QueuedPacket, TransmitQueue};
-use causeway_packet::{BATCH, Batch, Frame, Meta};
+use causeway_dataplane::{Egress, QueuedPacket, Transmit, TransmitQueue};
+use causeway_packet::{BATCH, Batch, Frame};
 use causeway_ports::{MAX_PORTS, PortError};
 
 use super::egress_ports::EgressPorts;
@@ -79,7 +78,7 @@ impl PortTransmitter {
             let frame = match departure {
                 QueuedPacket::Frame(index, _) => batch.frame(*index),
                 QueuedPacket::Owned(index) => {
-                    queue.owned(*index).map(|(egress, packet)| Frame { meta: meta_of(egress), data: packet })
+                    queue.owned(*index).map(|(egress, packet)| Frame { meta: egress.meta(), data: packet })
                 }
             };
             run.extend(frame);
@@ -127,19 +126,9 @@ impl PortTransmitter {
 impl Transmit for PortTransmitter {
     fn transmit(&mut self, egress: &Egress, packet: &[u8]) {
         match self.egress_ports.of_egress(egress) {
-            Some(index) => self.send(index, Frame { meta: meta_of(egress), data: packet }),
+            Some(index) => self.send(index, Frame { meta: egress.meta(), data: packet }),
             None => self.unroutable += 1,
         }
-    }
-}
-
-fn meta_of(egress: &Egress) -> Meta {
-    match egress {
-        Egress::Gtpu { local, peer, tos, hops } => {
-            Meta::Gtpu { local: *local, peer: *peer, tos: *tos, hops: *hops }
-        }
-        Egress::Ip { .. } => Meta::Ip,
-        Egress::Ethernet { .. } => Meta::Ethernet,
     }
 }
 
@@ -164,7 +153,7 @@ mod tests {
         let mut set = PortSet::new();
         set.add_network(network("a"), Box::new(a));
         set.add_network(network("b"), Box::new(b));
-        let egress_ports = EgressPorts::of(&set, &[]);
+        let egress_ports = EgressPorts::of(&set);
         let mut out = PortTransmitter::new(set, egress_ports, 100);
         let to = |name: &str| Egress::Ip { network: NetworkInstance::new(name) };
         out.transmit(&to("a"), &[1; 10]);

@@ -4,9 +4,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use causeway_dataplane::{GtpuEndpoint, Network, Op, Plan, Topology};
-use causeway_packet::{
-    IpProtocol, IpRepr, Ipv4Repr, Meta, UdpRepr, gtpu::prefix, rewrite::decrement_hop_limit,
-};
+use causeway_packet::gtpu::prefix;
+use causeway_packet::rewrite::decrement_hop_limit;
+use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, Meta, UdpRepr};
 use causeway_ports::memory::{MemoryPort, pair};
 use causeway_reference::Limits;
 use causeway_rules::{

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use causeway_dataplane::{
     Applied, ApplyError, Event, GtpuEndpoint, Network, Op, Plan, Routing, SliceLimit, Topology,
 };
-use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, Meta, UdpRepr, gtpu::prefix};
+use causeway_packet::gtpu::prefix;
+use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, Meta, UdpRepr};
 use causeway_ports::memory::{MemoryPort, pair_with};
 use causeway_reference::Limits;
 use causeway_rules::{

@@ -2,6 +2,7 @@
 
 use std::net::Ipv6Addr;
 
+use causeway_dataplane::Exit;
 use causeway_packet::{BATCH, Batch};
 
 use super::BatchPass;
@@ -10,7 +11,7 @@ use crate::engine::FastPath;
 use crate::forward::{Forwarding, Sent};
 use crate::ipv6::{DESTINATION, SOURCE};
 use crate::lookup::UPLINK;
-use crate::topology_index::{Exit, TopologyIndex};
+use crate::topology_index::TopologyIndex;
 
 impl<const IS_UPLINK: bool> BatchPass<'_, IS_UPLINK> {
     /// Processes a packet that [`crate::ipv6`] has parsed.

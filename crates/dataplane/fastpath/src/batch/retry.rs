@@ -1,8 +1,9 @@
 //! The second stage for packets that are classified again when they are acted on.
 
+use causeway_dataplane::ReceiveSource;
+
 use super::BatchPass;
 use crate::batch_state::{NextStage, PacketState};
-use crate::transmit_queue::ReceiveSource;
 
 impl<const IS_UPLINK: bool> BatchPass<'_, IS_UPLINK> {
     /// The second stage for a packet outside the common case.

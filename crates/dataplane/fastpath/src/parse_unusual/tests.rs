@@ -1,10 +1,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use causeway_dataplane::{GtpuEndpoint, Network, Topology};
-use causeway_packet::{
-    Frame, Meta,
-    gtpu::{self, Message, PduSession},
-};
+use causeway_packet::gtpu::{self, Message, PduSession};
+use causeway_packet::{Frame, Meta};
 use causeway_reference::Limits;
 use causeway_types::{Direction, DualIp, NetworkInstance};
 use proptest::prelude::*;

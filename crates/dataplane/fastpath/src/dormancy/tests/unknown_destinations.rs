@@ -1,10 +1,9 @@
 //! Packets to unknown destinations beside those of dormant sessions, in one batch.
 
-use causeway_dataplane::DropReason;
+use causeway_dataplane::{DropReason, ReceiveSource, TransmitQueue};
 use causeway_packet::{Batch, Frame, Meta};
 
 use super::*;
-use crate::{ReceiveSource, TransmitQueue, meta_of};
 
 /// Sessions; the first is active, since the profile of the others was learned from it.
 const SESSIONS: u8 = 8;
@@ -60,12 +59,7 @@ fn unknown_tunnels_do_not_hide_sessions_that_activate() {
             packets.extend([0x8000 + u32::from(ue), ue.into()].map(|teid| uplink(teid, ue, with_number)));
         }
         let (before, mut queue) = (counters_of(&plane, DropReason::UnknownTeid), TransmitQueue::default());
-        plane.process_batch(
-            at(20),
-            ReceiveSource::Gtpu,
-            &mut batch_of(meta_of(&ingress), &packets),
-            &mut queue,
-        );
+        plane.process_batch(at(20), ReceiveSource::Gtpu, &mut batch_of(ingress.meta(), &packets), &mut queue);
         let after = counters_of(&plane, DropReason::UnknownTeid);
         let all = u64::from(SESSIONS) * 2;
         assert_eq!((after.0 - before.0, after.1 - before.1, plane.dormant.len()), (all, all, 0));
