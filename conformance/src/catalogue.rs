@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use causeway_rules::{Applications, Catalogue, FlowDescription, Pfd, PredefinedRule, PredefinedRules};
+use causeway_model::{Applications, FlowDescription, Pfd, PredefinedRule, PredefinedRules};
+use causeway_rules::Catalogue;
 use causeway_types::QfiSet;
 
 /// The flows of the application `game`.

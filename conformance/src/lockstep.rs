@@ -11,8 +11,8 @@ use causeway_dataplane::{
     HostReachability, Ingress, PacketEngine, Plan, Topology, Transmit,
 };
 use causeway_fastpath::FastPath;
+use causeway_model::Applications;
 use causeway_reference::{Limits, Reference};
-use causeway_rules::Applications;
 use causeway_types::{Time, WallClock};
 
 use crate::format;

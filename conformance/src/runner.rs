@@ -7,7 +7,7 @@ use causeway_dataplane::{
     EchoConfig, EthernetNetwork, ForwardingPolicy, GtpuEndpoint, HostReachability, Ingress, N6Endpoint,
     Network, Routing, SliceLimit, Topology,
 };
-use causeway_rules::{NewEnd, PolicyName, Redirect, Url};
+use causeway_model::{NewEnd, PolicyName, Redirect, Url};
 use causeway_types::{DualIp, NetworkInstance, Span, Time};
 
 use crate::CaseError;

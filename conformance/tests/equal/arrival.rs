@@ -5,11 +5,11 @@ use std::num::NonZeroU8;
 
 use causeway_conformance::Arrival;
 use causeway_dataplane::Ingress;
+use causeway_model::{Pdr, PduSessionType, RuleSet};
 use causeway_packet::gtpu::{
     DlPduSession, ErrorIndication, Extension, Header, Message, MessageType, PduSession, QfiSequence, Repr,
     UlPduSession, UlTimeStamps,
 };
-use causeway_rules::{Pdr, PduSessionType, RuleSet};
 use causeway_types::{IpNet, NetworkInstance, Ppi, Qfi, Teid};
 
 use crate::genes::Genes;

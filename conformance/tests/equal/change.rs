@@ -1,6 +1,6 @@
 //! What an SMF does to a session that there is.
 
-use causeway_rules::{BufferingDuration, ExtendedBuffering, PlanOptions, RuleMap, RuleSet, UrrPart};
+use causeway_model::{BufferingDuration, ExtendedBuffering, PlanOptions, RuleMap, RuleSet, UrrPart};
 use causeway_types::{BarId, FarId, Span, Time};
 
 use crate::genes::Genes;
@@ -128,6 +128,6 @@ fn hand_over(new: &mut RuleSet, extras: &mut PlanOptions, place: &Place, genes: 
         if let Some(old) = way.tunnel().filter(|_| told) {
             extras.end_markers.push((FarId(2), old));
         }
-        way.outer = Some(causeway_rules::OuterHeader::Gtpu(to));
+        way.outer = Some(causeway_model::OuterHeader::Gtpu(to));
     }
 }

@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use causeway_conformance::{Arrival, ComparedDataplane, Lockstep};
 use causeway_dataplane::{Capabilities, Dataplane, Egress, PacketEngine, Plan, Topology};
-use causeway_reference::{Limits, Reference, WhenFull};
-use causeway_rules::{
-    Catalogue, LocalEndpoints, RuleSet, plan_deletion, plan_establishment, plan_modification,
-    testing::Templates,
+use causeway_model::{
+    LocalEndpoints, RuleSet, Templates, plan_deletion, plan_establishment, plan_modification,
 };
+use causeway_reference::{Limits, Reference, WhenFull};
+use causeway_rules::Catalogue;
 use causeway_types::{Seid, Span, Time, WallClock};
 
 use crate::arrival::arrival;

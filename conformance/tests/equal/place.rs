@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use causeway_rules::{HeaderRemoval, RemovedHeader, UeAddress, UeSide};
+use causeway_model::{HeaderRemoval, RemovedHeader, UeAddress, UeSide};
 use causeway_types::{DualIp, FTeid, IpNet, Ipv6Net, Teid};
 
 use crate::genes::Genes;

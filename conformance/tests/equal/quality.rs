@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use causeway_rules::{
+use causeway_model::{
     Allowance, Correlation, FlowMarking, Gate, PacketRate, PacketRates, PagingPolicy, Qer, RateLimit,
     TosMarking,
 };

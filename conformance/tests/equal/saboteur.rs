@@ -8,9 +8,9 @@ use causeway_dataplane::{
     HostReachability, Ingress, PacketEngine, Plan, Topology, Transmit,
 };
 use causeway_fastpath::FastPath;
+use causeway_model::Applications;
 use causeway_packet::gtpu::MessageType;
 use causeway_reference::Limits;
-use causeway_rules::Applications;
 use causeway_types::{Time, WallClock};
 
 mod plans;

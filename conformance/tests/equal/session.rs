@@ -1,9 +1,10 @@
 //! Sessions as SMFs make them, most of them plain: two PDRs, a QER with an MBR, a URR with a volume threshold.
 
-use causeway_rules::{
-    ApplicationId, Capabilities, Catalogue, Context, EthernetFilter, LocalEndpoints, Pdi, Pdr,
-    PduSessionType, RuleSet, SdfFilter, TrafficClass, UeSide, validate,
+use causeway_model::{
+    ApplicationId, Capabilities, EthernetFilter, LocalEndpoints, Pdi, Pdr, PduSessionType, RuleSet,
+    SdfFilter, TrafficClass, UeSide,
 };
+use causeway_rules::{Catalogue, Context, validate};
 use causeway_types::{
     FarId, Interface, NetworkInstance, PdrId, Precedence, QerId, QfiSet, Span, Time, UrrId,
 };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use causeway_conformance::topology;
 use causeway_dataplane::{GtpuEndpoint, HostReachability, SliceLimit, Topology};
-use causeway_rules::{Applications, Pfd};
+use causeway_model::{Applications, Pfd};
 use causeway_types::{Bitrate, DualIp, SNssai};
 
 use crate::genes::Genes;

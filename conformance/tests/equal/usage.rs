@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU16;
 
-use causeway_rules::{
+use causeway_model::{
     BaseInterval, DirectionalLimit, DroppedLimit, MeasurementMethod, Monitoring, Urr, UsageLimits,
 };
 use causeway_types::{FarId, ReportingTriggers, Span, Time, UrrId, WallTime};

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use causeway_rules::{
+use causeway_model::{
     ApplyAction, Bar, CopyTo, DeliveryStatus, Duplicate, Far, Forwarding, HttpField, NewEnd, OuterHeader,
     PolicyName, Redirect, Replacement, Steering, Url,
 };

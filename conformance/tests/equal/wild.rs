@@ -1,6 +1,6 @@
 //! Random rule sets of any kind, moved to where a session stands.
 
-use causeway_rules::{HeaderRemoval, OuterHeader, RuleSet};
+use causeway_model::{HeaderRemoval, OuterHeader, RuleSet};
 use causeway_types::{FTeid, Span, Time, WallTime};
 
 use crate::place::Place;

@@ -1,6 +1,7 @@
 //! Worlds: some sessions, and what happens to them, as plain data.
 
-use causeway_rules::{RuleSet, testing::rule_set};
+use causeway_model::RuleSet;
+use causeway_rules::testing::rule_set;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;

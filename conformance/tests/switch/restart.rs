@@ -3,13 +3,13 @@
 use std::net::Ipv4Addr;
 
 use causeway_dataplane::{Dataplane, GtpuEndpoint, Ingress, Network, PacketEngine, Topology};
-use causeway_p4::profiles;
-use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, UdpRepr};
-use causeway_reference::Limits;
-use causeway_rules::{
+use causeway_model::{
     Far, Forwarding, MeasurementMethod, Pdi, Pdr, Qer, RuleSet, UeAddress, UeSide, Urr, plan_deletion,
     plan_establishment,
 };
+use causeway_p4::profiles;
+use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, UdpRepr};
+use causeway_reference::Limits;
 use causeway_switch::backend::{InProcess, Notice};
 use causeway_switch::driver::Program;
 use causeway_types::{

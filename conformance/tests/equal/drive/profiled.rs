@@ -1,7 +1,7 @@
 //! Sessions that are as others are, and are changed as others were.
 
 use causeway_dataplane::Plan;
-use causeway_rules::{RuleSet, plan_deletion};
+use causeway_model::{RuleSet, plan_deletion};
 
 use super::{Run, is_legal};
 

@@ -1,7 +1,7 @@
 //! Plans with a small defect.
 
 use causeway_dataplane::Plan;
-use causeway_rules::Op;
+use causeway_model::Op;
 
 /// What of a change is carried out at once, and what of its FARs is not.
 pub(super) fn later(plan: &Plan) -> (Plan, Option<Plan>) {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use causeway_dataplane::Plan;
-use causeway_rules::Op;
+use causeway_model::Op;
 
 /// Bits of a TEID that are its slot; the others are the generation.
 const SLOT: u32 = 0x00ff_ffff;

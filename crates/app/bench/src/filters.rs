@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use causeway_fastpath::filters::{Compare, FilterSets, FullPacketKey, MAX_RULES, Rule, SetId};
-use causeway_rules::{FlowAddress, FlowDescription, FlowEnd};
+use causeway_model::{FlowAddress, FlowDescription, FlowEnd};
 use causeway_types::{Ipv4Net, QfiSet};
 use clap::Args;
 

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use causeway_dataplane::ForwardingPolicy;
-use causeway_rules::{NewEnd, PolicyName, Redirect};
+use causeway_model::{NewEnd, PolicyName, Redirect};
 use causeway_types::NetworkInstance;
 
 use crate::config::{self, RedirectTo};

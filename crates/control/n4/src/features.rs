@@ -1,7 +1,7 @@
 //! UP Function Features that the UPF advertises.
 
+use causeway_model::Capabilities;
 use causeway_pfcp::UpFeatures;
-use causeway_rules::Capabilities;
 
 use crate::N4;
 

@@ -3,8 +3,9 @@
 //! The memory of a session is estimated from its rules, with traffic in both directions: the data plane allocates most
 //! of it at the first packet, when it is too late to reject the session.
 
+use causeway_model::{RuleSet, SessionProfile};
 use causeway_pfcp::Cause;
-use causeway_rules::{RuleSet, SessionProfile, StoredRules};
+use causeway_rules::StoredRules;
 
 use crate::N4;
 use crate::answer::RequestRefusal;
@@ -47,7 +48,8 @@ impl Footprint {
 
     /// The footprint of a session with these stored rules.
     pub(crate) fn kept(kept: &StoredRules) -> Self {
-        kept.profiled().map_or_else(|| Self::of(&kept.rules()), |profiled| Self::profiled(profiled.profile()))
+        kept.profiled()
+            .map_or_else(|| Self::of(&kept.rules()), |profiled| Self::profiled(profiled.profile().profile()))
     }
 
     /// It needs more memory than another.

@@ -4,8 +4,9 @@ use std::collections::{BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
+use causeway_model::{Capabilities, LocalEndpoints};
 use causeway_pfcp::MessageType;
-use causeway_rules::{Addresses, Capabilities, Catalogue, LocalEndpoints, Resources, RouteLimits, Tunnels};
+use causeway_rules::{Addresses, Catalogue, Resources, RouteLimits, Tunnels};
 use causeway_types::{NtpSeconds, Seid, Time, WallClock};
 
 use crate::association::{AssociationId, Associations, Targets};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use causeway_rules::{Applications, Plan};
+use causeway_model::{Applications, Plan};
 
 use crate::Notice;
 

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use causeway_model::ApplicationId;
 use causeway_pfcp::{Cause, PfdManagementRequest, PfdManagementResponse};
-use causeway_rules::{ApplicationId, Rejection};
+use causeway_rules::{Rejection, manage_pfds};
 use causeway_types::{NodeId, Seid, Time};
 
 use crate::answer::RequestRefusal;
@@ -44,7 +45,7 @@ impl N4 {
         let is_others = |id: &ApplicationId| {
             self.pfd_owners.get(id).is_some_and(|other| *other != owner && self.has_association(other))
         };
-        let applications = match self.catalogue.applications.manage(request, is_others) {
+        let applications = match manage_pfds(&self.catalogue.applications, request, is_others) {
             Ok(applications) => applications,
             Err(reason) => return self.refuse(now, key, Seid(0), Rejection::from(reason).into()),
         };

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::net::SocketAddr;
 
-use causeway_rules::{RuleSet, StoredRules};
+use causeway_model::RuleSet;
+use causeway_rules::StoredRules;
 use causeway_types::{FSeid, NodeId, NtpSeconds, Seid, Time};
 
 use crate::association::Association;

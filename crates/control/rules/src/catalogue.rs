@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{ApplicationId, Applications, PredefinedRules};
+use causeway_model::{ApplicationId, Applications, PredefinedRules};
 
 /// Applications and predefined rules that the rules of all sessions may refer to.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

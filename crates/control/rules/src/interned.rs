@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 
+use causeway_model::{Far, Qer, RuleSet, Urr};
+
 use crate::change::TemplateCache;
-use crate::{Far, Qer, RuleSet, Urr};
 
 /// Capacity for each kind of rule.
 const CACHE_SIZE: usize = 256;
@@ -72,10 +73,10 @@ impl<R: Eq + Hash> InternTable<R> {
 
 #[cfg(test)]
 mod tests {
+    use causeway_model::{ApplyAction, Forwarding, Gate};
     use causeway_types::{DualIp, FTeid, FarId, Interface, QerId, Teid};
 
     use super::*;
-    use crate::{ApplyAction, Forwarding, Gate};
 
     fn far(forwarding: Forwarding) -> RuleSet {
         let mut rules = RuleSet::default();

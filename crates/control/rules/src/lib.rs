@@ -1,7 +1,7 @@
 //! PFCP rules as legal values, and the pure functions that change them: decode, validate, diff, plan.
 //!
-//! No function here does I/O, reads a clock or keeps global state. A validated [`RuleSet`] can be given to any data
-//! plane whose [`Capabilities`] cover it.
+//! No function here does I/O, reads a clock or keeps global state. A validated [`RuleSet`](causeway_model::RuleSet) can be given
+//! to any data plane whose [`Capabilities`](causeway_model::Capabilities) cover it.
 //!
 //! A request passes `decode` (values), `edits` (its effect on the existing rules), `validate` (the rules as a
 //! whole) and `diff` (the writes); [`establish`], [`modify`] and [`delete`] do all of this. The table in
@@ -35,62 +35,38 @@
 
 mod addresses;
 mod applications;
-mod capabilities;
 mod catalogue;
 mod change;
 mod decode;
-mod diff;
 mod edits;
 mod ie;
 mod interned;
 mod leniency;
-mod model;
-mod plan;
 mod predefined;
 mod rejection;
 mod resources;
 mod response_ies;
-mod sdf;
 mod session;
 mod stored_rules;
 mod tunnels;
 mod ue_mac;
-mod usage;
 mod validate;
 
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
 pub use addresses::{AddressPool, Addresses, OverlappingSessions, PoolUsage, RouteLimits};
-pub use applications::{
-    ApplicationId, Applications, Domain, DomainProtocol, Pattern, PatternError, Pfd, Seen,
-};
-pub use capabilities::Capabilities;
+pub use applications::manage_pfds;
 pub use catalogue::Catalogue;
 pub use change::{
-    Change, Instructions, Policy, ProfileTransition, ProfiledSession, RecognizedRequest, Remote,
-    SessionParams, SessionProfile, delete, establish, instruct, modify, repeat_establishment,
+    Change, ControlProfile, Instructions, ProfiledRules, RecognizedModification, RecognizedRequest, delete,
+    establish, instruct, modify, repeat_establishment,
 };
-pub use diff::{PlanOptions, plan_deletion, plan_establishment, plan_modification};
 pub use leniency::Leniency;
-pub use model::{
-    Allowance, ApplyAction, Bar, BaseInterval, BufferingDuration, CopyTo, Correlation, DeliveryStatus,
-    DirectionalLimit, DroppedLimit, Duplicate, EthernetFilter, ExtendedBuffering, Far, FlowAddress,
-    FlowDescription, FlowEnd, FlowMarking, Forwarding, Gate, HeaderRemoval, HttpField, MacMatch, MacRange,
-    MeasurementMethod, Monitoring, NewEnd, OuterHeader, PacketRate, PacketRateReport, PacketRateStatus,
-    PacketRates, PagingPolicy, Pdi, Pdr, PduSessionType, PolicyName, Proxying, Qer, RateLimit, Redirect,
-    Remaining, RemovedHeader, Replacement, RuleMap, RuleSet, SdfFilter, Steering, TagMatch, TosMarking,
-    TrafficClass, UeAddress, UeSide, Url, Urr, UrrPart, UsageLimits, VlanRemoval, VlanTags,
-};
-pub use plan::{Op, Ops, Plan};
-pub use predefined::{Activated, PredefinedRule, PredefinedRules, RuleName};
 pub use rejection::{Reason, Rejection, RuleId};
 pub use resources::{ResourceChange, Resources};
 pub use response_ies::packet_rate_reports;
-pub use sdf::FlowError;
 pub use session::SessionRules;
 pub use stored_rules::StoredRules;
-pub use tunnels::{KnownPolicy, LocalEndpoint, LocalEndpoints, N6Address, TeidPool, TunnelChange, Tunnels};
-pub use ue_mac::{MacChanges, UeMac};
-pub use usage::{Detected, Usage};
+pub use tunnels::{TeidPool, TunnelChange, Tunnels};
 pub use validate::{Context, is_routable, validate};

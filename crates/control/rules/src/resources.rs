@@ -7,7 +7,7 @@ use causeway_types::{Seid, Time};
 use crate::addresses::{AddressChange, AddressReservation};
 use crate::interned::Interned;
 use crate::tunnels::Reservation;
-use crate::{Addresses, ProfiledSession, SessionRules, TunnelChange, Tunnels};
+use crate::{Addresses, ProfiledRules, SessionRules, TunnelChange, Tunnels};
 
 /// The limited resources of all sessions.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -43,7 +43,7 @@ impl ResourceChange {
     }
 
     /// The same for a profiled session.
-    pub(crate) fn releasing_profiled(session: Seid, profiled: &ProfiledSession) -> Self {
+    pub(crate) fn releasing_profiled(session: Seid, profiled: &ProfiledRules) -> Self {
         Self {
             tunnels: TunnelChange::releasing_all(session, &profiled.tunnels().collect()),
             addresses: AddressChange::releasing_all(session, profiled.addresses().collect()),
@@ -86,7 +86,7 @@ impl Resources {
     }
 
     /// The same for a profiled session.
-    pub fn release_addresses_profiled(&mut self, session: Seid, profiled: &ProfiledSession) {
+    pub fn release_addresses_profiled(&mut self, session: Seid, profiled: &ProfiledRules) {
         for held in profiled.addresses() {
             self.addresses.release(session, &held, true);
         }

@@ -5,7 +5,7 @@ use causeway_types::{FTeid, IpNet, NetworkInstance, NodeId, PdrId, UrrId};
 
 use crate::addresses::{ClaimedPrefix, PrefixKind};
 use crate::edits::{Endpoint, EndpointId};
-use crate::{Pdr, PduSessionType, RuleSet, UeAddress, UeSide};
+use causeway_model::{Pdr, PduSessionType, RuleSet, UeAddress, UeSide};
 
 /// The rules of a session, with the state that the data plane does not need: CHOOSE IDs and their tunnels, traffic
 /// endpoints, and the state of the reports.

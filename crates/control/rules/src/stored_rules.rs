@@ -3,14 +3,13 @@
 use std::borrow::Cow;
 
 use causeway_collections::SortedMap;
+use causeway_model::{Ops, Plan, RuleSet, Usage, plan_deletion};
 use causeway_pfcp::UsageReport;
 use causeway_types::{Seid, UrrId, WallClock};
 
 use crate::change::{Change, delete};
 use crate::session::ReportState;
-use crate::{
-    Ops, Plan, ProfiledSession, ResourceChange, Resources, RuleSet, SessionRules, Usage, plan_deletion,
-};
+use crate::{ProfiledRules, ResourceChange, Resources, SessionRules};
 
 /// The rules of a session in compact form.
 #[derive(Clone, Debug)]
@@ -22,7 +21,7 @@ enum StoredForm {
     Empty,
     Full(Box<SessionRules>),
     Profiled {
-        profiled: ProfiledSession,
+        profiled: ProfiledRules,
         /// The state of the reports; empty: as at the session's establishment.
         reports: SortedMap<UrrId, ReportState>,
     },
@@ -41,8 +40,8 @@ impl From<SessionRules> for StoredRules {
     }
 }
 
-impl From<ProfiledSession> for StoredRules {
-    fn from(profiled: ProfiledSession) -> Self {
+impl From<ProfiledRules> for StoredRules {
+    fn from(profiled: ProfiledRules) -> Self {
         Self(StoredForm::Profiled { profiled, reports: SortedMap::new() })
     }
 }
@@ -73,7 +72,7 @@ impl StoredRules {
     }
 
     /// The profile and parameters, if the session is stored in that form.
-    pub fn profiled(&self) -> Option<&ProfiledSession> {
+    pub fn profiled(&self) -> Option<&ProfiledRules> {
         match &self.0 {
             StoredForm::Empty | StoredForm::Full(_) => None,
             StoredForm::Profiled { profiled, .. } => Some(profiled),
@@ -81,7 +80,7 @@ impl StoredRules {
     }
 
     /// Replaces the rules with these; the state of the reports stays.
-    pub fn set_profiled(&mut self, after: ProfiledSession) {
+    pub fn set_profiled(&mut self, after: ProfiledRules) {
         match &mut self.0 {
             StoredForm::Profiled { profiled, .. } => *profiled = after,
             StoredForm::Empty | StoredForm::Full(_) => *self = after.into(),

@@ -2,13 +2,13 @@
 
 mod common;
 
+use causeway_model::{Gate, HeaderRemoval, Op, OuterHeader, RateLimit};
 use causeway_pfcp::{
     ApplyAction, DestinationInterface, FTeid, ForwardingParameters, Gbr, InterfaceType, Mbr, NetworkInstance,
     Octets, OuterHeaderCreation, OuterHeaderRemoval, Pdi, QueryUrr, RawIe, RemovedHeader, SdfFilter,
     SessionModificationFlags, SessionModificationRequest, SourceInterface, UpdateForwardingParameters,
     VolumeThreshold, Volumes,
 };
-use causeway_rules::{Gate, HeaderRemoval, Op, OuterHeader, RateLimit};
 use causeway_types::{BarId, Bitrate, FarId, Interface, PdrId, QerId, ReportingTriggers, UrrId};
 use common::{
     Upf, answer, downlink, establishment, qer, to_gnb, to_internet, update_far, update_pdr, uplink, urr,

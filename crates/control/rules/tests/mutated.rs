@@ -2,8 +2,9 @@
 
 mod common;
 
+use causeway_model::Op;
 use causeway_pfcp::{Header, Message};
-use causeway_rules::{Context, Op, establish, modify, validate};
+use causeway_rules::{Context, establish, modify, validate};
 use common::{SESSION, Upf};
 use proptest::prelude::*;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use causeway_rules::{Applications, Capabilities, PacketRateReport, Plan, Usage};
+use causeway_model::{Applications, Capabilities, PacketRateReport, Plan, Usage};
 use causeway_types::{Time, WallClock};
 
 use crate::{ApplyError, Counters, Disposition, Event, HostReachability, Ingress, Transmit};

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use causeway_rules::Usage;
+use causeway_model::Usage;
 use causeway_types::{FTeid, PdrId, Qfi, Seid};
 
 /// An event of the data plane that is reported to the SMF.

@@ -18,7 +18,7 @@ mod topology;
 mod transmit_queue;
 
 pub use blocked_addresses::{BlockedAddresses, HostReachability, is_unroutable};
-pub use causeway_rules::{Capabilities, Op, PacketRateReport, Plan, Usage};
+pub use causeway_model::{Capabilities, Op, PacketRateReport, Plan, Usage};
 pub use contract::{Applied, Dataplane, PacketEngine};
 pub use counters::{Counters, TrafficCounter};
 pub use drop_reason::DropReason;

@@ -1,6 +1,6 @@
 //! Forwarding policies of the configuration, which SMFs refer to by name.
 
-use causeway_rules::{KnownPolicy, PolicyName, Redirect};
+use causeway_model::{KnownPolicy, PolicyName, Redirect};
 use causeway_types::NetworkInstance;
 
 /// A forwarding policy (TS 29.244 clauses 5.4.8 and 8.2.23). Fields that are not set leave the FAR's values in effect.

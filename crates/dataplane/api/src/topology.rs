@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use causeway_rules::{LocalEndpoint, LocalEndpoints, N6Address};
+use causeway_model::{LocalEndpoint, LocalEndpoints, N6Address};
 use causeway_types::{Bitrate, Direction, DualIp, IpNet, NetworkInstance, SNssai, TeidScheme};
 
 use crate::{ForwardingPolicy, HostReachability, Routing};

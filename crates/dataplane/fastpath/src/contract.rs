@@ -7,8 +7,8 @@ use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, Event, HostReachability, Ingress,
     Op, PacketEngine, Plan, Transmit, TransmitQueue,
 };
+use causeway_model::Applications;
 use causeway_packet::{Batch, Frame};
-use causeway_rules::Applications;
 use causeway_types::{Time, WallClock};
 
 use crate::engine::FastPath;

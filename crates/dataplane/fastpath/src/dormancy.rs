@@ -5,8 +5,8 @@ mod activate;
 use std::net::IpAddr;
 
 use causeway_dataplane::{Applied, ApplyError, Plan};
+use causeway_model::{Op, Pdr, ProfileTransition, ProfiledSession};
 use causeway_reference::Reference;
-use causeway_rules::{Op, Pdr, ProfileTransition, ProfiledSession};
 use causeway_types::{FTeid, IpNet, Seid, Teid, Time};
 
 use crate::FastPath;

@@ -16,8 +16,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use causeway_collections::{HashIndex, Prefaulter, Probe, Release, Tail, fit};
+use causeway_model::{ProfileTransition, ProfiledSession, Remote, SessionParams};
 use causeway_reference::lease::MeasuredState;
-use causeway_rules::{ProfileTransition, ProfiledSession, Remote, SessionParams};
 use causeway_types::{DualIp, FTeid, Seid, Teid, Time};
 
 use crate::index::{ArenaError, ToKernel, prepare};

@@ -179,7 +179,7 @@ impl FastPath {
 
 #[cfg(test)]
 mod tests {
-    use causeway_rules::{FlowDescription, FlowEnd};
+    use causeway_model::{FlowDescription, FlowEnd};
 
     use super::*;
     use crate::filters::Rule;

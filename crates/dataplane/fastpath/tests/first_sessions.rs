@@ -4,12 +4,12 @@ use std::net::Ipv4Addr;
 
 use causeway_dataplane::{Dataplane, Disposition, GtpuEndpoint, Ingress, Network, PacketEngine, Topology};
 use causeway_fastpath::FastPath;
+use causeway_model::{
+    Far, Forwarding, HeaderRemoval, Pdi, Pdr, RuleSet, UeAddress, UeSide, plan_establishment,
+};
 use causeway_packet::gtpu::prefix;
 use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, UdpRepr};
 use causeway_reference::Limits;
-use causeway_rules::{
-    Far, Forwarding, HeaderRemoval, Pdi, Pdr, RuleSet, UeAddress, UeSide, plan_establishment,
-};
 use causeway_types::{FTeid, FarId, Interface, NetworkInstance, PdrId, Qfi, Seid, Teid, Time};
 
 const N3: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 100);

@@ -7,10 +7,10 @@ use causeway_dataplane::{
     Disposition, DropReason, Egress, GtpuEndpoint, Ingress, PacketEngine, Topology, Transmit,
 };
 use causeway_fastpath::FastPath;
+use causeway_model::{Far, Forwarding, HeaderRemoval, Pdi, Pdr, Qer, RuleSet, plan_establishment};
 use causeway_packet::gtpu::{Repr, prefix};
 use causeway_packet::{IpProtocol, IpRepr, UdpRepr};
 use causeway_reference::{Limits, Reference};
-use causeway_rules::{Far, Forwarding, HeaderRemoval, Pdi, Pdr, Qer, RuleSet, plan_establishment};
 use causeway_types::{FTeid, FarId, Interface, PdrId, QerId, Qfi, Seid, Teid, Time};
 
 const UPFS: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 0, 2, 2)];

@@ -10,9 +10,9 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use causeway_model::{Applications, DomainProtocol, Seen};
 use causeway_packet::application::{SearchResult, query_name, request, server_name};
 use causeway_packet::{Flow, IpProtocol, Tcp, TcpFlags, Udp, UserPacket};
-use causeway_rules::{Applications, DomainProtocol, Seen};
 
 /// Flows that one session tracks.
 const MAX_FLOWS: usize = 256;

@@ -5,8 +5,8 @@
 //! not counted; a buffered packet is counted when it is transmitted.
 
 use causeway_dataplane::{DropReason, Egress, Usage};
+use causeway_model::{ApplyAction, Forwarding, Pdr, PduSessionType};
 use causeway_packet::UserPacket;
-use causeway_rules::{ApplyAction, Forwarding, Pdr, PduSessionType};
 use causeway_types::{Direction, Interface, Qfi, Time};
 
 use crate::carried_extensions::CarriedExtensions;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use causeway_dataplane::{ApplyError, Op, PacketRateReport, Plan, Usage};
-use causeway_rules::{ApplyAction, Far, RuleSet, UeMac};
+use causeway_model::{ApplyAction, Far, RuleSet, UeMac};
 use causeway_types::{FTeid, QerId, Time, UrrId, UsageReportTrigger};
 
 use crate::enforcer::QerState;

@@ -1,7 +1,7 @@
 //! Plans: applied to a copy of the session, then committed.
 
 use causeway_dataplane::{Applied, ApplyError, Op, Plan};
-use causeway_rules::RuleSet;
+use causeway_model::RuleSet;
 use causeway_types::Time;
 
 use crate::apply_ops::{Effects, apply_ops};

@@ -1,7 +1,7 @@
 //! Buffering of packets, within limits, until they are transmitted or discarded (TS 29.244 clause 5.2.4).
 
 use causeway_dataplane::{Disposition, DropReason};
-use causeway_rules::Pdr;
+use causeway_model::Pdr;
 use causeway_types::{BarId, Qfi, Seid, Time};
 
 use crate::WhenFull;

@@ -1,6 +1,6 @@
 //! The end of buffering: the buffering time of a packet, and extended buffering (TS 29.244 clause 5.2.4.2).
 
-use causeway_rules::{BufferingDuration, ExtendedBuffering};
+use causeway_model::{BufferingDuration, ExtendedBuffering};
 use causeway_types::{BarId, Seid, Time};
 
 use crate::engine::Reference;

@@ -4,8 +4,8 @@
 use std::net::IpAddr;
 use std::num::NonZeroU8;
 
+use causeway_model::OuterHeader;
 use causeway_packet::gtpu::{Comprehension, Extension, Extensions, PduSession};
-use causeway_rules::OuterHeader;
 use causeway_types::{FTeid, Teid};
 
 use crate::session::Session;

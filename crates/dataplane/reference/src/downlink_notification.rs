@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use causeway_dataplane::{DataStatus, DownlinkData, Event};
+use causeway_model::{ApplyAction, Far, Pdr};
 use causeway_packet::UserPacket;
-use causeway_rules::{ApplyAction, Far, Pdr};
 use causeway_types::{Direction, FarId, PdrId, Qfi, Seid, Span, Time};
 
 use crate::apply_far::qfi_marking;

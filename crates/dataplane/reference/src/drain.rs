@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use causeway_dataplane::{Disposition, DropReason};
-use causeway_rules::ApplyAction;
+use causeway_model::ApplyAction;
 use causeway_types::{Seid, Time};
 
 use crate::apply_far::{FarDecision, Matched, apply_far};

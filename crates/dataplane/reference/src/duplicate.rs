@@ -5,7 +5,7 @@
 //! arrives, not when it is transmitted.
 
 use causeway_dataplane::{DropReason, Egress};
-use causeway_rules::{CopyTo, Duplicate, Forwarding, PduSessionType, Steering};
+use causeway_model::{CopyTo, Duplicate, Forwarding, PduSessionType, Steering};
 use causeway_types::{Interface, Qfi};
 
 use crate::apply_far::{FarDecision, Matched, qfi_marking};

@@ -5,10 +5,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU8;
 
 use causeway_dataplane::{DropReason, Egress, Topology, hops_of_relayed};
+use causeway_model::{Forwarding, OuterHeader, TosMarking, VlanTags};
 use causeway_packet::gtpu::extension_type::SERVICE_CLASS_INDICATOR;
 use causeway_packet::gtpu::{self, DlPduSession, Extension, Message, PduSession, Repr, UlPduSession};
 use causeway_packet::rewrite::{Ecn, set_ecn};
-use causeway_rules::{Forwarding, OuterHeader, TosMarking, VlanTags};
 use causeway_types::{Direction, DualIp, FTeid, Interface, NetworkInstance, Teid};
 
 use crate::ecn;

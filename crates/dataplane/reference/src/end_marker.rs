@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use std::num::NonZeroU8;
 
 use causeway_dataplane::{Disposition, DropReason, Egress, Topology, hops_of_relayed};
+use causeway_model::ApplyAction;
 use causeway_packet::gtpu::{Extension, Packet, PduSession, Repr};
-use causeway_rules::ApplyAction;
 use causeway_types::{FTeid, Interface, Qfi, Teid, Time};
 
 use crate::egress::{container, to_tunnel};

@@ -1,6 +1,6 @@
 //! The state of one QER: its remaining rates, in both directions.
 
-use causeway_rules::{PacketRateStatus, PacketRates, Qer};
+use causeway_model::{PacketRateStatus, PacketRates, Qer};
 use causeway_types::{Direction, Span, Time, WallClock};
 
 use crate::meter::Meter;

@@ -8,7 +8,7 @@ use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, Egress, Event, HostReachability,
     Ingress, PacketEngine, Plan, Topology, Transmit, Usage,
 };
-use causeway_rules::{Applications, UeMac};
+use causeway_model::{Applications, UeMac};
 use causeway_types::{Seid, Time, UrrId, WallClock};
 
 use crate::Limits;

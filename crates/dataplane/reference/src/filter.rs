@@ -6,8 +6,8 @@
 
 use std::net::IpAddr;
 
+use causeway_model::{FlowDescription, SdfFilter};
 use causeway_packet::Flow;
-use causeway_rules::{FlowDescription, SdfFilter};
 use causeway_types::Direction;
 
 /// The packet matches every part of the filter. `is_assigned` tells which addresses are the UE's own.

@@ -4,9 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU8;
 
 use causeway_dataplane::{Disposition, DropReason, Egress, Event};
+use causeway_model::PduSessionType;
 use causeway_packet::ParseError;
 use causeway_packet::gtpu::{ErrorIndication, Message, Packet, PduSession, Repr};
-use causeway_rules::PduSessionType;
 use causeway_types::{FTeid, NetworkInstance, Teid, Time};
 
 use crate::carried_extensions::{CarriedExtensions, has_unknown};

@@ -3,9 +3,9 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use causeway_dataplane::{Disposition, DropReason, Egress, Network};
+use causeway_model::{ApplyAction, Pdr, UeSide};
 use causeway_packet::UserPacket;
 use causeway_packet::icmp::{IcmpError, RouterAdvertisement, error_reply, is_router_solicitation};
-use causeway_rules::{ApplyAction, Pdr, UeSide};
 use causeway_types::{Interface, NetworkInstance, Seid, Time};
 
 use crate::apply_far::qfi_marking;

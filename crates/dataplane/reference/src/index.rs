@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Bound;
 
 use causeway_collections::{PartitionedMap, SortedSet};
-use causeway_rules::{PduSessionType, RuleSet, UeSide};
+use causeway_model::{PduSessionType, RuleSet, UeSide};
 use causeway_types::{DualIp, FTeid, IpNet, Ipv6Net, NetworkInstance, Seid, Teid};
 
 /// The length of the IPv6 prefixes of nearly all sessions, in bits.

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
+use causeway_model::{Pdr, PduSessionType, TosMarking};
 use causeway_packet::UserPacket;
 use causeway_packet::rewrite::{Dscp, set_dscp};
-use causeway_rules::{Pdr, PduSessionType, TosMarking};
 use causeway_types::{Direction, Ppi, Qfi};
 
 use crate::apply_far::{Matched, qfi_marking};

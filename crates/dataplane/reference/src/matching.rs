@@ -1,7 +1,7 @@
 //! Which PDR a packet matches (TS 29.244 clause 5.2.1).
 
 use causeway_dataplane::DropReason;
-use causeway_rules::{ApplicationId, Pdi, Pdr, SdfFilter, UeSide};
+use causeway_model::{ApplicationId, Pdi, Pdr, SdfFilter, UeSide};
 use causeway_types::{NetworkInstance, QfiSet, WallTime};
 
 use crate::application_detection::Detection;

@@ -3,8 +3,8 @@
 use std::net::{IpAddr, SocketAddr};
 
 use causeway_dataplane::{DropReason, N6Endpoint, Topology};
+use causeway_model::RemovedHeader;
 use causeway_packet::{Fragment, IpProtocol, IpRepr, Udp, UdpChecksum, UdpRepr, UserPacket};
-use causeway_rules::RemovedHeader;
 use causeway_types::NetworkInstance;
 
 /// An IPv4 packet inside an IP packet (RFC 2003).

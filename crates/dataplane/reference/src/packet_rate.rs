@@ -1,6 +1,6 @@
 //! The number of packets that a QER allows in one direction (TS 29.244 clause 5.4.15.2).
 
-use causeway_rules::{Allowance, PacketRate, Remaining};
+use causeway_model::{Allowance, PacketRate, Remaining};
 use causeway_types::{Time, WallClock, WallTime};
 
 /// Counts packets against a remainder that the SMF provides (Packet Rate Status), and after that against the rate.

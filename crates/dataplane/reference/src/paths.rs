@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
 use causeway_dataplane::{EchoConfig, Egress, Event, Topology};
+use causeway_model::{Far, RuleSet};
 use causeway_packet::gtpu::Repr;
-use causeway_rules::{Far, RuleSet};
 use causeway_types::{Span, Time};
 
 use crate::egress::{GTPU_PORT, to_tunnel};

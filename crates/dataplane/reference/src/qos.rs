@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use causeway_dataplane::{DropReason, SliceLimit};
-use causeway_rules::{Correlation, Gate, Pdr, Qer, RuleSet};
+use causeway_model::{Correlation, Gate, Pdr, Qer, RuleSet};
 use causeway_types::{Direction, QerId, SNssai, Seid, Span, Time, WallClock};
 
 use crate::apply_far::Matched;

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
+use causeway_model::RemovedHeader;
 use causeway_packet::UserPacket;
-use causeway_rules::RemovedHeader;
 use causeway_types::{NetworkInstance, Qfi, Teid};
 
 use crate::carried_extensions::CarriedExtensions;

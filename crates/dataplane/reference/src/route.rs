@@ -7,10 +7,10 @@
 use std::borrow::Cow;
 
 use causeway_dataplane::{DropReason, Egress, Topology};
+use causeway_model::Pdr;
 use causeway_packet::icmp::IcmpError;
 use causeway_packet::rewrite::{RewriteError, decrement_hop_limit};
 use causeway_packet::{FragmentError, Ip, UserPacket, fragment_v4};
-use causeway_rules::Pdr;
 use causeway_types::Direction;
 
 use crate::egress::EgressRoute;

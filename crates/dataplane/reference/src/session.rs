@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use causeway_collections::SortedMap;
-use causeway_rules::{Applications, Far, Pdr, Qer, RuleSet, UeSide};
+use causeway_model::{Applications, Far, Pdr, Qer, RuleSet, UeSide};
 use causeway_types::{BarId, Direction, FTeid, FarId, Interface, PdrId, QerId, UrrId};
 
 use crate::application_detection::Detector;

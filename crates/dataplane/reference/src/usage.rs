@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use causeway_model::{Far, Pdr, Urr, UrrPart, Usage};
 use causeway_packet::UserPacket;
-use causeway_rules::{Far, Pdr, Urr, UrrPart, Usage};
 use causeway_types::{
     Direction, FarId, PdrId, ReportingTriggers, Seid, Span, Teid, Time, UrrId, UsageReportTrigger, WallTime,
 };

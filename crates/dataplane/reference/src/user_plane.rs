@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use causeway_dataplane::{Disposition, DropReason};
+use causeway_model::{HeaderRemoval, Pdr, RemovedHeader};
 use causeway_packet::UserPacket;
-use causeway_rules::{HeaderRemoval, Pdr, RemovedHeader};
 use causeway_types::{NetworkInstance, Seid, Time};
 
 use crate::application_detection::Detection;

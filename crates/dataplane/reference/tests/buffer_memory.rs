@@ -3,9 +3,9 @@
 mod common;
 
 use causeway_dataplane::{Dataplane, Disposition, DropReason, Op};
+use causeway_model::{ApplyAction, Far, Forwarding, HeaderRemoval, Pdi, Pdr, UeAddress, UeSide};
 use causeway_packet::gtpu::prefix;
 use causeway_reference::Limits;
-use causeway_rules::{ApplyAction, Far, Forwarding, HeaderRemoval, Pdi, Pdr, UeAddress, UeSide};
 use causeway_types::{FTeid, FarId, Interface, PdrId, Precedence, Seid, Span};
 use common::*;
 

@@ -3,8 +3,8 @@
 mod common;
 
 use causeway_dataplane::{Dataplane, Disposition, DownlinkData, DropReason, Event, Op};
+use causeway_model::{ApplyAction, Bar, Far};
 use causeway_reference::Limits;
-use causeway_rules::{ApplyAction, Bar, Far};
 use causeway_types::{BarId, FarId, Span};
 use common::*;
 

@@ -3,8 +3,8 @@
 mod common;
 
 use causeway_dataplane::{Dataplane, Disposition, DropReason, Egress, Op};
+use causeway_model::{ApplyAction, HeaderRemoval, Pdr, SdfFilter};
 use causeway_reference::Limits;
-use causeway_rules::{ApplyAction, HeaderRemoval, Pdr, SdfFilter};
 use causeway_types::{FarId, Precedence, QerId};
 use common::*;
 
@@ -100,7 +100,7 @@ fn the_outer_header_must_be_the_one_to_remove() {
 // Output: the lower value wins, whatever the id; at equal values the lower id does.
 #[test]
 fn precedence_decides_then_the_id() {
-    let drop_far = causeway_rules::Far { id: FarId(7), action: ApplyAction::Drop, ..to_network() };
+    let drop_far = causeway_model::Far { id: FarId(7), action: ApplyAction::Drop, ..to_network() };
     let dns: SdfFilter = "permit out 17 from any 53 to assigned".parse().unwrap();
     for (id, precedence, expected) in [
         (9, 254, Disposition::Dropped(DropReason::FarDrop)),

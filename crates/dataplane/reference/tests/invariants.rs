@@ -3,7 +3,7 @@
 mod common;
 
 use causeway_dataplane::{Dataplane, Disposition, Event, Op};
-use causeway_rules::{ApplyAction, Far, Gate, Pdr, Qer, RateLimit};
+use causeway_model::{ApplyAction, Far, Gate, Pdr, Qer, RateLimit};
 use causeway_types::{Bitrate, FarId, QerId, Span, UrrId, Volume};
 use common::*;
 use proptest::prelude::*;

@@ -6,8 +6,8 @@ mod common;
 use std::net::Ipv4Addr;
 
 use causeway_dataplane::{Disposition, DropReason, Op};
+use causeway_model::{Far, FlowDescription, Pdr, SdfFilter, TrafficClass};
 use causeway_packet::{IpProtocol, Ipv4Repr};
-use causeway_rules::{Far, FlowDescription, Pdr, SdfFilter, TrafficClass};
 use causeway_types::{FarId, PdrId, Precedence};
 use common::{Bench, GNB, SERVER, UE, downlink_pdr, gnb_tunnel, to_gnb};
 use proptest::collection::vec;

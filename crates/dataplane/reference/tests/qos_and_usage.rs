@@ -3,7 +3,7 @@
 mod common;
 
 use causeway_dataplane::{Dataplane, Disposition, DropReason, Event, Op};
-use causeway_rules::{ApplyAction, Far, Gate, Pdr, Qer, RateLimit, Urr};
+use causeway_model::{ApplyAction, Far, Gate, Pdr, Qer, RateLimit, Urr};
 use causeway_types::{Bitrate, QerId, Span, UrrId, UsageInformation, UsageReportTrigger, Volume};
 use common::*;
 

@@ -9,10 +9,10 @@ use causeway_dataplane::{
     Dataplane, Disposition, DropReason, Egress, HostReachability, Ingress, Network, PacketEngine, Routing,
     Topology,
 };
+use causeway_model::{Far, Forwarding, OuterHeader};
 use causeway_packet::icmp::{Icmpv4, Icmpv4Message};
 use causeway_packet::{Ip, IpProtocol, Ipv4, Ipv4Repr, UserPacket};
 use causeway_reference::{Limits, Reference};
-use causeway_rules::{Far, Forwarding, OuterHeader};
 use causeway_types::{Bitrate, Interface, Time};
 use common::*;
 use proptest::prelude::*;
@@ -144,12 +144,12 @@ fn the_sender_learns_the_mtu_of_n3() {
 fn a_packet_is_fragmented_where_it_may_be() {
     let mut setup = bench(65_535, 576);
     let rate = Bitrate::from_kbps(1).unwrap();
-    let mbr = Some(causeway_rules::RateLimit { uplink: rate, downlink: rate });
+    let mbr = Some(causeway_model::RateLimit { uplink: rate, downlink: rate });
     let qers = vec![causeway_types::QerId(7)];
     setup
         .apply(vec![
-            causeway_dataplane::Op::PutQer(causeway_rules::Qer { mbr, ..open_qer(7) }.into()),
-            causeway_dataplane::Op::PutPdr(causeway_rules::Pdr { qers, ..uplink_pdr() }.into()),
+            causeway_dataplane::Op::PutQer(causeway_model::Qer { mbr, ..open_qer(7) }.into()),
+            causeway_dataplane::Op::PutPdr(causeway_model::Pdr { qers, ..uplink_pdr() }.into()),
         ])
         .unwrap();
     let up = packet(UE, SERVER, 1500, |ip| ip.identification = 77);

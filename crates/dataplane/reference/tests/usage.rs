@@ -5,7 +5,7 @@ mod common;
 use std::num::NonZeroU16;
 
 use causeway_dataplane::{Dataplane, Disposition, Event, Op, Usage};
-use causeway_rules::{
+use causeway_model::{
     ApplyAction, BaseInterval, DirectionalLimit, Far, Gate, MeasurementMethod, Monitoring, Pdr, Qer, Urr,
     UrrPart, UsageLimits,
 };

@@ -3,8 +3,8 @@
 mod common;
 
 use causeway_dataplane::{Dataplane, DropReason, Op};
+use causeway_model::{ApplyAction, Far, Pdr};
 use causeway_reference::{Limits, WhenFull};
-use causeway_rules::{ApplyAction, Far, Pdr};
 use causeway_types::{FarId, PdrId, Precedence, Span, Time};
 use common::*;
 use proptest::prelude::*;

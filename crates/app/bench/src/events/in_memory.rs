@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
+use causeway_model::{Far, Plan};
 use causeway_packet::Meta;
 use causeway_ports::memory::{MemoryPort, pair_with};
 use causeway_reference::Limits;
-use causeway_rules::{Far, Plan};
 use causeway_upf::clock::Clock;
 use causeway_upf::worker::{Engine, PortSet, Report, Schedule, WorkerHandle};
 

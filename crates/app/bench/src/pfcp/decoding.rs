@@ -2,10 +2,9 @@
 
 use std::hint::black_box;
 
+use causeway_model::LocalEndpoints;
 use causeway_pfcp::{Header, Message};
-use causeway_rules::{
-    Addresses, Catalogue, Context, LocalEndpoints, Resources, SessionRules, Tunnels, establish, modify,
-};
+use causeway_rules::{Addresses, Catalogue, Context, Resources, SessionRules, Tunnels, establish, modify};
 use causeway_types::{Seid, Span};
 
 use super::environment::{capabilities, topology};

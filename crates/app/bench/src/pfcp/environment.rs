@@ -6,9 +6,9 @@ use std::time::Duration;
 use causeway_dataplane::{Applied, ApplyError, Capabilities, Dataplane, GtpuEndpoint, Network, Topology};
 use causeway_fastpath::FastPath;
 use causeway_fastpath::index::{ArenaError, prefetch_at, prepare};
+use causeway_model::{LocalEndpoints, Plan};
 use causeway_n4::{ApplyId, Config, N4, Output};
 use causeway_reference::{Limits, Reference};
-use causeway_rules::{LocalEndpoints, Plan};
 use causeway_types::{DualIp, NetworkInstance, NodeId, NtpSeconds, Span, Time};
 
 use super::options::Plane;

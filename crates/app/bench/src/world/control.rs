@@ -1,10 +1,9 @@
 //! The part of the control plane that handles rules.
 
 use causeway_dataplane::Capabilities;
+use causeway_model::{Far, LocalEndpoints, Plan};
 use causeway_pfcp::{Header, Message};
-use causeway_rules::{
-    Addresses, Catalogue, Context, Far, LocalEndpoints, Plan, Resources, Tunnels, establish,
-};
+use causeway_rules::{Addresses, Catalogue, Context, Resources, Tunnels, establish};
 use causeway_types::{FTeid, Seid, Span};
 
 use super::shape::{self, DOWNLINK_FAR, Shape};
@@ -58,10 +57,12 @@ impl<'a> Control<'a> {
             endpoints: &self.endpoints,
             catalogue: &self.catalogue,
         };
-        let alike = self.resources.recognize(body).and_then(|known| self.resources.take(known, session));
-        if let Some(alike) = alike {
-            let Some(tunnel) = alike.tunnels().next() else { unreachable!("the request asks for a tunnel") };
-            return Ok(Established { plan: Plan { session, ops: alike.into() }, tunnel, downlink: None });
+        let profiled = self.resources.recognize(body).and_then(|known| self.resources.take(known, session));
+        if let Some(profiled) = profiled.map(|rules| rules.to_session()) {
+            let Some(tunnel) = profiled.tunnels().next() else {
+                unreachable!("the request asks for a tunnel")
+            };
+            return Ok(Established { plan: Plan { session, ops: profiled.into() }, tunnel, downlink: None });
         }
         let Ok(Message::SessionEstablishmentRequest(request)) = Message::decode(&header, body) else {
             unreachable!("a message that we have encoded")

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use causeway_model::{Far, Plan, PlanOptions, RuleSet, plan_deletion, plan_modification};
 use causeway_reference::Limits;
-use causeway_rules::{Far, Plan, PlanOptions, RuleSet, plan_deletion, plan_modification};
 use causeway_types::{FTeid, Teid, Time};
 
 use super::choice::Backend;
@@ -152,7 +152,7 @@ pub(crate) fn hand_over(downlink: &Far, number: u32, old: u32, new: u32) -> Plan
         let teid = Teid::new(raw).unwrap_or_else(|| shape::gnb_teid(number));
         let tunnel = FTeid { teid, addr: shape::gnb(number).into() };
         if let Some(forwarding) = &mut far.forwarding {
-            forwarding.outer = Some(causeway_rules::OuterHeader::Gtpu(tunnel));
+            forwarding.outer = Some(causeway_model::OuterHeader::Gtpu(tunnel));
         }
         RuleSet { fars: [(far.id, far)].into_iter().collect(), ..RuleSet::default() }
     };

@@ -1,6 +1,6 @@
 //! Applications and predefined rules of the configuration, which no SMF provisions.
 
-use causeway_rules::{
+use causeway_model::{
     ApplicationId, Applications, Domain, DomainProtocol, FlowDescription, Pattern, Pfd, PredefinedRule,
     PredefinedRules,
 };

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-use causeway_rules::Url;
+use causeway_model::Url;
 use serde::Serialize;
 
 use super::serialize::shown_if_any;

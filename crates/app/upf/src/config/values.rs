@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use causeway_rules::{FlowDescription, Pattern, Url};
+use causeway_model::{FlowDescription, Pattern, Url};
 use causeway_types::{IpNet, MacAddr, NodeId};
 
 use super::forwarding::RedirectTo;

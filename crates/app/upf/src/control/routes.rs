@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use causeway_dataplane::{Op, Plan};
-use causeway_rules::{Pdr, ProfiledSession, UeSide};
+use causeway_model::{Pdr, ProfiledSession, UeSide};
 use causeway_types::{IpNet, NetworkInstance, PdrId, Seid};
 
 use crate::config::{N6Mode, Session};
@@ -147,7 +147,7 @@ fn routes(pdrs: &BTreeMap<PdrId, Vec<Route>>) -> BTreeSet<Route> {
 
 #[cfg(test)]
 mod tests {
-    use causeway_rules::Pdi;
+    use causeway_model::Pdi;
     use causeway_types::{FarId, Interface};
 
     use super::*;

@@ -1,7 +1,7 @@
 //! Responses to the management server.
 
+use causeway_model::RuleSet;
 use causeway_n4::{self as n4, N4};
-use causeway_rules::RuleSet;
 use causeway_types::{NodeId, Seid, WallClock};
 
 use super::sockets::Sockets;

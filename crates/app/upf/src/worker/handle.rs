@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::{io, mem};
 
 use causeway_dataplane::{HostReachability, Plan, Topology};
+use causeway_model::Applications;
 use causeway_ports::Waker;
-use causeway_rules::Applications;
 use causeway_types::WallClock;
 use tokio::sync::mpsc;
 

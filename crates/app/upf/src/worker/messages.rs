@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use causeway_dataplane::{Applied, ApplyError, Counters, Event, HostReachability, Plan};
+use causeway_model::Applications;
 use causeway_ports::PortError;
-use causeway_rules::Applications;
 use causeway_types::WallClock;
 use tokio::sync::oneshot;
 

@@ -345,9 +345,9 @@ impl PacketLoop {
 #[cfg(test)]
 mod tests {
     use causeway_dataplane::{Plan, Topology};
+    use causeway_model::{Op, plan_deletion};
     use causeway_ports::Waker;
     use causeway_reference::Limits;
-    use causeway_rules::{Op, plan_deletion};
     use causeway_types::Seid;
 
     use super::super::thread::{WorkerMessage, channel};

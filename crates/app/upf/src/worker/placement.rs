@@ -11,7 +11,7 @@ use std::ops::Bound;
 
 use causeway_collections::PartitionedMap;
 use causeway_dataplane::{ApplyError, Op, Plan, Topology};
-use causeway_rules::{PduSessionType, RuleSet};
+use causeway_model::{PduSessionType, RuleSet};
 use causeway_types::{DualIp, FTeid, IpNet, SNssai, Seid};
 
 use super::directory::{ALL_WORKERS, Key, Writer};

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_dataplane::{Op, Plan, Topology};
+use causeway_model::{Far, Pdi, Pdr, ProfiledSession, Remote, UeSide};
 use causeway_reference::path_of;
-use causeway_rules::{Far, Pdi, Pdr, ProfiledSession, Remote, UeSide};
 use causeway_types::{FTeid, FarId, IpNet, PdrId, Teid};
 
 use super::directory::is_one_ue;
@@ -184,9 +184,9 @@ pub(super) fn wide_length(holding: SessionKey) -> Option<(bool, u8)> {
 #[cfg(test)]
 mod tests {
     use causeway_dataplane::GtpuEndpoint;
-    use causeway_rules::{
+    use causeway_model::Templates;
+    use causeway_model::{
         Forwarding, OuterHeader, PlanOptions, RuleSet, UeAddress, plan_establishment, plan_modification,
-        testing::Templates,
     };
     use causeway_types::{DualIp, Interface, Seid};
 

@@ -4,14 +4,14 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use causeway_dataplane::{GtpuEndpoint, Network, Op, Plan, Topology};
+use causeway_model::{
+    ApplyAction, Bar, Far, Forwarding, HeaderRemoval, OuterHeader, Pdi, Pdr, UeAddress, UeSide,
+};
 use causeway_packet::gtpu::prefix;
 use causeway_packet::rewrite::decrement_hop_limit;
 use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, Meta, UdpRepr};
 use causeway_ports::memory::{MemoryPort, pair};
 use causeway_reference::Limits;
-use causeway_rules::{
-    ApplyAction, Bar, Far, Forwarding, HeaderRemoval, OuterHeader, Pdi, Pdr, UeAddress, UeSide,
-};
 use causeway_types::{BarId, DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, Seid, Teid};
 use causeway_upf::clock::Clock;
 use causeway_upf::worker::{Engine, PortSet, Report, Schedule, Snapshot, WorkerHandle};

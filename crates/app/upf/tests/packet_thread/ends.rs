@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use causeway_dataplane::Plan;
+use causeway_model::ApplyAction;
 use causeway_packet::{Batch, Frame};
 use causeway_ports::{Counters, Port, PortError};
 use causeway_reference::Limits;
-use causeway_rules::ApplyAction;
 use causeway_types::Seid;
 use causeway_upf::clock::Clock;
 use causeway_upf::worker::{Engine, PortSet, Report, Schedule};

@@ -4,10 +4,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use causeway_dataplane::{DropReason, Event, Op, Plan};
+use causeway_model::{ApplyAction, TosMarking};
 use causeway_packet::Meta;
 use causeway_packet::gtpu::prefix;
 use causeway_packet::rewrite::{Ecn, set_ecn};
-use causeway_rules::{ApplyAction, TosMarking};
 use causeway_types::Teid;
 use causeway_upf::worker::{Report, Schedule};
 

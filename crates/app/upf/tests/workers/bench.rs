@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use causeway_dataplane::{
     Applied, ApplyError, Event, GtpuEndpoint, Network, Op, Plan, Routing, SliceLimit, Topology,
 };
+use causeway_model::{
+    ApplyAction, Far, Forwarding, HeaderRemoval, MeasurementMethod, OuterHeader, Pdi, Pdr, UeAddress, UeSide,
+    Urr,
+};
 use causeway_packet::gtpu::prefix;
 use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, Meta, UdpRepr};
 use causeway_ports::memory::{MemoryPort, pair_with};
 use causeway_reference::Limits;
-use causeway_rules::{
-    ApplyAction, Far, Forwarding, HeaderRemoval, MeasurementMethod, OuterHeader, Pdi, Pdr, UeAddress, UeSide,
-    Urr,
-};
 use causeway_types::{
     Bitrate, DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, SNssai, Seid, Span, Teid, UrrId,
 };

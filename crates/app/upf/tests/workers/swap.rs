@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use causeway_dataplane::{DropReason, Op, Plan};
+use causeway_model::{ApplyAction, Far, Forwarding, OuterHeader, Pdr, Qer};
 use causeway_packet::Meta;
 use causeway_ports::memory::MemoryPort;
-use causeway_rules::{ApplyAction, Far, Forwarding, OuterHeader, Pdr, Qer};
 use causeway_types::{FarId, Interface, QerId, Qfi};
 
 use crate::bench::{GNB, SERVER, bench, establishment, packet, pdr, seid, tunnel, ue};

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::ops::Add;
 
 use causeway_dataplane::DownlinkData;
+use causeway_model::Usage;
 use causeway_pfcp::{AdditionalUsageReports, UsageReport};
-use causeway_rules::Usage;
 use causeway_types::{FTeid, UrrId, UsageReportTrigger};
 
 use super::bundle::{ReportBatch, names_policy};

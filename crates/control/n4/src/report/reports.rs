@@ -1,7 +1,7 @@
 //! The reports of any session: most have none, and take one word.
 
+use causeway_model::Usage;
 use causeway_pfcp::{AdditionalUsageReports, UsageReport};
-use causeway_rules::Usage;
 use causeway_types::UrrId;
 
 use super::queue::{Queue, Report, RequestNumber};

@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use causeway_dataplane::Event;
+use causeway_model::Usage;
 use causeway_pfcp::{Cause, SessionReportRequest, SessionReportResponse};
-use causeway_rules::Usage;
 use causeway_types::{FSeid, Seid, Time};
 
 use super::build::request;

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use causeway_model::{MacChanges, Usage};
 use causeway_pfcp::{
     Cause, DurationMeasurement, EndTime, Header, Ie, RawIe, RawIes, StartTime, TimeOfFirstPacket,
     TimeOfLastPacket, UrSeqn, VolumeMeasurement,
 };
-use causeway_rules::{MacChanges, SessionProfile, StoredRules, Usage};
+use causeway_rules::{ControlProfile, StoredRules};
 use causeway_types::{Seid, Span, Time, Volume, WallClock, WallTime};
 
 use super::response_template::{address, put};
@@ -20,7 +21,7 @@ const PACKETS: u8 = 0b11_1000;
 /// The response to the deletion of a session of a profile, with at most one usage report for each URR.
 #[derive(Debug)]
 pub(super) struct DeletionResponseTemplate {
-    profile: Arc<SessionProfile>,
+    profile: Arc<ControlProfile>,
     /// The usage in it.
     usage: Vec<Usage>,
     octets: Vec<u8>,

@@ -1,7 +1,7 @@
 //! Establishments with a known message template.
 
 use causeway_dataplane::{Applied, ApplyError};
-use causeway_rules::ProfiledSession;
+use causeway_rules::ProfiledRules;
 use causeway_types::{Seid, Time};
 
 use super::state::Session;
@@ -26,7 +26,7 @@ impl N4 {
         if let Some(recovery) = known.recovery {
             self.on_recovery_time_stamp(now, association, from, key.from, recovery);
         }
-        let footprint = Footprint::profiled(&known.profile);
+        let footprint = Footprint::profiled(known.profile.profile());
         if self.refuse_new_session(association).is_err() || !self.has_memory_for(footprint) {
             return false;
         }
@@ -47,7 +47,7 @@ impl N4 {
         now: Time,
         seid: Seid,
         key: RequestKey,
-        profiled: ProfiledSession,
+        profiled: ProfiledRules,
         result: Result<Applied, ApplyError>,
     ) {
         match result {
@@ -64,7 +64,7 @@ impl N4 {
         &mut self,
         now: Time,
         seid: Seid,
-        profiled: ProfiledSession,
+        profiled: ProfiledRules,
         is_there: bool,
     ) {
         if !is_there {

@@ -1,7 +1,7 @@
 //! The plan in flight of a session, and its queued work.
 
 use causeway_pfcp::Header;
-use causeway_rules::{Change, Instructions, ProfiledSession};
+use causeway_rules::{Change, Instructions, ProfiledRules};
 
 use super::Takeover;
 use crate::ApplyId;
@@ -14,9 +14,9 @@ pub(crate) type InFlightPlan = Box<(ApplyId, InFlight)>;
 #[derive(Debug)]
 pub(crate) enum InFlight {
     /// Establishes a profiled session, for this request.
-    EstablishProfiled(RequestKey, ProfiledSession),
+    EstablishProfiled(RequestKey, ProfiledRules),
     /// Changes the session to this profiled session, for this request, with a takeover if there is one.
-    ModifyProfiled(RequestKey, ProfiledSession, Option<Box<Takeover>>),
+    ModifyProfiled(RequestKey, ProfiledRules, Option<Box<Takeover>>),
     /// Deletes a profiled session, for this request.
     DeleteProfiled(RequestKey),
     /// Any other change.

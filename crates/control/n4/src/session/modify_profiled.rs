@@ -2,7 +2,7 @@
 
 use causeway_dataplane::{Applied, ApplyError};
 use causeway_pfcp::{Cause, MessageType, SessionModificationResponse};
-use causeway_rules::{ProfileTransition, ProfiledSession};
+use causeway_rules::{ProfiledRules, RecognizedModification};
 use causeway_types::{Seid, Time};
 
 use super::Takeover;
@@ -14,11 +14,10 @@ impl N4 {
     /// the request is handled on the general path, with the same response.
     pub(super) fn try_modify_profiled(&mut self, seid: Seid, key: RequestKey, body: &[u8]) -> bool {
         let profiled = self.sessions.get(seid).and_then(|session| session.rules.profiled());
-        let transition = profiled.and_then(|profiled| self.resources.recognize_modification(profiled, body));
-        let Some(transition) = transition else { return false };
-        let Some(takeover) = self.takeover_of(key, seid, &transition) else { return false };
-        let Some((id, plan)) = self.sessions.start_profiled_modification(key, seid, transition, takeover)
-        else {
+        let known = profiled.and_then(|profiled| self.resources.recognize_modification(profiled, body));
+        let Some(known) = known else { return false };
+        let Some(takeover) = self.takeover_of(key, seid, &known) else { return false };
+        let Some((id, plan)) = self.sessions.start_profiled_modification(key, seid, known, takeover) else {
             return false;
         };
         self.push(Output::Apply { id, plan });
@@ -31,9 +30,9 @@ impl N4 {
         &self,
         key: RequestKey,
         seid: Seid,
-        transition: &ProfileTransition,
+        modification: &RecognizedModification,
     ) -> Option<Option<Box<Takeover>>> {
-        let (cp, node) = (transition.cp(), transition.node());
+        let (cp, node) = (modification.cp, modification.node());
         if cp.is_none() && node.is_none() {
             return Some(None);
         }
@@ -58,7 +57,7 @@ impl N4 {
         now: Time,
         seid: Seid,
         key: RequestKey,
-        (profiled, takeover): (ProfiledSession, Option<Box<Takeover>>),
+        (profiled, takeover): (ProfiledRules, Option<Box<Takeover>>),
         result: Result<Applied, ApplyError>,
     ) {
         let Some(session) = self.sessions.get_mut(seid) else { return };
@@ -111,7 +110,7 @@ impl N4 {
     pub(super) fn discard_profiled_modification(
         &mut self,
         seid: Seid,
-        profiled: ProfiledSession,
+        profiled: ProfiledRules,
         is_done: bool,
     ) {
         if let Some(session) = self.sessions.get_mut(seid).filter(|_| is_done) {

@@ -5,7 +5,7 @@ use causeway_pfcp::{
     Cause, CreatedPdr, CreatedTrafficEndpoint, MessageType, NodeId, SessionEstablishmentRequest,
     SessionEstablishmentResponse, SessionModificationResponse, UpdatedPdr, UsageReport,
 };
-use causeway_rules::{Change, ProfiledSession, packet_rate_reports};
+use causeway_rules::{Change, ProfiledRules, packet_rate_reports};
 use causeway_types::{FSeid, Seid, Time};
 
 use super::in_flight::{InFlight, PlanPurpose, QueuedWork};
@@ -125,7 +125,7 @@ impl N4 {
         now: Time,
         seid: Seid,
         key: RequestKey,
-        profiled: ProfiledSession,
+        profiled: ProfiledRules,
     ) {
         let Some(session) = self.sessions.get(seid) else { return };
         let (cp, association) = (session.cp, session.association);
@@ -151,7 +151,7 @@ impl N4 {
         }
     }
 
-    fn activate(&mut self, now: Time, seid: Seid, profiled: ProfiledSession) {
+    fn activate(&mut self, now: Time, seid: Seid, profiled: ProfiledRules) {
         if let Some(session) = self.sessions.get_mut(seid) {
             session.rules = profiled.into();
             session.since = now;

@@ -1,8 +1,9 @@
 //! Sessions that the UPF ends itself, with a report of their usage (TS 29.244 clause 5.18.2).
 
 use causeway_dataplane::{Applied, ApplyError};
+use causeway_model::Usage;
 use causeway_pfcp::{CpFeatures, UpFeatures};
-use causeway_rules::{Change, Usage, packet_rate_reports};
+use causeway_rules::{Change, packet_rate_reports};
 use causeway_types::{Seid, Time, Volume};
 
 use super::PendingRequests;

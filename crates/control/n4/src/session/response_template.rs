@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use causeway_model::Usage;
 use causeway_pfcp::{CreatedPdr, FTeid, Header, Ie, RawIes};
-use causeway_rules::{ProfiledSession, SessionProfile, StoredRules, Usage};
+use causeway_rules::{ControlProfile, ProfiledRules, StoredRules};
 use causeway_types::{FSeid, Seid, WallClock};
 
 use super::deletion_response::DeletionResponseTemplate;
@@ -18,11 +19,11 @@ const SEQUENCE: usize = 12;
 /// The response to the establishment of a session of a profile.
 #[derive(Debug)]
 struct ResponseTemplate {
-    profile: Arc<SessionProfile>,
+    profile: Arc<ControlProfile>,
     octets: Vec<u8>,
     /// The offset of the UPF's SEID.
     up_seid: usize,
-    /// The offsets of TEIDs, and the index in [`causeway_rules::SessionParams::tunnels`] of each.
+    /// The offsets of TEIDs, and the index in [`causeway_model::SessionParams::tunnels`] of each.
     teids: Vec<(usize, usize)>,
 }
 
@@ -40,7 +41,7 @@ impl ResponseTemplates {
     /// into `octets`, which are empty.
     pub(super) fn encode(
         &self,
-        profiled: &ProfiledSession,
+        profiled: &ProfiledRules,
         up: Seid,
         cp: Seid,
         sequence: u32,
@@ -55,7 +56,7 @@ impl ResponseTemplates {
     /// Stores a response as a template; it contains no more than what the UPF chose.
     pub(super) fn remember(
         &mut self,
-        profiled: &ProfiledSession,
+        profiled: &ProfiledRules,
         up: Seid,
         cp: Seid,
         sequence: u32,
@@ -116,7 +117,7 @@ impl ResponseTemplates {
 }
 
 impl ResponseTemplate {
-    fn of(profiled: &ProfiledSession, up: Seid, answer: &[u8]) -> Option<Self> {
+    fn of(profiled: &ProfiledRules, up: Seid, answer: &[u8]) -> Option<Self> {
         let (_, body, _) = Header::decode(answer).ok()?;
         let place_of = |part: &[u8]| part.as_ptr().addr().checked_sub(answer.as_ptr().addr());
         let (mut up_seid, mut teids) = (None, Vec::new());
@@ -146,7 +147,7 @@ impl ResponseTemplate {
 
     fn encode(
         &self,
-        profiled: &ProfiledSession,
+        profiled: &ProfiledRules,
         up: Seid,
         cp: Seid,
         sequence: u32,

@@ -8,7 +8,8 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 use causeway_collections::HashIndex;
-use causeway_rules::{Change, Instructions, Plan, ProfileTransition, ProfiledSession, plan_deletion};
+use causeway_model::{Plan, plan_deletion};
+use causeway_rules::{Change, Instructions, ProfiledRules, RecognizedModification};
 use causeway_types::Seid;
 
 use self::cp_seid_index::CpSeidProbe;
@@ -229,9 +230,9 @@ impl Sessions {
         &mut self,
         key: RequestKey,
         session: Seid,
-        profiled: ProfiledSession,
+        profiled: ProfiledRules,
     ) -> Option<(ApplyId, Plan)> {
-        let ops = profiled.clone().into();
+        let ops = profiled.to_session().into();
         let id = self.begin(session, InFlight::EstablishProfiled(key, profiled))?;
         Some((id, Plan { session, ops }))
     }
@@ -241,11 +242,11 @@ impl Sessions {
         &mut self,
         key: RequestKey,
         session: Seid,
-        transition: ProfileTransition,
+        modification: RecognizedModification,
         takeover: Option<Box<Takeover>>,
     ) -> Option<(ApplyId, Plan)> {
-        let id = self.begin(session, InFlight::ModifyProfiled(key, transition.after(), takeover))?;
-        Some((id, Plan { session, ops: transition.into() }))
+        let id = self.begin(session, InFlight::ModifyProfiled(key, modification.after, takeover))?;
+        Some((id, Plan { session, ops: modification.transition.into() }))
     }
 
     /// The same for the deletion of a profiled session.

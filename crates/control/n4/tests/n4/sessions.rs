@@ -1,9 +1,10 @@
 //! Establishment, modification and deletion.
 
 use causeway_dataplane::ApplyError;
+use causeway_model::Op;
 use causeway_n4::{Config, Limits, Notice};
 use causeway_pfcp::*;
-use causeway_rules::{Leniency, Op, RuleId};
+use causeway_rules::{Leniency, RuleId};
 use causeway_types::{FarId, QerId, Seid, UrrId, UsageReportTrigger};
 
 use crate::fixture::{

@@ -1,9 +1,9 @@
 //! SMFs that do not respond to reports that they cannot decode: what they are sent instead.
 
 use causeway_dataplane::Event;
+use causeway_model::Usage;
 use causeway_n4::{Config, Direction, MessageResult, Notice, Retransmission};
 use causeway_pfcp::*;
-use causeway_rules::Usage;
 use causeway_types::{Seid, Span, UrrId, UsageInformation, UsageReportTrigger};
 
 use crate::fixture::{Got, Smf, TestN4, config, query, used};

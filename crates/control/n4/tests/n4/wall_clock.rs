@@ -1,8 +1,8 @@
 //! Changes of the wall clock: the times sent to SMFs before and after.
 
 use causeway_dataplane::Event;
+use causeway_model::Usage;
 use causeway_pfcp::*;
-use causeway_rules::Usage;
 use causeway_types::{NtpSeconds, Seid, Span, Time, UrrId, UsageReportTrigger, WallClock, WallTime};
 
 use crate::fixture::{Got, RECOVERY, Smf, TestN4, query, used};

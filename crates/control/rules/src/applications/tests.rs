@@ -1,5 +1,6 @@
 //! Applications: what their PFDs match, and how requests change them.
 
+use causeway_model::Seen;
 use causeway_pfcp::{
     ApplicationId as WireId, ApplicationIdsPfds, CountedList, Octets, PfdContents, PfdContext,
     PfdManagementRequest,
@@ -105,20 +106,22 @@ fn domain(name: &str) -> PfdContents<'_> {
 #[test]
 fn requests_replace_whole_applications() {
     let start = by_domain("configured.example", None);
-    let two = start
-        .manage(&request(vec![("a", vec![domain("a.example")]), ("b", vec![domain("b.example")])]), |_| {
-            false
-        });
+    let two = manage_pfds(
+        &start,
+        &request(vec![("a", vec![domain("a.example")]), ("b", vec![domain("b.example")])]),
+        |_| false,
+    );
     let two = two.unwrap();
     assert!(two.knows(&"a".into()) && two.knows(&"b".into()) && two.knows(&"app".into()));
     let changed =
-        two.manage(&request(vec![("a", vec![domain("x.example"), domain("y.example")])]), |_| false).unwrap();
+        manage_pfds(&two, &request(vec![("a", vec![domain("x.example"), domain("y.example")])]), |_| false)
+            .unwrap();
     let seen = |name| named(name, None);
     let of_a = |all: &Applications, name| all.detects(&"a".into(), |_| false, Some(&seen(name)));
     assert!(of_a(&changed, "y.example") && !of_a(&changed, "a.example"));
-    let removed = changed.manage(&request(vec![("a", vec![])]), |_| false).unwrap();
+    let removed = manage_pfds(&changed, &request(vec![("a", vec![])]), |_| false).unwrap();
     assert!(!removed.knows(&"a".into()) && removed.knows(&"b".into()));
-    assert_eq!(removed.manage(&request(vec![]), |_| false).unwrap(), start);
+    assert_eq!(manage_pfds(&removed, &request(vec![]), |_| false).unwrap(), start);
 }
 
 // Input:  requests with one error each.
@@ -143,12 +146,12 @@ fn wrong_pfds_are_refused() {
         ("expression", domain("(("), 69),
         ("huge expression", domain(huge), 69),
     ] {
-        let reason = configured.manage(&request(vec![("a", vec![pfd])]), |_| false).unwrap_err();
+        let reason = manage_pfds(&configured, &request(vec![("a", vec![pfd])]), |_| false).unwrap_err();
         assert_eq!((reason.cause().code(), reason.offending_ie()), (cause, Some(61)), "{what}");
     }
     for (what, names) in [("twice", vec!["a", "a"]), ("configured", vec!["app"]), ("empty", vec![""])] {
         let pfds = names.into_iter().map(|name| (name, vec![domain("a.example")])).collect();
-        let reason = configured.manage(&request(pfds), |_| false).unwrap_err();
+        let reason = manage_pfds(&configured, &request(pfds), |_| false).unwrap_err();
         assert_eq!((reason.cause().code(), reason.offending_ie()), (69, Some(24)), "{what}");
     }
 }
@@ -161,10 +164,11 @@ fn a_flood_of_applications_is_bounded() {
     for batch in 0..8_u32 {
         let names: Vec<_> = (0..512).map(|n| format!("{batch}-{n}")).collect();
         let pfds = names.iter().map(|name| (&**name, vec![domain("a.example")])).collect();
-        applications = applications.manage(&request(pfds), |_| false).unwrap();
+        applications = manage_pfds(&applications, &request(pfds), |_| false).unwrap();
     }
     let reason =
-        applications.manage(&request(vec![("one more", vec![domain("a.example")])]), |_| false).unwrap_err();
+        manage_pfds(&applications, &request(vec![("one more", vec![domain("a.example")])]), |_| false)
+            .unwrap_err();
     assert_eq!(reason, Reason::TooMany { what: "applications", limit: 4096 });
 }
 
@@ -174,13 +178,13 @@ fn a_flood_of_applications_is_bounded() {
 #[test]
 fn pfds_are_changed_by_those_who_provisioned_them() {
     let given = |id, name| request(vec![(id, vec![domain(name)])]);
-    let first = Applications::default().manage(&given("a", "a.example"), |_| false).unwrap();
+    let first = manage_pfds(&Applications::default(), &given("a", "a.example"), |_| false).unwrap();
     let is_owned_by_other = |id: &ApplicationId| *id == "a".into();
-    assert_eq!(first.manage(&given("a", "a.example"), is_owned_by_other).as_ref(), Ok(&first));
+    assert_eq!(manage_pfds(&first, &given("a", "a.example"), is_owned_by_other).as_ref(), Ok(&first));
     for change in [given("a", "x.example"), request(vec![("a", vec![])])] {
-        let reason = first.manage(&change, is_owned_by_other).unwrap_err();
+        let reason = manage_pfds(&first, &change, is_owned_by_other).unwrap_err();
         assert_eq!((reason.cause().code(), reason.offending_ie()), (64, Some(24)));
     }
-    let both = first.manage(&given("b", "b.example"), is_owned_by_other).unwrap();
-    assert_eq!(both.manage(&request(vec![]), is_owned_by_other), Ok(first));
+    let both = manage_pfds(&first, &given("b", "b.example"), is_owned_by_other).unwrap();
+    assert_eq!(manage_pfds(&both, &request(vec![]), is_owned_by_other), Ok(first));
 }

@@ -2,6 +2,10 @@
 
 mod profile;
 
+use causeway_model::{
+    Ops, Pdr, PduSessionType, Plan, PlanOptions, RuleSet, UeMac, plan_deletion, plan_establishment,
+    plan_modification,
+};
 use causeway_pfcp::{
     EthernetContextInformation, Ie, MacAddressesDetected, SessionEstablishmentRequest,
     SessionModificationRequest, SessionReportResponse,
@@ -9,23 +13,15 @@ use causeway_pfcp::{
 use causeway_types::{FTeid, IpNet, PdrId, Seid};
 
 pub(crate) use self::profile::TemplateCache;
-#[cfg(any(test, feature = "testing"))]
-pub(crate) use self::profile::from_plan;
-pub use self::profile::{
-    Policy, ProfileTransition, ProfiledSession, RecognizedRequest, Remote, SessionParams, SessionProfile,
-};
+pub use self::profile::{ControlProfile, ProfiledRules, RecognizedModification, RecognizedRequest};
 use self::profile::{establish_profiled, insert as cache_template};
 use crate::addresses::{AddressReservation, ClaimError, PrefixKind};
 use crate::decode;
-use crate::diff::{PlanOptions, plan_deletion, plan_establishment, plan_modification};
 use crate::edits::{ChosenUes, EndpointId, Merged, RequestedChanges, Setting, merge};
 use crate::rejection::refuse_if;
 use crate::tunnels::Reservation;
 use crate::validate::{Context, validate};
-use crate::{
-    Leniency, Pdr, PduSessionType, Plan, Reason, Rejection, ResourceChange, Resources, RuleSet, SessionRules,
-    UeMac, ie, leniency,
-};
+use crate::{Leniency, Reason, Rejection, ResourceChange, Resources, SessionRules, ie, leniency};
 
 /// A planned change of one session's rules.
 ///
@@ -92,7 +88,7 @@ pub fn repeat_establishment(
     let ues = pdrs.iter().filter(|draft| draft.pdi.ue_choice.is_some());
     let ends = points.iter().filter(|draft| draft.is_choice());
     let end_ues = points.iter().filter(|draft| draft.rest.ue.choice.is_some());
-    let plan = Plan { session, ops: crate::Ops::default() };
+    let plan = Plan { session, ops: Ops::default() };
     Ok(Change {
         chosen: chosen.filter_map(|draft| Some((draft.id, pdr(draft.id)?.pdi.tunnel?))).collect(),
         chosen_endpoints: ends

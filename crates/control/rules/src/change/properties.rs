@@ -2,14 +2,14 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
+use causeway_model::{Op, PlanOptions, RuleSet, plan_deletion, plan_establishment, plan_modification};
+
 use crate::addresses::PrefixKind;
 use crate::testing::{SESSION, TestUpf, apply, capabilities, changes, endpoints, fit, rule_set};
-use crate::{
-    Context, Op, PlanOptions, RuleSet, delete, plan_deletion, plan_establishment, plan_modification, validate,
-};
+use crate::{Context, delete, validate};
 
 /// The rules after a plan that is legal at every step.
-fn after(old: &RuleSet, plan: &crate::Plan) -> Result<RuleSet, TestCaseError> {
+fn after(old: &RuleSet, plan: &causeway_model::Plan) -> Result<RuleSet, TestCaseError> {
     let mut rules = old.clone();
     apply(&mut rules, plan).map_err(TestCaseError::fail)?;
     Ok(rules)

@@ -1,5 +1,6 @@
 //! Create BAR and Update BAR.
 
+use causeway_model::{Bar, BufferingDuration, ExtendedBuffering};
 use causeway_pfcp::{
     CreateBar, DlBufferingDuration, DownlinkDataNotificationDelay, SuggestedBufferingPacketsCount, UpdateBar,
 };
@@ -7,8 +8,8 @@ use causeway_types::Span;
 
 use super::ie_support::CheckSupport;
 use super::{about, setting};
+use crate::Rejection;
 use crate::edits::BarUpdate;
-use crate::{Bar, BufferingDuration, ExtendedBuffering, Rejection};
 
 pub(super) fn create(group: &CreateBar<'_>) -> Result<Bar, Rejection> {
     about(group.bar_id, || {

@@ -1,5 +1,6 @@
 //! Duplicating Parameters: the destinations of copies.
 
+use causeway_model::{CopyTo, Duplicate, OuterHeader};
 use causeway_pfcp::{
     DestinationInterface, DuplicatingParameters, ForwardingPolicy, Ie, Many, OuterHeaderCreation,
     OuterHeaders, UpdateDuplicatingParameters,
@@ -9,8 +10,8 @@ use super::far::destination;
 use super::ie_support::CheckSupport;
 use super::redirect::policy;
 use super::{setting, tunnel};
+use crate::Reason;
 use crate::edits::{DuplicateUpdate, Setting};
-use crate::{CopyTo, Duplicate, OuterHeader, Reason};
 
 /// Every destination of the copies, in the order of the message.
 pub(super) fn all(groups: &Many<'_, DuplicatingParameters<'_>>) -> Result<Vec<Duplicate>, Reason> {

@@ -1,10 +1,11 @@
 //! Header Enrichment: fields for the headers of HTTP requests.
 
+use causeway_model::HttpField;
 use causeway_pfcp::{HeaderEnrichment, Ie, Many, UpdateForwardingParameters};
 
 use super::setting;
+use crate::Reason;
 use crate::edits::Setting;
-use crate::{HttpField, Reason};
 
 /// HTTP, the only header type (clause 8.2.67).
 const HTTP: u8 = 0;

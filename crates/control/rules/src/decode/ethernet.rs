@@ -1,5 +1,6 @@
 //! The Ethernet parts of PDIs and forwarding parameters.
 
+use causeway_model::{EthernetFilter, MacMatch, MacRange, PduSessionType, Proxying, TagMatch, VlanTags};
 use causeway_pfcp::{
     CTag, EthernetFilterId, EthernetFilterProperties, EthernetPacketFilter, EthernetPduSessionInformation,
     Ethertype, Ie, MacAddress, OuterHeaderCreation, OuterHeaders, Pdi, PdnType, Proxying as ProxyingFlags,
@@ -10,7 +11,7 @@ use causeway_types::MacAddr;
 use super::flow;
 use super::ie_support::CheckSupport;
 use crate::edits::EthernetDraft;
-use crate::{EthernetFilter, MacMatch, MacRange, PduSessionType, Proxying, Reason, TagMatch, VlanTags, ie};
+use crate::{Reason, ie};
 
 /// Maximum number of MAC address IEs in one filter (table 7.5.2.2-3).
 const MACS_PER_FILTER: usize = 16;

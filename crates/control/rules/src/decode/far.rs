@@ -1,5 +1,6 @@
 //! Create FAR, Update FAR and the forwarding parameters in them.
 
+use causeway_model::{ApplyAction, DeliveryStatus, Far, Forwarding};
 use causeway_pfcp::{
     ApplyAction as Flags, CreateFar, DestinationInterface, ForwardingParameters, NetworkInstance,
     OuterHeaderCreation, SessionModificationFlags, TransportLevelMarking, UpdateFar,
@@ -11,7 +12,7 @@ use super::ie_support::CheckSupport;
 use super::{about, duplicate, enrichment, ethernet, marking, not_predefined, redirect, setting, tunnel};
 use crate::edits::{FarUpdate, ForwardingUpdate, Setting};
 use crate::rejection::refuse_if;
-use crate::{ApplyAction, DeliveryStatus, Far, Forwarding, Reason, Rejection, ie};
+use crate::{Reason, Rejection, ie};
 
 pub(super) fn create(group: &CreateFar<'_>) -> Result<Far, Rejection> {
     about(group.far_id, || {

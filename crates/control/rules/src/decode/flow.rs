@@ -1,9 +1,10 @@
 //! SDF filters.
 
+use causeway_model::{FlowDescription, FlowError, SdfFilter, TrafficClass};
 use causeway_pfcp::SdfFilter as WireFilter;
 
 use crate::edits::FilterDraft;
-use crate::{FlowDescription, FlowError, Reason, SdfFilter, TrafficClass, ie};
+use crate::{Reason, ie};
 
 /// A filter, or the id of a bidirectional one that another PDR of the session defines.
 pub(super) fn draft(filter: &WireFilter<'_>) -> Result<FilterDraft, Reason> {

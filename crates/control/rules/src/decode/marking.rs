@@ -3,7 +3,8 @@
 use causeway_pfcp::{DlFlowLevelMarking, DscpToPpiControlInformation, TrafficClass};
 use causeway_types::Ppi;
 
-use crate::{FlowMarking, PagingPolicy, Reason, TosMarking, ie};
+use crate::{Reason, ie};
+use causeway_model::{FlowMarking, PagingPolicy, TosMarking};
 
 /// The largest DSCP.
 const LAST_DSCP: u8 = 63;

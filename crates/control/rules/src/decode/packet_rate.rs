@@ -3,7 +3,8 @@
 use causeway_pfcp as pfcp;
 use causeway_types::{NtpSeconds, Span, WallTime};
 
-use crate::{Allowance, PacketRate, PacketRateStatus, PacketRates, Reason, Remaining, ie};
+use crate::{Reason, ie};
+use causeway_model::{Allowance, PacketRate, PacketRateStatus, PacketRates, Remaining};
 
 const MINUTE: u64 = 60;
 

@@ -1,5 +1,6 @@
 //! Create PDR, Update PDR and the PDI in them.
 
+use causeway_model::{ApplicationId, RuleName};
 use causeway_pfcp::{
     ActivationTime, CreatePdr, DeactivationTime, Ie, Many, Others, OuterHeaderRemoval, Pdi, UpdatePdr,
 };
@@ -9,7 +10,7 @@ use super::ie_support::CheckSupport;
 use super::tunnel::Removal;
 use super::{about, endpoint, ethernet, flow, framed, not_predefined, setting, tunnel, ue};
 use crate::edits::{PdiDraft, PdrDraft, PdrUpdate, Setting, UeChoice};
-use crate::{ApplicationId, Reason, Rejection, RuleName, ie};
+use crate::{Reason, Rejection, ie};
 
 pub(super) fn create(group: &CreatePdr<'_>) -> Result<PdrDraft, Rejection> {
     about(group.pdr_id, || {

@@ -1,5 +1,6 @@
 //! Create QER and Update QER.
 
+use causeway_model::{Correlation, Gate, Qer, RateLimit};
 use causeway_pfcp::{
     AveragingWindow, CreateQer, DlFlowLevelMarking, GateStatus, Gbr, Ie, Mbr, PacketRate,
     PagingPolicyIndicator, QerControlIndications, QerCorrelationId, Rqi, UpdateQer,
@@ -10,7 +11,7 @@ use super::ie_support::CheckSupport;
 use super::{about, marking, not_predefined, packet_rate, setting};
 use crate::edits::{QerUpdate, Setting};
 use crate::rejection::refuse_if;
-use crate::{Correlation, Gate, Qer, RateLimit, Rejection, ie};
+use crate::{Rejection, ie};
 
 pub(super) fn create(group: &CreateQer<'_>) -> Result<Qer, Rejection> {
     about(group.qer_id, || {

@@ -2,14 +2,15 @@
 
 use std::str::FromStr;
 
+use causeway_model::{NewEnd, PolicyName, Redirect, Replacement, Steering, Url};
 use causeway_pfcp::{
     ForwardingParameters, ForwardingPolicy, Ie, IpAddressAndPortReplacement, Octets, RedirectInformation,
     RedirectKind, UpdateForwardingParameters,
 };
 
 use super::setting;
+use crate::Reason;
 use crate::edits::SteeringUpdate;
-use crate::{NewEnd, PolicyName, Reason, Redirect, Replacement, Steering, Url};
 
 /// The steering part of Forwarding Parameters.
 pub(super) fn steering(group: &ForwardingParameters<'_>) -> Result<Steering, Reason> {

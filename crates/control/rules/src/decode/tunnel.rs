@@ -2,14 +2,15 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use causeway_model::{HeaderRemoval, OuterHeader, RemovedHeader, VlanRemoval};
 use causeway_pfcp::{
     FTeid as WireFTeid, Ie, OuterHeaderCreation, OuterHeaderRemoval, OuterHeaders,
     RemovedHeader as WireRemoved,
 };
 use causeway_types::{DualIp, FTeid, Teid};
 
+use crate::Reason;
 use crate::edits::TunnelRequest;
-use crate::{HeaderRemoval, OuterHeader, Reason, RemovedHeader, VlanRemoval};
 
 /// The Local F-TEID of a PDI.
 pub(super) fn request(f_teid: &WireFTeid) -> Result<TunnelRequest, Reason> {

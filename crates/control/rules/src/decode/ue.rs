@@ -5,8 +5,9 @@ use std::net::IpAddr;
 use causeway_pfcp::{Ie, UeIpAddress};
 use causeway_types::{Interface, IpNet, Ipv6Net};
 
+use crate::Reason;
 use crate::edits::{DEFAULT_PREFIX, UeChoice};
-use crate::{Reason, UeAddress, UeSide};
+use causeway_model::{UeAddress, UeSide};
 
 /// All UE addresses of one PDI.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

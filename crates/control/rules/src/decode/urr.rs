@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::num::NonZeroU16;
 
+use causeway_model::{BaseInterval, DroppedLimit, MeasurementMethod, SdfFilter, Urr};
 use causeway_pfcp::{
     CreateUrr, DroppedDlTrafficThreshold, EthernetInactivityTimer, Ie, InactivityDetectionTime, LinkedUrrId,
     MeasurementInformation, MeasurementMethod as MethodFlags, MeasurementPeriod, NumberOfReports, Others,
@@ -15,7 +16,7 @@ use super::ie_support::CheckSupport;
 use super::{about, flow, not_predefined, setting, urr_limits};
 use crate::edits::{Measuring, Setting, UrrDraft, UrrUpdate};
 use crate::rejection::refuse_if;
-use crate::{BaseInterval, DroppedLimit, MeasurementMethod, Reason, Rejection, SdfFilter, Urr, ie};
+use crate::{Reason, Rejection, ie};
 
 /// Triggers whose reports are not supported.
 const UNSUPPORTED: ReportingTriggers = ReportingTriggers::IPMJL;

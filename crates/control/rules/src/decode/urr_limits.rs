@@ -1,5 +1,6 @@
 //! Thresholds, quotas and monitoring times of a URR.
 
+use causeway_model::{DirectionalLimit, Monitoring, UsageLimits};
 use causeway_pfcp::{
     AdditionalMonitoringTime, EventQuota, EventThreshold, MonitoringTime, SubsequentEventQuota,
     SubsequentEventThreshold, SubsequentTimeQuota, SubsequentTimeThreshold, SubsequentVolumeQuota,
@@ -9,7 +10,6 @@ use causeway_types::Span;
 
 use super::setting;
 use crate::edits::{LimitsUpdate, MonitoringUpdate, Setting};
-use crate::{DirectionalLimit, Monitoring, UsageLimits};
 
 pub(super) fn thresholds(group: &UpdateUrr<'_>) -> LimitsUpdate {
     let others = &group.other;

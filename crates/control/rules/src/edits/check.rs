@@ -3,7 +3,8 @@
 
 use causeway_collections::SortedSet;
 
-use crate::{Reason, Rejection, RuleMap, RuleSet, ie};
+use crate::{Reason, Rejection, ie};
+use causeway_model::{RuleMap, RuleSet};
 
 use super::{Edits, HasRuleId, RequestedChanges};
 

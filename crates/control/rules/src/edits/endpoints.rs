@@ -5,7 +5,8 @@ use std::fmt;
 use causeway_collections::SortedMap;
 use causeway_types::{FTeid, Interface, IpNet, NetworkInstance, QfiSet};
 
-use crate::{Pdi, Pdr, Reason, Rejection, SessionRules, UeAddress, UeSide, ie};
+use crate::{Reason, Rejection, SessionRules, ie};
+use causeway_model::{Pdi, Pdr, UeAddress, UeSide};
 
 use super::resolve::{Resolver, matching_removal};
 use super::ue::ChosenUes;

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use causeway_model::{EthernetFilter, Pdr, RuleMap};
 use causeway_pfcp::{EthernetFilterId, Ie};
 use causeway_types::PdrId;
 
 use super::filters::Definitions;
 use super::{FilterDraft, PdiDraft, RequestedChanges};
-use crate::{EthernetFilter, Pdr, Reason, Rejection, RuleMap};
+use crate::{Reason, Rejection};
 
 /// An Ethernet Packet Filter of a message; its flows are not resolved yet.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use causeway_types::PdrId;
 
-use crate::{Pdr, Reason, Rejection, RuleMap, SdfFilter, ie};
+use crate::{Reason, Rejection, ie};
+use causeway_model::{Pdr, RuleMap, SdfFilter};
 
 use super::{EthernetDraft, PdiDraft, RequestedChanges};
 

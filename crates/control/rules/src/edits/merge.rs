@@ -2,15 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use causeway_model::{
+    Activated, Capabilities, LocalEndpoints, OuterHeader, Pdr, PredefinedRules, Qer, RuleMap,
+};
 use causeway_types::{FTeid, FarId, PdrId};
 
 use crate::addresses::AddressReservation;
+use crate::predefined::activate;
 use crate::session::ReportState;
 use crate::tunnels::Reservation;
-use crate::{
-    Activated, Capabilities, LocalEndpoints, OuterHeader, Pdr, PredefinedRules, Qer, Reason, Rejection,
-    RuleId, RuleMap, SessionRules, ie,
-};
+use crate::{Reason, Rejection, RuleId, SessionRules, ie};
 
 use super::Measuring;
 use super::ethernet::SharedFilters;
@@ -235,7 +236,7 @@ fn new_pdr(
     session: &SessionRules,
 ) -> Result<Pdr, Reason> {
     let mut predefined = Activated::new();
-    resolver.predefined.activate(&draft.activate, &mut predefined)?;
+    activate(resolver.predefined, &draft.activate, &mut predefined)?;
     let PdrDraft { id, precedence, pdi, removal, vlan_removal, far, qers, urrs, .. } = draft;
     let (active_from, active_until) = (draft.active_from, draft.active_until);
     let pdi = resolver.create(pdi, &session.endpoints)?;

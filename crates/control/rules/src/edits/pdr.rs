@@ -1,11 +1,11 @@
 //! The changes to a PDR in a message.
 
+use causeway_model::{ApplicationId, HeaderRemoval, RuleName, UeAddress, UeSide, VlanRemoval};
 use causeway_types::{
     FTeid, FarId, Interface, IpNet, NetworkInstance, PdrId, Precedence, QerId, QfiSet, UrrId, WallTime,
 };
 
 use super::{EndpointId, EthernetDraft, FilterDraft, Setting};
-use crate::{ApplicationId, HeaderRemoval, RuleName, UeAddress, UeSide, VlanRemoval};
 
 /// A PDR to be created; its tunnel may not be chosen yet.
 #[derive(Clone, PartialEq, Eq, Debug)]

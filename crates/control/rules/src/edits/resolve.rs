@@ -3,13 +3,14 @@
 use std::net::Ipv4Addr;
 
 use causeway_collections::SortedMap;
-use causeway_types::{FTeid, NetworkInstance};
-
-use crate::tunnels::Reservation;
-use crate::{
-    Capabilities, EthernetFilter, HeaderRemoval, LocalEndpoints, Pdi, PredefinedRules, Reason, RemovedHeader,
+use causeway_model::{
+    Capabilities, EthernetFilter, HeaderRemoval, LocalEndpoints, Pdi, PredefinedRules, RemovedHeader,
     SdfFilter, UeAddress,
 };
+use causeway_types::{FTeid, NetworkInstance};
+
+use crate::Reason;
+use crate::tunnels::Reservation;
 
 use super::endpoints::check_reference;
 use super::ethernet::SharedFilters;

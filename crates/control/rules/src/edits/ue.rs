@@ -3,8 +3,9 @@
 use causeway_collections::SortedSet;
 use causeway_types::{IpNet, Ipv6Net, NetworkInstance, PdrId};
 
+use crate::Reason;
 use crate::addresses::{AddressReservation, ChooseError};
-use crate::{LocalEndpoints, Reason, UeAddress};
+use causeway_model::{LocalEndpoints, UeAddress};
 
 use super::{EndpointId, RequestedChanges, UeChoice};
 

@@ -2,9 +2,10 @@
 
 use causeway_collections::SortedMap;
 
-use crate::{Bar, Duplicate, Far, Forwarding, Pdr, Qer, Reason, ie};
+use crate::{Reason, ie};
+use causeway_model::{Bar, Duplicate, Far, Forwarding, Pdr, Qer};
 
-use crate::predefined::deactivate;
+use crate::predefined::{activate, deactivate};
 
 use super::resolve::{Resolver, matching_removal};
 use super::{
@@ -22,7 +23,7 @@ pub(super) fn pdr(
         pdr.pdi = resolver.update(pdi, &pdr.pdi, endpoints)?;
     }
     deactivate(&update.deactivate, &mut pdr.predefined)?;
-    resolver.predefined.activate(&update.activate, &mut pdr.predefined)?;
+    activate(resolver.predefined, &update.activate, &mut pdr.predefined)?;
     update.active_from.apply(&mut pdr.active_from);
     update.active_until.apply(&mut pdr.active_until);
     pdr.precedence = update.precedence.unwrap_or(pdr.precedence);

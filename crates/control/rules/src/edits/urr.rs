@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use causeway_model::{
+    BaseInterval, DirectionalLimit, DroppedLimit, MeasurementMethod, Monitoring, SdfFilter, Urr, UrrPart,
+    UsageLimits,
+};
 use causeway_types::{FarId, ReportingTriggers, Span, UrrId, WallTime};
 
 use super::Setting;
-use crate::{
-    BaseInterval, DirectionalLimit, DroppedLimit, MeasurementMethod, Monitoring, Reason, SdfFilter, Urr,
-    UrrPart, UsageLimits, ie,
-};
+use crate::{Reason, ie};
 
 /// A URR to be created: its method, and the other parts.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -10,8 +10,9 @@ use thiserror::Error;
 
 pub use rule::RuleId;
 
-use crate::{ApplicationId, OverlappingSessions, RuleName};
-use crate::{FlowError, PduSessionType, PolicyName, ie};
+use crate::OverlappingSessions;
+use crate::ie;
+use causeway_model::{ApplicationId, FlowError, PduSessionType, PolicyName, RuleName};
 
 /// A rejected request. Nothing has changed.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,6 +1,7 @@
 //! Encodes the results of a change, and measured usage, as IEs of responses and reports.
 
 use causeway_collections::SortedMap;
+use causeway_model::{Detected, PacketRateReport, UeAddress, Usage};
 use causeway_pfcp::{
     ApplicationDetectionInformation, CreatedPdr, CreatedTrafficEndpoint, DetectedApplicationId,
     DurationMeasurement, EndTime, PacketRateStatusReport, QueryUrrReference, StartTime, TimeOfFirstPacket,
@@ -12,7 +13,7 @@ use causeway_types::{Span, Time, UrrId, UsageReportTrigger, Volume, WallClock};
 use crate::decode::packet_rate::status_ie;
 use crate::edits::{EndpointId, is_unusual};
 use crate::session::ReportState;
-use crate::{Change, Detected, PacketRateReport, ProfiledSession, SessionRules, UeAddress, Usage};
+use crate::{Change, ProfiledRules, SessionRules};
 
 /// The Packet Rate Status Report IEs of a modification or deletion response.
 pub fn packet_rate_reports(reports: &[PacketRateReport]) -> Vec<PacketRateStatusReport<'static>> {
@@ -82,7 +83,7 @@ impl Change {
     }
 }
 
-impl ProfiledSession {
+impl ProfiledRules {
     /// The Created PDR IEs: the F-TEID of each PDR that requested one with CHOOSE.
     pub fn created_pdrs(&self) -> Vec<CreatedPdr<'static>> {
         let mut chosen: Vec<_> = self.chosen().collect();
@@ -141,7 +142,7 @@ fn report(usage: &Usage, state: &ReportState, clock: WallClock) -> UsageReport<'
         time_of_last_packet: usage.last_packet.map(|time| TimeOfLastPacket(wall(time))),
         usage_information: (!usage.part.is_empty()).then_some(usage.part),
         event_time_stamps: stamps.into(),
-        ethernet_traffic_information: usage.macs.information(),
+        ethernet_traffic_information: crate::ue_mac::information(&usage.macs),
         application_detection_information: usage
             .detected
             .as_ref()

@@ -3,9 +3,10 @@ use causeway_types::{
     PdrId, Span, Time, UrrId, UsageInformation, UsageReportTrigger, Volume, WallClock, WallTime,
 };
 
+use crate::delete;
 use crate::edits::{Measuring, RequestedChanges, UrrDraft};
 use crate::testing::{SESSION, TestUpf, urr, usual};
-use crate::{Usage, delete};
+use causeway_model::Usage;
 
 fn world(packets: bool) -> TestUpf {
     let mut changes = usual();

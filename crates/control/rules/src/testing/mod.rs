@@ -8,23 +8,21 @@
 mod fit;
 mod generate;
 mod model;
-mod profiles;
 
 pub(crate) use fit::fit;
 pub(crate) use generate::changes;
 pub use generate::rule_set;
 pub(crate) use model::apply;
-pub use profiles::Templates;
 
+use causeway_model::{
+    ApplyAction, Capabilities, Far, Forwarding, HeaderRemoval, KnownPolicy, LocalEndpoint, LocalEndpoints,
+    N6Address, OuterHeader, PolicyName, UeAddress, UeSide, Urr,
+};
 use causeway_types::{FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, Seid, Teid, UrrId};
 
 use crate::edits::{PdiDraft, PdrDraft, RequestedChanges, TunnelRequest};
 use crate::validate::Context;
-use crate::{
-    AddressPool, Addresses, ApplyAction, Capabilities, Change, Far, Forwarding, HeaderRemoval, KnownPolicy,
-    LocalEndpoint, LocalEndpoints, N6Address, OuterHeader, PolicyName, Rejection, Resources, SessionRules,
-    Tunnels, UeAddress, UeSide, Urr, change,
-};
+use crate::{AddressPool, Addresses, Change, Rejection, Resources, SessionRules, Tunnels, change};
 
 pub(crate) const SESSION: Seid = Seid(1);
 
@@ -149,11 +147,11 @@ pub(crate) fn buffering(id: u32) -> Far {
 
 /// A URR that measures volume and reports on query.
 pub(crate) fn urr(id: u32) -> Urr {
-    Urr::new(UrrId(id), crate::MeasurementMethod { volume: true, ..Default::default() })
+    Urr::new(UrrId(id), causeway_model::MeasurementMethod { volume: true, ..Default::default() })
 }
 
-pub(crate) fn bar(id: u8) -> crate::Bar {
-    crate::Bar::new(causeway_types::BarId(id))
+pub(crate) fn bar(id: u8) -> causeway_model::Bar {
+    causeway_model::Bar::new(causeway_types::BarId(id))
 }
 
 /// The usual session: uplink to the internet through a chosen tunnel, downlink to a gNB.

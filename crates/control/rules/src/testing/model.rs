@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::{Op, Plan, RuleId, RuleMap, RuleSet};
+use crate::RuleId;
+use causeway_model::{Op, Plan, RuleMap, RuleSet};
 
 /// Applies a plan to `rules`; returns the first error in it.
 pub(crate) fn apply(rules: &mut RuleSet, plan: &Plan) -> Result<(), String> {

@@ -1,6 +1,5 @@
 //! Local tunnels and their sessions.
 
-mod endpoints;
 mod pools;
 mod reservation;
 mod slots;
@@ -8,7 +7,6 @@ mod slots;
 use causeway_collections::{PartitionedMap, SmallList, SortedSet};
 use causeway_types::{FTeid, IdCipher, Seid, Teid, TeidScheme};
 
-pub use endpoints::{KnownPolicy, LocalEndpoint, LocalEndpoints, N6Address};
 pub use pools::TeidPool;
 pub(crate) use reservation::Reservation;
 use slots::Slots;

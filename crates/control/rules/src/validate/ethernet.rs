@@ -1,5 +1,6 @@
 //! Checks that rules fit the PDU session type: Ethernet frames or IP packets, never both.
 
+use causeway_model::{Activated, EthernetFilter, Forwarding, Pdr, PduSessionType, Proxying, SdfFilter, Urr};
 use causeway_pfcp::{
     EthernetInactivityTimer, EthernetPacketFilter, EthernetPduSessionInformation, Ie, Proxying as ProxyingIe,
     SdfFilter as WireFilter,
@@ -7,9 +8,7 @@ use causeway_pfcp::{
 use causeway_types::{Interface, NetworkInstance, ReportingTriggers};
 
 use crate::rejection::refuse_if;
-use crate::{
-    Activated, EthernetFilter, Forwarding, Pdr, PduSessionType, Proxying, Reason, SdfFilter, Urr, ie,
-};
+use crate::{Reason, ie};
 
 use super::{Context, require};
 

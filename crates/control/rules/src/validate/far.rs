@@ -1,12 +1,12 @@
 //! Checks of one FAR.
 
+use causeway_model::{
+    ApplyAction, CopyTo, DeliveryStatus, Duplicate, Far, Forwarding, OuterHeader, PduSessionType, RuleSet,
+};
 use causeway_types::{Interface, NetworkInstance};
 
 use crate::rejection::refuse_if;
-use crate::{
-    ApplyAction, CopyTo, DeliveryStatus, Duplicate, Far, Forwarding, OuterHeader, PduSessionType, Reason,
-    RuleSet, ie,
-};
+use crate::{Reason, ie};
 
 use super::{Context, ethernet, known, outer, require, steering};
 

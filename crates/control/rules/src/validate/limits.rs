@@ -1,6 +1,7 @@
 //! Limits of a session.
 
-use crate::{Capabilities, Reason, Rejection, RuleSet};
+use crate::{Reason, Rejection};
+use causeway_model::{Capabilities, RuleSet};
 
 /// Maximum numbers of QERs, and of URRs, of one PDR; each costs every packet.
 const PER_PDR: usize = 16;

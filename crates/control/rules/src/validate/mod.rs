@@ -10,12 +10,13 @@ mod routes;
 mod steering;
 mod urr;
 
+use causeway_model::{Capabilities, LocalEndpoints, RuleSet};
 use causeway_types::NetworkInstance;
 
 pub use routes::is_routable;
 
 use crate::rejection::refuse_if;
-use crate::{Capabilities, Catalogue, LocalEndpoints, Reason, Rejection, RuleSet, ie};
+use crate::{Catalogue, Reason, Rejection, ie};
 
 /// The context of validation: the capabilities of the data plane, and its topology.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

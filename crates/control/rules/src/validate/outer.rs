@@ -2,10 +2,11 @@
 
 use std::net::IpAddr;
 
+use causeway_model::{OuterHeader, PduSessionType};
 use causeway_types::{FTeid, NetworkInstance};
 
 use crate::rejection::refuse_if;
-use crate::{OuterHeader, PduSessionType, Reason, ie};
+use crate::{Reason, ie};
 
 use super::Context;
 

@@ -2,10 +2,11 @@
 
 use std::net::IpAddr;
 
+use causeway_model::{Pdi, Pdr, PduSessionType, RemovedHeader, RuleSet};
 use causeway_types::Interface;
 
 use crate::rejection::refuse_if;
-use crate::{Pdi, Pdr, PduSessionType, Reason, RemovedHeader, RuleSet, ie};
+use crate::{Reason, ie};
 
 use super::{Context, ethernet, known, require, routes};
 

@@ -1,7 +1,9 @@
 //! Checks of one QER, and of the paging policies.
 
+use causeway_model::{Capabilities, FlowMarking, Qer, RuleSet};
+
 use crate::rejection::refuse_if;
-use crate::{Capabilities, FlowMarking, Qer, Reason, RuleSet, ie};
+use crate::{Reason, ie};
 
 use super::require;
 

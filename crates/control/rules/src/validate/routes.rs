@@ -4,7 +4,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use causeway_types::{IpNet, Ipv4Net, Ipv6Net};
 
-use crate::{LocalEndpoints, Pdi, Reason};
+use crate::Reason;
+use causeway_model::{LocalEndpoints, Pdi};
 
 /// Networks that are never behind a UE: this network, loopback, link-local, multicast and reserved addresses.
 const NEVER_V4: [Ipv4Net; 5] = [

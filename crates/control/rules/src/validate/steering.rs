@@ -1,9 +1,10 @@
 //! Checks of the steering of a FAR.
 
+use causeway_model::{Forwarding, PduSessionType, PolicyName, Redirect};
 use causeway_types::Interface;
 
 use crate::rejection::refuse_if;
-use crate::{Forwarding, PduSessionType, PolicyName, Reason, Redirect, ie};
+use crate::{Reason, ie};
 
 use super::Context;
 

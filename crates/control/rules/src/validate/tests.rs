@@ -1,13 +1,13 @@
+use causeway_model::{
+    Bar, DirectionalLimit, Far, MeasurementMethod, Qer, RateLimit, RuleSet, Urr, UsageLimits,
+};
 use causeway_types::{
     BarId, Bitrate, FarId, Interface, NetworkInstance, PdrId, QerId, Qfi, QfiSet, ReportingTriggers, Span,
 };
 
 use crate::edits::RequestedChanges;
 use crate::testing::{self, TestUpf, bar, buffering, gnb, to_gnb, to_internet, urr, usual};
-use crate::{
-    Bar, Catalogue, Context, DirectionalLimit, Far, MeasurementMethod, Qer, RateLimit, Reason, Rejection,
-    RuleId, RuleSet, Urr, UsageLimits, validate,
-};
+use crate::{Catalogue, Context, Reason, Rejection, RuleId, validate};
 
 /// Validates the rules of the usual session after this change.
 fn check(change: impl FnOnce(&mut RuleSet)) -> Result<(), Rejection> {
@@ -39,11 +39,11 @@ fn put_urr(urr: Urr) -> impl FnOnce(&mut RuleSet) {
     }
 }
 
-fn uplink(change: impl FnOnce(&mut crate::Pdr)) -> impl FnOnce(&mut RuleSet) {
+fn uplink(change: impl FnOnce(&mut causeway_model::Pdr)) -> impl FnOnce(&mut RuleSet) {
     move |rules| change(rules.pdrs.get_mut(&PdrId(1)).unwrap())
 }
 
-fn downlink(change: impl FnOnce(&mut crate::Pdr)) -> impl FnOnce(&mut RuleSet) {
+fn downlink(change: impl FnOnce(&mut causeway_model::Pdr)) -> impl FnOnce(&mut RuleSet) {
     move |rules| change(rules.pdrs.get_mut(&PdrId(2)).unwrap())
 }
 
@@ -145,9 +145,9 @@ fn a_pdr_can_be_matched() {
     assert_eq!(answer(check(uplink(|pdr| pdr.pdi.tunnel = None))), (67, Some(21)));
     assert_eq!(answer(check(downlink(|pdr| pdr.pdi.ue = None))), (67, Some(93)));
     assert_eq!(answer(check(uplink(|pdr| pdr.removal = None))), (67, Some(95)));
-    let removal = Some(crate::HeaderRemoval::GTPU);
+    let removal = Some(causeway_model::HeaderRemoval::GTPU);
     assert_eq!(answer(check(downlink(|pdr| pdr.removal = removal))), (69, Some(95)));
-    let removal = Some(crate::HeaderRemoval::GTPU_IPV6);
+    let removal = Some(causeway_model::HeaderRemoval::GTPU_IPV6);
     assert_eq!(answer(check(uplink(|pdr| pdr.removal = removal))), (69, Some(95)));
     let qfis: QfiSet = Qfi::new(9).into_iter().collect();
     assert_eq!(check(uplink(|pdr| pdr.pdi.qfis = qfis)), Ok(()));
@@ -158,7 +158,7 @@ fn a_pdr_can_be_matched() {
 // Output: accepted if either identifies the UE; otherwise UE IP Address is missing.
 #[test]
 fn assigned_needs_an_address_or_a_tunnel() {
-    let flow: crate::SdfFilter = "permit out ip from any to assigned".parse().unwrap();
+    let flow: causeway_model::SdfFilter = "permit out ip from any to assigned".parse().unwrap();
     let filters = vec![flow];
     assert_eq!(check(uplink(|pdr| pdr.pdi.filters.clone_from(&filters))), Ok(()));
     let only_tunnel = check(uplink(|pdr| {
@@ -207,7 +207,7 @@ fn a_threshold_is_complete_or_refused() {
 // Output: Service not supported, with the IE.
 #[test]
 fn capabilities_are_not_exceeded() {
-    let check = |limit: fn(&mut crate::Capabilities), change: fn(&mut RequestedChanges)| {
+    let check = |limit: fn(&mut causeway_model::Capabilities), change: fn(&mut RequestedChanges)| {
         let mut world = TestUpf::new();
         limit(&mut world.capabilities);
         let mut changes = usual();
@@ -252,12 +252,12 @@ fn limited_qer(kbps: u64) -> Qer {
 fn a_session_has_limits() {
     let many = check(|rules| {
         for id in 10..30 {
-            let pdr = crate::Pdr { id: PdrId(id), ..rules.pdrs[&PdrId(2)].clone() };
+            let pdr = causeway_model::Pdr { id: PdrId(id), ..rules.pdrs[&PdrId(2)].clone() };
             rules.pdrs.insert(pdr.id, pdr);
         }
     });
     assert_eq!(many.unwrap_err().reason, Reason::TooMany { what: "PDRs in the session", limit: 16 });
-    let flow: crate::SdfFilter = "permit out ip from any to assigned".parse().unwrap();
+    let flow: causeway_model::SdfFilter = "permit out ip from any to assigned".parse().unwrap();
     assert_eq!(check(uplink(|pdr| pdr.pdi.filters = vec![flow.clone(); 64])), Ok(()));
     assert_eq!(answer(check(uplink(|pdr| pdr.pdi.filters = vec![flow; 65]))), (75, None));
 }

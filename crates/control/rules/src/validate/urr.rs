@@ -1,9 +1,10 @@
 //! Checks of one URR.
 
+use causeway_model::{Capabilities, DirectionalLimit, RuleSet, Urr, UsageLimits};
 use causeway_types::ReportingTriggers;
 
 use crate::rejection::refuse_if;
-use crate::{Capabilities, DirectionalLimit, Reason, RuleSet, Urr, UsageLimits, ie};
+use crate::{Reason, ie};
 
 use super::{ethernet, require};
 

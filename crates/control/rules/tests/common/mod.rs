@@ -3,6 +3,7 @@
 
 use std::net::Ipv4Addr;
 
+use causeway_model::{Capabilities, LocalEndpoint, LocalEndpoints};
 use causeway_pfcp::{
     ApplyAction, CreateFar, CreatePdr, CreateQer, CreateUrr, DestinationInterface, FTeid,
     ForwardingParameters, GateStatus, Header, MeasurementMethod, Message, NetworkInstance, NodeId,
@@ -10,8 +11,7 @@ use causeway_pfcp::{
     SessionModificationRequest, SourceInterface, UeIpAddress, UpdateFar, UpdatePdr, UpdateQer, UpdateUrr,
 };
 use causeway_rules::{
-    Addresses, Capabilities, Change, Context, LocalEndpoint, LocalEndpoints, Rejection, Resources,
-    SessionRules, Tunnels, establish, modify,
+    Addresses, Change, Context, Rejection, Resources, SessionRules, Tunnels, establish, modify,
 };
 use causeway_types::{DualIp, FSeid, FarId, PdrId, Precedence, QerId, ReportingTriggers, Seid, UrrId};
 

@@ -1,8 +1,8 @@
 //! Moves sessions between dormancy and the slow path.
 
 use causeway_dataplane::{Applied, Dataplane, Op, Plan};
+use causeway_model::{Far, ProfileTransition, ProfiledSession};
 use causeway_reference::path_of;
-use causeway_rules::{Far, ProfileTransition, ProfiledSession};
 use causeway_types::{Seid, Time};
 
 use crate::FastPath;

@@ -8,13 +8,14 @@ use std::net::Ipv4Addr;
 use causeway_dataplane::{
     Dataplane, Disposition, Egress, Event, GtpuEndpoint, Ingress, Network, PacketEngine, Topology,
 };
-use causeway_packet::gtpu::Repr;
-use causeway_reference::Limits;
-use causeway_rules::{
+use causeway_model::Templates;
+use causeway_model::{
     ApplyAction, Far, Forwarding, HeaderRemoval, MeasurementMethod, OuterHeader, Pdi, PlanOptions, Qer,
     RateLimit, RemovedHeader, RuleSet, UeAddress, UeSide, Urr, plan_deletion, plan_establishment,
-    plan_modification, testing::Templates,
+    plan_modification,
 };
+use causeway_packet::gtpu::Repr;
+use causeway_reference::Limits;
 use causeway_types::{Bitrate, DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, QerId, UrrId};
 
 use super::*;

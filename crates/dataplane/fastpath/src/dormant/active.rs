@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use causeway_collections::PartitionedMap;
-use causeway_rules::ProfiledSession;
+use causeway_model::ProfiledSession;
 use causeway_types::{Seid, Time};
 
 /// The default maximum of active sessions among those that can be dormant: an active session takes five times the

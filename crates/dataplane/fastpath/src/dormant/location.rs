@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use causeway_collections::{HashIndex, Probe};
-use causeway_rules::{ProfiledSession, SessionParams};
+use causeway_model::{ProfiledSession, SessionParams};
 use causeway_types::{Seid, Teid};
 
 use super::{DormantSessions, ends};

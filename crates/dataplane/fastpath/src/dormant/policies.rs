@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use causeway_rules::Policy;
+use causeway_model::Policy;
 
 /// Policies of sessions that have their own, by number. Most sessions have none, and take no memory here.
 #[derive(Debug)]

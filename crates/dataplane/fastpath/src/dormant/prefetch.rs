@@ -1,7 +1,7 @@
 //! Prefetches the memory that later plans need.
 
 use causeway_collections::Probe;
-use causeway_rules::{ProfileTransition, ProfiledSession, SessionParams};
+use causeway_model::{ProfileTransition, ProfiledSession, SessionParams};
 use causeway_types::Seid;
 
 use super::location::fetch;

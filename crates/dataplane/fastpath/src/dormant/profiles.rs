@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use causeway_collections::PartitionedMap;
-use causeway_rules::{Remote, SessionParams, SessionProfile};
+use causeway_model::{Remote, SessionParams, SessionProfile};
 use causeway_types::{DualIp, FTeid};
 
 use super::Paths;
@@ -95,7 +95,8 @@ fn key_of(profile: &Arc<SessionProfile>) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use causeway_rules::{MeasurementMethod, RuleSet, Urr, testing::Templates};
+    use causeway_model::Templates;
+    use causeway_model::{MeasurementMethod, RuleSet, Urr};
     use causeway_types::UrrId;
 
     use super::*;

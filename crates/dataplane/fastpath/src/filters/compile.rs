@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use causeway_rules::{FlowAddress, FlowDescription, SdfFilter};
+use causeway_model::{FlowAddress, FlowDescription, SdfFilter};
 use causeway_types::{Qfi, QfiSet};
 
 use super::lane::{LABEL, LOCAL, Lane, Masked, PortRanges, REMOTE, SPI, word};

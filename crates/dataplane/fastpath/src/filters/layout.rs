@@ -35,7 +35,7 @@ pub(super) fn layout(lanes: &[Lane]) -> (Vec<Block>, Vec<Column>) {
 
 #[cfg(test)]
 mod tests {
-    use causeway_rules::SdfFilter;
+    use causeway_model::SdfFilter;
 
     use super::super::{Compare, FilterSets, PacketKey, Rule, SetId, WithComparator};
     use super::*;

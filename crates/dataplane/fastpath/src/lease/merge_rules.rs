@@ -34,7 +34,7 @@ fn extend_rule(rule: &mut Rule, next: Rule) {
 
 #[cfg(test)]
 mod tests {
-    use causeway_rules::{FlowDescription, SdfFilter};
+    use causeway_model::{FlowDescription, SdfFilter};
     use causeway_types::{Qfi, QfiSet};
 
     use super::*;

@@ -83,11 +83,11 @@ mod tests {
     use std::net::{IpAddr, Ipv4Addr};
 
     use causeway_dataplane::{Dataplane, GtpuEndpoint, Network, Topology};
-    use causeway_reference::Limits;
-    use causeway_rules::{
+    use causeway_model::{
         Far, Forwarding, HeaderRemoval, Pdi, Pdr, RemovedHeader, RuleSet, UeAddress, UeSide, plan_deletion,
         plan_establishment,
     };
+    use causeway_reference::Limits;
     use causeway_types::{DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, Teid, Time};
 
     use super::*;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use causeway_fastpath::filters::{FilterSetError, FilterSets, FullPacketKey, Rule, SetId};
-use causeway_rules::{FlowAddress, FlowDescription, FlowEnd, SdfFilter};
+use causeway_model::{FlowAddress, FlowDescription, FlowEnd, SdfFilter};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;

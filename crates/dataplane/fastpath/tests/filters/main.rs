@@ -5,8 +5,8 @@ mod matching;
 mod random;
 
 use causeway_fastpath::filters::{Compare, FilterSets, FullPacketKey, Rule};
+use causeway_model::{FlowDescription, SdfFilter};
 use causeway_packet::{Flow, Fragment, IpProtocol};
-use causeway_rules::{FlowDescription, SdfFilter};
 use causeway_types::{Direction, Qfi, QfiSet};
 
 /// A packet with the other inputs of classification.

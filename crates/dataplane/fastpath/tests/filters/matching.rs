@@ -6,9 +6,9 @@ use causeway_fastpath::filters::{
     Compare, FilterSetError, FilterSets, FullPacketKey, MAX_LANES, MAX_RULES, PacketKey, Rule, ScalarFilter,
     SetId,
 };
+use causeway_model::{FlowAddress, FlowDescription, FlowEnd, SdfFilter};
 use causeway_packet::FlowLabel;
 use causeway_reference::matches_filter;
-use causeway_rules::{FlowAddress, FlowDescription, FlowEnd, SdfFilter};
 use causeway_types::{Direction, Qfi};
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 
 use causeway_fastpath::filters::Rule;
+use causeway_model::{FlowAddress, FlowDescription, FlowEnd, SdfFilter, TrafficClass};
 use causeway_packet::{Flow, FlowLabel, Fragment, IpProtocol, Ports};
-use causeway_rules::{FlowAddress, FlowDescription, FlowEnd, SdfFilter, TrafficClass};
 use causeway_types::{Direction, IpNet, Qfi, QfiSet};
 use proptest::collection::vec;
 use proptest::option::{self, weighted};

@@ -7,11 +7,11 @@ use causeway_dataplane::{
     Dataplane, Disposition, Egress, GtpuEndpoint, Ingress, Network, PacketEngine, Plan, Topology,
 };
 use causeway_fastpath::FastPath;
-use causeway_reference::{Limits, Reference};
-use causeway_rules::{
+use causeway_model::{
     Far, Forwarding, HeaderRemoval, MeasurementMethod, Pdi, Pdr, RemovedHeader, RuleSet, UeAddress, UeSide,
     Urr, plan_deletion, plan_establishment,
 };
+use causeway_reference::{Limits, Reference};
 use causeway_types::{
     DualIp, FTeid, FarId, Interface, Ipv6Net, NetworkInstance, PdrId, Seid, Span, Teid, Time, UrrId,
 };

@@ -16,8 +16,8 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 
 use causeway_dataplane::DropReason;
+use causeway_model::HttpField;
 use causeway_packet::{Flow, Fragment, IpProtocol, TcpFlags, TcpPacket, UserPacket};
-use causeway_rules::HttpField;
 use causeway_types::{Span, Time};
 
 use flow::TcpFlow;

@@ -3,7 +3,7 @@
 use causeway_packet::{EtherType, Ethernet, UserPacket, VlanTag};
 
 use causeway_dataplane::DropReason;
-use causeway_rules::UeMac;
+use causeway_model::UeMac;
 
 /// A frame, parsed as far as filters need.
 #[derive(Clone, Debug)]

@@ -1,8 +1,8 @@
 //! Which PDR a frame matches (TS 29.244 clauses 5.2.1 and 5.13).
 
 use causeway_dataplane::DropReason;
+use causeway_model::{EthernetFilter, Pdr, TagMatch};
 use causeway_packet::VlanTag;
-use causeway_rules::{EthernetFilter, Pdr, TagMatch};
 use causeway_types::{Direction, NetworkInstance, WallTime};
 
 use super::Frame;
@@ -63,7 +63,7 @@ fn matches_ethernet(filter: &EthernetFilter, pdr: &Pdr, frame: &Frame<'_>) -> bo
 }
 
 /// One of the flow descriptions matches the IP packet in the frame.
-fn matches_flows(flows: &[causeway_rules::SdfFilter], pdr: &Pdr, frame: &Frame<'_>) -> bool {
+fn matches_flows(flows: &[causeway_model::SdfFilter], pdr: &Pdr, frame: &Frame<'_>) -> bool {
     let is_of = |user: &causeway_packet::UserPacket<'_>| {
         flows.iter().any(|flow| filter::matches(flow, &user.flow, direction_of(pdr), |_| false))
     };

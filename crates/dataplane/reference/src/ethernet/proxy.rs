@@ -8,9 +8,9 @@
 use std::net::IpAddr;
 
 use causeway_dataplane::{Disposition, Egress};
+use causeway_model::{ApplyAction, Pdr, Proxying};
 use causeway_packet::icmp::{NeighbourAdvertisement, NeighbourSolicitation};
 use causeway_packet::{Arp, EtherType, Ethernet, MacAddr};
-use causeway_rules::{ApplyAction, Pdr, Proxying};
 use causeway_types::{NetworkInstance, Seid, Time};
 
 use super::Frame;

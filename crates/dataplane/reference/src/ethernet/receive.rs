@@ -1,7 +1,7 @@
 //! Frames from tunnels and from data networks.
 
 use causeway_dataplane::{Disposition, DropReason, Egress};
-use causeway_rules::{ApplyAction, Pdr};
+use causeway_model::{ApplyAction, Pdr};
 use causeway_types::{Interface, NetworkInstance, Seid, Time};
 
 use super::Frame;

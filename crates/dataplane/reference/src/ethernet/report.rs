@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use causeway_dataplane::{ApplyError, DropReason, Usage};
+use causeway_model::{ApplyAction, MacChanges, Pdr, UeMac, Urr};
 use causeway_packet::{EtherType, Ethernet, MacAddr, VlanTag};
-use causeway_rules::{ApplyAction, MacChanges, Pdr, UeMac, Urr};
 use causeway_types::{Interface, ReportingTriggers, Seid, Span, Time, UrrId, UsageReportTrigger};
 
 use super::Frame;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use causeway_dataplane::DropReason;
-use causeway_rules::UeMac;
+use causeway_model::UeMac;
 use causeway_types::{MacAddr, NetworkInstance, Seid, Span, Time};
 
 use super::frame::Vlans;

@@ -1,8 +1,8 @@
 //! VLAN tags, set and removed (TS 29.244 clauses 8.2.56 and 8.2.64).
 
 use causeway_dataplane::DropReason;
+use causeway_model::{TagMatch, VlanRemoval, VlanTags};
 use causeway_packet::{Ethernet, VlanTag};
-use causeway_rules::{TagMatch, VlanRemoval, VlanTags};
 
 use super::Frame;
 

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_collections::SortedMap;
 use causeway_dataplane::Usage;
-use causeway_rules::{OuterHeader, PduSessionType, RuleSet, Urr};
+use causeway_model::{OuterHeader, PduSessionType, RuleSet, Urr};
 use causeway_types::{Seid, Teid, Time, UsageReportTrigger, Volume};
 
 use super::measured_state::is_independent_of_topology;
@@ -94,7 +94,7 @@ pub(super) fn is_independent(rules: &RuleSet) -> bool {
 mod tests {
     use std::num::NonZeroU16;
 
-    use causeway_rules::{MeasurementMethod, Monitoring, UsageLimits};
+    use causeway_model::{MeasurementMethod, Monitoring, UsageLimits};
     use causeway_types::{Span, UrrId, WallTime};
 
     use super::*;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use causeway_dataplane::{Applied, ApplyError, Disposition, Ingress, Plan};
-use causeway_rules::{Pdr, RuleSet, Usage};
+use causeway_model::{Pdr, RuleSet, Usage};
 use causeway_types::{PdrId, Seid, Time, UrrId};
 
 use crate::engine::Reference;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use causeway_rules::Pdr;
+use causeway_model::Pdr;
 use causeway_types::{Direction, PdrId, QerId, Seid, Span, Time, UrrId};
 
 use super::offload_spec::GrantKey;

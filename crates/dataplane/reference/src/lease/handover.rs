@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use causeway_dataplane::{Op, Plan};
-use causeway_rules::{ApplyAction, Far, PduSessionType};
+use causeway_model::{ApplyAction, Far, PduSessionType};
 use causeway_types::{Seid, Time};
 
 use super::profile::{differ_in_tunnel_only, tunnel_of};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 
-use causeway_rules::{Pdr, UeAddress, UeSide};
+use causeway_model::{Pdr, UeAddress, UeSide};
 use causeway_types::{Direction, Interface, IpNet, Ipv6Net, NetworkInstance, Seid, Teid};
 
 use crate::engine::Reference;

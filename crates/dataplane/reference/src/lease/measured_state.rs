@@ -2,7 +2,7 @@
 
 use causeway_collections::SortedMap;
 use causeway_dataplane::Topology;
-use causeway_rules::RuleSet;
+use causeway_model::RuleSet;
 use causeway_types::{Direction, QerId, Seid, Span, Time, UrrId};
 
 use super::dormancy::is_independent;

@@ -1,6 +1,6 @@
 //! The rules of a session as a faster data plane applies them.
 
-use causeway_rules::{Pdr, PduSessionType, SdfFilter};
+use causeway_model::{Pdr, PduSessionType, SdfFilter};
 use causeway_types::{Bitrate, Direction, PdrId, QerId, QfiSet, Seid, Span, UrrId};
 
 use super::lookup::LookupEntry;
@@ -123,8 +123,8 @@ fn is_offloadable(session: &Session) -> bool {
             && pdr.active_from.is_none()
             && pdr.active_until.is_none()
     };
-    let is_stateless = |forwarding: &causeway_rules::Forwarding| {
-        forwarding.enrichment.is_empty() && forwarding.steering == causeway_rules::Steering::default()
+    let is_stateless = |forwarding: &causeway_model::Forwarding| {
+        forwarding.enrichment.is_empty() && forwarding.steering == causeway_model::Steering::default()
     };
     rules.pdu_type == PduSessionType::Ip
         && rules.pdrs.values().all(is_plain)

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use causeway_rules::{Far, Pdi, Pdr, RuleMap, RuleSet, UeAddress};
+use causeway_model::{Far, Pdi, Pdr, RuleMap, RuleSet, UeAddress};
 use causeway_types::{FTeid, Seid, Teid};
 use foldhash::fast::RandomState;
 
@@ -166,7 +166,7 @@ pub(super) fn differ_in_tunnel_only(one: &Far, other: &Far) -> bool {
         return false;
     }
     let Far { id, action, forwarding: _, duplicate, duplicates, bar, delivery_status } = one;
-    let causeway_rules::Forwarding {
+    let causeway_model::Forwarding {
         destination,
         network_instance,
         outer: _,

@@ -1,7 +1,7 @@
 //! The action of a rule on its packets, as far as its rules alone determine it.
 
 use causeway_dataplane::{DropReason, Egress, Topology};
-use causeway_rules::{
+use causeway_model::{
     ApplyAction, Far, Forwarding, Gate, HeaderRemoval, OuterHeader, Pdr, Qer, RemovedHeader, Steering,
     TosMarking,
 };

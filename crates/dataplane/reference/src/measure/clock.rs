@@ -1,6 +1,6 @@
 //! Measured time: when it runs and when it pauses (TS 29.244 clause 5.2.2.2.1).
 
-use causeway_rules::{BaseInterval, Urr};
+use causeway_model::{BaseInterval, Urr};
 use causeway_types::{Span, Time};
 
 /// When a running time measurement pauses by itself.

@@ -1,6 +1,6 @@
 //! Actions of a URR that become due with time alone.
 
-use causeway_rules::Urr;
+use causeway_model::Urr;
 use causeway_types::{ReportingTriggers as Asked, Span, Time, UsageReportTrigger as Trigger, WallTime};
 
 use super::clock::TimeMeasurement;

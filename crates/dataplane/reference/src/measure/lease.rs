@@ -1,6 +1,6 @@
 //! Measurement of a URR elsewhere, added later.
 
-use causeway_rules::{DirectionalLimit, Pdr, Urr};
+use causeway_model::{DirectionalLimit, Pdr, Urr};
 use causeway_types::{Direction, ReportingTriggers as Asked, Time, UsageReportTrigger, Volume};
 
 use super::clock::TimeMeasurement;

@@ -1,6 +1,6 @@
 //! Thresholds and quotas of one URR.
 
-use causeway_rules::{Urr, UsageLimits};
+use causeway_model::{Urr, UsageLimits};
 use causeway_types::{Direction, Time, UsageReportTrigger as Trigger};
 
 use super::Measurement;

@@ -1,6 +1,6 @@
 //! The state that packets have created in a measurement, in compact form.
 
-use causeway_rules::Urr;
+use causeway_model::Urr;
 use causeway_types::{PdrId, Time, Volume};
 
 use super::Measurement;

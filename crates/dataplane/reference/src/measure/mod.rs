@@ -12,7 +12,7 @@ mod traffic;
 
 use std::time::Duration;
 
-use causeway_rules::{Detected, Pdr, Urr, UsageLimits};
+use causeway_model::{Detected, Pdr, Urr, UsageLimits};
 use causeway_types::{Direction, ReportingTriggers, Span, Time, UsageReportTrigger, Volume, WallTime};
 
 use clock::{TimeMeasurement, UsageTimer};

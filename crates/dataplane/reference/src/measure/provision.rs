@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use causeway_rules::{Monitoring, Urr, UrrPart, UsageLimits};
+use causeway_model::{Monitoring, Urr, UrrPart, UsageLimits};
 use causeway_types::{ReportingTriggers, Time, Volume};
 
 use super::clock::{TimeMeasurement, UsageTimer};

@@ -1,6 +1,6 @@
 //! Builds usage reports from the measurement.
 
-use causeway_rules::{Urr, Usage};
+use causeway_model::{Urr, Usage};
 use causeway_types::{Span, Time, UsageInformation, UsageReportTrigger as Trigger, Volume};
 
 use super::Measurement;

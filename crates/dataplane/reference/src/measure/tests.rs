@@ -1,4 +1,4 @@
-use causeway_rules::{DirectionalLimit, MeasurementMethod, Urr, UrrPart, Usage, UsageLimits};
+use causeway_model::{DirectionalLimit, MeasurementMethod, Urr, UrrPart, Usage, UsageLimits};
 use causeway_types::{Direction, ReportingTriggers, Time, UrrId, UsageReportTrigger as Trigger};
 
 use super::Measurement;

@@ -1,6 +1,6 @@
 //! Totals of a measurement, and differences between them.
 
-use causeway_rules::{DirectionalLimit, UsageLimits};
+use causeway_model::{DirectionalLimit, UsageLimits};
 use causeway_types::{Direction, Span, Volume};
 
 /// Everything measured since the URR was created. It only grows; the usage of a report, a threshold or a quota is the

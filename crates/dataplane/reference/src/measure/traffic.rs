@@ -2,7 +2,7 @@
 //! 29.244 clause 5.4.11).
 
 use causeway_collections::SortedMap;
-use causeway_rules::{ApplicationId, Detected, Pdr};
+use causeway_model::{ApplicationId, Detected, Pdr};
 use causeway_types::{PdrId, Span, Time};
 
 /// The current traffic.

@@ -14,9 +14,9 @@
 
 use std::net::IpAddr;
 
+use causeway_model::Url;
 use causeway_packet::checksum::Checksum;
 use causeway_packet::{Fragment, IpProtocol, IpRepr, Tcp, TcpFlags, TcpRepr, UserPacket, http};
-use causeway_rules::Url;
 
 /// The window of the UPF's segments: the UE sends at most one request.
 const WINDOW: u16 = 0xffff;

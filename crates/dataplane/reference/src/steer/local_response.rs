@@ -1,8 +1,8 @@
 //! Transmission of the UPF's own responses to the UE.
 
 use causeway_dataplane::{Disposition, DropReason};
+use causeway_model::{Applications, Forwarding, Pdr};
 use causeway_packet::UserPacket;
-use causeway_rules::{Applications, Forwarding, Pdr};
 use causeway_types::{Interface, PdrId, Qfi, Seid, Time, WallTime};
 
 use super::HttpResponse;

@@ -8,9 +8,9 @@ mod local_response;
 use std::borrow::Cow;
 
 use causeway_dataplane::{DropReason, ForwardingPolicy, Topology};
+use causeway_model::{Forwarding, NewEnd, PolicyName, Redirect, Replacement};
 use causeway_packet::rewrite::{Dscp, set_dscp};
 use causeway_packet::{Ends, UserPacket, set_ends};
-use causeway_rules::{Forwarding, NewEnd, PolicyName, Redirect, Replacement};
 use causeway_types::Direction;
 
 pub(crate) use flows::RedirectedFlows;

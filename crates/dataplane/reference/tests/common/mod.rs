@@ -7,14 +7,14 @@ use causeway_dataplane::{
     Applied, ApplyError, Dataplane, Disposition, Egress, EthernetNetwork, Event, GtpuEndpoint, Ingress,
     N6Endpoint, Network, Op, PacketEngine, Plan, Topology,
 };
+use causeway_model::{
+    ApplyAction, DirectionalLimit, Far, Forwarding, HeaderRemoval, MeasurementMethod, Pdi, Pdr, Qer,
+    UeAddress, UeSide, Urr, UsageLimits,
+};
 use causeway_packet::gtpu::prefix;
 use causeway_packet::rewrite::decrement_hop_limit;
 use causeway_packet::{IpProtocol, Ipv4Repr, UdpRepr};
 use causeway_reference::{Limits, Reference};
-use causeway_rules::{
-    ApplyAction, DirectionalLimit, Far, Forwarding, HeaderRemoval, MeasurementMethod, Pdi, Pdr, Qer,
-    UeAddress, UeSide, Urr, UsageLimits,
-};
 use causeway_types::{
     DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, QerId, Qfi, ReportingTriggers, Seid,
     Teid, Time, UrrId,

@@ -1,6 +1,6 @@
 //! Rules that the switch backend cannot support.
 
-use causeway_rules::{Pdr, PduSessionType, RuleSet};
+use causeway_model::{Pdr, PduSessionType, RuleSet};
 use causeway_types::{Interface, WallTime};
 
 use super::config::Config;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use causeway_dataplane::{Applied, ApplyError, Op, Plan};
-use causeway_rules::RuleSet;
+use causeway_model::RuleSet;
 use causeway_types::{ReportingTriggers, Seid, Span, Time, UrrId};
 
 use super::operation::{Operation, Pending};

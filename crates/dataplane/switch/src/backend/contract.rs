@@ -5,7 +5,7 @@ use std::sync::Arc;
 use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, Event, HostReachability, Plan,
 };
-use causeway_rules::Applications;
+use causeway_model::Applications;
 use causeway_types::{Span, Time, WallClock};
 
 use super::operation::{Operation, Progress};

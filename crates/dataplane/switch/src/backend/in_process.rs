@@ -8,9 +8,9 @@ use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, DropReason, Egress, Event,
     HostReachability, Ingress, PacketEngine, Plan, Topology, Transmit,
 };
+use causeway_model::Applications;
 use causeway_packet::{Ipv4, UserPacket, gtpu};
 use causeway_reference::Limits;
-use causeway_rules::Applications;
 use causeway_types::{NetworkInstance, Span, Time, WallClock};
 
 use super::compile_session::LookupKey;

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_dataplane::{ApplyError, Topology};
-use causeway_reference::lease::direction_of;
-use causeway_rules::{
+use causeway_model::{
     ApplyAction, Far, Forwarding, Gate, OuterHeader, Pdr, Qer, RemovedHeader, RuleSet, Steering, TosMarking,
 };
+use causeway_reference::lease::direction_of;
 use causeway_types::{Direction, Interface, NetworkInstance, QerId, UrrId};
 
 use super::template::RuleAction;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use causeway_rules::{Far, Urr};
+use causeway_model::{Far, Urr};
 use causeway_types::{FarId, PdrId, QerId, Seid, UrrId};
 
 use super::compile_session::{CompiledRule, LookupKey, NumberContent};

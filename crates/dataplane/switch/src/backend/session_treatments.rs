@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use causeway_rules::{Far, Pdr, RuleSet, Steering};
+use causeway_model::{Far, Pdr, RuleSet, Steering};
 use causeway_types::{PdrId, QerId, UrrId};
 
 use super::check::check_pdr;

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use causeway_rules::{Pdr, UeSide};
+use causeway_model::{Pdr, UeSide};
 use causeway_types::{Interface, PdrId, QfiSet};
 use foldhash::fast::RandomState;
 

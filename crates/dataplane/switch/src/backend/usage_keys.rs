@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use causeway_rules::{DirectionalLimit, RuleSet, Urr};
+use causeway_model::{DirectionalLimit, RuleSet, Urr};
 use causeway_types::{Direction, ReportingTriggers, Seid, Time, UrrId};
 
 use super::session_change::Change;

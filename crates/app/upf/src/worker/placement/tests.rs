@@ -2,7 +2,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use causeway_dataplane::GtpuEndpoint;
-use causeway_rules::{ApplyAction, Far, Forwarding, OuterHeader, Pdi, Pdr, UeAddress, UeSide};
+use causeway_model::{ApplyAction, Far, Forwarding, OuterHeader, Pdi, Pdr, UeAddress, UeSide};
 use causeway_types::{FarId, Interface, PdrId, Teid};
 
 use super::super::directory::Directory;

@@ -7,9 +7,10 @@ use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, Event, HostReachability, Ingress,
     PacketEngine, Plan, Topology, Transmit,
 };
+use causeway_model::Applications;
 use causeway_ports::Waker;
 use causeway_reference::Limits;
-use causeway_rules::{Applications, TeidPool};
+use causeway_rules::TeidPool;
 use causeway_switch::backend::Operation;
 use causeway_types::{Time, WallClock};
 

@@ -7,9 +7,9 @@ use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, DropReason, Event, HostReachability,
     Ingress, PacketEngine, Plan, Transmit,
 };
+use causeway_model::Applications;
 use causeway_p4runtime::client::{Options, P4Runtime};
 use causeway_ports::Waker;
-use causeway_rules::Applications;
 use causeway_switch::backend::{Config, Notice, Operation, Progress, Switch};
 use causeway_types::{Time, WallClock};
 use tracing::{info, warn};

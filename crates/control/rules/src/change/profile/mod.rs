@@ -6,32 +6,27 @@
 //! session's parameters and tunnels. Where bit rates or flow descriptions differ from session to session, they are
 //! parameters as well: the policy.
 
+mod control_profile;
 mod message_template;
-mod params;
-mod policy;
-mod profiled_session;
-mod session_profile;
+mod profiled_rules;
 mod slots;
 mod transitions;
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
+use causeway_model::{Capabilities, LocalEndpoints, Policy, SessionParams};
 use causeway_pfcp::{SessionEstablishmentFlags, SessionEstablishmentRequest};
 use causeway_types::{FSeid, NtpSeconds, Seid};
 use foldhash::fast::SeedableRandomState;
 
+pub use self::control_profile::ControlProfile;
 use self::message_template::MessageTemplate;
-pub use self::params::{Remote, SessionParams};
-pub use self::policy::Policy;
-pub use self::profiled_session::ProfiledSession;
-pub use self::session_profile::SessionProfile;
-pub use self::transitions::ProfileTransition;
-#[cfg(any(test, feature = "testing"))]
-pub(crate) use self::transitions::from_plan;
+pub use self::profiled_rules::ProfiledRules;
+pub use self::transitions::RecognizedModification;
 use super::Change;
+use crate::Resources;
 use crate::validate::Context;
-use crate::{Capabilities, LocalEndpoints, Resources};
 
 /// Capacity of the cache in message templates.
 const CACHE_SIZE: usize = 256;
@@ -66,7 +61,7 @@ struct CacheSlot {
 #[derive(Clone, Debug)]
 struct CachedTemplate {
     template: MessageTemplate,
-    profile: Arc<SessionProfile>,
+    profile: Arc<ControlProfile>,
     /// The request puts the session into session sets, which are not part of the rules.
     names_sets: bool,
 }
@@ -94,7 +89,7 @@ impl TemplateCache {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecognizedRequest {
     /// The session profile.
-    pub profile: Arc<SessionProfile>,
+    pub profile: Arc<ControlProfile>,
     /// The CP F-SEID.
     pub cp: FSeid,
     /// The Recovery Time Stamp, if there is one.
@@ -119,9 +114,9 @@ impl CachedTemplate {
     /// The policy of a request with this template, if the template has slots for it. `None`: the policy could lead
     /// to another result than that of the first request.
     fn policy(&self, body: &[u8]) -> Option<Option<Arc<Policy>>> {
-        let Some(first) = self.profile.policy() else { return Some(None) };
+        let Some(first) = self.profile.profile().policy() else { return Some(None) };
         let policy = self.template.slots().policy(body)?;
-        self.profile.slots().admit(policy, first).map(Some)
+        self.profile.profile().slots().admit(policy, first).map(Some)
     }
 }
 
@@ -210,15 +205,15 @@ impl Resources {
 
     /// Takes the tunnels and addresses of a session. `None`: they cannot be had, nothing is taken, and
     /// [`super::establish`] decides what happens.
-    pub fn take(&mut self, known: RecognizedRequest, session: Seid) -> Option<ProfiledSession> {
+    pub fn take(&mut self, known: RecognizedRequest, session: Seid) -> Option<ProfiledRules> {
         let RecognizedRequest { profile, params, policy, .. } = known;
         let params = profile.take(&params, session, &mut self.tunnels, &mut self.addresses)?;
-        Some(ProfiledSession::new(profile, params, policy))
+        Some(ProfiledRules::new(profile, params, policy))
     }
 
     /// Releases what [`Resources::take`] took. `was_seen`: others may know the address or tunnel, so it is
     /// quarantined.
-    pub fn release(&mut self, session: Seid, profiled: &ProfiledSession, was_seen: bool) {
+    pub fn release(&mut self, session: Seid, profiled: &ProfiledRules, was_seen: bool) {
         for tunnel in profiled.tunnels() {
             self.tunnels.release(session, &[tunnel]);
         }
@@ -252,7 +247,7 @@ pub(super) fn establish_profiled(
         return Err(Some(candidate));
     }
     let params = profile.take(&candidate.params, session, tunnels, addresses).ok_or(Some(candidate))?;
-    Ok(ProfiledSession::new(profile, params, policy).as_change(session))
+    Ok(ProfiledRules::new(profile, params, policy).as_change(session))
 }
 
 /// Caches the result of a request if its template was received before: with the policy as fixed octets if that
@@ -276,9 +271,7 @@ pub(super) fn insert(
             index.last_hash = hash;
             continue;
         }
-        let slots = template.slots();
-        let profile =
-            SessionProfile::of(change, &params, slots.fars, slots.slots.clone(), template.octets().len());
+        let profile = ControlProfile::of(change, &params, template.slots(), template.octets().len());
         if let Some(profile) = profile {
             index.cached =
                 Some(Box::new(CachedTemplate { template, profile: Arc::new(profile), names_sets }));

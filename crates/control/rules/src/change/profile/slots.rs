@@ -3,16 +3,13 @@
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
+use causeway_model::{MAX_TUNNELS, Policy, PolicySlots, RateKind, RateLimit, Remote, SessionParams};
 use causeway_pfcp::{
     CreateFar, CreatePdr, CreateQer, CreateTrafficEndpoint, FTeid, ForwardingParameters, Gbr, Ie, Mbr,
     NodeId, OuterHeaderCreation, Pdi, RecoveryTimeStamp, SdfFilter, UeIpAddress, UpdateFar,
     UpdateForwardingParameters, UpdatePdr, UserId,
 };
 use causeway_types::{FSeid, FarId, NtpSeconds, PdrId, QerId, Seid, Teid};
-
-use super::params::{MAX_TUNNELS, Remote, SessionParams};
-use super::policy::{Policy, PolicySlots, Rate};
-use crate::RateLimit;
 
 /// The flags of a UE IP Address that contains an IPv4 address only: V4, with either value of S/D.
 const V4: u8 = 0x02;
@@ -217,7 +214,7 @@ impl Slots {
             _ => Some(()),
         })?;
         let id = QerId::decode(body.get(id?)?).ok()?;
-        for (rate, at) in [(Rate::Maximum, mbr), (Rate::Guaranteed, gbr)] {
+        for (rate, at) in [(RateKind::Maximum, mbr), (RateKind::Guaranteed, gbr)] {
             if let Some(at) = at.filter(|at| at.len() == RATES) {
                 self.slots.rates.push((id, rate));
                 self.add(SlotKind::Rate, at);

@@ -7,18 +7,19 @@
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
+use causeway_model::{
+    MAX_TUNNELS, ProfileTransition, RuleSet, SessionParams, SessionProfile, TransitionEffect,
+};
 use causeway_types::{FSeid, FTeid, NodeId};
 use foldhash::fast::SeedableRandomState;
 
 use super::message_template::MessageTemplate;
-use super::params::MAX_TUNNELS;
 use super::slots::{SlotValues, node_id};
-use super::{CACHE_SIZE, Policy, ProfiledSession, SessionParams, SessionProfile, TemplateCache};
+use super::{CACHE_SIZE, ControlProfile, ProfiledRules, TemplateCache};
 use crate::change::Change;
 use crate::edits::ChosenUes;
-use crate::plan::Op;
 use crate::validate::Context;
-use crate::{ResourceChange, Resources, RuleSet, SessionRules};
+use crate::{ResourceChange, Resources, SessionRules};
 
 /// The number of most recently used transitions that are tried first.
 const RECENT_FIRST: usize = 16;
@@ -42,16 +43,15 @@ struct CacheSlot {
 #[derive(Debug)]
 struct TransitionTemplate {
     template: MessageTemplate,
-    from: Arc<SessionProfile>,
-    to: Arc<SessionProfile>,
+    from: Arc<ControlProfile>,
+    to: Arc<ControlProfile>,
     /// The sources of the session's tunnels.
     sources: [Option<Source>; MAX_TUNNELS],
     /// The local tunnels that the request refers to.
     locals: Locals,
     /// The Node ID in the request.
     node: Option<NodeId>,
-    /// The writes for the first session.
-    ops: Vec<Op>,
+    effect: Arc<TransitionEffect>,
 }
 
 /// The source of a tunnel: the session before the change, or the request.
@@ -63,15 +63,23 @@ enum Source {
 
 type Locals = [Option<usize>; MAX_TUNNELS];
 
-/// A change of a profiled session by a cached modification.
+/// A modification that matches a cached message template.
 #[derive(Clone, Debug)]
-pub struct ProfileTransition {
-    how: Arc<TransitionTemplate>,
-    cp: Option<FSeid>,
-    before: SessionParams,
-    after: SessionParams,
-    /// The session's rates and flow descriptions, before and after.
-    policy: Option<Arc<Policy>>,
+pub struct RecognizedModification {
+    /// The new CP F-SEID, if the request has one.
+    pub cp: Option<FSeid>,
+    /// The change for the data plane.
+    pub transition: ProfileTransition,
+    /// The rules after it.
+    pub after: ProfiledRules,
+    template: Arc<TransitionTemplate>,
+}
+
+impl RecognizedModification {
+    /// The Node ID in the request.
+    pub fn node(&self) -> Option<&NodeId> {
+        self.template.node.as_ref()
+    }
 }
 
 impl Default for TransitionCache {
@@ -83,10 +91,10 @@ impl Default for TransitionCache {
 impl TransitionCache {
     fn find(
         &mut self,
-        profiled: &ProfiledSession,
+        profiled: &ProfiledRules,
         body: &[u8],
         hash: impl FnOnce(&MessageTemplate) -> u64,
-    ) -> Option<ProfileTransition> {
+    ) -> Option<RecognizedModification> {
         let recent =
             (0..).zip(&self.latest).find_map(|(at, known)| Some((at, known.change(profiled, body)?)));
         if let Some((at, transition)) = recent {
@@ -102,7 +110,7 @@ impl TransitionCache {
     }
 
     /// An equal profile, if there is one: a handover forth and back ends with the profile that it started with.
-    fn same(&self, profile: &SessionProfile) -> Option<Arc<SessionProfile>> {
+    fn equivalent(&self, profile: &ControlProfile) -> Option<Arc<ControlProfile>> {
         let known = self.places.iter().filter_map(|index| index.cached.as_ref());
         known.flat_map(|known| [&known.to, &known.from]).find(|known| known.is_equivalent(profile)).cloned()
     }
@@ -110,21 +118,24 @@ impl TransitionCache {
 
 impl TransitionTemplate {
     /// The change of a session. `None`: the body has another template, or values are equal that must differ.
-    fn change(self: &Arc<Self>, profiled: &ProfiledSession, body: &[u8]) -> Option<ProfileTransition> {
+    fn change(self: &Arc<Self>, profiled: &ProfiledRules, body: &[u8]) -> Option<RecognizedModification> {
         if !Arc::ptr_eq(&self.from, profiled.profile()) {
             return None;
         }
         let values = self.template.slot_values(body)?;
         let before = *profiled.params();
-        changes_every_tunnel(&self.template, &values, &self.from, &before).then_some(())?;
-        (locals_of(&values, &self.from, &before)? == self.locals).then_some(())?;
+        let from = self.from.profile();
+        changes_every_tunnel(&self.template, &values, from, &before).then_some(())?;
+        (locals_of(&values, from, &before)? == self.locals).then_some(())?;
         let after = |source: Option<Source>| match source? {
             Source::Held(at) => before.remotes.get(at).copied().flatten(),
             Source::AssignedTeid(at) => values.params.remotes.get(at).copied().flatten(),
         };
-        let after = SessionParams { remotes: self.sources.map(after), ..before };
+        let params = SessionParams { remotes: self.sources.map(after), ..before };
         let policy = profiled.policy().cloned();
-        Some(ProfileTransition { how: Arc::clone(self), cp: values.cp, before, after, policy })
+        let transition = ProfileTransition::new(Arc::clone(&self.effect), before, params, policy.clone());
+        let after = ProfiledRules::new(Arc::clone(&self.to), params, policy);
+        Some(RecognizedModification { cp: values.cp, transition, after, template: Arc::clone(self) })
     }
 }
 
@@ -155,60 +166,7 @@ fn changes_every_tunnel(
     held.all(|(held, values)| held.is_none() || held != values) && (one.is_none() || one != other)
 }
 
-impl ProfileTransition {
-    /// The new CP F-SEID, if the request has one.
-    pub const fn cp(&self) -> Option<FSeid> {
-        self.cp
-    }
-
-    /// The Node ID in the request.
-    pub fn node(&self) -> Option<&NodeId> {
-        self.how.node.as_ref()
-    }
-
-    /// The session before.
-    pub fn before(&self) -> ProfiledSession {
-        ProfiledSession::new(Arc::clone(&self.how.from), self.before, self.policy.clone())
-    }
-
-    /// The session after.
-    pub fn after(&self) -> ProfiledSession {
-        ProfiledSession::new(Arc::clone(&self.how.to), self.after, self.policy.clone())
-    }
-
-    /// The session's profile and parameters, before and after.
-    pub fn before_and_after(&self) -> [(&Arc<SessionProfile>, &SessionParams); 2] {
-        [(&self.how.from, &self.before), (&self.how.to, &self.after)]
-    }
-
-    /// The tunnels that are sent an End Marker, in the order of the plan.
-    pub fn end_markers(&self) -> impl Iterator<Item = FTeid> {
-        self.how.ops.iter().filter_map(|op| match op {
-            Op::SendEndMarker { far, tunnel } => {
-                Some(self.how.from.remote_of(*far, &self.before).map_or(*tunnel, FTeid::from))
-            }
-            _ => None,
-        })
-    }
-
-    /// The writes. O(changed rules).
-    pub(crate) fn ops(&self) -> Vec<Op> {
-        let mut markers = self.end_markers();
-        let renewed = |op: &Op| match op {
-            Op::PutFar(far) => match self.how.to.far_with(far.id, &self.after) {
-                Some(renewed) => Op::PutFar(Arc::new(renewed)),
-                None => Op::PutFar(Arc::clone(far)),
-            },
-            Op::SendEndMarker { far, tunnel } => {
-                Op::SendEndMarker { far: *far, tunnel: markers.next().unwrap_or(*tunnel) }
-            }
-            op => op.clone(),
-        };
-        self.how.ops.iter().map(renewed).collect()
-    }
-}
-
-fn hash_of(hasher: &SeedableRandomState, from: &Arc<SessionProfile>, template: &MessageTemplate) -> u64 {
+fn hash_of(hasher: &SeedableRandomState, from: &Arc<ControlProfile>, template: &MessageTemplate) -> u64 {
     hasher.hash_one((Arc::as_ptr(from).addr(), template.octets()))
 }
 
@@ -218,21 +176,21 @@ impl Resources {
     /// returns `None`.
     pub fn recognize_modification(
         &mut self,
-        profiled: &ProfiledSession,
+        profiled: &ProfiledRules,
         body: &[u8],
-    ) -> Option<ProfileTransition> {
+    ) -> Option<RecognizedModification> {
         let TemplateCache { hasher, transitions: moves, checked_against: topology, .. } =
             &mut self.recent.template_cache;
         let transition =
             moves.find(profiled, body, |template| hash_of(hasher, profiled.profile(), template))?;
         let (_, endpoints) = topology.as_ref()?;
-        transition.after.has_remote_peers(endpoints).then_some(transition)
+        transition.after.params().has_remote_peers(endpoints).then_some(transition)
     }
 
     /// Caches a modification if its template was received before. `profiled`: the session before it.
     pub fn cache_transition(
         &mut self,
-        profiled: &ProfiledSession,
+        profiled: &ProfiledRules,
         body: &[u8],
         change: &Change,
         context: &Context<'_>,
@@ -258,33 +216,32 @@ impl Resources {
 /// `None`: the modification has an effect that it would not have on another session of the profile.
 fn transition_of(
     template: MessageTemplate,
-    profiled: &ProfiledSession,
+    profiled: &ProfiledRules,
     body: &[u8],
     change: &Change,
     moves: &TransitionCache,
 ) -> Option<TransitionTemplate> {
-    let (from, before) = (profiled.profile(), profiled.params());
+    let (held, before) = (profiled.profile(), profiled.params());
+    let from = held.profile();
     let values = template.slot_values(body)?;
     let is_plain = changes_only_fars(&profiled.to_rules(), change)
-        && change.plan.ops.iter().all(writes_fars)
         && !change.plan.ops.is_empty()
         && changes_every_tunnel(&template, &values, from, before);
     let (locals, node) = (locals_of(&values, from, before)?, node_id(body)?);
-    let to = from.with_fars(before, &change.session).filter(|_| is_plain)?;
-    let to =
-        moves.same(&to).or_else(|| from.is_equivalent(&to).then(|| Arc::clone(from))).unwrap_or(Arc::new(to));
+    let to = held.with_fars(before, &change.session).filter(|_| is_plain)?;
+    let to = moves
+        .equivalent(&to)
+        .or_else(|| held.is_equivalent(&to).then(|| Arc::clone(held)))
+        .unwrap_or(Arc::new(to));
     let source = |far| {
         let values = template.slots().fars.iter().position(|values| *values == Some(far));
         values.map(Source::AssignedTeid).or_else(|| from.remote_index(far).map(Source::Held))
     };
-    let sources = to.fars().map(|far| far.and_then(source));
+    let sources = to.profile().fars().map(|far| far.and_then(source));
     let ops = change.plan.ops.to_vec();
-    Some(TransitionTemplate { template, from: Arc::clone(from), to, sources, locals, node, ops })
-}
-
-/// The write is one that [`ProfileTransition`] can reproduce.
-const fn writes_fars(op: &Op) -> bool {
-    matches!(op, Op::PutFar(_) | Op::SendEndMarker { .. } | Op::NotifyAgain(_))
+    let effect = TransitionEffect::new(Arc::clone(from), Arc::clone(to.profile()), ops)?;
+    let (from, effect) = (Arc::clone(held), Arc::new(effect));
+    Some(TransitionTemplate { template, from, to, sources, locals, node, effect })
 }
 
 fn changes_only_fars(old: &SessionRules, change: &Change) -> bool {
@@ -299,20 +256,4 @@ fn changes_only_fars(old: &SessionRules, change: &Change) -> bool {
         && *resources == ResourceChange::empty(plan.session)
         && query_reference.is_none()
         && tolerated.is_empty()
-}
-
-/// The transition of a session by this plan. `None`: it writes more than FARs.
-#[cfg(any(test, feature = "testing"))]
-pub(crate) fn from_plan(
-    profiled: &ProfiledSession,
-    to: &ProfiledSession,
-    ops: Vec<Op>,
-) -> Option<ProfileTransition> {
-    let (before, after) = (*profiled.params(), *to.params());
-    let policy = to.policy().cloned();
-    let (from, to) = (Arc::clone(profiled.profile()), Arc::clone(to.profile()));
-    let is_plain = ops.iter().all(writes_fars);
-    let (template, sources, locals) = (MessageTemplate::default(), [None; MAX_TUNNELS], [None; MAX_TUNNELS]);
-    let how = TransitionTemplate { template, from, to, sources, locals, node: None, ops };
-    is_plain.then(|| ProfileTransition { how: Arc::new(how), cp: None, before, after, policy })
 }

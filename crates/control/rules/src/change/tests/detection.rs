@@ -1,14 +1,15 @@
 //! Bidirectional filters and traffic endpoints: what PDRs of a session share.
 
+use causeway_model::{Op, SdfFilter, UeSide};
 use causeway_types::{Interface, PdrId};
 
 use super::{pdr_update, updates};
+use crate::Reason;
 use crate::edits::{
     Endpoint, EndpointDraft, EndpointId, EndpointUe, EndpointUpdate, FilterDraft, PdiDraft, PdrUpdate,
     RequestedChanges, Setting,
 };
 use crate::testing::{CHOOSE, TestUpf, answer, downlink_pdr, ue, uplink_pdr, usual};
-use crate::{Op, Reason, SdfFilter, UeSide};
 
 fn filter(text: &str, id: u32) -> FilterDraft {
     let filter: SdfFilter = text.parse().unwrap();

@@ -1,11 +1,11 @@
 //! Service requests and handovers.
 
+use causeway_model::{ApplyAction, Op, OuterHeader};
 use causeway_types::{FTeid, Interface};
 
 use super::{far_update, names};
 use crate::edits::{FarUpdate, ForwardingUpdate, RequestedChanges, Setting};
 use crate::testing::{TestUpf, answer, buffering, gnb, to_gnb, usual};
-use crate::{ApplyAction, Op, OuterHeader};
 
 // Input:  an idle UE is paged: the buffering FAR gets its first forwarding parameters and FORW.
 // Output: one write, of that FAR.

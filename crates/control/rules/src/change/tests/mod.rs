@@ -7,7 +7,8 @@ use causeway_types::{FarId, PdrId, Precedence, QerId, UrrId};
 
 use crate::edits::{FarUpdate, FilterDraft, PdrUpdate, RequestedChanges, Setting, UrrDraft};
 use crate::testing::{CHOOSE, SESSION, TestUpf, answer, bar, buffering, to_internet, uplink_pdr, urr, usual};
-use crate::{Bar, Op, Qer, Reason, RuleId, SdfFilter, delete};
+use crate::{Reason, RuleId, delete};
+use causeway_model::{Bar, Op, Qer, SdfFilter};
 
 fn far_update(id: u32) -> FarUpdate {
     FarUpdate {
@@ -74,7 +75,7 @@ fn updates<C>(update: PdrUpdate) -> crate::edits::Edits<PdrId, C, PdrUpdate> {
 fn establishment_writes_references_first() {
     let mut changes = usual();
     changes.bars.create = vec![Bar { suggested_packets: Some(20), ..bar(1) }];
-    changes.fars.create[1] = crate::Far { bar: Some(causeway_types::BarId(1)), ..buffering(2) };
+    changes.fars.create[1] = causeway_model::Far { bar: Some(causeway_types::BarId(1)), ..buffering(2) };
     changes.qers.create = vec![open_qer(1)];
     changes.urrs.create = vec![urr_draft(1)];
     changes.pdrs.create[0].qers = vec![QerId(1)];
@@ -170,7 +171,10 @@ fn what_an_update_does_not_name_stays() {
     changes.pdrs.update = vec![PdrUpdate { precedence: Some(Precedence(5)), ..pdr_update(1) }];
     let before = upf.session.rules().pdrs[&PdrId(1)].clone();
     let change = upf.modify(changes).unwrap();
-    assert_eq!(change.plan.ops, [Op::PutPdr(crate::Pdr { precedence: Precedence(5), ..before }.into())]);
+    assert_eq!(
+        change.plan.ops,
+        [Op::PutPdr(causeway_model::Pdr { precedence: Precedence(5), ..before }.into())]
+    );
     upf.keep(change);
     let changes = RequestedChanges { pdrs: updates(pdr_update(1)), ..RequestedChanges::default() };
     assert_eq!(upf.modify(changes).unwrap().plan.ops, []);
@@ -194,7 +198,7 @@ fn a_flow_description_added_later() {
             ..RequestedChanges::default()
         };
         let change = upf.modify(changes).unwrap();
-        assert_eq!(change.session.rules().pdrs[&PdrId(1)].pdi, crate::Pdi { filters, ..held });
+        assert_eq!(change.session.rules().pdrs[&PdrId(1)].pdi, causeway_model::Pdi { filters, ..held });
     }
 }
 

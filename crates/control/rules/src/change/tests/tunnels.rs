@@ -1,12 +1,13 @@
 //! Which tunnels a session gets.
 
+use causeway_model::HeaderRemoval;
 use causeway_types::{FTeid, PdrId, Seid};
 
 use super::removal;
 use crate::change::establish_with;
 use crate::edits::{RequestedChanges, TunnelRequest};
 use crate::testing::{CHOOSE, TestUpf, answer, downlink_pdr, gnb, uplink_pdr, usual};
-use crate::{Context, HeaderRemoval, Reason, RuleId, Tunnels};
+use crate::{Context, Reason, RuleId, Tunnels};
 
 fn chosen_with_id(id: u8) -> TunnelRequest {
     TunnelRequest::Choose { v4: true, v6: false, choose_id: Some(id) }

@@ -1,12 +1,13 @@
 //! Which UE addresses a session gets.
 
+use causeway_model::UeSide;
 use causeway_types::{IpNet, NetworkInstance, PdrId, Seid};
 
 use super::{pdr_update, removal};
 use crate::change::establish_with;
 use crate::edits::{PdrUpdate, RequestedChanges, UeChoice};
 use crate::testing::{SESSION, TestUpf, answer, downlink_pdr, uplink_pdr, usual};
-use crate::{Change, Context, OverlappingSessions, Reason, UeSide, delete};
+use crate::{Change, Context, OverlappingSessions, Reason, delete};
 
 fn choice(v4: bool, v6: Option<u8>, side: UeSide) -> UeChoice {
     UeChoice { v4, v6, side, pools: Vec::new() }
@@ -42,7 +43,7 @@ fn created(change: &Change) -> Vec<(u16, String)> {
 fn the_pdrs_of_a_session_share_the_address() {
     for access in [None, Some(NetworkInstance::new("access"))] {
         let mut upf = TestUpf::new();
-        upf.endpoints.gtpu.push(crate::LocalEndpoint {
+        upf.endpoints.gtpu.push(causeway_model::LocalEndpoint {
             addr: std::net::Ipv4Addr::new(192, 0, 2, 1).into(),
             network_instance: Some(NetworkInstance::new("access")),
         });

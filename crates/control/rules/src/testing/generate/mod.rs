@@ -28,7 +28,7 @@ use crate::edits::{
     EndpointUpdate, FarUpdate, FilterDraft, ForwardingUpdate, PdiDraft, PdrDraft, PdrUpdate, QerUpdate,
     RequestedChanges, Setting, SteeringUpdate, TunnelRequest, UeChoice,
 };
-use crate::{
+use causeway_model::{
     Allowance, ApplyAction, Bar, BufferingDuration, CopyTo, Correlation, DeliveryStatus, Duplicate,
     ExtendedBuffering, Far, FlowMarking, Forwarding, Gate, HeaderRemoval, HttpField, NewEnd, OuterHeader,
     PacketRate, PacketRates, PagingPolicy, Pdi, Pdr, PolicyName, Qer, RateLimit, Redirect, Replacement,

@@ -8,7 +8,7 @@ use proptest::option;
 use proptest::prelude::*;
 
 use crate::edits::{LimitsUpdate, Measuring, MonitoringUpdate, UrrDraft, UrrUpdate};
-use crate::{
+use causeway_model::{
     BaseInterval, DirectionalLimit, DroppedLimit, Far, MeasurementMethod, Monitoring, RuleMap, Urr,
     UsageLimits,
 };

@@ -1,4 +1,4 @@
-use causeway_rules::DirectionalLimit;
+use causeway_model::DirectionalLimit;
 use causeway_types::ReportingTriggers;
 
 use super::*;

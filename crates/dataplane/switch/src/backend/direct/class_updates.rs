@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use causeway_dataplane::ApplyError;
-use causeway_rules::RuleSet;
+use causeway_model::RuleSet;
 use causeway_types::{Seid, UrrId};
 
 use super::classes::Task;

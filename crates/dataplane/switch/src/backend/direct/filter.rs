@@ -1,6 +1,6 @@
 //! Filters independent of their rules: each is an entry of a table of classes.
 
-use causeway_rules::{Pdr, UeSide};
+use causeway_model::{Pdr, UeSide};
 
 use crate::backend::compile_session::LookupKey;
 use crate::backend::filter::patterns;

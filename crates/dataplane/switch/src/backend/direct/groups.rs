@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use causeway_rules::Pdr;
+use causeway_model::Pdr;
 
 use super::classes::Filters;
 use super::filter::{RequestedPackets, asks};

@@ -1,6 +1,6 @@
 //! Random rules of sessions.
 
-use causeway_rules::{
+use causeway_model::{
     ApplyAction, DirectionalLimit, Far, FlowAddress, FlowDescription, FlowEnd, Gate, Pdr, Qer, RuleSet,
     SdfFilter, TrafficClass, Urr,
 };

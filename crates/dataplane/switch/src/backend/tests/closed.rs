@@ -6,10 +6,10 @@ use std::sync::Arc;
 use causeway_dataplane::{
     Dataplane, Disposition, DropReason, HostReachability, Network, PacketEngine, Topology,
 };
+use causeway_model::plan_establishment;
 use causeway_p4::{Contract, profiles};
 use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr};
 use causeway_reference::{Limits, Reference};
-use causeway_rules::plan_establishment;
 use causeway_types::{IpNet, Seid, Span};
 
 use super::world::{START, from_gnb, session, topology, tunnelled, ue};

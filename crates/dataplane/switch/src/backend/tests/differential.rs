@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use causeway_dataplane::{Dataplane, Disposition, Egress, PacketEngine};
+use causeway_model::{PlanOptions, RuleSet, plan_deletion, plan_establishment, plan_modification};
 use causeway_p4::{Contract, profiles};
-use causeway_rules::{PlanOptions, RuleSet, plan_deletion, plan_establishment, plan_modification};
 use causeway_types::{Seid, Span, Time, UrrId};
 
 use super::choices::Choices;

@@ -1,12 +1,12 @@
 //! Properties of profile `direct`: numbers that stay, that follow from addresses, and that are not reused too soon.
 
 use causeway_dataplane::{ApplyError, Dataplane, Disposition, PacketEngine};
-use causeway_p4::profiles;
-use causeway_reference::Limits;
-use causeway_rules::{
+use causeway_model::{
     HeaderRemoval, PlanOptions, Qer, RateLimit, RuleSet, TosMarking, plan_deletion, plan_establishment,
     plan_modification,
 };
+use causeway_p4::profiles;
+use causeway_reference::Limits;
 use causeway_types::{Bitrate, FarId, PdrId, QerId, Qfi, QfiSet, Seid, Span, Time, UrrId};
 
 use super::world::{

@@ -2,12 +2,12 @@
 //! that is impossible.
 
 use causeway_dataplane::{Dataplane, Disposition, PacketEngine};
-use causeway_p4::profiles;
-use causeway_reference::Limits;
-use causeway_rules::{
+use causeway_model::{
     ApplyAction, Far, FlowAddress, FlowDescription, FlowEnd, Pdr, PlanOptions, RuleSet, SdfFilter, Usage,
     plan_deletion, plan_establishment, plan_modification,
 };
+use causeway_p4::profiles;
+use causeway_reference::Limits;
 use causeway_types::{FarId, PdrId, Precedence, Qfi, QfiSet, Seid, Span, UrrId};
 
 use super::direct::{direct, down, end, establish, up};

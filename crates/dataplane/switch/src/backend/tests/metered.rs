@@ -1,11 +1,11 @@
 //! Rules with a meter have an entry for it, where their profile keeps meters apart from rules.
 
 use causeway_dataplane::{ApplyError, Dataplane};
-use causeway_p4::profiles;
-use causeway_reference::Limits;
-use causeway_rules::{
+use causeway_model::{
     PlanOptions, Qer, RateLimit, RuleSet, plan_deletion, plan_establishment, plan_modification,
 };
+use causeway_p4::profiles;
+use causeway_reference::Limits;
 use causeway_types::{Bitrate, PdrId, QerId, Qfi, Seid};
 
 use super::world::{START, on_switch, session, topology};

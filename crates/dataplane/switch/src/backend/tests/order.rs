@@ -3,9 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 
 use causeway_dataplane::Dataplane;
+use causeway_model::{PlanOptions, RuleSet, TosMarking, plan_establishment, plan_modification};
 use causeway_p4::profiles;
 use causeway_reference::Limits;
-use causeway_rules::{PlanOptions, RuleSet, TosMarking, plan_establishment, plan_modification};
 use causeway_types::{FarId, Seid, Span, Time};
 
 use super::world::{START, buffering, gnb, session, topology};

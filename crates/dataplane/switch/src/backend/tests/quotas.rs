@@ -1,10 +1,10 @@
 //! Exhausted quotas whose FAR forwards elsewhere.
 
 use causeway_dataplane::{Dataplane, Egress, PacketEngine};
-use causeway_p4::{Contract, profiles};
-use causeway_rules::{
+use causeway_model::{
     DirectionalLimit, Far, PlanOptions, RuleSet, Urr, plan_deletion, plan_establishment, plan_modification,
 };
+use causeway_p4::{Contract, profiles};
 use causeway_types::{FarId, PdrId, ReportingTriggers, Seid, UrrId};
 
 use super::world::{START, from_network, gnb, on_switch, reply, session, to_gnb, volume};

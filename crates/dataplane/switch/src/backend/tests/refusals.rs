@@ -1,9 +1,9 @@
 //! Refusals of a switch that has less capacity than its program states.
 
 use causeway_dataplane::{ApplyError, Dataplane};
+use causeway_model::{DirectionalLimit, Qer, RuleSet, plan_deletion, plan_establishment};
 use causeway_p4::profiles;
 use causeway_reference::Limits;
-use causeway_rules::{DirectionalLimit, Qer, RuleSet, plan_deletion, plan_establishment};
 use causeway_types::{IpNet, QerId, Qfi, ReportingTriggers, Seid, Span, UrrId};
 
 use super::world::{START, reply, session, topology, volume};

@@ -1,9 +1,9 @@
 //! A switch that comes back, and the notices for its operator.
 
 use causeway_dataplane::{Dataplane, PacketEngine};
+use causeway_model::{RuleSet, plan_deletion, plan_establishment};
 use causeway_p4::profiles;
 use causeway_reference::Limits;
-use causeway_rules::{RuleSet, plan_deletion, plan_establishment};
 use causeway_types::{Seid, Span, Time};
 
 use super::world::{START, from_network, hip4, reply, session, topology};

@@ -1,8 +1,8 @@
 //! A wait for one counter does not cause endless readings of others.
 
+use causeway_model::{plan_deletion, plan_establishment};
 use causeway_p4::profiles;
 use causeway_reference::Limits;
-use causeway_rules::{plan_deletion, plan_establishment};
 use causeway_types::{Seid, Span, Time};
 
 use super::world::{START, session, topology};

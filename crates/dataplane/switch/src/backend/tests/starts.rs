@@ -1,8 +1,8 @@
 //! Start of traffic, which a switch detects only from its counters.
 
 use causeway_dataplane::{Dataplane, Disposition, Event, PacketEngine};
+use causeway_model::{PlanOptions, RuleSet, Usage, plan_establishment, plan_modification};
 use causeway_p4::profiles;
-use causeway_rules::{PlanOptions, RuleSet, Usage, plan_establishment, plan_modification};
 use causeway_types::{PdrId, ReportingTriggers, Seid, Span, UrrId, UsageReportTrigger};
 
 use super::world::{START, events, from_gnb, from_network, on_switch, reply, request, session, volume};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use causeway_dataplane::{ApplyError, Dataplane, Disposition, Egress, Event, Op, PacketEngine, Plan};
-use causeway_rules::{
+use causeway_model::{
     FlowDescription, FlowEnd, Gate, Pdi, PlanOptions, Qer, SdfFilter, plan_deletion, plan_establishment,
     plan_modification,
 };
@@ -138,7 +138,7 @@ fn inexpressible_rules_are_refused() {
     upf.apply(START, &plan_establishment(Seid(1), &session(0))).unwrap();
     let mut with_application = session(1);
     let mut pdr = with_application.pdrs[&PdrId(1)].clone();
-    pdr.pdi.application = Some(causeway_rules::ApplicationId::new(b"video"));
+    pdr.pdi.application = Some(causeway_model::ApplicationId::new(b"video"));
     with_application.pdrs.insert(PdrId(1), pdr);
     let mut with_route = session(1);
     let mut pdr = with_route.pdrs[&PdrId(2)].clone();
@@ -196,7 +196,7 @@ fn precedence_is_that_of_pfcp() {
     narrow.pdi = Pdi { source: Interface::Access, ..narrow.pdi };
     narrow.pdi.qfis.insert(Qfi::new(8).unwrap());
     narrow.far = FarId(3);
-    rules.fars.insert(FarId(3), causeway_rules::Far::new(FarId(3), causeway_rules::ApplyAction::Drop));
+    rules.fars.insert(FarId(3), causeway_model::Far::new(FarId(3), causeway_model::ApplyAction::Drop));
     rules.pdrs.insert(PdrId(3), narrow);
     upf.apply(START, &plan_establishment(Seid(1), &rules)).unwrap();
     let user = super::world::udp((super::world::ue(0), 1), (super::world::SERVERS[0], 2), 10);

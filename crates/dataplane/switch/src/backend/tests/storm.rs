@@ -3,11 +3,11 @@
 use std::collections::{BTreeSet, HashSet};
 
 use causeway_dataplane::{Applied, ApplyError, Event, Plan};
-use causeway_p4::Contract;
-use causeway_rules::{
+use causeway_model::{
     ApplyAction, DirectionalLimit, Far, Gate, PlanOptions, Qer, RuleSet, Usage, plan_deletion,
     plan_establishment, plan_modification,
 };
+use causeway_p4::Contract;
 use causeway_types::{FarId, PdrId, QerId, Qfi, ReportingTriggers, Seid, Span, Time, UrrId};
 
 use super::choices::beside_others;
@@ -70,7 +70,7 @@ impl Storm {
     }
 
     /// A URR that reports often, and in some sessions stops traffic in the end.
-    fn urr(&mut self) -> causeway_rules::Urr {
+    fn urr(&mut self) -> causeway_model::Urr {
         let mut urr = volume(1, Some(self.random.u64(2..20) * 1000));
         if self.random.u8(0..3) == 0 {
             let total = Some(self.random.u64(5..50) * 1000);

@@ -1,8 +1,8 @@
 //! Successive controllers of one switch.
 
+use causeway_model::{PlanOptions, plan_modification};
 use causeway_p4::Contract;
 use causeway_reference::Limits;
-use causeway_rules::{PlanOptions, plan_modification};
 use causeway_types::{Seid, Span, UrrId};
 
 use super::storm::Storm;

@@ -1,9 +1,9 @@
 //! A controller that finds a running switch, in profile `direct`.
 
 use causeway_dataplane::{Dataplane, PacketEngine};
+use causeway_model::{RuleSet, plan_deletion};
 use causeway_p4::profiles;
 use causeway_reference::Limits;
-use causeway_rules::{RuleSet, plan_deletion};
 use causeway_types::{PdrId, Qfi, QfiSet, Seid, Span};
 
 use super::direct::{direct, down, end, establish, up};

@@ -3,14 +3,14 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use causeway_dataplane::{Event, GtpuEndpoint, Ingress, Network, Topology};
+use causeway_model::{
+    ApplyAction, DirectionalLimit, Far, Forwarding, HeaderRemoval, MeasurementMethod, Pdi, Pdr, Qer, RuleSet,
+    UeAddress, UeSide, Urr, UsageLimits,
+};
 use causeway_p4::{Contract, profiles};
 use causeway_packet::gtpu::prefix;
 use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, UdpRepr};
 use causeway_reference::{Limits, Reference};
-use causeway_rules::{
-    ApplyAction, DirectionalLimit, Far, Forwarding, HeaderRemoval, MeasurementMethod, Pdi, Pdr, Qer, RuleSet,
-    UeAddress, UeSide, Urr, UsageLimits,
-};
 use causeway_types::{
     FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, QerId, Qfi, ReportingTriggers, Teid, Time,
     UrrId,

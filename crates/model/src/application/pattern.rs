@@ -83,7 +83,7 @@ impl Pattern {
     }
 
     /// It is a regular expression, which costs more than a comparison.
-    pub(super) const fn is_expression(&self) -> bool {
+    pub const fn is_expression(&self) -> bool {
         self.expression.is_some()
     }
 

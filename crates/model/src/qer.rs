@@ -76,7 +76,7 @@ impl Qer {
     }
 
     /// A guaranteed rate exceeds the maximum.
-    pub(crate) fn guarantees_too_much(&self) -> bool {
+    pub fn guarantees_too_much(&self) -> bool {
         let exceeds = |gbr: RateLimit, mbr: RateLimit| gbr.uplink > mbr.uplink || gbr.downlink > mbr.downlink;
         self.gbr.zip(self.mbr).is_some_and(|(gbr, mbr)| exceeds(gbr, mbr))
     }

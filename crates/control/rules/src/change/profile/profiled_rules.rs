@@ -1,40 +1,38 @@
-//! A session that was established from a session profile.
+//! The control plane's rules of a session as a profile and parameters.
 
 use std::sync::Arc;
 
 use causeway_collections::SortedSet;
+use causeway_model::{Policy, ProfiledSession, RuleSet, SessionParams, plan_establishment};
 use causeway_types::{FTeid, IpNet, PdrId, Seid};
 
-use super::{Policy, SessionParams, SessionProfile};
+use super::ControlProfile;
 use crate::addresses::{AddressChange, ClaimedPrefix};
 use crate::change::Change;
-use crate::diff::plan_establishment;
 use crate::edits::ChosenUes;
-use crate::plan::Op;
 use crate::tunnels::TunnelChange;
-use crate::{ResourceChange, RuleSet, SessionRules};
+use crate::{ResourceChange, SessionRules};
 
-/// The rules of a session as its profile and its parameters. The full rules are made on demand.
+/// The rules of a session as its profile and its parameters. The full state is made on demand.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ProfiledSession {
-    profile: Arc<SessionProfile>,
+pub struct ProfiledRules {
+    profile: Arc<ControlProfile>,
     params: SessionParams,
     /// The session's bit rates and flow descriptions, if the template has slots for them.
     policy: Option<Arc<Policy>>,
 }
 
-impl ProfiledSession {
-    /// A session with these parameters of a profile. `policy`: present if the template has slots for one.
-    pub const fn new(
-        profile: Arc<SessionProfile>,
+impl ProfiledRules {
+    pub(super) const fn new(
+        profile: Arc<ControlProfile>,
         params: SessionParams,
         policy: Option<Arc<Policy>>,
     ) -> Self {
         Self { profile, params, policy }
     }
 
-    /// The session profile.
-    pub const fn profile(&self) -> &Arc<SessionProfile> {
+    /// The profile.
+    pub const fn profile(&self) -> &Arc<ControlProfile> {
         &self.profile
     }
 
@@ -44,23 +42,28 @@ impl ProfiledSession {
     }
 
     /// The policy, if it is a parameter.
-    pub const fn policy(&self) -> Option<&Arc<Policy>> {
+    pub(super) const fn policy(&self) -> Option<&Arc<Policy>> {
         self.policy.as_ref()
+    }
+
+    /// The session as the data plane has it.
+    pub fn to_session(&self) -> ProfiledSession {
+        ProfiledSession::new(Arc::clone(self.profile.profile()), self.params, self.policy.clone())
     }
 
     /// Its rules. O(rules).
     pub fn rules(&self) -> RuleSet {
-        self.to_rules().rules
+        self.profile.profile().rules_with(&self.params, self.policy())
     }
 
     /// The PDRs whose F-TEID the UPF chose, in the order of the request.
-    pub fn chosen(&self) -> impl Iterator<Item = (PdrId, FTeid)> {
+    pub(crate) fn chosen(&self) -> impl Iterator<Item = (PdrId, FTeid)> {
         self.profile.chosen(&self.params)
     }
 
     /// The local tunnels.
-    pub fn tunnels(&self) -> impl Iterator<Item = FTeid> {
-        self.profile.tunnels(&self.params)
+    pub(crate) fn tunnels(&self) -> impl Iterator<Item = FTeid> {
+        self.profile.profile().tunnels(&self.params)
     }
 
     /// The UE addresses that no other session may have.
@@ -81,11 +84,6 @@ impl ProfiledSession {
     /// The state of the profile's first session after its establishment, including the state of its reports.
     pub(crate) fn profile_rules(&self) -> &SessionRules {
         self.profile.session()
-    }
-
-    /// The writes of its establishment. O(rules).
-    pub(crate) fn establishment(&self) -> Vec<Op> {
-        plan_establishment(Seid(0), &self.rules()).ops.into_vec()
     }
 
     /// The change that establishes it, with resources already taken.

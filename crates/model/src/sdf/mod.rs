@@ -1,9 +1,16 @@
 //! Service Data Flow filters: the IP flows of a PDR.
+//!
+//! A flow description as text is the IPFilterRule of RFC 6733 section 4.3.1, as restricted by TS 29.212 clause 5.4.2.
+
+mod parse;
+mod print;
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use causeway_types::IpNet;
+
+pub use parse::FlowError;
 
 /// An SDF filter (TS 29.244 clause 8.2.5). A packet must match every part that is present.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

@@ -9,7 +9,7 @@ use causeway_types::{BarId, FTeid, FarId, PdrId, QerId, SNssai, Seid, Span, UrrI
 
 use crate::{
     Bar, ExtendedBuffering, Far, PagingPolicy, Pdr, PduSessionType, ProfileTransition, ProfiledSession, Qer,
-    UeMac, Urr, UrrPart,
+    UeMac, Urr, UrrPart, plan_establishment,
 };
 
 /// An ordered list of writes for one session, applied all or nothing.
@@ -76,7 +76,7 @@ impl Ops {
         match self.0 {
             OpsForm::Listed(ops) => ops,
             OpsForm::Profiled(profiled, listed) => {
-                listed.into_inner().unwrap_or_else(|| profiled.establishment())
+                listed.into_inner().unwrap_or_else(|| establishment(&profiled))
             }
             OpsForm::Transition(transition, listed) => {
                 listed.into_inner().unwrap_or_else(|| transition.ops())
@@ -92,11 +92,16 @@ impl Deref for Ops {
     fn deref(&self) -> &[Op] {
         match &self.0 {
             OpsForm::Listed(ops) => ops,
-            OpsForm::Profiled(profiled, listed) => listed.get_or_init(|| profiled.establishment()),
+            OpsForm::Profiled(profiled, listed) => listed.get_or_init(|| establishment(profiled)),
             OpsForm::Transition(transition, listed) => listed.get_or_init(|| transition.ops()),
             OpsForm::Removal => &REMOVAL,
         }
     }
+}
+
+/// The writes of an establishment. O(rules).
+fn establishment(profiled: &ProfiledSession) -> Vec<Op> {
+    plan_establishment(Seid(0), &profiled.rules()).ops.into_vec()
 }
 
 impl Default for Ops {

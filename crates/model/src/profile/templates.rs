@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::change::from_plan;
-use crate::{Plan, ProfileTransition, ProfiledSession, RuleSet, SessionProfile};
+use super::{ProfileTransition, ProfiledSession, SessionProfile, TransitionEffect};
+use crate::{Plan, RuleSet};
 
 /// The session profiles of a test.
 #[derive(Debug, Default)]
@@ -37,6 +37,9 @@ impl Templates {
         let before = profiled.rules();
         let changes_only_fars = RuleSet { fars: before.fars.clone(), ..to.clone() } == before;
         let after = self.profiled(to).filter(|_| changes_only_fars && !plan.ops.is_empty())?;
-        from_plan(profiled, &after, plan.ops.to_vec())
+        let (from, to) = (Arc::clone(profiled.profile()), Arc::clone(after.profile()));
+        let effect = TransitionEffect::new(from, to, plan.ops.to_vec())?;
+        let (before, params) = (*profiled.params(), *after.params());
+        Some(ProfileTransition::new(Arc::new(effect), before, params, after.policy().cloned()))
     }
 }

@@ -1,6 +1,5 @@
 //! Applications: the traffic of an Application ID (TS 29.244 clauses 5.2.1A.4 and 6.2.5).
 
-mod manage;
 mod pattern;
 
 use std::collections::BTreeMap;
@@ -128,6 +127,35 @@ impl Applications {
         provisioned.map(|(id, application)| ENTRY + id.0.len() + application.octets()).sum()
     }
 
+    /// The application is configured: SMFs cannot change it.
+    pub fn is_configured(&self, id: &ApplicationId) -> bool {
+        self.0.get(id).is_some_and(|application| application.configured)
+    }
+
+    /// The PFDs of an application; none if it does not exist.
+    pub fn pfds(&self, id: &ApplicationId) -> &[Pfd] {
+        self.0.get(id).map_or(&[], |application| &application.pfds)
+    }
+
+    /// Replaces the PFDs of an application that is provisioned over N4; without PFDs it is removed. A configured one
+    /// stays.
+    pub fn provision(&mut self, id: ApplicationId, pfds: Vec<Pfd>) {
+        if self.is_configured(&id) {
+            return;
+        }
+        if pfds.is_empty() {
+            self.0.remove(&id);
+        } else {
+            self.0.insert(id, Application { pfds, configured: false });
+        }
+    }
+
+    /// The number of values of all properties of all PFDs.
+    pub fn values(&self) -> usize {
+        let pfds = self.0.values().flat_map(|application| &application.pfds);
+        pfds.map(|pfd| pfd.flows.len() + pfd.urls.len() + pfd.domains.len()).sum()
+    }
+
     /// A packet belongs to this application: `fits` tests a flow description, `seen` has the detected properties of
     /// its flow.
     pub fn detects(
@@ -177,6 +205,3 @@ impl Domain {
         in_place && seen.name.as_deref().is_some_and(|name| self.name.matches_domain(name))
     }
 }
-
-#[cfg(test)]
-mod tests;

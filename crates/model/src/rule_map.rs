@@ -50,7 +50,7 @@ impl<I, R> RuleMap<I, R> {
     }
 
     /// Replaces each rule with another of the same id.
-    pub(crate) fn replace(&mut self, mut other: impl FnMut(Arc<R>) -> Arc<R>) {
+    pub fn replace(&mut self, mut other: impl FnMut(Arc<R>) -> Arc<R>) {
         for rule in self.0.values_mut() {
             *rule = other(Arc::clone(rule));
         }

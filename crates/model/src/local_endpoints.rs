@@ -75,7 +75,7 @@ impl LocalEndpoints {
 
     /// The addresses for a tunnel of a network instance. A requested version that no endpoint has is left out;
     /// empty if none is left.
-    pub(crate) fn addresses(&self, instance: Option<&NetworkInstance>, v4: bool, v6: bool) -> DualIp {
+    pub fn addresses(&self, instance: Option<&NetworkInstance>, v4: bool, v6: bool) -> DualIp {
         let serving = || self.serving(instance).map(|endpoint| endpoint.addr);
         DualIp {
             v4: serving().find_map(|addr| addr.v4).filter(|_| v4),
@@ -84,12 +84,12 @@ impl LocalEndpoints {
     }
 
     /// GTP-U of this network instance arrives at this address.
-    pub(crate) fn is_local(&self, ip: IpAddr, instance: Option<&NetworkInstance>) -> bool {
+    pub fn is_local(&self, ip: IpAddr, instance: Option<&NetworkInstance>) -> bool {
         self.serving(instance).any(|endpoint| endpoint.addr.contains(ip))
     }
 
     /// GTP-U can be sent to this address, by its IP version.
-    pub(crate) fn can_send_to(&self, ip: IpAddr) -> bool {
+    pub fn can_send_to(&self, ip: IpAddr) -> bool {
         self.gtpu.iter().any(|endpoint| match ip {
             IpAddr::V4(_) => endpoint.addr.v4.is_some(),
             IpAddr::V6(_) => endpoint.addr.v6.is_some(),
@@ -97,7 +97,7 @@ impl LocalEndpoints {
     }
 
     /// The prefixes that framed routes of a data network may lie in; of any, if it is not a local data network.
-    pub(crate) fn routable(&self, network: Option<&NetworkInstance>) -> impl Iterator<Item = &IpNet> {
+    pub fn routable(&self, network: Option<&NetworkInstance>) -> impl Iterator<Item = &IpNet> {
         let network = network.filter(|network| self.is_network(network));
         let of_network =
             self.routable.iter().filter(move |(of, _)| network.is_none_or(|network| network == of));
@@ -108,7 +108,7 @@ impl LocalEndpoints {
     ///
     /// # Errors
     /// Why no UE can have it.
-    pub(crate) fn check_ue(&self, ip: IpAddr) -> Result<(), &'static str> {
+    pub fn check_ue(&self, ip: IpAddr) -> Result<(), &'static str> {
         match unusable(ip) {
             Some(reason) => Err(reason),
             None if ip.is_loopback() => Err("a UE cannot have a loopback address"),
@@ -122,7 +122,7 @@ impl LocalEndpoints {
     ///
     /// # Errors
     /// Why no tunnel can end there.
-    pub(crate) fn check_peer(&self, ip: IpAddr) -> Result<(), &'static str> {
+    pub fn check_peer(&self, ip: IpAddr) -> Result<(), &'static str> {
         match unusable(ip) {
             Some(reason) => Err(reason),
             None if ip.is_loopback() && !self.is_inside() => Err("a peer cannot have a loopback address"),
@@ -134,7 +134,7 @@ impl LocalEndpoints {
     /// The address is a common one of another host, UE or peer: [`LocalEndpoints::check_peer`] accepts it. It may
     /// accept other addresses as well.
     #[inline]
-    pub(crate) fn is_usual(&self, ip: Ipv4Addr) -> bool {
+    pub fn is_usual(&self, ip: Ipv4Addr) -> bool {
         let [first, ..] = ip.octets();
         (1..224).contains(&first)
             && (!ip.is_loopback() || self.is_inside())
@@ -148,7 +148,7 @@ impl LocalEndpoints {
     }
 
     /// The address is one of the other addresses of this host.
-    pub(crate) fn has_local(&self, ip: Ipv4Addr) -> bool {
+    pub fn has_local(&self, ip: Ipv4Addr) -> bool {
         self.own.binary_search(&ip.into()).is_ok()
     }
 
@@ -159,7 +159,7 @@ impl LocalEndpoints {
     }
 
     /// An address of this UPF or of its host lies in the prefix.
-    pub(crate) fn has_own_in(&self, net: &IpNet) -> bool {
+    pub fn has_own_in(&self, net: &IpNet) -> bool {
         let ends = self.gtpu.iter().map(|end| end.addr).chain(self.n6_tunnels.iter().map(|end| end.addr));
         let next = self.own.partition_point(|ip| *ip < net.network());
         self.own.get(next).is_some_and(|ip| net.contains(ip))
@@ -171,31 +171,31 @@ impl LocalEndpoints {
     }
 
     /// The forwarding policy of that name.
-    pub(crate) fn policy(&self, name: &PolicyName) -> Option<&KnownPolicy> {
+    pub fn policy(&self, name: &PolicyName) -> Option<&KnownPolicy> {
         self.policies.iter().find(|policy| policy.name == *name)
     }
 
     /// Tunnels over N6 of this IP version can end at the UPF, in this network or, without one, in the default.
-    pub(crate) fn has_n6_tunnel(&self, network: Option<&NetworkInstance>, v6: bool) -> bool {
+    pub fn has_n6_tunnel(&self, network: Option<&NetworkInstance>, v6: bool) -> bool {
         let network = network.or(self.networks.first());
         let of_network = self.n6_tunnels.iter().filter(|end| Some(&end.network) == network);
         of_network.map(|end| end.addr).any(|addr| if v6 { addr.v6.is_some() } else { addr.v4.is_some() })
     }
 
     /// The network instance is a data network or serves GTP-U.
-    pub(crate) fn knows(&self, instance: &NetworkInstance) -> bool {
+    pub fn knows(&self, instance: &NetworkInstance) -> bool {
         self.is_network(instance)
             || self.is_ethernet(instance)
             || self.gtpu.iter().any(|endpoint| endpoint.network_instance.as_ref() == Some(instance))
     }
 
     /// The network instance is a data network of IP packets.
-    pub(crate) fn is_network(&self, instance: &NetworkInstance) -> bool {
+    pub fn is_network(&self, instance: &NetworkInstance) -> bool {
         self.networks.contains(instance)
     }
 
     /// The network instance is a data network of Ethernet frames.
-    pub(crate) fn is_ethernet(&self, instance: &NetworkInstance) -> bool {
+    pub fn is_ethernet(&self, instance: &NetworkInstance) -> bool {
         self.ethernet.contains(instance)
     }
 }

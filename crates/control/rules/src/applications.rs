@@ -2,10 +2,10 @@
 
 use causeway_pfcp::{ApplicationIdsPfds, CountedList, Octets, PfdContents, PfdManagementRequest};
 
-use crate::rejection::refuse_if;
-use crate::{FlowDescription, Reason, ie};
+use causeway_model::{ApplicationId, Applications, Domain, DomainProtocol, FlowDescription, Pattern, Pfd};
 
-use super::{Application, ApplicationId, Applications, Domain, DomainProtocol, Pattern, Pfd};
+use crate::rejection::refuse_if;
+use crate::{Reason, ie};
 
 /// Maximum number of applications.
 const MAX_APPLICATIONS: usize = 4096;
@@ -17,77 +17,74 @@ const MAX_VALUES: usize = 16_384;
 /// text, this bounds the work for a packet of a PDR that refers to the application.
 const MAX_EXPRESSIONS: usize = 16;
 
-impl Applications {
-    /// The applications after a request: those in it have the PFDs of the request only, or are removed if it has
-    /// none; a request without applications removes everything that the sender provisioned. `is_owned_by_other`:
-    /// the application was provisioned by another SMF.
-    ///
-    /// # Errors
-    /// [`Reason`] for the first PFD that cannot be used, or the first change of another SMF's application. Nothing
-    /// has changed then.
-    pub fn manage(
-        &self,
-        request: &PfdManagementRequest<'_>,
-        is_owned_by_other: impl Fn(&ApplicationId) -> bool,
-    ) -> Result<Self, Reason> {
-        let mut next = self.clone();
-        if request.application_ids_pfds.is_empty() {
-            next.0.retain(|id, application| application.configured || is_owned_by_other(id));
-            return Ok(next);
+/// The applications after a request: those in it have the PFDs of the request only, or are removed if it has none; a
+/// request without applications removes everything that the sender provisioned. `is_owned_by_other`: the application
+/// was provisioned by another SMF.
+///
+/// # Errors
+/// [`Reason`] for the first PFD that cannot be used, or the first change of another SMF's application. Nothing has
+/// changed then.
+pub fn manage_pfds(
+    applications: &Applications,
+    request: &PfdManagementRequest<'_>,
+    is_owned_by_other: impl Fn(&ApplicationId) -> bool,
+) -> Result<Applications, Reason> {
+    let mut next = applications.clone();
+    if request.application_ids_pfds.is_empty() {
+        for (id, _) in applications.iter().filter(|(id, _)| !is_owned_by_other(id)) {
+            next.provision(id.clone(), Vec::new());
         }
-        let mut named = Vec::new();
-        for group in request.application_ids_pfds.iter() {
-            let id = ApplicationId::new(group.application_id.0);
-            if named.contains(&id) {
-                return incorrect(ie::APPLICATION_ID, "the request contains the application twice");
-            }
-            next.replace(id.clone(), &group)?;
-            if is_owned_by_other(&id) && next.0.get(&id) != self.0.get(&id) {
-                return Err(Reason::OtherSmfApplication(id));
-            }
-            named.push(id);
-        }
-        next.check_room()?;
-        Ok(next)
+        return Ok(next);
     }
+    let mut named = Vec::new();
+    for group in request.application_ids_pfds.iter() {
+        let id = ApplicationId::new(group.application_id.0);
+        if named.contains(&id) {
+            return incorrect(ie::APPLICATION_ID, "the request contains the application twice");
+        }
+        replace(&mut next, &id, &group)?;
+        if is_owned_by_other(&id) && next.pfds(&id) != applications.pfds(&id) {
+            return Err(Reason::OtherSmfApplication(id));
+        }
+        named.push(id);
+    }
+    check_limits(&next)?;
+    Ok(next)
+}
 
-    fn replace(&mut self, id: ApplicationId, group: &ApplicationIdsPfds<'_>) -> Result<(), Reason> {
-        if id.0.is_empty() {
-            return incorrect(ie::APPLICATION_ID, "it is empty");
-        }
-        if self.0.get(&id).is_some_and(|application| application.configured) {
-            return incorrect(ie::APPLICATION_ID, "the application is configured in the UPF");
-        }
-        let contexts = group.pfd_contexts.iter().collect::<Vec<_>>();
-        let contents = contexts.iter().flat_map(|context| context.pfd_contents.iter());
-        let pfds: Vec<_> = contents.map(|contents| pfd(&contents)).collect::<Result<_, _>>()?;
-        let patterns =
-            pfds.iter().flat_map(|pfd| pfd.urls.iter().chain(pfd.domains.iter().map(|it| &it.name)));
-        if patterns.filter(|pattern| pattern.is_expression()).count() > MAX_EXPRESSIONS {
-            return Err(Reason::TooMany {
-                what: "regular expressions of an application",
-                limit: MAX_EXPRESSIONS,
-            });
-        }
-        if pfds.is_empty() {
-            self.0.remove(&id);
-        } else {
-            self.0.insert(id, Application { pfds, configured: false });
-        }
-        Ok(())
+fn replace(
+    applications: &mut Applications,
+    id: &ApplicationId,
+    group: &ApplicationIdsPfds<'_>,
+) -> Result<(), Reason> {
+    if id.octets().is_empty() {
+        return incorrect(ie::APPLICATION_ID, "it is empty");
     }
+    if applications.is_configured(id) {
+        return incorrect(ie::APPLICATION_ID, "the application is configured in the UPF");
+    }
+    let contexts = group.pfd_contexts.iter().collect::<Vec<_>>();
+    let contents = contexts.iter().flat_map(|context| context.pfd_contents.iter());
+    let pfds: Vec<_> = contents.map(|contents| pfd(&contents)).collect::<Result<_, _>>()?;
+    let patterns = pfds.iter().flat_map(|pfd| pfd.urls.iter().chain(pfd.domains.iter().map(|it| &it.name)));
+    if patterns.filter(|pattern| pattern.is_expression()).count() > MAX_EXPRESSIONS {
+        return Err(Reason::TooMany {
+            what: "regular expressions of an application",
+            limit: MAX_EXPRESSIONS,
+        });
+    }
+    applications.provision(id.clone(), pfds);
+    Ok(())
+}
 
-    fn check_room(&self) -> Result<(), Reason> {
-        let pfds = self.0.values().flat_map(|application| &application.pfds);
-        let values: usize = pfds.map(|pfd| pfd.flows.len() + pfd.urls.len() + pfd.domains.len()).sum();
-        if self.0.len() > MAX_APPLICATIONS {
-            return Err(Reason::TooMany { what: "applications", limit: MAX_APPLICATIONS });
-        }
-        if values > MAX_VALUES {
-            return Err(Reason::TooMany { what: "values in PFDs", limit: MAX_VALUES });
-        }
-        Ok(())
+fn check_limits(applications: &Applications) -> Result<(), Reason> {
+    if applications.iter().count() > MAX_APPLICATIONS {
+        return Err(Reason::TooMany { what: "applications", limit: MAX_APPLICATIONS });
     }
+    if applications.values() > MAX_VALUES {
+        return Err(Reason::TooMany { what: "values in PFDs", limit: MAX_VALUES });
+    }
+    Ok(())
 }
 
 /// # Errors
@@ -171,3 +168,6 @@ fn protocol(octets: Octets<'_>) -> Result<DomainProtocol, Reason> {
 fn incorrect<T>(ie: u16, reason: &'static str) -> Result<T, Reason> {
     Err(Reason::Incorrect { ie, why: reason })
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,7 @@ use causeway_types::{DualIp, FTeid, Teid};
 use crate::LocalEndpoints;
 
 /// Maximum number of tunnels of each kind in the parameters.
-pub(super) const MAX_TUNNELS: usize = 2;
+pub const MAX_TUNNELS: usize = 2;
 
 /// The session parameters: the values that differ among sessions of one profile.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
@@ -24,14 +24,14 @@ pub struct SessionParams {
 impl SessionParams {
     /// The UE and the peers may have these addresses. Validation checked only those of the first session of the
     /// profile.
-    pub(super) fn has_valid_addresses(&self, endpoints: &LocalEndpoints) -> bool {
+    pub fn has_valid_addresses(&self, endpoints: &LocalEndpoints) -> bool {
         self.ue.is_none_or(|ue| endpoints.is_usual(ue) && !ue.is_loopback() && !endpoints.has_local(ue))
             && self.has_remote_peers(endpoints)
     }
 
-    /// The same for the peers alone.
+    /// The peers may have these addresses.
     #[inline]
-    pub(super) fn has_remote_peers(&self, endpoints: &LocalEndpoints) -> bool {
+    pub fn has_remote_peers(&self, endpoints: &LocalEndpoints) -> bool {
         self.remotes.iter().flatten().all(|remote| endpoints.is_usual(remote.addr))
     }
 }

@@ -9,28 +9,31 @@ use crate::{FlowDescription, Qer, RateLimit, RuleSet};
 /// The bit rates and flow descriptions of one session, in the order of the slots of its profile.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Policy {
-    pub(super) rates: Box<[RateLimit]>,
-    pub(super) flows: Box<[FlowDescription]>,
+    /// The bit rates.
+    pub rates: Box<[RateLimit]>,
+    /// The flow descriptions.
+    pub flows: Box<[FlowDescription]>,
 }
 
 /// The places of the values of a [`Policy`] in the rules of a profile, in the order of the request.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(super) struct PolicySlots {
-    pub(super) rates: Vec<(QerId, Rate)>,
+pub struct PolicySlots {
+    /// The QERs with bit rates.
+    pub rates: Vec<(QerId, RateKind)>,
     /// The PDR, and the index of its SDF filter.
-    pub(super) flows: Vec<(PdrId, usize)>,
+    pub flows: Vec<(PdrId, usize)>,
 }
 
 /// One of the bit rates of a QER.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Rate {
+pub enum RateKind {
     /// MBR.
     Maximum,
     /// GBR.
     Guaranteed,
 }
 
-impl Rate {
+impl RateKind {
     const fn of(self, qer: &Qer) -> Option<RateLimit> {
         match self {
             Self::Maximum => qer.mbr,
@@ -48,16 +51,16 @@ impl Rate {
 
 impl PolicySlots {
     /// There are no slots: all sessions of the profile have its rates and flow descriptions.
-    pub(super) const fn is_empty(&self) -> bool {
+    pub const fn is_empty(&self) -> bool {
         self.rates.is_empty() && self.flows.is_empty()
     }
 
     /// The places of all rates and flow descriptions in these rules, except filters that several PDRs refer to.
     #[cfg(any(test, feature = "testing"))]
-    pub(super) fn of(rules: &RuleSet) -> Self {
+    pub(super) fn of_rules(rules: &RuleSet) -> Self {
         let mut slots = Self::default();
         for qer in rules.qers.values() {
-            for rate in [Rate::Maximum, Rate::Guaranteed] {
+            for rate in [RateKind::Maximum, RateKind::Guaranteed] {
                 slots.rates.extend(rate.of(qer).map(|_| (qer.id, rate)));
             }
         }
@@ -70,7 +73,7 @@ impl PolicySlots {
 
     /// Reads the policy of these rules. `None`: they have no such rates and filters.
     pub(super) fn read(&self, rules: &RuleSet) -> Option<Policy> {
-        let rate = |(qer, rate): &(QerId, Rate)| rate.of(rules.qers.get(qer)?);
+        let rate = |(qer, rate): &(QerId, RateKind)| rate.of(rules.qers.get(qer)?);
         let flow = |(pdr, at): &(PdrId, usize)| Some(rules.pdrs.get(pdr)?.pdi.filters.get(*at)?.flow.clone());
         Some(Policy {
             rates: self.rates.iter().map(rate).collect::<Option<_>>()?,
@@ -101,7 +104,7 @@ impl PolicySlots {
 
     /// The policy as a session stores it, whose profile was made with the policy `first`. `None`: it lacks a value
     /// for a slot, or validation could decide differently about it.
-    pub(super) fn admit(&self, policy: Policy, first: &Arc<Policy>) -> Option<Arc<Policy>> {
+    pub fn admit(&self, policy: Policy, first: &Arc<Policy>) -> Option<Arc<Policy>> {
         if policy == **first {
             return Some(Arc::clone(first));
         }
@@ -117,9 +120,9 @@ impl PolicySlots {
     /// A guaranteed rate exceeds the maximum rate, which is reported as a leniency.
     fn guarantees_too_much(&self, policy: &Policy) -> bool {
         let all = || self.rates.iter().zip(&policy.rates);
-        all().filter(|((_, rate), _)| *rate == Rate::Guaranteed).any(|((id, _), gbr)| {
+        all().filter(|((_, rate), _)| *rate == RateKind::Guaranteed).any(|((id, _), gbr)| {
             let mbr =
-                all().find(|((qer, rate), _)| (*qer, *rate) == (*id, Rate::Maximum)).map(|(_, mbr)| *mbr);
+                all().find(|((qer, rate), _)| (*qer, *rate) == (*id, RateKind::Maximum)).map(|(_, mbr)| *mbr);
             Qer { mbr, gbr: Some(*gbr), ..Qer::new(*id) }.guarantees_too_much()
         })
     }

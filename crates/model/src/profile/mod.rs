@@ -1,0 +1,21 @@
+//! Session profiles: what sessions of one policy share, and the parameters of each.
+//!
+//! An SMF requests most sessions of a data network in the same way: they differ only in the UE's IPv4 address, the
+//! tunnels of gNBs, and local TEIDs. The rest is a [`SessionProfile`], stored once. Where bit rates or flow
+//! descriptions differ from session to session, they are parameters as well: the [`Policy`].
+
+mod params;
+mod policy;
+mod profiled_session;
+mod session_profile;
+#[cfg(any(test, feature = "testing"))]
+mod templates;
+mod transition;
+
+pub use params::{MAX_TUNNELS, Remote, SessionParams};
+pub use policy::{Policy, PolicySlots, RateKind};
+pub use profiled_session::ProfiledSession;
+pub use session_profile::{RemoteFars, SessionProfile};
+#[cfg(any(test, feature = "testing"))]
+pub use templates::Templates;
+pub use transition::{ProfileTransition, TransitionEffect};

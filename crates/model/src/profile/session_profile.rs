@@ -1,0 +1,253 @@
+//! What the sessions of one profile share.
+
+use std::sync::Arc;
+
+use causeway_types::{FTeid, FarId};
+
+use super::params::{MAX_TUNNELS, Remote, SessionParams};
+use super::policy::{Policy, PolicySlots};
+use crate::{Far, OuterHeader, Pdr, RuleSet, UeAddress};
+
+/// The FARs whose remote tunnels are parameters, in the order of [`SessionParams::remotes`].
+pub type RemoteFars = [Option<FarId>; MAX_TUNNELS];
+
+/// The common part of sessions of one policy: everything except their [`SessionParams`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SessionProfile {
+    /// The rules of the first session with this profile.
+    rules: RuleSet,
+    /// Its local tunnels, in the order of [`SessionParams::tunnels`].
+    tunnels: Vec<FTeid>,
+    fars: RemoteFars,
+    /// Its parameters.
+    params: SessionParams,
+    /// The places of the policy in the rules, if it is a parameter.
+    slots: PolicySlots,
+    /// Its policy.
+    policy: Option<Arc<Policy>>,
+    /// The memory of the profile is a multiple of this number of octets.
+    octets: usize,
+    /// [`RuleSet::filter_memory`] of the rules.
+    filter_memory: usize,
+}
+
+impl SessionProfile {
+    /// The profile of a first session with these rules. `tunnels`: its local tunnels, in the order of
+    /// [`SessionParams::tunnels`], whose TEIDs replace those in `params`. `octets`: the length of the request, to which
+    /// the memory of the profile is proportional.
+    ///
+    /// `None`: something else than the parameters may differ for the next session.
+    pub fn new(
+        rules: RuleSet,
+        tunnels: Vec<FTeid>,
+        fars: RemoteFars,
+        mut params: SessionParams,
+        slots: PolicySlots,
+        octets: usize,
+    ) -> Option<Self> {
+        params.tunnels.iter_mut().zip(&tunnels).for_each(|(slot, tunnel)| *slot = Some(tunnel.teid));
+        let (policy, filter_memory) = (slots.policy_of(&rules)?, rules.filter_memory());
+        let profile = Self { rules, tunnels, fars, params, slots, policy, octets, filter_memory };
+        profile.covers_rules().then_some(profile)
+    }
+
+    /// The profile of a first session with these rules, as if the UPF had chosen its tunnels, in a request of one
+    /// kilobyte.
+    #[cfg(any(test, feature = "testing"))]
+    pub(super) fn of_rules(rules: &RuleSet) -> Option<Self> {
+        let ue = rules.pdrs.values().find_map(|pdr| pdr.pdi.ue?.v4);
+        let (fars, remotes) = Self::remotes_of(rules)?;
+        let params = SessionParams { ue, remotes, ..SessionParams::default() };
+        let mut tunnels = Vec::new();
+        for tunnel in rules.pdrs.values().filter_map(|pdr| pdr.pdi.tunnel) {
+            if !tunnels.contains(&tunnel) {
+                tunnels.push(tunnel);
+            }
+        }
+        Self::new(rules.clone(), tunnels, fars, params, PolicySlots::of_rules(rules), 1 << 10)
+    }
+
+    /// The profile of a session of this profile after a change of FARs only: `params` are its parameters before,
+    /// `changed` its rules after. `None`: as for [`SessionProfile::new`].
+    pub fn with_fars(&self, params: &SessionParams, changed: &RuleSet) -> Option<Self> {
+        let (fars, remotes) = Self::remotes_of(changed)?;
+        let profile = Self {
+            rules: changed.clone(),
+            tunnels: self.tunnels(params).collect(),
+            fars,
+            params: SessionParams { remotes, ..*params },
+            slots: self.slots.clone(),
+            policy: self.slots.policy_of(changed)?,
+            octets: self.octets,
+            filter_memory: self.filter_memory,
+        };
+        changed.fars.values().all(|far| profile.covers_far(far)).then_some(profile)
+    }
+
+    /// The FARs with tunnels over IPv4, and those tunnels. `None`: there are too many, or other tunnels.
+    pub fn remotes_of(rules: &RuleSet) -> Option<(RemoteFars, [Option<Remote>; MAX_TUNNELS])> {
+        let (mut fars, mut remotes) = ([None; MAX_TUNNELS], [None; MAX_TUNNELS]);
+        let mut places = fars.iter_mut().zip(&mut remotes);
+        for far in rules.fars.values() {
+            if let Some(tunnel) = far.forwarding.as_ref().and_then(|it| it.tunnel()) {
+                let (id, remote) = places.next()?;
+                (*id, *remote) = (Some(far.id), Some(Remote::of(tunnel)?));
+            }
+        }
+        Some((fars, remotes))
+    }
+
+    /// Both profiles give equal parameters equal rules.
+    pub fn is_equivalent(&self, other: &Self) -> bool {
+        let form = |params: &SessionParams| {
+            (
+                params.ue.is_some(),
+                params.tunnels.map(|it| it.is_some()),
+                params.remotes.map(|it| it.is_some()),
+            )
+        };
+        self.fars == other.fars
+            && self.slots == other.slots
+            && form(&self.params) == form(&other.params)
+            && self.rules.urrs == other.rules.urrs
+            && (!self.slots.rates.is_empty() || self.rules.qers == other.rules.qers)
+            && self.rules_with(&other.params, other.policy()) == other.rules
+            && self.tunnels(&other.params).eq(other.tunnels.iter().copied())
+    }
+
+    /// Every value of the rules is the same for all sessions of the profile, or a parameter.
+    fn covers_rules(&self) -> bool {
+        self.tunnels.len() <= MAX_TUNNELS
+            && self.rules.pdrs.values().all(|pdr| self.covers_pdr(pdr))
+            && self.rules.fars.values().all(|far| self.covers_far(far))
+    }
+
+    /// The PDR's tunnel and IPv4 address are parameters, and it refers only to values of the request.
+    fn covers_pdr(&self, pdr: &Pdr) -> bool {
+        pdr.pdi.application.is_none()
+            && pdr.predefined.is_empty()
+            && pdr.pdi.tunnel.is_none_or(|tunnel| self.tunnels.contains(&tunnel))
+            && pdr.pdi.ue.and_then(|ue| ue.v4).is_none_or(|ue| Some(ue) == self.params.ue)
+    }
+
+    fn covers_far(&self, far: &Far) -> bool {
+        let outer = far.forwarding.as_ref().and_then(|forwarding| forwarding.outer);
+        outer.and_then(OuterHeader::tunnel) == self.remote_of(far.id, &self.params).map(FTeid::from)
+    }
+
+    /// The remote tunnel of a FAR, if it is a parameter.
+    pub fn remote_of(&self, far: FarId, params: &SessionParams) -> Option<Remote> {
+        params.remotes.get(self.remote_index(far)?).copied().flatten()
+    }
+
+    /// The index of a FAR's tunnel in [`SessionParams::remotes`].
+    pub fn remote_index(&self, far: FarId) -> Option<usize> {
+        self.fars.iter().position(|of| *of == Some(far))
+    }
+
+    /// The FARs whose remote tunnels are parameters.
+    pub const fn fars(&self) -> &RemoteFars {
+        &self.fars
+    }
+
+    /// A FAR of a session with these parameters; `None` if no part of it is a parameter.
+    pub(super) fn far_with(&self, far: FarId, params: &SessionParams) -> Option<Far> {
+        let mut renewed = self.rules.fars.get(&far)?.clone();
+        set_tunnel(&mut renewed, self.remote_of(far, params)?);
+        Some(renewed)
+    }
+
+    /// The FARs whose remote tunnels are parameters, in the order of [`SessionParams::remotes`].
+    pub fn senders(&self) -> impl Iterator<Item = Option<&Far>> {
+        self.fars.iter().map(|far| self.rules.fars.get(&(*far)?))
+    }
+
+    /// The parameters of the first session.
+    pub const fn params(&self) -> &SessionParams {
+        &self.params
+    }
+
+    /// The policy of the first session, if it is a parameter.
+    pub const fn policy(&self) -> Option<&Arc<Policy>> {
+        self.policy.as_ref()
+    }
+
+    /// The places of the policy in the rules.
+    pub const fn slots(&self) -> &PolicySlots {
+        &self.slots
+    }
+
+    /// The memory of the profile is a multiple of this number of octets.
+    pub const fn octets(&self) -> usize {
+        self.octets
+    }
+
+    /// The rules of the first session.
+    pub const fn rules(&self) -> &RuleSet {
+        &self.rules
+    }
+
+    /// [`RuleSet::filter_memory`] of its rules.
+    pub const fn filter_memory(&self) -> usize {
+        self.filter_memory
+    }
+
+    /// The number of local tunnels of each session.
+    pub fn tunnel_count(&self) -> usize {
+        self.tunnels.len()
+    }
+
+    /// The local tunnels of the first session.
+    pub fn first_tunnels(&self) -> &[FTeid] {
+        &self.tunnels
+    }
+
+    /// The local tunnels of a session.
+    pub fn tunnels(&self, params: &SessionParams) -> impl Iterator<Item = FTeid> + Clone {
+        let both = self.tunnels.iter().zip(params.tunnels);
+        both.filter_map(|(tunnel, teid)| Some(FTeid { teid: teid?, addr: tunnel.addr }))
+    }
+
+    /// PDRs of this tunnel of the first session contain the UE address.
+    pub fn is_of_ue(&self, tunnel: FTeid) -> bool {
+        let mut pdrs = self.rules.pdrs.values();
+        pdrs.any(|pdr| pdr.pdi.tunnel == Some(tunnel) && pdr.pdi.ue.is_some_and(|ue| ue.v4.is_some()))
+    }
+
+    /// The rules of a session with these parameters. O(rules).
+    pub fn rules_with(&self, params: &SessionParams, policy: Option<&Arc<Policy>>) -> RuleSet {
+        let mut rules = self.rules.clone();
+        rules.pdrs.replace(|pdr| self.pdr_with(pdr, params));
+        for (far, params) in self.fars.iter().zip(params.remotes) {
+            if let (Some(far), Some(params)) = (far.and_then(|far| rules.fars.get_mut(&far)), params) {
+                set_tunnel(far, params);
+            }
+        }
+        policy.into_iter().for_each(|policy| self.slots.write(policy, &mut rules));
+        rules
+    }
+
+    fn pdr_with(&self, pdr: Arc<Pdr>, params: &SessionParams) -> Arc<Pdr> {
+        let address = pdr.pdi.ue.map(|held| UeAddress { v4: held.v4.and(params.ue), ..held });
+        let tunnel = pdr.pdi.tunnel.map(|tunnel| self.tunnel_with(tunnel, params));
+        if (address, tunnel) == (pdr.pdi.ue, pdr.pdi.tunnel) {
+            return pdr;
+        }
+        let mut renewed = Pdr::clone(&pdr);
+        (renewed.pdi.ue, renewed.pdi.tunnel) = (address, tunnel);
+        Arc::new(renewed)
+    }
+
+    /// The tunnel of a session with these parameters that stands for this tunnel of the first session.
+    pub fn tunnel_with(&self, tunnel: FTeid, params: &SessionParams) -> FTeid {
+        let at = self.tunnels.iter().position(|known| *known == tunnel);
+        let teid = at.and_then(|at| params.tunnels.get(at).copied().flatten());
+        FTeid { teid: teid.unwrap_or(tunnel.teid), ..tunnel }
+    }
+}
+
+fn set_tunnel(far: &mut Far, remote: Remote) {
+    if let Some(OuterHeader::Gtpu(tunnel)) = far.forwarding.as_mut().and_then(|it| it.outer.as_mut()) {
+        *tunnel = remote.into();
+    }
+}
