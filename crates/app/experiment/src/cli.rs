@@ -8,9 +8,10 @@ use causeway_types::Span;
 use clap::{Args, ValueEnum};
 
 use crate::ExperimentError;
+use crate::heavy::{fig18, fig30, fig31, fig32, fig33};
 use crate::hip4::{fig6, fig10, fig11, fig12, table4};
 use crate::outcome::Outcome;
-use crate::page::write_page;
+use crate::page::{Subject, write_page};
 use crate::row_writer::Rows;
 use crate::variant::Variant;
 
@@ -43,6 +44,18 @@ pub enum Experiment {
     Hip4Table4,
     /// All experiments of HiP4-UPF, on one page
     Hip4,
+    /// Heavy hitters of disjoint seconds, by where the seconds begin
+    HhFig18,
+    /// Heavy hitters that are missed because windows are disjoint
+    HhFig30,
+    /// Precision and recall of all detectors of heavy hitters, by memory and time
+    HhFig31,
+    /// Precision and recall on other traces, and with other definitions of a flow
+    HhFig32,
+    /// Octets between switch and controller, and the delay of reports
+    HhFig33,
+    /// All experiments on heavy hitters, on one page
+    Hh,
 }
 
 /// The size of experiments.
@@ -63,7 +76,7 @@ pub struct Common {
     /// Only rows whose name contains this, such as `Causeway`; the slowest rows are the paper's
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
-    /// 1,000 UEs and a short time, to check that it works; the figures mean little
+    /// 1,000 UEs, or a twentieth of the flows, and a short time, to check that it works; the figures mean little
     #[arg(long)]
     pub quick: bool,
 }
@@ -76,6 +89,9 @@ impl Common {
         let quick = if self.quick { " --quick" } else { "" };
         let Self { seed, runs, seconds, .. } = self;
         let name = experiment.name();
+        if experiment.subject() == Subject::HeavyHitters {
+            return format!("causeway experiment {name} --seed {seed}{only}{quick}");
+        }
         format!(
             "causeway experiment {name}{ues} --seed {seed} --runs {runs} --seconds {seconds}{only}{quick}"
         )
@@ -116,11 +132,23 @@ impl Common {
         all: &[R],
         variant: impl Fn(&R) -> Variant,
     ) -> Result<Vec<R>, ExperimentError> {
+        self.rows_by_name(all, |row| variant(row).name)
+    }
+
+    /// The selected rows, whose names are these.
+    ///
+    /// # Errors
+    /// As [`rows`](Self::rows).
+    pub(crate) fn rows_by_name<R: Clone>(
+        &self,
+        all: &[R],
+        name: impl Fn(&R) -> &'static str,
+    ) -> Result<Vec<R>, ExperimentError> {
         let Some(only) = &self.only else { return Ok(all.to_vec()) };
-        let wanted = |row: &&R| variant(row).name.to_lowercase().contains(&only.to_lowercase());
+        let wanted = |row: &&R| name(row).to_lowercase().contains(&only.to_lowercase());
         let rows: Vec<R> = all.iter().filter(wanted).cloned().collect();
         if rows.is_empty() {
-            let allowed = "a part of a row's name, such as Causeway, indexed or HiP4-UPF";
+            let allowed = "a part of a row's name, such as Causeway, indexed, HiP4-UPF or HashPipe";
             return Err(ExperimentError::OutOfRange { what: "--only", given: only.clone(), allowed });
         }
         Ok(rows)
@@ -164,7 +192,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), ExperimentE
         outcomes.push(outcome);
     }
     let page = arguments.out.join(format!("{}.html", experiment.name()));
-    write_page(&outcomes, &arguments.common.command(experiment), &page)?;
+    write_page(experiment.subject(), &outcomes, &arguments.common.command(experiment), &page)?;
     writeln!(out, "written: {}", page.display()).map_err(writing())
 }
 
@@ -174,7 +202,22 @@ impl Experiment {
             Self::Hip4 => {
                 vec![Self::Hip4Fig6, Self::Hip4Fig10, Self::Hip4Table4, Self::Hip4Fig11, Self::Hip4Fig12]
             }
+            Self::Hh => vec![Self::HhFig18, Self::HhFig30, Self::HhFig31, Self::HhFig32, Self::HhFig33],
             one => vec![one],
+        }
+    }
+
+    const fn subject(self) -> Subject {
+        match self {
+            Self::Hip4
+            | Self::Hip4Fig6
+            | Self::Hip4Fig10
+            | Self::Hip4Fig11
+            | Self::Hip4Fig12
+            | Self::Hip4Table4 => Subject::Hip4,
+            Self::Hh | Self::HhFig18 | Self::HhFig30 | Self::HhFig31 | Self::HhFig32 | Self::HhFig33 => {
+                Subject::HeavyHitters
+            }
         }
     }
 
@@ -190,6 +233,11 @@ impl Experiment {
             Self::Hip4Fig11 => fig11::run(common, rows, progress),
             Self::Hip4Table4 => table4::run(common, rows, progress),
             Self::Hip4Fig12 | Self::Hip4 => fig12::run(common, rows, progress),
+            Self::HhFig18 => fig18::run(common, rows, progress),
+            Self::HhFig30 => fig30::run(common, rows, progress),
+            Self::HhFig31 | Self::Hh => fig31::run(common, rows, progress),
+            Self::HhFig32 => fig32::run(common, rows, progress),
+            Self::HhFig33 => fig33::run(common, rows, progress),
         }
     }
 }

@@ -51,6 +51,9 @@ pub enum ExperimentError {
     /// The model sent an unexpected response.
     #[error("the modelled switch returned no counters for a read")]
     Answer,
+    /// A detector of heavy hitters cannot be made so.
+    #[error("detector: {0}")]
+    Detector(#[from] causeway_traffic::ConfigError),
     /// The capacity could not be planned.
     #[error("planning the capacity: {0}")]
     Plan(#[from] PlanError),

@@ -1,13 +1,15 @@
-//! Experiments of papers on a modelled switch, in model time, beside the papers' figures.
+//! Experiments of papers beside the papers' figures: on a modelled switch in model time, and with detectors on generated traces.
 //!
 //! [`simulation`] has UEs, an SMF and the mechanisms of the switch backend over a model of a switch; [`variant`] has
-//! the modes of access to the accounting tables; each file of [`hip4`] is one figure or table of HiP4-UPF.
+//! the modes of access to the accounting tables; each file of [`hip4`] is one figure or table of HiP4-UPF. [`heavy`] has
+//! the traces, the detectors of others, and a file for each figure on heavy hitters.
 //! `docs/experiments.md` describes all of it.
 
 #![forbid(unsafe_code)]
 
 mod cli;
 mod error;
+pub mod heavy;
 pub mod hip4;
 pub mod measure;
 pub mod outcome;

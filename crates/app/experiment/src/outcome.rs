@@ -23,6 +23,8 @@ pub struct Outcome {
     pub goals: Vec<Goal>,
     /// Notes for the interpretation of the table.
     pub notes: Vec<String>,
+    /// More tables, each with its subject.
+    pub details: Vec<(String, Table)>,
     /// Charts, each with the suffix of its file name.
     #[serde(skip)]
     pub charts: Vec<(&'static str, Chart)>,
@@ -80,7 +82,8 @@ impl fmt::Display for Outcome {
                 if *is_reached { "reached" } else { "NOT reached" }
             )?;
         }
-        self.notes.iter().try_for_each(|note| writeln!(f, "\n  {note}"))
+        self.notes.iter().try_for_each(|note| writeln!(f, "\n  {note}"))?;
+        self.details.iter().try_for_each(|(subject, table)| writeln!(f, "\n  {subject}\n\n{table}"))
     }
 }
 

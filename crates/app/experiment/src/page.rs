@@ -11,8 +11,28 @@ use crate::measure::Costs;
 use crate::outcome::{Outcome, save};
 use crate::variant::{GLOSSARY, GlossaryEntry};
 
-/// The introduction of the page.
-const ABOUT: &str = "The mechanisms of the switch backend over a modelled switch, whose driver has the request times of the paper's. \
+/// The subject of a page: it decides on the introduction, and on the explanation of names below.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Subject {
+    /// HiP4-UPF.
+    Hip4,
+    /// Heavy hitters.
+    HeavyHitters,
+}
+
+impl Subject {
+    const fn about(self) -> &'static str {
+        match self {
+            Self::Hip4 => HIP4,
+            Self::HeavyHitters => HEAVY_HITTERS,
+        }
+    }
+}
+
+const HEAVY_HITTERS: &str = "Detectors of heavy hitters on generated traces: those of Causeway, the one of chapter 4 of S. K. Singh's thesis, and \
+those of others, with the same memory on the same packets. docs/heavy-hitters.md describes the detectors and the traces.";
+
+const HIP4: &str = "The mechanisms of the switch backend over a modelled switch, whose driver has the request times of the paper's. \
 Times of Causeway are model time and do not depend on the host; those of the paper were measured on its switch. docs/experiments.md \
 describes the model, and the sources of the driver's costs.";
 
@@ -20,19 +40,24 @@ describes the model, and the sources of the driver's costs.";
 ///
 /// # Errors
 /// [`ExperimentError::Io`].
-pub(crate) fn write_page(outcomes: &[Outcome], command: &str, path: &Path) -> Result<(), ExperimentError> {
+pub(crate) fn write_page(
+    subject: Subject,
+    outcomes: &[Outcome],
+    command: &str,
+    path: &Path,
+) -> Result<(), ExperimentError> {
     let (reached, all) = reached(outcomes);
     let body = html! {
         header {
             h1 { "Causeway experiments" }
             p.verdict.good[reached == all].bad[reached != all] { (reached) " of " (all) " figures reached" }
-            p { (ABOUT) }
+            p { (subject.about()) }
             p { "This command reproduces the page exactly: " code { (command) }
                 " of Causeway " (env!("CARGO_PKG_VERSION")) "." }
         }
-        @if outcomes.len() > 1 { (contents(outcomes)) }
+        @if outcomes.len() > 1 { (contents(subject, outcomes)) }
         @for outcome in outcomes { (section(outcome)) }
-        (glossary())
+        @if subject == Subject::Hip4 { (glossary()) }
     };
     save(path, &page("Causeway experiments", &body).into_string())
 }
@@ -43,7 +68,7 @@ fn reached(outcomes: &[Outcome]) -> (usize, usize) {
     (goals().filter(|goal| goal.is_reached).count(), goals().count())
 }
 
-fn contents(outcomes: &[Outcome]) -> Markup {
+fn contents(subject: Subject, outcomes: &[Outcome]) -> Markup {
     html! {
         section {
             h2 { "On this page" }
@@ -52,7 +77,7 @@ fn contents(outcomes: &[Outcome]) -> Markup {
                     @let (reached, all) = reached(std::slice::from_ref(outcome));
                     li { a href={ "#" (outcome.name) } { (outcome.title) } ": " (reached) " of " (all) " figures reached" }
                 }
-                li { a href="#compared" { "Names of the rows, and costs of the switch driver" } }
+                @if subject == Subject::Hip4 { li { a href="#compared" { "Names of the rows, and costs of the switch driver" } } }
             }
         }
     }
@@ -71,6 +96,9 @@ fn section(outcome: &Outcome) -> Markup {
                 } (goal.goal) "; found " (goal.found) }
             }
             @for note in &outcome.notes { p.hint { (note) } }
+            @for (subject, table) in &outcome.details {
+                details { summary { (subject) } div.wide { (table) } }
+            }
         }
     }
 }
@@ -122,26 +150,34 @@ mod tests {
             table,
             goals: vec![Goal::at_most("found", 1.0, found, "ms")],
             notes: vec!["A note.".into()],
+            details: vec![("More of it".into(), Table::new(Vec::new()))],
             charts: Vec::new(),
         }
     }
 
     // Input:  two experiments, of which one reaches its goal; one alone.
     // Output: a page with links to both, with the command, the names of rows and the costs of both drivers; no contents
-    //         for one.
+    //         for one, and no drivers for another subject.
     #[test]
     fn a_page_says_what_it_is_of() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("page.html");
-        write_page(&[outcome("a", 0.5), outcome("b", 2.0)], "causeway experiment --seed 7", &path).unwrap();
+        write_page(
+            Subject::Hip4,
+            &[outcome("a", 0.5), outcome("b", 2.0)],
+            "causeway experiment --seed 7",
+            &path,
+        )
+        .unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         for part in
             ["1 of 2 figures", "href=\"#a\"", "id=\"b\"", "--seed 7", "Causeway, keyed", "7400.0", "141.0"]
         {
             assert!(text.contains(part), "{part}: {text}");
         }
-        write_page(&[outcome("a", 0.5)], "causeway experiment", &path).unwrap();
+        write_page(Subject::HeavyHitters, &[outcome("a", 0.5)], "causeway experiment", &path).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(!text.contains("On this page") && text.contains("1 of 1 figures"));
+        assert!(text.contains("More of it") && !text.contains("Causeway, keyed"));
     }
 }

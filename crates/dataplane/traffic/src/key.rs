@@ -110,8 +110,8 @@ pub(crate) const fn fold(a: u64, b: u64) -> u64 {
 }
 
 impl Key {
-    /// The place of the flow among `places` in way `way`: evenly spread.
-    pub(crate) const fn place(self, way: usize, places: usize) -> usize {
+    /// The place of the flow among `places` in way `way`: evenly spread, and independent in each way.
+    pub const fn place(self, way: usize, places: usize) -> usize {
         let spread = fold(self.0 ^ MULTIPLIERS[1], MULTIPLIERS[0].wrapping_add((way as u64) << 1));
         ((spread as u128 * places as u128) >> 64) as usize
     }

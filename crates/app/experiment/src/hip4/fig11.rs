@@ -72,6 +72,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
             "A report's latency is from the packet that reached the threshold to the moment at which the reader has its counter, and \
              so the report.".into(),
         ],
+        details: Vec::new(),
         charts: vec![("cdf", chart(&all, &measured))],
     })
 }

@@ -86,6 +86,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
             "paper: the driver's costs from the paper's figures; slowest writes: all of its table 4 is attributed to the driver.".into(),
             "The paper does not state the beta of the baseline in its figure 12; its figures are in the row of 25 %.".into(),
         ],
+        details: Vec::new(),
         charts: vec![("cdf", chart(&all, &measured))],
     })
 }

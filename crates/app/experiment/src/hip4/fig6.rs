@@ -67,6 +67,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
             MODEL.into(),
             "The paper gives the means at 25 % and 75 % without a number of UEs; here it is the capacity of its baseline.".into(),
         ],
+        details: Vec::new(),
         charts: vec![("beta", chart(&all, &measured))],
     })
 }

@@ -86,6 +86,7 @@ pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outc
             "slowest writes: all of the paper's table 4 is taken as the driver's, 141 us for an entry; 20,000 registrations a second are \
              out of reach of any order of writes then, as each inserts two entries at least.".into(),
         ],
+        details: Vec::new(),
         charts: vec![("rates", chart(&all, &measured))],
     })
 }

@@ -1,0 +1,380 @@
+//! All detectors, with the numbers that each may be tuned in.
+
+use std::fmt;
+
+use causeway_traffic::hk_ipg::Stamps;
+use causeway_traffic::{
+    HkIpg, HkIpgConfig, Key, Placement, PublishedHkIpg, Sliding, SlidingConfig, SwitchSliding, Unit,
+};
+use causeway_types::{Span, Time};
+
+use super::competitors::Counter;
+use super::competitors::elastic::ElasticSketch;
+use super::competitors::hash_pipe::HashPipe;
+use super::competitors::heavy_keeper::HeavyKeeper;
+use super::competitors::precision::Precision;
+use super::competitors::salsa::Salsa;
+use super::competitors::space_saving::SpaceSaving;
+use super::competitors::waving::WavingSketch;
+use super::truth::{Amount, Disjoint, WINDOW};
+use crate::ExperimentError;
+
+/// A packet, as a detector sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// The number of its flow, for exact counts only.
+    pub flow: u32,
+    /// The key of its flow.
+    pub key: Key,
+    /// Octets.
+    pub octets: u16,
+    /// When it is seen.
+    pub time: Time,
+}
+
+/// Finds heavy flows.
+pub trait Detector {
+    /// Counts a packet; true if its flow is reported.
+    fn observe(&mut self, packet: &Seen) -> bool;
+}
+
+/// What is heavy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Target {
+    /// What is counted.
+    pub amount: Amount,
+    /// How much of it in a second.
+    pub threshold: u64,
+}
+
+impl Target {
+    /// So many Mbit/s, in packets of 1000 octets or in octets.
+    pub const fn megabits(amount: Amount, megabits: u64) -> Self {
+        let threshold = match amount {
+            Amount::Packets => megabits * 125,
+            Amount::Octets => megabits * 125_000,
+        };
+        Self { amount, threshold }
+    }
+}
+
+/// A method, whatever its numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Method {
+    /// Exact counts in disjoint seconds.
+    Exact,
+    /// Algorithm 1 of the thesis.
+    Published,
+    /// HK-IPG, as `causeway-traffic` settles it.
+    Settled,
+    /// The sliding window, general.
+    Sliding,
+    /// The sliding window, for a switch.
+    Switch,
+    /// HeavyKeeper.
+    HeavyKeeper,
+    /// Elastic Sketch.
+    Elastic,
+    /// PRECISION.
+    Precision,
+    /// HashPipe.
+    HashPipe,
+    /// Space-Saving.
+    SpaceSaving,
+    /// WavingSketch.
+    Waving,
+    /// SALSA.
+    Salsa,
+}
+
+/// A method with its numbers.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Design {
+    /// Exact counts.
+    Exact,
+    /// Alpha, k as a share of the mean gap at the threshold, and the threshold of tau.
+    Published(f64, f64, u16),
+    /// Alpha and k.
+    Settled(f64, f64),
+    /// Sub-windows in a second (2, 4 or 8), ways, and where they lie.
+    Sliding(u8, u8, Placement),
+    /// Ways, and bits of the position, of two sub-windows in a second.
+    Switch(u8, u8),
+    /// Arrays and base.
+    HeavyKeeper(u8, f64),
+    /// Percent of the memory in the heavy part.
+    Elastic(u8),
+    /// Ways and bits of an identity.
+    Precision(u8, u8),
+    /// Stages.
+    HashPipe(u8),
+    /// Whether the estimate is what is guaranteed.
+    SpaceSaving(bool),
+    /// Entries in a bucket, and bits of an identity.
+    Waving(u8, u8),
+    /// Rows, and whether updates are conservative.
+    Salsa(u8, bool),
+}
+
+impl Method {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::Exact,
+        Self::Published,
+        Self::Settled,
+        Self::Sliding,
+        Self::Switch,
+        Self::HeavyKeeper,
+        Self::Elastic,
+        Self::Precision,
+        Self::HashPipe,
+        Self::SpaceSaving,
+        Self::Waving,
+        Self::Salsa,
+    ];
+
+    /// Its name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact counts, disjoint seconds",
+            Self::Published => "HK-IPG, Algorithm 1",
+            Self::Settled => "HK-IPG, settled",
+            Self::Sliding => "Causeway",
+            Self::Switch => "Causeway, switch form",
+            Self::HeavyKeeper => "HeavyKeeper",
+            Self::Elastic => "Elastic Sketch",
+            Self::Precision => "PRECISION",
+            Self::HashPipe => "HashPipe",
+            Self::SpaceSaving => "Space-Saving",
+            Self::Waving => "WavingSketch",
+            Self::Salsa => "SALSA",
+        }
+    }
+
+    /// Whether it can count octets.
+    pub const fn counts_octets(self) -> bool {
+        matches!(self, Self::Exact | Self::Sliding | Self::Switch)
+    }
+
+    /// All numbers that the search tries.
+    pub fn designs(self) -> Vec<Design> {
+        let pairs = |a: &[u8], b: &[u8], of: fn(u8, u8) -> Design| -> Vec<Design> {
+            a.iter().flat_map(|a| b.iter().map(move |b| of(*a, *b))).collect()
+        };
+        let alphas = [0.90, 0.95, 0.98, 0.99];
+        match self {
+            Self::Exact => vec![Design::Exact],
+            Self::Published => {
+                let shares = alphas.iter().flat_map(|alpha| [0.001, 0.01].map(|share| (*alpha, share)));
+                shares
+                    .flat_map(|(alpha, share)| [300, 1850].map(|tau| Design::Published(alpha, share, tau)))
+                    .collect()
+            }
+            Self::Settled => {
+                let of = |alpha: &f64| [0.001, 0.01].map(|share| Design::Settled(*alpha, share));
+                alphas.iter().flat_map(of).collect()
+            }
+            Self::Sliding => {
+                let apart =
+                    pairs(&[2, 4], &[2, 4, 8], |full, ways| Design::Sliding(full, ways, Placement::Apart));
+                let together =
+                    pairs(&[2, 4], &[8], |full, ways| Design::Sliding(full, ways, Placement::Together));
+                [apart, together].concat()
+            }
+            Self::Switch => pairs(&[2, 3], &[4, 6, 8], Design::Switch),
+            Self::HeavyKeeper => [1, 2, 4]
+                .iter()
+                .flat_map(|arrays| [1.05, 1.08, 1.3].map(|base| Design::HeavyKeeper(*arrays, base)))
+                .collect(),
+            Self::Elastic => [25, 50, 75, 90].map(Design::Elastic).to_vec(),
+            Self::Precision => pairs(&[1, 2, 4], &[16, 32], Design::Precision),
+            Self::HashPipe => [2, 4, 6].map(Design::HashPipe).to_vec(),
+            Self::SpaceSaving => [false, true].map(Design::SpaceSaving).to_vec(),
+            Self::Waving => pairs(&[4, 8, 16], &[16, 32], Design::Waving),
+            Self::Salsa => [2, 3, 4]
+                .iter()
+                .flat_map(|rows| [false, true].map(|conservative| Design::Salsa(*rows, conservative)))
+                .collect(),
+        }
+    }
+}
+
+impl fmt::Display for Design {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exact => write!(f, "-"),
+            Self::Published(alpha, share, tau) => {
+                write!(f, "alpha {alpha}, k {} %, tau {tau}", share * 100.0)
+            }
+            Self::Settled(alpha, share) => write!(f, "alpha {alpha}, k {} %", share * 100.0),
+            Self::Sliding(full, ways, placement) => {
+                let lie = match placement {
+                    Placement::Apart => "apart",
+                    Placement::Together => "together",
+                };
+                write!(f, "{full} x {} ms, {ways} ways {lie}", 1000 / u32::from(*full))
+            }
+            Self::Switch(ways, bits) => write!(f, "2 x 500 ms, {ways} ways, {bits} position bits"),
+            Self::HeavyKeeper(arrays, base) => write!(f, "{arrays} arrays, base {base}"),
+            Self::Elastic(percent) => write!(f, "{percent} % heavy part"),
+            Self::Precision(ways, bits) => write!(f, "{ways} ways, identity of {bits} bits"),
+            Self::HashPipe(stages) => write!(f, "{stages} stages"),
+            Self::SpaceSaving(false) => write!(f, "count"),
+            Self::SpaceSaving(true) => write!(f, "count less error"),
+            Self::Waving(cells, bits) => write!(f, "{cells} entries, identity of {bits} bits"),
+            Self::Salsa(rows, false) => write!(f, "{rows} rows"),
+            Self::Salsa(rows, true) => write!(f, "{rows} rows, conservative"),
+        }
+    }
+}
+
+impl Design {
+    /// The detector in a memory of so many octets.
+    ///
+    /// # Errors
+    /// [`ExperimentError::Detector`] when the threshold cannot be reached.
+    pub fn build(
+        self,
+        octets: usize,
+        target: Target,
+        seed: u64,
+    ) -> Result<Box<dyn Detector>, ExperimentError> {
+        let windows = |counter: Box<dyn Counter>| -> Box<dyn Detector> {
+            Box::new(InSeconds { counter, threshold: target.threshold, second: 0 })
+        };
+        Ok(match self {
+            Self::Exact => {
+                let counts = Disjoint::new(target.amount, Span::ZERO);
+                Box::new(Exact { counts, threshold: target.threshold })
+            }
+            Self::Published(alpha, share, tau_threshold) => {
+                let slots = octets * 8 / PublishedHkIpg::SLOT_BITS;
+                let config = HkIpgConfig { tau_threshold, ..gaps(target, slots, alpha, share) };
+                Box::new(PublishedHkIpg::new(&config)?)
+            }
+            Self::Settled(alpha, share) => {
+                let slots = octets * 8 / gaps(target, 1, alpha, share).slot_bits();
+                Box::new(HkIpg::new(&gaps(target, slots, alpha, share))?)
+            }
+            Self::Sliding(full, ways, placement) => {
+                let config = SlidingConfig { placement, ..sliding(target, full, ways, seed) };
+                let slots = |counts: usize| SlidingConfig {
+                    slots: octets * 8 / config.slot_bits(counts),
+                    ..config.clone()
+                };
+                match full {
+                    2 => Box::new(Sliding::<3>::new(&slots(3))?),
+                    4 => Box::new(Sliding::<5>::new(&slots(5))?),
+                    _ => Box::new(Sliding::<9>::new(&slots(9))?),
+                }
+            }
+            Self::Switch(ways, position_bits) => {
+                let mut config = SlidingConfig { position_bits, ..sliding(target, 2, ways, seed) };
+                config.slots = octets * 8 / SwitchSliding::<3>::slot_bits(&config);
+                Box::new(SwitchSliding::<3>::new(&config)?)
+            }
+            Self::HeavyKeeper(arrays, base) => {
+                windows(Box::new(HeavyKeeper::new(octets, arrays.into(), base, seed)))
+            }
+            Self::Elastic(percent) => windows(Box::new(ElasticSketch::new(octets, percent.into()))),
+            Self::Precision(ways, bits) => {
+                windows(Box::new(Precision::new(octets, ways.into(), bits.into(), seed)))
+            }
+            Self::HashPipe(stages) => windows(Box::new(HashPipe::new(octets, stages.into()))),
+            Self::SpaceSaving(is_guaranteed) => windows(Box::new(SpaceSaving::new(octets, is_guaranteed))),
+            Self::Waving(cells, bits) => {
+                windows(Box::new(WavingSketch::new(octets, cells.into(), bits.into())))
+            }
+            Self::Salsa(rows, is_conservative) => {
+                windows(Box::new(Salsa::new(octets, rows.into(), is_conservative)))
+            }
+        })
+    }
+}
+
+/// The configuration of both forms of HK-IPG; `share` is k as a share of the mean gap at the threshold.
+fn gaps(target: Target, slots: usize, alpha: f64, share: f64) -> HkIpgConfig {
+    let limit = WINDOW.as_micros() as f64 * 256.0 / target.threshold as f64;
+    HkIpgConfig {
+        threshold: target.threshold as u32,
+        gap_weight: ((1.0 - alpha) * 65536.0) as u16,
+        collision: (limit * share) as u32,
+        stamps: Stamps::Fine,
+        ..HkIpgConfig::with_slots(slots)
+    }
+}
+
+/// The configuration of both forms of the sliding window, without their slots.
+///
+/// The unit is the smallest with which a sub-window holds one and a half times its share of the threshold, and so a moderate
+/// burst.
+fn sliding(target: Target, full: u8, ways: u8, seed: u64) -> SlidingConfig {
+    let burst = target.threshold * 3 / (2 * u64::from(full));
+    let shift = |least: u8| (least..15).find(|shift| burst >> shift <= 255).unwrap_or(15);
+    let unit = match target.amount {
+        Amount::Packets => Unit::Packets(shift(0)),
+        Amount::Octets => Unit::Octets(shift(10)),
+    };
+    SlidingConfig {
+        ways: ways.into(),
+        sub_window: WINDOW / u32::from(full),
+        threshold: target.threshold,
+        unit,
+        seed,
+        ..SlidingConfig::with_slots(1)
+    }
+}
+
+/// Exact counts as a detector.
+struct Exact {
+    counts: Disjoint,
+    threshold: u64,
+}
+
+impl Detector for Exact {
+    fn observe(&mut self, packet: &Seen) -> bool {
+        self.counts.observe(packet.flow, packet.octets, packet.time) >= self.threshold
+    }
+}
+
+/// A competitor, which is emptied each second.
+struct InSeconds {
+    counter: Box<dyn Counter>,
+    threshold: u64,
+    second: u64,
+}
+
+impl Detector for InSeconds {
+    fn observe(&mut self, packet: &Seen) -> bool {
+        let second = packet.time.as_nanos() / WINDOW.as_nanos() as u64;
+        if second != self.second {
+            self.second = second;
+            self.counter.reset();
+        }
+        u64::from(self.counter.count(packet.key)) >= self.threshold
+    }
+}
+
+impl Detector for HkIpg {
+    fn observe(&mut self, packet: &Seen) -> bool {
+        Self::observe(self, packet.key, packet.time).is_report()
+    }
+}
+
+impl Detector for PublishedHkIpg {
+    fn observe(&mut self, packet: &Seen) -> bool {
+        Self::observe(self, packet.key, packet.time).is_report()
+    }
+}
+
+impl<const COUNTS: usize> Detector for Sliding<COUNTS> {
+    fn observe(&mut self, packet: &Seen) -> bool {
+        Self::observe(self, packet.key, packet.octets.into(), packet.time).is_report()
+    }
+}
+
+impl<const COUNTS: usize> Detector for SwitchSliding<COUNTS> {
+    fn observe(&mut self, packet: &Seen) -> bool {
+        Self::observe(self, packet.key, packet.octets.into(), packet.time).is_report()
+    }
+}
