@@ -4,9 +4,7 @@ use std::fmt::Write;
 
 use causeway_conformance::{Arrival, ComparedDataplane, Lockstep};
 use causeway_dataplane::{Capabilities, Dataplane, Egress, PacketEngine, Plan, Topology};
-use causeway_model::{
-    LocalEndpoints, RuleSet, Templates, plan_deletion, plan_establishment, plan_modification,
-};
+use causeway_model::{LocalEndpoints, RuleSet, Templates, plan_modification};
 use causeway_reference::{Limits, Reference, WhenFull};
 use causeway_rules::Catalogue;
 use causeway_types::{Seid, Span, Time, WallClock};
@@ -208,12 +206,12 @@ impl Run {
         if seid.0.is_multiple_of(2) && self.begin_profiled(index, &set) {
             return;
         }
-        self.carry_out(index, &plan_establishment(seid, &set), set);
+        self.carry_out(index, &Plan::install(seid, set.clone()), set);
     }
 
     fn end(&mut self, index: usize) {
         if self.held[index].rules.take().is_some() {
-            self.apply(&plan_deletion(self.held[index].seid));
+            self.apply(&Plan::removal(self.held[index].seid));
         }
     }
 

@@ -4,8 +4,7 @@ use std::net::Ipv4Addr;
 
 use causeway_dataplane::{Dataplane, GtpuEndpoint, Ingress, Network, PacketEngine, Topology};
 use causeway_model::{
-    Far, Forwarding, MeasurementMethod, Pdi, Pdr, Qer, RuleSet, UeAddress, UeSide, Urr, plan_deletion,
-    plan_establishment,
+    Far, Forwarding, MeasurementMethod, Pdi, Pdr, Plan, Qer, RuleSet, UeAddress, UeSide, Urr,
 };
 use causeway_p4::profiles;
 use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, UdpRepr};
@@ -65,7 +64,7 @@ fn a_switch_that_restarts_is_filled_again() {
     let way = Way::new("hip4", vec![UPF]);
     let mut upf = InProcess::with_driver(way, &program, topology, Limits::default()).unwrap();
     let now = Time::from_secs(1_700_000_000);
-    upf.apply(now, &plan_establishment(Seid(1), &session())).unwrap();
+    upf.apply(now, &Plan::install(Seid(1), session().clone())).unwrap();
     assert_eq!((0..2).map(|_| pass(&mut upf, now)).sum::<usize>(), 2);
     let later = now + Span::from_secs(1);
     upf.switch().driver().restart(later, vec![UPF]);
@@ -75,6 +74,6 @@ fn a_switch_that_restarts_is_filled_again() {
     assert_eq!(news[0], Notice::Down.to_string());
     assert!(news[1].starts_with("the switch was empty: ") && news[1].contains(" of 1 sessions"), "{news:?}");
     assert_eq!((0..3).map(|_| pass(&mut upf, later)).sum::<usize>(), 3);
-    let usage = upf.apply(later, &plan_deletion(Seid(1))).unwrap().usage;
+    let usage = upf.apply(later, &Plan::removal(Seid(1))).unwrap().usage;
     assert_eq!(usage.iter().map(|usage| usage.volume.unwrap().downlink).sum::<u64>(), 500);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use causeway_types::{FTeid, FarId, QerId, Seid, UrrId};
 
-use crate::{ExtendedBuffering, Op, Ops, PduSessionType, Plan, RuleMap, RuleSet, UeMac, UrrPart};
+use crate::{ExtendedBuffering, Op, PduSessionType, Plan, RuleMap, RuleSet, UeMac, UrrPart};
 
 /// The requests of a modification beside the rules themselves.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -31,16 +31,15 @@ pub struct PlanOptions {
     pub inactivity_timer: bool,
 }
 
-/// Plans a new session with these rules. O(rules).
-pub fn plan_establishment(session: Seid, new: &RuleSet) -> Plan {
+/// The writes of a new session with these rules. O(rules).
+pub(crate) fn installation(new: &RuleSet) -> Vec<Op> {
     let rules = new.bars.len() + new.urrs.len() + new.qers.len() + new.fars.len() + new.pdrs.len();
-    let mut ops = Vec::with_capacity(2 + rules);
-    ops.push(Op::CreateSession);
+    let mut ops = Vec::with_capacity(1 + rules);
     if new.pdu_type != PduSessionType::default() {
         ops.push(Op::SetPduType(new.pdu_type));
     }
     put_changed(&RuleSet::default(), new, &PlanOptions::default(), &mut ops);
-    Plan { session, ops: ops.into() }
+    ops
 }
 
 /// Plans the change from `old` to `new`: only differences are written.
@@ -56,12 +55,7 @@ pub fn plan_modification(session: Seid, old: &RuleSet, new: &RuleSet, extras: &P
     if !extras.macs.is_empty() {
         ops.push(Op::TakeMacs(extras.macs.clone()));
     }
-    Plan { session, ops: ops.into() }
-}
-
-/// Plans the end of a session.
-pub fn plan_deletion(session: Seid) -> Plan {
-    Plan { session, ops: Ops::removal() }
+    Plan::update(session, ops)
 }
 
 fn put_changed(old: &RuleSet, new: &RuleSet, extras: &PlanOptions, ops: &mut Vec<Op>) {

@@ -9,15 +9,15 @@
 //! whole. No type here knows PFCP, does I/O or reads a clock.
 //!
 //! ```
-//! use causeway_model::{Far, Forwarding, Pdi, Pdr, RuleSet, plan_establishment};
+//! use causeway_model::{Far, Forwarding, Pdi, Pdr, Plan, RuleSet};
 //! use causeway_types::{FarId, Interface, PdrId, Seid};
 //!
 //! let mut rules = RuleSet::default();
 //! rules.fars.insert(FarId(1), Far::forward(FarId(1), Forwarding::to(Interface::Core)));
 //! let pdr = Pdr::new(PdrId(1), Pdi::new(Interface::Access), FarId(1));
 //! rules.pdrs.insert(PdrId(1), pdr);
-//! let plan = plan_establishment(Seid(7), &rules);
-//! assert_eq!(plan.ops.len(), 3, "the session, its FAR, its PDR");
+//! let plan = Plan::install(Seid(7), rules);
+//! assert_eq!(plan.ops().len(), 2, "the FAR, then the PDR");
 //! ```
 
 #![forbid(unsafe_code)]
@@ -44,6 +44,8 @@ mod redirect;
 mod rule_map;
 mod rule_set;
 mod sdf;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod ue_mac;
 mod urr;
 mod usage;
@@ -54,7 +56,7 @@ pub use application::{
 pub use bar::Bar;
 pub use buffering::{BufferingDuration, DeliveryStatus, ExtendedBuffering};
 pub use capabilities::Capabilities;
-pub use diff::{PlanOptions, plan_deletion, plan_establishment, plan_modification};
+pub use diff::{PlanOptions, plan_modification};
 pub use enrichment::HttpField;
 pub use ethernet::{EthernetFilter, MacMatch, MacRange, Proxying, TagMatch, VlanRemoval, VlanTags};
 pub use far::{ApplyAction, CopyTo, Duplicate, Far, Forwarding};
@@ -64,7 +66,7 @@ pub use outer::{HeaderRemoval, OuterHeader, RemovedHeader};
 pub use packet_rate::{Allowance, PacketRate, PacketRateReport, PacketRateStatus, PacketRates, Remaining};
 pub use pdr::{Pdi, Pdr, UeAddress, UeSide};
 pub use pdu_type::PduSessionType;
-pub use plan::{Op, Ops, Plan};
+pub use plan::{Op, Plan, SessionChange};
 pub use predefined::{Activated, PredefinedRule, PredefinedRules, RuleName};
 #[cfg(any(test, feature = "testing"))]
 pub use profile::Templates;

@@ -1,175 +1,151 @@
-//! The writes that turn one rule set into another.
+//! Plans: what a data plane does with a session.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
-use std::ops::Deref;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use causeway_types::{BarId, FTeid, FarId, PdrId, QerId, SNssai, Seid, Span, UrrId};
 
+use crate::diff::installation;
 use crate::{
     Bar, ExtendedBuffering, Far, PagingPolicy, Pdr, PduSessionType, ProfileTransition, ProfiledSession, Qer,
-    UeMac, Urr, UrrPart, plan_establishment,
+    RuleSet, UeMac, Urr, UrrPart,
 };
 
-/// An ordered list of writes for one session, applied all or nothing.
-///
-/// Each rule is written before the rules that refer to it, except for links among URRs; removals come last, in the
-/// reverse order. A packet sees the rules before the plan or after it, never a mix.
+/// A change of one session in a data plane, applied all or nothing: a packet sees the rules before the plan or after it,
+/// never a mix.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
     /// The UPF's SEID of the session.
     pub session: Seid,
-    /// The writes, in order.
-    pub ops: Ops,
+    /// The change.
+    pub change: SessionChange,
 }
 
-/// The writes of a plan as a list. For a profiled establishment or modification the list is made at its first use.
+/// What a plan does with its session.
 #[derive(Clone)]
-pub struct Ops(OpsForm);
-
-#[derive(Clone)]
-enum OpsForm {
-    Listed(Vec<Op>),
-    Profiled(ProfiledSession, OnceLock<Vec<Op>>),
-    Transition(ProfileTransition, OnceLock<Vec<Op>>),
-    /// The end of the session.
-    Removal,
+pub enum SessionChange {
+    /// Installs a new session: a profile, which it may share with others, with its parameters.
+    Install(ProfiledSession),
+    /// Rebinds the session to other tunnels or FARs, in a way that is the same for all sessions of its profile.
+    Rebind(ProfileTransition),
+    /// Writes rules one by one, in this order. Each rule is written before the rules that refer to it, except for links
+    /// among URRs; removals come last, in the reverse order.
+    Update(Vec<Op>),
+    /// Removes the session with all its rules, reports the final usage of every URR, and the remaining packets of every
+    /// QER for which that was requested.
+    Remove,
 }
 
-/// The writes that end a session.
-const REMOVAL: [Op; 1] = [Op::RemoveSession];
-
-impl Ops {
-    /// The session ends, and nothing else is written.
-    pub const fn removal() -> Self {
-        Self(OpsForm::Removal)
+impl Plan {
+    /// Installs a session with these rules, which it shares with no other.
+    pub fn install(session: Seid, rules: RuleSet) -> Self {
+        Self { session, change: SessionChange::Install(ProfiledSession::unshared(rules)) }
     }
 
-    /// The only write is the end of the session.
-    pub fn is_removal(&self) -> bool {
-        match &self.0 {
-            OpsForm::Removal => true,
-            OpsForm::Listed(ops) => *ops == REMOVAL,
-            OpsForm::Profiled(..) | OpsForm::Transition(..) => false,
-        }
+    /// Writes rules of a session one by one.
+    pub const fn update(session: Seid, ops: Vec<Op>) -> Self {
+        Self { session, change: SessionChange::Update(ops) }
     }
 
-    /// The established session, if it has a profile: [`Deref`] gives the same as a list.
-    pub const fn profiled(&self) -> Option<&ProfiledSession> {
-        match &self.0 {
-            OpsForm::Profiled(profiled, _) => Some(profiled),
-            OpsForm::Listed(_) | OpsForm::Transition(..) | OpsForm::Removal => None,
-        }
+    /// Removes a session.
+    pub const fn removal(session: Seid) -> Self {
+        Self { session, change: SessionChange::Remove }
     }
 
-    /// The transition, if the session had and has a profile: [`Deref`] gives the same as a list.
-    pub const fn transition(&self) -> Option<&ProfileTransition> {
-        match &self.0 {
-            OpsForm::Transition(transition, _) => Some(transition),
-            OpsForm::Listed(_) | OpsForm::Profiled(..) | OpsForm::Removal => None,
-        }
-    }
-
-    /// The list.
-    pub fn into_vec(self) -> Vec<Op> {
-        match self.0 {
-            OpsForm::Listed(ops) => ops,
-            OpsForm::Profiled(profiled, listed) => {
-                listed.into_inner().unwrap_or_else(|| establishment(&profiled))
-            }
-            OpsForm::Transition(transition, listed) => {
-                listed.into_inner().unwrap_or_else(|| transition.ops())
-            }
-            OpsForm::Removal => REMOVAL.to_vec(),
-        }
+    /// The writes: see [`SessionChange::ops`].
+    pub fn ops(&self) -> Cow<'_, [Op]> {
+        self.change.ops()
     }
 }
 
-impl Deref for Ops {
-    type Target = [Op];
-
-    fn deref(&self) -> &[Op] {
-        match &self.0 {
-            OpsForm::Listed(ops) => ops,
-            OpsForm::Profiled(profiled, listed) => listed.get_or_init(|| establishment(profiled)),
-            OpsForm::Transition(transition, listed) => listed.get_or_init(|| transition.ops()),
-            OpsForm::Removal => &REMOVAL,
+impl SessionChange {
+    /// The writes one by one. Those of a new session begin without rules; a removal has none. O(rules written).
+    pub fn ops(&self) -> Cow<'_, [Op]> {
+        match self {
+            Self::Install(session) => Cow::Owned(installation(&session.rules())),
+            Self::Rebind(transition) => Cow::Owned(transition.ops()),
+            Self::Update(ops) => Cow::Borrowed(ops),
+            Self::Remove => Cow::Borrowed(&[]),
         }
+    }
+
+    /// The installed session.
+    pub const fn installed(&self) -> Option<&ProfiledSession> {
+        match self {
+            Self::Install(session) => Some(session),
+            Self::Rebind(_) | Self::Update(_) | Self::Remove => None,
+        }
+    }
+
+    /// A new session is installed.
+    pub const fn is_installation(&self) -> bool {
+        matches!(self, Self::Install(_))
+    }
+
+    /// The session is removed.
+    pub const fn is_removal(&self) -> bool {
+        matches!(self, Self::Remove)
+    }
+
+    /// Nothing is written.
+    pub const fn is_empty(&self) -> bool {
+        matches!(self, Self::Update(ops) if ops.is_empty())
     }
 }
 
-/// The writes of an establishment. O(rules).
-fn establishment(profiled: &ProfiledSession) -> Vec<Op> {
-    plan_establishment(Seid(0), &profiled.rules()).ops.into_vec()
-}
-
-impl Default for Ops {
+/// A change without writes.
+impl Default for SessionChange {
     fn default() -> Self {
-        Self(OpsForm::Listed(Vec::new()))
+        Self::Update(Vec::new())
     }
 }
 
-impl From<Vec<Op>> for Ops {
+impl From<Vec<Op>> for SessionChange {
     fn from(ops: Vec<Op>) -> Self {
-        Self(OpsForm::Listed(ops))
+        Self::Update(ops)
     }
 }
 
-impl From<ProfiledSession> for Ops {
-    fn from(profiled: ProfiledSession) -> Self {
-        Self(OpsForm::Profiled(profiled, OnceLock::new()))
+impl From<ProfiledSession> for SessionChange {
+    fn from(session: ProfiledSession) -> Self {
+        Self::Install(session)
     }
 }
 
-impl From<ProfileTransition> for Ops {
+impl From<ProfileTransition> for SessionChange {
     fn from(transition: ProfileTransition) -> Self {
-        Self(OpsForm::Transition(transition, OnceLock::new()))
+        Self::Rebind(transition)
     }
 }
 
-impl<'a> IntoIterator for &'a Ops {
-    type Item = &'a Op;
-    type IntoIter = std::slice::Iter<'a, Op>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
-    }
-}
-
-impl PartialEq for Ops {
+/// Two changes are equal if their effect is.
+impl PartialEq for SessionChange {
     fn eq(&self, other: &Self) -> bool {
-        **self == **other
+        (self.is_installation(), self.is_removal()) == (other.is_installation(), other.is_removal())
+            && self.ops() == other.ops()
     }
 }
 
-impl Eq for Ops {}
+impl Eq for SessionChange {}
 
-impl<const N: usize> PartialEq<[Op; N]> for Ops {
-    fn eq(&self, other: &[Op; N]) -> bool {
-        **self == *other
-    }
-}
-
-impl PartialEq<Vec<Op>> for Ops {
-    fn eq(&self, other: &Vec<Op>) -> bool {
-        **self == **other
-    }
-}
-
-impl fmt::Debug for Ops {
+impl fmt::Debug for SessionChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.iter()).finish()
+        let name = match self {
+            Self::Install(_) => "Install",
+            Self::Rebind(_) => "Rebind",
+            Self::Update(_) => "Update",
+            Self::Remove => return f.write_str("Remove"),
+        };
+        f.debug_tuple(name).field(&self.ops()).finish()
     }
 }
 
 /// One write of a [`Plan`]. It shares its rules with the control plane.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Op {
-    /// A new session without rules. First in its plan.
-    CreateSession,
-    /// The PDU session type of the new session; follows [`Op::CreateSession`]. Without it user packets are IP
-    /// packets.
+    /// The PDU session type of a new session. Without it user packets are IP packets.
     SetPduType(PduSessionType),
     /// The session belongs to this network slice, or to none that is known.
     SetSlice(Option<SNssai>),
@@ -228,7 +204,4 @@ pub enum Op {
     /// Assigns MAC addresses to the session, whichever session had them (TS 29.244 clause 5.13.6). They are not
     /// reported as new.
     TakeMacs(Vec<UeMac>),
-    /// Removes the session with all its rules, reports the final usage of every URR, and the remaining packets of
-    /// every QER for which that was requested. Last in its plan.
-    RemoveSession,
 }

@@ -1,7 +1,7 @@
 //! Sessions that are as others are, and are changed as others were.
 
 use causeway_dataplane::Plan;
-use causeway_model::{RuleSet, plan_deletion};
+use causeway_model::RuleSet;
 
 use super::{Run, is_legal};
 
@@ -10,9 +10,9 @@ impl Run {
     pub(super) fn begin_profiled(&mut self, index: usize, set: &RuleSet) -> bool {
         let Some(profiled) = self.templates.profiled(set) else { return false };
         // The first of its kind shows how those are that follow; it may have been there before.
-        let plan = Plan { session: self.held[index].seid, ops: profiled.into() };
+        let plan = Plan { session: self.held[index].seid, change: profiled.into() };
         if is_legal(set, &self.capabilities, &self.endpoints, &self.catalogue) && self.apply(&plan) {
-            self.apply(&plan_deletion(plan.session));
+            self.apply(&Plan::removal(plan.session));
         }
         self.held[index].is_profiled = true;
         self.carry_out(index, &plan, set.clone());
@@ -27,12 +27,12 @@ impl Run {
         let moved = before.as_ref().and_then(|before| self.templates.transition(before, new, plan));
         held.is_profiled = moved.is_some();
         let (Some(before), Some(moved)) = (before, moved) else { return false };
-        let plan = Plan { session: plan.session, ops: moved.into() };
+        let plan = Plan { session: plan.session, change: moved.into() };
         let is_known = self.tally.plans.is_multiple_of(2);
         self.carry_out(index, &plan, new.clone());
         if is_known && self.held[index].rules.as_ref() == Some(new) {
-            self.apply(&plan_deletion(plan.session));
-            self.apply(&Plan { session: plan.session, ops: before.into() });
+            self.apply(&Plan::removal(plan.session));
+            self.apply(&Plan { session: plan.session, change: before.into() });
             self.apply(&plan);
         }
         true

@@ -15,7 +15,7 @@ pub(super) struct Teids(HashMap<u32, u32>);
 impl Teids {
     /// Tunnels that come with a plan.
     pub(super) fn learn(&mut self, plan: &Plan) {
-        for op in &plan.ops {
+        for op in plan.ops().iter() {
             if let Op::PutPdr(pdr) = op
                 && let Some(tunnel) = pdr.pdi.tunnel
             {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use causeway_collections::SortedMap;
-use causeway_model::{Ops, Plan, RuleSet, Usage, plan_deletion};
+use causeway_model::{Plan, RuleSet, Usage};
 use causeway_pfcp::UsageReport;
 use causeway_types::{Seid, UrrId, WallClock};
 
@@ -89,7 +89,7 @@ impl StoredRules {
 
     /// A change without effect.
     pub fn unchanged(&self, session: Seid) -> Change {
-        let plan = Plan { session, ops: Ops::default() };
+        let plan = Plan::update(session, Vec::new());
         Change::without_choices(self.to_rules().into_owned(), plan, ResourceChange::empty(session))
     }
 
@@ -142,7 +142,7 @@ impl StoredRules {
                 let reports = if reports.is_empty() { &profiled.profile_rules().reports } else { reports };
                 let left = SessionRules { reports: reports.clone(), ..SessionRules::default() };
                 let resources = ResourceChange::releasing_profiled(session, profiled);
-                Change::without_choices(left, plan_deletion(session), resources)
+                Change::without_choices(left, Plan::removal(session), resources)
             }
         }
     }

@@ -79,7 +79,7 @@ fn an_mbr_is_changed_and_removed() {
         upf.modify(SessionModificationRequest { update_qers: [update].into(), ..modification() }).unwrap();
     let rule = change.session.rules().qers[&QerId(1)].clone();
     assert_eq!((rule.mbr, rule.uplink), (Some(RateLimit { uplink, downlink }), Gate::Open));
-    assert_eq!(change.plan.ops, [Op::PutQer(rule.into())]);
+    assert_eq!(change.plan.ops()[..], [Op::PutQer(rule.into())]);
     upf.keep(change);
 
     let mut update = common::update_qer(1);
@@ -106,7 +106,7 @@ fn lists_are_emptied_by_null_length() {
         upf.modify(SessionModificationRequest { update_pdrs: [update].into(), ..modification() }).unwrap();
     let pdr = &change.session.rules().pdrs[&PdrId(1)];
     assert!(pdr.qers.is_empty() && pdr.urrs.is_empty());
-    assert_eq!(change.plan.ops, [Op::PutPdr(pdr.clone().into())]);
+    assert_eq!(change.plan.ops()[..], [Op::PutPdr(pdr.clone().into())]);
 }
 
 // Input:  Outer Header Removal 6, one octet and two (eupf and omec drop the former silently).
@@ -151,8 +151,8 @@ fn a_gnb_that_is_not_known_yet() {
         });
         let request = SessionModificationRequest { update_fars: [update].into(), ..modification() };
         let change = upf.modify(request).unwrap();
-        assert_eq!(change.plan.ops.len(), 1);
-        assert!(matches!(&change.plan.ops[0], Op::PutFar(far) if far.id == FarId(2)));
+        assert_eq!(change.plan.ops().len(), 1);
+        assert!(matches!(&change.plan.ops()[0], Op::PutFar(far) if far.id == FarId(2)));
     }
 }
 
@@ -248,10 +248,10 @@ fn a_repeated_handover_sends_no_second_end_marker() {
     };
     let markers = |ops: &[Op]| ops.iter().filter(|op| matches!(op, Op::SendEndMarker { .. })).count();
     let change = upf.modify(request()).unwrap();
-    assert_eq!(markers(&change.plan.ops), 1);
+    assert_eq!(markers(&change.plan.ops()), 1);
     upf.keep(change);
     let change = upf.modify(request()).unwrap();
-    assert_eq!(change.plan.ops, []);
+    assert_eq!(change.plan.ops()[..], []);
 }
 
 // Input:  Query URR for one URR, QAURR for all, each with other flags at zero.
@@ -262,7 +262,7 @@ fn usage_is_queried_one_by_one_and_all() {
     request.create_urrs = [urr(1), urr(2)].into();
     let mut upf = Upf::with(request);
     let one = SessionModificationRequest { query_urrs: [QueryUrr::new(UrrId(2))].into(), ..modification() };
-    assert_eq!(upf.modify(one).unwrap().plan.ops, [Op::QueryUrr(UrrId(2))]);
+    assert_eq!(upf.modify(one).unwrap().plan.ops()[..], [Op::QueryUrr(UrrId(2))]);
     let all = SessionModificationRequest { flags: Some(SessionModificationFlags::QAURR), ..modification() };
-    assert_eq!(upf.modify(all).unwrap().plan.ops, [Op::QueryUrr(UrrId(1)), Op::QueryUrr(UrrId(2))]);
+    assert_eq!(upf.modify(all).unwrap().plan.ops()[..], [Op::QueryUrr(UrrId(1)), Op::QueryUrr(UrrId(2))]);
 }

@@ -2,7 +2,6 @@
 
 mod common;
 
-use causeway_model::Op;
 use causeway_pfcp::{Header, Message};
 use causeway_rules::{Context, establish, modify, validate};
 use common::{SESSION, Upf};
@@ -49,7 +48,7 @@ proptest! {
             match establish(&request, SESSION, &context, &mut upf.resources) {
                 Ok(change) => {
                     prop_assert_eq!(validate(change.session.rules(), &context), Ok(()));
-                    prop_assert_eq!(change.plan.ops.first(), Some(&Op::CreateSession));
+                    prop_assert!(change.plan.change.is_installation());
                     upf.resources.abandon(change.resources);
                 }
                 Err(rejection) => prop_assert!(!rejection.cause().is_accepted()),

@@ -7,7 +7,7 @@ use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, Event, HostReachability, Ingress,
     Op, PacketEngine, Plan, Transmit, TransmitQueue,
 };
-use causeway_model::Applications;
+use causeway_model::{Applications, SessionChange};
 use causeway_packet::{Batch, Frame};
 use causeway_types::{Time, WallClock};
 
@@ -29,7 +29,11 @@ impl fmt::Debug for SinglePacketBatch {
 impl FastPath {
     /// Applies a plan in the slow path, and writes the session into the flow table anew.
     fn apply_active(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
-        let may_change_keys = plan.ops.iter().any(may_change_lookup);
+        let may_change_keys = match &plan.change {
+            SessionChange::Install(_) | SessionChange::Remove => true,
+            SessionChange::Rebind(_) => false,
+            SessionChange::Update(ops) => ops.iter().any(may_change_lookup),
+        };
         let mut overlapping = if self.has_no_overlap(plan.session) {
             Vec::new()
         } else {
@@ -74,7 +78,7 @@ impl FastPath {
 
 /// Whether the operation can change which session a packet finds.
 const fn may_change_lookup(op: &Op) -> bool {
-    matches!(op, Op::CreateSession | Op::RemoveSession | Op::SetPduType(_) | Op::PutPdr(_) | Op::RemovePdr(_))
+    matches!(op, Op::SetPduType(_) | Op::PutPdr(_) | Op::RemovePdr(_))
 }
 
 impl Dataplane for FastPath {
@@ -100,11 +104,11 @@ impl Dataplane for FastPath {
     }
 
     fn prefetch(&mut self, plan: &Plan) {
-        match (plan.ops.profiled(), plan.ops.transition()) {
-            (Some(profiled), _) => self.dormant.prefetch(plan.session, profiled),
-            (None, Some(moved)) => self.dormant.prefetch_change(plan.session, moved),
-            (None, None) if plan.ops.is_removal() => self.dormant.prefetch_removal(plan.session),
-            (None, None) => {}
+        match &plan.change {
+            SessionChange::Install(session) => self.dormant.prefetch(plan.session, session),
+            SessionChange::Rebind(transition) => self.dormant.prefetch_change(plan.session, transition),
+            SessionChange::Remove => self.dormant.prefetch_removal(plan.session),
+            SessionChange::Update(_) => {}
         }
     }
 

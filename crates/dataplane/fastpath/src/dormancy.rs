@@ -5,7 +5,7 @@ mod activate;
 use std::net::IpAddr;
 
 use causeway_dataplane::{Applied, ApplyError, Plan};
-use causeway_model::{Op, Pdr, ProfileTransition, ProfiledSession};
+use causeway_model::{Op, Pdr, ProfileTransition, ProfiledSession, SessionChange};
 use causeway_reference::Reference;
 use causeway_types::{FTeid, IpNet, Seid, Teid, Time};
 
@@ -15,19 +15,20 @@ use crate::dormant::{Activated, Paths};
 impl FastPath {
     /// Applies a plan that needs no active session. `None`: the slow path must apply it.
     pub(crate) fn apply_dormant(&mut self, now: Time, plan: &Plan) -> Option<Result<Applied, ApplyError>> {
-        if let Some(transition) = plan.ops.transition() {
-            return self.change_dormant(now, plan.session, transition).then(|| Ok(Applied::default()));
+        match &plan.change {
+            SessionChange::Install(_) if self.is_full(plan.session) => {
+                let capacity = self.max_sessions.into();
+                Some(Err(ApplyError::Full { table: "sessions", capacity }))
+            }
+            SessionChange::Install(session) => {
+                self.make_dormant(now, plan.session, session).then(|| Ok(Applied::default()))
+            }
+            SessionChange::Rebind(transition) => {
+                self.change_dormant(now, plan.session, transition).then(|| Ok(Applied::default()))
+            }
+            SessionChange::Remove => self.remove_dormant(now, plan.session).map(Ok),
+            SessionChange::Update(_) => None,
         }
-        if plan.ops.is_removal() {
-            return self.remove_dormant(now, plan.session).map(Ok);
-        }
-        let is_new = plan.ops.profiled().is_some() || plan.ops.first() == Some(&Op::CreateSession);
-        if is_new && self.is_full(plan.session) {
-            let capacity = self.max_sessions.into();
-            return Some(Err(ApplyError::Full { table: "sessions", capacity }));
-        }
-        let profiled = plan.ops.profiled()?;
-        self.make_dormant(now, plan.session, profiled).then(|| Ok(Applied::default()))
     }
 
     /// Whether there is no capacity for a new session.
@@ -108,8 +109,11 @@ impl FastPath {
             return;
         }
         self.activate(plan.session, now);
-        let written =
-            plan.ops.iter().filter_map(|op| if let Op::PutPdr(pdr) = op { Some(pdr) } else { None });
+        if matches!(plan.change, SessionChange::Rebind(_) | SessionChange::Remove) {
+            return;
+        }
+        let ops = plan.ops();
+        let written = ops.iter().filter_map(|op| if let Op::PutPdr(pdr) = op { Some(pdr) } else { None });
         let concerned: Vec<_> = written.flat_map(|pdr| self.affected_by(pdr)).collect();
         concerned.into_iter().for_each(|seid| self.activate(seid, now));
     }
@@ -131,9 +135,10 @@ impl FastPath {
 
     /// The establishment time of the session of a plan, if [`FastPath::learn_profile`] could learn its profile.
     pub(crate) fn can_learn_from(&self, now: Time, plan: &Plan) -> Option<Time> {
-        match plan.ops.transition() {
-            Some(_) => self.dormant.since(plan.session),
-            None => plan.ops.profiled().map(|_| now),
+        match &plan.change {
+            SessionChange::Install(session) => session.is_shared().then_some(now),
+            SessionChange::Rebind(_) => self.dormant.since(plan.session),
+            SessionChange::Update(_) | SessionChange::Remove => None,
         }
     }
 }

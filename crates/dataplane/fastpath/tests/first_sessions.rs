@@ -4,9 +4,7 @@ use std::net::Ipv4Addr;
 
 use causeway_dataplane::{Dataplane, Disposition, GtpuEndpoint, Ingress, Network, PacketEngine, Topology};
 use causeway_fastpath::FastPath;
-use causeway_model::{
-    Far, Forwarding, HeaderRemoval, Pdi, Pdr, RuleSet, UeAddress, UeSide, plan_establishment,
-};
+use causeway_model::{Far, Forwarding, HeaderRemoval, Pdi, Pdr, Plan, RuleSet, UeAddress, UeSide};
 use causeway_packet::gtpu::prefix;
 use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, UdpRepr};
 use causeway_reference::Limits;
@@ -78,7 +76,7 @@ fn first_sessions_touch_little_memory() {
         let ports = UdpRepr { src_port: 40_000, dst_port: 7000 };
         IpRepr::V4(ip).write_udp(ports, true, &[&[0; 100]], &mut packet).unwrap();
         let before = resident_kb();
-        plane.apply(now, &plan_establishment(Seid(u64::from(number) + 1), &rules(number))).unwrap();
+        plane.apply(now, &Plan::install(Seid(u64::from(number) + 1), rules(number).clone())).unwrap();
         let disposition = plane.process(now, &ingress, &packet, &mut sent);
         assert_eq!(disposition, Disposition::Forwarded);
         most = most.max(resident_kb().saturating_sub(before));

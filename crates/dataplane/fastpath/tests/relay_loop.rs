@@ -7,7 +7,7 @@ use causeway_dataplane::{
     Disposition, DropReason, Egress, GtpuEndpoint, Ingress, PacketEngine, Topology, Transmit,
 };
 use causeway_fastpath::FastPath;
-use causeway_model::{Far, Forwarding, HeaderRemoval, Pdi, Pdr, Qer, RuleSet, plan_establishment};
+use causeway_model::{Far, Forwarding, HeaderRemoval, Pdi, Pdr, Plan, Qer, RuleSet};
 use causeway_packet::gtpu::{Repr, prefix};
 use causeway_packet::{IpProtocol, IpRepr, UdpRepr};
 use causeway_reference::{Limits, Reference};
@@ -98,7 +98,7 @@ fn a_loop_of_two_upfs_ends() {
     for (one, other) in [(0, 0), (1, 1), (0, 1), (1, 0)] {
         let mut upfs = [engines[one](0), engines[other](1)];
         for (upf, plane) in upfs.iter_mut().enumerate() {
-            let plan = plan_establishment(Seid(1), &rules(upf));
+            let plan = Plan::install(Seid(1), rules(upf).clone());
             plane.apply(Time::from_secs(1_700_000_000), &plan).unwrap();
         }
         let mut drops = 0;
@@ -119,7 +119,7 @@ fn a_loop_of_two_upfs_ends() {
 #[test]
 fn flow_entries_relay() {
     let (now, mut upf) = (Time::from_secs(1_700_000_000), fast_path(0));
-    causeway_dataplane::Dataplane::apply(&mut upf, now, &plan_establishment(Seid(1), &rules(0))).unwrap();
+    causeway_dataplane::Dataplane::apply(&mut upf, now, &Plan::install(Seid(1), rules(0).clone())).unwrap();
     let packet = g_pdu("10.45.0.2", "198.51.100.9", true);
     let peer = SocketAddr::from((GNB, 2152));
     for hops in (0..1000).map(|number| NonZeroU8::new(2 + number as u8 % 200)) {

@@ -31,19 +31,24 @@ pub(crate) struct Effects {
     reported: BTreeSet<UrrId>,
 }
 
-/// Applies the operations to a copy of the session, which replaces it only if all succeed.
+/// Applies the plan to a copy of the session, which replaces it only if all writes succeed.
 pub(crate) fn apply_ops(
     session: &mut Session,
     shared: &SharedLimits,
     plan: &Plan,
     now: Time,
 ) -> Result<Effects, ApplyError> {
-    let used_before = session.urrs_in_use();
-    let mut effects = Effects { reported: reported_by(session, plan), ..Effects::default() };
-    for op in &plan.ops {
+    let mut effects = Effects::default();
+    if plan.change.is_removal() {
+        remove_session(session, shared, now, &mut effects);
+        return Ok(effects);
+    }
+    let (used_before, ops) = (session.urrs_in_use(), &*plan.ops());
+    effects.reported = reported_by(ops);
+    for op in ops {
         report_by_name(session, op, now, &mut effects);
     }
-    for op in &plan.ops {
+    for op in ops {
         write(session, shared, op, now, &mut effects);
     }
     check_references(plan, &session.rules)?;
@@ -56,7 +61,6 @@ pub(crate) fn apply_ops(
 fn write(session: &mut Session, shared: &SharedLimits, op: &Op, now: Time, effects: &mut Effects) {
     let rules = &mut session.rules;
     match op {
-        Op::CreateSession => {}
         Op::SetPduType(pdu_type) => rules.pdu_type = *pdu_type,
         Op::TakeMacs(macs) => effects.macs.clone_from(macs),
         Op::SetSlice(slice) => rules.slice = *slice,
@@ -103,7 +107,6 @@ fn write(session: &mut Session, shared: &SharedLimits, op: &Op, now: Time, effec
             rules.bars.remove(id);
             session.extended.remove(id);
         }
-        Op::RemoveSession => remove_session(session, shared, now, effects),
     }
 }
 
@@ -119,7 +122,9 @@ fn replace_far(session: &mut Session, far: &Arc<Far>) {
 }
 
 fn remove_session(session: &mut Session, shared: &SharedLimits, now: Time, effects: &mut Effects) {
-    for urr in session.rules.urrs.keys().copied().collect::<Vec<_>>() {
+    let urrs: Vec<_> = session.rules.urrs.keys().copied().collect();
+    effects.reported = urrs.iter().copied().collect();
+    for urr in urrs {
         report(session, urr, UsageReportTrigger::TERMR, now, effects);
     }
     let reporting = session.rules.qers.values().filter(|qer| qer.reports_packet_rate);
@@ -139,13 +144,12 @@ fn report_packet_rate(session: &Session, shared: &SharedLimits, id: QerId, now: 
 }
 
 /// The URRs that the plan reports by name.
-fn reported_by(session: &Session, plan: &Plan) -> BTreeSet<UrrId> {
+fn reported_by(ops: &[Op]) -> BTreeSet<UrrId> {
     let named = |op: &Op| match op {
-        Op::QueryUrr(urr) | Op::RemoveUrr(urr) => vec![*urr],
-        Op::RemoveSession => session.rules.urrs.keys().copied().collect(),
-        _ => Vec::new(),
+        Op::QueryUrr(urr) | Op::RemoveUrr(urr) => Some(*urr),
+        _ => None,
     };
-    plan.ops.iter().flat_map(named).collect()
+    ops.iter().filter_map(named).collect()
 }
 
 /// Reports a URR that the plan names, by the rules before the plan: the plan may remove its links.

@@ -1,6 +1,6 @@
 //! Plans: applied to a copy of the session, then committed.
 
-use causeway_dataplane::{Applied, ApplyError, Op, Plan};
+use causeway_dataplane::{Applied, ApplyError, Plan};
 use causeway_model::RuleSet;
 use causeway_types::Time;
 
@@ -38,8 +38,7 @@ impl Reference {
 
     /// The session that a plan starts from.
     fn session_before(&self, plan: &Plan) -> Result<Box<Session>, ApplyError> {
-        let is_new = plan.ops.first() == Some(&Op::CreateSession);
-        match (self.sessions.get(&plan.session), is_new) {
+        match (self.sessions.get(&plan.session), plan.change.is_installation()) {
             (None, true) if self.sessions.len() >= self.limits.max_sessions as usize => {
                 Err(ApplyError::Full { table: "sessions", capacity: self.limits.max_sessions.into() })
             }

@@ -3,7 +3,9 @@
 mod common;
 
 use causeway_dataplane::{Dataplane, Disposition, DropReason, Op};
-use causeway_model::{ApplyAction, Far, Forwarding, HeaderRemoval, Pdi, Pdr, UeAddress, UeSide};
+use causeway_model::{
+    ApplyAction, Far, Forwarding, HeaderRemoval, Pdi, Pdr, SessionChange, UeAddress, UeSide,
+};
 use causeway_packet::gtpu::prefix;
 use causeway_reference::Limits;
 use causeway_types::{FTeid, FarId, Interface, PdrId, Precedence, Seid, Span};
@@ -18,10 +20,10 @@ fn large(ue: std::net::Ipv4Addr, fill: u8) -> Vec<u8> {
 }
 
 /// A second session, with the downlink only, with the same FAR.
-fn other_session(far: Far) -> Vec<Op> {
+fn other_session(far: Far) -> SessionChange {
     let mut pdr = downlink_pdr();
     pdr.pdi.ue = Some(UeAddress { v4: Some(OTHER_UE), v6: None, side: UeSide::Destination });
-    vec![Op::CreateSession, Op::PutFar(far.into()), Op::PutPdr(pdr.into())]
+    install(vec![Op::PutFar(far.into()), Op::PutPdr(pdr.into())])
 }
 
 fn forwarding() -> Op {
@@ -96,7 +98,7 @@ fn fill_and_drain(setup: &mut Bench, end: End) {
     }
     drop(setup.take_sent());
     setup.sent = Vec::new();
-    setup.apply_to(OTHER, vec![Op::RemoveSession]).unwrap();
+    setup.apply_to(OTHER, SessionChange::Remove).unwrap();
     drop(setup.events());
     assert_eq!(buffered(setup).0, 0, "{end:?}");
 }
@@ -127,7 +129,7 @@ fn drained_buffers_return_their_memory() {
 }
 
 /// A session that relays the packets of its tunnel, and buffers them.
-fn relay() -> Vec<Op> {
+fn relay() -> SessionChange {
     let tunnel = FTeid { teid: teid(0x5001), addr: UPF.into() };
     let pdr = Pdr {
         precedence: Precedence(1),
@@ -136,7 +138,7 @@ fn relay() -> Vec<Op> {
     };
     let onward = Forwarding::into_tunnel(Interface::Core, gnb_tunnel(GNB2, 0x3001));
     let far = Far { action: ApplyAction::Buffer { notify: false }, ..Far::forward(FarId(1), onward) };
-    vec![Op::CreateSession, Op::PutFar(far.into()), Op::PutPdr(pdr.into())]
+    install(vec![Op::PutFar(far.into()), Op::PutPdr(pdr.into())])
 }
 
 /// A G-PDU with extension headers for the next node, of `len` octets each.

@@ -3,7 +3,7 @@
 mod common;
 
 use causeway_dataplane::{Dataplane, Disposition, DownlinkData, DropReason, Event, Op};
-use causeway_model::{ApplyAction, Bar, Far};
+use causeway_model::{ApplyAction, Bar, Far, SessionChange};
 use causeway_reference::Limits;
 use causeway_types::{BarId, FarId, Span};
 use common::*;
@@ -68,11 +68,13 @@ fn a_new_buffering_period_is_reported_again() {
 #[test]
 fn buffered_packets_are_dropped_with_their_rule() {
     let drop = Far { action: ApplyAction::Drop, ..buffering(false) };
-    for op in [Op::PutFar(drop.into()), Op::RemovePdr(DOWNLINK), Op::RemoveSession] {
+    let changes =
+        [vec![Op::PutFar(drop.into())].into(), vec![Op::RemovePdr(DOWNLINK)].into(), SessionChange::Remove];
+    for change in changes {
         let mut setup = Bench::new();
         setup.apply(vec![Op::PutFar(buffering(false).into())]).unwrap();
         setup.downlink(&to_ue(1));
-        setup.apply(vec![op]).unwrap();
+        setup.apply(change).unwrap();
         let counters = setup.plane.counters();
         assert_eq!((counters.buffered, counters.dropped(DropReason::BufferDiscarded)), (0, 1));
         assert!(setup.sent.is_empty());

@@ -3,7 +3,7 @@
 mod common;
 
 use causeway_dataplane::{Dataplane, Disposition, DropReason, Egress, Op};
-use causeway_model::{ApplyAction, HeaderRemoval, Pdr, SdfFilter};
+use causeway_model::{ApplyAction, HeaderRemoval, Pdr, SdfFilter, SessionChange};
 use causeway_reference::Limits;
 use causeway_types::{FarId, Precedence, QerId};
 use common::*;
@@ -173,7 +173,7 @@ fn a_missing_egress_has_a_drop_reason() {
 #[test]
 fn no_packet_passes_after_removal() {
     let mut setup = Bench::new();
-    setup.apply(vec![Op::RemoveSession]).unwrap();
+    setup.apply(SessionChange::Remove).unwrap();
     assert_eq!(setup.uplink(&from_ue(1)), Disposition::Dropped(DropReason::UnknownTeid));
     assert_eq!(setup.downlink(&to_ue(1)), Disposition::Dropped(DropReason::UnknownUe));
     assert_eq!(setup.plane.counters().sessions, 0);
@@ -185,13 +185,13 @@ fn no_packet_passes_after_removal() {
 fn a_full_table_is_a_named_error() {
     let mut setup = Bench::empty(Limits { max_sessions: 1, max_pdrs_per_session: 2, ..Limits::default() });
     setup.apply(establishment()).unwrap();
-    let refused = setup.apply_to(causeway_types::Seid(2), vec![Op::CreateSession]).unwrap_err();
+    let refused = setup.apply_to(causeway_types::Seid(2), install(vec![])).unwrap_err();
     assert_eq!(refused.to_string(), "sessions is full: 1 entries");
     let third = Pdr { id: 3.into(), ..downlink_pdr() };
     let refused = setup.apply(vec![Op::PutPdr(third.into())]).unwrap_err();
     assert_eq!(refused.to_string(), "PDRs of the session is full: 2 entries");
-    setup.apply(vec![Op::RemoveSession]).unwrap();
-    setup.apply_to(causeway_types::Seid(2), vec![Op::CreateSession]).unwrap();
+    setup.apply(SessionChange::Remove).unwrap();
+    setup.apply_to(causeway_types::Seid(2), install(vec![])).unwrap();
 }
 
 // Input: plans that name a missing rule, and a tunnel of another session.
@@ -200,15 +200,15 @@ fn a_full_table_is_a_named_error() {
 fn a_refused_plan_changes_nothing() {
     let mut setup = Bench::new();
     let dangling = [
-        vec![Op::RemoveFar(FarId(2))],
-        vec![Op::RemoveQer(QerId(1))],
-        vec![Op::PutPdr(Pdr { urrs: vec![9.into()], ..uplink_pdr() }.into())],
-        vec![Op::CreateSession],
+        vec![Op::RemoveFar(FarId(2))].into(),
+        vec![Op::RemoveQer(QerId(1))].into(),
+        vec![Op::PutPdr(Pdr { urrs: vec![9.into()], ..uplink_pdr() }.into())].into(),
+        install(vec![]),
     ];
-    for ops in dangling {
-        assert!(setup.apply(ops.clone()).is_err(), "{ops:?}");
+    for change in dangling {
+        assert!(setup.apply(change.clone()).is_err(), "{change:?}");
     }
-    let thief = vec![Op::CreateSession, Op::PutFar(to_network().into()), Op::PutPdr(uplink_pdr().into())];
+    let thief = install(vec![Op::PutFar(to_network().into()), Op::PutPdr(uplink_pdr().into())]);
     let refused = setup.apply_to(causeway_types::Seid(2), thief).unwrap_err();
     assert_eq!(refused, causeway_dataplane::ApplyError::TunnelInUse(n3()));
     assert_eq!(setup.uplink(&from_ue(1)), Disposition::Forwarded);

@@ -3,7 +3,7 @@
 mod common;
 
 use causeway_dataplane::{Dataplane, Disposition, Event, Op};
-use causeway_model::{ApplyAction, Far, Gate, Pdr, Qer, RateLimit};
+use causeway_model::{ApplyAction, Far, Gate, Pdr, Qer, RateLimit, SessionChange};
 use causeway_types::{Bitrate, FarId, QerId, Span, UrrId, Volume};
 use common::*;
 use proptest::prelude::*;
@@ -142,7 +142,7 @@ proptest! {
             }
             ledger.collect(&mut setup, []);
         }
-        let usage = setup.apply(vec![Op::RemoveSession]).unwrap().usage;
+        let usage = setup.apply(SessionChange::Remove).unwrap().usage;
         ledger.collect(&mut setup, usage);
         let counters = setup.plane.counters();
         prop_assert_eq!(ledger.reported.uplink_packets, counters.ip_sent.packets);

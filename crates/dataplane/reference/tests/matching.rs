@@ -9,7 +9,7 @@ use causeway_dataplane::{Disposition, DropReason, Op};
 use causeway_model::{Far, FlowDescription, Pdr, SdfFilter, TrafficClass};
 use causeway_packet::{IpProtocol, Ipv4Repr};
 use causeway_types::{FarId, PdrId, Precedence};
-use common::{Bench, GNB, SERVER, UE, downlink_pdr, gnb_tunnel, to_gnb};
+use common::{Bench, GNB, SERVER, UE, downlink_pdr, gnb_tunnel, install, to_gnb};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -135,7 +135,7 @@ impl PacketNumbers {
 /// Downlink PDRs, each with a tunnel of its own number.
 fn bench(rules: &[(u32, Vec<Numbers>)]) -> Bench {
     let mut setup = Bench::empty(causeway_reference::Limits::default());
-    let mut ops = vec![Op::CreateSession];
+    let mut ops = Vec::new();
     for (index, (precedence, filters)) in rules.iter().enumerate() {
         let id = index as u16 + 1;
         let far = Far { id: FarId(id.into()), ..to_gnb(gnb_tunnel(GNB, id.into())) };
@@ -144,7 +144,7 @@ fn bench(rules: &[(u32, Vec<Numbers>)]) -> Bench {
         pdr.pdi.filters = filters.iter().map(Numbers::filter).collect();
         ops.extend([Op::PutFar(far.into()), Op::PutPdr(pdr.into())]);
     }
-    setup.apply(ops).expect("legal rules");
+    setup.apply(install(ops)).expect("legal rules");
     setup
 }
 

@@ -3,7 +3,7 @@
 mod common;
 
 use causeway_dataplane::{Dataplane, Disposition, DropReason, Event, Op};
-use causeway_model::{ApplyAction, Far, Gate, Pdr, Qer, RateLimit, Urr};
+use causeway_model::{ApplyAction, Far, Gate, Pdr, Qer, RateLimit, SessionChange, Urr};
 use causeway_types::{Bitrate, QerId, Span, UrrId, UsageInformation, UsageReportTrigger, Volume};
 use common::*;
 
@@ -85,7 +85,7 @@ fn usage_is_exact_and_never_counted_twice() {
     setup.downlink(&to_ue(1));
     let queried = setup.apply(vec![Op::QueryUrr(UrrId(1))]).unwrap().usage;
     setup.uplink(&from_ue(1));
-    let last = setup.apply(vec![Op::RemoveSession]).unwrap().usage;
+    let last = setup.apply(SessionChange::Remove).unwrap().usage;
     let volume = |up, down| Volume {
         uplink: up * 128,
         downlink: down * 128,

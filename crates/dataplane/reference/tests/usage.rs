@@ -6,8 +6,8 @@ use std::num::NonZeroU16;
 
 use causeway_dataplane::{Dataplane, Disposition, Event, Op, Usage};
 use causeway_model::{
-    ApplyAction, BaseInterval, DirectionalLimit, Far, Gate, MeasurementMethod, Monitoring, Pdr, Qer, Urr,
-    UrrPart, UsageLimits,
+    ApplyAction, BaseInterval, DirectionalLimit, Far, Gate, MeasurementMethod, Monitoring, Pdr, Qer,
+    SessionChange, Urr, UrrPart, UsageLimits,
 };
 use causeway_types::{QerId, ReportingTriggers as Trigger, Span, Time, UrrId, WallTime};
 use common::*;
@@ -153,7 +153,7 @@ impl Fixture {
         let open = Urr::new(OPEN, MeasurementMethod { volume: true, ..Default::default() });
         let before = Urr { id: BEFORE, before_qos: true, ..open.clone() };
         let urrs = [open, before, limited_urr(500, false)];
-        fixture.apply(urrs.into_iter().map(|urr| Op::PutUrr(urr.into())).collect());
+        fixture.apply(urrs.into_iter().map(|urr| Op::PutUrr(urr.into())).collect::<Vec<_>>());
         fixture.associate();
         fixture
     }
@@ -168,10 +168,10 @@ impl Fixture {
     }
 
     /// Reports that were due before the plan precede it.
-    fn apply(&mut self, ops: Vec<Op>) {
+    fn apply(&mut self, change: impl Into<SessionChange>) {
         self.bench.plane.advance(self.bench.now);
         self.events();
-        let usage = self.bench.apply(ops).unwrap().usage;
+        let usage = self.bench.apply(change).unwrap().usage;
         self.collect(&usage);
         self.events();
     }
@@ -273,7 +273,7 @@ proptest! {
                 fixture.measured += passed;
             }
         }
-        fixture.apply(vec![Op::RemoveSession]);
+        fixture.apply(SessionChange::Remove);
         prop_assert_eq!(fixture.reported[0], forwarded(&fixture));
         prop_assert_eq!(fixture.reported[BEFORE.0 as usize - 1], came);
     }

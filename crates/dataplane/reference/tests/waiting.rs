@@ -3,7 +3,7 @@
 mod common;
 
 use causeway_dataplane::{Dataplane, DropReason, Op};
-use causeway_model::{ApplyAction, Far, Pdr};
+use causeway_model::{ApplyAction, Far, Pdr, SessionChange};
 use causeway_reference::{Limits, WhenFull};
 use causeway_types::{FarId, PdrId, Precedence, Span, Time};
 use common::*;
@@ -173,7 +173,7 @@ proptest! {
                 prop_assert_eq!(counters.dropped(*reason), expected as u64, "{}", reason);
             }
         }
-        setup.apply(vec![Op::RemoveSession]).unwrap();
+        setup.apply(SessionChange::Remove).unwrap();
         prop_assert_eq!(setup.plane.counters().buffered, 0);
     }
 }

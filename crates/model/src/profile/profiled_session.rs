@@ -25,6 +25,17 @@ impl ProfiledSession {
         Self { profile, params, policy }
     }
 
+    /// A session with these rules, whose profile no other session has.
+    pub fn unshared(rules: RuleSet) -> Self {
+        let profile = Arc::new(SessionProfile::unshared(rules));
+        Self { profile, params: SessionParams::default(), policy: None }
+    }
+
+    /// Its profile is made for many sessions.
+    pub fn is_shared(&self) -> bool {
+        self.profile.is_shared()
+    }
+
     /// The session profile.
     pub const fn profile(&self) -> &Arc<SessionProfile> {
         &self.profile

@@ -29,6 +29,8 @@ pub struct SessionProfile {
     octets: usize,
     /// [`RuleSet::filter_memory`] of the rules.
     filter_memory: usize,
+    /// `false`: the profile of one session.
+    is_shared: bool,
 }
 
 impl SessionProfile {
@@ -47,8 +49,24 @@ impl SessionProfile {
     ) -> Option<Self> {
         params.tunnels.iter_mut().zip(&tunnels).for_each(|(slot, tunnel)| *slot = Some(tunnel.teid));
         let (policy, filter_memory) = (slots.policy_of(&rules)?, rules.filter_memory());
-        let profile = Self { rules, tunnels, fars, params, slots, policy, octets, filter_memory };
+        let profile =
+            Self { rules, tunnels, fars, params, slots, policy, octets, filter_memory, is_shared: true };
         profile.covers_rules().then_some(profile)
+    }
+
+    /// The profile of a single session with these rules: it has no parameters.
+    pub(super) fn unshared(rules: RuleSet) -> Self {
+        Self {
+            filter_memory: rules.filter_memory(),
+            rules,
+            tunnels: Vec::new(),
+            fars: RemoteFars::default(),
+            params: SessionParams::default(),
+            slots: PolicySlots::default(),
+            policy: None,
+            octets: 0,
+            is_shared: false,
+        }
     }
 
     /// The profile of a first session with these rules, as if the UPF had chosen its tunnels, in a request of one
@@ -80,6 +98,7 @@ impl SessionProfile {
             policy: self.slots.policy_of(changed)?,
             octets: self.octets,
             filter_memory: self.filter_memory,
+            is_shared: true,
         };
         changed.fars.values().all(|far| profile.covers_far(far)).then_some(profile)
     }
@@ -182,6 +201,11 @@ impl SessionProfile {
         self.octets
     }
 
+    /// It is made for many sessions. `false`: its only session has no parameters.
+    pub const fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+
     /// The rules of the first session.
     pub const fn rules(&self) -> &RuleSet {
         &self.rules
@@ -217,6 +241,9 @@ impl SessionProfile {
     /// The rules of a session with these parameters. O(rules).
     pub fn rules_with(&self, params: &SessionParams, policy: Option<&Arc<Policy>>) -> RuleSet {
         let mut rules = self.rules.clone();
+        if !self.is_shared {
+            return rules;
+        }
         rules.pdrs.replace(|pdr| self.pdr_with(pdr, params));
         for (far, params) in self.fars.iter().zip(params.remotes) {
             if let (Some(far), Some(params)) = (far.and_then(|far| rules.fars.get_mut(&far)), params) {

@@ -36,9 +36,9 @@ impl Templates {
     ) -> Option<ProfileTransition> {
         let before = profiled.rules();
         let changes_only_fars = RuleSet { fars: before.fars.clone(), ..to.clone() } == before;
-        let after = self.profiled(to).filter(|_| changes_only_fars && !plan.ops.is_empty())?;
+        let after = self.profiled(to).filter(|_| changes_only_fars && !plan.change.is_empty())?;
         let (from, to) = (Arc::clone(profiled.profile()), Arc::clone(after.profile()));
-        let effect = TransitionEffect::new(from, to, plan.ops.to_vec())?;
+        let effect = TransitionEffect::new(from, to, plan.ops().into_owned())?;
         let (before, params) = (*profiled.params(), *after.params());
         Some(ProfileTransition::new(Arc::new(effect), before, params, after.policy().cloned()))
     }

@@ -62,7 +62,11 @@ impl<'a> Control<'a> {
             let Some(tunnel) = profiled.tunnels().next() else {
                 unreachable!("the request asks for a tunnel")
             };
-            return Ok(Established { plan: Plan { session, ops: profiled.into() }, tunnel, downlink: None });
+            return Ok(Established {
+                plan: Plan { session, change: profiled.into() },
+                tunnel,
+                downlink: None,
+            });
         }
         let Ok(Message::SessionEstablishmentRequest(request)) = Message::decode(&header, body) else {
             unreachable!("a message that we have encoded")

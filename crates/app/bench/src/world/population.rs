@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use causeway_model::{Far, Plan, PlanOptions, RuleSet, plan_deletion, plan_modification};
+use causeway_model::{Far, Plan, PlanOptions, RuleSet, plan_modification};
 use causeway_reference::Limits;
 use causeway_types::{FTeid, Teid, Time};
 
@@ -131,7 +131,7 @@ impl Population {
     /// Ends all sessions.
     pub(crate) fn end(&mut self, now: Time) -> Result<(), BenchError> {
         for number in 0..self.teids.len() as u32 {
-            self.worker.apply(now, &plan_deletion(seid(number)))?;
+            self.worker.apply(now, &Plan::removal(seid(number)))?;
         }
         self.worker.forget_events();
         Ok(())

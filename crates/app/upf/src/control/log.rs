@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::fmt::Display;
 use std::net::IpAddr;
 
-use causeway_dataplane::{Op, Plan};
+use causeway_dataplane::Plan;
+use causeway_model::SessionChange;
 use causeway_n4::{Level, Notice};
 use causeway_types::{Span, Time};
 use tracing::{debug, error, info, warn};
@@ -158,7 +159,7 @@ impl Log {
     /// Logs a plan that is submitted to the data plane.
     pub(super) fn plan(&mut self, now: impl FnOnce() -> Time, plan: &Plan) {
         if is_enabled(Level::Debug) {
-            let (what, writes) = (what(plan), plan.ops.len());
+            let (what, writes) = (what(plan), plan.ops().len());
             self.debug(
                 now(),
                 "changes of sessions",
@@ -169,25 +170,25 @@ impl Log {
 }
 
 fn what(plan: &Plan) -> &'static str {
-    match (plan.ops.first(), plan.ops.last()) {
-        (Some(Op::CreateSession), _) => "established",
-        (_, Some(Op::RemoveSession)) => "removed",
-        _ => "modified",
+    match &plan.change {
+        SessionChange::Install(_) => "established",
+        SessionChange::Remove => "removed",
+        SessionChange::Rebind(_) | SessionChange::Update(_) => "modified",
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use causeway_model::RuleSet;
     use causeway_types::Seid;
 
     use super::*;
 
     #[test]
     fn a_plan_is_named_by_what_it_does_to_its_session() {
-        let of = |ops: Vec<Op>| what(&Plan { session: Seid(1), ops: ops.into() });
-        assert_eq!(of(vec![Op::CreateSession]), "established");
-        assert_eq!(of(vec![Op::RemoveSession]), "removed");
-        assert_eq!(of(vec![]), "modified");
+        assert_eq!(what(&Plan::install(Seid(1), RuleSet::default())), "established");
+        assert_eq!(what(&Plan::removal(Seid(1))), "removed");
+        assert_eq!(what(&Plan::update(Seid(1), vec![])), "modified");
     }
 
     fn peer(n: u8) -> Option<IpAddr> {

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use causeway_dataplane::{Op, Plan};
-use causeway_model::{Pdr, ProfiledSession, UeSide};
+use causeway_model::{Pdr, ProfiledSession, SessionChange, UeSide};
 use causeway_types::{IpNet, NetworkInstance, PdrId, Seid};
 
 use crate::config::{N6Mode, Session};
@@ -74,16 +74,20 @@ impl<K: Ord> FramedRoutes<K> {
             alike.profile().rules().pdrs.values().all(|pdr| self.routes_of(pdr).is_empty())
         };
         // Routes are no session parameters, and do not depend on FARs.
-        if known.is_none() && plan.ops.profiled().is_some_and(is_plain) || plan.ops.transition().is_some() {
+        let has_no_routes = match &plan.change {
+            SessionChange::Install(session) => known.is_none() && is_plain(session),
+            SessionChange::Rebind(_) => true,
+            SessionChange::Update(_) | SessionChange::Remove => false,
+        };
+        if has_no_routes {
             return Vec::new();
         }
-        let mut pdrs = known.cloned().unwrap_or_default();
+        let mut pdrs = known.filter(|_| !plan.change.is_removal()).cloned().unwrap_or_default();
         let before = routes(&pdrs);
-        for op in &plan.ops {
+        for op in plan.ops().iter() {
             match op {
                 Op::PutPdr(pdr) => drop(pdrs.insert(pdr.id, self.routes_of(pdr))),
                 Op::RemovePdr(id) => drop(pdrs.remove(id)),
-                Op::RemoveSession => pdrs.clear(),
                 _ => {}
             }
         }
@@ -161,9 +165,14 @@ mod tests {
 
     impl World {
         /// The kernel routes added before and removed after the plan.
-        fn apply(&mut self, session: u64, ops: Vec<Op>, is_carried_out: bool) -> Vec<String> {
+        fn apply(
+            &mut self,
+            session: u64,
+            change: impl Into<SessionChange>,
+            is_carried_out: bool,
+        ) -> Vec<String> {
             self.1 += 1;
-            let new = self.0.plan(self.1, &Plan { session: Seid(session), ops: ops.into() });
+            let new = self.0.plan(self.1, &Plan { session: Seid(session), change: change.into() });
             let gone = self.0.applied(&self.1, is_carried_out);
             let new = new.iter().map(|(net, device)| format!("+ {net} {device}"));
             new.chain(gone.iter().map(|(net, device)| format!("- {net} {device}"))).collect()
@@ -188,7 +197,7 @@ mod tests {
         assert_eq!(world.apply(2, vec![both], true), new);
         assert_eq!(world.apply(1, vec![pdr(1, &[])], true), [""; 0]);
         let gone = ["- 172.16.0.0/16 causeway0", "- 172.17.0.0/16 causeway0"];
-        assert_eq!(world.apply(2, vec![Op::RemoveSession], true), gone);
+        assert_eq!(world.apply(2, SessionChange::Remove, true), gone);
         assert!(world.0.users.is_empty() && world.0.sessions.is_empty() && world.0.planned.is_empty());
     }
 

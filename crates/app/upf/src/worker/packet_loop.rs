@@ -345,7 +345,7 @@ impl PacketLoop {
 #[cfg(test)]
 mod tests {
     use causeway_dataplane::{Plan, Topology};
-    use causeway_model::{Op, plan_deletion};
+    use causeway_model::RuleSet;
     use causeway_ports::Waker;
     use causeway_reference::Limits;
     use causeway_types::Seid;
@@ -366,9 +366,9 @@ mod tests {
         let reports = Reports::to(message);
         let (commands, received) = std::sync::mpsc::channel();
         for seid in (1..=50).map(Seid) {
-            let begins = Plan { session: seid, ops: vec![Op::CreateSession].into() };
+            let begins = Plan::install(seid, RuleSet::default());
             commands.send(Command::Apply(seid.0 * 2, begins)).unwrap();
-            commands.send(Command::Apply(seid.0 * 2 + 1, plan_deletion(seid))).unwrap();
+            commands.send(Command::Apply(seid.0 * 2 + 1, Plan::removal(seid))).unwrap();
         }
         let (reply, mut answered) = tokio::sync::oneshot::channel();
         commands.send(Command::Snapshot(reply)).unwrap();

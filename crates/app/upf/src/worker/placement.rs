@@ -11,7 +11,7 @@ use std::ops::Bound;
 
 use causeway_collections::PartitionedMap;
 use causeway_dataplane::{ApplyError, Op, Plan, Topology};
-use causeway_model::{PduSessionType, RuleSet};
+use causeway_model::{PduSessionType, RuleSet, SessionChange};
 use causeway_types::{DualIp, FTeid, IpNet, SNssai, Seid};
 
 use super::directory::{ALL_WORKERS, Key, Writer};
@@ -77,9 +77,7 @@ impl<K: Copy + Eq + Hash> Placement<K> {
     pub(super) fn assign_worker(&mut self, key: K, plan: &Plan) -> Result<usize, ApplyError> {
         let before = self.sessions.get(&plan.session).cloned();
         // The keys of other sessions are not listed for this.
-        let is_alike = plan.ops.profiled().is_some();
-        let is_listed = !is_alike && plan.ops.transition().is_none();
-        let is_new = is_alike || is_listed && plan.ops.first() == Some(&Op::CreateSession);
+        let is_new = plan.change.is_installation();
         match &before {
             // The worker reports the error.
             None if !is_new => return Ok(FIRST_WORKER),
@@ -98,7 +96,7 @@ impl<K: Copy + Eq + Hash> Placement<K> {
             self.release(&added);
             return Err(self.full());
         }
-        let is_removal = is_listed && plan.ops.last() == Some(&Op::RemoveSession);
+        let is_removal = plan.change.is_removal();
         let removed = old.difference(&new).copied().collect();
         if before.is_none() {
             self.count(after.worker, true);
@@ -146,11 +144,11 @@ impl<K: Copy + Eq + Hash> Placement<K> {
         plan: &Plan,
         added: &[SessionKey],
     ) -> Result<usize, ApplyError> {
-        let needs_first_worker = match (plan.ops.profiled(), plan.ops.transition()) {
-            (Some(profiled), _) => self.uses_shared_state(profiled.profile().rules()),
+        let needs_first_worker = match &plan.change {
+            SessionChange::Install(session) => self.uses_shared_state(session.profile().rules()),
             // FARs use no shared state.
-            (None, Some(_)) => false,
-            (None, None) => plan.ops.iter().any(|op| self.needs_first_worker(op)),
+            SessionChange::Rebind(_) | SessionChange::Remove => false,
+            SessionChange::Update(ops) => ops.iter().any(|op| self.needs_first_worker(op)),
         };
         let taken: BTreeMap<usize, ApplyError> =
             added.iter().flat_map(|holding| self.constraints(*holding)).collect();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_dataplane::{Op, Plan, Topology};
-use causeway_model::{Far, Pdi, Pdr, ProfiledSession, Remote, UeSide};
+use causeway_model::{Far, Pdi, Pdr, ProfiledSession, Remote, SessionChange, UeSide};
 use causeway_reference::path_of;
 use causeway_types::{FTeid, FarId, IpNet, PdrId, Teid};
 
@@ -65,12 +65,17 @@ struct ListedKeys {
 impl SessionKeys {
     /// Updates the keys with a plan.
     pub(super) fn follow(&mut self, plan: &Plan, topology: &Topology) {
-        match (plan.ops.profiled(), plan.ops.transition(), &mut self.rules) {
-            (Some(profiled), _, rules) => *rules = KeySource::Profiled(profiled.clone()),
-            (None, Some(moved), KeySource::Profiled(profiled)) => *profiled = moved.after(),
-            (None, _, rules) => {
+        match (&plan.change, &mut self.rules) {
+            (SessionChange::Install(session), rules) if session.is_shared() => {
+                *rules = KeySource::Profiled(session.clone());
+            }
+            (SessionChange::Rebind(transition), KeySource::Profiled(session)) => {
+                *session = transition.after();
+            }
+            (SessionChange::Remove, rules) => *rules = KeySource::default(),
+            (_, rules) => {
                 let mut listed = std::mem::take(rules).into_listed(topology);
-                plan.ops.iter().for_each(|op| listed.write(op, topology));
+                plan.ops().iter().for_each(|op| listed.write(op, topology));
                 *rules = KeySource::Listed(listed);
             }
         }
@@ -120,7 +125,6 @@ impl ListedKeys {
             Op::RemovePdr(pdr) => drop(self.pdrs.remove(pdr)),
             Op::PutFar(far) => self.put_far(far, topology),
             Op::RemoveFar(far) => drop(self.fars.remove(far)),
-            Op::RemoveSession => *self = Self::default(),
             _ => {}
         }
     }
@@ -184,9 +188,8 @@ pub(super) fn wide_length(holding: SessionKey) -> Option<(bool, u8)> {
 #[cfg(test)]
 mod tests {
     use causeway_dataplane::GtpuEndpoint;
-    use causeway_model::Templates;
     use causeway_model::{
-        Forwarding, OuterHeader, PlanOptions, RuleSet, UeAddress, plan_establishment, plan_modification,
+        Forwarding, OuterHeader, PlanOptions, RuleSet, Templates, UeAddress, plan_modification,
     };
     use causeway_types::{DualIp, Interface, Seid};
 
@@ -239,15 +242,15 @@ mod tests {
                 assert_eq!(one.paths(&topology), other.paths(&topology));
             };
             let profiled = templates.profiled(&rules).unwrap();
-            one.follow(&Plan { session: seid, ops: profiled.clone().into() }, &topology);
-            other.follow(&plan_establishment(seid, &rules), &topology);
+            one.follow(&Plan { session: seid, change: profiled.clone().into() }, &topology);
+            other.follow(&Plan::install(seid, rules.clone()), &topology);
             same(&one, &other);
             let mut moved = rules.clone();
             let outer = Some(OuterHeader::Gtpu(tunnel(200 + u32::from(number), 8)));
             moved.fars.get_mut(&FarId(2)).unwrap().forwarding.as_mut().unwrap().outer = outer;
             let plan = plan_modification(seid, &rules, &moved, &PlanOptions::default());
-            let ops = templates.transition(&profiled, &moved, &plan).unwrap().into();
-            one.follow(&Plan { session: seid, ops }, &topology);
+            let change = templates.transition(&profiled, &moved, &plan).unwrap().into();
+            one.follow(&Plan { session: seid, change }, &topology);
             other.follow(&plan, &topology);
             same(&one, &other);
             assert!(matches!((&one.rules, &other.rules), (KeySource::Profiled(_), KeySource::Listed(_))));

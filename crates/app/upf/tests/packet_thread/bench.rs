@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use causeway_dataplane::{GtpuEndpoint, Network, Op, Plan, Topology};
 use causeway_model::{
     ApplyAction, Bar, Far, Forwarding, HeaderRemoval, OuterHeader, Pdi, Pdr, UeAddress, UeSide,
+    testing::rules_of,
 };
 use causeway_packet::gtpu::prefix;
 use causeway_packet::rewrite::decrement_hop_limit;
@@ -87,14 +88,13 @@ pub(crate) fn downlink_far(action: ApplyAction) -> Far {
 /// A session whose downlink does `action`, and whose BAR delays the notification.
 pub(crate) fn establishment(action: ApplyAction, delay: Duration) -> Plan {
     let ops = vec![
-        Op::CreateSession,
         Op::PutBar(Bar { id: BarId(1), notification_delay: delay, suggested_packets: None }.into()),
         Op::PutFar(far(1, ApplyAction::Forward, Interface::Core, None).into()),
         Op::PutFar(downlink_far(action).into()),
         Op::PutPdr(pdr(1, Interface::Access, true).into()),
         Op::PutPdr(pdr(2, Interface::Core, false).into()),
     ];
-    Plan { session: SESSION, ops: ops.into() }
+    Plan::install(SESSION, rules_of(ops))
 }
 
 /// The packet after it passed the UPF.

@@ -27,7 +27,7 @@ async fn a_failed_plan_is_reported() {
 
 async fn a_plan_that_fails_is_told_with(make: Make) {
     let mut bench = bench(make);
-    assert!(bench.worker.apply(42, Plan { session: Seid(99), ops: Vec::new().into() }));
+    assert!(bench.worker.apply(42, Plan::update(Seid(99), Vec::new())));
     bench.worker.wake();
     assert!(matches!(bench.report().await, Report::Applied(42, Err(_))));
     bench.apply(establishment(ApplyAction::Forward, Duration::ZERO)).await;
@@ -67,7 +67,7 @@ async fn a_control_plane_that_goes_away_does_not_hang_the_thread() {
 async fn a_control_plane_that_goes_away_does_not_hang_the_thread_with(make: Make) {
     let mut bench = bench(make);
     for key in 0..10_000 {
-        assert!(bench.worker.apply(key, Plan { session: Seid(99), ops: Vec::new().into() }));
+        assert!(bench.worker.apply(key, Plan::update(Seid(99), Vec::new())));
     }
     bench.worker.wake();
     let (ended, end) = std::sync::mpsc::channel();

@@ -30,7 +30,7 @@ async fn markings_reach_the_port_and_come_from_it_with(make: Make) {
     bench.apply(establishment(ApplyAction::Forward, Duration::ZERO)).await;
     let mut far = downlink_far(ApplyAction::Forward);
     far.forwarding.as_mut().unwrap().marking = Some(TosMarking::new(0xb8, 0xfc));
-    bench.apply(Plan { session: SESSION, ops: vec![Op::PutFar(far.into())].into() }).await;
+    bench.apply(Plan::update(SESSION, vec![Op::PutFar(far.into())])).await;
     let capable = |src, dst| {
         let mut packet = packet(src, dst, b"ecn");
         set_ecn(&mut packet, Ecn::Capable0).unwrap();
@@ -108,7 +108,7 @@ async fn busy_polling_gives_the_same_result() {
     assert_eq!(next(&mut bench.server).1, one_hop_on(up));
     assert!(bench.server.push(Meta::Ip, &down));
     assert!(matches!(bench.report().await, Report::Event(Event::DownlinkData { .. })));
-    bench.apply(Plan { session: SESSION, ops: vec![Op::RemoveSession].into() }).await;
+    bench.apply(Plan::removal(SESSION)).await;
     let counters = bench.snapshot().await.counters;
     assert_eq!((counters.sessions, counters.forwarded), (0, 1));
     assert_eq!(counters.dropped(DropReason::BufferDiscarded), 1);
@@ -131,12 +131,7 @@ async fn a_buffered_packet_is_reported_and_leaves_with_the_plan_with(make: Make)
     let report = bench.report().await;
     assert!(matches!(report, Report::Event(Event::DownlinkData { session: SESSION, .. })), "{report:?}");
     assert_eq!(bench.snapshot().await.counters.buffered, 1);
-    bench
-        .apply(Plan {
-            session: SESSION,
-            ops: vec![Op::PutFar(downlink_far(ApplyAction::Forward).into())].into(),
-        })
-        .await;
+    bench.apply(Plan::update(SESSION, vec![Op::PutFar(downlink_far(ApplyAction::Forward).into())])).await;
     assert_eq!(next(&mut bench.gnb).1[8..], one_hop_on(down));
     assert_eq!(bench.snapshot().await.counters.buffered, 0);
 }

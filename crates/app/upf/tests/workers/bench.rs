@@ -10,7 +10,7 @@ use causeway_dataplane::{
 };
 use causeway_model::{
     ApplyAction, Far, Forwarding, HeaderRemoval, MeasurementMethod, OuterHeader, Pdi, Pdr, UeAddress, UeSide,
-    Urr,
+    Urr, testing::rules_of,
 };
 use causeway_packet::gtpu::prefix;
 use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, Meta, UdpRepr};
@@ -123,19 +123,18 @@ pub(crate) fn far(n: u32, uplink: bool) -> Far {
 
 /// The session of UE `n`, which counts what passes.
 pub(crate) fn establishment(n: u32, more: Vec<Op>) -> Plan {
-    let mut ops = vec![Op::CreateSession];
-    ops.extend(more);
+    let mut ops = more;
     ops.push(Op::PutUrr(Arc::new(Urr::new(
         UrrId(1),
         MeasurementMethod { volume: true, ..Default::default() },
     ))));
     ops.extend([true, false].map(|uplink| Op::PutFar(far(n, uplink).into())));
     ops.extend([true, false].map(|uplink| Op::PutPdr(pdr(n, uplink).into())));
-    Plan { session: seid(n), ops: ops.into() }
+    Plan::install(seid(n), rules_of(ops))
 }
 
 pub(crate) fn removal(n: u32) -> Plan {
-    Plan { session: seid(n), ops: vec![Op::RemoveSession].into() }
+    Plan::removal(seid(n))
 }
 
 pub(crate) fn packet(src: Ipv4Addr, dst: Ipv4Addr, payload: &[u8]) -> Vec<u8> {

@@ -23,7 +23,7 @@ async fn what_is_refused_for_all_is_refused_by_each() {
         }
         let mut stolen = pdr(2, true);
         stolen.pdi.tunnel = Some(tunnel(uplink_teid(0), UPF));
-        let theft = Plan { session: seid(2), ops: vec![Op::PutPdr(stolen.into())].into() };
+        let theft = Plan::update(seid(2), vec![Op::PutPdr(stolen.into())]);
         assert_eq!(bench.apply(theft).await, Err(ApplyError::TunnelInUse(tunnel(uplink_teid(0), UPF))));
         if workers > 1 {
             bench.apply(establishment(3, vec![])).await.unwrap();
@@ -54,7 +54,7 @@ async fn what_sessions_share_has_one_owner() {
     let snapshot = bench.after(3).await;
     assert_eq!((snapshot.handed, snapshot.counters.forwarded), (0, 3));
     // Sessions 0 and 2 are the first worker's, 1 the second's.
-    let join = |n| Plan { session: seid(n), ops: vec![Op::SetSlice(Some(SLICE))].into() };
+    let join = |n| Plan::update(seid(n), vec![Op::SetSlice(Some(SLICE))]);
     bench.apply(join(0)).await.unwrap();
     assert!(matches!(bench.apply(join(1)).await, Err(ApplyError::Unsupported(_))));
     bench.uplink(0, 1, &[0; 4]);

@@ -30,7 +30,7 @@ fn lead(n: u32, side: usize) -> Plan {
     let mut downlink: Pdr = pdr(n, false);
     downlink.qers.push(QerId(1));
     let ops = vec![Op::PutQer(qer.into()), Op::PutFar(far.into()), Op::PutPdr(downlink.into())];
-    Plan { session: seid(n), ops: ops.into() }
+    Plan::update(seid(n), ops)
 }
 
 /// Which side a datagram belongs to, and its UE and number; panics where it is a mix.

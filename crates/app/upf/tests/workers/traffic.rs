@@ -59,10 +59,7 @@ async fn churn(mut bench: Bench, workers: u32) -> (BTreeMap<Seid, Vec<(u64, u64)
         // Before the rules change, all is where it belongs: the result does not hang on who is faster.
         bench.after(sent).await;
         for n in (0..20).filter(|n| (n + round) % 5 == 2) {
-            let query = Plan {
-                session: seid(n),
-                ops: vec![Op::QueryUrr(UrrId(1)), Op::PutFar(far(n, false).into())].into(),
-            };
+            let query = Plan::update(seid(n), vec![Op::QueryUrr(UrrId(1)), Op::PutFar(far(n, false).into())]);
             let applied = bench.apply(query).await;
             let volumes = applied.iter().flat_map(|applied| &applied.usage).filter_map(|usage| usage.volume);
             usage.entry(seid(n)).or_default().extend(volumes.map(|v| (v.uplink, v.downlink)));

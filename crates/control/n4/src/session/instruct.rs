@@ -27,7 +27,7 @@ impl N4 {
         let Some(session) = sessions.get(seid) else { return };
         match causeway_rules::instruct(&session.rules.to_rules(), instructions, seid, &context, resources) {
             Err(rejection) => self.refuse_instructions(seid, &rejection),
-            Ok(change) if change.plan.ops.is_empty() => self.instructed(seid, change),
+            Ok(change) if change.plan.change.is_empty() => self.instructed(seid, change),
             Ok(change) => self.submit_plan(PlanPurpose::Instruct, change),
         }
     }

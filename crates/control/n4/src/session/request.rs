@@ -205,7 +205,7 @@ impl N4 {
         let planned = self.plan_change(request, seid, session.association);
         match planned {
             Err(refusal) => self.refuse(now, key, cp, refusal),
-            Ok(change) if change.plan.ops.is_empty() => {
+            Ok(change) if change.plan.change.is_empty() => {
                 self.tolerate(&change);
                 self.modified(now, seid, key, takeover, change, Applied::default());
             }

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 use causeway_collections::HashIndex;
-use causeway_model::{Plan, plan_deletion};
+use causeway_model::Plan;
 use causeway_rules::{Change, Instructions, ProfiledRules, RecognizedModification};
 use causeway_types::Seid;
 
@@ -220,9 +220,9 @@ impl Sessions {
     /// session may be in flight.
     pub(crate) fn start(&mut self, work: PlanPurpose, mut change: Change) -> Option<(ApplyId, Plan)> {
         let session = change.plan.session;
-        let ops = std::mem::take(&mut change.plan.ops);
+        let plan = Plan { session, change: std::mem::take(&mut change.plan.change) };
         let id = self.begin(session, InFlight::Change { work, change: Box::new(change) })?;
-        Some((id, Plan { session, ops }))
+        Some((id, plan))
     }
 
     /// The same for the establishment of a profiled session.
@@ -232,9 +232,9 @@ impl Sessions {
         session: Seid,
         profiled: ProfiledRules,
     ) -> Option<(ApplyId, Plan)> {
-        let ops = profiled.to_session().into();
+        let plan = Plan { session, change: profiled.to_session().into() };
         let id = self.begin(session, InFlight::EstablishProfiled(key, profiled))?;
-        Some((id, Plan { session, ops }))
+        Some((id, plan))
     }
 
     /// The same for the modification of a profiled session.
@@ -246,7 +246,7 @@ impl Sessions {
         takeover: Option<Box<Takeover>>,
     ) -> Option<(ApplyId, Plan)> {
         let id = self.begin(session, InFlight::ModifyProfiled(key, modification.after, takeover))?;
-        Some((id, Plan { session, ops: modification.transition.into() }))
+        Some((id, Plan { session, change: modification.transition.into() }))
     }
 
     /// The same for the deletion of a profiled session.
@@ -256,7 +256,7 @@ impl Sessions {
         session: Seid,
     ) -> Option<(ApplyId, Plan)> {
         let id = self.begin(session, InFlight::DeleteProfiled(key))?;
-        Some((id, plan_deletion(session)))
+        Some((id, Plan::removal(session)))
     }
 
     fn begin(&mut self, seid: Seid, in_flight: InFlight) -> Option<ApplyId> {

@@ -1,6 +1,7 @@
 //! Sessions requested with the same message template as others.
 
 use causeway_dataplane::{ApplyError, Event};
+use causeway_model::{Plan, ProfiledSession, SessionChange};
 use causeway_pfcp::*;
 use causeway_types::{
     Bitrate, FSeid, FarId, NtpSeconds, QerId, Seid, Span, UrrId, UsageReportTrigger, WallClock, WallTime,
@@ -245,8 +246,12 @@ fn a_repeated_handover_matches_its_template() {
             for (teid, gnb) in [(1, 0), (2, 1), (1, number % 2), (2, 1 - number % 2)] {
                 let (session, end_marker) = (number, true);
                 story.step(0, Step::Handover { session, teid, gnb, end_marker, beside });
-                let was_met =
-                    story.fixture.plane.held.iter().map(|(_, plan)| plan.ops.transition().is_some());
+                let was_met = story
+                    .fixture
+                    .plane
+                    .held
+                    .iter()
+                    .map(|(_, plan)| matches!(plan.change, SessionChange::Rebind(_)));
                 was_met.for_each(|was_met| if was_met { met += 1 } else { new += 1 });
                 story.step(0, Step::Apply { fails: false });
             }
@@ -274,7 +279,7 @@ fn sessions_with_smf_assigned_tunnels_match_their_template() {
     for number in 0..8 {
         story.fixture.plane.pace = Pace::Held;
         story.step(0, Step::Establish { number, wording: 2, recovery: None });
-        let is_known = story.fixture.plane.held.iter().all(|(_, plan)| plan.ops.profiled().is_some());
+        let is_known = story.fixture.plane.held.iter().all(|(_, plan)| is_profiled(plan));
         assert_eq!(is_known, number >= 2, "{number}");
         story.step(0, Step::Apply { fails: false });
     }
@@ -299,9 +304,9 @@ fn sessions_with_policy_parameters_match_when_repeated() {
         one.step(at, step);
         other.step(at, step);
         assert_eq!(one.fixture.plane.held, other.fixture.plane.held, "{step:?}");
-        let ops = one.fixture.plane.held.iter().map(|(_, plan)| &plan.ops);
-        known.extend(ops.clone().filter(|ops| ops.profiled().is_some()).map(|_| at));
-        moved.extend(ops.filter(|ops| ops.transition().is_some()).map(|_| at));
+        let plans = one.fixture.plane.held.iter().map(|(_, plan)| plan);
+        known.extend(plans.clone().filter(|plan| is_profiled(plan)).map(|_| at));
+        moved.extend(plans.filter(|plan| matches!(plan.change, SessionChange::Rebind(_))).map(|_| at));
         [&mut one, &mut other].into_iter().for_each(|story| story.step(at, Step::Apply { fails: false }));
         let sent = [&mut one, &mut other].map(|story| story.fixture.sent.drain(..).collect::<Vec<_>>());
         assert_eq!(sent[0], sent[1], "{step:?}");
@@ -343,4 +348,9 @@ fn templated_deletion_responses_equal_encoded_ones() {
     for session in 0..60 {
         assert_eq!(both(Step::Delete(session)), 1);
     }
+}
+
+/// The plan installs a session of a shared profile.
+fn is_profiled(plan: &Plan) -> bool {
+    plan.change.installed().is_some_and(ProfiledSession::is_shared)
 }

@@ -341,7 +341,7 @@ fn instructions_in_report_responses_are_queued() {
     for _ in 0..3 {
         n4.apply_next();
     }
-    let done: Vec<_> = n4.plane.done.iter().skip(1).map(|plan| plan.ops.clone()).collect();
+    let done: Vec<_> = n4.plane.done.iter().skip(1).map(|plan| plan.ops().clone()).collect();
     assert!(matches!(done[0][..], [Op::PutBar(_)]), "{done:?}");
     assert!(matches!(done[1][..], [Op::DropBuffered, Op::ExtendBuffering(_)]), "{done:?}");
     assert!(matches!(done[2][..], [Op::PutFar(_)]), "{done:?}");

@@ -144,7 +144,7 @@ fn a_session_is_modified() {
     let seid = n4.establish(&mut smf);
     let received = n4.ask(&mut smf, Some(seid), activation(0x100));
     assert_eq!((received.cause(), received.header.seid), (Cause::RequestAccepted, Some(Seid(1))));
-    let ops = &n4.plane.done.last().unwrap().ops;
+    let ops = n4.plane.done.last().unwrap().ops();
     assert!(matches!(&ops[..], [Op::PutFar(far)] if far.id == FarId(2)), "{ops:?}");
 }
 

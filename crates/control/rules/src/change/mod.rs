@@ -2,10 +2,7 @@
 
 mod profile;
 
-use causeway_model::{
-    Ops, Pdr, PduSessionType, Plan, PlanOptions, RuleSet, UeMac, plan_deletion, plan_establishment,
-    plan_modification,
-};
+use causeway_model::{Pdr, PduSessionType, Plan, PlanOptions, RuleSet, UeMac, plan_modification};
 use causeway_pfcp::{
     EthernetContextInformation, Ie, MacAddressesDetected, SessionEstablishmentRequest,
     SessionModificationRequest, SessionReportResponse,
@@ -88,7 +85,7 @@ pub fn repeat_establishment(
     let ues = pdrs.iter().filter(|draft| draft.pdi.ue_choice.is_some());
     let ends = points.iter().filter(|draft| draft.is_choice());
     let end_ues = points.iter().filter(|draft| draft.rest.ue.choice.is_some());
-    let plan = Plan { session, ops: Ops::default() };
+    let plan = Plan::update(session, Vec::new());
     Ok(Change {
         chosen: chosen.filter_map(|draft| Some((draft.id, pdr(draft.id)?.pdi.tunnel?))).collect(),
         chosen_endpoints: ends
@@ -152,7 +149,7 @@ pub fn instruct(
 pub fn delete(old: &SessionRules, session: Seid) -> Change {
     // The final reports still need their sequence numbers.
     let left = SessionRules { reports: old.reports.clone(), ..SessionRules::default() };
-    Change::without_choices(left, plan_deletion(session), ResourceChange::releasing_all(session, old))
+    Change::without_choices(left, Plan::removal(session), ResourceChange::releasing_all(session, old))
 }
 
 impl Change {
@@ -191,7 +188,7 @@ pub(crate) fn establish_with(
     let taken = take(&empty, changes, session, context, resources);
     let (merged, resources) =
         taken.map_err(|rejection| if restoration { not_restored(rejection) } else { rejection })?;
-    let plan = plan_establishment(session, merged.session.rules());
+    let plan = Plan::install(session, merged.session.rules().clone());
     let Merged { session, chosen, chosen_endpoints, ues, .. } = merged;
     let tolerated = leniency::guarantees(&RuleSet::default(), session.rules());
     Ok(Change { session, plan, chosen, chosen_endpoints, ues, resources, query_reference: None, tolerated })

@@ -2,14 +2,14 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use causeway_model::{Op, PlanOptions, RuleSet, plan_deletion, plan_establishment, plan_modification};
+use causeway_model::{Plan, PlanOptions, RuleSet, plan_modification};
 
 use crate::addresses::PrefixKind;
 use crate::testing::{SESSION, TestUpf, apply, capabilities, changes, endpoints, fit, rule_set};
 use crate::{Context, delete, validate};
 
 /// The rules after a plan that is legal at every step.
-fn after(old: &RuleSet, plan: &causeway_model::Plan) -> Result<RuleSet, TestCaseError> {
+fn after(old: &RuleSet, plan: &Plan) -> Result<RuleSet, TestCaseError> {
     let mut rules = old.clone();
     apply(&mut rules, plan).map_err(TestCaseError::fail)?;
     Ok(rules)
@@ -25,12 +25,12 @@ proptest! {
         let context = Context { capabilities: &capabilities, endpoints: &endpoints, catalogue: &crate::Catalogue::default() };
         prop_assert_eq!(validate(&old, &context), Ok(()));
         prop_assert_eq!(validate(&new, &context), Ok(()));
-        let created = after(&RuleSet::default(), &plan_establishment(SESSION, &old))?;
+        let created = after(&RuleSet::default(), &Plan::install(SESSION, old.clone()))?;
         prop_assert_eq!(&created, &old);
         let queries = old.urrs.keys().copied().collect();
         let plan = plan_modification(SESSION, &old, &new, &PlanOptions { queries, ..PlanOptions::default() });
         prop_assert_eq!(after(&old, &plan)?, new);
-        prop_assert_eq!(after(&old, &plan_deletion(SESSION))?, RuleSet::default());
+        prop_assert_eq!(after(&old, &Plan::removal(SESSION))?, RuleSet::default());
     }
 
     // Input:  the same rules twice.
@@ -38,7 +38,7 @@ proptest! {
     #[test]
     fn no_difference_no_write(rules in rule_set()) {
         let plan = plan_modification(SESSION, &rules, &rules, &PlanOptions::default());
-        prop_assert_eq!(plan.ops, vec![]);
+        prop_assert_eq!(plan.ops().len(), 0);
     }
 
     // Input:  any session, and any changes one after the other, legal or not.
@@ -77,7 +77,7 @@ proptest! {
             }
         }
         let end = delete(&upf.session, SESSION);
-        prop_assert_eq!(&end.plan.ops, &[Op::RemoveSession]);
+        prop_assert_eq!(&end.plan, &Plan::removal(SESSION));
         upf.keep(end);
         prop_assert_eq!((upf.resources.tunnels.available(), upf.resources.tunnels.in_use()), (all, 0));
         prop_assert_eq!((upf.resources.addresses.in_use(), upf.resources.addresses.routes()), (0, 0));

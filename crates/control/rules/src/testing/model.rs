@@ -2,16 +2,21 @@
 
 use std::sync::Arc;
 
-use crate::RuleId;
 use causeway_model::{Op, Plan, RuleMap, RuleSet};
+
+use crate::RuleId;
 
 /// Applies a plan to `rules`; returns the first error in it.
 pub(crate) fn apply(rules: &mut RuleSet, plan: &Plan) -> Result<(), String> {
-    for (index, op) in plan.ops.iter().enumerate() {
+    if plan.change.is_installation() && *rules != RuleSet::default() {
+        return Err("the session is installed twice".into());
+    }
+    if plan.change.is_removal() {
+        *rules = RuleSet::default();
+    }
+    for (index, op) in plan.ops().iter().enumerate() {
         let allowed = match op {
-            Op::CreateSession => index == 0 && *rules == RuleSet::default(),
-            Op::SetPduType(_) => index == 1,
-            Op::RemoveSession => index + 1 == plan.ops.len(),
+            Op::SetPduType(_) => index == 0 && plan.change.is_installation(),
             Op::QueryUrr(id) => rules.urrs.contains_key(id),
             Op::RenewUrr { urr, parts } => rules.urrs.contains_key(urr) && !parts.is_empty(),
             Op::QueryPacketRate(id) => rules.qers.get(id).is_some_and(|qer| qer.packet_rate.is_some()),
@@ -31,8 +36,7 @@ pub(crate) fn apply(rules: &mut RuleSet, plan: &Plan) -> Result<(), String> {
 
 fn write(rules: &mut RuleSet, op: &Op) -> Result<(), String> {
     match op {
-        Op::CreateSession
-        | Op::SendEndMarker { .. }
+        Op::SendEndMarker { .. }
         | Op::QueryUrr(_)
         | Op::RenewUrr { .. }
         | Op::QueryPacketRate(_)
@@ -54,7 +58,6 @@ fn write(rules: &mut RuleSet, op: &Op) -> Result<(), String> {
         Op::RemoveQer(id) => remove(&mut rules.qers, *id)?,
         Op::RemoveUrr(id) => remove(&mut rules.urrs, *id)?,
         Op::RemoveBar(id) => remove(&mut rules.bars, *id)?,
-        Op::RemoveSession => *rules = RuleSet::default(),
     }
     Ok(())
 }

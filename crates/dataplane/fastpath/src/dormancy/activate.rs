@@ -1,7 +1,7 @@
 //! Moves sessions between dormancy and the slow path.
 
 use causeway_dataplane::{Applied, Dataplane, Op, Plan};
-use causeway_model::{Far, ProfileTransition, ProfiledSession};
+use causeway_model::{Far, ProfiledSession, SessionChange};
 use causeway_reference::path_of;
 use causeway_types::{Seid, Time};
 
@@ -24,7 +24,7 @@ impl FastPath {
     pub(crate) fn activate(&mut self, seid: Seid, now: Time) {
         let Some(Activated { since, profiled, paths, prior }) = self.dormant.take(seid) else { return };
         self.has_activated = true;
-        let done = self.slow_path.apply(since, &Plan { session: seid, ops: profiled.clone().into() });
+        let done = self.slow_path.apply(since, &Plan { session: seid, change: profiled.clone().into() });
         debug_assert_eq!(done, Ok(Applied::default()));
         self.update_paths(now, paths, Paths::default());
         match prior.map(|prior| *prior) {
@@ -39,13 +39,12 @@ impl FastPath {
 
     /// After a plan was applied: its session can become dormant again only if the change is part of a known profile.
     pub(crate) fn update_candidate(&mut self, plan: &Plan) {
-        let is_query = || plan.ops.iter().all(|op| matches!(op, Op::QueryUrr(_)));
-        let transition = plan.ops.transition();
-        if transition.is_none() && is_query() {
+        if matches!(&plan.change, SessionChange::Update(ops) if ops.iter().all(|op| matches!(op, Op::QueryUrr(_))))
+        {
             return;
         }
         let candidate = self.active.remove(plan.session);
-        if let (Some(candidate), Some(transition)) = (candidate, transition) {
+        if let (Some(candidate), SessionChange::Rebind(transition)) = (candidate, &plan.change) {
             self.active.add(plan.session, DormancyCandidate { profiled: transition.after(), ..candidate });
         }
     }
@@ -88,8 +87,11 @@ impl FastPath {
     /// Stores the profile of a session that was just established, or changed while dormant, if such sessions can be
     /// dormant.
     pub(crate) fn learn_profile(&mut self, since: Time, plan: &Plan) {
-        let profiled =
-            plan.ops.profiled().cloned().or_else(|| plan.ops.transition().map(ProfileTransition::after));
+        let profiled = match &plan.change {
+            SessionChange::Install(session) => Some(session.clone()),
+            SessionChange::Rebind(transition) => Some(transition.after()),
+            SessionChange::Update(_) | SessionChange::Remove => None,
+        };
         let Some(profiled) = profiled.filter(|profiled| !self.dormant.has_profile(profiled)) else { return };
         if self.slow_path.can_be_dormant(plan.session, since) {
             self.learn_dormant_profile(&profiled);

@@ -8,11 +8,9 @@ use std::net::Ipv4Addr;
 use causeway_dataplane::{
     Dataplane, Disposition, Egress, Event, GtpuEndpoint, Ingress, Network, PacketEngine, Topology,
 };
-use causeway_model::Templates;
 use causeway_model::{
     ApplyAction, Far, Forwarding, HeaderRemoval, MeasurementMethod, OuterHeader, Pdi, PlanOptions, Qer,
-    RateLimit, RemovedHeader, RuleSet, UeAddress, UeSide, Urr, plan_deletion, plan_establishment,
-    plan_modification,
+    RateLimit, RemovedHeader, RuleSet, Templates, UeAddress, UeSide, Urr, plan_modification,
 };
 use causeway_packet::gtpu::Repr;
 use causeway_reference::Limits;
@@ -81,8 +79,8 @@ fn at(secs: u64) -> Time {
 /// Establishes sessions 1 to `count`, one second apart.
 fn establish(plane: &mut FastPath, templates: &mut Templates, count: u8) {
     for ue in 1..=count {
-        let ops = templates.profiled(&rules(ue)).unwrap().into();
-        let done = plane.apply(at(ue.into()), &Plan { session: Seid(ue.into()), ops });
+        let change = templates.profiled(&rules(ue)).unwrap().into();
+        let done = plane.apply(at(ue.into()), &Plan { session: Seid(ue.into()), change });
         assert_eq!(done, Ok(Applied::default()));
     }
 }
@@ -118,7 +116,7 @@ fn sessions_are_dormant_until_a_packet_or_plan() {
     let ingress = Ingress::Gtpu { local: UPF.into(), peer: (GNB, 2152).into(), tos: 0, hops: None };
     assert_eq!(plane.process(at(11), &ingress, &indication, &mut Vec::new()), Disposition::Consumed);
     assert!(plane.poll_event().is_some() && plane.dormant.len() == 0);
-    let ends = [1, 2, 3].map(|seid| plane.apply(at(20), &plan_deletion(Seid(seid))).unwrap().usage);
+    let ends = [1, 2, 3].map(|seid| plane.apply(at(20), &Plan::removal(Seid(seid))).unwrap().usage);
     let measured =
         ends.map(|usage| usage.iter().map(|it| (it.start, it.volume.unwrap().total())).collect::<Vec<_>>());
     assert_eq!(measured, [vec![(at(1), 0)], vec![(at(2), 28)], vec![(at(3), 0)]]);
@@ -153,8 +151,8 @@ fn a_session_with_tunnels_over_both_ip_versions_is_dormant() {
         rules
     };
     for ue in 1..=4 {
-        let ops = templates.profiled(&rules_at(ue, n3)).unwrap().into();
-        plane.apply(at(ue.into()), &Plan { session: Seid(ue.into()), ops }).unwrap();
+        let change = templates.profiled(&rules_at(ue, n3)).unwrap().into();
+        plane.apply(at(ue.into()), &Plan { session: Seid(ue.into()), change }).unwrap();
     }
     assert_eq!((plane.dormant.len(), plane.slow_path.sessions()), (3, 1));
     for (ue, local) in [(2, IpAddr::V4(UPF)), (3, IpAddr::V6(v6))] {
@@ -163,8 +161,8 @@ fn a_session_with_tunnels_over_both_ip_versions_is_dormant() {
     assert_eq!((plane.dormant.len(), plane.slow_path.sessions()), (1, 3));
     let at_v6 = DualIp::from(v6);
     let in_use = Err(ApplyError::TunnelInUse(FTeid { addr: at_v6, ..tunnel(4, UPF) }));
-    assert_eq!(plane.apply(at(11), &plan_establishment(Seid(5), &rules_at(4, at_v6))), in_use);
-    let ends = [2, 3, 4].map(|seid| plane.apply(at(20), &plan_deletion(Seid(seid))).unwrap().usage);
+    assert_eq!(plane.apply(at(11), &Plan::install(Seid(5), rules_at(4, at_v6).clone())), in_use);
+    let ends = [2, 3, 4].map(|seid| plane.apply(at(20), &Plan::removal(Seid(seid))).unwrap().usage);
     assert_eq!(ends.map(|usage| usage[0].volume.unwrap().total()), [28, 28, 0]);
 }
 
@@ -186,8 +184,8 @@ fn a_session_is_dormant_with_a_policy_of_its_own() {
         rules
     };
     for ue in 1..=5 {
-        let ops = templates.profiled(&policy(ue)).unwrap().into();
-        plane.apply(at(ue.into()), &Plan { session: Seid(ue.into()), ops }).unwrap();
+        let change = templates.profiled(&policy(ue)).unwrap().into();
+        plane.apply(at(ue.into()), &Plan { session: Seid(ue.into()), change }).unwrap();
     }
     assert_eq!((plane.dormant.len(), plane.slow_path.sessions()), (4, 1));
     let dispositions = [2, 3, 4, 5].map(|ue| downlink(&mut plane, ue, at(10)));
@@ -205,7 +203,7 @@ fn a_session_is_dormant_with_a_policy_of_its_own() {
     assert_ne!(dispositions[1], dispositions[2]);
     for ue in 2..=5 {
         assert_eq!(plane.slow_path.rules_of(Seid(ue.into())), Some(&policy(ue)));
-        plane.apply(at(20), &plan_deletion(Seid(ue.into()))).unwrap();
+        plane.apply(at(20), &Plan::removal(Seid(ue.into()))).unwrap();
     }
     assert_eq!(plane.counters().sessions, 1);
 }
@@ -217,14 +215,14 @@ fn a_dormant_session_is_removed_without_activation() {
     let (mut plane, mut templates) = (plane(), Templates::default());
     establish(&mut plane, &mut templates, 2);
     let (one, two) =
-        (plane.apply(at(9), &plan_deletion(Seid(1))), plane.apply(at(9), &plan_deletion(Seid(2))));
+        (plane.apply(at(9), &Plan::removal(Seid(1))), plane.apply(at(9), &Plan::removal(Seid(2))));
     let (one, two) = (one.unwrap(), two.unwrap());
     assert_eq!(
         (one.usage.len(), two.usage.len(), two.usage[0].start, two.usage[0].end),
         (1, 1, at(2), at(9))
     );
     assert_eq!(two.usage[0].volume, one.usage[0].volume);
-    assert_eq!(plane.apply(at(9), &plan_deletion(Seid(2))), Err(ApplyError::UnknownSession(Seid(2))));
+    assert_eq!(plane.apply(at(9), &Plan::removal(Seid(2))), Err(ApplyError::UnknownSession(Seid(2))));
     establish(&mut plane, &mut templates, 2);
     assert_eq!((plane.dormant.len(), plane.slow_path.sessions()), (2, 0));
 }
@@ -237,22 +235,22 @@ fn a_packet_or_plan_activates_its_session() {
     let (mut plane, mut templates) = (plane(), Templates::default());
     establish(&mut plane, &mut templates, 4);
     let full = Err(ApplyError::Full { table: "sessions", capacity: 4 });
-    let ops = templates.profiled(&rules(5)).unwrap().into();
-    assert_eq!(plane.apply(at(9), &Plan { session: Seid(5), ops }), full);
-    assert_eq!(plane.apply(at(9), &plan_establishment(Seid(5), &rules(5))), full);
-    let query = Plan { session: Seid(2), ops: vec![Op::QueryUrr(UrrId(1))].into() };
+    let change = templates.profiled(&rules(5)).unwrap().into();
+    assert_eq!(plane.apply(at(9), &Plan { session: Seid(5), change }), full);
+    assert_eq!(plane.apply(at(9), &Plan::install(Seid(5), rules(5).clone())), full);
+    let query = Plan::update(Seid(2), vec![Op::QueryUrr(UrrId(1))]);
     assert_eq!(plane.apply(at(9), &query).unwrap().usage.len(), 1);
     assert_eq!(plane.dormant.len(), 2);
-    plane.apply(at(9), &plan_deletion(Seid(1))).unwrap();
+    plane.apply(at(9), &Plan::removal(Seid(1))).unwrap();
     let in_use = Err(ApplyError::TunnelInUse(tunnel(3, UPF)));
-    assert_eq!(plane.apply(at(9), &plan_establishment(Seid(5), &rules(3))), in_use);
+    assert_eq!(plane.apply(at(9), &Plan::install(Seid(5), rules(3).clone())), in_use);
     assert_eq!(plane.dormant.len(), 1);
     let mut same_address = rules(5);
     for pdr in [PdrId(1), PdrId(2)] {
         let ue = same_address.pdrs.get_mut(&pdr).unwrap().pdi.ue.as_mut().unwrap();
         ue.v4 = Some(Ipv4Addr::new(10, 0, 0, 4));
     }
-    assert!(plane.apply(at(9), &plan_establishment(Seid(5), &same_address)).is_ok());
+    assert!(plane.apply(at(9), &Plan::install(Seid(5), same_address.clone())).is_ok());
     assert_eq!((plane.dormant.len(), plane.slow_path.overlapping_sessions(Seid(5))), (0, vec![Seid(4)]));
 }
 
@@ -267,7 +265,7 @@ fn change(plane: &mut FastPath, templates: &mut Templates, ue: u8, secs: u64, ac
     let plan = plan_modification(Seid(ue.into()), &from, &to, &extras);
     let before = templates.profiled(&from).unwrap();
     let transition = templates.transition(&before, &to, &plan).unwrap();
-    let like_others = Plan { session: plan.session, ops: transition.into() };
+    let like_others = Plan { session: plan.session, change: transition.into() };
     assert_eq!(like_others, plan);
     assert_eq!(plane.apply(at(secs), &like_others), Ok(Applied::default()));
     let mut sent: Vec<(Egress, Vec<u8>)> = Vec::new();
@@ -303,7 +301,7 @@ fn a_dormant_session_is_handed_over() {
     assert_eq!(downlink_to(&mut plane, 3, at(12), &mut sent), Disposition::Forwarded);
     assert_eq!((peer_of(&sent[0].0), &sent[0].1[4..8]), (Some(OTHER_GNB.into()), &[0, 0, 2, 0][..]));
     assert_eq!(plane.dormant.len(), 1);
-    let ends = [2, 3].map(|seid| plane.apply(at(20), &plan_deletion(Seid(seid))).unwrap().usage);
+    let ends = [2, 3].map(|seid| plane.apply(at(20), &Plan::removal(Seid(seid))).unwrap().usage);
     let measured = ends.map(|usage| (usage[0].start, usage[0].volume.unwrap().total()));
     assert_eq!(measured, [(at(2), 0), (at(3), 28)]);
 }
@@ -337,8 +335,8 @@ fn dormant_sessions_per_remote_tunnel_are_bounded() {
         let mut rules = rules(ue);
         let into_tunnel = Far::forward(FarId(2), Forwarding::into_tunnel(Interface::Access, gnb));
         rules.fars.extend([(FarId(2), into_tunnel)]);
-        let ops = templates.profiled(&rules).unwrap().into();
-        let done = plane.apply(at(ue.into()), &Plan { session: Seid(ue.into()), ops });
+        let change = templates.profiled(&rules).unwrap().into();
+        let done = plane.apply(at(ue.into()), &Plan { session: Seid(ue.into()), change });
         assert_eq!(done, Ok(Applied::default()));
     }
     assert_eq!((plane.dormant.len(), plane.slow_path.sessions()), (MAX_SESSIONS_PER_REMOTE, 2));

@@ -84,8 +84,7 @@ mod tests {
 
     use causeway_dataplane::{Dataplane, GtpuEndpoint, Network, Topology};
     use causeway_model::{
-        Far, Forwarding, HeaderRemoval, Pdi, Pdr, RemovedHeader, RuleSet, UeAddress, UeSide, plan_deletion,
-        plan_establishment,
+        Far, Forwarding, HeaderRemoval, Pdi, Pdr, Plan, RemovedHeader, RuleSet, UeAddress, UeSide,
     };
     use causeway_reference::Limits;
     use causeway_types::{DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, Teid, Time};
@@ -145,7 +144,7 @@ mod tests {
         let patterns = cases.map(|(seid, mut rules)| {
             // As the control plane shares rules without session parameters.
             rules.fars.insert(FarId(1), Arc::clone(&to_network));
-            plane.apply(Time::from_secs(1), &plan_establishment(Seid(seid), &rules)).unwrap();
+            plane.apply(Time::from_secs(1), &Plan::install(Seid(seid), rules.clone())).unwrap();
             plane.profile_of(Seid(seid)).unwrap()
         });
         let [one, two, three, four] = &patterns;
@@ -153,7 +152,7 @@ mod tests {
         assert!(!Arc::ptr_eq(one, three) && !Arc::ptr_eq(one, four) && !Arc::ptr_eq(three, four));
         drop(patterns);
         for seid in 1..=4 {
-            plane.apply(Time::from_secs(2), &plan_deletion(Seid(seid))).unwrap();
+            plane.apply(Time::from_secs(2), &Plan::removal(Seid(seid))).unwrap();
             assert!(plane.profile_of(Seid(seid)).is_none());
         }
         assert!(!plane.slow_path.has_destination(IpAddr::from([10, 0, 0, 1])));

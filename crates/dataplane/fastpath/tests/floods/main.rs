@@ -9,7 +9,7 @@ use causeway_dataplane::{
 use causeway_fastpath::FastPath;
 use causeway_model::{
     Far, Forwarding, HeaderRemoval, MeasurementMethod, Pdi, Pdr, RemovedHeader, RuleSet, UeAddress, UeSide,
-    Urr, plan_deletion, plan_establishment,
+    Urr,
 };
 use causeway_reference::{Limits, Reference};
 use causeway_types::{
@@ -93,7 +93,7 @@ impl Both {
         let (mut slow, mut fast) =
             (Reference::new(topology(), limits), FastPath::new(topology(), limits).unwrap());
         let now = Time::from_secs(1000);
-        let plan: Plan = plan_establishment(Seid(1), &rules(before_qos));
+        let plan: Plan = Plan::install(Seid(1), rules(before_qos).clone());
         assert_eq!(slow.apply(now, &plan), fast.apply(now, &plan));
         Self { slow, fast, now }
     }
@@ -110,7 +110,7 @@ impl Both {
 
     /// Deletes the session: its usage is the same.
     fn end(&mut self) {
-        let plan = plan_deletion(Seid(1));
+        let plan = Plan::removal(Seid(1));
         assert_eq!(self.slow.apply(self.now, &plan), self.fast.apply(self.now, &plan));
     }
 }

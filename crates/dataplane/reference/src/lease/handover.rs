@@ -17,7 +17,11 @@ impl Reference {
     /// state; nothing has changed.
     pub fn hand_over(&mut self, now: Time, plan: &Plan) -> bool {
         let Some(session) = self.sessions.get(&plan.session) else { return false };
-        let does_no_more = plan.ops.iter().all(|op| match op {
+        if plan.change.is_installation() || plan.change.is_removal() {
+            return false;
+        }
+        let ops = plan.ops();
+        let does_no_more = ops.iter().all(|op| match op {
             Op::PutFar(far) => can_hand_over(session, far),
             Op::SendEndMarker { .. } => true,
             _ => false,
@@ -25,12 +29,12 @@ impl Reference {
         if !does_no_more || !has_no_pending_state(session) {
             return false;
         }
-        for op in &plan.ops {
+        for op in ops.iter() {
             if let Op::PutFar(far) = op {
                 self.hand_over_far(now, plan.session, far);
             }
         }
-        for op in &plan.ops {
+        for op in ops.iter() {
             if let Op::SendEndMarker { tunnel, .. } = op {
                 self.end(*tunnel);
             }

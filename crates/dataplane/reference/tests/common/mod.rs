@@ -8,8 +8,8 @@ use causeway_dataplane::{
     N6Endpoint, Network, Op, PacketEngine, Plan, Topology,
 };
 use causeway_model::{
-    ApplyAction, DirectionalLimit, Far, Forwarding, HeaderRemoval, MeasurementMethod, Pdi, Pdr, Qer,
-    UeAddress, UeSide, Urr, UsageLimits,
+    ApplyAction, DirectionalLimit, Far, Forwarding, HeaderRemoval, MeasurementMethod, Pdi, Pdr,
+    ProfiledSession, Qer, SessionChange, UeAddress, UeSide, Urr, UsageLimits, testing::rules_of,
 };
 use causeway_packet::gtpu::prefix;
 use causeway_packet::rewrite::decrement_hop_limit;
@@ -150,12 +150,16 @@ impl Bench {
         setup
     }
 
-    pub fn apply(&mut self, ops: Vec<Op>) -> Result<Applied, ApplyError> {
-        self.apply_to(SESSION, ops)
+    pub fn apply(&mut self, change: impl Into<SessionChange>) -> Result<Applied, ApplyError> {
+        self.apply_to(SESSION, change)
     }
 
-    pub fn apply_to(&mut self, session: Seid, ops: Vec<Op>) -> Result<Applied, ApplyError> {
-        let applied = self.plane.apply(self.now, &Plan { session, ops: ops.into() });
+    pub fn apply_to(
+        &mut self,
+        session: Seid,
+        change: impl Into<SessionChange>,
+    ) -> Result<Applied, ApplyError> {
+        let applied = self.plane.apply(self.now, &Plan { session, change: change.into() });
         self.plane.flush(&mut self.sent);
         applied
     }
@@ -183,15 +187,19 @@ impl Bench {
     }
 }
 
-pub fn establishment() -> Vec<Op> {
-    vec![
-        Op::CreateSession,
+pub fn establishment() -> SessionChange {
+    install(vec![
         Op::PutQer(open_qer(1).into()),
         Op::PutFar(to_network().into()),
         Op::PutFar(to_gnb(gnb_tunnel(GNB, 0x2001)).into()),
         Op::PutPdr(uplink_pdr().into()),
         Op::PutPdr(Pdr { qers: vec![QerId(1)], ..downlink_pdr() }.into()),
-    ]
+    ])
+}
+
+/// A new session with the rules that these writes put.
+pub fn install(ops: Vec<Op>) -> SessionChange {
+    ProfiledSession::unshared(rules_of(ops)).into()
 }
 
 /// A G-PDU with the gNB's PDU Session Container.

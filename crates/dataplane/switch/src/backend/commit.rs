@@ -122,11 +122,13 @@ const RETRY_INTERVAL: Span = Span::from_secs(1);
 
 /// The URRs whose counters a plan needs; `None`: those of all.
 fn concerned(plan: &Plan, rules: &RuleSet) -> Option<BTreeSet<UrrId>> {
+    if plan.change.is_removal() {
+        return None;
+    }
     let is_linked = rules.urrs.values().any(|urr| urr.triggers.contains(ReportingTriggers::LIUSA));
     let mut urrs = BTreeSet::new();
-    for op in &plan.ops {
+    for op in plan.ops().iter() {
         match op {
-            Op::RemoveSession => return None,
             Op::QueryUrr(urr) | Op::RemoveUrr(urr) | Op::RenewUrr { urr, .. } => drop(urrs.insert(*urr)),
             Op::PutUrr(urr) if rules.urrs.contains_key(&urr.id) => drop(urrs.insert(urr.id)),
             _ => {}

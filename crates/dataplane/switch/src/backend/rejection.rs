@@ -88,8 +88,8 @@ impl<D: SwitchDriver> Switch<D> {
             Op::PutFar(far) => before.get(&far.id).map(|far| Op::PutFar(Arc::clone(far))),
             _ => None,
         };
-        let ops: Vec<Op> = plan.ops.iter().filter_map(put).collect();
-        let back = Plan { session: plan.session, ops: ops.into() };
+        let ops: Vec<Op> = plan.ops().iter().filter_map(put).collect();
+        let back = Plan::update(plan.session, ops);
         let _was_valid = self.software.apply_without_timers(now, &back);
         self.send_from_software(now);
     }

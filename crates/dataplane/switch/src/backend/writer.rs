@@ -82,7 +82,7 @@ impl<D: SwitchDriver> Switch<D> {
         let is_released = |(pdr, action): &(PdrId, RuleAction)| {
             buffered(pdr) == Some(RuleAction::Buffer) && action.forwards()
         };
-        plan.ops.iter().all(is_of_way) && after.iter().any(is_released)
+        plan.ops().iter().all(is_of_way) && after.iter().any(is_released)
     }
 
     /// Moves operations whose templates are written to the writer's queue, in their order.

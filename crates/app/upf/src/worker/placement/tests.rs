@@ -2,7 +2,10 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use causeway_dataplane::GtpuEndpoint;
-use causeway_model::{ApplyAction, Far, Forwarding, OuterHeader, Pdi, Pdr, UeAddress, UeSide};
+use causeway_model::{
+    ApplyAction, Far, Forwarding, OuterHeader, Pdi, Pdr, ProfiledSession, SessionChange, UeAddress, UeSide,
+    testing::rules_of,
+};
 use causeway_types::{FarId, Interface, PdrId, Teid};
 
 use super::super::directory::Directory;
@@ -48,25 +51,29 @@ fn peer(teid: u32) -> Op {
 
 impl Office {
     /// Places a plan, which its worker applies or refuses.
-    fn settle(&mut self, session: u64, ops: Vec<Op>, is_done: bool) -> Result<usize, ApplyError> {
+    fn settle(
+        &mut self,
+        session: u64,
+        change: impl Into<SessionChange>,
+        is_done: bool,
+    ) -> Result<usize, ApplyError> {
         self.plans += 1;
-        let worker =
-            self.placement.assign_worker(self.plans, &Plan { session: Seid(session), ops: ops.into() })?;
+        let plan = Plan { session: Seid(session), change: change.into() };
+        let worker = self.placement.assign_worker(self.plans, &plan)?;
         self.placement.complete(self.plans, is_done);
         Ok(worker)
     }
 
-    fn change(&mut self, session: u64, ops: Vec<Op>) -> Result<usize, ApplyError> {
-        self.settle(session, ops, true)
+    fn change(&mut self, session: u64, change: impl Into<SessionChange>) -> Result<usize, ApplyError> {
+        self.settle(session, change, true)
     }
 
-    fn create(&mut self, session: u64, mut ops: Vec<Op>) -> Result<usize, ApplyError> {
-        ops.insert(0, Op::CreateSession);
-        self.change(session, ops)
+    fn create(&mut self, session: u64, ops: Vec<Op>) -> Result<usize, ApplyError> {
+        self.change(session, ProfiledSession::unshared(rules_of(ops)))
     }
 
     fn remove(&mut self, session: u64) {
-        self.change(session, vec![Op::RemoveSession]).unwrap();
+        self.change(session, SessionChange::Remove).unwrap();
     }
 
     fn of_tunnel(&self, teid: u32) -> Option<usize> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use causeway_collections::SortedSet;
-use causeway_model::{Policy, ProfiledSession, RuleSet, SessionParams, plan_establishment};
+use causeway_model::{Plan, Policy, ProfiledSession, RuleSet, SessionParams};
 use causeway_types::{FTeid, IpNet, PdrId, Seid};
 
 use super::ControlProfile;
@@ -94,7 +94,7 @@ impl ProfiledRules {
             self.addresses().collect::<SortedSet<_>>(),
         );
         Change {
-            plan: plan_establishment(session, whole.rules()),
+            plan: Plan::install(session, whole.rules().clone()),
             chosen: self.chosen().collect(),
             chosen_endpoints: Vec::new(),
             ues: ChosenUes::default(),

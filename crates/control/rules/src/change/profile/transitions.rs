@@ -225,7 +225,7 @@ fn transition_of(
     let from = held.profile();
     let values = template.slot_values(body)?;
     let is_plain = changes_only_fars(&profiled.to_rules(), change)
-        && !change.plan.ops.is_empty()
+        && !change.plan.change.is_empty()
         && changes_every_tunnel(&template, &values, from, before);
     let (locals, node) = (locals_of(&values, from, before)?, node_id(body)?);
     let to = held.with_fars(before, &change.session).filter(|_| is_plain)?;
@@ -238,7 +238,7 @@ fn transition_of(
         values.map(Source::AssignedTeid).or_else(|| from.remote_index(far).map(Source::Held))
     };
     let sources = to.profile().fars().map(|far| far.and_then(source));
-    let ops = change.plan.ops.to_vec();
+    let ops = change.plan.ops().into_owned();
     let effect = TransitionEffect::new(Arc::clone(from), Arc::clone(to.profile()), ops)?;
     let (from, effect) = (Arc::clone(held), Arc::new(effect));
     Some(TransitionTemplate { template, from, to, sources, locals, node, effect })

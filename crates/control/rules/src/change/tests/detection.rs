@@ -44,7 +44,7 @@ fn a_bidirectional_filter_is_one_filter() {
         ..RequestedChanges::default()
     };
     let change = upf.modify(changed).unwrap();
-    assert_eq!(change.plan.ops.len(), 2, "both PDRs are written");
+    assert_eq!(change.plan.ops().len(), 2, "both PDRs are written");
     upf.keep(change);
     assert_eq!(flows(&upf, 2), [WEB]);
     let mut last = RequestedChanges::default();
@@ -126,7 +126,7 @@ fn pdrs_follow_their_endpoint() {
     let mut removal = RequestedChanges::default();
     removal.endpoints.remove = vec![EndpointId(5)];
     let change = upf.modify(removal).unwrap();
-    assert_eq!(change.plan.ops, [Op::RemovePdr(PdrId(1)), Op::RemovePdr(PdrId(3))]);
+    assert_eq!(change.plan.ops()[..], [Op::RemovePdr(PdrId(1)), Op::RemovePdr(PdrId(3))]);
     upf.keep(change);
     assert_eq!(upf.resources.tunnels.in_use(), 0);
 }

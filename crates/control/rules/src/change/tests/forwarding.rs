@@ -23,7 +23,7 @@ fn a_service_request_writes_one_far() {
     changes.fars.update =
         vec![FarUpdate { action: Some(ApplyAction::Forward), forwarding: Some(forwarding), ..far_update(2) }];
     let change = upf.modify(changes).unwrap();
-    assert_eq!(change.plan.ops, [Op::PutFar(to_gnb(2, gnb(0x200)).into())]);
+    assert_eq!(change.plan.ops()[..], [Op::PutFar(to_gnb(2, gnb(0x200)).into())]);
     assert_eq!(change.chosen, []);
 }
 
@@ -47,7 +47,7 @@ fn a_handover_sends_one_end_marker() {
     changes.fars.create.push(to_gnb(3, gnb(0x100)));
     let mut upf = TestUpf::with(changes);
     let change = upf.modify(handover(&[2, 3], gnb(0x200))).unwrap();
-    assert_eq!(names(&change.plan.ops), ["put FAR 2", "end marker of FAR 2 to 0x00000100", "put FAR 3"]);
+    assert_eq!(names(&change.plan.ops()), ["put FAR 2", "end marker of FAR 2 to 0x00000100", "put FAR 3"]);
 }
 
 // Input:  SNDEM with the same tunnel as before; with a FAR that had none.
@@ -55,9 +55,9 @@ fn a_handover_sends_one_end_marker() {
 #[test]
 fn no_old_tunnel_no_end_marker() {
     let mut upf = TestUpf::with(usual());
-    assert_eq!(upf.modify(handover(&[2], gnb(0x100))).unwrap().plan.ops, []);
+    assert_eq!(upf.modify(handover(&[2], gnb(0x100))).unwrap().plan.ops()[..], []);
     let change = upf.modify(handover(&[1], gnb(0x300))).unwrap();
-    assert_eq!(names(&change.plan.ops), ["put FAR 1"]);
+    assert_eq!(names(&change.plan.ops()), ["put FAR 1"]);
 }
 
 // Input:  SNDEM, and a data plane that sends no End Markers.

@@ -3,12 +3,12 @@ mod forwarding;
 mod tunnels;
 mod ues;
 
+use causeway_model::{Bar, Op, Plan, Qer, SdfFilter};
 use causeway_types::{FarId, PdrId, Precedence, QerId, UrrId};
 
 use crate::edits::{FarUpdate, FilterDraft, PdrUpdate, RequestedChanges, Setting, UrrDraft};
 use crate::testing::{CHOOSE, SESSION, TestUpf, answer, bar, buffering, to_internet, uplink_pdr, urr, usual};
 use crate::{Reason, RuleId, delete};
-use causeway_model::{Bar, Op, Qer, SdfFilter};
 
 fn far_update(id: u32) -> FarUpdate {
     FarUpdate {
@@ -81,17 +81,9 @@ fn establishment_writes_references_first() {
     changes.pdrs.create[0].qers = vec![QerId(1)];
     changes.pdrs.create[1].urrs = vec![UrrId(1)];
     let change = TestUpf::new().establish(changes).unwrap();
-    let expected = [
-        "CreateSession",
-        "put BAR 1",
-        "put QER 1",
-        "put FAR 1",
-        "put FAR 2",
-        "put URR 1",
-        "put PDR 1",
-        "put PDR 2",
-    ];
-    assert_eq!(names(&change.plan.ops), expected);
+    let expected =
+        ["put BAR 1", "put QER 1", "put FAR 1", "put FAR 2", "put URR 1", "put PDR 1", "put PDR 2"];
+    assert_eq!(names(&change.plan.ops()), expected);
     let [(pdr, tunnel)] = change.chosen[..] else { panic!("one tunnel was to be chosen") };
     assert_eq!((pdr, tunnel.addr.to_string().as_str()), (PdrId(1), "192.0.2.1"));
 }
@@ -111,7 +103,7 @@ fn a_removed_qer_or_urr_leaves_its_pdrs() {
     changes.urrs.remove = vec![UrrId(1)];
     let change = upf.modify(changes).unwrap();
     let expected = ["put PDR 2", "RemoveUrr(UrrId(1))", "RemoveQer(QerId(1))"];
-    assert_eq!(names(&change.plan.ops), expected);
+    assert_eq!(names(&change.plan.ops()), expected);
     let pdr = &change.session.rules().pdrs[&PdrId(2)];
     assert_eq!((&pdr.qers[..], &pdr.urrs[..]), (&[QerId(2)][..], &[][..]));
 }
@@ -124,7 +116,7 @@ fn a_far_goes_after_its_pdrs_or_not_at_all() {
     let mut changes = RequestedChanges { pdrs: removal(2), ..RequestedChanges::default() };
     changes.fars.remove = vec![FarId(2)];
     let change = upf.modify(changes.clone()).unwrap();
-    assert_eq!(change.plan.ops, [Op::RemovePdr(PdrId(2)), Op::RemoveFar(FarId(2))]);
+    assert_eq!(change.plan.ops()[..], [Op::RemovePdr(PdrId(2)), Op::RemoveFar(FarId(2))]);
     upf.resources.abandon(change.resources);
     changes.pdrs.remove.clear();
     let rejection = upf.modify(changes).unwrap_err();
@@ -172,12 +164,12 @@ fn what_an_update_does_not_name_stays() {
     let before = upf.session.rules().pdrs[&PdrId(1)].clone();
     let change = upf.modify(changes).unwrap();
     assert_eq!(
-        change.plan.ops,
+        change.plan.ops()[..],
         [Op::PutPdr(causeway_model::Pdr { precedence: Precedence(5), ..before }.into())]
     );
     upf.keep(change);
     let changes = RequestedChanges { pdrs: updates(pdr_update(1)), ..RequestedChanges::default() };
-    assert_eq!(upf.modify(changes).unwrap().plan.ops, []);
+    assert_eq!(upf.modify(changes).unwrap().plan.ops()[..], []);
 }
 
 // Input:  a modification adds a flow description; its PDI has neither F-TEID nor UE address (as Open5GS
@@ -215,7 +207,7 @@ fn a_query_comes_before_the_changes() {
     changes.urrs.create = vec![urr_draft(3)];
     let change = upf.modify(changes).unwrap();
     let expected = ["QueryUrr(UrrId(1))", "put URR 3", "RemoveUrr(UrrId(2))"];
-    assert_eq!(names(&change.plan.ops), expected);
+    assert_eq!(names(&change.plan.ops()), expected);
 }
 
 // Input:  the end of a session.
@@ -224,7 +216,7 @@ fn a_query_comes_before_the_changes() {
 fn deletion_gives_everything_back() {
     let mut upf = TestUpf::with(usual());
     let change = delete(&upf.session, SESSION);
-    assert_eq!(change.plan.ops, [Op::RemoveSession]);
+    assert_eq!(change.plan, Plan::removal(SESSION));
     assert_eq!(upf.resources.tunnels.in_use(), 1);
     upf.keep(change);
     assert_eq!((upf.resources.tunnels.in_use(), upf.resources.tunnels.available()), (0, 100));

@@ -28,7 +28,7 @@ fn a_session_becomes_dormant_again_after_its_first_packet() {
     }
     assert_eq!(downlink(&mut plane, 3, at(14)), Disposition::Forwarded);
     assert_eq!((in_all(&plane), plane.fast_path_packets(), plane.slow_path_packets()), ((2, 1, 3), 3, 2));
-    let ends = [2, 3].map(|seid| plane.apply(at(20), &plan_deletion(Seid(seid))).unwrap().usage);
+    let ends = [2, 3].map(|seid| plane.apply(at(20), &Plan::removal(Seid(seid))).unwrap().usage);
     let measured = ends.map(|usage| {
         let [usage] = &usage[..] else { panic!("{usage:?}") };
         (usage.start, usage.first_packet, usage.last_packet, usage.volume.unwrap().downlink)
@@ -68,8 +68,8 @@ fn dormant_sessions_reach_thresholds() {
         let urr = rules.urrs.get_mut(&UrrId(1)).unwrap();
         urr.triggers = ReportingTriggers::VOLTH;
         urr.thresholds.volume = Some(DirectionalLimit { total: Some(300), uplink: None, downlink: None });
-        let ops = templates.profiled(&rules).unwrap().into();
-        plane.apply(at(ue.into()), &Plan { session: Seid(ue.into()), ops }).unwrap();
+        let change = templates.profiled(&rules).unwrap().into();
+        plane.apply(at(ue.into()), &Plan { session: Seid(ue.into()), change }).unwrap();
     }
     let mut reported = Vec::new();
     for count in 1..=25 {
@@ -81,7 +81,7 @@ fn dormant_sessions_reach_thresholds() {
     }
     assert_eq!(reported, [(11, 11 * PACKET), (22, 11 * PACKET)]);
     assert!(plane.fast_path_packets() > plane.slow_path_packets());
-    let usage = plane.apply(at(40), &plan_deletion(Seid(2))).unwrap().usage;
+    let usage = plane.apply(at(40), &Plan::removal(Seid(2))).unwrap().usage;
     assert_eq!((usage.len(), usage[0].volume.unwrap().downlink), (1, 3 * PACKET));
 }
 
@@ -100,12 +100,12 @@ fn a_session_with_traffic_is_updated_and_becomes_dormant_again() {
     let mut sent = Vec::new();
     assert_eq!(downlink_to(&mut plane, 2, at(11), &mut sent), Disposition::Forwarded);
     assert_eq!((peer_of(&sent[0].0), &sent[0].1[4..8]), (Some(OTHER_GNB.into()), &[0, 0, 2, 0][..]));
-    let query = Plan { session: Seid(2), ops: vec![Op::QueryUrr(UrrId(1))].into() };
+    let query = Plan::update(Seid(2), vec![Op::QueryUrr(UrrId(1))]);
     let usage = plane.apply(at(12), &query).unwrap().usage;
     assert_eq!((usage[0].volume.unwrap().downlink, in_all(&plane)), (2 * PACKET, (2, 1, 3)));
     assert_eq!(downlink(&mut plane, 2, at(13)), Disposition::Forwarded);
     assert_eq!(in_all(&plane), (2, 1, 3));
-    let usage = plane.apply(at(20), &plan_deletion(Seid(2))).unwrap().usage;
+    let usage = plane.apply(at(20), &Plan::removal(Seid(2))).unwrap().usage;
     assert_eq!((usage[0].start, usage[0].volume.unwrap().downlink), (at(12), PACKET));
 }
 

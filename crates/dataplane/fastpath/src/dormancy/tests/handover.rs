@@ -3,7 +3,7 @@ use super::*;
 /// A session whose packets are measured, changed by a plan without a known message template.
 fn established(plane: &mut FastPath, ue: u8) -> RuleSet {
     let rules = rules(ue);
-    let plan = plan_establishment(Seid(ue.into()), &rules);
+    let plan = Plan::install(Seid(ue.into()), rules.clone());
     plane.apply(at(ue.into()), &plan).unwrap();
     rules
 }
@@ -60,7 +60,7 @@ fn a_handover_needs_no_slow_path() {
     assert_eq!(downlink_to(&mut plane, 2, at(20), &mut out), Disposition::Forwarded);
     assert_eq!(sent(&out), [(GNB, END_MARKER, 0x102), (OTHER_GNB, G_PDU, 0x303)]);
     assert_eq!(plane.slow_path_packets(), slow);
-    let ends = [1, 2].map(|seid| plane.apply(at(30), &plan_deletion(Seid(seid))).unwrap().usage);
+    let ends = [1, 2].map(|seid| plane.apply(at(30), &Plan::removal(Seid(seid))).unwrap().usage);
     let measured = ends.map(|usage| {
         let [usage] = &usage[..] else { panic!("{usage:?}") };
         (usage.first_packet, usage.last_packet, usage.volume.unwrap().downlink)
@@ -113,7 +113,7 @@ fn larger_changes_take_the_slow_path() {
     let mut twice = rules(2);
     let far = Far { id: FarId(3), ..twice.fars.get(&FarId(2)).unwrap().clone() };
     twice.fars.extend([(FarId(3), far)]);
-    let plan = plan_establishment(Seid(2), &twice);
+    let plan = Plan::install(Seid(2), twice.clone());
     plane.apply(at(8), &plan).unwrap();
     assert!(!plane.hand_over(at(9), &modified(2, &twice, &elsewhere(&twice))));
 
@@ -121,6 +121,6 @@ fn larger_changes_take_the_slow_path() {
     for pdr in other.pdrs.values_mut() {
         pdr.pdi.ue = pdr.pdi.ue.map(|ue| UeAddress { v4: Some(Ipv4Addr::new(10, 0, 0, 2)), ..ue });
     }
-    plane.apply(at(11), &plan_establishment(Seid(3), &other)).unwrap();
+    plane.apply(at(11), &Plan::install(Seid(3), other.clone())).unwrap();
     assert!(!plane.hand_over(at(12), &modified(3, &other, &elsewhere(&other))));
 }

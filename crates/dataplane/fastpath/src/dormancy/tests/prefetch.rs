@@ -11,8 +11,8 @@ use super::*;
 fn prefetch_changes_no_state() {
     let (mut plane, mut templates) = (plane_for(8), Templates::default());
     let mut plan = |seid: u8, ue: u8| {
-        let ops = templates.profiled(&rules(ue)).unwrap().into();
-        Plan { session: Seid(seid.into()), ops }
+        let change = templates.profiled(&rules(ue)).unwrap().into();
+        Plan { session: Seid(seid.into()), change }
     };
     for round in 0..2 {
         let ue_of = |seid: u8| if round == 0 { seid } else { 9 - seid };
@@ -36,7 +36,7 @@ fn prefetch_changes_no_state() {
         }
         assert_eq!(plane.dormant.len(), 0);
         for seid in 1..=8_u8 {
-            let end = plan_deletion(Seid(seid.into()));
+            let end = Plan::removal(Seid(seid.into()));
             if seid % 3 == 0 {
                 plane.prefetch(&end);
             }
@@ -67,7 +67,7 @@ fn plans_for(acts: &[(u8, Act)]) -> Vec<Result<Plan, u8>> {
         plans.push(match (act, held.as_mut()) {
             (Act::Establish, None) => {
                 *held = Some(rules(*ue));
-                Ok(Plan { session, ops: templates.profiled(&rules(*ue)).unwrap().into() })
+                Ok(Plan { session, change: templates.profiled(&rules(*ue)).unwrap().into() })
             }
             (Act::Handover, Some(from)) => {
                 let mut to = from.clone();
@@ -79,12 +79,12 @@ fn plans_for(acts: &[(u8, Act)]) -> Vec<Result<Plan, u8>> {
                 let before = templates.profiled(from).unwrap();
                 let transition = templates.transition(&before, &to, &plan).unwrap();
                 *from = to;
-                Ok(Plan { session, ops: transition.into() })
+                Ok(Plan { session, change: transition.into() })
             }
             (Act::Packet, _) => Err(*ue),
             (Act::Delete, Some(_)) => {
                 *held = None;
-                Ok(plan_deletion(session))
+                Ok(Plan::removal(session))
             }
             (Act::Establish, Some(_)) | (Act::Handover | Act::Delete, None) => continue,
         });
@@ -107,7 +107,7 @@ proptest! {
         let plans = plans_for(&acts.iter().copied().chain(all_go).collect::<Vec<_>>());
         let mut planes = [plane_for(6), plane_for(6)];
         let mut coming: VecDeque<_> = plans.iter().collect();
-        (0..6).for_each(|_| planes[1].prefetch(&plan_deletion(Seid(99))));
+        (0..6).for_each(|_| planes[1].prefetch(&Plan::removal(Seid(99))));
         for (turn, step) in (0..).zip(&plans) {
             coming.pop_front();
             if let Some(Ok(plan)) = coming.get(ahead) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use causeway_dataplane::{
     Dataplane, Disposition, DropReason, HostReachability, Network, PacketEngine, Topology,
 };
-use causeway_model::plan_establishment;
+use causeway_model::Plan;
 use causeway_p4::{Contract, profiles};
 use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr};
 use causeway_reference::{Limits, Reference};
@@ -41,7 +41,7 @@ fn with(host: HostReachability) -> Topology {
 fn both(contract: &Contract, host: HostReachability) -> (InProcess, Reference) {
     let mut switch = InProcess::new(&Program::from(contract), with(host.clone()), Limits::default()).unwrap();
     let mut oracle = Reference::new(with(host), Limits::default());
-    let plan = plan_establishment(Seid(1), &session(0));
+    let plan = Plan::install(Seid(1), session(0).clone());
     switch.apply(START, &plan).unwrap();
     oracle.apply(START, &plan).unwrap();
     (switch, oracle)

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use causeway_dataplane::{Dataplane, Disposition, Egress, PacketEngine};
-use causeway_model::{PlanOptions, RuleSet, plan_deletion, plan_establishment, plan_modification};
+use causeway_model::{Plan, PlanOptions, RuleSet, plan_modification};
 use causeway_p4::{Contract, profiles};
 use causeway_types::{Seid, Span, Time, UrrId};
 
@@ -47,9 +47,9 @@ impl Pair {
         let (plan, after) = match state {
             None => {
                 let rules = self.choices.rules(number);
-                (plan_establishment(seid, &rules), Some(rules))
+                (Plan::install(seid, rules.clone()), Some(rules))
             }
-            Some(rules) if self.choices.chance(10) => (plan_deletion(seid), {
+            Some(rules) if self.choices.chance(10) => (Plan::removal(seid), {
                 drop(rules);
                 None
             }),
@@ -136,7 +136,7 @@ impl Pair {
     fn end(mut self) -> [u64; 3] {
         for number in 0..SESSIONS {
             if self.sessions[usize::from(number)].take().is_some() {
-                let plan = plan_deletion(Seid(u64::from(number) + 1));
+                let plan = Plan::removal(Seid(u64::from(number) + 1));
                 let theirs = self.oracle.apply(self.now, &plan);
                 assert_eq!(self.switch.apply(self.now, &plan), theirs);
             }

@@ -2,8 +2,7 @@
 
 use causeway_dataplane::{ApplyError, Dataplane, Disposition, PacketEngine};
 use causeway_model::{
-    HeaderRemoval, PlanOptions, Qer, RateLimit, RuleSet, TosMarking, plan_deletion, plan_establishment,
-    plan_modification,
+    HeaderRemoval, Plan, PlanOptions, Qer, RateLimit, RuleSet, TosMarking, plan_modification,
 };
 use causeway_p4::profiles;
 use causeway_reference::Limits;
@@ -23,7 +22,7 @@ pub(super) fn direct() -> InProcess {
 }
 
 pub(super) fn establish(upf: &mut InProcess, number: u8, rules: &RuleSet) {
-    upf.apply(START, &plan_establishment(Seid(number.into()), rules)).unwrap();
+    upf.apply(START, &Plan::install(Seid(number.into()), rules.clone())).unwrap();
 }
 
 fn numbers(upf: &mut InProcess, number: u8) -> Vec<u32> {
@@ -39,7 +38,7 @@ fn entries(upf: &mut InProcess, table: &str) -> usize {
 
 /// Counted user octets of the session, uplink and downlink.
 pub(super) fn end(upf: &mut InProcess, number: u8) -> (u64, u64) {
-    let usage = upf.apply(START, &plan_deletion(Seid(number.into()))).unwrap().usage;
+    let usage = upf.apply(START, &Plan::removal(Seid(number.into()))).unwrap().usage;
     let volumes = || usage.iter().filter_map(|usage| usage.volume);
     (volumes().map(|volume| volume.uplink).sum(), volumes().map(|volume| volume.downlink).sum())
 }
@@ -94,7 +93,7 @@ fn what_counts_otherwise_has_another_number() {
     assert_eq!(entries(&mut upf, "ul_sessions_low"), 0);
     up(&mut upf, 0);
     up(&mut upf, 0);
-    let usage = upf.apply(START, &plan_deletion(Seid(0))).unwrap().usage;
+    let usage = upf.apply(START, &Plan::removal(Seid(0))).unwrap().usage;
     let mut octets: Vec<(UrrId, u64)> =
         usage.iter().map(|usage| (usage.urr, usage.volume.unwrap().total())).collect();
     octets.sort_unstable();
@@ -145,7 +144,7 @@ fn a_full_table_is_named() {
         let mut rules = session(number);
         let pdr = rules.pdrs.get_mut(&PdrId(1)).unwrap();
         pdr.pdi.qfis = QfiSet::from_iter([8, 9].into_iter().filter_map(Qfi::new));
-        plan_establishment(Seid(number.into()), &rules)
+        Plan::install(Seid(number.into()), rules.clone())
     };
     upf.apply(START, &with_flows(0)).unwrap();
     let full = ApplyError::Full { table: "ul_to_n6_simple", capacity: 3 };
@@ -191,7 +190,7 @@ fn a_pool_numbers_its_ues() {
     let pdr = rules.pdrs.get_mut(&PdrId(1)).unwrap();
     pdr.pdi.tunnel = Some(causeway_types::FTeid { teid: teid(0x1002), addr: UPF.into() });
     pdr.removal = Some(HeaderRemoval::GTPU_IPV4);
-    switch.apply(START, &plan_establishment(Seid(0), &rules)).unwrap();
+    switch.apply(START, &Plan::install(Seid(0), rules.clone())).unwrap();
     let placed = &switch.sessions[&Seid(0)].placed;
     let numbers: Vec<SwitchPdr> = placed.values().map(|placed| placed.number).collect();
     assert_eq!(numbers, [SwitchPdr(0x1002), SwitchPdr(0x40_1002)]);

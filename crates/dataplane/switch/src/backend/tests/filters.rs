@@ -3,8 +3,8 @@
 
 use causeway_dataplane::{Dataplane, Disposition, PacketEngine};
 use causeway_model::{
-    ApplyAction, Far, FlowAddress, FlowDescription, FlowEnd, Pdr, PlanOptions, RuleSet, SdfFilter, Usage,
-    plan_deletion, plan_establishment, plan_modification,
+    ApplyAction, Far, FlowAddress, FlowDescription, FlowEnd, Pdr, Plan, PlanOptions, RuleSet, SdfFilter,
+    Usage, plan_modification,
 };
 use causeway_p4::profiles;
 use causeway_reference::Limits;
@@ -79,7 +79,7 @@ fn by_urr(usage: &[Usage]) -> [u64; 2] {
 
 /// The same at the end of a session.
 fn end_by_urr(upf: &mut InProcess, number: u8) -> [u64; 2] {
-    by_urr(&upf.apply(START, &plan_deletion(Seid(number.into()))).unwrap().usage)
+    by_urr(&upf.apply(START, &Plan::removal(Seid(number.into()))).unwrap().usage)
 }
 
 // Input:  two sessions with the same filter in each direction, and their packets; then both end.
@@ -151,7 +151,7 @@ fn precedence_decides_between_filters_and_the_rest() {
         pass(&mut upf, 0);
         rules = new;
     }
-    usage.extend(upf.apply(START, &plan_deletion(Seid(0))).unwrap().usage);
+    usage.extend(upf.apply(START, &Plan::removal(Seid(0))).unwrap().usage);
     assert_eq!(by_urr(&usage), [600, 600]);
 }
 
@@ -204,7 +204,9 @@ fn classes_that_the_switch_refuses_do_not_come() {
     for (number, filter) in
         [(0, filter(Some(24), None)), (1, filter(None, Some(53))), (2, filter(None, None))]
     {
-        switch.apply(START, &plan_establishment(Seid(number.into()), &filtered(number, &[filter]))).unwrap();
+        switch
+            .apply(START, &Plan::install(Seid(number.into()), filtered(number, &[filter]).clone()))
+            .unwrap();
         switch.run(START);
     }
     for number in 0..3 {
@@ -222,7 +224,7 @@ fn classes_that_the_switch_refuses_do_not_come() {
     assert_eq!(switch.statistics().refused_chores, 0);
     assert_eq!(switch.statistics().refused, 0);
     for number in 0..3 {
-        switch.apply(START, &plan_deletion(Seid(number))).unwrap();
+        switch.apply(START, &Plan::removal(Seid(number))).unwrap();
         switch.run(START);
     }
     assert!(switch.is_empty());
@@ -247,6 +249,6 @@ fn classes_come_back_after_a_restart() {
     let mut out = Vec::new();
     let passed = upf.process(later, &super::world::from_network(), &super::world::reply(0, 172), &mut out);
     assert_eq!((passed, out.len()), (Disposition::Forwarded, 1));
-    let usage = upf.apply(later, &plan_deletion(Seid(0))).unwrap().usage;
+    let usage = upf.apply(later, &Plan::removal(Seid(0))).unwrap().usage;
     assert_eq!(usage.iter().map(|usage| usage.volume.unwrap().total()).sum::<u64>(), 500);
 }

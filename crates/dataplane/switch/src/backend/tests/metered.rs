@@ -1,9 +1,7 @@
 //! Rules with a meter have an entry for it, where their profile keeps meters apart from rules.
 
 use causeway_dataplane::{ApplyError, Dataplane};
-use causeway_model::{
-    PlanOptions, Qer, RateLimit, RuleSet, plan_deletion, plan_establishment, plan_modification,
-};
+use causeway_model::{Plan, PlanOptions, Qer, RateLimit, RuleSet, plan_modification};
 use causeway_p4::profiles;
 use causeway_reference::Limits;
 use causeway_types::{Bitrate, PdrId, QerId, Qfi, Seid};
@@ -35,8 +33,8 @@ fn rows_for_meters_come_and_go_with_them() {
     for (contract, table) in [(&profiles::HIP4, "metered_rules"), (&profiles::BASELINE, "meter_lookup")] {
         let mut upf = on_switch(contract);
         let rules = limited(0, 8000);
-        upf.apply(START, &plan_establishment(Seid(0), &rules)).unwrap();
-        upf.apply(START, &plan_establishment(Seid(1), &session(1))).unwrap();
+        upf.apply(START, &Plan::install(Seid(0), rules.clone())).unwrap();
+        upf.apply(START, &Plan::install(Seid(1), session(1).clone())).unwrap();
         assert_eq!(rows(&mut upf, table), 2, "{table}");
         let faster = limited(0, 16_000);
         upf.apply(START, &plan_modification(Seid(0), &rules, &faster, &PlanOptions::default())).unwrap();
@@ -45,7 +43,7 @@ fn rows_for_meters_come_and_go_with_them() {
         without.pdrs.get_mut(&PdrId(2)).unwrap().qers.clear();
         upf.apply(START, &plan_modification(Seid(0), &faster, &without, &PlanOptions::default())).unwrap();
         assert_eq!(rows(&mut upf, table), 1, "{table}");
-        upf.apply(START, &plan_deletion(Seid(0))).unwrap();
+        upf.apply(START, &Plan::removal(Seid(0))).unwrap();
         assert_eq!(rows(&mut upf, table), 0, "{table}");
     }
 }
@@ -57,10 +55,10 @@ fn rules_that_find_no_row_are_refused() {
     let mut small = Program::from(&profiles::HIP4);
     small.tables.iter_mut().find(|table| table.name == "metered_rules").unwrap().size = 3;
     let mut upf = InProcess::new(&small, topology(), Limits::default()).unwrap();
-    upf.apply(START, &plan_establishment(Seid(0), &limited(0, 8000))).unwrap();
-    let refused = upf.apply(START, &plan_establishment(Seid(1), &limited(1, 8000))).unwrap_err();
+    upf.apply(START, &Plan::install(Seid(0), limited(0, 8000).clone())).unwrap();
+    let refused = upf.apply(START, &Plan::install(Seid(1), limited(1, 8000).clone())).unwrap_err();
     assert_eq!(refused, ApplyError::Full { table: "metered_rules", capacity: 3 });
-    upf.apply(START, &plan_establishment(Seid(1), &session(1))).unwrap();
-    upf.apply(START, &plan_deletion(Seid(0))).unwrap();
-    upf.apply(START, &plan_establishment(Seid(2), &limited(2, 8000))).unwrap();
+    upf.apply(START, &Plan::install(Seid(1), session(1).clone())).unwrap();
+    upf.apply(START, &Plan::removal(Seid(0))).unwrap();
+    upf.apply(START, &Plan::install(Seid(2), limited(2, 8000).clone())).unwrap();
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use causeway_dataplane::Dataplane;
-use causeway_model::{PlanOptions, RuleSet, TosMarking, plan_establishment, plan_modification};
+use causeway_model::{Plan, PlanOptions, RuleSet, TosMarking, plan_modification};
 use causeway_p4::profiles;
 use causeway_reference::Limits;
 use causeway_types::{FarId, Seid, Span, Time};
@@ -111,7 +111,7 @@ fn templates_come_first() {
         let uplink = new.fars.get_mut(&FarId(1)).unwrap();
         uplink.forwarding.as_mut().unwrap().marking = Some(TosMarking::new((step + 1) << 2, 0xfc));
         let plan = match step {
-            0 => plan_establishment(Seid(1), &new),
+            0 => Plan::install(Seid(1), new.clone()),
             _ => plan_modification(Seid(1), &rules, &new, &PlanOptions::default()),
         };
         switch.apply(START + Span::from_secs(step.into()), &plan).unwrap();

@@ -1,9 +1,7 @@
 //! Exhausted quotas whose FAR forwards elsewhere.
 
 use causeway_dataplane::{Dataplane, Egress, PacketEngine};
-use causeway_model::{
-    DirectionalLimit, Far, PlanOptions, RuleSet, Urr, plan_deletion, plan_establishment, plan_modification,
-};
+use causeway_model::{DirectionalLimit, Far, Plan, PlanOptions, RuleSet, Urr, plan_modification};
 use causeway_p4::{Contract, profiles};
 use causeway_types::{FarId, PdrId, ReportingTriggers, Seid, UrrId};
 
@@ -46,7 +44,7 @@ fn what_goes_elsewhere_counts_for_other_urrs_alone() {
     for contract in ALL {
         let mut upf = on_switch(contract);
         let rules = with_quota(128);
-        upf.apply(START, &plan_establishment(Seid(1), &rules)).unwrap();
+        upf.apply(START, &Plan::install(Seid(1), rules.clone())).unwrap();
         let first: Vec<String> = (0..3).map(|_| gnb_of(&mut upf)).collect();
         assert_eq!(first, ["192.0.2.11", "192.0.2.12", "192.0.2.12"], "{}", contract.profile);
         while upf.poll_event().is_some() {}
@@ -60,7 +58,7 @@ fn what_goes_elsewhere_counts_for_other_urrs_alone() {
         new.urrs.insert(UrrId(1), quota(1, 1000));
         query(&rules, &new);
         assert_eq!(gnb_of(&mut upf), "192.0.2.11", "{}", contract.profile);
-        let usage = upf.apply(START, &plan_deletion(Seid(1))).unwrap().usage;
+        let usage = upf.apply(START, &Plan::removal(Seid(1))).unwrap().usage;
         let octets: Vec<u64> = usage.iter().map(|usage| usage.volume.unwrap().total()).collect();
         assert_eq!(octets, [128, 128], "{}", contract.profile);
         assert!(upf.switch().is_empty());
@@ -74,7 +72,7 @@ fn what_goes_elsewhere_stays_uncounted_after_a_restart() {
     for contract in ALL {
         let mut upf = on_switch(contract);
         let rules = with_quota(0);
-        upf.apply(START, &plan_establishment(Seid(1), &rules)).unwrap();
+        upf.apply(START, &Plan::install(Seid(1), rules.clone())).unwrap();
         for _ in 0..2 {
             assert_eq!(gnb_of(&mut upf), "192.0.2.12", "{}", contract.profile);
             upf.switch().driver().restart(START);
@@ -85,7 +83,7 @@ fn what_goes_elsewhere_stays_uncounted_after_a_restart() {
         new.urrs.insert(UrrId(1), quota(1, 1000));
         upf.apply(START, &plan_modification(Seid(1), &rules, &new, &PlanOptions::default())).unwrap();
         assert_eq!(gnb_of(&mut upf), "192.0.2.11", "{}", contract.profile);
-        let usage = upf.apply(START, &plan_deletion(Seid(1))).unwrap().usage;
+        let usage = upf.apply(START, &Plan::removal(Seid(1))).unwrap().usage;
         let octets: Vec<(u32, u64)> =
             usage.iter().map(|usage| (usage.urr.0, usage.volume.unwrap().total())).collect();
         assert_eq!(octets, [(1, 128), (2, 4 * 128)], "{}", contract.profile);

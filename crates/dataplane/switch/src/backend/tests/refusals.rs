@@ -1,7 +1,7 @@
 //! Refusals of a switch that has less capacity than its program states.
 
 use causeway_dataplane::{ApplyError, Dataplane};
-use causeway_model::{DirectionalLimit, Qer, RuleSet, plan_deletion, plan_establishment};
+use causeway_model::{DirectionalLimit, Plan, Qer, RuleSet};
 use causeway_p4::profiles;
 use causeway_reference::Limits;
 use causeway_types::{IpNet, QerId, Qfi, ReportingTriggers, Seid, Span, UrrId};
@@ -44,9 +44,11 @@ fn passes(switch: &mut Switch<Model<Upf>>, number: u8) -> bool {
 fn a_template_that_is_refused_refuses_its_rules() {
     let mut switch = on_small(2);
     for number in [0, 1] {
-        switch.apply(START, &plan_establishment(Seid(number.into()), &with_qfi(number, 1 + number))).unwrap();
+        switch
+            .apply(START, &Plan::install(Seid(number.into()), with_qfi(number, 1 + number).clone()))
+            .unwrap();
     }
-    let third = plan_establishment(Seid(2), &with_qfi(2, 3));
+    let third = Plan::install(Seid(2), with_qfi(2, 3).clone());
     for _ in 0..2 {
         let refused = switch.apply(START, &third);
         assert_eq!(refused, Err(ApplyError::Full { table: "dl_template", capacity: 2 }));
@@ -55,7 +57,7 @@ fn a_template_that_is_refused_refuses_its_rules() {
         matches!(switch.poll_notice(), Some(Notice::Refused { reason }) if reason.contains("dl_template"))
     );
     assert!(passes(&mut switch, 0) && passes(&mut switch, 1) && !passes(&mut switch, 2));
-    switch.apply(START, &plan_deletion(Seid(0))).unwrap();
+    switch.apply(START, &Plan::removal(Seid(0))).unwrap();
     switch.apply(START, &third).unwrap();
     assert!(passes(&mut switch, 2) && !passes(&mut switch, 0));
 }
@@ -70,8 +72,8 @@ fn a_quota_that_cannot_stop_traffic_is_tried_again() {
     urr.triggers |= ReportingTriggers::VOLQU;
     urr.quotas.volume = Some(DirectionalLimit { total: Some(150), ..DirectionalLimit::default() });
     rules.urrs.insert(UrrId(1), urr);
-    switch.apply(START, &plan_establishment(Seid(0), &rules)).unwrap();
-    switch.apply(START, &plan_establishment(Seid(1), &with_qfi(1, 2))).unwrap();
+    switch.apply(START, &Plan::install(Seid(0), rules.clone())).unwrap();
+    switch.apply(START, &Plan::install(Seid(1), with_qfi(1, 2).clone())).unwrap();
     assert!(passes(&mut switch, 0) && passes(&mut switch, 0));
     for second in 0..3 {
         switch.read_all_counters();
@@ -80,7 +82,7 @@ fn a_quota_that_cannot_stop_traffic_is_tried_again() {
     }
     assert!(passes(&mut switch, 0), "nothing can stop it");
     let later = START + Span::from_secs(4);
-    switch.apply(later, &plan_deletion(Seid(1))).unwrap();
+    switch.apply(later, &Plan::removal(Seid(1))).unwrap();
     switch.run(later + Span::from_secs(1));
     assert!(!passes(&mut switch, 0));
 }

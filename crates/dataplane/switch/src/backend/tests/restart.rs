@@ -1,7 +1,7 @@
 //! A switch that comes back, and the notices for its operator.
 
 use causeway_dataplane::{Dataplane, PacketEngine};
-use causeway_model::{RuleSet, plan_deletion, plan_establishment};
+use causeway_model::{Plan, RuleSet};
 use causeway_p4::profiles;
 use causeway_reference::Limits;
 use causeway_types::{Seid, Span, Time};
@@ -16,7 +16,7 @@ fn with_sessions(sessions: u8) -> InProcess {
     let mut upf = hip4();
     for number in 0..sessions {
         let rules: RuleSet = session(number);
-        upf.apply(START, &plan_establishment(Seid(number.into()), &rules)).unwrap();
+        upf.apply(START, &Plan::install(Seid(number.into()), rules.clone())).unwrap();
     }
     upf
 }
@@ -53,7 +53,7 @@ fn rules_come_back_after_a_restart() {
     let counters = "12 counters lost their counts since the last reading";
     assert!(line.starts_with("the switch was empty: ") && line.ends_with(counters), "{line}");
     pass(&mut upf, later, 2);
-    let usage = upf.apply(later, &plan_deletion(Seid(1))).unwrap().usage;
+    let usage = upf.apply(later, &Plan::removal(Seid(1))).unwrap().usage;
     assert_eq!(usage.iter().map(|usage| usage.volume.unwrap().downlink).sum::<u64>(), 500);
 }
 

@@ -1,6 +1,6 @@
 //! A wait for one counter does not cause endless readings of others.
 
-use causeway_model::{plan_deletion, plan_establishment};
+use causeway_model::Plan;
 use causeway_p4::profiles;
 use causeway_reference::Limits;
 use causeway_types::{Seid, Span, Time};
@@ -60,12 +60,12 @@ fn one_side_does_not_read_on_while_the_other_tries_again() {
     let config = Config { retry: Span::from_millis(1), ..config };
     let mut switch = Switch::new(driver, &program, config).unwrap();
     for number in 0..2 {
-        switch.submit(START, &plan_establishment(Seid(number.into()), &session(number)));
+        switch.submit(START, &Plan::install(Seid(number.into()), session(number).clone()));
         switch.run(START);
     }
     assert_eq!(switch.len().0, 2);
     switch.driver().is_deaf = true;
-    switch.submit(START, &plan_deletion(Seid(1)));
+    switch.submit(START, &Plan::removal(Seid(1)));
     for step in 0..5 {
         switch.run(START + Span::from_millis(step));
     }

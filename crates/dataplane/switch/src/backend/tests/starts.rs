@@ -1,7 +1,7 @@
 //! Start of traffic, which a switch detects only from its counters.
 
 use causeway_dataplane::{Dataplane, Disposition, Event, PacketEngine};
-use causeway_model::{PlanOptions, RuleSet, Usage, plan_establishment, plan_modification};
+use causeway_model::{Plan, PlanOptions, RuleSet, Usage, plan_modification};
 use causeway_p4::profiles;
 use causeway_types::{PdrId, ReportingTriggers, Seid, Span, UrrId, UsageReportTrigger};
 
@@ -38,7 +38,7 @@ fn a_traffic_start_is_reported_before_its_packets() {
         let mut upf = on_switch(contract).with_counter_interval(Span::from_secs(1));
         for (number, starting) in [(0, PdrId(1)), (1, PdrId(2))] {
             let rules = linked(number, starting);
-            upf.apply(START, &plan_establishment(Seid(number.into()), &rules)).unwrap();
+            upf.apply(START, &Plan::install(Seid(number.into()), rules.clone())).unwrap();
             for _ in 0..3 {
                 let fate = upf.process(START, &from_gnb(), &request(number, 72), &mut Vec::new());
                 assert_eq!(fate, Disposition::Forwarded);

@@ -3,10 +3,7 @@
 use std::sync::Arc;
 
 use causeway_dataplane::{ApplyError, Dataplane, Disposition, Egress, Event, Op, PacketEngine, Plan};
-use causeway_model::{
-    FlowDescription, FlowEnd, Gate, Pdi, PlanOptions, Qer, SdfFilter, plan_deletion, plan_establishment,
-    plan_modification,
-};
+use causeway_model::{FlowDescription, FlowEnd, Gate, Pdi, PlanOptions, Qer, SdfFilter, plan_modification};
 use causeway_types::{FarId, Interface, PdrId, QerId, Qfi, Seid, WallTime};
 
 use super::world::{
@@ -27,12 +24,12 @@ fn sent_to(out: &[(Egress, Vec<u8>)]) -> Vec<String> {
 #[test]
 fn a_session_counts_to_its_end() {
     let mut upf = hip4();
-    upf.apply(START, &plan_establishment(Seid(1), &session(0))).unwrap();
+    upf.apply(START, &Plan::install(Seid(1), session(0).clone())).unwrap();
     let mut out = Vec::new();
     assert_eq!(upf.process(START, &from_gnb(), &request(0, 100), &mut out), Disposition::Forwarded);
     assert_eq!(upf.process(START, &from_network(), &reply(0, 300), &mut out), Disposition::Forwarded);
     assert_eq!(sent_to(&out), ["internet", "192.0.2.11"]);
-    let applied = upf.apply(START, &plan_deletion(Seid(1))).unwrap();
+    let applied = upf.apply(START, &Plan::removal(Seid(1))).unwrap();
     let volume = applied.usage[0].volume.unwrap();
     assert_eq!((volume.uplink, volume.downlink), (128, 328));
     assert!(upf.switch().is_empty());
@@ -58,7 +55,7 @@ impl Dropped for Disposition {
 fn handovers_lose_no_octet() {
     let mut upf = hip4();
     let mut rules = session(0);
-    upf.apply(START, &plan_establishment(Seid(1), &rules)).unwrap();
+    upf.apply(START, &Plan::install(Seid(1), rules.clone())).unwrap();
     let mut out = Vec::new();
     for handover in 0..10 {
         upf.process(START, &from_network(), &reply(0, 72), &mut out);
@@ -83,7 +80,7 @@ fn waiting_packets_leave_first() {
     let mut upf = hip4();
     let mut rules = session(0);
     rules.fars.insert(FarId(2), buffering(gnb(0, 0)));
-    upf.apply(START, &plan_establishment(Seid(1), &rules)).unwrap();
+    upf.apply(START, &Plan::install(Seid(1), rules.clone())).unwrap();
     let mut out = Vec::new();
     for octets in [10, 20, 30] {
         assert_eq!(upf.process(START, &from_network(), &reply(0, octets), &mut out), Disposition::Buffered);
@@ -96,7 +93,7 @@ fn waiting_packets_leave_first() {
     upf.process(START, &from_network(), &reply(0, 40), &mut out);
     let sizes: Vec<usize> = out.iter().map(|(_, packet)| packet.len() - 16 - 28).collect();
     assert_eq!((sizes, sent_to(&out)), (vec![10, 20, 30, 40], vec!["192.0.2.12".to_owned(); 4]));
-    let applied = upf.apply(START, &plan_deletion(Seid(1))).unwrap();
+    let applied = upf.apply(START, &Plan::removal(Seid(1))).unwrap();
     assert_eq!(applied.usage[0].volume.unwrap().downlink, 4 * 28 + 100);
 }
 
@@ -105,10 +102,10 @@ fn waiting_packets_leave_first() {
 #[test]
 fn the_old_tunnel_gets_an_end_marker() {
     let mut upf = hip4();
-    upf.apply(START, &plan_establishment(Seid(1), &session(0))).unwrap();
+    upf.apply(START, &Plan::install(Seid(1), session(0).clone())).unwrap();
     let put = Op::PutFar(Arc::new(to_gnb(gnb(1, 0))));
     let marker = Op::SendEndMarker { far: FarId(2), tunnel: gnb(0, 0) };
-    upf.apply(START, &Plan { session: Seid(1), ops: vec![put, marker].into() }).unwrap();
+    upf.apply(START, &Plan::update(Seid(1), vec![put, marker])).unwrap();
     let mut out = Vec::new();
     upf.flush(&mut out);
     assert_eq!((sent_to(&out), out[0].1[1]), (vec!["192.0.2.11".to_owned()], 254));
@@ -119,7 +116,7 @@ fn the_old_tunnel_gets_an_end_marker() {
 #[test]
 fn signalling_reaches_the_software() {
     let mut upf = hip4();
-    upf.apply(START, &plan_establishment(Seid(1), &session(0))).unwrap();
+    upf.apply(START, &Plan::install(Seid(1), session(0).clone())).unwrap();
     let mut out = Vec::new();
     let echo = [0x32, 1, 0, 4, 0, 0, 0, 0, 0, 7, 0, 0];
     assert_eq!(upf.process(START, &from_gnb(), &echo, &mut out), Disposition::Consumed);
@@ -135,7 +132,7 @@ fn signalling_reaches_the_software() {
 #[test]
 fn inexpressible_rules_are_refused() {
     let mut upf = hip4();
-    upf.apply(START, &plan_establishment(Seid(1), &session(0))).unwrap();
+    upf.apply(START, &Plan::install(Seid(1), session(0).clone())).unwrap();
     let mut with_application = session(1);
     let mut pdr = with_application.pdrs[&PdrId(1)].clone();
     pdr.pdi.application = Some(causeway_model::ApplicationId::new(b"video"));
@@ -161,10 +158,10 @@ fn inexpressible_rules_are_refused() {
         (with_end, "a PDR with an Activation or Deactivation Time"),
         (with_ports, "a PDR whose filters take more than 64 rows"),
     ] {
-        let refused = upf.apply(START, &plan_establishment(Seid(2), &rules));
+        let refused = upf.apply(START, &Plan::install(Seid(2), rules.clone()));
         assert_eq!(refused, Err(ApplyError::Unsupported(reason)));
     }
-    let refused = upf.apply(START, &plan_establishment(Seid(2), &session(0)));
+    let refused = upf.apply(START, &Plan::install(Seid(2), session(0).clone()));
     assert_eq!(refused, Err(ApplyError::TunnelInUse(n3(0))));
     assert_eq!(upf.switch().len(), (1, 2));
 }
@@ -176,11 +173,11 @@ fn what_the_switch_cannot_do_is_done_by_software() {
     let mut upf = hip4();
     let mut rules = session(0);
     rules.qers.insert(QerId(1), Qer { downlink: Gate::Open, qfi: None, ..Qer::new(QerId(1)) });
-    upf.apply(START, &plan_establishment(Seid(1), &rules)).unwrap();
+    upf.apply(START, &Plan::install(Seid(1), rules.clone())).unwrap();
     let mut out = Vec::new();
     assert_eq!(upf.process(START, &from_network(), &reply(0, 100), &mut out), Disposition::Forwarded);
     assert_eq!(sent_to(&out), ["192.0.2.11"]);
-    let applied = upf.apply(START, &plan_deletion(Seid(1))).unwrap();
+    let applied = upf.apply(START, &Plan::removal(Seid(1))).unwrap();
     assert_eq!(applied.usage[0].volume.unwrap().downlink, 128);
 }
 
@@ -198,7 +195,7 @@ fn precedence_is_that_of_pfcp() {
     narrow.far = FarId(3);
     rules.fars.insert(FarId(3), causeway_model::Far::new(FarId(3), causeway_model::ApplyAction::Drop));
     rules.pdrs.insert(PdrId(3), narrow);
-    upf.apply(START, &plan_establishment(Seid(1), &rules)).unwrap();
+    upf.apply(START, &Plan::install(Seid(1), rules.clone())).unwrap();
     let user = super::world::udp((super::world::ue(0), 1), (super::world::SERVERS[0], 2), 10);
     let mut out = Vec::new();
     let fates = [Some(8), Some(9), None].map(|qfi| {

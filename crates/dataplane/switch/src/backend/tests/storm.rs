@@ -4,8 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use causeway_dataplane::{Applied, ApplyError, Event, Plan};
 use causeway_model::{
-    ApplyAction, DirectionalLimit, Far, Gate, PlanOptions, Qer, RuleSet, Usage, plan_deletion,
-    plan_establishment, plan_modification,
+    ApplyAction, DirectionalLimit, Far, Gate, PlanOptions, Qer, RuleSet, Usage, plan_modification,
 };
 use causeway_p4::Contract;
 use causeway_types::{FarId, PdrId, QerId, Qfi, ReportingTriggers, Seid, Span, Time, UrrId};
@@ -114,9 +113,9 @@ impl Storm {
                 let beside = gnb(1, BESIDE + number);
                 rules.fars.insert(FarId(3), Far { id: FarId(3), ..to_gnb(beside) });
                 rules.urrs.insert(UrrId(1), self.urr());
-                (plan_establishment(seid, &rules), Some(rules))
+                (Plan::install(seid, rules.clone()), Some(rules))
             }
-            Some(_) if self.random.u8(0..6) == 0 => (plan_deletion(seid), None),
+            Some(_) if self.random.u8(0..6) == 0 => (Plan::removal(seid), None),
             Some(rules) => {
                 let new = self.altered(&rules, number);
                 let queries = BTreeSet::from_iter(self.random.bool().then_some(UrrId(1)));
@@ -255,7 +254,7 @@ impl Storm {
         self.check();
         for place in 0..self.sessions.len() {
             if self.sessions[place].take().is_some() {
-                let applied = self.apply(&plan_deletion(Seid(place as u64 + 1)));
+                let applied = self.apply(&Plan::removal(Seid(place as u64 + 1)));
                 self.count(&applied.unwrap().usage);
             }
         }

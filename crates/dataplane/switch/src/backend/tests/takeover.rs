@@ -1,7 +1,7 @@
 //! A controller that finds a running switch, in profile `direct`.
 
 use causeway_dataplane::{Dataplane, PacketEngine};
-use causeway_model::{RuleSet, plan_deletion};
+use causeway_model::{Plan, RuleSet};
 use causeway_p4::profiles;
 use causeway_reference::Limits;
 use causeway_types::{PdrId, Qfi, QfiSet, Seid, Span};
@@ -80,7 +80,7 @@ fn what_was_under_way_is_not_the_new_controllers() {
     for packet in 0..2 {
         upf.process(later(100 + packet), &from_network(), &reply(0, 172), &mut Vec::new());
     }
-    let usage = upf.apply(later(200), &plan_deletion(Seid(0))).unwrap().usage;
+    let usage = upf.apply(later(200), &Plan::removal(Seid(0))).unwrap().usage;
     assert_eq!(usage.iter().map(|usage| usage.volume.unwrap().total()).sum::<u64>(), 2 * 200);
 }
 
