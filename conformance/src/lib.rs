@@ -37,7 +37,7 @@ pub use backends::{BACKENDS, Backend, FastPathBackend, ReferenceBackend, SwitchB
 pub use capture::{Datagram, write_capture};
 pub use case::{Case, Fragments, Step, load_all, load_fragments};
 pub use error::CaseError;
-pub use lockstep::{Arrival, ComparedDataplane, Lockstep, LockstepResult};
+pub use lockstep::{Arrival, Lockstep, LockstepResult};
 pub use matrix::matrix;
 pub use record::{Outcome, compare, compare_or_record};
 pub use runner::{Transcript, run, topology};

@@ -7,27 +7,19 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, DropReason, Egress, Event,
-    HostReachability, Ingress, PacketEngine, Plan, Topology, Transmit,
+    Capabilities, Counters, Dataplane, Disposition, DropReason, Egress, Event, GtpuPath, HostReachability,
+    Ingress, PacketEngine, Plan, PlanId, PollApplied, Topology, Transmit,
 };
 use causeway_fastpath::FastPath;
 use causeway_model::Applications;
 use causeway_reference::{Limits, Reference};
 use causeway_types::{Time, WallClock};
 
+use crate::batched::process_together;
 use crate::format;
 
 /// A packet and where it came in.
 pub type Arrival = (Ingress, Vec<u8>);
-
-/// A data plane that is compared with the oracle.
-pub trait ComparedDataplane: PacketEngine {
-    /// Handles packets that arrived together in the way that is fastest. What became of each is in the counters.
-    fn burst(&mut self, now: Time, arrivals: &[Arrival], out: &mut dyn Transmit);
-
-    /// How many packets it handled in a way that the oracle does not have.
-    fn fast_path_packets(&self) -> u64;
-}
 
 /// What twins did differently first, if anything. Clones are the same verdict.
 #[derive(Clone, Debug, Default)]
@@ -60,7 +52,7 @@ impl LockstepResult {
 /// time advances for both.
 pub struct Lockstep {
     reference: Box<dyn PacketEngine>,
-    fast: Box<dyn ComparedDataplane>,
+    fast: Box<dyn PacketEngine>,
     events: VecDeque<Event>,
     verdict: LockstepResult,
 }
@@ -74,7 +66,7 @@ impl Lockstep {
     }
 
     /// Of these two, to which nothing has happened yet.
-    pub fn of(reference: Box<dyn PacketEngine>, fast: Box<dyn ComparedDataplane>) -> Self {
+    pub fn of(reference: Box<dyn PacketEngine>, fast: Box<dyn PacketEngine>) -> Self {
         Self { reference, fast, events: VecDeque::new(), verdict: LockstepResult::default() }
     }
 
@@ -89,7 +81,7 @@ impl Lockstep {
         for (ingress, packet) in arrivals {
             self.reference.process(now, ingress, packet, &mut expected);
         }
-        self.fast.burst(now, arrivals, &mut sent);
+        process_together(&mut *self.fast, now, arrivals, &mut sent);
         let what = || match arrivals {
             [(ingress, packet)] => format!("{ingress:?} {}", hex(packet)),
             arrivals => format!("a burst of {} packets", arrivals.len()),
@@ -98,9 +90,10 @@ impl Lockstep {
         self.settle("packets");
     }
 
-    /// How many packets the faster data plane handled in its own way.
+    /// How many packets the flow table of the faster data plane decided.
     pub fn fast_path_packets(&self) -> u64 {
-        self.fast.fast_path_packets()
+        let stages = self.fast.stage_packets();
+        stages.iter().find(|stage| stage.name == "flow_table").map_or(0, |stage| stage.value)
     }
 
     fn same_output(
@@ -197,8 +190,8 @@ impl Dataplane for Lockstep {
         one
     }
 
-    fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
-        let (one, other) = (self.reference.apply(now, plan), self.fast.apply(now, plan));
+    fn submit(&mut self, now: Time, id: PlanId, plan: &Plan) -> PollApplied {
+        let (one, other) = (self.reference.submit(now, id, plan), self.fast.submit(now, id, plan));
         if one != other {
             self.verdict.compare(&format!("what came of {plan:?}"), &one, &other);
         }
@@ -224,6 +217,12 @@ impl Dataplane for Lockstep {
         self.settle("the wall clock was set");
     }
 
+    fn follow_paths(&mut self, now: Time, old: &[GtpuPath], new: &[GtpuPath]) {
+        self.reference.follow_paths(now, old, new);
+        self.fast.follow_paths(now, old, new);
+        self.settle("paths of another data plane");
+    }
+
     fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
@@ -244,6 +243,10 @@ impl Dataplane for Lockstep {
 }
 
 impl PacketEngine for Lockstep {
+    fn topology(&self) -> &Topology {
+        self.reference.topology()
+    }
+
     fn process(
         &mut self,
         now: Time,

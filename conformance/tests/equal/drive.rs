@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use causeway_conformance::{Arrival, ComparedDataplane, Lockstep};
+use causeway_conformance::{Arrival, Lockstep};
 use causeway_dataplane::{Capabilities, Dataplane, Egress, PacketEngine, Plan, Topology};
 use causeway_model::{LocalEndpoints, RuleSet, Templates, plan_modification};
 use causeway_reference::{Limits, Reference, WhenFull};
@@ -28,7 +28,7 @@ const START: Time = Time::from_secs(1_700_000_000);
 const MOST_DEADLINES: usize = 64;
 
 /// Makes the data plane that is compared with the reference.
-pub(crate) type Make<'a> = &'a dyn Fn(Topology, Limits) -> Box<dyn ComparedDataplane>;
+pub(crate) type Make<'a> = &'a dyn Fn(Topology, Limits) -> Box<dyn PacketEngine>;
 
 /// One session, whether it is there or not.
 struct Held {

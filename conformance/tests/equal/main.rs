@@ -27,8 +27,7 @@ mod world;
 
 use std::cell::RefCell;
 
-use causeway_conformance::ComparedDataplane;
-use causeway_dataplane::Topology;
+use causeway_dataplane::{PacketEngine, Topology};
 use causeway_fastpath::FastPath;
 use causeway_reference::Limits;
 use proptest::strategy::{Strategy, ValueTree};
@@ -69,7 +68,7 @@ const HOT: u64 = 20;
 /// `most_awake`: of the sessions that could rest again.
 fn compare(name: &str, sessions: usize, seed: u64, most_awake: usize) {
     let all = RefCell::new(Tally::default());
-    let fast_path = |topology: Topology, limits: Limits| -> Box<dyn ComparedDataplane> {
+    let fast_path = |topology: Topology, limits: Limits| -> Box<dyn PacketEngine> {
         Box::new(FastPath::new(topology, limits).unwrap().with_max_active(most_awake))
     };
     let result = TestRunner::new(config(seed)).run(&world(sessions), |world| {
@@ -114,7 +113,7 @@ fn worlds_that_rest_again() {
 #[test]
 fn defects_are_found() {
     for defect in Defect::ALL {
-        let make = |topology: Topology, limits: Limits| -> Box<dyn ComparedDataplane> {
+        let make = |topology: Topology, limits: Limits| -> Box<dyn PacketEngine> {
             Box::new(Saboteur::new(defect, topology, limits))
         };
         let mut runner = TestRunner::new(config(3));

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use causeway_conformance::{Arrival, ComparedDataplane};
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, DropReason, Egress, Event,
-    HostReachability, Ingress, PacketEngine, Plan, Topology, Transmit,
+    Capabilities, Counters, Dataplane, Disposition, DropReason, Egress, Event, HostReachability, Ingress,
+    NamedCounter, PacketEngine, Plan, PlanId, PollApplied, ReceiveSource, Topology, Transmit, TransmitQueue,
 };
 use causeway_fastpath::FastPath;
 use causeway_model::Applications;
+use causeway_packet::Batch;
 use causeway_packet::gtpu::MessageType;
 use causeway_reference::Limits;
 use causeway_types::{Time, WallClock};
@@ -133,15 +133,15 @@ impl Dataplane for Saboteur {
         self.honest.capabilities()
     }
 
-    fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
+    fn submit(&mut self, now: Time, id: PlanId, plan: &Plan) -> PollApplied {
         self.teids.learn(plan);
         if self.defect != Defect::Epoch {
-            return self.honest.apply(now, plan);
+            return self.honest.submit(now, id, plan);
         }
         self.catch_up(now);
         let (at_once, late) = later(plan);
         self.late = late;
-        self.honest.apply(now, &at_once)
+        self.honest.submit(now, id, &at_once)
     }
 
     fn set_applications(&mut self, applications: &Arc<Applications>) {
@@ -173,6 +173,10 @@ impl Dataplane for Saboteur {
         self.honest.advance(Time::from_nanos(now.as_nanos() - late));
     }
 
+    fn stage_packets(&self) -> Vec<NamedCounter> {
+        self.honest.stage_packets()
+    }
+
     fn counters(&self) -> Counters {
         let mut counters = self.honest.counters();
         if self.defect == Defect::Reason && counters.dropped(DropReason::MbrExceeded) > 0 {
@@ -183,6 +187,37 @@ impl Dataplane for Saboteur {
 }
 
 impl PacketEngine for Saboteur {
+    fn topology(&self) -> &Topology {
+        self.honest.topology()
+    }
+
+    fn process_batch(
+        &mut self,
+        now: Time,
+        source: ReceiveSource,
+        batch: &mut Batch,
+        queue: &mut TransmitQueue,
+    ) {
+        self.bursts += 1;
+        self.octets += batch.octets() as u64;
+        for index in 0..batch.len() {
+            let Some(mut frame) = batch.frame_mut(index) else { continue };
+            if source == ReceiveSource::Gtpu && self.defect == Defect::Generation {
+                let message = self.teids.in_use(frame.data());
+                frame.data().copy_from_slice(&message);
+            }
+        }
+        self.honest.process_batch(now, source, batch, queue);
+        let mut sent: Vec<(Egress, Vec<u8>)> = Vec::new();
+        queue.transmit_all(batch, self.honest.topology(), &mut sent);
+        if self.defect == Defect::Order && self.bursts.is_multiple_of(20) && sent.len() > 1 {
+            sent.swap(0, 1);
+        }
+        queue.clear();
+        self.let_out(sent, queue);
+        self.catch_up(now);
+    }
+
     fn process(
         &mut self,
         now: Time,
@@ -191,6 +226,7 @@ impl PacketEngine for Saboteur {
         out: &mut dyn Transmit,
     ) -> Disposition {
         let mut sent: Vec<(Egress, Vec<u8>)> = Vec::new();
+        self.octets += packet.len() as u64;
         let packet = self.let_in(ingress, packet);
         let fate = self.honest.process(now, ingress, &packet, &mut sent);
         self.let_out(sent, out);
@@ -209,27 +245,5 @@ impl PacketEngine for Saboteur {
             _ => {}
         }
         sent.iter().for_each(|(egress, packet)| out.transmit(egress, packet));
-    }
-}
-
-impl ComparedDataplane for Saboteur {
-    fn burst(&mut self, now: Time, arrivals: &[Arrival], out: &mut dyn Transmit) {
-        self.bursts += 1;
-        self.octets += arrivals.iter().map(|(_, packet)| packet.len() as u64).sum::<u64>();
-        let arrivals: Vec<_> = arrivals
-            .iter()
-            .map(|(ingress, packet)| (ingress.clone(), self.let_in(ingress, packet)))
-            .collect();
-        let mut sent: Vec<(Egress, Vec<u8>)> = Vec::new();
-        self.honest.burst(now, &arrivals, &mut sent);
-        if self.defect == Defect::Order && self.bursts.is_multiple_of(20) && sent.len() > 1 {
-            sent.swap(0, 1);
-        }
-        self.let_out(sent, out);
-        self.catch_up(now);
-    }
-
-    fn fast_path_packets(&self) -> u64 {
-        self.honest.fast_path_packets()
     }
 }

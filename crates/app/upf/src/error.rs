@@ -8,8 +8,6 @@ use causeway_ports::PortError;
 use causeway_switch::backend::InProcessError;
 use thiserror::Error;
 
-use crate::worker::RemoteError;
-
 /// A failure to start the daemon.
 #[derive(Debug, Error)]
 pub enum StartError {
@@ -83,8 +81,16 @@ pub enum StartError {
     #[error("upf.dataplane switch: {0}")]
     Switch(#[from] InProcessError),
     /// The P4Runtime driver cannot start.
+    #[cfg(feature = "p4runtime")]
     #[error("upf.switch: {0}")]
-    Remote(#[from] RemoteError),
+    Remote(#[from] causeway_p4runtime::OpenError),
+    /// A switch is configured, and this binary was built without P4Runtime.
+    #[cfg(not(feature = "p4runtime"))]
+    #[error(
+        "upf.switch: this binary was built without P4Runtime: take one with cargo feature `p4runtime`, which is on by default, or \
+         remove upf.switch.address"
+    )]
+    WithoutP4Runtime,
     /// The system has no free thread or descriptor.
     #[error("cannot start: {0}: raise the limits of the process (`ulimit -n`, `ulimit -u`)")]
     Resources(#[from] io::Error),

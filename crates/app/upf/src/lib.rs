@@ -28,6 +28,7 @@ pub mod clock;
 pub mod config;
 mod control;
 mod daemon;
+mod data_planes;
 mod error;
 mod host_addresses;
 pub mod logging;
@@ -43,4 +44,5 @@ pub mod worker;
 mod worker_setup;
 
 pub use daemon::{Daemon, Totals};
+pub use data_planes::BoxedDataPlane;
 pub use error::{RunError, StartError, Transport};

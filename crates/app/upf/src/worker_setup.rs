@@ -4,10 +4,11 @@ use causeway_dataplane::Topology;
 use causeway_reference::Limits;
 use causeway_types::Span;
 
-use crate::config::{Config, DataPlane, WhenFull};
+use crate::config::{Config, WhenFull};
+use crate::data_planes::Parts;
 use crate::error::StartError;
 use crate::memory::Budget;
-use crate::worker::{Engine, PortSet, Schedule, WorkerSetup, cores, remote};
+use crate::worker::{PortSet, Schedule, WorkerSetup, cores};
 
 /// Each worker with its ports and an empty data plane. The limits of all sessions are divided among the workers. Only
 /// worker 0 sends Echo Requests to GTP-U peers.
@@ -27,19 +28,9 @@ pub(crate) fn worker_setups(
         if number > 0 {
             own.routing.echo.interval = Span::ZERO;
         }
-        let engine = match config.upf.dataplane {
-            DataPlane::FastPath => Engine::fast_path(own, limits)
-                .map_err(|source| StartError::Tables { source, limit: budget.address_space() })?,
-            DataPlane::Reference => Engine::reference(own, limits),
-            DataPlane::Switch => match config.upf.remote_switch() {
-                Some((switch, address)) => {
-                    let pools = config.upf.teid_pools();
-                    Engine::Remote(Box::new(remote(switch, address, &pools, own, limits)?))
-                }
-                None => Engine::switch(own, limits)?,
-            },
-        };
-        setups.push(WorkerSetup { engine, ports, schedule: schedule(config, number)? });
+        let parts = Parts { config, topology: own, limits, address_space: budget.address_space() };
+        let data_plane = config.upf.dataplane.build(&parts)?;
+        setups.push(WorkerSetup { data_plane, ports, schedule: schedule(config, number)? });
     }
     Ok(setups)
 }

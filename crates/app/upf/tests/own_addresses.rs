@@ -117,13 +117,13 @@ fn udp(src: Ipv4Addr, dst: (Ipv4Addr, u16), payload: &[u8]) -> Vec<u8> {
 // Output: the packet is dropped under its name, and the sessions of the SMF are there as before.
 #[test]
 fn a_ue_cannot_speak_for_its_smf() {
-    in_namespace("a_ue_cannot_speak_for_its_smf", || ue_speaks_for_its_smf(DataPlane::FastPath));
+    in_namespace("a_ue_cannot_speak_for_its_smf", || ue_speaks_for_its_smf(DataPlane::FAST_PATH));
 }
 
 #[test]
 fn a_ue_cannot_speak_for_its_smf_on_the_reference() {
     let name = "a_ue_cannot_speak_for_its_smf_on_the_reference";
-    in_namespace(name, || ue_speaks_for_its_smf(DataPlane::Reference));
+    in_namespace(name, || ue_speaks_for_its_smf(DataPlane::named("reference").unwrap()));
 }
 
 fn ue_speaks_for_its_smf(dataplane: DataPlane) {

@@ -24,13 +24,13 @@ const PEER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
 #[test]
 fn relayed_packets_end_with_their_last_hop() {
     let name = "relayed_packets_end_with_their_last_hop";
-    in_namespace(name, || relay(DataPlane::FastPath));
+    in_namespace(name, || relay(DataPlane::FAST_PATH));
 }
 
 #[test]
 fn relayed_packets_end_with_their_last_hop_on_the_reference() {
     let name = "relayed_packets_end_with_their_last_hop_on_the_reference";
-    in_namespace(name, || relay(DataPlane::Reference));
+    in_namespace(name, || relay(DataPlane::named("reference").unwrap()));
 }
 
 fn relay(dataplane: DataPlane) {

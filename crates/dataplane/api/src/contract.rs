@@ -1,28 +1,85 @@
 //! The traits of a data plane.
 
+use std::net::IpAddr;
 use std::sync::Arc;
+use std::task::{Poll, Waker};
 
 use causeway_model::{Applications, Capabilities, PacketRateReport, Plan, Usage};
+use causeway_packet::Batch;
 use causeway_types::{Time, WallClock};
 
-use crate::{ApplyError, Counters, Disposition, Event, HostReachability, Ingress, Transmit};
+use crate::{
+    ApplyError, Counters, Disposition, Event, HostReachability, Ingress, NamedCounter, ReceiveSource,
+    Topology, Transmit, TransmitQueue,
+};
 
 /// A data plane as the control plane sees it.
+///
+/// `now` never goes back from one call to the next.
 pub trait Dataplane {
     /// The capabilities of the data plane. They never change.
     fn capabilities(&self) -> Capabilities;
 
-    /// Applies a plan, all or nothing: after an error the rules are unchanged. Call [`Dataplane::advance`] with the
-    /// same time first, so that events that are due precede the plan.
+    /// Applies a plan, all or nothing: after an error the rules are unchanged. `Ready`: the plan has been applied or
+    /// refused. `Pending`: it is in flight, and [`Dataplane::poll_applied`] returns its result with this `id`, which no
+    /// other plan in flight has.
+    ///
+    /// Call [`Dataplane::advance`] with the same time first, so that events that are due precede the plan. Plans of
+    /// different sessions may complete in any order, those of one session in the order of submission. Packets
+    /// see the old rules or the new ones.
     ///
     /// Packets that the plan releases (buffered packets, End Markers) are transmitted by the backend's own ports, or at
     /// the next [`PacketEngine::flush`].
     ///
     /// # Errors
     /// [`ApplyError`] when a table is full, the session is unknown, or the backend does not support a rule.
-    fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError>;
+    fn submit(&mut self, now: Time, id: PlanId, plan: &Plan) -> PollApplied;
 
-    /// Prefetches the memory that [`Dataplane::apply`] needs for a plan that follows soon. It changes no state; the
+    /// The next plan in flight that has completed, in the order of completion; `None` when there is none. Each plan
+    /// in flight completes, with an error if the backend does not respond.
+    ///
+    /// Call it until `None` while plans are in flight: at or after [`Dataplane::next_deadline`], and when the waker was
+    /// called. Packets that the plan released are transmitted as for [`Dataplane::submit`].
+    ///
+    /// The default is that of a data plane without plans in flight.
+    fn poll_applied(&mut self, now: Time) -> Option<(PlanId, Result<Applied, ApplyError>)> {
+        let _ = now;
+        None
+    }
+
+    /// Submits a plan and waits for its result, for tests and tools. No other plan may be in flight.
+    ///
+    /// The default passes from deadline to deadline, as simulated time does. A data plane that waits for another system
+    /// implements it otherwise.
+    ///
+    /// # Errors
+    /// As for [`Dataplane::submit`]; [`ApplyError::Backend`] when the plan remains in flight without a deadline.
+    fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
+        let mut time = now;
+        if let Poll::Ready(result) = self.submit(now, PlanId(u64::MAX), plan) {
+            return result;
+        }
+        loop {
+            if let Some((_, result)) = self.poll_applied(time) {
+                return result;
+            }
+            let Some(next) = self.next_deadline() else {
+                return Err(ApplyError::Backend("the plan remains in flight".to_owned()));
+            };
+            time = next.max(time);
+            self.advance(time);
+        }
+    }
+
+    /// Sets the waker that the data plane calls, from any thread, when a plan in flight may have completed or an event
+    /// may have occurred outside the calls of this trait. Called once, before any other call that changes state.
+    ///
+    /// The default is that of a data plane where that cannot happen.
+    fn set_waker(&mut self, waker: Waker) {
+        drop(waker);
+    }
+
+    /// Prefetches the memory that [`Dataplane::submit`] needs for a plan that follows soon. It changes no state; the
     /// plan need not follow.
     fn prefetch(&mut self, plan: &Plan) {
         let _ = plan;
@@ -33,8 +90,6 @@ pub trait Dataplane {
     fn set_applications(&mut self, applications: &Arc<Applications>);
 
     /// Replaces the addresses of the host and their exceptions: see [`Topology::blocked_addresses`]. Never fails.
-    ///
-    /// [`Topology::blocked_addresses`]: crate::Topology::blocked_addresses
     fn set_host_reachability(&mut self, host: &Arc<HostReachability>);
 
     /// Replaces the wall clock, from `now` on. Absolute times from SMFs use the new clock. Nothing becomes due before
@@ -42,7 +97,16 @@ pub trait Dataplane {
     /// same time first. Never fails; O(1).
     fn set_wall_clock(&mut self, now: Time, clock: WallClock);
 
-    /// The next event, oldest first; `None` when there is none.
+    /// Supervises the paths `new` for a session of another data plane of the same UPF, in place of `old`, which an
+    /// earlier call named for that session. Paths of own sessions are supervised without this call.
+    ///
+    /// The default is that of a data plane that supervises no paths.
+    fn follow_paths(&mut self, now: Time, old: &[GtpuPath], new: &[GtpuPath]) {
+        let _ = (now, old, new);
+    }
+
+    /// The next event, oldest first; `None` when there is none. Call it until `None` after every call that takes the
+    /// time. An event that precedes the result of a plan occurred before the plan.
     fn poll_event(&mut self) -> Option<Event>;
 
     /// When to call [`Dataplane::advance`] next; `None` when no timer runs.
@@ -53,7 +117,23 @@ pub trait Dataplane {
 
     /// The counters since the start.
     fn counters(&self) -> Counters;
+
+    /// The packets by the stage that decided them, for a data plane with several stages, for example `flow_table` and
+    /// `slow_path`; always the same stages in the same order.
+    fn stage_packets(&self) -> Vec<NamedCounter> {
+        Vec::new()
+    }
 }
+
+/// The number of a plan in flight, chosen by the caller.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct PlanId(pub u64);
+
+/// The result of [`Dataplane::submit`], if there is one yet.
+pub type PollApplied = Poll<Result<Applied, ApplyError>>;
+
+/// A GTP-U path (TS 23.007 clause 20.3): the local address, and that of the peer.
+pub type GtpuPath = (IpAddr, IpAddr);
 
 /// The result of a plan.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -64,8 +144,39 @@ pub struct Applied {
     pub packet_rates: Vec<PacketRateReport>,
 }
 
-/// A data plane that handles packets in the caller's thread.
+/// A data plane that a packet thread owns: it handles the packets of the thread's ports.
+///
+/// A data plane whose packets pass elsewhere, as in a switch, has no packets to handle, and is driven in the same way.
+///
+/// In each turn, a packet thread
+///
+/// 1. receives batches, and passes each to [`PacketEngine::process_batch`] after [`Dataplane::advance`], if that is due;
+/// 2. transmits the queue of each batch, frames from their buffers;
+/// 3. submits the plans that have arrived, after [`Dataplane::advance`] and [`Dataplane::poll_event`];
+/// 4. calls [`PacketEngine::flush`], then reports the results of plans, then events.
 pub trait PacketEngine: Dataplane {
+    /// The topology that it was built with, with the present addresses of the host.
+    fn topology(&self) -> &Topology;
+
+    /// Processes the frames of a batch that were received together, in order. Packets to transmit are in `queue`, which
+    /// is cleared first; those among them that are frames of the batch have been rewritten in place.
+    ///
+    /// The default passes each frame to [`PacketEngine::process`], and queues copies.
+    fn process_batch(
+        &mut self,
+        now: Time,
+        source: ReceiveSource,
+        batch: &mut Batch,
+        queue: &mut TransmitQueue,
+    ) {
+        queue.clear();
+        for frame in batch.frames() {
+            if let Some(ingress) = self.topology().ingress(source, &frame.meta) {
+                self.process(now, &ingress, frame.data, queue);
+            }
+        }
+    }
+
     /// Processes one packet completely. Packets to transmit go to `out`. Returns the disposition of the packet.
     ///
     /// `packet` starts at the GTP-U header for [`Ingress::Gtpu`], at the IP header for [`Ingress::Ip`], and at the
@@ -74,6 +185,10 @@ pub trait PacketEngine: Dataplane {
     fn process(&mut self, now: Time, ingress: &Ingress, packet: &[u8], out: &mut dyn Transmit)
     -> Disposition;
 
-    /// Transmits the packets that [`Dataplane::apply`] and [`Dataplane::advance`] queued, in order.
+    /// Transmits the packets that [`Dataplane::submit`], [`Dataplane::poll_applied`] and [`Dataplane::advance`] queued, in
+    /// order.
     fn flush(&mut self, out: &mut dyn Transmit);
 }
+
+#[cfg(test)]
+mod tests;

@@ -25,6 +25,15 @@ impl TrafficCounter {
     }
 }
 
+/// A counter of one kind of data plane.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NamedCounter {
+    /// Its name, as metrics show it: lower case, with underscores.
+    pub name: &'static str,
+    /// Its value.
+    pub value: u64,
+}
+
 /// Dispositions of all packets since the start.
 ///
 /// `received + copies = forwarded + consumed + dropped + buffered`: each received packet, and each further copy of one,

@@ -1,4 +1,4 @@
-//! Errors of [`Dataplane::apply`](crate::Dataplane::apply).
+//! Errors of [`Dataplane::submit`](crate::Dataplane::submit).
 
 use causeway_types::{FTeid, IpNet, Seid};
 use thiserror::Error;

@@ -1,7 +1,16 @@
 //! The contract between the control plane and every data plane.
 //!
-//! A backend implements [`Dataplane`]. A backend that processes packets in the caller's thread also implements
-//! [`PacketEngine`], which tests and the oracle use. The control plane depends only on this crate.
+//! A data plane implements [`Dataplane`], by which the control plane drives it, and [`PacketEngine`], by which a packet
+//! thread passes it the batches of its ports. Production, tests and benchmarks use the same two traits; the control
+//! plane depends only on this crate.
+//!
+//! - A plan is all or nothing. It is applied at once, or is in flight until [`Dataplane::poll_applied`] returns its
+//!   result.
+//! - Packets come in batches, and leave from the buffers that they came in, or by name: [`TransmitQueue`].
+//! - Each packet ends in exactly one counter: [`Counters`].
+//! - Time is an argument of the calls; [`Dataplane::next_deadline`] says when the next one is due.
+//!
+//! `examples/teid_forwarder.rs` of the repository is a small data plane.
 
 #![forbid(unsafe_code)]
 
@@ -19,8 +28,8 @@ mod transmit_queue;
 
 pub use blocked_addresses::{BlockedAddresses, HostReachability, is_unroutable};
 pub use causeway_model::{Capabilities, Op, PacketRateReport, Plan, Usage};
-pub use contract::{Applied, Dataplane, PacketEngine};
-pub use counters::{Counters, TrafficCounter};
+pub use contract::{Applied, Dataplane, GtpuPath, PacketEngine, PlanId, PollApplied};
+pub use counters::{Counters, NamedCounter, TrafficCounter};
 pub use drop_reason::DropReason;
 pub use error::ApplyError;
 pub use event::{DataStatus, DownlinkData, Event};

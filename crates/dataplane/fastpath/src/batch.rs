@@ -21,10 +21,9 @@ mod ipv6;
 mod retry;
 
 impl FastPath {
-    /// Processes the frames of a batch that were received together. Packets to transmit are in `queue`, which is
-    /// cleared first; transmitted frames of the batch have been rewritten in place.
+    /// Processes the frames of a batch, as in the contract.
     #[inline(never)]
-    pub fn process_batch(
+    pub(crate) fn process_frames(
         &mut self,
         now: Time,
         source: ReceiveSource,

@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::task::Poll;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, Event, HostReachability, Ingress,
-    Op, PacketEngine, Plan, Transmit, TransmitQueue,
+    Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, Event, GtpuPath, HostReachability,
+    Ingress, NamedCounter, Op, PacketEngine, Plan, PlanId, PollApplied, ReceiveSource, Topology, Transmit,
+    TransmitQueue,
 };
 use causeway_model::{Applications, SessionChange};
 use causeway_packet::{Batch, Frame};
@@ -27,6 +29,25 @@ impl fmt::Debug for SinglePacketBatch {
 }
 
 impl FastPath {
+    /// Applies a plan: to a dormant session, to flow entries alone, or in the slow path.
+    #[inline]
+    fn apply_plan(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
+        self.expire(now);
+        if let Some(applied) = self.apply_dormant(now, plan) {
+            return applied;
+        }
+        let since = self.can_learn_from(now, plan);
+        self.activate_affected(now, plan);
+        let applied =
+            if self.hand_over(now, plan) { Ok(Applied::default()) } else { self.apply_active(now, plan) };
+        if applied.is_ok() {
+            self.update_candidate(plan);
+            since.into_iter().for_each(|since| self.learn_profile(since, plan));
+        }
+        self.limit_active(now);
+        applied
+    }
+
     /// Applies a plan in the slow path, and writes the session into the flow table anew.
     fn apply_active(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
         let may_change_keys = match &plan.change {
@@ -68,7 +89,7 @@ impl FastPath {
         batch.clear();
         let fits = batch.push(Frame { meta: ingress.meta(), data: packet });
         if fits {
-            self.process_batch(now, source, batch, queue);
+            self.process_frames(now, source, batch, queue);
             queue.transmit_all(batch, &self.topology, out);
         }
         self.single = Some(single);
@@ -86,21 +107,8 @@ impl Dataplane for FastPath {
         self.slow_path.capabilities()
     }
 
-    fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
-        self.expire(now);
-        if let Some(applied) = self.apply_dormant(now, plan) {
-            return applied;
-        }
-        let since = self.can_learn_from(now, plan);
-        self.activate_affected(now, plan);
-        let applied =
-            if self.hand_over(now, plan) { Ok(Applied::default()) } else { self.apply_active(now, plan) };
-        if applied.is_ok() {
-            self.update_candidate(plan);
-            since.into_iter().for_each(|since| self.learn_profile(since, plan));
-        }
-        self.limit_active(now);
-        applied
+    fn submit(&mut self, now: Time, _id: PlanId, plan: &Plan) -> PollApplied {
+        Poll::Ready(self.apply_plan(now, plan))
     }
 
     fn prefetch(&mut self, plan: &Plan) {
@@ -126,6 +134,10 @@ impl Dataplane for FastPath {
         self.slow_path.set_wall_clock(now, clock);
     }
 
+    fn follow_paths(&mut self, now: Time, old: &[GtpuPath], new: &[GtpuPath]) {
+        Self::follow_paths(self, now, old, new);
+    }
+
     fn poll_event(&mut self) -> Option<Event> {
         self.slow_path.poll_event()
     }
@@ -148,9 +160,30 @@ impl Dataplane for FastPath {
         counters.sessions += self.dormant.len() as u64;
         counters
     }
+
+    fn stage_packets(&self) -> Vec<NamedCounter> {
+        vec![
+            NamedCounter { name: "flow_table", value: self.fast_path_packets() },
+            NamedCounter { name: "slow_path", value: self.slow_path_packets() },
+        ]
+    }
 }
 
 impl PacketEngine for FastPath {
+    fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    fn process_batch(
+        &mut self,
+        now: Time,
+        source: ReceiveSource,
+        batch: &mut Batch,
+        queue: &mut TransmitQueue,
+    ) {
+        self.process_frames(now, source, batch, queue);
+    }
+
     fn process(
         &mut self,
         now: Time,

@@ -103,11 +103,6 @@ impl FastPath {
         counters.gtpu_received.packets + counters.ip_received.packets + counters.ethernet_received.packets
     }
 
-    /// The topology, with the present addresses of the host.
-    pub fn topology(&self) -> &Topology {
-        &self.topology
-    }
-
     /// Expires timers that are due.
     pub(crate) fn expire(&mut self, now: Time) {
         while let Some(seid) = self.slow_path.expired_session(now) {

@@ -1,6 +1,7 @@
 //! P4Runtime over gRPC: a driver for switches, and a server for the model of a switch.
 //!
 //! - [`client`]: a switch behind P4Runtime as a [`SwitchDriver`](causeway_switch::driver::SwitchDriver).
+//! - [`RemoteSwitch`]: such a switch as a data plane.
 //! - [`server`]: the model of `causeway-switch`, for any P4Runtime controller.
 //!
 //! Both use the same schema of a program, from its P4Info, and the same encoding rules for entries.
@@ -10,12 +11,14 @@
 mod bytes;
 pub mod client;
 mod convert;
+mod dataplane;
 mod info;
 pub mod server;
 mod wire;
 
 use causeway_switch::driver::Program;
 
+pub use dataplane::{OpenError, RemoteSwitch};
 pub use info::InfoError;
 
 /// The program of a P4Info in text form.

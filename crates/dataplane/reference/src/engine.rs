@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::task::Poll;
 
 use causeway_collections::PartitionedMap;
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, Egress, Event, HostReachability,
-    Ingress, PacketEngine, Plan, Topology, Transmit, Usage,
+    Capabilities, Counters, Dataplane, Disposition, Egress, Event, GtpuPath, HostReachability, Ingress,
+    PacketEngine, Plan, PlanId, PollApplied, Topology, Transmit, Usage,
 };
 use causeway_model::{Applications, UeMac};
 use causeway_types::{Seid, Time, UrrId, WallClock};
@@ -153,9 +154,9 @@ impl Dataplane for Reference {
         }
     }
 
-    fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
+    fn submit(&mut self, now: Time, _id: PlanId, plan: &Plan) -> PollApplied {
         self.expire(now);
-        self.apply_plan(now, plan)
+        Poll::Ready(self.apply_plan(now, plan))
     }
 
     fn set_applications(&mut self, applications: &Arc<Applications>) {
@@ -168,6 +169,10 @@ impl Dataplane for Reference {
 
     fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
         self.shared.wall = clock.known_since(now);
+    }
+
+    fn follow_paths(&mut self, now: Time, old: &[GtpuPath], new: &[GtpuPath]) {
+        Self::follow_paths(self, now, old, new);
     }
 
     fn poll_event(&mut self) -> Option<Event> {
@@ -189,6 +194,10 @@ impl Dataplane for Reference {
 }
 
 impl PacketEngine for Reference {
+    fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
     fn process(
         &mut self,
         now: Time,

@@ -2,12 +2,14 @@
 
 use std::time::Instant;
 
+use causeway_dataplane::Dataplane;
+use causeway_fastpath::FastPath;
 use causeway_model::{Far, Plan};
 use causeway_packet::Meta;
 use causeway_ports::memory::{MemoryPort, pair_with};
 use causeway_reference::Limits;
 use causeway_upf::clock::Clock;
-use causeway_upf::worker::{Engine, PortSet, Report, Schedule, WorkerHandle};
+use causeway_upf::worker::{PortSet, Report, Schedule, WorkerHandle};
 
 use super::changes::TunnelChange;
 use super::environment::{SIZE, told, user_packet};
@@ -47,7 +49,7 @@ impl InMemory {
     ) -> Result<Self, BenchError> {
         let topology = shape::topology();
         let limits = Limits { max_sessions: sessions, ..Limits::default() };
-        let engine = Engine::fast_path(topology.clone(), limits)?;
+        let engine = Box::new(FastPath::new(topology.clone(), limits)?);
         let capabilities = engine.capabilities();
         let ((n3, gnb), (n6, server)) =
             (pair_with("n3", "gnb", QUEUE, MTU)?, pair_with("n6", "server", QUEUE, MTU)?);

@@ -3,6 +3,7 @@
 use serde::{Serialize, Serializer};
 
 use super::values::NamedValue;
+use crate::data_planes::DataPlane;
 
 /// Defines an enum of words. The first is the default.
 macro_rules! words {
@@ -87,17 +88,6 @@ words!(
 );
 
 words!(
-    /// The data plane.
-    DataPlane {
-        FastPath = "fastpath" "The software fast path: batches of packets, and a flow table that decides most of them.",
-        /// The reference data plane, one packet at a time: slow; the fast path is compared with it.
-        Reference = "reference",
-        /// A P4 switch, over P4Runtime; or a slow switch model in this process, for trials.
-        Switch = "switch",
-    }
-);
-
-words!(
     /// The traffic of a switch route.
     RouteOf {
         Network = "network" "Packets to the data network.",
@@ -170,3 +160,11 @@ words!(
         Learnt = "learnt",
     }
 );
+
+impl NamedValue for DataPlane {
+    const WORDS: &[Self] = Self::ALL;
+
+    fn spelling(self) -> &'static str {
+        self.name()
+    }
+}

@@ -30,11 +30,12 @@ use std::path::Path;
 
 use causeway_file::FileError;
 
+pub use crate::data_planes::DataPlane;
 pub use detection::{Application, Predefined};
 pub(crate) use detection::{applications, predefined_rules};
 pub use enums::{
-    DataPlane, GtpuMode, HostAddresses, Level, LogFormat, N6Mode, NameIn, PathFailure, RequestPort, RouteOf,
-    Switch, UnknownStations, WhenFull,
+    GtpuMode, HostAddresses, Level, LogFormat, N6Mode, NameIn, PathFailure, RequestPort, RouteOf, Switch,
+    UnknownStations, WhenFull,
 };
 pub use error::{ConfigError, ConfigErrors};
 pub use ethernet::EthernetNetwork;

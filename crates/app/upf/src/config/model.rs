@@ -6,7 +6,7 @@ use causeway_types::{IpNet, NodeId, Span};
 use serde::Serialize;
 
 use super::detection::{Application, Predefined};
-use super::enums::{DataPlane, GtpuMode, Level, LogFormat, N6Mode, WhenFull};
+use super::enums::{GtpuMode, Level, LogFormat, N6Mode, WhenFull};
 use super::ethernet::EthernetNetwork;
 use super::forwarding::{ForwardingPolicy, N6Tunnel};
 use super::framed::FramedRoutes;
@@ -18,6 +18,7 @@ use super::routing::{EchoConfig, Routing};
 use super::serialize::{octets, prefixes, shown, shown_if_any, span};
 use super::switch::P4Switch;
 use super::workers::Workers;
+use crate::data_planes::DataPlane;
 
 /// The PFCP port (TS 29.244 clause 4.2.2).
 pub const PFCP_PORT: u16 = 8805;
@@ -88,7 +89,7 @@ pub struct Upf {
     pub offload: bool,
     /// The data plane.
     pub dataplane: DataPlane,
-    /// The P4 switch, for [`DataPlane::Switch`].
+    /// The P4 switch, for the data plane `switch`.
     pub switch: P4Switch,
     /// The packet threads.
     pub workers: Workers,

@@ -8,7 +8,7 @@ use causeway_types::{IpNet, MacAddr, Span};
 use serde::Serialize;
 
 use super::check::Problems;
-use super::enums::{DataPlane, GtpuMode, RouteOf};
+use super::enums::{GtpuMode, RouteOf};
 use super::model::{GTPU_PORT, Upf};
 use super::problem::Problem;
 use super::section::Section;
@@ -124,7 +124,7 @@ fn route(route: &mut Section<'_>) -> SwitchRoute {
 impl Upf {
     /// The switch outside this process, with its address.
     pub(crate) fn remote_switch(&self) -> Option<(&P4Switch, &str)> {
-        let is_chosen = self.dataplane == DataPlane::Switch;
+        let is_chosen = self.dataplane.is_switch();
         self.switch.address.as_deref().filter(|_| is_chosen).map(|address| (&self.switch, address))
     }
 

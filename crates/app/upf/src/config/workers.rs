@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use super::enums::{DataPlane, GtpuMode};
+use super::enums::GtpuMode;
 use super::model::Upf;
 use super::problem::Problem;
 use super::section::Section;
@@ -64,7 +64,7 @@ impl Upf {
         match (self.workers.count, self.workers.pin.len()) {
             (WorkerCount::Exactly(count), _) => count,
             (WorkerCount::Auto, _) if self.gtpu.mode == GtpuMode::Tpacket => 1,
-            (WorkerCount::Auto, _) if self.dataplane == DataPlane::Switch => 1,
+            (WorkerCount::Auto, _) if self.dataplane.is_switch() => 1,
             (WorkerCount::Auto, 0) => cores.saturating_sub(1).min(queues).clamp(1, MAX_WORKERS),
             (WorkerCount::Auto, pinned) => pinned.min(MAX_WORKERS),
         }
@@ -79,10 +79,10 @@ pub(super) fn check(upf: &Upf) -> Vec<(String, Problem)> {
     if upf.gtpu.mode == GtpuMode::Tpacket && count > 1 {
         found.push(("upf.workers.count".into(), Problem::OneWorker { mode: upf.gtpu.mode.word() }));
     }
-    if upf.dataplane == DataPlane::Switch && count > 1 {
+    if upf.dataplane.is_switch() && count > 1 {
         found.push(("upf.workers.count".into(), Problem::OneSwitch));
     }
-    if upf.dataplane == DataPlane::Switch && !upf.routing.decrement_ttl {
+    if upf.dataplane.is_switch() && !upf.routing.decrement_ttl {
         found.push(("upf.routing.decrement_ttl".into(), Problem::SwitchHops));
     }
     if pinned > 0 && pinned != count {

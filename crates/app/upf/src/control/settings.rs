@@ -9,7 +9,7 @@ use causeway_types::{DualIp, IdCipher, IpNet, NetworkInstance, NodeId, Span, Tim
 
 use super::ControlInputs;
 use crate::config::{
-    DataPlane, KnownSmf, PathFailure, Pfcp, RequestPort, Session, Switch, Upf, applications, predefined_rules,
+    KnownSmf, PathFailure, Pfcp, RequestPort, Session, Switch, Upf, applications, predefined_rules,
 };
 
 /// The limit of the doubled T1.
@@ -44,7 +44,7 @@ fn config(upf: &Upf, node: NodeId, address: DualIp, start: Time, secret: IdCiphe
         },
         seed: start.as_nanos(),
         secret: Some(secret),
-        short_teids: upf.dataplane == DataPlane::Switch,
+        short_teids: upf.dataplane.is_switch(),
         teid_pools: upf.teid_pools(),
         address_pools: upf.session.iter().map(address_pool).collect(),
         address_rest: upf.ue_address_quarantine,

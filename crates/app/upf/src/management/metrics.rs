@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use causeway_dataplane::DropReason;
+use causeway_dataplane::{DropReason, NamedCounter};
 use causeway_ports::{CounterUnit, Counters};
 use causeway_types::{Time, WallClock};
 use prometheus_client::collector::Collector;
@@ -68,6 +68,9 @@ pub(crate) struct MessageCount {
     pub(crate) result: String,
     pub(crate) count: u64,
 }
+
+/// The stages of the fast path that decide packets.
+const FAST_PATH_STAGES: [&str; 2] = ["flow_table", "slow_path"];
 
 /// A snapshot of all metrics.
 #[derive(Clone, Debug)]
@@ -191,12 +194,18 @@ impl Exposition {
         let dropped =
             DropReason::ALL.iter().map(|reason| (label("reason", reason.label()), counters.dropped(*reason)));
         writer.family("causeway_drop", "Packets dropped, by reason", dropped)?;
-        let help = "Packets of the fast path, by the stage that decided them: flow table or slow path";
-        let paths = [("flow_table", self.snapshot.hot), ("slow_path", self.snapshot.slow)];
-        let paths = paths.map(|(path, count)| (label("by", path), count));
-        writer.family("causeway_fastpath_packets", help, paths)?;
+        let help = "Packets by the stage of the data plane that decided them: flow table or slow path";
+        let stages = self.stage_packets().map(|stage| (label("by", stage.name), stage.value));
+        writer.family("causeway_fastpath_packets", help, stages)?;
         let help = "Packets for an address or network without a port";
         writer.counter("causeway_unroutable_packets", help, self.snapshot.unroutable)
+    }
+
+    /// Those of the fast path are there whatever the data plane.
+    fn stage_packets(&self) -> impl Iterator<Item = NamedCounter> {
+        let own = &self.snapshot.stages;
+        let absent = FAST_PATH_STAGES.iter().filter(|name| own.iter().all(|stage| stage.name != **name));
+        own.iter().copied().chain(absent.map(|name| NamedCounter { name, value: 0 }))
     }
 
     fn workers(&self, writer: &mut Writer<'_>) -> fmt::Result {
@@ -276,7 +285,8 @@ mod tests {
 
     fn exposition() -> Exposition {
         let ports = vec![PortCounters { name: "n6-\"x\"".into(), counters: Arc::default() }];
-        let mut snapshot = Snapshot { hot: 3, ..Snapshot::default() };
+        let mut snapshot =
+            Snapshot { stages: vec![NamedCounter { name: "flow_table", value: 3 }], ..Snapshot::default() };
         snapshot.counters.gtpu_received.count(100);
         snapshot.counters.count_drop(DropReason::UnknownTeid);
         let workers = vec![snapshot, Snapshot { handed: 7, ..Snapshot::default() }];

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use causeway_dataplane::{Egress, Exit, Ingress, ReceiveSource};
+use causeway_dataplane::{Egress, Exit, Ingress};
 use causeway_ports::MAX_PORTS;
 use causeway_types::NetworkInstance;
 
@@ -58,20 +58,6 @@ impl EgressPorts {
             Egress::Gtpu { local, .. } => self.of_address(*local),
             Egress::Ip { network } => find(&self.ip, network),
             Egress::Ethernet { network } => find(&self.ethernet, network),
-        }
-    }
-
-    /// The data network of a receive source; `None`: it is GTP-U.
-    pub(super) fn ingress(&self, source: ReceiveSource) -> Option<Ingress> {
-        let named = |known: &[(NetworkInstance, usize)], number: u16| {
-            known.get(usize::from(number)).map(|(network, _)| network.clone())
-        };
-        match source {
-            ReceiveSource::Gtpu => None,
-            ReceiveSource::Network(number) => named(&self.ip, number).map(|network| Ingress::Ip { network }),
-            ReceiveSource::Ethernet(number) => {
-                named(&self.ethernet, number).map(|network| Ingress::Ethernet { network })
-            }
         }
     }
 

@@ -12,7 +12,6 @@ use causeway_types::WallClock;
 use tokio::sync::mpsc;
 
 use super::directory::Directory;
-use super::engine::Engine;
 use super::messages::{Command, Report, Snapshot, SnapshotClient};
 use super::notifier::Notifier;
 use super::packet_loop::{PacketLoop, frame_size};
@@ -22,6 +21,7 @@ use super::ports::PortSet;
 use super::schedule::Schedule;
 use super::thread::{PacketThread, WorkerMessage, channel};
 use crate::clock::Clock;
+use crate::data_planes::BoxedDataPlane;
 use crate::watchdog::WatchedThread;
 
 /// Capacity of the directory for each session, in entries: a tunnel in each direction, an IPv4 and an IPv6 address.
@@ -30,7 +30,7 @@ const ENTRIES_PER_SESSION: usize = 4;
 /// The data plane, ports and schedule of one worker.
 pub struct WorkerSetup {
     /// The data plane, empty.
-    pub engine: Engine,
+    pub data_plane: BoxedDataPlane,
     /// The ports. Those of the first worker define the topology; the others have further queues of them.
     pub ports: PortSet,
     /// The core and polling mode of the thread.
@@ -61,8 +61,13 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
     ///
     /// # Errors
     /// The system has no free thread or descriptor, or the process may not use the configured core.
-    pub fn spawn(engine: Engine, ports: PortSet, clock: Clock, schedule: Schedule) -> io::Result<Self> {
-        Self::start(vec![WorkerSetup { engine, ports, schedule }], clock, |_, _| (None, Vec::new()))
+    pub fn spawn(
+        data_plane: BoxedDataPlane,
+        ports: PortSet,
+        clock: Clock,
+        schedule: Schedule,
+    ) -> io::Result<Self> {
+        Self::start(vec![WorkerSetup { data_plane, ports, schedule }], clock, |_, _| (None, Vec::new()))
     }
 
     /// Starts a thread for each setup. Each owns a part of the sessions, at most `max_sessions` in all, with this
@@ -99,10 +104,10 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         let mut teams = teams.into_iter();
         let mut threads = Vec::new();
         for (number, (seat, notifier)) in setups.into_iter().zip(bells).enumerate() {
-            let WorkerSetup { engine, ports, schedule } = seat;
-            engine.set_waker(notifier.waker())?;
+            let WorkerSetup { mut data_plane, ports, schedule } = seat;
+            data_plane.set_waker(Arc::clone(&notifier).into());
             let packets = PacketLoop::new(
-                engine,
+                data_plane,
                 ports,
                 clock,
                 Arc::clone(&notifier),

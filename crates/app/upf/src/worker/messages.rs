@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use causeway_dataplane::{Applied, ApplyError, Counters, Event, HostReachability, Plan};
+use causeway_dataplane::{Applied, ApplyError, Counters, Event, HostReachability, NamedCounter, Plan};
 use causeway_model::Applications;
 use causeway_ports::PortError;
 use causeway_types::WallClock;
@@ -47,10 +47,8 @@ pub struct Snapshot {
     pub counters: Counters,
     /// Packets that the data plane sent to an address or network without a port.
     pub unroutable: u64,
-    /// Packets that the flow table of the fast path decided.
-    pub hot: u64,
-    /// Packets that the slow path of the fast path decided.
-    pub slow: u64,
+    /// Packets by the stage of the data plane that decided them.
+    pub stages: Vec<NamedCounter>,
     /// Packets that one worker received and handed to another, which owns them.
     pub handed: u64,
 }
@@ -62,11 +60,21 @@ impl Snapshot {
         Self {
             counters: self.counters.with(&other.counters),
             unroutable: self.unroutable + other.unroutable,
-            hot: self.hot + other.hot,
-            slow: self.slow + other.slow,
+            stages: sum(self.stages, &other.stages),
             handed: self.handed + other.handed,
         }
     }
+}
+
+/// The sum of counters with the same name.
+fn sum(mut counters: Vec<NamedCounter>, others: &[NamedCounter]) -> Vec<NamedCounter> {
+    for other in others {
+        match counters.iter_mut().find(|known| known.name == other.name) {
+            Some(known) => known.value += other.value,
+            None => counters.push(*other),
+        }
+    }
+    counters
 }
 
 /// Requests the counters of one packet thread.

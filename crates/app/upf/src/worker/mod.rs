@@ -4,7 +4,6 @@
 mod context;
 mod directory;
 mod egress_ports;
-mod engine;
 mod fairness;
 mod handle;
 mod handoff_ring;
@@ -15,18 +14,14 @@ mod peers;
 mod placement;
 mod ports;
 mod prefix_lengths;
-mod remote;
 mod schedule;
 mod session_keys;
 mod thread;
 mod transmit;
 
 pub(crate) use directory::MAX_WORKERS;
-pub use engine::Engine;
 pub use handle::{WorkerHandle, WorkerSetup};
 pub use messages::{Report, Snapshot, SnapshotClient};
 pub use ports::{PortRole, PortSet, PortSlot};
-pub(crate) use remote::remote;
-pub use remote::{Remote, RemoteError};
 pub use schedule::Schedule;
 pub(crate) use schedule::cores;

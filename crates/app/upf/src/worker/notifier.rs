@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::task::Wake;
 
 use causeway_ports::Waker;
 
@@ -68,6 +69,17 @@ impl Notifier {
     /// Marks the thread as active.
     pub(super) fn mark_awake(&self) {
         self.is_asleep.store(false, Ordering::Relaxed);
+    }
+}
+
+/// The waker of a data plane: the thread then polls it, as after commands.
+impl Wake for Notifier {
+    fn wake(self: Arc<Self>) {
+        self.notify_commands();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.notify_commands();
     }
 }
 

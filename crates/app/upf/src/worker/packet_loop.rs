@@ -3,28 +3,39 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
+use std::task::Poll;
 use std::time::Duration;
 
 use arrayvec::ArrayVec;
-use causeway_dataplane::{Applied, ApplyError, Counters, DropReason, ReceiveSource};
+use causeway_dataplane::{Applied, ApplyError, Counters, DropReason, PlanId, ReceiveSource};
 use causeway_packet::{BATCH, Batch};
 use causeway_ports::{MAX_PORTS, PortError, Ready, wait};
-use causeway_switch::backend::Operation;
 
 use super::context::WorkerContext;
-use super::engine::Engine;
 use super::fairness::{BatchFill, Fairness, Owner};
 use super::messages::{Command, Report, Snapshot};
 use super::notifier::Notifier;
 use super::peers::WorkerPeers;
 use super::ports::PortSet;
-use super::remote::ApplyState;
+use super::session_keys::NewPaths;
 use super::thread::Reports;
 use crate::clock::Clock;
+use crate::data_planes::BoxedDataPlane;
 use crate::watchdog::Activity;
 
-/// Asynchronous plans in flight, with their keys.
-type InFlight<K> = Vec<(Operation, K)>;
+/// The plans in flight, with their keys.
+#[derive(Debug)]
+pub(super) struct InFlight<K> {
+    plans: Vec<(PlanId, K)>,
+    /// The number of the next plan.
+    next: PlanId,
+}
+
+impl<K> Default for InFlight<K> {
+    fn default() -> Self {
+        Self { plans: Vec::new(), next: PlanId(0) }
+    }
+}
 
 /// Completed plans whose results are not reported yet, with their keys: maximum number.
 type CompletedPlans<K> = ArrayVec<(K, Result<Applied, ApplyError>), 32>;
@@ -80,7 +91,7 @@ pub(super) struct PacketLoop {
 
 impl PacketLoop {
     pub(super) fn new(
-        engine: Engine,
+        data_plane: BoxedDataPlane,
         ports: PortSet,
         clock: Clock,
         notifier: Arc<Notifier>,
@@ -90,13 +101,13 @@ impl PacketLoop {
         let frame = frame_size(&ports);
         let received = Batch::with_frame_size(frame);
         let fairness = ports.slots().iter().map(|_| Fairness::new()).collect();
-        let (context, unfair) = (WorkerContext::new(engine, ports, frame), Counters::default());
+        let (context, unfair) = (WorkerContext::new(data_plane, ports, frame), Counters::default());
         Self { context, received, clock, notifier, busy_poll, peers, fairness, unfair }
     }
 
     /// Runs until a command or a lost port ends it, then reports the last counters.
     pub(super) fn run<K>(mut self, commands: &Receiver<Command<K>>, reports: &Reports<K>) {
-        let mut in_flight = Vec::new();
+        let mut in_flight = InFlight::default();
         self.notifier.heartbeat().begin();
         let end = loop {
             if let Err(end) = self.turn(commands, reports, &mut in_flight) {
@@ -245,7 +256,7 @@ impl PacketLoop {
                 if let Command::Apply(_, plan) = &command
                     && !coming.is_empty()
                 {
-                    self.context.engine().prefetch(plan);
+                    self.context.data_plane().prefetch(plan);
                 }
                 coming.push_back(command);
             }
@@ -264,27 +275,34 @@ impl PacketLoop {
                 Ok(Command::Apply(key, plan)) => {
                     // Events before the plan are reported before its result, events caused by it afterwards.
                     let now = self.clock.now();
-                    self.context.engine().advance(now);
-                    while let Some(event) = self.context.engine().poll_event() {
+                    self.context.data_plane().advance(now);
+                    while let Some(event) = self.context.data_plane().poll_event() {
                         self.flush_results(reports, &mut done)?;
                         reports.tell(Report::Event(event))?;
                     }
-                    match self.context.begin(now, &plan) {
-                        ApplyState::Done(applied) => done.push((key, applied)),
-                        ApplyState::UnderWay(operation) => {
+                    let id = in_flight.next;
+                    match self.context.data_plane().submit(now, id, &plan) {
+                        Poll::Ready(applied) => done.push((key, applied)),
+                        Poll::Pending => {
                             self.context.flush()?;
-                            in_flight.push((operation, key));
+                            in_flight.plans.push((id, key));
+                            in_flight.next = PlanId(id.0.wrapping_add(1));
                         }
                     }
                 }
-                Ok(Command::Provision(applications)) => self.context.engine().set_applications(&applications),
-                Ok(Command::Host(host)) => self.context.engine().set_host_reachability(&host),
+                Ok(Command::Provision(applications)) => {
+                    self.context.data_plane().set_applications(&applications);
+                }
+                Ok(Command::Host(host)) => self.context.data_plane().set_host_reachability(&host),
                 Ok(Command::WallClock(wall)) => {
                     let now = self.clock.now();
                     self.context.advance(now)?;
-                    self.context.engine().set_wall_clock(now, wall);
+                    self.context.data_plane().set_wall_clock(now, wall);
                 }
-                Ok(Command::Follow(paths)) => self.context.follow_paths(self.clock.now(), &paths),
+                Ok(Command::Follow(NewPaths { old, new })) => {
+                    let now = self.clock.now();
+                    self.context.data_plane().follow_paths(now, &old, &new);
+                }
                 Ok(Command::Snapshot(reply)) => {
                     // The requester also reads the counters of the ports.
                     self.context.count_losses();
@@ -292,7 +310,11 @@ impl PacketLoop {
                     drop(reply.send(self.snapshot()));
                 }
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Err(End::Asked),
-                Err(TryRecvError::Empty) => return Ok(()),
+                Err(TryRecvError::Empty) => {
+                    // The data plane may have notified the thread.
+                    self.context.data_plane().advance(self.clock.now());
+                    return self.context.flush().map_err(End::from);
+                }
             }
         }
     }
@@ -306,15 +328,13 @@ impl PacketLoop {
         done.drain(..).try_for_each(|(key, applied)| reports.tell(Report::Applied(key, applied)))
     }
 
-    /// Reports the results of asynchronous plans.
+    /// Reports the results of plans in flight that have completed.
     fn finish<K>(&mut self, reports: &Reports<K>, in_flight: &mut InFlight<K>) -> Result<(), End> {
-        if in_flight.is_empty() {
-            return Ok(());
-        }
-        let now = self.clock.now();
-        while let Some((operation, applied)) = self.context.poll_finished(now) {
-            if let Some(place) = in_flight.iter().position(|(known, _)| *known == operation) {
-                let (_, key) = in_flight.swap_remove(place);
+        let now = if in_flight.plans.is_empty() { return Ok(()) } else { self.clock.now() };
+        while let Some((id, applied)) = self.context.data_plane().poll_applied(now) {
+            self.context.flush()?;
+            if let Some(place) = in_flight.plans.iter().position(|(known, _)| *known == id) {
+                let (_, key) = in_flight.plans.swap_remove(place);
                 reports.tell(Report::Applied(key, applied))?;
             }
         }
@@ -322,7 +342,7 @@ impl PacketLoop {
     }
 
     fn report<K>(&mut self, reports: &Reports<K>) -> Result<(), End> {
-        while let Some(event) = self.context.engine().poll_event() {
+        while let Some(event) = self.context.data_plane().poll_event() {
             reports.tell(Report::Event(event))?;
         }
         Ok(())
@@ -345,6 +365,7 @@ impl PacketLoop {
 #[cfg(test)]
 mod tests {
     use causeway_dataplane::{Plan, Topology};
+    use causeway_fastpath::FastPath;
     use causeway_model::RuleSet;
     use causeway_ports::Waker;
     use causeway_reference::Limits;
@@ -358,7 +379,7 @@ mod tests {
     //         each is reported once, in order, and the counters after them.
     #[test]
     fn packets_do_not_wait_for_many_plans() {
-        let engine = Engine::fast_path(Topology::default(), Limits::default()).unwrap();
+        let engine = Box::new(FastPath::new(Topology::default(), Limits::default()).unwrap());
         let notifier = Arc::new(Notifier::new(Waker::new().unwrap()));
         let mut packets =
             PacketLoop::new(engine, PortSet::default(), Clock::new(), Arc::clone(&notifier), false, None);
@@ -376,7 +397,7 @@ mod tests {
         let (mut keys, mut turns) = (Vec::new(), 0);
         while notifier.take_commands_flag() {
             let before = keys.len();
-            assert!(packets.handle_commands(&received, &reports, &mut Vec::new()).is_ok());
+            assert!(packets.handle_commands(&received, &reports, &mut InFlight::default()).is_ok());
             while let Ok(WorkerMessage::Report(Report::Applied(key, result))) = told.try_recv() {
                 assert!(result.is_ok());
                 keys.push(key);

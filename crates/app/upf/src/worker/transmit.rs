@@ -28,11 +28,6 @@ impl PortTransmitter {
         Self { set, egress_ports, pending, ways: Vec::with_capacity(BATCH), lost: None, unroutable: 0 }
     }
 
-    /// The port of each exit.
-    pub(super) fn exits(&self) -> &EgressPorts {
-        &self.egress_ports
-    }
-
     /// Transmits the packets of a batch from its buffers, without a copy: each port gets its packets in one call, in
     /// order.
     ///

@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use causeway_dataplane::{GtpuEndpoint, Network, Op, Plan, Topology};
+use causeway_fastpath::FastPath;
 use causeway_model::{
     ApplyAction, Bar, Far, Forwarding, HeaderRemoval, OuterHeader, Pdi, Pdr, UeAddress, UeSide,
     testing::rules_of,
@@ -12,10 +13,11 @@ use causeway_packet::gtpu::prefix;
 use causeway_packet::rewrite::decrement_hop_limit;
 use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, Meta, UdpRepr};
 use causeway_ports::memory::{MemoryPort, pair};
-use causeway_reference::Limits;
+use causeway_reference::{Limits, Reference};
 use causeway_types::{BarId, DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, Seid, Teid};
+use causeway_upf::BoxedDataPlane;
 use causeway_upf::clock::Clock;
-use causeway_upf::worker::{Engine, PortSet, Report, Schedule, Snapshot, WorkerHandle};
+use causeway_upf::worker::{PortSet, Report, Schedule, Snapshot, WorkerHandle};
 use tokio::time::timeout;
 
 pub(crate) const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -29,12 +31,12 @@ pub(crate) const SESSION: Seid = Seid(7);
 pub(crate) type Worker = WorkerHandle<u32>;
 
 /// A data plane with its topology.
-pub(crate) type Make = fn(Topology) -> Engine;
+pub(crate) type Make = fn(Topology) -> BoxedDataPlane;
 
 /// Every data plane that a packet thread can have.
 pub(crate) const ENGINES: [Make; 2] = [
-    |topology| Engine::fast_path(topology, Limits::default()).unwrap(),
-    |topology| Engine::reference(topology, Limits::default()),
+    |topology| Box::new(FastPath::new(topology, Limits::default()).unwrap()),
+    |topology| Box::new(Reference::new(topology, Limits::default())),
 ];
 
 /// The thread with the far ends of its ports.

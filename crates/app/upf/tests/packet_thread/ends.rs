@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use causeway_dataplane::Plan;
+use causeway_fastpath::FastPath;
 use causeway_model::ApplyAction;
 use causeway_packet::{Batch, Frame};
 use causeway_ports::{Counters, Port, PortError};
 use causeway_reference::Limits;
 use causeway_types::Seid;
 use causeway_upf::clock::Clock;
-use causeway_upf::worker::{Engine, PortSet, Report, Schedule};
+use causeway_upf::worker::{PortSet, Report, Schedule};
 use tokio::time::timeout;
 
 use crate::bench::{ENGINES, Make, SERVER, UE, UPLINK, Worker, bench, establishment, internet, next, packet};
@@ -123,7 +124,7 @@ impl Port for Gone {
 async fn a_lost_port_ends_the_thread() {
     let mut set = PortSet::new();
     set.add_network(internet(), Box::new(Gone(Arc::default())));
-    let engine = Engine::fast_path(set.topology(), Limits::default()).unwrap();
+    let engine = Box::new(FastPath::new(set.topology(), Limits::default()).unwrap());
     let mut worker = Worker::spawn(engine, set, Clock::new(), Schedule::default()).unwrap();
     match timeout(Duration::from_secs(5), worker.report()).await.expect("in time") {
         Some(Report::Stopped(Err(error))) => {

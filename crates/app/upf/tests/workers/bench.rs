@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use causeway_dataplane::{
     Applied, ApplyError, Event, GtpuEndpoint, Network, Op, Plan, Routing, SliceLimit, Topology,
 };
+use causeway_fastpath::FastPath;
 use causeway_model::{
     ApplyAction, Far, Forwarding, HeaderRemoval, MeasurementMethod, OuterHeader, Pdi, Pdr, UeAddress, UeSide,
     Urr, testing::rules_of,
@@ -19,8 +20,9 @@ use causeway_reference::Limits;
 use causeway_types::{
     Bitrate, DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, SNssai, Seid, Span, Teid, UrrId,
 };
+use causeway_upf::BoxedDataPlane;
 use causeway_upf::clock::Clock;
-use causeway_upf::worker::{Engine, PortSet, Report, Schedule, Snapshot, WorkerHandle, WorkerSetup};
+use causeway_upf::worker::{PortSet, Report, Schedule, Snapshot, WorkerHandle, WorkerSetup};
 use tokio::time::timeout;
 
 pub(crate) const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -44,7 +46,7 @@ pub(crate) fn bench(workers: usize) -> Bench {
 
 pub(crate) fn bench_with(workers: usize, routing: Routing, most_sessions: u32) -> Bench {
     bench_of(workers, routing, most_sessions, |topology| {
-        Engine::fast_path(topology, Limits::default()).unwrap()
+        Box::new(FastPath::new(topology, Limits::default()).unwrap())
     })
 }
 
@@ -53,7 +55,7 @@ pub(crate) fn bench_of(
     workers: usize,
     routing: Routing,
     most_sessions: u32,
-    engine: impl Fn(Topology) -> Engine,
+    data_plane: impl Fn(Topology) -> BoxedDataPlane,
 ) -> Bench {
     let internet = || Network::new(NetworkInstance::new("internet"), vec!["10.45.0.0/16".parse().unwrap()]);
     let limit = SliceLimit { slice: SLICE, uplink: Bitrate::from_kbps(1000), downlink: None };
@@ -70,7 +72,7 @@ pub(crate) fn bench_of(
         if number > 0 {
             own.routing.echo.interval = Span::ZERO;
         }
-        seats.push(WorkerSetup { engine: engine(own), ports, schedule: Schedule::default() });
+        seats.push(WorkerSetup { data_plane: data_plane(own), ports, schedule: Schedule::default() });
         gnbs.push(gnb);
         servers.push(server);
     }

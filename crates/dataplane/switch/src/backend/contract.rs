@@ -1,9 +1,11 @@
 //! Implements the data plane contract, which waits for the switch.
 
 use std::sync::Arc;
+use std::task::Poll;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, Event, HostReachability, Plan,
+    Applied, ApplyError, Capabilities, Counters, Dataplane, Event, GtpuPath, HostReachability, Plan, PlanId,
+    PollApplied,
 };
 use causeway_model::Applications;
 use causeway_types::{Span, Time, WallClock};
@@ -67,8 +69,26 @@ impl<D: SwitchDriver> Dataplane for Switch<D> {
         }
     }
 
+    fn submit(&mut self, now: Time, id: PlanId, plan: &Plan) -> PollApplied {
+        let operation = Self::submit(self, now, plan);
+        self.plan_ids.insert(operation, id);
+        Poll::Pending
+    }
+
+    fn poll_applied(&mut self, now: Time) -> Option<(PlanId, Result<Applied, ApplyError>)> {
+        while let Some(progress) = self.poll(now) {
+            if let Progress::Done(operation, result) = progress
+                && let Some(id) = self.plan_ids.remove(&operation)
+            {
+                return Some((id, result));
+            }
+        }
+        None
+    }
+
+    /// Waits in the driver's time if it is simulated, else in real time.
     fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
-        let operation = self.submit(now, plan);
+        let operation = Self::submit(self, now, plan);
         self.wait_for(now, operation)
     }
 
@@ -84,6 +104,10 @@ impl<D: SwitchDriver> Dataplane for Switch<D> {
 
     fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
         self.software.set_wall_clock(now, clock);
+    }
+
+    fn follow_paths(&mut self, now: Time, old: &[GtpuPath], new: &[GtpuPath]) {
+        self.software.follow_paths(now, old, new);
     }
 
     fn poll_event(&mut self) -> Option<Event> {

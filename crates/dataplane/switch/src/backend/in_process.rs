@@ -3,10 +3,11 @@
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU8;
 use std::sync::Arc;
+use std::task::Poll;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, DropReason, Egress, Event,
-    HostReachability, Ingress, PacketEngine, Plan, Topology, Transmit,
+    Capabilities, Counters, Dataplane, Disposition, DropReason, Egress, Event, GtpuPath, HostReachability,
+    Ingress, PacketEngine, Plan, PlanId, PollApplied, Topology, Transmit,
 };
 use causeway_model::Applications;
 use causeway_packet::{Ipv4, UserPacket, gtpu};
@@ -111,11 +112,6 @@ impl<D: WithPorts> InProcess<D> {
     /// The backend.
     pub const fn switch(&mut self) -> &mut Switch<D> {
         &mut self.switch
-    }
-
-    /// Replaces the supervised GTP-U paths, each of a local and a peer address, of sessions on other threads.
-    pub fn follow_paths(&mut self, now: Time, old: &[(IpAddr, IpAddr)], new: &[(IpAddr, IpAddr)]) {
-        self.switch.software.follow_paths(now, old, new);
     }
 
     fn at(&mut self, now: Time) -> Time {
@@ -237,12 +233,13 @@ impl<D: WithPorts> Dataplane for InProcess<D> {
         self.switch.capabilities()
     }
 
-    fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
+    /// Completes at once: the driver takes no time.
+    fn submit(&mut self, now: Time, _id: PlanId, plan: &Plan) -> PollApplied {
         let now = self.at(now);
         let applied = self.switch.apply(now, plan);
         self.switch.run_without_path_timers(now);
         self.collect();
-        applied
+        Poll::Ready(applied)
     }
 
     fn set_applications(&mut self, applications: &Arc<Applications>) {
@@ -256,6 +253,10 @@ impl<D: WithPorts> Dataplane for InProcess<D> {
     fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
         let now = self.at(now);
         self.switch.set_wall_clock(now, clock);
+    }
+
+    fn follow_paths(&mut self, now: Time, old: &[GtpuPath], new: &[GtpuPath]) {
+        self.switch.follow_paths(now, old, new);
     }
 
     fn poll_event(&mut self) -> Option<Event> {
@@ -278,6 +279,10 @@ impl<D: WithPorts> Dataplane for InProcess<D> {
 }
 
 impl<D: WithPorts> PacketEngine for InProcess<D> {
+    fn topology(&self) -> &Topology {
+        self.switch.topology()
+    }
+
     fn process(
         &mut self,
         now: Time,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use causeway_dataplane::{Disposition, Event, Plan};
+use causeway_dataplane::{Disposition, Event, Plan, PlanId, Topology};
 use causeway_reference::Reference;
 use causeway_types::{Seid, Span, Time};
 use foldhash::fast::RandomState;
@@ -66,6 +66,8 @@ pub struct Switch<D> {
     /// Operations that have begun and are not written.
     pub(super) unwritten: BTreeSet<Operation>,
     pub(super) progress: VecDeque<Progress>,
+    /// The numbers of plans in flight that the contract's caller gave them.
+    pub(super) plan_ids: HashMap<Operation, PlanId, RandomState>,
     pub(super) background_writes: BackgroundWrites,
     /// Entries that belong to no session and never change.
     pub(super) fixed: Vec<Entry>,
@@ -145,6 +147,7 @@ impl<D: SwitchDriver> Switch<D> {
             prepared: VecDeque::new(),
             unwritten: BTreeSet::new(),
             progress: VecDeque::new(),
+            plan_ids: HashMap::default(),
             background_writes: chores,
             fixed,
             closed,
@@ -254,6 +257,11 @@ impl<D: SwitchDriver> Switch<D> {
     /// The next notice for the operator, oldest first.
     pub fn poll_notice(&mut self) -> Option<Notice> {
         self.notices.pop_front()
+    }
+
+    /// The topology that it was built with, with the present addresses of the host.
+    pub fn topology(&self) -> &Topology {
+        causeway_dataplane::PacketEngine::topology(&self.software)
     }
 
     /// The driver.

@@ -2,26 +2,30 @@
 
 use std::net::Ipv4Addr;
 
-use causeway_dataplane::Topology;
+use causeway_p4runtime::RemoteSwitch;
 use causeway_p4runtime::client::{CopySession, Options};
-use causeway_reference::Limits;
-use causeway_rules::TeidPool;
 use causeway_switch::backend::{self, Hop, Route, SourceGuardPool};
 
-use super::{Remote, RemoteError, TIMEOUT};
+use causeway_types::Span;
+
+use super::{BoxedDataPlane, Parts};
 use crate::config::{P4Switch, RouteOf, SwitchRoute};
+use crate::error::StartError;
+
+/// How long a switch may be unreachable before changes of sessions are refused immediately, and how long one change may
+/// take. It is shorter than the response timeout of SMFs.
+const TIMEOUT: Span = Span::from_secs(2);
 
 /// Creates the switch of a configuration, and begins to connect.
 ///
 /// # Errors
-/// As for [`Remote::new`].
-pub(crate) fn remote(
+/// As for [`RemoteSwitch::new`].
+pub(super) fn remote_switch(
     switch: &P4Switch,
     address: &str,
-    pools: &[TeidPool],
-    topology: Topology,
-    limits: Limits,
-) -> Result<Remote, RemoteError> {
+    parts: &Parts<'_>,
+) -> Result<BoxedDataPlane, StartError> {
+    let (topology, pools) = (&parts.topology, parts.config.upf.teid_pools());
     let local: Vec<Ipv4Addr> = topology.gtpu.iter().filter_map(|end| end.addr.v4).collect();
     let own = local.first().copied().unwrap_or(Ipv4Addr::UNSPECIFIED);
     let copies = switch.copy_session.map(|session| CopySession { session, port: switch.cpu_port });
@@ -43,9 +47,9 @@ pub(crate) fn remote(
             .map(|pool| SourceGuardPool { pool: pool.net.into(), first_teid: pool.first })
             .collect(),
         routes: switch.route.iter().map(|route| route_of(route, own)).collect(),
-        ..backend::Config::new(topology, limits)
+        ..backend::Config::new(topology.clone(), parts.limits)
     };
-    Remote::new(options, config)
+    Ok(Box::new(RemoteSwitch::new(options, config, TIMEOUT)?))
 }
 
 fn route_of(route: &SwitchRoute, local: Ipv4Addr) -> Route {

@@ -1,0 +1,135 @@
+//! The data planes that a configuration may name.
+
+#[cfg(feature = "p4runtime")]
+mod p4runtime;
+
+use std::fmt;
+
+use causeway_dataplane::{PacketEngine, Topology};
+use causeway_fastpath::FastPath;
+use causeway_p4::profiles;
+use causeway_reference::{Limits, Reference};
+use causeway_switch::backend::InProcess;
+use causeway_switch::driver::Program;
+use causeway_types::Span;
+use serde::{Serialize, Serializer};
+
+use crate::config::Config;
+use crate::error::StartError;
+
+/// The data plane of a packet thread.
+pub type BoxedDataPlane = Box<dyn PacketEngine + Send>;
+
+/// A data plane that a configuration may name.
+#[derive(Clone, Copy)]
+pub struct DataPlane {
+    name: &'static str,
+    build: fn(&Parts<'_>) -> Result<BoxedDataPlane, StartError>,
+}
+
+/// What a data plane is built from.
+pub(crate) struct Parts<'a> {
+    /// The configuration, for keys of this data plane alone.
+    pub(crate) config: &'a Config,
+    pub(crate) topology: Topology,
+    pub(crate) limits: Limits,
+    /// The limit on the address space of the process, as a text for the operator.
+    pub(crate) address_space: Option<String>,
+}
+
+impl DataPlane {
+    /// The default: batches of packets, and a flow table that decides most of them.
+    pub const FAST_PATH: Self = Self { name: "fastpath", build: fast_path };
+
+    /// Every data plane. To add one, add a line with its name in the configuration (`upf.dataplane`) and its constructor.
+    pub const ALL: &[Self] = &[
+        Self::FAST_PATH,
+        // One packet at a time: slow; the fast path is compared with it.
+        Self { name: "reference", build: reference },
+        // A P4 switch, over P4Runtime; or a slow switch model in this process, for trials.
+        Self { name: Self::SWITCH, build: switch },
+    ];
+
+    /// The name of the data plane whose packets pass on ports of a switch, and that has one packet thread.
+    const SWITCH: &str = "switch";
+
+    /// The data plane with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|plane| plane.name == name).copied()
+    }
+
+    /// Its name in the configuration.
+    pub const fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// Whether it is a P4 switch.
+    pub(crate) fn is_switch(self) -> bool {
+        self.name == Self::SWITCH
+    }
+
+    /// An empty data plane.
+    ///
+    /// # Errors
+    /// The system lacks the memory or another resource, or the data plane does not support the topology.
+    pub(crate) fn build(self, parts: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {
+        (self.build)(parts)
+    }
+}
+
+fn fast_path(parts: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {
+    match FastPath::new(parts.topology.clone(), parts.limits) {
+        Ok(plane) => Ok(Box::new(plane)),
+        Err(source) => Err(StartError::Tables { source, limit: parts.address_space.clone() }),
+    }
+}
+
+fn reference(parts: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {
+    Ok(Box::new(Reference::new(parts.topology.clone(), parts.limits)))
+}
+
+/// The read interval of the counters of a switch model in this process.
+const COUNTER_INTERVAL: Span = Span::from_millis(20);
+
+fn switch(parts: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {
+    if let Some((switch, address)) = parts.config.upf.remote_switch() {
+        return remote_switch(switch, address, parts);
+    }
+    let program = Program::from(&profiles::HIP4);
+    let model = InProcess::new(&program, parts.topology.clone(), parts.limits)?;
+    Ok(Box::new(model.with_counter_interval(COUNTER_INTERVAL)))
+}
+
+#[cfg(feature = "p4runtime")]
+use p4runtime::remote_switch;
+
+#[cfg(not(feature = "p4runtime"))]
+fn remote_switch(_: &crate::config::P4Switch, _: &str, _: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {
+    Err(StartError::WithoutP4Runtime)
+}
+
+impl Default for DataPlane {
+    fn default() -> Self {
+        Self::FAST_PATH
+    }
+}
+
+impl PartialEq for DataPlane {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for DataPlane {}
+
+impl fmt::Debug for DataPlane {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Serialize for DataPlane {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name)
+    }
+}

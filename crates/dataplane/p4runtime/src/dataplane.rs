@@ -1,0 +1,206 @@
+//! A switch behind P4Runtime as a data plane: its ports carry the packets, P4Runtime the rules.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, OnceLock};
+use std::task::{Poll, Waker};
+
+use causeway_dataplane::{
+    Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, DropReason, Event, GtpuPath,
+    HostReachability, Ingress, PacketEngine, Plan, PlanId, PollApplied, Topology, Transmit,
+};
+use causeway_model::Applications;
+use causeway_switch::backend::{Config, Notice, Operation, Progress, StartError, Switch};
+use causeway_types::{Span, Time, WallClock};
+use tracing::{info, warn};
+
+use crate::client::{ConnectError, Options, P4Runtime};
+
+/// A failure to start the driver of a switch.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The files or the address cannot be used.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The program does not support the topology.
+    #[error(transparent)]
+    Start(#[from] StartError),
+}
+
+/// A plan in flight.
+struct InFlight {
+    id: PlanId,
+    operation: Operation,
+    until: Time,
+}
+
+/// A switch over P4Runtime. Plans of several sessions are in flight side by side.
+pub struct RemoteSwitch {
+    switch: Switch<P4Runtime>,
+    /// Wakes the packet thread, once it runs, when a message of the switch arrives.
+    waker: Arc<OnceLock<Waker>>,
+    /// How long the switch may be unreachable before plans are refused at once, and how long one plan may take.
+    timeout: Span,
+    /// The latest time of a call; `None` before the first.
+    now: Option<Time>,
+    /// The time since which the switch is unreachable or not ready.
+    away: Option<Time>,
+    /// Plans in flight, in the order of their submission.
+    in_flight: VecDeque<InFlight>,
+}
+
+impl std::fmt::Debug for RemoteSwitch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RemoteSwitch").field("sessions", &self.switch.len().0).finish_non_exhaustive()
+    }
+}
+
+impl RemoteSwitch {
+    /// Begins to connect. A switch that does not respond yet is no error. A plan is refused at once when the switch has
+    /// been unreachable for `timeout`, and fails when it is in flight for that long; it should be shorter than the response
+    /// timeout of SMFs.
+    ///
+    /// # Errors
+    /// The files or the address are invalid, or the program does not support the topology.
+    pub fn new(options: Options, config: Config, timeout: Span) -> Result<Self, OpenError> {
+        let waker: Arc<OnceLock<Waker>> = Arc::default();
+        let wakes = Arc::clone(&waker);
+        let wake = move || {
+            if let Some(waker) = wakes.get() {
+                waker.wake_by_ref();
+            }
+        };
+        let driver = P4Runtime::connect(options, Some(Box::new(wake)))?;
+        let program = driver.program().clone();
+        Ok(Self {
+            switch: Switch::new(driver, &program, config)?,
+            waker,
+            timeout,
+            now: None,
+            away: None,
+            in_flight: VecDeque::new(),
+        })
+    }
+
+    /// Processes messages of the switch. Returns the present time, which never goes back.
+    fn poll(&mut self, now: Time) -> Time {
+        if self.now.is_none() {
+            // The first call: the switch was not connected yet.
+            self.away = Some(now);
+        }
+        let now = self.now.map_or(now, |last| last.max(now));
+        self.now = Some(now);
+        self.switch.run(now);
+        self.log_notices();
+        now
+    }
+
+    /// Logs state changes of the switch.
+    fn log_notices(&mut self) {
+        while let Some(notice) = self.switch.poll_notice() {
+            match notice {
+                Notice::Refilled(_) => {
+                    info!("{notice}");
+                    self.away = None;
+                }
+                Notice::Down | Notice::Superseded => {
+                    warn!("{notice}");
+                    self.away = self.away.or(self.now);
+                }
+                Notice::Refused { .. } | Notice::Closed { .. } => warn!("{notice}"),
+            }
+        }
+    }
+}
+
+impl Dataplane for RemoteSwitch {
+    fn capabilities(&self) -> Capabilities {
+        self.switch.capabilities()
+    }
+
+    /// Refused at once while the switch is unreachable.
+    fn submit(&mut self, now: Time, id: PlanId, plan: &Plan) -> PollApplied {
+        let now = self.poll(now);
+        if self.away.is_some_and(|since| now.since(since) > self.timeout) {
+            return Poll::Ready(Err(ApplyError::Backend("the switch is unreachable".to_owned())));
+        }
+        let operation = self.switch.submit(now, plan);
+        self.in_flight.push_back(InFlight { id, operation, until: now + self.timeout });
+        Poll::Pending
+    }
+
+    /// A plan that has completed, or has exceeded its deadline.
+    fn poll_applied(&mut self, now: Time) -> Option<(PlanId, Result<Applied, ApplyError>)> {
+        let now = self.poll(now);
+        while let Some(progress) = self.switch.poll(now) {
+            let Progress::Done(operation, result) = progress else { continue };
+            // A plan that exceeded its deadline has no receiver.
+            if let Some(place) = self.in_flight.iter().position(|plan| plan.operation == operation) {
+                return self.in_flight.remove(place).map(|plan| (plan.id, result));
+            }
+        }
+        self.in_flight.front().filter(|plan| plan.until <= now)?;
+        let InFlight { id, operation, .. } = self.in_flight.pop_front()?;
+        self.switch.abandon(operation);
+        Some((id, Err(ApplyError::Backend("the switch did not respond".to_owned()))))
+    }
+
+    /// Waits in real time.
+    fn apply(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
+        let now = self.poll(now);
+        self.switch.apply(now, plan)
+    }
+
+    fn set_waker(&mut self, waker: Waker) {
+        // The caller sets it once.
+        let _first = self.waker.set(waker);
+    }
+
+    fn set_applications(&mut self, applications: &Arc<Applications>) {
+        self.switch.set_applications(applications);
+    }
+
+    fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {
+        self.switch.set_host_reachability(host);
+    }
+
+    fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
+        let now = self.poll(now);
+        self.switch.set_wall_clock(now, clock);
+    }
+
+    fn follow_paths(&mut self, now: Time, old: &[GtpuPath], new: &[GtpuPath]) {
+        let now = self.poll(now);
+        self.switch.follow_paths(now, old, new);
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.switch.poll_event()
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        let first = self.in_flight.front().map(|plan| plan.until);
+        self.switch.next_deadline().into_iter().chain(first).min()
+    }
+
+    fn advance(&mut self, now: Time) {
+        self.poll(now);
+    }
+
+    /// The counters of the software behind the switch, and the drops of the switch.
+    fn counters(&self) -> Counters {
+        self.switch.counters()
+    }
+}
+
+impl PacketEngine for RemoteSwitch {
+    fn topology(&self) -> &Topology {
+        self.switch.topology()
+    }
+
+    /// No packet arrives on ports of this host.
+    fn process(&mut self, _: Time, _: &Ingress, _: &[u8], _: &mut dyn Transmit) -> Disposition {
+        Disposition::Dropped(DropReason::NoEgress)
+    }
+
+    fn flush(&mut self, _: &mut dyn Transmit) {}
+}
