@@ -15,7 +15,7 @@
 //!
 //! // 1 Mbit/s in packets of 1000 octets.
 //! let config = SlidingConfig { threshold: 125, ..SlidingConfig::with_slots(4096) };
-//! let mut detector = Sliding::<5>::new(&config)?;
+//! let mut detector = Sliding::new(&config)?;
 //! let flow = FlowKeys::with_seed(7).rule_pair(1, 1);
 //! let mut reports = 0;
 //! for packet in 0..300 {

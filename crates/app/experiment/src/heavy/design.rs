@@ -96,7 +96,7 @@ pub enum Design {
     Published(f64, f64, u16),
     /// Alpha and k.
     Settled(f64, f64),
-    /// Sub-windows in a second (2, 4 or 8), ways, and where they lie.
+    /// Sub-windows in a second, ways, and where they lie.
     Sliding(u8, u8, Placement),
     /// Ways, and bits of the position, of two sub-windows in a second.
     Switch(u8, u8),
@@ -176,9 +176,9 @@ impl Method {
             }
             Self::Sliding => {
                 let apart =
-                    pairs(&[2, 4], &[2, 4, 8], |full, ways| Design::Sliding(full, ways, Placement::Apart));
+                    pairs(&[2, 4], &[2, 4, 8], |some, ways| Design::Sliding(some, ways, Placement::Apart));
                 let together =
-                    pairs(&[2, 4], &[8], |full, ways| Design::Sliding(full, ways, Placement::Together));
+                    pairs(&[2, 4], &[8], |some, ways| Design::Sliding(some, ways, Placement::Together));
                 [apart, together].concat()
             }
             Self::Switch => pairs(&[2, 3], &[4, 6, 8], Design::Switch),
@@ -256,22 +256,15 @@ impl Design {
                 let slots = octets * 8 / gaps(target, 1, alpha, share).slot_bits();
                 Box::new(HkIpg::new(&gaps(target, slots, alpha, share))?)
             }
-            Self::Sliding(full, ways, placement) => {
-                let config = SlidingConfig { placement, ..sliding(target, full, ways, seed) };
-                let slots = |counts: usize| SlidingConfig {
-                    slots: octets * 8 / config.slot_bits(counts),
-                    ..config.clone()
-                };
-                match full {
-                    2 => Box::new(Sliding::<3>::new(&slots(3))?),
-                    4 => Box::new(Sliding::<5>::new(&slots(5))?),
-                    _ => Box::new(Sliding::<9>::new(&slots(9))?),
-                }
+            Self::Sliding(sub_windows, ways, placement) => {
+                let mut config = SlidingConfig { placement, ..sliding(target, sub_windows, ways, seed) };
+                config.slots = octets * 8 / config.slot_bits();
+                Box::new(Sliding::new(&config)?)
             }
             Self::Switch(ways, position_bits) => {
                 let mut config = SlidingConfig { position_bits, ..sliding(target, 2, ways, seed) };
-                config.slots = octets * 8 / SwitchSliding::<3>::slot_bits(&config);
-                Box::new(SwitchSliding::<3>::new(&config)?)
+                config.slots = octets * 8 / config.switch_slot_bits();
+                Box::new(SwitchSliding::new(&config)?)
             }
             Self::HeavyKeeper(arrays, base) => {
                 windows(Box::new(HeavyKeeper::new(octets, arrays.into(), base, seed)))
@@ -308,8 +301,8 @@ fn gaps(target: Target, slots: usize, alpha: f64, share: f64) -> HkIpgConfig {
 ///
 /// The unit is the smallest with which a sub-window holds one and a half times its share of the threshold, and so a moderate
 /// burst.
-fn sliding(target: Target, full: u8, ways: u8, seed: u64) -> SlidingConfig {
-    let burst = target.threshold * 3 / (2 * u64::from(full));
+fn sliding(target: Target, sub_windows: u8, ways: u8, seed: u64) -> SlidingConfig {
+    let burst = target.threshold * 3 / (2 * u64::from(sub_windows));
     let shift = |least: u8| (least..15).find(|shift| burst >> shift <= 255).unwrap_or(15);
     let unit = match target.amount {
         Amount::Packets => Unit::Packets(shift(0)),
@@ -317,7 +310,8 @@ fn sliding(target: Target, full: u8, ways: u8, seed: u64) -> SlidingConfig {
     };
     SlidingConfig {
         ways: ways.into(),
-        sub_window: WINDOW / u32::from(full),
+        sub_windows,
+        sub_window: WINDOW / u32::from(sub_windows),
         threshold: target.threshold,
         unit,
         seed,
@@ -367,13 +361,13 @@ impl Detector for PublishedHkIpg {
     }
 }
 
-impl<const COUNTS: usize> Detector for Sliding<COUNTS> {
+impl Detector for Sliding {
     fn observe(&mut self, packet: &Seen) -> bool {
         Self::observe(self, packet.key, packet.octets.into(), packet.time).is_report()
     }
 }
 
-impl<const COUNTS: usize> Detector for SwitchSliding<COUNTS> {
+impl Detector for SwitchSliding {
     fn observe(&mut self, packet: &Seen) -> bool {
         Self::observe(self, packet.key, packet.octets.into(), packet.time).is_report()
     }

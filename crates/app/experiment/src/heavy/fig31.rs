@@ -161,7 +161,7 @@ fn goals(entries: &[Entry], size: &Size) -> Vec<Goal> {
 /// The designs that goals are about: fixed, so that their figures are those of one detector.
 const OURS: [(Method, Design, [f64; 2]); 2] = [
     (Method::Sliding, Design::Sliding(4, 4, causeway_traffic::Placement::Apart), [0.99, 0.965]),
-    (Method::Switch, Design::Switch(2, 8), [0.99, 0.95]),
+    (Method::Switch, Design::Switch(2, 4), [0.99, 0.95]),
 ];
 
 /// Both forms of ours with other shares of bursty flows, by packets and by octets.

@@ -2,7 +2,7 @@
 
 use causeway_show::{Cell, Column, Progress, Table};
 
-use super::contest::{Contest, FlowOf, Results};
+use super::contest::{Contest, FlowOf, Results, Score};
 use super::design::{Design, Method, Target};
 use super::spread::Spread;
 use super::trace::Profile;
@@ -25,7 +25,7 @@ const INTERVALS: [u32; 3] = [1, 5, 10];
 const DESIGNS: [(Method, Design); 3] = [
     (Method::Published, Design::Published(0.98, 0.01, 1850)),
     (Method::Sliding, Design::Sliding(4, 4, causeway_traffic::Placement::Apart)),
-    (Method::Switch, Design::Switch(2, 8)),
+    (Method::Switch, Design::Switch(2, 4)),
 ];
 
 /// Runs the experiment.
@@ -113,6 +113,8 @@ fn table(designs: &[(Method, Design)], measured: &[Vec<Results>], size: &Size) -
         Column::of("first reports below polling each second", "times"),
         Column::of("delay, median", "ms"),
         Column::of("delay, 90 %", "ms"),
+        Column::new("precision"),
+        Column::new("recall"),
     ]);
     let memory = size.octets(MEMORY) as f64;
     for ((megabits, _), all) in THRESHOLDS.iter().zip(measured) {
@@ -130,10 +132,15 @@ fn table(designs: &[(Method, Design)], measured: &[Vec<Results>], size: &Size) -
                 none(),
                 none(),
                 none(),
+                none(),
+                none(),
             ]);
         }
         for (place, (method, _)) in designs.iter().enumerate() {
             let [reports, first, median, most] = figures(all, place, size.seconds[2]);
+            let score = |of: fn(&Score) -> f64| -> Spread {
+                all.iter().filter_map(|results| results.scores.get(place)?.last()).map(of).collect()
+            };
             table.row([
                 Cell::Count(*megabits),
                 method.name().into(),
@@ -144,6 +151,8 @@ fn table(designs: &[(Method, Design)], measured: &[Vec<Results>], size: &Size) -
                 Cell::Number(memory / (first.mean() * REPORT).max(1e-9), 1),
                 median.cell(1),
                 most.cell(1),
+                score(Score::precision).cell(3),
+                score(Score::recall).cell(3),
             ]);
         }
     }

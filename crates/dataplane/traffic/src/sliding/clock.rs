@@ -36,11 +36,11 @@ pub(super) enum Step {
 
 impl Clock {
     /// Sub-windows of this length, of which so many are a window.
-    pub(super) fn new(sub_window: Span, in_window: usize) -> Self {
+    pub(super) fn new(sub_window: Span, in_window: u8) -> Self {
         let length = u64::try_from(sub_window.as_nanos()).unwrap_or(u64::MAX).max(1);
         Self {
             length,
-            window: length.saturating_mul(in_window as u64),
+            window: length.saturating_mul(in_window.into()),
             scale: (1 << 48) / length,
             latest: 0,
             begin: 0,
@@ -54,6 +54,7 @@ impl Clock {
     }
 
     /// Moves to the time of a packet.
+    #[inline]
     pub(super) const fn advance(&mut self, now: Time) -> Step {
         let now = now.as_nanos();
         if now == self.latest {

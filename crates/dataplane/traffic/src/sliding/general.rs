@@ -1,4 +1,4 @@
-//! The general form: any number of sub-windows and ways.
+//! The general form: slots of one word.
 
 use causeway_types::Time;
 
@@ -7,85 +7,99 @@ use super::{MOST_WAYS, Placement, Rules, SlidingConfig};
 use crate::config::ConfigError;
 use crate::{Key, Outcome, Random, Statistics};
 
-/// A detector with slots of `COUNTS` sub-windows: the current one, and one less full ones than the slot has counts.
+/// The detector for software: each slot is one word of 64 bits.
 ///
-/// A packet of a flow with a slot touches that slot; a packet of another flow ages and compares all its ways. `COUNTS` is
-/// from 2 to 17; with five counts a slot has 8 octets.
+/// A packet reads all ways of its flow. With [`Placement::Together`] and eight ways these are one cache line.
 #[derive(Clone, Debug)]
-pub struct Sliding<const COUNTS: usize> {
-    slots: Box<[Slot<COUNTS>]>,
+pub struct Sliding {
+    slots: Box<[Slot]>,
     ways: usize,
     places: usize,
     placement: Placement,
+    layout: Layout,
     rules: Rules,
     clock: Clock,
     random: Random,
     statistics: Statistics,
 }
 
-/// The state of a slot.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Slot<const COUNTS: usize> {
-    /// The identity bits of the flow; the highest bit says that it is heavy.
-    owner: u16,
-    /// The low bits of the sub-window of the first count.
-    epoch: u8,
-    /// Units in the current sub-window, the one before, and so on.
-    counts: [u8; COUNTS],
-}
+/// The state of a slot, from the lowest bit: counts of 8 bits from the current sub-window to the oldest, up to bit 39; the low bits of
+/// the number of the current sub-window, 8 bits; identity, 15 bits; and whether the flow is heavy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Slot(u64);
 
-/// The bit of the owner that says that the flow is heavy.
-const HEAVY: u16 = 1 << 15;
+/// The lowest bits of fields in a slot.
+const EPOCH: u32 = 40;
+const IDENTITY: u32 = 48;
+const HEAVY: u64 = 1 << 63;
 
-impl<const COUNTS: usize> Slot<COUNTS> {
-    const EMPTY: Self = Self { owner: 0, epoch: 0, counts: [0; COUNTS] };
-
-    const fn identity(&self) -> u16 {
-        self.owner & !HEAVY
+impl Slot {
+    const fn new(identity: u16, epoch: u8, counts: u64) -> Self {
+        Self((identity as u64) << IDENTITY | (epoch as u64) << EPOCH | counts)
     }
 
-    /// Drops the counts that are older than the ring.
-    fn age(&mut self, now: Instant) {
-        let passed = usize::from((now.index as u8).wrapping_sub(self.epoch));
-        if passed > 0 {
-            let kept = COUNTS.saturating_sub(passed);
-            self.counts.copy_within(..kept, COUNTS - kept);
-            self.counts.iter_mut().take(passed).for_each(|count| *count = 0);
-            self.epoch = now.index as u8;
-        }
+    const fn identity(self) -> u16 {
+        (self.0 >> IDENTITY) as u16 & 0x7fff
     }
 
-    /// The estimate of an aged slot.
-    fn units(&self, rules: &Rules, now: Instant) -> u32 {
-        let Some((oldest, others)) = self.counts.split_last() else { return 0 };
-        let sum: u32 = others.iter().map(|count| u32::from(*count)).sum();
-        sum + rules.part(*oldest, now.position)
+    /// One if it is a slot of this flow.
+    const fn is_of(self, identity: u16) -> u32 {
+        (self.identity() == identity) as u32
     }
 
-    /// Adds to the current count; returns whether it was at its limit.
-    fn add(&mut self, weight: u8) -> bool {
-        let Some(current) = self.counts.first_mut() else { return false };
-        let is_cut = *current > u8::MAX - weight;
-        *current = current.saturating_add(weight);
-        is_cut
+    const fn is_heavy(self) -> bool {
+        self.0 & HEAVY != 0
+    }
+
+    /// The counts, as of another current sub-window: those that are too old are dropped.
+    const fn counts(self, epoch: u8, layout: Layout) -> u64 {
+        let passed = epoch.wrapping_sub((self.0 >> EPOCH) as u8);
+        // Five counts are all that there are.
+        let passed = if passed > 5 { 5 } else { passed as u32 };
+        ((self.0 & ((1 << EPOCH) - 1)) << (8 * passed)) & layout.counts
     }
 }
 
-impl<const COUNTS: usize> Sliding<COUNTS> {
+/// Where counts lie.
+#[derive(Clone, Copy, Debug)]
+struct Layout {
+    /// The bits of all counts.
+    counts: u64,
+    /// The lowest bit of the oldest.
+    oldest: u32,
+}
+
+impl Layout {
+    const fn of(config: &SlidingConfig) -> Self {
+        let oldest = 8 * config.sub_windows as u32;
+        Self { counts: (1 << (oldest + 8)) - 1, oldest }
+    }
+
+    /// The estimate for the window.
+    const fn units(self, counts: u64, rules: &Rules, position: u8) -> u32 {
+        let others = counts & ((1 << self.oldest) - 1);
+        let pairs = (others & 0x00ff_00ff) + ((others >> 8) & 0x00ff_00ff);
+        let sum = (pairs + (pairs >> 16)) as u32 & 0xffff;
+        sum + rules.part((counts >> self.oldest) as u8, position)
+    }
+}
+
+impl Sliding {
     /// An empty detector.
     ///
     /// # Errors
-    /// [`ConfigError`] when a number is out of range, or the threshold is not reachable with `COUNTS`.
+    /// [`ConfigError`] when a number is out of range, or the threshold is more than the counts can hold.
     pub fn new(config: &SlidingConfig) -> Result<Self, ConfigError> {
-        config.check(COUNTS)?;
+        config.check()?;
         let places = config.slots / config.ways;
         Ok(Self {
-            slots: vec![Slot::EMPTY; places * config.ways].into(),
+            slots: vec![Slot::default(); places * config.ways].into(),
             ways: config.ways,
             places,
             placement: config.placement,
+            layout: Layout::of(config),
             rules: Rules::of(config),
-            clock: Clock::new(config.sub_window, COUNTS.saturating_sub(1)),
+            clock: Clock::new(config.sub_window, config.sub_windows),
             random: Random::with_seed(config.seed),
             statistics: Statistics::default(),
         })
@@ -97,25 +111,40 @@ impl<const COUNTS: usize> Sliding<COUNTS> {
             Step::Forward => {}
             Step::Earlier => self.statistics.earlier_packets += 1,
             Step::Restart => {
-                self.slots.fill(Slot::EMPTY);
+                self.slots.fill(Slot::default());
                 self.statistics.restarts += 1;
             }
         }
         let bits = if self.rules.unit.has_remainder() { self.random.bits() } else { 0 };
         let weight = self.rules.unit.units(octets, bits);
-        let places = self.places_of(key);
-        match self.own(key, &places) {
-            Some(place) => self.count(place, weight),
-            None => self.contend(key, weight, &places),
+        let identity = self.rules.identity(key);
+        let (view, first) = (self.view(), key.place(0, self.places));
+        if self.placement == Placement::Together && self.ways == MOST_WAYS {
+            // The common case: one cache line, whose ways are all compared before the first branch, since it cannot be predicted which
+            // of them it is.
+            let line = self.slots.get_mut(first * MOST_WAYS..).and_then(|slots| slots.first_chunk_mut());
+            let Some(line): Option<&mut [Slot; MOST_WAYS]> = line else { return Outcome::Untracked };
+            let own = line.iter().enumerate().fold(0, |own, (way, slot)| own | slot.is_of(identity) << way);
+            if let Some(slot) = line.get_mut(own.trailing_zeros() as usize) {
+                return view.count(slot, weight, &mut self.statistics);
+            }
+            let least = view.least(line.iter().copied());
+            return self.contend(identity, weight, least, |way| first * MOST_WAYS + way);
         }
+        let places = self.places_of(key, first);
+        if let Some(slot) = self.own(identity, &places).and_then(|place| self.slots.get_mut(place)) {
+            return view.count(slot, weight, &mut self.statistics);
+        }
+        let open = places.iter().take(self.ways);
+        let least = view.least(open.map(|place| self.slots.get(*place).copied().unwrap_or_default()));
+        self.contend(identity, weight, least, |way| places.get(way).copied().unwrap_or(usize::MAX))
     }
 
     /// The estimate for a flow's window at the time of the latest packet, in units; none without a slot.
     pub fn measured(&self, key: Key) -> Option<u32> {
-        let now = self.clock.instant();
-        let mut slot = *self.slots.get(self.own(key, &self.places_of(key))?)?;
-        slot.age(now);
-        Some(slot.units(&self.rules, now))
+        let places = self.places_of(key, key.place(0, self.places));
+        let slot = self.slots.get(self.own(self.rules.identity(key), &places)?)?;
+        Some(self.view().units(*slot))
     }
 
     /// What the detector has counted.
@@ -123,67 +152,92 @@ impl<const COUNTS: usize> Sliding<COUNTS> {
         self.statistics
     }
 
-    /// The numbers of the slots that are open to a flow.
-    fn places_of(&self, key: Key) -> [usize; MOST_WAYS] {
-        let first = key.place(0, self.places);
-        let mut places = [usize::MAX; MOST_WAYS];
-        for (way, place) in places.iter_mut().enumerate().take(self.ways) {
-            *place = match self.placement {
-                Placement::Together => first * self.ways + way,
-                Placement::Apart if way == 0 => first,
-                Placement::Apart => way * self.places + key.place(way, self.places),
-            };
-        }
-        places
+    const fn view(&self) -> View {
+        let Instant { index, position } = self.clock.instant();
+        View { epoch: index as u8, position, layout: self.layout, rules: self.rules }
+    }
+
+    /// The numbers of the slots that are open to a flow, whose place in the first way is known.
+    fn places_of(&self, key: Key, first: usize) -> [usize; MOST_WAYS] {
+        let place = |way: usize| match self.placement {
+            Placement::Together => first * self.ways + way,
+            Placement::Apart if way == 0 => first,
+            Placement::Apart => way * self.places + key.place(way, self.places),
+        };
+        std::array::from_fn(|way| if way < self.ways { place(way) } else { usize::MAX })
     }
 
     /// The number of the flow's slot.
-    fn own(&self, key: Key, places: &[usize; MOST_WAYS]) -> Option<usize> {
-        let identity = self.rules.identity(key);
-        let is_own = |place: &usize| self.slots.get(*place).is_some_and(|slot| slot.identity() == identity);
-        places.iter().take(self.ways).copied().find(is_own)
+    fn own(&self, identity: u16, places: &[usize; MOST_WAYS]) -> Option<usize> {
+        let own = places.iter().enumerate().take(self.ways).fold(0, |own, (way, place)| {
+            own | self.slots.get(*place).map_or(0, |slot| slot.is_of(identity)) << way
+        });
+        places.get(own.trailing_zeros() as usize).copied()
     }
 
-    /// Counts a packet in its flow's slot.
-    fn count(&mut self, place: usize, weight: u8) -> Outcome {
-        let now = self.clock.instant();
-        let Some(slot) = self.slots.get_mut(place) else { return Outcome::Untracked };
-        slot.age(now);
-        self.statistics.saturations += u64::from(slot.add(weight));
-        let units = slot.units(&self.rules, now);
-        let was_heavy = slot.owner & HEAVY != 0;
-        if !self.rules.is_heavy(was_heavy, units) {
-            slot.owner &= !HEAVY;
-            return Outcome::Light;
-        }
-        if was_heavy {
-            return Outcome::Heavy;
-        }
-        slot.owner |= HEAVY;
-        self.statistics.reports += 1;
-        Outcome::Report { measured: units }
-    }
-
-    /// Gives a slot to the flow, or not.
-    fn contend(&mut self, key: Key, weight: u8, places: &[usize; MOST_WAYS]) -> Outcome {
-        let now = self.clock.instant();
-        let mut least = (u32::MAX, usize::MAX);
-        for place in places.iter().take(self.ways) {
-            let Some(slot) = self.slots.get_mut(*place) else { continue };
-            slot.age(now);
-            let units = slot.units(&self.rules, now);
-            if units < least.0 {
-                least = (units, *place);
-            }
-        }
-        let (units, place) = least;
+    /// Gives the slot with the least estimate to the flow, or not.
+    fn contend(
+        &mut self,
+        identity: u16,
+        weight: u8,
+        (units, way): (u32, usize),
+        place: impl Fn(usize) -> usize,
+    ) -> Outcome {
         if !Rules::takes(weight, units, self.random.bits()) {
             return Outcome::Untracked;
         }
-        let Some(slot) = self.slots.get_mut(place) else { return Outcome::Untracked };
-        *slot = Slot { owner: self.rules.identity(key), epoch: now.index as u8, counts: [0; COUNTS] };
+        let view = self.view();
+        let Some(slot) = self.slots.get_mut(place(way)) else { return Outcome::Untracked };
         self.statistics.replacements += u64::from(units > 0);
-        self.count(place, weight)
+        *slot = Slot::new(identity, view.epoch, 0);
+        view.count(slot, weight, &mut self.statistics)
+    }
+}
+
+/// What it takes to read slots at a time.
+#[derive(Clone, Copy, Debug)]
+struct View {
+    /// The low bits of the number of the current sub-window.
+    epoch: u8,
+    /// How much of it has passed, in 256ths.
+    position: u8,
+    layout: Layout,
+    rules: Rules,
+}
+
+impl View {
+    /// The estimate of a slot for the window.
+    const fn units(&self, slot: Slot) -> u32 {
+        self.layout.units(slot.counts(self.epoch, self.layout), &self.rules, self.position)
+    }
+
+    /// The least estimate, and its way; of equal ones the first.
+    fn least(&self, slots: impl Iterator<Item = Slot>) -> (u32, usize) {
+        let estimates = slots.enumerate().map(|(way, slot)| self.units(slot) << 3 | way as u32);
+        let least = estimates.fold(u32::MAX, u32::min);
+        (least >> 3, (least & 7) as usize)
+    }
+
+    /// Counts a packet in its flow's slot.
+    fn count(&self, slot: &mut Slot, weight: u8, statistics: &mut Statistics) -> Outcome {
+        let counts = slot.counts(self.epoch, self.layout);
+        let room = u8::MAX - counts as u8;
+        if weight > room {
+            statistics.saturations += 1;
+        }
+        let counts = counts + u64::from(weight.min(room));
+        let units = self.layout.units(counts, &self.rules, self.position);
+        let was_heavy = slot.is_heavy();
+        let is_heavy = self.rules.is_heavy(was_heavy, units);
+        *slot = Slot(Slot::new(slot.identity(), self.epoch, counts).0 | u64::from(is_heavy) << 63);
+        match (was_heavy, is_heavy) {
+            (_, false) => Outcome::Light,
+            (true, true) => Outcome::Heavy,
+            (false, true) => {
+                statistics.reports += 1;
+                Outcome::Report { measured: units }
+            }
+        }
     }
 }
 
@@ -206,7 +260,7 @@ mod tests {
     // Output: a report at the 125th packet, and only then; none.
     #[test]
     fn a_burst_is_heavy_at_its_last_packet() {
-        let mut detector = Sliding::<5>::new(&SlidingConfig::with_slots(64)).unwrap();
+        let mut detector = Sliding::new(&SlidingConfig::with_slots(64)).unwrap();
         let reports: Vec<u32> =
             (1..=200).filter(|_| detector.observe(key(1), 1000, at(900)).is_report()).collect();
         assert_eq!(reports, [125]);
@@ -221,7 +275,7 @@ mod tests {
     #[test]
     fn a_flow_that_toggles_is_reported_once() {
         let reports = |pause: u64| {
-            let mut detector = Sliding::<5>::new(&SlidingConfig::with_slots(64)).unwrap();
+            let mut detector = Sliding::new(&SlidingConfig::with_slots(64)).unwrap();
             let mut reports = 0;
             for turn in 0..30 {
                 let begin = turn * (2000 + pause);
@@ -249,7 +303,7 @@ mod tests {
                 seed,
                 ..SlidingConfig::with_slots(64)
             };
-            let mut detector = Sliding::<5>::new(&config).unwrap();
+            let mut detector = Sliding::new(&config).unwrap();
             let mut reports = |octets: u32, rate: u64| -> u64 {
                 let times = (0..20 * rate).map(|packet| at(packet * 1000 / rate));
                 let before = detector.statistics().reports;
@@ -270,7 +324,7 @@ mod tests {
     fn a_flood_of_small_flows_takes_no_heavy_slot() {
         for placement in [Placement::Apart, Placement::Together] {
             let config = SlidingConfig { placement, ways: 8, ..SlidingConfig::with_slots(64) };
-            let mut detector = Sliding::<5>::new(&config).unwrap();
+            let mut detector = Sliding::new(&config).unwrap();
             for step in 0..4000_u64 {
                 if step % 4 == 0 {
                     detector.observe(key(0), 1000, at(step));
@@ -291,7 +345,7 @@ mod tests {
     // Output: the count stops at 255; what could not be counted is.
     #[test]
     fn a_full_count_stops() {
-        let mut detector = Sliding::<5>::new(&SlidingConfig::with_slots(64)).unwrap();
+        let mut detector = Sliding::new(&SlidingConfig::with_slots(64)).unwrap();
         (0..1000).for_each(|_| {
             detector.observe(key(1), 1000, at(0));
         });
@@ -303,7 +357,7 @@ mod tests {
     // Output: the first count, as of the latest time; then everything is forgotten, and flows are found again.
     #[test]
     fn time_that_runs_back_is_counted() {
-        let mut detector = Sliding::<5>::new(&SlidingConfig::with_slots(64)).unwrap();
+        let mut detector = Sliding::new(&SlidingConfig::with_slots(64)).unwrap();
         (0..100).for_each(|_| {
             detector.observe(key(1), 1000, at(500));
         });
@@ -320,12 +374,11 @@ mod tests {
     }
 
     // Input:  a heavy flow that pauses for 0 to 600 s.
-    // Output: its old packets do not count after the pause, but for a pause of 64 s, where a slot that nothing visits seems
-    //         fresh.
+    // Output: its old packets do not count after the pause, but for pauses of a multiple of 64 s, after which they seem fresh.
     #[test]
     fn old_counts_leave() {
         for pause in 2..600 {
-            let mut detector = Sliding::<5>::new(&SlidingConfig::with_slots(4)).unwrap();
+            let mut detector = Sliding::new(&SlidingConfig::with_slots(4)).unwrap();
             (0..200).for_each(|_| {
                 detector.observe(key(1), 1000, at(0));
             });

@@ -1,7 +1,7 @@
 //! Counts in sub-windows of a sliding window.
 //!
-//! A slot has the low bits of its flow's [`Key`], and a count for each of the last `q + 1` sub-windows: the
-//! current one, `q - 1` full ones before it, and the oldest, of which only a part still lies in the window. The estimate
+//! A slot has the low bits of its flow's [`Key`], and a count for each of the last `q + 1` sub-windows, where a
+//! window has `q`: the current one, `q - 1` full ones before it, and the oldest, of which only a part still lies in the window. The estimate
 //! for the window is the sum of all, with that part of the oldest; so its error is never more than what the oldest holds.
 //! Since old counts leave by themselves, there is no moment at which all is reset, and no flow is missed because
 //! it lies across such a moment.
@@ -17,7 +17,8 @@
 //!
 //! # Limits
 //! - A count stops at 255. A threshold must be reachable without that; a burst may still be cut, which is counted.
-//! - The age of a slot has 8 bits: a slot that no packet visits for a multiple of 256 sub-windows seems fresh again.
+//! - The age of a slot has 8 bits: after a pause of its flow of a multiple of 256 sub-windows its old counts seem fresh again, if no
+//!   other flow has taken it.
 //! - Two flows of one set whose keys agree in the identity bits share a slot: with `b` bits and `d` ways a flow meets such
 //!   a slot with a chance of `d / 2^b`.
 //! - A flood of small flows cannot take the slot of a flow that has more than they, but it can keep a new flow from
@@ -40,12 +41,15 @@ use crate::{Key, Unit};
 /// The most ways.
 pub const MOST_WAYS: usize = 8;
 
+/// The most sub-windows in a window: with one more count a slot has 64 bits.
+pub const MOST_SUB_WINDOWS: u8 = 4;
+
 /// Where the ways of a flow lie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Placement {
     /// Each way is an array with a hash of its own, as on a switch. It needs the least memory.
     Apart,
-    /// All ways lie side by side under one hash: one cache line with eight ways of four sub-windows.
+    /// All ways lie side by side under one hash: eight ways are one cache line.
     Together,
 }
 
@@ -60,7 +64,9 @@ pub struct SlidingConfig {
     pub placement: Placement,
     /// Bits of the key in a slot, 1 to 15.
     pub identity_bits: u8,
-    /// Length of a sub-window, 1 ms to 60 s. The window is one less of them than the slot has counts.
+    /// Sub-windows in a window, 1 to [`MOST_SUB_WINDOWS`].
+    pub sub_windows: u8,
+    /// Length of a sub-window, 1 ms to 60 s.
     pub sub_window: Span,
     /// Bits with which the position in a sub-window is known, 1 to 8. Fewer bits are a smaller table on a switch.
     pub position_bits: u8,
@@ -73,14 +79,14 @@ pub struct SlidingConfig {
 }
 
 impl SlidingConfig {
-    /// Four ways of sub-windows of 250 ms, 15 identity bits, and a threshold of 125 packets: with five counts a slot has
-    /// 64 bits, and the window is a second.
+    /// Four ways, four sub-windows of 250 ms, 15 identity bits, and a threshold of 125 packets a second.
     pub const fn with_slots(slots: usize) -> Self {
         Self {
             slots,
             ways: 4,
             placement: Placement::Apart,
             identity_bits: 15,
+            sub_windows: 4,
             sub_window: Span::from_millis(250),
             position_bits: 8,
             threshold: 125,
@@ -89,9 +95,14 @@ impl SlidingConfig {
         }
     }
 
-    /// Bits of a slot with this number of counts: identity, heavy flag, age and counts.
-    pub const fn slot_bits(&self, counts: usize) -> usize {
-        self.identity_bits as usize + 1 + 8 + 8 * counts
+    /// Bits of a slot of [`Sliding`]: identity, heavy flag, age and counts. In this program each has 64.
+    pub const fn slot_bits(&self) -> usize {
+        self.identity_bits as usize + 1 + 8 + 8 * (self.sub_windows as usize + 1)
+    }
+
+    /// Bits of a slot of [`SwitchSliding`]: identity, heavy flag, and pairs of epoch and count.
+    pub const fn switch_slot_bits(&self) -> usize {
+        self.identity_bits as usize + 1 + 16 * (self.sub_windows as usize + 1)
     }
 
     /// The threshold in units, rounded up.
@@ -99,17 +110,16 @@ impl SlidingConfig {
         self.threshold.div_ceil(1 << self.unit.shift())
     }
 
-    /// Checks the numbers for slots of so many counts.
-    fn check(&self, counts: usize) -> Result<(), ConfigError> {
-        let full = counts.saturating_sub(1) as u64;
-        in_range("counts of a slot", counts as u64, 2, 17)?;
+    fn check(&self) -> Result<(), ConfigError> {
+        let sub_windows = u64::from(self.sub_windows);
+        in_range("sub-windows", sub_windows, 1, MOST_SUB_WINDOWS.into())?;
         in_range("ways", self.ways as u64, 1, MOST_WAYS as u64)?;
         in_range("slots", self.slots as u64, self.ways as u64, 1 << 26)?;
         in_range("identity bits", self.identity_bits.into(), 1, 15)?;
         in_range("position bits", self.position_bits.into(), 1, 8)?;
         in_range("milliseconds of a sub-window", self.sub_window.as_millis() as u64, 1, 60_000)?;
         in_range("power of two of the unit", self.unit.shift().into(), 0, 15)?;
-        in_range("units of the threshold", self.heavy_units(), 1, 255 * full)
+        in_range("units of the threshold", self.heavy_units(), 1, 255 * sub_windows)
     }
 }
 
@@ -147,10 +157,11 @@ impl Rules {
         (oldest as u32 * left + (1 << bits)) >> (bits + 1)
     }
 
-    /// Whether a flow of this weight takes a slot with this estimate.
+    /// Whether a flow of this weight takes a slot with this estimate: if `random` is less than `(weight << 16) / (estimate + weight)`,
+    /// rounded down.
     const fn takes(weight: u8, estimate: u32, random: u16) -> bool {
         let weight = weight as u32;
-        weight > 0 && (random as u32) < (weight << 16) / (estimate + weight)
+        weight > 0 && (random as u32 + 1) * (estimate + weight) <= weight << 16
     }
 
     /// Whether a flow is heavy, if it was before.
@@ -168,11 +179,13 @@ mod tests {
     #[test]
     fn configurations_are_checked() {
         let good = SlidingConfig::with_slots(1024);
-        assert_eq!(good.check(5), Ok(()));
+        assert_eq!(good.check(), Ok(()));
         let wrong = [
             ("slots", SlidingConfig { slots: 3, ..good.clone() }),
             ("ways", SlidingConfig { ways: 9, ..good.clone() }),
             ("ways", SlidingConfig { ways: 0, ..good.clone() }),
+            ("sub-windows", SlidingConfig { sub_windows: 5, ..good.clone() }),
+            ("sub-windows", SlidingConfig { sub_windows: 0, ..good.clone() }),
             ("identity bits", SlidingConfig { identity_bits: 16, ..good.clone() }),
             ("position bits", SlidingConfig { position_bits: 0, ..good.clone() }),
             (
@@ -184,11 +197,10 @@ mod tests {
             ("power of two of the unit", SlidingConfig { unit: Unit::Octets(16), ..good.clone() }),
         ];
         for (name, config) in wrong {
-            let error = config.check(5).unwrap_err();
+            let error = config.check().unwrap_err();
             assert!(error.to_string().starts_with(name), "{error}");
         }
-        assert!(good.check(1).is_err() && good.check(18).is_err());
-        assert_eq!(good.slot_bits(5), 64);
+        assert_eq!((good.slot_bits(), SlidingConfig { sub_windows: 2, ..good }.switch_slot_bits()), (64, 64));
     }
 
     // Input:  all counts at all positions, with 8 bits and with fewer.

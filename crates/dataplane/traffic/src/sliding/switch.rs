@@ -7,10 +7,10 @@ use super::{MOST_WAYS, Placement, Rules, SlidingConfig};
 use crate::config::{ConfigError, in_range};
 use crate::{Key, Outcome, Random, Statistics};
 
-/// The detector as register arrays: in each way one of identities, one of pairs {epoch, count} for each of `COUNTS`
+/// The detector as register arrays: in each way one of identities, one of pairs {epoch, count} for each of `q + 1`
 /// sub-windows, and one of heavy flags.
 ///
-/// A sub-window's array is the one of its number modulo `COUNTS`. A pair is worth nothing unless its epoch is the sub-window that
+/// A sub-window's array is the one of its number modulo `q + 1`. A pair is worth nothing unless its epoch is the sub-window that
 /// is asked for, so nothing has to be reset when a sub-window begins. A packet reads and writes each array of a way once: the
 /// identity, then the pairs, of which it adds to the current one if the identity is its own, then the flag. Only a packet that
 /// takes a slot passes a second time, which writes the same arrays.
@@ -18,9 +18,10 @@ use crate::{Key, Outcome, Random, Statistics};
 /// Estimates, decisions and random numbers are those of [`Sliding`](super::Sliding) with the same configuration. Epochs have 8 bits:
 /// pairs that are a multiple of 256 sub-windows old seem fresh, in a slot that its flow did not use in between.
 #[derive(Clone, Debug)]
-pub struct SwitchSliding<const COUNTS: usize> {
-    ways: Vec<Way<COUNTS>>,
+pub struct SwitchSliding {
+    ways: Vec<Way>,
     places: usize,
+    sub_windows: u8,
     rules: Rules,
     clock: Clock,
     random: Random,
@@ -29,9 +30,10 @@ pub struct SwitchSliding<const COUNTS: usize> {
 
 /// The register arrays of a way.
 #[derive(Clone, Debug)]
-struct Way<const COUNTS: usize> {
+struct Way {
     owners: Box<[u16]>,
-    pairs: [Box<[Pair]>; COUNTS],
+    /// Of each sub-window.
+    pairs: Box<[Box<[Pair]>]>,
     heavy: Box<[bool]>,
 }
 
@@ -49,11 +51,11 @@ impl Pair {
     }
 }
 
-impl<const COUNTS: usize> Way<COUNTS> {
-    fn new(places: usize) -> Self {
+impl Way {
+    fn new(places: usize, sub_windows: u8) -> Self {
         Self {
             owners: vec![0; places].into(),
-            pairs: std::array::from_fn(|_| vec![Pair::default(); places].into()),
+            pairs: (0..=sub_windows).map(|_| vec![Pair::default(); places].into()).collect(),
             heavy: vec![false; places].into(),
         }
     }
@@ -61,19 +63,21 @@ impl<const COUNTS: usize> Way<COUNTS> {
     /// The count at a place, `back` sub-windows ago.
     fn count(&self, place: usize, now: Instant, back: usize) -> u8 {
         let Some(index) = now.index.checked_sub(back as u64) else { return 0 };
-        let pair = self.pairs.get((index % COUNTS as u64) as usize).and_then(|array| array.get(place));
+        let pair =
+            self.pairs.get((index % self.pairs.len() as u64) as usize).and_then(|array| array.get(place));
         pair.map_or(0, |pair| pair.of(index))
     }
 
     fn units(&self, place: usize, rules: &Rules, now: Instant) -> u32 {
-        let oldest = COUNTS.saturating_sub(1);
+        let oldest = self.pairs.len() - 1;
         let sum: u32 = (0..oldest).map(|back| u32::from(self.count(place, now, back))).sum();
         sum + rules.part(self.count(place, now, oldest), now.position)
     }
 
     /// Adds to the current pair; returns whether the count was at its limit.
     fn add(&mut self, place: usize, now: Instant, weight: u8) -> bool {
-        let array = self.pairs.get_mut((now.index % COUNTS as u64) as usize);
+        let current = (now.index % self.pairs.len() as u64) as usize;
+        let array = self.pairs.get_mut(current);
         let Some(pair) = array.and_then(|array| array.get_mut(place)) else { return false };
         let count = pair.of(now.index);
         *pair = Pair { epoch: now.index as u8, count: count.saturating_add(weight) };
@@ -88,28 +92,24 @@ impl<const COUNTS: usize> Way<COUNTS> {
     }
 }
 
-impl<const COUNTS: usize> SwitchSliding<COUNTS> {
+impl SwitchSliding {
     /// An empty detector.
     ///
     /// # Errors
     /// [`ConfigError`] as [`Sliding::new`](super::Sliding::new); and when the ways do not lie apart.
     pub fn new(config: &SlidingConfig) -> Result<Self, ConfigError> {
-        config.check(COUNTS)?;
+        config.check()?;
         in_range("ways side by side", u64::from(config.placement == Placement::Together), 0, 0)?;
         let places = config.slots / config.ways;
         Ok(Self {
-            ways: (0..config.ways).map(|_| Way::new(places)).collect(),
+            ways: (0..config.ways).map(|_| Way::new(places, config.sub_windows)).collect(),
             places,
+            sub_windows: config.sub_windows,
             rules: Rules::of(config),
-            clock: Clock::new(config.sub_window, COUNTS.saturating_sub(1)),
+            clock: Clock::new(config.sub_window, config.sub_windows),
             random: Random::with_seed(config.seed),
             statistics: Statistics::default(),
         })
-    }
-
-    /// Bits of a slot: identity, heavy flag, and the pairs.
-    pub const fn slot_bits(config: &SlidingConfig) -> usize {
-        config.identity_bits as usize + 1 + 16 * COUNTS
     }
 
     /// Counts a packet of this many octets.
@@ -118,7 +118,7 @@ impl<const COUNTS: usize> SwitchSliding<COUNTS> {
             Step::Forward => {}
             Step::Earlier => self.statistics.earlier_packets += 1,
             Step::Restart => {
-                self.ways.iter_mut().for_each(|way| *way = Way::new(self.places));
+                self.ways.iter_mut().for_each(|way| *way = Way::new(self.places, self.sub_windows));
                 self.statistics.restarts += 1;
             }
         }
@@ -142,7 +142,7 @@ impl<const COUNTS: usize> SwitchSliding<COUNTS> {
     }
 
     /// The ways with the places of a flow.
-    fn places_of(&self, key: Key) -> impl Iterator<Item = (usize, usize)> + use<COUNTS> {
+    fn places_of(&self, key: Key) -> impl Iterator<Item = (usize, usize)> + use<> {
         let places = self.places;
         (0..self.ways.len().min(MOST_WAYS)).map(move |way| (way, key.place(way, places)))
     }

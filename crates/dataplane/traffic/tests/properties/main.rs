@@ -61,7 +61,7 @@ proptest! {
         spread in prop::collection::vec(any::<u16>(), 97..463),
     ) {
         let times = paced(rate, &spread);
-        let mut detector = Sliding::<5>::new(&SlidingConfig::with_slots(64)).unwrap();
+        let mut detector = Sliding::new(&SlidingConfig::with_slots(64)).unwrap();
         let is_report = |now: &&u64| detector.observe(key(1), 1000, at(phase, **now)).is_report();
         let reported = times.iter().find(is_report).copied();
         let counts = in_last_second(&times);
@@ -83,7 +83,7 @@ proptest! {
         bursts in prop::collection::vec((1..120_u64, 0..1_000_000_000_u64, 0..2_000_000_u64), 1..40),
         phase in 0..1_000_000_000_u64,
     ) {
-        let mut detector = Sliding::<5>::new(&SlidingConfig::with_slots(64)).unwrap();
+        let mut detector = Sliding::new(&SlidingConfig::with_slots(64)).unwrap();
         let mut oracle = SlidingOracle::new(Span::from_millis(250), 4);
         let mut times = Vec::new();
         let mut now = 0;
@@ -141,12 +141,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     // Input:  thousands of packets of some hundred flows in few slots, in any order and with time running back and standing; each
-    //         weight, and numbers of ways and position bits.
+    //         weight, and numbers of ways, sub-windows and position bits.
     // Output: the form for switches says the same of every packet as the general one, and measures the same for every flow.
     #[test]
     fn both_forms_are_equal(
         packets in prop::collection::vec((0..300_u64, 40..1500_u32, 0..20_u32), 2000),
         ways in 1..5_usize,
+        sub_windows in 1..5_u8,
         position_bits in 1..9_u8,
         in_octets: bool,
         seed: u64,
@@ -157,12 +158,13 @@ proptest! {
             position_bits,
             unit,
             seed,
-            sub_window: Span::from_millis(500),
+            sub_windows,
+            sub_window: Span::from_millis(1000 / u64::from(sub_windows)),
             threshold: if in_octets { 20_000 } else { 20 },
             ..SlidingConfig::with_slots(64)
         };
-        let mut general = Sliding::<3>::new(&config).unwrap();
-        let mut switch = SwitchSliding::<3>::new(&config).unwrap();
+        let mut general = Sliding::new(&config).unwrap();
+        let mut switch = SwitchSliding::new(&config).unwrap();
         let mut now = Time::from_secs(3);
         for (flow, octets, step) in packets {
             now = match step {
@@ -199,12 +201,12 @@ proptest! {
             placement: if together { Placement::Together } else { Placement::Apart },
             ..SlidingConfig::with_slots(slots)
         };
-        if let Ok(mut detector) = Sliding::<5>::new(&config) {
+        if let Ok(mut detector) = Sliding::new(&config) {
             let observe = |(key, octets, now): &(u64, u32, u64)| detector.observe(Key(*key), *octets, Time::from_nanos(*now));
             let reports = packets.iter().map(observe).filter(|outcome| outcome.is_report()).count();
             prop_assert_eq!(reports as u64, detector.statistics().reports);
         }
-        if let Ok(mut detector) = SwitchSliding::<3>::new(&config) {
+        if let Ok(mut detector) = SwitchSliding::new(&config) {
             packets.iter().for_each(|(key, octets, now)| { detector.observe(Key(*key), *octets, Time::from_nanos(*now)); });
         }
         let mut detector = HkIpg::new(&HkIpgConfig::with_slots(slots)).unwrap();
@@ -217,8 +219,8 @@ proptest! {
 #[test]
 fn packets_allocate_nothing() {
     let config = SlidingConfig::with_slots(1024);
-    let mut general = Sliding::<5>::new(&config).unwrap();
-    let mut switch = SwitchSliding::<3>::new(&config).unwrap();
+    let mut general = Sliding::new(&config).unwrap();
+    let mut switch = SwitchSliding::new(&config).unwrap();
     let mut gaps = HkIpg::new(&HkIpgConfig::with_slots(1024)).unwrap();
     let allocated = allocation_counter::measure(|| {
         for packet in 0..100_000_u64 {

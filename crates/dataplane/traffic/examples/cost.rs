@@ -1,0 +1,84 @@
+//! The time that a detector takes for a packet, on one core of this machine: of 20,000 equal flows; and where half of the packets
+//! are of 1,250 heavy flows and the others of 60,000 small ones. Packets come in random order, in batches of 64 with one time each.
+//!
+//! `cargo run --release -p causeway-traffic --example cost`
+
+#![forbid(unsafe_code)]
+
+use std::hint::black_box;
+use std::io::Write;
+use std::time::Instant;
+
+use causeway_traffic::{
+    FlowKeys, HkIpg, HkIpgConfig, Key, Placement, Random, Sliding, SlidingConfig, SwitchSliding, Unit,
+};
+use causeway_types::{Span, Time};
+
+/// Packets in a round, with the same time, and rounds; the fastest counts.
+const PACKETS: usize = 1 << 20;
+const BATCH: usize = 64;
+const ROUNDS: u64 = 12;
+/// Time between two batches at 10 million packets a second.
+const STEP: Span = Span::from_nanos(6400);
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut out = std::io::stdout().lock();
+    for (traffic, keys) in [("equal flows", equal_flows()), ("heavy and small flows", unequal_flows())] {
+        let mut print = |name: &str, nanos: f64| writeln!(out, "{traffic}: {name}: {nanos:.1} ns a packet");
+        for (name, placement, ways, slots, unit) in [
+            ("sliding, 8 ways together, 1 MiB", Placement::Together, 8, 131_072, Unit::Packets(0)),
+            ("sliding, the same by octets", Placement::Together, 8, 131_072, Unit::KIBI_OCTETS),
+            ("sliding, 4 ways together, 1 MiB", Placement::Together, 4, 131_072, Unit::Packets(0)),
+            ("sliding, 4 ways apart, 144 KiB", Placement::Apart, 4, 18_432, Unit::Packets(0)),
+        ] {
+            let threshold = if unit.has_remainder() { 125_000 } else { 125 };
+            let config =
+                SlidingConfig { placement, ways, unit, threshold, ..SlidingConfig::with_slots(slots) };
+            let mut detector = Sliding::new(&config)?;
+            print(name, measure(&keys, |key, now| detector.observe(key, 1000, now)))?;
+        }
+        let half = Span::from_millis(500);
+        let config =
+            SlidingConfig { ways: 2, sub_windows: 2, sub_window: half, ..SlidingConfig::with_slots(18_432) };
+        let mut detector = SwitchSliding::new(&config)?;
+        print("switch form, 2 ways, 144 KiB", measure(&keys, |key, now| detector.observe(key, 1000, now)))?;
+        let mut detector = HkIpg::new(&HkIpgConfig::with_slots(16_384))?;
+        print("HK-IPG, 16,384 slots", measure(&keys, |key, now| detector.observe(key, now)))?;
+        print("the loop alone", measure(&keys, |key, _| key))?;
+    }
+    Ok(())
+}
+
+fn equal_flows() -> Vec<Key> {
+    keys(|random| (u64::from(random.bits()) * 20_000) >> 16)
+}
+
+fn unequal_flows() -> Vec<Key> {
+    keys(|random| match random.bits() % 2 {
+        0 => u64::from(random.bits() % 1250),
+        _ => 2000 + u64::from(random.bits()) % 60_000,
+    })
+}
+
+fn keys(mut flow: impl FnMut(&mut Random) -> u64) -> Vec<Key> {
+    let flows = FlowKeys::with_seed(7);
+    let mut random = Random::with_seed(7);
+    (0..PACKETS).map(|_| flows.rule_pair(flow(&mut random), 0)).collect()
+}
+
+/// Nanoseconds a packet in the fastest round.
+fn measure<T>(keys: &[Key], mut observe: impl FnMut(Key, Time) -> T) -> f64 {
+    let mut now = Time::from_secs(1000);
+    let mut fastest = f64::INFINITY;
+    for _ in 0..ROUNDS {
+        let begin = Instant::now();
+        for batch in keys.chunks(BATCH) {
+            now = now + STEP;
+            for key in batch {
+                black_box(observe(*key, now));
+            }
+        }
+        fastest = fastest.min(begin.elapsed().as_nanos() as f64 / keys.len() as f64);
+    }
+    fastest
+}
