@@ -5,7 +5,7 @@
 
 use causeway_model::{RuleSet, SessionProfile};
 use causeway_pfcp::Cause;
-use causeway_rules::StoredRules;
+use causeway_rules::{PendingChange, StoredRules};
 
 use crate::N4;
 use crate::answer::RequestRefusal;
@@ -44,6 +44,13 @@ impl Footprint {
         let others = rules.fars.len() + rules.qers.len() + rules.urrs.len() + rules.bars.len();
         let octets = SESSION + PDR * rules.pdrs.len() + OTHER * others + filters;
         Self { octets: u32::try_from(octets).unwrap_or(u32::MAX), is_profiled: false }
+    }
+
+    /// The footprint of a session after a change.
+    pub(crate) fn after(change: &PendingChange) -> Self {
+        change
+            .profiled()
+            .map_or_else(|| Self::of(&change.rules()), |it| Self::profiled(it.profile().profile()))
     }
 
     /// The footprint of a session with these stored rules.

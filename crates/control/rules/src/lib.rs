@@ -59,8 +59,8 @@ pub use addresses::{AddressPool, Addresses, OverlappingSessions, PoolUsage, Rout
 pub use applications::manage_pfds;
 pub use catalogue::Catalogue;
 pub use change::{
-    Change, ControlProfile, Instructions, ProfiledRules, RecognizedModification, RecognizedRequest, delete,
-    establish, instruct, modify, repeat_establishment,
+    Change, ControlProfile, Instructions, PendingChange, PlannedChange, ProfiledRules,
+    RecognizedModification, RecognizedRequest, delete, establish, instruct, modify, repeat_establishment,
 };
 pub use leniency::Leniency;
 pub use rejection::{Reason, Rejection, RuleId};

@@ -41,14 +41,6 @@ impl ResourceChange {
             addresses: AddressChange::releasing_all(session, rules.addresses.clone()),
         }
     }
-
-    /// The same for a profiled session.
-    pub(crate) fn releasing_profiled(session: Seid, profiled: &ProfiledRules) -> Self {
-        Self {
-            tunnels: TunnelChange::releasing_all(session, &profiled.tunnels().collect()),
-            addresses: AddressChange::releasing_all(session, profiled.addresses().collect()),
-        }
-    }
 }
 
 impl Resources {

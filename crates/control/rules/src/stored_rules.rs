@@ -3,13 +3,12 @@
 use std::borrow::Cow;
 
 use causeway_collections::SortedMap;
-use causeway_model::{Plan, RuleSet, Usage};
+use causeway_model::{RuleSet, Usage};
 use causeway_pfcp::UsageReport;
 use causeway_types::{Seid, UrrId, WallClock};
 
-use crate::change::{Change, delete};
 use crate::session::ReportState;
-use crate::{ProfiledRules, ResourceChange, Resources, SessionRules};
+use crate::{ProfiledRules, Resources, SessionRules};
 
 /// The rules of a session in compact form.
 #[derive(Clone, Debug)]
@@ -87,18 +86,12 @@ impl StoredRules {
         }
     }
 
-    /// A change without effect.
-    pub fn unchanged(&self, session: Seid) -> Change {
-        let plan = Plan::update(session, Vec::new());
-        Change::without_choices(self.to_rules().into_owned(), plan, ResourceChange::empty(session))
-    }
-
     /// The session has a URR of this id.
     pub fn has_urr(&self, urr: UrrId) -> bool {
         match &self.0 {
             StoredForm::Empty => false,
             StoredForm::Full(whole) => whole.rules().urrs.contains_key(&urr),
-            StoredForm::Profiled { profiled, .. } => profiled.profile_rules().rules().urrs.contains_key(&urr),
+            StoredForm::Profiled { profiled, .. } => profiled.has_urr(urr),
         }
     }
 
@@ -131,20 +124,6 @@ impl StoredRules {
             StoredForm::Profiled { reports, .. } => reports,
         };
         Some(reports.get(&urr)?.next)
-    }
-
-    /// The end of the session, as [`delete`] plans it.
-    pub fn delete(&self, session: Seid) -> Change {
-        match &self.0 {
-            StoredForm::Empty => delete(&SessionRules::default(), session),
-            StoredForm::Full(whole) => delete(whole, session),
-            StoredForm::Profiled { profiled, reports } => {
-                let reports = if reports.is_empty() { &profiled.profile_rules().reports } else { reports };
-                let left = SessionRules { reports: reports.clone(), ..SessionRules::default() };
-                let resources = ResourceChange::releasing_profiled(session, profiled);
-                Change::without_choices(left, Plan::removal(session), resources)
-            }
-        }
     }
 
     /// Releases the UE addresses of a session that is replaced by another, before its end is complete.

@@ -216,11 +216,6 @@ impl SessionProfile {
         self.filter_memory
     }
 
-    /// The number of local tunnels of each session.
-    pub fn tunnel_count(&self) -> usize {
-        self.tunnels.len()
-    }
-
     /// The local tunnels of the first session.
     pub fn first_tunnels(&self) -> &[FTeid] {
         &self.tunnels

@@ -16,7 +16,6 @@ use causeway_pfcp::{Cause, SessionEstablishmentRequest, SessionModificationReque
 use causeway_rules::{Change, Context, OverlappingSessions, Reason, Rejection, Resources, SessionRules};
 use causeway_types::{FSeid, IpNet, Seid, Time};
 
-use super::in_flight::InFlight;
 use super::{Session, Sessions};
 use crate::answer::RequestRefusal;
 use crate::association::AssociationId;
@@ -244,17 +243,8 @@ impl N4 {
     pub(crate) fn release_addresses(&mut self, seid: Seid) {
         let Some(session) = self.sessions.get(seid) else { return };
         session.rules.release_addresses(seid, &mut self.resources);
-        match session.in_flight.as_deref() {
-            Some((
-                _,
-                InFlight::EstablishProfiled(_, profiled) | InFlight::ModifyProfiled(_, profiled, _),
-            )) => {
-                self.resources.release_addresses_profiled(seid, profiled);
-            }
-            Some((_, InFlight::Change { change, .. })) => {
-                self.resources.release_addresses(seid, &change.session);
-            }
-            Some((_, InFlight::DeleteProfiled(_) | InFlight::Done)) | None => {}
+        if let Some(in_flight) = session.plan() {
+            in_flight.change.release_addresses(seid, &mut self.resources);
         }
     }
 

@@ -1,54 +1,37 @@
 //! The plan in flight of a session, and its queued work.
 
 use causeway_pfcp::Header;
-use causeway_rules::{Change, Instructions, ProfiledRules};
+use causeway_rules::{Instructions, PendingChange};
 
 use super::Takeover;
 use crate::ApplyId;
 use crate::transaction::RequestKey;
 
-/// A plan in flight and its id, boxed: few sessions have one.
-pub(crate) type InFlightPlan = Box<(ApplyId, InFlight)>;
+/// A plan in flight and its id, boxed: few sessions have one. `None`: the plan has been applied, and the box waits for
+/// reuse.
+pub(crate) type InFlightPlan = Box<(ApplyId, Option<InFlight>)>;
 
 /// A plan submitted to the data plane.
 #[derive(Debug)]
-pub(crate) enum InFlight {
-    /// Establishes a profiled session, for this request.
-    EstablishProfiled(RequestKey, ProfiledRules),
-    /// Changes the session to this profiled session, for this request, with a takeover if there is one.
-    ModifyProfiled(RequestKey, ProfiledRules, Option<Box<Takeover>>),
-    /// Deletes a profiled session, for this request.
-    DeleteProfiled(RequestKey),
-    /// Any other change.
-    Change {
-        work: PlanPurpose,
-        /// The change; its plan has been submitted.
-        change: Box<Change>,
-    },
-    /// Finished.
-    Done,
+pub(crate) struct InFlight {
+    pub(crate) purpose: PlanPurpose,
+    pub(crate) change: PendingChange,
 }
 
 impl InFlight {
     /// The request that waits for the response.
     pub(crate) fn request(&self) -> Option<RequestKey> {
-        match self {
-            Self::EstablishProfiled(key, _) | Self::ModifyProfiled(key, ..) | Self::DeleteProfiled(key) => {
-                Some(*key)
-            }
-            Self::Change { work, .. } => work.request(),
-            Self::Done => None,
-        }
+        self.purpose.request()
     }
 
     /// It removes a session without a request of its SMF.
     pub(super) const fn is_removal(&self) -> bool {
-        matches!(self, Self::Change { work: PlanPurpose::Purge | PlanPurpose::Release, .. })
+        matches!(self.purpose, PlanPurpose::Purge | PlanPurpose::Release)
     }
 
     /// It establishes the session.
-    pub(super) fn establishes(&self) -> bool {
-        matches!(self, Self::EstablishProfiled(..) | Self::Change { work: PlanPurpose::Establish(_), .. })
+    pub(super) const fn establishes(&self) -> bool {
+        matches!(self.purpose, PlanPurpose::Establish(_))
     }
 }
 
@@ -57,8 +40,8 @@ impl InFlight {
 pub(crate) enum PlanPurpose {
     /// A Session Establishment Request.
     Establish(RequestKey),
-    /// A Session Modification Request, and its change of the SMF that controls the session.
-    Modify(RequestKey, Box<Takeover>),
+    /// A Session Modification Request, and its change of the SMF that controls the session, if there is one.
+    Modify(RequestKey, Option<Box<Takeover>>),
     /// A Session Deletion Request.
     Delete(RequestKey),
     /// Instructions of the SMF in its response to a report.

@@ -1,7 +1,7 @@
 //! Instructions of the SMF in its response to a report (TS 29.244 clause 7.5.9).
 
 use causeway_pfcp::SessionReportResponse;
-use causeway_rules::{Change, Instructions, Rejection};
+use causeway_rules::{Instructions, PendingChange, PlannedChange, Rejection};
 use causeway_types::Seid;
 
 use super::in_flight::PlanPurpose;
@@ -27,17 +27,16 @@ impl N4 {
         let Some(session) = sessions.get(seid) else { return };
         match causeway_rules::instruct(&session.rules.to_rules(), instructions, seid, &context, resources) {
             Err(rejection) => self.refuse_instructions(seid, &rejection),
-            Ok(change) if change.plan.change.is_empty() => self.instructed(seid, change),
-            Ok(change) => self.submit_plan(PlanPurpose::Instruct, change),
+            Ok(change) if change.plan.change.is_empty() => {
+                self.instructed(seid, PlannedChange::from(change).pending);
+            }
+            Ok(change) => self.submit_plan(PlanPurpose::Instruct, change.into()),
         }
     }
 
     /// The instructions are applied.
-    pub(crate) fn instructed(&mut self, seid: Seid, change: Change) {
-        self.resources.commit(change.resources);
-        if let Some(session) = self.sessions.get_mut(seid) {
-            session.rules = change.session.into();
-        }
+    pub(crate) fn instructed(&mut self, seid: Seid, change: PendingChange) {
+        self.commit(seid, change);
     }
 
     fn refuse_instructions(&mut self, session: Seid, rejection: &Rejection) {

@@ -2,10 +2,11 @@
 
 use causeway_dataplane::{Applied, ApplyError};
 use causeway_pfcp::{
-    Cause, CreatedPdr, CreatedTrafficEndpoint, MessageType, NodeId, SessionEstablishmentRequest,
-    SessionEstablishmentResponse, SessionModificationResponse, UpdatedPdr, UsageReport,
+    AdditionalUsageReports, Cause, CreatedPdr, CreatedTrafficEndpoint, MessageType, NodeId,
+    PacketRateStatusReport, SessionEstablishmentRequest, SessionEstablishmentResponse,
+    SessionModificationResponse, UpdatedPdr, UsageReport,
 };
-use causeway_rules::{Change, ProfiledRules, packet_rate_reports};
+use causeway_rules::{PendingChange, PlannedChange, packet_rate_reports};
 use causeway_types::{FSeid, Seid, Time};
 
 use super::in_flight::{InFlight, PlanPurpose, QueuedWork};
@@ -17,6 +18,7 @@ use crate::transaction::{RequestKey, RequestState};
 use crate::{ApplyId, N4, Notice};
 
 /// Values that the UPF chose, for the response.
+#[derive(Default)]
 struct CreatedIes {
     pdrs: Vec<CreatedPdr<'static>>,
     endpoints: Vec<CreatedTrafficEndpoint<'static>>,
@@ -24,9 +26,32 @@ struct CreatedIes {
 }
 
 impl CreatedIes {
-    fn by(change: &Change) -> Self {
+    fn by(change: &PendingChange) -> Self {
         let (pdrs, endpoints) = (change.created_pdrs(), change.created_traffic_endpoints());
         Self { pdrs, endpoints, updated: change.updated_pdrs() }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.pdrs.is_empty() && self.endpoints.is_empty() && self.updated.is_empty()
+    }
+}
+
+/// The results of a modification.
+#[derive(Default)]
+struct Results {
+    created: CreatedIes,
+    usage_reports: Vec<UsageReport<'static>>,
+    /// The usage reports that follow in other messages.
+    additional: Option<AdditionalUsageReports>,
+    packet_rates: Vec<PacketRateStatusReport<'static>>,
+}
+
+impl Results {
+    fn is_empty(&self) -> bool {
+        self.created.is_empty()
+            && self.usage_reports.is_empty()
+            && self.additional.is_none()
+            && self.packet_rates.is_empty()
     }
 }
 
@@ -59,29 +84,11 @@ impl N4 {
             self.counters.failed_plans += 1;
             self.notice(Notice::ApplyFailed { session: seid, error: error.clone() });
         }
-        match in_flight {
-            InFlight::EstablishProfiled(_, profiled) if is_marked_for_removal => {
-                return self.discard_profiled_establishment(now, seid, profiled, result.is_ok());
-            }
-            InFlight::ModifyProfiled(_, profiled, _) if is_marked_for_removal => {
-                return self.discard_profiled_modification(seid, profiled, result.is_ok());
-            }
-            InFlight::DeleteProfiled(key) if is_marked_for_removal => {
-                return self.discard_profiled_deletion(now, seid, key, &result);
-            }
-            InFlight::Change { work, change } if is_marked_for_removal => {
-                return self.continue_removal(now, seid, work, *change, &result);
-            }
-            InFlight::EstablishProfiled(key, profiled) => {
-                self.established_profiled(now, seid, key, profiled, result);
-            }
-            InFlight::ModifyProfiled(key, profiled, takeover) => {
-                self.modified_profiled(now, seid, key, (profiled, takeover), result);
-            }
-            InFlight::DeleteProfiled(key) => self.deleted_profiled(now, seid, key, result),
-            InFlight::Done => {}
-            InFlight::Change { work, change } => self.changed(now, seid, work, *change, result),
+        let InFlight { purpose, change } = in_flight;
+        if is_marked_for_removal {
+            return self.continue_removal(now, seid, purpose, change, &result);
         }
+        self.changed(now, seid, purpose, change, result);
         self.start_next(now, seid);
     }
 
@@ -89,72 +96,46 @@ impl N4 {
         &mut self,
         now: Time,
         seid: Seid,
-        work: PlanPurpose,
-        change: Change,
+        purpose: PlanPurpose,
+        change: PendingChange,
         result: Result<Applied, ApplyError>,
     ) {
-        match (work, result) {
+        match (purpose, result) {
             (PlanPurpose::Establish(key), Ok(_)) => self.established(now, seid, key, change),
             (PlanPurpose::Establish(key), Err(error)) => self.not_established(now, seid, key, change, &error),
             (PlanPurpose::Modify(key, takeover), Ok(applied)) => {
-                self.modified(now, seid, key, *takeover, change, applied);
+                self.modified(now, seid, key, takeover, change, applied);
             }
             (PlanPurpose::Delete(key), result) => self.deleted(now, seid, key, change, result),
             (PlanPurpose::Modify(key, _), Err(error)) => self.not_changed(now, seid, key, change, &error),
             (PlanPurpose::Instruct, Ok(_)) => self.instructed(seid, change),
-            (PlanPurpose::Instruct, Err(_)) => self.resources.abandon(change.resources),
+            (PlanPurpose::Instruct, Err(_)) => change.abandon(seid, &mut self.resources),
             (PlanPurpose::Release, result) => self.released(now, seid, change, result),
             // Only a session marked for removal is purged.
-            (PlanPurpose::Purge, _) => self.resources.abandon(change.resources),
+            (PlanPurpose::Purge, _) => change.abandon(seid, &mut self.resources),
         }
     }
 
-    fn established(&mut self, now: Time, seid: Seid, key: RequestKey, change: Change) {
-        let created = CreatedIes::by(&change);
-        self.resources.commit(change.resources);
-        let Some(session) = self.sessions.get_mut(seid) else { return };
-        session.rules = change.session.into();
-        session.since = now;
-        let (cp, association) = (session.cp, session.association);
-        let status = self.status(now, Some(association), 0);
-        self.accept_establishment(now, key, cp, seid, created, status);
-    }
-
-    pub(super) fn complete_profiled_establishment(
-        &mut self,
-        now: Time,
-        seid: Seid,
-        key: RequestKey,
-        profiled: ProfiledRules,
-    ) {
+    fn established(&mut self, now: Time, seid: Seid, key: RequestKey, change: PendingChange) {
         let Some(session) = self.sessions.get(seid) else { return };
         let (cp, association) = (session.cp, session.association);
         let status = self.status(now, Some(association), 0);
-        let is_plain = status.is_empty();
-        let form = if is_plain {
-            self.response_templates.encode(&profiled, seid, cp.seid, key.sequence, self.buffer_pool.take())
-        } else {
-            None
-        };
-        if let Some(bytes) = form {
-            self.activate(now, seid, profiled);
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        session.since = now;
+        let profiled = change.profiled().filter(|_| status.is_empty());
+        let known = profiled.and_then(|profiled| {
+            let octets = self.buffer_pool.take();
+            self.response_templates.encode(profiled, seid, cp.seid, key.sequence, octets)
+        });
+        if let Some(bytes) = known {
+            change.commit(seid, &mut session.rules, &mut self.resources);
             return self.answer_with(now, key, MessageType::SessionEstablishmentResponse, bytes);
         }
-        self.activate(now, seid, profiled.clone());
-        let created =
-            CreatedIes { pdrs: profiled.created_pdrs(), endpoints: Vec::new(), updated: Vec::new() };
+        let (profiled, created) = (profiled.cloned(), CreatedIes::by(&change));
+        change.commit(seid, &mut session.rules, &mut self.resources);
         self.accept_establishment(now, key, cp, seid, created, status);
-        if let RequestState::Answered(bytes) = self.inbound.look_up(&key)
-            && is_plain
-        {
+        if let (Some(profiled), RequestState::Answered(bytes)) = (profiled, self.inbound.look_up(&key)) {
             self.response_templates.remember(&profiled, seid, cp.seid, key.sequence, bytes);
-        }
-    }
-
-    fn activate(&mut self, now: Time, seid: Seid, profiled: ProfiledRules) {
-        if let Some(session) = self.sessions.get_mut(seid) {
-            session.rules = profiled.into();
-            session.since = now;
         }
     }
 
@@ -172,7 +153,8 @@ impl N4 {
             Err(rejection) => self.refuse(now, key, cp.seid, rejection.into()),
             Ok(change) => {
                 let status = self.status(now, Some(association), 0);
-                self.accept_establishment(now, key, cp, seid, CreatedIes::by(&change), status);
+                let created = CreatedIes::by(&PlannedChange::from(change).pending);
+                self.accept_establishment(now, key, cp, seid, created, status);
             }
         }
     }
@@ -199,26 +181,16 @@ impl N4 {
         self.answer(now, key, cp.seid, Some(cause), &response.into());
     }
 
+    /// The data plane rejected the session.
     fn not_established(
         &mut self,
         now: Time,
         seid: Seid,
         key: RequestKey,
-        change: Change,
+        change: PendingChange,
         error: &ApplyError,
     ) {
-        self.resources.abandon(change.resources);
-        self.refuse_establishment(now, seid, key, error);
-    }
-
-    /// The data plane rejected the session.
-    pub(super) fn refuse_establishment(
-        &mut self,
-        now: Time,
-        seid: Seid,
-        key: RequestKey,
-        error: &ApplyError,
-    ) {
+        change.abandon(seid, &mut self.resources);
         let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp.seid);
         self.refuse(now, key, cp, error.into());
         self.drop_session(now, seid);
@@ -232,29 +204,32 @@ impl N4 {
         now: Time,
         seid: Seid,
         key: RequestKey,
-        takeover: Takeover,
-        mut change: Change,
+        takeover: Option<Box<Takeover>>,
+        mut change: PendingChange,
         applied: Applied,
     ) {
-        let (created, clock) = (CreatedIes::by(&change), self.wall);
-        let Some(session) = self.sessions.get_mut(seid) else { return };
-        let urrs = &change.session.rules().urrs;
-        let answered = |urr| applied.usage.iter().any(|usage| usage.urr == urr);
-        let waited = session.reports.take_usage_of(|urr| !urrs.contains_key(&urr) || answered(urr));
-        let packet_rates = packet_rate_reports(&applied.packet_rates);
-        let mut usage_reports: Vec<_> =
-            waited.iter().map(|usage| change.session.usage_report(usage, clock)).collect();
-        usage_reports.extend(change.usage_reports(&applied.usage, clock));
-        let additional = session.reports.push_front(split_additional(&mut usage_reports));
-        let footprint = Footprint::of(change.session.rules());
-        session.rules = change.session.into();
-        self.sessions.set_footprint(seid, footprint);
-        self.resources.commit(change.resources);
-        self.take_over(seid, takeover);
+        let Some(session) = self.sessions.get(seid) else { return };
+        let has_results =
+            !change.is_rebinding() || applied != Applied::default() || !session.reports.is_empty();
+        let results =
+            if has_results { self.results_of(seid, &mut change, &applied) } else { Results::default() };
+        // A rebound session needs as much memory as before.
+        let footprint = (!change.is_rebinding()).then(|| Footprint::after(&change));
+        self.commit(seid, change);
+        footprint.into_iter().for_each(|footprint| self.sessions.set_footprint(seid, footprint));
+        takeover.into_iter().for_each(|takeover| self.take_over(seid, *takeover));
         let session = self.sessions.get(seid);
         let cp = session.map_or(Seid(0), |session| session.cp.seid);
         let association = session.map(|session| session.association);
         let status = self.status(now, association, 0);
+        // A response that contains nothing but the acceptance is made from a template.
+        let is_plain = status.is_empty() && (!has_results || results.is_empty());
+        if is_plain
+            && let Some(bytes) = self.response_templates.accept(cp, key.sequence, self.buffer_pool.take())
+        {
+            return self.answer_with(now, key, MessageType::SessionModificationResponse, bytes);
+        }
+        let Results { created, usage_reports, additional, packet_rates } = results;
         let cause = Cause::RequestAccepted;
         let response = SessionModificationResponse {
             load_control_information: status.load,
@@ -268,6 +243,40 @@ impl N4 {
             ..SessionModificationResponse::new(cause)
         };
         self.answer(now, key, cp, Some(cause), &response.into());
+        if let RequestState::Answered(bytes) = self.inbound.look_up(&key)
+            && is_plain
+        {
+            self.response_templates.remember_accepted(bytes);
+        }
+    }
+
+    /// The results of a modification that its response contains.
+    fn results_of(&mut self, seid: Seid, change: &mut PendingChange, applied: &Applied) -> Results {
+        let (created, clock) = (CreatedIes::by(change), self.wall);
+        let Some(session) = self.sessions.get_mut(seid) else { return Results::default() };
+        let answered = |urr| applied.usage.iter().any(|usage| usage.urr == urr);
+        let waited = session.reports.take_usage_of(|urr| !change.has_urr(urr) || answered(urr));
+        let rules = &mut session.rules;
+        let mut usage_reports: Vec<_> =
+            waited.iter().map(|usage| change.usage_report(rules, usage, clock)).collect();
+        usage_reports.extend(change.usage_reports(rules, &applied.usage, clock));
+        let additional = session.reports.push_front(split_additional(&mut usage_reports));
+        let packet_rates = packet_rate_reports(&applied.packet_rates);
+        Results { created, usage_reports, additional, packet_rates }
+    }
+
+    /// A session has ended by this change.
+    pub(super) fn free_resources(&mut self, seid: Seid, change: PendingChange) {
+        if let Some(session) = self.sessions.get(seid) {
+            change.end(seid, &session.rules, &mut self.resources);
+        }
+    }
+
+    /// A change is in force.
+    pub(super) fn commit(&mut self, seid: Seid, change: PendingChange) {
+        if let Some(session) = self.sessions.get_mut(seid) {
+            change.commit(seid, &mut session.rules, &mut self.resources);
+        }
     }
 
     pub(super) fn not_changed(
@@ -275,10 +284,10 @@ impl N4 {
         now: Time,
         seid: Seid,
         key: RequestKey,
-        change: Change,
+        change: PendingChange,
         error: &ApplyError,
     ) {
-        self.resources.abandon(change.resources);
+        change.abandon(seid, &mut self.resources);
         let kept = self.sessions.get(seid).map(|it| (it.cp.seid, Footprint::kept(&it.rules)));
         if let Some((_, footprint)) = kept {
             self.sessions.set_footprint(seid, footprint);

@@ -2,11 +2,11 @@
 
 use causeway_dataplane::{Applied, ApplyError};
 use causeway_pfcp::{Cause, MessageType};
-use causeway_rules::Change;
+use causeway_rules::{PendingChange, PlannedChange};
 use causeway_types::{Seid, Time};
 
 use super::Session;
-use super::in_flight::{PlanPurpose, QueuedRequest, QueuedWork};
+use super::in_flight::{InFlight, PlanPurpose, QueuedRequest, QueuedWork};
 use super::purge_queue::{PurgeFilter, PurgeStep, RemovalMode};
 use crate::answer::RequestRefusal;
 use crate::association::AssociationId;
@@ -57,8 +57,8 @@ impl N4 {
         let reports = session.reports.is_on_its_way();
         session.reports.clear();
         let association = session.association;
-        let in_flight = session.in_flight.as_deref();
-        let (is_busy, request) = (in_flight.is_some(), in_flight.and_then(|(_, it)| it.request()));
+        let in_flight = session.plan();
+        let (is_busy, request) = (in_flight.is_some(), in_flight.and_then(InFlight::request));
         // The changes for all sessions of its association have been made already.
         let is_uncounted = self.is_uncounted(seid);
         self.sessions.forget_cp(seid);
@@ -113,9 +113,9 @@ impl N4 {
     /// Has the data plane remove a session that is marked for removal.
     pub(super) fn purge(&mut self, seid: Seid) {
         if let Some(session) = self.sessions.get(seid).filter(|session| session.in_flight.is_none()) {
-            let change = session.rules.delete(seid);
+            let planned = PlannedChange::removal(seid, &session.rules);
             self.removals_in_flight += 1;
-            self.submit_plan(PlanPurpose::Purge, change);
+            self.submit_plan(PlanPurpose::Purge, planned);
         }
     }
 
@@ -238,7 +238,7 @@ impl N4 {
         now: Time,
         seid: Seid,
         work: PlanPurpose,
-        change: Change,
+        change: PendingChange,
         result: &Result<Applied, ApplyError>,
     ) {
         let was_there = matches!(result, Ok(_) | Err(ApplyError::UnknownSession(_)));
@@ -251,15 +251,15 @@ impl N4 {
             PlanPurpose::Delete(_) | PlanPurpose::Purge | PlanPurpose::Release
                 if was_there || self.is_stopping() =>
             {
-                self.resources.commit(change.resources);
+                self.free_resources(seid, change);
                 self.drop_session(now, seid);
             }
             PlanPurpose::Purge | PlanPurpose::Release => {
-                self.resources.abandon(change.resources);
+                change.abandon(seid, &mut self.resources);
                 self.removals.insert((now + self.config.removal_retry, seid));
             }
             PlanPurpose::Establish(_) if result.is_err() => {
-                self.resources.abandon(change.resources);
+                change.abandon(seid, &mut self.resources);
                 self.drop_session(now, seid);
             }
             PlanPurpose::Establish(_)
@@ -277,14 +277,11 @@ impl N4 {
         }
     }
 
-    fn keep_or_abandon(&mut self, seid: Seid, change: Change, is_in_force: bool) {
+    fn keep_or_abandon(&mut self, seid: Seid, change: PendingChange, is_in_force: bool) {
         if !is_in_force {
-            return self.resources.abandon(change.resources);
+            return change.abandon(seid, &mut self.resources);
         }
-        self.resources.commit(change.resources);
-        if let Some(session) = self.sessions.get_mut(seid) {
-            session.rules = change.session.into();
-        }
+        self.commit(seid, change);
     }
 
     /// Retries removals that the data plane failed to apply.

@@ -3,7 +3,7 @@
 use causeway_dataplane::{Applied, ApplyError};
 use causeway_model::Usage;
 use causeway_pfcp::{CpFeatures, UpFeatures};
-use causeway_rules::{Change, packet_rate_reports};
+use causeway_rules::{PendingChange, PlannedChange, packet_rate_reports};
 use causeway_types::{Seid, Time, Volume};
 
 use super::PendingRequests;
@@ -36,9 +36,9 @@ impl N4 {
     pub(crate) fn continue_release(&mut self, seid: Seid) {
         let is_next = |session: &&super::Session| session.releasing && session.in_flight.is_none();
         if let Some(session) = self.sessions.get(seid).filter(is_next) {
-            let change = session.rules.delete(seid);
+            let planned = PlannedChange::removal(seid, &session.rules);
             self.removals_in_flight += 1;
-            self.submit_plan(PlanPurpose::Release, change);
+            self.submit_plan(PlanPurpose::Release, planned);
         }
     }
 
@@ -47,7 +47,7 @@ impl N4 {
         &mut self,
         now: Time,
         seid: Seid,
-        change: Change,
+        change: PendingChange,
         result: Result<Applied, ApplyError>,
     ) {
         let applied = match result {
@@ -55,11 +55,11 @@ impl N4 {
             Err(ApplyError::UnknownSession(_)) => Applied::default(),
             // The removal is retried; the usage is lost.
             Err(_) => {
-                self.resources.abandon(change.resources);
+                change.abandon(seid, &mut self.resources);
                 return self.mark_for_removal(now, seid, PendingRequests::Answer);
             }
         };
-        self.resources.commit(change.resources);
+        self.free_resources(seid, change);
         let tells = self.reports_session_end(seid);
         let Some(session) = self.sessions.get_mut(seid) else { return };
         (session.releasing, session.ended) = (false, true);

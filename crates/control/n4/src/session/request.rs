@@ -1,15 +1,16 @@
 //! Session requests: from the message to the plan (TS 29.244 clause 6.3).
 
-use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use causeway_dataplane::Applied;
 use causeway_pfcp::{
-    Cause, Header, Ie, Message, MessageType, RawIes, SessionEstablishmentRequest, SessionModificationRequest,
+    Cause, DecodeError, Header, Ie, Message, MessageType, RawIes, SessionEstablishmentRequest,
+    SessionModificationRequest,
 };
-use causeway_rules::Change;
-use causeway_types::{FSeid, NodeId, Seid, Time};
+use causeway_rules::{PendingChange, PlannedChange, RecognizedRequest};
+use causeway_types::{FSeid, NodeId, NtpSeconds, Seid, Time};
 
+use super::SessionSets;
 use super::in_flight::{PlanPurpose, QueuedRequest};
 use super::state::Session;
 use crate::answer::RequestRefusal;
@@ -51,21 +52,20 @@ impl N4 {
         header: &Header,
         body: &[u8],
     ) {
-        let is_begun = match key.message {
-            MessageType::SessionModificationRequest => self.try_modify_profiled(seid, key, body),
-            _ => self.try_delete_profiled(seid, key, body),
-        };
-        if is_begun {
-            return;
+        match key.message {
+            MessageType::SessionModificationRequest => self.modify(now, seid, key, header, body),
+            // Without IEs there is nothing to decode.
+            _ if body.is_empty() => self.delete(now, seid, key),
+            _ => match Message::decode(header, body) {
+                Ok(_) => self.delete(now, seid, key),
+                Err(error) => self.refuse_undecodable(now, seid, key, error),
+            },
         }
-        match Message::decode(header, body) {
-            Ok(Message::SessionModificationRequest(request)) => self.modify(now, seid, key, &request, body),
-            Ok(_) => self.delete(now, seid, key),
-            Err(error) => {
-                let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp.seid);
-                self.refuse(now, key, cp, error.into());
-            }
-        }
+    }
+
+    fn refuse_undecodable(&mut self, now: Time, seid: Seid, key: RequestKey, error: DecodeError) {
+        let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp.seid);
+        self.refuse(now, key, cp, error.into());
     }
 
     pub(crate) fn refuse_unknown(&mut self, now: Time, key: RequestKey) {
@@ -84,7 +84,11 @@ impl N4 {
     }
 
     fn establish(&mut self, now: Time, key: RequestKey, header: &Header, body: &[u8]) {
-        if self.try_establish_profiled(now, key, body) {
+        // The template cache comes before the decoder. If it does not lead to a session, the decoded request decides.
+        if let Some(known) = self.resources.recognize(body)
+            && self.sessions.by_cp_f_seid(&known.cp).is_none()
+            && self.establish_recognized(now, key, known)
+        {
             return;
         }
         let request = match Message::decode(header, body) {
@@ -92,38 +96,39 @@ impl N4 {
             Ok(_) => return self.inbound.forget(&key),
             Err(error) => return self.refuse(now, key, cp_seid(body), error.into()),
         };
-        let cp = request.cp_f_seid;
         if self.handle_repeated_establishment(now, key, &request) {
             return;
         }
-        match self.try_establish(now, key, &request) {
-            Ok((cp, association, change, owners)) => {
-                self.end_replaced_sessions(now, &cp, association, owners);
-                let footprint = Footprint::of(change.session.rules());
-                let origin = self.origin(key);
-                let mut session = Session::new(now, change.plan.session, association, cp, origin, footprint);
-                if !request.fq_csids.is_empty() || request.group_id.is_some() {
-                    let membership = &mut session.get_or_create_extras().membership;
-                    membership.update(request.fq_csids.iter(), request.group_id);
-                }
-                self.begin_session(session, key, change);
-            }
-            Err(refusal) => self.refuse(now, key, cp.seid, refusal),
+        if let Err(refusal) = self.establish_decoded(now, key, &request) {
+            self.refuse(now, key, request.cp_f_seid.seid, refusal);
         }
     }
 
-    fn try_establish(
+    /// Begins a session for a recognized request whose CP F-SEID no session has. `false`: nothing has happened.
+    fn establish_recognized(&mut self, now: Time, key: RequestKey, known: RecognizedRequest) -> bool {
+        let Some(node) = known.profile.node() else { return false };
+        let footprint = Footprint::profiled(known.profile.profile());
+        let admitted = self.admit_session(now, key, node, known.cp, known.recovery);
+        let Some((association, cp)) = admitted.ok().filter(|_| self.has_memory_for(footprint)) else {
+            return false;
+        };
+        let seid = self.sessions.next_seid();
+        let Some(taken) = self.resources.take(known, seid) else { return false };
+        self.sessions.insert_new(Session::new(now, seid, association, cp, self.origin(key), footprint));
+        self.count_session(association);
+        self.submit_plan(PlanPurpose::Establish(key), PlannedChange::install(seid, taken));
+        true
+    }
+
+    fn establish_decoded(
         &mut self,
         now: Time,
         key: RequestKey,
         request: &SessionEstablishmentRequest<'_>,
-    ) -> Result<(FSeid, AssociationId, Change, BTreeSet<Seid>), RequestRefusal> {
-        let association = self.authorized_association(key, &request.node_id.to_owned())?;
-        let cp = self.end_of(association, key.from.ip(), request.cp_f_seid)?;
-        if let Some(recovery) = request.recovery_time_stamp {
-            self.on_recovery_time_stamp(now, association, key.from.ip(), key.from, recovery.0);
-        }
-        self.refuse_new_session(association)?;
+    ) -> Result<(), RequestRefusal> {
+        let (node, recovery) = (request.node_id.to_owned(), request.recovery_time_stamp);
+        let (association, cp) =
+            self.admit_session(now, key, &node, request.cp_f_seid, recovery.map(|stamp| stamp.0))?;
         let seid = self.sessions.next_seid();
         let (change, owners) = self.plan_session(request, seid, association)?;
         let footprint = Footprint::of(change.session.rules());
@@ -131,7 +136,36 @@ impl N4 {
             self.resources.abandon(change.resources);
             return Err(refusal);
         }
-        Ok((cp, association, change, owners))
+        self.end_replaced_sessions(now, &cp, association, owners);
+        let mut session = Session::new(now, seid, association, cp, self.origin(key), footprint);
+        if let Some(membership) = SessionSets::of(request) {
+            session.get_or_create_extras().membership = membership;
+        }
+        self.sessions.insert(session);
+        self.count_session(association);
+        self.submit_plan(PlanPurpose::Establish(key), change.into());
+        Ok(())
+    }
+
+    /// The association and the CP F-SEID of a new session.
+    ///
+    /// # Errors
+    /// The sender may not establish it, or no session may be established now.
+    fn admit_session(
+        &mut self,
+        now: Time,
+        key: RequestKey,
+        node: &NodeId,
+        cp: FSeid,
+        recovery: Option<NtpSeconds>,
+    ) -> Result<(AssociationId, FSeid), RequestRefusal> {
+        let association = self.authorized_association(key, node)?;
+        let cp = self.end_of(association, key.from.ip(), cp)?;
+        if let Some(recovery) = recovery {
+            self.on_recovery_time_stamp(now, association, key.from.ip(), key.from, recovery);
+        }
+        self.refuse_new_session(association)?;
+        Ok((association, cp))
     }
 
     /// No more sessions are accepted.
@@ -175,12 +209,6 @@ impl N4 {
         key.in_epoch(self.inbound.epoch(key.from.ip()))
     }
 
-    fn begin_session(&mut self, session: Session, key: RequestKey, change: Change) {
-        self.count_session(session.association);
-        self.sessions.insert(session);
-        self.submit_plan(PlanPurpose::Establish(key), change);
-    }
-
     pub(super) fn count_session(&mut self, association: AssociationId) {
         if let Some(association) = self.associations.get_mut(association) {
             association.sessions += 1;
@@ -188,64 +216,86 @@ impl N4 {
         }
     }
 
-    fn modify(
+    fn modify(&mut self, now: Time, seid: Seid, key: RequestKey, header: &Header, body: &[u8]) {
+        let Some(session) = self.sessions.get(seid) else { return self.refuse_unknown(now, key) };
+        // The template cache comes before the decoder.
+        let known = session.rules.profiled();
+        let known = known.and_then(|profiled| self.resources.recognize_modification(profiled, body));
+        if let Some(known) = known
+            && let Ok(takeover) = self.takeover(key, seid, (known.cp, known.node()), None)
+        {
+            let planned = PlannedChange::rebind(seid, known);
+            return self.submit_plan(PlanPurpose::Modify(key, takeover), planned);
+        }
+        match Message::decode(header, body) {
+            Ok(Message::SessionModificationRequest(request)) => {
+                if let Err(refusal) = self.modify_decoded(now, seid, key, &request, body) {
+                    let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp.seid);
+                    self.refuse(now, key, cp, refusal);
+                }
+            }
+            Ok(_) => self.inbound.forget(&key),
+            Err(error) => self.refuse_undecodable(now, seid, key, error),
+        }
+    }
+
+    fn modify_decoded(
         &mut self,
         now: Time,
         seid: Seid,
         key: RequestKey,
         request: &SessionModificationRequest<'_>,
         body: &[u8],
-    ) {
-        let Some(session) = self.sessions.get(seid) else { return self.refuse_unknown(now, key) };
-        let cp = session.cp.seid;
-        let takeover = match self.takeover(key, seid, request) {
-            Ok(takeover) => takeover,
-            Err(refusal) => return self.refuse(now, key, cp, refusal),
-        };
-        let planned = self.plan_change(request, seid, session.association);
-        match planned {
-            Err(refusal) => self.refuse(now, key, cp, refusal),
-            Ok(change) if change.plan.change.is_empty() => {
-                self.tolerate(&change);
-                self.modified(now, seid, key, takeover, change, Applied::default());
-            }
-            Ok(change) => {
-                // Until the plan is applied, the larger of both footprints counts.
-                let (before, after) = (self.sessions.footprint(seid), Footprint::of(change.session.rules()));
-                if after.exceeds(before)
-                    && let Err(refusal) = self.refuse_for_memory(after, before)
-                {
-                    self.resources.abandon(change.resources);
-                    return self.refuse(now, key, cp, refusal);
-                }
-                self.sessions.set_footprint(seid, before.or(after));
-                let (context, sessions, resources) = self.planning();
-                if let Some(profiled) = sessions.get(seid).and_then(|session| session.rules.profiled()) {
-                    resources.cache_transition(profiled, body, &change, &context);
-                }
-                self.submit_plan(PlanPurpose::Modify(key, Box::new(takeover)), change);
-            }
+    ) -> Result<(), RequestRefusal> {
+        let Some(session) = self.sessions.get(seid) else { return Ok(()) };
+        let held = session.association;
+        let membership = session
+            .membership()
+            .map_or_else(|| SessionSets::default().after(request), |sets| sets.after(request));
+        let node = request.node_id.as_ref().map(|node| node.to_owned());
+        let takeover = self.takeover(key, seid, (request.cp_f_seid, node.as_ref()), membership)?;
+        let change = self.plan_change(request, seid, held)?;
+        if change.plan.change.is_empty() {
+            let pending = PlannedChange::from(change).pending;
+            self.tolerate(seid, &pending);
+            self.modified(now, seid, key, takeover, pending, Applied::default());
+            return Ok(());
         }
+        // Until the plan is applied, the larger of both footprints counts.
+        let (before, after) = (self.sessions.footprint(seid), Footprint::of(change.session.rules()));
+        if after.exceeds(before)
+            && let Err(refusal) = self.refuse_for_memory(after, before)
+        {
+            self.resources.abandon(change.resources);
+            return Err(refusal);
+        }
+        self.sessions.set_footprint(seid, before.or(after));
+        let (context, sessions, resources) = self.planning();
+        if let Some(profiled) = sessions.get(seid).and_then(|session| session.rules.profiled()) {
+            resources.cache_transition(profiled, body, &change, &context);
+        }
+        self.submit_plan(PlanPurpose::Modify(key, takeover), change.into());
+        Ok(())
     }
 
     fn delete(&mut self, now: Time, seid: Seid, key: RequestKey) {
-        match self.sessions.get(seid).map(|session| session.rules.delete(seid)) {
-            None => self.refuse_unknown(now, key),
-            Some(change) => self.submit_plan(PlanPurpose::Delete(key), change),
-        }
+        let Some(session) = self.sessions.get(seid) else { return self.refuse_unknown(now, key) };
+        let planned = PlannedChange::removal(seid, &session.rules);
+        self.submit_plan(PlanPurpose::Delete(key), planned);
     }
 
     /// Emits notices of the accepted deviations of a request.
-    fn tolerate(&mut self, change: &Change) {
-        for what in &change.tolerated {
-            self.notice(Notice::Tolerated { session: change.plan.session, what: *what });
+    fn tolerate(&mut self, session: Seid, change: &PendingChange) {
+        for what in change.tolerated() {
+            self.notice(Notice::Tolerated { session, what: *what });
         }
     }
 
     /// Submits a change to the data plane.
-    pub(crate) fn submit_plan(&mut self, work: PlanPurpose, change: Change) {
-        self.tolerate(&change);
-        if let Some((id, plan)) = self.sessions.start(work, change) {
+    #[inline]
+    pub(crate) fn submit_plan(&mut self, purpose: PlanPurpose, planned: PlannedChange) {
+        self.tolerate(planned.plan.session, &planned.pending);
+        if let Some((id, plan)) = self.sessions.start(purpose, planned) {
             self.push(Output::Apply { id, plan });
         }
     }

@@ -1,6 +1,8 @@
 //! Session sets that fail or move together: FQ-CSIDs and Group IDs (TS 29.244 clause 5.22.4, TS 23.007 clause 23).
 
-use causeway_pfcp::{CsidAddress, FqCsid, GroupId, Many};
+use causeway_pfcp::{
+    CsidAddress, FqCsid, GroupId, Many, SessionEstablishmentRequest, SessionModificationRequest,
+};
 
 /// The most sets of one session: each kind of node (clause 8.2.43) with as many as one IE holds.
 const MAX_SESSION_SETS: usize = 90;
@@ -27,6 +29,26 @@ pub(crate) fn named(ies: &Many<'_, FqCsid<'_>>) -> Vec<Csid> {
 }
 
 impl SessionSets {
+    /// The sets that an establishment names, if it names any.
+    pub(crate) fn of(request: &SessionEstablishmentRequest<'_>) -> Option<Self> {
+        let names_sets = !request.fq_csids.is_empty() || request.group_id.is_some();
+        names_sets.then(|| {
+            let mut sets = Self::default();
+            sets.update(request.fq_csids.iter(), request.group_id);
+            sets
+        })
+    }
+
+    /// These sets after a modification, if it names any.
+    pub(crate) fn after(&self, request: &SessionModificationRequest<'_>) -> Option<Self> {
+        let names_sets = !request.fq_csids.is_empty() || request.group_id.is_some();
+        names_sets.then(|| {
+            let mut sets = self.clone();
+            sets.update(request.fq_csids.iter(), request.group_id);
+            sets
+        })
+    }
+
     /// Applies a message: the sets of a node replace its earlier ones, and so does a group.
     pub(crate) fn update<'a>(
         &mut self,

@@ -8,7 +8,7 @@ use causeway_rules::StoredRules;
 use causeway_types::{FSeid, Seid, Time};
 
 use super::SessionSets;
-use super::in_flight::{InFlightPlan, QueuedWork};
+use super::in_flight::{InFlight, InFlightPlan, QueuedWork};
 use crate::association::{Association, AssociationId};
 use crate::memory::Footprint;
 use crate::report::ReportQueue;
@@ -135,6 +135,11 @@ impl Session {
         self.extras().into_iter().flat_map(|it| &it.queued)
     }
 
+    /// Its plan in flight.
+    pub(crate) fn plan(&self) -> Option<&InFlight> {
+        self.in_flight.as_deref()?.1.as_ref()
+    }
+
     /// It has no plan in flight and no queued work.
     pub(crate) fn is_quiet(&self) -> bool {
         !self.releasing && self.reports.is_empty() && self.waiting().next().is_none()
@@ -142,7 +147,7 @@ impl Session {
 
     /// It is in the data plane, and is not ending.
     pub(crate) fn is_established(&self) -> bool {
-        let establishing = self.in_flight.as_deref().is_some_and(|(_, in_flight)| in_flight.establishes());
+        let establishing = self.plan().is_some_and(InFlight::establishes);
         !self.is_ending() && !establishing
     }
 

@@ -9,11 +9,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use causeway_collections::HashIndex;
 use causeway_model::Plan;
-use causeway_rules::{Change, Instructions, ProfiledRules, RecognizedModification};
+use causeway_rules::{Instructions, PlannedChange};
 use causeway_types::Seid;
 
-use self::cp_seid_index::CpSeidProbe;
-use super::Takeover;
 use super::association_sessions::AssociationSessions;
 use super::in_flight::{InFlight, InFlightPlan, PlanPurpose, QueuedRequest, QueuedWork};
 use super::purge_queue::Purge;
@@ -23,7 +21,6 @@ use crate::association::AssociationId;
 use crate::memory::{Footprint, Needed};
 use crate::seid::SeidSequence;
 use crate::slab::Slab;
-use crate::transaction::RequestKey;
 
 /// The most buffers of completed plans that are kept for reuse.
 const MAX_FREE_BOXES: usize = 256;
@@ -72,11 +69,11 @@ impl Sessions {
         self.index_cp(&cp, index);
     }
 
-    /// The same; no session with this CP F-SEID exists, and the table has not changed since it was looked up with this
-    /// probe.
-    pub(super) fn insert_new(&mut self, session: Session, end: &CpSeidProbe) {
+    /// The same for a session whose CP F-SEID no other session has.
+    pub(super) fn insert_new(&mut self, session: Session) {
+        let cp = session.cp;
         let index = self.enter(self.all.vacant_index(), session);
-        end.probes().for_each(|probe| self.by_cp.insert_at(probe, index));
+        cp.addr.iter().for_each(|ip| self.by_cp.insert((cp.seid, ip), index));
     }
 
     fn enter(&mut self, index: u32, mut session: Session) -> u32 {
@@ -216,47 +213,13 @@ impl Sessions {
         self.in_flight
     }
 
-    /// Stores a change of the session as in flight, and returns the action for the data plane. No other plan of the
+    /// Stores a change of the session as in flight, and returns the plan for the data plane. No other plan of the
     /// session may be in flight.
-    pub(crate) fn start(&mut self, work: PlanPurpose, mut change: Change) -> Option<(ApplyId, Plan)> {
-        let session = change.plan.session;
-        let plan = Plan { session, change: std::mem::take(&mut change.plan.change) };
-        let id = self.begin(session, InFlight::Change { work, change: Box::new(change) })?;
+    #[inline]
+    pub(crate) fn start(&mut self, purpose: PlanPurpose, planned: PlannedChange) -> Option<(ApplyId, Plan)> {
+        let PlannedChange { plan, pending } = planned;
+        let id = self.begin(plan.session, InFlight { purpose, change: pending })?;
         Some((id, plan))
-    }
-
-    /// The same for the establishment of a profiled session.
-    pub(crate) fn start_profiled_establishment(
-        &mut self,
-        key: RequestKey,
-        session: Seid,
-        profiled: ProfiledRules,
-    ) -> Option<(ApplyId, Plan)> {
-        let plan = Plan { session, change: profiled.to_session().into() };
-        let id = self.begin(session, InFlight::EstablishProfiled(key, profiled))?;
-        Some((id, plan))
-    }
-
-    /// The same for the modification of a profiled session.
-    pub(crate) fn start_profiled_modification(
-        &mut self,
-        key: RequestKey,
-        session: Seid,
-        modification: RecognizedModification,
-        takeover: Option<Box<Takeover>>,
-    ) -> Option<(ApplyId, Plan)> {
-        let id = self.begin(session, InFlight::ModifyProfiled(key, modification.after, takeover))?;
-        Some((id, Plan { session, change: modification.transition.into() }))
-    }
-
-    /// The same for the deletion of a profiled session.
-    pub(crate) fn start_profiled_deletion(
-        &mut self,
-        key: RequestKey,
-        session: Seid,
-    ) -> Option<(ApplyId, Plan)> {
-        let id = self.begin(session, InFlight::DeleteProfiled(key))?;
-        Some((id, Plan::removal(session)))
     }
 
     fn begin(&mut self, seid: Seid, in_flight: InFlight) -> Option<ApplyId> {
@@ -266,10 +229,10 @@ impl Sessions {
         let session = self.all.get_mut(index)?;
         session.in_flight = Some(match self.free_boxes.pop() {
             Some(mut spare) => {
-                *spare = (id, in_flight);
+                *spare = (id, Some(in_flight));
                 spare
             }
-            None => Box::new((id, in_flight)),
+            None => Box::new((id, Some(in_flight))),
         });
         self.in_flight += 1;
         Some(id)
@@ -279,7 +242,7 @@ impl Sessions {
     pub(crate) fn finish(&mut self, id: ApplyId) -> Option<(Seid, bool, InFlight)> {
         let session = self.all.get_mut(id.index_of())?;
         let mut held = session.in_flight.take_if(|held| held.0 == id)?;
-        let in_flight = std::mem::replace(&mut held.1, InFlight::Done);
+        let in_flight = held.1.take()?;
         if self.free_boxes.len() < MAX_FREE_BOXES {
             self.free_boxes.push(held);
         }

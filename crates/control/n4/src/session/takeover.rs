@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use causeway_pfcp::{Cause, SessionModificationRequest, SessionReportResponse};
+use causeway_pfcp::{Cause, SessionReportResponse};
 use causeway_types::{FSeid, NodeId, Seid};
 
 use super::{Session, SessionSets};
@@ -26,7 +26,7 @@ pub(crate) struct Takeover {
 }
 
 impl N4 {
-    /// The takeover in a modification.
+    /// The takeover in a modification with this CP F-SEID, Node ID and session sets, if it contains one of them.
     ///
     /// # Errors
     /// The Node ID is not that of an SMF of the set, or does not belong to the sender; the F-SEID has an address that
@@ -35,31 +35,27 @@ impl N4 {
         &self,
         key: RequestKey,
         seid: Seid,
-        request: &SessionModificationRequest<'_>,
-    ) -> Result<Takeover, RequestRefusal> {
-        let Some(session) = self.sessions.get(seid) else { return Ok(Takeover::default()) };
+        (cp, node): (Option<FSeid>, Option<&NodeId>),
+        membership: Option<SessionSets>,
+    ) -> Result<Option<Box<Takeover>>, RequestRefusal> {
+        if cp.is_none() && node.is_none() && membership.is_none() {
+            return Ok(None);
+        }
+        let Some(session) = self.sessions.get(seid) else { return Ok(None) };
         let held = session.association;
-        let successor =
-            request.node_id.as_ref().map(|node| self.authorized_successor(key, held, &node.to_owned()));
         let detail = "the Node ID is not that of an SMF that may control the session";
         let foreign = || RequestRefusal::new(Cause::NoEstablishedAssociation, detail);
-        let association = match successor {
+        let association = match node {
             None => None,
-            Some(id) => Some(id.ok_or_else(foreign)?),
+            Some(node) => Some(self.authorized_successor(key, held, node).ok_or_else(foreign)?),
         };
-        let cp = match request.cp_f_seid {
+        let cp = match cp {
             Some(cp) if cp != session.cp => {
                 Some(self.end_of(association.unwrap_or(held), key.from.ip(), cp)?)
             }
             cp => cp,
         };
-        let names_sets = !request.fq_csids.is_empty() || request.group_id.is_some();
-        let membership = names_sets.then(|| {
-            let mut membership = session.membership().cloned().unwrap_or_default();
-            membership.update(request.fq_csids.iter(), request.group_id);
-            membership
-        });
-        Ok(Takeover { cp, association, membership })
+        Ok(Some(Box::new(Takeover { cp, association, membership })))
     }
 
     /// The association of the requesting SMF, if that may control the sessions of the current one.

@@ -1,5 +1,6 @@
 //! Turns a request of the SMF into a change for the data plane, or a rejection.
 
+mod pending;
 mod profile;
 
 use causeway_model::{Pdr, PduSessionType, Plan, PlanOptions, RuleSet, UeMac, plan_modification};
@@ -9,6 +10,7 @@ use causeway_pfcp::{
 };
 use causeway_types::{FTeid, IpNet, PdrId, Seid};
 
+pub use self::pending::{PendingChange, PlannedChange};
 pub(crate) use self::profile::TemplateCache;
 pub use self::profile::{ControlProfile, ProfiledRules, RecognizedModification, RecognizedRequest};
 use self::profile::{establish_profiled, insert as cache_template};

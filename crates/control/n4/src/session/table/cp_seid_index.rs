@@ -8,31 +8,7 @@ use causeway_types::{FSeid, Seid};
 use super::Sessions;
 use crate::session::Session;
 
-/// A CP F-SEID with its hash.
-pub(in crate::session) struct CpSeidProbe {
-    seid: Seid,
-    ends: [Option<(IpAddr, Probe)>; 2],
-}
-
-impl CpSeidProbe {
-    pub(super) fn probes(&self) -> impl Iterator<Item = Probe> {
-        self.ends.iter().flatten().map(|(_, probe)| *probe)
-    }
-}
-
 impl Sessions {
-    /// Prepares the lookup of a session by CP F-SEID.
-    pub(in crate::session) fn end(&self, cp: &FSeid) -> CpSeidProbe {
-        let mut ips = cp.addr.iter();
-        let mut next = || ips.next().map(|ip| (ip, self.by_cp.probe((cp.seid, ip))));
-        CpSeidProbe { seid: cp.seid, ends: [next(), next()] }
-    }
-
-    /// A session has this CP F-SEID.
-    pub(in crate::session) fn contains_cp(&self, end: &CpSeidProbe) -> bool {
-        end.ends.iter().flatten().any(|(ip, probe)| self.index_at(*probe, end.seid, *ip).is_some())
-    }
-
     /// The session with this CP F-SEID.
     pub(crate) fn by_cp_f_seid(&self, cp: &FSeid) -> Option<Seid> {
         let index = cp.addr.iter().find_map(|ip| self.index_of_cp(cp.seid, ip))?;
@@ -51,10 +27,11 @@ impl Sessions {
     /// Each CP F-SEID maps to one session: the last one that had it.
     pub(super) fn index_cp(&mut self, cp: &FSeid, index: u32) {
         for ip in cp.addr.iter() {
-            if let Some(other) = self.index_of_cp(cp.seid, ip) {
-                self.by_cp.remove((cp.seid, ip), other);
+            let probe = self.by_cp.probe((cp.seid, ip));
+            if let Some(other) = self.index_at(probe, cp.seid, ip) {
+                self.by_cp.remove_at(probe, other);
             }
-            self.by_cp.insert((cp.seid, ip), index);
+            self.by_cp.insert_at(probe, index);
         }
     }
 

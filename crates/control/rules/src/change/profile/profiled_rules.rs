@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use causeway_collections::SortedSet;
 use causeway_model::{Plan, Policy, ProfiledSession, RuleSet, SessionParams};
-use causeway_types::{FTeid, IpNet, PdrId, Seid};
+use causeway_types::{FTeid, IpNet, PdrId, Seid, UrrId};
 
 use super::ControlProfile;
 use crate::addresses::{AddressChange, ClaimedPrefix};
@@ -54,6 +54,11 @@ impl ProfiledRules {
     /// Its rules. O(rules).
     pub fn rules(&self) -> RuleSet {
         self.profile.profile().rules_with(&self.params, self.policy())
+    }
+
+    /// The session has a URR of this id.
+    pub(crate) fn has_urr(&self, urr: UrrId) -> bool {
+        self.profile.session().rules().urrs.contains_key(&urr)
     }
 
     /// The PDRs whose F-TEID the UPF chose, in the order of the request.
