@@ -1,10 +1,11 @@
-//! Any octets as a PFCP datagram: what decodes is the same when encoded and decoded again, and everything can be
-//! shown.
+//! Any octets as a PFCP datagram: what decodes is the same when encoded and decoded again, everything can be shown, and
+//! a template reads the values that the decoder reads.
 
 #![no_main]
 
 use std::fmt::Write;
 
+use causeway_pfcp::template::{RequestTemplate, node_id, peek_cp_f_seid};
 use causeway_pfcp::{Header, Message, dump::Dump};
 use libfuzzer_sys::fuzz_target;
 
@@ -14,13 +15,27 @@ fuzz_target!(|octets: &[u8]| {
     while let Ok((header, body, after)) = Header::decode(rest) {
         if let Ok(message) = Message::decode(&header, body) {
             again(&header, &message);
+            read_by_template(&message, body);
         }
+        let _ = (RequestTemplate::modification(body), peek_cp_f_seid(body), node_id(body));
         if after.is_empty() {
             break;
         }
         rest = after;
     }
 });
+
+/// What a template of an establishment reads of its own body.
+fn read_by_template(message: &Message<'_>, body: &[u8]) {
+    let Message::SessionEstablishmentRequest(request) = message else { return };
+    let Some((fixed, with_policy)) = RequestTemplate::establishment(body) else { return };
+    for template in [Some(fixed), with_policy].into_iter().flatten() {
+        let Some(values) = template.values(body) else { continue };
+        assert_eq!(values.cp, Some(request.cp_f_seid));
+        assert_eq!(values.recovery, request.recovery_time_stamp.map(|stamp| stamp.0));
+        assert_eq!(peek_cp_f_seid(body), values.cp);
+    }
+}
 
 fn again(header: &Header, message: &Message<'_>) {
     let mut encoded = Vec::new();

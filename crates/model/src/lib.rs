@@ -71,7 +71,7 @@ pub use predefined::{Activated, PredefinedRule, PredefinedRules, RuleName};
 #[cfg(any(test, feature = "testing"))]
 pub use profile::Templates;
 pub use profile::{
-    MAX_TUNNELS, Policy, PolicySlots, ProfileTransition, ProfiledSession, RateKind, Remote, RemoteFars,
+    MAX_TUNNELS, Policy, PolicySlots, ProfileTransition, ProfiledSession, RateKind, RemoteFars,
     SessionParams, SessionProfile, TransitionEffect,
 };
 pub use qer::{Correlation, Gate, Qer, RateLimit};

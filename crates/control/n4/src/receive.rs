@@ -2,12 +2,13 @@
 
 use std::net::SocketAddr;
 
+use causeway_pfcp::template::peek_cp_f_seid;
 use causeway_pfcp::{Cause, Header, HeaderError, Message, MessageType};
 use causeway_types::{Seid, Time};
 
 use crate::answer::RequestRefusal;
 use crate::n4::Purpose;
-use crate::session::{Session, cp_f_seid};
+use crate::session::Session;
 use crate::transaction::{RequestKey, RequestState};
 use crate::{MessageResult, N4, Notice, Output};
 
@@ -112,7 +113,7 @@ impl N4 {
         }
         let seid = match key.message {
             MessageType::SessionEstablishmentRequest => {
-                cp_f_seid(body).and_then(|cp| self.sessions.by_cp_f_seid(&cp))
+                peek_cp_f_seid(body).and_then(|cp| self.sessions.by_cp_f_seid(&cp))
             }
             _ => header.seid,
         };

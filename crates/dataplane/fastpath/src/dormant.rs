@@ -16,9 +16,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use causeway_collections::{HashIndex, Prefaulter, Probe, Release, Tail, fit};
-use causeway_model::{ProfileTransition, ProfiledSession, Remote, SessionParams};
+use causeway_model::{ProfileTransition, ProfiledSession, SessionParams};
 use causeway_reference::lease::MeasuredState;
-use causeway_types::{DualIp, FTeid, Seid, Teid, Time};
+use causeway_types::{DualIp, FTeid, FTeidV4, Seid, Teid, Time};
 
 use crate::index::{ArenaError, ToKernel, prepare};
 use crate::lease::Lease;
@@ -91,7 +91,7 @@ pub(crate) struct Activated {
 }
 
 fn ends(params: &SessionParams) -> impl Iterator<Item = (Teid, IpAddr)> {
-    params.remotes.into_iter().flatten().map(|Remote { teid, addr }| (teid, IpAddr::V4(addr)))
+    params.remotes.into_iter().flatten().map(|FTeidV4 { teid, addr }| (teid, IpAddr::V4(addr)))
 }
 
 impl DormantSessions {

@@ -12,7 +12,7 @@ mod session_profile;
 mod templates;
 mod transition;
 
-pub use params::{MAX_TUNNELS, Remote, SessionParams};
+pub use params::{MAX_TUNNELS, SessionParams};
 pub use policy::{Policy, PolicySlots, RateKind};
 pub use profiled_session::ProfiledSession;
 pub use session_profile::{RemoteFars, SessionProfile};

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use causeway_types::{DualIp, FTeid, Teid};
+use causeway_types::{FTeidV4, Teid};
 
 use crate::LocalEndpoints;
 
@@ -18,7 +18,7 @@ pub struct SessionParams {
     /// assigned, in the order of the request.
     pub tunnels: [Option<Teid>; MAX_TUNNELS],
     /// The remote tunnels of FARs, in the order of the profile.
-    pub remotes: [Option<Remote>; MAX_TUNNELS],
+    pub remotes: [Option<FTeidV4>; MAX_TUNNELS],
 }
 
 impl SessionParams {
@@ -33,28 +33,5 @@ impl SessionParams {
     #[inline]
     pub fn has_remote_peers(&self, endpoints: &LocalEndpoints) -> bool {
         self.remotes.iter().flatten().all(|remote| endpoints.is_usual(remote.addr))
-    }
-}
-
-/// The remote end of a tunnel over IPv4, in compact form.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Remote {
-    /// The remote TEID.
-    pub teid: Teid,
-    /// The peer.
-    pub addr: Ipv4Addr,
-}
-
-impl Remote {
-    /// `None`: the tunnel has an IPv6 address, or none.
-    pub fn of(tunnel: FTeid) -> Option<Self> {
-        let DualIp { v4, v6: None } = tunnel.addr else { return None };
-        Some(Self { teid: tunnel.teid, addr: v4? })
-    }
-}
-
-impl From<Remote> for FTeid {
-    fn from(Remote { teid, addr }: Remote) -> Self {
-        Self { teid, addr: addr.into() }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use causeway_types::{FTeid, FarId};
+use causeway_types::{FTeid, FTeidV4, FarId};
 
-use super::params::{MAX_TUNNELS, Remote, SessionParams};
+use super::params::{MAX_TUNNELS, SessionParams};
 use super::policy::{Policy, PolicySlots};
 use crate::{Far, OuterHeader, Pdr, RuleSet, UeAddress};
 
@@ -104,13 +104,13 @@ impl SessionProfile {
     }
 
     /// The FARs with tunnels over IPv4, and those tunnels. `None`: there are too many, or other tunnels.
-    pub fn remotes_of(rules: &RuleSet) -> Option<(RemoteFars, [Option<Remote>; MAX_TUNNELS])> {
+    pub fn remotes_of(rules: &RuleSet) -> Option<(RemoteFars, [Option<FTeidV4>; MAX_TUNNELS])> {
         let (mut fars, mut remotes) = ([None; MAX_TUNNELS], [None; MAX_TUNNELS]);
         let mut places = fars.iter_mut().zip(&mut remotes);
         for far in rules.fars.values() {
             if let Some(tunnel) = far.forwarding.as_ref().and_then(|it| it.tunnel()) {
                 let (id, remote) = places.next()?;
-                (*id, *remote) = (Some(far.id), Some(Remote::of(tunnel)?));
+                (*id, *remote) = (Some(far.id), Some(FTeidV4::of(tunnel)?));
             }
         }
         Some((fars, remotes))
@@ -155,7 +155,7 @@ impl SessionProfile {
     }
 
     /// The remote tunnel of a FAR, if it is a parameter.
-    pub fn remote_of(&self, far: FarId, params: &SessionParams) -> Option<Remote> {
+    pub fn remote_of(&self, far: FarId, params: &SessionParams) -> Option<FTeidV4> {
         params.remotes.get(self.remote_index(far)?).copied().flatten()
     }
 
@@ -268,7 +268,7 @@ impl SessionProfile {
     }
 }
 
-fn set_tunnel(far: &mut Far, remote: Remote) {
+fn set_tunnel(far: &mut Far, remote: FTeidV4) {
     if let Some(OuterHeader::Gtpu(tunnel)) = far.forwarding.as_mut().and_then(|it| it.outer.as_mut()) {
         *tunnel = remote.into();
     }

@@ -41,6 +41,7 @@ mod read;
 mod registry;
 mod slot;
 mod structure;
+pub mod template;
 
 pub use error::{DecodeError, Fault, HeaderError, IeError, IePath, TooLong};
 pub use field::{Field, Presence};

@@ -112,3 +112,25 @@ impl From<IpAddr> for NodeId {
         Self::Ip(ip)
     }
 }
+/// One end of a GTP-U tunnel over IPv4: an [`FTeid`] in compact form.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct FTeidV4 {
+    /// The TEID.
+    pub teid: Teid,
+    /// The address.
+    pub addr: Ipv4Addr,
+}
+
+impl FTeidV4 {
+    /// `None`: the tunnel has an IPv6 address, or none.
+    pub fn of(tunnel: FTeid) -> Option<Self> {
+        let DualIp { v4, v6: None } = tunnel.addr else { return None };
+        Some(Self { teid: tunnel.teid, addr: v4? })
+    }
+}
+
+impl From<FTeidV4> for FTeid {
+    fn from(FTeidV4 { teid, addr }: FTeidV4) -> Self {
+        Self { teid, addr: addr.into() }
+    }
+}

@@ -18,7 +18,7 @@ mod time;
 mod trigger;
 mod volume;
 
-pub use addr::{DualIp, FSeid, FTeid, NodeId};
+pub use addr::{DualIp, FSeid, FTeid, FTeidV4, NodeId};
 pub use id::{BarId, FarId, PdrId, Precedence, QerId, Seid, Teid, UrrId};
 pub use id_cipher::IdCipher;
 pub use ipnet::{IpNet, Ipv4Net, Ipv4Subnets, Ipv6Net, Ipv6Subnets};

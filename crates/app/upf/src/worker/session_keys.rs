@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_dataplane::{Op, Plan, Topology};
-use causeway_model::{Far, Pdi, Pdr, ProfiledSession, Remote, SessionChange, UeSide};
+use causeway_model::{Far, Pdi, Pdr, ProfiledSession, SessionChange, UeSide};
 use causeway_reference::path_of;
-use causeway_types::{FTeid, FarId, IpNet, PdrId, Teid};
+use causeway_types::{FTeid, FTeidV4, FarId, IpNet, PdrId, Teid};
 
 use super::directory::is_one_ue;
 
@@ -143,7 +143,7 @@ fn keys_of_profiled(profiled: &ProfiledSession) -> BTreeSet<SessionKey> {
     let own = profiled.params();
     let pdrs = profiled.profile().rules().pdrs.values().filter(|pdr| pdr.pdi.tunnel.is_none());
     let of_ues = pdrs.flat_map(|pdr| of_ue(&pdr.pdi, own.ue));
-    let remote = |remote: Remote| SessionKey::Remote(remote.addr.into(), remote.teid);
+    let remote = |remote: FTeidV4| SessionKey::Remote(remote.addr.into(), remote.teid);
     let of_remotes = own.remotes.into_iter().flatten().map(remote);
     profiled.tunnels().flat_map(of_tunnel).chain(of_ues).chain(of_remotes).collect()
 }

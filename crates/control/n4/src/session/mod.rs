@@ -3,7 +3,6 @@
 mod association_sessions;
 mod conflict;
 mod delete;
-mod deletion_response;
 mod in_flight;
 mod instruct;
 mod plan_result;
@@ -19,7 +18,6 @@ mod takeover;
 
 pub(crate) use purge::{PendingRequests, PurgeCount};
 pub(crate) use purge_queue::PurgeFilter;
-pub(crate) use request::cp_f_seid;
 pub(crate) use response_template::ResponseTemplates;
 pub(crate) use session_sets::{SessionSets, named};
 pub(crate) use state::Session;

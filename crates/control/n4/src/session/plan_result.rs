@@ -246,7 +246,7 @@ impl N4 {
         if let RequestState::Answered(bytes) = self.inbound.look_up(&key)
             && is_plain
         {
-            self.response_templates.remember_accepted(bytes);
+            self.response_templates.remember_accepted(cp, key.sequence, bytes);
         }
     }
 

@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use causeway_dataplane::Applied;
+use causeway_pfcp::template::peek_cp_f_seid;
 use causeway_pfcp::{
-    Cause, DecodeError, Header, Ie, Message, MessageType, RawIes, SessionEstablishmentRequest,
-    SessionModificationRequest,
+    Cause, DecodeError, Header, Message, MessageType, SessionEstablishmentRequest, SessionModificationRequest,
 };
 use causeway_rules::{PendingChange, PlannedChange, RecognizedRequest};
 use causeway_types::{FSeid, NodeId, NtpSeconds, Seid, Time};
@@ -303,11 +303,5 @@ impl N4 {
 
 /// The SMF's SEID in an establishment that cannot be decoded as a whole; zero if it cannot be decoded either.
 fn cp_seid(body: &[u8]) -> Seid {
-    cp_f_seid(body).map_or(Seid(0), |f_seid| f_seid.seid)
-}
-
-/// The CP F-SEID of an establishment.
-pub(crate) fn cp_f_seid(body: &[u8]) -> Option<FSeid> {
-    let mut ies = RawIes::new(body).map_while(Result::ok);
-    ies.find(|ie| ie.ie_type == FSeid::TYPE).and_then(|ie| FSeid::decode(ie.value).ok())
+    peek_cp_f_seid(body).map_or(Seid(0), |f_seid| f_seid.seid)
 }

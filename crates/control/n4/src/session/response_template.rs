@@ -1,44 +1,36 @@
-//! Response templates: the octets are constant except the session parameters.
+//! Templates of recent responses to requests for profiled sessions.
 
 use std::sync::Arc;
 
-use causeway_model::Usage;
-use causeway_pfcp::{CreatedPdr, FTeid, Header, Ie, RawIes};
+use causeway_model::{MacChanges, Usage};
+use causeway_pfcp::template::{ResponseTemplate, ResponseValues, UsageValues};
 use causeway_rules::{ControlProfile, ProfiledRules, StoredRules};
-use causeway_types::{FSeid, Seid, WallClock};
+use causeway_types::{Seid, WallClock};
 
-use super::deletion_response::DeletionResponseTemplate;
-
-/// The most templates.
+/// The most templates of each kind.
 const CACHE_SIZE: usize = 64;
-
-/// The offsets of SEID and sequence number in the header of a session message.
-const SEID: usize = 4;
-const SEQUENCE: usize = 12;
-
-/// The response to the establishment of a session of a profile.
-#[derive(Debug)]
-struct ResponseTemplate {
-    profile: Arc<ControlProfile>,
-    octets: Vec<u8>,
-    /// The offset of the UPF's SEID.
-    up_seid: usize,
-    /// The offsets of TEIDs, and the index in [`causeway_model::SessionParams::tunnels`] of each.
-    teids: Vec<(usize, usize)>,
-}
 
 /// Templates of recent responses.
 #[derive(Debug, Default)]
 pub(crate) struct ResponseTemplates {
-    establishments: Vec<ResponseTemplate>,
-    /// The response that accepts a modification.
-    modification: Vec<u8>,
-    ends: Vec<DeletionResponseTemplate>,
+    /// Of establishments: they contain no more than what the UPF chose.
+    establishments: Vec<(Arc<ControlProfile>, ResponseTemplate)>,
+    /// Of a modification that is accepted without results.
+    modification: Option<ResponseTemplate>,
+    /// Of deletions: they contain no more than the usage, at most one usage report for each URR.
+    ends: Vec<DeletionTemplate>,
+}
+
+#[derive(Debug)]
+struct DeletionTemplate {
+    profile: Arc<ControlProfile>,
+    /// The usage in it.
+    usage: Vec<Usage>,
+    template: ResponseTemplate,
 }
 
 impl ResponseTemplates {
-    /// The response to an establishment, if there is a template: it contains no more than what the UPF chose. Written
-    /// into `octets`, which are empty.
+    /// The response to an establishment, if there is a template. Written into `octets`, which are empty.
     pub(super) fn encode(
         &self,
         profiled: &ProfiledRules,
@@ -47,131 +39,116 @@ impl ResponseTemplates {
         sequence: u32,
         octets: Vec<u8>,
     ) -> Option<Vec<u8>> {
-        self.establishments
-            .iter()
-            .find(|form| Arc::ptr_eq(&form.profile, profiled.profile()))?
-            .encode(profiled, up, cp, sequence, octets)
+        let (_, template) =
+            self.establishments.iter().find(|(profile, _)| Arc::ptr_eq(profile, profiled.profile()))?;
+        let values = ResponseValues { cp, sequence, up, tunnels: &profiled.params().tunnels };
+        template.encode(&values, [], octets)
     }
 
-    /// Stores a response as a template; it contains no more than what the UPF chose.
+    /// Learns the template of a response; it contains no more than what the UPF chose.
     pub(super) fn remember(
         &mut self,
         profiled: &ProfiledRules,
         up: Seid,
         cp: Seid,
         sequence: u32,
-        answer: &[u8],
+        response: &[u8],
     ) {
-        let Some(form) = ResponseTemplate::of(profiled, up, answer) else { return };
-        if form.encode(profiled, up, cp, sequence, Vec::new()).as_deref() == Some(answer) {
+        let values = ResponseValues { cp, sequence, up, tunnels: &profiled.params().tunnels };
+        if let Some(template) = ResponseTemplate::learn(response, &values, &[]) {
             self.establishments.truncate(CACHE_SIZE - 1);
-            self.establishments.insert(0, form);
+            self.establishments.insert(0, (Arc::clone(profiled.profile()), template));
         }
     }
 
     /// The response that accepts a modification, if there is a template. Written into `octets`, which are empty.
-    pub(super) fn accept(&self, cp: Seid, sequence: u32, mut octets: Vec<u8>) -> Option<Vec<u8>> {
-        octets.extend_from_slice(&self.modification);
-        address(&mut octets, cp, sequence)?;
-        Some(octets)
+    pub(super) fn accept(&self, cp: Seid, sequence: u32, octets: Vec<u8>) -> Option<Vec<u8>> {
+        let values = ResponseValues { cp, sequence, ..ResponseValues::default() };
+        self.modification.as_ref()?.encode(&values, [], octets)
     }
 
-    /// Stores a response to a modification that contains nothing but its acceptance.
-    pub(super) fn remember_accepted(&mut self, answer: &[u8]) {
-        self.modification = answer.to_vec();
+    /// Learns the template of a response to a modification that contains nothing but its acceptance.
+    pub(super) fn remember_accepted(&mut self, cp: Seid, sequence: u32, response: &[u8]) {
+        let values = ResponseValues { cp, sequence, ..ResponseValues::default() };
+        self.modification = ResponseTemplate::learn(response, &values, &[]);
     }
 
-    /// The response to a deletion, if there is a template: it contains no more than the usage. Written into `octets`,
-    /// which are empty, with times of the wall clock.
+    /// The response to a deletion, if there is a template. Written into `octets`, which are empty, with times of the
+    /// wall clock.
     pub(super) fn end(
         &self,
-        kept: &StoredRules,
+        held: &StoredRules,
         usage: &[Usage],
         cp: Seid,
         sequence: u32,
         octets: Vec<u8>,
         clock: WallClock,
     ) -> Option<Vec<u8>> {
-        self.ends
-            .iter()
-            .find(|form| form.matches(kept, usage))?
-            .encode(kept, usage, cp, sequence, octets, clock)
+        let known = self.ends.iter().find(|known| known.matches(held, usage))?;
+        let values = ResponseValues { cp, sequence, ..ResponseValues::default() };
+        known.template.encode(&values, usage.iter().map(|usage| values_of(held, usage, clock)), octets)
     }
 
-    /// Stores a response to a deletion that contains no more than the usage.
+    /// Learns the template of a response to a deletion that contains no more than the usage.
     pub(super) fn remember_end(
         &mut self,
-        kept: &StoredRules,
+        held: &StoredRules,
         usage: &[Usage],
         cp: Seid,
         sequence: u32,
-        answer: &[u8],
+        response: &[u8],
         clock: WallClock,
     ) {
-        let Some(form) = DeletionResponseTemplate::of(kept, usage, answer) else { return };
-        if form.encode(kept, usage, cp, sequence, Vec::new(), clock).as_deref() == Some(answer) {
+        let is_first = |(at, it): (usize, &Usage)| usage.iter().position(|one| one.urr == it.urr) == Some(at);
+        let can_be_known = usage.iter().all(has_only_known_fields) && usage.iter().enumerate().all(is_first);
+        let Some(profiled) = held.profiled().filter(|_| can_be_known) else { return };
+        let values = ResponseValues { cp, sequence, ..ResponseValues::default() };
+        let reports: Vec<_> = usage.iter().map(|usage| values_of(held, usage, clock)).collect();
+        if let Some(template) = ResponseTemplate::learn(response, &values, &reports) {
             self.ends.truncate(CACHE_SIZE - 1);
-            self.ends.insert(0, form);
+            let profile = Arc::clone(profiled.profile());
+            self.ends.insert(0, DeletionTemplate { profile, usage: usage.to_vec(), template });
         }
     }
 }
 
-impl ResponseTemplate {
-    fn of(profiled: &ProfiledRules, up: Seid, answer: &[u8]) -> Option<Self> {
-        let (_, body, _) = Header::decode(answer).ok()?;
-        let place_of = |part: &[u8]| part.as_ptr().addr().checked_sub(answer.as_ptr().addr());
-        let (mut up_seid, mut teids) = (None, Vec::new());
-        for ie in RawIes::new(body) {
-            let ie = ie.ok()?;
-            match ie.ie_type {
-                FSeid::TYPE if FSeid::decode(ie.value).ok()?.seid == up => {
-                    up_seid = Some(place_of(ie.value)? + 1);
-                }
-                <CreatedPdr<'_> as Ie<'_>>::TYPE => {
-                    for inner in RawIes::new(ie.value) {
-                        let inner = inner.ok()?;
-                        if inner.ie_type == FTeid::TYPE {
-                            let teid = FTeid::decode(inner.value).ok()?.assigned()?.teid;
-                            let which =
-                                profiled.params().tunnels.iter().position(|own| *own == Some(teid))?;
-                            teids.push((place_of(inner.value)? + 1, which));
-                        }
-                    }
-                }
-                _ => {}
-            }
-        }
-        let profile = Arc::clone(profiled.profile());
-        Some(Self { profile, octets: answer.to_vec(), up_seid: up_seid?, teids })
-    }
-
-    fn encode(
-        &self,
-        profiled: &ProfiledRules,
-        up: Seid,
-        cp: Seid,
-        sequence: u32,
-        mut octets: Vec<u8>,
-    ) -> Option<Vec<u8>> {
-        octets.extend_from_slice(&self.octets);
-        address(&mut octets, cp, sequence)?;
-        put(&mut octets, self.up_seid, &up.0.to_be_bytes())?;
-        for (at, which) in &self.teids {
-            let teid = profiled.params().tunnels.get(*which).copied().flatten()?;
-            put(&mut octets, *at, &teid.value().to_be_bytes())?;
-        }
-        Some(octets)
+impl DeletionTemplate {
+    /// The template fits such a session with such usage.
+    fn matches(&self, held: &StoredRules, usage: &[Usage]) -> bool {
+        held.profiled().is_some_and(|profiled| Arc::ptr_eq(profiled.profile(), &self.profile))
+            && self.usage.len() == usage.len()
+            && self.usage.iter().zip(usage).all(|(known, usage)| has_same_fields(known, usage))
     }
 }
 
-/// Writes SEID and sequence number of a response. `None`: there is none.
-pub(super) fn address(octets: &mut [u8], cp: Seid, sequence: u32) -> Option<()> {
-    let [_, number @ ..] = sequence.to_be_bytes();
-    put(octets, SEID, &cp.0.to_be_bytes())?;
-    put(octets, SEQUENCE, &number)
+/// The values of a usage report. One with an unknown sequence number is never encoded: the session has the URR.
+fn values_of(held: &StoredRules, usage: &Usage, clock: WallClock) -> UsageValues {
+    let seconds = |time| clock.at(time).to_ntp();
+    UsageValues {
+        sequence: held.next_report(usage.urr).unwrap_or_default(),
+        start: Some(seconds(usage.start)),
+        end: Some(seconds(usage.end)),
+        first_packet: usage.first_packet.map(seconds),
+        last_packet: usage.last_packet.map(seconds),
+        duration: usage.duration.map(|span| u32::try_from(span.as_secs()).unwrap_or(u32::MAX)),
+        volume: usage.volume,
+    }
 }
 
-pub(super) fn put(octets: &mut [u8], at: usize, value: &[u8]) -> Option<()> {
-    octets.get_mut(at..at + value.len())?.copy_from_slice(value);
-    Some(())
+/// All fields of the usage have an offset.
+fn has_only_known_fields(usage: &Usage) -> bool {
+    usage.part.is_empty()
+        && usage.events.is_empty()
+        && usage.macs == MacChanges::default()
+        && usage.detected.is_none()
+}
+
+/// Both have the same fields; values may differ.
+fn has_same_fields(known: &Usage, usage: &Usage) -> bool {
+    has_only_known_fields(usage)
+        && (known.urr, known.triggers) == (usage.urr, usage.triggers)
+        && known.volume.is_some() == usage.volume.is_some()
+        && known.duration.is_some() == usage.duration.is_some()
+        && known.first_packet.is_some() == usage.first_packet.is_some()
+        && known.last_packet.is_some() == usage.last_packet.is_some()
 }

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use causeway_collections::PartitionedMap;
-use causeway_model::{Remote, SessionParams, SessionProfile};
-use causeway_types::{DualIp, FTeid};
+use causeway_model::{SessionParams, SessionProfile};
+use causeway_types::{DualIp, FTeid, FTeidV4};
 
 use super::Paths;
 
@@ -34,7 +34,7 @@ impl DormantProfile {
     /// The paths of a session with these parameters.
     pub(super) fn paths(&self, params: &SessionParams) -> Paths {
         let [one, other] = self.sources;
-        let path = |local: Option<IpAddr>, remote: Option<Remote>| Some((local?, remote?.addr.into()));
+        let path = |local: Option<IpAddr>, remote: Option<FTeidV4>| Some((local?, remote?.addr.into()));
         [path(one, params.remotes[0]), path(other, params.remotes[1])]
     }
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use causeway_collections::SortedSet;
 use causeway_model::{MAX_TUNNELS, Policy, SessionParams, SessionProfile};
+use causeway_pfcp::template::RequestSlots;
 use causeway_types::{FTeid, IpNet, NodeId, PdrId, Seid};
 
-use super::slots::Slots;
+use super::values::policy_slots_of;
 use crate::addresses::ClaimedPrefix;
 use crate::change::Change;
 use crate::edits::ChosenUes;
@@ -29,10 +30,15 @@ pub struct ControlProfile {
 impl ControlProfile {
     /// The profile of a request with these parameters and slots, of this length in octets, which had this result.
     /// `None`: something else than the parameters may differ for the next session.
-    pub(super) fn of(change: &Change, params: &SessionParams, slots: &Slots, octets: usize) -> Option<Self> {
+    pub(super) fn of(
+        change: &Change,
+        params: &SessionParams,
+        slots: &RequestSlots,
+        octets: usize,
+    ) -> Option<Self> {
         let session = &change.session;
         // Tolerated deviations depend on rates.
-        if !(slots.slots.is_empty() || change.tolerated.is_empty()) {
+        if slots.has_policy() && !change.tolerated.is_empty() {
             return None;
         }
         let mut tunnels = Vec::new();
@@ -55,7 +61,8 @@ impl ControlProfile {
             && session.endpoint_of.is_empty()
             && session.chosen_ues.is_empty();
         let rules = session.rules.clone();
-        let profile = SessionProfile::new(rules, tunnels, slots.fars, *params, slots.slots.clone(), octets)?;
+        let profile =
+            SessionProfile::new(rules, tunnels, *slots.fars(), *params, policy_slots_of(slots), octets)?;
         has_plain_end.then(|| Self {
             profile: Arc::new(profile),
             session: session.clone(),

@@ -7,23 +7,23 @@
 //! parameters as well: the policy.
 
 mod control_profile;
-mod message_template;
 mod profiled_rules;
-mod slots;
 mod transitions;
+mod values;
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use causeway_model::{Capabilities, LocalEndpoints, Policy, SessionParams};
+use causeway_pfcp::template::{RequestTemplate, RequestValues};
 use causeway_pfcp::{SessionEstablishmentFlags, SessionEstablishmentRequest};
 use causeway_types::{FSeid, NtpSeconds, Seid};
 use foldhash::fast::SeedableRandomState;
 
 pub use self::control_profile::ControlProfile;
-use self::message_template::MessageTemplate;
 pub use self::profiled_rules::ProfiledRules;
 pub use self::transitions::RecognizedModification;
+use self::values::{params_of, policy_of};
 use super::Change;
 use crate::Resources;
 use crate::validate::Context;
@@ -60,7 +60,7 @@ struct CacheSlot {
 /// A message template and its session profile.
 #[derive(Clone, Debug)]
 struct CachedTemplate {
-    template: MessageTemplate,
+    template: RequestTemplate,
     profile: Arc<ControlProfile>,
     /// The request puts the session into session sets, which are not part of the rules.
     names_sets: bool,
@@ -104,7 +104,7 @@ pub struct RecognizedRequest {
 pub(super) struct TemplateCandidate {
     /// The templates to try, with hashes: the one with the policy as fixed octets first, then the one with the
     /// policy in slots.
-    ways: Vec<(MessageTemplate, u64)>,
+    ways: Vec<(RequestTemplate, u64)>,
     body: Box<[u8]>,
     params: SessionParams,
     names_sets: bool,
@@ -115,7 +115,7 @@ impl CachedTemplate {
     /// to another result than that of the first request.
     fn policy(&self, body: &[u8]) -> Option<Option<Arc<Policy>>> {
         let Some(first) = self.profile.profile().policy() else { return Some(None) };
-        let policy = self.template.slots().policy(body)?;
+        let policy = policy_of(&self.template.slots().policy(body)?)?;
         self.profile.profile().slots().admit(policy, first).map(Some)
     }
 }
@@ -128,10 +128,10 @@ impl TemplateCache {
             return None;
         }
         let body = request.other.octets()?;
-        let (template, profile) = MessageTemplate::of(body)?;
+        let (template, profile) = RequestTemplate::establishment(body)?;
         let names_sets = !request.fq_csids.is_empty() || request.group_id.is_some();
-        let params = template.slots().slot_values(body)?.params;
-        let hashed = |template: MessageTemplate| (self.hasher.hash_one(template.octets()), template);
+        let params = params_of(&template.values(body)?);
+        let hashed = |template: RequestTemplate| (self.hasher.hash_one(template.octets()), template);
         let ways = [Some(template), profile].into_iter().flatten().map(hashed);
         let ways = ways.map(|(hash, template)| (template, hash)).collect();
         Some(TemplateCandidate { ways, body: body.into(), params, names_sets })
@@ -149,33 +149,34 @@ impl TemplateCache {
     }
 
     /// The cached template that a body matches, and the slot values of the body.
-    fn recognize(&mut self, body: &[u8]) -> Option<(&CachedTemplate, slots::SlotValues)> {
-        let is_it = |index: &usize| self.meaning(*index)?.template.slot_values(body);
+    fn recognize(&mut self, body: &[u8]) -> Option<(&CachedTemplate, RequestValues, SessionParams)> {
+        let is_it = |index: &usize| self.meaning(*index)?.template.values(body);
         // Nearly always the first one.
         let first = self.latest.first().and_then(is_it);
         let recent =
             || self.latest.iter().enumerate().skip(1).find_map(|(at, index)| Some((at, is_it(index)?)));
-        let filling = match first.map(|filling| (0, filling)).or_else(recent) {
-            Some((0, filling)) => filling,
-            Some((at, filling)) => {
+        let values = match first.map(|values| (0, values)).or_else(recent) {
+            Some((0, values)) => values,
+            Some((at, values)) => {
                 self.latest.get_mut(..=at).into_iter().for_each(|all| all.rotate_right(1));
-                filling
+                values
             }
             None => {
-                let (template, profile) = MessageTemplate::of(body)?;
+                let (template, profile) = RequestTemplate::establishment(body)?;
                 let found = [Some(template), profile].into_iter().flatten().find_map(|template| {
                     let index = self.hasher.hash_one(template.octets()) as usize % CACHE_SIZE;
                     Some((index, is_it(&index)?))
                 });
-                let (index, filling) = found?;
+                let (index, values) = found?;
                 self.latest.insert(0, index);
                 self.latest.truncate(RECENT_FIRST);
-                filling
+                values
             }
         };
         let (_, endpoints) = self.checked_against.as_ref()?;
-        filling.params.has_valid_addresses(endpoints).then_some(())?;
-        Some((self.meaning(*self.latest.first()?)?, filling))
+        let params = params_of(&values);
+        params.has_valid_addresses(endpoints).then_some(())?;
+        Some((self.meaning(*self.latest.first()?)?, values, params))
     }
 }
 
@@ -184,16 +185,12 @@ impl Resources {
     /// The result equals that of [`super::establish`] at the time the template was cached; call that if this
     /// returns `None`.
     pub fn recognize(&mut self, body: &[u8]) -> Option<RecognizedRequest> {
-        let (meaning, filling) =
-            self.recent.template_cache.recognize(body).filter(|(meaning, _)| !meaning.names_sets)?;
+        let (meaning, values, params) = self.recent.template_cache.recognize(body)?;
+        if meaning.names_sets {
+            return None;
+        }
         let (profile, policy) = (Arc::clone(&meaning.profile), meaning.policy(body)?);
-        Some(RecognizedRequest {
-            profile,
-            cp: filling.cp?,
-            recovery: filling.recovery,
-            params: filling.params,
-            policy,
-        })
+        Some(RecognizedRequest { profile, cp: values.cp?, recovery: values.recovery, params, policy })
     }
 
     /// The CP F-SEID of an establishment body, if it matches the most recent template: a prediction, for

@@ -402,7 +402,7 @@ fn dual_stack_requests_have_no_template() {
         ie(<CreatePdr<'_> as Ie<'_>>::TYPE, &pdi)
     };
     let (v4, v6) = ([10, 45, 0, 1], [0x20; 16]);
-    assert!(MessageTemplate::of(&pdr(&[&[0x02], &v4[..]].concat())).is_some());
-    assert!(MessageTemplate::of(&pdr(&[&[0x01], &v6[..]].concat())).is_some());
-    assert!(MessageTemplate::of(&pdr(&[&[0x03], &v4[..], &v6[..]].concat())).is_none());
+    assert!(RequestTemplate::establishment(&pdr(&[&[0x02], &v4[..]].concat())).is_some());
+    assert!(RequestTemplate::establishment(&pdr(&[&[0x01], &v6[..]].concat())).is_some());
+    assert!(RequestTemplate::establishment(&pdr(&[&[0x03], &v4[..], &v6[..]].concat())).is_none());
 }

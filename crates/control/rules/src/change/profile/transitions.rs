@@ -10,11 +10,10 @@ use std::sync::Arc;
 use causeway_model::{
     MAX_TUNNELS, ProfileTransition, RuleSet, SessionParams, SessionProfile, TransitionEffect,
 };
+use causeway_pfcp::template::{RequestTemplate, RequestValues, node_id};
 use causeway_types::{FSeid, FTeid, NodeId};
 use foldhash::fast::SeedableRandomState;
 
-use super::message_template::MessageTemplate;
-use super::slots::{SlotValues, node_id};
 use super::{CACHE_SIZE, ControlProfile, ProfiledRules, TemplateCache};
 use crate::change::Change;
 use crate::edits::ChosenUes;
@@ -42,7 +41,7 @@ struct CacheSlot {
 /// The effect of one message template on sessions of one profile.
 #[derive(Debug)]
 struct TransitionTemplate {
-    template: MessageTemplate,
+    template: RequestTemplate,
     from: Arc<ControlProfile>,
     to: Arc<ControlProfile>,
     /// The sources of the session's tunnels.
@@ -93,7 +92,7 @@ impl TransitionCache {
         &mut self,
         profiled: &ProfiledRules,
         body: &[u8],
-        hash: impl FnOnce(&MessageTemplate) -> u64,
+        hash: impl FnOnce(&RequestTemplate) -> u64,
     ) -> Option<RecognizedModification> {
         let recent =
             (0..).zip(&self.latest).find_map(|(at, known)| Some((at, known.change(profiled, body)?)));
@@ -101,7 +100,7 @@ impl TransitionCache {
             self.latest.get_mut(..=at)?.rotate_right(1);
             return Some(transition);
         }
-        let index = hash(&MessageTemplate::of_update(body)?) as usize % CACHE_SIZE;
+        let index = hash(&RequestTemplate::modification(body)?) as usize % CACHE_SIZE;
         let known = self.places.get(index)?.cached.as_ref()?;
         let transition = known.change(profiled, body)?;
         self.latest.insert(0, Arc::clone(known));
@@ -122,14 +121,14 @@ impl TransitionTemplate {
         if !Arc::ptr_eq(&self.from, profiled.profile()) {
             return None;
         }
-        let values = self.template.slot_values(body)?;
+        let values = self.template.values(body)?;
         let before = *profiled.params();
         let from = self.from.profile();
         changes_every_tunnel(&self.template, &values, from, &before).then_some(())?;
         (locals_of(&values, from, &before)? == self.locals).then_some(())?;
         let after = |source: Option<Source>| match source? {
             Source::Held(at) => before.remotes.get(at).copied().flatten(),
-            Source::AssignedTeid(at) => values.params.remotes.get(at).copied().flatten(),
+            Source::AssignedTeid(at) => values.remotes.get(at).copied().flatten(),
         };
         let params = SessionParams { remotes: self.sources.map(after), ..before };
         let policy = profiled.policy().cloned();
@@ -141,8 +140,8 @@ impl TransitionTemplate {
 
 /// The local tunnels of the session that the request refers to. `None`: it refers to an address or tunnel that the
 /// session does not have.
-fn locals_of(values: &SlotValues, from: &SessionProfile, before: &SessionParams) -> Option<Locals> {
-    values.params.ue.is_none_or(|ue| before.ue == Some(ue)).then_some(())?;
+fn locals_of(values: &RequestValues, from: &SessionProfile, before: &SessionParams) -> Option<Locals> {
+    values.ue.is_none_or(|ue| before.ue == Some(ue)).then_some(())?;
     let mut locals = [None; MAX_TUNNELS];
     for (local, values) in locals.iter_mut().zip(values.locals) {
         if let Some(values) = values.map(FTeid::from) {
@@ -155,18 +154,18 @@ fn locals_of(values: &SlotValues, from: &SessionProfile, before: &SessionParams)
 /// Every tunnel in the request differs from the one before, and no two were equal: otherwise there would be fewer
 /// writes and End Markers.
 fn changes_every_tunnel(
-    template: &MessageTemplate,
-    values: &SlotValues,
+    template: &RequestTemplate,
+    values: &RequestValues,
     from: &SessionProfile,
     before: &SessionParams,
 ) -> bool {
-    let fars = template.slots().fars.iter().zip(values.params.remotes);
+    let fars = template.slots().fars().iter().zip(values.remotes);
     let mut held = fars.map(|(far, values)| (far.and_then(|far| from.remote_of(far, before)), values));
     let [one, other] = before.remotes;
     held.all(|(held, values)| held.is_none() || held != values) && (one.is_none() || one != other)
 }
 
-fn hash_of(hasher: &SeedableRandomState, from: &Arc<ControlProfile>, template: &MessageTemplate) -> u64 {
+fn hash_of(hasher: &SeedableRandomState, from: &Arc<ControlProfile>, template: &RequestTemplate) -> u64 {
     hasher.hash_one((Arc::as_ptr(from).addr(), template.octets()))
 }
 
@@ -196,7 +195,7 @@ impl Resources {
         context: &Context<'_>,
     ) {
         let templates = &mut self.recent.template_cache;
-        let Some(template) = MessageTemplate::of_update(body).filter(|_| templates.is_made_for(context))
+        let Some(template) = RequestTemplate::modification(body).filter(|_| templates.is_made_for(context))
         else {
             return;
         };
@@ -215,7 +214,7 @@ impl Resources {
 
 /// `None`: the modification has an effect that it would not have on another session of the profile.
 fn transition_of(
-    template: MessageTemplate,
+    template: RequestTemplate,
     profiled: &ProfiledRules,
     body: &[u8],
     change: &Change,
@@ -223,7 +222,7 @@ fn transition_of(
 ) -> Option<TransitionTemplate> {
     let (held, before) = (profiled.profile(), profiled.params());
     let from = held.profile();
-    let values = template.slot_values(body)?;
+    let values = template.values(body)?;
     let is_plain = changes_only_fars(&profiled.to_rules(), change)
         && !change.plan.change.is_empty()
         && changes_every_tunnel(&template, &values, from, before);
@@ -234,7 +233,7 @@ fn transition_of(
         .or_else(|| held.is_equivalent(&to).then(|| Arc::clone(held)))
         .unwrap_or(Arc::new(to));
     let source = |far| {
-        let values = template.slots().fars.iter().position(|values| *values == Some(far));
+        let values = template.slots().fars().iter().position(|values| *values == Some(far));
         values.map(Source::AssignedTeid).or_else(|| from.remote_index(far).map(Source::Held))
     };
     let sources = to.profile().fars().map(|far| far.and_then(source));

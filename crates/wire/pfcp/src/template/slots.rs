@@ -1,15 +1,18 @@
-//! The slots of a request: the places of its session parameters.
+//! The slots of a request: the places of the values that differ among requests of one template.
 
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
-use causeway_model::{MAX_TUNNELS, Policy, PolicySlots, RateKind, RateLimit, Remote, SessionParams};
-use causeway_pfcp::{
+use causeway_types::{FSeid, FTeidV4, FarId, NtpSeconds, PdrId, QerId, Seid, Teid};
+
+use crate::{
     CreateFar, CreatePdr, CreateQer, CreateTrafficEndpoint, FTeid, ForwardingParameters, Gbr, Ie, Mbr,
-    NodeId, OuterHeaderCreation, Pdi, RecoveryTimeStamp, SdfFilter, UeIpAddress, UpdateFar,
+    NodeId, OuterHeaderCreation, Pdi, RawIes, RecoveryTimeStamp, SdfFilter, UeIpAddress, UpdateFar,
     UpdateForwardingParameters, UpdatePdr, UserId,
 };
-use causeway_types::{FSeid, FarId, NtpSeconds, PdrId, QerId, Seid, Teid};
+
+/// The most tunnels of each kind in slots.
+pub const MAX_TUNNELS: usize = 2;
 
 /// The flags of a UE IP Address that contains an IPv4 address only: V4, with either value of S/D.
 const V4: u8 = 0x02;
@@ -34,14 +37,18 @@ const RATES: usize = 10;
 /// The description of GTP-U over IPv4 in Outer Header Creation.
 const GTPU_IPV4: [u8; 2] = [1, 0];
 
-/// The octets of one session parameter.
+/// The octets of one value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Slot {
-    pub(super) at: Range<usize>,
+    at: Range<usize>,
     what: SlotKind,
 }
 
 impl Slot {
+    pub(super) const fn at(&self) -> &Range<usize> {
+        &self.at
+    }
+
     /// The marker that replaces the value in the hash. Two different tunnels have other markers than one tunnel
     /// that occurs twice.
     pub(super) const fn marker(&self) -> u8 {
@@ -75,7 +82,7 @@ enum SlotKind {
 }
 
 impl SlotKind {
-    /// The slot holds a value of a [`Policy`].
+    /// The slot holds a bit rate or a flow description.
     const fn is_policy(self) -> bool {
         matches!(self, Self::Rate | Self::Flow)
     }
@@ -83,29 +90,75 @@ impl SlotKind {
 
 /// The slots of a request, in the order of the message.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(super) struct Slots {
-    pub(super) all: Vec<Slot>,
-    /// The FARs whose remote tunnel is a parameter.
-    pub(super) fars: [Option<FarId>; MAX_TUNNELS],
-    /// The places of the policy values in the rules.
-    pub(super) slots: PolicySlots,
+pub struct RequestSlots {
+    all: Vec<Slot>,
+    fars: [Option<FarId>; MAX_TUNNELS],
+    rates: Vec<(QerId, RateSlot)>,
+    flows: Vec<(PdrId, usize)>,
 }
 
-/// The slot values of a request.
+/// A bit rate IE of a QER.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RateSlot {
+    /// MBR.
+    Maximum,
+    /// GBR.
+    Guaranteed,
+}
+
+/// The values of a request in its slots.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(super) struct SlotValues {
-    pub(super) params: SessionParams,
-    /// The local tunnels that the request refers to, in the order of the message.
-    pub(super) locals: [Option<Remote>; MAX_TUNNELS],
-    /// The CP F-SEID; rules do not depend on it.
-    pub(super) cp: Option<FSeid>,
-    /// The Recovery Time Stamp; rules do not depend on it.
-    pub(super) recovery: Option<NtpSeconds>,
+pub struct RequestValues {
+    /// The IPv4 address of the UE, the same in all PDIs.
+    pub ue: Option<Ipv4Addr>,
+    /// The TEIDs of the local tunnels that the SMF assigned, each once, in the order of the message.
+    pub assigned: [Option<Teid>; MAX_TUNNELS],
+    /// The remote tunnels of FARs over IPv4, in the order of [`RequestSlots::fars`].
+    pub remotes: [Option<FTeidV4>; MAX_TUNNELS],
+    /// The existing local tunnels that a modification refers to, in the order of the message.
+    pub locals: [Option<FTeidV4>; MAX_TUNNELS],
+    /// The CP F-SEID.
+    pub cp: Option<FSeid>,
+    /// The Recovery Time Stamp.
+    pub recovery: Option<NtpSeconds>,
 }
 
-impl Slots {
-    /// The slots of an establishment body. `None`: its session parameters cannot be found with certainty.
-    pub(super) fn of(body: &[u8]) -> Option<Self> {
+/// The bit rates and flow descriptions of a request in its slots.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct PolicyValues<'a> {
+    /// In the order of [`RequestSlots::rates`]; GBR has the same coding as MBR.
+    pub rates: Vec<Mbr>,
+    /// In the order of [`RequestSlots::flows`].
+    pub flows: Vec<&'a str>,
+}
+
+impl RequestSlots {
+    /// The FARs whose remote tunnel has a slot, in the order of the message.
+    pub const fn fars(&self) -> &[Option<FarId>; MAX_TUNNELS] {
+        &self.fars
+    }
+
+    /// The bit rates with a slot, in the order of the message.
+    pub fn rates(&self) -> &[(QerId, RateSlot)] {
+        &self.rates
+    }
+
+    /// The flow descriptions with a slot, in the order of the message: the PDR, and the index of its SDF filter.
+    pub fn flows(&self) -> &[(PdrId, usize)] {
+        &self.flows
+    }
+
+    /// A bit rate or a flow description has a slot.
+    pub const fn has_policy(&self) -> bool {
+        !(self.rates.is_empty() && self.flows.is_empty())
+    }
+
+    pub(super) fn all(&self) -> &[Slot] {
+        &self.all
+    }
+
+    /// The slots of an establishment body. `None`: its variable values cannot be found with certainty.
+    pub(super) fn establishment(body: &[u8]) -> Option<Self> {
         let mut slots = Self::default();
         let (mut cp, mut stamp) = (None, None);
         each_ie(body, 0, |ie_type, at| {
@@ -135,12 +188,12 @@ impl Slots {
     /// The same with the policy as fixed octets.
     pub(super) fn without_policy(&self) -> Self {
         let all = self.all.iter().filter(|slot| !slot.what.is_policy()).cloned().collect();
-        Self { all, fars: self.fars, slots: PolicySlots::default() }
+        Self { all, fars: self.fars, ..Self::default() }
     }
 
     /// The slots of a modification body that updates FARs and PDRs, names the SMF and does nothing else. `None`: as
-    /// for [`Slots::of`], or it is another modification.
-    pub(super) fn of_update(body: &[u8]) -> Option<Self> {
+    /// for an establishment, or it is another modification.
+    pub(super) fn modification(body: &[u8]) -> Option<Self> {
         let mut slots = Self::default();
         let (mut cp, mut node) = (None, None);
         each_ie(body, 0, |ie_type, at| match ie_type {
@@ -198,7 +251,7 @@ impl Slots {
                 let length = usize::from(u16::from_be_bytes([*a, *b]));
                 (length <= rest.len()).then_some(())?;
                 let id = PdrId::decode(body.get(id.clone()?)?).ok()?;
-                self.slots.flows.push((id, number));
+                self.flows.push((id, number));
                 self.add(SlotKind::Flow, at.start + 4..at.start + 4 + length);
             }
             Some(())
@@ -214,9 +267,9 @@ impl Slots {
             _ => Some(()),
         })?;
         let id = QerId::decode(body.get(id?)?).ok()?;
-        for (rate, at) in [(RateKind::Maximum, mbr), (RateKind::Guaranteed, gbr)] {
+        for (rate, at) in [(RateSlot::Maximum, mbr), (RateSlot::Guaranteed, gbr)] {
             if let Some(at) = at.filter(|at| at.len() == RATES) {
-                self.slots.rates.push((id, rate));
+                self.rates.push((id, rate));
                 self.add(SlotKind::Rate, at);
             }
         }
@@ -304,55 +357,57 @@ impl Slots {
     }
 
     /// The slot values of a request with these slots. `None`: a value is not allowed in its slot.
-    pub(super) fn slot_values(&self, body: &[u8]) -> Option<SlotValues> {
-        let mut filling = SlotValues::default();
-        let (mut remotes, mut locals) = (filling.params.remotes.iter_mut(), filling.locals.iter_mut());
+    pub(super) fn values(&self, body: &[u8]) -> Option<RequestValues> {
+        let mut values = RequestValues::default();
+        let (mut remotes, mut locals) = (values.remotes.iter_mut(), values.locals.iter_mut());
         for slot in &self.all {
             let value = body.get(slot.at.clone())?;
             match slot.what {
                 SlotKind::Ue => {
                     let found = Ipv4Addr::from(<[u8; 4]>::try_from(value).ok()?);
-                    (*filling.params.ue.get_or_insert(found) == found).then_some(())?;
+                    (*values.ue.get_or_insert(found) == found).then_some(())?;
                 }
                 SlotKind::Remote => *remotes.next()? = Some(remote_of(value)?),
                 SlotKind::Local => *locals.next()? = Some(remote_of(value)?),
                 SlotKind::AssignedTeid(number) => {
                     let found = Teid::new(u32::from_be_bytes(value.try_into().ok()?))?;
-                    (*filling.params.tunnels.get_mut(number)?.get_or_insert(found) == found).then_some(())?;
+                    (*values.assigned.get_mut(number)?.get_or_insert(found) == found).then_some(())?;
                 }
-                SlotKind::CpFSeid => filling.cp = Some(f_seid_of(value)?),
+                SlotKind::CpFSeid => values.cp = Some(f_seid_of(value)?),
                 SlotKind::RecoveryTimeStamp => {
-                    filling.recovery = Some(RecoveryTimeStamp::decode(value).ok()?.0);
+                    values.recovery = Some(RecoveryTimeStamp::decode(value).ok()?.0);
                 }
                 SlotKind::User => drop(UserId::decode(value).ok()?),
                 SlotKind::Rate | SlotKind::Flow => {}
             }
         }
         // Tunnels that differ in one session of a template differ in all of them.
-        let [one, other] = filling.params.tunnels;
-        (one.is_none() || one != other).then_some(filling)
+        let [one, other] = values.assigned;
+        (one.is_none() || one != other).then_some(values)
     }
 }
 
-impl Slots {
-    /// The policy of a request with these slots. `None`: a flow description cannot be parsed.
-    pub(super) fn policy(&self, body: &[u8]) -> Option<Policy> {
-        let (mut rates, mut flows) = (Vec::new(), Vec::new());
-        rates.reserve_exact(self.slots.rates.len());
-        flows.reserve_exact(self.slots.flows.len());
+impl RequestSlots {
+    /// The bit rates and flow descriptions of a body with these slots. `None`: a value cannot be decoded.
+    pub fn policy<'a>(&self, body: &'a [u8]) -> Option<PolicyValues<'a>> {
+        let mut values = PolicyValues::default();
+        values.rates.reserve_exact(self.rates.len());
+        values.flows.reserve_exact(self.flows.len());
         for slot in self.all.iter().filter(|slot| slot.what.is_policy()) {
-            let value = body.get(slot.at.clone())?;
+            let octets = body.get(slot.at.clone())?;
             match slot.what {
-                SlotKind::Flow => flows.push(str::from_utf8(value).ok()?.parse().ok()?),
-                _ => {
-                    // GBR has the same coding.
-                    let Mbr { uplink, downlink } = Mbr::decode(value).ok()?;
-                    rates.push(RateLimit { uplink, downlink });
-                }
+                SlotKind::Flow => values.flows.push(str::from_utf8(octets).ok()?),
+                _ => values.rates.push(Mbr::decode(octets).ok()?),
             }
         }
-        Some(Policy { rates: rates.into(), flows: flows.into() })
+        Some(values)
     }
+}
+
+/// The CP F-SEID of an establishment body, without decoding the rest.
+pub fn peek_cp_f_seid(body: &[u8]) -> Option<FSeid> {
+    let mut ies = RawIes::new(body).map_while(Result::ok);
+    ies.find(|ie| ie.ie_type == FSeid::TYPE).and_then(|ie| FSeid::decode(ie.value).ok())
 }
 
 /// The place of the PDI of a PDR, if it has one. `None`: it has more than one.
@@ -366,7 +421,7 @@ fn pdi_of(body: &[u8], group: Range<usize>) -> Option<Option<Range<usize>>> {
 }
 
 /// The Node ID of a request, if it has one. `None`: it is malformed.
-pub(super) fn node_id(body: &[u8]) -> Option<Option<causeway_types::NodeId>> {
+pub fn node_id(body: &[u8]) -> Option<Option<causeway_types::NodeId>> {
     let mut node = None;
     each_ie(body, 0, |ie_type, at| match ie_type {
         <NodeId<'_> as Ie<'_>>::TYPE => once(&mut node, at),
@@ -376,10 +431,10 @@ pub(super) fn node_id(body: &[u8]) -> Option<Option<causeway_types::NodeId>> {
     NodeId::decode(body.get(at)?).ok().map(|node| Some(node.to_owned()))
 }
 
-fn remote_of(octets: &[u8]) -> Option<Remote> {
+fn remote_of(octets: &[u8]) -> Option<FTeidV4> {
     let [a, b, c, d, addr @ ..] = <[u8; 8]>::try_from(octets).ok()?;
     let (teid, addr) = (Teid::new(u32::from_be_bytes([a, b, c, d]))?, Ipv4Addr::from(addr));
-    (!addr.is_unspecified()).then_some(Remote { teid, addr })
+    (!addr.is_unspecified()).then_some(FTeidV4 { teid, addr })
 }
 
 fn f_seid_of(octets: &[u8]) -> Option<FSeid> {
