@@ -104,7 +104,7 @@ pub struct RecognizedRequest {
 pub(super) struct TemplateCandidate {
     /// The templates to try, with hashes: the one with the policy as fixed octets first, then the one with the
     /// policy in slots.
-    ways: Vec<(RequestTemplate, u64)>,
+    templates: Vec<(RequestTemplate, u64)>,
     body: Box<[u8]>,
     params: SessionParams,
     names_sets: bool,
@@ -128,13 +128,15 @@ impl TemplateCache {
             return None;
         }
         let body = request.other.octets()?;
-        let (template, profile) = RequestTemplate::establishment(body)?;
+        let (template, with_policy) = RequestTemplate::establishment(body)?;
         let names_sets = !request.fq_csids.is_empty() || request.group_id.is_some();
         let params = params_of(&template.values(body)?);
-        let hashed = |template: RequestTemplate| (self.hasher.hash_one(template.octets()), template);
-        let ways = [Some(template), profile].into_iter().flatten().map(hashed);
-        let ways = ways.map(|(hash, template)| (template, hash)).collect();
-        Some(TemplateCandidate { ways, body: body.into(), params, names_sets })
+        let hashed = |template: RequestTemplate| {
+            let hash = self.hasher.hash_one(template.octets());
+            (template, hash)
+        };
+        let templates = [Some(template), with_policy].into_iter().flatten().map(hashed).collect();
+        Some(TemplateCandidate { templates, body: body.into(), params, names_sets })
     }
 
     /// A profile is valid only for the capabilities and addresses that it was made with.
@@ -144,17 +146,17 @@ impl TemplateCache {
         })
     }
 
-    fn meaning(&self, index: usize) -> Option<&CachedTemplate> {
+    fn cached_at(&self, index: usize) -> Option<&CachedTemplate> {
         self.places.get(index)?.cached.as_deref()
     }
 
     /// The cached template that a body matches, and the slot values of the body.
     fn recognize(&mut self, body: &[u8]) -> Option<(&CachedTemplate, RequestValues, SessionParams)> {
-        let is_it = |index: &usize| self.meaning(*index)?.template.values(body);
+        let values_at = |index: &usize| self.cached_at(*index)?.template.values(body);
         // Nearly always the first one.
-        let first = self.latest.first().and_then(is_it);
+        let first = self.latest.first().and_then(values_at);
         let recent =
-            || self.latest.iter().enumerate().skip(1).find_map(|(at, index)| Some((at, is_it(index)?)));
+            || self.latest.iter().enumerate().skip(1).find_map(|(at, index)| Some((at, values_at(index)?)));
         let values = match first.map(|values| (0, values)).or_else(recent) {
             Some((0, values)) => values,
             Some((at, values)) => {
@@ -162,10 +164,10 @@ impl TemplateCache {
                 values
             }
             None => {
-                let (template, profile) = RequestTemplate::establishment(body)?;
-                let found = [Some(template), profile].into_iter().flatten().find_map(|template| {
+                let (template, with_policy) = RequestTemplate::establishment(body)?;
+                let found = [Some(template), with_policy].into_iter().flatten().find_map(|template| {
                     let index = self.hasher.hash_one(template.octets()) as usize % CACHE_SIZE;
-                    Some((index, is_it(&index)?))
+                    Some((index, values_at(&index)?))
                 });
                 let (index, values) = found?;
                 self.latest.insert(0, index);
@@ -176,7 +178,7 @@ impl TemplateCache {
         let (_, endpoints) = self.checked_against.as_ref()?;
         let params = params_of(&values);
         params.has_valid_addresses(endpoints).then_some(())?;
-        Some((self.meaning(*self.latest.first()?)?, values, params))
+        Some((self.cached_at(*self.latest.first()?)?, values, params))
     }
 }
 
@@ -185,11 +187,11 @@ impl Resources {
     /// The result equals that of [`super::establish`] at the time the template was cached; call that if this
     /// returns `None`.
     pub fn recognize(&mut self, body: &[u8]) -> Option<RecognizedRequest> {
-        let (meaning, values, params) = self.recent.template_cache.recognize(body)?;
-        if meaning.names_sets {
+        let (cached, values, params) = self.recent.template_cache.recognize(body)?;
+        if cached.names_sets {
             return None;
         }
-        let (profile, policy) = (Arc::clone(&meaning.profile), meaning.policy(body)?);
+        let (profile, policy) = (Arc::clone(&cached.profile), cached.policy(body)?);
         Some(RecognizedRequest { profile, cp: values.cp?, recovery: values.recovery, params, policy })
     }
 
@@ -197,7 +199,7 @@ impl Resources {
     /// prefetching the state of a session before its request is decoded.
     pub fn peek_cp_f_seid(&self, body: &[u8]) -> Option<FSeid> {
         let templates = &self.recent.template_cache;
-        templates.meaning(*templates.latest.first()?)?.template.peek_cp_f_seid(body)
+        templates.cached_at(*templates.latest.first()?)?.template.peek_cp_f_seid(body)
     }
 
     /// Takes the tunnels and addresses of a session. `None`: they cannot be had, nothing is taken, and
@@ -230,11 +232,11 @@ pub(super) fn establish_profiled(
 ) -> Result<Change, Option<TemplateCandidate>> {
     let templates = &resources.recent.template_cache;
     let Some(candidate) = templates.read(request) else { return Err(None) };
-    let known = candidate.ways.iter().find_map(|(template, hash)| {
-        let meaning = templates.meaning(*hash as usize % CACHE_SIZE)?;
+    let known = candidate.templates.iter().find_map(|(template, hash)| {
+        let cached = templates.cached_at(*hash as usize % CACHE_SIZE)?;
         let policy =
-            if meaning.template == *template { meaning.policy(&candidate.body)? } else { return None };
-        Some((Arc::clone(&meaning.profile), policy))
+            if cached.template == *template { cached.policy(&candidate.body)? } else { return None };
+        Some((Arc::clone(&cached.profile), policy))
     });
     let Some((profile, policy)) = known else { return Err(Some(candidate)) };
     let Resources { tunnels, addresses, recent } = resources;
@@ -255,23 +257,22 @@ pub(super) fn insert(
     context: &Context<'_>,
     resources: &mut Resources,
 ) {
-    let templates = &mut resources.recent.template_cache;
-    if !templates.is_made_for(context) {
-        templates.places.fill(CacheSlot::default());
-        templates.transitions = transitions::TransitionCache::default();
-        templates.checked_against = Some((*context.capabilities, context.endpoints.clone()));
+    let cache = &mut resources.recent.template_cache;
+    if !cache.is_made_for(context) {
+        cache.places.fill(CacheSlot::default());
+        cache.transitions = transitions::TransitionCache::default();
+        cache.checked_against = Some((*context.capabilities, context.endpoints.clone()));
     }
-    let TemplateCandidate { ways, params, names_sets, .. } = candidate;
-    for (template, hash) in ways {
-        let Some(index) = templates.places.get_mut(hash as usize % CACHE_SIZE) else { return };
-        if index.last_hash != hash {
-            index.last_hash = hash;
+    let TemplateCandidate { templates, params, names_sets, .. } = candidate;
+    for (template, hash) in templates {
+        let Some(slot) = cache.places.get_mut(hash as usize % CACHE_SIZE) else { return };
+        if slot.last_hash != hash {
+            slot.last_hash = hash;
             continue;
         }
         let profile = ControlProfile::of(change, &params, template.slots(), template.octets().len());
         if let Some(profile) = profile {
-            index.cached =
-                Some(Box::new(CachedTemplate { template, profile: Arc::new(profile), names_sets }));
+            slot.cached = Some(Box::new(CachedTemplate { template, profile: Arc::new(profile), names_sets }));
         }
         return;
     }

@@ -178,11 +178,10 @@ impl Resources {
         profiled: &ProfiledRules,
         body: &[u8],
     ) -> Option<RecognizedModification> {
-        let TemplateCache { hasher, transitions: moves, checked_against: topology, .. } =
-            &mut self.recent.template_cache;
+        let TemplateCache { hasher, transitions, checked_against, .. } = &mut self.recent.template_cache;
         let transition =
-            moves.find(profiled, body, |template| hash_of(hasher, profiled.profile(), template))?;
-        let (_, endpoints) = topology.as_ref()?;
+            transitions.find(profiled, body, |template| hash_of(hasher, profiled.profile(), template))?;
+        let (_, endpoints) = checked_against.as_ref()?;
         transition.after.params().has_remote_peers(endpoints).then_some(transition)
     }
 
@@ -199,12 +198,13 @@ impl Resources {
         else {
             return;
         };
-        let TemplateCache { hasher, transitions: moves, .. } = templates;
+        let TemplateCache { hasher, transitions, .. } = templates;
         let hash = hash_of(hasher, profiled.profile(), &template);
         let at = hash as usize % CACHE_SIZE;
-        let was_met = moves.places.get(at).is_some_and(|index| index.last_hash == hash);
-        let learnt = if was_met { transition_of(template, profiled, body, change, moves) } else { None };
-        let Some(index) = moves.places.get_mut(at) else { return };
+        let was_met = transitions.places.get(at).is_some_and(|index| index.last_hash == hash);
+        let learnt =
+            if was_met { transition_of(template, profiled, body, change, transitions) } else { None };
+        let Some(index) = transitions.places.get_mut(at) else { return };
         index.last_hash = hash;
         if let Some(learnt) = learnt {
             index.cached = Some(Arc::new(learnt));
@@ -218,17 +218,17 @@ fn transition_of(
     profiled: &ProfiledRules,
     body: &[u8],
     change: &Change,
-    moves: &TransitionCache,
+    transitions: &TransitionCache,
 ) -> Option<TransitionTemplate> {
     let (held, before) = (profiled.profile(), profiled.params());
     let from = held.profile();
     let values = template.values(body)?;
-    let is_plain = changes_only_fars(&profiled.to_rules(), change)
+    let changes_nothing_else = changes_only_fars(&profiled.to_rules(), change)
         && !change.plan.change.is_empty()
         && changes_every_tunnel(&template, &values, from, before);
     let (locals, node) = (locals_of(&values, from, before)?, node_id(body)?);
-    let to = held.with_fars(before, &change.session).filter(|_| is_plain)?;
-    let to = moves
+    let to = held.with_fars(before, &change.session).filter(|_| changes_nothing_else)?;
+    let to = transitions
         .equivalent(&to)
         .or_else(|| held.is_equivalent(&to).then(|| Arc::clone(held)))
         .unwrap_or(Arc::new(to));
