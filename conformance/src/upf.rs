@@ -165,7 +165,7 @@ impl Upf {
         self.inputs.push(Input::SetWallClock(seconds));
         let (says, by) = (self.n4.wall_clock().at(self.now), Span::from_secs(seconds.unsigned_abs().into()));
         let says = if seconds < 0 { says - by } else { says + by };
-        let clock = WallClock::saying(says, self.now);
+        let clock = WallClock::reading(says, self.now);
         self.n4.set_wall_clock(clock);
         self.engine.advance(self.now);
         self.engine.set_wall_clock(self.now, clock);

@@ -273,7 +273,7 @@ impl Run {
         if genes.chance(24) {
             let (by, now) = (seconds(genes), wall(end));
             let says = if genes.chance(128) { now - by } else { now + by };
-            self.twins.set_wall_clock(end, WallClock::saying(says, end));
+            self.twins.set_wall_clock(end, WallClock::reading(says, end));
         }
     }
 }

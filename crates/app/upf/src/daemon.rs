@@ -110,9 +110,9 @@ impl Daemon {
         let topology = Topology { routing, policies, slices, teids, host, neighbours, ..base };
         let counters = ports.iter().flat_map(PortSet::counters).collect();
         let setups = worker_setups(config, &topology, ports, &budget)?;
-        let abilities = setups.first().map(|seat| seat.data_plane.capabilities());
+        let abilities = setups.first().map(|setup| setup.data_plane.capabilities());
         let capabilities = abilities.unwrap_or_else(Capabilities::default);
-        let schedules: Vec<Schedule> = setups.iter().map(|seat| seat.schedule).collect();
+        let schedules: Vec<Schedule> = setups.iter().map(|setup| setup.schedule).collect();
         let max_sessions = config.upf.max_sessions as usize;
         let worker = WorkerHandle::spawn_all(setups, clock, &topology, max_sessions)?;
         let node = node_id(config, &pfcp);

@@ -78,7 +78,7 @@ impl Wall {
     /// The new reading, if it differs from the last.
     pub(crate) fn refresh(&mut self) -> Option<WallClock> {
         let (wall, now) = self.read();
-        let seen = WallClock::saying(wall, now);
+        let seen = WallClock::reading(wall, now);
         let apart = seen.ahead_nanos().abs_diff(self.known.ahead_nanos());
         if u128::from(apart) < TOLERANCE.as_nanos() {
             return None;
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn a_difference_is_said_in_seconds() {
         let now = Time::from_secs(1_700_000_000);
-        let later = WallClock::saying(WallTime::from_nanos(1_700_003_600_500_000_000), now);
+        let later = WallClock::reading(WallTime::from_nanos(1_700_003_600_500_000_000), now);
         assert_eq!(difference(WallClock::default(), later), "forward by 3600.500 s");
         assert_eq!(difference(later, WallClock::default()), "back by 3600.500 s");
     }

@@ -120,7 +120,7 @@ impl N4 {
 
     fn path_is_up(&mut self, now: Time, id: AssociationId) {
         let Some(association) = self.associations.get_mut(id) else { return };
-        association.heard = Some(now);
+        association.last_received = Some(now);
         if !std::mem::replace(&mut association.path_up, true) {
             association.path_up_since = now;
             let notice = Notice::PathUp { node: association.node.clone(), peer: association.peer };

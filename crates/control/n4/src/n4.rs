@@ -212,7 +212,7 @@ impl N4 {
 
     /// The next time at which [`N4::timer`] must be called; `None` when no timer runs.
     pub fn next_timer(&self) -> Option<Time> {
-        if self.sessions.are_loose() {
+        if self.sessions.are_sparse() {
             return Some(Time::default());
         }
         [
@@ -243,8 +243,8 @@ impl N4 {
         self.continue_purging(now);
         self.expire_graceful_releases(now);
         self.check_shutdown(now);
-        if self.sessions.are_loose() {
-            self.sessions.tighten();
+        if self.sessions.are_sparse() {
+            self.sessions.shrink();
         }
     }
 

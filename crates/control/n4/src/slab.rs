@@ -8,7 +8,7 @@ use causeway_collections::{PrefaultFn, Prefaulter, ReleaseOf, Tail, fit};
 const CHUNK: usize = 256;
 
 /// Unused slots behind the last item from which on memory is released.
-const LOOSE: u32 = 1024;
+const SPARSE: u32 = 1024;
 
 /// Items with indices that do not change while the items exist.
 #[derive(Debug)]
@@ -62,10 +62,10 @@ impl<T> Slab<T> {
 
     /// Most slots are vacant, including those at the end: [`Slab::shorten`] has work to do.
     #[inline]
-    pub(crate) fn is_loose(&self) -> bool {
+    pub(crate) fn is_sparse(&self) -> bool {
         let is_vacant = |last: Option<&Option<T>>| last.is_some_and(Option::is_none);
         let last = || self.pieces.last().map_or(self.first.last(), |piece| piece.last());
-        (self.len() as u32).saturating_add(LOOSE) < self.end / 2 && is_vacant(last())
+        (self.len() as u32).saturating_add(SPARSE) < self.end / 2 && is_vacant(last())
     }
 
     /// Removes vacant slots at the end, so many at most.
@@ -266,14 +266,14 @@ mod tests {
             }
             let unused = slab.vacant_index();
             slab.shorten(100);
-            assert!(!slab.is_loose() && slab.end() == 20_000 && slab.len() == 1);
+            assert!(!slab.is_sparse() && slab.end() == 20_000 && slab.len() == 1);
             assert_eq!(slab.remove(19_999), Some(19_999));
             let mut steps = 0;
-            while slab.is_loose() {
+            while slab.is_sparse() {
                 slab.shorten(1000);
                 steps += 1;
             }
-            assert!((15..=20).contains(&steps) && slab.end() <= 2 * LOOSE, "{steps}");
+            assert!((15..=20).contains(&steps) && slab.end() <= 2 * SPARSE, "{steps}");
             slab.shorten(usize::MAX);
             assert_eq!((slab.end(), slab.len(), slab.vacant_index(), slab.get(5)), (0, 0, 0, None));
             slab.insert_at(unused, 7);

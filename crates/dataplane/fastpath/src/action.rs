@@ -216,7 +216,7 @@ impl MatchedPacket<'_> {
 
     #[inline]
     fn account<'t>(&self, table: &'t mut FlowTable) -> Option<&'t mut Account> {
-        match self.rule_line(table)? {
+        match self.rule_entry(table)? {
             None => table.entry_mut(self.entry).map(|entry| &mut entry.account),
             Some(rule) => table.rule_mut(rule).map(|entry| &mut entry.account),
         }
@@ -224,16 +224,16 @@ impl MatchedPacket<'_> {
 
     /// The rule entry of its rule, if it has one.
     #[inline]
-    fn rule_line(&self, table: &FlowTable) -> Option<Option<u32>> {
+    fn rule_entry(&self, table: &FlowTable) -> Option<Option<u32>> {
         match self.step.account {
             0 => Some(None),
-            place => Some(Some(table.entry(self.entry)?.account.budget as u32 + u32::from(place) - 1)),
+            place => Some(Some(table.entry(self.entry)?.rule_entry(place))),
         }
     }
 
     #[inline]
     fn teid(&self, table: &mut FlowTable) -> u32 {
-        match self.rule_line(table).flatten() {
+        match self.rule_entry(table).flatten() {
             None => table.entry(self.entry).map_or(0, |entry| entry.ue_or_teid),
             Some(rule) => table.rule_mut(rule).map_or(0, |entry| entry.teid),
         }
@@ -241,7 +241,7 @@ impl MatchedPacket<'_> {
 
     #[inline]
     fn count_drop(&self, table: &mut FlowTable) {
-        if let Some(rule) = self.rule_line(table).flatten().filter(|_| self.step.counts_drops)
+        if let Some(rule) = self.rule_entry(table).flatten().filter(|_| self.step.counts_drops)
             && let Some(entry) = table.rule_mut(rule)
         {
             entry.dropped_packets += 1;

@@ -2,7 +2,7 @@
 
 use zerocopy::FromZeros;
 
-/// In a program number: the entry is an alias. The number of the entry that it stands for is its budget.
+/// In a program number: the entry is an alias, and its link is the number of the entry that it stands for.
 const ALIAS: u32 = 1 << 31;
 
 /// Micro-bits per octet: buckets count kbit/s times nanoseconds.
@@ -40,8 +40,8 @@ pub(crate) struct FlowEntry {
     pub(crate) ue_or_teid: u32,
     /// The upper half of the UE's IPv6 addresses; zero for none.
     pub(crate) prefix: u64,
-    /// The account of the only rule. With several rules: the bucket of their shared rate, and as budget the number of
-    /// the first rule entry.
+    /// The account of the only rule. With several rules, and in an alias: the bucket of their shared rate, with a link
+    /// to another entry in place of the budget ([`FlowEntry::link`]).
     pub(crate) account: Account,
 }
 
@@ -53,8 +53,9 @@ impl FlowEntry {
 
     /// An alias of another entry, with its own program.
     pub(crate) fn alias(key: u32, scope: u32, program: u32, of: u32) -> Self {
-        let account = Account { budget: of.into(), ..Account::default() };
-        Self { key, scope, program: program | ALIAS, account, ..Self::default() }
+        let mut entry = Self { key, scope, program: program | ALIAS, ..Self::default() };
+        entry.set_link(of);
+        entry
     }
 
     /// Key and scope, in the format of [`crate::batch_state::PacketState::id`].
@@ -87,7 +88,28 @@ impl FlowEntry {
 
     /// The entry that it is an alias of, if it is one.
     pub(crate) const fn alias_of(&self) -> Option<u32> {
-        if self.program & ALIAS == 0 { None } else { Some(self.account.budget as u32) }
+        if self.program & ALIAS == 0 { None } else { Some(self.link()) }
+    }
+
+    /// The rule entry of an account of several rules: accounts count from 1.
+    #[inline]
+    pub(crate) fn rule_entry(&self, account: u8) -> u32 {
+        self.link().wrapping_add(u32::from(account)).wrapping_sub(1)
+    }
+
+    /// Sets the first of the rule entries of several rules.
+    pub(crate) fn set_first_rule_entry(&mut self, first: u32) {
+        self.set_link(first);
+    }
+
+    /// The entry that an entry without a budget refers to: the octets of the budget hold its number.
+    #[inline]
+    const fn link(&self) -> u32 {
+        self.account.budget as u32
+    }
+
+    fn set_link(&mut self, entry: u32) {
+        self.account.budget = entry.into();
     }
 }
 

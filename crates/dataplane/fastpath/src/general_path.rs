@@ -261,7 +261,7 @@ impl FastPath {
         } else if let Some(account) = program.steps.get(usize::from(step)).map(|step| step.account)
             && account > 0
         {
-            self.table.prefetch_rule(entry.account.budget as u32 + u32::from(account) - 1);
+            self.table.prefetch_rule(entry.rule_entry(account));
         }
         GeneralStage::Matched { program: entry.program(), step, entry: first }
     }

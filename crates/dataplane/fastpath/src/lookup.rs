@@ -219,7 +219,7 @@ impl FastPath {
         let NextStage::Action(action) = next else { return };
         let account = self.programs.compiled_action(action).map_or(0, |action| action.account);
         if account > 0 {
-            self.table.prefetch_rule(entry.account.budget as u32 + u32::from(account) - 1);
+            self.table.prefetch_rule(entry.rule_entry(account));
         }
     }
 

@@ -98,7 +98,7 @@ impl RemoteSwitch {
     fn log_notices(&mut self) {
         while let Some(notice) = self.switch.poll_notice() {
             match notice {
-                Notice::Refilled(_) => {
+                Notice::Reconciled(_) => {
                     info!("{notice}");
                     self.away = None;
                 }

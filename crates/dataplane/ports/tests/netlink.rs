@@ -50,8 +50,8 @@ fn existing_entries_are_listed() {
         let table = watch.table();
         let link = table.link("n3").unwrap();
         assert!(link.up && link.mtu == 1500 && link.mac.is_some());
-        assert!(table.is_ours(addr("192.0.2.1")) && table.is_ours(addr("2001:db8::1")));
-        assert!(!table.is_ours(addr("192.0.2.9")));
+        assert!(table.is_local(addr("192.0.2.1")) && table.is_local(addr("2001:db8::1")));
+        assert!(!table.is_local(addr("192.0.2.9")));
         let route = table.routes.lookup(addr("198.51.100.5")).unwrap();
         assert_eq!((route.metric, route.hops[0].gateway), (7, Some(addr("192.0.2.9"))));
         let direct = table.routes.lookup(addr("192.0.2.77")).unwrap();
@@ -104,7 +104,7 @@ fn changes_without_an_event_are_noticed() {
         ip("address del 192.0.2.1/24 dev n3");
         until(&mut watch, |table| table.next_hop(link, addr("192.0.2.5")) == NextHop::NoRoute);
         ip("link del n3");
-        until(&mut watch, |table| table.links.len() == 1 && !table.is_ours(addr("2001:db8::1")));
+        until(&mut watch, |table| table.links.len() == 1 && !table.is_local(addr("2001:db8::1")));
     });
 }
 

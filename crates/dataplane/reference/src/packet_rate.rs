@@ -174,7 +174,7 @@ mod tests {
     fn the_validity_of_a_status_follows_the_wall_clock() {
         let rate = PacketRate { base: per_minute(3), additional: None };
         let left = Remaining { packets: 2, additional: None };
-        let at = |wall, now| WallClock::saying(WallTime::from_secs(wall), Time::from_secs(now));
+        let at = |wall, now| WallClock::reading(WallTime::from_secs(wall), Time::from_secs(now));
         let new =
             || PacketMeter::new(rate, Some((left, WallTime::from_secs(10_090))), Time::from_secs(10_000));
         let (mut meter, back) = (new(), at(6410, 10_010));

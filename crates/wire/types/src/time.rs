@@ -113,7 +113,7 @@ pub struct WallClock {
 
 impl WallClock {
     /// A wall clock that shows `wall` at `now`. An offset beyond 292 years is limited to that.
-    pub fn saying(wall: WallTime, now: Time) -> Self {
+    pub fn reading(wall: WallTime, now: Time) -> Self {
         let ahead = i128::from(wall.0) - i128::from(now.0);
         let nearest = if ahead < 0 { -i64::MAX } else { i64::MAX };
         Self { since: now, ahead: i64::try_from(ahead).unwrap_or(nearest) }
@@ -180,7 +180,7 @@ mod tests {
         let now = Time::from_secs(1_700_000_000);
         for wall in [1_700_000_000, 1_700_007_200, 1_699_992_800, 0, 18_446_744_073] {
             let wall = WallTime::from_secs(wall);
-            let clock = WallClock::saying(wall, now);
+            let clock = WallClock::reading(wall, now);
             if wall.as_nanos() < i64::MAX as u64 {
                 assert_eq!(clock.at(now), wall);
                 assert_eq!(clock.reaches(wall + Span::from_secs(90)), now + Span::from_secs(90));

@@ -37,7 +37,7 @@ pub(super) type RouteResult<K> = (K, Result<(), String>);
 /// The thread. Dropping the handle removes all routes.
 pub(super) struct KernelRoutes<K> {
     jobs: Option<Sender<RouteJob<K>>>,
-    told: mpsc::UnboundedReceiver<RouteResult<K>>,
+    results: mpsc::UnboundedReceiver<RouteResult<K>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -48,7 +48,7 @@ impl<K: Send + 'static> KernelRoutes<K> {
         let (result_sender, results) = mpsc::unbounded_channel();
         let mut behind_tun = upf.session.iter().filter(|session| session.mode == N6Mode::Tun).peekable();
         if behind_tun.peek().is_none() || upf.remote_switch().is_some() {
-            return Ok(Self { jobs: None, told: results, thread: None });
+            return Ok(Self { jobs: None, results, thread: None });
         }
         let (table, is_used) = (upf.framed_routes.table, behind_tun.any(|it| !it.framed_routes.is_empty()));
         let devices = tun_options(upf);
@@ -60,7 +60,7 @@ impl<K: Send + 'static> KernelRoutes<K> {
             }
         };
         let thread = thread::Builder::new().name("routes".into()).spawn(run)?;
-        Ok(Self { jobs: Some(jobs), told: results, thread: Some(thread) })
+        Ok(Self { jobs: Some(jobs), results, thread: Some(thread) })
     }
 
     /// Queues the addition of the routes of a plan.
@@ -83,7 +83,7 @@ impl<K: Send + 'static> KernelRoutes<K> {
 
     /// The next plan whose routes are installed, or failed.
     pub(super) async fn next_result(&mut self) -> RouteResult<K> {
-        match self.told.recv().await {
+        match self.results.recv().await {
             Some(results) => results,
             None => std::future::pending().await,
         }

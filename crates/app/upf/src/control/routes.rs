@@ -104,9 +104,9 @@ impl<K: Ord> FramedRoutes<K> {
     }
 
     /// Completes a plan that was applied or refused. Returns the routes to remove.
-    pub(super) fn applied(&mut self, id: &K, is_carried_out: bool) -> Vec<Route> {
+    pub(super) fn applied(&mut self, id: &K, is_applied: bool) -> Vec<Route> {
         let Some(PlannedRoutes { session, pdrs, new }) = self.planned.remove(id) else { return Vec::new() };
-        if !is_carried_out {
+        if !is_applied {
             return new.into_iter().filter(|route| self.leave(route)).collect();
         }
         let before = self.sessions.remove(&session).map(|held| routes(&held)).unwrap_or_default();
@@ -165,15 +165,10 @@ mod tests {
 
     impl World {
         /// The kernel routes added before and removed after the plan.
-        fn apply(
-            &mut self,
-            session: u64,
-            change: impl Into<SessionChange>,
-            is_carried_out: bool,
-        ) -> Vec<String> {
+        fn apply(&mut self, session: u64, change: impl Into<SessionChange>, is_applied: bool) -> Vec<String> {
             self.1 += 1;
             let new = self.0.plan(self.1, &Plan { session: Seid(session), change: change.into() });
-            let gone = self.0.applied(&self.1, is_carried_out);
+            let gone = self.0.applied(&self.1, is_applied);
             let new = new.iter().map(|(net, device)| format!("+ {net} {device}"));
             new.chain(gone.iter().map(|(net, device)| format!("- {net} {device}"))).collect()
         }

@@ -17,7 +17,7 @@ const MAX_PEERS: usize = 4096;
 pub(super) struct Sockets {
     sockets: Vec<Socket>,
     /// The socket that last received from a peer, if its IP version has more than one.
-    heard: BTreeMap<IpAddr, usize>,
+    received: BTreeMap<IpAddr, usize>,
     /// The socket to poll first, so that a busy one does not starve the others.
     first: usize,
     /// The datagrams received by one socket.
@@ -51,7 +51,7 @@ impl Sockets {
         let sockets = sockets.into_iter().map(adopt).collect::<io::Result<_>>()?;
         Ok(Self {
             sockets,
-            heard: BTreeMap::new(),
+            received: BTreeMap::new(),
             first: 0,
             inbox: DatagramReceiver::default(),
             by: 0,
@@ -105,7 +105,7 @@ impl Sockets {
             })?;
             self.poll_first(filled);
         }
-        let Self { sockets, heard: received, inbox: receiver, by, .. } = self;
+        let Self { sockets, received, inbox: receiver, by, .. } = self;
         let (from, datagram) = receiver.take()?;
         let same_version = sockets.iter().filter(|socket| socket.local.is_ipv4() == from.is_ipv4()).count();
         if same_version > 1 && (received.len() < MAX_PEERS || received.contains_key(&from.ip())) {
@@ -140,7 +140,7 @@ impl Sockets {
     /// # Errors
     /// No socket has the IP version.
     pub(super) fn send(&mut self, to: SocketAddr, datagram: Vec<u8>) -> io::Result<()> {
-        let received = self.heard.get(&to.ip()).copied();
+        let received = self.received.get(&to.ip()).copied();
         let same_version = || self.sockets.iter().position(|it| it.local.is_ipv4() == to.is_ipv4());
         let socket = received.or_else(same_version).and_then(|index| self.sockets.get_mut(index));
         socket.ok_or(io::ErrorKind::AddrNotAvailable)?.outbox.put(to, datagram);

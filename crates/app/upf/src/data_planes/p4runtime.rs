@@ -39,7 +39,7 @@ pub(super) fn remote_switch(
     };
     let config = backend::Config {
         pace: Some(switch.read_interval),
-        tally: Some(switch.read_interval * 20),
+        drop_read_interval: Some(switch.read_interval * 20),
         counts_as_received: switch.counts_as_received,
         patience: TIMEOUT,
         guards: pools

@@ -61,11 +61,11 @@ impl Queue {
 
     /// Waits until all lines so far are written, at most for this time.
     pub(super) fn flush(&self, patience: Duration) {
-        let (told, done) = sync_channel(1);
+        let (flushed, done) = sync_channel(1);
         let until = Instant::now() + patience;
         // A full queue is tried again, since the thread drains it.
         while Instant::now() < until {
-            if self.0.try_send(Entry::Flush(told.clone())).is_ok() {
+            if self.0.try_send(Entry::Flush(flushed.clone())).is_ok() {
                 let _ = done.recv_timeout(until.saturating_duration_since(Instant::now()));
                 return;
             }
@@ -75,7 +75,7 @@ impl Queue {
 }
 
 fn write(mut out: impl Write, lines: &Receiver<Entry>) {
-    let mut said = LEFT_OUT.load(Ordering::Relaxed);
+    let mut reported = LEFT_OUT.load(Ordering::Relaxed);
     loop {
         match lines.recv_timeout(PERIOD) {
             // An error cannot be reported.
@@ -85,10 +85,10 @@ fn write(mut out: impl Write, lines: &Receiver<Entry>) {
             Err(RecvTimeoutError::Disconnected) => return,
         }
         let now = LEFT_OUT.load(Ordering::Relaxed);
-        if now > said {
-            let count = now - said;
+        if now > reported {
+            let count = now - reported;
             tracing::warn!("{count} log lines were suppressed: the log reader was too slow");
-            said = now;
+            reported = now;
         }
         limit::summarise();
     }

@@ -6,7 +6,7 @@ use causeway_ports::{Port, PortError, PortEvent, ReconnectingPort};
 use tracing::{info, warn};
 
 /// Logs the state change of a port. Other ports continue.
-fn tell(port: &str, news: &PortEvent) {
+fn log_event(port: &str, news: &PortEvent) {
     match news {
         PortEvent::Lost(error) => warn!("port {port} is down, other ports continue: {error}"),
         PortEvent::ReopenFailed(error) => {
@@ -21,7 +21,7 @@ pub(super) fn reconnecting(
     port: impl Port + 'static,
     open: impl FnMut() -> Result<Box<dyn Port>, PortError> + Send + 'static,
 ) -> Box<dyn Port> {
-    Box::new(ReconnectingPort::of(Box::new(port), open, tell))
+    Box::new(ReconnectingPort::of(Box::new(port), open, log_event))
 }
 
 /// Ports of several packet threads that are opened together: the first lost port reopens all.

@@ -305,12 +305,12 @@ mod tests {
         let asked = SECOND / 4;
         case.ask(asked);
         heartbeat.set_activity(Activity::Pfcp(50));
-        let told = (1..=20).filter_map(|quarter| case.look(asked + quarter * SECOND / 4));
-        let told: Vec<PauseReport> = told.collect();
-        let pauses: Vec<f64> = told.iter().map(|finding| finding.pause.as_secs_f64()).collect();
+        let findings = (1..=20).filter_map(|quarter| case.look(asked + quarter * SECOND / 4));
+        let findings: Vec<PauseReport> = findings.collect();
+        let pauses: Vec<f64> = findings.iter().map(|finding| finding.pause.as_secs_f64()).collect();
         assert_eq!(pauses, [0.5, 1.0, 2.0, 4.0]);
-        assert!(told.iter().all(|finding| finding.activity == Activity::Pfcp(50) && !finding.is_over));
-        let line = told[3].to_string();
+        assert!(findings.iter().all(|finding| finding.activity == Activity::Pfcp(50) && !finding.is_over));
+        let line = findings[3].to_string();
         assert!(
             line.starts_with("has not responded for 4.0 s; last activity: PFCP message of type 50"),
             "{line}"
@@ -338,8 +338,8 @@ mod tests {
     fn an_answer_between_two_looks_is_not_lost() {
         let (mut case, heartbeat) = case();
         case.ask(0);
-        let told = case.look(2 * SECOND).unwrap();
-        assert!(!told.is_over);
+        let findings = case.look(2 * SECOND).unwrap();
+        assert!(!findings.is_over);
         heartbeat.answer_at(|| 2 * SECOND + 1);
         case.ask(2 * SECOND + 2);
         let over = case.look(3 * SECOND).unwrap();

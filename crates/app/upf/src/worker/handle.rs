@@ -47,7 +47,7 @@ pub struct WorkerHandle<K> {
     /// Reports of the control side in place of a thread.
     own: VecDeque<Report<K>>,
     /// The threads with queued commands that were not notified yet, one bit each.
-    unwoken: u64,
+    unnotified: u64,
     /// The number of running threads, and the last counters of the ended ones.
     running: usize,
     last: Snapshot,
@@ -84,10 +84,10 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
         if setups.len() == 1 {
             return Self::start(setups, clock, |_, _| (None, Vec::new()));
         }
-        Self::start(setups, clock, |bells, frame_size| {
+        Self::start(setups, clock, |notifiers, frame_size| {
             let (directory, writer) = Directory::new(max_sessions.saturating_mul(ENTRIES_PER_SESSION));
-            let teams = worker_peers(bells, &directory, topology, frame_size);
-            (Some(Placement::new(topology.clone(), max_sessions, bells.len(), writer)), teams)
+            let peers = worker_peers(notifiers, &directory, topology, frame_size);
+            (Some(Placement::new(topology.clone(), max_sessions, notifiers.len(), writer)), peers)
         })
     }
 
@@ -98,13 +98,13 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
     ) -> io::Result<Self> {
         let (message, reports) = channel();
         let notifier = |_| Waker::new().map(|waker| Arc::new(Notifier::new(waker)));
-        let bells = setups.iter().map(notifier).collect::<io::Result<Vec<_>>>()?;
-        let frame_size = setups.iter().map(|seat| frame_size(&seat.ports)).max().unwrap_or(0);
-        let (placement, teams) = assemble(&bells, frame_size);
-        let mut teams = teams.into_iter();
+        let notifiers = setups.iter().map(notifier).collect::<io::Result<Vec<_>>>()?;
+        let frame_size = setups.iter().map(|setup| frame_size(&setup.ports)).max().unwrap_or(0);
+        let (placement, peers) = assemble(&notifiers, frame_size);
+        let mut peers = peers.into_iter();
         let mut threads = Vec::new();
-        for (number, (seat, notifier)) in setups.into_iter().zip(bells).enumerate() {
-            let WorkerSetup { mut data_plane, ports, schedule } = seat;
+        for (number, (setup, notifier)) in setups.into_iter().zip(notifiers).enumerate() {
+            let WorkerSetup { mut data_plane, ports, schedule } = setup;
             data_plane.set_waker(Arc::clone(&notifier).into());
             let packets = PacketLoop::new(
                 data_plane,
@@ -112,12 +112,12 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
                 clock,
                 Arc::clone(&notifier),
                 schedule.busy_poll,
-                teams.next(),
+                peers.next(),
             );
             threads.push(PacketThread::spawn(number, packets, notifier, schedule, message.clone())?);
         }
         let (own, running, last) = (VecDeque::new(), threads.len(), Snapshot::default());
-        Ok(Self { threads, reports, placement, own, unwoken: 0, running, last })
+        Ok(Self { threads, reports, placement, own, unnotified: 0, running, last })
     }
 
     /// Queues a plan until [`WorkerHandle::wake`] is called. [`Report::Applied`] with the same key contains the result.
@@ -162,8 +162,8 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
 
     /// Notifies the threads of queued commands: one system call for each that sleeps.
     pub fn wake(&mut self) {
-        let unwoken = mem::take(&mut self.unwoken);
-        let waiting = self.threads.iter().enumerate().filter(|(worker, _)| unwoken & 1 << worker != 0);
+        let unnotified = mem::take(&mut self.unnotified);
+        let waiting = self.threads.iter().enumerate().filter(|(worker, _)| unnotified & 1 << worker != 0);
         waiting.for_each(|(_, thread)| thread.wake());
     }
 
@@ -175,7 +175,7 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
 
     /// Queues a command until [`WorkerHandle::wake`] is called. `false` when the thread has ended.
     fn queue(&mut self, worker: usize, command: Command<K>) -> bool {
-        self.unwoken |= 1 << worker;
+        self.unnotified |= 1 << worker;
         self.threads.get(worker).is_some_and(|thread| thread.queue(command))
     }
 

@@ -119,7 +119,7 @@ impl PacketLoop {
             End::Lost(error) => Err(error),
         };
         // It fails only when the control plane has ended.
-        let _ = reports.tell(Report::Stopped(last));
+        let _ = reports.send(Report::Stopped(last));
     }
 
     /// One turn: wait, receive, execute commands, expire timers, report.
@@ -278,7 +278,7 @@ impl PacketLoop {
                     self.context.data_plane().advance(now);
                     while let Some(event) = self.context.data_plane().poll_event() {
                         self.flush_results(reports, &mut done)?;
-                        reports.tell(Report::Event(event))?;
+                        reports.send(Report::Event(event))?;
                     }
                     let id = in_flight.next;
                     match self.context.data_plane().submit(now, id, &plan) {
@@ -325,7 +325,7 @@ impl PacketLoop {
             return Ok(());
         }
         self.context.flush()?;
-        done.drain(..).try_for_each(|(key, applied)| reports.tell(Report::Applied(key, applied)))
+        done.drain(..).try_for_each(|(key, applied)| reports.send(Report::Applied(key, applied)))
     }
 
     /// Reports the results of plans in flight that have completed.
@@ -335,7 +335,7 @@ impl PacketLoop {
             self.context.flush()?;
             if let Some(place) = in_flight.plans.iter().position(|(known, _)| *known == id) {
                 let (_, key) = in_flight.plans.swap_remove(place);
-                reports.tell(Report::Applied(key, applied))?;
+                reports.send(Report::Applied(key, applied))?;
             }
         }
         Ok(())
@@ -343,7 +343,7 @@ impl PacketLoop {
 
     fn report<K>(&mut self, reports: &Reports<K>) -> Result<(), End> {
         while let Some(event) = self.context.data_plane().poll_event() {
-            reports.tell(Report::Event(event))?;
+            reports.send(Report::Event(event))?;
         }
         Ok(())
     }
@@ -383,7 +383,7 @@ mod tests {
         let notifier = Arc::new(Notifier::new(Waker::new().unwrap()));
         let mut packets =
             PacketLoop::new(engine, PortSet::default(), Clock::new(), Arc::clone(&notifier), false, None);
-        let (message, mut told) = channel();
+        let (message, mut results) = channel();
         let reports = Reports::to(message);
         let (commands, received) = std::sync::mpsc::channel();
         for seid in (1..=50).map(Seid) {
@@ -398,7 +398,7 @@ mod tests {
         while notifier.take_commands_flag() {
             let before = keys.len();
             assert!(packets.handle_commands(&received, &reports, &mut InFlight::default()).is_ok());
-            while let Ok(WorkerMessage::Report(Report::Applied(key, result))) = told.try_recv() {
+            while let Ok(WorkerMessage::Report(Report::Applied(key, result))) = results.try_recv() {
                 assert!(result.is_ok());
                 keys.push(key);
             }

@@ -45,38 +45,38 @@ pub(super) fn local_addresses(topology: &Topology) -> Vec<IpAddr> {
 
 /// Connects the workers with these notifiers to each other.
 pub(super) fn worker_peers(
-    bells: &[Arc<Notifier>],
+    notifiers: &[Arc<Notifier>],
     directory: &Arc<Directory>,
     topology: &Topology,
     frame_size: usize,
 ) -> Vec<WorkerPeers> {
     let ends = topology.n6_tunnels.iter().flat_map(|end| end.addr.iter().collect::<Vec<_>>());
     let n6_ends: Vec<IpAddr> = ends.collect();
-    let mut teams = Vec::new();
-    for own in 0..bells.len() {
-        teams.push(WorkerPeers {
+    let mut all = Vec::new();
+    for own in 0..notifiers.len() {
+        all.push(WorkerPeers {
             own,
             directory: Arc::clone(directory),
             locals: local_addresses(topology),
             n6_ends: n6_ends.clone(),
-            outboxes: bells.iter().map(|_| None).collect(),
+            outboxes: notifiers.iter().map(|_| None).collect(),
             inboxes: Vec::new(),
             handed: 0,
             lost: Counters::default(),
         });
     }
-    for (to, notifier) in bells.iter().enumerate() {
-        for from in (0..bells.len()).filter(|from| *from != to) {
+    for (to, notifier) in notifiers.iter().enumerate() {
+        for from in (0..notifiers.len()).filter(|from| *from != to) {
             let (sender, receiver) = handoff_ring::ring(Arc::clone(notifier), frame_size);
-            if let Some(place) = teams.get_mut(from).and_then(|peers| peers.outboxes.get_mut(to)) {
+            if let Some(place) = all.get_mut(from).and_then(|peers| peers.outboxes.get_mut(to)) {
                 *place = Some(sender);
             }
-            if let Some(peers) = teams.get_mut(to) {
+            if let Some(peers) = all.get_mut(to) {
                 peers.inboxes.push(receiver);
             }
         }
     }
-    teams
+    all
 }
 
 impl WorkerPeers {

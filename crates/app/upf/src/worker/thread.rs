@@ -43,7 +43,7 @@ impl<K> Reports<K> {
     ///
     /// # Errors
     /// The control plane has ended.
-    pub(super) fn tell(&self, report: Report<K>) -> Result<(), End> {
+    pub(super) fn send(&self, report: Report<K>) -> Result<(), End> {
         self.0.blocking_send(WorkerMessage::Report(report)).map_err(|_| End::Asked)
     }
 }

@@ -54,7 +54,7 @@ pub(crate) struct Association {
     /// Since when its path has been up without interruption.
     pub(crate) path_up_since: Time,
     /// When the last message was received from it.
-    pub(crate) heard: Option<Time>,
+    pub(crate) last_received: Option<Time>,
     /// When the next heartbeat is due; `None` while one is in flight, or when heartbeats are off.
     pub(crate) heartbeat_due: Option<Time>,
     /// The UPF requested the release of the association.
@@ -139,7 +139,9 @@ impl Association {
     /// It has not responded to what was sent at that time, although its path was up then and a message was received
     /// from it since.
     pub(crate) fn is_silent(&self, since: Time) -> bool {
-        self.path_up && self.path_up_since <= since && self.heard.is_some_and(|heard| heard > since)
+        self.path_up
+            && self.path_up_since <= since
+            && self.last_received.is_some_and(|last_received| last_received > since)
     }
 
     /// It is being released and accepts no new sessions.
@@ -207,7 +209,7 @@ impl Associations {
             since: now,
             path_up: true,
             path_up_since: now,
-            heard: None,
+            last_received: None,
             heartbeat_due: None,
             releasing: false,
             sessions: 0,

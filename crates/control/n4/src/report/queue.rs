@@ -211,13 +211,13 @@ impl Queue {
             }
             _ => false,
         };
-        let tells = |notified: &Report| match notified {
+        let notifies = |notified: &Report| match notified {
             Report::ErrorIndication(_) => notified == report,
             notified => notified.downlink_data().is_some_and(|data| is_same(&data)),
         };
         let is_inactive = |waiting: &Report| matches!(waiting, Report::Inactivity) && waiting == report;
-        self.outstanding.iter().flat_map(|open| &open.contents).any(tells)
-            || self.waiting.iter().any(|waiting| tells(waiting) || is_inactive(waiting))
+        self.outstanding.iter().flat_map(|open| &open.contents).any(notifies)
+            || self.waiting.iter().any(|waiting| notifies(waiting) || is_inactive(waiting))
     }
 
     /// Adds usage to the last queued one of its URR, or to the end if there is none with the same parts.

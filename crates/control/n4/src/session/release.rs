@@ -60,7 +60,7 @@ impl N4 {
             }
         };
         self.free_resources(seid, change);
-        let tells = self.reports_session_end(seid);
+        let reports_end = self.reports_session_end(seid);
         let Some(session) = self.sessions.get_mut(seid) else { return };
         (session.releasing, session.ended) = (false, true);
         let rates = packet_rate_reports(&applied.packet_rates);
@@ -69,7 +69,7 @@ impl N4 {
         }
         let used =
             in_parts(applied.usage).into_iter().filter(|parts| is_not_nothing(parts)).map(Report::Usage);
-        let end = tells.then_some(Report::Ended);
+        let end = reports_end.then_some(Report::Ended);
         // The limit bounds recurring reports; these are the last.
         let all_taken = used.chain(end).all(|report| session.reports.push(report, usize::MAX));
         debug_assert!(all_taken);

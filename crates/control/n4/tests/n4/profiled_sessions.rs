@@ -190,7 +190,7 @@ impl Story {
                 let says = WallTime::from_nanos(self.fixture.now.as_nanos());
                 let by = Span::from_secs(seconds.unsigned_abs().into());
                 let says = if seconds < 0 { says - by } else { says + by };
-                self.fixture.n4.set_wall_clock(WallClock::saying(says, self.fixture.now));
+                self.fixture.n4.set_wall_clock(WallClock::reading(says, self.fixture.now));
             }
             Step::Repeat(_) | Step::Apply { .. } => {}
         }

@@ -14,7 +14,7 @@ fn set(n4: &mut TestN4, seconds: i64) {
     let says = WallTime::from_nanos(n4.now.as_nanos());
     let by = Span::from_secs(seconds.unsigned_abs());
     let says = if seconds < 0 { says - by } else { says + by };
-    n4.n4.set_wall_clock(WallClock::saying(says, n4.now));
+    n4.n4.set_wall_clock(WallClock::reading(says, n4.now));
 }
 
 /// The times in a message: start and end, and first and last packet.

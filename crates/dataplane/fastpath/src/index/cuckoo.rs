@@ -55,12 +55,12 @@ type Steps = ArrayVec<Step, MAX_SEARCH>;
 
 /// No slot can be made free for another entry. Nothing has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("the hash table is full: {entries} entries in {places} slots")]
+#[error("the hash table is full: {entries} entries in {slots} slots")]
 pub struct Full {
     /// Entries in the table.
     pub entries: usize,
     /// Slots in the table.
-    pub places: usize,
+    pub slots: usize,
 }
 
 impl<K: TableKey> Cuckoo<K> {
@@ -74,8 +74,8 @@ impl<K: TableKey> Cuckoo<K> {
 
     fn with_hash(capacity: usize, hash: KeyedHash) -> Result<Self, ArenaError> {
         let too_large = ArenaError::TooLarge { len: capacity, size: size_of::<Bucket>() };
-        let places = capacity.checked_mul(100).ok_or(too_large)?.div_ceil(LOAD);
-        let buckets = places.div_ceil(SLOTS_PER_BUCKET).max(2).next_power_of_two();
+        let slots = capacity.checked_mul(100).ok_or(too_large)?.div_ceil(LOAD);
+        let buckets = slots.div_ceil(SLOTS_PER_BUCKET).max(2).next_power_of_two();
         let mask = u32::try_from(buckets - 1).map_err(|_| too_large)?;
         Ok(Self { buckets: Arena::sparse(buckets)?, hash, mask, entries: 0, key: PhantomData })
     }
@@ -116,7 +116,7 @@ impl<K: TableKey> Cuckoo<K> {
     /// [`Full`] when no slot was found; nothing has changed then.
     pub fn insert(&mut self, key: &K, value: u32) -> Result<(), Full> {
         let Probe { bucket, tag } = self.probe(key);
-        let full = Full { entries: self.entries, places: self.places() };
+        let full = Full { entries: self.entries, slots: self.slots() };
         let (at, slot) = self.displace([bucket, self.other(bucket, tag)]).ok_or(full)?;
         let away = at != bucket;
         self.bucket_mut(at).put(slot, Entry { tag, value, away });
@@ -207,7 +207,7 @@ impl<K: TableKey> Cuckoo<K> {
     }
 
     /// The number of slots.
-    pub fn places(&self) -> usize {
+    pub fn slots(&self) -> usize {
         self.buckets.len() * SLOTS_PER_BUCKET
     }
 

@@ -123,7 +123,7 @@ impl Compiler<'_> {
             let Some(first) = self.table.take_rules(count) else { return };
             lease.runs.push((first, count));
             if let Some(entry) = self.table.entry_mut(entry) {
-                entry.account.budget = first.into();
+                entry.set_first_rule_entry(first);
             }
             Some(first)
         };

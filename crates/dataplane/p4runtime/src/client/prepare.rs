@@ -13,16 +13,18 @@ use crate::wire::{
 
 /// Ensures that the switch runs the program; true if it was loaded, with empty tables.
 pub(super) async fn prepare(shared: &Shared, calls: &Calls) -> Result<bool, String> {
-    let said = |what: &str, status: &Status| format!("{what}: {:?}: {}", status.code(), status.message());
-    let runs = calls.pipeline().await.map_err(|status| said("it does not report its program", &status))?;
-    let is_ours = runs.is_some_and(|runs| is_ours(shared, &runs));
-    if !is_ours {
+    let status_text =
+        |what: &str, status: &Status| format!("{what}: {:?}: {}", status.code(), status.message());
+    let runs =
+        calls.pipeline().await.map_err(|status| status_text("it does not report its program", &status))?;
+    let runs_this_program = runs.is_some_and(|runs| runs_this_program(shared, &runs));
+    if !runs_this_program {
         let config = ForwardingPipelineConfig {
             p4info: Some(shared.info.encoded.clone()),
             device_config: shared.device_config.clone(),
             cookie: Some(Cookie { cookie: shared.cookie }),
         };
-        calls.load(config).await.map_err(|status| said("it refuses the program", &status))?;
+        calls.load(config).await.map_err(|status| status_text("it refuses the program", &status))?;
     }
     if let Some(update) = local_addresses(shared) {
         set_up(shared, calls, "the local addresses in the parser's value set", update).await?;
@@ -30,12 +32,12 @@ pub(super) async fn prepare(shared: &Shared, calls: &Calls) -> Result<bool, Stri
     if let Some(update) = copies(shared) {
         set_up(shared, calls, "the clone session for copies", update).await?;
     }
-    Ok(!is_ours)
+    Ok(!runs_this_program)
 }
 
 /// Whether the switch runs the configured program: it returns the same cookie, or, if only a P4Info is configured, the
 /// same P4Info.
-fn is_ours(shared: &Shared, runs: &ForwardingPipelineConfig) -> bool {
+fn runs_this_program(shared: &Shared, runs: &ForwardingPipelineConfig) -> bool {
     if runs.cookie.is_some_and(|cookie| cookie.cookie == shared.cookie) {
         return true;
     }

@@ -103,7 +103,7 @@ impl Session {
         let end = loop {
             tokio::select! {
                 message = self.from_switch.message() => match message {
-                    Ok(Some(message)) => self.hear(message),
+                    Ok(Some(message)) => self.handle_message(message),
                     Ok(None) => break End::Broken("it ended the stream".to_owned()),
                     Err(status) => {
                         let (code, message) = (status.code(), status.message());
@@ -127,7 +127,7 @@ impl Session {
         (end, self.was_up)
     }
 
-    fn hear(&mut self, message: StreamMessageResponse) {
+    fn handle_message(&mut self, message: StreamMessageResponse) {
         match message.update {
             Some(FromSwitch::Arbitration(update)) => self.arbitrate(&update),
             Some(FromSwitch::Packet(packet)) => self.shared.inbox.packet(packet.payload),
@@ -235,11 +235,11 @@ impl Session {
 
 /// An error with its causes.
 fn causes(error: &dyn std::error::Error) -> String {
-    let mut said = error.to_string();
+    let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
-        said = format!("{said}: {cause}");
+        text = format!("{text}: {cause}");
         source = cause.source();
     }
-    said
+    text
 }

@@ -83,7 +83,7 @@ impl Worker {
     pub(super) async fn run(mut self) {
         let address = self.shared.options.address.clone();
         let mut pause = FIRST_PAUSE;
-        let mut said = String::new();
+        let mut last_reason = String::new();
         loop {
             let opening = Session::open(Arc::clone(&self.shared), self.endpoint.clone());
             let Some(opened) = refusing(&mut self.requests, &self.shared.inbox, opening).await else {
@@ -105,9 +105,9 @@ impl Worker {
                 }
             };
             // A repeated reason is logged once.
-            if reason != said {
+            if reason != last_reason {
                 warn!(switch = address, "the switch is unreachable: {reason}");
-                said = reason;
+                last_reason = reason;
             }
             let pausing = tokio::time::sleep(pause.mul_f64(0.5 + fastrand::f64() / 2.0));
             if refusing(&mut self.requests, &self.shared.inbox, pausing).await.is_none() {

@@ -103,11 +103,11 @@ mod tests {
     // Output: the path to it, and the expected type.
     #[test]
     fn what_a_p4info_does_not_have_is_refused() {
-        let said = |text: &str| encode(text).unwrap_err().to_string();
-        assert_eq!(said("tables { sise: 4 }"), "P4Info.tables has no field sise");
-        assert_eq!(said("tables { size: \"4\" }"), "P4Info.tables.size: expected number, found \"4\"");
+        let error_of = |text: &str| encode(text).unwrap_err().to_string();
+        assert_eq!(error_of("tables { sise: 4 }"), "P4Info.tables has no field sise");
+        assert_eq!(error_of("tables { size: \"4\" }"), "P4Info.tables.size: expected number, found \"4\"");
         assert_eq!(
-            said("tables { match_fields { match_type: SOME } }"),
+            error_of("tables { match_fields { match_type: SOME } }"),
             "P4Info.tables.match_fields.match_type: expected name of the enumeration, found SOME"
         );
     }

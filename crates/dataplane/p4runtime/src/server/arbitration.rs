@@ -17,7 +17,7 @@ pub(super) const MOST_CONTROLLERS: usize = 64;
 pub(super) type Stream = u64;
 
 /// Arbitration messages for streams.
-pub(super) type Told = Vec<(Stream, MasterArbitrationUpdate)>;
+pub(super) type Updates = Vec<(Stream, MasterArbitrationUpdate)>;
 
 /// The controllers of a device.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Arbitration {
     }
 
     /// A controller connects with an election id, or changes its own.
-    pub(super) fn update(&mut self, stream: Stream, election: Option<u128>) -> Result<Told, Refusal> {
+    pub(super) fn update(&mut self, stream: Stream, election: Option<u128>) -> Result<Updates, Refusal> {
         let mut others = self.controllers.iter().filter(|(other, _)| **other != stream);
         if election.is_some() && others.any(|(_, used)| *used == election) {
             return Err(Refusal::invalid("another controller has that election id"));
@@ -49,23 +49,23 @@ impl Arbitration {
         if election.is_some() && election >= self.highest {
             self.highest = election;
             self.primary = Some(stream);
-            return Ok(self.tell_all());
+            return Ok(self.updates());
         }
         if self.primary == Some(stream) {
             self.primary = None;
-            return Ok(self.tell_all());
+            return Ok(self.updates());
         }
         Ok(vec![(stream, self.word_for(stream))])
     }
 
     /// A controller disconnects.
-    pub(super) fn leave(&mut self, stream: Stream) -> Told {
+    pub(super) fn leave(&mut self, stream: Stream) -> Updates {
         self.controllers.remove(&stream);
         if self.primary != Some(stream) {
             return Vec::new();
         }
         self.primary = None;
-        self.tell_all()
+        self.updates()
     }
 
     /// The primary's stream.
@@ -78,7 +78,7 @@ impl Arbitration {
         self.primary.is_some() && election.is_some() && election == self.highest
     }
 
-    fn tell_all(&self) -> Told {
+    fn updates(&self) -> Updates {
         self.controllers.keys().map(|stream| (*stream, self.word_for(*stream))).collect()
     }
 
@@ -102,11 +102,11 @@ mod tests {
     use super::*;
 
     /// The message to each stream: its status and the election id.
-    fn heard(told: Told) -> Vec<(Stream, i32, Option<u128>)> {
+    fn statuses(updates: Updates) -> Vec<(Stream, i32, Option<u128>)> {
         let each = |(stream, update): (Stream, MasterArbitrationUpdate)| {
             (stream, update.status.unwrap().code, update.election_id.map(Into::into))
         };
-        told.into_iter().map(each).collect()
+        updates.into_iter().map(each).collect()
     }
 
     const OK: i32 = Code::Ok as i32;
@@ -119,19 +119,19 @@ mod tests {
     #[test]
     fn the_highest_id_is_primary() {
         let mut arbitration = Arbitration::new(1);
-        assert_eq!(heard(arbitration.update(10, Some(5)).unwrap()), [(10, OK, Some(5))]);
-        assert_eq!(heard(arbitration.update(11, Some(3)).unwrap()), [(11, BACKUP, Some(5))]);
+        assert_eq!(statuses(arbitration.update(10, Some(5)).unwrap()), [(10, OK, Some(5))]);
+        assert_eq!(statuses(arbitration.update(11, Some(3)).unwrap()), [(11, BACKUP, Some(5))]);
         assert!(arbitration.is_primary(Some(5)) && !arbitration.is_primary(Some(3)));
         let all = [(10, BACKUP, Some(9)), (11, BACKUP, Some(9)), (12, OK, Some(9))];
-        assert_eq!(heard(arbitration.update(12, Some(9)).unwrap()), all);
-        assert_eq!(heard(arbitration.leave(12)), [(10, NOBODY, Some(9)), (11, NOBODY, Some(9))]);
+        assert_eq!(statuses(arbitration.update(12, Some(9)).unwrap()), all);
+        assert_eq!(statuses(arbitration.leave(12)), [(10, NOBODY, Some(9)), (11, NOBODY, Some(9))]);
         assert!(!arbitration.is_primary(Some(9)), "nobody is");
-        assert_eq!(heard(arbitration.update(10, Some(5)).unwrap()), [(10, NOBODY, Some(9))]);
+        assert_eq!(statuses(arbitration.update(10, Some(5)).unwrap()), [(10, NOBODY, Some(9))]);
         let all = [(10, OK, Some(9)), (11, BACKUP, Some(9))];
-        assert_eq!(heard(arbitration.update(10, Some(9)).unwrap()), all);
+        assert_eq!(statuses(arbitration.update(10, Some(9)).unwrap()), all);
         let all = [(10, NOBODY, Some(9)), (11, NOBODY, Some(9))];
-        assert_eq!(heard(arbitration.update(10, None).unwrap()), all);
-        assert_eq!(heard(arbitration.leave(11)), []);
+        assert_eq!(statuses(arbitration.update(10, None).unwrap()), all);
+        assert_eq!(statuses(arbitration.leave(11)), []);
     }
 
     // Input:  an id that another controller has, controllers without an id, and one more than the limit.
@@ -139,8 +139,8 @@ mod tests {
     #[test]
     fn what_may_not_be_is_refused() {
         let mut arbitration = Arbitration::new(1);
-        assert_eq!(heard(arbitration.update(1, None).unwrap()), [(1, NOBODY, None)]);
-        assert_eq!(heard(arbitration.update(2, None).unwrap()), [(2, NOBODY, None)]);
+        assert_eq!(statuses(arbitration.update(1, None).unwrap()), [(1, NOBODY, None)]);
+        assert_eq!(statuses(arbitration.update(2, None).unwrap()), [(2, NOBODY, None)]);
         assert!(!arbitration.is_primary(None));
         assert!(arbitration.update(3, Some(0)).is_ok(), "zero is an id");
         assert_eq!(arbitration.update(4, Some(0)).unwrap_err().code, Code::InvalidArgument);

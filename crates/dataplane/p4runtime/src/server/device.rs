@@ -14,7 +14,7 @@ use tonic::{Code, Status};
 use tracing::warn;
 
 use super::Options;
-use super::arbitration::{Arbitration, Stream, Told};
+use super::arbitration::{Arbitration, Stream, Updates};
 use crate::convert::Refusal;
 use crate::info::{Schema, ValueSet};
 use crate::wire::{ForwardingPipelineConfig, FromSwitch, PacketIn, StreamMessageResponse, Uint128};
@@ -158,7 +158,7 @@ impl Device {
     }
 
     /// Sends arbitration messages. A controller that no longer reads is disconnected, and is no longer primary.
-    pub(super) fn tell(&mut self, told: Told) {
+    pub(super) fn tell(&mut self, told: Updates) {
         let mut left: VecDeque<_> = told.into();
         while let Some((stream, update)) = left.pop_front() {
             let message = StreamMessageResponse { update: Some(FromSwitch::Arbitration(update)) };

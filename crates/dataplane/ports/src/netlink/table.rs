@@ -89,7 +89,7 @@ impl Table {
     }
 
     /// The address is local, on any link.
-    pub fn is_ours(&self, ip: IpAddr) -> bool {
+    pub fn is_local(&self, ip: IpAddr) -> bool {
         self.addresses.iter().any(|(_, net)| net.addr() == ip)
     }
 

@@ -35,7 +35,7 @@ pub struct Config {
     /// not needed soon.
     pub express: usize,
     /// The interval between readings of the switch's drop counters. `None`: they are not read.
-    pub tally: Option<Span>,
+    pub drop_read_interval: Option<Span>,
     /// Whether octets that the switch counts after QoS enforcement are those of received frames, as with BMv2:
     /// including the received tunnel, and without the transmitted one.
     pub counts_as_received: bool,
@@ -70,7 +70,7 @@ impl Config {
             falls_back: true,
             pace: Some(Span::ZERO),
             express: 500,
-            tally: Some(Span::from_secs(2)),
+            drop_read_interval: Some(Span::from_secs(2)),
             counts_as_received: false,
             retry: Span::from_millis(10),
             attempts: 100,

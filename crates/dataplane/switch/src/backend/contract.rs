@@ -125,6 +125,6 @@ impl<D: SwitchDriver> Dataplane for Switch<D> {
     /// The counters of the software, and the drops of the switch. Packets that the switch forwarded are in the counters
     /// of its ports.
     fn counters(&self) -> Counters {
-        self.software.counters().with(self.tally.counters())
+        self.software.counters().with(self.drop_counters.counters())
     }
 }

@@ -120,7 +120,7 @@ impl<D: SwitchDriver> Switch<D> {
             }
         }
         for operation in std::mem::take(&mut self.bases.waiting) {
-            if self.refill.is_some() {
+            if self.reconcile.is_some() {
                 self.retry(now, Retry::Write(operation));
             } else if is_read {
                 self.write_remaining(now, operation);

@@ -81,23 +81,27 @@ impl DropCounters {
 impl<D: SwitchDriver> Switch<D> {
     /// The time of the next reading.
     pub(super) fn next_drop_read(&self) -> Option<Time> {
-        (self.config.tally.is_some() && !self.tally.is_reading).then_some(self.tally.due)
+        (self.config.drop_read_interval.is_some() && !self.drop_counters.is_reading)
+            .then_some(self.drop_counters.due)
     }
 
     /// Reads the drops if that is due: after waiting changes, unless these do not end.
     pub(super) fn start_drop_read(&mut self, now: Time) -> bool {
-        let Some(interval) = self.config.tally.filter(|_| !self.tally.is_reading && self.tally.due <= now)
+        let Some(interval) = self
+            .config
+            .drop_read_interval
+            .filter(|_| !self.drop_counters.is_reading && self.drop_counters.due <= now)
         else {
             return false;
         };
-        if !self.unwritten.is_empty() && self.tally.put_off < MAX_POSTPONEMENTS {
-            self.tally.put_off += 1;
-            self.tally.due = now + (interval / 4).max(Span::from_micros(1));
+        if !self.unwritten.is_empty() && self.drop_counters.put_off < MAX_POSTPONEMENTS {
+            self.drop_counters.put_off += 1;
+            self.drop_counters.due = now + (interval / 4).max(Span::from_micros(1));
             return true;
         }
-        self.tally.put_off = 0;
-        self.tally.is_reading = true;
-        self.tally.due = now + interval;
+        self.drop_counters.put_off = 0;
+        self.drop_counters.is_reading = true;
+        self.drop_counters.due = now + interval;
         let indices = DropReason::ALL.map(|reason| reason as u32).to_vec();
         self.send_request(now, Request::ReadIndexed { counter: self.layout.drops, indices }, InFlight::Drops);
         true
@@ -105,11 +109,11 @@ impl<D: SwitchDriver> Switch<D> {
 
     /// The drops were read, or the reading failed.
     pub(super) fn drop_read_ended(&mut self, outcome: Outcome) {
-        self.tally.is_reading = false;
+        self.drop_counters.is_reading = false;
         let Ok(Reply::Counts(counts)) = outcome else { return };
         let packets: Vec<u64> = counts.into_iter().map(|count| count.unwrap_or_default().packets).collect();
         if let Ok(packets) = packets.try_into() {
-            self.tally.add(packets);
+            self.drop_counters.add(packets);
         }
     }
 }

@@ -58,7 +58,7 @@ pub(super) fn local_config(topology: Topology, limits: Limits) -> Config {
         drain: Span::ZERO,
         pace: None,
         // They are read after each packet.
-        tally: None,
+        drop_read_interval: None,
         retry: Span::ZERO,
         routes: routes(own),
         ..Config::new(topology, limits)

@@ -12,7 +12,7 @@ pub enum Notice {
     /// Another controller is primary.
     Superseded,
     /// The switch came back, or its state was uncertain: it was compared with the desired state, and matches it now.
-    Refilled(ReconcileResult),
+    Reconciled(ReconcileResult),
     /// The switch refuses a required entry; sessions that need it are refused, and the write is tried again.
     Refused {
         /// The reason of the switch.
@@ -91,7 +91,7 @@ impl Display for Notice {
                      {room}, so those of before stay"
                 )
             }
-            Self::Refilled(ReconcileResult {
+            Self::Reconciled(ReconcileResult {
                 cause,
                 sessions,
                 written,

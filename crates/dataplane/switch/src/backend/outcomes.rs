@@ -71,7 +71,7 @@ impl<D: SwitchDriver> Switch<D> {
     pub(super) fn handle_outcome(&mut self, now: Time, ticket: Ticket, outcome: Outcome) {
         let Some(flight) = self.flights.remove(&ticket) else { return };
         self.statistics.unavailable += u64::from(outcome == Err(DriverError::Unavailable));
-        if self.refill.is_some() {
+        if self.reconcile.is_some() {
             return self.handle_during_reconcile(now, flight, outcome);
         }
         match flight {

@@ -61,7 +61,7 @@ impl<D: SwitchDriver> Switch<D> {
         for (egress, packet) in out {
             match self.frame_of(&egress, &packet) {
                 // A switch without routes would drop it.
-                Some(frame) if self.refill.is_some() && self.held_frames.len() < MAX_WAITING => {
+                Some(frame) if self.reconcile.is_some() && self.held_frames.len() < MAX_WAITING => {
                     self.held_frames.push_back(frame);
                 }
                 Some(frame) => self.send_request(now, Request::PacketOut(frame), InFlight::Frame),

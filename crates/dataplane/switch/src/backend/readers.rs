@@ -144,7 +144,7 @@ impl<D: SwitchDriver> Switch<D> {
                     gone.push(*number);
                 }
                 (None, Some((last, false))) => {
-                    self.statistics.lost_counters += u64::from(self.refill.is_none());
+                    self.statistics.lost_counters += u64::from(self.reconcile.is_none());
                     samples.push(Sample { number: *number, count: last });
                     gone.push(*number);
                 }
@@ -162,7 +162,7 @@ impl<D: SwitchDriver> Switch<D> {
         if keys.is_empty() {
             return self.removal_ended(now, side, &leaving);
         }
-        if self.refill.is_some() {
+        if self.reconcile.is_some() {
             // They are read again, and then removed.
             return self.removal_ended(now, side, &[]);
         }

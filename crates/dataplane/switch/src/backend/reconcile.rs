@@ -54,7 +54,7 @@ enum Phase {
 impl<D: SwitchDriver> Switch<D> {
     /// Handles a change of the connection to the switch.
     pub(super) fn handle_link(&mut self, now: Time, link: Link) {
-        self.tally.handle_link(link);
+        self.drop_counters.handle_link(link);
         self.bases.handle_link(link);
         match link {
             Link::Down => self.notices.push_back(Notice::Down),
@@ -66,7 +66,7 @@ impl<D: SwitchDriver> Switch<D> {
 
     /// Begins to compare the switch's state with the desired state; from the start, if that is in progress.
     pub(super) fn start_reconcile(&mut self, now: Time, cause: Cause) {
-        self.refill = Some(Reconcile {
+        self.reconcile = Some(Reconcile {
             began: now,
             phase: Phase::Draining,
             retry: None,
@@ -82,17 +82,17 @@ impl<D: SwitchDriver> Switch<D> {
 
     /// Compares again, after a part was written.
     fn restart_comparison(&mut self) {
-        let Some(refill) = &mut self.refill else { return };
-        refill.phase = Phase::Draining;
-        refill.one_by_one = 0;
-        refill.units.clear();
-        refill.under_way.clear();
+        let Some(reconcile) = &mut self.reconcile else { return };
+        reconcile.phase = Phase::Draining;
+        reconcile.one_by_one = 0;
+        reconcile.units.clear();
+        reconcile.under_way.clear();
     }
 
     /// An error of the switch indicates missing state. Returns whether a reconciliation starts, which is limited in
     /// rate.
     pub(super) fn check_suspicion(&mut self, now: Time) -> bool {
-        if self.refill.is_some() {
+        if self.reconcile.is_some() {
             return true;
         }
         let is_due = self.compared.is_none_or(|at| now >= at + PAUSE);
@@ -110,19 +110,20 @@ impl<D: SwitchDriver> Switch<D> {
     /// The next step of a reconciliation; `false`: it waits for the switch, or none is in progress.
     pub(super) fn continue_reconcile(&mut self, now: Time) -> bool {
         let is_idle = self.is_idle();
-        let Some(refill) = self.refill.as_mut().filter(|it| is_idle && it.retry.is_none_or(|at| at <= now))
+        let Some(reconcile) =
+            self.reconcile.as_mut().filter(|it| is_idle && it.retry.is_none_or(|at| at <= now))
         else {
             return false;
         };
-        refill.retry = None;
-        match &refill.phase {
+        reconcile.retry = None;
+        match &reconcile.phase {
             Phase::Draining => self.read_all(now),
             Phase::Reading(remaining) if remaining.is_empty() => self.compute_difference(now),
             Phase::Reading(remaining) => {
                 let remaining = remaining.clone();
                 self.read_tables(now, remaining);
             }
-            Phase::Writing if refill.units.is_empty() => self.reconcile_done(now),
+            Phase::Writing if reconcile.units.is_empty() => self.reconcile_done(now),
             Phase::Writing => self.write_units(now),
         }
         true
@@ -143,7 +144,7 @@ impl<D: SwitchDriver> Switch<D> {
             InFlight::CounterBases(side, numbers) => self.bases_ended(now, side, &numbers, outcome),
             InFlight::Table(table) => self.take_whole_table(now, table, outcome),
             // They are read again.
-            InFlight::Drops => self.tally.read_failed(),
+            InFlight::Drops => self.drop_counters.read_failed(),
             InFlight::Units => self.units_ended(now, outcome.map(drop)),
             // All templates are compared, and all updates with unknown outcome.
             InFlight::BackgroundWrite | InFlight::ReadBack(..) | InFlight::Frame => {}
@@ -187,49 +188,49 @@ impl<D: SwitchDriver> Switch<D> {
         for table in &tables {
             self.send_request(now, Request::ReadEntries { table: *table }, InFlight::Table(*table));
         }
-        if let Some(refill) = &mut self.refill {
-            refill.phase = Phase::Reading(tables);
+        if let Some(reconcile) = &mut self.reconcile {
+            reconcile.phase = Phase::Reading(tables);
         }
     }
 
     fn take_whole_table(&mut self, now: Time, table: u32, outcome: Outcome) {
         let again = self.again(now);
-        let Some(refill) = &mut self.refill else { return };
-        let Phase::Reading(remaining) = &mut refill.phase else { return };
+        let Some(reconcile) = &mut self.reconcile else { return };
+        let Phase::Reading(remaining) = &mut reconcile.phase else { return };
         match outcome {
             Ok(Reply::Entries(entries)) => {
                 remaining.remove(&table);
-                refill.found.extend(entries.into_iter().map(|entry| (entry.key.clone(), entry)));
+                reconcile.found.extend(entries.into_iter().map(|entry| (entry.key.clone(), entry)));
             }
-            _ => refill.retry = Some(again),
+            _ => reconcile.retry = Some(again),
         }
     }
 
     fn compute_difference(&mut self, now: Time) {
-        let Some(mut refill) = self.refill.take() else { return };
-        let is_emptied = refill.report.cause == Cause::Emptied;
+        let Some(mut reconcile) = self.reconcile.take() else { return };
+        let is_emptied = reconcile.report.cause == Cause::Emptied;
         if is_emptied {
-            self.tally.reset();
+            self.drop_counters.reset();
         }
-        let found = std::mem::take(&mut refill.found);
-        let mut report = ReconcileResult::new(refill.report.cause);
-        refill.units = self.differences(found, is_emptied, &mut report);
-        if !std::mem::replace(&mut refill.is_counted, true) {
-            refill.report = report;
+        let found = std::mem::take(&mut reconcile.found);
+        let mut report = ReconcileResult::new(reconcile.report.cause);
+        reconcile.units = self.differences(found, is_emptied, &mut report);
+        if !std::mem::replace(&mut reconcile.is_counted, true) {
+            reconcile.report = report;
         }
-        refill.phase = Phase::Writing;
-        self.refill = Some(refill);
+        reconcile.phase = Phase::Writing;
+        self.reconcile = Some(reconcile);
         self.write_units(now);
     }
 
     fn write_units(&mut self, now: Time) {
-        let Some(refill) = &mut self.refill else { return };
+        let Some(reconcile) = &mut self.reconcile else { return };
         let mut updates = Vec::new();
-        while let Some(unit) = refill.units.pop_front() {
+        while let Some(unit) = reconcile.units.pop_front() {
             updates.extend(unit.updates.iter().cloned());
-            refill.under_way.push(unit);
-            let is_alone = refill.one_by_one > 0;
-            refill.one_by_one = refill.one_by_one.saturating_sub(1);
+            reconcile.under_way.push(unit);
+            let is_alone = reconcile.one_by_one > 0;
+            reconcile.one_by_one = reconcile.one_by_one.saturating_sub(1);
             if is_alone || updates.len() >= BATCH {
                 break;
             }
@@ -242,10 +243,10 @@ impl<D: SwitchDriver> Switch<D> {
 
     fn units_ended(&mut self, now: Time, outcome: Result<(), DriverError>) {
         let again = self.again(now);
-        let Some(refill) = self.refill.as_mut().filter(|it| matches!(it.phase, Phase::Writing)) else {
+        let Some(reconcile) = self.reconcile.as_mut().filter(|it| matches!(it.phase, Phase::Writing)) else {
             return;
         };
-        let units = std::mem::take(&mut refill.under_way);
+        let units = std::mem::take(&mut reconcile.under_way);
         match outcome {
             Ok(()) => units.into_iter().for_each(|unit| self.unit_written(now, unit.of)),
             Err(DriverError::Uncertain) => self.restart_comparison(),
@@ -255,9 +256,9 @@ impl<D: SwitchDriver> Switch<D> {
             }
             Err(error) => {
                 let is_refused = matches!(error, DriverError::Rejected(_));
-                refill.one_by_one = if is_refused { units.len() } else { refill.one_by_one };
-                refill.retry = (!is_refused).then_some(again);
-                units.into_iter().rev().for_each(|unit| refill.units.push_front(unit));
+                reconcile.one_by_one = if is_refused { units.len() } else { reconcile.one_by_one };
+                reconcile.retry = (!is_refused).then_some(again);
+                units.into_iter().rev().for_each(|unit| reconcile.units.push_front(unit));
             }
         }
     }
@@ -271,17 +272,17 @@ impl<D: SwitchDriver> Switch<D> {
     }
 
     fn unit_refused(&mut self, now: Time, of: WriteOwner, rejected: &Rejected) {
-        let Some(refill) = &mut self.refill else { return };
+        let Some(reconcile) = &mut self.reconcile else { return };
         let differs = matches!(rejected.error, WriteError::Exists(_) | WriteError::Missing(_));
-        if differs && refill.rounds < ROUNDS {
+        if differs && reconcile.rounds < ROUNDS {
             // Another controller writes, or the switch has lost it again.
-            refill.rounds += 1;
+            reconcile.rounds += 1;
             return self.restart_comparison();
         }
         match of {
             WriteOwner::Foreign => {}
             WriteOwner::Base => self.reject_templates(now, self.refusal(rejected)),
-            WriteOwner::Session => refill.report.refused += 1,
+            WriteOwner::Session => reconcile.report.refused += 1,
             // The session's earlier entries are restored.
             WriteOwner::Operation(operation) => {
                 self.access.written(now, false);
@@ -292,14 +293,14 @@ impl<D: SwitchDriver> Switch<D> {
     }
 
     fn reconcile_done(&mut self, now: Time) {
-        let Some(mut refill) = self.refill.take() else { return };
-        refill.report.took = now.since(refill.began);
+        let Some(mut reconcile) = self.reconcile.take() else { return };
+        reconcile.report.took = now.since(reconcile.began);
         self.compared = Some(now);
         self.bases.reconciled(now + self.config.drain);
         self.send_held(now);
-        self.statistics.refills += 1;
-        self.statistics.restarted_counters += refill.report.counters as u64;
-        self.notices.push_back(Notice::Refilled(refill.report));
+        self.statistics.reconciliations += 1;
+        self.statistics.restarted_counters += reconcile.report.counters as u64;
+        self.notices.push_back(Notice::Reconciled(reconcile.report));
     }
 
     fn again(&self, now: Time) -> Time {

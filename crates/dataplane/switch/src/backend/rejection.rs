@@ -97,7 +97,7 @@ impl<D: SwitchDriver> Switch<D> {
     /// The switch refuses templates or routes: operations that wait for them are refused, and the write is tried again
     /// later.
     pub(super) fn reject_templates(&mut self, now: Time, error: ApplyError) {
-        self.statistics.refused_chores += 1;
+        self.statistics.rejected_background_writes += 1;
         if self.background_writes.refused.is_none() {
             self.notices.push_back(Notice::Refused { reason: error.to_string() });
         }

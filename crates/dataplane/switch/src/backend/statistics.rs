@@ -18,9 +18,9 @@ pub struct Statistics {
     /// Frames for the control plane that were ignored.
     pub ignored_frames: u64,
     /// Writes of templates and routes that the switch refused.
-    pub refused_chores: u64,
+    pub rejected_background_writes: u64,
     /// Reconciliations of the switch with the desired state.
-    pub refills: u64,
+    pub reconciliations: u64,
     /// Counters that started from zero then: their counts since the last reading are lost.
     pub restarted_counters: u64,
 }

@@ -74,7 +74,7 @@ pub struct Switch<D> {
     /// Addresses that UEs must not reach.
     pub(super) closed: Vec<Entry>,
     /// The reconciliation in progress.
-    pub(super) refill: Option<Reconcile>,
+    pub(super) reconcile: Option<Reconcile>,
     /// When the last one ended.
     pub(super) compared: Option<Time>,
     pub(super) notices: VecDeque<Notice>,
@@ -94,7 +94,7 @@ pub struct Switch<D> {
     pub(super) held_frames: VecDeque<Vec<u8>>,
     /// The fate of the packet that the software has handled last.
     pub(super) last_fate: Option<Disposition>,
-    pub(super) tally: DropCounters,
+    pub(super) drop_counters: DropCounters,
     pub(super) statistics: Statistics,
 }
 
@@ -151,7 +151,7 @@ impl<D: SwitchDriver> Switch<D> {
             background_writes: chores,
             fixed,
             closed,
-            refill: None,
+            reconcile: None,
             compared: None,
             notices: VecDeque::new(),
             flights: HashMap::default(),
@@ -165,7 +165,7 @@ impl<D: SwitchDriver> Switch<D> {
             reading_of: [0; 2],
             held_frames: VecDeque::new(),
             last_fate: None,
-            tally: DropCounters::default(),
+            drop_counters: DropCounters::default(),
             statistics: Statistics::default(),
         })
     }
@@ -221,8 +221,8 @@ impl<D: SwitchDriver> Switch<D> {
 
     /// The same without the timers of GTP-U paths.
     pub(super) fn next_step(&self) -> Option<Time> {
-        if let Some(refill) = &self.refill {
-            let retry = refill.retry.filter(|_| self.is_idle());
+        if let Some(reconcile) = &self.reconcile {
+            let retry = reconcile.retry.filter(|_| self.is_idle());
             return self.driver.next_event().into_iter().chain(retry).min();
         }
         let paced = self.config.pace.filter(|_| !self.rules.is_empty());
@@ -285,7 +285,7 @@ impl<D: SwitchDriver> Switch<D> {
             self.wake_readers();
             return true;
         }
-        self.refill.is_none() && self.start_passes(now)
+        self.reconcile.is_none() && self.start_passes(now)
     }
 
     /// The same except for passes of readers.
@@ -303,7 +303,7 @@ impl<D: SwitchDriver> Switch<D> {
             self.handle_frame(now, frame);
             return true;
         }
-        if self.refill.is_some() {
+        if self.reconcile.is_some() {
             return self.continue_reconcile(now);
         }
         self.poll_retries(now)

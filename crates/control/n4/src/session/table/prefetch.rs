@@ -34,12 +34,12 @@ impl Sessions {
 
     /// The end of the table has unused memory.
     #[inline]
-    pub(crate) fn are_loose(&self) -> bool {
-        self.all.is_loose()
+    pub(crate) fn are_sparse(&self) -> bool {
+        self.all.is_sparse()
     }
 
     /// Releases some of it.
-    pub(crate) fn tighten(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         self.all.shorten(AT_ONCE);
     }
 

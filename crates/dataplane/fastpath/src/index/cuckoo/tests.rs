@@ -71,10 +71,10 @@ fn key(number: u64) -> PrefixKey {
 #[test]
 fn fills_to_nine_tenths_and_reports_full() {
     let mut bench = CuckooModel::new(if cfg!(miri) { 50 } else { 10_000 });
-    let places = bench.table.places();
+    let slots = bench.table.slots();
     let full = (0..).find_map(|number| bench.insert(key(number)).err()).unwrap();
-    assert_eq!(full, Full { entries: bench.model.len(), places });
-    assert!(full.entries * 10 >= places * 9, "{full}");
+    assert_eq!(full, Full { entries: bench.model.len(), slots });
+    assert!(full.entries * 10 >= slots * 9, "{full}");
     bench.assert_equal();
     bench.assert_consistent();
     for number in 0..full.entries as u64 {
@@ -184,7 +184,7 @@ proptest! {
                 let there = bench.model.contains_key(&key);
                 prop_assert_eq!(bench.remove(&key), there);
             } else if !bench.model.contains_key(&key) && bench.insert(key).is_err() {
-                prop_assert!(bench.model.len() >= bench.table.places() * 3 / 4);
+                prop_assert!(bench.model.len() >= bench.table.slots() * 3 / 4);
             }
             prop_assert_eq!(bench.look_up(&key), bench.model.get(&key).copied());
         }

@@ -17,7 +17,7 @@ pub(super) struct Done {
     /// Controllers that were replaced by others.
     pub(super) successions: u64,
     pub(super) read_back: u64,
-    pub(super) refills: u64,
+    pub(super) reconciliations: u64,
     pub(super) checks: u64,
     /// Sessions that had filters on the switch when its tables were checked, in profile `direct`.
     pub(super) filtered: u64,
@@ -34,7 +34,7 @@ impl AddAssign for Done {
         self.restarts += other.restarts;
         self.successions += other.successions;
         self.read_back += other.read_back;
-        self.refills += other.refills;
+        self.reconciliations += other.reconciliations;
         self.checks += other.checks;
         self.filtered += other.filtered;
     }

@@ -18,7 +18,7 @@ const INTERVAL: Span = Span::from_secs(2);
 fn new(model: Option<Model<Upf>>) -> Switch<Model<Upf>> {
     let (empty, program, config) =
         parts(&Program::from(&profiles::HIP4), topology(), Limits::default()).unwrap();
-    let config = Config { tally: Some(INTERVAL), ..config };
+    let config = Config { drop_read_interval: Some(INTERVAL), ..config };
     Switch::new(model.unwrap_or(empty), &program, config).unwrap()
 }
 

@@ -221,7 +221,7 @@ fn classes_that_the_switch_refuses_do_not_come() {
         switch.run(START);
         assert!(switch.driver().poll_sent().is_some(), "{number}");
     }
-    assert_eq!(switch.statistics().refused_chores, 0);
+    assert_eq!(switch.statistics().rejected_background_writes, 0);
     assert_eq!(switch.statistics().refused, 0);
     for number in 0..3 {
         switch.apply(START, &Plan::removal(Seid(number))).unwrap();

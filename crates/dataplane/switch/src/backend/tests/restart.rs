@@ -24,7 +24,7 @@ fn with_sessions(sessions: u8) -> InProcess {
 fn reconcile_done(upf: &mut InProcess) -> ReconcileResult {
     let notices: Vec<Notice> = std::iter::from_fn(|| upf.switch().poll_notice()).collect();
     match notices.last() {
-        Some(Notice::Refilled(refilled)) => refilled.clone(),
+        Some(Notice::Reconciled(reconciled)) => reconciled.clone(),
         other => panic!("{other:?}"),
     }
 }
@@ -49,7 +49,7 @@ fn rules_come_back_after_a_restart() {
     assert_eq!(upf.switch().poll_notice(), Some(Notice::Down));
     let news = reconcile_done(&mut upf);
     assert_eq!((news.cause, news.sessions, news.counters, news.removed), (Cause::Emptied, 3, 12, 0));
-    let line = Notice::Refilled(news.clone()).to_string();
+    let line = Notice::Reconciled(news.clone()).to_string();
     let counters = "12 counters lost their counts since the last reading";
     assert!(line.starts_with("the switch was empty: ") && line.ends_with(counters), "{line}");
     pass(&mut upf, later, 2);

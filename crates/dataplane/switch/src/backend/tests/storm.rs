@@ -239,7 +239,7 @@ impl Storm {
 
     /// Each drop is reported once, except for those that a restart lost.
     fn check_drops(&mut self) {
-        let told = self.switch.tally.counters().total_drops();
+        let told = self.switch.drop_counters.counters().total_drops();
         let before = self.switch.driver().book().dropped;
         let all = before + drops(self.switch.driver().model().state());
         // Drops from before the last controller connected are not reported by it.
@@ -273,6 +273,12 @@ impl Storm {
         let statistics = *self.switch.statistics();
         let restarts = self.switch.driver().faulty().restarts();
         assert_eq!(statistics.lost_counters, 0, "seed {}", self.seed);
-        Done { lost, restarts, read_back: statistics.read_back, refills: statistics.refills, ..self.done }
+        Done {
+            lost,
+            restarts,
+            read_back: statistics.read_back,
+            reconciliations: statistics.reconciliations,
+            ..self.done
+        }
     }
 }

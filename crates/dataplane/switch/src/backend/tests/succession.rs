@@ -17,8 +17,8 @@ pub(super) fn begin(contract: &Contract, chances: FaultRates, seed: u64) -> Swit
     let (model, program, config) = parts(&Program::from(contract), topology(), Limits::default()).unwrap();
     let driver = Witness::new(model, chances, Span::from_millis(3), seed);
     // A change is abandoned soon, so that some are refused.
-    let (retry, tally) = (Span::from_micros(10), Some(Span::from_millis(5)));
-    let config = crate::backend::Config { attempts: 2, retry, tally, ..config };
+    let (retry, drop_read_interval) = (Span::from_micros(10), Some(Span::from_millis(5)));
+    let config = crate::backend::Config { attempts: 2, retry, drop_read_interval, ..config };
     Switch::new(driver, &program, config).unwrap()
 }
 
