@@ -1,7 +1,7 @@
 # Causeway: every command that a developer or a CI needs. `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build p4 p4-test demo bench instructions test interop smf lint docs fuzz fuzz-smoke ci clean
+.PHONY: help setup build p4 p4-test demo bench instructions test interop smf lint docs figures fuzz fuzz-smoke ci clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -44,11 +44,14 @@ smf: ## Run only the real SMFs of Open5GS and free5GC, where they are installed:
 	@scripts/setup --want net capture go
 	@tests/smf/run
 
-lint: ## Format, clippy, shellcheck, licences and advisories of dependencies
+lint: ## Format, clippy, shellcheck, figures, licences and advisories of dependencies
 	@scripts/lint
 
 docs: ## Build the API documentation with warnings denied: target/doc
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked
+
+figures: ## Draw docs/figures/*.svg from the sources beside them
+	@scripts/figures
 
 fuzz-smoke: ## Fuzz every decoder for 10 seconds (TIME=60 for longer)
 	@scripts/fuzz smoke $(or $(TIME),10)
