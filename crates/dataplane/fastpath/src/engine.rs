@@ -9,18 +9,18 @@ use causeway_dataplane::{
 use causeway_reference::{Limits, Reference};
 use causeway_types::{Seid, Time};
 
+use crate::classify::filters::FilterSets;
+use crate::classify::prediction::{ClassifierPrediction, SetObservations};
 use crate::contract::SinglePacketBatch;
-use crate::dormant::{ActiveSessions, DormantSessions};
-use crate::filters::FilterSets;
-use crate::flow_table::FlowTable;
-use crate::icmp_limit::SuppressedPeers;
-use crate::index::{ArenaError, start_prefault_thread};
-use crate::lease::{Compiler, Lease, ProfileCache};
+use crate::enforce::icmp_limit::SuppressedPeers;
 use crate::lookup::BatchScratch;
-use crate::prediction::{ClassifierPrediction, SetObservations};
+use crate::lookup::unknown_destinations::UnknownDestinations;
 use crate::program::Programs;
+use crate::session::dormant::{ActiveSessions, DormantSessions};
+use crate::session::lease::{Compiler, Lease, ProfileCache};
+use crate::table::FlowTable;
+use crate::table::index::{ArenaError, start_prefault_thread};
 use crate::topology_index::TopologyIndex;
-use crate::unknown_destinations::UnknownDestinations;
 
 /// The maximum number of filter blocks, of 448 octets each: in total, and per session.
 const FILTER_BLOCKS: u32 = 1 << 20;
@@ -208,7 +208,7 @@ impl FastPath {
 
     /// The compiled profile of a session.
     #[cfg(test)]
-    pub(crate) fn profile_of(&self, seid: Seid) -> Option<Arc<crate::lease::CompiledProfile>> {
+    pub(crate) fn profile_of(&self, seid: Seid) -> Option<Arc<crate::session::lease::CompiledProfile>> {
         self.leases.get(&seid)?.profile().cloned()
     }
 

@@ -7,37 +7,18 @@
 
 #![deny(unsafe_code)]
 
-mod action;
-mod address_filter;
 mod batch;
-mod batch_state;
-mod compiled_action;
+mod classify;
 mod contract;
-mod dormancy;
-mod dormant;
-mod early_drop;
+mod enforce;
 mod engine;
-pub mod filters;
-mod flow_entry;
-mod flow_table;
-mod forward;
-mod g_pdu;
-mod general_action;
-mod general_path;
-mod handover;
-mod headers;
-mod icmp_limit;
-pub mod index;
-mod index_allocator;
-mod ipv6;
-mod key;
-mod lease;
 mod lookup;
-mod packet;
-mod parse_unusual;
-mod prediction;
+mod parse;
 mod program;
+mod session;
+mod table;
 mod topology_index;
-mod unknown_destinations;
 
+pub use classify::filters;
 pub use engine::FastPath;
+pub use table::index;

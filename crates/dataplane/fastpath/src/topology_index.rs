@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use causeway_dataplane::{BlockedAddresses, DropReason, Exit, Topology};
 use causeway_types::NetworkInstance;
 
-use crate::address_filter::{Ipv4Prefilter, Ipv6Prefilter, prefilters};
-use crate::batch_state::PacketState;
-use crate::packet::UserHeader;
+use crate::batch::state::PacketState;
+use crate::parse::address_filter::{Ipv4Prefilter, Ipv6Prefilter, prefilters};
+use crate::parse::user_header::UserHeader;
 
 /// The topology of the fast path, by index.
 #[derive(Debug)]

@@ -6,15 +6,15 @@ use causeway_dataplane::Exit;
 use causeway_packet::{BATCH, Batch};
 
 use super::BatchPass;
-use crate::batch_state::{NextStage, packet_flag};
+use crate::batch::state::{NextStage, packet_flag};
+use crate::enforce::common::{Forwarding, Sent};
 use crate::engine::FastPath;
-use crate::forward::{Forwarding, Sent};
-use crate::ipv6::{DESTINATION, SOURCE};
 use crate::lookup::UPLINK;
+use crate::parse::ipv6::{DESTINATION, SOURCE};
 use crate::topology_index::TopologyIndex;
 
 impl<const IS_UPLINK: bool> BatchPass<'_, IS_UPLINK> {
-    /// Processes a packet that [`crate::ipv6`] has parsed.
+    /// Processes a packet that [`crate::parse::ipv6`] has parsed.
     #[inline(never)]
     pub(super) fn finish_ipv6(&mut self, index: usize) {
         let next = match self.engine.classify_ipv6::<IS_UPLINK>(self.batch, self.state, index) {

@@ -3,7 +3,7 @@
 use causeway_dataplane::ReceiveSource;
 
 use super::BatchPass;
-use crate::batch_state::{NextStage, PacketState};
+use crate::batch::state::{NextStage, PacketState};
 
 impl<const IS_UPLINK: bool> BatchPass<'_, IS_UPLINK> {
     /// The second stage for a packet outside the common case.

@@ -1,0 +1,4 @@
+//! The third stage: classify. It finds the rule that a packet matches.
+
+pub mod filters;
+pub(crate) mod prediction;

@@ -1,0 +1,219 @@
+//! IPv6 packets in the parse of unusual headers: parses them, and finds their compiled action in the common case.
+//! Everything else takes the path of [`crate::batch::general`].
+
+use causeway_dataplane::DropReason;
+use causeway_packet::{BATCH, Batch, MAX_IPV6_EXTENSIONS};
+use causeway_types::Qfi;
+
+use crate::batch::state::{BatchState, NextStage, packet_flag};
+use crate::classify::filters::{Block, PacketKey, WithComparator};
+use crate::classify::prediction::{ClassifierPrediction, NO_RULE};
+use crate::engine::FastPath;
+use crate::lookup::{DOWNLINK, UPLINK};
+use crate::parse::address_filter::Ipv6Prefilter;
+use crate::parse::{UserPacketOffset, ecn};
+use crate::table::key::FlowKey;
+
+/// An IPv6 header.
+const HEADER: usize = 40;
+/// The offset of its source; the destination follows.
+pub(crate) const SOURCE: usize = 8;
+pub(crate) const DESTINATION: usize = 24;
+
+/// The result of parsing a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ParseOutcome {
+    /// It was parsed.
+    Ipv6,
+    /// It is not well-formed.
+    Malformed,
+    /// The general path must parse it.
+    GeneralPath,
+}
+
+/// The result of walking the extension headers of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Chain {
+    /// The chain ends with this protocol, at this offset.
+    EndsAt(u8, usize),
+    Malformed,
+    /// There is a Fragment header.
+    Fragmented,
+}
+
+impl Chain {
+    /// Walks the chain of a packet with at least a full header.
+    #[inline(always)]
+    fn of(packet: &[u8]) -> Self {
+        const HOP_BY_HOP: u8 = 0;
+        let (mut kind, mut at) = (packet[6], HEADER);
+        for position in 0..=MAX_IPV6_EXTENSIONS {
+            match kind {
+                HOP_BY_HOP if position > 0 => return Self::Malformed,
+                HOP_BY_HOP | 43 | 60 => {}
+                44 => return Self::Fragmented,
+                _ => return Self::EndsAt(kind, at),
+            }
+            let Some(&[next, units]) = packet.get(at..).and_then(<[u8]>::first_chunk) else {
+                return Self::Malformed;
+            };
+            kind = next;
+            at += usize::from(units) * 8 + 8;
+            if at > packet.len() {
+                return Self::Malformed;
+            }
+        }
+        // The chain exceeds the supported length.
+        Self::Malformed
+    }
+}
+
+/// Parses the packet at this position of a frame.
+#[inline(always)]
+pub(crate) fn read<const IS_UPLINK: bool>(
+    state: &mut BatchState,
+    index: usize,
+    (frame, offset): (&[u8], UserPacketOffset),
+    own: Ipv6Prefilter,
+) -> ParseOutcome {
+    let at = index % BATCH;
+    let Some(message) = frame.get(offset.start as usize..offset.end as usize) else {
+        return ParseOutcome::GeneralPath;
+    };
+    let Some(head) = message.first_chunk::<HEADER>() else { return ParseOutcome::GeneralPath };
+    let payload = usize::from(u16::from_be_bytes([head[4], head[5]]));
+    let Some(packet) = message.get(..HEADER + payload).filter(|_| payload > 0) else {
+        return ParseOutcome::GeneralPath;
+    };
+    let tos = head[0] << 4 | head[1] >> 4;
+    if IS_UPLINK == UPLINK && ecn::changes(offset.outer, u32::from(tos & 0x03)) {
+        return ParseOutcome::GeneralPath;
+    }
+    let (protocol, payload_start) = match Chain::of(packet) {
+        Chain::EndsAt(protocol, payload_start) => (protocol, payload_start),
+        // A congestion mark of the outer header is checked for any user packet.
+        Chain::Malformed if IS_UPLINK == UPLINK && offset.outer & 0x01 != 0 => {
+            return ParseOutcome::GeneralPath;
+        }
+        Chain::Malformed => return ParseOutcome::Malformed,
+        Chain::Fragmented => return ParseOutcome::GeneralPath,
+    };
+    let half = |from: usize| head[from..].first_chunk().map_or(0, |octets| u64::from_be_bytes(*octets));
+    let ports = match (protocol, packet.get(payload_start..).and_then(<[u8]>::first_chunk)) {
+        (6 | 17 | 33 | 132 | 136, Some(ports)) => Some(u32::from_be_bytes(*ports)),
+        _ => None,
+    };
+    let (source, target) = ((half(SOURCE), half(SOURCE + 8)), (half(DESTINATION), half(DESTINATION + 8)));
+    let (local, remote, ports) = match IS_UPLINK {
+        UPLINK => (source.0, target.0, ports),
+        _ => (target.0, source.0, ports.map(|ports| ports.rotate_left(16))),
+    };
+    let packet_key = PacketKey::v6((remote >> 32) as u32, ports, protocol, tos);
+    let packet_key = offset.qfi.map_or(packet_key, |qfi| packet_key.with_qfi(Qfi::from_low_bits(qfi)));
+    let far = if IS_UPLINK == UPLINK { target } else { source };
+    let flaws = (packet_flag::LOCAL_ADDRESS * u8::from(own.may_contain(far)))
+        | (packet_flag::TTL_EXPIRES * u8::from(head[7] <= 1))
+        | (packet_flag::LINK_SCOPED * u8::from(is_link_scoped(source) || is_link_scoped(target)));
+    (state.words[at], state.ports[at], state.remotes[at]) = packet_key.with_ue(false, true).parts();
+    (state.prefixes[at], state.remote_prefixes[at]) = (local, remote);
+    (state.lens[at], state.starts[at]) = (packet.len() as u32, offset.start);
+    state.flags[at] = flaws.into();
+    state.hops[at] = u32::from_le_bytes([head[4], head[5], head[6], head[7].wrapping_sub(1)]);
+    state.set_stage(index, NextStage::Ipv6);
+    ParseOutcome::Ipv6
+}
+
+/// Link-local, unspecified, or a group, given both halves of an address.
+const fn is_link_scoped((upper, lower): (u64, u64)) -> bool {
+    upper >> 54 == 0x3fa || upper >> 56 == 0xff || (upper | lower) == 0
+}
+
+/// The same, given the upper half alone.
+const fn may_be_link_scoped(upper: u64) -> bool {
+    is_link_scoped((upper, 0))
+}
+
+/// Classifies half a batch once more: [`ClassifierPrediction::choose`].
+pub(crate) struct Ipv6Classification<'a, const FROM: usize> {
+    pub(crate) state: &'a mut BatchState,
+    pub(crate) prediction: &'a ClassifierPrediction,
+}
+
+impl<const FROM: usize> WithComparator for Ipv6Classification<'_, FROM> {
+    #[inline(always)]
+    fn run(self, _: impl Fn(&Block, PacketKey) -> u16) {
+        self.prediction.choose::<FROM>(self.state);
+    }
+}
+
+impl FastPath {
+    /// Finds and prefetches the flow entries of packets of a data network. Their index buckets have been prefetched.
+    #[inline(never)]
+    pub(crate) fn look_up_ipv6(&self, network: u16, state: &mut BatchState) {
+        for at in 0..state.len() {
+            if state.next_stages[at] == NextStage::Ipv6 {
+                let key = FlowKey::Ipv6(network, state.prefixes[at]);
+                // Entry 0 is never in use.
+                state.entries[at] = self.table.prefetch_indirect(key).unwrap_or(0);
+            }
+        }
+    }
+
+    /// The second stage for a packet that [`read`] has parsed. [`NextStage::Ipv6`]: the common case does not cover it.
+    #[inline(always)]
+    pub(crate) fn classify_ipv6<const IS_UPLINK: bool>(
+        &mut self,
+        batch: &Batch,
+        state: &BatchState,
+        index: usize,
+    ) -> NextStage {
+        let at = index % BATCH;
+        let Some(entry) = self.table.entry(state.entries[at]) else { return NextStage::Ipv6 };
+        if IS_UPLINK == UPLINK {
+            let id = u64::from(state.scopes[at]) << 32 | u64::from(state.keys[at]);
+            if entry.entry_id() != id {
+                return if self.table.has_indirect_tunnels() {
+                    NextStage::Ipv6
+                } else {
+                    NextStage::TableMiss
+                };
+            }
+        } else if state.entries[at] == 0 {
+            let is_unknown = self.has_unknown_destination::<IS_UPLINK>((batch, state), index);
+            return if is_unknown { NextStage::Drop(DropReason::UnknownUe) } else { NextStage::SlowPath };
+        } else if entry.prefix != state.prefixes[at] || entry.scope != state.scopes[at] {
+            return NextStage::Ipv6;
+        }
+        let Some(head) = self.programs.head(entry.program_unless_alias()) else { return NextStage::Ipv6 };
+        let guessed = self.prediction.set(&self.sets);
+        if head.common_set != guessed {
+            self.observations.note(head.common_set);
+        }
+        if head.common_set != guessed || !self.prediction.is_for_v6() {
+            return NextStage::Ipv6;
+        }
+        let is_ue = |prefix| entry.prefix != 0 && prefix == entry.prefix;
+        let (is_local, is_remote) = (is_ue(state.prefixes[at]), is_ue(state.remote_prefixes[at]));
+        let stays =
+            || may_be_link_scoped(state.prefixes[at]) && may_be_link_scoped(state.remote_prefixes[at]);
+        // A UE that does not know its prefix yet sends from a link-local address to another.
+        if !is_local && (head.has_more || stays()) {
+            return NextStage::SlowPath;
+        }
+        let step = if is_local && !is_remote {
+            state.steps[at]
+        } else {
+            self.prediction.step(state.packet_key(at).without_ue().with_ue(is_remote, is_local))
+        };
+        match (step < NO_RULE, is_local) {
+            (true, true) => NextStage::Action(head.first + step),
+            _ if !head.is_final => NextStage::SlowPath,
+            (true, false) if IS_UPLINK == DOWNLINK => NextStage::SlowPath,
+            (true, false) => NextStage::Drop(DropReason::SpoofedSource),
+            (false, _) => NextStage::Drop(DropReason::NoMatchingPdr),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

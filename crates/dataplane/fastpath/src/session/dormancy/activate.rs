@@ -1,0 +1,107 @@
+//! Moves sessions between dormancy and the slow path.
+
+use causeway_dataplane::{Applied, Dataplane, Op, Plan};
+use causeway_model::{Far, ProfiledSession, SessionChange};
+use causeway_reference::path_of;
+use causeway_types::{Seid, Time};
+
+use crate::FastPath;
+use crate::session::dormant::{Activated, DormancyCandidate, Paths, PriorState};
+
+/// The number of sessions that are tried at a time to become dormant again: one more may have become active.
+const DORMANCY_ATTEMPTS: usize = 2;
+
+impl FastPath {
+    /// Limits the number of active sessions that could become dormant.
+    #[must_use]
+    pub fn with_max_active(mut self, most: usize) -> Self {
+        self.active.limit(most);
+        self
+    }
+
+    /// Activates a session if it is dormant: establishes it in the slow path as of its establishment time. Measurements
+    /// of its packets are restored, and its flow entries continue.
+    pub(crate) fn activate(&mut self, seid: Seid, now: Time) {
+        let Some(Activated { since, profiled, paths, prior }) = self.dormant.take(seid) else { return };
+        self.has_activated = true;
+        let done = self.slow_path.apply(since, &Plan { session: seid, change: profiled.clone().into() });
+        debug_assert_eq!(done, Ok(Applied::default()));
+        self.update_paths(now, paths, Paths::default());
+        match prior.map(|prior| *prior) {
+            None => self.insert_session(seid, true, now),
+            Some(PriorState { lease, measured: traces }) => {
+                self.slow_path.restore_measured_state(seid, &traces);
+                self.resume_lease(seid, lease);
+            }
+        }
+        self.active.add(seid, DormancyCandidate { since, profiled });
+    }
+
+    /// After a plan was applied: its session can become dormant again only if the change is part of a known profile.
+    pub(crate) fn update_candidate(&mut self, plan: &Plan) {
+        if matches!(&plan.change, SessionChange::Update(ops) if ops.iter().all(|op| matches!(op, Op::QueryUrr(_))))
+        {
+            return;
+        }
+        let candidate = self.active.remove(plan.session);
+        if let (Some(candidate), SessionChange::Rebind(transition)) = (candidate, &plan.change) {
+            self.active.add(plan.session, DormancyCandidate { profiled: transition.after(), ..candidate });
+        }
+    }
+
+    /// Makes sessions dormant again, longest active first, if too many are active.
+    pub(crate) fn limit_active(&mut self, now: Time) {
+        for _ in 0..DORMANCY_ATTEMPTS {
+            let Some((seid, candidate)) = self.active.pop() else { return };
+            if !self.make_dormant_again(now, seid, &candidate) {
+                self.active.add(seid, candidate);
+            }
+        }
+    }
+
+    /// `false`: a timer or report is due, or the session has state that dormancy cannot keep.
+    fn make_dormant_again(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        DormancyCandidate { since, profiled }: &DormancyCandidate,
+    ) -> bool {
+        debug_assert_eq!(self.slow_path.rules_of(seid), Some(&profiled.rules()));
+        if !self.dormant.has_profile(profiled) && self.slow_path.is_independent(seid) {
+            self.learn_dormant_profile(profiled);
+        }
+        let Some(entry) = self.dormant.entry(seid, profiled) else { return false };
+        let is_possible =
+            self.dormant.can_insert(&entry, profiled) && self.slow_path.overlapping_sessions(seid).is_empty();
+        let Some(traces) =
+            (if is_possible { self.slow_path.remove_for_dormancy(seid, *since, now) } else { None })
+        else {
+            return false;
+        };
+        let prior = PriorState { lease: self.detach_lease(seid), measured: traces };
+        let paths = self.dormant.add(&entry, seid, *since, profiled, Some(Box::new(prior)));
+        self.update_paths(now, Paths::default(), paths.unwrap_or_default());
+        true
+    }
+
+    /// Stores the profile of a session that was just established, or changed while dormant, if such sessions can be
+    /// dormant.
+    pub(crate) fn learn_profile(&mut self, since: Time, plan: &Plan) {
+        let profiled = match &plan.change {
+            SessionChange::Install(session) => Some(session.clone()),
+            SessionChange::Rebind(transition) => Some(transition.after()),
+            SessionChange::Update(_) | SessionChange::Remove => None,
+        };
+        let Some(profiled) = profiled.filter(|profiled| !self.dormant.has_profile(profiled)) else { return };
+        if self.slow_path.can_be_dormant(plan.session, since) {
+            self.learn_dormant_profile(&profiled);
+        }
+    }
+
+    fn learn_dormant_profile(&mut self, profiled: &ProfiledSession) {
+        let mut senders = profiled.profile().senders();
+        let source = |far: Option<&Far>| Some(path_of(far?, &self.topology)?.0);
+        let sources = [(); 2].map(|()| source(senders.next().flatten()));
+        self.dormant.learn(profiled, sources);
+    }
+}

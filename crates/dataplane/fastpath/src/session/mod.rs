@@ -1,0 +1,6 @@
+//! Sessions: their leases in the flow table, and the dormant ones, which are nowhere else.
+
+pub(crate) mod dormancy;
+pub(crate) mod dormant;
+mod handover;
+pub(crate) mod lease;
