@@ -9,11 +9,11 @@ use causeway_dataplane::{
 use causeway_reference::{Limits, Reference};
 use causeway_types::{Seid, Time};
 
+use crate::batch::state::BatchScratch;
 use crate::classify::filters::FilterSets;
 use crate::classify::prediction::{ClassifierPrediction, SetObservations};
 use crate::contract::SinglePacketBatch;
 use crate::enforce::icmp_limit::SuppressedPeers;
-use crate::lookup::BatchScratch;
 use crate::lookup::unknown_destinations::UnknownDestinations;
 use crate::program::Programs;
 use crate::session::dormant::{ActiveSessions, DormantSessions};

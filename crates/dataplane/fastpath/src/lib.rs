@@ -15,9 +15,11 @@ mod engine;
 mod lookup;
 mod parse;
 mod program;
+mod rewrite;
 mod session;
 mod table;
 mod topology_index;
+mod transmit;
 
 pub use classify::filters;
 pub use engine::FastPath;

@@ -6,12 +6,13 @@ use causeway_dataplane::Exit;
 use causeway_packet::{BATCH, Batch};
 
 use super::BatchPass;
+use crate::batch::forward::Forwarding;
+use crate::batch::state::UPLINK;
 use crate::batch::state::{NextStage, packet_flag};
-use crate::enforce::common::{Forwarding, Sent};
 use crate::engine::FastPath;
-use crate::lookup::UPLINK;
 use crate::parse::ipv6::{DESTINATION, SOURCE};
 use crate::topology_index::TopologyIndex;
+use crate::transmit::Sent;
 
 impl<const IS_UPLINK: bool> BatchPass<'_, IS_UPLINK> {
     /// Processes a packet that [`crate::parse::ipv6`] has parsed.

@@ -1,22 +1,29 @@
-//! The stages of a batch: look up and prefetch flow entries, then classify, then act.
+//! A batch, stage by stage: parse, lookup, classify, enforce and account, rewrite, transmit.
+//!
+//! The first two stages pass over all packets before anything changes ([`FastPath::process_frames`]). The others follow
+//! for one packet after the other, in order, since each may change what the next one meets ([`BatchPass`]). Packets
+//! outside the common case go through the same stages in their general form ([`general`]), and what no flow entry can
+//! decide goes to the slow path.
 
 use causeway_dataplane::{Disposition, DropReason, Exit, ReceiveSource, TrafficCounter, TransmitQueue};
 use causeway_packet::rewrite::{Ecn, set_ecn};
 use causeway_packet::{BATCH, Batch};
 use causeway_types::Time;
 
+use crate::batch::forward::Forwarding;
 use crate::batch::general::GeneralPackets;
-use crate::batch::state::{BatchState, NextStage, packet_flag};
+use crate::batch::state::{BatchScratch, BatchState, DOWNLINK, HALF_BATCH, NextStage, UPLINK, packet_flag};
+use crate::classify::Classifier;
 use crate::classify::filters::{Block, PacketKey, SetId, WithComparator};
 use crate::classify::prediction::{NO_RULE, SetObservations};
-use crate::enforce::common::{Forwarding, Sent};
 use crate::enforce::early_drop::EarlyDrop;
 use crate::enforce::icmp_limit::BatchSuppression;
 use crate::enforce::matched::Verdict;
 use crate::engine::FastPath;
 use crate::lookup::unknown_destinations::UnknownDestinations;
-use crate::lookup::{BatchScratch, Classifier, DOWNLINK, UPLINK};
+use crate::transmit::Sent;
 
+mod forward;
 pub(crate) mod general;
 mod ipv6;
 mod retry;
@@ -34,82 +41,101 @@ impl FastPath {
     ) {
         queue.clear();
         self.expire(now);
-        let mut scratch = self.scratch.take().unwrap_or_else(|| Box::new(BatchScratch::new()));
-        scratch.reset(batch.len(), self.table.is_large());
         (self.has_activated, self.unknown_destinations) = (false, UnknownDestinations::default());
-        self.prediction.reset(batch.len());
-        let (mut general, octets) = (GeneralPackets::new(), batch.octets() as u64);
-        let (compare, general) = (self.sets.compare(), &mut general);
         match source {
-            ReceiveSource::Gtpu => {
-                self.look_up_tunnels(batch, &mut scratch, general);
-                self.classify_remaining::<UPLINK>(0, batch, &mut scratch.state, general);
-                let (engine, state) = (&mut *self, &scratch.state);
-                let (suppression, early_drop) =
-                    (BatchSuppression::default(), EarlyDrop::of::<UPLINK>(engine, now));
-                compare.run(BatchPass::<UPLINK> {
-                    engine,
-                    now,
-                    source,
-                    batch,
-                    state,
-                    general,
-                    queue,
-                    octets,
-                    slow_or_late: 0,
-                    suppression,
-                    early_drop,
-                    predicted_set: SetId::NOTHING,
-                });
-            }
+            ReceiveSource::Gtpu => self.run_stages::<UPLINK>(now, (source, 0), batch, queue),
             ReceiveSource::Network(network) => {
-                self.look_up_addresses(network, batch, &mut scratch, general);
-                self.classify_remaining::<DOWNLINK>(network, batch, &mut scratch.state, general);
-                let (engine, state) = (&mut *self, &scratch.state);
-                let (suppression, early_drop) =
-                    (BatchSuppression::default(), EarlyDrop::of::<DOWNLINK>(engine, now));
-                compare.run(BatchPass::<DOWNLINK> {
-                    engine,
-                    now,
-                    source,
-                    batch,
-                    state,
-                    general,
-                    queue,
-                    octets,
-                    slow_or_late: 0,
-                    suppression,
-                    early_drop,
-                    predicted_set: SetId::NOTHING,
-                });
+                self.run_stages::<DOWNLINK>(now, (source, network), batch, queue);
             }
             ReceiveSource::Ethernet(_) => {
                 (0..batch.len()).for_each(|index| self.send_to_slow_path(now, source, batch, index, queue));
             }
         }
+    }
+
+    /// All stages. `network`: the data network of packets without a tunnel.
+    #[inline(always)]
+    fn run_stages<const IS_UPLINK: bool>(
+        &mut self,
+        now: Time,
+        (source, network): (ReceiveSource, u16),
+        batch: &mut Batch,
+        queue: &mut TransmitQueue,
+    ) {
+        let mut scratch = self.scratch.take().unwrap_or_else(|| Box::new(BatchScratch::new()));
+        scratch.reset(batch.len(), self.table.is_large());
+        self.prediction.reset(batch.len());
+        let (general, octets) = (&mut GeneralPackets::new(), batch.octets() as u64);
+
+        self.parse_and_look_up::<IS_UPLINK>(network, batch, &mut scratch, general);
+        self.complete_lookup::<IS_UPLINK>(network, &mut scratch.state);
+        if !general.is_empty() {
+            self.classify_general_packets(batch, general);
+        }
+        let (compare, early_drop) = (self.sets.compare(), EarlyDrop::of::<IS_UPLINK>(self, now));
+        compare.run(BatchPass::<IS_UPLINK> {
+            engine: self,
+            now,
+            source,
+            batch,
+            state: &scratch.state,
+            general,
+            queue,
+            octets,
+            slow_or_late: 0,
+            suppression: BatchSuppression::default(),
+            early_drop,
+            predicted_set: SetId::NOTHING,
+        });
         self.scratch = Some(scratch);
     }
 
-    /// The second stage for packets and rules that the common case does not cover.
-    #[inline(always)]
-    fn classify_remaining<const IS_UPLINK: bool>(
+    /// Parses the packets, finds their flow entries at direct positions, and prefetches those of the first packets: one
+    /// half of the batch after the other, so that the flow entries of the first half arrive from memory meanwhile.
+    #[inline(never)]
+    pub(crate) fn parse_and_look_up<const IS_UPLINK: bool>(
         &self,
         network: u16,
         batch: &Batch,
-        state: &mut BatchState,
+        scratch: &mut BatchScratch,
         general: &mut GeneralPackets,
     ) {
+        self.parse_half::<IS_UPLINK, 0>(network, batch, scratch);
+        self.look_up_half::<IS_UPLINK, 0>(&mut scratch.state);
+        self.fetch(&scratch.state, 0..HALF_BATCH);
+        if batch.len() > HALF_BATCH {
+            self.parse_half::<IS_UPLINK, HALF_BATCH>(network, batch, scratch);
+            self.look_up_half::<IS_UPLINK, HALF_BATCH>(&mut scratch.state);
+            self.fetch(&scratch.state, HALF_BATCH..scratch.state.prefetched);
+        } else {
+            scratch.state.skip_second_half();
+        }
+        if !scratch.state.are_common() {
+            self.parse_unusual_headers::<IS_UPLINK>(network, batch, scratch, general);
+        }
+    }
+
+    /// Finds the flow entries outside the direct positions, and prefetches rule entries, before anything changes.
+    #[inline(always)]
+    fn complete_lookup<const IS_UPLINK: bool>(&self, network: u16, state: &mut BatchState) {
         if IS_UPLINK == DOWNLINK && state.has_ipv6 {
             self.look_up_ipv6(network, state);
         }
-        self.prefetch_second::<IS_UPLINK>(state);
-        if !general.is_empty() {
-            self.classify_general_packets(batch, general);
+        let (has_indirect, has_rule_entries) =
+            (self.has_indirect::<IS_UPLINK>(), self.programs.has_rule_lines());
+        if has_indirect || has_rule_entries {
+            self.fetch(state, state.prefetched..state.len());
+        }
+        if has_indirect {
+            self.look_up_indirect(state);
+        }
+        if has_rule_entries {
+            self.classify_ahead::<IS_UPLINK>(state);
         }
     }
 }
 
-/// The second and third stages of a batch: classify and act, in order.
+/// The stages from classification on, packet by packet.
 struct BatchPass<'a, const IS_UPLINK: bool> {
     engine: &'a mut FastPath,
     now: Time,
@@ -265,45 +291,5 @@ impl<const IS_UPLINK: bool> BatchPass<'_, IS_UPLINK> {
             }
             Verdict::Dropped(reason) => self.count_drop(reason),
         }
-    }
-}
-
-impl FastPath {
-    /// Sends a packet to the slow path.
-    #[cold]
-    fn send_to_slow_path(
-        &mut self,
-        now: Time,
-        source: ReceiveSource,
-        batch: &mut Batch,
-        index: usize,
-        queue: &mut TransmitQueue,
-    ) {
-        let Some(frame) = batch.frame(index) else { return };
-        let Some(ingress) = self.topology.ingress(source, &frame.meta) else { return };
-        let mut out = Vec::new();
-        self.disposition = self.process_slow(now, &ingress, frame.data, &mut out);
-        out.into_iter().for_each(|(egress, packet)| queue.push_owned(egress, packet));
-    }
-
-    /// The counter of packets received from this source.
-    #[inline]
-    fn received(&mut self, source: ReceiveSource) -> &mut TrafficCounter {
-        match source {
-            ReceiveSource::Gtpu => &mut self.fast_counters.gtpu_received,
-            ReceiveSource::Network(_) => &mut self.fast_counters.ip_received,
-            ReceiveSource::Ethernet(_) => &mut self.fast_counters.ethernet_received,
-        }
-    }
-
-    /// Counts a frame, in its current state, as sent by the fast path.
-    fn count_sent(&mut self, exit: Exit, batch: &Batch, index: usize) {
-        let octets = batch.data(index).map_or(0, <[u8]>::len);
-        match exit {
-            Exit::Network(_) => self.fast_counters.ip_sent.count(octets),
-            Exit::Tunnel { .. } => self.fast_counters.gtpu_sent.count(octets),
-        }
-        self.fast_counters.forwarded += 1;
-        self.disposition = Disposition::Forwarded;
     }
 }

@@ -8,7 +8,7 @@ use causeway_dataplane::DropReason;
 use causeway_packet::BATCH;
 
 use crate::classify::filters::PacketKey;
-use crate::lookup::UPLINK;
+use crate::parse::BatchHeaders;
 use crate::table::key::FlowKey;
 
 /// The number of packets that are parsed together: half a batch. The flow entries of the first half are prefetched
@@ -17,6 +17,11 @@ pub(crate) const HALF_BATCH: usize = BATCH / 2;
 
 /// If at least one in this many packets of a batch is unusual, the first parse of the next batch is skipped.
 const UNUSUAL_RATIO: usize = 8;
+
+/// Uplink packets, received by GTP-U.
+pub(crate) const UPLINK: bool = true;
+/// Downlink packets, received from a data network.
+pub(crate) const DOWNLINK: bool = false;
 
 /// A value that no flow entry has as its [`crate::table::flow_entry::FlowEntry::entry_id`].
 pub(crate) const NO_ENTRY_ID: u64 = u64::MAX;
@@ -252,6 +257,26 @@ impl BatchState {
     pub(crate) const fn set_stage(&mut self, index: usize, next: NextStage) {
         self.next_stages[index % BATCH] = next;
         self.ids[index % BATCH] = NO_ENTRY_ID;
+    }
+}
+
+/// Working memory for the packets of a batch. It is reused, since initializing it would cost more than reading it.
+#[derive(Debug)]
+pub(crate) struct BatchScratch {
+    pub(crate) headers: BatchHeaders,
+    pub(crate) state: BatchState,
+}
+
+impl BatchScratch {
+    /// Memory with no packets.
+    pub(crate) const fn new() -> Self {
+        Self { headers: BatchHeaders::new(), state: BatchState::new() }
+    }
+
+    /// Starts a new batch: [`BatchState::reset`].
+    pub(crate) const fn reset(&mut self, len: usize, is_large: bool) {
+        self.headers.clear();
+        self.state.reset(len, is_large);
     }
 }
 

@@ -9,11 +9,11 @@ use causeway_dataplane::{DropReason, Exit};
 use causeway_packet::{BATCH, Batch, Meta};
 use causeway_types::Time;
 
+use crate::batch::state::UPLINK;
 use crate::batch::state::{BatchState, NextStage, PacketState, miss_drop_reason, packet_flag};
-use crate::enforce::common::hops_left;
+use crate::enforce::hops_left;
 use crate::enforce::icmp_limit::BatchSuppression;
 use crate::engine::FastPath;
-use crate::lookup::UPLINK;
 
 /// Packets with this bit must not be fragmented.
 const DO_NOT_FRAGMENT: u16 = 0x4000;

@@ -1,17 +1,15 @@
 //! The action of a flow entry on a packet.
 
-use std::num::NonZeroU8;
-
 use causeway_dataplane::{DropReason, Exit};
+use causeway_packet::FrameMut;
 use causeway_packet::icmp::IcmpError;
-use causeway_packet::rewrite::{Ecn, decrement_hop_limit, set_ecn};
-use causeway_packet::{FrameMut, Meta};
+use causeway_packet::rewrite::Ecn;
 use causeway_types::Direction;
 
-use crate::enforce::common::hops_left;
+use crate::enforce::hops_left;
 use crate::enforce::icmp_limit::IcmpErrorLimit;
 use crate::parse::user_header::UserHeader;
-use crate::program::{Action, CompiledSend, Program, Rate, Route, Step, Tunnel};
+use crate::program::{Action, CompiledSend, Program, Route, Step};
 use crate::table::FlowTable;
 use crate::table::flow_entry::{Account, PER_OCTET};
 use crate::topology_index::TopologyIndex;
@@ -162,12 +160,12 @@ impl MatchedPacket<'_> {
     fn drop_counted(&self, now: u64, table: &mut FlowTable, reason: DropReason) -> Verdict {
         let size = self.user.len;
         let Some(account) = self.account(table) else { return Verdict::SlowPath };
-        if self.step.reports_drops || !may_count(account, self.step, size, now) {
+        if self.step.reports_drops || !account.may_count(self.step, size, now) {
             return Verdict::SlowPath;
         }
         // Tokens that the rate has gained so far are kept.
         if let Some(rate) = self.step.rule_rate {
-            fill(account, rate, now);
+            account.fill(rate, now);
         }
         account.updated = now;
         self.count_drop(table);
@@ -181,16 +179,16 @@ impl MatchedPacket<'_> {
         let shared_is_open = match self.program.shared.filter(|_| step.is_shared) {
             Some(rate) => {
                 let entry = table.entry_mut(self.entry).ok_or(Verdict::SlowPath)?;
-                fill(&mut entry.account, rate, now)
+                entry.account.fill(rate, now)
             }
             None => true,
         };
         let account = self.account(table).ok_or(Verdict::SlowPath)?;
-        if !may_count(account, step, size, now) {
+        if !account.may_count(step, size, now) {
             return Err(Verdict::SlowPath);
         }
         let is_open = match step.rule_rate {
-            Some(rate) => fill(account, rate, now) && shared_is_open,
+            Some(rate) => account.fill(rate, now) && shared_is_open,
             None => shared_is_open,
         };
         if !is_open {
@@ -250,75 +248,4 @@ impl MatchedPacket<'_> {
             entry.account.budget -= u64::from(self.user.len);
         }
     }
-
-    /// Writes the headers for transmission.
-    #[inline]
-    fn send(
-        &self,
-        send: &CompiledSend,
-        (teid, hops): (u32, Option<NonZeroU8>),
-        topology_index: &TopologyIndex,
-        frame: &mut FrameMut<'_>,
-    ) -> Verdict {
-        if !(frame.trim_front(self.start.into()) && frame.resize(self.user.len as usize)) {
-            return Verdict::SlowPath;
-        }
-        if let Some(ecn) = self.ecn {
-            // It is an IP packet.
-            let _ = set_ecn(frame.data(), ecn);
-        }
-        if send.is_routed && topology_index.decrement_ttl {
-            // The Hop Limit is at least two.
-            let _ = decrement_hop_limit(frame.data());
-        }
-        match &send.route {
-            Route::Network(network) => {
-                frame.set_meta(Meta::Ip);
-                Verdict::Sent(Exit::Network(*network))
-            }
-            Route::Tunnel(tunnel) => self.wrap(tunnel, (teid, hops), topology_index, frame),
-        }
-    }
-
-    #[inline]
-    fn wrap(
-        &self,
-        tunnel: &Tunnel,
-        (teid, hops): (u32, Option<NonZeroU8>),
-        topology_index: &TopologyIndex,
-        frame: &mut FrameMut<'_>,
-    ) -> Verdict {
-        let header_len = usize::from(tunnel.header_len);
-        let Some(template) = tunnel.header.get(..header_len) else { return Verdict::SlowPath };
-        // The headroom of a batch's frames has capacity for any header.
-        let Some(header) = frame.prepend(header_len) else { return Verdict::SlowPath };
-        header.copy_from_slice(template);
-        let length = (header_len - 8 + self.user.len as usize) as u16;
-        if let Some([_, _, hi, lo, a, b, c, d]) = header.first_chunk_mut() {
-            [*hi, *lo] = length.to_be_bytes();
-            [*a, *b, *c, *d] = teid.to_be_bytes();
-        }
-        let tos = tunnel.tos | self.user.tos & 0x03;
-        if let Some(local) = topology_index.local_addr(tunnel.local) {
-            frame.set_meta(Meta::Gtpu { local, peer: tunnel.peer, tos, hops });
-        }
-        Verdict::Sent(Exit::Tunnel { local: tunnel.local })
-    }
-}
-
-/// Whether the account may count the packet without the slow path.
-#[inline]
-fn may_count(account: &Account, step: &Step, size: u32, now: u64) -> bool {
-    account.budget >= u64::from(size) && now.saturating_sub(account.last_pass) < step.idle_limit
-}
-
-/// Fills a bucket. Returns whether a packet may pass.
-#[inline]
-fn fill(account: &mut Account, rate: Rate, now: u64) -> bool {
-    let gained = rate.kbps.saturating_mul(now.saturating_sub(account.updated));
-    let capacity = rate.burst.max(i64::from(account.last_size) * PER_OCTET);
-    let tokens = account.tokens.saturating_add(i64::try_from(gained).unwrap_or(i64::MAX));
-    account.tokens = tokens.min(capacity);
-    account.updated = account.updated.max(now);
-    account.tokens > 0
 }

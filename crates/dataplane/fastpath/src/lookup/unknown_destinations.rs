@@ -9,9 +9,9 @@ use arrayvec::ArrayVec;
 use causeway_packet::{BATCH, Batch, Meta};
 use causeway_types::Teid;
 
+use crate::batch::state::UPLINK;
 use crate::batch::state::{BatchState, NextStage};
 use crate::engine::FastPath;
-use crate::lookup::UPLINK;
 use crate::parse::ipv6::DESTINATION;
 
 /// The number of packets that are looked up together.

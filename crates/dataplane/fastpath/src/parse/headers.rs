@@ -1,9 +1,9 @@
 //! Parses common packets: loads the first octets of all packets of a batch, then parses them with vector instructions.
 
+use crate::batch::state::UPLINK;
 use crate::batch::state::{BatchState, HALF_BATCH, NO_ENTRY_ID, packet_flag};
 use crate::classify::filters::{Block, PacketKey, WithComparator};
 use crate::classify::prediction::ClassifierPrediction;
-use crate::lookup::UPLINK;
 use crate::parse::address_filter::Ipv4Prefilter;
 
 use super::fields::{Tunnel, UserWords, decrement_ttl};

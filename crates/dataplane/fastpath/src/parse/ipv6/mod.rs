@@ -1,18 +1,14 @@
-//! IPv6 packets in the parse of unusual headers: parses them, and finds their compiled action in the common case.
-//! Everything else takes the path of [`crate::batch::general`].
+//! Parses IPv6 packets, as part of the parse of unusual headers. Everything else takes the path of
+//! [`crate::batch::general`].
 
-use causeway_dataplane::DropReason;
-use causeway_packet::{BATCH, Batch, MAX_IPV6_EXTENSIONS};
+use causeway_packet::{BATCH, MAX_IPV6_EXTENSIONS};
 use causeway_types::Qfi;
 
+use crate::batch::state::UPLINK;
 use crate::batch::state::{BatchState, NextStage, packet_flag};
-use crate::classify::filters::{Block, PacketKey, WithComparator};
-use crate::classify::prediction::{ClassifierPrediction, NO_RULE};
-use crate::engine::FastPath;
-use crate::lookup::{DOWNLINK, UPLINK};
+use crate::classify::filters::PacketKey;
 use crate::parse::address_filter::Ipv6Prefilter;
 use crate::parse::{UserPacketOffset, ecn};
-use crate::table::key::FlowKey;
 
 /// An IPv6 header.
 const HEADER: usize = 40;
@@ -129,90 +125,8 @@ const fn is_link_scoped((upper, lower): (u64, u64)) -> bool {
 }
 
 /// The same, given the upper half alone.
-const fn may_be_link_scoped(upper: u64) -> bool {
+pub(crate) const fn may_be_link_scoped(upper: u64) -> bool {
     is_link_scoped((upper, 0))
-}
-
-/// Classifies half a batch once more: [`ClassifierPrediction::choose`].
-pub(crate) struct Ipv6Classification<'a, const FROM: usize> {
-    pub(crate) state: &'a mut BatchState,
-    pub(crate) prediction: &'a ClassifierPrediction,
-}
-
-impl<const FROM: usize> WithComparator for Ipv6Classification<'_, FROM> {
-    #[inline(always)]
-    fn run(self, _: impl Fn(&Block, PacketKey) -> u16) {
-        self.prediction.choose::<FROM>(self.state);
-    }
-}
-
-impl FastPath {
-    /// Finds and prefetches the flow entries of packets of a data network. Their index buckets have been prefetched.
-    #[inline(never)]
-    pub(crate) fn look_up_ipv6(&self, network: u16, state: &mut BatchState) {
-        for at in 0..state.len() {
-            if state.next_stages[at] == NextStage::Ipv6 {
-                let key = FlowKey::Ipv6(network, state.prefixes[at]);
-                // Entry 0 is never in use.
-                state.entries[at] = self.table.prefetch_indirect(key).unwrap_or(0);
-            }
-        }
-    }
-
-    /// The second stage for a packet that [`read`] has parsed. [`NextStage::Ipv6`]: the common case does not cover it.
-    #[inline(always)]
-    pub(crate) fn classify_ipv6<const IS_UPLINK: bool>(
-        &mut self,
-        batch: &Batch,
-        state: &BatchState,
-        index: usize,
-    ) -> NextStage {
-        let at = index % BATCH;
-        let Some(entry) = self.table.entry(state.entries[at]) else { return NextStage::Ipv6 };
-        if IS_UPLINK == UPLINK {
-            let id = u64::from(state.scopes[at]) << 32 | u64::from(state.keys[at]);
-            if entry.entry_id() != id {
-                return if self.table.has_indirect_tunnels() {
-                    NextStage::Ipv6
-                } else {
-                    NextStage::TableMiss
-                };
-            }
-        } else if state.entries[at] == 0 {
-            let is_unknown = self.has_unknown_destination::<IS_UPLINK>((batch, state), index);
-            return if is_unknown { NextStage::Drop(DropReason::UnknownUe) } else { NextStage::SlowPath };
-        } else if entry.prefix != state.prefixes[at] || entry.scope != state.scopes[at] {
-            return NextStage::Ipv6;
-        }
-        let Some(head) = self.programs.head(entry.program_unless_alias()) else { return NextStage::Ipv6 };
-        let guessed = self.prediction.set(&self.sets);
-        if head.common_set != guessed {
-            self.observations.note(head.common_set);
-        }
-        if head.common_set != guessed || !self.prediction.is_for_v6() {
-            return NextStage::Ipv6;
-        }
-        let is_ue = |prefix| entry.prefix != 0 && prefix == entry.prefix;
-        let (is_local, is_remote) = (is_ue(state.prefixes[at]), is_ue(state.remote_prefixes[at]));
-        let stays =
-            || may_be_link_scoped(state.prefixes[at]) && may_be_link_scoped(state.remote_prefixes[at]);
-        // A UE that does not know its prefix yet sends from a link-local address to another.
-        if !is_local && (head.has_more || stays()) {
-            return NextStage::SlowPath;
-        }
-        let step = if is_local && !is_remote {
-            state.steps[at]
-        } else {
-            self.prediction.step(state.packet_key(at).without_ue().with_ue(is_remote, is_local))
-        };
-        match (step < NO_RULE, is_local) {
-            (true, true) => NextStage::Action(head.first + step),
-            _ if !head.is_final => NextStage::SlowPath,
-            (true, false) if IS_UPLINK == DOWNLINK => NextStage::SlowPath,
-            (true, false) => NextStage::Drop(DropReason::SpoofedSource),
-            (false, _) => NextStage::Drop(DropReason::NoMatchingPdr),
-        }
-    }
 }
 
 #[cfg(test)]

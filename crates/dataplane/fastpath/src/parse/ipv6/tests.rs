@@ -4,7 +4,7 @@ use causeway_packet::UserPacket;
 use proptest::prelude::*;
 
 use super::*;
-use crate::lookup::DOWNLINK;
+use crate::batch::state::DOWNLINK;
 use crate::parse::address_filter::Ipv6Prefilter;
 use crate::parse::user_header::UserHeader;
 

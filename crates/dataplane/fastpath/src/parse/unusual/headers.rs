@@ -8,10 +8,10 @@
 use causeway_packet::BATCH;
 use causeway_types::Qfi;
 
+use crate::batch::state::UPLINK;
 use crate::batch::state::{BatchState, HALF_BATCH, NO_ENTRY_ID, packet_flag};
 use crate::classify::filters::{Block, PacketKey, WithComparator};
 use crate::classify::prediction::ClassifierPrediction;
-use crate::lookup::UPLINK;
 use crate::parse::address_filter::Ipv4Prefilter;
 use crate::parse::fields::{COMPREHENSION_REQUIRED, Tunnel, UserWords, decrement_ttl};
 use crate::parse::g_pdu::GPdu;
@@ -237,7 +237,7 @@ pub(crate) struct ParseUnusual<'a, const IS_UPLINK: bool, const FROM: usize> {
 }
 
 impl<const IS_UPLINK: bool, const FROM: usize> WithComparator for ParseUnusual<'_, IS_UPLINK, FROM> {
-    /// Plain loops over plain arrays, as in [`super::HeaderReading`].
+    /// Plain loops over plain arrays, as in [`crate::parse::HeaderReading`].
     #[inline(always)]
     fn run(self, _: impl Fn(&Block, PacketKey) -> u16) {
         let Self { headers: BatchHeaders { low, high, ecns, user_offsets, .. }, state, prediction, blocked } =

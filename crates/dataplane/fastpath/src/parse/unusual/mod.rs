@@ -5,12 +5,13 @@ use causeway_dataplane::DropReason;
 use causeway_packet::{BATCH, Batch};
 
 use crate::batch::general::GeneralPackets;
+use crate::batch::state::{BatchScratch, DOWNLINK, UPLINK};
 use crate::batch::state::{BatchState, HALF_BATCH, NextStage, packet_flag};
+use crate::classify::ipv6::Ipv6Classification;
 use crate::engine::FastPath;
-use crate::lookup::{BatchScratch, DOWNLINK, UPLINK};
 use crate::parse::BatchHeaders;
 use crate::parse::g_pdu::{GPdu, NotGPdu};
-use crate::parse::ipv6::{Ipv6Classification, ParseOutcome, read};
+use crate::parse::ipv6::{ParseOutcome, read};
 use crate::table::key::FlowKey;
 
 mod headers;
@@ -23,7 +24,7 @@ impl FastPath {
     #[inline(never)]
     pub(crate) fn parse_unusual_headers<const IS_UPLINK: bool>(
         &self,
-        network: Option<u16>,
+        network: u16,
         batch: &Batch,
         scratch: &mut BatchScratch,
         general: &mut GeneralPackets,
@@ -41,33 +42,29 @@ impl FastPath {
             }
             if reads_ipv6 && let (Some(offset), Some(frame)) = (headers.ipv6_offset(index), batch.data(index))
             {
-                match (
-                    read::<IS_UPLINK>(state, index, (frame, offset), self.topology_index.blocked_v6),
-                    network,
-                ) {
-                    (ParseOutcome::Ipv6, network) => {
+                match read::<IS_UPLINK>(state, index, (frame, offset), self.topology_index.blocked_v6) {
+                    ParseOutcome::Ipv6 => {
                         has_ipv6[usize::from(index >= HALF_BATCH)] = true;
-                        let key =
-                            network.map(|network| FlowKey::Ipv6(network, state.prefixes[index % BATCH]));
-                        key.into_iter().for_each(|key| self.table.prefetch_index(key));
+                        if IS_UPLINK == DOWNLINK {
+                            self.table.prefetch_index(FlowKey::Ipv6(network, state.prefixes[index % BATCH]));
+                        }
                         continue;
                     }
-                    (ParseOutcome::Malformed, None) => {
+                    ParseOutcome::Malformed if IS_UPLINK == UPLINK => {
                         state.flags[index % BATCH] = packet_flag::MALFORMED.into();
                         continue;
                     }
-                    (ParseOutcome::Malformed, Some(_)) => {
+                    ParseOutcome::Malformed => {
                         state.set_stage(index, NextStage::Drop(DropReason::MalformedIp));
                         continue;
                     }
-                    (ParseOutcome::GeneralPath, _) => {}
+                    ParseOutcome::GeneralPath => {}
                 }
             }
-            let next = match network {
-                None => {
-                    self.look_up_general_tunnel(batch, (index, Some(state.entries[index % BATCH])), general)
-                }
-                Some(network) => self.look_up_general_address(network, batch, index, general),
+            let next = if IS_UPLINK == UPLINK {
+                self.look_up_general_tunnel(batch, (index, Some(state.entries[index % BATCH])), general)
+            } else {
+                self.look_up_general_address(network, batch, index, general)
             };
             state.set_stage(index, next);
         }

@@ -72,10 +72,7 @@ fn read<const IS_UPLINK: bool>(engine: &FastPath, frames: &[(Meta, Vec<u8>)]) ->
         for _ in 0..rounds {
             let mut general = GeneralPackets::new();
             scratch.reset(batch.len(), false);
-            match IS_UPLINK {
-                UPLINK => engine.look_up_tunnels(&batch, &mut scratch, &mut general),
-                _ => engine.look_up_addresses(0, &batch, &mut scratch, &mut general),
-            }
+            engine.parse_and_look_up::<IS_UPLINK>(0, &batch, &mut scratch, &mut general);
         }
         scratch
     })

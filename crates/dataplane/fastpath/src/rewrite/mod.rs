@@ -1,0 +1,4 @@
+//! The fifth stage: rewrite. It gives a frame the headers that it is transmitted with.
+
+pub(crate) mod common;
+mod general;
