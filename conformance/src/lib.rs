@@ -4,6 +4,21 @@
 //! messages, packets and time. A text file of the same name records the packets of the UPF, which are compared on
 //! every run. The case itself states the most important results (`expect`), which recording never changes.
 //! `CAUSEWAY_RECORD=1 cargo test -p causeway-conformance` records again.
+//!
+//! [`Case`] is a case, [`run`] runs it on a [`Backend`] and returns a [`Transcript`]; [`compare`] compares that with the
+//! recording. [`Lockstep`] passes the same script to several data planes. [`register`] is the state of each clause.
+//!
+//! ```
+//! use causeway_conformance::{Outcome, ReferenceBackend, compare, load_all, load_fragments, run};
+//! use std::path::Path;
+//!
+//! let cases = load_all(Path::new("cases/deletion"))?;
+//! let fragments = load_fragments(Path::new("fragments.yaml"))?;
+//! let case = cases.first().ok_or("no case")?;
+//! let transcript = run(case, &fragments, &ReferenceBackend)?;
+//! assert_eq!(compare(case, &transcript.text, str::to_owned)?, Outcome::Same);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

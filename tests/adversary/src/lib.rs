@@ -1,10 +1,10 @@
-//! Attacks on a running UPF: what an unassociated peer, a hostile SMF, a host on N3, a UE and a host of the data network
-//! can send, while a good SMF and a good UE use the same UPF.
+//! Attacks on a running UPF: what an unassociated peer, a hostile SMF, a host on N3, a UE and a host of the data
+//! network can send, while a good SMF and a good UE use the same UPF.
 //!
-//! A run creates and removes all network namespaces that it uses. The UPF is a separate process. Each attack has checks of
-//! effects that must not occur; after each of them the good SMF's requests must be accepted and the good UE's packets must
-//! pass in both directions. The loss and the latency of the good ones during the attack are the result, not a condition: they
-//! depend on the host.
+//! A run creates and removes all network namespaces that it uses. The UPF is a separate process. Each attack has checks
+//! of effects that must not occur; after each of them the good SMF's requests must be accepted and the good UE's
+//! packets must pass in both directions. The loss and the latency of the good ones during the attack are the result,
+//! not a condition: they depend on the host.
 //!
 //! ```no_run
 //! use std::time::Duration;

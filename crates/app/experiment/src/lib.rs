@@ -1,9 +1,28 @@
-//! Experiments of papers beside the papers' figures: on a modelled switch in model time, and with detectors on generated traces.
+//! Experiments of papers beside the papers' figures: on a modelled switch in model time, and with detectors on
+//! generated traces.
 //!
 //! [`simulation`] has UEs, an SMF and the mechanisms of the switch backend over a model of a switch; [`variant`] has
-//! the modes of access to the accounting tables; each file of [`hip4`] is one figure or table of HiP4-UPF. [`heavy`] has
-//! the traces, the detectors of others, and a file for each figure on heavy hitters.
-//! `docs/experiments.md` describes all of it.
+//! the modes of access to the accounting tables; each file of [`hip4`] is one figure or table of HiP4-UPF. [`heavy`]
+//! has the traces, the detectors of others, and a file for each figure on heavy hitters. [`run`] is the command line.
+//! `docs/experiments.md` and `docs/heavy-hitters.md` describe all of it.
+//!
+//! ```
+//! use causeway_experiment::{Arguments, run};
+//! use clap::Parser;
+//!
+//! #[derive(Parser)]
+//! struct Command {
+//!     #[command(flatten)]
+//!     arguments: Arguments,
+//! }
+//!
+//! // Without the name of an experiment, they are listed.
+//! let command = Command::try_parse_from(["experiment"])?;
+//! let mut text = Vec::new();
+//! run(&command.arguments, &mut text)?;
+//! assert!(String::from_utf8(text)?.contains("hip4-fig12"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -4,6 +4,18 @@
 //! layout of entries ([`pack`]), what fits into a stage ([`stage`]), the placement of each table ([`place`]), and the
 //! capacity in UEs ([`search`]). [`compiler_comparison`] compares it with compilers; `docs/planner.md` describes the
 //! model.
+//!
+//! ```
+//! use causeway_plan::architecture::Architecture;
+//! use causeway_plan::place::place_within;
+//! use causeway_plan::profiles::{Population, Profile, Program, Ratio};
+//!
+//! // 20 steps of 1,024 simple UEs, and one complex UE for each five of them.
+//! let population = Population::at(Ratio::one_to(5), 20 * Population::STEP, Population::N9);
+//! let pipeline = Program::of(Profile::Hip4).pipeline(&population)?;
+//! assert!(place_within(&Architecture::TOFINO1, &pipeline).is_some(), "the tables fit into twelve stages");
+//! # Ok::<(), causeway_plan::PlanError>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

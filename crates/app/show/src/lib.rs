@@ -1,4 +1,18 @@
-//! Output of commands: [`Table`]s as text and JSON, [`Chart`]s as SVG, a [`page()`] around both, and [`Progress`] while they run.
+//! Output of commands.
+//!
+//! - [`Table`]: rows of [`Cell`]s under [`Column`]s, as aligned text, HTML and JSON.
+//! - [`Chart`]: [`Curve`]s as SVG.
+//! - [`page()`]: an HTML page around both, in one file.
+//! - [`Progress`]: a line on the terminal while a command runs.
+//!
+//! ```
+//! use causeway_show::{Cell, Column, Table};
+//!
+//! let mut table = Table::new(vec![Column::new("direction"), Column::of("rate", "Mpps")]);
+//! table.row([Cell::from("uplink"), Cell::millions_per_second(12.4)]);
+//! let text = table.to_string();
+//! assert!(text.contains("Mpps") && text.contains("80.65"));
+//! ```
 
 #![forbid(unsafe_code)]
 

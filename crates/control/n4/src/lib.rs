@@ -1,7 +1,38 @@
 //! N4 associations, transactions, sessions and reports as state machines without sockets or clocks.
 //!
-//! [`N4`] is the state machine; [`Output`] is an action that it requests. `causeway-rules` decodes, validates and plans
+//! [`N4`] is the state machine. Its inputs are datagrams, results of plans, events of the data plane, and the time; its
+//! actions are [`Output`]s, which the caller polls and executes in order. `causeway-rules` decodes, validates and plans
 //! rules; the data plane applies the plans and is never called from here.
+//!
+//! - [`Config`]: the node, its timers and [`Limits`].
+//! - [`Notice`]: what an operator should know, as a value.
+//! - [`SessionView`] and [`AssociationView`]: read-only views for metrics and management.
+//!
+//! ```
+//! use causeway_model::{Capabilities, LocalEndpoints};
+//! use causeway_n4::{Config, N4, Output};
+//! use causeway_pfcp::{self as pfcp, AssociationSetupRequest, Header, Message, RecoveryTimeStamp};
+//! use causeway_types::{NodeId, NtpSeconds, Time};
+//! use std::net::Ipv4Addr;
+//!
+//! let [upf, smf] = [Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 0, 2, 21)];
+//! let config = Config::new(NodeId::Ip(upf.into()), upf.into());
+//! let mut n4 = N4::new(config, Capabilities::all(10, 16), LocalEndpoints::default(), NtpSeconds(1));
+//!
+//! let setup = AssociationSetupRequest::new(pfcp::NodeId::Ip(smf.into()), RecoveryTimeStamp(NtpSeconds(2)));
+//! let mut datagram = Vec::new();
+//! Message::from(setup).encode(None, 1, &mut datagram)?;
+//! n4.datagram(Time::from_secs(1_700_000_000), (smf, 8805).into(), &datagram);
+//!
+//! let outputs = std::iter::from_fn(|| n4.poll_output());
+//! let sent: Vec<_> = outputs.filter_map(|output| match output {
+//!     Output::Send { bytes, .. } => Some(bytes),
+//!     _ => None,
+//! }).collect();
+//! let (header, body, _) = Header::decode(sent.first().ok_or("no response")?)?;
+//! assert!(matches!(Message::decode(&header, body)?, Message::AssociationSetupResponse(_)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -7,10 +7,31 @@
 //! - A plan is all or nothing. It is applied at once, or is in flight until [`Dataplane::poll_applied`] returns its
 //!   result.
 //! - Packets come in batches, and leave from the buffers that they came in, or by name: [`TransmitQueue`].
-//! - Each packet ends in exactly one counter: [`Counters`].
+//! - Each packet ends in exactly one counter: [`Counters`], with one [`DropReason`] for each cause of a drop.
+//! - What the SMF has to know is an [`Event`].
 //! - Time is an argument of the calls; [`Dataplane::next_deadline`] says when the next one is due.
+//! - [`Topology`] says where packets come from and go to: local GTP-U addresses and data networks.
 //!
-//! `examples/teid_forwarder.rs` of the repository is a small data plane.
+//! `examples/teid_relay.rs` of the repository is a small data plane.
+//!
+//! ```
+//! use causeway_dataplane::{Counters, DropReason, GtpuEndpoint, Network, Topology};
+//! use causeway_types::NetworkInstance;
+//!
+//! let n3 = "192.0.2.1".parse::<std::net::Ipv4Addr>()?;
+//! let topology = Topology {
+//!     gtpu: vec![GtpuEndpoint::new(n3.into())],
+//!     networks: vec![Network::new(NetworkInstance::new("internet"), vec!["10.45.0.0/16".parse()?])],
+//!     ..Topology::default()
+//! };
+//! assert_eq!(topology.networks.len(), 1);
+//!
+//! let mut counters = Counters::default();
+//! counters.gtpu_received.count(92);
+//! counters.count_drop(DropReason::UnknownTeid);
+//! assert_eq!(counters.total_drops(), 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

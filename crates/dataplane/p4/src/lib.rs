@@ -1,8 +1,20 @@
 //! The contract of the P4 programs in `p4/`: the tables and counters that a controller uses.
 //!
-//! [`profiles`] is generated from the P4Info that is committed beside the programs, so no name, number or width is
-//! written twice. [`p4info`] reads such a file, of either target; [`render`] converts it to the generated code, and a
-//! test fails when that is stale (`scripts/p4 contract` renews it).
+//! - [`Contract`] describes one profile of the pipeline: tables with their keys and sizes, actions, counters, meters
+//!   and drop reasons.
+//! - [`profiles`] has the contract of each profile. It is generated from the P4Info that is committed beside the
+//!   programs, so no name, number or width is written twice.
+//! - [`p4info`] reads such a file, of either target; [`render`] converts it to the generated code. A test fails when
+//!   that is stale (`scripts/p4 contract` renews it).
+//!
+//! ```
+//! use causeway_p4::profiles::HIP4;
+//!
+//! let table = HIP4.tables.iter().find(|table| table.name == "dl_from_n6_simple").ok_or("no such table")?;
+//! assert_eq!(table.keys.len(), 1);
+//! assert_eq!(table.keys[0].width, 32, "the IPv4 address of the UE");
+//! # Ok::<(), &str>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -5,6 +5,16 @@
 //! - [`server`]: the model of `causeway-switch`, for any P4Runtime controller.
 //!
 //! Both use the same schema of a program, from its P4Info, and the same encoding rules for entries.
+//!
+//! ```
+//! use causeway_p4runtime::server::{ModelSwitch, Options, PROFILES};
+//!
+//! // A model of a switch; `ModelSwitch::serve` accepts controllers.
+//! let switch = ModelSwitch::new(Options::default());
+//! let (_, p4info) = PROFILES.iter().find(|(name, _)| *name == "hip4").ok_or("no such profile")?;
+//! switch.run(p4info)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

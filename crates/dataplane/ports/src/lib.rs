@@ -1,11 +1,30 @@
 //! Packet ports: TUN, TAP, UDP, TPACKET, AF_XDP, memory and pcap behind one trait, with a tracer and a fault injector
 //! for any of them.
 //!
-//! A port carries GTP-U datagrams (N3, N9), or IP packets or Ethernet frames (N6). It never blocks, allocates nothing
-//! per packet, and counts every packet that it cannot carry under one named [`Counter`]. A condition that only a
-//! person can resolve is a [`PortError`], which states the remedy.
+//! A [`Port`] carries GTP-U datagrams (N3, N9), or IP packets or Ethernet frames (N6). It never blocks, allocates
+//! nothing per packet, and counts every packet that it cannot carry under one named [`Counter`]. A condition that only
+//! a person can resolve is a [`PortError`], which states the remedy.
 //!
-//! `causeway bench ports` measures the cost of receiving and sending.
+//! - [`udp`], [`tun`], [`tap`], [`xdp`], [`tpacket`]: ports of the kernel. [`memory`] and [`pcap`]: ports for tests.
+//! - [`TracedPort`], [`FaultInjector`] and [`ReconnectingPort`] wrap any port.
+//! - [`wait`] waits for several ports and a [`Waker`].
+//! - [`netlink`] reads and writes routes, neighbours, links and addresses.
+//!
+//! `causeway bench ports` measures the cost of receiving and sending; `examples/unix_port.rs` of the repository is a
+//! small port.
+//!
+//! ```
+//! use causeway_packet::{Batch, Frame, Meta};
+//! use causeway_ports::{Port, memory};
+//!
+//! let (mut near, mut far) = memory::pair("near", "far")?;
+//! assert_eq!(near.send(&[Frame { meta: Meta::Ip, data: &[0x45; 40] }])?, 1);
+//!
+//! let mut batch = Batch::new();
+//! assert_eq!(far.receive(&mut batch)?, 1);
+//! assert_eq!(batch.data(0), Some(&[0x45; 40][..]));
+//! # Ok::<(), causeway_ports::PortError>(())
+//! ```
 
 #![deny(unsafe_code)]
 

@@ -3,13 +3,35 @@
 //! They follow HiP4-UPF (USENIX ATC 2024), and name the differences. Each is a state machine without clocks, threads or
 //! I/O: it takes events, with their time, and returns actions.
 //!
-//! - [`backend`]: the data plane that combines them.
+//! - [`backend`]: the data plane that combines them. [`backend::Switch`] drives any [`driver::SwitchDriver`];
+//!   [`backend::InProcess`] is a UPF on a model of a switch.
 //! - [`driver`]: the contract of switch drivers, and a driver that injects faults.
 //! - [`model`]: a switch in memory, accurate per table, with the request times of a real driver.
 //! - [`pendulum`]: concurrent reads and writes of the accounting tables, and the reuse of rule numbers.
 //! - [`pulling`]: the order in which counters are read, and the reports that follow.
 //! - [`ranges`]: the number of each rule on the switch, chosen so that few ternary entries give all rules of a kind
 //!   their action.
+//!
+//! ```
+//! use causeway_dataplane::{Dataplane, GtpuEndpoint, Network, Topology};
+//! use causeway_model::{Plan, RuleSet};
+//! use causeway_p4::profiles;
+//! use causeway_reference::Limits;
+//! use causeway_switch::backend::InProcess;
+//! use causeway_switch::driver::Program;
+//! use causeway_types::{NetworkInstance, Seid, Time};
+//!
+//! let n3 = "192.0.2.1".parse::<std::net::Ipv4Addr>()?;
+//! let topology = Topology {
+//!     gtpu: vec![GtpuEndpoint::new(n3.into())],
+//!     networks: vec![Network::new(NetworkInstance::new("internet"), vec!["10.45.0.0/16".parse()?])],
+//!     ..Topology::default()
+//! };
+//! let mut upf = InProcess::new(&Program::from(&profiles::HIP4), topology, Limits::default())?;
+//! upf.apply(Time::from_secs(1), &Plan::install(Seid(7), RuleSet::default()))?;
+//! assert_eq!(upf.counters().sessions, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -1,12 +1,36 @@
 //! Checked views and builders of Ethernet, IP, UDP, TCP, ICMP and GTP-U packets.
 //!
-//! A view, for example [`Ipv4`], borrows the octets it was parsed from; `parse` validates every length, so
-//! accessors cannot fail. A `Repr`, for example [`Ipv4Repr`], contains legal values only and appends itself to a
-//! vector, or yields an array of fixed size for the octets before a payload. No I/O, no allocation while parsing,
-//! no panic on any input.
+//! - A view, for example [`Ipv4`] or [`gtpu::Packet`], borrows the octets it was parsed from. `parse` validates every
+//!   length, so accessors cannot fail.
+//! - A `Repr`, for example [`Ipv4Repr`], contains legal values only. It appends itself to a vector, or yields an array
+//!   of fixed size for the octets before a payload.
+//! - [`UserPacket`] is a view of what filters and accounting read of a user packet of either IP version.
+//! - Ports and data planes exchange packets in a [`Batch`]: up to [`BATCH`] [`Frame`]s, each in a [`Buffer`] of this
+//!   crate or of an I/O library.
 //!
-//! Ports and data planes exchange packets in a [`Batch`]: up to [`BATCH`] [`Frame`]s, each in a [`Buffer`] of this crate
-//! or of an I/O library.
+//! No I/O, no allocation while parsing, no panic on any input.
+//!
+//! ```
+//! use causeway_packet::gtpu::{self, prefix};
+//! use causeway_packet::{Batch, Frame, IpProtocol, Ipv4Repr, Meta, UserPacket};
+//! use causeway_types::{Qfi, Teid};
+//!
+//! let (ue, server) = ("10.45.0.2".parse()?, "198.51.100.9".parse()?);
+//! let mut packet = Vec::new();
+//! Ipv4Repr::new(ue, server, IpProtocol::UDP).write(&[], &[0; 8], &mut packet)?;
+//!
+//! // In a tunnel, with a PDU Session Container.
+//! let (teid, qfi) = (Teid::new(0x1001).ok_or("zero")?, Qfi::new(9).ok_or("too large")?);
+//! let message = [&prefix::uplink(teid, qfi, packet.len())?[..], &packet].concat();
+//! let parsed = gtpu::Packet::parse(&message)?;
+//! assert_eq!(parsed.header.teid, Some(teid));
+//!
+//! let mut batch = Batch::new();
+//! batch.push(Frame { meta: Meta::Ip, data: &packet });
+//! let user = UserPacket::parse(batch.data(0).ok_or("no frame")?)?;
+//! assert_eq!((user.flow.src, user.flow.dst), (ue.into(), server.into()));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,27 @@
-//! Identifiers, addresses, volumes and time shared by every crate.
+//! Identifiers, addresses, volumes and time that every crate shares.
 //!
-//! Values are legal by construction: an out-of-range QFI or a zero TEID cannot be represented. No type here does
-//! I/O, reads a clock or depends on another crate of Causeway.
+//! Values are legal by construction: a QFI above 63 or a TEID of zero cannot be represented. No type here does I/O, reads
+//! a clock or depends on another crate of Causeway. Numbers are in host byte order.
+//!
+//! - Identifiers: [`Seid`], [`Teid`], [`PdrId`], [`FarId`], [`QerId`], [`UrrId`], [`BarId`], [`Qfi`].
+//! - Addresses: [`FSeid`], [`FTeid`], [`DualIp`], [`NodeId`], [`NetworkInstance`], [`IpNet`], [`MacAddr`].
+//! - Quantities: [`Volume`] in octets and packets, [`Bitrate`] in kbit/s.
+//! - Time: [`Time`] is the monotonic clock, [`WallTime`] the wall clock, [`WallClock`] converts between both.
+//!
+//! ```
+//! use causeway_types::{Bitrate, Direction, Qfi, Span, Teid, Time, Volume};
+//!
+//! assert_eq!(Teid::new(0), None, "no session has TEID 0");
+//! assert_eq!(Qfi::new(64), None, "a QFI has six bits");
+//! assert_eq!(Bitrate::from_kbps(10_000).map(Bitrate::bps), Some(10_000_000));
+//!
+//! let mut volume = Volume::ZERO;
+//! volume.count(Direction::Uplink, 1400);
+//! assert_eq!((volume.total(), volume.total_packets()), (1400, 1));
+//!
+//! let begin = Time::from_secs(1_700_000_000);
+//! assert_eq!((begin + Span::from_millis(20)).since(begin), Span::from_millis(20));
+//! ```
 
 #![forbid(unsafe_code)]
 
