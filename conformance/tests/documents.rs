@@ -21,8 +21,13 @@ const FOLDERS: [&str; 12] = [
 ];
 
 /// The documents about the code, whose words between backticks are names of the repository.
-const ABOUT_THE_CODE: [&str; 4] =
-    ["PROMISES.md", "ARCHITECTURE.md", "docs/life-of-a-packet.md", "docs/life-of-a-request.md"];
+const ABOUT_THE_CODE: [&str; 5] = [
+    "PROMISES.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "docs/life-of-a-packet.md",
+    "docs/life-of-a-request.md",
+];
 
 /// The folder of the decision records, which are about the code as well.
 const DECISIONS: &str = "docs/decisions";
@@ -140,7 +145,9 @@ fn is_there(paths: &[String], names: &Names, word: &str) -> Option<bool> {
     // The arguments of a call and of a type are left out.
     let word = word.split_once(['(', '<']).map_or(word, |(name, _)| name);
     Some(match word {
-        "unsafe" => return None,
+        // Neither names nor files of the repository.
+        "unsafe" | "nightly" | "get_" => return None,
+        _ if word.starts_with("target/") => return None,
         // A key of the configuration.
         _ if word.starts_with("upf.") => word.split('.').all(|key| names.has(key)),
         _ if word.contains("::") => word.split("::").all(|part| names.has(part) || is_path(paths, part)),
