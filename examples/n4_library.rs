@@ -14,7 +14,7 @@ use causeway_pfcp::{
     ForwardingParameters, Header, Message, OuterHeaderRemoval, Pdi, RecoveryTimeStamp, RemovedHeader,
     SessionEstablishmentRequest, SourceInterface,
 };
-use causeway_reference::{Limits, Reference};
+use causeway_slowpath::{Limits, SlowPath};
 use causeway_types::{
     DualIp, FSeid, FarId, NetworkInstance, NodeId, NtpSeconds, PdrId, Precedence, Seid, Time,
 };
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         networks: vec![network],
         ..Topology::default()
     };
-    let mut data_plane = Reference::new(topology, Limits::default());
+    let mut data_plane = SlowPath::new(topology, Limits::default());
     let config = Config::new(NodeId::Ip(UPF.into()), UPF.into());
     let endpoints = data_plane.topology().endpoints();
     let mut n4 = N4::new(config, data_plane.capabilities(), endpoints, NtpSeconds(2));

@@ -24,7 +24,7 @@ use causeway_pfcp::{
     CreateFar, CreatePdr, FTeid, ForwardingParameters, Header, Ie, Message, MessageType, OuterHeaderCreation,
     Pdi, UeIpAddress,
 };
-use causeway_reference::Limits;
+use causeway_slowpath::Limits;
 use causeway_types::{FSeid, NodeId, Span, Time, WallClock};
 
 /// The row of the dialects that is replayed.

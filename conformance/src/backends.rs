@@ -3,7 +3,7 @@
 use causeway_dataplane::{PacketEngine, Topology};
 use causeway_fastpath::FastPath;
 use causeway_p4::{Contract, profiles};
-use causeway_reference::{Limits, Reference, WhenFull};
+use causeway_slowpath::{Limits, SlowPath, WhenFull};
 use causeway_switch::backend::InProcess;
 use causeway_switch::driver::Program;
 use causeway_types::Span;
@@ -20,19 +20,19 @@ pub trait Backend {
 }
 
 /// Every data plane, the oracle first.
-pub const BACKENDS: [&dyn Backend; 2] = [&ReferenceBackend, &FastPathBackend];
+pub const BACKENDS: [&dyn Backend; 2] = [&SlowPathBackend, &FastPathBackend];
 
 /// The oracle.
 #[derive(Clone, Copy, Debug)]
-pub struct ReferenceBackend;
+pub struct SlowPathBackend;
 
-impl Backend for ReferenceBackend {
+impl Backend for SlowPathBackend {
     fn name(&self) -> &'static str {
-        "reference"
+        "slowpath"
     }
 
     fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine> {
-        Box::new(Reference::new(topology, limits(setup)))
+        Box::new(SlowPath::new(topology, limits(setup)))
     }
 }
 

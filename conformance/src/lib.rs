@@ -9,13 +9,13 @@
 //! recording. [`Lockstep`] passes the same script to several data planes. [`register`] is the state of each clause.
 //!
 //! ```
-//! use causeway_conformance::{Outcome, ReferenceBackend, compare, load_all, load_fragments, run};
+//! use causeway_conformance::{Outcome, SlowPathBackend, compare, load_all, load_fragments, run};
 //! use std::path::Path;
 //!
 //! let cases = load_all(Path::new("cases/deletion"))?;
 //! let fragments = load_fragments(Path::new("fragments.yaml"))?;
 //! let case = cases.first().ok_or("no case")?;
-//! let transcript = run(case, &fragments, &ReferenceBackend)?;
+//! let transcript = run(case, &fragments, &SlowPathBackend)?;
 //! assert_eq!(compare(case, &transcript.text, str::to_owned)?, Outcome::Same);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -48,7 +48,7 @@ mod upf;
 mod user_packet;
 mod variables;
 
-pub use backends::{BACKENDS, Backend, FastPathBackend, ReferenceBackend, SwitchBackend, limits};
+pub use backends::{BACKENDS, Backend, FastPathBackend, SlowPathBackend, SwitchBackend, limits};
 pub use capture::{Datagram, write_capture};
 pub use case::{Case, Fragments, Step, load_all, load_fragments};
 pub use error::CaseError;

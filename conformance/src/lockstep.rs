@@ -12,7 +12,7 @@ use causeway_dataplane::{
 };
 use causeway_fastpath::FastPath;
 use causeway_model::Applications;
-use causeway_reference::{Limits, Reference};
+use causeway_slowpath::{Limits, SlowPath};
 use causeway_types::{Time, WallClock};
 
 use crate::batched::process_together;
@@ -34,9 +34,9 @@ impl LockstepResult {
         self.0.get().map_or(Ok(()), |difference| Err(difference.clone()))
     }
 
-    fn compare<T: PartialEq + Debug>(&self, what: &str, reference: &T, fast: &T) {
-        if reference != fast {
-            self.record_difference(|| format!("{what}\n  reference: {reference:?}\n  fast path: {fast:?}"));
+    fn compare<T: PartialEq + Debug>(&self, what: &str, slow_path: &T, fast: &T) {
+        if slow_path != fast {
+            self.record_difference(|| format!("{what}\n  slow path: {slow_path:?}\n  fast path: {fast:?}"));
         }
     }
 
@@ -51,23 +51,23 @@ impl LockstepResult {
 /// its order, counters, and events with all that they say. Only their deadlines may differ: the earlier one counts, and
 /// time advances for both.
 pub struct Lockstep {
-    reference: Box<dyn PacketEngine>,
+    slow_path: Box<dyn PacketEngine>,
     fast: Box<dyn PacketEngine>,
     events: VecDeque<Event>,
     verdict: LockstepResult,
 }
 
 impl Lockstep {
-    /// The reference and the fast path, both empty, with this topology.
+    /// The slow path and the fast path, both empty, with this topology.
     pub fn new(topology: Topology, limits: Limits) -> Self {
         let fast = FastPath::new(topology.clone(), limits).unwrap_or_else(|error| panic!("{error}"));
         let fast = Box::new(fast);
-        Self::of(Box::new(Reference::new(topology, limits)), fast)
+        Self::of(Box::new(SlowPath::new(topology, limits)), fast)
     }
 
     /// Of these two, to which nothing has happened yet.
-    pub fn of(reference: Box<dyn PacketEngine>, fast: Box<dyn PacketEngine>) -> Self {
-        Self { reference, fast, events: VecDeque::new(), verdict: LockstepResult::default() }
+    pub fn of(slow_path: Box<dyn PacketEngine>, fast: Box<dyn PacketEngine>) -> Self {
+        Self { slow_path, fast, events: VecDeque::new(), verdict: LockstepResult::default() }
     }
 
     /// Whether they are equal, without regard to their owner.
@@ -79,7 +79,7 @@ impl Lockstep {
     pub fn burst(&mut self, now: Time, arrivals: &[Arrival], out: &mut dyn Transmit) {
         let (mut expected, mut sent) = (Vec::new(), Vec::new());
         for (ingress, packet) in arrivals {
-            self.reference.process(now, ingress, packet, &mut expected);
+            self.slow_path.process(now, ingress, packet, &mut expected);
         }
         process_together(&mut *self.fast, now, arrivals, &mut sent);
         let what = || match arrivals {
@@ -111,13 +111,13 @@ impl Lockstep {
 
     /// Compares what can be seen at any time.
     fn settle(&mut self, after: &str) {
-        let (one, other) = (self.reference.counters(), self.fast.counters());
+        let (one, other) = (self.slow_path.counters(), self.fast.counters());
         if one != other {
             self.verdict
                 .record_difference(|| format!("counters after {after}{}", differing_counters(&one, &other)));
         }
         loop {
-            let (one, other) = (self.reference.poll_event(), self.fast.poll_event());
+            let (one, other) = (self.slow_path.poll_event(), self.fast.poll_event());
             self.verdict.compare(&format!("an event after {after}"), &one, &other);
             match one {
                 Some(event) => self.events.push_back(event),
@@ -129,10 +129,10 @@ impl Lockstep {
 }
 
 /// The counters that are not the same.
-fn differing_counters(reference: &Counters, fast: &Counters) -> String {
-    let (mut text, pairs) = (String::new(), entries(reference).into_iter().zip(entries(fast)));
+fn differing_counters(slow_path: &Counters, fast: &Counters) -> String {
+    let (mut text, pairs) = (String::new(), entries(slow_path).into_iter().zip(entries(fast)));
     for ((name, one), (_, other)) in pairs.filter(|(one, other)| one != other) {
-        let _ = write!(text, "\n  {name}: reference {one}, fast path {other}");
+        let _ = write!(text, "\n  {name}: slow path {one}, fast path {other}");
     }
     text
 }
@@ -164,7 +164,7 @@ fn differing_output(what: &str, expected: &[(Egress, Vec<u8>)], sent: &[(Egress,
     let most = expected.len().max(sent.len());
     let at = (0..most).find(|at| expected.get(*at) != sent.get(*at)).unwrap_or(most);
     let mut text = format!("packet {at} of what was sent after {what}");
-    for (name, list) in [("reference", expected), ("fast path", sent)] {
+    for (name, list) in [("slow path", expected), ("fast path", sent)] {
         let _ = match list.get(at) {
             Some((egress, packet)) => {
                 let shown = format::packet(egress, packet);
@@ -185,13 +185,13 @@ fn hex(octets: &[u8]) -> String {
 
 impl Dataplane for Lockstep {
     fn capabilities(&self) -> Capabilities {
-        let (one, other) = (self.reference.capabilities(), self.fast.capabilities());
+        let (one, other) = (self.slow_path.capabilities(), self.fast.capabilities());
         self.verdict.compare("capabilities", &one, &other);
         one
     }
 
     fn submit(&mut self, now: Time, id: PlanId, plan: &Plan) -> PollApplied {
-        let (one, other) = (self.reference.submit(now, id, plan), self.fast.submit(now, id, plan));
+        let (one, other) = (self.slow_path.submit(now, id, plan), self.fast.submit(now, id, plan));
         if one != other {
             self.verdict.compare(&format!("what came of {plan:?}"), &one, &other);
         }
@@ -200,25 +200,25 @@ impl Dataplane for Lockstep {
     }
 
     fn set_applications(&mut self, applications: &Arc<Applications>) {
-        self.reference.set_applications(applications);
+        self.slow_path.set_applications(applications);
         self.fast.set_applications(applications);
         self.settle("new applications");
     }
 
     fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {
-        self.reference.set_host_reachability(host);
+        self.slow_path.set_host_reachability(host);
         self.fast.set_host_reachability(host);
         self.settle("new addresses of the machine");
     }
 
     fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
-        self.reference.set_wall_clock(now, clock);
+        self.slow_path.set_wall_clock(now, clock);
         self.fast.set_wall_clock(now, clock);
         self.settle("the wall clock was set");
     }
 
     fn follow_paths(&mut self, now: Time, old: &[GtpuPath], new: &[GtpuPath]) {
-        self.reference.follow_paths(now, old, new);
+        self.slow_path.follow_paths(now, old, new);
         self.fast.follow_paths(now, old, new);
         self.settle("paths of another data plane");
     }
@@ -228,23 +228,23 @@ impl Dataplane for Lockstep {
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        [self.reference.next_deadline(), self.fast.next_deadline()].into_iter().flatten().min()
+        [self.slow_path.next_deadline(), self.fast.next_deadline()].into_iter().flatten().min()
     }
 
     fn advance(&mut self, now: Time) {
-        self.reference.advance(now);
+        self.slow_path.advance(now);
         self.fast.advance(now);
         self.settle("time passed");
     }
 
     fn counters(&self) -> Counters {
-        self.reference.counters()
+        self.slow_path.counters()
     }
 }
 
 impl PacketEngine for Lockstep {
     fn topology(&self) -> &Topology {
-        self.reference.topology()
+        self.slow_path.topology()
     }
 
     fn process(
@@ -255,7 +255,7 @@ impl PacketEngine for Lockstep {
         out: &mut dyn Transmit,
     ) -> Disposition {
         let (mut expected, mut sent) = (Vec::new(), Vec::new());
-        let fate = self.reference.process(now, ingress, packet, &mut expected);
+        let fate = self.slow_path.process(now, ingress, packet, &mut expected);
         let other = self.fast.process(now, ingress, packet, &mut sent);
         if fate != other {
             self.verdict.compare(&format!("the fate of {ingress:?} {}", hex(packet)), &fate, &other);
@@ -267,7 +267,7 @@ impl PacketEngine for Lockstep {
 
     fn flush(&mut self, out: &mut dyn Transmit) {
         let (mut expected, mut sent) = (Vec::new(), Vec::new());
-        self.reference.flush(&mut expected);
+        self.slow_path.flush(&mut expected);
         self.fast.flush(&mut sent);
         self.same_output(|| "a plan or a timer".to_owned(), &expected, &sent, out);
         self.settle("sending what was left");

@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use causeway_conformance::{
-    Input, Lockstep, ReferenceBackend, load_all, load_fragments, replay, run, topology,
+    Input, Lockstep, SlowPathBackend, load_all, load_fragments, replay, run, topology,
 };
-use causeway_reference::Limits;
+use causeway_slowpath::Limits;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -15,7 +15,7 @@ fn scripts() -> Vec<Vec<Input>> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let fragments = load_fragments(&here.join("fragments.yaml")).unwrap();
     let cases = load_all(&here.join("cases")).unwrap();
-    let runs = cases.iter().map(|case| run(case, &fragments, &ReferenceBackend));
+    let runs = cases.iter().map(|case| run(case, &fragments, &SlowPathBackend));
     runs.filter_map(|run| Some(run.ok()?.inputs)).collect()
 }
 
@@ -75,7 +75,7 @@ fn damaged(mut script: Vec<Input>, damages: &[Damage]) -> Vec<Input> {
     script
 }
 
-/// Lets everything happen to two UPFs at once, one with the reference and one with the fast path.
+/// Lets everything happen to two UPFs at once, one with the slow path and one with the fast path.
 fn on_both(script: &[Input]) -> Result<(), String> {
     let lockstep = Lockstep::new(topology(), Limits::default());
     let verdict = lockstep.verdict();

@@ -1,11 +1,11 @@
 //! A whole UPF, control and data plane: any sequence of PFCP datagrams, packets and waiting. Nothing panics,
 //! every packet is in exactly one counter, nothing is left when the associations end, and the fast path does in every
-//! step what the reference does.
+//! step what the slow path does.
 
 #![no_main]
 
 use causeway_conformance::{Input, Lockstep, replay, topology};
-use causeway_reference::Limits;
+use causeway_slowpath::Limits;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|octets: &[u8]| {

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use causeway_conformance::{Arrival, Lockstep};
 use causeway_dataplane::{Capabilities, Dataplane, Egress, PacketEngine, Plan, Topology};
 use causeway_model::{LocalEndpoints, RuleSet, Templates, plan_modification};
-use causeway_reference::{Limits, Reference, WhenFull};
 use causeway_rules::Catalogue;
+use causeway_slowpath::{Limits, SlowPath, WhenFull};
 use causeway_types::{Seid, Span, Time, WallClock};
 
 use crate::arrival::arrival;
@@ -27,7 +27,7 @@ const START: Time = Time::from_secs(1_700_000_000);
 /// Timers that a pause looks at one by one; the rest of it passes at once.
 const MOST_DEADLINES: usize = 64;
 
-/// Makes the data plane that is compared with the reference.
+/// Makes the data plane that is compared with the slow path.
 pub(crate) type Make<'a> = &'a dyn Fn(Topology, Limits) -> Box<dyn PacketEngine>;
 
 /// One session, whether it is there or not.
@@ -90,8 +90,8 @@ impl Run {
             when_full: if genes.chance(128) { WhenFull::DropOldest } else { WhenFull::DropNewest },
             ..Limits::default()
         };
-        let reference = Box::new(Reference::new(topology.clone(), limits));
-        let lockstep = Lockstep::of(reference, make(topology.clone(), limits));
+        let slow_path = Box::new(SlowPath::new(topology.clone(), limits));
+        let lockstep = Lockstep::of(slow_path, make(topology.clone(), limits));
         let catalogue = Catalogue { applications: applications(true), ..Catalogue::default() };
         let mut run = Self {
             capabilities: lockstep.capabilities(),

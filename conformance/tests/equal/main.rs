@@ -1,4 +1,4 @@
-//! The fast path is equal to the reference: random worlds happen to both in lockstep, and after every step all that can
+//! The fast path is equal to the slow path: random worlds happen to both in lockstep, and after every step all that can
 //! be seen of the two must be the same.
 //!
 //! `PROPTEST_CASES` says how many worlds, `PROPTEST_RNG_SEED` which; without it they are the same ones in every run.
@@ -29,7 +29,7 @@ use std::cell::RefCell;
 
 use causeway_dataplane::{PacketEngine, Topology};
 use causeway_fastpath::FastPath;
-use causeway_reference::Limits;
+use causeway_slowpath::Limits;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
 
@@ -62,7 +62,7 @@ fn config(seed: u64) -> Config {
 /// At least so much of a hundred packets must be forwarded: a world in which all is dropped shows little.
 const FORWARDED: u64 = 25;
 
-/// The least share of packets, in percent, that flow entries must decide, and not the reference in the slow path.
+/// The least share of packets, in percent, that flow entries must decide, and not the slow path.
 const HOT: u64 = 20;
 
 /// `most_awake`: of the sessions that could rest again.

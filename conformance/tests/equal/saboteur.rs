@@ -10,7 +10,7 @@ use causeway_fastpath::FastPath;
 use causeway_model::Applications;
 use causeway_packet::Batch;
 use causeway_packet::gtpu::MessageType;
-use causeway_reference::Limits;
+use causeway_slowpath::Limits;
 use causeway_types::{Time, WallClock};
 
 mod plans;

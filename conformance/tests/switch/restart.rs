@@ -8,7 +8,7 @@ use causeway_model::{
 };
 use causeway_p4::profiles;
 use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, UdpRepr};
-use causeway_reference::Limits;
+use causeway_slowpath::Limits;
 use causeway_switch::backend::{InProcess, Notice};
 use causeway_switch::driver::Program;
 use causeway_types::{

@@ -171,8 +171,8 @@ pub(crate) struct DemoArgs {
     #[arg(short, long, value_name = "FOLDER", default_value = "demo-out")]
     pub(crate) out: PathBuf,
 
-    /// Data plane of the UPF: fastpath, reference, or switch (a model of a P4 switch)
-    #[arg(short, long, value_name = "WORD", value_parser = ["fastpath", "reference", "switch"])]
+    /// Data plane of the UPF: fastpath, slowpath, or switch (a model of a P4 switch)
+    #[arg(short, long, value_name = "WORD", value_parser = ["fastpath", "slowpath", "switch"])]
     pub(crate) dataplane: Option<String>,
 }
 

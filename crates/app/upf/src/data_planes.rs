@@ -8,7 +8,7 @@ use std::fmt;
 use causeway_dataplane::{PacketEngine, Topology};
 use causeway_fastpath::FastPath;
 use causeway_p4::profiles;
-use causeway_reference::{Limits, Reference};
+use causeway_slowpath::{Limits, SlowPath};
 use causeway_switch::backend::InProcess;
 use causeway_switch::driver::Program;
 use causeway_types::Span;
@@ -45,7 +45,7 @@ impl DataPlane {
     pub const ALL: &[Self] = &[
         Self::FAST_PATH,
         // One packet at a time: slow; the fast path is compared with it.
-        Self { name: "reference", build: reference },
+        Self { name: "slowpath", build: slow_path },
         // A P4 switch, over P4Runtime; or a slow switch model in this process, for trials.
         Self { name: Self::SWITCH, build: switch },
     ];
@@ -53,8 +53,9 @@ impl DataPlane {
     /// The name of the data plane whose packets pass on ports of a switch, and that has one packet thread.
     const SWITCH: &str = "switch";
 
-    /// The data plane with this name.
+    /// The data plane with this name. `reference` is the former name of the slow path.
     pub fn named(name: &str) -> Option<Self> {
+        let name = if name == "reference" { "slowpath" } else { name };
         Self::ALL.iter().find(|plane| plane.name == name).copied()
     }
 
@@ -84,8 +85,8 @@ fn fast_path(parts: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {
     }
 }
 
-fn reference(parts: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {
-    Ok(Box::new(Reference::new(parts.topology.clone(), parts.limits)))
+fn slow_path(parts: &Parts<'_>) -> Result<BoxedDataPlane, StartError> {
+    Ok(Box::new(SlowPath::new(parts.topology.clone(), parts.limits)))
 }
 
 /// The read interval of the counters of a switch model in this process.

@@ -1,7 +1,7 @@
 //! Builds the workers of a configuration, each with its ports and an empty data plane.
 
 use causeway_dataplane::Topology;
-use causeway_reference::Limits;
+use causeway_slowpath::Limits;
 use causeway_types::Span;
 
 use crate::config::{Config, WhenFull};
@@ -74,8 +74,8 @@ fn limits(config: &Config) -> Limits {
         buffer_octets: size(upf.buffering.memory),
         buffer_time: Some(upf.buffering.time).filter(|time| !time.is_zero()),
         when_full: match upf.buffering.when_full {
-            WhenFull::DropNewest => causeway_reference::WhenFull::DropNewest,
-            WhenFull::DropOldest => causeway_reference::WhenFull::DropOldest,
+            WhenFull::DropNewest => causeway_slowpath::WhenFull::DropNewest,
+            WhenFull::DropOldest => causeway_slowpath::WhenFull::DropOldest,
         },
         notify_again: Some(upf.buffering.notify_again).filter(|span| !span.is_zero()),
         averaging_window: upf.qos.averaging_window,

@@ -23,7 +23,7 @@ fn downlink() -> Teid {
 #[test]
 fn a_session_lives_from_setup_to_graceful_stop() {
     // On the fast path a flow entry handles the uplink packet, the slow path the buffered one.
-    for (dataplane, by_line) in [(DataPlane::FAST_PATH, 1.0), (DataPlane::named("reference").unwrap(), 0.0)] {
+    for (dataplane, by_line) in [(DataPlane::FAST_PATH, 1.0), (DataPlane::named("slowpath").unwrap(), 0.0)] {
         let upf = loopback();
         let mut config = config(upf);
         config.upf.dataplane = dataplane;

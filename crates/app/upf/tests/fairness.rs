@@ -1,7 +1,7 @@
 //! What a UE gets while another one sends far more than the UPF can handle. The daemon is in a network namespace of its own, with a UDP
 //! socket on N3 and a TUN device on N6, and so are two gNBs and a server.
 //!
-//! The packets of the UE that floods cost much: its session has many PDRs, which the reference data plane tries one after the other. So too
+//! The packets of the UE that floods cost much: its session has many PDRs, which the slow path tries one after the other. So too
 //! much for the UPF is little for the generator. How much that is is measured first, as it depends on machine, build and load. The bound is
 //! far from both outcomes: without fair shares the quiet UE loses as much as the other one.
 
@@ -52,7 +52,7 @@ impl Environment {
         ip("address add 198.51.100.1/32 dev lo");
         let upf = loopback();
         let mut config = config(upf);
-        config.upf.dataplane = DataPlane::named("reference").unwrap();
+        config.upf.dataplane = DataPlane::named("slowpath").unwrap();
         config.upf.max_pdrs_per_session = 1024;
         config.upf.session = vec![Session { dev: "n6test".into(), ..Session::default() }];
         let daemon = Daemon::start(&config).unwrap();

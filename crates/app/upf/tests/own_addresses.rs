@@ -121,9 +121,9 @@ fn a_ue_cannot_speak_for_its_smf() {
 }
 
 #[test]
-fn a_ue_cannot_speak_for_its_smf_on_the_reference() {
-    let name = "a_ue_cannot_speak_for_its_smf_on_the_reference";
-    in_namespace(name, || ue_speaks_for_its_smf(DataPlane::named("reference").unwrap()));
+fn a_ue_cannot_speak_for_its_smf_on_the_slow_path() {
+    let name = "a_ue_cannot_speak_for_its_smf_on_the_slow_path";
+    in_namespace(name, || ue_speaks_for_its_smf(DataPlane::named("slowpath").unwrap()));
 }
 
 fn ue_speaks_for_its_smf(dataplane: DataPlane) {

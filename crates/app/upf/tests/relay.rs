@@ -28,9 +28,9 @@ fn relayed_packets_end_with_their_last_hop() {
 }
 
 #[test]
-fn relayed_packets_end_with_their_last_hop_on_the_reference() {
-    let name = "relayed_packets_end_with_their_last_hop_on_the_reference";
-    in_namespace(name, || relay(DataPlane::named("reference").unwrap()));
+fn relayed_packets_end_with_their_last_hop_on_the_slow_path() {
+    let name = "relayed_packets_end_with_their_last_hop_on_the_slow_path";
+    in_namespace(name, || relay(DataPlane::named("slowpath").unwrap()));
 }
 
 fn relay(dataplane: DataPlane) {

@@ -6,7 +6,7 @@ use causeway_collections::PartitionedMap;
 use causeway_dataplane::{
     Counters, Dataplane, Disposition, DropReason, Ingress, PacketEngine, Topology, Transmit,
 };
-use causeway_reference::{Limits, Reference};
+use causeway_slowpath::{Limits, SlowPath};
 use causeway_types::{Seid, Time};
 
 use crate::batch::state::BatchScratch;
@@ -29,7 +29,7 @@ const BLOCKS_PER_SESSION: u32 = 64;
 /// The fast path of one worker. It owns its sessions and shares nothing with other threads.
 #[derive(Debug)]
 pub struct FastPath {
-    pub(crate) slow_path: Reference,
+    pub(crate) slow_path: SlowPath,
     pub(crate) topology_index: TopologyIndex,
     pub(crate) topology: Topology,
     pub(crate) table: FlowTable,
@@ -69,7 +69,7 @@ impl FastPath {
         start_prefault_thread();
         let blocks = limits.max_sessions.saturating_mul(BLOCKS_PER_SESSION).min(FILTER_BLOCKS);
         Ok(Self {
-            slow_path: Reference::new(topology.clone(), limits),
+            slow_path: SlowPath::new(topology.clone(), limits),
             topology_index: TopologyIndex::new(&topology),
             table: FlowTable::new(&topology, limits.max_sessions)?,
             topology,

@@ -1,7 +1,7 @@
 //! The software fast path: a flow table in front of the slow path.
 //!
 //! A flow entry of 64 octets holds, for one direction of a session, the state that most packets need. Packets that a
-//! flow entry cannot handle go to the slow path, which is the reference data plane. Before the slow path acts, the
+//! flow entry cannot handle go to the slow path. Before the slow path acts, the
 //! counts of the session's flow entries return to it; afterwards, it grants the flow entries anew. So both paths have
 //! the same results.
 //!
@@ -15,7 +15,7 @@
 //! use causeway_fastpath::FastPath;
 //! use causeway_model::{Far, Forwarding, Pdi, Pdr, Plan, RuleSet, UeAddress, UeSide};
 //! use causeway_packet::{Batch, Frame, IpProtocol, Ipv4Repr, Meta};
-//! use causeway_reference::Limits;
+//! use causeway_slowpath::Limits;
 //! use causeway_types::{FTeid, FarId, Interface, NetworkInstance, PdrId, Seid, Teid, Time};
 //! use std::net::Ipv4Addr;
 //!

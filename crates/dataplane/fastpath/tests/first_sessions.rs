@@ -7,7 +7,7 @@ use causeway_fastpath::FastPath;
 use causeway_model::{Far, Forwarding, HeaderRemoval, Pdi, Pdr, Plan, RuleSet, UeAddress, UeSide};
 use causeway_packet::gtpu::prefix;
 use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, UdpRepr};
-use causeway_reference::Limits;
+use causeway_slowpath::Limits;
 use causeway_types::{FTeid, FarId, Interface, NetworkInstance, PdrId, Qfi, Seid, Teid, Time};
 
 const N3: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 100);

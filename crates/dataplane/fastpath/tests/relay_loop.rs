@@ -10,7 +10,7 @@ use causeway_fastpath::FastPath;
 use causeway_model::{Far, Forwarding, HeaderRemoval, Pdi, Pdr, Plan, Qer, RuleSet};
 use causeway_packet::gtpu::{Repr, prefix};
 use causeway_packet::{IpProtocol, IpRepr, UdpRepr};
-use causeway_reference::{Limits, Reference};
+use causeway_slowpath::{Limits, SlowPath};
 use causeway_types::{FTeid, FarId, Interface, PdrId, QerId, Qfi, Seid, Teid, Time};
 
 const UPFS: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 0, 2, 2)];
@@ -40,8 +40,8 @@ fn topology(upf: usize) -> Topology {
     Topology { gtpu: vec![GtpuEndpoint::new(UPFS[upf].into())], ..Topology::default() }
 }
 
-fn reference(upf: usize) -> Reference {
-    Reference::new(topology(upf), Limits::default())
+fn slow_path(upf: usize) -> SlowPath {
+    SlowPath::new(topology(upf), Limits::default())
 }
 
 fn fast_path(upf: usize) -> FastPath {
@@ -94,7 +94,7 @@ fn a_loop_of_two_upfs_ends() {
         Repr::end_marker(tunnel(0).teid).to_vec().unwrap(),
     ];
     let engines: [fn(usize) -> Box<dyn PacketEngine>; 2] =
-        [|upf| Box::new(reference(upf)), |upf| Box::new(fast_path(upf))];
+        [|upf| Box::new(slow_path(upf)), |upf| Box::new(fast_path(upf))];
     for (one, other) in [(0, 0), (1, 1), (0, 1), (1, 0)] {
         let mut upfs = [engines[one](0), engines[other](1)];
         for (upf, plane) in upfs.iter_mut().enumerate() {

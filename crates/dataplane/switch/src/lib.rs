@@ -16,7 +16,7 @@
 //! use causeway_dataplane::{Dataplane, GtpuEndpoint, Network, Topology};
 //! use causeway_model::{Plan, RuleSet};
 //! use causeway_p4::profiles;
-//! use causeway_reference::Limits;
+//! use causeway_slowpath::Limits;
 //! use causeway_switch::backend::InProcess;
 //! use causeway_switch::driver::Program;
 //! use causeway_types::{NetworkInstance, Seid, Time};

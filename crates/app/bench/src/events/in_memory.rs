@@ -7,7 +7,7 @@ use causeway_fastpath::FastPath;
 use causeway_model::{Far, Plan};
 use causeway_packet::Meta;
 use causeway_ports::memory::{MemoryPort, pair_with};
-use causeway_reference::Limits;
+use causeway_slowpath::Limits;
 use causeway_upf::clock::Clock;
 use causeway_upf::worker::{PortSet, Report, Schedule, WorkerHandle};
 

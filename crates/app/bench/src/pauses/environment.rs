@@ -6,7 +6,7 @@ use causeway_dataplane::{Egress, Ingress, PacketEngine, Plan, Transmit};
 use causeway_fastpath::FastPath;
 use causeway_fastpath::index::{ArenaError, ToKernel, prepare};
 use causeway_n4::{ApplyId, Config, N4, Output};
-use causeway_reference::{Limits, Reference};
+use causeway_slowpath::{Limits, SlowPath};
 use causeway_types::{DualIp, NodeId, NtpSeconds, Span, Time};
 
 use crate::kit::{CpuTimer, Samples};
@@ -49,7 +49,7 @@ impl Environment {
         let endpoints = topology.endpoints();
         let limits = Limits { max_sessions: sessions, ..Limits::default() };
         let plane: Box<dyn PacketEngine> = match backend {
-            Backend::Reference => Box::new(Reference::new(topology, limits)),
+            Backend::Slowpath => Box::new(SlowPath::new(topology, limits)),
             Backend::Fastpath => Box::new(FastPath::new(topology, limits)?),
         };
         let mut config = Config::new(NodeId::Ip(IpAddr::V4(UPF)), DualIp::from(UPF));

@@ -8,7 +8,7 @@ use causeway_fastpath::FastPath;
 use causeway_fastpath::index::{ArenaError, prefetch_at, prepare};
 use causeway_model::{LocalEndpoints, Plan};
 use causeway_n4::{ApplyId, Config, N4, Output};
-use causeway_reference::{Limits, Reference};
+use causeway_slowpath::{Limits, SlowPath};
 use causeway_types::{DualIp, NetworkInstance, NodeId, NtpSeconds, Span, Time};
 
 use super::options::Plane;
@@ -77,7 +77,7 @@ impl Environment {
         let limits = Limits { max_sessions: sessions, ..Limits::default() };
         let plane: Option<Box<dyn Dataplane>> = match plane {
             Plane::Accepting => None,
-            Plane::Reference => Some(Box::new(Reference::new(topology, limits))),
+            Plane::Slowpath => Some(Box::new(SlowPath::new(topology, limits))),
             Plane::Fastpath => Some(Box::new(FastPath::new(topology, limits)?)),
         };
         let mut config = Config::new(NodeId::Ip(IpAddr::V4(UPF)), DualIp::from(UPF));

@@ -39,7 +39,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            plane: vec![Plane::Accepting, Plane::Reference, Plane::Fastpath],
+            plane: vec![Plane::Accepting, Plane::Slowpath, Plane::Fastpath],
             operation: Operation::value_variants().to_vec(),
             sessions: vec![count(10_000), count(150_000), count(1_000_000)],
             requests: count(100_000),
@@ -80,8 +80,8 @@ impl Options {
 pub enum Plane {
     /// None: every plan succeeds and is discarded
     Accepting,
-    /// The reference data plane
-    Reference,
+    /// The slow path
+    Slowpath,
     /// The software fast path
     Fastpath,
 }

@@ -41,7 +41,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            backend: vec![Backend::Fastpath, Backend::Reference],
+            backend: vec![Backend::Fastpath, Backend::Slowpath],
             sessions: vec![count(10_000), count(100_000), count(1_000_000)],
             pdrs: vec![1],
             rules: vec![Rules::Full],

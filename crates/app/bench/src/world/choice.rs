@@ -26,8 +26,8 @@ pub(crate) fn check_pdrs(counts: &[u16]) -> Result<(), BenchError> {
 pub enum Backend {
     /// The software fast path
     Fastpath,
-    /// The oracle
-    Reference,
+    /// The slow path: one packet at a time
+    Slowpath,
 }
 
 /// What sessions have beside PDRs and FARs.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use causeway_model::{Far, Plan, PlanOptions, RuleSet, plan_modification};
-use causeway_reference::Limits;
+use causeway_slowpath::Limits;
 use causeway_types::{FTeid, Teid, Time};
 
 use super::choice::Backend;

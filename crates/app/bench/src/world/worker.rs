@@ -8,7 +8,7 @@ use causeway_dataplane::{
 use causeway_fastpath::FastPath;
 use causeway_fastpath::index::ArenaError;
 use causeway_packet::{Batch, Meta};
-use causeway_reference::{Limits, Reference};
+use causeway_slowpath::{Limits, SlowPath};
 use causeway_types::Time;
 
 use super::choice::Backend;
@@ -29,7 +29,7 @@ impl Worker {
         let topology = shape::topology();
         let data_plane: Box<dyn PacketEngine + Send> = match backend {
             Backend::Fastpath => Box::new(FastPath::new(topology, limits)?),
-            Backend::Reference => Box::new(Reference::new(topology, limits)),
+            Backend::Slowpath => Box::new(SlowPath::new(topology, limits)),
         };
         Ok(Self { data_plane, queue: TransmitQueue::default() })
     }

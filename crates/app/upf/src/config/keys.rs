@@ -157,7 +157,7 @@ pub const KEYS: &[Key] = &[
     key(
         "upf.dataplane",
         "fastpath",
-        "fastpath; reference: slow, for comparison; switch: a P4 switch, or a model of one",
+        "fastpath; slowpath: one packet at a time, for comparison; switch: a P4 switch, or a model of one",
     ),
     key(
         "upf.switch.address",

@@ -8,7 +8,7 @@
 
 mod limit;
 
-use causeway_reference::Limits;
+use causeway_slowpath::Limits;
 
 use crate::config::{Memory, Upf, octets_text};
 use crate::error::StartError;

@@ -368,7 +368,7 @@ mod tests {
     use causeway_fastpath::FastPath;
     use causeway_model::RuleSet;
     use causeway_ports::Waker;
-    use causeway_reference::Limits;
+    use causeway_slowpath::Limits;
     use causeway_types::Seid;
 
     use super::super::thread::{WorkerMessage, channel};

@@ -161,7 +161,7 @@ impl WorkerPeers {
         let outer = destination(packet);
         let ue = match outer {
             Some(end) if self.n6_ends.contains(&end) => {
-                causeway_reference::inside_n6_tunnel(packet).and_then(destination)
+                causeway_slowpath::inside_n6_tunnel(packet).and_then(destination)
             }
             _ => outer,
         };

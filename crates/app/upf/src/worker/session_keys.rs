@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_dataplane::{Op, Plan, Topology};
 use causeway_model::{Far, Pdi, Pdr, ProfiledSession, SessionChange, UeSide};
-use causeway_reference::path_of;
+use causeway_slowpath::path_of;
 use causeway_types::{FTeid, FTeidV4, FarId, IpNet, PdrId, Teid};
 
 use super::directory::is_one_ue;

@@ -122,7 +122,7 @@ fn the_effective_configuration_is_a_configuration_file() {
                 heartbeat: {interval: 1500ms, timeout: 1s, retries: 1}, path_failure: purge}, \
                 gtpu: {mode: af_xdp, server: [{address: 192.0.2.3, dev: eth1, network_instance: a.b, mtu: 1400}], \
                 echo: {interval: 2m, timeout: 100ms, retries: 0}}, \
-                offload: false, dataplane: reference, switch: {address: '[2001:db8::9]:9559', device_id: 2, election_id: 3, p4info: a, device_config: b, \
+                offload: false, dataplane: slowpath, switch: {address: '[2001:db8::9]:9559', device_id: 2, election_id: 3, p4info: a, device_config: b, \
                 copy_session: 4, cpu_port: 5, read_interval: 6s, counts_as_received: true, \
                 route: [{to: 192.0.2.0/24, of: tunnels, port: 7, mac: '02:00:00:00:00:07', next_hop: '02:00:00:00:00:08'}]}, workers: {count: auto, pin: '3', busy_poll: true}, routing: {decrement_ttl: false, router_advertisement: true, icmp_errors_per_second: 1}, \
                 session: [{subnet: 2001:db8::/40, gateway: 2001:db8::1, dnn: x, dev: y, mtu: 1280}, \

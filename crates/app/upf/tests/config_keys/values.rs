@@ -74,7 +74,7 @@ pub(crate) const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.host.addresses", "configured"),
     ("upf.host.open", "10.45.0.1, 203.0.113.0/28"),
     ("upf.offload", "false"),
-    ("upf.dataplane", "reference"),
+    ("upf.dataplane", "slowpath"),
     ("upf.switch.address", "192.0.2.9:9559"),
     ("upf.switch.device_id", "3"),
     ("upf.switch.election_id", "7"),

@@ -13,7 +13,7 @@ use causeway_packet::gtpu::prefix;
 use causeway_packet::rewrite::decrement_hop_limit;
 use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, Meta, UdpRepr};
 use causeway_ports::memory::{MemoryPort, pair};
-use causeway_reference::{Limits, Reference};
+use causeway_slowpath::{Limits, SlowPath};
 use causeway_types::{BarId, DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, Seid, Teid};
 use causeway_upf::BoxedDataPlane;
 use causeway_upf::clock::Clock;
@@ -36,7 +36,7 @@ pub(crate) type Make = fn(Topology) -> BoxedDataPlane;
 /// Every data plane that a packet thread can have.
 pub(crate) const ENGINES: [Make; 2] = [
     |topology| Box::new(FastPath::new(topology, Limits::default()).unwrap()),
-    |topology| Box::new(Reference::new(topology, Limits::default())),
+    |topology| Box::new(SlowPath::new(topology, Limits::default())),
 ];
 
 /// The thread with the far ends of its ports.

@@ -9,7 +9,7 @@ use causeway_fastpath::FastPath;
 use causeway_model::ApplyAction;
 use causeway_packet::{Batch, Frame};
 use causeway_ports::{Counters, Port, PortError};
-use causeway_reference::Limits;
+use causeway_slowpath::Limits;
 use causeway_types::Seid;
 use causeway_upf::clock::Clock;
 use causeway_upf::worker::{PortSet, Report, Schedule};

@@ -1,4 +1,4 @@
-//! The packet thread between two memory ports, with the fast path and with the reference data plane.
+//! The packet thread between two memory ports, with the fast path and with the slow path.
 
 mod bench;
 mod ends;

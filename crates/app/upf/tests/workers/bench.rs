@@ -16,7 +16,7 @@ use causeway_model::{
 use causeway_packet::gtpu::prefix;
 use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, Meta, UdpRepr};
 use causeway_ports::memory::{MemoryPort, pair_with};
-use causeway_reference::Limits;
+use causeway_slowpath::Limits;
 use causeway_types::{
     Bitrate, DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, SNssai, Seid, Span, Teid, UrrId,
 };

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use causeway_dataplane::{DropReason, Op, Plan, Routing};
-use causeway_reference::Limits;
-use causeway_reference::Reference;
+use causeway_slowpath::Limits;
+use causeway_slowpath::SlowPath;
 use causeway_types::{Seid, UrrId};
 use causeway_upf::BoxedDataPlane;
 use causeway_upf::worker::{Report, Snapshot};
@@ -81,8 +81,8 @@ async fn churn(mut bench: Bench, workers: u32) -> (BTreeMap<Seid, Vec<(u64, u64)
 async fn several_workers_equal_one() {
     let (usage, one) = churn(bench(1), 1).await;
     assert!(usage.len() == 20 && usage.values().all(|reports| reports.len() > 5));
-    let reference = |topology| -> BoxedDataPlane { Box::new(Reference::new(topology, Limits::default())) };
-    let slow = bench_of(2, Routing::default(), 1000, reference);
+    let slow_path = |topology| -> BoxedDataPlane { Box::new(SlowPath::new(topology, Limits::default())) };
+    let slow = bench_of(2, Routing::default(), 1000, slow_path);
     for (workers, bench) in [(2, bench(2)), (3, bench(3)), (2, slow)] {
         let (theirs, snapshot) = churn(bench, workers).await;
         assert_eq!(theirs, usage);

@@ -1,6 +1,6 @@
 //! Drops common packets early, so that floods cost no more than forwarded packets.
 //!
-//! Dispositions and reasons equal those of [`crate::batch`], whose checks follow the order of the reference. Packets
+//! Dispositions and reasons equal those of [`crate::batch`], whose checks follow the order of the slow path. Packets
 //! with other conditions are left to it.
 
 use std::net::Ipv4Addr;

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use causeway_dataplane::DropReason;
 use causeway_packet::icmp::{IcmpError, may_reply};
 use causeway_packet::{Batch, Meta, UserPacket};
-use causeway_reference::Reference;
+use causeway_slowpath::SlowPath;
 use causeway_types::{Teid, Time};
 
 use crate::enforce::matched::{MatchedPacket, Verdict};
@@ -15,7 +15,7 @@ use crate::topology_index::TopologyIndex;
 
 /// Decides whether the sender of a dropped packet is sent an ICMP error.
 pub(crate) struct IcmpErrorLimit<'a> {
-    pub(crate) slow_path: &'a mut Reference,
+    pub(crate) slow_path: &'a mut SlowPath,
     pub(crate) topology_index: &'a TopologyIndex,
     pub(crate) now: Time,
 }

@@ -124,7 +124,7 @@ impl MatchedPacket<'_> {
         user.has_bad_checksum && send.is_routed && !(send.leaves_link && user.is_link_scoped())
     }
 
-    /// The checks in the order of the reference.
+    /// The checks in the order of the slow path.
     #[inline]
     fn routing_decision(&self, send: &CompiledSend, topology_index: &TopologyIndex) -> RoutingDecision {
         let user = self.user;

@@ -1,7 +1,7 @@
 //! The fourth stage: enforce and account. It checks what the action of a rule demands, and charges the rule's account.
 //!
 //! A complete compiled action needs [`account`] alone. [`early_drop`] decides the packets that it refuses, as far as
-//! that is cheap; [`dispatch`] and [`matched`] decide all others, in the order of the reference data plane.
+//! that is cheap; [`dispatch`] and [`matched`] decide all others, in the order of the slow path.
 
 mod account;
 pub(crate) mod dispatch;

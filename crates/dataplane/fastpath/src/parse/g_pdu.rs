@@ -2,7 +2,7 @@
 
 use causeway_dataplane::DropReason;
 use causeway_packet::gtpu::{self, MessageType};
-use causeway_reference::drop_reason_of;
+use causeway_slowpath::drop_reason_of;
 use causeway_types::{Qfi, Teid};
 
 const G_PDU: u8 = 255;

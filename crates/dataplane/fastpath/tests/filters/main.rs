@@ -1,4 +1,4 @@
-//! Filter sets: they match like the reference data plane, and equal content is shared.
+//! Filter sets: they match like the slow path, and equal content is shared.
 
 mod interning;
 mod matching;

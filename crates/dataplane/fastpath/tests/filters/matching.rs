@@ -1,4 +1,4 @@
-//! Compares classification with the filters of the reference data plane.
+//! Compares classification with the filters of the slow path.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use causeway_fastpath::filters::{
 };
 use causeway_model::{FlowAddress, FlowDescription, FlowEnd, SdfFilter};
 use causeway_packet::FlowLabel;
-use causeway_reference::matches_filter;
+use causeway_slowpath::matches_filter;
 use causeway_types::{Direction, Qfi};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use super::random::{self, is_assigned};
 use super::{Packet, first_match, matches, packet, protocol_rule, rule};
 
-/// The choice of the reference data plane.
+/// The choice of the slow path.
 fn expected(rules: &[Rule], packet: &Packet) -> Option<u8> {
     let has_qfi = |rule: &Rule| rule.qfis.is_empty() || packet.qfi.is_some_and(|qfi| rule.qfis.contains(qfi));
     let fits = |filter: &SdfFilter| matches_filter(filter, &packet.flow, packet.direction, is_assigned);
@@ -63,10 +63,10 @@ proptest! {
     })]
 
     // Input:  several sets in one store, of up to 64 random rules each, and packets of few numbers and adjacent ones.
-    // Output: each implementation, by full key, by packet key, and by scalar lanes, yields the rule of the reference
+    // Output: each implementation, by full key, by packet key, and by scalar lanes, yields the rule of the slow path
     //         data plane.
     #[test]
-    fn sets_equal_the_reference(
+    fn sets_equal_the_slow_path(
         lists in vec(random::rules(if cfg!(miri) { 8 } else { 64 }), 1..4),
         packets in vec(random::packet(), 1..if cfg!(miri) { 8 } else { 64 }),
     ) {
@@ -90,7 +90,7 @@ proptest! {
     // Input:  one or two random rules, and packets.
     // Output: the same. Small sets test each part by itself, which many rules would hide.
     #[test]
-    fn few_rules_equal_the_reference(
+    fn few_rules_equal_the_slow_path(
         rules in random::rules(2),
         packets in vec(random::packet(), 1..if cfg!(miri) { 8 } else { 64 }),
     ) {

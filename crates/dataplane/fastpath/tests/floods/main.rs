@@ -1,4 +1,4 @@
-//! Floods of invalid packets: the fast path has the results of the reference, and sends to the slow path only the few
+//! Floods of invalid packets: the fast path has the results of the slow path, and passes to the slow path only the few
 //! packets that need a response.
 
 use std::net::Ipv4Addr;
@@ -11,7 +11,7 @@ use causeway_model::{
     Far, Forwarding, HeaderRemoval, MeasurementMethod, Pdi, Pdr, RemovedHeader, RuleSet, UeAddress, UeSide,
     Urr,
 };
-use causeway_reference::{Limits, Reference};
+use causeway_slowpath::{Limits, SlowPath};
 use causeway_types::{
     DualIp, FTeid, FarId, Interface, Ipv6Net, NetworkInstance, PdrId, Seid, Span, Teid, Time, UrrId,
 };
@@ -80,9 +80,9 @@ fn rules(before_qos: bool) -> RuleSet {
     rules
 }
 
-/// The reference and the fast path, with the same input.
+/// The slow path and the fast path, with the same input.
 struct Both {
-    slow: Reference,
+    slow: SlowPath,
     fast: FastPath,
     now: Time,
 }
@@ -91,7 +91,7 @@ impl Both {
     fn new(before_qos: bool) -> Self {
         let limits = Limits { max_sessions: 4, ..Limits::default() };
         let (mut slow, mut fast) =
-            (Reference::new(topology(), limits), FastPath::new(topology(), limits).unwrap());
+            (SlowPath::new(topology(), limits), FastPath::new(topology(), limits).unwrap());
         let now = Time::from_secs(1000);
         let plan: Plan = Plan::install(Seid(1), rules(before_qos).clone());
         assert_eq!(slow.apply(now, &plan), fast.apply(now, &plan));
@@ -117,7 +117,7 @@ impl Both {
 
 // Input:  for a session that has had good packets, measured before QoS enforcement or not, 3000 packets of each kind,
 //         one microsecond apart.
-// Output: the same from reference and fast path: dispositions, transmitted packets, all counters, and usage. The slow
+// Output: the same from slow path and fast path: dispositions, transmitted packets, all counters, and usage. The slow
 //         path sees at most a tenth, those with a response.
 #[test]
 fn floods_stay_off_the_slow_path() {
@@ -145,7 +145,7 @@ fn floods_stay_off_the_slow_path() {
 // Input:  all kinds in turns, so that consecutive batches are of different kinds.
 // Output: the same from both.
 #[test]
-fn mixed_floods_equal_the_reference() {
+fn mixed_floods_equal_the_slow_path() {
     let mut both = Both::new(true);
     for round in 0..200 {
         for (name, packet) in invalid_packets() {

@@ -1,6 +1,6 @@
 //! Transfers usage from readings to the software data plane, and its effects back to the switch.
 
-use causeway_reference::lease::{CounterReading, PacketCount};
+use causeway_slowpath::lease::{CounterReading, PacketCount};
 use causeway_types::{Seid, Time};
 
 use super::switch::Switch;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 use causeway_model::{Pdr, RuleSet, UeSide};
-use causeway_reference::lease::direction_of;
+use causeway_slowpath::lease::direction_of;
 use causeway_types::{Direction, PdrId, QerId, Span, UrrId};
 
 use super::check::check_session;

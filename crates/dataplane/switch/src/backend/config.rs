@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_dataplane::Topology;
-use causeway_reference::Limits;
+use causeway_slowpath::Limits;
 use causeway_types::{IpNet, Span};
 
 use super::Template;

@@ -1,7 +1,7 @@
 //! SDF filters as table entries.
 
 use causeway_model::{FlowAddress, FlowEnd, Pdr, SdfFilter};
-use causeway_reference::lease::direction_of;
+use causeway_slowpath::lease::direction_of;
 use causeway_types::{Direction, IpNet};
 
 use super::pattern::{Bits, Pattern, port_prefixes};

@@ -11,7 +11,7 @@ use causeway_dataplane::{
 };
 use causeway_model::Applications;
 use causeway_packet::{Ipv4, UserPacket, gtpu};
-use causeway_reference::Limits;
+use causeway_slowpath::Limits;
 use causeway_types::{NetworkInstance, Span, Time, WallClock};
 
 use super::compile_session::LookupKey;

@@ -7,7 +7,7 @@
 //!
 //! The steps of a change:
 //!
-//! 1. The software behind the switch, which is the reference data plane, tries it out: it has every rule, buffers,
+//! 1. The software behind the switch, which is the slow path, tries it out: it has every rule, buffers,
 //!    handles signalling, keeps time and reports. If it refuses the change, the change is refused.
 //! 2. The rules are compiled to table entries ([`Config`] has the topology). Rules that the program cannot express
 //!    exactly are refused, with the reason; so are rules that exceed a table, with its name. No entry matches more than

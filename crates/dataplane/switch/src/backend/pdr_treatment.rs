@@ -7,7 +7,7 @@ use causeway_dataplane::{ApplyError, Topology};
 use causeway_model::{
     ApplyAction, Far, Forwarding, Gate, OuterHeader, Pdr, Qer, RemovedHeader, RuleSet, Steering, TosMarking,
 };
-use causeway_reference::lease::direction_of;
+use causeway_slowpath::lease::direction_of;
 use causeway_types::{Direction, Interface, NetworkInstance, QerId, UrrId};
 
 use super::template::RuleAction;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use causeway_dataplane::{Disposition, Event, Plan, PlanId, Topology};
-use causeway_reference::Reference;
+use causeway_slowpath::SlowPath;
 use causeway_types::{Seid, Span, Time};
 use foldhash::fast::RandomState;
 
@@ -42,7 +42,7 @@ pub struct Switch<D> {
     pub(super) driver: D,
     pub(super) layout: Layout,
     pub(super) config: Config,
-    pub(super) software: Reference,
+    pub(super) software: SlowPath,
     pub(super) ranges: Ranges<Template>,
     pub(super) access: TableAccess<Operation>,
     pub(super) pulling: Pulling<Measure>,
@@ -125,7 +125,7 @@ impl<D: SwitchDriver> Switch<D> {
         chores.push(fixed.iter().chain(&closed).cloned().map(Update::Insert).collect());
         chores.push(templates);
         Ok(Self {
-            software: Reference::new(config.topology.clone(), config.limits),
+            software: SlowPath::new(config.topology.clone(), config.limits),
             pulling: Pulling::new(config.pulling),
             driver,
             numbers: direct::Numbers::new(&layout, &config.guards),

@@ -1,7 +1,7 @@
 //! The steps of a change until the switch has it.
 
 use causeway_dataplane::{ApplyError, Op, Plan};
-use causeway_reference::lease::PlanPreview;
+use causeway_slowpath::lease::PlanPreview;
 use causeway_types::{PdrId, Time};
 
 use super::counter_waits::Waiter;

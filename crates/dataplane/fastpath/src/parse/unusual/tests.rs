@@ -3,7 +3,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use causeway_dataplane::{GtpuEndpoint, Network, Topology};
 use causeway_packet::gtpu::{self, Message, PduSession};
 use causeway_packet::{Frame, Meta};
-use causeway_reference::Limits;
+use causeway_slowpath::Limits;
 use causeway_types::{Direction, DualIp, NetworkInstance};
 use proptest::prelude::*;
 

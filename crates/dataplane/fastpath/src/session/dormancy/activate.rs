@@ -2,7 +2,7 @@
 
 use causeway_dataplane::{Applied, Dataplane, Op, Plan};
 use causeway_model::{Far, ProfiledSession, SessionChange};
-use causeway_reference::path_of;
+use causeway_slowpath::path_of;
 use causeway_types::{Seid, Time};
 
 use crate::FastPath;

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use causeway_dataplane::{Applied, ApplyError, Plan};
 use causeway_model::{Op, Pdr, ProfileTransition, ProfiledSession, SessionChange};
-use causeway_reference::Reference;
+use causeway_slowpath::SlowPath;
 use causeway_types::{FTeid, IpNet, Seid, Teid, Time};
 
 use crate::FastPath;
@@ -69,7 +69,7 @@ impl FastPath {
     fn remove_dormant(&mut self, now: Time, seid: Seid) -> Option<Applied> {
         let Activated { since, profiled, paths, .. } = self.dormant.take_never_active(seid)?;
         self.update_paths(now, paths, Paths::default());
-        let usage = Reference::final_usage(profiled.profile().rules(), since, now);
+        let usage = SlowPath::final_usage(profiled.profile().rules(), since, now);
         Some(Applied { usage, ..Applied::default() })
     }
 

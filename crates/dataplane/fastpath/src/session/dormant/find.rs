@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_collections::Probe;
-use causeway_reference::lease::Destination;
+use causeway_slowpath::lease::Destination;
 use causeway_types::{FTeid, Ipv4Net, Seid, Teid};
 
 use super::profiles::DormantProfile;

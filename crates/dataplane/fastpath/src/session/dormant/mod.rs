@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use causeway_collections::{HashIndex, Prefaulter, Probe, Release, Tail, fit};
 use causeway_model::{ProfileTransition, ProfiledSession, SessionParams};
-use causeway_reference::lease::MeasuredState;
+use causeway_slowpath::lease::MeasuredState;
 use causeway_types::{DualIp, FTeid, FTeidV4, Seid, Teid, Time};
 
 use crate::session::lease::Lease;

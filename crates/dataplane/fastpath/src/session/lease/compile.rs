@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use causeway_dataplane::Egress;
-use causeway_reference::lease::{
+use causeway_slowpath::lease::{
     LookupEntry, LookupKey, OffloadRule, OffloadSpec, ProfileParams, RuleAction, SendAction,
 };
 use causeway_types::{Direction, Teid};

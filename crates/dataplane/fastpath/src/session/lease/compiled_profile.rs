@@ -1,6 +1,6 @@
 //! The compiled form that sessions of one profile share.
 
-use causeway_reference::lease::{GrantKey, LookupEntry, LookupKey, OffloadRule, OffloadSpec};
+use causeway_slowpath::lease::{GrantKey, LookupEntry, LookupKey, OffloadRule, OffloadSpec};
 use causeway_types::Direction;
 
 use super::compile::Compiler;

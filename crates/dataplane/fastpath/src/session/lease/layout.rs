@@ -1,6 +1,6 @@
 //! Decides which rules of one direction have an account, and which rate they share.
 
-use causeway_reference::lease::{OffloadMeter, OffloadRule, OffloadSpec, RuleAction};
+use causeway_slowpath::lease::{OffloadMeter, OffloadRule, OffloadSpec, RuleAction};
 use causeway_types::{Direction, QerId};
 
 use crate::program::Rate;

@@ -9,7 +9,7 @@ mod profile_cache;
 
 use std::sync::Arc;
 
-use causeway_reference::lease::{ForwardedUsage, Grant, GrantKey, MeterState, RuleUsage};
+use causeway_slowpath::lease::{ForwardedUsage, Grant, GrantKey, MeterState, RuleUsage};
 use causeway_types::{Direction, QerId, Time};
 use thin_vec::ThinVec;
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use causeway_reference::Reference;
-use causeway_reference::lease::{ProfileParams, ProfileRules};
+use causeway_slowpath::SlowPath;
+use causeway_slowpath::lease::{ProfileParams, ProfileRules};
 use causeway_types::Seid;
 use foldhash::fast::RandomState;
 
@@ -42,14 +42,14 @@ impl Default for ProfileCache {
 
 impl ProfileCache {
     /// `None`: the session cannot share a profile. The caller has checked that no other session has its UE addresses.
-    pub(crate) fn candidate(&self, slow: &Reference, seid: Seid) -> Option<ProfileCandidate> {
+    pub(crate) fn candidate(&self, slow: &SlowPath, seid: Seid) -> Option<ProfileCandidate> {
         slow.profile_params(seid, &self.hasher).map(|(params, hash)| ProfileCandidate { params, hash })
     }
 
     /// The cached profile that matches this session.
     pub(crate) fn find(
         &self,
-        slow: &Reference,
+        slow: &SlowPath,
         seid: Seid,
         candidate: &ProfileCandidate,
     ) -> Option<Arc<CompiledProfile>> {
@@ -65,7 +65,7 @@ impl ProfileCache {
     /// Stores the profile of a session. Returns the profile that it replaces.
     pub(crate) fn insert(
         &mut self,
-        slow: &Reference,
+        slow: &SlowPath,
         seid: Seid,
         candidate: &ProfileCandidate,
         profile: &Arc<CompiledProfile>,
@@ -86,7 +86,7 @@ mod tests {
     use causeway_model::{
         Far, Forwarding, HeaderRemoval, Pdi, Pdr, Plan, RemovedHeader, RuleSet, UeAddress, UeSide,
     };
-    use causeway_reference::Limits;
+    use causeway_slowpath::Limits;
     use causeway_types::{DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, Teid, Time};
 
     use super::*;

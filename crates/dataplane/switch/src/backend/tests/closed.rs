@@ -1,4 +1,4 @@
-//! Addresses that UEs must not reach, on the switch and in the reference.
+//! Addresses that UEs must not reach, on the switch and in the slow path.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use causeway_dataplane::{
 use causeway_model::Plan;
 use causeway_p4::{Contract, profiles};
 use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr};
-use causeway_reference::{Limits, Reference};
+use causeway_slowpath::{Limits, SlowPath};
 use causeway_types::{IpNet, Seid, Span};
 
 use super::world::{START, from_gnb, session, topology, tunnelled, ue};
@@ -37,10 +37,10 @@ fn with(host: HostReachability) -> Topology {
     Topology { networks: vec![network], host, ..base }
 }
 
-/// The switch and the reference with one session each.
-fn both(contract: &Contract, host: HostReachability) -> (InProcess, Reference) {
+/// The switch and the slow path with one session each.
+fn both(contract: &Contract, host: HostReachability) -> (InProcess, SlowPath) {
     let mut switch = InProcess::new(&Program::from(contract), with(host.clone()), Limits::default()).unwrap();
-    let mut oracle = Reference::new(with(host), Limits::default());
+    let mut oracle = SlowPath::new(with(host), Limits::default());
     let plan = Plan::install(Seid(1), session(0).clone());
     switch.apply(START, &plan).unwrap();
     oracle.apply(START, &plan).unwrap();
@@ -56,7 +56,7 @@ fn uplink(protocol: IpProtocol, to: &str) -> Vec<u8> {
 }
 
 /// The fates of datagrams and pings to addresses of all kinds, on both.
-fn fates(switch: &mut InProcess, oracle: &mut Reference, now: causeway_types::Time) -> Vec<Disposition> {
+fn fates(switch: &mut InProcess, oracle: &mut SlowPath, now: causeway_types::Time) -> Vec<Disposition> {
     let own = ["192.0.2.1", "192.0.2.7", "10.45.0.1", "203.0.113.3", "203.0.113.4", "203.0.113.7"];
     let others = ["192.0.2.0", "192.0.2.8", "10.45.0.9", "203.0.113.8", "198.51.100.9", "128.0.0.0"];
     let nobody = ["127.0.0.1", "0.1.2.3", "224.0.0.1", "239.255.255.255", "255.255.255.255", "169.254.1.1"];
@@ -78,9 +78,9 @@ fn count(fates: &[Disposition], reason: DropReason) -> usize {
 
 // Input:  in each profile, a UE that sends datagrams and pings to addresses of the UPF, of its host, of no host and of
 //         others; then the host has other addresses, of which some are open; then the switch restarts empty.
-// Output: each time the switch does the same as the reference, and counts the drops under the same names.
+// Output: each time the switch does the same as the slow path, and counts the drops under the same names.
 #[test]
-fn own_addresses_are_those_of_the_reference() {
+fn own_addresses_are_those_of_the_slow_path() {
     for contract in PROFILES {
         let (mut switch, mut oracle) = both(contract, host(&["192.0.2.7/32", "203.0.113.0/29"], &[]));
         let first = fates(&mut switch, &mut oracle, START);

@@ -1,4 +1,4 @@
-//! Random sessions, changes and packets: the switch does the same as the reference, to the octet.
+//! Random sessions, changes and packets: the switch does the same as the slow path, to the octet.
 
 use std::collections::BTreeSet;
 
@@ -9,14 +9,14 @@ use causeway_types::{Seid, Span, Time, UrrId};
 
 use super::choices::Choices;
 use super::world::{
-    SERVERS, START, events, from_gnb, from_network, on_switch, reference, tunnelled, udp, ue,
+    SERVERS, START, events, from_gnb, from_network, on_switch, slow_path, tunnelled, udp, ue,
 };
 use crate::backend::InProcess;
 
 const SESSIONS: u8 = 3;
 
 struct Pair {
-    oracle: causeway_reference::Reference,
+    oracle: causeway_slowpath::SlowPath,
     switch: InProcess,
     now: Time,
     sessions: [Option<RuleSet>; SESSIONS as usize],
@@ -30,7 +30,7 @@ struct Pair {
 impl Pair {
     fn new(contract: &Contract, seed: u64) -> Self {
         Self {
-            oracle: reference(),
+            oracle: slow_path(),
             switch: on_switch(contract),
             now: START,
             sessions: [None, None, None],
@@ -190,9 +190,9 @@ fn compare(contract: &Contract, seeds: std::ops::Range<u64>, steps: u32) -> u64 
 }
 
 // Input:  random sessions with filters, QFIs, gates, several URRs; changes, queries, packets of all kinds, time.
-// Output: profile hip4 responds, sends, buffers, counts and reports exactly as the reference.
+// Output: profile hip4 responds, sends, buffers, counts and reports exactly as the slow path.
 #[test]
-fn hip4_does_as_the_reference() {
+fn hip4_does_as_the_slow_path() {
     compare(&profiles::HIP4, 0..20, 200);
 }
 
@@ -200,7 +200,7 @@ fn hip4_does_as_the_reference() {
 //         share.
 // Output: as for hip4, while many packets are for sessions that have filters on the switch.
 #[test]
-fn direct_does_as_the_reference() {
+fn direct_does_as_the_slow_path() {
     let filtered = compare(&profiles::DIRECT, 200..240, 200);
     assert!(filtered > 1000, "{filtered} packets of sessions with filters on the switch");
 }
@@ -208,7 +208,7 @@ fn direct_does_as_the_reference() {
 // Input:  the same, for the profiles that store actions in rule entries or in tables by number.
 // Output: as for hip4.
 #[test]
-fn the_other_profiles_do_as_the_reference() {
+fn the_other_profiles_do_as_the_slow_path() {
     for contract in [&profiles::RED_SPT, &profiles::RED, &profiles::BASELINE] {
         compare(contract, 100..107, 200);
     }

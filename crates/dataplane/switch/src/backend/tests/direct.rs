@@ -5,7 +5,7 @@ use causeway_model::{
     HeaderRemoval, Plan, PlanOptions, Qer, RateLimit, RuleSet, TosMarking, plan_modification,
 };
 use causeway_p4::profiles;
-use causeway_reference::Limits;
+use causeway_slowpath::Limits;
 use causeway_types::{Bitrate, FarId, PdrId, QerId, Qfi, QfiSet, Seid, Span, Time, UrrId};
 
 use super::world::{

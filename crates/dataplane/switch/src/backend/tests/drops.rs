@@ -2,7 +2,7 @@
 
 use causeway_dataplane::{Dataplane, DropReason};
 use causeway_p4::profiles;
-use causeway_reference::Limits;
+use causeway_slowpath::Limits;
 use causeway_types::{Span, Time};
 
 use super::world::{GNBS, START, UPF, reply, request, topology};

@@ -7,7 +7,7 @@ use causeway_model::{
     Usage, plan_modification,
 };
 use causeway_p4::profiles;
-use causeway_reference::Limits;
+use causeway_slowpath::Limits;
 use causeway_types::{FarId, PdrId, Precedence, Qfi, QfiSet, Seid, Span, UrrId};
 
 use super::direct::{direct, down, end, establish, up};

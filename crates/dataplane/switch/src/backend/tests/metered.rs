@@ -3,7 +3,7 @@
 use causeway_dataplane::{ApplyError, Dataplane};
 use causeway_model::{Plan, PlanOptions, Qer, RateLimit, RuleSet, plan_modification};
 use causeway_p4::profiles;
-use causeway_reference::Limits;
+use causeway_slowpath::Limits;
 use causeway_types::{Bitrate, PdrId, QerId, Qfi, Seid};
 
 use super::world::{START, on_switch, session, topology};

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use causeway_dataplane::Dataplane;
 use causeway_model::{Plan, PlanOptions, RuleSet, TosMarking, plan_modification};
 use causeway_p4::profiles;
-use causeway_reference::Limits;
+use causeway_slowpath::Limits;
 use causeway_types::{FarId, Seid, Span, Time};
 
 use super::world::{START, buffering, gnb, session, topology};

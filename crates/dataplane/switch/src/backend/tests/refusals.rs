@@ -3,7 +3,7 @@
 use causeway_dataplane::{ApplyError, Dataplane};
 use causeway_model::{DirectionalLimit, Plan, Qer, RuleSet};
 use causeway_p4::profiles;
-use causeway_reference::Limits;
+use causeway_slowpath::Limits;
 use causeway_types::{IpNet, QerId, Qfi, ReportingTriggers, Seid, Span, UrrId};
 
 use super::world::{START, reply, session, topology, volume};

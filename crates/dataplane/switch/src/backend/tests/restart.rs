@@ -3,7 +3,7 @@
 use causeway_dataplane::{Dataplane, PacketEngine};
 use causeway_model::{Plan, RuleSet};
 use causeway_p4::profiles;
-use causeway_reference::Limits;
+use causeway_slowpath::Limits;
 use causeway_types::{Seid, Span, Time};
 
 use super::world::{START, from_network, hip4, reply, session, topology};

@@ -2,7 +2,7 @@
 
 use causeway_model::Plan;
 use causeway_p4::profiles;
-use causeway_reference::Limits;
+use causeway_slowpath::Limits;
 use causeway_types::{Seid, Span, Time};
 
 use super::world::{START, session, topology};

@@ -2,7 +2,7 @@
 
 use causeway_model::{PlanOptions, plan_modification};
 use causeway_p4::Contract;
-use causeway_reference::Limits;
+use causeway_slowpath::Limits;
 use causeway_types::{Seid, Span, UrrId};
 
 use super::storm::Storm;

@@ -10,7 +10,7 @@ use causeway_model::{
 use causeway_p4::{Contract, profiles};
 use causeway_packet::gtpu::prefix;
 use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, UdpRepr};
-use causeway_reference::{Limits, Reference};
+use causeway_slowpath::{Limits, SlowPath};
 use causeway_types::{
     FTeid, FarId, Interface, NetworkInstance, PdrId, Precedence, QerId, Qfi, ReportingTriggers, Teid, Time,
     UrrId,
@@ -36,8 +36,8 @@ pub(super) fn topology() -> Topology {
     }
 }
 
-pub(super) fn reference() -> Reference {
-    Reference::new(topology(), Limits::default())
+pub(super) fn slow_path() -> SlowPath {
+    SlowPath::new(topology(), Limits::default())
 }
 
 pub(super) fn on_switch(contract: &Contract) -> InProcess {

@@ -13,7 +13,7 @@ use causeway_model::{
     RateLimit, RemovedHeader, RuleSet, Templates, UeAddress, UeSide, Urr, plan_modification,
 };
 use causeway_packet::gtpu::Repr;
-use causeway_reference::Limits;
+use causeway_slowpath::Limits;
 use causeway_types::{Bitrate, DualIp, FTeid, FarId, Interface, NetworkInstance, PdrId, QerId, UrrId};
 
 use super::*;

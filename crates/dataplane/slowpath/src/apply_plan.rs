@@ -1,0 +1,80 @@
+//! Plans: applied to a copy of the session, then committed.
+
+use causeway_dataplane::{Applied, ApplyError, Plan};
+use causeway_model::RuleSet;
+use causeway_types::Time;
+
+use crate::apply_ops::{Effects, apply_ops};
+use crate::engine::SlowPath;
+use crate::session::Session;
+
+impl SlowPath {
+    /// Applies a plan without expiring timers first.
+    pub(crate) fn apply_plan(&mut self, now: Time, plan: &Plan) -> Result<Applied, ApplyError> {
+        let (session, effects) = self.preview(now, plan)?;
+        self.commit(now, plan, session, &effects);
+        Ok(Applied { usage: effects.usage, packet_rates: effects.packet_rates })
+    }
+
+    /// The session after the plan, and the plan's other effects.
+    pub(crate) fn preview(&self, now: Time, plan: &Plan) -> Result<(Box<Session>, Effects), ApplyError> {
+        let mut session = self.session_before(plan)?;
+        let effects = apply_ops(&mut session, &self.shared, plan, now)?;
+        self.check_capacity(plan, &session)?;
+        self.check_macs(plan.session, &session, &effects.macs)?;
+        Ok((session, effects))
+    }
+
+    fn check_capacity(&self, plan: &Plan, session: &Session) -> Result<(), ApplyError> {
+        let (pdrs, capacity) = (session.rules.pdrs.len(), self.limits.max_pdrs_per_session);
+        if pdrs > usize::from(capacity) {
+            return Err(ApplyError::Full { table: "PDRs of the session", capacity: capacity.into() });
+        }
+        match self.index.conflict(plan.session, &session.rules) {
+            Some(tunnel) => Err(ApplyError::TunnelInUse(tunnel)),
+            None => Ok(()),
+        }
+    }
+
+    /// The session that a plan starts from.
+    fn session_before(&self, plan: &Plan) -> Result<Box<Session>, ApplyError> {
+        match (self.sessions.get(&plan.session), plan.change.is_installation()) {
+            (None, true) if self.sessions.len() >= self.limits.max_sessions as usize => {
+                Err(ApplyError::Full { table: "sessions", capacity: self.limits.max_sessions.into() })
+            }
+            (None, true) => Ok(Box::default()),
+            (Some(session), false) => Ok(session.clone()),
+            (Some(_), true) => Err(ApplyError::SessionExists(plan.session)),
+            (None, false) => Err(ApplyError::UnknownSession(plan.session)),
+        }
+    }
+
+    /// Replaces the session with the changed one, for packets from now on.
+    fn commit(&mut self, now: Time, plan: &Plan, session: Box<Session>, effects: &Effects) {
+        let seid = plan.session;
+        let old = self.sessions.insert(seid, session);
+        let none = RuleSet::default();
+        let old = old.as_ref().map_or(&none, |old| &old.rules);
+        if let Some(session) = self.sessions.get(&seid) {
+            self.index.update(seid, old, &session.rules);
+            self.shared.update(seid, old, &session.rules, now);
+            self.paths.update(now, old, &session.rules, &self.topology);
+        }
+        effects.end_markers.iter().for_each(|tunnel| self.end(*tunnel));
+        if effects.drop_buffered {
+            self.drop_buffered(now, seid);
+        }
+        self.check_usage(now, seid);
+        self.drain_buffer(now, seid);
+        self.schedule_expiry(seid);
+        self.schedule_inactivity(seid);
+        self.take_macs(now, seid, &effects.macs);
+        self.report_macs(now, seid);
+        if effects.removed {
+            self.stations.forget(seid);
+            self.neighbours.forget(seid);
+            self.sessions.remove(&seid);
+        }
+        self.counters.sessions = self.sessions.len() as u64;
+    }
+}

@@ -1,0 +1,219 @@
+//! The data plane as a whole: the contract and its state.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::task::Poll;
+
+use causeway_collections::PartitionedMap;
+use causeway_dataplane::{
+    Capabilities, Counters, Dataplane, Disposition, Egress, Event, GtpuPath, HostReachability, Ingress,
+    PacketEngine, Plan, PlanId, PollApplied, Topology, Transmit, Usage,
+};
+use causeway_model::{Applications, UeMac};
+use causeway_types::{Seid, Time, UrrId, WallClock};
+
+use crate::Limits;
+use crate::ethernet::{Neighbours, Stations};
+use crate::gtpu::Outer;
+use crate::index::Index;
+use crate::indication::Indications;
+use crate::paths::Paths;
+use crate::qos::SharedLimits;
+use crate::rate_limiter::RateLimiter;
+use crate::session::Session;
+use crate::timers::Timers;
+use crate::topology_view::TopologyView;
+
+/// ICMP messages to one host in a second. A traceroute sends three probes of a kind; a host that learns a path MTU for
+/// several connections needs a few.
+const ICMP_PER_HOST: u32 = 10;
+
+/// Responses to GTP-U messages that cannot be handled, in a second.
+const SIGNALLING: u32 = 1000;
+
+/// The same for one peer: a gNB whose tunnels are all unknown is sent an indication for each within seconds.
+const SIGNALLING_PER_PEER: u32 = 200;
+
+/// The slow path.
+#[derive(Debug)]
+pub struct SlowPath {
+    pub(crate) topology: TopologyView,
+    pub(crate) limits: Limits,
+    pub(crate) sessions: PartitionedMap<Seid, Box<Session>>,
+    pub(crate) index: Index,
+    pub(crate) indications: Indications,
+    pub(crate) icmp_limit: RateLimiter,
+    pub(crate) signalling_limit: RateLimiter,
+    pub(crate) paths: Paths,
+    pub(crate) shared: SharedLimits,
+    pub(crate) stations: Stations,
+    /// The MAC addresses that each URR has reported.
+    pub(crate) reported_macs: BTreeMap<(Seid, UrrId), Arc<BTreeSet<UeMac>>>,
+    pub(crate) neighbours: Neighbours,
+    pub(crate) counters: Counters,
+    pub(crate) buffered_octets: usize,
+    /// The sessions of the buffered packets, in the order of arrival.
+    pub(crate) buffered_order: BTreeMap<u64, Seid>,
+    /// The number of packets that were buffered since the start.
+    pub(crate) buffered_total: u64,
+    pub(crate) timers: Timers,
+    pub(crate) events: VecDeque<Event>,
+    pub(crate) applications: Arc<Applications>,
+    transmit_queue: VecDeque<(Egress, Vec<u8>)>,
+}
+
+impl SlowPath {
+    /// An empty data plane in this topology.
+    pub fn new(topology: Topology, limits: Limits) -> Self {
+        Self {
+            icmp_limit: RateLimiter::new(topology.routing.icmp_errors_per_second, ICMP_PER_HOST),
+            signalling_limit: RateLimiter::new(SIGNALLING, SIGNALLING_PER_PEER),
+            paths: Paths::new(topology.routing.echo),
+            shared: SharedLimits::new(&topology.slices, limits.averaging_window),
+            topology: topology.into(),
+            limits,
+            sessions: PartitionedMap::default(),
+            index: Index::default(),
+            indications: Indications::default(),
+            stations: Stations::default(),
+            reported_macs: BTreeMap::new(),
+            neighbours: Neighbours::default(),
+            counters: Counters::default(),
+            buffered_octets: 0,
+            buffered_order: BTreeMap::new(),
+            buffered_total: 0,
+            timers: Timers::default(),
+            events: VecDeque::new(),
+            applications: Arc::default(),
+            transmit_queue: VecDeque::new(),
+        }
+    }
+
+    /// Queues a packet for transmission.
+    pub(crate) fn send(&mut self, egress: Egress, packet: Vec<u8>) {
+        let counter = match egress {
+            Egress::Gtpu { .. } => &mut self.counters.gtpu_sent,
+            Egress::Ip { .. } => &mut self.counters.ip_sent,
+            Egress::Ethernet { .. } => &mut self.counters.ethernet_sent,
+        };
+        counter.count(packet.len());
+        self.transmit_queue.push_back((egress, packet));
+    }
+
+    /// Queues the fragments of a packet, in order.
+    pub(crate) fn send_all(&mut self, egress: &Egress, pieces: Vec<Vec<u8>>) {
+        pieces.into_iter().for_each(|piece| self.send(egress.clone(), piece));
+    }
+
+    /// Counts the disposition of a packet or of a copy.
+    pub(crate) fn count_disposition(&mut self, disposition: Disposition) {
+        match disposition {
+            Disposition::Forwarded => self.counters.forwarded += 1,
+            Disposition::Buffered => self.counters.buffered += 1,
+            Disposition::Consumed => self.counters.consumed += 1,
+            Disposition::Dropped(reason) => self.counters.count_drop(reason),
+        }
+    }
+
+    /// Queues the usage reports that became due.
+    pub(crate) fn report(&mut self, session: Seid, usage: Vec<Usage>) {
+        if !usage.is_empty() {
+            self.events.push_back(Event::Usage { session, usage });
+        }
+    }
+
+    /// Handles a packet without expiring timers first; transmitted packets are queued until [`PacketEngine::flush`].
+    pub(crate) fn receive(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Disposition {
+        let disposition = match ingress {
+            Ingress::Gtpu { local, peer, tos, hops } => {
+                self.counters.gtpu_received.count(packet.len());
+                let outer = Outer { local: *local, peer: *peer, tos: *tos, hops: *hops };
+                self.receive_gtpu(now, outer, packet)
+            }
+            Ingress::Ip { network } => {
+                self.counters.ip_received.count(packet.len());
+                self.receive_ip(now, network, packet)
+            }
+            Ingress::Ethernet { network } => {
+                self.counters.ethernet_received.count(packet.len());
+                self.receive_frame(now, network, packet)
+            }
+        };
+        self.count_disposition(disposition);
+        disposition
+    }
+}
+
+impl Dataplane for SlowPath {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            outer_ipv4: self.topology.gtpu.iter().any(|endpoint| endpoint.addr.v4.is_some()),
+            outer_ipv6: self.topology.gtpu.iter().any(|endpoint| endpoint.addr.v6.is_some()),
+            traffic_steering: !(self.topology.policies.is_empty() && self.topology.n6_tunnels.is_empty()),
+            ..Capabilities::all(self.limits.max_sessions, self.limits.max_pdrs_per_session)
+        }
+    }
+
+    fn submit(&mut self, now: Time, _id: PlanId, plan: &Plan) -> PollApplied {
+        self.expire(now);
+        Poll::Ready(self.apply_plan(now, plan))
+    }
+
+    fn set_applications(&mut self, applications: &Arc<Applications>) {
+        self.applications = Arc::clone(applications);
+    }
+
+    fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {
+        self.topology.set_host_reachability(host);
+    }
+
+    fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
+        self.shared.wall = clock.known_since(now);
+    }
+
+    fn follow_paths(&mut self, now: Time, old: &[GtpuPath], new: &[GtpuPath]) {
+        Self::follow_paths(self, now, old, new);
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        [self.timers.next(self.shared.wall), self.paths.next()].into_iter().flatten().min()
+    }
+
+    fn advance(&mut self, now: Time) {
+        self.expire(now);
+        self.expire_paths(now);
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters.clone()
+    }
+}
+
+impl PacketEngine for SlowPath {
+    fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    fn process(
+        &mut self,
+        now: Time,
+        ingress: &Ingress,
+        packet: &[u8],
+        out: &mut dyn Transmit,
+    ) -> Disposition {
+        self.expire(now);
+        let disposition = self.receive(now, ingress, packet);
+        self.flush(out);
+        disposition
+    }
+
+    fn flush(&mut self, out: &mut dyn Transmit) {
+        for (egress, packet) in self.transmit_queue.drain(..) {
+            out.transmit(&egress, &packet);
+        }
+    }
+}

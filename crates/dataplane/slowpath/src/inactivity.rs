@@ -1,0 +1,69 @@
+//! Sessions without traffic (TS 29.244 clause 5.11.2).
+
+use causeway_dataplane::Event;
+use causeway_types::{Seid, Span, Time};
+
+use crate::engine::SlowPath;
+use crate::timers::Timer;
+
+/// The User Plane Inactivity Timer of a session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Inactivity {
+    /// The time without packets.
+    limit: Span,
+    /// When the last packet arrived, or the timer was started.
+    last: Time,
+    /// The SMF has been notified and no packet has arrived since.
+    notified: bool,
+}
+
+impl Inactivity {
+    /// Starts now.
+    pub(crate) fn new(limit: Span, now: Time) -> Self {
+        Self { limit, last: now, notified: false }
+    }
+}
+
+impl Inactivity {
+    /// The SMF has been notified; the next packet restarts the timer.
+    pub(crate) const fn has_reported(&self) -> bool {
+        self.notified
+    }
+
+    /// Records a packet at this time.
+    pub(crate) fn note(&mut self, at: Time) {
+        self.last = self.last.max(at);
+    }
+}
+
+impl SlowPath {
+    /// Sets the inactivity timer of a session, if it has one.
+    pub(crate) fn schedule_inactivity(&mut self, seid: Seid) {
+        let watching = self.sessions.get(&seid).and_then(|session| session.inactivity);
+        if let Some(inactivity) = watching.filter(|inactivity| !inactivity.notified) {
+            self.timers.set(inactivity.last + inactivity.limit, seid, Timer::Inactivity);
+        }
+    }
+
+    /// Records a packet of the session, whatever its disposition.
+    pub(crate) fn record_activity_of(&mut self, now: Time, seid: Seid) {
+        let watching = self.sessions.get_mut(&seid).and_then(|session| session.inactivity.as_mut());
+        let Some(inactivity) = watching else { return };
+        inactivity.last = now;
+        if std::mem::take(&mut inactivity.notified) {
+            self.schedule_inactivity(seid);
+        }
+    }
+
+    /// The session may have been inactive for long enough.
+    pub(crate) fn check_inactivity(&mut self, at: Time, seid: Seid) {
+        let watching = self.sessions.get_mut(&seid).and_then(|session| session.inactivity.as_mut());
+        let Some(inactivity) = watching.filter(|inactivity| !inactivity.notified) else { return };
+        if inactivity.last + inactivity.limit <= at {
+            inactivity.notified = true;
+            self.events.push_back(Event::Inactivity { session: seid });
+        } else {
+            self.schedule_inactivity(seid);
+        }
+    }
+}

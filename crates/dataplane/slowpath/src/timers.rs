@@ -1,0 +1,145 @@
+//! Timers: one queue for all timers of all sessions.
+
+use std::collections::BTreeSet;
+
+use causeway_types::{BarId, Seid, Time, UrrId, WallClock, WallTime};
+
+use crate::engine::SlowPath;
+
+/// The timers of a session.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Timer {
+    /// The notification delay of a BAR ends.
+    Notification,
+    /// The buffering time of a packet ends.
+    BufferTime,
+    /// Extended buffering ends.
+    ExtendedBuffering(BarId),
+    /// No packet has arrived for long.
+    Inactivity,
+    /// A MAC address has been inactive for long.
+    MacInactivity,
+    /// Something of a URR is due.
+    Usage(UrrId),
+    /// A monitoring time of a URR, by the wall clock.
+    Monitoring(WallTime, UrrId),
+}
+
+/// The timers of all sessions, the earliest first. No timer is removed when a session changes: each handler checks
+/// whether the timer still applies.
+///
+/// Wall-clock timers are stored by wall-clock time: when the clock is set they are due at other times without a
+/// change of the queue.
+#[derive(Debug, Default)]
+pub(crate) struct Timers {
+    steady: BTreeSet<(Time, Seid, Timer)>,
+    wall: BTreeSet<(WallTime, Seid, UrrId)>,
+}
+
+impl Timers {
+    /// Sets a timer of a session.
+    pub(crate) fn set(&mut self, at: Time, session: Seid, timer: Timer) {
+        self.steady.insert((at, session, timer));
+    }
+
+    /// Sets the timer for a monitoring time.
+    pub(crate) fn set_monitoring(&mut self, at: WallTime, session: Seid, urr: UrrId) {
+        self.wall.insert((at, session, urr));
+    }
+
+    /// When the next timer is due.
+    pub(crate) fn next(&self, clock: WallClock) -> Option<Time> {
+        let wall = self.wall.first().map(|(at, ..)| clock.reaches(*at));
+        self.steady.first().map(|(at, ..)| *at).into_iter().chain(wall).min()
+    }
+
+    /// The session of the next timer, if it is due.
+    #[inline]
+    pub(crate) fn first_due(&self, now: Time, clock: WallClock) -> Option<Seid> {
+        self.first(now, clock).map(|(_, session, _)| session)
+    }
+
+    /// The sessions of the timers that are due, in their order; one for each timer.
+    pub(crate) fn due(&self, now: Time, clock: WallClock) -> impl Iterator<Item = Seid> {
+        self.due_ones(now, clock).map(|(_, session, _)| session)
+    }
+
+    /// Removes the next timer of a session that is due.
+    pub(crate) fn expire_of(
+        &mut self,
+        now: Time,
+        wanted: Seid,
+        clock: WallClock,
+    ) -> Option<(Time, Seid, Timer)> {
+        let found = self.due_ones(now, clock).find(|(_, session, _)| *session == wanted)?;
+        self.take(&found);
+        Some(found)
+    }
+
+    /// Removes the next timer that is due, with the time it was set to.
+    fn expire(&mut self, now: Time, clock: WallClock) -> Option<(Time, Seid, Timer)> {
+        let found = self.first(now, clock)?;
+        self.take(&found);
+        Some(found)
+    }
+
+    /// Most sessions have no timers: the call is frequent and costs nothing without timers.
+    #[inline]
+    fn first(&self, now: Time, clock: WallClock) -> Option<(Time, Seid, Timer)> {
+        if self.steady.is_empty() && self.wall.is_empty() { None } else { self.first_of_some(now, clock) }
+    }
+
+    #[inline(never)]
+    fn first_of_some(&self, now: Time, clock: WallClock) -> Option<(Time, Seid, Timer)> {
+        if self.next(clock)? > now { None } else { self.due_ones(now, clock).next() }
+    }
+
+    fn take(&mut self, one: &(Time, Seid, Timer)) {
+        match one {
+            (_, session, Timer::Monitoring(at, urr)) => self.wall.remove(&(*at, *session, *urr)),
+            steady => self.steady.remove(steady),
+        };
+    }
+
+    /// The timers that are due, in their order.
+    fn due_ones(&self, now: Time, clock: WallClock) -> impl Iterator<Item = (Time, Seid, Timer)> {
+        let steady = self.steady.iter().copied().take_while(move |(at, ..)| *at <= now);
+        let when = move |(at, session, urr): &(WallTime, Seid, UrrId)| {
+            (clock.reaches(*at), *session, Timer::Monitoring(*at, *urr))
+        };
+        let wall = self.wall.iter().map(when).take_while(move |(at, ..)| *at <= now);
+        let (mut steady, mut wall) = (steady.peekable(), wall.peekable());
+        std::iter::from_fn(move || match (steady.peek(), wall.peek()) {
+            (Some(one), Some(other)) if one <= other => steady.next(),
+            (_, Some(_)) => wall.next(),
+            _ => steady.next(),
+        })
+    }
+}
+
+impl SlowPath {
+    /// Expires the timers that are due, in their order.
+    pub(crate) fn expire(&mut self, now: Time) {
+        while self.expire_one(now) {}
+    }
+
+    /// Expires the first timer that is due; `false` when none is.
+    pub fn expire_one(&mut self, now: Time) -> bool {
+        let Some((at, session, timer)) = self.timers.expire(now, self.shared.wall) else { return false };
+        self.act_on_timer(at, session, timer);
+        true
+    }
+
+    /// Executes the action of a timer of this time.
+    pub(crate) fn act_on_timer(&mut self, at: Time, session: Seid, timer: Timer) {
+        match timer {
+            Timer::Notification => self.send_notification(at, session),
+            Timer::BufferTime => self.expire_waiting(at, session),
+            Timer::ExtendedBuffering(bar) => self.end_extended(at, session, bar),
+            Timer::Inactivity => self.check_inactivity(at, session),
+            Timer::MacInactivity => self.expire_macs(at, session),
+            Timer::Usage(urr) => self.usage_due(at, session, urr),
+            Timer::Monitoring(monitoring, urr) => self.monitoring_due(at, monitoring, session, urr),
+        }
+    }
+}
