@@ -183,15 +183,22 @@ impl Release for ToKernel {
 
 /// Makes the kernel allocate the pages in a range of addresses now, huge ones where it can. The content is unchanged. A
 /// no-op for unmapped addresses.
+///
+/// One huge page a call: the kernel holds the lock of the address space during a call, milliseconds a page in a virtual
+/// machine, and a thread that maps memory meanwhile waits for the lock.
 pub(super) fn populate(range: Range<usize>) {
     let start = ptr::without_provenance::<u8>(range.start.next_multiple_of(PAGE));
     let octets = (range.end / PAGE * PAGE).saturating_sub(start.addr());
     ask_for_huge_pages_in(start..start.wrapping_add(octets));
-    if octets > 0 && !cfg!(miri) {
+    if cfg!(miri) {
+        return;
+    }
+    for offset in (0..octets).step_by(HUGE_PAGE) {
+        let at = start.wrapping_add(offset).cast_mut().cast();
         // An older kernel does not support it, and the memory may have been unmapped meanwhile: then the first access
         // takes a page fault. SAFETY: the call does not change the content of memory, only its backing; it reads and
         // writes no octet.
-        let _ = unsafe { madvise(start.cast_mut().cast(), octets, Advice::LinuxPopulateWrite) };
+        let _ = unsafe { madvise(at, HUGE_PAGE.min(octets - offset), Advice::LinuxPopulateWrite) };
     }
 }
 
