@@ -28,6 +28,7 @@ pub mod demo;
 mod error;
 pub mod metrics;
 pub mod netns;
+mod patience;
 pub mod process;
 pub mod ran;
 pub mod report;
@@ -37,3 +38,4 @@ pub mod topology;
 pub mod traffic;
 
 pub use error::LabError;
+pub use patience::QUIET;

@@ -4,6 +4,7 @@
 //! downlink tunnel are received on the device. The radio is not emulated: there is neither loss nor delay.
 
 mod open;
+mod outlet;
 mod state;
 mod tunnel;
 mod worker;
@@ -14,13 +15,14 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use causeway_packet::gtpu;
-use causeway_ports::{MAX_PORTS, Port, Waker};
+use causeway_ports::{Counters, MAX_PORTS, Port, Waker};
 use causeway_types::{DualIp, FTeid, Qfi, Teid};
 
 pub use open::{GnbSite, UeSite};
 pub use tunnel::{TunnelCounters, UeCounters};
 
 use crate::LabError;
+use crate::patience::Patience;
 use crate::timeline::Timeline;
 use state::State;
 use worker::Worker;
@@ -68,6 +70,8 @@ pub struct GnbCounters {
 /// The running network. It ends when it is dropped.
 pub struct Ran {
     shared: Arc<Shared>,
+    /// Of all ports, by name: those of the gNBs, then those of the UEs.
+    counters: Vec<(String, Arc<Counters>)>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -93,13 +97,15 @@ impl Ran {
             changed: Condvar::new(),
             waker: Waker::new().map_err(LabError::io("event descriptor"))?,
         });
-        let gnb_ports = gnbs.into_iter().map(|gnb| gnb.port).collect();
+        let gnb_ports: Vec<_> = gnbs.into_iter().map(|gnb| gnb.port).collect();
+        let counters = gnb_ports.iter().chain(&ues);
+        let counters = counters.map(|port| (port.name().to_owned(), Arc::clone(port.counters()))).collect();
         let worker = Worker::new(shared.clone(), gnb_ports, ues);
         let thread = std::thread::Builder::new()
             .name("ran".into())
             .spawn(move || worker.run())
             .map_err(LabError::io("RAN thread"))?;
-        Ok(Self { shared, thread: Some(thread) })
+        Ok(Self { shared, counters, thread: Some(thread) })
     }
 
     /// Connects a UE to a gNB, which allocates the tunnel for the downlink. Registration and service request
@@ -149,6 +155,17 @@ impl Ran {
         self.lock().gnb_counters(gnb)
     }
 
+    /// The counters of the ports, by name: those of the gNBs, then those of the UEs. What the kernel has dropped at
+    /// a port is counted once the network is quiet.
+    pub fn port_counters(&self) -> impl Iterator<Item = (&str, &Counters)> {
+        self.counters.iter().map(|(name, counters)| (name.as_str(), &**counters))
+    }
+
+    /// Ports that can no longer be used, with the reason.
+    pub fn lost_ports(&self) -> Vec<String> {
+        self.lock().lost_ports.clone()
+    }
+
     /// Sums over all UEs.
     pub fn total(&self) -> UeCounters {
         self.lock().total()
@@ -178,17 +195,16 @@ impl Ran {
         what: &str,
         mut look: impl FnMut(&State) -> Option<T>,
     ) -> Result<T, LabError> {
-        let start = Instant::now();
+        let mut patience = Patience::new(within);
         let mut state = self.lock();
         loop {
             if let Some(found) = look(&state) {
                 return Ok(found);
             }
-            let left = within.saturating_sub(start.elapsed());
-            if left.is_zero() {
+            let Some(wait) = patience.next_wait() else {
                 return Err(LabError::Timeout { what: what.into(), within });
-            }
-            let waited = self.shared.changed.wait_timeout(state, left);
+            };
+            let waited = self.shared.changed.wait_timeout(state, wait);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
@@ -215,8 +231,9 @@ impl Drop for Ran {
     }
 }
 
-/// How long a target gNB holds back the new path for the End Marker of the old one.
-pub const HANDOVER_BUFFER_TIME: Duration = Duration::from_millis(200);
+/// How long a target gNB holds back the new path for the End Marker of the old one. While the emulator does not run,
+/// this time stands still: the End Marker may wait in a socket.
+pub const HANDOVER_BUFFER_TIME: Duration = Duration::from_secs(1);
 
 fn fteid(teid: Teid, address: IpAddr) -> FTeid {
     FTeid { teid, addr: DualIp::from(address) }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::time::Instant;
+use std::time::Duration;
 
 use causeway_packet::gtpu::{self, Extension, Message, Packet, Repr};
 use causeway_types::{FTeid, Teid};
@@ -19,6 +19,8 @@ pub(super) struct State {
     ues: Vec<UeState>,
     /// GTP-U messages that wait to be sent.
     pub(super) outbox: Vec<(GnbId, SocketAddr, Vec<u8>)>,
+    /// Ports that can no longer be used, with the reason.
+    pub(super) lost_ports: Vec<String>,
     pub(super) stopping: bool,
     timeline: Timeline,
     next_echo: u16,
@@ -75,6 +77,7 @@ impl State {
             gnbs: gnbs.enumerate().map(gnb).collect(),
             ues: (0..ues).map(|_| UeState::default()).collect(),
             outbox: Vec::new(),
+            lost_ports: Vec::new(),
             stopping: false,
             timeline,
             next_echo: 1,
@@ -100,12 +103,20 @@ impl State {
         let target = self.gnbs.get_mut(to.0)?;
         let new = target.open_tunnel(ue)?;
         if let Some(tunnel) = target.tunnels.get_mut(&new.teid) {
-            let until = Instant::now() + HANDOVER_BUFFER_TIME;
-            tunnel.held =
-                Some(BufferedPackets { behind: (old.gnb, old.downlink), until, packets: Vec::new() });
+            let behind = (old.gnb, old.downlink);
+            tunnel.held = Some(BufferedPackets { behind, left: HANDOVER_BUFFER_TIME, packets: Vec::new() });
         }
         self.ues.get_mut(ue.0)?.link = Some(Link { gnb: to, downlink: new.teid, ..old });
         Some(new)
+    }
+
+    /// So much time of the thread that moves the packets has passed.
+    pub(super) fn elapse(&mut self, time: Duration) {
+        for tunnel in self.gnbs.iter_mut().flat_map(|gnb| gnb.tunnels.values_mut()) {
+            if let Some(held) = &mut tunnel.held {
+                held.left = held.left.saturating_sub(time);
+            }
+        }
     }
 
     /// The tunnel header for a packet from a UE; counts it.
@@ -120,6 +131,30 @@ impl State {
         ue.counters.uplink_packets += 1;
         ue.counters.uplink_octets += octets as u64;
         Some(Uplink { gnb: link.gnb, upf, header })
+    }
+
+    /// Some packets that [`State::uplink`] has counted did not leave.
+    pub(super) fn not_sent(&mut self, ue: UeId, packets: u64, octets: u64) {
+        if let Some(ue) = self.ues.get_mut(ue.0) {
+            ue.counters.uplink_packets = ue.counters.uplink_packets.saturating_sub(packets);
+            ue.counters.uplink_octets = ue.counters.uplink_octets.saturating_sub(octets);
+            ue.counters.unsent += packets;
+        }
+    }
+
+    /// Some packets that [`State::downlink`] has counted did not reach their UE.
+    pub(super) fn not_delivered(&mut self, ue: UeId, packets: u64) {
+        if let Some(ue) = self.ues.get_mut(ue.0) {
+            ue.counters.undelivered += packets;
+        }
+    }
+
+    /// A port can no longer be used.
+    pub(super) fn port_lost(&mut self, why: &causeway_ports::PortError) {
+        let why = why.to_string();
+        if !self.lost_ports.contains(&why) {
+            self.lost_ports.push(why);
+        }
     }
 
     /// Reads one datagram that a gNB received.
@@ -194,14 +229,14 @@ impl State {
 
     /// Takes out the packets of a UE that waited for the end of an old tunnel: if it has ended, or the wait is
     /// over.
-    pub(super) fn release_buffered(&mut self, ue: UeId, now: Instant) -> Vec<Vec<u8>> {
+    pub(super) fn release_buffered(&mut self, ue: UeId) -> Vec<Vec<u8>> {
         let Some(link) = self.ues.get(ue.0).and_then(|ue| ue.link) else { return Vec::new() };
         let waits_for = |state: &Self| {
             let held = state.tunnel_ref(link.gnb, link.downlink)?.held.as_ref()?;
-            Some((held.behind, held.until))
+            Some((held.behind, held.left))
         };
-        let Some(((gnb, teid), until)) = waits_for(self) else { return Vec::new() };
-        if now < until && self.tunnel(gnb, teid).end_markers == 0 {
+        let Some(((gnb, teid), left)) = waits_for(self) else { return Vec::new() };
+        if !left.is_zero() && self.tunnel(gnb, teid).end_markers == 0 {
             return Vec::new();
         }
         let held = self.tunnel_mut(link.gnb, link.downlink).and_then(|tunnel| tunnel.held.take());
@@ -263,6 +298,10 @@ impl State {
 
     pub(super) fn gnb_counters(&self, gnb: GnbId) -> GnbCounters {
         self.gnbs.get(gnb.0).map(|gnb| gnb.counters).unwrap_or_default()
+    }
+
+    pub(super) fn ues(&self) -> usize {
+        self.ues.len()
     }
 
     pub(super) fn total(&self) -> UeCounters {

@@ -1,6 +1,6 @@
 //! A downlink tunnel, from the UPF to a gNB.
 
-use std::time::Instant;
+use std::time::Duration;
 
 use causeway_types::{QfiSet, Teid};
 
@@ -36,6 +36,10 @@ pub struct UeCounters {
     pub downlink_octets: u64,
     /// Packets that the UE wanted to send while it was not connected.
     pub not_connected: u64,
+    /// Packets that the UE sent, but that the N3 socket of its gNB did not accept.
+    pub unsent: u64,
+    /// Packets that arrived in a downlink tunnel, but that the UE's device did not accept.
+    pub undelivered: u64,
 }
 
 impl UeCounters {
@@ -45,6 +49,8 @@ impl UeCounters {
         self.downlink_packets += other.downlink_packets;
         self.downlink_octets += other.downlink_octets;
         self.not_connected += other.not_connected;
+        self.unsent += other.unsent;
+        self.undelivered += other.undelivered;
     }
 }
 
@@ -61,8 +67,8 @@ pub(super) struct Tunnel {
 pub(super) struct BufferedPackets {
     /// The old tunnel.
     pub(super) behind: (GnbId, Teid),
-    /// Not longer than this.
-    pub(super) until: Instant,
+    /// Not longer than this, in the time of the thread that moves the packets.
+    pub(super) left: Duration,
     pub(super) packets: Vec<Vec<u8>>,
 }
 
