@@ -130,7 +130,8 @@ impl Run {
             topology.dn.ip(format!("route add {address} via {UPF_N6}"))?;
         }
         let gnb = GnbSite { namespace: &topology.gnbs[0], address: GNBS[0] }.open()?;
-        let ue = UeSite { namespace: &topology.ue, device: "ue1", address: VICTIM, mtu: UE_MTU, table: 1 };
+        let ue =
+            UeSite { namespace: &topology.ue, device: "ue1", address: Some(VICTIM), mtu: UE_MTU, table: 1 };
         let ran = Arc::new(Ran::start(vec![gnb], vec![ue.open()?], Timeline::default())?);
         let (from, to) = (SocketAddrV4::new(GNBS[1], GTPU), SocketAddrV4::new(UPF_N3, GTPU));
         let n3 = Host::open(&topology.gnbs[1], from, to)?;
@@ -316,7 +317,7 @@ fn wait_for(smf: &Smf, upf: &Daemon) -> Result<(), LabError> {
 fn plan(ue: Ipv4Addr) -> Result<SessionPlan, LabError> {
     let mbr = Bitrate::from_kbps(10_000_000).ok_or(LabError::Missing("a legal MBR".into()))?;
     Ok(SessionPlan {
-        ue,
+        ue: ue.into(),
         dnn: NetworkInstance::new(DNN),
         qfi: qfi()?,
         mbr,

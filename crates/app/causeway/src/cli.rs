@@ -42,6 +42,18 @@ Examples:
 
 Exit codes: 0 stopped by a signal, 1 failed at start or at work, 2 wrong command line or configuration.";
 
+const DEMO_HELP: &str = "\
+Ten UEs, two gNBs, an SMF and a data network are emulated; their packets cross real kernel interfaces. Two of the UEs have IPv6.
+A step that fails says where its packets were last seen. Without root it runs in a user namespace, where the kernel permits that.
+With --keep, SIGINT or SIGTERM releases the sessions and ends the demo; a second one ends it at once.
+
+Examples:
+  causeway demo
+  causeway demo --keep
+  causeway demo --dataplane switch --out switch-demo
+
+Exit codes: 0 every step passed, 1 a step failed or the demo cannot run, 2 wrong command line, 128 + N ended by signal N.";
+
 const BENCH_HELP: &str = "\
 Examples:
   causeway bench
@@ -104,7 +116,7 @@ pub(crate) enum Command {
     },
     /// Demonstrate a complete 5G user plane on this host, in network namespaces, in under a minute
     #[command(
-        after_help = "Exit codes: 0 every step passed, 1 a step failed or the demo cannot run, 2 wrong command line."
+        after_help = DEMO_HELP
     )]
     Demo(DemoArgs),
     /// Run benchmarks of this build on this host, or list them
@@ -174,6 +186,10 @@ pub(crate) struct DemoArgs {
     /// Data plane of the UPF: fastpath, slowpath, or switch (a model of a P4 switch)
     #[arg(short, long, value_name = "WORD", value_parser = ["fastpath", "slowpath", "switch"])]
     pub(crate) dataplane: Option<String>,
+
+    /// Keep everything up after the steps with traffic, until Ctrl-C, and print commands to try
+    #[arg(short, long)]
+    pub(crate) keep: bool,
 }
 
 /// The actions on a configuration.

@@ -1,7 +1,7 @@
 //! Captures the packets of a link into a pcap file.
 
 use std::fs::File;
-use std::io::{BufWriter, ErrorKind};
+use std::io::{BufWriter, ErrorKind, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,6 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pcap_file::pcap::{PcapPacket, PcapWriter};
+use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::LabError;
@@ -32,9 +33,31 @@ pub struct Capture {
     threads: Vec<JoinHandle<()>>,
 }
 
+/// A file that can be flushed beside its writer.
+#[derive(Clone)]
+struct SharedFile(Arc<Mutex<BufWriter<File>>>);
+
+impl SharedFile {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BufWriter<File>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Write for SharedFile {
+    fn write(&mut self, octets: &[u8]) -> std::io::Result<usize> {
+        self.lock().write(octets)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.lock().flush()
+    }
+}
+
 struct Shared {
     /// Gone once the file is complete.
-    writer: Mutex<Option<PcapWriter<BufWriter<File>>>>,
+    writer: Mutex<Option<PcapWriter<SharedFile>>>,
+    /// What the writer writes to.
+    file: SharedFile,
     stop: AtomicBool,
     /// Frames that may still be written.
     allowance: AtomicU64,
@@ -49,10 +72,12 @@ impl Capture {
     /// [`LabError::Io`]: the file cannot be written, or the kernel grants no packet socket.
     pub fn start(path: &Path, namespaces: &[&Namespace], cleanup: &Cleanup) -> Result<Self, LabError> {
         let shown = path.display().to_string();
-        let file = BufWriter::new(File::create(path).map_err(LabError::io(shown.clone()))?);
-        let writer = PcapWriter::new(file).map_err(pcap_error).map_err(LabError::io(shown))?;
+        let file = File::create(path).map_err(LabError::io(shown.clone()))?;
+        let file = SharedFile(Arc::new(Mutex::new(BufWriter::new(file))));
+        let writer = PcapWriter::new(file.clone()).map_err(pcap_error).map_err(LabError::io(shown))?;
         let shared = Arc::new(Shared {
             writer: Mutex::new(Some(writer)),
+            file,
             stop: AtomicBool::new(false),
             allowance: AtomicU64::new(u64::MAX),
             written: AtomicU64::new(0),
@@ -107,6 +132,8 @@ impl Shared {
                     if self.stop.load(Ordering::Relaxed) {
                         return;
                     }
+                    // Whoever looks at the file meanwhile sees what there was.
+                    let _ = self.file.clone().flush();
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 // The namespace's link went down or away: nothing more will come.
@@ -117,6 +144,8 @@ impl Shared {
 
     fn finish(&self) {
         drop(self.writer.lock().unwrap_or_else(PoisonError::into_inner).take());
+        // A full disk shows in a file that is cut short.
+        let _ = self.file.clone().flush();
     }
 
     fn write(&self, frame: &[u8]) {
@@ -137,8 +166,10 @@ impl Shared {
 
 fn packet_socket() -> std::io::Result<Socket> {
     let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(EVERY_PROTOCOL)))?;
-    // Less is granted without privilege over the whole machine; a burst may then miss frames of the capture.
-    let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
+    if set_socket_recv_buffer_size_force(&socket, RECEIVE_BUFFER).is_err() {
+        // In a user namespace the limit of the system applies; a burst may then miss frames of the capture.
+        socket.set_recv_buffer_size(RECEIVE_BUFFER)?;
+    }
     socket.set_read_timeout(Some(TICK))?;
     Ok(socket)
 }

@@ -1,6 +1,6 @@
 //! Cleanup at the end, also when a signal ends the program.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -11,7 +11,13 @@ type Undo = Box<dyn FnOnce() + Send>;
 
 /// What is to be undone, last first. Clones share one list.
 #[derive(Clone, Default)]
-pub struct Cleanup(Arc<Mutex<State>>);
+pub struct Cleanup(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    signalled: Condvar,
+}
 
 #[derive(Default)]
 struct State {
@@ -19,6 +25,8 @@ struct State {
     closed: bool,
     /// A signal ends the process.
     interrupted: bool,
+    /// The next signal only ends a wait.
+    waits: bool,
 }
 
 impl Cleanup {
@@ -71,7 +79,8 @@ impl Cleanup {
         std::thread::Builder::new()
             .name("signals".into())
             .spawn(move || {
-                if let Some(signal) = signals.forever().next() {
+                let unexpected = |_: &i32| !cleanup.end_wait();
+                if let Some(signal) = signals.forever().find(unexpected) {
                     begin();
                     cleanup.lock().interrupted = true;
                     cleanup.run();
@@ -83,6 +92,22 @@ impl Cleanup {
         Ok(())
     }
 
+    /// Waits for a signal of [`Cleanup::on_signal`], which has been called: this one does not end the process, the next one does.
+    pub fn wait_for_signal(&self) {
+        let mut state = self.lock();
+        state.waits = true;
+        while state.waits {
+            state = self.0.signalled.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Ends a wait for a signal. `false`: there was none.
+    fn end_wait(&self) -> bool {
+        let waited = std::mem::take(&mut self.lock().waits);
+        self.0.signalled.notify_all();
+        waited
+    }
+
     /// Does not return once a signal has come: the process is about to end with the signal's status.
     pub fn yield_to_signal(&self) {
         while self.lock().interrupted {
@@ -92,7 +117,7 @@ impl Cleanup {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // What is on the list stays to be undone even if another undo panicked.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

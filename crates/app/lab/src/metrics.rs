@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::LabError;
 use crate::netns::Namespace;
 
-const TIMEOUT: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The values of all series at one moment, by name with labels as they are in the text.
 #[derive(Clone, PartialEq, Debug, Default)]

@@ -6,14 +6,14 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::LabError;
 use crate::cleanup::Cleanup;
 use crate::netns::Namespace;
+use crate::patience::wait_while_changing;
 
 /// How long a program may take to end by itself when the lab is cleaned up.
 const GRACE: Duration = Duration::from_secs(2);
@@ -105,14 +105,8 @@ fn end(child: &Mutex<Child>) {
 }
 
 fn wait(child: &Mutex<Child>, within: Duration) -> Result<Option<ExitStatus>, LabError> {
-    let start = Instant::now();
-    loop {
-        let status = lock(child).try_wait().map_err(LabError::io("wait for the program"))?;
-        if status.is_some() || start.elapsed() >= within {
-            return Ok(status);
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
+    let ended = || lock(child).try_wait().map_err(LabError::io("wait for the program"));
+    wait_while_changing(within, ended, Option::is_some)
 }
 
 fn signal(child: &Mutex<Child>, signal: Signal) {

@@ -10,7 +10,9 @@
 //! Each host except the UPF has one cable, so that a capture on it contains that cable alone. The UPF's N3
 //! address is on its loopback and routed, as of a UPF that is reached over several links.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use causeway_types::Ipv6Net;
 
 use crate::LabError;
 use crate::cleanup::Cleanup;
@@ -32,6 +34,21 @@ pub const DN: Ipv4Addr = Ipv4Addr::new(10, 60, 0, 2);
 pub const POOL: &str = "10.45.0.0/16";
 /// The UPF's address in the pool.
 pub const POOL_GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
+
+/// The UPF's IPv6 address on N6.
+pub const UPF_N6_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x60, 0, 0, 0, 0, 1);
+/// The IPv6 address of the host in the data network.
+pub const DN_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x60, 0, 0, 0, 0, 2);
+/// The pool of IPv6 prefixes.
+pub const POOL_V6: &str = "2001:db8:45::/48";
+/// The UPF's address in it.
+pub const POOL_GATEWAY_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x45, 0, 0, 0, 0, 1);
+
+/// The IPv6 prefix of the `n`th UE, counted from zero.
+pub fn ue_prefix(n: u8) -> Ipv6Net {
+    let number = u16::from(n).saturating_add(1);
+    Ipv6Net::new_assert(Ipv6Addr::new(0x2001, 0xdb8, 0x45, number, 0, 0, 0, 0), 64)
+}
 
 /// The address of the `n`th UE, counted from zero.
 pub fn ue_address(n: u8) -> Ipv4Addr {
@@ -64,6 +81,32 @@ impl Topology {
         topology.cable()?;
         topology.route()?;
         Ok(topology)
+    }
+
+    /// Adds IPv6 between the UPF and the data network. `false`: the kernel has none, and nothing was changed.
+    ///
+    /// # Errors
+    /// [`LabError`] with what could not be set.
+    pub fn add_ipv6(&self) -> Result<bool, LabError> {
+        if !std::path::Path::new("/proc/sys/net/ipv6").exists() {
+            return Ok(false);
+        }
+        for (namespace, address, link_local) in
+            [(&self.upf, UPF_N6_V6, "fe80::1"), (&self.dn, DN_V6, "fe80::2")]
+        {
+            // Devices choose no addresses, so that no TUN device sends packets of the kernel. A router needs a
+            // link-local one to solicit neighbours for others.
+            for device in ["default", "n6"] {
+                namespace.sysctl(&format!("net/ipv6/conf/{device}/addr_gen_mode"), "1")?;
+                namespace.sysctl(&format!("net/ipv6/conf/{device}/disable_ipv6"), "0")?;
+            }
+            namespace.ip(format!(
+                "address add {link_local}/64 dev n6 nodad\naddress add {address}/64 dev n6 nodad"
+            ))?;
+        }
+        self.dn.ip(format!("route add {POOL_V6} via {UPF_N6_V6}"))?;
+        self.upf.sysctl("net/ipv6/conf/all/forwarding", "1")?;
+        Ok(true)
     }
 
     fn cable(&self) -> Result<(), LabError> {

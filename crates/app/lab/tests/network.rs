@@ -86,7 +86,7 @@ fn ran(topology: &Topology) -> Ran {
     let gnbs = gnbs.map(|site| site.open().unwrap()).collect();
     let ues = (0..UES).map(|n| {
         let device = format!("ue{}", n + 1);
-        let address = topology::ue_address(n);
+        let address = Some(topology::ue_address(n));
         let site = UeSite { namespace: &topology.ue, device: &device, address, mtu: 1400, table: n + 1 };
         site.open().unwrap()
     });

@@ -212,7 +212,7 @@ fn ue(number: u32) -> Ipv4Addr {
 
 fn plan(number: u32, period: u32) -> SessionPlan {
     SessionPlan {
-        ue: ue(number),
+        ue: ue(number).into(),
         dnn: NetworkInstance::new(DNN),
         qfi: Qfi::from_low_bits(QFI),
         mbr: Bitrate::from_kbps(RATE_KBPS).unwrap_or_default(),

@@ -104,7 +104,7 @@ pub(crate) fn ue(number: u32) -> Ipv4Addr {
 /// What the SMF asks for, from the first session on.
 pub fn plans(sessions: u32) -> Vec<SessionPlan> {
     let plan = |number| SessionPlan {
-        ue: ue(number),
+        ue: ue(number).into(),
         dnn: NetworkInstance::new(DNN),
         qfi: Qfi::from_low_bits(QFI),
         mbr: Bitrate::from_kbps(RATE_KBPS).unwrap_or_default(),

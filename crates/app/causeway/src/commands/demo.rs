@@ -14,7 +14,13 @@ pub(super) fn run(args: DemoArgs) -> ExitCode {
             return exit::end(exit::FAILED, format_args!("cannot find this program's own file: {error}"));
         }
     };
-    match demo::run(&Options { out: args.out, dataplane: args.dataplane, program }) {
+    match demo::run(&Options {
+        out: args.out,
+        dataplane: args.dataplane,
+        program,
+        keep: args.keep,
+        lossy: None,
+    }) {
         Ok(true) => ExitCode::from(exit::OK),
         Ok(false) => ExitCode::from(exit::FAILED),
         Err(error) => exit::end(exit::FAILED, format_args!("the demo cannot run: {error}")),

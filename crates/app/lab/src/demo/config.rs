@@ -1,14 +1,15 @@
 //! The configuration file of the demo's UPF.
 
 use super::environment::METRICS_PORT;
-use crate::topology::{POOL, POOL_GATEWAY, UPF_N3, UPF_N4};
+use crate::topology::{POOL, POOL_GATEWAY, POOL_GATEWAY_V6, POOL_V6, UPF_N3, UPF_N4};
 
 /// The name of the data network.
 pub(super) const DNN: &str = "internet";
 
-/// `upf.yaml`, with this data plane.
-pub(super) fn upf(mtu: u32, dataplane: Option<&str>) -> String {
+/// `upf.yaml`, with this data plane, and a pool of IPv6 prefixes if there is IPv6.
+pub(super) fn upf(mtu: u32, dataplane: Option<&str>, ipv6: bool) -> String {
     let dataplane = dataplane.map(|word| format!("  dataplane: {word}\n")).unwrap_or_default();
+    let ipv6 = if ipv6 { pool_v6(mtu) } else { String::new() };
     format!(
         "# The UPF of `causeway demo`.
 logger:
@@ -26,10 +27,24 @@ upf:
       dnn: {DNN}
       dev: cw-{DNN}
       mtu: {mtu}
-  metrics:
+{ipv6}  metrics:
     server:
       - address: {UPF_N4}
         port: {METRICS_PORT}
+"
+    )
+}
+
+/// A second pool on the same device, and the answers to Router Solicitations of its UEs.
+fn pool_v6(mtu: u32) -> String {
+    format!(
+        "    - subnet: {POOL_V6}
+      gateway: {POOL_GATEWAY_V6}
+      dnn: {DNN}
+      dev: cw-{DNN}
+      mtu: {mtu}
+  routing:
+    router_advertisement: true
 "
     )
 }

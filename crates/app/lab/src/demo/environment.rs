@@ -1,15 +1,17 @@
 //! The environment of the steps: the network, its parts, and the state between steps.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{SocketAddr, SocketAddrV4};
 
 use causeway_types::{FTeid, Volume};
 
+use super::path::{FollowedPackets, PacketPath, Route};
+use super::step::Stage;
 use crate::LabError;
 use crate::capture::Capture;
 use crate::cleanup::Cleanup;
@@ -17,7 +19,7 @@ use crate::metrics::Metrics;
 use crate::process::Daemon;
 use crate::ran::{GnbId, Ran, UeId};
 use crate::report::Sample;
-use crate::smf::{Session, Smf, Usage};
+use crate::smf::{Session, Smf, UeAddresses, Usage};
 use crate::timeline::Timeline;
 use crate::topology::{Topology, UPF_N4};
 
@@ -39,6 +41,19 @@ pub struct Options {
     pub dataplane: Option<String>,
     /// The program whose `run --config` is the UPF.
     pub program: PathBuf,
+    /// After the steps with traffic everything stays up until a signal comes.
+    pub keep: bool,
+    /// A link that loses packets, so that the demo fails: for tests of the demo itself.
+    pub lossy: Option<LossyLink>,
+}
+
+/// A link of the emulated network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LossyLink {
+    /// From the gNBs to the UPF.
+    N3Uplink,
+    /// From the UPF to the gNBs.
+    N3Downlink,
 }
 
 /// What there is before the first step.
@@ -52,6 +67,9 @@ pub(super) struct DemoEnvironment {
     pub(super) before: Metrics,
     /// And after the last.
     pub(super) after: Metrics,
+    /// Packets of the running step that are followed, and those that were.
+    pub(super) followed: Option<FollowedPackets>,
+    pub(super) paths: Vec<PacketPath>,
 }
 
 /// Everything that runs. Parts that use others stand before them.
@@ -63,6 +81,8 @@ pub(super) struct Network {
     pub(super) smf: Smf,
     pub(super) daemon: Daemon,
     pub(super) topology: Topology,
+    /// The kernel has IPv6, and some UEs use it.
+    pub(super) ipv6: bool,
 }
 
 /// A capture of each reference point.
@@ -76,7 +96,7 @@ pub(super) struct Captures {
 pub(super) struct Ue {
     pub(super) id: UeId,
     pub(super) device: String,
-    pub(super) address: Ipv4Addr,
+    pub(super) addresses: UeAddresses,
     pub(super) session: Session,
     pub(super) gnb: GnbId,
     pub(super) downlink: FTeid,
@@ -92,9 +112,10 @@ impl Ue {
         sum
     }
 
-    /// A port of its address.
-    pub(super) fn at(&self, port: u16) -> SocketAddrV4 {
-        SocketAddrV4::new(self.address, port)
+    /// A port of its IPv4 address.
+    pub(super) fn at(&self, port: u16) -> Result<SocketAddrV4, LabError> {
+        let missing = || LabError::Missing(format!("{} has no IPv4 address", self.device));
+        self.addresses.ipv4().map(|address| SocketAddrV4::new(address, port)).ok_or_else(missing)
     }
 }
 
@@ -102,6 +123,26 @@ impl DemoEnvironment {
     /// The network, which the first step has made.
     pub(super) fn network(&mut self) -> Result<&mut Network, LabError> {
         self.network.as_mut().ok_or(LabError::Missing("the network was not built".into()))
+    }
+
+    /// From now on follows packets that are about to be sent. Those that were followed before have arrived.
+    pub(super) fn follow(&mut self, route: Route, packets: u64) {
+        self.arrived(None);
+        self.followed = self.network.as_ref().map(|network| FollowedPackets::begin(network, route, packets));
+    }
+
+    /// The followed packets are where they go to: so many of them, if that is known.
+    pub(super) fn arrived(&mut self, packets: Option<u64>) {
+        if let (Some(followed), Some(network)) = (self.followed.take(), &self.network) {
+            self.paths.push(followed.end(network, packets));
+        }
+    }
+}
+
+impl Stage for DemoEnvironment {
+    fn take_paths(&mut self) -> Vec<PacketPath> {
+        self.arrived(None);
+        std::mem::take(&mut self.paths)
     }
 }
 
@@ -122,38 +163,43 @@ impl Network {
 /// Writes down the traffic of all UEs, ten times a second.
 pub(super) struct Sampler {
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Vec<Sample>>>,
+    samples: Arc<Mutex<Vec<Sample>>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Sampler {
     pub(super) fn start(ran: &Arc<Ran>, timeline: &Timeline) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let (stopped, ran, timeline) = (stop.clone(), ran.clone(), timeline.clone());
+        let samples = Arc::new(Mutex::new(Vec::new()));
+        let (stopped, ran, timeline, taken) = (stop.clone(), ran.clone(), timeline.clone(), samples.clone());
         let thread = thread::spawn(move || {
-            let mut samples = Vec::new();
             while !stopped.load(Ordering::Relaxed) {
-                let total = ran.total();
-                samples.push(Sample {
-                    at: timeline.now(),
-                    uplink_octets: total.uplink_octets,
-                    downlink_octets: total.downlink_octets,
-                });
+                if !timeline.is_paused() {
+                    let total = ran.total();
+                    taken.lock().unwrap_or_else(PoisonError::into_inner).push(Sample {
+                        at: timeline.now(),
+                        uplink_octets: total.uplink_octets,
+                        downlink_octets: total.downlink_octets,
+                    });
+                }
                 thread::sleep(SAMPLE_EVERY);
             }
-            samples
         });
-        Self { stop, thread: Some(thread) }
+        Self { stop, samples, thread: Some(thread) }
     }
 
-    /// Ends it, and returns what it has written.
-    pub(super) fn finish(&mut self) -> Vec<Sample> {
-        self.stop.store(true, Ordering::Relaxed);
-        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+    /// What it has written so far.
+    pub(super) fn samples(&self) -> Vec<Sample> {
+        self.samples.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 impl Drop for Sampler {
     fn drop(&mut self) {
-        self.finish();
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // It has nothing to return; a panic there has been printed.
+            let _ = thread.join();
+        }
     }
 }

@@ -3,23 +3,26 @@
 mod config;
 mod console;
 mod environment;
+mod keep;
+mod path;
 mod step;
 mod steps;
 
-use std::time::{Instant, SystemTime};
+use std::time::SystemTime;
 
 pub use console::Console;
-pub use environment::Options;
-pub use step::{Check, Observer, Step, StepReport, play};
+pub use environment::{LossyLink, Options};
+pub use path::{LossCount, PacketPath, PlaceCount};
+pub use step::{Check, Observer, Stage, Step, StepReport, play};
 
 use crate::LabError;
 use crate::cleanup::Cleanup;
 use crate::metrics::Metrics;
 use crate::netns::{Privilege, acquire_privilege, remove_stale};
-use crate::report::{CounterRow, Report, Sample};
+use crate::report::{CounterRow, Report};
 use crate::timeline::Timeline;
 use environment::DemoEnvironment;
-use steps::STORY;
+use steps::{END, STORY};
 
 const PICTURE: &str = "
   10 UEs ── gnb1 ─┐ N3            N6
@@ -35,6 +38,8 @@ const PICTURE: &str = "
 ///
 /// # Errors
 /// [`LabError`] when it cannot start, or its report cannot be written.
+///
+/// With [`Options::keep`] it waits for a signal before the sessions are released.
 pub fn run(options: &Options) -> Result<bool, LabError> {
     let privilege = acquire_privilege()?;
     std::fs::create_dir_all(&options.out)
@@ -58,7 +63,7 @@ pub fn run(options: &Options) -> Result<bool, LabError> {
     Ok(report.passed)
 }
 
-/// Plays all steps and clears the stage.
+/// Plays all steps, then stops and removes everything.
 fn perform(
     options: &Options,
     privilege: Privilege,
@@ -66,7 +71,7 @@ fn perform(
     cleanup: &Cleanup,
 ) -> Result<Report, LabError> {
     let _guard = cleanup.guard();
-    let (clock, started) = (Instant::now(), httpdate::fmt_http_date(SystemTime::now()));
+    let started = httpdate::fmt_http_date(SystemTime::now());
     let timeline = Timeline::default();
     let mut stage = DemoEnvironment {
         options: options.clone(),
@@ -75,34 +80,49 @@ fn perform(
         network: None,
         before: Metrics::default(),
         after: Metrics::default(),
+        followed: None,
+        paths: Vec::new(),
     };
-    let steps = play(STORY, &mut stage, console, &timeline);
-    let elapsed = clock.elapsed();
+    let mut steps = Vec::new();
+    play(STORY, &mut stage, console, &timeline, &mut steps);
+    if options.keep && stage.network.is_some() {
+        report(&mut stage, steps.clone(), &started, privilege).write(&options.out)?;
+        keep::wait(&mut stage, privilege, console)?;
+    }
+    if steps.iter().all(|step| step.passed) {
+        play(END, &mut stage, console, &timeline, &mut steps);
+    }
+    Ok(report(&mut stage, steps, &started, privilege))
+}
+
+/// What there is to report now.
+fn report(
+    stage: &mut DemoEnvironment,
+    steps: Vec<StepReport>,
+    started: &str,
+    privilege: Privilege,
+) -> Report {
+    let elapsed = stage.timeline.now();
     if stage.after == Metrics::default() {
         // A step failed before the counters were read; what can still be had is better than nothing.
         stage.after = stage.network().and_then(|network| network.metrics()).unwrap_or_default();
     }
-    let samples = stage.network.take().map(close).unwrap_or_default();
+    let samples = stage.network.as_ref().map(|network| network.sampler.samples()).unwrap_or_default();
     let failed = steps.iter().find(|step| !step.passed);
-    Ok(Report {
+    Report {
         version: env!("CARGO_PKG_VERSION").into(),
-        started,
+        started: started.into(),
         elapsed,
         passed: failed.is_none(),
         reason: failed.map(|step| format!("step {} ({}): {}", step.number, step.title, step.summary)),
         machine: machine(privilege),
-        not_reached: STORY.iter().skip(steps.len()).map(|step| step.title.into()).collect(),
+        not_reached: STORY.iter().chain(END).skip(steps.len()).map(|step| step.title.into()).collect(),
         steps,
-        messages: timeline.messages(),
+        messages: stage.timeline.messages(),
         samples,
         counters: counters(&stage.before, &stage.after),
         files: FILES.iter().map(|(name, about)| ((*name).into(), (*about).into())).collect(),
-    })
-}
-
-/// Stops the network part by part. The end of the captures completes their files.
-fn close(mut network: environment::Network) -> Vec<Sample> {
-    network.sampler.finish()
+    }
 }
 
 const FILES: &[(&str, &str)] = &[

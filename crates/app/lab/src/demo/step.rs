@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::console::Console;
+use super::path::PacketPath;
 use crate::LabError;
 use crate::timeline::{Timeline, in_seconds};
 
@@ -70,6 +71,16 @@ pub struct StepReport {
     pub summary: String,
     /// What was observed.
     pub checks: Vec<Check>,
+    /// Where its packets were counted, for each kind of packets that was followed.
+    pub paths: Vec<PacketPath>,
+}
+
+/// What steps are played on.
+pub trait Stage {
+    /// Where the packets of the step that has just ended were counted.
+    fn take_paths(&mut self) -> Vec<PacketPath> {
+        Vec::new()
+    }
 }
 
 /// A step to be played on a stage `S`.
@@ -82,21 +93,26 @@ pub struct Step<S> {
     pub play: fn(&mut S, &mut Observer<'_>) -> Result<(), LabError>,
 }
 
-/// Plays steps one after the other, up to the first that fails: each builds on those before it.
-pub fn play<S>(steps: &[Step<S>], stage: &mut S, console: &Console, timeline: &Timeline) -> Vec<StepReport> {
-    let mut reports = Vec::new();
-    for (index, step) in steps.iter().enumerate() {
-        let report = play_one(index + 1, step, stage, console, timeline);
+/// Plays steps one after the other, up to the first that fails: each builds on those before it. Adds their reports
+/// to those of the steps before.
+pub fn play<S: Stage>(
+    steps: &[Step<S>],
+    stage: &mut S,
+    console: &Console,
+    timeline: &Timeline,
+    reports: &mut Vec<StepReport>,
+) {
+    for step in steps {
+        let report = play_one(reports.len() + 1, step, stage, console, timeline);
         let passed = report.passed;
         reports.push(report);
         if !passed {
             break;
         }
     }
-    reports
 }
 
-fn play_one<S>(
+fn play_one<S: Stage>(
     number: usize,
     step: &Step<S>,
     stage: &mut S,
@@ -114,17 +130,33 @@ fn play_one<S>(
         (Ok(()), Some(check)) => Some(format!("{}: {}", check.what, check.seen)),
         (Ok(()), None) => None,
     };
+    let paths = stage.take_paths();
     let passed = reason.is_none();
-    let summary = reason.unwrap_or(summary);
+    let summary = reason.map_or(summary, |reason| with_last_seen(reason, &paths));
     console.end(passed, &summary);
     let elapsed = timeline.now().saturating_sub(start);
     let Step { title, about, .. } = *step;
-    StepReport { number, title, about, start, elapsed, passed, summary, checks }
+    StepReport { number, title, about, start, elapsed, passed, summary, checks, paths }
+}
+
+/// The reason of a failure, and where packets were last seen if some are lost.
+fn with_last_seen(reason: String, paths: &[PacketPath]) -> String {
+    match paths.iter().find_map(|path| path.last_seen.as_ref()) {
+        Some(last_seen) => format!("{reason}. {last_seen}"),
+        None => reason,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Stage for Vec<u8> {
+        fn take_paths(&mut self) -> Vec<PacketPath> {
+            let last_seen = self.contains(&2).then(|| "1 of 5 packets was last seen there".into());
+            vec![PacketPath { packets: 5, places: Vec::new(), losses: Vec::new(), last_seen }]
+        }
+    }
 
     fn good(stage: &mut Vec<u8>, observer: &mut Observer<'_>) -> Result<(), LabError> {
         stage.push(1);
@@ -150,18 +182,21 @@ mod tests {
     fn run(plays: &[Play]) -> (Vec<StepReport>, Vec<u8>) {
         let steps: Vec<_> = plays.iter().map(|play| Step { title: "t", about: "a", play: *play }).collect();
         let mut stage = Vec::new();
-        let reports = play(&steps, &mut stage, &Console::silent(), &Timeline::default());
+        let mut reports = Vec::new();
+        play(&steps, &mut stage, &Console::silent(), &Timeline::default(), &mut reports);
         (reports, stage)
     }
 
     // Input:  a good step, one that sees something wrong, and one that is never reached.
-    // Output: two reports; the second fails with what was wrong, after having played to its end.
+    // Output: two reports; the second fails with what was wrong and where packets were last seen, after having played
+    //         to its end.
     #[test]
     fn a_wrong_observation_fails_its_step_and_ends_the_play() {
         let (reports, stage) = run(&[good, wrong, good]);
         assert_eq!(stage, [1, 2]);
         let results: Vec<_> = reports.iter().map(|r| (r.number, r.passed, r.summary.as_str())).collect();
-        assert_eq!(results, [(1, true, "fine"), (2, false, "loss: 20 %")]);
+        let reason = "loss: 20 %. 1 of 5 packets was last seen there";
+        assert_eq!(results, [(1, true, "fine"), (2, false, reason)]);
         assert_eq!(reports[0].checks.len(), 2);
     }
 

@@ -65,6 +65,19 @@ pub struct GnbCounters {
     pub unknown_tunnel: u64,
     /// Datagrams that are no GTP-U, or nothing that a gNB takes.
     pub malformed: u64,
+    /// End Markers.
+    pub end_markers: u64,
+    /// Messages sent: Echo Requests and Responses, Error Indications.
+    pub messages_sent: u64,
+}
+
+/// Messages of path and tunnel management between all gNBs and the UPF.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SignallingCounters {
+    /// From the gNBs.
+    pub sent: u64,
+    /// To the gNBs: responses, End Markers and Error Indications.
+    pub received: u64,
 }
 
 /// The running network. It ends when it is dropped.
@@ -164,6 +177,11 @@ impl Ran {
     /// Ports that can no longer be used, with the reason.
     pub fn lost_ports(&self) -> Vec<String> {
         self.lock().lost_ports.clone()
+    }
+
+    /// Sums over all gNBs, user data apart.
+    pub fn signalling(&self) -> SignallingCounters {
+        self.lock().signalling()
     }
 
     /// Sums over all UEs.

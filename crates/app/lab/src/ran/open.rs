@@ -1,6 +1,6 @@
 //! Opening the ports of gNBs and UEs in their namespaces.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use causeway_packet::gtpu;
 use causeway_ports::Port;
@@ -11,6 +11,9 @@ use causeway_types::{IpNet, Ipv4Net};
 use super::Gnb;
 use crate::LabError;
 use crate::netns::Namespace;
+
+/// The link-local prefix (RFC 4291 clause 2.5.6).
+const LINK_LOCAL: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0);
 
 /// Where a gNB stands.
 #[derive(Clone, Copy, Debug)]
@@ -44,8 +47,8 @@ pub struct UeSite<'a> {
     pub namespace: &'a Namespace,
     /// Its device, for example `ue1`.
     pub device: &'a str,
-    /// Its address.
-    pub address: Ipv4Addr,
+    /// Its IPv4 address, if it has one.
+    pub address: Option<Ipv4Addr>,
     /// MTU of the device in octets: what the network told the UE.
     pub mtu: u32,
     /// Number of a routing table of its own, not of the system's (1 to 252).
@@ -61,16 +64,31 @@ impl UeSite<'_> {
     pub fn open(&self) -> Result<Box<dyn Port>, LabError> {
         let options = TunOptions {
             device: self.device.into(),
-            addresses: vec![IpNet::V4(Ipv4Net::from(self.address))],
+            addresses: self.address.map(|address| IpNet::V4(Ipv4Net::from(address))).into_iter().collect(),
             mtu: Some(self.mtu),
             ..TunOptions::default()
         };
         let port = self.namespace.enter(|| TunPort::open(self.device, &options).map_err(LabError::Port))?;
-        let Self { device, address, table, .. } = self;
-        self.namespace.ip(format!(
-            "route add default dev {device} metric {table}\nroute add default dev {device} table {table}\n\
-             rule add from {address} table {table}"
-        ))?;
+        let Self { device, table, .. } = self;
+        if let Some(address) = self.address {
+            self.namespace.ip(format!(
+                "route add default dev {device} metric {table}\nroute add default dev {device} table {table}\n\
+                 rule add from {address} table {table}"
+            ))?;
+        }
         Ok(Box::new(port))
+    }
+
+    /// Gives the device, which is open, the link-local address that the network told the UE (TS 23.501 clause
+    /// 5.8.2.2.3). From it the kernel solicits a router, and it configures an address in the advertised prefix.
+    ///
+    /// # Errors
+    /// [`LabError::Io`] where the kernel has no IPv6, [`LabError::Command`].
+    pub fn start_ipv6(&self, interface_id: u64) -> Result<(), LabError> {
+        let device = self.device;
+        self.namespace.sysctl(&format!("net/ipv6/conf/{device}/disable_ipv6"), "0")?;
+        self.namespace.sysctl(&format!("net/ipv6/conf/{device}/accept_ra"), "1")?;
+        let address = Ipv6Addr::from(u128::from(LINK_LOCAL) | u128::from(interface_id));
+        self.namespace.ip(format!("address add {address}/64 dev {device}"))
     }
 }

@@ -4,11 +4,15 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use causeway_packet::Ip;
 use causeway_packet::gtpu::{self, Extension, Message, Packet, Repr};
 use causeway_types::{FTeid, Teid};
 
 use super::tunnel::{BufferedPackets, Tunnel};
-use super::{Bearer, GnbCounters, GnbId, HANDOVER_BUFFER_TIME, TunnelCounters, UeCounters, UeId, fteid};
+use super::{
+    Bearer, GnbCounters, GnbId, HANDOVER_BUFFER_TIME, SignallingCounters, TunnelCounters, UeCounters, UeId,
+    fteid,
+};
 use crate::timeline::Timeline;
 
 /// The first TEID of a gNB. It differs visibly from the UPF's TEIDs.
@@ -120,7 +124,8 @@ impl State {
     }
 
     /// The tunnel header for a packet from a UE; counts it.
-    pub(super) fn uplink(&mut self, ue: UeId, octets: usize) -> Option<Uplink> {
+    pub(super) fn uplink(&mut self, ue: UeId, packet: &[u8]) -> Option<Uplink> {
+        let octets = packet.len();
         let ue = self.ues.get_mut(ue.0)?;
         let Some(link) = ue.link else {
             ue.counters.not_connected += 1;
@@ -128,8 +133,12 @@ impl State {
         };
         let upf = SocketAddr::new(link.bearer.uplink.addr.preferred()?, gtpu::PORT);
         let header = gtpu::prefix::uplink(link.bearer.uplink.teid, link.bearer.qfi, octets).ok()?;
-        ue.counters.uplink_packets += 1;
-        ue.counters.uplink_octets += octets as u64;
+        if stays_on_link(packet) {
+            ue.counters.link_packets += 1;
+        } else {
+            ue.counters.uplink_packets += 1;
+            ue.counters.uplink_octets += octets as u64;
+        }
         Some(Uplink { gnb: link.gnb, upf, header })
     }
 
@@ -214,14 +223,19 @@ impl State {
         let ue = tunnel.ue;
         let held = tunnel.held.as_mut().map(|held| held.packets.push(user.to_vec())).is_some();
         if let Some(ue) = self.ues.get_mut(ue.0) {
-            ue.counters.downlink_packets += 1;
-            ue.counters.downlink_octets += user.len() as u64;
+            if stays_on_link(user) {
+                ue.counters.link_packets += 1;
+            } else {
+                ue.counters.downlink_packets += 1;
+                ue.counters.downlink_octets += user.len() as u64;
+            }
         }
         if held { Downlink::Done } else { Downlink::Deliver(ue, packet.body_offset) }
     }
 
     fn end_marker(&mut self, gnb: GnbId, teid: Teid) -> Downlink {
         self.say("upf", gnb, "End Marker", format!("TEID {teid}"));
+        self.count(gnb, |counters| counters.end_markers += 1);
         let Some(tunnel) = self.tunnel_mut(gnb, teid) else { return Downlink::Done };
         tunnel.counters.end_markers += 1;
         Downlink::Released(tunnel.ue)
@@ -264,6 +278,7 @@ impl State {
     fn queue(&mut self, gnb: GnbId, to: SocketAddr, message: &Repr<'_>) {
         // Signalling without user data always fits.
         if let Ok(octets) = message.to_vec() {
+            self.count(gnb, |counters| counters.messages_sent += 1);
             self.outbox.push((gnb, to, octets));
         }
     }
@@ -300,6 +315,15 @@ impl State {
         self.gnbs.get(gnb.0).map(|gnb| gnb.counters).unwrap_or_default()
     }
 
+    pub(super) fn signalling(&self) -> SignallingCounters {
+        let mut all = SignallingCounters::default();
+        for GnbState { counters, .. } in &self.gnbs {
+            all.sent += counters.messages_sent;
+            all.received += counters.echo_responses + counters.end_markers + counters.error_indications;
+        }
+        all
+    }
+
     pub(super) fn ues(&self) -> usize {
         self.ues.len()
     }
@@ -309,6 +333,20 @@ impl State {
         self.ues.iter().for_each(|ue| total.add(&ue.counters));
         total
     }
+}
+
+/// One end of the packet is the link itself: Router Solicitations and the like, which no router forwards.
+fn stays_on_link(packet: &[u8]) -> bool {
+    let Ok(ip) = Ip::parse(packet) else { return false };
+    let of_link = |address: IpAddr| match address {
+        IpAddr::V6(address) => {
+            address.is_unspecified()
+                || address.is_unicast_link_local()
+                || (address.is_multicast() && address.octets()[1] & 0x0f <= 2)
+        }
+        IpAddr::V4(_) => false,
+    };
+    of_link(ip.src()) || of_link(ip.dst())
 }
 
 impl GnbState {

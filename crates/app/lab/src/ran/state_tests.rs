@@ -42,7 +42,7 @@ fn end_marker(teid: Teid) -> Vec<u8> {
 fn a_connected_ue_sends_and_receives() {
     let mut net = network();
     let down = net.connect(UE, GNB1, bearer()).unwrap();
-    let up = net.uplink(UE, USER.len()).unwrap();
+    let up = net.uplink(UE, USER).unwrap();
     assert_eq!((up.gnb, up.upf), (GNB1, UPF));
     let sent = [&up.header[..], USER].concat();
     let packet = Packet::parse(&sent).unwrap();
@@ -63,7 +63,7 @@ fn an_idle_ue_has_no_tunnel() {
     let mut net = network();
     let down = net.connect(UE, GNB1, bearer()).unwrap();
     net.disconnect(UE);
-    assert_eq!(net.uplink(UE, 100), None);
+    assert_eq!(net.uplink(UE, USER), None);
     assert_eq!(net.ue(UE).not_connected, 1);
     assert_eq!(net.downlink(GNB1, UPF, &g_pdu(down.teid)), Downlink::Done);
     assert_eq!(net.tunnel(GNB1, down.teid).packets, 0);
@@ -80,7 +80,7 @@ fn the_new_tunnel_waits_for_the_end_marker_of_the_old() {
     let mut net = network();
     let old = net.connect(UE, GNB1, bearer()).unwrap().teid;
     let new = net.hand_over(UE, GNB2).unwrap().teid;
-    assert_eq!(net.uplink(UE, 100).unwrap().gnb, GNB2);
+    assert_eq!(net.uplink(UE, USER).unwrap().gnb, GNB2);
     assert_eq!(net.downlink(GNB2, UPF, &g_pdu(new)), Downlink::Done);
     assert!(net.release_buffered(UE).is_empty());
     assert!(matches!(net.downlink(GNB1, UPF, &g_pdu(old)), Downlink::Deliver(UE, _)));

@@ -34,6 +34,9 @@ pub struct UeCounters {
     pub downlink_packets: u64,
     /// Their octets.
     pub downlink_octets: u64,
+    /// Packets between the UE and its first router, of either direction: Router Solicitations and Advertisements,
+    /// multicast listener reports. They are no user traffic, and not among the others.
+    pub link_packets: u64,
     /// Packets that the UE wanted to send while it was not connected.
     pub not_connected: u64,
     /// Packets that the UE sent, but that the N3 socket of its gNB did not accept.
@@ -48,6 +51,7 @@ impl UeCounters {
         self.uplink_octets += other.uplink_octets;
         self.downlink_packets += other.downlink_packets;
         self.downlink_octets += other.downlink_octets;
+        self.link_packets += other.link_packets;
         self.not_connected += other.not_connected;
         self.unsent += other.unsent;
         self.undelivered += other.undelivered;

@@ -85,8 +85,7 @@ impl Worker {
         let mut state = self.shared.lock();
         for index in 0..self.batch.len() {
             let Some(mut frame) = self.batch.frame_mut(index) else { continue };
-            let octets = frame.data().len();
-            let Some(Uplink { gnb, upf, header }) = state.uplink(ue, octets) else { continue };
+            let Some(Uplink { gnb, upf, header }) = state.uplink(ue, frame.data()) else { continue };
             if let Some(room) = frame.prepend(header.len()) {
                 room.copy_from_slice(&header);
                 frame.set_meta(Meta::Gtpu { local: ANY, peer: upf, tos: 0, hops: None });

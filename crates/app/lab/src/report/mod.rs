@@ -82,7 +82,7 @@ impl Report {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::demo::Check;
+    use crate::demo::{Check, LossCount, PacketPath, PlaceCount};
 
     /// A report with one of everything, and text that would be markup if it were not escaped.
     pub(crate) fn example() -> Report {
@@ -96,6 +96,12 @@ pub(crate) mod tests {
             elapsed: second,
             passed: false,
             summary: "loss: 20 %".into(),
+            paths: vec![PacketPath {
+                packets: 5,
+                places: vec![PlaceCount { place: "received on N3 by the UPF", packets: 4 }],
+                losses: vec![LossCount { counter: "gnb1 rx_overrun".into(), packets: 1 }],
+                last_seen: Some("1 of 5 packets was last seen <there>".into()),
+            }],
             checks: vec![check("loss", Some(false)), check("time", None), check("order", Some(true))],
         };
         let message = Message {
@@ -137,10 +143,19 @@ pub(crate) mod tests {
             serde_json::from_slice(&std::fs::read(folder.join("report.json")).unwrap()).unwrap();
         assert_eq!(json["elapsed"], 2.0);
         assert_eq!(json["steps"][0]["checks"][0]["passed"], false);
+        assert_eq!(json["steps"][0]["paths"][0]["places"][0]["packets"], 4);
         let html = std::fs::read_to_string(folder.join("report.html")).unwrap();
-        for part in
-            ["0 % &lt;loss&gt;", "Heartbeat Request", "far_drop", "n3.pcap", "TCP", "loss: 20 %", "</html>"]
-        {
+        for part in [
+            "0 % &lt;loss&gt;",
+            "Heartbeat Request",
+            "far_drop",
+            "n3.pcap",
+            "TCP",
+            "loss: 20 %",
+            "seen &lt;there&gt;",
+            "gnb1 rx_overrun",
+            "</html>",
+        ] {
             assert!(html.contains(part), "{part} is missing");
         }
         assert!(

@@ -4,7 +4,7 @@ use causeway_show::page;
 use maud::{Markup, html};
 
 use super::{CounterRow, Report, chart, sequence};
-use crate::demo::{Check, StepReport};
+use crate::demo::{Check, PacketPath, StepReport};
 use crate::topology::{DN, GNBS, SMF, UPF_N3, UPF_N4, UPF_N6};
 
 /// The whole page.
@@ -62,7 +62,7 @@ fn network() -> Markup {
     html! {
         svg viewBox="0 0 960 190" role="img" aria-label="Namespaces and links" {
             path.cable d="M160 62 H250 M160 72 L250 124 M400 62 L500 84 M400 134 L500 104 M650 90 H770 M575 116 V140" {}
-            (machine(10, 44, "10 UEs on TUN", "10.45.0.2 – .11".into()))
+            (machine(10, 44, "10 UEs on TUN", "IPv4, IPv6 or both".into()))
             (machine(250, 39, "gNB 1", gnb1.to_string()))
             (machine(250, 111, "gNB 2", gnb2.to_string()))
             (machine(500, 70, "UPF: causeway run", format!("N3 {UPF_N3}")))
@@ -89,6 +89,21 @@ fn one_step(step: &StepReport) -> Markup {
                 @for check in &step.checks {
                     tr { td.mark { (mark(check)) } td { (check.what) } td { (check.seen) } }
                 }
+            }
+            @for path in &step.paths { (packet_path(path)) }
+        }
+    }
+}
+
+/// Where the packets were counted; open when some are lost.
+fn packet_path(path: &PacketPath) -> Markup {
+    html! {
+        details open[path.last_seen.is_some()] {
+            summary { "Where " (path.packets) " packets were counted" }
+            @if let Some(last_seen) = &path.last_seen { p.bad { (last_seen) } }
+            table.numbers {
+                @for place in &path.places { tr { td { (place.place) } td { (place.packets) } } }
+                @for loss in &path.losses { tr { td { "lost: " (loss.counter) } td { (loss.packets) } } }
             }
         }
     }

@@ -12,7 +12,9 @@ use causeway_pfcp::{
 };
 use causeway_types::{DualIp, FSeid, NtpSeconds, Precedence, ReportingTriggers, Seid};
 
-use super::model::{DOWNLINK_FAR, DOWNLINK_PDR, Downlink, QER, SessionPlan, UPLINK_FAR, UPLINK_PDR, URR};
+use super::model::{
+    DOWNLINK_FAR, DOWNLINK_PDR, Downlink, QER, SessionPlan, UPLINK_FAR, UPLINK_PDR, URR, UeAddresses,
+};
 
 /// Of all PDRs here: they never compete.
 const PRECEDENCE: Precedence = Precedence(255);
@@ -40,10 +42,23 @@ pub(super) fn establishment(smf: Ipv4Addr, cp_seid: Seid, plan: &SessionPlan) ->
     SessionEstablishmentRequest {
         create_qers: [qer(plan)].into(),
         create_urrs: [urr(plan)].into(),
-        pdn_type: Some(PdnType::Ipv4),
+        pdn_type: Some(pdn_type(plan.ue)),
         ..session
     }
     .into()
+}
+
+fn pdn_type(ue: UeAddresses) -> PdnType {
+    match ue {
+        UeAddresses::Ipv4(_) => PdnType::Ipv4,
+        UeAddresses::Ipv6(_) => PdnType::Ipv6,
+        UeAddresses::Ipv4v6(..) => PdnType::Ipv4v6,
+    }
+}
+
+/// As a source; its IPv6 prefix has 64 bits.
+fn ue_ip_address(ue: UeAddresses) -> UeIpAddress {
+    UeIpAddress { ipv4: ue.ipv4(), ipv6: ue.ipv6().map(|prefix| prefix.addr()), ..UeIpAddress::default() }
 }
 
 /// From the tunnel that the UPF chooses, only with the UE's own source address.
@@ -51,7 +66,7 @@ fn uplink_pdr(plan: &SessionPlan) -> CreatePdr<'_> {
     let choose = FTeid::Choose { v4: true, v6: false, choose_id: None };
     let pdi = Pdi {
         local_f_teid: Some(choose),
-        ue_ip_addresses: [UeIpAddress { ipv4: Some(plan.ue), ..UeIpAddress::default() }].into(),
+        ue_ip_addresses: [ue_ip_address(plan.ue)].into(),
         qfis: [plan.qfi].into(),
         source_interface_type: Some(InterfaceType::N3),
         ..Pdi::new(SourceInterface::Access)
@@ -66,7 +81,7 @@ fn uplink_pdr(plan: &SessionPlan) -> CreatePdr<'_> {
 }
 
 fn downlink_pdr(plan: &SessionPlan) -> CreatePdr<'_> {
-    let ue = UeIpAddress { ipv4: Some(plan.ue), destination: true, ..UeIpAddress::default() };
+    let ue = UeIpAddress { destination: true, ..ue_ip_address(plan.ue) };
     let pdi = Pdi {
         network_instance: Some(NetworkInstance::from(&plan.dnn)),
         ue_ip_addresses: [ue].into(),

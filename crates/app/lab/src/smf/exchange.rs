@@ -16,6 +16,7 @@ use super::describe::describe;
 use super::responses::Server;
 use crate::LabError;
 use crate::netns::Namespace;
+use crate::patience::Patience;
 use crate::timeline::Timeline;
 
 /// The UDP port of PFCP (TS 29.244 clause 4.2.2).
@@ -112,7 +113,7 @@ impl Exchange {
             self.shared.timeline.message("smf", "upf", &name, format!("sequence {sequence}"));
             // A refusal of the host, as while the UPF starts, is as good as silence.
             let _ = self.shared.socket.send(&request);
-            answer = receiver.recv_timeout(patience.t1).ok();
+            answer = within(patience.t1, |wait| receiver.recv_timeout(wait).ok());
             if answer.is_some() {
                 break;
             }
@@ -181,6 +182,12 @@ impl Shared {
             }
         }
     }
+}
+
+/// Receives within so much waiting time.
+pub(super) fn within<T>(time: Duration, receive: impl FnMut(Duration) -> Option<T>) -> Option<T> {
+    let mut patience = Patience::new(time);
+    std::iter::from_fn(|| patience.next_wait()).find_map(receive)
 }
 
 /// Sequence number, name and octets of responses, oldest first.

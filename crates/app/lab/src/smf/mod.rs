@@ -30,7 +30,7 @@ use exchange::{Exchange, RetransmissionTimer};
 use responses::{Server, Sessions};
 
 /// T1 and N1 of all requests but the first.
-const TIMEOUT: RetransmissionTimer = RetransmissionTimer { t1: Duration::from_millis(500), times: 4 };
+const TIMEOUT: RetransmissionTimer = RetransmissionTimer { t1: Duration::from_millis(500), times: 20 };
 
 /// One SMF towards one UPF.
 pub struct Smf {
@@ -184,8 +184,9 @@ impl Smf {
     /// [`LabError::Timeout`] when none arrives in time.
     pub fn next_report(&self, within: Duration) -> Result<SessionReport, LabError> {
         let reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
-        let late = |_| LabError::Timeout { what: "a Session Report Request".into(), within };
-        reports.recv_timeout(within).map_err(late)
+        let late = || LabError::Timeout { what: "a Session Report Request".into(), within };
+        let report = reports.try_recv().ok();
+        report.or_else(|| exchange::within(within, |wait| reports.recv_timeout(wait).ok())).ok_or_else(late)
     }
 
     /// Retransmitted requests of the SMF.

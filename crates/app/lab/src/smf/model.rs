@@ -2,7 +2,9 @@
 
 use std::net::Ipv4Addr;
 
-use causeway_types::{Bitrate, FTeid, FarId, NetworkInstance, PdrId, QerId, Qfi, Seid, UrrId, Volume};
+use causeway_types::{
+    Bitrate, FTeid, FarId, Ipv6Net, NetworkInstance, PdrId, QerId, Qfi, Seid, UrrId, Volume,
+};
 
 /// The PDR of the uplink in every session of this SMF.
 pub const UPLINK_PDR: PdrId = PdrId(1);
@@ -17,11 +19,46 @@ pub const QER: QerId = QerId(1);
 /// The URR of both directions.
 pub const URR: UrrId = UrrId(1);
 
-/// A PDU session of type IPv4 to be set up.
+/// What a PDU session gives its UE: an IPv4 address, an IPv6 prefix of 64 bits, or both.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UeAddresses {
+    /// PDU session type IPv4.
+    Ipv4(Ipv4Addr),
+    /// PDU session type IPv6. The UE chooses the lower 64 bits of its addresses itself.
+    Ipv6(Ipv6Net),
+    /// PDU session type IPv4v6.
+    Ipv4v6(Ipv4Addr, Ipv6Net),
+}
+
+impl UeAddresses {
+    /// The IPv4 address.
+    pub const fn ipv4(self) -> Option<Ipv4Addr> {
+        match self {
+            Self::Ipv4(address) | Self::Ipv4v6(address, _) => Some(address),
+            Self::Ipv6(_) => None,
+        }
+    }
+
+    /// The IPv6 prefix.
+    pub const fn ipv6(self) -> Option<Ipv6Net> {
+        match self {
+            Self::Ipv6(prefix) | Self::Ipv4v6(_, prefix) => Some(prefix),
+            Self::Ipv4(_) => None,
+        }
+    }
+}
+
+impl From<Ipv4Addr> for UeAddresses {
+    fn from(address: Ipv4Addr) -> Self {
+        Self::Ipv4(address)
+    }
+}
+
+/// A PDU session to be set up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SessionPlan {
-    /// The UE's address.
-    pub ue: Ipv4Addr,
+    /// The UE's addresses.
+    pub ue: UeAddresses,
     /// The data network.
     pub dnn: NetworkInstance,
     /// The one QoS flow.

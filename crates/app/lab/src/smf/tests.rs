@@ -14,7 +14,7 @@ const SMF: Ipv4Addr = Ipv4Addr::new(10, 40, 0, 2);
 
 fn plan() -> SessionPlan {
     SessionPlan {
-        ue: Ipv4Addr::new(10, 45, 0, 2),
+        ue: Ipv4Addr::new(10, 45, 0, 2).into(),
         dnn: NetworkInstance::new("internet"),
         qfi: Qfi::new(9).unwrap(),
         mbr: Bitrate::from_kbps(5000).unwrap(),
@@ -42,6 +42,22 @@ fn an_establishment_holds_all_rules() {
         assert!(request.create_fars.iter().any(|far| Some(far.far_id) == pdr.far_id));
         assert_eq!(pdr.qer_ids.first(), request.create_qers.first().map(|qer| qer.qer_id));
         assert_eq!(pdr.urr_ids.first(), request.create_urrs.first().map(|urr| urr.urr_id));
+    }
+}
+
+// Input:  the establishment of a session of type IPv4v6.
+// Output: both PDRs have the address and the prefix, as source and as destination; the PDN type says so.
+#[test]
+fn a_dual_stack_session_has_both_addresses() {
+    let prefix = "2001:db8:45:7::/64".parse().unwrap();
+    let plan = SessionPlan { ue: UeAddresses::Ipv4v6(Ipv4Addr::new(10, 45, 0, 2), prefix), ..plan() };
+    let octets = encoded(&build::establishment(SMF, Seid(7), &plan), 0);
+    let Message::SessionEstablishmentRequest(request) = decode::message(&octets).unwrap().1 else { panic!() };
+    assert_eq!(request.pdn_type, Some(causeway_pfcp::PdnType::Ipv4v6));
+    for (pdr, destination) in request.create_pdrs.iter().zip([false, true]) {
+        let ue = pdr.pdi.ue_ip_addresses.first().unwrap();
+        assert_eq!((ue.ipv4, ue.ipv6), (plan.ue.ipv4(), Some(prefix.addr())));
+        assert_eq!(ue.destination, destination);
     }
 }
 

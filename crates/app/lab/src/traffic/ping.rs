@@ -1,6 +1,6 @@
 //! The ping of the system, run over a UE's device.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::process::Command;
 use std::time::Duration;
 
@@ -25,13 +25,19 @@ impl PingResult {
     }
 }
 
-/// Pings `to` over `device` `count` times, five a second.
+/// Pings `to` over `device` `count` times, five a second, and waits ten seconds for the last answers.
 ///
 /// # Errors
 /// [`LabError::Command`] when ping cannot run or its output cannot be understood. Loss is a result, no error.
-pub fn ping(namespace: &Namespace, device: &str, to: Ipv4Addr, count: u32) -> Result<PingResult, LabError> {
+pub fn ping(
+    namespace: &Namespace,
+    device: &str,
+    to: impl Into<IpAddr>,
+    count: u32,
+) -> Result<PingResult, LabError> {
+    let to = to.into();
     let mut command = Command::new("ping");
-    command.args(["-n", "-q", "-i", "0.2", "-W", "2", "-I", device]);
+    command.args(["-n", "-q", "-i", "0.2", "-W", "10", "-I", device]);
     command.args(["-c", &count.to_string(), &to.to_string()]);
     command.env("LC_ALL", "C");
     let shown = format!("{command:?}").replace('"', "");

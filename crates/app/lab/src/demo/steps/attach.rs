@@ -1,7 +1,7 @@
 //! The association, ten sessions, ten UEs.
 
 use std::collections::HashSet;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use causeway_types::{Bitrate, NetworkInstance, Qfi};
 
@@ -10,9 +10,10 @@ use crate::LabError;
 use crate::demo::config::DNN;
 use crate::demo::environment::{DemoEnvironment, Network, UES, Ue};
 use crate::demo::step::Observer;
+use crate::patience::QUIET;
 use crate::ran::{Bearer, GnbId, UeId};
 use crate::smf::{Downlink, SessionPlan};
-use crate::topology::{UPF_N3, ue_address};
+use crate::topology::UPF_N3;
 
 /// The QoS flow of every UE.
 pub(super) const QFI: u8 = 9;
@@ -45,7 +46,7 @@ pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> 
     let sessions = network.metrics()?.sum(super::SESSIONS, &[]);
     observer.expect("sessions in /metrics", sessions, sessions == f64::from(UES));
     for gnb in [GnbId(0), GnbId(1)] {
-        let echo = network.ran.echo(gnb, UPF_N3.into(), Duration::from_secs(2))?;
+        let echo = network.ran.echo(gnb, UPF_N3.into(), QUIET)?;
         observer.expect(
             &format!("GTP-U Echo from gNB {}", gnb.0 + 1),
             format!("answered in {echo:.1?}"),
@@ -62,7 +63,7 @@ fn attach_one(network: &Network, n: u8) -> Result<Ue, LabError> {
     let qfi = Qfi::new(QFI).ok_or_else(|| wrong("a legal QFI"))?;
     let paying = usize::from(n) == cast::PAYS;
     let plan = SessionPlan {
-        ue: ue_address(n),
+        ue: super::start::addresses(n, network.ipv6),
         dnn: NetworkInstance::new(DNN),
         qfi,
         mbr: Bitrate::from_kbps(MBR_KBPS).ok_or_else(|| wrong("a legal MBR"))?,
@@ -74,5 +75,5 @@ fn attach_one(network: &Network, n: u8) -> Result<Ue, LabError> {
     let downlink = network.ran.connect(id, gnb, bearer).ok_or_else(|| wrong("the gNB"))?;
     network.smf.set_downlink(&session, Downlink::Forward(downlink))?;
     let device = super::start::device(n);
-    Ok(Ue { id, device, address: plan.ue, session, gnb, downlink, reported: Default::default() })
+    Ok(Ue { id, device, addresses: plan.ue, session, gnb, downlink, reported: Default::default() })
 }

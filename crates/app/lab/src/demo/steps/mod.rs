@@ -1,5 +1,6 @@
 //! The steps of the demo, in their order.
 
+mod addresses;
 mod attach;
 mod handover;
 mod idle;
@@ -22,14 +23,16 @@ const BUFFERED: &str = "causeway_buffered_packets";
 const DROPS: &str = "causeway_drop_total";
 
 /// UEs with a separate step, by number from zero. The others only attach, ping and are released.
-mod cast {
+pub(super) mod cast {
+    pub(in crate::demo) const DUAL_STACK: usize = 6;
+    pub(in crate::demo) const IPV6_ONLY: usize = 7;
     pub(super) const TRANSFERS: usize = 9;
     pub(super) const SLEEPS: usize = 2;
     pub(super) const MOVES: usize = 3;
     pub(super) const PAYS: usize = 4;
 }
 
-/// The steps, from an empty host to an empty host.
+/// The steps with traffic, from an empty host on.
 pub(super) const STORY: &[Step<DemoEnvironment>] = &[
     Step {
         title: "Network and daemon",
@@ -39,13 +42,21 @@ pub(super) const STORY: &[Step<DemoEnvironment>] = &[
     },
     Step {
         title: "Association and 10 UEs",
-        about: "The SMF associates and establishes ten sessions whose uplink tunnels the UPF chooses; the gNBs \
+        about: "The SMF associates and establishes ten sessions whose uplink tunnels the UPF chooses, eight with IPv4, \
+                one with IPv6 and one with both; the gNBs \
                 connect their UEs and receive a GTP-U Echo Response.",
         play: attach::play,
     },
     Step {
+        title: "IPv6 by Router Advertisement",
+        about: "UE 7 (IPv4v6) and UE 8 (IPv6) solicit a router through their tunnels. The UPF advertises the prefix of \
+                the session, and the kernel of the UE configures an address from it.",
+        play: addresses::play,
+    },
+    Step {
         title: "Ping through the tunnel",
-        about: "The ping of the system runs on every UE's device, through its gNB and the UPF, to the data network.",
+        about: "The ping of the system runs on every UE's device, through its gNB and the UPF, to the data network: \
+                over IPv4, IPv6 or both, as the session has them.",
         play: ping::play,
     },
     Step {
@@ -71,6 +82,10 @@ pub(super) const STORY: &[Step<DemoEnvironment>] = &[
                 that volume.",
         play: volume::play,
     },
+];
+
+/// The steps that end everything, down to an empty host.
+pub(super) const END: &[Step<DemoEnvironment>] = &[
     Step {
         title: "Release",
         about: "All sessions are deleted with their final usage; after that no packet passes, and every packet is \

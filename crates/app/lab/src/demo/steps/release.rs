@@ -1,12 +1,13 @@
 //! The end of all sessions.
 
 use std::net::SocketAddrV4;
-use std::thread;
 use std::time::Duration;
 
 use crate::LabError;
 use crate::demo::environment::{DemoEnvironment, Network};
 use crate::demo::step::Observer;
+use crate::metrics::Metrics;
+use crate::patience::{QUIET, wait_while_changing};
 use crate::topology::DN;
 use crate::traffic::sequenced::{Sender, Sink};
 
@@ -14,7 +15,6 @@ const PORT: u16 = 7004;
 const LENGTH: u16 = 100;
 const PACKETS: u64 = 10;
 const PACKET_INTERVAL: Duration = Duration::from_millis(1);
-const SILENCE_TIME: Duration = Duration::from_millis(300);
 
 pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> Result<(), LabError> {
     let network = stage.network()?;
@@ -40,26 +40,31 @@ pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> 
     Ok(())
 }
 
+/// The drop reasons after the release, as labels, and the direction.
+const REASONS: [(&str, &str); 2] =
+    [("reason=\"unknown_ue\"", "downlink"), ("reason=\"unknown_teid\"", "uplink")];
+
 /// Both ends continue to send; the gNB still has its side of the tunnel.
 fn nothing_passes(network: &mut Network, observer: &mut Observer<'_>) -> Result<(), LabError> {
     let before = network.metrics()?;
     let (ue, _, ran, topology) = network.ue(0)?;
-    let (at_ue, at_dn) = (ue.at(PORT), SocketAddrV4::new(DN, PORT));
+    let (at_ue, at_dn) = (ue.at(PORT)?, SocketAddrV4::new(DN, PORT));
     let (ue_sink, dn_sink) = (Sink::open(&topology.ue, at_ue)?, Sink::open(&topology.dn, at_dn)?);
     Sender::open(&topology.dn, None, at_ue)?.send(PACKETS, LENGTH, PACKET_INTERVAL)?;
     Sender::open(&topology.ue, Some(&ue.device), at_dn)?.send(PACKETS, LENGTH, PACKET_INTERVAL)?;
-    thread::sleep(SILENCE_TIME);
+    let (ran, gnb) = (ran.clone(), ue.gnb);
+    let drops = |metrics: &Metrics| REASONS.map(|(label, _)| metrics.sum(super::DROPS, &[label]));
+    let look = || network.metrics().map(|now| drops(&now));
+    let all = drops(&before).map(|drops| drops + PACKETS as f64);
+    let after = wait_while_changing(QUIET, look, |now| now.iter().zip(all).all(|(now, all)| *now >= all))?;
+    for ((label, direction), (after, before)) in REASONS.iter().zip(after.iter().zip(drops(&before))) {
+        let counted = after - before;
+        observer.expect(&format!("{direction} drops, {label}"), counted, counted == PACKETS as f64);
+    }
+    // The UPF has dropped every packet, so that none is on its way any more.
     let (down, up) = (ue_sink.seen().len(), dn_sink.seen().len());
     observer.expect("packets that passed", format!("{up} up, {down} down"), down + up == 0);
-    let refused = ran.gnb_counters(ue.gnb).error_indications;
-    observer.note("Error Indications at the gNB", refused);
-    let after = network.metrics()?;
-    for (reason, direction) in [("unknown_ue", "downlink"), ("unknown_teid", "uplink")] {
-        let label = format!("reason=\"{reason}\"");
-        let drops = |metrics: &crate::metrics::Metrics| metrics.sum(super::DROPS, &[&label]);
-        let counted = drops(&after) - drops(&before);
-        observer.expect(&format!("{direction} drops as {reason}"), counted, counted == PACKETS as f64);
-    }
+    observer.note("Error Indications at the gNB", ran.gnb_counters(gnb).error_indications);
     (0..network.ues.len()).for_each(|n| network.ran.disconnect(crate::ran::UeId(n)));
     Ok(())
 }

@@ -3,18 +3,24 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use causeway_ports::{FaultInjector, Faults};
+
+use super::cast;
 use crate::LabError;
 use crate::capture::Capture;
 use crate::demo::config;
-use crate::demo::environment::{Captures, DemoEnvironment, Network, Sampler, UES};
+use crate::demo::environment::{Captures, DemoEnvironment, LossyLink, Network, Options, Sampler, UES};
 use crate::demo::step::Observer;
+use crate::netns::Namespace;
+use crate::patience::QUIET;
 use crate::process::Daemon;
-use crate::ran::{GnbSite, Ran, UeSite};
-use crate::smf::Smf;
-use crate::topology::{GNBS, SMF, Topology, UPF_N4, ue_address};
+use crate::ran::{Gnb, GnbSite, Ran, UeSite};
+use crate::smf::{Smf, UeAddresses};
+use crate::timeline::Timeline;
+use crate::topology::{GNBS, SMF, Topology, UPF_N4, ue_address, ue_prefix};
 
-/// The time limit for the first response of the UPF after its start.
-const START: Duration = Duration::from_secs(10);
+/// How long a heartbeat waits for its response while the UPF starts.
+const PROBE: Duration = Duration::from_millis(50);
 
 /// MTU of the UEs: an outer IPv4, UDP and GTP-U header with a PDU Session Container fits in front.
 const UE_MTU: u32 = 1400;
@@ -23,6 +29,7 @@ pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> 
     let DemoEnvironment { options, cleanup, .. } = stage;
     observer.progress("namespaces");
     let topology = Topology::build(cleanup)?;
+    let ipv6 = topology.add_ipv6()?;
     let capture = |name: &str, at: &[_]| Capture::start(&options.out.join(name), at, cleanup);
     let [gnb1, gnb2] = &topology.gnbs;
     let captures = Captures {
@@ -31,11 +38,11 @@ pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> 
         n6: capture("n6.pcap", &[&topology.dn])?,
     };
     observer.progress("gNBs and UEs");
-    let ran = Arc::new(radio_network(&topology, stage)?);
+    let ran = Arc::new(radio_network(&topology, ipv6, options, &stage.timeline)?);
     let DemoEnvironment { options, cleanup, timeline, .. } = stage;
     observer.progress("causeway run");
     let configuration = options.out.join("upf.yaml");
-    std::fs::write(&configuration, config::upf(UE_MTU, options.dataplane.as_deref()))
+    std::fs::write(&configuration, config::upf(UE_MTU, options.dataplane.as_deref(), ipv6))
         .map_err(LabError::io("upf.yaml"))?;
     let args = ["run".into(), "--config".into(), configuration.into()];
     let log = options.out.join("causeway.log");
@@ -43,7 +50,7 @@ pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> 
     let smf = Smf::open(&topology.smf, SMF, UPF_N4, timeline.clone())?;
     let answered = wait_for_n4(&smf, &daemon)?;
     let sampler = Sampler::start(&ran, timeline);
-    let network = Network { sampler, captures, ran, ues: Vec::new(), smf, daemon, topology };
+    let network = Network { sampler, captures, ran, ues: Vec::new(), smf, daemon, topology, ipv6 };
     stage.before = network.metrics()?;
     observer.note("namespaces", "gnb1, gnb2, ue, upf, dn, smf");
     observer.expect("PFCP Heartbeat Response", format!("{} ms after the start", answered.as_millis()), true);
@@ -52,15 +59,45 @@ pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> 
     Ok(())
 }
 
-fn radio_network(topology: &Topology, stage: &DemoEnvironment) -> Result<Ran, LabError> {
+fn radio_network(
+    topology: &Topology,
+    ipv6: bool,
+    options: &Options,
+    timeline: &Timeline,
+) -> Result<Ran, LabError> {
     let sites = topology.gnbs.iter().zip(GNBS).map(|(namespace, address)| GnbSite { namespace, address });
-    let gnbs = sites.map(|site| site.open()).collect::<Result<_, _>>()?;
+    let gnbs = sites.map(|site| site.open().map(|gnb| with_losses(gnb, options.lossy)));
     let ues = (0..UES).map(|n| {
         let device = device(n);
-        let (namespace, address) = (&topology.ue, ue_address(n));
-        UeSite { namespace, device: &device, address, mtu: UE_MTU, table: n + 1 }.open()
+        let site = ue_site(&topology.ue, &device, n.into());
+        UeSite { address: addresses(n, ipv6).ipv4(), ..site }.open()
     });
-    Ran::start(gnbs, ues.collect::<Result<_, _>>()?, stage.timeline.clone())
+    Ran::start(gnbs.collect::<Result<_, _>>()?, ues.collect::<Result<_, _>>()?, timeline.clone())
+}
+
+/// The gNB with a link that loses one packet of ten, if it is to have one.
+fn with_losses(gnb: Gnb, lossy: Option<LossyLink>) -> Gnb {
+    let losses = |link| Faults { drop: if lossy == Some(link) { 0.1 } else { 0.0 }, ..Faults::default() };
+    if lossy.is_none() {
+        return gnb;
+    }
+    let (down, up) = (losses(LossyLink::N3Downlink), losses(LossyLink::N3Uplink));
+    Gnb { port: Box::new(FaultInjector::new(gnb.port, down, up, 1)), ..gnb }
+}
+
+/// What the session of the `n`th UE has, counted from zero.
+pub(super) fn addresses(n: u8, ipv6: bool) -> UeAddresses {
+    match usize::from(n) {
+        cast::DUAL_STACK if ipv6 => UeAddresses::Ipv4v6(ue_address(n), ue_prefix(n)),
+        cast::IPV6_ONLY if ipv6 => UeAddresses::Ipv6(ue_prefix(n)),
+        _ => UeAddresses::Ipv4(ue_address(n)),
+    }
+}
+
+/// The place of a UE, counted from zero, without its IPv4 address.
+pub(super) fn ue_site<'a>(namespace: &'a Namespace, device: &'a str, ue: usize) -> UeSite<'a> {
+    let table = u8::try_from(ue).unwrap_or(0).saturating_add(1);
+    UeSite { namespace, device, address: None, mtu: UE_MTU, table }
 }
 
 /// The device of the `n`th UE, counted from zero.
@@ -70,12 +107,12 @@ pub(super) fn device(n: u8) -> String {
 
 /// Sends heartbeats until one has a response. Returns the time until then.
 fn wait_for_n4(smf: &Smf, daemon: &Daemon) -> Result<Duration, LabError> {
-    let start = Instant::now();
+    let (start, mut patience) = (Instant::now(), QUIET);
     loop {
-        match smf.probe(Duration::from_millis(50)) {
+        match smf.probe(PROBE) {
             Ok(()) => return Ok(start.elapsed()),
-            Err(error) if start.elapsed() >= START => return Err(error),
-            Err(_) => {}
+            Err(error) if patience.is_zero() => return Err(error),
+            Err(_) => patience = patience.saturating_sub(PROBE),
         }
         if let Some(status) = daemon.exited()? {
             return Err(LabError::Peer(format!(

@@ -6,7 +6,7 @@ use crate::LabError;
 use crate::demo::environment::DemoEnvironment;
 use crate::demo::step::Observer;
 
-const GRACE: Duration = Duration::from_secs(5);
+const GRACE: Duration = Duration::from_secs(20);
 
 pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> Result<(), LabError> {
     let network = stage.network()?;

@@ -13,7 +13,7 @@ use crate::topology::DN;
 use crate::traffic::bulk::{Limit, Server, transfer};
 
 const PORT: u16 = 5201;
-const LIMIT: Limit = Limit { octets: 1 << 30, time: Duration::from_secs(2) };
+const LIMIT: Limit = Limit { octets: 1 << 30, time: Duration::from_secs(2), at_least: AT_LEAST };
 
 /// Frames of each direction that the captures store, of hundreds of thousands.
 const CAPTURED: u64 = 400;
