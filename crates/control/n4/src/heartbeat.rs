@@ -8,8 +8,9 @@ use causeway_pfcp::{
 use causeway_types::{NodeId, Seid, Time};
 
 use crate::association::AssociationId;
-use crate::n4::Purpose;
-use crate::transaction::RequestKey;
+use crate::left_out::LeftOut;
+use crate::transaction::Purpose;
+use crate::transaction::{RequestKey, Response};
 use crate::{DownReason, MessageResult, N4, Notice, PathFailure};
 
 impl N4 {
@@ -22,13 +23,15 @@ impl N4 {
             Ok(_) => return,
             // The response has no cause IE.
             Err(error) => {
-                self.counters.received(Some(key.message), MessageResult::Malformed);
+                self.out.received(Some(key.message), MessageResult::Malformed);
                 let detail = error.to_string();
-                return self.notice(Notice::Discarded { from: key.from, detail });
+                return self.out.notice(Notice::Discarded { from: key.from, detail });
             }
         };
         let response = HeartbeatResponse::new(RecoveryTimeStamp(self.recovery));
-        self.answer_at_once(key, Seid(0), None, &response.into());
+        let message = response.into();
+        let response = Response { seid: Seid(0), cause: None, message: &message, left_out: LeftOut::NONE };
+        self.transactions.answer_uncached(key, response, &mut self.out);
         let claimed = claimed_source(key.from, claimed);
         if let Some((id, entity)) =
             self.associations.identify(claimed).and_then(|id| self.entity(id, key.from.ip(), claimed.ip()))
@@ -65,8 +68,7 @@ impl N4 {
         association.heartbeat_due = None;
         let peer = association.peer;
         let request = HeartbeatRequest::new(RecoveryTimeStamp(self.recovery));
-        let policy = self.config.heartbeat.retransmission;
-        self.send_request(now, policy, peer, None, &request.into(), Purpose::Heartbeat(id));
+        self.transactions.request(now, peer, &request.into(), Purpose::Heartbeat(id), &mut self.out);
     }
 
     /// Sends the first heartbeat of an association that the UPF initiated, unless heartbeats are off. An SMF that had
@@ -99,7 +101,7 @@ impl N4 {
         let Some(association) = self.associations.get_mut(id) else { return };
         if std::mem::replace(&mut association.path_up, false) {
             let notice = Notice::PathDown { node: association.node.clone(), peer: association.peer };
-            self.notice(notice);
+            self.out.notice(notice);
         }
     }
 
@@ -124,7 +126,7 @@ impl N4 {
         if !std::mem::replace(&mut association.path_up, true) {
             association.path_up_since = now;
             let notice = Notice::PathUp { node: association.node.clone(), peer: association.peer };
-            self.notice(notice);
+            self.out.notice(notice);
         }
     }
 
@@ -135,7 +137,7 @@ impl N4 {
         let sessions = self.hand_over(id, sibling);
         let name = |id| self.associations.get(id).map(|association| association.node.clone());
         if let (Some(from), Some(to)) = (name(id), name(sibling)) {
-            self.notice(Notice::SessionsHandedOver { from, to, sessions });
+            self.out.notice(Notice::SessionsHandedOver { from, to, sessions });
         }
     }
 }

@@ -36,9 +36,7 @@
 
 #![forbid(unsafe_code)]
 
-mod answer;
 mod association;
-mod buffers;
 mod config;
 mod counters;
 mod features;
@@ -47,18 +45,14 @@ mod heartbeat;
 mod labels;
 mod left_out;
 mod load;
-mod load_status;
 mod memory;
 mod n4;
 mod notice;
 mod output;
-mod overload;
 mod pfd;
 mod prefetch;
-mod receive;
 mod report;
 mod seid;
-mod send_request;
 mod session;
 mod shutdown;
 mod slab;
@@ -70,6 +64,6 @@ pub use config::{
 };
 pub use counters::{Counters, Direction, MessageKey, MessageResult, Occupancy};
 pub use n4::N4;
-pub use notice::{DownReason, Level, Notice, ReleaseReason, SetupFailure};
+pub use notice::{DownReason, Level, LossReason, Notice, ReleaseReason, SetupFailure};
 pub use output::{ApplyId, Output};
 pub use view::{AssociationView, SessionView};

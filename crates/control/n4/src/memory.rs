@@ -8,7 +8,7 @@ use causeway_pfcp::Cause;
 use causeway_rules::{PendingChange, StoredRules};
 
 use crate::N4;
-use crate::answer::RequestRefusal;
+use crate::transaction::RequestRefusal;
 
 /// Octets of a session without rules, with its index entries; and of each of its rules.
 const SESSION: usize = 2048;
@@ -139,7 +139,7 @@ impl N4 {
             }
             () => return Ok(()),
         };
-        self.counters.memory_refusals += 1;
+        self.out.memory_refusal();
         Err(RequestRefusal::new(Cause::NoResourcesAvailable, detail))
     }
 

@@ -1,12 +1,16 @@
 //! Actions that the state machine requests.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use causeway_dataplane::ApplyError;
 use causeway_model::{Applications, Plan};
+use causeway_pfcp::MessageType;
+use causeway_types::Seid;
 
-use crate::Notice;
+use crate::{Counters, LossReason, MessageResult, Notice};
 
 /// One action. Actions are ordered: a later one may depend on an earlier one.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,5 +55,76 @@ impl ApplyId {
 impl fmt::Display for ApplyId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)
+    }
+}
+
+/// The actions that inputs have caused, in order, and the counts of messages.
+#[derive(Debug, Default)]
+pub(crate) struct Outputs {
+    queue: VecDeque<Output>,
+    counters: Counters,
+}
+
+impl Outputs {
+    /// The next action.
+    pub(crate) fn pop(&mut self) -> Option<Output> {
+        self.queue.pop_front()
+    }
+
+    /// The counters since the start.
+    pub(crate) const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    pub(crate) fn push(&mut self, output: Output) {
+        self.queue.push_back(output);
+    }
+
+    pub(crate) fn notice(&mut self, notice: Notice) {
+        self.push(Output::Notice(notice));
+    }
+
+    /// Counts a message that is sent, and sends it.
+    pub(crate) fn send(
+        &mut self,
+        to: SocketAddr,
+        message: MessageType,
+        result: MessageResult,
+        bytes: Vec<u8>,
+    ) {
+        self.counters.sent(message, result);
+        self.push(Output::Send { to, bytes });
+    }
+
+    /// Counts a request that got no response to its last retransmission.
+    pub(crate) fn unanswered(&mut self, request: MessageType) {
+        self.counters.sent(request, MessageResult::Unanswered);
+    }
+
+    /// Counts a received message; `None`: it cannot be decoded, or its type is unknown.
+    pub(crate) fn received(&mut self, message: Option<MessageType>, result: MessageResult) {
+        self.counters.received(message, result);
+    }
+
+    /// An event came after the end of its session.
+    pub(crate) const fn late_event(&mut self) {
+        self.counters.late_events += 1;
+    }
+
+    /// A report cannot be queued or sent.
+    pub(crate) fn lost_report(&mut self, session: Seid, reason: LossReason) {
+        self.counters.lost_reports += 1;
+        self.notice(Notice::ReportLost { session, reason });
+    }
+
+    /// The data plane failed to apply a plan.
+    pub(crate) fn failed_plan(&mut self, session: Seid, error: ApplyError) {
+        self.counters.failed_plans += 1;
+        self.notice(Notice::ApplyFailed { session, error });
+    }
+
+    /// A request is refused for lack of memory.
+    pub(crate) const fn memory_refusal(&mut self) {
+        self.counters.memory_refusals += 1;
     }
 }

@@ -9,9 +9,9 @@ use causeway_pfcp::{Cause, PfdManagementRequest, PfdManagementResponse};
 use causeway_rules::{Rejection, manage_pfds};
 use causeway_types::{NodeId, Seid, Time};
 
-use crate::answer::RequestRefusal;
 use crate::association::canonical;
 use crate::transaction::RequestKey;
+use crate::transaction::RequestRefusal;
 use crate::{N4, Output};
 
 /// The owner of the PFDs of an application: the SMF that provisioned them.
@@ -36,22 +36,24 @@ impl N4 {
         if !self.capabilities.application_detection {
             let refusal =
                 RequestRefusal::new(Cause::ServiceNotSupported, "this data plane detects no applications");
-            return self.refuse(now, key, Seid(0), refusal);
+            return self.transactions.refuse_node(now, key, refusal, &mut self.out);
         }
         let owner = match self.pfd_owner(key, request) {
             Ok(owner) => owner,
-            Err(refusal) => return self.refuse(now, key, Seid(0), refusal),
+            Err(refusal) => return self.transactions.refuse_node(now, key, refusal, &mut self.out),
         };
         let is_others = |id: &ApplicationId| {
             self.pfd_owners.get(id).is_some_and(|other| *other != owner && self.has_association(other))
         };
         let applications = match manage_pfds(&self.catalogue.applications, request, is_others) {
             Ok(applications) => applications,
-            Err(reason) => return self.refuse(now, key, Seid(0), Rejection::from(reason).into()),
+            Err(reason) => {
+                return self.transactions.refuse_node(now, key, Rejection::from(reason).into(), &mut self.out);
+            }
         };
         let octets = applications.octets();
         if let Err(refusal) = self.refuse_pfds_for_memory(octets) {
-            return self.refuse(now, key, Seid(0), refusal);
+            return self.transactions.refuse_node(now, key, refusal, &mut self.out);
         }
         for group in request.application_ids_pfds.iter() {
             let id = ApplicationId::new(group.application_id.0);
@@ -95,6 +97,6 @@ impl N4 {
 
     /// Notifies the data plane of the current applications.
     pub(crate) fn send_applications(&mut self) {
-        self.push(Output::Applications(Arc::clone(&self.catalogue.applications)));
+        self.out.push(Output::Applications(Arc::clone(&self.catalogue.applications)));
     }
 }

@@ -7,7 +7,7 @@ use causeway_pfcp::{
 use causeway_types::Time;
 
 use crate::association::{AssociationId, ReleaseState};
-use crate::n4::Purpose;
+use crate::transaction::Purpose;
 use crate::{DownReason, N4, Notice};
 
 /// The phase of the shutdown.
@@ -39,7 +39,7 @@ impl N4 {
         }
         self.phase = Phase::Releasing(now + self.config.release_period);
         self.targets.clear();
-        self.outbound.cancel(|purpose| matches!(purpose, Purpose::Setup(_)));
+        self.transactions.cancel(|purpose| matches!(purpose, Purpose::Setup(_)));
         let ids: Vec<_> = self.associations.iter().map(|association| association.id).collect();
         for id in ids {
             self.request_release(now, id);
@@ -69,8 +69,7 @@ impl N4 {
             graceful_release_period: Some(GracefulReleasePeriod(period)),
             ..AssociationUpdateRequest::new(NodeId::from(&node))
         };
-        let policy = self.config.retransmission;
-        self.send_request(now, policy, peer, None, &request.into(), Purpose::Release(id));
+        self.transactions.request(now, peer, &request.into(), Purpose::Release(id), &mut self.out);
     }
 
     /// The response of the peer: it will, or will not, release the association.
@@ -109,7 +108,7 @@ impl N4 {
         let is_empty = self.associations.len() == 0 && self.sessions.len() == 0;
         if self.is_stopping() && !self.is_finished() && is_empty {
             self.phase = Phase::Finished;
-            self.notice(Notice::Finished);
+            self.out.notice(Notice::Finished);
         }
     }
 }

@@ -8,7 +8,7 @@ use causeway_types::{DualIp, FSeid, IpNet, NodeId, Time};
 
 use super::table::{Contact, is_same_node};
 use super::{Association, AssociationId};
-use crate::answer::RequestRefusal;
+use crate::transaction::RequestRefusal;
 use crate::{DownReason, KnownSmf, N4, Notice};
 
 fn is_in(nets: &[IpNet], ip: IpAddr) -> bool {
@@ -47,7 +47,7 @@ impl N4 {
     /// that may not be an SMF's, or are those of another SMF.
     pub(super) fn authorized_contact(&mut self, node: &NodeId, mut contact: Contact) -> Contact {
         if let Some(set) = contact.smf_set.take_if(|set| !self.may_join_set(node, set)) {
-            self.notice(Notice::SmfSetRejected { node: node.clone(), peer: contact.peer, set });
+            self.out.notice(Notice::SmfSetRejected { node: node.clone(), peer: contact.peer, set });
         }
         let (own, set) = (contact.source.ip(), contact.smf_set.clone());
         let is_other = |it: &Association, ip| {
@@ -155,7 +155,7 @@ impl N4 {
         let Some(id) = self.eviction_candidate() else { return false };
         if let Some(association) = self.associations.get(id) {
             let (node, peer) = (association.node.clone(), association.peer);
-            self.notice(Notice::AssociationEvicted { node, peer });
+            self.out.notice(Notice::AssociationEvicted { node, peer });
         }
         self.end_association(now, id, DownReason::Evicted);
         true

@@ -7,7 +7,7 @@ use causeway_pfcp::{
 use causeway_types::Time;
 
 use super::AssociationId;
-use crate::n4::Purpose;
+use crate::transaction::Purpose;
 use crate::{DownReason, N4};
 
 /// The state of the release of an association.
@@ -63,8 +63,7 @@ impl N4 {
             association_release_request: Some(ReleaseRequestFlags::URSS),
             ..AssociationUpdateRequest::new(NodeId::from(&node))
         };
-        let policy = self.config.retransmission;
-        self.send_request(now, policy, peer, None, &request.into(), Purpose::GracefulRelease(id));
+        self.transactions.request(now, peer, &request.into(), Purpose::GracefulRelease(id), &mut self.out);
     }
 
     /// Announces the release of an association whose SMF supports the enhanced release.
@@ -77,8 +76,7 @@ impl N4 {
             flags: Some(AssociationUpdateFlags::PARPS),
             ..AssociationUpdateRequest::new(NodeId::from(&node))
         };
-        let policy = self.config.retransmission;
-        self.send_request(now, policy, peer, None, &request.into(), Purpose::Announcement(id));
+        self.transactions.request(now, peer, &request.into(), Purpose::Announcement(id), &mut self.out);
     }
 
     /// Ends the associations that the SMF did not release in time.

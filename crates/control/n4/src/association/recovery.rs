@@ -7,14 +7,14 @@
 use std::net::{IpAddr, SocketAddr};
 
 use causeway_pfcp::{Cause, HeartbeatRequest, RecoveryTimeStamp};
-use causeway_types::{NtpSeconds, Seid, Span, Time};
+use causeway_types::{NtpSeconds, Span, Time};
 
 use super::AssociationId;
 use super::table::Contact;
-use crate::answer::RequestRefusal;
-use crate::n4::Purpose;
 use crate::session::{PendingRequests, PurgeCount, PurgeFilter};
+use crate::transaction::Purpose;
 use crate::transaction::RequestKey;
+use crate::transaction::RequestRefusal;
 use crate::{N4, Notice};
 
 /// A later time stamp counts when the SMF sends it twice, this far apart: an SMF that sends the current time sends
@@ -125,7 +125,7 @@ impl N4 {
         let before = association.claim.take();
         let epoch = match &before {
             Some(claim) if claim.held().is_none() || is_elsewhere => claim.epoch,
-            _ => self.inbound.begin_epoch(if is_elsewhere { &[] } else { &association.addresses }),
+            _ => self.transactions.begin_epoch(if is_elsewhere { &[] } else { &association.addresses }),
         };
         let association = self.associations.get_mut(id);
         if let Some(association) = association {
@@ -135,18 +135,17 @@ impl N4 {
             association.claim = Some(RecoveryClaim { recovery, entity, epoch, has_moved: false, what });
         }
         if let Some(key) = before.and_then(|claim| claim.held()) {
-            self.inbound.forget(&key);
+            self.transactions.forget(&key);
         }
     }
 
     fn send_recovery_check(&mut self, now: Time, id: AssociationId, entity: IpAddr, to: SocketAddr) {
         let request = HeartbeatRequest::new(RecoveryTimeStamp(self.recovery));
-        let policy = self.config.heartbeat.retransmission;
         let purpose = Purpose::RecoveryCheck { association: id, entity };
-        if self.outbound.is_asked(&purpose) {
+        if self.transactions.is_asked(&purpose) {
             return;
         }
-        self.send_request(now, policy, to, None, &request.into(), purpose);
+        self.transactions.request(now, to, &request.into(), purpose, &mut self.out);
     }
 
     /// Sends an SMF a Heartbeat Request now.
@@ -215,7 +214,12 @@ impl N4 {
 
     fn refuse_moved_setup(&mut self, now: Time, key: RequestKey, peer: SocketAddr) {
         let detail = format!("the Node ID is that of the SMF at {}, which is alive", peer.ip());
-        self.refuse(now, key, Seid(0), RequestRefusal::new(Cause::RequestRejected, &detail));
+        self.transactions.refuse_node(
+            now,
+            key,
+            RequestRefusal::new(Cause::RequestRejected, &detail),
+            &mut self.out,
+        );
     }
 
     /// An SMF responded to the check of a claim.
@@ -289,7 +293,7 @@ impl N4 {
             None => {
                 let epoch = epoch.unwrap_or_else(|| {
                     association.sessions_since_restart = 0;
-                    self.inbound.begin_epoch(&association.addresses)
+                    self.transactions.begin_epoch(&association.addresses)
                 });
                 association.clock.changed = Some((recovery, now, epoch));
                 association.clock.due = Some(now + CONFIRMATION_INTERVAL);
@@ -311,7 +315,7 @@ impl N4 {
         association.clock = RecoveryClock { is_broken: true, ..RecoveryClock::default() };
         association.claim = None;
         let node = association.node.clone();
-        self.notice(Notice::RecoveryClockUnstable { node });
+        self.out.notice(Notice::RecoveryClockUnstable { node });
     }
 
     fn reject_claim(&mut self, id: AssociationId, claim: Option<RecoveryClaim>) {
@@ -324,8 +328,8 @@ impl N4 {
     fn reject_claim_of(&mut self, id: AssociationId) {
         let Some(association) = self.associations.get(id) else { return };
         let (node, peer) = (association.node.clone(), association.peer);
-        self.inbound.cancel_epoch(&association.addresses);
-        self.notice(Notice::RestartNotConfirmed { node, peer });
+        self.transactions.cancel_epoch(&association.addresses);
+        self.out.notice(Notice::RestartNotConfirmed { node, peer });
     }
 
     /// An SMF does not respond to the check of a claim: a claimed setup takes effect.

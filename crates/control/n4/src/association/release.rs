@@ -9,9 +9,9 @@ use causeway_types::{Seid, Time};
 use super::contact::set_name;
 use super::table::Contact;
 use super::{AssociationId, RecoveryClaim};
-use crate::answer::RequestRefusal;
 use crate::session::{PendingRequests, PurgeFilter, Session};
 use crate::transaction::RequestKey;
+use crate::transaction::RequestRefusal;
 use crate::{DownReason, N4, Notice};
 
 impl N4 {
@@ -72,13 +72,13 @@ impl N4 {
     pub(crate) fn end_association(&mut self, now: Time, id: AssociationId, reason: DownReason) {
         self.forget_answers(id);
         let purged = self.purge_sessions(now, vec![id], PurgeFilter::All, PendingRequests::Forget);
-        self.outbound.cancel_of(id, |_| true);
+        self.transactions.cancel_of(id, |_| true);
         self.targets.lost(id, now + self.config.associate_retry);
         if let Some(association) = self.associations.remove(id) {
             if let Some(key) = association.claim.as_ref().and_then(RecoveryClaim::held) {
-                self.inbound.forget(&key);
+                self.transactions.forget(&key);
             }
-            self.inbound.forget_epochs(&association.addresses);
+            self.transactions.forget_epochs(&association.addresses);
             self.notify_purged(purged, Notice::AssociationDown { node: association.node, reason, purged: 0 });
         }
         self.check_shutdown(now);
@@ -89,7 +89,7 @@ impl N4 {
     pub(crate) fn forget_answers(&mut self, id: AssociationId) {
         self.forget_reported_paths(id);
         for ip in self.associations.get(id).into_iter().flat_map(|association| &association.addresses) {
-            self.inbound.forget_answers(*ip);
+            self.transactions.forget_answers(*ip);
         }
     }
 
@@ -123,7 +123,7 @@ impl N4 {
             Cause::NoEstablishedAssociation,
             "the Node ID has no association from this host",
         );
-        self.refuse(now, key, Seid(0), refusal);
+        self.transactions.refuse_node(now, key, refusal, &mut self.out);
         None
     }
 }

@@ -13,11 +13,11 @@ use super::contact::{addresses, alternatives, set_name};
 use super::pools::pool_information;
 use super::recovery::PendingSetup;
 use super::table::Contact;
-use crate::answer::RequestRefusal;
 use crate::config::{PFCP_PORT, RequestPort};
-use crate::n4::Purpose;
 use crate::session::{PendingRequests, PurgeCount, PurgeFilter, Session};
+use crate::transaction::Purpose;
 use crate::transaction::RequestKey;
+use crate::transaction::RequestRefusal;
 use crate::{N4, Notice, SetupFailure};
 
 impl N4 {
@@ -33,11 +33,11 @@ impl N4 {
     ) {
         if self.is_stopping() {
             let refusal = RequestRefusal::new(Cause::RequestRejected, "this UPF is shutting down");
-            return self.refuse(now, key, Seid(0), refusal);
+            return self.transactions.refuse_node(now, key, refusal, &mut self.out);
         }
         let node = request.node_id.to_owned();
         if let Some(refusal) = self.setup_refusal(key.from.ip(), &node) {
-            return self.refuse(now, key, Seid(0), refusal);
+            return self.transactions.refuse_node(now, key, refusal, &mut self.out);
         }
         let alternatives = alternatives(request.alternative_smf_ip_addresses.iter());
         let contact = Contact {
@@ -60,13 +60,13 @@ impl N4 {
             }
             None if !self.evict_if_full(now) => {
                 let most = self.config.limits.associations;
-                self.notice(Notice::AssociationFailed {
+                self.out.notice(Notice::AssociationFailed {
                     peer: key.from,
                     reason: SetupFailure::TooMany(most),
                 });
                 let refusal =
                     RequestRefusal::new(Cause::NoResourcesAvailable, "there are too many associations");
-                return self.refuse(now, key, Seid(0), refusal);
+                return self.transactions.refuse_node(now, key, refusal, &mut self.out);
             }
             None => {
                 self.begin_association(now, &node, contact);
@@ -172,7 +172,7 @@ impl N4 {
         {
             association.clock.recheck_at(now);
         }
-        self.notice(Notice::AssociationUp { node: node.clone(), peer });
+        self.out.notice(Notice::AssociationUp { node: node.clone(), peer });
         id
     }
 
@@ -205,7 +205,7 @@ impl N4 {
         };
         self.forget_reported_paths(id);
         if restarted && epoch.is_none() {
-            self.inbound.begin_epoch(&addresses);
+            self.transactions.begin_epoch(&addresses);
         }
         self.wake_ready_sessions(now, id);
         self.schedule_heartbeat(now, id);
@@ -217,9 +217,9 @@ impl N4 {
     /// Cancels the setup that the UPF initiated with this peer, and the outstanding heartbeats.
     fn cancel_setup(&mut self, peer: SocketAddr, id: AssociationId) {
         let asked = self.targets.reached(peer, id);
-        self.outbound.cancel_of(id, |purpose| matches!(purpose, Purpose::Heartbeat(_)));
+        self.transactions.cancel_of(id, |purpose| matches!(purpose, Purpose::Heartbeat(_)));
         if let Some(asked) = asked {
-            self.outbound.cancel(|purpose| matches!(purpose, Purpose::Setup(target) if *target == asked));
+            self.transactions.cancel(|purpose| matches!(purpose, Purpose::Setup(target) if *target == asked));
         }
     }
 

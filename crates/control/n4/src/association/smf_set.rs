@@ -10,9 +10,9 @@ use causeway_pfcp::{
 use causeway_types::{Seid, Time};
 
 use super::{Association, AssociationId, Associations};
-use crate::answer::RequestRefusal;
 use crate::session::{PendingRequests, PurgeFilter, Session, named};
 use crate::transaction::RequestKey;
+use crate::transaction::RequestRefusal;
 use crate::{N4, Notice};
 
 impl Associations {
@@ -92,7 +92,7 @@ impl N4 {
                 offending_ie: Some(OffendingIe(AlternativeSmfIpAddress::TYPE)),
                 ..RequestRefusal::new(Cause::MandatoryIeIncorrect, &detail)
             };
-            return self.refuse(now, key, Seid(0), refusal);
+            return self.transactions.refuse_node(now, key, refusal, &mut self.out);
         }
         let ids = self.set_of(id);
         let mut moved = 0;
@@ -118,7 +118,7 @@ impl N4 {
                 }
             }
         }
-        self.notice(Notice::SessionSetModified { from: key.from, sessions: moved });
+        self.out.notice(Notice::SessionSetModified { from: key.from, sessions: moved });
         let node = self.config.node.clone();
         let cause = Cause::RequestAccepted;
         let response = SessionSetModificationResponse::new((&node).into(), cause);
@@ -130,7 +130,7 @@ impl N4 {
             offending_ie: Some(OffendingIe(FqCsid::TYPE)),
             ..RequestRefusal::new(Cause::ConditionalIeMissing, detail)
         };
-        self.refuse(now, key, Seid(0), refusal);
+        self.transactions.refuse_node(now, key, refusal, &mut self.out);
     }
 
     fn set_of(&self, id: AssociationId) -> Vec<AssociationId> {

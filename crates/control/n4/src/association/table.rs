@@ -9,6 +9,7 @@ use causeway_types::{NodeId, NtpSeconds, Seid, Time};
 use super::contact::{addresses, alternatives};
 use super::{RecoveryClaim, RecoveryClock, ReleaseState};
 use crate::left_out::LeftOut;
+use crate::load::SentLoad;
 
 /// Up to this number, associations are searched linearly by id or Node ID; beyond it, through an index.
 const FEW: usize = 8;
@@ -41,10 +42,8 @@ pub(crate) struct Association {
     pub(crate) recovery: NtpSeconds,
     /// The Recovery Time Stamps of its other PFCP entities.
     pub(crate) entities: BTreeMap<IpAddr, NtpSeconds>,
-    /// The sequence number of the last Load Control Information sent to it.
-    pub(crate) sent_load: Option<u32>,
-    /// The sequence number of the last Overload Control Information sent to it, while that is in force.
-    pub(crate) sent_overload: Option<u32>,
+    /// The load and overload last sent to it.
+    pub(crate) sent_load: SentLoad,
     /// The state of its release.
     pub(crate) release: ReleaseState,
     /// When the association began.
@@ -99,7 +98,7 @@ impl Association {
         (self.alternatives, self.cp_features, self.smf_set) = (alternatives, cp_features, smf_set);
         (self.since, self.path_up, self.releasing) = (now, true, false);
         self.entities.clear();
-        (self.sent_load, self.sent_overload) = (None, None);
+        self.sent_load = SentLoad::default();
         self.release = ReleaseState::None;
         (self.refuses_paging_policy, self.left_out) = (false, LeftOut::NONE);
         self.path_up_since = now;
@@ -203,8 +202,7 @@ impl Associations {
             smf_set,
             recovery,
             entities: BTreeMap::new(),
-            sent_load: None,
-            sent_overload: None,
+            sent_load: SentLoad::default(),
             release: ReleaseState::None,
             since: now,
             path_up: true,

@@ -9,8 +9,8 @@ use super::contact::{addresses, alternatives, set_name};
 use super::pools::pool_information;
 use super::table::Contact;
 use super::{AssociationId, Target};
-use crate::n4::Purpose;
 use crate::session::PurgeFilter;
+use crate::transaction::Purpose;
 use crate::{N4, Notice, SetupFailure};
 
 impl N4 {
@@ -43,8 +43,7 @@ impl N4 {
             ue_ip_address_pool_information: pool_information(&pools).into(),
             ..AssociationSetupRequest::new(NodeId::from(&node), RecoveryTimeStamp(self.recovery))
         };
-        let policy = self.config.retransmission;
-        self.send_request(now, policy, peer, None, &request.into(), Purpose::Setup(peer));
+        self.transactions.request(now, peer, &request.into(), Purpose::Setup(peer), &mut self.out);
     }
 
     pub(crate) fn setup_unanswered(&mut self, now: Time, peer: SocketAddr) {
@@ -102,6 +101,6 @@ impl N4 {
     fn setup_failed(&mut self, now: Time, peer: SocketAddr, reason: SetupFailure) {
         let again = now + self.config.associate_retry;
         self.targets.set(peer, Target::RetryAt(again));
-        self.notice(Notice::AssociationFailed { peer, reason });
+        self.out.notice(Notice::AssociationFailed { peer, reason });
     }
 }

@@ -10,7 +10,7 @@ use causeway_rules::Leniency;
 use causeway_types::{NodeId, NtpSeconds, Seid};
 use thiserror::Error;
 
-pub use reasons::{DownReason, Level, ReleaseReason, SetupFailure};
+pub use reasons::{DownReason, Level, LossReason, ReleaseReason, SetupFailure};
 
 use crate::labels::{cause_words, message_words};
 
@@ -208,12 +208,12 @@ pub enum Notice {
         cause: Cause,
     },
     /// A report could not be queued or numbered.
-    #[error("session {session}: a report is lost: {detail}")]
+    #[error("session {session}: a report is lost: {reason}")]
     ReportLost {
         /// The UPF's SEID.
         session: Seid,
         /// Why.
-        detail: &'static str,
+        reason: LossReason,
     },
     /// The SMF does not know a session, so it is removed here, too.
     #[error("session {session}: its SMF does not know it; it is removed")]

@@ -39,6 +39,17 @@ pub enum ReleaseReason {
     AssociationReleased,
 }
 
+/// Why a report is lost.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Error)]
+pub enum LossReason {
+    /// The queue of its session is full.
+    #[error("too many are queued for the SMF")]
+    QueueFull,
+    /// Its URR was removed.
+    #[error("its URR was removed")]
+    UrrRemoved,
+}
+
 /// Why an association could not be set up.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Error)]
 pub enum SetupFailure {

@@ -11,9 +11,9 @@ use causeway_pfcp::{
 use causeway_types::{Interface, Time};
 
 use crate::association::AssociationId;
-use crate::n4::Purpose;
+use crate::transaction::Purpose;
 use crate::transaction::UnansweredRequest;
-use crate::{MessageResult, N4, Notice, Output};
+use crate::{N4, Notice};
 
 /// How sessions reach a peer: interface and network instance.
 type PathUsers = BTreeSet<(Interface, Option<causeway_types::NetworkInstance>)>;
@@ -27,7 +27,7 @@ impl N4 {
         if untold.is_empty() {
             return;
         }
-        self.notice(Notice::PeerDown { peer, notified: untold.len() });
+        self.out.notice(Notice::PeerDown { peer, notified: untold.len() });
         for (id, ways) in untold {
             self.report_path(now, id, peer, &ways, true);
         }
@@ -39,7 +39,7 @@ impl N4 {
         let notified: Vec<_> =
             users.into_iter().filter(|(id, _)| self.reported_paths.contains(&(*id, peer))).collect();
         self.reported_paths.retain(|(_, down)| *down != peer);
-        self.notice(Notice::PeerUp { peer, notified: notified.len() });
+        self.out.notice(Notice::PeerUp { peer, notified: notified.len() });
         for (id, ways) in notified {
             self.report_path(now, id, peer, &ways, false);
         }
@@ -71,7 +71,7 @@ impl N4 {
     fn report_path(&mut self, now: Time, id: AssociationId, peer: IpAddr, ways: &PathUsers, failed: bool) {
         let purpose = Purpose::PathReport { association: id, peer };
         // Earlier reports of this path are obsolete.
-        self.outbound.cancel_of(id, |other| *other == purpose);
+        self.transactions.cancel_of(id, |other| *other == purpose);
         let Some(to) = self.associations.get(id).map(|association| association.peer) else { return };
         let names: Vec<_> =
             ways.iter().map(|(_, network)| network.as_ref().map(NetworkInstance::from)).collect();
@@ -95,14 +95,13 @@ impl N4 {
                 ..NodeReportRequest::new(NodeId::from(&node), NodeReportType::UPRR)
             },
         };
-        let policy = self.config.retransmission;
-        self.send_request(now, policy, to, None, &request.into(), purpose);
+        self.transactions.request(now, to, &request.into(), purpose, &mut self.out);
     }
 
     pub(crate) fn path_report_answered(&mut self, id: AssociationId, cause: Cause) {
         let Some(association) = self.associations.get(id).filter(|_| !cause.is_accepted()) else { return };
         let node = association.node.clone();
-        self.notice(Notice::NodeReportRefused { node, cause });
+        self.out.notice(Notice::NodeReportRefused { node, cause });
     }
 
     /// The last retransmission of a report got no response. It is kept and repeated after pauses, until it gets a
@@ -116,17 +115,15 @@ impl N4 {
         let Some(association) = self.associations.get(id) else { return };
         let node = association.node.clone();
         if unanswered.retained {
-            self.counters.sent(unanswered.request, MessageResult::Repeated);
-            self.push(Output::Send { to: unanswered.to, bytes: unanswered.bytes.clone() });
-        } else {
-            self.notice(Notice::NodeReportUnanswered { node, to: unanswered.to });
+            return self.transactions.repeat_retained(now, unanswered, false, &mut self.out);
         }
-        self.outbound.keep(now, unanswered, self.config.report_retry);
+        self.out.notice(Notice::NodeReportUnanswered { node, to: unanswered.to });
+        self.transactions.retain(now, unanswered);
     }
 
     /// The peer of an association restarted, or its association ended: no path counts as reported to it.
     pub(crate) fn forget_reported_paths(&mut self, id: AssociationId) {
         self.reported_paths.retain(|(association, _)| *association != id);
-        self.outbound.cancel_of(id, |purpose| matches!(purpose, Purpose::PathReport { .. }));
+        self.transactions.cancel_of(id, |purpose| matches!(purpose, Purpose::PathReport { .. }));
     }
 }

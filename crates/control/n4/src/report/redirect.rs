@@ -6,9 +6,9 @@ use std::ops::Range;
 use causeway_pfcp::{Cause, Header, Ie, Message, RawIes, SessionReportResponse};
 use causeway_types::{FSeid, Seid, Time};
 
-use crate::n4::Purpose;
+use crate::transaction::Purpose;
 use crate::transaction::UnansweredRequest;
-use crate::{MessageResult, N4, Notice, Output};
+use crate::{MessageResult, N4, Notice};
 
 /// The offsets of length and SEID in a header that has a SEID (TS 29.244 clause 7.2.2.3).
 const LENGTH: Range<usize> = 2..4;
@@ -62,11 +62,8 @@ impl N4 {
         let Some(held) = self.sessions.get_mut(session) else { return Some(unanswered) };
         held.get_or_create_extras().tried.push(to.ip());
         let cp = held.cp;
-        self.notice(Notice::ReportRedirected { session, from: unanswered.to, to });
-        let (request, policy) = (unanswered.request, self.config.retransmission);
-        let bytes = self.outbound.restart(now, policy, unanswered, to, |bytes| readdress_report(bytes, cp));
-        self.counters.sent(request, MessageResult::Repeated);
-        self.push(Output::Send { to, bytes });
+        self.out.notice(Notice::ReportRedirected { session, from: unanswered.to, to });
+        self.transactions.resend(now, unanswered, to, |bytes| readdress_report(bytes, cp), &mut self.out);
         None
     }
 
@@ -87,13 +84,11 @@ impl N4 {
         let Some(association) = self.associations.get(held.association) else { return false };
         let known = self.associations.of_set(association.id).find(|it| it.peer.ip() == ip).map(|it| it.peer);
         let to = known.unwrap_or(SocketAddr::new(ip, association.peer.port()));
-        let policy = self.config.retransmission;
         let sent =
-            self.outbound.redirect_one(now, policy, header.sequence, to, |bytes| readdress_report(bytes, cp));
+            self.transactions.redirect_one(now, header.sequence, to, |bytes| readdress_report(bytes, cp));
         let Some((request, bytes)) = sent else { return false };
-        self.notice(Notice::ReportRedirected { session, from, to });
-        self.counters.sent(request, MessageResult::Repeated);
-        self.push(Output::Send { to, bytes });
+        self.out.notice(Notice::ReportRedirected { session, from, to });
+        self.out.send(to, request, MessageResult::Repeated, bytes);
         true
     }
 
@@ -106,7 +101,7 @@ impl N4 {
     ) -> Option<(Seid, IpAddr)> {
         let ip = answer.alternative_smf_ip_address.filter(|_| answer.cause == Cause::RedirectionRequested)?;
         let ip = ip.addr.preferred()?;
-        let Purpose::Report { session, .. } = self.outbound.purpose(from, header.sequence)? else {
+        let Purpose::Report { session, .. } = self.transactions.purpose(from, header.sequence)? else {
             return None;
         };
         let held = self.sessions.get(*session)?;

@@ -12,10 +12,10 @@ use super::set_seid;
 use super::{Report, RequestNumber};
 use crate::association::AssociationId;
 use crate::left_out::LeftOut;
-use crate::n4::Purpose;
 use crate::session::{PendingRequests, Session};
+use crate::transaction::Purpose;
 use crate::transaction::UnansweredRequest;
-use crate::{MessageResult, N4, Notice, Output};
+use crate::{LossReason, N4, Notice};
 
 impl N4 {
     /// Handles an event of the data plane. An event of a session that has ended is counted and dropped.
@@ -33,13 +33,13 @@ impl N4 {
         let is_gone = self.is_in_purge(seid);
         let is_there = |session: &&mut Session| !session.marked_for_removal && !session.ended && !is_gone;
         let Some(session) = self.sessions.get_mut(seid).filter(is_there) else {
-            self.counters.late_events += 1;
+            self.out.late_event();
             return;
         };
         let unanswered =
             reports.into_iter().filter(|report| !session.reports.push(report.clone(), limit)).count();
         for _ in 0..unanswered {
-            self.count_lost_report(seid, "too many are queued for the SMF");
+            self.out.lost_report(seid, LossReason::QueueFull);
         }
         self.send_reports(now, seid);
     }
@@ -56,7 +56,7 @@ impl N4 {
                 Some(request) => self.send_report_request(now, seid, association, number, &request),
                 None => {
                     session.reports.done(number);
-                    self.count_lost_report(seid, "its URR was removed");
+                    self.out.lost_report(seid, LossReason::UrrRemoved);
                 }
             }
         }
@@ -90,14 +90,14 @@ impl N4 {
         let Some(session) = self.sessions.get(seid) else { return };
         let Some(association) = self.associations.get_mut(id) else { return };
         association.outstanding_reports += 1;
+        let left_out = association.left_out;
         let to = session.reports_to(association);
         let is_elsewhere = session.contact().is_some();
         let cp = if is_elsewhere { Seid(0) } else { session.cp.seid };
         let old_cp_f_seid = is_elsewhere.then_some(session.cp);
         let request = SessionReportRequest { old_cp_f_seid, ..request.clone() };
         let purpose = Purpose::Report { session: seid, association: id, number };
-        let policy = self.config.retransmission;
-        self.send_request(now, policy, to, Some(cp), &request.into(), purpose);
+        self.transactions.start(now, to, Some(cp), &request.into(), purpose, left_out, &mut self.out);
     }
 
     /// The SMF responded to a report.
@@ -120,11 +120,11 @@ impl N4 {
             return self.send_reports(now, seid);
         }
         if answer.cause == Cause::SessionContextNotFound && !has_ended {
-            self.notice(Notice::SessionUnknownToPeer { session: seid });
+            self.out.notice(Notice::SessionUnknownToPeer { session: seid });
             return self.mark_for_removal(now, seid, PendingRequests::Answer);
         }
         if !answer.cause.is_accepted() {
-            self.notice(Notice::ReportRefused { session: seid, cause: answer.cause });
+            self.out.notice(Notice::ReportRefused { session: seid, cause: answer.cause });
         }
         self.take_instructions(seid, answer);
         self.take_over_from_response(seid, from, answer);
@@ -137,7 +137,7 @@ impl N4 {
         let Some(association) = self.associations.get_mut(id) else { return };
         if !std::mem::replace(&mut association.refuses_paging_policy, true) {
             let node = association.node.clone();
-            self.notice(Notice::NoPagingPolicy { node });
+            self.out.notice(Notice::NoPagingPolicy { node });
         }
     }
 
@@ -146,7 +146,7 @@ impl N4 {
     pub(crate) fn leave_out(&mut self, id: AssociationId, ies: LeftOut) {
         if let Some(association) = self.associations.leave_out(id, ies) {
             let (node, ies) = (association.node.clone(), association.left_out.names());
-            self.notice(Notice::IesLeftOut { node, ies });
+            self.out.notice(Notice::IesLeftOut { node, ies });
         }
     }
 
@@ -162,20 +162,14 @@ impl N4 {
         if self.sessions.get(session).is_none() {
             return self.report_is_done(now, association);
         }
-        let Some(mut unanswered) = self.resend_to_next_peer(now, session, unanswered) else { return };
+        let Some(unanswered) = self.resend_to_next_peer(now, session, unanswered) else { return };
         if unanswered.retained {
-            if self.associations.get(association).is_some_and(|it| it.is_silent(unanswered.since)) {
-                unanswered.make_plain();
-            }
-            let (bytes, is_plain) = unanswered.to_send();
-            if !is_plain {
-                unanswered.since = now;
-            }
-            self.repeat(unanswered.to, unanswered.request, bytes, is_plain);
-        } else {
-            self.notice(Notice::ReportUnanswered { session, to: unanswered.to });
+            let is_silent =
+                self.associations.get(association).is_some_and(|it| it.is_silent(unanswered.since));
+            return self.transactions.repeat_retained(now, unanswered, is_silent, &mut self.out);
         }
-        self.outbound.keep(now, unanswered, self.config.report_retry);
+        self.out.notice(Notice::ReportUnanswered { session, to: unanswered.to });
+        self.transactions.retain(now, unanswered);
     }
 
     /// Another session of the association may send a report.
@@ -215,15 +209,7 @@ impl N4 {
         let to = session.reports_to(association);
         let of_session =
             |purpose: &Purpose| matches!(purpose, Purpose::Report { session, .. } if *session == seid);
-        for (message, bytes) in self.outbound.redirect(to, of_session, |bytes| set_seid(bytes, cp.seid)) {
-            self.counters.sent(message, MessageResult::Repeated);
-            self.push(Output::Send { to, bytes });
-        }
-    }
-
-    fn count_lost_report(&mut self, session: Seid, detail: &'static str) {
-        self.counters.lost_reports += 1;
-        self.notice(Notice::ReportLost { session, detail });
+        self.transactions.redirect(to, of_session, |bytes| set_seid(bytes, cp.seid), &mut self.out);
     }
 }
 

@@ -17,10 +17,10 @@ use causeway_rules::{Change, Context, OverlappingSessions, Reason, Rejection, Re
 use causeway_types::{FSeid, IpNet, Seid, Time};
 
 use super::{Session, Sessions};
-use crate::answer::RequestRefusal;
 use crate::association::AssociationId;
+use crate::transaction::RequestRefusal;
 use crate::transaction::{RequestKey, RequestState};
-use crate::{MessageResult, N4, Output, ReleaseReason};
+use crate::{N4, ReleaseReason};
 
 /// Framed routes requested for a session.
 struct Routes<'a> {
@@ -50,22 +50,20 @@ impl N4 {
             return false;
         }
         // The repetition itself is in progress by now.
-        let before =
-            if session.origin == key { RequestState::New } else { self.inbound.look_up(&session.origin) };
-        let bytes = match before {
+        let before = if session.origin == key {
+            RequestState::New
+        } else {
+            self.transactions.look_up(&session.origin)
+        };
+        match before {
             RequestState::New if session.is_established() => {
                 self.repeat_establishment(now, key, seid, request);
-                return true;
             }
             RequestState::New => return false,
-            RequestState::InProgress => None,
-            RequestState::Answered(bytes) => Some(bytes.to_vec()),
-        };
-        let result = if bytes.is_some() { MessageResult::Duplicate } else { MessageResult::InProgress };
-        self.counters.received(Some(key.message), result);
-        self.inbound.forget(&key);
-        if let Some(bytes) = bytes {
-            self.push(Output::Send { to: key.from, bytes });
+            RequestState::InProgress | RequestState::Answered(_) => {
+                let original = session.origin;
+                self.transactions.repeat_answer(key, &original, &mut self.out);
+            }
         }
         true
     }
@@ -261,7 +259,7 @@ impl N4 {
             self.sessions.by_cp_f_seid(cp).filter(|replaced| self.can_be_replaced(*replaced, association));
         if let Some(replaced) = same {
             if !self.is_in_purge(replaced) {
-                self.notice(crate::Notice::SessionReplaced { session: replaced });
+                self.out.notice(crate::Notice::SessionReplaced { session: replaced });
             }
             self.remove_before_purge(now, replaced);
         }

@@ -6,7 +6,7 @@ use causeway_rules::{PendingChange, packet_rate_reports};
 use causeway_types::{Seid, Time};
 
 use crate::N4;
-use crate::load_status::LoadStatus;
+use crate::load::LoadStatus;
 use crate::transaction::{RequestKey, RequestState};
 
 impl N4 {
@@ -36,7 +36,7 @@ impl N4 {
         else {
             return self.accept_deletion(now, seid, key, change, applied, status);
         };
-        let octets = self.buffer_pool.take();
+        let octets = self.transactions.buffer();
         let known =
             self.response_templates.end(&session.rules, &applied.usage, cp, key.sequence, octets, self.wall);
         if let Some(bytes) = known {
@@ -46,7 +46,7 @@ impl N4 {
         }
         let (rules, usage) = (session.rules.clone(), applied.usage.clone());
         self.accept_deletion(now, seid, key, change, applied, status);
-        if let RequestState::Answered(bytes) = self.inbound.look_up(&key) {
+        if let RequestState::Answered(bytes) = self.transactions.look_up(&key) {
             self.response_templates.remember_end(&rules, &usage, cp, key.sequence, bytes, self.wall);
         }
     }

@@ -40,6 +40,6 @@ impl N4 {
     }
 
     fn refuse_instructions(&mut self, session: Seid, rejection: &Rejection) {
-        self.notice(Notice::InstructionsFailed { session, detail: rejection.to_string() });
+        self.out.notice(Notice::InstructionsFailed { session, detail: rejection.to_string() });
     }
 }

@@ -11,11 +11,11 @@ use causeway_types::{FSeid, Seid, Time};
 
 use super::in_flight::{InFlight, PlanPurpose, QueuedWork};
 use super::{Session, Takeover};
-use crate::load_status::LoadStatus;
+use crate::load::LoadStatus;
 use crate::memory::Footprint;
 use crate::report::USAGES;
-use crate::transaction::{RequestKey, RequestState};
-use crate::{ApplyId, N4, Notice};
+use crate::transaction::{RequestKey, RequestRefusal, RequestState};
+use crate::{ApplyId, N4};
 
 /// Values that the UPF chose, for the response.
 #[derive(Default)]
@@ -81,8 +81,7 @@ impl N4 {
         result: Result<Applied, ApplyError>,
     ) {
         if let Err(error) = &result {
-            self.counters.failed_plans += 1;
-            self.notice(Notice::ApplyFailed { session: seid, error: error.clone() });
+            self.out.failed_plan(seid, error.clone());
         }
         let InFlight { purpose, change } = in_flight;
         if is_marked_for_removal {
@@ -124,7 +123,7 @@ impl N4 {
         session.since = now;
         let profiled = change.profiled().filter(|_| status.is_empty());
         let known = profiled.and_then(|profiled| {
-            let octets = self.buffer_pool.take();
+            let octets = self.transactions.buffer();
             self.response_templates.encode(profiled, seid, cp.seid, key.sequence, octets)
         });
         if let Some(bytes) = known {
@@ -134,7 +133,7 @@ impl N4 {
         let (profiled, created) = (profiled.cloned(), CreatedIes::by(&change));
         change.commit(seid, &mut session.rules, &mut self.resources);
         self.accept_establishment(now, key, cp, seid, created, status);
-        if let (Some(profiled), RequestState::Answered(bytes)) = (profiled, self.inbound.look_up(&key)) {
+        if let (Some(profiled), RequestState::Answered(bytes)) = (profiled, self.transactions.look_up(&key)) {
             self.response_templates.remember(&profiled, seid, cp.seid, key.sequence, bytes);
         }
     }
@@ -147,10 +146,10 @@ impl N4 {
         seid: Seid,
         request: &SessionEstablishmentRequest<'_>,
     ) {
-        let Some(session) = self.sessions.get(seid) else { return self.inbound.forget(&key) };
+        let Some(session) = self.sessions.get(seid) else { return self.transactions.forget(&key) };
         let (cp, association) = (session.cp, session.association);
         match causeway_rules::repeat_establishment(request, seid, &session.rules.to_rules()) {
-            Err(rejection) => self.refuse(now, key, cp.seid, rejection.into()),
+            Err(rejection) => self.refuse(now, key, RequestRefusal::from(rejection).about(cp.seid)),
             Ok(change) => {
                 let status = self.status(now, Some(association), 0);
                 let created = CreatedIes::by(&PlannedChange::from(change).pending);
@@ -192,7 +191,7 @@ impl N4 {
     ) {
         change.abandon(seid, &mut self.resources);
         let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp.seid);
-        self.refuse(now, key, cp, error.into());
+        self.refuse(now, key, RequestRefusal::from(error).about(cp));
         self.drop_session(now, seid);
     }
 
@@ -225,7 +224,7 @@ impl N4 {
         // A response that contains nothing but the acceptance is made from a template.
         let is_plain = status.is_empty() && (!has_results || results.is_empty());
         if is_plain
-            && let Some(bytes) = self.response_templates.accept(cp, key.sequence, self.buffer_pool.take())
+            && let Some(bytes) = self.response_templates.accept(cp, key.sequence, self.transactions.buffer())
         {
             return self.answer_with(now, key, MessageType::SessionModificationResponse, bytes);
         }
@@ -243,7 +242,7 @@ impl N4 {
             ..SessionModificationResponse::new(cause)
         };
         self.answer(now, key, cp, Some(cause), &response.into());
-        if let RequestState::Answered(bytes) = self.inbound.look_up(&key)
+        if let RequestState::Answered(bytes) = self.transactions.look_up(&key)
             && is_plain
         {
             self.response_templates.remember_accepted(cp, key.sequence, bytes);
@@ -293,7 +292,7 @@ impl N4 {
             self.sessions.set_footprint(seid, footprint);
         }
         let cp = kept.map_or(Seid(0), |(cp, _)| cp);
-        self.refuse(now, key, cp, error.into());
+        self.refuse(now, key, RequestRefusal::from(error).about(cp));
     }
 
     /// Starts queued work: requests first, then reports.

@@ -8,10 +8,10 @@ use causeway_types::{Seid, Time};
 use super::Session;
 use super::in_flight::{InFlight, PlanPurpose, QueuedRequest, QueuedWork};
 use super::purge_queue::{PurgeFilter, PurgeStep, RemovalMode};
-use crate::answer::RequestRefusal;
 use crate::association::AssociationId;
-use crate::load_status::LoadStatus;
-use crate::n4::Purpose;
+use crate::load::LoadStatus;
+use crate::transaction::Purpose;
+use crate::transaction::RequestRefusal;
 use crate::transaction::{RequestKey, RequestState};
 use crate::{N4, Notice, ReleaseReason};
 
@@ -70,14 +70,14 @@ impl N4 {
             match waiting {
                 QueuedWork::Request(QueuedRequest { key, .. }) => match self.open_request(seid, &key, open) {
                     PendingRequests::Answer => self.refuse_unknown(now, key),
-                    PendingRequests::Forget => self.inbound.forget(&key),
+                    PendingRequests::Forget => self.transactions.forget(&key),
                 },
                 QueuedWork::Answer(_) => {}
             }
         }
         let of_session =
             |purpose: &Purpose| matches!(purpose, Purpose::Report { session, .. } if *session == seid);
-        let cancelled = if reports && !is_uncounted { self.outbound.cancel(of_session) } else { 0 };
+        let cancelled = if reports && !is_uncounted { self.transactions.cancel(of_session) } else { 0 };
         if let Some(association) = self.associations.get_mut(association).filter(|_| !is_uncounted) {
             association.sessions -= 1;
             association.outstanding_reports -= cancelled.min(association.outstanding_reports);
@@ -100,14 +100,14 @@ impl N4 {
     /// the plan is applied.
     fn close_request(&mut self, now: Time, key: RequestKey, cp: Seid, open: PendingRequests) {
         let (cause, detail) = match (open, key.message) {
-            (PendingRequests::Forget, _) => return self.inbound.forget(&key),
+            (PendingRequests::Forget, _) => return self.transactions.forget(&key),
             (PendingRequests::Answer, MessageType::SessionDeletionRequest) => return,
             (PendingRequests::Answer, MessageType::SessionEstablishmentRequest) => {
                 (Cause::RequestRejected, "the session ends before it is established")
             }
             (PendingRequests::Answer, _) => (Cause::SessionContextNotFound, "the session has ended"),
         };
-        self.refuse(now, key, cp, RequestRefusal::new(cause, detail));
+        self.refuse(now, key, RequestRefusal::new(cause, detail).about(cp));
     }
 
     /// Has the data plane remove a session that is marked for removal.
@@ -143,7 +143,7 @@ impl N4 {
         if unwanted == PurgeFilter::All {
             let mut counted = 0;
             for id in &associations {
-                self.outbound.cancel_of(*id, |purpose| matches!(purpose, Purpose::Report { .. }));
+                self.transactions.cancel_of(*id, |purpose| matches!(purpose, Purpose::Report { .. }));
                 if let Some(association) = self.associations.get_mut(*id) {
                     counted += std::mem::take(&mut association.sessions);
                     association.outstanding_reports = 0;
@@ -199,7 +199,7 @@ impl N4 {
                 let over = self.sessions.end_purge();
                 let purged = over.as_ref().map_or(0, |over| over.purged);
                 if let Some(notice) = over.and_then(|over| over.notice) {
-                    self.notice(notice.with_purged(purged));
+                    self.out.notice(notice.with_purged(purged));
                 }
                 self.check_shutdown(now);
             }
@@ -209,7 +209,7 @@ impl N4 {
     /// Emits the notice with the number of removed sessions, when that is known.
     pub(crate) fn notify_purged(&mut self, purged: PurgeCount, notice: Notice) {
         match (purged, self.sessions.last_purge()) {
-            (PurgeCount::Counted(count), _) => self.notice(notice.with_purged(count)),
+            (PurgeCount::Counted(count), _) => self.out.notice(notice.with_purged(count)),
             (PurgeCount::Later, Some(purge)) => purge.notice = Some(notice),
             (PurgeCount::Later, None) => {}
         }
@@ -242,7 +242,7 @@ impl N4 {
         result: &Result<Applied, ApplyError>,
     ) {
         let was_there = matches!(result, Ok(_) | Err(ApplyError::UnknownSession(_)));
-        let open = |key: &RequestKey| self.inbound.look_up(key) == RequestState::InProgress;
+        let open = |key: &RequestKey| self.transactions.look_up(key) == RequestState::InProgress;
         match work {
             PlanPurpose::Delete(key) if was_there && open(&key) => {
                 let applied = result.clone().unwrap_or_default();

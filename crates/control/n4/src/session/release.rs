@@ -28,7 +28,7 @@ impl N4 {
                 self.refuse_unknown(now, request.key);
             }
         }
-        self.notice(Notice::SessionReleased { session: seid, reason });
+        self.out.notice(Notice::SessionReleased { session: seid, reason });
         self.continue_release(seid);
     }
 

@@ -13,10 +13,10 @@ use causeway_types::{FSeid, NodeId, NtpSeconds, Seid, Time};
 use super::SessionSets;
 use super::in_flight::{PlanPurpose, QueuedRequest};
 use super::state::Session;
-use crate::answer::RequestRefusal;
 use crate::association::AssociationId;
 use crate::memory::Footprint;
 use crate::transaction::RequestKey;
+use crate::transaction::RequestRefusal;
 use crate::{N4, Notice, Output};
 
 impl N4 {
@@ -38,7 +38,7 @@ impl N4 {
             }
             _ => {
                 let refusal = RequestRefusal::new(Cause::ServiceNotSupported, "only a UPF sends this");
-                self.refuse(now, key, Seid(0), refusal);
+                self.refuse(now, key, refusal);
             }
         }
     }
@@ -65,12 +65,12 @@ impl N4 {
 
     fn refuse_undecodable(&mut self, now: Time, seid: Seid, key: RequestKey, error: DecodeError) {
         let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp.seid);
-        self.refuse(now, key, cp, error.into());
+        self.refuse(now, key, RequestRefusal::from(error).about(cp));
     }
 
     pub(crate) fn refuse_unknown(&mut self, now: Time, key: RequestKey) {
         let refusal = RequestRefusal::new(Cause::SessionContextNotFound, "there is no such session");
-        self.refuse(now, key, Seid(0), refusal);
+        self.refuse(now, key, refusal);
     }
 
     fn wait(&mut self, now: Time, seid: Seid, waiting: QueuedRequest) {
@@ -79,7 +79,7 @@ impl N4 {
             let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp.seid);
             let refusal =
                 RequestRefusal::new(Cause::EntityInCongestion, "too many requests wait for the data plane");
-            self.refuse(now, key, cp, refusal);
+            self.refuse(now, key, refusal.about(cp));
         }
     }
 
@@ -93,14 +93,14 @@ impl N4 {
         }
         let request = match Message::decode(header, body) {
             Ok(Message::SessionEstablishmentRequest(request)) => request,
-            Ok(_) => return self.inbound.forget(&key),
-            Err(error) => return self.refuse(now, key, cp_seid(body), error.into()),
+            Ok(_) => return self.transactions.forget(&key),
+            Err(error) => return self.refuse(now, key, RequestRefusal::from(error).about(cp_seid(body))),
         };
         if self.handle_repeated_establishment(now, key, &request) {
             return;
         }
         if let Err(refusal) = self.establish_decoded(now, key, &request) {
-            self.refuse(now, key, request.cp_f_seid.seid, refusal);
+            self.refuse(now, key, refusal.about(request.cp_f_seid.seid));
         }
     }
 
@@ -206,7 +206,7 @@ impl N4 {
     /// The request that establishes a session, with the current restart epoch of its SMF.
     #[inline]
     pub(super) fn origin(&self, key: RequestKey) -> RequestKey {
-        key.in_epoch(self.inbound.epoch(key.from.ip()))
+        key.in_epoch(self.transactions.epoch(key.from.ip()))
     }
 
     pub(super) fn count_session(&mut self, association: AssociationId) {
@@ -231,10 +231,10 @@ impl N4 {
             Ok(Message::SessionModificationRequest(request)) => {
                 if let Err(refusal) = self.modify_decoded(now, seid, key, &request, body) {
                     let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp.seid);
-                    self.refuse(now, key, cp, refusal);
+                    self.refuse(now, key, refusal.about(cp));
                 }
             }
-            Ok(_) => self.inbound.forget(&key),
+            Ok(_) => self.transactions.forget(&key),
             Err(error) => self.refuse_undecodable(now, seid, key, error),
         }
     }
@@ -287,7 +287,7 @@ impl N4 {
     /// Emits notices of the accepted deviations of a request.
     fn tolerate(&mut self, session: Seid, change: &PendingChange) {
         for what in change.tolerated() {
-            self.notice(Notice::Tolerated { session, what: *what });
+            self.out.notice(Notice::Tolerated { session, what: *what });
         }
     }
 
@@ -296,7 +296,7 @@ impl N4 {
     pub(crate) fn submit_plan(&mut self, purpose: PlanPurpose, planned: PlannedChange) {
         self.tolerate(planned.plan.session, &planned.pending);
         if let Some((id, plan)) = self.sessions.start(purpose, planned) {
-            self.push(Output::Apply { id, plan });
+            self.out.push(Output::Apply { id, plan });
         }
     }
 }

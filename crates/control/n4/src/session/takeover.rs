@@ -7,12 +7,12 @@ use causeway_pfcp::{Cause, SessionReportResponse};
 use causeway_types::{FSeid, NodeId, Seid};
 
 use super::{Session, SessionSets};
-use crate::answer::RequestRefusal;
 use crate::association::AssociationId;
-use crate::n4::Purpose;
 use crate::report::readdress_report;
+use crate::transaction::Purpose;
 use crate::transaction::RequestKey;
-use crate::{MessageResult, N4, Notice, Output};
+use crate::transaction::RequestRefusal;
+use crate::{N4, Notice};
 
 /// The change of the controlling SMF in a message.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -103,7 +103,7 @@ impl N4 {
         match self.end_of(able.unwrap_or(held), from, cp) {
             Ok(cp) => self.move_session(seid, cp, is_another),
             Err(RequestRefusal { detail, .. }) => {
-                self.notice(Notice::InstructionsFailed { session: seid, detail });
+                self.out.notice(Notice::InstructionsFailed { session: seid, detail });
             }
         }
     }
@@ -133,9 +133,6 @@ impl N4 {
         let to = session.reports_to(association);
         let of_session =
             |purpose: &Purpose| matches!(purpose, Purpose::Report { session, .. } if *session == seid);
-        for (message, bytes) in self.outbound.redirect(to, of_session, |bytes| readdress_report(bytes, cp)) {
-            self.counters.sent(message, MessageResult::Repeated);
-            self.push(Output::Send { to, bytes });
-        }
+        self.transactions.redirect(to, of_session, |bytes| readdress_report(bytes, cp), &mut self.out);
     }
 }

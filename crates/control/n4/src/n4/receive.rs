@@ -6,11 +6,11 @@ use causeway_pfcp::template::peek_cp_f_seid;
 use causeway_pfcp::{Cause, Header, HeaderError, Message, MessageType};
 use causeway_types::{Seid, Time};
 
-use crate::answer::RequestRefusal;
-use crate::n4::Purpose;
 use crate::session::Session;
+use crate::transaction::Purpose;
+use crate::transaction::RequestRefusal;
 use crate::transaction::{RequestKey, RequestState};
-use crate::{MessageResult, N4, Notice, Output};
+use crate::{MessageResult, N4, Notice};
 
 /// The S flag of a header, and the offset of the sequence number with and without SEID.
 const S_FLAG: u8 = 1;
@@ -54,17 +54,17 @@ impl N4 {
     }
 
     fn drop_remaining_messages(&mut self, from: SocketAddr) {
-        self.counters.received(None, MessageResult::Unexpected);
+        self.out.received(None, MessageResult::Unexpected);
         let detail = "more than one message in a datagram from an unassociated peer".to_owned();
-        self.notice(Notice::Discarded { from, detail });
+        self.out.notice(Notice::Discarded { from, detail });
     }
 
     fn message(&mut self, now: Time, from: SocketAddr, header: Header, body: &[u8]) {
         match MessageType::from_code(header.message_type) {
             None => {
-                self.counters.received(None, MessageResult::UnknownType);
+                self.out.received(None, MessageResult::UnknownType);
                 let detail = format!("a message of unknown type {}", header.message_type);
-                self.notice(Notice::Discarded { from, detail });
+                self.out.notice(Notice::Discarded { from, detail });
             }
             Some(message) if message.is_request() => self.request(now, from, header, message, body),
             Some(message) => self.response(now, from, header, message, body),
@@ -78,24 +78,24 @@ impl N4 {
         if message == MessageType::HeartbeatRequest {
             return self.heartbeat_request(now, key, &header, body);
         }
-        key.epoch = self.inbound.epoch(from.ip());
+        key.epoch = self.transactions.epoch(from.ip());
         self.close_if_purged(now, &key, &header, body);
-        if self.handle_duplicate(&key) {
+        if self.transactions.handle_duplicate(&key, &mut self.out) {
             return;
         }
         if message != MessageType::AssociationSetupRequest && !self.is_authorized(&key, &header) {
             let refusal = RequestRefusal::new(Cause::NoEstablishedAssociation, "there is no association");
-            self.refuse_at_once(key, Seid(0), refusal);
+            self.refuse_at_once(key, refusal);
             return;
         }
         if message == MessageType::AssociationSetupRequest
             && let Some(refusal) = self.setup_refusal_when_full(&key, &header, body)
         {
-            self.refuse_at_once(key, Seid(0), refusal);
+            self.refuse_at_once(key, refusal);
             return;
         }
-        if !self.inbound.begin(&mut key) {
-            self.counters.received(Some(message), MessageResult::Overload);
+        if !self.transactions.begin(&mut key) {
+            self.out.received(Some(message), MessageResult::Overload);
             return;
         }
         if message.is_session_related() {
@@ -108,7 +108,7 @@ impl N4 {
     /// If a request in progress belongs to a session in a purge, ends that session first: the message is then a new
     /// request.
     fn close_if_purged(&mut self, now: Time, key: &RequestKey, header: &Header, body: &[u8]) {
-        if !self.sessions.has_purges() || self.inbound.look_up(key) != RequestState::InProgress {
+        if !self.sessions.has_purges() || self.transactions.look_up(key) != RequestState::InProgress {
             return;
         }
         let seid = match key.message {
@@ -120,24 +120,6 @@ impl N4 {
         if let Some(seid) = seid.filter(|seid| self.is_in_purge(*seid)) {
             self.remove_before_purge(now, seid);
         }
-    }
-
-    /// Sends the cached response to a duplicate, and drops a duplicate of a request in progress.
-    fn handle_duplicate(&mut self, key: &RequestKey) -> bool {
-        let bytes = match self.inbound.look_up(key) {
-            RequestState::New => return false,
-            RequestState::InProgress => {
-                self.counters.received(Some(key.message), MessageResult::InProgress);
-                return true;
-            }
-            RequestState::Answered(bytes) => bytes.to_vec(),
-        };
-        self.counters.received(Some(key.message), MessageResult::Duplicate);
-        if let Some(response) = key.message.response() {
-            self.counters.sent(response, MessageResult::Duplicate);
-        }
-        self.push(Output::Send { to: key.from, bytes });
-        true
     }
 
     /// The host belongs to an association, or has the CP F-SEID of the session that the message is about.
@@ -173,9 +155,9 @@ impl N4 {
             // The Node Report Request, which only a UPF sends.
             Ok(_) => {
                 let refusal = RequestRefusal::new(Cause::ServiceNotSupported, "this UPF does not support it");
-                self.refuse(now, key, Seid(0), refusal);
+                self.refuse(now, key, refusal);
             }
-            Err(error) => self.refuse(now, key, Seid(0), error.into()),
+            Err(error) => self.refuse(now, key, error.into()),
         }
     }
 
@@ -183,21 +165,21 @@ impl N4 {
         let decoded = match Message::decode(&header, body) {
             Ok(decoded) => decoded,
             Err(error) => {
-                self.counters.received(Some(message), MessageResult::Malformed);
-                return self.notice(Notice::Discarded { from, detail: error.to_string() });
+                self.out.received(Some(message), MessageResult::Malformed);
+                return self.out.notice(Notice::Discarded { from, detail: error.to_string() });
             }
         };
         if self.handle_redirection(now, from, &header, &decoded) {
-            return self.counters.received(Some(message), MessageResult::Cause(Cause::RedirectionRequested));
+            return self.out.received(Some(message), MessageResult::Cause(Cause::RedirectionRequested));
         }
-        let Some((purpose, left_out)) = self.outbound.answered(from, header.sequence, message) else {
-            self.counters.received(Some(message), MessageResult::Unexpected);
+        let Some((purpose, left_out)) = self.transactions.answered(from, header.sequence, message) else {
+            self.out.received(Some(message), MessageResult::Unexpected);
             let detail = "an unexpected response".to_owned();
-            return self.notice(Notice::Discarded { from, detail });
+            return self.out.notice(Notice::Discarded { from, detail });
         };
         self.on_message_from(now, from);
         let result = cause_of(&decoded).map_or(MessageResult::Ok, MessageResult::Cause);
-        self.counters.received(Some(message), result);
+        self.out.received(Some(message), result);
         match (purpose, decoded) {
             (Purpose::Heartbeat(id), Message::HeartbeatResponse(it)) => self.heartbeat_answered(now, id, &it),
             (Purpose::RecoveryCheck { association, entity }, Message::HeartbeatResponse(it)) => {
@@ -233,19 +215,19 @@ impl N4 {
                     let key = RequestKey::new(from, message, &header, &[]);
                     let refusal = RequestRefusal::new(Cause::InvalidLength, &error.to_string());
                     let seid = self.seid_of_peer(&key, &header);
-                    self.refuse_at_once(key, seid, refusal);
+                    self.refuse_at_once(key, refusal.about(seid));
                     return;
                 }
-                self.counters.received(message, MessageResult::Malformed);
+                self.out.received(message, MessageResult::Malformed);
             }
-            HeaderError::Truncated { .. } => self.counters.received(None, MessageResult::Malformed),
+            HeaderError::Truncated { .. } => self.out.received(None, MessageResult::Malformed),
         }
-        self.notice(Notice::Discarded { from, detail: error.to_string() });
+        self.out.notice(Notice::Discarded { from, detail: error.to_string() });
     }
 
     /// Responds to a message of another version (clause 7.6.2), unless it is such a response itself.
     fn version_not_supported(&mut self, from: SocketAddr, octets: &[u8]) {
-        self.counters.received(None, MessageResult::Malformed);
+        self.out.received(None, MessageResult::Malformed);
         let answer = MessageType::VersionNotSupportedResponse;
         let &[flags, message, ..] = octets else { return };
         let at = if flags & S_FLAG == 0 { SEQUENCE_WITHOUT_SEID } else { SEQUENCE_WITH_SEID };
@@ -257,8 +239,7 @@ impl N4 {
         let mut bytes = Vec::new();
         let response = causeway_pfcp::VersionNotSupportedResponse::default();
         if Message::from(response).encode(None, sequence, &mut bytes).is_ok() {
-            self.counters.sent(answer, MessageResult::Ok);
-            self.push(Output::Send { to: from, bytes });
+            self.out.send(from, answer, MessageResult::Ok, bytes);
         }
     }
 }

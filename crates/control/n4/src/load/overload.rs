@@ -1,20 +1,16 @@
 //! Overload control: the reduction requested of SMFs while N4 is nearly full (TS 29.244 clause 6.2.4).
 
-use causeway_pfcp::{
-    CodedTimer, CpFeatures, Metric, OciFlags, OverloadControlInformation, SequenceNumber, Timer,
-};
+use causeway_pfcp::{CodedTimer, Metric, OciFlags, OverloadControlInformation, SequenceNumber, Timer};
 use causeway_types::{Span, Time};
 
-use crate::association::AssociationId;
-use crate::load::share;
-use crate::{N4, OverloadControl};
+use crate::OverloadControl;
 
 /// A smaller change of the metric is not sent (clause 6.2.4.3.2.3).
 const MIN_CHANGE: u8 = 5;
 
 /// The overload as last sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Overload {
+pub(super) struct Overload {
     sequence: u32,
     percent: u8,
     since: Time,
@@ -22,13 +18,27 @@ pub(crate) struct Overload {
 
 impl Overload {
     /// No overload yet. `sequence` grows from one start of the UPF to the next.
-    pub(crate) const fn new(sequence: u32) -> Self {
+    pub(super) const fn new(sequence: u32) -> Self {
         Self { sequence, percent: 0, since: Time::from_secs(0) }
+    }
+
+    /// The number of the overload while there is one.
+    pub(super) fn in_force(&self) -> Option<u32> {
+        (self.percent > 0).then_some(self.sequence)
+    }
+
+    /// The IE.
+    pub(super) fn information(&self, validity: Span) -> OverloadControlInformation<'static> {
+        let validity = Timer(CodedTimer::at_least(validity));
+        let (sequence, metric) = (SequenceNumber(self.sequence), Metric(self.percent));
+        // The overload is that of the node, whichever of its addresses the session uses.
+        let flags = Some(OciFlags::AOCI);
+        OverloadControlInformation { flags, ..OverloadControlInformation::new(sequence, metric, validity) }
     }
 
     /// Updates the reduction, if the change is large enough, reaches an end of the scale, or the last value is about to
     /// expire: the same number would not prolong it (clause 6.2.4.3.2.1, NOTE 1).
-    fn update(&mut self, now: Time, percent: u8, validity: Span) {
+    pub(super) fn update(&mut self, now: Time, percent: u8, validity: Span) {
         let renewal = self.since + validity / 4 * 3;
         let is_ending = self.percent > 0 && now >= renewal;
         let is_end = percent != self.percent && (percent == 0 || percent == 100);
@@ -40,54 +50,10 @@ impl Overload {
 
 impl OverloadControl {
     /// The requested reduction in percent at this load: none up to the mark, 100 when full.
-    fn reduction(self, full: u8) -> u8 {
+    pub(super) fn reduction(self, full: u8) -> u8 {
         let above = u32::from(full.saturating_sub(self.mark));
         let room = u32::from(100_u8.saturating_sub(self.mark)).max(1);
         u8::try_from(above * 100 / room).unwrap_or(100).min(100)
-    }
-}
-
-impl N4 {
-    /// The load in percent: the highest of the limits that the SMFs can reach.
-    fn fullness(&self, sessions: usize) -> u8 {
-        let limits = &self.config.limits;
-        let reports = self.associations.iter().map(|it| it.outstanding_reports).max().unwrap_or(0);
-        [
-            share(sessions, self.most_sessions()),
-            self.memory_load(),
-            share(self.sessions.waiting_octets(), limits.waiting_octets),
-            share(self.inbound.most_in_progress(), limits.in_progress_per_peer),
-            share(reports, limits.outstanding_reports),
-        ]
-        .into_iter()
-        .fold(0, u8::max)
-    }
-
-    /// The Overload Control Information for the SMF of an association in a message sent now: `None` if it does not
-    /// support overload control, has the current value, or was never notified of an overload that is over. `sessions`
-    /// is the number of sessions.
-    pub(crate) fn overload_information(
-        &mut self,
-        now: Time,
-        id: AssociationId,
-        sessions: usize,
-    ) -> Option<OverloadControlInformation<'static>> {
-        let settings = self.config.overload_control?;
-        if !self.associations.get(id)?.cp_features.contains(CpFeatures::OVRL) {
-            return None;
-        }
-        let reduction = settings.reduction(self.fullness(sessions));
-        let association = self.associations.get_mut(id)?;
-        self.overload.update(now, reduction, settings.validity);
-        let Overload { sequence, percent, .. } = self.overload;
-        let previous = std::mem::replace(&mut association.sent_overload, (percent > 0).then_some(sequence));
-        if previous == association.sent_overload {
-            return None;
-        }
-        let validity = Timer(CodedTimer::at_least(settings.validity));
-        let claimed = OverloadControlInformation::new(SequenceNumber(sequence), Metric(percent), validity);
-        // The overload is that of the node, whichever of its addresses the session uses.
-        Some(OverloadControlInformation { flags: Some(OciFlags::AOCI), ..claimed })
     }
 }
 

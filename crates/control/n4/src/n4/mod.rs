@@ -1,34 +1,30 @@
 //! The N4 state machine: inputs, outputs and timers.
 
-use std::collections::{BTreeSet, VecDeque};
-use std::net::{IpAddr, SocketAddr};
+mod answer;
+mod receive;
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::ops::Range;
 
 use causeway_model::{Capabilities, LocalEndpoints};
-use causeway_pfcp::MessageType;
 use causeway_rules::{Addresses, Catalogue, Resources, RouteLimits, Tunnels};
 use causeway_types::{NtpSeconds, Seid, Time, WallClock};
 
 use crate::association::{AssociationId, Associations, Targets};
-use crate::buffers::BufferPool;
 use crate::counters::{Counters, Occupancy};
-use crate::load::Load;
-use crate::overload::Overload;
+use crate::load::LoadControl;
+use crate::output::Outputs;
 use crate::pfd::PfdOwners;
-use crate::report::RequestNumber;
 use crate::seid::SeidSequence;
 use crate::session::{ResponseTemplates, Session, Sessions};
 use crate::shutdown::Phase;
-use crate::transaction::{Aim, Bounds, Expired, Inbound, Outbound};
+use crate::transaction::{Purpose, Transactions, UnansweredRequest};
 use crate::view::{AssociationView, SessionView};
-use crate::{Config, MessageResult, Notice, Output};
+use crate::{Config, Output};
 
 /// TEIDs in use at a time, at most, for each session of the limit.
 const TUNNELS_PER_SESSION: u64 = 4;
-
-/// Hosts whose requests are remembered, for each association of the limit: peers have several addresses, and cached
-/// responses outlive associations.
-const HOSTS_PER_ASSOCIATION: usize = 4;
 
 /// The N4 interface of a UPF as one state machine, without sockets or clocks (TS 29.244).
 ///
@@ -51,8 +47,7 @@ pub struct N4 {
     pub(crate) sessions: Sessions,
     pub(crate) response_templates: ResponseTemplates,
     pub(crate) resources: Resources,
-    pub(crate) inbound: Inbound,
-    pub(crate) outbound: Outbound<Purpose>,
+    pub(crate) transactions: Transactions,
     /// The GTP-U peers whose failure has been reported to an SMF.
     pub(crate) reported_paths: BTreeSet<(AssociationId, IpAddr)>,
     /// Sessions that the data plane failed to remove, and when to retry.
@@ -66,68 +61,11 @@ pub struct N4 {
     /// When purges continue, unless they wait for a plan in flight.
     pub(crate) purge_due: Option<Time>,
     pub(crate) phase: Phase,
-    pub(crate) load: Load,
-    pub(crate) overload: Overload,
+    pub(crate) load: LoadControl,
     pub(crate) is_short_of_memory: bool,
-    pub(crate) counters: Counters,
     /// The clock of all times sent to SMFs.
     pub(crate) wall: WallClock,
-    /// Free buffers for responses.
-    pub(crate) buffer_pool: BufferPool,
-    outputs: VecDeque<Output>,
-}
-
-/// The purpose of a request sent by the UPF.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Purpose {
-    /// A heartbeat: checks that the peer is alive.
-    Heartbeat(AssociationId),
-    /// Checks a restart or move that a message announced for the peer, at this address of it.
-    RecoveryCheck {
-        /// The peer.
-        association: AssociationId,
-        /// The address that the announcement concerns.
-        entity: IpAddr,
-    },
-    /// An association setup initiated by the UPF.
-    Setup(SocketAddr),
-    /// Requests that the peer releases the association.
-    Release(AssociationId),
-    /// Announces that the association will be released after its usage is reported.
-    Announcement(AssociationId),
-    /// Announces that all usage is reported, and requests the release of the association.
-    GracefulRelease(AssociationId),
-    /// A report of a user plane path.
-    PathReport {
-        /// The receiving SMF.
-        association: AssociationId,
-        /// The remote end of the path.
-        peer: IpAddr,
-    },
-    /// A report of a session.
-    Report {
-        /// The UPF's SEID.
-        session: Seid,
-        /// Its association.
-        association: AssociationId,
-        /// The number of the request within the session.
-        number: RequestNumber,
-    },
-}
-
-impl Aim for Purpose {
-    fn association(&self) -> Option<AssociationId> {
-        match self {
-            Self::Setup(_) => None,
-            Self::Heartbeat(association)
-            | Self::Release(association)
-            | Self::Announcement(association)
-            | Self::GracefulRelease(association)
-            | Self::RecoveryCheck { association, .. }
-            | Self::PathReport { association, .. }
-            | Self::Report { association, .. } => Some(*association),
-        }
-    }
+    pub(crate) out: Outputs,
 }
 
 impl N4 {
@@ -138,7 +76,7 @@ impl N4 {
         endpoints: LocalEndpoints,
         recovery: NtpSeconds,
     ) -> Self {
-        let Config { seed, secret, short_teids, teid_pools, answer_lifetime, limits, .. } = &config;
+        let Config { seed, secret, short_teids, teid_pools, limits, .. } = &config;
         let sessions = limits.sessions.min(capabilities.max_sessions as usize) as u64;
         let teids = u32::try_from(sessions * TUNNELS_PER_SESSION).unwrap_or(u32::MAX);
         let tunnels = Tunnels::new(teids, *seed);
@@ -150,12 +88,6 @@ impl N4 {
         let mut addresses = Addresses::new(config.address_pools.clone(), config.address_rest);
         addresses.add_networks(endpoints.networks.iter());
         addresses.limit_routes(RouteLimits { total: limits.routes, per_session: limits.routes_per_session });
-        let bounds = Bounds {
-            hosts: limits.associations.saturating_mul(HOSTS_PER_ASSOCIATION),
-            octets_per_host: limits.answer_octets_per_peer,
-            octets: limits.answer_octets,
-            in_progress_per_host: limits.in_progress_per_peer,
-        };
         let catalogue = config.catalogue.clone();
         let mut n4 = Self {
             associations: Associations::default(),
@@ -163,8 +95,7 @@ impl N4 {
             sessions: Sessions::with_capacity(sessions as usize, SeidSequence::new(*seed, *secret)),
             response_templates: ResponseTemplates::default(),
             resources: Resources::new(tunnels, addresses),
-            inbound: Inbound::new(*answer_lifetime, bounds),
-            outbound: Outbound::new(recovery.0, config.secret),
+            transactions: Transactions::new(&config, recovery.0),
             reported_paths: BTreeSet::new(),
             removals: BTreeSet::new(),
             pfd_owners: PfdOwners::new(),
@@ -172,13 +103,10 @@ impl N4 {
             removals_in_flight: 0,
             purge_due: None,
             phase: Phase::Running,
-            load: Load::new(recovery.0),
-            overload: Overload::new(recovery.0),
+            load: LoadControl::new(&config, recovery.0),
             is_short_of_memory: false,
-            counters: Counters::default(),
             wall: WallClock::default(),
-            buffer_pool: BufferPool::default(),
-            outputs: VecDeque::new(),
+            out: Outputs::default(),
             config,
             capabilities,
             endpoints,
@@ -191,7 +119,7 @@ impl N4 {
 
     /// The next action; `None` when there is none.
     pub fn poll_output(&mut self) -> Option<Output> {
-        self.outputs.pop_front()
+        self.out.pop()
     }
 
     /// Sets the wall clock. Usage reported from now on has times of this clock, even if it was measured before; the
@@ -207,7 +135,7 @@ impl N4 {
 
     /// Returns the buffer of a completed [`Output::Send`] for reuse by a later response. Optional.
     pub fn recycle(&mut self, octets: Vec<u8>) {
-        self.buffer_pool.put(octets);
+        self.transactions.recycle(octets);
     }
 
     /// The next time at which [`N4::timer`] must be called; `None` when no timer runs.
@@ -216,8 +144,7 @@ impl N4 {
             return Some(Time::default());
         }
         [
-            self.outbound.next_deadline(),
-            self.inbound.next_deadline(),
+            self.transactions.next_deadline(),
             self.associations.next_heartbeat(),
             self.targets.next_deadline(),
             self.removals.first().map(|(time, _)| *time),
@@ -232,9 +159,9 @@ impl N4 {
 
     /// Runs the timers that are due. Call at or after [`N4::next_timer`]; an earlier call has no effect.
     pub fn timer(&mut self, now: Time) {
-        self.inbound.expire(now);
-        while let Some(expired) = self.next_expired(now) {
-            self.expired(now, expired);
+        self.transactions.expire_answers(now);
+        while let Some(unanswered) = self.next_unanswered(now) {
+            self.unanswered(now, unanswered);
         }
         self.send_heartbeats(now);
         self.recheck_clocks(now);
@@ -250,7 +177,7 @@ impl N4 {
 
     /// The counters since the start.
     pub fn counters(&self) -> &Counters {
-        &self.counters
+        self.out.counters()
     }
 
     /// Sizes of all tables and queues. O(sessions).
@@ -260,8 +187,8 @@ impl N4 {
             sessions: self.sessions.len(),
             plans: self.sessions.in_flight(),
             waiting_requests: self.sessions.iter().map(|session| session.waiting().count()).sum(),
-            remembered_requests: self.inbound.len(),
-            unanswered_requests: self.outbound.len(),
+            remembered_requests: self.transactions.received(),
+            unanswered_requests: self.transactions.unanswered(),
             waiting_reports: self.sessions.iter().map(|session| session.reports.waiting()).sum(),
             tunnels: self.resources.tunnels.in_use(),
             addresses: self.resources.addresses.in_use(),
@@ -315,57 +242,35 @@ impl N4 {
         self.associations.iter().map(AssociationView::of)
     }
 
-    pub(crate) fn push(&mut self, output: Output) {
-        self.outputs.push_back(output);
-    }
-
-    pub(crate) fn notice(&mut self, notice: Notice) {
-        self.push(Output::Notice(notice));
-    }
-
-    /// Retransmits a request.
-    pub(crate) fn repeat(&mut self, to: SocketAddr, request: MessageType, bytes: Vec<u8>, is_plain: bool) {
-        let result = if is_plain { MessageResult::Shortened } else { MessageResult::Repeated };
-        self.counters.sent(request, result);
-        self.push(Output::Send { to, bytes });
-    }
-
-    fn next_expired(&mut self, now: Time) -> Option<Expired<Purpose>> {
-        let Self { outbound, associations, .. } = self;
-        outbound.expire(now, |purpose, since| match purpose {
+    fn next_unanswered(&mut self, now: Time) -> Option<UnansweredRequest<Purpose>> {
+        let associations = &self.associations;
+        let is_silent = |purpose: &Purpose, since| match purpose {
             Purpose::Report { association, .. } => {
                 associations.get(*association).is_some_and(|it| it.is_silent(since))
             }
             _ => false,
-        })
+        };
+        self.transactions.expire(now, is_silent, &mut self.out)
     }
 
-    fn expired(&mut self, now: Time, expired: Expired<Purpose>) {
-        if let Expired::GivenUp(unanswered) = &expired
-            && !unanswered.retained
-        {
-            self.counters.sent(unanswered.request, MessageResult::Unanswered);
-        }
-        match expired {
-            Expired::Repeat { to, request, bytes, is_plain } => self.repeat(to, request, bytes, is_plain),
-            Expired::GivenUp(unanswered) => match unanswered.purpose {
-                Purpose::Heartbeat(association) => self.heartbeat_unanswered(now, association),
-                Purpose::RecoveryCheck { association, entity } => {
-                    self.recovery_check_unanswered(now, association, entity);
-                }
-                Purpose::Setup(peer) => self.setup_unanswered(now, peer),
-                Purpose::Release(association) | Purpose::Announcement(association) => {
-                    self.release_unanswered(now, association);
-                }
-                // The association ends at its deadline, with or without a response.
-                Purpose::GracefulRelease(_) => {}
-                Purpose::PathReport { association, .. } => {
-                    self.path_report_unanswered(now, association, unanswered);
-                }
-                Purpose::Report { session, association, .. } => {
-                    self.report_unanswered(now, session, association, unanswered);
-                }
-            },
+    fn unanswered(&mut self, now: Time, unanswered: UnansweredRequest<Purpose>) {
+        match unanswered.purpose {
+            Purpose::Heartbeat(association) => self.heartbeat_unanswered(now, association),
+            Purpose::RecoveryCheck { association, entity } => {
+                self.recovery_check_unanswered(now, association, entity);
+            }
+            Purpose::Setup(peer) => self.setup_unanswered(now, peer),
+            Purpose::Release(association) | Purpose::Announcement(association) => {
+                self.release_unanswered(now, association);
+            }
+            // The association ends at its deadline, with or without a response.
+            Purpose::GracefulRelease(_) => {}
+            Purpose::PathReport { association, .. } => {
+                self.path_report_unanswered(now, association, unanswered);
+            }
+            Purpose::Report { session, association, .. } => {
+                self.report_unanswered(now, session, association, unanswered);
+            }
         }
     }
 }

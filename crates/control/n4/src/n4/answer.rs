@@ -1,0 +1,101 @@
+//! Responses, with the load of the UPF and without the IEs that their SMF cannot decode.
+
+use causeway_pfcp::{Cause, CpFeatures, Message, MessageType};
+use causeway_types::{Seid, Time};
+
+use super::N4;
+use crate::association::{Association, AssociationId};
+use crate::left_out::LeftOut;
+use crate::load::{LoadStatus, share};
+use crate::seid::SeidSequence;
+use crate::transaction::{RequestKey, RequestRefusal, Response};
+
+impl N4 {
+    /// Sends the response to a request in progress, and caches it for duplicates.
+    ///
+    /// `seid` is the SMF's SEID, in a session related response.
+    pub(crate) fn answer(
+        &mut self,
+        now: Time,
+        key: RequestKey,
+        seid: Seid,
+        cause: Option<Cause>,
+        message: &Message<'_>,
+    ) {
+        let left_out = self.left_out(&key);
+        let response = Response { seid, cause, message, left_out };
+        self.transactions.answer(now, key, response, &mut self.out);
+    }
+
+    /// The same with an encoded response that accepts the request.
+    pub(crate) fn answer_with(&mut self, now: Time, key: RequestKey, message: MessageType, bytes: Vec<u8>) {
+        self.transactions.answer_encoded(now, key, message, bytes, &mut self.out);
+    }
+
+    /// Rejects a request in progress.
+    pub(crate) fn refuse(&mut self, now: Time, key: RequestKey, refusal: RequestRefusal) {
+        let status = self.status_for_refused(now, key);
+        let left_out = self.left_out(&key);
+        self.transactions.refuse(now, key, refusal, status, left_out, &mut self.out);
+    }
+
+    /// Rejects a request without caching the response.
+    pub(crate) fn refuse_at_once(&mut self, key: RequestKey, refusal: RequestRefusal) {
+        let left_out = self.left_out(&key);
+        self.transactions.refuse_uncached(key, refusal, LoadStatus::default(), left_out, &mut self.out);
+    }
+
+    /// The IEs left out of the response to a request.
+    fn left_out(&self, key: &RequestKey) -> LeftOut {
+        match key.message.is_session_related() {
+            true => self.associations.left_out_for(key.from.ip()),
+            false => LeftOut::NONE,
+        }
+    }
+
+    /// The information to send to the SMF of an association in a response now; `leaving` sessions end with it.
+    #[inline]
+    pub(crate) fn status(
+        &mut self,
+        now: Time,
+        association: Option<AssociationId>,
+        leaving: usize,
+    ) -> LoadStatus {
+        let listens = |it: &Association| it.cp_features.intersects(CpFeatures::LOAD | CpFeatures::OVRL);
+        match association {
+            Some(id) if self.associations.get(id).is_some_and(listens) => self.status_for(now, id, leaving),
+            _ => LoadStatus::default(),
+        }
+    }
+
+    #[inline(never)]
+    fn status_for(&mut self, now: Time, id: AssociationId, leaving: usize) -> LoadStatus {
+        let sessions = self.sessions.len().saturating_sub(leaving);
+        let load = share(sessions, self.most_sessions()).max(self.memory_load());
+        let limits = &self.config.limits;
+        let (inbound, waiting) = (&self.transactions, self.sessions.waiting_octets());
+        let reports = self.associations.iter().map(|it| it.outstanding_reports).max().unwrap_or(0);
+        // The highest of the limits that the SMFs can reach.
+        let fullness = || {
+            load.max(share(waiting, limits.waiting_octets))
+                .max(share(inbound.most_in_progress(), limits.in_progress_per_peer))
+                .max(share(reports, limits.outstanding_reports))
+        };
+        let Some(association) = self.associations.get_mut(id) else { return LoadStatus::default() };
+        let features = association.cp_features;
+        self.load.status(now, features, &mut association.sent_load, load, fullness)
+    }
+
+    /// The information to send with the rejection of a request.
+    fn status_for_refused(&mut self, now: Time, key: RequestKey) -> LoadStatus {
+        let is_about_session = key.message.is_session_related();
+        let association = is_about_session.then(|| self.associations.identify(key.from)).flatten();
+        self.status(now, association, 0)
+    }
+
+    /// The limit of sessions.
+    pub(crate) fn most_sessions(&self) -> usize {
+        let most = self.config.limits.sessions.min(self.capabilities.max_sessions as usize);
+        most.min(SeidSequence::INDICES)
+    }
+}
