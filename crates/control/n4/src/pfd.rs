@@ -48,7 +48,12 @@ impl N4 {
         let applications = match manage_pfds(&self.catalogue.applications, request, is_others) {
             Ok(applications) => applications,
             Err(reason) => {
-                return self.transactions.refuse_node(now, key, Rejection::from(reason).into(), &mut self.out);
+                return self.transactions.refuse_node(
+                    now,
+                    key,
+                    Rejection::from(reason).into(),
+                    &mut self.out,
+                );
             }
         };
         let octets = applications.octets();

@@ -33,14 +33,14 @@ impl<'a> SessionView<'a> {
         self.rules.rules()
     }
 
-    pub(crate) fn of(session: &'a Session, association: &'a Association) -> Self {
+    pub(crate) fn of(session: &'a Session, association: &'a Association, waiting_reports: usize) -> Self {
         Self {
             seid: session.seid,
             cp: session.cp,
             node: &association.node,
             since: session.since,
             rules: &session.rules,
-            waiting_reports: session.reports.waiting(),
+            waiting_reports,
         }
     }
 }

@@ -386,7 +386,7 @@ impl N4 {
         let (node, is_set) = (association.node.clone(), association.represents_set());
         let is_main = association.source.ip() == entity;
         let are_all = is_main && association.sessions_since_restart == 0;
-        self.forget_reported_paths(id);
+        self.reports.forget_paths(id, &mut self.transactions);
         if is_main {
             self.hand_over_to_set(id);
         }

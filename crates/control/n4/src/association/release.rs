@@ -74,6 +74,7 @@ impl N4 {
         let purged = self.purge_sessions(now, vec![id], PurgeFilter::All, PendingRequests::Forget);
         self.transactions.cancel_of(id, |_| true);
         self.targets.lost(id, now + self.config.associate_retry);
+        self.reports.forget_association(id);
         if let Some(association) = self.associations.remove(id) {
             if let Some(key) = association.claim.as_ref().and_then(RecoveryClaim::held) {
                 self.transactions.forget(&key);
@@ -87,7 +88,7 @@ impl N4 {
     /// A new restart epoch of a peer begins: cached responses of the last epoch are void, even if a request of the new
     /// epoch has the same octets.
     pub(crate) fn forget_answers(&mut self, id: AssociationId) {
-        self.forget_reported_paths(id);
+        self.reports.forget_paths(id, &mut self.transactions);
         for ip in self.associations.get(id).into_iter().flat_map(|association| &association.addresses) {
             self.transactions.forget_answers(*ip);
         }

@@ -203,7 +203,7 @@ impl N4 {
             None => PurgeCount::Counted(0),
             Some(unwanted) => self.purge_sessions(now, vec![id], unwanted, open),
         };
-        self.forget_reported_paths(id);
+        self.reports.forget_paths(id, &mut self.transactions);
         if restarted && epoch.is_none() {
             self.transactions.begin_epoch(&addresses);
         }

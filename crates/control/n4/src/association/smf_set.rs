@@ -161,7 +161,8 @@ impl N4 {
             all.map(|(ip, _)| SocketAddr::new(*ip, association.peer.port()))
         };
         let siblings = self.associations.of_set(association.id).filter(|it| it.path_up).map(|it| it.peer);
+        let current = self.reports.destination(seid, &session.cp, association.peer);
         let mut all = entities(true).chain(entities(false)).chain(siblings);
-        all.find(|peer| !session.has_tried(peer.ip()) && peer.ip() != session.reports_to(association).ip())
+        all.find(|peer| !self.reports.has_tried(seid, peer.ip()) && peer.ip() != current.ip())
     }
 }

@@ -1,10 +1,10 @@
 //! The table of associations.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use causeway_pfcp::{AssociationUpdateRequest, CpFeatures};
-use causeway_types::{NodeId, NtpSeconds, Seid, Time};
+use causeway_types::{NodeId, NtpSeconds, Time};
 
 use super::contact::{addresses, alternatives};
 use super::{RecoveryClaim, RecoveryClock, ReleaseState};
@@ -60,14 +60,10 @@ pub(crate) struct Association {
     pub(crate) releasing: bool,
     /// The number of its sessions, including those being established, without those marked for removal.
     pub(crate) sessions: usize,
-    /// The number of Session Report Requests in flight.
-    pub(crate) outstanding_reports: usize,
     /// It rejects Downlink Data Reports with a Paging Policy Indication value.
     pub(crate) refuses_paging_policy: bool,
     /// The IEs left out of messages to it, since it responds only to messages without them.
     pub(crate) left_out: LeftOut,
-    /// The sessions that send reports when fewer are in flight.
-    pub(crate) waiting_sessions: VecDeque<Seid>,
     /// A claim about it that is not confirmed yet.
     pub(crate) claim: Option<RecoveryClaim>,
     /// Its Recovery Time Stamps.
@@ -211,10 +207,8 @@ impl Associations {
             heartbeat_due: None,
             releasing: false,
             sessions: 0,
-            outstanding_reports: 0,
             refuses_paging_policy: false,
             left_out: LeftOut::NONE,
-            waiting_sessions: VecDeque::new(),
             claim: None,
             clock: RecoveryClock::default(),
             sessions_since_restart: 0,

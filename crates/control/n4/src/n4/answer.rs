@@ -74,7 +74,7 @@ impl N4 {
         let load = share(sessions, self.most_sessions()).max(self.memory_load());
         let limits = &self.config.limits;
         let (inbound, waiting) = (&self.transactions, self.sessions.waiting_octets());
-        let reports = self.associations.iter().map(|it| it.outstanding_reports).max().unwrap_or(0);
+        let reports = self.reports.most_in_flight();
         // The highest of the limits that the SMFs can reach.
         let fullness = || {
             load.max(share(waiting, limits.waiting_octets))

@@ -2,20 +2,21 @@
 
 mod answer;
 mod receive;
+mod reports;
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
 use std::ops::Range;
 
 use causeway_model::{Capabilities, LocalEndpoints};
 use causeway_rules::{Addresses, Catalogue, Resources, RouteLimits, Tunnels};
 use causeway_types::{NtpSeconds, Seid, Time, WallClock};
 
-use crate::association::{AssociationId, Associations, Targets};
+use crate::association::{Associations, Targets};
 use crate::counters::{Counters, Occupancy};
 use crate::load::LoadControl;
 use crate::output::Outputs;
 use crate::pfd::PfdOwners;
+use crate::report::Reports;
 use crate::seid::SeidSequence;
 use crate::session::{ResponseTemplates, Session, Sessions};
 use crate::shutdown::Phase;
@@ -48,8 +49,7 @@ pub struct N4 {
     pub(crate) response_templates: ResponseTemplates,
     pub(crate) resources: Resources,
     pub(crate) transactions: Transactions,
-    /// The GTP-U peers whose failure has been reported to an SMF.
-    pub(crate) reported_paths: BTreeSet<(AssociationId, IpAddr)>,
+    pub(crate) reports: Reports,
     /// Sessions that the data plane failed to remove, and when to retry.
     pub(crate) removals: BTreeSet<(Time, Seid)>,
     /// The owner of the PFDs of each application.
@@ -96,7 +96,7 @@ impl N4 {
             response_templates: ResponseTemplates::default(),
             resources: Resources::new(tunnels, addresses),
             transactions: Transactions::new(&config, recovery.0),
-            reported_paths: BTreeSet::new(),
+            reports: Reports::new(&config),
             removals: BTreeSet::new(),
             pfd_owners: PfdOwners::new(),
             pfd_octets: 0,
@@ -189,7 +189,7 @@ impl N4 {
             waiting_requests: self.sessions.iter().map(|session| session.waiting().count()).sum(),
             remembered_requests: self.transactions.received(),
             unanswered_requests: self.transactions.unanswered(),
-            waiting_reports: self.sessions.iter().map(|session| session.reports.waiting()).sum(),
+            waiting_reports: self.reports.all_waiting(),
             tunnels: self.resources.tunnels.in_use(),
             addresses: self.resources.addresses.in_use(),
             routes: self.resources.addresses.routes(),
@@ -234,7 +234,11 @@ impl N4 {
         if self.sessions.is_in_purge(session) {
             return None;
         }
-        Some(SessionView::of(session, self.associations.get(session.association)?))
+        Some(SessionView::of(
+            session,
+            self.associations.get(session.association)?,
+            self.reports.waiting(session.seid),
+        ))
     }
 
     /// The associations, the oldest first.

@@ -3,22 +3,25 @@
 use causeway_dataplane::{DataStatus, DownlinkData};
 use causeway_pfcp::{
     DataStatus as StatusFlags, DownlinkDataReport, DownlinkDataServiceInformation, ErrorIndicationReport,
-    ReportType, SessionReportFlags, SessionReportRequest, UsageReport,
+    PacketRateStatusReport, ReportType, SessionReportFlags, SessionReportRequest, UsageReport,
 };
+use causeway_rules::StoredRules;
 use causeway_types::{UsageReportTrigger, WallClock};
 
 use super::Report;
-use crate::session::Session;
 
-/// The request with these reports, which fit together, with times of the wall clock. `None` if nothing is left to
+/// The request with these reports, which fit together, with times of the wall clock. `last_rates` are part of the last
+/// one. `None` if nothing is left to
 /// report, since the URRs were removed.
 pub(super) fn request(
-    session: &mut Session,
+    rules: &mut StoredRules,
     reports: &[Report],
+    last_rates: Vec<PacketRateStatusReport<'static>>,
+    has_ended: bool,
     names_policy: bool,
     clock: WallClock,
 ) -> Option<SessionReportRequest<'static>> {
-    let usage_reports = usage_reports(session, reports, clock);
+    let usage_reports = usage_reports(rules, reports, has_ended, clock);
     let tunnels: Vec<_> = reports.iter().filter_map(Report::tunnel).collect();
     let downlink_data: Vec<_> = reports.iter().filter_map(Report::downlink_data).collect();
     let types = [
@@ -29,17 +32,15 @@ pub(super) fn request(
     ];
     let there = types.into_iter().filter(|(is_there, _)| *is_there);
     let mut report_type = there.fold(ReportType::empty(), |types, (_, report_type)| types | report_type);
-    let has_ended = reports.contains(&Report::Ended);
-    if has_ended && report_type.is_empty() {
+    let is_last = reports.contains(&Report::Ended);
+    if is_last && report_type.is_empty() {
         report_type = ReportType::UISR;
     }
-    let extras = session.extras_mut().filter(|_| has_ended);
-    let last_rates = extras.map(|it| std::mem::take(&mut it.last_rates)).unwrap_or_default();
     (!report_type.is_empty()).then(|| SessionReportRequest {
         downlink_data_report: downlink_data_report(&downlink_data, names_policy),
         error_indication_report: (!tunnels.is_empty()).then(|| ErrorIndicationReport::new(tunnels)),
         usage_reports: usage_reports.into(),
-        flags: has_ended.then_some(SessionReportFlags::PSDBU),
+        flags: is_last.then_some(SessionReportFlags::PSDBU),
         packet_rate_status_reports: last_rates.into(),
         ..SessionReportRequest::new(report_type)
     })
@@ -66,7 +67,12 @@ fn downlink_data_report(data: &[DownlinkData], names_policy: bool) -> Option<Dow
     })
 }
 
-fn usage_reports(session: &mut Session, reports: &[Report], clock: WallClock) -> Vec<UsageReport<'static>> {
+fn usage_reports(
+    rules: &mut StoredRules,
+    reports: &[Report],
+    has_ended: bool,
+    clock: WallClock,
+) -> Vec<UsageReport<'static>> {
     let mut numbered = Vec::new();
     for report in reports {
         let parts = match report {
@@ -78,9 +84,9 @@ fn usage_reports(session: &mut Session, reports: &[Report], clock: WallClock) ->
             _ => continue,
         };
         for usage in parts {
-            if session.rules.has_urr(usage.urr) {
-                let report = session.rules.usage_report(usage, clock);
-                let is_end = session.ended && report.usage_report_trigger == UsageReportTrigger::TERMR;
+            if rules.has_urr(usage.urr) {
+                let report = rules.usage_report(usage, clock);
+                let is_end = has_ended && report.usage_report_trigger == UsageReportTrigger::TERMR;
                 let trigger = if is_end { UsageReportTrigger::TEBUR } else { report.usage_report_trigger };
                 numbered.push(UsageReport { usage_report_trigger: trigger, ..report });
             }

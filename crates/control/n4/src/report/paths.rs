@@ -2,47 +2,62 @@
 //! and 7.4.5, TS 23.527 clause 5.4).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use causeway_pfcp::{
-    Cause, DestinationInterface, NetworkInstance, NodeId, NodeReportRequest, NodeReportType, RemoteGtpuPeer,
+    DestinationInterface, NetworkInstance, NodeId, NodeReportRequest, NodeReportType, RemoteGtpuPeer,
     UserPlanePathFailureReport, UserPlanePathRecoveryReport,
 };
 use causeway_types::{Interface, Time};
 
+use super::Reports;
+use crate::Notice;
 use crate::association::AssociationId;
-use crate::transaction::Purpose;
-use crate::transaction::UnansweredRequest;
-use crate::{N4, Notice};
+use crate::output::Outputs;
+use crate::transaction::{Purpose, Transactions};
 
 /// How sessions reach a peer: interface and network instance.
-type PathUsers = BTreeSet<(Interface, Option<causeway_types::NetworkInstance>)>;
+pub(crate) type PathUsers = BTreeSet<(Interface, Option<causeway_types::NetworkInstance>)>;
 
-impl N4 {
-    /// The path to a GTP-U peer failed: the SMFs whose sessions use it are notified, each once until it recovers.
-    pub(crate) fn path_failed(&mut self, now: Time, peer: IpAddr) {
-        let users = self.users_of(peer);
+/// What is reported of a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PathState {
+    /// It has failed.
+    Failed,
+    /// It has recovered.
+    Recovered,
+}
+
+impl Reports {
+    /// The path to a GTP-U peer failed. Returns the SMFs to notify: those whose sessions use it, each once until it
+    /// recovers.
+    pub(crate) fn path_failed(
+        &mut self,
+        peer: IpAddr,
+        users: BTreeMap<AssociationId, PathUsers>,
+        out: &mut Outputs,
+    ) -> Vec<(AssociationId, PathUsers)> {
         let untold: Vec<_> =
             users.into_iter().filter(|(id, _)| self.reported_paths.insert((*id, peer))).collect();
-        if untold.is_empty() {
-            return;
+        if !untold.is_empty() {
+            out.notice(Notice::PeerDown { peer, notified: untold.len() });
         }
-        self.out.notice(Notice::PeerDown { peer, notified: untold.len() });
-        for (id, ways) in untold {
-            self.report_path(now, id, peer, &ways, true);
-        }
+        untold
     }
 
-    /// The path recovered: the SMFs that were notified of the failure, and whose sessions still use it, are notified.
-    pub(crate) fn path_recovered(&mut self, now: Time, peer: IpAddr) {
-        let users = self.users_of(peer);
+    /// The path recovered. Returns the SMFs to notify: those that were notified of the failure, and whose sessions still
+    /// use it.
+    pub(crate) fn path_recovered(
+        &mut self,
+        peer: IpAddr,
+        users: BTreeMap<AssociationId, PathUsers>,
+        out: &mut Outputs,
+    ) -> Vec<(AssociationId, PathUsers)> {
         let notified: Vec<_> =
             users.into_iter().filter(|(id, _)| self.reported_paths.contains(&(*id, peer))).collect();
         self.reported_paths.retain(|(_, down)| *down != peer);
-        self.out.notice(Notice::PeerUp { peer, notified: notified.len() });
-        for (id, ways) in notified {
-            self.report_path(now, id, peer, &ways, false);
-        }
+        out.notice(Notice::PeerUp { peer, notified: notified.len() });
+        notified
     }
 
     /// No session uses the path any more: no recovery is reported.
@@ -50,29 +65,19 @@ impl N4 {
         self.reported_paths.retain(|(_, down)| *down != peer);
     }
 
-    /// The associations with sessions that send to the peer. O(rules of all sessions): paths fail rarely.
-    fn users_of(&self, peer: IpAddr) -> BTreeMap<AssociationId, PathUsers> {
-        let mut users: BTreeMap<AssociationId, PathUsers> = BTreeMap::new();
-        let goes_on = |session: &&crate::session::Session| {
-            !session.marked_for_removal && !self.sessions.is_in_purge(session)
-        };
-        for session in self.sessions.iter().filter(goes_on) {
-            let rules = session.rules.rules();
-            for forwarding in rules.fars.values().filter_map(|far| far.forwarding.as_ref()) {
-                if forwarding.tunnel().is_some_and(|tunnel| tunnel.addr.contains(peer)) {
-                    let way = (forwarding.destination, forwarding.network_instance.clone());
-                    users.entry(session.association).or_default().insert(way);
-                }
-            }
-        }
-        users
-    }
-
-    fn report_path(&mut self, now: Time, id: AssociationId, peer: IpAddr, ways: &PathUsers, failed: bool) {
-        let purpose = Purpose::PathReport { association: id, peer };
+    /// Sends a Node Report about the path to a GTP-U peer, whose users are these, to the SMF of an association at `to`.
+    pub(crate) fn report_path(
+        &self,
+        now: Time,
+        (association, to): (AssociationId, SocketAddr),
+        (peer, ways): (IpAddr, &PathUsers),
+        state: PathState,
+        transactions: &mut Transactions,
+        out: &mut Outputs,
+    ) {
+        let purpose = Purpose::PathReport { association, peer };
         // Earlier reports of this path are obsolete.
-        self.transactions.cancel_of(id, |other| *other == purpose);
-        let Some(to) = self.associations.get(id).map(|association| association.peer) else { return };
+        transactions.cancel_of(association, |other| *other == purpose);
         let names: Vec<_> =
             ways.iter().map(|(_, network)| network.as_ref().map(NetworkInstance::from)).collect();
         let peers: Vec<_> = ways
@@ -84,46 +89,23 @@ impl N4 {
                 network_instance,
             })
             .collect();
-        let node = self.config.node.clone();
-        let request = match failed {
-            true => NodeReportRequest {
+        let node = NodeId::from(&self.node);
+        let request = match state {
+            PathState::Failed => NodeReportRequest {
                 user_plane_path_failure_report: Some(UserPlanePathFailureReport::new(peers)),
-                ..NodeReportRequest::new(NodeId::from(&node), NodeReportType::UPFR)
+                ..NodeReportRequest::new(node, NodeReportType::UPFR)
             },
-            false => NodeReportRequest {
+            PathState::Recovered => NodeReportRequest {
                 user_plane_path_recovery_report: Some(UserPlanePathRecoveryReport::new(peers)),
-                ..NodeReportRequest::new(NodeId::from(&node), NodeReportType::UPRR)
+                ..NodeReportRequest::new(node, NodeReportType::UPRR)
             },
         };
-        self.transactions.request(now, to, &request.into(), purpose, &mut self.out);
-    }
-
-    pub(crate) fn path_report_answered(&mut self, id: AssociationId, cause: Cause) {
-        let Some(association) = self.associations.get(id).filter(|_| !cause.is_accepted()) else { return };
-        let node = association.node.clone();
-        self.out.notice(Notice::NodeReportRefused { node, cause });
-    }
-
-    /// The last retransmission of a report got no response. It is kept and repeated after pauses, until it gets a
-    /// response or is obsolete, or the association ends.
-    pub(crate) fn path_report_unanswered(
-        &mut self,
-        now: Time,
-        id: AssociationId,
-        unanswered: UnansweredRequest<Purpose>,
-    ) {
-        let Some(association) = self.associations.get(id) else { return };
-        let node = association.node.clone();
-        if unanswered.retained {
-            return self.transactions.repeat_retained(now, unanswered, false, &mut self.out);
-        }
-        self.out.notice(Notice::NodeReportUnanswered { node, to: unanswered.to });
-        self.transactions.retain(now, unanswered);
+        transactions.request(now, to, &request.into(), purpose, out);
     }
 
     /// The peer of an association restarted, or its association ended: no path counts as reported to it.
-    pub(crate) fn forget_reported_paths(&mut self, id: AssociationId) {
+    pub(crate) fn forget_paths(&mut self, id: AssociationId, transactions: &mut Transactions) {
         self.reported_paths.retain(|(association, _)| *association != id);
-        self.transactions.cancel_of(id, |purpose| matches!(purpose, Purpose::PathReport { .. }));
+        transactions.cancel_of(id, |purpose| matches!(purpose, Purpose::PathReport { .. }));
     }
 }

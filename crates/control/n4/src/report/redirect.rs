@@ -1,14 +1,11 @@
-//! Reports to an SMF other than the one that assigned the session's F-SEID (TS 29.244 clauses 5.22.2 and 5.22.3).
+//! The receiver of reports, which may be another SMF than the one that assigned the session's F-SEID (TS 29.244 clauses
+//! 5.22.2 and 5.22.3).
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::ops::Range;
 
-use causeway_pfcp::{Cause, Header, Ie, Message, RawIes, SessionReportResponse};
-use causeway_types::{FSeid, Seid, Time};
-
-use crate::transaction::Purpose;
-use crate::transaction::UnansweredRequest;
-use crate::{MessageResult, N4, Notice};
+use causeway_pfcp::{Ie, RawIes};
+use causeway_types::{FSeid, Seid};
 
 /// The offsets of length and SEID in a header that has a SEID (TS 29.244 clause 7.2.2.3).
 const LENGTH: Range<usize> = 2..4;
@@ -44,77 +41,23 @@ pub(crate) fn set_seid(bytes: &mut [u8], seid: Seid) {
     }
 }
 
-impl N4 {
-    /// Sends a report that got no response to the next SMF that may respond. Returns the report if there is none.
-    pub(super) fn resend_to_next_peer(
-        &mut self,
-        now: Time,
-        session: Seid,
-        unanswered: UnansweredRequest<Purpose>,
-    ) -> Option<UnansweredRequest<Purpose>> {
-        let Some(to) = self.next_peer(session) else {
-            // All were tried; the next attempt begins with the first.
-            if let Some(session) = self.sessions.get_mut(session) {
-                session.forget_tried();
-            }
-            return Some(unanswered);
-        };
-        let Some(held) = self.sessions.get_mut(session) else { return Some(unanswered) };
-        held.get_or_create_extras().tried.push(to.ip());
-        let cp = held.cp;
-        self.out.notice(Notice::ReportRedirected { session, from: unanswered.to, to });
-        self.transactions.resend(now, unanswered, to, |bytes| readdress_report(bytes, cp), &mut self.out);
-        None
+/// The destination of the reports of a session: the address of the CP F-SEID, of the IP version that its node uses if
+/// it has one, and the port of requests to the node.
+pub(super) fn address_of(cp: &FSeid, peer: SocketAddr) -> SocketAddr {
+    let mut to = peer;
+    let same_version = cp.addr.iter().find(|ip| ip.is_ipv4() == peer.is_ipv4());
+    let ip = same_version.or(cp.addr.preferred()).unwrap_or(peer.ip());
+    if ip != peer.ip() {
+        to.set_ip(ip);
     }
-
-    /// Follows a response that redirects a report to another SMF. False if it does not, or to an SMF that was tried
-    /// already.
-    pub(crate) fn handle_redirection(
-        &mut self,
-        now: Time,
-        from: SocketAddr,
-        header: &Header,
-        answer: &Message<'_>,
-    ) -> bool {
-        let Message::SessionReportResponse(answer) = answer else { return false };
-        let Some((session, ip)) = self.redirection(from, header, answer) else { return false };
-        let Some(held) = self.sessions.get_mut(session) else { return false };
-        held.get_or_create_extras().tried.push(ip);
-        let cp = held.cp;
-        let Some(association) = self.associations.get(held.association) else { return false };
-        let known = self.associations.of_set(association.id).find(|it| it.peer.ip() == ip).map(|it| it.peer);
-        let to = known.unwrap_or(SocketAddr::new(ip, association.peer.port()));
-        let sent =
-            self.transactions.redirect_one(now, header.sequence, to, |bytes| readdress_report(bytes, cp));
-        let Some((request, bytes)) = sent else { return false };
-        self.out.notice(Notice::ReportRedirected { session, from, to });
-        self.out.send(to, request, MessageResult::Repeated, bytes);
-        true
-    }
-
-    /// The session whose report is redirected, and the destination: an SMF of its set that has not received it.
-    fn redirection(
-        &self,
-        from: SocketAddr,
-        header: &Header,
-        answer: &SessionReportResponse<'_>,
-    ) -> Option<(Seid, IpAddr)> {
-        let ip = answer.alternative_smf_ip_address.filter(|_| answer.cause == Cause::RedirectionRequested)?;
-        let ip = ip.addr.preferred()?;
-        let Purpose::Report { session, .. } = self.transactions.purpose(from, header.sequence)? else {
-            return None;
-        };
-        let held = self.sessions.get(*session)?;
-        let may = !held.has_tried(ip) && ip != from.ip() && self.is_host_of(held.association, ip);
-        may.then_some((*session, ip))
-    }
+    to
 }
 
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;
 
-    use causeway_pfcp::{ReportType, SessionReportRequest};
+    use causeway_pfcp::{Header, Message, ReportType, SessionReportRequest};
 
     use super::*;
 

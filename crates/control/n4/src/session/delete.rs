@@ -28,7 +28,7 @@ impl N4 {
         let Some(session) = self.sessions.get(seid) else { return };
         // The index entries of the session are in other cache lines, which are often not cached when there are many.
         std::hint::black_box(self.sessions.prefetch_removal(session));
-        let (cp, has_reports) = (session.cp.seid, !session.reports.is_empty());
+        let (cp, has_reports) = (session.cp.seid, !self.reports.is_empty(seid));
         let status = self.status(now, Some(session.association), 1);
         let has_more = has_reports || !status.is_empty() || !applied.packet_rates.is_empty();
         // A response with the usage of this deletion alone is made from a template.
@@ -64,9 +64,9 @@ impl N4 {
         let clock = self.wall;
         let Some(session) = self.sessions.get_mut(seid) else { return };
         let cp = session.cp.seid;
-        let pending = session.reports.is_on_its_way().then_some(SessionDeletionResponseFlags::PURU);
-        let mut usage_reports = session.reports.take_additional();
-        let waited = session.reports.take_unsent_usage();
+        let pending = self.reports.is_in_flight(seid).then_some(SessionDeletionResponseFlags::PURU);
+        let mut usage_reports = self.reports.take_additional(seid);
+        let waited = self.reports.take_unsent_usage(seid);
         usage_reports.reserve_exact(waited.len() + applied.usage.len());
         usage_reports
             .extend(waited.iter().map(|usage| change.usage_report(&mut session.rules, usage, clock)));

@@ -207,9 +207,11 @@ impl N4 {
         mut change: PendingChange,
         applied: Applied,
     ) {
-        let Some(session) = self.sessions.get(seid) else { return };
+        if self.sessions.get(seid).is_none() {
+            return;
+        }
         let has_results =
-            !change.is_rebinding() || applied != Applied::default() || !session.reports.is_empty();
+            !change.is_rebinding() || applied != Applied::default() || !self.reports.is_empty(seid);
         let results =
             if has_results { self.results_of(seid, &mut change, &applied) } else { Results::default() };
         // A rebound session needs as much memory as before.
@@ -254,12 +256,12 @@ impl N4 {
         let (created, clock) = (CreatedIes::by(change), self.wall);
         let Some(session) = self.sessions.get_mut(seid) else { return Results::default() };
         let answered = |urr| applied.usage.iter().any(|usage| usage.urr == urr);
-        let waited = session.reports.take_usage_of(|urr| !change.has_urr(urr) || answered(urr));
+        let waited = self.reports.take_usage_of(seid, |urr| !change.has_urr(urr) || answered(urr));
         let rules = &mut session.rules;
         let mut usage_reports: Vec<_> =
             waited.iter().map(|usage| change.usage_report(rules, usage, clock)).collect();
         usage_reports.extend(change.usage_reports(rules, &applied.usage, clock));
-        let additional = session.reports.push_front(split_additional(&mut usage_reports));
+        let additional = self.reports.push_front(seid, split_additional(&mut usage_reports));
         let packet_rates = packet_rate_reports(&applied.packet_rates);
         Results { created, usage_reports, additional, packet_rates }
     }
@@ -297,7 +299,8 @@ impl N4 {
 
     /// Starts queued work: requests first, then reports.
     fn start_next(&mut self, now: Time, seid: Seid) {
-        if self.sessions.get(seid).is_none_or(Session::is_quiet) {
+        let is_quiet = self.sessions.get(seid).is_none_or(Session::is_quiet);
+        if is_quiet && self.reports.is_empty(seid) {
             return;
         }
         self.continue_release(seid);

@@ -10,7 +10,6 @@ use super::in_flight::{InFlight, PlanPurpose, QueuedRequest, QueuedWork};
 use super::purge_queue::{PurgeFilter, PurgeStep, RemovalMode};
 use crate::association::AssociationId;
 use crate::load::LoadStatus;
-use crate::transaction::Purpose;
 use crate::transaction::RequestRefusal;
 use crate::transaction::{RequestKey, RequestState};
 use crate::{N4, Notice, ReleaseReason};
@@ -54,8 +53,6 @@ impl N4 {
         };
         session.marked_for_removal = true;
         let (has_ended, cp) = (session.ended, session.cp.seid);
-        let reports = session.reports.is_on_its_way();
-        session.reports.clear();
         let association = session.association;
         let in_flight = session.plan();
         let (is_busy, request) = (in_flight.is_some(), in_flight.and_then(InFlight::request));
@@ -75,12 +72,13 @@ impl N4 {
                 QueuedWork::Answer(_) => {}
             }
         }
-        let of_session =
-            |purpose: &Purpose| matches!(purpose, Purpose::Report { session, .. } if *session == seid);
-        let cancelled = if reports && !is_uncounted { self.transactions.cancel(of_session) } else { 0 };
-        if let Some(association) = self.associations.get_mut(association).filter(|_| !is_uncounted) {
-            association.sessions -= 1;
-            association.outstanding_reports -= cancelled.min(association.outstanding_reports);
+        if is_uncounted {
+            self.reports.remove(seid);
+        } else {
+            self.reports.cancel(seid, association, &mut self.transactions);
+            if let Some(association) = self.associations.get_mut(association) {
+                association.sessions -= 1;
+            }
         }
         if has_ended {
             self.sessions.remove(seid);
@@ -143,10 +141,9 @@ impl N4 {
         if unwanted == PurgeFilter::All {
             let mut counted = 0;
             for id in &associations {
-                self.transactions.cancel_of(*id, |purpose| matches!(purpose, Purpose::Report { .. }));
+                self.reports.cancel_all_of(*id, &mut self.transactions);
                 if let Some(association) = self.associations.get_mut(*id) {
                     counted += std::mem::take(&mut association.sessions);
-                    association.outstanding_reports = 0;
                 }
             }
             if counted == 0 {
@@ -295,6 +292,7 @@ impl N4 {
     /// Discards a session that is no longer in the data plane. Its queued requests are rejected.
     pub(crate) fn drop_session(&mut self, now: Time, seid: Seid) {
         let Some(session) = self.sessions.remove(seid) else { return };
+        self.reports.remove(seid);
         let is_counted = !session.marked_for_removal && !self.sessions.is_uncounted(&session);
         if let Some(association) = self.associations.get_mut(session.association).filter(|_| is_counted) {
             association.sessions -= 1;

@@ -64,15 +64,10 @@ impl N4 {
         let Some(session) = self.sessions.get_mut(seid) else { return };
         (session.releasing, session.ended) = (false, true);
         let rates = packet_rate_reports(&applied.packet_rates);
-        if !rates.is_empty() {
-            session.get_or_create_extras().last_rates = rates;
-        }
         let used =
             in_parts(applied.usage).into_iter().filter(|parts| is_not_nothing(parts)).map(Report::Usage);
         let end = reports_end.then_some(Report::Ended);
-        // The limit bounds recurring reports; these are the last.
-        let all_taken = used.chain(end).all(|report| session.reports.push(report, usize::MAX));
-        debug_assert!(all_taken);
+        self.reports.push_last(seid, used.chain(end), rates);
         self.send_reports(now, seid);
         self.drop_if_reported(now, seid);
     }
@@ -87,11 +82,9 @@ impl N4 {
 
     /// Discards a session that has ended when all of its reports have been acknowledged.
     pub(crate) fn drop_if_reported(&mut self, now: Time, seid: Seid) {
-        let Some(session) = self.sessions.get(seid).filter(|session| session.ended) else { return };
-        if session.reports.waiting() > 0 || session.reports.is_on_its_way() {
-            return;
+        if self.sessions.get(seid).is_some_and(|session| session.ended) && self.reports.is_empty(seid) {
+            self.drop_session(now, seid);
         }
-        self.drop_session(now, seid);
     }
 }
 

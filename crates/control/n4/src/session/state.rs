@@ -1,17 +1,14 @@
 //! The state of one session beside its rules.
 
 use std::collections::VecDeque;
-use std::net::{IpAddr, SocketAddr};
 
-use causeway_pfcp::PacketRateStatusReport;
 use causeway_rules::StoredRules;
 use causeway_types::{FSeid, Seid, Time};
 
 use super::SessionSets;
 use super::in_flight::{InFlight, InFlightPlan, QueuedWork};
-use crate::association::{Association, AssociationId};
+use crate::association::AssociationId;
 use crate::memory::Footprint;
-use crate::report::ReportQueue;
 use crate::transaction::RequestKey;
 
 /// One PFCP session (TS 29.244 clause 5.2).
@@ -31,14 +28,10 @@ pub(crate) struct Session {
     pub(crate) cp: FSeid,
     /// The rules as applied in the data plane.
     pub(crate) rules: StoredRules,
-    /// The reports to the SMF.
-    pub(crate) reports: ReportQueue,
     /// When it was established.
     pub(crate) since: Time,
     /// The plan in flight.
     pub(crate) in_flight: Option<InFlightPlan>,
-    /// It is called when its association may send more reports.
-    pub(crate) is_waiting_for_slot: bool,
     /// It is marked for removal: the data plane removes it as soon as possible.
     pub(crate) marked_for_removal: bool,
     /// The UPF ends it, with reports; the data plane is to remove it.
@@ -56,14 +49,8 @@ pub(crate) struct Session {
 pub(crate) struct SessionExtras {
     /// Work queued while a plan is in flight, the oldest first.
     pub(super) queued: VecDeque<QueuedWork>,
-    /// The packet rate status of its QERs at its end.
-    pub(crate) last_rates: Vec<PacketRateStatusReport<'static>>,
     /// The session sets that it belongs to.
     pub(crate) membership: SessionSets,
-    /// The destination of reports instead of the CP F-SEID.
-    pub(crate) contact: Option<IpAddr>,
-    /// The hosts that received the report in flight, beside the CP F-SEID.
-    pub(crate) tried: Vec<IpAddr>,
 }
 
 impl Session {
@@ -83,10 +70,8 @@ impl Session {
             footprint,
             cp,
             rules: StoredRules::default(),
-            reports: ReportQueue::default(),
             since: now,
             in_flight: None,
-            is_waiting_for_slot: false,
             marked_for_removal: false,
             releasing: false,
             ended: false,
@@ -110,21 +95,6 @@ impl Session {
         self.extras.get_or_insert_default()
     }
 
-    /// The destination of reports instead of the CP F-SEID.
-    pub(crate) fn contact(&self) -> Option<IpAddr> {
-        self.extras()?.contact
-    }
-
-    /// The report in flight was sent to this host, beside the CP F-SEID.
-    pub(crate) fn has_tried(&self, ip: IpAddr) -> bool {
-        self.extras().is_some_and(|it| it.tried.contains(&ip))
-    }
-
-    /// The next report is sent to the CP F-SEID first again.
-    pub(crate) fn forget_tried(&mut self) {
-        self.extras_mut().into_iter().for_each(|it| it.tried.clear());
-    }
-
     /// The session sets that it belongs to.
     pub(crate) fn membership(&self) -> Option<&SessionSets> {
         self.extras().map(|it| &it.membership)
@@ -140,9 +110,9 @@ impl Session {
         self.in_flight.as_deref()?.1.as_ref()
     }
 
-    /// It has no plan in flight and no queued work.
+    /// It is not being released, and no work is queued.
     pub(crate) fn is_quiet(&self) -> bool {
-        !self.releasing && self.reports.is_empty() && self.waiting().next().is_none()
+        !self.releasing && self.waiting().next().is_none()
     }
 
     /// It is in the data plane, and is not ending.
@@ -155,24 +125,4 @@ impl Session {
     pub(crate) const fn is_ending(&self) -> bool {
         self.marked_for_removal || self.releasing || self.ended
     }
-
-    /// The destination of reports.
-    pub(crate) fn reports_to(&self, association: &Association) -> SocketAddr {
-        match self.contact() {
-            Some(ip) => SocketAddr::new(ip, association.peer.port()),
-            None => reports_go_to(&self.cp, association.peer),
-        }
-    }
-}
-
-/// The destination of the reports of a session: the address of the CP F-SEID, of the IP version that its node uses if
-/// it has one, and the port of requests to the node.
-fn reports_go_to(cp: &FSeid, peer: SocketAddr) -> SocketAddr {
-    let mut to = peer;
-    let same_version = cp.addr.iter().find(|ip| ip.is_ipv4() == peer.is_ipv4());
-    let ip = same_version.or(cp.addr.preferred()).unwrap_or(peer.ip());
-    if ip != peer.ip() {
-        to.set_ip(ip);
-    }
-    to
 }

@@ -8,8 +8,6 @@ use causeway_types::{FSeid, NodeId, Seid};
 
 use super::{Session, SessionSets};
 use crate::association::AssociationId;
-use crate::report::readdress_report;
-use crate::transaction::Purpose;
 use crate::transaction::RequestKey;
 use crate::transaction::RequestRefusal;
 use crate::{N4, Notice};
@@ -120,19 +118,5 @@ impl N4 {
             association.sessions += 1;
         }
         before != id
-    }
-
-    /// Redirects the reports of the session to this address, as to an SMF that did not assign its F-SEID; including the
-    /// one in flight.
-    pub(crate) fn redirect_reports(&mut self, seid: Seid, ip: IpAddr) {
-        let Some(session) = self.sessions.get_mut(seid) else { return };
-        session.get_or_create_extras().contact = Some(ip);
-        session.forget_tried();
-        let cp = session.cp;
-        let Some(association) = self.associations.get(session.association) else { return };
-        let to = session.reports_to(association);
-        let of_session =
-            |purpose: &Purpose| matches!(purpose, Purpose::Report { session, .. } if *session == seid);
-        self.transactions.redirect(to, of_session, |bytes| readdress_report(bytes, cp), &mut self.out);
     }
 }

@@ -8,7 +8,7 @@ use causeway_model::Usage;
 use causeway_pfcp::{AdditionalUsageReports, UsageReport};
 use causeway_types::{FTeid, UrrId, UsageReportTrigger};
 
-use super::bundle::{ReportBatch, names_policy};
+use super::batch::{ReportBatch, names_policy};
 
 /// A report to the SMF.
 #[derive(Clone, PartialEq, Eq, Debug)]

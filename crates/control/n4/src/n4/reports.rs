@@ -1,0 +1,309 @@
+//! Session Report Requests for events of the data plane, and their responses.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+use causeway_dataplane::Event;
+use causeway_model::Usage;
+use causeway_pfcp::{Cause, Header, Message, SessionReportResponse};
+use causeway_types::{FSeid, Seid, Time};
+
+use super::N4;
+use crate::association::AssociationId;
+use crate::left_out::LeftOut;
+use crate::report::{
+    PathState, PathUsers, Report, ReportReceiver, ReportingSession, RequestNumber, readdress_report,
+};
+use crate::session::{PendingRequests, Session};
+use crate::transaction::{Purpose, UnansweredRequest};
+use crate::{MessageResult, Notice};
+
+impl N4 {
+    /// Handles an event of the data plane. An event of a session that has ended is counted and dropped.
+    pub fn event(&mut self, now: Time, event: Event) {
+        let (seid, reports) = match event {
+            Event::PathDown { peer, .. } => return self.path_failed(now, peer),
+            Event::PathUnused { peer, .. } => return self.reports.path_forgotten(peer),
+            Event::PathUp { peer, .. } => return self.path_recovered(now, peer),
+            Event::Usage { session, usage } => (session, by_urr(usage)),
+            Event::DownlinkData { session, data } => (session, vec![Report::DownlinkData(data)]),
+            Event::Inactivity { session } => (session, vec![Report::Inactivity]),
+            Event::ErrorIndication { session, tunnel } => (session, vec![Report::ErrorIndication(tunnel)]),
+        };
+        let is_gone = self.is_in_purge(seid);
+        let is_there = |session: &&Session| !session.marked_for_removal && !session.ended && !is_gone;
+        if self.sessions.get(seid).filter(is_there).is_none() {
+            return self.out.late_event();
+        }
+        self.reports.push(seid, reports, &mut self.out);
+        self.send_reports(now, seid);
+    }
+
+    /// Sends the next reports of a session, if it is established, has no plan in flight, and few requests in flight.
+    /// While a plan is in flight reports are queued, so that the numbers of usage reports keep their order.
+    pub(crate) fn send_reports(&mut self, now: Time, seid: Seid) {
+        if self.reports.is_empty(seid) || self.is_in_purge(seid) {
+            return;
+        }
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        let may = session.is_established() || session.ended && !session.marked_for_removal;
+        if !may || session.in_flight.is_some() {
+            return;
+        }
+        let Some(association) = self.associations.get(session.association) else { return };
+        let receiver = ReportReceiver {
+            association: association.id,
+            peer: association.peer,
+            takes_policy: !association.refuses_paging_policy,
+            left_out: association.left_out,
+        };
+        let (cp, has_ended) = (session.cp, session.ended);
+        let session = ReportingSession { seid, cp, has_ended, rules: &mut session.rules };
+        self.reports.send(now, session, receiver, self.wall, &mut self.transactions, &mut self.out);
+    }
+
+    /// The SMF responded to a report.
+    pub(crate) fn report_answered(
+        &mut self,
+        now: Time,
+        from: IpAddr,
+        (seid, association, number): (Seid, AssociationId, RequestNumber),
+        answer: &SessionReportResponse<'_>,
+    ) {
+        self.report_is_done(now, association);
+        let Some(session) = self.sessions.get(seid) else { return };
+        let has_ended = session.ended;
+        if self.reports.answered(seid, number, answer.cause) {
+            self.leave_policy_out(association);
+            return self.send_reports(now, seid);
+        }
+        if answer.cause == Cause::SessionContextNotFound && !has_ended {
+            self.out.notice(Notice::SessionUnknownToPeer { session: seid });
+            return self.mark_for_removal(now, seid, PendingRequests::Answer);
+        }
+        if !answer.cause.is_accepted() {
+            self.out.notice(Notice::ReportRefused { session: seid, cause: answer.cause });
+        }
+        self.take_instructions(seid, answer);
+        self.take_over_from_response(seid, from, answer);
+        self.send_reports(now, seid);
+        self.drop_if_reported(now, seid);
+    }
+
+    /// The SMF rejects reports with a paging policy. Policies are left out from now on.
+    fn leave_policy_out(&mut self, id: AssociationId) {
+        let Some(association) = self.associations.get_mut(id) else { return };
+        if !std::mem::replace(&mut association.refuses_paging_policy, true) {
+            let node = association.node.clone();
+            self.out.notice(Notice::NoPagingPolicy { node });
+        }
+    }
+
+    /// The SMF responded to a report without these IEs after it had not responded to the full one: they are left out
+    /// from now on.
+    pub(crate) fn leave_out(&mut self, id: AssociationId, ies: LeftOut) {
+        if let Some(association) = self.associations.leave_out(id, ies) {
+            let (node, ies) = (association.node.clone(), association.left_out.names());
+            self.out.notice(Notice::IesLeftOut { node, ies });
+        }
+    }
+
+    /// The last retransmission of a report got no response. It is kept, so that nothing is lost, and repeated after
+    /// pauses; unless its session has ended.
+    pub(crate) fn report_unanswered(
+        &mut self,
+        now: Time,
+        session: Seid,
+        association: AssociationId,
+        unanswered: UnansweredRequest<Purpose>,
+    ) {
+        if self.sessions.get(session).is_none() {
+            return self.report_is_done(now, association);
+        }
+        let Some(unanswered) = self.resend_to_next_peer(now, session, unanswered) else { return };
+        if unanswered.retained {
+            let is_silent =
+                self.associations.get(association).is_some_and(|it| it.is_silent(unanswered.since));
+            return self.transactions.repeat_retained(now, unanswered, is_silent, &mut self.out);
+        }
+        self.out.notice(Notice::ReportUnanswered { session, to: unanswered.to });
+        self.transactions.retain(now, unanswered);
+    }
+
+    /// Another session of the association may send a report.
+    fn report_is_done(&mut self, now: Time, id: AssociationId) {
+        self.reports.request_done(id);
+        self.wake_ready_sessions(now, id);
+    }
+
+    /// Sends reports of sessions of an association that waited for others to complete.
+    pub(crate) fn wake_ready_sessions(&mut self, now: Time, id: AssociationId) {
+        while let Some(seid) = self.reports.next_waiting(id) {
+            self.send_reports(now, seid);
+        }
+    }
+
+    /// The CP F-SEID of a session changed: reports are sent there, including those in flight. Many SMFs repeat it in
+    /// every modification: unless its association `is_another`, nothing is sent again then.
+    pub(crate) fn move_session(&mut self, seid: Seid, cp: FSeid, is_another: bool) {
+        let is_there = self.sessions.get(seid).is_some_and(|session| session.cp == cp);
+        if !is_another && is_there && !self.reports.is_redirected(seid) {
+            return;
+        }
+        self.sessions.set_cp(seid, cp);
+        let Some(session) = self.sessions.get(seid) else { return };
+        let Some(association) = self.associations.get(session.association) else { return };
+        self.reports.move_to((seid, cp), association.peer, &mut self.transactions, &mut self.out);
+    }
+
+    /// Redirects the reports of the session to this address, as to an SMF that did not assign its F-SEID; including the
+    /// one in flight.
+    pub(crate) fn redirect_reports(&mut self, seid: Seid, ip: IpAddr) {
+        let Some(session) = self.sessions.get(seid) else { return };
+        let Some(association) = self.associations.get(session.association) else { return };
+        let (session, peer) = ((seid, session.cp), association.peer);
+        self.reports.redirect(session, ip, peer, &mut self.transactions, &mut self.out);
+    }
+
+    /// Sends a report that got no response to the next SMF that may respond. Returns the report if there is none.
+    fn resend_to_next_peer(
+        &mut self,
+        now: Time,
+        session: Seid,
+        unanswered: UnansweredRequest<Purpose>,
+    ) -> Option<UnansweredRequest<Purpose>> {
+        let Some(to) = self.next_peer(session) else {
+            self.reports.forget_tried(session);
+            return Some(unanswered);
+        };
+        let Some(cp) = self.sessions.get(session).map(|held| held.cp) else { return Some(unanswered) };
+        self.reports.try_host(session, to.ip());
+        self.out.notice(Notice::ReportRedirected { session, from: unanswered.to, to });
+        self.transactions.resend(now, unanswered, to, |bytes| readdress_report(bytes, cp), &mut self.out);
+        None
+    }
+
+    /// Follows a response that redirects a report to another SMF. False if it does not, or to an SMF that was tried
+    /// already.
+    pub(crate) fn handle_redirection(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        header: &Header,
+        answer: &Message<'_>,
+    ) -> bool {
+        let Message::SessionReportResponse(answer) = answer else { return false };
+        let Some((session, ip)) = self.redirection(from, header, answer) else { return false };
+        let Some(held) = self.sessions.get(session) else { return false };
+        self.reports.try_host(session, ip);
+        let cp = held.cp;
+        let Some(association) = self.associations.get(held.association) else { return false };
+        let known = self.associations.of_set(association.id).find(|it| it.peer.ip() == ip).map(|it| it.peer);
+        let to = known.unwrap_or(SocketAddr::new(ip, association.peer.port()));
+        let sent =
+            self.transactions.redirect_one(now, header.sequence, to, |bytes| readdress_report(bytes, cp));
+        let Some((request, bytes)) = sent else { return false };
+        self.out.notice(Notice::ReportRedirected { session, from, to });
+        self.out.send(to, request, MessageResult::Repeated, bytes);
+        true
+    }
+
+    /// The session whose report is redirected, and the destination: an SMF of its set that has not received it.
+    fn redirection(
+        &self,
+        from: SocketAddr,
+        header: &Header,
+        answer: &SessionReportResponse<'_>,
+    ) -> Option<(Seid, IpAddr)> {
+        let ip = answer.alternative_smf_ip_address.filter(|_| answer.cause == Cause::RedirectionRequested)?;
+        let ip = ip.addr.preferred()?;
+        let Purpose::Report { session, .. } = self.transactions.purpose(from, header.sequence)? else {
+            return None;
+        };
+        let held = self.sessions.get(*session)?;
+        let may =
+            !self.reports.has_tried(*session, ip) && ip != from.ip() && self.is_host_of(held.association, ip);
+        may.then_some((*session, ip))
+    }
+
+    fn path_failed(&mut self, now: Time, peer: IpAddr) {
+        let users = self.users_of(peer);
+        let notified = self.reports.path_failed(peer, users, &mut self.out);
+        self.report_path(now, peer, notified, PathState::Failed);
+    }
+
+    fn path_recovered(&mut self, now: Time, peer: IpAddr) {
+        let users = self.users_of(peer);
+        let notified = self.reports.path_recovered(peer, users, &mut self.out);
+        self.report_path(now, peer, notified, PathState::Recovered);
+    }
+
+    fn report_path(
+        &mut self,
+        now: Time,
+        peer: IpAddr,
+        users: Vec<(AssociationId, PathUsers)>,
+        state: PathState,
+    ) {
+        let Self { associations, reports, transactions, out, .. } = self;
+        for (id, ways) in users {
+            if let Some(association) = associations.get(id) {
+                let to = (id, association.peer);
+                reports.report_path(now, to, (peer, &ways), state, transactions, out);
+            }
+        }
+    }
+
+    /// The associations with sessions that send to the peer. O(rules of all sessions): paths fail rarely.
+    fn users_of(&self, peer: IpAddr) -> BTreeMap<AssociationId, PathUsers> {
+        let mut users: BTreeMap<AssociationId, PathUsers> = BTreeMap::new();
+        let goes_on = |session: &&Session| {
+            !session.marked_for_removal && !self.sessions.is_in_purge(session)
+        };
+        for session in self.sessions.iter().filter(goes_on) {
+            let rules = session.rules.rules();
+            for forwarding in rules.fars.values().filter_map(|far| far.forwarding.as_ref()) {
+                if forwarding.tunnel().is_some_and(|tunnel| tunnel.addr.contains(peer)) {
+                    let way = (forwarding.destination, forwarding.network_instance.clone());
+                    users.entry(session.association).or_default().insert(way);
+                }
+            }
+        }
+        users
+    }
+
+    pub(crate) fn path_report_answered(&mut self, id: AssociationId, cause: Cause) {
+        let Some(association) = self.associations.get(id).filter(|_| !cause.is_accepted()) else { return };
+        let node = association.node.clone();
+        self.out.notice(Notice::NodeReportRefused { node, cause });
+    }
+
+    /// The last retransmission of a report got no response. It is kept and repeated after pauses, until it gets a
+    /// response or is obsolete, or the association ends.
+    pub(crate) fn path_report_unanswered(
+        &mut self,
+        now: Time,
+        id: AssociationId,
+        unanswered: UnansweredRequest<Purpose>,
+    ) {
+        let Some(association) = self.associations.get(id) else { return };
+        let node = association.node.clone();
+        if unanswered.retained {
+            return self.transactions.repeat_retained(now, unanswered, false, &mut self.out);
+        }
+        self.out.notice(Notice::NodeReportUnanswered { node, to: unanswered.to });
+        self.transactions.retain(now, unanswered);
+    }
+}
+
+/// Usage as one report for each URR.
+fn by_urr(usage: Vec<Usage>) -> Vec<Report> {
+    let mut reports: Vec<Vec<Usage>> = Vec::new();
+    for usage in usage {
+        match reports.last_mut().filter(|parts| parts.last().is_some_and(|last| last.urr == usage.urr)) {
+            Some(parts) => parts.push(usage),
+            None => reports.push(vec![usage]),
+        }
+    }
+    reports.into_iter().map(Report::Usage).collect()
+}
