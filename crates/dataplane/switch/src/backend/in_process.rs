@@ -68,7 +68,7 @@ impl InProcess {
     /// The same, whose counters are read at this interval, whatever packets arrive.
     #[must_use]
     pub fn with_counter_interval(mut self, pace: Span) -> Self {
-        self.switch.config.pace = Some(pace);
+        self.switch.set_counter_interval(pace);
         self.looks = false;
         self
     }
@@ -94,7 +94,7 @@ impl<D: WithPorts> InProcess<D> {
     /// [`Config::counts_as_received`](super::Config::counts_as_received).
     #[must_use]
     pub fn with_received_octets(mut self) -> Self {
-        self.switch.config.counts_as_received = true;
+        self.switch.set_received_octets();
         self
     }
 
@@ -164,7 +164,8 @@ impl<D: WithPorts> InProcess<D> {
 
     fn dropped(&mut self) -> Vec<u64> {
         let cells = upf::DropReason::ALL.map(|reason| reason as u32);
-        let counts = self.switch.driver.indexed_counts(self.switch.layout.drops, &cells);
+        let counter = self.switch.drop_counter();
+        let counts = self.switch.driver().indexed_counts(counter, &cells);
         counts.into_iter().map(|count| count.packets).collect()
     }
 
@@ -196,7 +197,7 @@ impl<D: WithPorts> InProcess<D> {
             },
             _ => None,
         };
-        let is_known = key.is_some_and(|key| self.switch.keys.contains_key(&key));
+        let is_known = key.is_some_and(|key| self.switch.has_key(&key));
         Disposition::Dropped(match reason {
             DropReason::SpoofedSource if !is_known => DropReason::UnknownTeid,
             DropReason::UnknownTeid | DropReason::UnknownUe if is_known => DropReason::NoMatchingPdr,
@@ -293,7 +294,7 @@ impl<D: WithPorts> PacketEngine for InProcess<D> {
         let now = self.at(now);
         self.switch.run_without_path_timers(now);
         self.collect();
-        self.switch.last_fate = None;
+        self.switch.take_last_fate();
         let Some((port, frame)) = self.frame_of(ingress, packet) else {
             let fate = Disposition::Dropped(DropReason::NoEgress);
             self.count(ingress, packet.len(), fate);
@@ -306,7 +307,7 @@ impl<D: WithPorts> PacketEngine for InProcess<D> {
         }
         self.switch.run_without_path_timers(now);
         self.collect();
-        let of_software = self.switch.last_fate;
+        let of_software = self.switch.take_last_fate();
         let fate = self.fate(&before, of_software).map(|fate| self.refined(fate, ingress, packet));
         if let Some(fate) = fate {
             self.count(ingress, packet.len(), fate);

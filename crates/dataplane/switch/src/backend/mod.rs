@@ -17,51 +17,47 @@
 //! 5. If the change reports or removes usage, it waits until the counters concerned were read, those of old numbers for
 //!    the last time.
 //! 6. The software applies it: its reports are final and exact then, and buffered packets are transmitted.
+//!
+//! The components, each with state of its own:
+//!
+//! - `allocator`: rule numbers and their ranges, templates, classes of filters, meters, lookup keys, space of tables.
+//! - `writer`: the updates of each operation until the switch has confirmed them, and the writes that precede them.
+//! - `reader`: passes over counters, who waits for which counter, usage pulling, drops.
+//! - `recovery`: restarts of the switch and takeovers: compares all tables with the desired state.
+//! - `operation` and `sessions`: changes in progress, and the state of sessions and rule numbers.
+//! - `requests`: the driver, with requests in flight and retries; `packet_io`: frames of the CPU port.
+//!
+//! `switch` composes them: it passes what one component returns to the next.
 
-mod apply_readings;
-mod background_writes;
-mod capacity;
+mod allocator;
 mod check;
-mod closed;
-mod commit;
 mod compile_session;
 mod config;
-mod contract;
-mod counter_bases;
-mod counter_waits;
 mod cpu_port;
-mod desired_state;
 mod direct;
-mod drop_counters;
 mod drop_reason;
 mod filter;
 mod in_process;
-mod indexed_pass;
 mod layout;
 mod local_model;
-mod meters;
 mod notice;
 mod operation;
-mod operation_queue;
-mod outcomes;
-mod packets;
+mod packet_io;
 mod pattern;
 mod pdr_treatment;
 mod ports;
-mod readers;
-mod reconcile;
+mod reader;
 mod recovery;
-mod rejection;
+mod requests;
 mod rule_entries;
-mod session_change;
 mod session_state;
 mod session_treatments;
+mod sessions;
 mod start;
 mod statistics;
 mod switch;
 mod table_placement;
 mod template;
-mod usage_keys;
 mod writer;
 
 #[cfg(test)]

@@ -4,14 +4,14 @@ use causeway_dataplane::ApplyError;
 
 use super::compile_session::NumberContent;
 use super::direct;
-use super::layout::Profile;
+use super::layout::{Layout, Profile};
 use super::pdr_treatment::unsupported;
 use super::session_state::PlacedRule;
-use super::switch::Switch;
+use super::sessions::Sessions;
 use crate::SwitchPdr;
-use crate::driver::{Entry, EntryKey, FieldMatch, SwitchDriver};
+use crate::driver::{Entry, EntryKey, FieldMatch};
 
-impl<D: SwitchDriver> Switch<D> {
+impl Layout {
     /// The entry of a rule with this key.
     pub(super) fn row_entry(
         &self,
@@ -21,17 +21,16 @@ impl<D: SwitchDriver> Switch<D> {
     ) -> Result<Entry, ApplyError> {
         let NumberContent { template, teid, .. } = placed.wanted.content;
         let own = [("rule", placed.number.0.into()), ("meter_index", meter.into()), ("teid", teid.into())];
-        let entry = match self.layout.profile {
-            Profile::Direct => direct::entry(&self.layout, placed, row, meter),
+        let entry = match self.profile {
+            Profile::Direct => direct::entry(self, placed, row, meter),
             Profile::Hip4 => self
-                .layout
                 .entry(row.clone(), "set_rule_and_tunnel", &own)
-                .or_else(|| self.layout.entry(row.clone(), "set_rule", &own)),
-            Profile::Baseline => self.layout.entry(row.clone(), "set_rule", &own),
+                .or_else(|| self.entry(row.clone(), "set_rule", &own)),
+            Profile::Baseline => self.entry(row.clone(), "set_rule", &own),
             Profile::Red | Profile::RedSpt => {
                 let (action, mut parameters) = template.action.action();
                 parameters.extend(own);
-                self.layout.entry(row.clone(), action, &parameters)
+                self.entry(row.clone(), action, &parameters)
             }
         };
         entry.ok_or(unsupported("the program has no action for the rule"))
@@ -40,10 +39,10 @@ impl<D: SwitchDriver> Switch<D> {
     /// Entries by the rule's number beside templates: its FAR, and its meter if it has one.
     pub(super) fn number_entries(&self, placed: &PlacedRule, meter: u32) -> Result<Vec<Entry>, ApplyError> {
         let key = vec![FieldMatch::Exact(placed.number.0.into())];
-        match self.layout.profile {
+        match self.profile {
             Profile::Baseline => {}
             Profile::Hip4 if meter != 0 => {
-                let entry = self.layout.metered(key, meter);
+                let entry = self.metered(key, meter);
                 return Ok(vec![entry.ok_or(unsupported("the program has no table for the rule's meter"))?]);
             }
             _ => return Ok(Vec::new()),
@@ -51,35 +50,35 @@ impl<D: SwitchDriver> Switch<D> {
         let NumberContent { template, teid, .. } = placed.wanted.content;
         let (action, mut parameters) = template.action.action();
         parameters.push(("teid", teid.into()));
-        let far = self.layout.plain("far", key.clone(), action, &parameters);
+        let far = self.plain("far", key.clone(), action, &parameters);
         let mut entries = vec![far.ok_or(unsupported("the program has no action for the FAR"))?];
         let meter = (meter != 0)
-            .then(|| self.layout.plain("meter_lookup", key, "set_meter", &[("meter_index", meter.into())]));
+            .then(|| self.plain("meter_lookup", key, "set_meter", &[("meter_index", meter.into())]));
         entries.extend(meter.flatten());
         Ok(entries)
     }
 
     /// The keys of these entries of a number that has been written.
-    pub(super) fn number_keys(&self, number: SwitchPdr) -> Vec<EntryKey> {
-        let meter = self.meter_of(number);
-        let tables = match (self.layout.profile, meter) {
+    pub(super) fn number_keys(&self, number: SwitchPdr, sessions: &Sessions) -> Vec<EntryKey> {
+        let meter = meter_of(number, sessions);
+        let tables = match (self.profile, meter) {
             (Profile::Baseline, None) => vec!["far"],
             (Profile::Baseline, Some(_)) => vec!["far", "meter_lookup"],
-            (Profile::Hip4, Some(index)) => vec![self.layout.meters.row(index).0],
+            (Profile::Hip4, Some(index)) => vec![self.meters.row(index).0],
             _ => Vec::new(),
         };
         let key = |name| {
-            let table = self.layout.table(name)?.id;
+            let table = self.table(name)?.id;
             Some(EntryKey { table, fields: vec![FieldMatch::Exact(number.0.into())], priority: 0 })
         };
         tables.into_iter().filter_map(key).collect()
     }
+}
 
-    /// The meter of the rule with this number.
-    fn meter_of(&self, number: SwitchPdr) -> Option<u32> {
-        let rule = self.rules.get(&number)?;
-        let state = self.sessions.get(&rule.session)?;
-        let placed = state.placed.get(&rule.pdr).filter(|placed| placed.number == number)?;
-        Some(state.meters.get(&placed.meter()?)?.0)
-    }
+/// The meter of the rule with this number.
+fn meter_of(number: SwitchPdr, sessions: &Sessions) -> Option<u32> {
+    let rule = sessions.rule(number)?;
+    let state = sessions.get(rule.session)?;
+    let placed = state.placed.get(&rule.pdr).filter(|placed| placed.number == number)?;
+    Some(state.meters.get(&placed.meter()?)?.0)
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use causeway_model::{Far, Urr};
+use causeway_model::Far;
 use causeway_types::{FarId, PdrId, QerId, Seid, UrrId};
 
 use super::compile_session::{CompiledRule, LookupKey, NumberContent};
@@ -28,10 +28,6 @@ pub(super) struct SessionState {
     pub(super) meters: BTreeMap<MeterKey, (u32, Rates)>,
     /// All numbers that have not retired.
     pub(super) numbers: BTreeSet<SwitchPdr>,
-    /// URRs as usage pulling has them.
-    pub(super) urrs: BTreeMap<UrrId, Arc<Urr>>,
-    /// Whether its inactivity is supervised.
-    pub(super) watches_activity: bool,
     /// FARs as the software has them.
     pub(super) fars: BTreeMap<FarId, Arc<Far>>,
     /// The exhausted quotas for which its entries were made.
@@ -39,20 +35,6 @@ pub(super) struct SessionState {
     /// The operation in progress, and those that wait for it.
     pub(super) busy: Option<Operation>,
     pub(super) queue: VecDeque<Operation>,
-}
-
-impl SessionState {
-    /// The part of the state with which a change is compared.
-    pub(super) fn for_change(&self) -> Self {
-        Self {
-            placed: self.placed.clone(),
-            guards: self.guards.clone(),
-            keys: self.keys.clone(),
-            ues: self.ues.clone(),
-            meters: self.meters.clone(),
-            ..Self::default()
-        }
-    }
 }
 
 /// A rule on the switch.

@@ -2,11 +2,11 @@
 
 use causeway_types::IpNet;
 
-use super::background_writes::template_updates;
 use super::config::{Config, Route, SourceGuardPool};
 use super::direct;
 use super::layout::{Layout, Profile, TEMPLATES, UnknownLayout};
 use super::template::Template;
+use super::writer::template_updates;
 use crate::driver::{Entry, EntryKey, FieldMatch, Update};
 use crate::pendulum::{self, Mode};
 use crate::ranges::{BootstrapError, Minimum, Ranges};

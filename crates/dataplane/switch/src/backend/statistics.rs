@@ -1,7 +1,5 @@
 //! Statistics of the backend.
 
-use super::switch::Switch;
-
 /// Event counters since the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Statistics {
@@ -23,11 +21,4 @@ pub struct Statistics {
     pub reconciliations: u64,
     /// Counters that started from zero then: their counts since the last reading are lost.
     pub restarted_counters: u64,
-}
-
-impl<D> Switch<D> {
-    /// Event counters since the start.
-    pub const fn statistics(&self) -> &Statistics {
-        &self.statistics
-    }
 }

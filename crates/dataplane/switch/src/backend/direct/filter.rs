@@ -59,12 +59,12 @@ impl Filter {
         1 + self.pattern.bits()
     }
 
-    pub(super) fn key(&self, layout: &Layout) -> Result<EntryKey, Refused> {
+    pub(in crate::backend) fn key(&self, layout: &Layout) -> Result<EntryKey, Refused> {
         Ok(layout.row(self.way.table(), &self.pattern, self.priority())?)
     }
 
     /// The entry with the class of its packets.
-    pub(super) fn entry(&self, layout: &Layout, class: u16) -> Option<Entry> {
+    pub(in crate::backend) fn entry(&self, layout: &Layout, class: u16) -> Option<Entry> {
         layout.entry(self.key(layout).ok()?, "set_class", &[("filter_class", class.into())])
     }
 }

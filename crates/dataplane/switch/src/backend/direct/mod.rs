@@ -4,9 +4,7 @@
 //! UE; others are allocated from [`OWN_ENTRY_BASE`] on. A rule keeps its number as long as it counts the same packets,
 //! and no other rule gets it before its last reading.
 
-mod change;
 mod class_owners;
-mod class_updates;
 mod classes;
 mod filter;
 mod groups;
@@ -15,11 +13,11 @@ mod table_placement;
 mod templates;
 
 pub(super) use class_owners::{ClassOwners, ClassShare, LookupPoint};
-pub(super) use classes::{Classes, Filters};
+pub(super) use classes::{Classes, Filters, Task};
+pub(super) use filter::Filter;
 pub(super) use groups::{Group, groups};
-pub(super) use numbers::Numbers;
-pub(super) use numbers::pool;
-pub(super) use table_placement::{entry, flow_of, offset, rank};
+pub(super) use numbers::{Numbers, of_pool, pool};
+pub(super) use table_placement::{entry, flow_of, offset, rank, rows, simple_number, ue_entry};
 
 /// Numbers of rules with an entry of their own are from here on.
 pub(super) const OWN_ENTRY_BASE: u32 = 0x80_0000;

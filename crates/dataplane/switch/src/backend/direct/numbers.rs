@@ -10,7 +10,8 @@ use super::{OWN_ENTRY_BASE, SESSION, SESSIONS};
 use crate::SwitchPdr;
 use crate::backend::config::SourceGuardPool;
 use crate::backend::layout::Layout;
-use crate::driver::Entry;
+use crate::backend::template::Template;
+use crate::driver::{Entry, Update};
 
 /// Numbers of sessions, rules and templates.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ pub(in crate::backend) struct Numbers {
     next_own: u32,
     free_own: VecDeque<u32>,
     owns: u32,
-    pub(super) templates: Templates,
+    templates: Templates,
 }
 
 impl Numbers {
@@ -47,18 +48,41 @@ impl Numbers {
         self.templates.entries(layout)
     }
 
+    /// Whether the template has a number, or can get one.
+    pub(in crate::backend) fn has_template(&self, template: &Template) -> bool {
+        self.templates.has_room(template)
+    }
+
+    /// The number of a template for one more rule, and the write that must precede its use.
+    pub(in crate::backend) fn take_template(
+        &mut self,
+        layout: &Layout,
+        template: Template,
+    ) -> Result<(u16, Option<Update>), ApplyError> {
+        self.templates.take(layout, template)
+    }
+
+    /// A rule no longer uses the template; the write if it was the last.
+    pub(in crate::backend) fn leave_template(
+        &mut self,
+        layout: &Layout,
+        template: Template,
+    ) -> Option<Update> {
+        self.templates.leave(layout, template)
+    }
+
     /// Whether the number belongs to a rule, or has not had its last reading.
-    pub(super) fn is_busy(&self, number: SwitchPdr) -> bool {
+    pub(in crate::backend) fn is_busy(&self, number: SwitchPdr) -> bool {
         self.busy.contains(&number)
     }
 
     /// Marks the number as in use.
-    pub(super) fn mark_in_use(&mut self, number: SwitchPdr) {
+    pub(in crate::backend) fn mark_in_use(&mut self, number: SwitchPdr) {
         self.busy.insert(number);
     }
 
     /// A number for a rule with an entry of its own.
-    pub(super) fn allocate_rule_number(&mut self) -> Result<SwitchPdr, ApplyError> {
+    pub(in crate::backend) fn allocate_rule_number(&mut self) -> Result<SwitchPdr, ApplyError> {
         let own = match self.free_own.pop_front() {
             Some(own) => own,
             None if self.next_own < self.owns => {
@@ -82,7 +106,7 @@ impl Numbers {
     }
 
     /// A number for a session whose UE is in no pool.
-    pub(super) fn allocate_session_number(&mut self) -> Result<u32, ApplyError> {
+    pub(in crate::backend) fn allocate_session_number(&mut self) -> Result<u32, ApplyError> {
         if let Some(session) = self.free_sessions.pop_front() {
             return Ok(session);
         }
@@ -118,7 +142,7 @@ pub(in crate::backend) fn pool(guard: &SourceGuardPool) -> Option<(u32, u32)> {
 }
 
 /// The number of a UE's session, if the UE is in a pool.
-pub(super) fn of_pool(guards: &[SourceGuardPool], ue: std::net::Ipv4Addr) -> Option<u32> {
+pub(in crate::backend) fn of_pool(guards: &[SourceGuardPool], ue: std::net::Ipv4Addr) -> Option<u32> {
     let ue = u32::from(ue);
     guards.iter().find_map(|guard| {
         let (first, free) = guard.pool()?;

@@ -12,7 +12,7 @@ use crate::backend::template::{RuleAction, Template};
 use crate::driver::{Entry, EntryKey, FieldMatch};
 
 /// The number of a rule that fits into the entry of its session's number.
-pub(super) fn simple_number(
+pub(in crate::backend) fn simple_number(
     point: &LookupPoint,
     template: Template,
     ues: &BTreeMap<LookupKey, u32>,
@@ -55,7 +55,7 @@ fn sessions(keys: &BTreeSet<LookupKey>, ues: &BTreeMap<LookupKey, u32>) -> BTree
 }
 
 /// The keys of a rule's entries.
-pub(super) fn rows(
+pub(in crate::backend) fn rows(
     layout: &Layout,
     wanted: &CompiledRule,
     number: SwitchPdr,
@@ -184,7 +184,7 @@ pub(in crate::backend) fn entry(
 }
 
 /// The entry with the number of a UE's session.
-pub(super) fn ue_entry(layout: &Layout, key: LookupKey, session: u32) -> Option<Entry> {
+pub(in crate::backend) fn ue_entry(layout: &Layout, key: LookupKey, session: u32) -> Option<Entry> {
     let (table, action, address, width) = match key {
         LookupKey::Tunnel(_) => return None,
         LookupKey::V4(ip) => ("ue_pools", "set_session_ipv4", u128::from(u32::from(ip)), 32),

@@ -92,7 +92,7 @@ impl Pair {
         assert_eq!(kind(seen), kind(expected), "{ingress:?}\n{:?}", self.sessions[usize::from(number)]);
         assert_eq!(bare(ours), bare(theirs));
         self.compare_events();
-        let state = self.switch.switch().sessions.get(&Seid(u64::from(number) + 1));
+        let state = self.switch.switch().sessions().get(Seid(u64::from(number) + 1));
         self.filtered += u64::from(state.is_some_and(|state| !state.filters.is_empty()));
     }
 

@@ -26,7 +26,7 @@ pub(super) fn establish(upf: &mut InProcess, number: u8, rules: &RuleSet) {
 }
 
 fn numbers(upf: &mut InProcess, number: u8) -> Vec<u32> {
-    let state = &upf.switch().sessions[&Seid(number.into())];
+    let state = &upf.switch().session(number.into());
     state.placed.values().map(|placed| placed.number.0).collect()
 }
 
@@ -167,12 +167,11 @@ fn meters_are_of_two_kinds() {
     let pdr = new.pdrs.get_mut(&PdrId(1)).unwrap();
     pdr.pdi.qfis = QfiSet::from_iter([8, 9].into_iter().filter_map(Qfi::new));
     upf.apply(START, &plan_modification(Seid(0), &rules, &new, &PlanOptions::default())).unwrap();
-    let meters: Vec<bool> =
-        upf.switch().sessions[&Seid(0)].meters.keys().map(|meter| meter.is_simple).collect();
+    let meters: Vec<bool> = upf.switch().session(0).meters.keys().map(|meter| meter.is_simple).collect();
     assert_eq!(meters, [true, false]);
     end(&mut upf, 0);
-    let free = &upf.switch().free_meters;
-    assert_eq!((free[0].len(), free[1].len()), (1, 2));
+    let free = upf.switch().free_meters();
+    assert_eq!((free[0], free[1]), (1, 2));
 }
 
 // Input:  a pool of UEs whose TEIDs end like their addresses; a session of it; and a pool that is too large.
@@ -191,7 +190,7 @@ fn a_pool_numbers_its_ues() {
     pdr.pdi.tunnel = Some(causeway_types::FTeid { teid: teid(0x1002), addr: UPF.into() });
     pdr.removal = Some(HeaderRemoval::GTPU_IPV4);
     switch.apply(START, &Plan::install(Seid(0), rules.clone())).unwrap();
-    let placed = &switch.sessions[&Seid(0)].placed;
+    let placed = &switch.session(0).placed;
     let numbers: Vec<SwitchPdr> = placed.values().map(|placed| placed.number).collect();
     assert_eq!(numbers, [SwitchPdr(0x1002), SwitchPdr(0x40_1002)]);
     let state = switch.driver().state();

@@ -15,11 +15,11 @@ use crate::model::upf::Upf;
 
 const INTERVAL: Span = Span::from_secs(2);
 
-fn new(model: Option<Model<Upf>>) -> Switch<Model<Upf>> {
-    let (empty, program, config) =
+fn new() -> Switch<Model<Upf>> {
+    let (model, program, config) =
         parts(&Program::from(&profiles::HIP4), topology(), Limits::default()).unwrap();
     let config = Config { drop_read_interval: Some(INTERVAL), ..config };
-    Switch::new(model.unwrap_or(empty), &program, config).unwrap()
+    Switch::new(model, &program, config).unwrap()
 }
 
 /// Packets of no session: of a tunnel and for a UE.
@@ -42,7 +42,7 @@ fn told(switch: &Switch<Model<Upf>>) -> [u64; 2] {
 // Output: each is reported with its reason when the counters are read, none twice.
 #[test]
 fn switch_drops_are_counted_by_reason() {
-    let mut switch = new(None);
+    let mut switch = new();
     switch.run(START);
     drop_packets(&mut switch, START, 2, 1);
     let soon = START + INTERVAL / 2;
@@ -67,11 +67,11 @@ fn switch_drops_are_counted_by_reason() {
 // Output: only that one is reported.
 #[test]
 fn what_was_dropped_before_is_not_ours() {
-    let mut old = new(None);
+    let mut old = new();
     old.run(START);
     drop_packets(&mut old, START, 3, 3);
-    let model = std::mem::replace(old.driver(), new(None).driver);
-    let mut switch = new(Some(model));
+    let mut switch = new();
+    std::mem::swap(old.driver(), switch.driver());
     switch.handle_link(START, Link::Up { emptied: false });
     switch.run(START + INTERVAL);
     drop_packets(&mut switch, START + INTERVAL, 1, 0);

@@ -66,9 +66,9 @@ const ROWS: [&str; 4] = ["ul_to_n6_rules", "dl_from_n6_rules", "ul_to_n6_simple"
 
 /// Packets in both directions that the switch forwards without its software.
 fn pass(upf: &mut InProcess, number: u8) {
-    let before = upf.switch().software.counters().received();
+    let before = upf.switch().software().counters().received();
     assert_eq!((up(upf, number), down(upf, number)), (Disposition::Forwarded, Disposition::Forwarded));
-    assert_eq!(upf.switch().software.counters().received(), before, "the switch did it");
+    assert_eq!(upf.switch().software().counters().received(), before, "the switch did it");
 }
 
 /// Octets that each URR has reported.
@@ -210,7 +210,7 @@ fn classes_that_the_switch_refuses_do_not_come() {
         switch.run(START);
     }
     for number in 0..3 {
-        assert_eq!(switch.sessions[&Seid(number)].filters.is_empty(), number != 0);
+        assert_eq!(switch.session(number).filters.is_empty(), number != 0);
         let frame = in_udp(
             ([192, 0, 2, 11].into(), 2152),
             (super::world::UPF, 2152),

@@ -90,8 +90,8 @@ fn a_new_controller_replaces_foreign_entries() {
     let mut old = with_sessions(2);
     let entries = |upf: &mut InProcess| {
         let switch = upf.switch();
-        let tables = switch.layout.filled().filter_map(|table| switch.driver.state().entries(table.id));
-        tables.map(Iterator::count).sum::<usize>()
+        let (tables, state) = (switch.tables(), switch.driver().state());
+        tables.into_iter().filter_map(|table| state.entries(table)).map(Iterator::count).sum::<usize>()
     };
     let mut new = hip4();
     new.advance(START);
@@ -103,6 +103,7 @@ fn a_new_controller_replaces_foreign_entries() {
     let mut switch = Switch::new(driver, &program, config).unwrap();
     switch.handle_link(START, crate::driver::Link::Up { emptied: false });
     switch.run(START);
-    let remaining = switch.layout.filled().filter_map(|table| switch.driver.state().entries(table.id));
+    let (tables, state) = (switch.tables(), switch.driver().state());
+    let remaining = tables.into_iter().filter_map(|table| state.entries(table));
     assert_eq!(remaining.map(Iterator::count).sum::<usize>(), empty);
 }

@@ -15,9 +15,8 @@ use super::succession::begin;
 use super::witness::{Cell, Witness, drops, is_beside};
 use super::world::{GNBS, START, UPF, buffering, gnb, reply, request, session, to_gnb, to_network, volume};
 use crate::backend::cpu_port::{in_udp, plain_frame};
-use crate::backend::desired_state::ReadEntries;
 use crate::backend::local_model::{N3, N6};
-use crate::backend::notice::{Cause, ReconcileResult};
+use crate::backend::recovery::ReadEntries;
 use crate::backend::{Progress, Switch};
 use crate::driver::FaultRates;
 
@@ -167,8 +166,8 @@ impl Storm {
 
     /// The counters of packets that are transmitted by the FARs of exhausted quotas.
     fn beside(&self) -> HashSet<Cell> {
-        let layout = &self.switch.layout;
-        let rules = self.switch.rules.iter().filter(|(_, rule)| !rule.content.uncounted.is_empty());
+        let layout = self.switch.layout();
+        let rules = self.switch.sessions().rules().filter(|(_, rule)| !rule.content.uncounted.is_empty());
         let cells = |number: u32| match &layout.cells {
             Some(cells) => {
                 Vec::from_iter(cells.cell(1, number).map(|(bank, index)| Cell::Index(bank, index)))
@@ -219,18 +218,18 @@ impl Storm {
         }
         self.collect();
         self.done.checks += 1;
-        let filtered = self.switch.sessions.values().filter(|state| !state.filters.is_empty());
+        let filtered = self.switch.sessions().states().filter(|(_, state)| !state.filters.is_empty());
         self.done.filtered += filtered.count() as u64;
         for (place, expected) in self.sessions.iter().enumerate() {
-            let state = self.switch.software.rules_of(Seid(place as u64 + 1));
+            let state = self.switch.software().rules_of(Seid(place as u64 + 1));
             let parts = |rules: &RuleSet| (rules.pdrs.clone(), rules.fars.clone(), rules.qers.clone());
             assert_eq!(state.map(parts), expected.as_ref().map(parts), "seed {}: session {place}", self.seed);
         }
-        let tables: Vec<u32> = self.switch.layout.filled().map(|table| table.id).collect();
+        let tables = self.switch.tables();
         let state = self.switch.driver().model().state();
         let entries = tables.into_iter().filter_map(|table| state.entries(table)).flatten();
         let found: ReadEntries = entries.map(|entry| (entry.key.clone(), entry.clone())).collect();
-        let wrong = self.switch.differences(found, false, &mut ReconcileResult::new(Cause::Up));
+        let wrong = self.switch.differences(found);
         let wrong: Vec<_> = wrong.into_iter().filter(|unit| !unit.updates.is_empty()).collect();
         assert!(wrong.is_empty(), "seed {}: {wrong:?}", self.seed);
         let chances = self.chances;
@@ -239,7 +238,7 @@ impl Storm {
 
     /// Each drop is reported once, except for those that a restart lost.
     fn check_drops(&mut self) {
-        let told = self.switch.drop_counters.counters().total_drops();
+        let told = self.switch.drops().total_drops();
         let before = self.switch.driver().book().dropped;
         let all = before + drops(self.switch.driver().model().state());
         // Drops from before the last controller connected are not reported by it.
@@ -270,7 +269,7 @@ impl Storm {
         let lost = u64::try_from(lost).unwrap();
         let remaining = (self.done.sent + undelivered as u64) * octets as u64;
         assert_eq!(self.reported + lost * octets as u64, remaining, "seed {}: {:?}", self.seed, self.done);
-        let statistics = *self.switch.statistics();
+        let statistics = self.switch.statistics();
         let restarts = self.switch.driver().faulty().restarts();
         assert_eq!(statistics.lost_counters, 0, "seed {}", self.seed);
         Done {

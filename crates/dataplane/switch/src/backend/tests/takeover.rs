@@ -65,7 +65,7 @@ fn what_was_under_way_is_not_the_new_controllers() {
         let config = model::Config { timing, cpu_port: CPU, port_rate, queue_room: 1 << 20 };
         let model = Model::new(program.clone(), pipeline, config);
         let mut upf = InProcess::with_driver(model, &program, topology(), Limits::default()).unwrap();
-        upf.switch().config.drain = Span::from_millis(10);
+        upf.switch().set_drain(Span::from_millis(10));
         upf
     };
     let (mut old, mut upf) = (slow(), slow());
@@ -95,8 +95,9 @@ fn several_flows() -> RuleSet {
 /// Removes all entries of the switch.
 fn remove_all(upf: &mut InProcess) {
     let switch = upf.switch();
-    let tables = switch.layout.filled().filter_map(|table| switch.driver.state().entries(table.id));
+    let (tables, state) = (switch.tables(), switch.driver().state());
+    let tables = tables.into_iter().filter_map(|table| state.entries(table));
     let updates = tables.flatten().map(|entry| Update::Delete(entry.key.clone())).collect();
-    let ticket = switch.driver.submit(START, Request::Write(updates));
-    assert!(switch.driver.poll(START).is_some_and(|(ended, outcome)| ended == ticket && outcome.is_ok()));
+    let ticket = switch.driver().submit(START, Request::Write(updates));
+    assert!(switch.driver().poll(START).is_some_and(|(ended, outcome)| ended == ticket && outcome.is_ok()));
 }

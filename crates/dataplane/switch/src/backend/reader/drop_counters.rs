@@ -3,9 +3,8 @@
 use causeway_dataplane::Counters;
 use causeway_types::{Span, Time};
 
-use super::drop_reason::reason_of;
-use super::outcomes::InFlight;
-use super::switch::Switch;
+use crate::backend::drop_reason::reason_of;
+use crate::backend::requests::{InFlight, Requests};
 use crate::driver::{Link, Outcome, Reply, Request, SwitchDriver};
 use crate::model::upf::DropReason;
 
@@ -17,6 +16,10 @@ const REASONS: usize = DropReason::ALL.len();
 /// The drops of the switch.
 #[derive(Debug)]
 pub(super) struct DropCounters {
+    /// P4Runtime id.
+    counter: u32,
+    /// `None`: they are not read.
+    interval: Option<Span>,
     /// The time of the next reading.
     due: Time,
     /// A reading is in flight.
@@ -30,9 +33,11 @@ pub(super) struct DropCounters {
     counters: Counters,
 }
 
-impl Default for DropCounters {
-    fn default() -> Self {
+impl DropCounters {
+    pub(super) fn new(counter: u32, interval: Option<Span>) -> Self {
         Self {
+            counter,
+            interval,
             due: Time::default(),
             is_reading: false,
             put_off: 0,
@@ -41,9 +46,7 @@ impl Default for DropCounters {
             counters: Counters::default(),
         }
     }
-}
 
-impl DropCounters {
     /// Handles a change of the connection to the switch.
     pub(super) fn handle_link(&mut self, link: Link) {
         let Link::Up { emptied } = link else { return };
@@ -76,44 +79,42 @@ impl DropCounters {
             self.counters.count_drops(reason_of(reason), more);
         }
     }
-}
 
-impl<D: SwitchDriver> Switch<D> {
     /// The time of the next reading.
-    pub(super) fn next_drop_read(&self) -> Option<Time> {
-        (self.config.drop_read_interval.is_some() && !self.drop_counters.is_reading)
-            .then_some(self.drop_counters.due)
+    pub(super) fn next(&self) -> Option<Time> {
+        (self.interval.is_some() && !self.is_reading).then_some(self.due)
     }
 
     /// Reads the drops if that is due: after waiting changes, unless these do not end.
-    pub(super) fn start_drop_read(&mut self, now: Time) -> bool {
-        let Some(interval) = self
-            .config
-            .drop_read_interval
-            .filter(|_| !self.drop_counters.is_reading && self.drop_counters.due <= now)
-        else {
+    pub(super) fn start<D: SwitchDriver>(
+        &mut self,
+        now: Time,
+        has_writes: bool,
+        requests: &mut Requests<D>,
+    ) -> bool {
+        let Some(interval) = self.interval.filter(|_| !self.is_reading && self.due <= now) else {
             return false;
         };
-        if !self.unwritten.is_empty() && self.drop_counters.put_off < MAX_POSTPONEMENTS {
-            self.drop_counters.put_off += 1;
-            self.drop_counters.due = now + (interval / 4).max(Span::from_micros(1));
+        if has_writes && self.put_off < MAX_POSTPONEMENTS {
+            self.put_off += 1;
+            self.due = now + (interval / 4).max(Span::from_micros(1));
             return true;
         }
-        self.drop_counters.put_off = 0;
-        self.drop_counters.is_reading = true;
-        self.drop_counters.due = now + interval;
+        self.put_off = 0;
+        self.is_reading = true;
+        self.due = now + interval;
         let indices = DropReason::ALL.map(|reason| reason as u32).to_vec();
-        self.send_request(now, Request::ReadIndexed { counter: self.layout.drops, indices }, InFlight::Drops);
+        requests.send(now, Request::ReadIndexed { counter: self.counter, indices }, InFlight::Drops);
         true
     }
 
     /// The drops were read, or the reading failed.
-    pub(super) fn drop_read_ended(&mut self, outcome: Outcome) {
-        self.drop_counters.is_reading = false;
+    pub(super) fn ended(&mut self, outcome: Outcome) {
+        self.is_reading = false;
         let Ok(Reply::Counts(counts)) = outcome else { return };
         let packets: Vec<u64> = counts.into_iter().map(|count| count.unwrap_or_default().packets).collect();
         if let Ok(packets) = packets.try_into() {
-            self.drop_counters.add(packets);
+            self.add(packets);
         }
     }
 }

@@ -6,16 +6,25 @@ use std::sync::Arc;
 use causeway_model::{DirectionalLimit, RuleSet, Urr};
 use causeway_types::{Direction, ReportingTriggers, Seid, Time, UrrId};
 
-use super::session_change::Change;
-use super::switch::Switch;
+use super::Reader;
 use crate::SwitchPdr;
-use crate::driver::SwitchDriver;
+use crate::backend::allocator::Change;
+use crate::backend::sessions::Sessions;
 use crate::pendulum::{Partition, Side};
 use crate::pulling::{self, Limit, Measured};
 
+/// What is measured for a session.
+#[derive(Debug, Default)]
+pub(super) struct Measurement {
+    /// URRs as usage pulling has them.
+    urrs: BTreeMap<UrrId, Arc<Urr>>,
+    /// Whether its inactivity is supervised.
+    pub(super) watches_activity: bool,
+}
+
 /// The purpose of a reading.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Measure {
+pub(in crate::backend) enum Measure {
     /// A URR, before QoS enforcement or after it.
     Urr(Seid, UrrId),
     /// Traffic that passes without counting for the session's URRs with exhausted quotas.
@@ -24,57 +33,67 @@ pub(super) enum Measure {
     Activity(Seid),
 }
 
-impl<D: SwitchDriver> Switch<D> {
+impl Reader {
     /// Adds the URRs of a session, in their future state.
-    pub(super) fn learn_urrs(&mut self, now: Time, seid: Seid, rules: &RuleSet) {
-        let Some(state) = self.sessions.get_mut(&seid) else { return };
+    pub(in crate::backend) fn add_urrs(&mut self, now: Time, seid: Seid, rules: &RuleSet) {
+        let measured = self.measured.entry(seid).or_default();
         for urr in rules.urrs.shared() {
-            if state.urrs.get(&urr.id) == Some(urr) {
+            if measured.urrs.get(&urr.id) == Some(urr) {
                 continue;
             }
             self.pulling.provision(now, Measure::Urr(seid, urr.id), asked(urr));
-            state.urrs.insert(urr.id, Arc::clone(urr));
+            measured.urrs.insert(urr.id, Arc::clone(urr));
         }
-        if rules.inactivity_timer.is_some() && !state.watches_activity {
-            state.watches_activity = true;
+        if rules.inactivity_timer.is_some() && !measured.watches_activity {
+            measured.watches_activity = true;
             self.pulling.provision(now, Measure::Activity(seid), pulling::Urr::new(Side::Ingress));
         }
     }
 
-    /// Removes the URRs that a session no longer has.
-    pub(super) fn forget_urrs(&mut self, seid: Seid) {
-        let rules = self.software.rules_of(seid);
-        let Some(state) = self.sessions.get_mut(&seid) else { return };
+    /// Removes the URRs that a session with these rules no longer has; without rules the session has ended.
+    pub(in crate::backend) fn remove_urrs(&mut self, seid: Seid, rules: Option<&RuleSet>) {
+        let Some(measured) = self.measured.get_mut(&seid) else { return };
         let is_there = |id: &UrrId| rules.is_some_and(|rules| rules.urrs.contains_key(id));
-        let gone: Vec<UrrId> = state.urrs.keys().filter(|id| !is_there(id)).copied().collect();
+        let gone: Vec<UrrId> = measured.urrs.keys().filter(|id| !is_there(id)).copied().collect();
         for id in gone {
-            state.urrs.remove(&id);
+            measured.urrs.remove(&id);
             self.pulling.remove(Measure::Urr(seid, id));
         }
         if rules.is_none() {
             self.pulling.remove(Measure::Beside(seid));
         }
-        if rules.is_none() && state.watches_activity {
-            state.watches_activity = false;
+        if rules.is_none() && measured.watches_activity {
+            measured.watches_activity = false;
             self.pulling.remove(Measure::Activity(seid));
         }
     }
 
-    /// New numbers count from now on.
-    pub(super) fn enter_numbers(&mut self, now: Time, change: &Change, partitions: &[Partition; 2]) {
+    /// The session has ended, and all its counters were read.
+    pub(in crate::backend) fn forget_session(&mut self, seid: Seid) {
+        self.measured.remove(&seid);
+    }
+
+    /// New numbers of a change count from now on.
+    pub(in crate::backend) fn add_numbers(
+        &mut self,
+        now: Time,
+        change: &Change,
+        partitions: &[Partition; 2],
+        sessions: &Sessions,
+    ) {
         let replaced: BTreeMap<_, SwitchPdr> =
-            change.gone.iter().filter_map(|number| Some((self.rules.get(number)?.pdr, *number))).collect();
+            change.gone.iter().filter_map(|number| Some((sessions.rule(*number)?.pdr, *number))).collect();
         for (pdr, number) in &change.fresh {
-            let Some(rule) = self.rules.get(number).filter(|rule| rule.content.is_counted) else { continue };
+            let Some(rule) = sessions.rule(*number).filter(|rule| rule.content.is_counted) else { continue };
             let seid = rule.session;
-            let Some(state) = self.sessions.get(&seid) else { continue };
+            let Some(measured) = self.measured.get(&seid) else { continue };
             let mut urrs = Vec::new();
             for id in &rule.content.urrs {
-                if state.urrs.contains_key(id) && !rule.content.uncounted.contains(id) {
+                if measured.urrs.contains_key(id) && !rule.content.uncounted.contains(id) {
                     urrs.push(Measure::Urr(seid, *id));
                 }
             }
-            urrs.extend(state.watches_activity.then_some(Measure::Activity(seid)));
+            urrs.extend(measured.watches_activity.then_some(Measure::Activity(seid)));
             if !rule.content.uncounted.is_empty() {
                 // It is read only to detect traffic.
                 self.pulling.provision(now, Measure::Beside(seid), pulling::Urr::new(Side::Egress));

@@ -6,125 +6,89 @@ use causeway_dataplane::ApplyError;
 use causeway_types::{FTeid, IpNet, PdrId, Seid};
 use foldhash::fast::RandomState;
 
-use super::background_writes::template_updates;
-use super::capacity::full_numbers;
-use super::compile_session::{CompiledSession, LookupKey, NumberContent};
-use super::direct::{Filters, rank};
-use super::layout::{Layout, Profile};
-use super::pdr_treatment::unsupported;
-use super::session_state::{MeterKey, PlacedRule, SessionState};
-use super::switch::Switch;
-use super::template::{RuleAction, Template};
+use super::{Allocator, full_numbers};
 use crate::SwitchPdr;
-use crate::driver::{Entry, EntryKey, Rates, SwitchDriver, Update};
+use crate::backend::compile_session::{CompiledSession, LookupKey, NumberContent};
+use crate::backend::direct::{Filters, rank};
+use crate::backend::layout::{Layout, Profile};
+use crate::backend::pdr_treatment::unsupported;
+use crate::backend::session_state::{MeterKey, PlacedRule, SessionState};
+use crate::backend::sessions::Sessions;
+use crate::backend::template::{RuleAction, Template};
+use crate::backend::writer::{BackgroundWrites, template_updates};
+use crate::driver::{Entry, EntryKey, Rates, Update};
 
 /// The effects of a batch, beside its updates.
 #[derive(Debug, Default)]
-pub(super) struct Change {
+pub(in crate::backend) struct Change {
     /// The rules of the session after the change.
-    pub(super) placed: BTreeMap<PdrId, PlacedRule>,
-    pub(super) guards: Vec<Entry>,
-    pub(super) keys: BTreeSet<LookupKey>,
-    pub(super) ues: BTreeMap<LookupKey, u32>,
+    pub(in crate::backend) placed: BTreeMap<PdrId, PlacedRule>,
+    pub(in crate::backend) guards: Vec<Entry>,
+    pub(in crate::backend) keys: BTreeSet<LookupKey>,
+    pub(in crate::backend) ues: BTreeMap<LookupKey, u32>,
     /// Filters of its rules that have classes then, and the version of all classes for which its entries were made.
-    pub(super) filters: Filters,
-    pub(super) classes: u64,
-    pub(super) meters: BTreeMap<MeterKey, (u32, Rates)>,
+    pub(in crate::backend) filters: Filters,
+    pub(in crate::backend) classes: u64,
+    pub(in crate::backend) meters: BTreeMap<MeterKey, (u32, Rates)>,
     /// New numbers, of which some have entries for accounting.
-    pub(super) fresh: Vec<(PdrId, SwitchPdr)>,
-    pub(super) add: Vec<SwitchPdr>,
+    pub(in crate::backend) fresh: Vec<(PdrId, SwitchPdr)>,
+    pub(in crate::backend) add: Vec<SwitchPdr>,
     /// Numbers without a rule after the change; those with entries for accounting.
-    pub(super) gone: Vec<SwitchPdr>,
-    pub(super) expire: Vec<SwitchPdr>,
+    pub(in crate::backend) gone: Vec<SwitchPdr>,
+    pub(in crate::backend) expire: Vec<SwitchPdr>,
     /// Numbers that stay, of rules that change their action.
-    pub(super) altered: Vec<SwitchPdr>,
+    pub(in crate::backend) altered: Vec<SwitchPdr>,
     /// Meters that were allocated for it, and those that are free afterwards.
-    pub(super) taken: Vec<(MeterKey, u32)>,
-    pub(super) freed: Vec<(MeterKey, u32)>,
+    pub(in crate::backend) taken: Vec<(MeterKey, u32)>,
+    pub(in crate::backend) freed: Vec<(MeterKey, u32)>,
     /// Numbers of sessions that were allocated for it, and those that are free afterwards; templates likewise.
-    pub(super) taken_sessions: Vec<u32>,
-    pub(super) left_sessions: Vec<u32>,
-    pub(super) taken_templates: Vec<Template>,
-    pub(super) left_templates: Vec<Template>,
+    pub(in crate::backend) taken_sessions: Vec<u32>,
+    pub(in crate::backend) left_sessions: Vec<u32>,
+    pub(in crate::backend) taken_templates: Vec<Template>,
+    pub(in crate::backend) left_templates: Vec<Template>,
     /// The increase or decrease of each table's entries.
-    pub(super) tables: BTreeMap<u32, i64>,
+    pub(in crate::backend) tables: BTreeMap<u32, i64>,
     /// The background batch with its templates, which must be written before.
-    pub(super) after_chore: u64,
+    pub(in crate::backend) after_background: u64,
 }
 
 impl Change {
     /// The action of each rule after the change.
-    pub(super) fn rule_actions(&self) -> Vec<(PdrId, RuleAction)> {
+    pub(in crate::backend) fn rule_actions(&self) -> Vec<(PdrId, RuleAction)> {
         let action = |placed: &PlacedRule| placed.wanted.content.template.action;
         self.placed.iter().map(|(pdr, placed)| (*pdr, action(placed))).collect()
     }
 }
 
-impl<D: SwitchDriver> Switch<D> {
+impl Allocator {
     /// Computes a change: all its resources are allocated, or none if it is refused.
     pub(super) fn prepare(
         &mut self,
         seid: Seid,
         session: CompiledSession,
+        sessions: &Sessions,
+        background: &mut BackgroundWrites,
     ) -> Result<(Change, Vec<Update>), ApplyError> {
         self.check_keys(seid, &session)?;
         let mut change = Change { classes: self.classes.version(), ..Change::default() };
         let filters = session.filters.clone();
-        let made = self.fill(seid, session, &mut change);
+        let made = self.fill(seid, session, &mut change, sessions, background);
         match made {
             Ok(updates) => {
                 let taken = change.keys.iter().map(|key| (*key, seid));
                 self.keys.extend(taken);
                 self.classes.hold(seid, &filters);
                 change.filters = filters;
+                self.reserve_space(&change);
                 // A change that only removes rules needs no template.
                 let needs_none = change.fresh.is_empty() && change.altered.is_empty();
-                change.after_chore = if needs_none { 0 } else { self.background_writes.enqueued };
+                change.after_background = if needs_none { 0 } else { background.enqueued() };
                 Ok((change, updates))
             }
             Err(error) => {
-                self.give_back(seid, &change, true);
+                self.give_back_unreserved(seid, &change, true, sessions, background);
                 Err(error)
             }
-        }
-    }
-
-    /// Releases the resources of a change that failed. Numbers under which packets may have been counted are not used
-    /// again where counters do not start at zero with an insertion.
-    pub(super) fn give_back(&mut self, seid: Seid, change: &Change, is_clean: bool) {
-        let is_by_index = self.layout.profile == Profile::Direct;
-        for (_, number) in change.fresh.iter().filter(|_| is_clean || !is_by_index) {
-            self.release(*number);
-        }
-        self.classes.leave(seid, &change.filters);
-        self.free_meters(&change.taken);
-        self.leave_templates(&change.taken_templates);
-        change.taken_sessions.iter().for_each(|session| self.numbers.release_session_number(*session));
-        let kept = self.sessions.get(&seid).map(|state| state.keys.clone()).unwrap_or_default();
-        for key in change.keys.difference(&kept) {
-            if self.keys.get(key) == Some(&seid) {
-                self.keys.remove(key);
-            }
-        }
-    }
-
-    /// Releases the number for another rule.
-    pub(super) fn release(&mut self, number: SwitchPdr) {
-        if self.layout.profile == Profile::Direct {
-            return self.numbers.release(number);
-        }
-        if let Ok(writes) = self.ranges.release(number)
-            && self.layout.profile == Profile::Hip4
-        {
-            self.background_writes.push(template_updates(&self.layout, &writes));
-        }
-    }
-
-    /// The change is written: updates the number of entries of each table.
-    pub(super) fn book(&mut self, change: &Change) {
-        for (table, more) in &change.tables {
-            let used = self.used.entry(*table).or_default();
-            *used = used.saturating_add_signed(isize::try_from(*more).unwrap_or_default());
         }
     }
 
@@ -153,26 +117,29 @@ impl<D: SwitchDriver> Switch<D> {
         seid: Seid,
         session: CompiledSession,
         change: &mut Change,
+        sessions: &Sessions,
+        background: &mut BackgroundWrites,
     ) -> Result<Vec<Update>, ApplyError> {
-        let state = self.sessions.get(&seid).map(SessionState::for_change).unwrap_or_default();
+        let none = SessionState::default();
+        let state = sessions.get(seid).unwrap_or(&none);
         change.keys.clone_from(&session.keys);
         let mut updates = Vec::new();
         let guards = session.guards.into_iter().map(|key| self.layout.entry(key, "pass", &[]));
         let guards: Option<Vec<Entry>> = guards.collect();
         change.guards = guards.ok_or(unsupported("the program has no action for its source guard"))?;
         if self.layout.profile == Profile::Direct {
-            self.place_by_index(&state, session.rules, &session.ues, change)?;
+            self.place_by_index(state, session.rules, &session.ues, change, sessions, background)?;
         } else {
             for (pdr, wanted) in session.rules {
                 let kept = state.placed.get(&pdr).filter(|placed| placed.wanted.content == wanted.content);
                 let number = match kept {
                     Some(placed) => placed.number,
-                    None => self.allocate(pdr, &wanted.content, change)?,
+                    None => self.allocate(pdr, &wanted.content, change, background)?,
                 };
                 change.placed.insert(pdr, PlacedRule { number, wanted, template: None });
             }
         }
-        self.change_meters(&state, &session.meters, change, &mut updates)?;
+        self.change_meters(state, &session.meters, change, &mut updates)?;
         for placed in state.placed.values() {
             let is_kept = change.placed.values().any(|other| other.number == placed.number);
             if !is_kept {
@@ -180,8 +147,8 @@ impl<D: SwitchDriver> Switch<D> {
                 change.expire.extend(placed.wanted.content.is_counted.then_some(placed.number));
             }
         }
-        change.left_templates = left_templates(&state, change);
-        let deletions = self.compare(&state, change, &mut updates)?;
+        change.left_templates = left_templates(state, change);
+        let deletions = self.compare(state, change, &mut updates, sessions)?;
         updates.extend(deletions);
         Ok(updates)
     }
@@ -191,12 +158,13 @@ impl<D: SwitchDriver> Switch<D> {
         pdr: PdrId,
         content: &NumberContent,
         change: &mut Change,
+        background: &mut BackgroundWrites,
     ) -> Result<SwitchPdr, ApplyError> {
         let has_templates = self.layout.profile == Profile::Hip4;
         let template = if has_templates { content.template } else { Template::COMMON };
         let allocation = self.ranges.allocate(&template).map_err(|error| full_numbers(&error))?;
         if has_templates {
-            self.background_writes.push(template_updates(&self.layout, &allocation.writes));
+            background.push(template_updates(&self.layout, &allocation.writes));
         }
         change.fresh.push((pdr, allocation.number));
         change.add.extend(content.is_counted.then_some(allocation.number));
@@ -209,6 +177,7 @@ impl<D: SwitchDriver> Switch<D> {
         state: &SessionState,
         change: &mut Change,
         updates: &mut Vec<Update>,
+        sessions: &Sessions,
     ) -> Result<Vec<Update>, ApplyError> {
         let mut before: HashMap<&EntryKey, SwitchPdr, RandomState> = HashMap::default();
         for placed in state.placed.values() {
@@ -230,13 +199,13 @@ impl<D: SwitchDriver> Switch<D> {
             let meter = placed.meter().and_then(|of| change.meters.get(&of));
             let index = meter.map_or(0, |(index, _)| *index);
             if fresh.contains(&placed.number) {
-                updates.extend(self.number_entries(placed, index)?.into_iter().map(Update::Insert));
+                updates.extend(self.layout.number_entries(placed, index)?.into_iter().map(Update::Insert));
             }
             for row in &placed.wanted.rows {
                 match before.remove(row) {
                     Some(number) if number == placed.number && !change.altered.contains(&number) => {}
-                    Some(_) => updates.push(Update::Modify(self.row_entry(placed, row, index)?)),
-                    None => updates.push(Update::Insert(self.row_entry(placed, row, index)?)),
+                    Some(_) => updates.push(Update::Modify(self.layout.row_entry(placed, row, index)?)),
+                    None => updates.push(Update::Insert(self.layout.row_entry(placed, row, index)?)),
                 }
             }
         }
@@ -244,7 +213,7 @@ impl<D: SwitchDriver> Switch<D> {
         let guards = stale_guards.into_iter().filter_map(|place| state.guards.get(place));
         deletions.extend(guards.map(|guard| Update::Delete(guard.key.clone())));
         for number in &change.gone {
-            deletions.extend(self.number_keys(*number).into_iter().map(Update::Delete));
+            deletions.extend(self.layout.number_keys(*number, sessions).into_iter().map(Update::Delete));
         }
         if self.layout.profile == Profile::Direct {
             updates.sort_by_key(|update| update_rank(&self.layout, update));

@@ -3,13 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use causeway_dataplane::{DropReason, HostReachability, Topology};
+use causeway_dataplane::{DropReason, Topology};
 use foldhash::fast::RandomState;
 
-use super::layout::Layout;
-use super::notice::Notice;
-use super::switch::Switch;
-use crate::driver::{Entry, EntryKey, FieldMatch, SwitchDriver, Update};
+use crate::backend::layout::Layout;
+use crate::driver::{Entry, EntryKey, FieldMatch, Update};
 use crate::model::upf;
 
 /// The tables, by IP version.
@@ -38,25 +36,8 @@ const LINK_V6: [(Ipv6Addr, Ipv6Addr); 4] = [
 /// must not reach it.
 type Row = (IpAddr, u128, i32, Option<u8>, Option<upf::DropReason>);
 
-impl<D: SwitchDriver> Switch<D> {
-    /// Sets the host's addresses. If the switch has no space for all, the earlier entries stay, and the operator is
-    /// notified.
-    pub(super) fn close(&mut self, host: &HostReachability) {
-        self.config.topology.host.clone_from(host);
-        let closed = entries(&self.layout, &self.config.topology);
-        if let Some((room, needed)) = lacks_room(&self.layout, &closed) {
-            self.notices.push_back(Notice::Closed { needed, room });
-            return;
-        }
-        // New closed addresses are written before newly open ones.
-        let updates = changes(&self.closed, &closed);
-        self.background_writes.push(updates);
-        self.closed = closed;
-    }
-}
-
 /// The updates that replace the present entries by these.
-fn changes(state: &[Entry], wanted: &[Entry]) -> Vec<Update> {
+pub(super) fn changes(state: &[Entry], wanted: &[Entry]) -> Vec<Update> {
     let state: HashMap<&EntryKey, &Entry, RandomState> =
         state.iter().map(|entry| (&entry.key, entry)).collect();
     let kept: HashSet<&EntryKey, RandomState> = wanted.iter().map(|entry| &entry.key).collect();
@@ -70,7 +51,7 @@ fn changes(state: &[Entry], wanted: &[Entry]) -> Vec<Update> {
 }
 
 /// The table without space for its entries, and the entries needed. A change needs space for the old ones, too.
-pub(super) fn lacks_room(layout: &Layout, entries: &[Entry]) -> Option<(usize, usize)> {
+pub(in crate::backend) fn lacks_room(layout: &Layout, entries: &[Entry]) -> Option<(usize, usize)> {
     TABLES.into_iter().filter_map(|name| layout.table(name)).find_map(|table| {
         let needed = entries.iter().filter(|entry| entry.key.table == table.id).count();
         (needed > table.size / 2).then_some((table.size / 2, needed))
@@ -78,7 +59,7 @@ pub(super) fn lacks_room(layout: &Layout, entries: &[Entry]) -> Option<(usize, u
 }
 
 /// The entries of a topology whose first data network is on the switch.
-pub(super) fn entries(layout: &Layout, topology: &Topology) -> Vec<Entry> {
+pub(in crate::backend) fn entries(layout: &Layout, topology: &Topology) -> Vec<Entry> {
     let closed = topology.blocked_addresses();
     let v4 = LINK_V4.map(|(ip, mask)| (ip.into(), u32::from(mask).into()));
     let v6 = LINK_V6.map(|(ip, mask)| (ip.into(), u128::from(mask)));

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use causeway_types::Seid;
 use foldhash::fast::RandomState;
 
-use super::operation::Operation;
 use crate::SwitchPdr;
+use crate::backend::operation::Operation;
 
 /// The waiter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Waiter {
+pub(in crate::backend) enum Waiter {
     /// An operation, for usage that it reports.
     Operation(Operation),
     /// A due timer of a session.

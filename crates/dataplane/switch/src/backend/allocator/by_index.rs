@@ -5,42 +5,43 @@ use std::collections::{BTreeMap, BTreeSet};
 use causeway_dataplane::ApplyError;
 use causeway_types::{PdrId, QerId};
 
-use super::OWN_ENTRY_BASE;
-use super::numbers::of_pool;
-use super::table_placement::{rows, simple_number, ue_entry};
+use super::{Allocator, Change};
 use crate::SwitchPdr;
 use crate::backend::compile_session::{CompiledRule, LookupKey};
+use crate::backend::direct::{OWN_ENTRY_BASE, of_pool, rows, simple_number, ue_entry};
 use crate::backend::pdr_treatment::unsupported;
-use crate::backend::session_change::Change;
 use crate::backend::session_state::{PlacedRule, SessionState};
-use crate::backend::switch::Switch;
-use crate::driver::SwitchDriver;
+use crate::backend::sessions::Sessions;
+use crate::backend::template::Template;
+use crate::backend::writer::BackgroundWrites;
 
-impl<D: SwitchDriver> Switch<D> {
+impl Allocator {
     /// Places a session's rules: numbers, templates and entries.
-    pub(in crate::backend) fn place_by_index(
+    pub(super) fn place_by_index(
         &mut self,
         state: &SessionState,
         wanted: BTreeMap<PdrId, CompiledRule>,
         ues: &BTreeMap<LookupKey, Option<PdrId>>,
         change: &mut Change,
+        sessions: &Sessions,
+        background: &mut BackgroundWrites,
     ) -> Result<(), ApplyError> {
         self.number_ues(state, ues, change)?;
-        let numbers = self.simple_numbers(state, &wanted, &change.ues);
+        let numbers = self.simple_numbers(state, &wanted, &change.ues, sessions);
         for (pdr, mut wanted) in wanted {
             let before = state.placed.get(&pdr);
-            let kept = before.filter(|before| self.counts_alike(before, &wanted));
+            let kept = before.filter(|before| counts_alike(before, &wanted, sessions));
             let number = match (numbers.get(&pdr).copied(), kept) {
                 (Some(number), Some(before)) if number == before.number => number,
-                (Some(number), _) => self.allocate_class(pdr, number, change),
+                (Some(number), _) => self.assign(pdr, number, change),
                 (None, Some(before)) if before.number.0 >= OWN_ENTRY_BASE => before.number,
                 (None, _) => {
                     let number = self.numbers.allocate_rule_number()?;
-                    self.allocate_class(pdr, number, change)
+                    self.assign(pdr, number, change)
                 }
             };
             let before = before.filter(|before| before.number == number);
-            let template = self.template_number(number, before, &wanted, change)?;
+            let template = self.template_number(number, before, &wanted, change, background)?;
             wanted.rows = rows(&self.layout, &wanted, number, &change.ues)?;
             let placed = PlacedRule { number, wanted, template };
             if before.is_some_and(|before| before.template != template || !does_alike(before, &placed.wanted))
@@ -53,7 +54,7 @@ impl<D: SwitchDriver> Switch<D> {
     }
 
     /// Assigns the number to this rule.
-    fn allocate_class(&mut self, pdr: PdrId, number: SwitchPdr, change: &mut Change) -> SwitchPdr {
+    fn assign(&mut self, pdr: PdrId, number: SwitchPdr, change: &mut Change) -> SwitchPdr {
         self.numbers.mark_in_use(number);
         change.fresh.push((pdr, number));
         change.add.push(number);
@@ -110,6 +111,7 @@ impl<D: SwitchDriver> Switch<D> {
         state: &SessionState,
         wanted: &BTreeMap<PdrId, CompiledRule>,
         ues: &BTreeMap<LookupKey, u32>,
+        sessions: &Sessions,
     ) -> BTreeMap<PdrId, SwitchPdr> {
         let mut numbers = BTreeMap::new();
         for (pdr, wanted) in wanted {
@@ -117,11 +119,11 @@ impl<D: SwitchDriver> Switch<D> {
             let number = point.and_then(|point| simple_number(point, wanted.content.template, ues));
             let Some(number) = number else { continue };
             let before = state.placed.get(pdr);
-            let is_own =
-                before.is_some_and(|before| before.number == number && self.counts_alike(before, wanted));
+            let is_own = before
+                .is_some_and(|before| before.number == number && counts_alike(before, wanted, sessions));
             let stays =
                 before.is_some_and(|before| before.number.0 >= OWN_ENTRY_BASE && is_same(before, wanted));
-            let has_template = self.numbers.templates.has_room(&wanted.content.template);
+            let has_template = self.numbers.has_template(&wanted.content.template);
             if !stays && has_template && (is_own || !self.numbers.is_busy(number)) {
                 numbers.insert(*pdr, number);
             }
@@ -137,22 +139,6 @@ impl<D: SwitchDriver> Switch<D> {
         numbers
     }
 
-    /// Whether the rule's number continues to count under the same conditions.
-    fn counts_alike(&self, before: &PlacedRule, wanted: &CompiledRule) -> bool {
-        let (old, new) = (&before.wanted.content, &wanted.content);
-        let is_alike = |number: &SwitchPdr| {
-            self.rules
-                .get(number)
-                .is_some_and(|rule| rule.has_same_headers(new.template.action) && !rule.is_expired)
-        };
-        old.urrs == new.urrs
-            && old.uncounted == new.uncounted
-            && old.before_qos == new.before_qos
-            && old.is_tunnelled == new.is_tunnelled
-            && old.template.is_uplink == new.template.is_uplink
-            && is_alike(&before.number)
-    }
-
     /// The template number of a rule; the template is written before the rule.
     fn template_number(
         &mut self,
@@ -160,6 +146,7 @@ impl<D: SwitchDriver> Switch<D> {
         before: Option<&PlacedRule>,
         wanted: &CompiledRule,
         change: &mut Change,
+        background: &mut BackgroundWrites,
     ) -> Result<Option<u16>, ApplyError> {
         if number.0 >= OWN_ENTRY_BASE {
             return Ok(None);
@@ -168,19 +155,33 @@ impl<D: SwitchDriver> Switch<D> {
         if let Some(before) = before.filter(|before| before.wanted.content.template == template) {
             return Ok(before.template);
         }
-        let (number, update) = self.numbers.templates.take(&self.layout, template)?;
+        let (number, update) = self.numbers.take_template(&self.layout, template)?;
         change.taken_templates.push(template);
-        self.background_writes.push(update.into_iter().collect());
+        background.push(update.into_iter().collect());
         Ok(Some(number))
     }
 
     /// Rules no longer use these templates.
-    pub(in crate::backend) fn leave_templates(&mut self, templates: &[crate::backend::Template]) {
+    pub(super) fn leave_templates(&mut self, templates: &[Template], background: &mut BackgroundWrites) {
         for template in templates {
-            let update = self.numbers.templates.leave(&self.layout, *template);
-            self.background_writes.push(update.into_iter().collect());
+            let update = self.numbers.leave_template(&self.layout, *template);
+            background.push(update.into_iter().collect());
         }
     }
+}
+
+/// Whether the rule's number continues to count under the same conditions.
+fn counts_alike(before: &PlacedRule, wanted: &CompiledRule, sessions: &Sessions) -> bool {
+    let (old, new) = (&before.wanted.content, &wanted.content);
+    let continues = sessions
+        .rule(before.number)
+        .is_some_and(|rule| rule.has_same_headers(new.template.action) && !rule.is_expired);
+    old.urrs == new.urrs
+        && old.uncounted == new.uncounted
+        && old.before_qos == new.before_qos
+        && old.is_tunnelled == new.is_tunnelled
+        && old.template.is_uplink == new.template.is_uplink
+        && continues
 }
 
 /// Whether the rule has the same content as before.

@@ -10,8 +10,8 @@ use causeway_dataplane::{
 use causeway_model::Applications;
 use causeway_types::{Span, Time, WallClock};
 
-use super::operation::{Operation, Progress};
-use super::switch::Switch;
+use super::Switch;
+use crate::backend::operation::{Operation, Progress};
 use crate::driver::SwitchDriver;
 
 /// How often a driver in simulated time is polled.
@@ -22,20 +22,20 @@ const WAIT_STEP: Span = Span::from_millis(100);
 
 impl<D: SwitchDriver> Switch<D> {
     /// Waits for an operation: in the driver's time if it is simulated, else in real time.
-    pub(super) fn wait_for(&mut self, now: Time, operation: Operation) -> Result<Applied, ApplyError> {
+    fn wait_for(&mut self, now: Time, operation: Operation) -> Result<Applied, ApplyError> {
         let (start, mut now) = (now, now);
         let mut kept = Vec::new();
         for _ in 0..MAX_POLLS {
             match self.poll(now) {
                 Some(Progress::Done(done, result)) if done == operation => {
-                    self.progress.extend(kept);
+                    self.operations.put_back(kept);
                     return result;
                 }
                 Some(other) => kept.push(other),
                 None => {
                     let next = self.next_step().map(|next| next.max(now));
                     let longest = next.map_or(WAIT_STEP, |next| next.since(now).min(WAIT_STEP));
-                    now = match self.driver.wait(longest) {
+                    now = match self.driver().wait(longest) {
                         Some(_) if now.since(start) > self.config.patience => break,
                         Some(rested) => now + rested,
                         None => next.unwrap_or(now),
@@ -44,7 +44,7 @@ impl<D: SwitchDriver> Switch<D> {
             }
         }
         self.abandon(operation);
-        self.progress.extend(kept);
+        self.operations.put_back(kept);
         Err(ApplyError::Backend("the switch did not answer".to_owned()))
     }
 }
@@ -71,14 +71,14 @@ impl<D: SwitchDriver> Dataplane for Switch<D> {
 
     fn submit(&mut self, now: Time, id: PlanId, plan: &Plan) -> PollApplied {
         let operation = Self::submit(self, now, plan);
-        self.plan_ids.insert(operation, id);
+        self.operations.set_plan_id(operation, id);
         Poll::Pending
     }
 
     fn poll_applied(&mut self, now: Time) -> Option<(PlanId, Result<Applied, ApplyError>)> {
         while let Some(progress) = self.poll(now) {
             if let Progress::Done(operation, result) = progress
-                && let Some(id) = self.plan_ids.remove(&operation)
+                && let Some(id) = self.operations.take_plan_id(operation)
             {
                 return Some((id, result));
             }
@@ -99,7 +99,10 @@ impl<D: SwitchDriver> Dataplane for Switch<D> {
 
     fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {
         self.software.set_host_reachability(host);
-        self.close(host);
+        match self.recovery.close(host) {
+            Ok(updates) => self.writer.background().push(updates),
+            Err(notice) => self.notices.push_back(notice),
+        }
     }
 
     fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
@@ -125,6 +128,6 @@ impl<D: SwitchDriver> Dataplane for Switch<D> {
     /// The counters of the software, and the drops of the switch. Packets that the switch forwarded are in the counters
     /// of its ports.
     fn counters(&self) -> Counters {
-        self.software.counters().with(self.drop_counters.counters())
+        self.software.counters().with(self.reader.drops())
     }
 }

@@ -6,27 +6,30 @@ use causeway_dataplane::ApplyError;
 use causeway_model::RuleSet;
 use causeway_types::{Seid, UrrId};
 
-use super::classes::Task;
-use super::filter::Filter;
+use super::{Allocator, Change, Rewrites};
 use crate::backend::compile_session::compile;
+use crate::backend::direct::{Filter, Task};
 use crate::backend::layout::Profile;
-use crate::backend::session_change::Change;
-use crate::backend::switch::Switch;
-use crate::driver::{SwitchDriver, Update};
+use crate::backend::sessions::Sessions;
+use crate::backend::writer::BackgroundWrites;
+use crate::driver::Update;
 
-impl<D: SwitchDriver> Switch<D> {
-    /// Compiles a session: with its filters on the switch if possible, and if there is space.
-    pub(in crate::backend) fn come_to(
+impl Allocator {
+    /// Compiles a session, and allocates what it needs: with its filters on the switch if possible, and if there is
+    /// space.
+    pub(in crate::backend) fn change_session(
         &mut self,
         seid: Seid,
         rules: &RuleSet,
         exhausted: &BTreeSet<UrrId>,
+        sessions: &Sessions,
+        background: &mut BackgroundWrites,
     ) -> Result<(Change, Vec<Update>), ApplyError> {
         let promised = self.classes.begin(seid);
-        let made = match self.with_filters(seid, rules, exhausted) {
+        let made = match self.with_filters(seid, rules, exhausted, sessions, background) {
             Some(made) => Ok(made),
             None => compile(rules, exhausted, &self.layout, &self.config, None)
-                .and_then(|session| self.prepare(seid, session)),
+                .and_then(|session| self.prepare(seid, session, sessions, background)),
         };
         self.classes.leave(seid, &promised);
         made
@@ -39,6 +42,8 @@ impl<D: SwitchDriver> Switch<D> {
         seid: Seid,
         rules: &RuleSet,
         exhausted: &BTreeSet<UrrId>,
+        sessions: &Sessions,
+        background: &mut BackgroundWrites,
     ) -> Option<(Change, Vec<Update>)> {
         let has_filters = rules.pdrs.values().any(|pdr| !pdr.pdi.filters.is_empty());
         if self.layout.profile != Profile::Direct || !self.config.falls_back || !has_filters {
@@ -47,35 +52,40 @@ impl<D: SwitchDriver> Switch<D> {
         // The software handles sessions that cannot be classified, or exceed a table.
         let session = compile(rules, exhausted, &self.layout, &self.config, Some(&self.classes)).ok()?;
         if self.classes.has(&session.filters) {
-            return self.prepare(seid, session).ok();
+            return self.prepare(seid, session, sessions, background).ok();
         }
         self.classes.request_classes(seid, session.filters);
         None
     }
 
-    /// Adds and removes classes.
-    pub(in crate::backend) fn arrange_classes(&mut self) -> bool {
-        let (written, is_refused) =
-            (self.background_writes.written, self.background_writes.refused.is_some());
-        let Some(task) = self.classes.poll(|write| write <= written && !is_refused) else { return false };
-        self.carry_out(task);
-        true
+    /// Adds and removes classes, one step after the other: returns the sessions that must be compiled again for this
+    /// step, after their other operations. `None`: there is no step now.
+    pub(in crate::backend) fn advance_classes(
+        &mut self,
+        background: &mut BackgroundWrites,
+    ) -> Option<Rewrites> {
+        let (written, is_refused) = (background.written(), background.refused().is_some());
+        let task = self.classes.poll(|write| write <= written && !is_refused)?;
+        Some(self.carry_out(task, background))
     }
 
-    /// Entries of new classes were refused; `false`: the refused write was another one.
-    pub(in crate::backend) fn classes_refused(&mut self) -> bool {
-        if !self.classes.inserts_by(self.background_writes.written + 1) {
-            return false;
+    /// Entries of new classes were refused: returns the sessions that must be compiled again. `None`: the refused write
+    /// was another one.
+    pub(in crate::backend) fn refuse_classes(
+        &mut self,
+        background: &mut BackgroundWrites,
+    ) -> Option<Rewrites> {
+        if !self.classes.inserts_by(background.written() + 1) {
+            return None;
         }
-        self.background_writes.done();
+        background.done();
         let task = self.classes.refused();
-        task.into_iter().for_each(|task| self.carry_out(task));
-        true
+        Some(task.map(|task| self.carry_out(task, background)).unwrap_or_default())
     }
 
-    fn carry_out(&mut self, task: Task) {
+    fn carry_out(&mut self, task: Task, background: &mut BackgroundWrites) -> Rewrites {
         let updates: Vec<Update> = match task {
-            Task::Rewrite(sessions) => return sessions.into_iter().for_each(|seid| self.rewrite_after(seid)),
+            Task::Rewrite(sessions) => return sessions,
             Task::Insert(rows) => {
                 let entry = |(filter, class): &(Filter, u16)| filter.entry(&self.layout, *class);
                 rows.iter().filter_map(entry).map(Update::Insert).collect()
@@ -86,16 +96,13 @@ impl<D: SwitchDriver> Switch<D> {
                 .map(Update::Delete)
                 .collect(),
         };
-        self.background_writes.push(updates);
-        self.classes.enqueued(self.background_writes.enqueued);
+        background.push(updates);
+        self.classes.enqueued(background.enqueued());
+        Rewrites::new()
     }
 
-    /// Compiles a session's entries again, after its other operations.
-    fn rewrite_after(&mut self, seid: Seid) {
-        if self.sessions.contains_key(&seid) {
-            self.enqueue(seid, None);
-            return;
-        }
+    /// A session that had to be compiled again no longer exists.
+    pub(in crate::backend) fn forget_classes(&mut self, seid: Seid) {
         let promised = self.classes.begin(seid);
         self.classes.leave(seid, &promised);
         self.classes.written(seid, self.classes.version(), false);

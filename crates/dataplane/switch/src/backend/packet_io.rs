@@ -1,0 +1,171 @@
+//! Packets between the switch and the software behind it: frames that it receives, and packets that it sends.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use causeway_dataplane::{Egress, Ingress, PacketEngine};
+use causeway_packet::gtpu::prefix;
+use causeway_slowpath::SlowPath;
+use causeway_types::{Qfi, Time};
+
+use super::config::Config;
+use super::cpu_port::{self, CpuPortFrame, GTPU_PORT};
+use super::direct::{self, LookupPoint};
+use super::layout::{Layout, Profile};
+use super::requests::{InFlight, Requests};
+use super::session_state::NumberRecord;
+use super::sessions::Sessions;
+use crate::SwitchPdr;
+use crate::driver::{Request, SwitchDriver};
+use crate::model::upf::Punt;
+
+/// The most frames that wait for the routes of the switch.
+const MAX_WAITING: usize = 1024;
+
+/// Converts packets to frames of the CPU port and back.
+#[derive(Debug)]
+pub(super) struct PacketIo {
+    layout: Arc<Layout>,
+    config: Arc<Config>,
+    /// Frames of the software that wait for the routes of the switch.
+    held: VecDeque<Vec<u8>>,
+    ignored: u64,
+}
+
+impl PacketIo {
+    pub(super) fn new(layout: &Arc<Layout>, config: &Arc<Config>) -> Self {
+        Self { layout: Arc::clone(layout), config: Arc::clone(config), held: VecDeque::new(), ignored: 0 }
+    }
+
+    /// Frames that were ignored.
+    pub(super) const fn ignored(&self) -> u64 {
+        self.ignored
+    }
+
+    /// A frame is ignored.
+    pub(super) const fn ignore(&mut self) {
+        self.ignored += 1;
+    }
+
+    /// Sends the software's packets, in order. While the switch has no routes, they wait.
+    pub(super) fn send<D: SwitchDriver>(
+        &mut self,
+        now: Time,
+        software: &mut SlowPath,
+        has_routes: bool,
+        requests: &mut Requests<D>,
+    ) {
+        let mut out: Vec<(Egress, Vec<u8>)> = Vec::new();
+        software.flush(&mut out);
+        for (egress, packet) in out {
+            match self.frame_of(&egress, &packet) {
+                // A switch without routes would drop it.
+                Some(frame) if !has_routes && self.held.len() < MAX_WAITING => self.held.push_back(frame),
+                Some(frame) => requests.send(now, Request::PacketOut(frame), InFlight::Frame),
+                None => self.ignored += 1,
+            }
+        }
+    }
+
+    /// Sends the frames that waited until the switch had its routes again.
+    pub(super) fn send_held<D: SwitchDriver>(&mut self, now: Time, requests: &mut Requests<D>) {
+        for frame in std::mem::take(&mut self.held) {
+            requests.send(now, Request::PacketOut(frame), InFlight::Frame);
+        }
+    }
+
+    fn frame_of(&self, egress: &Egress, packet: &[u8]) -> Option<Vec<u8>> {
+        match egress {
+            Egress::Gtpu { local: IpAddr::V4(local), peer: SocketAddr::V4(peer), tos, hops } => {
+                let datagram =
+                    cpu_port::in_udp((*local, GTPU_PORT), (*peer.ip(), peer.port()), (*tos, *hops), packet)?;
+                Some(cpu_port::route(&datagram))
+            }
+            Egress::Ip { .. } => {
+                let to = match packet.first()? >> 4 {
+                    4 => IpAddr::from(*packet.get(16..)?.first_chunk::<4>()?),
+                    _ => IpAddr::from(*packet.get(24..)?.first_chunk::<16>()?),
+                };
+                Some(cpu_port::send(&self.config.network_hop(to)?, packet))
+            }
+            Egress::Gtpu { .. } | Egress::Ethernet { .. } => None,
+        }
+    }
+
+    /// The rule of a frame's packet.
+    pub(super) fn rule_of<'s>(
+        &self,
+        frame: &CpuPortFrame<'_>,
+        sessions: &'s Sessions,
+    ) -> Option<&'s NumberRecord> {
+        sessions.rule(self.decode_rule_number(frame.rule).0)
+    }
+
+    /// The ingress and the packet that the software would have received without the switch.
+    pub(super) fn ingress_of(
+        &self,
+        frame: &CpuPortFrame<'_>,
+        sessions: &Sessions,
+        software: &SlowPath,
+    ) -> Option<(Ingress, Vec<u8>)> {
+        let network = || self.config.topology.networks.first().map(|network| network.instance.clone());
+        if frame.is(Punt::Signalling) {
+            let (ingress, message) = cpu_port::out_of_udp(frame.packet)?;
+            return Some((ingress, message.to_vec()));
+        }
+        if frame.is(Punt::Buffer) || frame.is(Punt::TtlExpired) {
+            let (number, flow) = self.decode_rule_number(frame.rule);
+            let rule = sessions.rule(number).filter(|rule| rule.content.is_tunnelled);
+            if let Some(rule) = rule {
+                return in_its_tunnel(rule, flow, frame.packet, sessions, software);
+            }
+            return Some((Ingress::Ip { network: network()? }, frame.packet.to_vec()));
+        }
+        if frame.is(Punt::Local) {
+            return Some((Ingress::Ip { network: network()? }, frame.packet.to_vec()));
+        }
+        None
+    }
+
+    /// The number of a rule in a frame of the switch, and the QFI of the packet if it is encoded with it.
+    fn decode_rule_number(&self, rule: u32) -> (SwitchPdr, Option<u8>) {
+        match self.layout.profile {
+            Profile::Direct => {
+                let (number, flow) = direct::decode_rule_number(rule);
+                (SwitchPdr(number), flow)
+            }
+            _ => (SwitchPdr(rule), None),
+        }
+    }
+}
+
+/// Restores the tunnel that the switch has removed, as far as it is known: with the received QFI, or the one of the
+/// rule.
+fn in_its_tunnel(
+    rule: &NumberRecord,
+    flow: Option<u8>,
+    packet: &[u8],
+    sessions: &Sessions,
+    software: &SlowPath,
+) -> Option<(Ingress, Vec<u8>)> {
+    let pdi = &software.rules_of(rule.session)?.pdrs.get(&rule.pdr)?.pdi;
+    let tunnel = pdi.tunnel?;
+    let local = tunnel.addr.v4?;
+    let placed = sessions.get(rule.session).and_then(|state| state.placed.get(&rule.pdr));
+    let flow = flow.or_else(|| match placed?.wanted.spot.as_ref()? {
+        LookupPoint::Tunnel { flows, .. } => direct::flow_of(*flows),
+        LookupPoint::Ue { .. } => None,
+    });
+    let qfi = match flow {
+        Some(flow) => Qfi::new(flow).filter(|qfi| qfi.value() != 0),
+        None => pdi.qfis.iter().next(),
+    };
+    let mut message = match qfi {
+        Some(qfi) => prefix::uplink(tunnel.teid, qfi, packet.len()).ok()?.to_vec(),
+        None => prefix::without_extensions(tunnel.teid, packet.len()).ok()?.to_vec(),
+    };
+    message.extend_from_slice(packet);
+    let peer = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), GTPU_PORT);
+    Some((Ingress::Gtpu { local: IpAddr::V4(local), peer, tos: 0, hops: None }, message))
+}
