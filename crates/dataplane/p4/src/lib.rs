@@ -2,6 +2,8 @@
 //!
 //! - [`Contract`] describes one profile of the pipeline: tables with their keys and sizes, actions, counters, meters
 //!   and drop reasons.
+//! - [`names`] has a constant for each name of a table, key, action, parameter, counter or meter. Code that uses a
+//!   name which no program has any more does not compile.
 //! - [`profiles`] has the contract of each profile. It is generated from the P4Info that is committed beside the
 //!   programs, so no name, number or width is written twice.
 //! - [`p4info`] reads such a file, of either target; [`render`] converts it to the generated code. A test fails when
@@ -19,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod contract;
+pub mod names;
 pub mod p4info;
 pub mod profiles;
 pub mod render;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use causeway_p4::p4info::P4Info;
-use causeway_p4::render::{PROFILES, profile};
+use causeway_p4::render::{PROFILES, names, profile};
 
 fn committed(profile: &str, target: &str) -> PathBuf {
     let name = format!("../../../p4/p4info/{profile}.{target}.txtpb");
@@ -27,6 +27,15 @@ fn the_generated_contract_is_not_stale() {
         let becomes = profile(name, constant, &read(&committed(name, "bmv2")));
         assert!(stands == becomes, "{} is stale: run scripts/p4 contract", path.display());
     }
+}
+
+// Input:  the P4Info of all profiles, and the constants in `src/names.rs`.
+// Output: these are the present output for the P4Info, so code that names an object that no program has does not compile.
+#[test]
+fn the_generated_names_are_not_stale() {
+    let infos: Vec<P4Info> = PROFILES.iter().map(|(name, _)| read(&committed(name, "bmv2"))).collect();
+    let stands = include_str!("../src/names.rs");
+    assert!(stands == names(&infos), "src/names.rs is stale: run scripts/p4 contract");
 }
 
 // Input:  the sizes that were tried on Tofino 1, and their chart.

@@ -1,20 +1,24 @@
 //! Meter numbers: a program has one meter array, two halves of which the first has the even numbers, or banks.
 
+use causeway_p4::names::{meter, table};
+
 use crate::driver::Program;
 use crate::indexed_counters::IndexedCounters;
+use crate::tables::variants;
 
 /// Tables of rules that have a meter: one, or one for the even and one for the odd meters.
-pub(crate) const METERED: [&str; 3] = ["metered_rules", "metered_rules_even", "metered_rules_odd"];
+pub(crate) const METERED: [&str; 3] =
+    [table::METERED_RULES, variants::METERED_RULES_EVEN, variants::METERED_RULES_ODD];
 
 /// One rule in this many has its own meter where rules and sessions share a meter array.
 const RULES_PER_METER: u32 = 8;
 
 /// Banks of sessions' meters, and the first number of each (`p4/blocks/metering.p4`).
 const BANKS: [(&str, u32); 4] = [
-    ("session_meters_0", 0),
-    ("session_meters_1", 0x2000),
-    ("session_meters_2", 0x4000),
-    ("session_meters_large", 0x8000),
+    (meter::SESSION_METERS_0, 0),
+    (meter::SESSION_METERS_1, 0x2000),
+    (meter::SESSION_METERS_2, 0x4000),
+    (meter::SESSION_METERS_LARGE, 0x8000),
 ];
 /// The number of the first cell of `rule_meters`, for sessions.
 const SESSION_METERS_BASE: u32 = 0x6000;
@@ -48,15 +52,19 @@ struct Bank {
 impl Meters {
     /// The meters of rules with entries of their own, or of all rules.
     pub(crate) fn of_rules(program: &Program) -> Option<Self> {
-        if let Some((id, size)) = named(program, "rule_meters") {
+        if let Some((id, size)) = named(program, meter::RULE_METERS) {
             let rules =
                 IndexedCounters::of(program).map_or(u32::MAX, |cells| cells.rules() / RULES_PER_METER);
-            return Some(Self { shape: Shape::Halves([id; 2]), name: "rule_meters", count: size.min(rules) });
+            return Some(Self {
+                shape: Shape::Halves([id; 2]),
+                name: meter::RULE_METERS,
+                count: size.min(rules),
+            });
         }
         let ((even, size), (odd, other)) =
-            (named(program, "rule_meters_even")?, named(program, "rule_meters_odd")?);
+            (named(program, variants::RULE_METERS_EVEN)?, named(program, variants::RULE_METERS_ODD)?);
         let count = size.min(other).saturating_mul(2);
-        Some(Self { shape: Shape::Halves([even, odd]), name: "rule_meters", count })
+        Some(Self { shape: Shape::Halves([even, odd]), name: meter::RULE_METERS, count })
     }
 
     /// The meters of simple session rules, where they are separate: numbers beyond the banks follow those of the rules.
@@ -70,7 +78,7 @@ impl Meters {
             return None;
         }
         let rules = Self::of_rules(program)?.count;
-        let behind = named(program, "rule_meters").map_or(Bank::default(), |(id, size)| Bank {
+        let behind = named(program, meter::RULE_METERS).map_or(Bank::default(), |(id, size)| Bank {
             id,
             number: SESSION_METERS_BASE + rules,
             index: rules,

@@ -1,5 +1,6 @@
 //! Compiles the rules of a session to entries of the switch's tables, or returns why that is impossible.
 
+use causeway_p4::names::table;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
@@ -210,7 +211,7 @@ fn guards(
     let Some(ue) = ue else {
         return match pool {
             Some(_) => Err(unsupported("a tunnel without a UE address whose TEID is of a pool of UEs")),
-            None => Ok([row("source_guard", None), row("source_guard_ipv6", None)]
+            None => Ok([row(table::SOURCE_GUARD, None), row(table::SOURCE_GUARD_IPV6, None)]
                 .into_iter()
                 .flatten()
                 .collect()),
@@ -220,11 +221,11 @@ fn guards(
     match (ue.v4, pool) {
         (Some(ip), Some(guard)) if guard.fits(teid, ip) => {}
         (_, Some(_)) => return Err(unsupported("a TEID of a pool of UEs, for another UE than it says")),
-        (Some(ip), None) => rows.extend(row("source_guard", Some(u32::from(ip).into()))),
+        (Some(ip), None) => rows.extend(row(table::SOURCE_GUARD, Some(u32::from(ip).into()))),
         (None, None) => {}
     }
     let prefix = ue.v6.map(|net| u128::from(net.addr()) >> 64);
-    rows.extend(prefix.and_then(|prefix| row("source_guard_ipv6", Some(prefix))));
+    rows.extend(prefix.and_then(|prefix| row(table::SOURCE_GUARD_IPV6, Some(prefix))));
     Ok(rows)
 }
 

@@ -1,5 +1,6 @@
 //! The tables, counters and meters of a program that sessions' rules need, found by name.
 
+use causeway_p4::names::{counter, table};
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
@@ -41,13 +42,16 @@ impl Profile {
 }
 
 /// Tables that the backend does not fill.
-const UNFILLED: [&str; 4] = ["queue_assignment", "tunnel_exact", "network_exact", "punt_ports"];
+const UNFILLED: [&str; 4] =
+    [table::QUEUE_ASSIGNMENT, table::TUNNEL_EXACT, table::NETWORK_EXACT, table::PUNT_PORTS];
 
 /// The tables of templates, in the order of [`super::Template`]'s numbers.
-pub(super) const TEMPLATES: [&str; 3] = ["ul_to_n6_template", "ul_to_n9_n3_template", "dl_template"];
+pub(super) const TEMPLATES: [&str; 3] =
+    [table::UL_TO_N6_TEMPLATE, table::UL_TO_N9_N3_TEMPLATE, table::DL_TEMPLATE];
 
 /// The accounting tables by side and partition.
-pub(super) const ACCOUNTING: [[&str; 2]; 2] = [["pre_qos_a", "pre_qos_b"], ["post_qos_a", "post_qos_b"]];
+pub(super) const ACCOUNTING: [[&str; 2]; 2] =
+    [[table::PRE_QOS_A, table::PRE_QOS_B], [table::POST_QOS_A, table::POST_QOS_B]];
 
 /// A program with its tables by name.
 #[derive(Clone, Debug)]
@@ -77,18 +81,19 @@ impl Layout {
         }
         let has = |name: &str| tables.contains_key(name);
         let profile = match () {
-            () if has("ul_sessions_low") => Profile::Direct,
-            () if has("ul_to_n6_template") => Profile::Hip4,
-            () if has("ul_to_n6_simple") => Profile::RedSpt,
-            () if has("far") => Profile::Baseline,
-            () if has("ul_simple") => Profile::Red,
+            () if has(table::UL_SESSIONS_LOW) => Profile::Direct,
+            () if has(table::UL_TO_N6_TEMPLATE) => Profile::Hip4,
+            () if has(table::UL_TO_N6_SIMPLE) => Profile::RedSpt,
+            () if has(table::FAR) => Profile::Baseline,
+            () if has(table::UL_SIMPLE) => Profile::Red,
             () => return Err(UnknownLayout::Missing("table ul_to_n6_simple or ul_simple")),
         };
         let needed: &[&'static str] = match profile {
-            Profile::Direct => &["ue_pools", "dl_sessions_low", "dl_template"],
-            _ => &["pre_qos_a", "post_qos_a"],
+            Profile::Direct => &[table::UE_POOLS, table::DL_SESSIONS_LOW, table::DL_TEMPLATE],
+            _ => &[table::PRE_QOS_A, table::POST_QOS_A],
         };
-        let needed = needed.iter().chain(&["source_guard", "tunnel_lpm", "network_lpm", "closed"]);
+        let needed =
+            needed.iter().chain(&[table::SOURCE_GUARD, table::TUNNEL_LPM, table::NETWORK_LPM, table::CLOSED]);
         if let Some(missing) = needed.copied().find(|name| !has(name)) {
             return Err(UnknownLayout::Missing(missing));
         }
@@ -96,7 +101,7 @@ impl Layout {
         if profile == Profile::Direct && cells.is_none() {
             return Err(UnknownLayout::Missing("counter pre_qos_0"));
         }
-        let drops = program.counters.iter().find(|counter| counter.name == "drops");
+        let drops = program.counters.iter().find(|counter| counter.name == counter::DROPS);
         let meters = Meters::of_rules(program).ok_or(UnknownLayout::Missing("meter rule_meters"))?;
         let actions = program.actions.iter().enumerate().map(|(place, action)| (action.id, place)).collect();
         Ok(Self {

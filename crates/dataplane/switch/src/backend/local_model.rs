@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use causeway_dataplane::Topology;
+use causeway_p4::names::table;
 use causeway_slowpath::Limits;
 use causeway_types::{IpNet, Span};
 
@@ -40,7 +41,12 @@ pub(super) fn parts(
 /// The program, with a larger source guard.
 pub(super) fn with_guards(program: &Program) -> Program {
     let mut program = program.clone();
-    let is_of_ues = |name: &str| name.starts_with("source_guard") || name.starts_with("ue_pools");
+    let is_of_ues = |name: &str| {
+        matches!(
+            name,
+            table::SOURCE_GUARD | table::SOURCE_GUARD_IPV6 | table::UE_POOLS | table::UE_POOLS_IPV6
+        )
+    };
     let guards = program.tables.iter_mut().filter(|table| is_of_ues(&table.name));
     guards.for_each(|table| table.size = table.size.max(GUARD_ROWS));
     program

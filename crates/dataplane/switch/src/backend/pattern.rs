@@ -1,6 +1,9 @@
 //! Match patterns of table entries.
 
+use causeway_p4::names::key;
+
 use crate::driver::{FieldMatch, MatchKind, Table, ones};
+use crate::tables::is_uplink;
 
 /// A masked value of a field.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -34,6 +37,18 @@ impl Bits {
     const fn contains(self, other: Self) -> bool {
         self.mask & !other.mask == 0 && (self.value ^ other.value) & self.mask == 0
     }
+}
+
+/// A field of a packet that a table may lack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Filtered {
+    Qfi,
+    Source,
+    Destination,
+    Protocol,
+    Dscp,
+    SourcePort,
+    DestinationPort,
 }
 
 /// A property that no table can express.
@@ -90,28 +105,28 @@ impl Pattern {
 
     /// The keys of an entry in a table.
     pub(super) fn fields(&self, table: &Table) -> Result<Vec<FieldMatch>, Inexpressible> {
-        let is_uplink = table.name.starts_with("ul_") || table.name.starts_with("filters_ul");
+        let is_uplink = is_uplink(&table.name);
         let mut matched = Vec::with_capacity(table.keys.len());
         let mut fields = Vec::with_capacity(table.keys.len());
         for key in &table.keys {
             let (field, bits) = match key.name.as_str() {
-                "is_uplink" => ("", Bits::exactly(self.teid.is_some().into(), 1)),
-                "is_ipv4" | "is_ipv6" => ("", Bits::exactly(1, 1)),
-                "teid" => ("teid", self.teid.map_or(Bits::ANY, |teid| Bits::exactly(teid.into(), 24))),
-                "qfi" => ("qfi", self.qfi),
-                "remote_address" if is_uplink => ("destination", self.destination),
-                "remote_address" | "source_address" => ("source", self.source),
-                "destination_address" | "ue_address" => ("destination", self.destination),
-                "ue_prefix" => ("destination", upper_half(self.destination)?),
-                "protocol" => ("protocol", self.protocol),
-                "dscp" => ("dscp", self.dscp),
-                "source_port" => ("source_port", self.source_port),
-                "destination_port" => ("destination_port", self.destination_port),
-                "has_ports" if self.has_ports => ("", Bits::exactly(1, 1)),
-                "has_ports" => ("", Bits::ANY),
+                key::IS_UPLINK => (None, Bits::exactly(self.teid.is_some().into(), 1)),
+                key::IS_IPV4 | key::IS_IPV6 => (None, Bits::exactly(1, 1)),
+                key::TEID => (None, self.teid.map_or(Bits::ANY, |teid| Bits::exactly(teid.into(), 24))),
+                key::QFI => (Some(Filtered::Qfi), self.qfi),
+                key::REMOTE_ADDRESS if is_uplink => (Some(Filtered::Destination), self.destination),
+                key::REMOTE_ADDRESS | key::SOURCE_ADDRESS => (Some(Filtered::Source), self.source),
+                key::DESTINATION_ADDRESS | key::UE_ADDRESS => (Some(Filtered::Destination), self.destination),
+                key::UE_PREFIX => (Some(Filtered::Destination), upper_half(self.destination)?),
+                key::PROTOCOL => (Some(Filtered::Protocol), self.protocol),
+                key::DSCP => (Some(Filtered::Dscp), self.dscp),
+                key::SOURCE_PORT => (Some(Filtered::SourcePort), self.source_port),
+                key::DESTINATION_PORT => (Some(Filtered::DestinationPort), self.destination_port),
+                key::HAS_PORTS if self.has_ports => (None, Bits::exactly(1, 1)),
+                key::HAS_PORTS => (None, Bits::ANY),
                 _ => return Err(Inexpressible("the program has an unknown key")),
             };
-            matched.push(field);
+            matched.extend(field);
             let all = ones(key.width);
             fields.push(match key.kind {
                 MatchKind::Exact if bits.mask == all => FieldMatch::Exact(bits.value),
@@ -121,15 +136,15 @@ impl Pattern {
             });
         }
         let asked = [
-            ("qfi", self.qfi),
-            ("source", self.source),
-            ("destination", self.destination),
-            ("protocol", self.protocol),
-            ("dscp", self.dscp),
-            ("source_port", self.source_port),
-            ("destination_port", self.destination_port),
+            (Filtered::Qfi, self.qfi),
+            (Filtered::Source, self.source),
+            (Filtered::Destination, self.destination),
+            (Filtered::Protocol, self.protocol),
+            (Filtered::Dscp, self.dscp),
+            (Filtered::SourcePort, self.source_port),
+            (Filtered::DestinationPort, self.destination_port),
         ];
-        let is_expressed = |(field, bits): &(&str, Bits)| bits.mask == 0 || matched.contains(field);
+        let is_expressed = |(field, bits): &(Filtered, Bits)| bits.mask == 0 || matched.contains(field);
         match asked.iter().all(is_expressed) {
             true => Ok(fields),
             false => Err(Inexpressible("the table for the rule has no key for a field of its filter")),

@@ -1,6 +1,7 @@
 //! The entries of a rule: in tables of rules, and by its number in profile baseline.
 
 use causeway_dataplane::ApplyError;
+use causeway_p4::names::{action, parameter, table};
 
 use super::compile_session::NumberContent;
 use super::direct;
@@ -20,13 +21,17 @@ impl Layout {
         meter: u32,
     ) -> Result<Entry, ApplyError> {
         let NumberContent { template, teid, .. } = placed.wanted.content;
-        let own = [("rule", placed.number.0.into()), ("meter_index", meter.into()), ("teid", teid.into())];
+        let own = [
+            (parameter::RULE, placed.number.0.into()),
+            (parameter::METER_INDEX, meter.into()),
+            (parameter::TEID, teid.into()),
+        ];
         let entry = match self.profile {
             Profile::Direct => direct::entry(self, placed, row, meter),
             Profile::Hip4 => self
-                .entry(row.clone(), "set_rule_and_tunnel", &own)
-                .or_else(|| self.entry(row.clone(), "set_rule", &own)),
-            Profile::Baseline => self.entry(row.clone(), "set_rule", &own),
+                .entry(row.clone(), action::SET_RULE_AND_TUNNEL, &own)
+                .or_else(|| self.entry(row.clone(), action::SET_RULE, &own)),
+            Profile::Baseline => self.entry(row.clone(), action::SET_RULE, &own),
             Profile::Red | Profile::RedSpt => {
                 let (action, mut parameters) = template.action.action();
                 parameters.extend(own);
@@ -49,11 +54,12 @@ impl Layout {
         }
         let NumberContent { template, teid, .. } = placed.wanted.content;
         let (action, mut parameters) = template.action.action();
-        parameters.push(("teid", teid.into()));
-        let far = self.plain("far", key.clone(), action, &parameters);
+        parameters.push((parameter::TEID, teid.into()));
+        let far = self.plain(table::FAR, key.clone(), action, &parameters);
         let mut entries = vec![far.ok_or(unsupported("the program has no action for the FAR"))?];
-        let meter = (meter != 0)
-            .then(|| self.plain("meter_lookup", key, "set_meter", &[("meter_index", meter.into())]));
+        let meter = (meter != 0).then(|| {
+            self.plain(table::METER_LOOKUP, key, action::SET_METER, &[(parameter::METER_INDEX, meter.into())])
+        });
         entries.extend(meter.flatten());
         Ok(entries)
     }
@@ -62,8 +68,8 @@ impl Layout {
     pub(super) fn number_keys(&self, number: SwitchPdr, sessions: &Sessions) -> Vec<EntryKey> {
         let meter = meter_of(number, sessions);
         let tables = match (self.profile, meter) {
-            (Profile::Baseline, None) => vec!["far"],
-            (Profile::Baseline, Some(_)) => vec!["far", "meter_lookup"],
+            (Profile::Baseline, None) => vec![table::FAR],
+            (Profile::Baseline, Some(_)) => vec![table::FAR, table::METER_LOOKUP],
             (Profile::Hip4, Some(index)) => vec![self.meters.row(index).0],
             _ => Vec::new(),
         };

@@ -1,5 +1,6 @@
 //! The initial entries of a switch: templates, routes and pools of the source guard.
 
+use causeway_p4::names::{action, parameter, table};
 use causeway_types::IpNet;
 
 use super::config::{Config, Route, SourceGuardPool};
@@ -67,7 +68,7 @@ pub(super) fn access(layout: &Layout, config: &Config) -> pendulum::Config {
     let (mode, capacity) = match (layout.profile, config.mode) {
         // Without insertions there is always space.
         (Profile::Direct, mode) => (Mode::Indexed { batch: mode.batch() }, [usize::MAX; 2]),
-        (_, mode) => (mode, [capacity("pre_qos_a"), capacity("post_qos_a")]),
+        (_, mode) => (mode, [capacity(table::PRE_QOS_A), capacity(table::POST_QOS_A)]),
     };
     pendulum::Config { mode, capacity, drain: config.drain }
 }
@@ -92,15 +93,18 @@ fn route_entry(layout: &Layout, route: &Route) -> Option<Entry> {
         Route::Network { to, hop } => (to, hop, None),
     };
     let mac = |octets: [u8; 6]| octets.iter().fold(0_u128, |value, octet| value << 8 | u128::from(*octet));
-    let mut parameters =
-        vec![("port", hop.port.into()), ("source", mac(hop.source)), ("neighbour", mac(hop.neighbour))];
+    let mut parameters = vec![
+        (parameter::PORT, hop.port.into()),
+        (parameter::SOURCE, mac(hop.source)),
+        (parameter::NEIGHBOUR, mac(hop.neighbour)),
+    ];
     let (value, table, action) = match (to, local) {
         (IpNet::V4(net), Some(local)) => {
-            parameters.push(("address", u32::from(local).into()));
-            (u32::from(net.network()).into(), "tunnel_lpm", "tunnel_hop")
+            parameters.push((parameter::ADDRESS, u32::from(local).into()));
+            (u32::from(net.network()).into(), table::TUNNEL_LPM, action::TUNNEL_HOP)
         }
-        (IpNet::V4(net), None) => (u32::from(net.network()).into(), "network_lpm", "hop"),
-        (IpNet::V6(net), None) => (u128::from(net.network()), "network_lpm_ipv6", "hop"),
+        (IpNet::V4(net), None) => (u32::from(net.network()).into(), table::NETWORK_LPM, action::HOP),
+        (IpNet::V6(net), None) => (u128::from(net.network()), table::NETWORK_LPM_IPV6, action::HOP),
         (IpNet::V6(_), Some(_)) => return None,
     };
     layout.plain(table, vec![FieldMatch::Lpm { value, prefix: to.prefix_len() }], action, &parameters)
@@ -117,8 +121,8 @@ fn pool_entry(layout: &Layout, guard: &SourceGuardPool) -> Option<Entry> {
         FieldMatch::Ternary { value: fixed(first), mask: u128::from(!free) },
         FieldMatch::Ternary { value: 0, mask: free.into() },
     ];
-    let table = layout.table("source_guard")?.id;
-    layout.entry(EntryKey { table, fields, priority: 1 }, "pass", &[])
+    let table = layout.table(table::SOURCE_GUARD)?.id;
+    layout.entry(EntryKey { table, fields, priority: 1 }, action::PASS, &[])
 }
 
 /// The numbers of a pool's sessions, in profile `direct`.
@@ -126,6 +130,6 @@ fn numbers_entry(layout: &Layout, guard: &SourceGuardPool) -> Option<Entry> {
     let (first, free) = guard.pool()?;
     let (session, _) = direct::pool(guard)?;
     let fields = vec![FieldMatch::Ternary { value: u128::from(first), mask: u128::from(!free) }];
-    let key = EntryKey { table: layout.table("ue_pools")?.id, fields, priority: 1 };
-    layout.entry(key, "set_session_ipv4", &[("offset", direct::offset(first, session).into())])
+    let key = EntryKey { table: layout.table(table::UE_POOLS)?.id, fields, priority: 1 };
+    layout.entry(key, action::SET_SESSION_IPV4, &[(parameter::OFFSET, direct::offset(first, session).into())])
 }

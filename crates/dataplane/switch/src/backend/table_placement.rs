@@ -4,6 +4,7 @@
 //! rules behind it do, too; otherwise it is placed among those with filters. Rules behind a rule that takes all of its
 //! packets are not written.
 
+use causeway_p4::names::{action, table};
 use std::collections::HashSet;
 
 use causeway_model::{Pdr, UeSide};
@@ -173,23 +174,23 @@ fn simple_table(key: LookupKey, rule: &PlacedCandidate<'_>, layout: &Layout) -> 
     match (key, rule.candidate.action) {
         (LookupKey::V4(_), _) => {
             if is_split {
-                "dl_from_n6_simple"
+                table::DL_FROM_N6_SIMPLE
             } else {
-                "dl_simple"
+                table::DL_SIMPLE
             }
         }
         (LookupKey::V6(_), _) => {
             if is_split {
-                "dl_from_n6_simple_ipv6"
+                table::DL_FROM_N6_SIMPLE_IPV6
             } else {
-                "dl_simple_ipv6"
+                table::DL_SIMPLE_IPV6
             }
         }
-        (LookupKey::Tunnel(_), _) if !is_split => "ul_simple",
-        (LookupKey::Tunnel(_), RuleAction::Decapsulate { .. }) => "ul_to_n6_simple",
-        (LookupKey::Tunnel(_), RuleAction::Drop(_)) if is_from_access => "ul_to_n6_simple",
-        (LookupKey::Tunnel(_), _) if is_from_access => "ul_to_n9_n3_simple",
-        (LookupKey::Tunnel(_), _) => "dl_from_n9_simple",
+        (LookupKey::Tunnel(_), _) if !is_split => table::UL_SIMPLE,
+        (LookupKey::Tunnel(_), RuleAction::Decapsulate { .. }) => table::UL_TO_N6_SIMPLE,
+        (LookupKey::Tunnel(_), RuleAction::Drop(_)) if is_from_access => table::UL_TO_N6_SIMPLE,
+        (LookupKey::Tunnel(_), _) if is_from_access => table::UL_TO_N9_N3_SIMPLE,
+        (LookupKey::Tunnel(_), _) => table::DL_FROM_N9_SIMPLE,
     }
 }
 
@@ -201,12 +202,12 @@ fn complex_table(
     is_ipv6: bool,
 ) -> Result<&'static str, Refused> {
     let tables: &[[&'static str; 2]] = match (key, layout.profile.is_split()) {
-        (_, false) => &[["complex", "complex_ipv6"]],
+        (_, false) => &[[table::COMPLEX, table::COMPLEX_IPV6]],
         (LookupKey::Tunnel(_), true) => &[
-            ["ul_to_n6_complex", "ul_to_n6_complex_ipv6"],
-            ["ul_to_n9_n3_complex", "ul_to_n9_n3_complex_ipv6"],
+            [table::UL_TO_N6_COMPLEX, table::UL_TO_N6_COMPLEX_IPV6],
+            [table::UL_TO_N9_N3_COMPLEX, table::UL_TO_N9_N3_COMPLEX_IPV6],
         ],
-        (_, true) => &[["dl_from_n6_complex", "dl_from_n6_complex_ipv6"]],
+        (_, true) => &[[table::DL_FROM_N6_COMPLEX, table::DL_FROM_N6_COMPLEX_IPV6]],
     };
     let mut tables = tables.iter().map(|[v4, v6]| if is_ipv6 { *v6 } else { *v4 });
     let found = tables.find(|table| deeds.iter().all(|action| can_express(layout, table, *action)));
@@ -217,12 +218,12 @@ fn complex_table(
 fn can_express(layout: &Layout, table: &str, action: RuleAction) -> bool {
     let Some(found) = layout.table(table) else { return false };
     let (action, needs_tunnel) = match (layout.profile, action) {
-        (Profile::Baseline, _) => ("set_rule", false),
+        (Profile::Baseline, _) => (action::SET_RULE, false),
         (Profile::Hip4, action) => ("", matches!(action, RuleAction::Encapsulate { .. })),
         (_, action) => (action.action().0, false),
     };
     match action {
-        "" => !needs_tunnel || layout.action(found, "set_rule_and_tunnel").is_some(),
+        "" => !needs_tunnel || layout.action(found, action::SET_RULE_AND_TUNNEL).is_some(),
         action => layout.action(found, action).is_some(),
     }
 }

@@ -1,5 +1,6 @@
 //! The actions of rules that the switch supports.
 
+use causeway_p4::names::{action, parameter};
 use std::net::Ipv4Addr;
 
 use crate::model::upf::DropReason;
@@ -36,24 +37,37 @@ impl RuleAction {
         matches!(self, Self::Decapsulate { .. } | Self::Encapsulate { .. })
     }
 
+    /// The name of its action in entries with the number of their rule, in profile `direct`.
+    pub(super) const fn action_by_rule(&self) -> &'static str {
+        match self {
+            Self::Decapsulate { .. } => action::DECAPSULATE_BY_RULE,
+            Self::Encapsulate { .. } => action::ENCAPSULATE_BY_RULE,
+            Self::Buffer => action::BUFFER_BY_RULE,
+            Self::Drop(_) => action::DROP_BY_RULE,
+        }
+    }
+
     /// The name of its action, and the parameters.
     pub(super) fn action(&self) -> (&'static str, Vec<(&'static str, u128)>) {
         match *self {
             Self::Decapsulate { dscp } => {
-                let parameters = [("mark", dscp.is_some().into()), ("dscp", dscp.unwrap_or_default().into())];
-                ("decapsulate", parameters.to_vec())
+                let parameters = [
+                    (parameter::MARK, dscp.is_some().into()),
+                    (parameter::DSCP, dscp.unwrap_or_default().into()),
+                ];
+                (action::DECAPSULATE, parameters.to_vec())
             }
             Self::Encapsulate { peer, qfi, pdu_type, dscp } => {
                 let parameters = [
-                    ("tunnel", u32::from(peer).into()),
-                    ("qfi", qfi.into()),
-                    ("pdu_type", pdu_type.into()),
-                    ("dscp", dscp.into()),
+                    (parameter::TUNNEL, u32::from(peer).into()),
+                    (parameter::QFI, qfi.into()),
+                    (parameter::PDU_TYPE, pdu_type.into()),
+                    (parameter::DSCP, dscp.into()),
                 ];
-                ("encapsulate", parameters.to_vec())
+                (action::ENCAPSULATE, parameters.to_vec())
             }
-            Self::Buffer => ("buffer", Vec::new()),
-            Self::Drop(reason) => ("drop", vec![("reason", reason as u128)]),
+            Self::Buffer => (action::BUFFER, Vec::new()),
+            Self::Drop(reason) => (action::DROP, vec![(parameter::REASON, reason as u128)]),
         }
     }
 }

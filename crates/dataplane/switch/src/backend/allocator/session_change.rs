@@ -1,5 +1,6 @@
 //! The difference between two compiled states of a session: numbers, meters, and the updates of one batch.
 
+use causeway_p4::names::action;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use causeway_dataplane::ApplyError;
@@ -124,7 +125,7 @@ impl Allocator {
         let state = sessions.get(seid).unwrap_or(&none);
         change.keys.clone_from(&session.keys);
         let mut updates = Vec::new();
-        let guards = session.guards.into_iter().map(|key| self.layout.entry(key, "pass", &[]));
+        let guards = session.guards.into_iter().map(|key| self.layout.entry(key, action::PASS, &[]));
         let guards: Option<Vec<Entry>> = guards.collect();
         change.guards = guards.ok_or(unsupported("the program has no action for its source guard"))?;
         if self.layout.profile == Profile::Direct {

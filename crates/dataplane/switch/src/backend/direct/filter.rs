@@ -1,6 +1,7 @@
 //! Filters independent of their rules: each is an entry of a table of classes.
 
 use causeway_model::{Pdr, UeSide};
+use causeway_p4::names::{action, parameter, table};
 
 use crate::backend::compile_session::LookupKey;
 use crate::backend::filter::patterns;
@@ -27,10 +28,10 @@ impl ClassTable {
 
     pub(super) const fn table(self) -> &'static str {
         match (self.is_tunnel, self.is_ipv6) {
-            (true, false) => "filters_ul",
-            (true, true) => "filters_ul_ipv6",
-            (false, false) => "filters_dl",
-            (false, true) => "filters_dl_ipv6",
+            (true, false) => table::FILTERS_UL,
+            (true, true) => table::FILTERS_UL_IPV6,
+            (false, false) => table::FILTERS_DL,
+            (false, true) => table::FILTERS_DL_IPV6,
         }
     }
 }
@@ -65,7 +66,7 @@ impl Filter {
 
     /// The entry with the class of its packets.
     pub(in crate::backend) fn entry(&self, layout: &Layout, class: u16) -> Option<Entry> {
-        layout.entry(self.key(layout).ok()?, "set_class", &[("filter_class", class.into())])
+        layout.entry(self.key(layout).ok()?, action::SET_CLASS, &[(parameter::FILTER_CLASS, class.into())])
     }
 }
 

@@ -1,5 +1,6 @@
 //! Numbers in use.
 
+use causeway_p4::names::{counter, table};
 use std::collections::{HashSet, VecDeque};
 
 use causeway_dataplane::ApplyError;
@@ -90,7 +91,7 @@ impl Numbers {
                 self.next_own - 1
             }
             None => {
-                return Err(ApplyError::Full { table: "pre_qos_rules_0", capacity: self.owns.into() });
+                return Err(ApplyError::Full { table: counter::PRE_QOS_RULES_0, capacity: self.owns.into() });
             }
         };
         let number = SwitchPdr(OWN_ENTRY_BASE | own);
@@ -120,7 +121,10 @@ impl Numbers {
             self.next_session = last + 1;
         }
         if self.next_session >= SESSIONS {
-            return Err(ApplyError::Full { table: "dl_sessions_low", capacity: u64::from(SESSIONS) - 1 });
+            return Err(ApplyError::Full {
+                table: table::DL_SESSIONS_LOW,
+                capacity: u64::from(SESSIONS) - 1,
+            });
         }
         self.next_session += 1;
         Ok(self.next_session - 1)

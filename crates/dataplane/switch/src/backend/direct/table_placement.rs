@@ -1,5 +1,8 @@
 //! Entries of rules: in the entry of their session's number, or in entries of their own.
 
+use causeway_p4::names::{action, parameter, table};
+
+use crate::tables::variants;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{DOWNLINK, FLOW, GENERATION, LookupPoint, OWN_ENTRY_BASE, SESSION, SESSIONS};
@@ -64,11 +67,11 @@ pub(in crate::backend) fn rows(
     if number.0 < OWN_ENTRY_BASE {
         let session = number.0 & SESSION;
         let (table, index) = match (number.0 < DOWNLINK, session >> 16) {
-            (true, 0 | 1) => ("ul_sessions_low", session),
-            (true, _) => ("ul_sessions_high", session & 0xffff),
-            (false, 0) => ("dl_sessions_low", session),
-            (false, 1) => ("dl_sessions_middle", session & 0xffff),
-            (false, _) => ("dl_sessions_high", session & 0xffff),
+            (true, 0 | 1) => (table::UL_SESSIONS_LOW, session),
+            (true, _) => (variants::UL_SESSIONS_HIGH, session & 0xffff),
+            (false, 0) => (table::DL_SESSIONS_LOW, session),
+            (false, 1) => (table::DL_SESSIONS_MIDDLE, session & 0xffff),
+            (false, _) => (variants::DL_SESSIONS_HIGH, session & 0xffff),
         };
         let table = layout.table(table).ok_or(NO_TABLE)?;
         return Ok(vec![EntryKey { table: table.id, fields: vec![exact(index)], priority: 0 }]);
@@ -115,7 +118,7 @@ fn of_flows(teid: u32, flows: u64) -> Vec<Vec<FieldMatch>> {
 /// The table, if its entries can have that action.
 fn table_for(layout: &Layout, name: &str, action: RuleAction) -> Result<u32, Refused> {
     let table = layout.table(name).ok_or(NO_TABLE)?;
-    let action = layout.action(table, &format!("{}_by_rule", action.action().0));
+    let action = layout.action(table, action.action_by_rule());
     action.ok_or(unsupported("the table for the rule has no action for its FAR"))?;
     Ok(table.id)
 }
@@ -124,28 +127,35 @@ fn table_for(layout: &Layout, name: &str, action: RuleAction) -> Result<u32, Ref
 /// classes never match a rule for packets without a class.
 pub(in crate::backend) fn rank(layout: &Layout, table: u32) -> u8 {
     match layout.name(table) {
-        "ul_to_n6_rules" | "ul_to_n9_n3_rules" | "dl_from_n6_rules" => 0,
-        name if name.ends_with("_simple") => 1,
-        name if name.contains("_sessions_") => 2,
+        table::UL_TO_N6_RULES | table::UL_TO_N9_N3_RULES | table::DL_FROM_N6_RULES => 0,
+        table::UL_TO_N6_SIMPLE
+        | table::UL_TO_N9_N3_SIMPLE
+        | table::DL_FROM_N6_SIMPLE
+        | table::DL_FROM_N9_SIMPLE => 1,
+        table::UL_SESSIONS_LOW
+        | variants::UL_SESSIONS_HIGH
+        | table::DL_SESSIONS_LOW
+        | table::DL_SESSIONS_MIDDLE
+        | variants::DL_SESSIONS_HIGH => 2,
         _ => 3,
     }
 }
 
 fn rules_table(key: LookupKey, action: RuleAction) -> &'static str {
     match (key, action) {
-        (LookupKey::Tunnel(_), RuleAction::Encapsulate { .. }) => "ul_to_n9_n3_rules",
-        (LookupKey::Tunnel(_), _) => "ul_to_n6_rules",
-        (LookupKey::V4(_) | LookupKey::V6(_), _) => "dl_from_n6_rules",
+        (LookupKey::Tunnel(_), RuleAction::Encapsulate { .. }) => table::UL_TO_N9_N3_RULES,
+        (LookupKey::Tunnel(_), _) => table::UL_TO_N6_RULES,
+        (LookupKey::V4(_) | LookupKey::V6(_), _) => table::DL_FROM_N6_RULES,
     }
 }
 
 fn simple_table(point: &LookupPoint, Template { action, is_uplink }: Template) -> &'static str {
     match (point, action) {
-        (LookupPoint::Ue { .. }, _) => "dl_from_n6_simple",
-        (LookupPoint::Tunnel { .. }, RuleAction::Decapsulate { .. }) => "ul_to_n6_simple",
-        (LookupPoint::Tunnel { .. }, RuleAction::Drop(_)) if is_uplink => "ul_to_n6_simple",
-        (LookupPoint::Tunnel { .. }, _) if is_uplink => "ul_to_n9_n3_simple",
-        (LookupPoint::Tunnel { .. }, _) => "dl_from_n9_simple",
+        (LookupPoint::Ue { .. }, _) => table::DL_FROM_N6_SIMPLE,
+        (LookupPoint::Tunnel { .. }, RuleAction::Decapsulate { .. }) => table::UL_TO_N6_SIMPLE,
+        (LookupPoint::Tunnel { .. }, RuleAction::Drop(_)) if is_uplink => table::UL_TO_N6_SIMPLE,
+        (LookupPoint::Tunnel { .. }, _) if is_uplink => table::UL_TO_N9_N3_SIMPLE,
+        (LookupPoint::Tunnel { .. }, _) => table::DL_FROM_N9_SIMPLE,
     }
 }
 
@@ -157,18 +167,25 @@ pub(in crate::backend) fn entry(
     meter: u32,
 ) -> Option<Entry> {
     let NumberContent { template, teid, .. } = placed.wanted.content;
-    let meter = ("meter_index", u128::from(meter));
+    let meter = (parameter::METER_INDEX, u128::from(meter));
     if let Some(number) = placed.template {
-        let template = ("template", u128::from(number));
+        let template = (parameter::TEMPLATE, u128::from(number));
         return match placed.wanted.spot.as_ref()? {
             LookupPoint::Tunnel { teid, flows, .. } => {
                 let generation = u128::from(teid >> GENERATION & 0xf);
-                let own = [("generation", generation), ("qfi", flow_of(*flows)?.into()), template, meter];
-                layout.entry(row.clone(), "set_uplink", &own)
+                let own = [
+                    (parameter::GENERATION, generation),
+                    (parameter::QFI, flow_of(*flows)?.into()),
+                    template,
+                    meter,
+                ];
+                layout.entry(row.clone(), action::SET_UPLINK, &own)
             }
-            LookupPoint::Ue { .. } => {
-                layout.entry(row.clone(), "set_downlink", &[("teid", teid.into()), template, meter])
-            }
+            LookupPoint::Ue { .. } => layout.entry(
+                row.clone(),
+                action::SET_DOWNLINK,
+                &[(parameter::TEID, teid.into()), template, meter],
+            ),
         };
     }
     // The software gets the flow, which is lost with the tunnel.
@@ -178,21 +195,25 @@ pub(in crate::backend) fn entry(
         }
         _ => 0,
     };
-    let (action, mut parameters) = template.action.action();
-    parameters.extend([("rule", u128::from(placed.number.0 | flow << FLOW)), ("teid", teid.into()), meter]);
-    layout.entry(row.clone(), &format!("{action}_by_rule"), &parameters)
+    let (_, mut parameters) = template.action.action();
+    parameters.extend([
+        (parameter::RULE, u128::from(placed.number.0 | flow << FLOW)),
+        (parameter::TEID, teid.into()),
+        meter,
+    ]);
+    layout.entry(row.clone(), template.action.action_by_rule(), &parameters)
 }
 
 /// The entry with the number of a UE's session.
 pub(in crate::backend) fn ue_entry(layout: &Layout, key: LookupKey, session: u32) -> Option<Entry> {
     let (table, action, address, width) = match key {
         LookupKey::Tunnel(_) => return None,
-        LookupKey::V4(ip) => ("ue_pools", "set_session_ipv4", u128::from(u32::from(ip)), 32),
-        LookupKey::V6(prefix) => ("ue_pools_ipv6", "set_session_ipv6", u128::from(prefix), 64),
+        LookupKey::V4(ip) => (table::UE_POOLS, action::SET_SESSION_IPV4, u128::from(u32::from(ip)), 32),
+        LookupKey::V6(prefix) => (table::UE_POOLS_IPV6, action::SET_SESSION_IPV6, u128::from(prefix), 64),
     };
     let field = FieldMatch::Ternary { value: address, mask: crate::driver::ones(width) };
     let key = EntryKey { table: layout.table(table)?.id, fields: vec![field], priority: 2 };
-    layout.entry(key, action, &[("offset", offset(address as u32, session).into())])
+    layout.entry(key, action, &[(parameter::OFFSET, offset(address as u32, session).into())])
 }
 
 /// The value that is added to the last bits of an address for the number of the downlink.

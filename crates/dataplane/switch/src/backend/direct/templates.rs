@@ -1,5 +1,6 @@
 //! Templates by number: the actions of simple rules.
 
+use causeway_p4::names::table;
 use std::collections::{BTreeSet, HashMap};
 
 use causeway_dataplane::ApplyError;
@@ -78,7 +79,7 @@ fn numbers(kind: usize) -> std::ops::Range<u16> {
 }
 
 fn table(template: &Template) -> &'static str {
-    if template.is_uplink { "ul_template" } else { "dl_template" }
+    if template.is_uplink { table::UL_TEMPLATE } else { table::DL_TEMPLATE }
 }
 
 fn entry(layout: &Layout, template: Template, number: u16) -> Option<Entry> {

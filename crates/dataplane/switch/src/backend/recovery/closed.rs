@@ -1,5 +1,6 @@
 //! Entries for the destinations that UEs must not reach.
 
+use causeway_p4::names::{action, parameter, table};
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -11,7 +12,7 @@ use crate::driver::{Entry, EntryKey, FieldMatch, Update};
 use crate::model::upf;
 
 /// The tables, by IP version.
-const TABLES: [&str; 2] = ["closed", "closed_ipv6"];
+const TABLES: [&str; 2] = [table::CLOSED, table::CLOSED_IPV6];
 
 /// Priorities: link-local addresses, pings to a gateway, all other closed addresses.
 const LINK: i32 = 3;
@@ -93,8 +94,8 @@ fn entry(layout: &Layout, (ip, mask, priority, protocol, reason): Row) -> Option
     ];
     let key = EntryKey { table, fields, priority };
     match reason {
-        Some(reason) => layout.entry(key, "close", &[("reason", reason as u128)]),
-        None => layout.entry(key, "let_pass", &[]),
+        Some(reason) => layout.entry(key, action::CLOSE, &[(parameter::REASON, reason as u128)]),
+        None => layout.entry(key, action::LET_PASS, &[]),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
+use causeway_p4::names::table;
 use causeway_types::{PdrId, Seid};
 use foldhash::fast::RandomState;
 
@@ -205,7 +206,17 @@ fn counters_at(layout: &Layout, number: u32, places: [Partition; 2]) -> impl Ite
 
 /// Whether sessions share the entries of the table.
 fn is_shared(table: &str) -> bool {
-    table.ends_with("_template") || table.starts_with("filters_")
+    matches!(
+        table,
+        table::UL_TEMPLATE
+            | table::UL_TO_N6_TEMPLATE
+            | table::UL_TO_N9_N3_TEMPLATE
+            | table::DL_TEMPLATE
+            | table::FILTERS_UL
+            | table::FILTERS_UL_IPV6
+            | table::FILTERS_DL
+            | table::FILTERS_DL_IPV6
+    )
 }
 
 /// The desired entries that are missing or different.

@@ -1,6 +1,9 @@
 //! The packet path of profile `direct`: rules by the number of their session, and others by entries that have their
 //! action.
 
+use causeway_p4::names::{parameter, table};
+
+use crate::tables::variants;
 use causeway_types::Time;
 
 use super::codes::DropReason;
@@ -27,12 +30,12 @@ pub(super) struct Index {
 impl Index {
     pub(super) fn set(&mut self, name: &str, value: u32) {
         match name {
-            "teid" => self.teid = value,
-            "generation" => self.generation = value,
-            "qfi" => self.qfi = value,
-            "template" => self.template = value,
-            "meter_index" => self.meter = value,
-            "offset" => self.offset = value,
+            parameter::TEID => self.teid = value,
+            parameter::GENERATION => self.generation = value,
+            parameter::QFI => self.qfi = value,
+            parameter::TEMPLATE => self.template = value,
+            parameter::METER_INDEX => self.meter = value,
+            parameter::OFFSET => self.offset = value,
             _ => {}
         }
     }
@@ -48,7 +51,7 @@ impl Upf {
                 packet.drop = Some(unknown(packet));
             }
             if is_sound {
-                let table = if packet.is_tunnelled { "ul_template" } else { "dl_template" };
+                let table = if packet.is_tunnelled { table::UL_TEMPLATE } else { table::DL_TEMPLATE };
                 if self.first(state, packet, &[table]).is_err() {
                     packet.drop = packet.drop.or(Some(DropReason::NoForwarding));
                 }
@@ -77,8 +80,8 @@ impl Upf {
     fn find_session(&self, state: &mut State, packet: &mut Packet) -> bool {
         if packet.is_tunnelled {
             let table = match packet.teid_in >> 16 & 0xc3 {
-                0 | 1 => "ul_sessions_low",
-                2 => "ul_sessions_high",
+                0 | 1 => table::UL_SESSIONS_LOW,
+                2 => variants::UL_SESSIONS_HIGH,
                 _ => return false,
             };
             if self.names.table(table).is_none() {
@@ -90,8 +93,8 @@ impl Upf {
             return generation == packet.teid_in >> 18 && (qfi == 0 || qfi == u32::from(packet.qfi_in));
         }
         let (pools, last) = match packet.family {
-            Some(Family::V4) => ("ue_pools", packet.inner_field(17..20)),
-            Some(Family::V6) => ("ue_pools_ipv6", packet.inner_field(29..32)),
+            Some(Family::V4) => (table::UE_POOLS, packet.inner_field(17..20)),
+            Some(Family::V6) => (table::UE_POOLS_IPV6, packet.inner_field(29..32)),
             None => return false,
         };
         if self.apply(state, packet, pools).is_err() {
@@ -99,9 +102,9 @@ impl Upf {
         }
         packet.session = packet.index.offset.wrapping_add(last as u32) & 0xff_ffff;
         let table = match packet.session >> 16 & 3 {
-            0 => "dl_sessions_low",
-            1 => "dl_sessions_middle",
-            2 => "dl_sessions_high",
+            0 => table::DL_SESSIONS_LOW,
+            1 => table::DL_SESSIONS_MIDDLE,
+            2 => variants::DL_SESSIONS_HIGH,
             _ => return false,
         };
         if self.names.table(table).is_none() {
@@ -117,17 +120,20 @@ impl Upf {
     fn match_rule(&self, state: &mut State, packet: &mut Packet) -> Result<(), super::Miss> {
         let (classes, rules): (_, &[&str]) = if packet.is_tunnelled {
             (
-                ["filters_ul", "filters_ul_ipv6"],
+                [table::FILTERS_UL, table::FILTERS_UL_IPV6],
                 &[
-                    "ul_to_n6_rules",
-                    "ul_to_n9_n3_rules",
-                    "ul_to_n6_simple",
-                    "ul_to_n9_n3_simple",
-                    "dl_from_n9_simple",
+                    table::UL_TO_N6_RULES,
+                    table::UL_TO_N9_N3_RULES,
+                    table::UL_TO_N6_SIMPLE,
+                    table::UL_TO_N9_N3_SIMPLE,
+                    table::DL_FROM_N9_SIMPLE,
                 ],
             )
         } else {
-            (["filters_dl", "filters_dl_ipv6"], &["dl_from_n6_rules", "dl_from_n6_simple"])
+            (
+                [table::FILTERS_DL, table::FILTERS_DL_IPV6],
+                &[table::DL_FROM_N6_RULES, table::DL_FROM_N6_SIMPLE],
+            )
         };
         let _class_zero = self.first(state, packet, &classes);
         self.first(state, packet, rules)

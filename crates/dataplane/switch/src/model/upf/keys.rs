@@ -1,6 +1,9 @@
 //! The values of table keys for a packet.
 
+use causeway_p4::names::{key, table};
+
 use super::packet::{Family, Packet};
+use crate::tables;
 
 /// The packet field of a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,36 +50,36 @@ impl TableKeys {
 
 impl Field {
     pub(super) fn named(table: &str, key: &str) -> Option<Self> {
-        let family = if table.ends_with("_ipv6") { Family::V6 } else { Family::V4 };
-        let is_uplink = table.starts_with("ul_") || table.starts_with("filters_ul");
+        let family = if tables::is_ipv6(table) { Family::V6 } else { Family::V4 };
+        let is_uplink = tables::is_uplink(table);
         Some(match key {
-            "is_uplink" => Self::IsUplink,
-            "is_ipv4" => Self::Is(Family::V4),
-            "is_ipv6" => Self::Is(Family::V6),
-            "teid" => Self::Teid,
-            "qfi" if table == "queue_assignment" => Self::QfiOut,
-            "qfi" => Self::Qfi,
-            "remote_address" if is_uplink => Self::Destination(family),
-            "source_address" | "remote_address" => Self::Source(family),
-            "destination" if table.starts_with("tunnel_") => Self::Tunnel,
-            "destination_address" | "ue_address" | "destination" => Self::Destination(family),
-            "ue_prefix" => Self::DestinationPrefix,
-            "source" if family == Family::V6 => Self::SourcePrefix,
-            "source" => Self::Source(family),
-            "difference" => Self::Difference(family),
-            "protocol" => Self::Protocol(family),
-            "dscp" => Self::Dscp(family),
-            "source_port" => Self::SourcePort,
-            "destination_port" => Self::DestinationPort,
-            "has_ports" => Self::HasPorts,
-            "rule" => Self::Rule,
-            "color" => Self::Colour,
-            "reason" => Self::Punt,
+            key::IS_UPLINK => Self::IsUplink,
+            key::IS_IPV4 => Self::Is(Family::V4),
+            key::IS_IPV6 => Self::Is(Family::V6),
+            key::TEID => Self::Teid,
+            key::QFI if table == table::QUEUE_ASSIGNMENT => Self::QfiOut,
+            key::QFI => Self::Qfi,
+            key::REMOTE_ADDRESS if is_uplink => Self::Destination(family),
+            key::SOURCE_ADDRESS | key::REMOTE_ADDRESS => Self::Source(family),
+            key::DESTINATION if matches!(table, table::TUNNEL_EXACT | table::TUNNEL_LPM) => Self::Tunnel,
+            key::DESTINATION_ADDRESS | key::UE_ADDRESS | key::DESTINATION => Self::Destination(family),
+            key::UE_PREFIX => Self::DestinationPrefix,
+            key::SOURCE if family == Family::V6 => Self::SourcePrefix,
+            key::SOURCE => Self::Source(family),
+            key::DIFFERENCE => Self::Difference(family),
+            key::PROTOCOL => Self::Protocol(family),
+            key::DSCP => Self::Dscp(family),
+            key::SOURCE_PORT => Self::SourcePort,
+            key::DESTINATION_PORT => Self::DestinationPort,
+            key::HAS_PORTS => Self::HasPorts,
+            key::RULE => Self::Rule,
+            key::COLOR => Self::Colour,
+            key::REASON => Self::Punt,
             // Values that are too wide for the key are truncated.
-            "session" if is_uplink => Self::Teid,
-            "session" => Self::Session,
-            "template" => Self::Template,
-            "filter_class" => Self::FilterClass,
+            key::SESSION if is_uplink => Self::Teid,
+            key::SESSION => Self::Session,
+            key::TEMPLATE => Self::Template,
+            key::FILTER_CLASS => Self::FilterClass,
             _ => return None,
         })
     }

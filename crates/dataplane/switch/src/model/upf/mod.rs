@@ -16,6 +16,7 @@ mod rewrite;
 #[cfg(test)]
 mod tests;
 
+use causeway_p4::names::table;
 use std::net::Ipv4Addr;
 
 use causeway_types::Time;
@@ -52,7 +53,8 @@ pub enum ProcessedFrame {
 }
 
 /// The accounting tables by side, where entries count.
-const ACCOUNTING: [[&str; 2]; 2] = [["pre_qos_a", "pre_qos_b"], ["post_qos_a", "post_qos_b"]];
+const ACCOUNTING: [[&str; 2]; 2] =
+    [[table::PRE_QOS_A, table::PRE_QOS_B], [table::POST_QOS_A, table::POST_QOS_B]];
 
 /// The matched entry is missing.
 struct Miss;
@@ -116,7 +118,7 @@ impl Upf {
         if !leaves || packet.drop.is_some_and(|reason| reason != DropReason::MbrExceeded) {
             return None;
         }
-        let name = if packet.family == Some(Family::V4) { "closed" } else { "closed_ipv6" };
+        let name = if packet.family == Some(Family::V4) { table::CLOSED } else { table::CLOSED_IPV6 };
         let table = self.names.table(name)?;
         let entry = state.apply_table(table.id, &table.keys(packet), packet.octets)?;
         // Without a reason the packet passes.
@@ -124,33 +126,37 @@ impl Upf {
     }
 
     fn is_spoofed(&self, state: &mut State, packet: &mut Packet) -> bool {
-        let guard = if packet.family == Some(Family::V4) { "source_guard" } else { "source_guard_ipv6" };
+        let guard =
+            if packet.family == Some(Family::V4) { table::SOURCE_GUARD } else { table::SOURCE_GUARD_IPV6 };
         self.apply(state, packet, guard).is_err()
     }
 
     fn match_pdr(&self, state: &mut State, packet: &mut Packet) {
-        if self.first(state, packet, &["complex", "complex_ipv6"]).is_ok() {
+        if self.first(state, packet, &[table::COMPLEX, table::COMPLEX_IPV6]).is_ok() {
             return;
         }
         let (tables, reason): (&[&str], DropReason) = match (packet.is_tunnelled, packet.family) {
             (true, _) => (
                 &[
-                    "ul_to_n6_complex",
-                    "ul_to_n9_n3_complex",
-                    "ul_to_n6_complex_ipv6",
-                    "ul_to_n9_n3_complex_ipv6",
-                    "ul_to_n6_simple",
-                    "ul_to_n9_n3_simple",
-                    "dl_from_n9_simple",
-                    "ul_simple",
+                    table::UL_TO_N6_COMPLEX,
+                    table::UL_TO_N9_N3_COMPLEX,
+                    table::UL_TO_N6_COMPLEX_IPV6,
+                    table::UL_TO_N9_N3_COMPLEX_IPV6,
+                    table::UL_TO_N6_SIMPLE,
+                    table::UL_TO_N9_N3_SIMPLE,
+                    table::DL_FROM_N9_SIMPLE,
+                    table::UL_SIMPLE,
                 ],
                 DropReason::UnknownTeid,
             ),
             (false, Some(Family::V6)) => (
-                &["dl_from_n6_complex_ipv6", "dl_from_n6_simple_ipv6", "dl_simple_ipv6"],
+                &[table::DL_FROM_N6_COMPLEX_IPV6, table::DL_FROM_N6_SIMPLE_IPV6, table::DL_SIMPLE_IPV6],
                 DropReason::UnknownUe,
             ),
-            (false, _) => (&["dl_from_n6_complex", "dl_from_n6_simple", "dl_simple"], DropReason::UnknownUe),
+            (false, _) => (
+                &[table::DL_FROM_N6_COMPLEX, table::DL_FROM_N6_SIMPLE, table::DL_SIMPLE],
+                DropReason::UnknownUe,
+            ),
         };
         if self.first(state, packet, tables).is_err() {
             packet.drop = Some(reason);
@@ -159,7 +165,7 @@ impl Upf {
 
     /// Applies the FAR and the QER, where the rule's entry does not contain them.
     fn forward(&self, state: &mut State, packet: &mut Packet) {
-        let tables = ["far", "ul_to_n6_template", "ul_to_n9_n3_template", "dl_template"];
+        let tables = [table::FAR, table::UL_TO_N6_TEMPLATE, table::UL_TO_N9_N3_TEMPLATE, table::DL_TEMPLATE];
         let has_tables = tables.iter().any(|table| self.names.table(table).is_some());
         if packet.rule == 0 || !has_tables {
             return;
@@ -167,7 +173,8 @@ impl Upf {
         if self.first(state, packet, &tables).is_err() {
             packet.drop = Some(DropReason::NoForwarding);
         }
-        let _without_meter = self.first(state, packet, &["meter_lookup", METERED[0], METERED[1], METERED[2]]);
+        let _without_meter =
+            self.first(state, packet, &[table::METER_LOOKUP, METERED[0], METERED[1], METERED[2]]);
     }
 
     /// Counts a packet before (0) or after (1) QoS enforcement.
@@ -198,13 +205,13 @@ impl Upf {
     fn direct(&self, state: &mut State, packet: &mut Packet) {
         if packet.punt.is_some() {
             packet.egress_port = self.cpu_port;
-            let _default = self.apply(state, packet, "punt_ports");
+            let _default = self.apply(state, packet, table::PUNT_PORTS);
         } else if packet.command != Some(Command::Send) {
-            let _queue_zero = self.apply(state, packet, "queue_assignment");
+            let _queue_zero = self.apply(state, packet, table::QUEUE_ASSIGNMENT);
             let tables: &[&str] = match (packet.forward, packet.family) {
-                (Some(Forward::Encapsulate), _) => &["tunnel_exact", "tunnel_lpm"],
-                (_, Some(Family::V6)) => &["network_lpm_ipv6"],
-                (_, _) => &["network_exact", "network_lpm"],
+                (Some(Forward::Encapsulate), _) => &[table::TUNNEL_EXACT, table::TUNNEL_LPM],
+                (_, Some(Family::V6)) => &[table::NETWORK_LPM_IPV6],
+                (_, _) => &[table::NETWORK_EXACT, table::NETWORK_LPM],
             };
             if self.first(state, packet, tables).is_err() {
                 packet.drop = Some(DropReason::NoEgress);

@@ -1,5 +1,8 @@
 //! The tables, actions, counters and meters that the packet path needs, found in a program by their names.
 
+use causeway_p4::names::{action, counter, meter, parameter, table};
+
+use crate::tables::variants;
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
@@ -44,7 +47,7 @@ pub(super) struct Names {
 
 impl Names {
     pub(super) fn new(program: &Program) -> Result<Self, UnknownProgram> {
-        let tunnels = program.table_named("tunnel_exact").and_then(|table| table.keys.first());
+        let tunnels = program.table_named(table::TUNNEL_EXACT).and_then(|table| table.keys.first());
         if tunnels.is_some_and(|key| key.width != 32) {
             return Err(UnknownProgram::OuterIpv6);
         }
@@ -62,10 +65,11 @@ impl Names {
             let found = program.counters.iter().find(|counter| counter.name == name);
             found.map(|counter| counter.id).ok_or(UnknownProgram::Missing(name))
         };
-        let by_index = match program.table_named("ul_sessions_low") {
+        let by_index = match program.table_named(table::UL_SESSIONS_LOW) {
             None => None,
             Some(_) => {
-                let cells = IndexedCounters::of(program).ok_or(UnknownProgram::Missing("pre_qos_0"))?;
+                let cells =
+                    IndexedCounters::of(program).ok_or(UnknownProgram::Missing(counter::PRE_QOS_0))?;
                 let meters = Meters::of_sessions(program);
                 Some((meters.ok_or(UnknownProgram::Missing("session_meters"))?, cells))
             }
@@ -74,9 +78,9 @@ impl Names {
         Ok(Self {
             tables,
             actions,
-            drops: counter("drops")?,
-            queue_packets: counter("queue_packets")?,
-            meters: Meters::of_rules(program).ok_or(UnknownProgram::Missing("rule_meters"))?,
+            drops: counter(counter::DROPS)?,
+            queue_packets: counter(counter::QUEUE_PACKETS)?,
+            meters: Meters::of_rules(program).ok_or(UnknownProgram::Missing(meter::RULE_METERS))?,
             by_index,
         })
     }
@@ -90,20 +94,23 @@ impl Names {
     pub(super) fn act(&self, packet: &mut Packet, action: u32, parameters: &[u128]) {
         let Some(action) = self.actions.get(&action) else { return };
         let named = action.parameters.iter().zip(parameters);
-        if let "set_uplink" | "set_downlink" | "set_session_ipv4" | "set_session_ipv6" = action.name.as_str()
+        if let action::SET_UPLINK
+        | action::SET_DOWNLINK
+        | action::SET_SESSION_IPV4
+        | action::SET_SESSION_IPV6 = action.name.as_str()
         {
             return named.for_each(|(parameter, value)| packet.index.set(&parameter.name, *value as u32));
         }
         named.for_each(|(parameter, value)| set(packet, &parameter.name, *value));
         match action.name.as_str() {
-            "decapsulate" | "decapsulate_by_rule" => packet.forward = Some(Forward::Decapsulate),
-            "encapsulate" | "encapsulate_by_rule" => packet.forward = Some(Forward::Encapsulate),
-            "buffer" => packet.buffer = true,
-            "buffer_by_rule" => (packet.buffer, packet.meter) = (true, 0),
-            "drop_by_rule" => packet.meter = 0,
+            action::DECAPSULATE | action::DECAPSULATE_BY_RULE => packet.forward = Some(Forward::Decapsulate),
+            action::ENCAPSULATE | action::ENCAPSULATE_BY_RULE => packet.forward = Some(Forward::Encapsulate),
+            action::BUFFER => packet.buffer = true,
+            action::BUFFER_BY_RULE => (packet.buffer, packet.meter) = (true, 0),
+            action::DROP_BY_RULE => packet.meter = 0,
             // The index in one of two halves.
-            "ask_even" => packet.meter *= 2,
-            "ask_odd" => packet.meter = 2 * packet.meter + 1,
+            variants::ASK_EVEN => packet.meter *= 2,
+            variants::ASK_ODD => packet.meter = 2 * packet.meter + 1,
             _ => {}
         }
     }
@@ -112,22 +119,22 @@ impl Names {
 /// Sets a packet property from an action parameter.
 fn set(packet: &mut Packet, name: &str, value: u128) {
     match name {
-        "rule" => packet.rule = value as u32,
-        "filter_class" => packet.filter_class = value as u16,
-        "meter_index" => packet.meter = value as u32,
-        "teid" => packet.teid_out = value as u32,
-        "tunnel" => packet.tunnel = value as u32,
-        "qfi" => packet.qfi_out = value as u8,
-        "pdu_type" => packet.pdu_type = value as u8,
-        "dscp" => packet.dscp = value as u8,
-        "mark" => packet.mark_dscp = value != 0,
-        "notify" => packet.notify = value != 0,
-        "reason" => packet.drop = Some(super::codes::DropReason::of(value)),
-        "queue" => packet.queue = value as u8,
-        "port" => packet.egress_port = value as u16,
-        "source" => packet.ethernet[6..12].copy_from_slice(&value.to_be_bytes()[10..]),
-        "neighbour" => packet.ethernet[..6].copy_from_slice(&value.to_be_bytes()[10..]),
-        "address" => packet.local = value as u32,
+        parameter::RULE => packet.rule = value as u32,
+        parameter::FILTER_CLASS => packet.filter_class = value as u16,
+        parameter::METER_INDEX => packet.meter = value as u32,
+        parameter::TEID => packet.teid_out = value as u32,
+        parameter::TUNNEL => packet.tunnel = value as u32,
+        parameter::QFI => packet.qfi_out = value as u8,
+        parameter::PDU_TYPE => packet.pdu_type = value as u8,
+        parameter::DSCP => packet.dscp = value as u8,
+        parameter::MARK => packet.mark_dscp = value != 0,
+        parameter::NOTIFY => packet.notify = value != 0,
+        parameter::REASON => packet.drop = Some(super::codes::DropReason::of(value)),
+        parameter::QUEUE => packet.queue = value as u8,
+        parameter::PORT => packet.egress_port = value as u16,
+        parameter::SOURCE => packet.ethernet[6..12].copy_from_slice(&value.to_be_bytes()[10..]),
+        parameter::NEIGHBOUR => packet.ethernet[..6].copy_from_slice(&value.to_be_bytes()[10..]),
+        parameter::ADDRESS => packet.local = value as u32,
         _ => {}
     }
 }
