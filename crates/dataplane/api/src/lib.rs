@@ -44,6 +44,7 @@ mod event;
 mod packet;
 mod policy;
 mod routing;
+mod session_state;
 mod topology;
 mod transmit_queue;
 
@@ -57,5 +58,6 @@ pub use event::{DataStatus, DownlinkData, Event};
 pub use packet::{Disposition, Egress, Ingress, Transmit, hops_of_relayed};
 pub use policy::ForwardingPolicy;
 pub use routing::{EchoConfig, Routing};
+pub use session_state::{BufferState, SessionState, UrrState, UsageTotals};
 pub use topology::{EthernetNetwork, GtpuEndpoint, N6Endpoint, Network, SliceLimit, Topology};
 pub use transmit_queue::{Exit, QueuedPacket, ReceiveSource, TransmitQueue};

@@ -6,12 +6,12 @@ use std::task::Poll;
 
 use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, Event, GtpuPath, HostReachability,
-    Ingress, NamedCounter, Op, PacketEngine, Plan, PlanId, PollApplied, ReceiveSource, Topology, Transmit,
-    TransmitQueue,
+    Ingress, NamedCounter, Op, PacketEngine, Plan, PlanId, PollApplied, ReceiveSource, SessionState,
+    Topology, Transmit, TransmitQueue,
 };
 use causeway_model::{Applications, SessionChange};
 use causeway_packet::{Batch, Frame};
-use causeway_types::{Time, WallClock};
+use causeway_types::{Seid, Time, WallClock};
 
 use crate::engine::FastPath;
 
@@ -166,6 +166,16 @@ impl Dataplane for FastPath {
             NamedCounter { name: "flow_table", value: self.fast_path_packets() },
             NamedCounter { name: "slow_path", value: self.slow_path_packets() },
         ]
+    }
+
+    /// A dormant session becomes active, as by a packet.
+    fn session_state(&mut self, now: Time, session: Seid) -> Option<SessionState> {
+        self.activate(session, now);
+        self.settle_lease(session);
+        let state = self.slow_path.state_of(now, session);
+        self.grant_lease(session, now);
+        self.limit_active(now);
+        state
     }
 }
 

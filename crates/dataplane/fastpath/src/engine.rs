@@ -147,7 +147,7 @@ impl FastPath {
     }
 
     /// Returns the counts of a session's flow entries to the slow path.
-    fn settle_lease(&mut self, seid: Seid) {
+    pub(crate) fn settle_lease(&mut self, seid: Seid) {
         if let Some(lease) = self.leases.get_mut(&seid).filter(|lease| lease.is_granted()) {
             let (spent, meters) = lease.revoke(&mut self.table);
             self.slow_path.settle(seid, &spent, &meters);
@@ -155,7 +155,7 @@ impl FastPath {
     }
 
     /// Grants octets and tokens to a session's flow entries.
-    fn grant_lease(&mut self, seid: Seid, now: Time) {
+    pub(crate) fn grant_lease(&mut self, seid: Seid, now: Time) {
         if let Some(lease) = self.leases.get_mut(&seid).filter(|lease| lease.has_offloaded_rules()) {
             let grants = self.slow_path.grants(seid, lease.rule_keys(), now);
             lease.grant(&grants, &mut self.table);

@@ -7,7 +7,7 @@ use std::task::Poll;
 use causeway_collections::PartitionedMap;
 use causeway_dataplane::{
     Capabilities, Counters, Dataplane, Disposition, Egress, Event, GtpuPath, HostReachability, Ingress,
-    PacketEngine, Plan, PlanId, PollApplied, Topology, Transmit, Usage,
+    PacketEngine, Plan, PlanId, PollApplied, SessionState, Topology, Transmit, Usage,
 };
 use causeway_model::{Applications, UeMac};
 use causeway_types::{Seid, Time, UrrId, WallClock};
@@ -190,6 +190,10 @@ impl Dataplane for SlowPath {
 
     fn counters(&self) -> Counters {
         self.counters.clone()
+    }
+
+    fn session_state(&mut self, now: Time, session: Seid) -> Option<SessionState> {
+        self.state_of(now, session)
     }
 }
 

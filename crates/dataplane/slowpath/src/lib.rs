@@ -87,6 +87,7 @@ mod rate_limiter;
 mod received;
 mod route;
 mod session;
+mod session_state;
 mod steer;
 mod timers;
 mod topology_view;

@@ -238,7 +238,7 @@ impl<K: Copy + Eq + Hash + Send + 'static> WorkerHandle<K> {
 
     /// Access to the counters, which does not delay the end of the threads.
     pub fn snapshot_client(&self) -> SnapshotClient {
-        SnapshotClient(self.threads.iter().map(PacketThread::snapshot_asker).collect())
+        SnapshotClient(self.threads.iter().map(PacketThread::questions).collect())
     }
 }
 

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use causeway_dataplane::{Applied, ApplyError, Counters, Event, HostReachability, NamedCounter, Plan};
+use causeway_dataplane::{
+    Applied, ApplyError, Counters, Event, HostReachability, NamedCounter, Plan, SessionState,
+};
 use causeway_model::Applications;
 use causeway_ports::PortError;
-use causeway_types::WallClock;
+use causeway_types::{Seid, WallClock};
 use tokio::sync::oneshot;
 
 use super::session_keys::NewPaths;
@@ -25,6 +27,8 @@ pub(super) enum Command<K> {
     Follow(NewPaths),
     /// Return the present counters.
     Snapshot(oneshot::Sender<Snapshot>),
+    /// Return the state of a session.
+    SessionState(Seid, oneshot::Sender<Option<SessionState>>),
     /// Stop.
     Stop,
 }
@@ -77,32 +81,52 @@ fn sum(mut counters: Vec<NamedCounter>, others: &[NamedCounter]) -> Vec<NamedCou
     counters
 }
 
-/// Requests the counters of one packet thread.
-pub(super) type SnapshotRequest = Box<dyn Fn(oneshot::Sender<Snapshot>) + Send + Sync>;
+/// Requests of another thread to one packet thread.
+pub(super) trait Questions: Send + Sync {
+    /// Requests the counters.
+    fn snapshot(&self, reply: oneshot::Sender<Snapshot>);
 
-/// Requests the counters of the packet threads, from any thread or task.
-pub struct SnapshotClient(pub(super) Vec<SnapshotRequest>);
+    /// Requests the state of a session.
+    fn session_state(&self, session: Seid, reply: oneshot::Sender<Option<SessionState>>);
+}
+
+/// Reads counters and sessions of the packet threads, from any thread or task.
+pub struct SnapshotClient(pub(super) Vec<Box<dyn Questions>>);
 
 impl SnapshotClient {
     /// The counters of each thread now, in the order of their numbers; `None` when one has ended.
     pub async fn snapshots(&self) -> Option<Vec<Snapshot>> {
-        let ask = |request: &SnapshotRequest| {
-            let (reply, snapshot) = oneshot::channel();
-            request(reply);
-            snapshot
-        };
-        // All requests are sent before the first result is awaited.
-        let asked: Vec<_> = self.0.iter().map(ask).collect();
-        let mut snapshots = Vec::with_capacity(asked.len());
-        for snapshot in asked {
-            snapshots.push(snapshot.await.ok()?);
-        }
-        Some(snapshots)
+        self.ask_all(|thread, reply| thread.snapshot(reply)).await
     }
 
     /// The sum of the present counters of all threads; `None` when one has ended.
     pub async fn snapshot(&self) -> Option<Snapshot> {
         let snapshots = self.snapshots().await?;
         Some(snapshots.iter().fold(Snapshot::default(), Snapshot::with))
+    }
+
+    /// The state of a session, with the number of its thread; `None` when a thread has ended. The inner `None`: no
+    /// thread has the session, or its data plane cannot tell.
+    pub async fn session_state(&self, session: Seid) -> Option<Option<(usize, SessionState)>> {
+        let states = self.ask_all(|thread, reply| thread.session_state(session, reply)).await?;
+        Some(states.into_iter().enumerate().find_map(|(number, state)| Some((number, state?))))
+    }
+
+    /// Sends a request to each thread, then awaits all results; `None` when a thread has ended.
+    async fn ask_all<T>(&self, ask: impl Fn(&dyn Questions, oneshot::Sender<T>)) -> Option<Vec<T>> {
+        let asked: Vec<_> = self
+            .0
+            .iter()
+            .map(|thread| {
+                let (reply, answer) = oneshot::channel();
+                ask(&**thread, reply);
+                answer
+            })
+            .collect();
+        let mut answers = Vec::with_capacity(asked.len());
+        for answer in asked {
+            answers.push(answer.await.ok()?);
+        }
+        Some(answers)
     }
 }

@@ -309,6 +309,11 @@ impl PacketLoop {
                     // The requester may have dropped the receiver.
                     drop(reply.send(self.snapshot()));
                 }
+                Ok(Command::SessionState(session, reply)) => {
+                    let state = self.context.data_plane().session_state(self.clock.now(), session);
+                    // As above.
+                    drop(reply.send(state));
+                }
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Err(End::Asked),
                 Err(TryRecvError::Empty) => {
                     // The data plane may have notified the thread.

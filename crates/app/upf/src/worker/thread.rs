@@ -5,9 +5,11 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use std::{io, mem};
 
-use tokio::sync::mpsc;
+use causeway_dataplane::SessionState;
+use causeway_types::Seid;
+use tokio::sync::{mpsc, oneshot};
 
-use super::messages::{Command, Report, SnapshotRequest};
+use super::messages::{Command, Questions, Report, Snapshot};
 use super::notifier::Notifier;
 use super::packet_loop::{End, PacketLoop};
 use super::schedule::Schedule;
@@ -105,14 +107,33 @@ impl<K: Send + 'static> PacketThread<K> {
         }
     }
 
-    /// Requests the counters, independent of the handle.
-    pub(super) fn snapshot_asker(&self) -> SnapshotRequest {
-        let (commands, notifier) = (self.commands.clone(), Arc::clone(&self.notifier));
-        Box::new(move |reply| {
-            // It fails only when the thread has ended; then the result states so.
-            let _ = commands.send(Command::Snapshot(reply));
-            notifier.notify_commands();
-        })
+    /// Puts questions to the thread, independent of the handle.
+    pub(super) fn questions(&self) -> Box<dyn Questions> {
+        Box::new(Questioner { commands: self.commands.clone(), notifier: Arc::clone(&self.notifier) })
+    }
+}
+
+/// Sends questions to a packet thread.
+struct Questioner<K> {
+    commands: Sender<Command<K>>,
+    notifier: Arc<Notifier>,
+}
+
+impl<K: Send> Questioner<K> {
+    fn ask(&self, question: Command<K>) {
+        // It fails only when the thread has ended; then the result states so.
+        let _ = self.commands.send(question);
+        self.notifier.notify_commands();
+    }
+}
+
+impl<K: Send> Questions for Questioner<K> {
+    fn snapshot(&self, reply: oneshot::Sender<Snapshot>) {
+        self.ask(Command::Snapshot(reply));
+    }
+
+    fn session_state(&self, session: Seid, reply: oneshot::Sender<Option<SessionState>>) {
+        self.ask(Command::SessionState(session, reply));
     }
 }
 

@@ -6,11 +6,11 @@ use std::task::{Poll, Waker};
 
 use causeway_model::{Applications, Capabilities, PacketRateReport, Plan, Usage};
 use causeway_packet::Batch;
-use causeway_types::{Time, WallClock};
+use causeway_types::{Seid, Time, WallClock};
 
 use crate::{
     ApplyError, Counters, Disposition, Event, HostReachability, Ingress, NamedCounter, ReceiveSource,
-    Topology, Transmit, TransmitQueue,
+    SessionState, Topology, Transmit, TransmitQueue,
 };
 
 /// A data plane as the control plane sees it.
@@ -122,6 +122,15 @@ pub trait Dataplane {
     /// `slow_path`; always the same stages in the same order.
     fn stage_packets(&self) -> Vec<NamedCounter> {
         Vec::new()
+    }
+
+    /// The state of a session at this time, for operators; `None`: it is not in this data plane. It changes no packet,
+    /// report or counter. O(rules and buffered packets of the session).
+    ///
+    /// The default is that of a data plane that cannot tell.
+    fn session_state(&mut self, now: Time, session: Seid) -> Option<SessionState> {
+        let _ = (now, session);
+        None
     }
 }
 

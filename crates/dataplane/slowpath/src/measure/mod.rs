@@ -7,6 +7,7 @@ mod limits;
 mod measured_state;
 mod provision;
 mod report;
+mod state;
 mod totals;
 mod traffic;
 
