@@ -57,6 +57,7 @@ mod session;
 mod shutdown;
 mod slab;
 mod transaction;
+mod user;
 mod view;
 
 pub use config::{
@@ -66,4 +67,5 @@ pub use counters::{Counters, Direction, MessageKey, MessageResult, Occupancy};
 pub use n4::N4;
 pub use notice::{DownReason, Level, LossReason, Notice, ReleaseReason, SetupFailure};
 pub use output::{ApplyId, Output};
+pub use user::UserIdentities;
 pub use view::{AssociationView, SessionView};

@@ -10,6 +10,7 @@ use causeway_types::{FSeid, NodeId, NtpSeconds, Seid, Time};
 use crate::association::Association;
 use crate::left_out::LeftOut;
 use crate::session::Session;
+use crate::user::UserIdentities;
 
 /// An established session.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +25,7 @@ pub struct SessionView<'a> {
     pub since: Time,
     /// Reports that are queued.
     pub waiting_reports: usize,
+    user: &'a [u8],
     rules: &'a StoredRules,
 }
 
@@ -33,6 +35,11 @@ impl<'a> SessionView<'a> {
         self.rules.rules()
     }
 
+    /// The User ID that the SMF sent when the session was established; `None`: it sent none.
+    pub fn user(&self) -> Option<UserIdentities> {
+        UserIdentities::decode(self.user)
+    }
+
     pub(crate) fn of(session: &'a Session, association: &'a Association, waiting_reports: usize) -> Self {
         Self {
             seid: session.seid,
@@ -40,6 +47,7 @@ impl<'a> SessionView<'a> {
             node: &association.node,
             since: session.since,
             rules: &session.rules,
+            user: &session.user,
             waiting_reports,
         }
     }

@@ -5,11 +5,12 @@ mod receive;
 mod reports;
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::ops::Range;
 
 use causeway_model::{Capabilities, LocalEndpoints};
-use causeway_rules::{Addresses, Catalogue, Resources, RouteLimits, Tunnels};
-use causeway_types::{NtpSeconds, Seid, Time, WallClock};
+use causeway_rules::{Addresses, Catalogue, PoolUsage, Resources, RouteLimits, Tunnels};
+use causeway_types::{FSeid, NtpSeconds, Seid, Teid, Time, WallClock};
 
 use crate::association::{Associations, Targets};
 use crate::counters::{Counters, Occupancy};
@@ -227,6 +228,34 @@ impl N4 {
     pub fn session(&self, seid: Seid) -> Option<SessionView<'_>> {
         let session = self.sessions.get(seid).filter(|session| session.is_established())?;
         self.view(session)
+    }
+
+    /// The session with this CP F-SEID, if it is established. O(1).
+    pub fn session_of_cp(&self, cp: &FSeid) -> Option<SessionView<'_>> {
+        self.session(self.sessions.by_cp_f_seid(cp)?)
+    }
+
+    /// The established sessions with a local tunnel of this TEID. O(found).
+    pub fn sessions_of_teid(&self, teid: Teid) -> impl Iterator<Item = SessionView<'_>> {
+        let mut found: Vec<Seid> =
+            self.resources.tunnels.with_teid(teid).map(|(session, _)| session).collect();
+        found.sort_unstable();
+        found.dedup();
+        found.into_iter().filter_map(|session| self.session(session))
+    }
+
+    /// The established sessions to which packets from a data network to this address go, or may go. Sessions that
+    /// receive such packets from a tunnel are not among them. O(data networks and found).
+    pub fn sessions_of_address(&self, address: IpAddr) -> impl Iterator<Item = SessionView<'_>> {
+        let mut found: Vec<Seid> = self.resources.addresses.sessions_of(address).collect();
+        found.sort_unstable();
+        found.dedup();
+        found.into_iter().filter_map(|session| self.session(session))
+    }
+
+    /// The UE address pools, and how much of each is allocated.
+    pub fn pools(&self) -> impl Iterator<Item = PoolUsage<'_>> {
+        self.resources.addresses.pools()
     }
 
     /// `None`: it is marked for removal.

@@ -257,9 +257,7 @@ impl N4 {
     /// The associations with sessions that send to the peer. O(rules of all sessions): paths fail rarely.
     fn users_of(&self, peer: IpAddr) -> BTreeMap<AssociationId, PathUsers> {
         let mut users: BTreeMap<AssociationId, PathUsers> = BTreeMap::new();
-        let goes_on = |session: &&Session| {
-            !session.marked_for_removal && !self.sessions.is_in_purge(session)
-        };
+        let goes_on = |session: &&Session| !session.marked_for_removal && !self.sessions.is_in_purge(session);
         for session in self.sessions.iter().filter(goes_on) {
             let rules = session.rules.rules();
             for forwarding in rules.fars.values().filter_map(|far| far.forwarding.as_ref()) {

@@ -5,10 +5,12 @@ use std::net::IpAddr;
 use causeway_dataplane::Applied;
 use causeway_pfcp::template::peek_cp_f_seid;
 use causeway_pfcp::{
-    Cause, DecodeError, Header, Message, MessageType, SessionEstablishmentRequest, SessionModificationRequest,
+    Cause, DecodeError, Header, Ie, Message, MessageType, SessionEstablishmentRequest,
+    SessionModificationRequest,
 };
 use causeway_rules::{PendingChange, PlannedChange, RecognizedRequest};
 use causeway_types::{FSeid, NodeId, NtpSeconds, Seid, Time};
+use thin_vec::ThinVec;
 
 use super::SessionSets;
 use super::in_flight::{PlanPurpose, QueuedRequest};
@@ -87,7 +89,7 @@ impl N4 {
         // The template cache comes before the decoder. If it does not lead to a session, the decoded request decides.
         if let Some(known) = self.resources.recognize(body)
             && self.sessions.by_cp_f_seid(&known.cp).is_none()
-            && self.establish_recognized(now, key, known)
+            && self.establish_recognized(now, key, known, body)
         {
             return;
         }
@@ -105,7 +107,13 @@ impl N4 {
     }
 
     /// Begins a session for a recognized request whose CP F-SEID no session has. `false`: nothing has happened.
-    fn establish_recognized(&mut self, now: Time, key: RequestKey, known: RecognizedRequest) -> bool {
+    fn establish_recognized(
+        &mut self,
+        now: Time,
+        key: RequestKey,
+        known: RecognizedRequest,
+        body: &[u8],
+    ) -> bool {
         let Some(node) = known.profile.node() else { return false };
         let footprint = Footprint::profiled(known.profile.profile());
         let admitted = self.admit_session(now, key, node, known.cp, known.recovery);
@@ -113,8 +121,13 @@ impl N4 {
             return false;
         };
         let seid = self.sessions.next_seid();
+        let user = body.get(known.user.clone()).unwrap_or_default();
         let Some(taken) = self.resources.take(known, seid) else { return false };
-        self.sessions.insert_new(Session::new(now, seid, association, cp, self.origin(key), footprint));
+        let mut session = Session::new(now, seid, association, cp, self.origin(key), footprint);
+        if !user.is_empty() {
+            session.user = ThinVec::from(user);
+        }
+        self.sessions.insert_new(session);
         self.count_session(association);
         self.submit_plan(PlanPurpose::Establish(key), PlannedChange::install(seid, taken));
         true
@@ -138,6 +151,11 @@ impl N4 {
         }
         self.end_replaced_sessions(now, &cp, association, owners);
         let mut session = Session::new(now, seid, association, cp, self.origin(key), footprint);
+        if let Some(user) = &request.user_id {
+            let mut octets = Vec::new();
+            user.encode(&mut octets);
+            session.user = ThinVec::from(&*octets);
+        }
         if let Some(membership) = SessionSets::of(request) {
             session.get_or_create_extras().membership = membership;
         }

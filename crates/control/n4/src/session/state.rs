@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use causeway_rules::StoredRules;
 use causeway_types::{FSeid, Seid, Time};
+use thin_vec::ThinVec;
 
 use super::SessionSets;
 use super::in_flight::{InFlight, InFlightPlan, QueuedWork};
@@ -28,6 +29,8 @@ pub(crate) struct Session {
     pub(crate) cp: FSeid,
     /// The rules as applied in the data plane.
     pub(crate) rules: StoredRules,
+    /// The value of the User ID IE, which no rule depends on; empty: there was none.
+    pub(crate) user: ThinVec<u8>,
     /// When it was established.
     pub(crate) since: Time,
     /// The plan in flight.
@@ -70,6 +73,7 @@ impl Session {
             footprint,
             cp,
             rules: StoredRules::default(),
+            user: ThinVec::new(),
             since: now,
             in_flight: None,
             marked_for_removal: false,

@@ -223,6 +223,22 @@ impl Addresses {
         self.routed.iter().map(|(session, count)| (*session, *count))
     }
 
+    /// The sessions with a UE address, prefix or framed route that contains this address, by which packets without a
+    /// tunnel are found; some may come twice. O(networks, prefix lengths and found).
+    pub fn sessions_of(&self, address: IpAddr) -> impl Iterator<Item = Seid> {
+        let (net, networks) = (IpNet::from(address), self.networks.values());
+        networks.flat_map(move |network| {
+            let version = match Family::of(&net) {
+                Family::V4 => &network.v4,
+                Family::V6 => &network.v6,
+            };
+            let held = [&version.used, &version.routes].into_iter();
+            held.flat_map(move |map| map.overlapping(Prefix::of(&net)))
+                .flat_map(|(_, users)| users.iter())
+                .copied()
+        })
+    }
+
     pub(crate) fn commit(&mut self, change: &AddressChange) {
         for held in &change.released {
             self.release(change.session, held, true);

@@ -101,6 +101,12 @@ impl Tunnels {
         self.slots.claims() + self.claims.values().map(|claims| claims.iter().count()).sum::<usize>()
     }
 
+    /// The local tunnels with this TEID, and their sessions. O(found).
+    pub fn with_teid(&self, teid: Teid) -> impl Iterator<Item = (Seid, FTeid)> {
+        let claims = self.claims.get(&teid).into_iter().flat_map(SmallList::iter).copied();
+        claims.chain(self.slots.claimed(teid)).map(|claim| (claim.session, claim.tunnel))
+    }
+
     /// Another session has this TEID at one of these addresses.
     fn is_foreign(&self, session: Seid, tunnel: FTeid) -> bool {
         let overlaps = |claim: &Claim| claim.tunnel.addr.iter().any(|ip| tunnel.addr.contains(ip));

@@ -148,6 +148,11 @@ impl RequestSlots {
         &self.flows
     }
 
+    /// The place of the User ID, of which the first counts; `None`: the requests have none. O(slots).
+    pub fn user(&self) -> Option<Range<usize>> {
+        self.all.iter().find(|slot| slot.what == SlotKind::User).map(|slot| slot.at.clone())
+    }
+
     /// A bit rate or a flow description has a slot.
     pub const fn has_policy(&self) -> bool {
         !(self.rates.is_empty() && self.flows.is_empty())

@@ -12,6 +12,7 @@ mod transitions;
 mod values;
 
 use std::hash::BuildHasher;
+use std::ops::Range;
 use std::sync::Arc;
 
 use causeway_model::{Capabilities, LocalEndpoints, Policy, SessionParams};
@@ -64,6 +65,8 @@ struct CachedTemplate {
     profile: Arc<ControlProfile>,
     /// The request puts the session into session sets, which are not part of the rules.
     names_sets: bool,
+    /// The place of the User ID in the requests; empty: they have none.
+    user: Range<usize>,
 }
 
 /// The hash is seeded at random, since peers choose the octets.
@@ -94,6 +97,8 @@ pub struct RecognizedRequest {
     pub cp: FSeid,
     /// The Recovery Time Stamp, if there is one.
     pub recovery: Option<NtpSeconds>,
+    /// The place of the User ID in the body; empty: there is none.
+    pub user: Range<usize>,
     /// The session parameters, without the tunnels that the UPF has yet to choose.
     params: SessionParams,
     /// The session's bit rates and flow descriptions, if its template has slots for them.
@@ -192,7 +197,8 @@ impl Resources {
             return None;
         }
         let (profile, policy) = (Arc::clone(&cached.profile), cached.policy(body)?);
-        Some(RecognizedRequest { profile, cp: values.cp?, recovery: values.recovery, params, policy })
+        let (recovery, user) = (values.recovery, cached.user.clone());
+        Some(RecognizedRequest { profile, cp: values.cp?, recovery, user, params, policy })
     }
 
     /// The CP F-SEID of an establishment body, if it matches the most recent template: a prediction, for
@@ -272,7 +278,8 @@ pub(super) fn insert(
         }
         let profile = ControlProfile::of(change, &params, template.slots(), template.octets().len());
         if let Some(profile) = profile {
-            slot.cached = Some(Box::new(CachedTemplate { template, profile: Arc::new(profile), names_sets }));
+            let (profile, user) = (Arc::new(profile), template.slots().user().unwrap_or_default());
+            slot.cached = Some(Box::new(CachedTemplate { template, profile, names_sets, user }));
         }
         return;
     }
