@@ -32,7 +32,7 @@ mod data_planes;
 mod error;
 mod host_addresses;
 pub mod logging;
-mod management;
+pub mod management;
 mod memory;
 pub mod open;
 mod policies;

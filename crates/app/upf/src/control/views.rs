@@ -5,11 +5,14 @@ use causeway_n4::{self as n4, N4};
 use causeway_types::{NodeId, Seid, WallClock};
 
 use super::sockets::Sockets;
+use crate::management::views::{AssociationView, RuleCounts, SessionView, UserView};
 use crate::management::{
-    AssociationView, ManagementRequest, MemoryStatus, MessageCount, N4Status, RuleCounts, SessionPart,
-    SessionView,
+    ManagementRequest, MemoryStatus, MessageCount, N4Status, SessionFilter, SessionPart, SessionRules,
 };
 use crate::memory::{Budget, Reading};
+
+/// The number of session indexes that are read for one request. The control thread does other work between requests.
+const INDEXES_PER_REQUEST: u64 = 64;
 
 /// Answers one request. The requester may have dropped the receiver.
 pub(super) fn answer(n4: &N4, sockets: &mut Sockets, memory: MemoryStatus, ask: ManagementRequest) {
@@ -23,7 +26,15 @@ pub(super) fn answer(n4: &N4, sockets: &mut Sockets, memory: MemoryStatus, ask: 
         }
         // Requests that change state are handled elsewhere.
         ManagementRequest::End { .. } | ManagementRequest::Release { .. } => {}
-        ManagementRequest::Sessions { from, places, reply } => drop(reply.send(part(n4, from, places))),
+        ManagementRequest::Sessions { from, most, filter, reply } => {
+            drop(reply.send(part(n4, from, most, &filter)));
+        }
+        ManagementRequest::FindSessions { most, filter, reply } => {
+            drop(reply.send(find(n4, most, &filter)));
+        }
+        ManagementRequest::Session { seid, reply } => {
+            drop(reply.send(n4.session(seid).map(|view| rules_of(&view, n4.wall_clock()))));
+        }
     }
 }
 
@@ -71,13 +82,48 @@ fn association(view: n4::AssociationView<'_>, clock: WallClock) -> AssociationVi
     }
 }
 
-/// The sessions in a range of indexes. O(indexes).
-fn part(n4: &N4, from: u64, places: usize) -> SessionPart {
+/// The next sessions that the filter admits, at most `most`, from an index on. O(indexes).
+fn part(n4: &N4, from: u64, most: usize, filter: &SessionFilter) -> SessionPart {
     let end = u64::from(n4.session_index_end());
-    let next = from.saturating_add(places as u64).min(end);
-    let range = u32::try_from(from).unwrap_or(u32::MAX)..u32::try_from(next).unwrap_or(u32::MAX);
-    let sessions = n4.sessions_in(range).map(|view| session(&view, n4.wall_clock())).collect();
+    let last = from.saturating_add(INDEXES_PER_REQUEST).min(end);
+    let (mut next, mut sessions) = (from, Vec::new());
+    while next < last && sessions.len() < most {
+        let index = u32::try_from(next).unwrap_or(u32::MAX);
+        let admitted = n4.sessions_in(index..index.saturating_add(1)).filter(|view| filter.admits(view));
+        sessions.extend(admitted.map(|view| session(&view, n4.wall_clock())));
+        next += 1;
+    }
     SessionPart { total: n4.session_count() as u64, sessions, next: (next < end).then_some(next) }
+}
+
+/// The sessions that the filter admits, if an index finds them. `None`: no index does, or there are more than `most`.
+fn find(n4: &N4, most: usize, filter: &SessionFilter) -> Option<SessionPart> {
+    let admitted = |views: &mut dyn Iterator<Item = n4::SessionView<'_>>| -> Vec<SessionView> {
+        let views = views.filter(|view| filter.admits(view)).take(most.saturating_add(1));
+        views.map(|view| session(&view, n4.wall_clock())).collect()
+    };
+    let sessions = if let Some(seid) = filter.seid {
+        admitted(&mut n4.session(seid).into_iter())
+    } else if let Some(teid) = filter.teid {
+        admitted(&mut n4.sessions_of_teid(teid))
+    } else if let Some(cp) = filter.cp_f_seid() {
+        admitted(&mut n4.session_of_cp(&cp).into_iter())
+    } else {
+        // The index does not have UE addresses behind which packets arrive in a tunnel.
+        let found = admitted(&mut n4.sessions_of_address(filter.ue?));
+        (!found.is_empty()).then_some(found)?
+    };
+    let total = n4.session_count() as u64;
+    (sessions.len() <= most).then_some(SessionPart { total, sessions, next: None })
+}
+
+fn rules_of(view: &n4::SessionView<'_>, clock: WallClock) -> Box<SessionRules> {
+    Box::new(SessionRules {
+        session: session(view, clock),
+        waiting_reports: view.waiting_reports,
+        rules: view.rules().into_owned(),
+        clock,
+    })
 }
 
 fn hexadecimal(seid: Seid) -> String {
@@ -92,8 +138,11 @@ fn session(view: &n4::SessionView<'_>, clock: WallClock) -> SessionView {
         cp_address: view.cp.addr.to_string(),
         node_id: node.to_string(),
         since: clock.at(view.since).as_nanos() / 1_000_000_000,
+        user: view.user().map(user_view),
+        network_instances: networks(&rules),
         ue: ue_addresses(&rules),
         tunnels: tunnels(&rules),
+        peers: peers(&rules),
         rules: RuleCounts {
             pdr: rules.pdrs.len(),
             far: rules.fars.len(),
@@ -102,6 +151,11 @@ fn session(view: &n4::SessionView<'_>, clock: WallClock) -> SessionView {
             bar: rules.bars.len(),
         },
     }
+}
+
+fn user_view(user: n4::UserIdentities) -> UserView {
+    let n4::UserIdentities { imsi, imei, msisdn, nai, supi, gpsi, pei } = user;
+    UserView { imsi, imei, msisdn, nai, supi, gpsi, pei }
 }
 
 fn ue_addresses(rules: &RuleSet) -> Vec<String> {
@@ -113,8 +167,21 @@ fn ue_addresses(rules: &RuleSet) -> Vec<String> {
     distinct(texts)
 }
 
+fn networks(rules: &RuleSet) -> Vec<String> {
+    let of_pdrs = rules.pdrs.values().filter_map(|pdr| pdr.pdi.network_instance.as_ref());
+    let forwarding = rules.fars.values().filter_map(|far| far.forwarding.as_ref());
+    let of_fars = forwarding.filter_map(|forwarding| forwarding.network_instance.as_ref());
+    distinct(of_pdrs.chain(of_fars).map(ToString::to_string))
+}
+
 fn tunnels(rules: &RuleSet) -> Vec<String> {
     let tunnels = rules.pdrs.values().filter_map(|pdr| pdr.pdi.tunnel);
+    distinct(tunnels.map(|tunnel| format!("{}@{}", tunnel.teid, tunnel.addr)))
+}
+
+fn peers(rules: &RuleSet) -> Vec<String> {
+    let forwarding = rules.fars.values().filter_map(|far| far.forwarding.as_ref());
+    let tunnels = forwarding.filter_map(|forwarding| forwarding.tunnel());
     distinct(tunnels.map(|tunnel| format!("{}@{}", tunnel.teid, tunnel.addr)))
 }
 

@@ -1,12 +1,19 @@
-//! The management HTTP server: metrics, health, and what there is, as JSON. It has a thread of its own, and asks the control thread
-//! for little at a time.
+//! The management HTTP server: metrics, health, and the state of the UPF as JSON. It has a thread of its own, and asks
+//! the control thread for little at a time.
 
+mod api;
 mod connections;
+mod details;
+mod filter;
 mod metrics;
+mod page;
+mod query;
+mod refusal;
 mod server;
-mod views;
+pub mod views;
 mod writer;
 
+pub(crate) use details::SessionRules;
+pub(crate) use filter::SessionFilter;
 pub(crate) use metrics::{MemoryStatus, MessageCount, N4Status, PortCounters};
-pub(crate) use server::{Management, ManagementRequest, start};
-pub(crate) use views::{AssociationView, RuleCounts, SessionPart, SessionView};
+pub(crate) use server::{Management, ManagementRequest, SessionPart, start};

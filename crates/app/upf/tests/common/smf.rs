@@ -9,7 +9,7 @@ use causeway_pfcp::{
     Header, HeartbeatRequest, Message, NodeId, NodeReportResponse, NodeReportType, Octets,
     OuterHeaderCreation, Pdi, QueryUrr, RecoveryTimeStamp, SdfFilter, SessionDeletionRequest,
     SessionEstablishmentRequest, SessionModificationFlags, SessionModificationRequest, SessionReportResponse,
-    UpdateFar, UpdateForwardingParameters, UpdatePdr, UsageReport,
+    UpdateFar, UpdateForwardingParameters, UpdatePdr, UsageReport, UserId,
 };
 use causeway_types::{
     DualIp, FSeid, FTeid as Tunnel, FarId, NtpSeconds, PdrId, Precedence, QerId, Qfi, Seid, Teid,
@@ -269,6 +269,17 @@ impl Smf {
             all,
             [uplink_far(), forwarding(teid, gnb)],
         ))
+    }
+
+    /// The same, of a user with this IMSI, whose digits are 15.
+    pub fn establish_of(&mut self, imsi: &str, ue: Ipv4Addr, teid: Teid, gnb: Ipv4Addr) -> Session {
+        let digits: Vec<u8> = imsi.bytes().map(|digit| digit - b'0').chain([0x0f]).collect();
+        let tbcd: Vec<u8> = digits.chunks(2).map(|two| two[0] | two[1] << 4).collect();
+        let (cp, pdrs) = (self.next_seid(), [uplink_pdr(ue), downlink_pdr(ue)]);
+        let mut request =
+            SessionEstablishmentRequest::new(self.node(), cp, pdrs, [uplink_far(), forwarding(teid, gnb)]);
+        request.user_id = Some(UserId { imsi: Some(Octets(&tbcd)), ..UserId::default() });
+        self.accepted(request)
     }
 
     fn next_seid(&mut self) -> FSeid {

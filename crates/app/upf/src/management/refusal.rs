@@ -1,0 +1,67 @@
+//! Requests that are refused, and why.
+
+use axum::Json;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use causeway_types::Seid;
+use thiserror::Error;
+
+use super::views::ProblemView;
+
+/// Why a request is refused. The `Display` text is the detail of the response.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub(super) enum Refusal {
+    /// A query that is not understood.
+    #[error("{0}")]
+    Query(String),
+    /// A path segment that is no SEID.
+    #[error("`{0}` is no SEID: give it in decimal or, after 0x, hexadecimal")]
+    NoSeid(String),
+    /// There is no such session.
+    #[error("no session has the SEID {:#x}; see /api/v1/sessions", .0.0)]
+    UnknownSession(Seid),
+    /// There is no such association.
+    #[error("there is no association with this Node ID; see /api/v1/associations")]
+    UnknownAssociation,
+    /// There is no such page.
+    #[error("there is no such page; see / for a list")]
+    UnknownPath,
+    /// The page does not have the method.
+    #[error("the page does not have this method; see /api/v1 for a list")]
+    Method,
+    /// Changes are not accepted from where the request came.
+    #[error(
+        "calls that change state are accepted only from this host, or over TLS with a token or certificate"
+    )]
+    ChangeFromElsewhere,
+    /// A request that a web page caused.
+    #[error("calls that change state are not accepted from web pages")]
+    WebPage,
+    /// The daemon is busy or ending.
+    #[error("the daemon does not respond in time")]
+    Unhealthy,
+}
+
+impl Refusal {
+    const fn status(&self) -> StatusCode {
+        match self {
+            Self::Query(_) | Self::NoSeid(_) => StatusCode::BAD_REQUEST,
+            Self::UnknownSession(_) | Self::UnknownAssociation | Self::UnknownPath => StatusCode::NOT_FOUND,
+            Self::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Self::ChangeFromElsewhere | Self::WebPage => StatusCode::FORBIDDEN,
+            Self::Unhealthy => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let status = self.status();
+        let title = status.canonical_reason().unwrap_or_default().to_owned();
+        let problem = ProblemView { title, status: status.as_u16(), detail: self.to_string() };
+        let mut response = (status, Json(problem)).into_response();
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        response
+    }
+}

@@ -1,0 +1,69 @@
+//! The state of a session in the data plane.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::LimitsView;
+
+/// The state of a session that its packets have created.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct SessionStateView {
+    /// The packet thread that has the session.
+    pub worker: usize,
+    /// When the last packet arrived that matched a PDR with a URR, in seconds since the Unix epoch. Of other packets no
+    /// time is recorded.
+    pub last_packet: Option<f64>,
+    /// The packets that are buffered.
+    pub buffer: BufferView,
+    /// The usage of each URR.
+    pub usage: Vec<UrrStateView>,
+}
+
+/// Buffered packets of a session.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct BufferView {
+    /// The number of packets.
+    pub packets: usize,
+    /// Their octets.
+    pub octets: usize,
+    /// When the oldest was received, in seconds since the Unix epoch.
+    pub oldest: Option<f64>,
+}
+
+/// The usage that a URR has measured.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct UrrStateView {
+    /// The URR.
+    pub urr: u32,
+    /// When the present report period started, in seconds since the Unix epoch.
+    pub since: f64,
+    /// The usage since then, which the next report contains.
+    pub unreported: UsageView,
+    /// The usage since the URR was created.
+    pub total: UsageView,
+    /// The usage until the next threshold.
+    pub until_threshold: LimitsView,
+    /// The usage until a quota is exhausted.
+    pub until_quota: LimitsView,
+    /// A quota is exhausted or void.
+    pub exhausted: bool,
+    /// The measurement is neither paused nor at the end of its number of reports.
+    pub active: bool,
+}
+
+/// Measured usage. What the URR does not measure is zero.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct UsageView {
+    /// Octets from the UE.
+    pub uplink_octets: u64,
+    /// Octets to the UE.
+    pub downlink_octets: u64,
+    /// Packets from the UE.
+    pub uplink_packets: u64,
+    /// Packets to the UE.
+    pub downlink_packets: u64,
+    /// Time of use, in seconds.
+    pub seconds: f64,
+    /// Traffic starts.
+    pub events: u64,
+}

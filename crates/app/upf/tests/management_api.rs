@@ -1,0 +1,214 @@
+//! The management API: what a session does, for programs.
+
+mod common;
+
+use std::net::Ipv4Addr;
+
+use causeway_types::Teid;
+use causeway_upf::management::views::{SessionDetail, SessionPage};
+use common::smf::Smf;
+use common::{Gnb, Running, SERVER, UE, config, loopback, next, packet, run, until};
+use serde_json::Value;
+
+const GNB: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
+
+fn start() -> (Running, Smf) {
+    let upf = loopback();
+    let running = run(&config(upf), upf).unwrap();
+    let mut smf = Smf::new(loopback().into(), running.n4());
+    smf.associate();
+    (running, smf)
+}
+
+fn teid(value: u32) -> Teid {
+    Teid::new(value).unwrap()
+}
+
+/// The UEs of the sessions of a page.
+fn ues(running: &Running, query: &str) -> Vec<String> {
+    let (head, body) = running.fetch(&format!("/api/v1/sessions?{query}"));
+    assert!(head.starts_with("HTTP/1.1 200"), "{query}: {head} {body}");
+    let page: SessionPage = serde_json::from_str(&body).unwrap();
+    page.sessions.into_iter().flat_map(|session| session.ue).collect()
+}
+
+// Input:  sessions of four users, of which the SMF names three, by equal requests but for their values; each filter alone, two that
+//         fit together, and two that contradict each other.
+// Output: exactly the sessions that fit, whether an index finds them or not.
+#[test]
+fn sessions_are_found_by_each_filter() {
+    let (running, mut smf) = start();
+    let ue = |n: u8| Ipv4Addr::new(10, 45, 0, n);
+    let imsi = |n: u8| format!("00101000000000{n}");
+    let named = [2, 3, 4].map(|n| smf.establish_of(&imsi(n), ue(n), teid(n.into()), GNB));
+    let last = smf.establish_forwarding(ue(5), teid(0x55), Ipv4Addr::new(198, 51, 100, 8));
+    let smf_address = smf.local().ip();
+    let all = ["10.45.0.2", "10.45.0.3", "10.45.0.4", "10.45.0.5"];
+    for (query, expected) in [
+        (String::new(), &all[..]),
+        ("ue=10.45.0.3".into(), &all[1..2]),
+        ("ue=10.45.0.9".into(), &[]),
+        (format!("teid={}", named[2].uplink.teid), &all[2..3]),
+        (format!("teid={}", named[0].uplink.teid.value()), &all[..1]),
+        ("teid=0xfffffff1".into(), &[]),
+        (format!("seid={:#x}", last.up_seid.0), &all[3..]),
+        (format!("seid={}", last.up_seid.0.wrapping_add(1)), &[]),
+        (format!("cp_seid={:#x}", named[1].cp_seid.0), &all[1..2]),
+        (format!("cp_seid={:#x}@{smf_address}", named[1].cp_seid.0), &all[1..2]),
+        (format!("cp_seid={:#x}@192.0.2.1", named[1].cp_seid.0), &[]),
+        (format!("user={}", imsi(4)), &all[2..3]),
+        (format!("user=imsi-{}", imsi(3)), &all[1..2]),
+        ("user=00101".into(), &[]),
+        (format!("smf={smf_address}"), &all[..]),
+        ("smf=smf.example".into(), &[]),
+        ("gnb=198.51.100.7".into(), &all[..3]),
+        ("gnb=198.51.100.8".into(), &all[3..]),
+        ("dnn=elsewhere".into(), &[]),
+        (format!("ue=10.45.0.3&user={}", imsi(3)), &all[1..2]),
+        (format!("ue=10.45.0.3&user={}", imsi(4)), &[]),
+    ] {
+        let mut found = ues(&running, &query);
+        found.sort();
+        assert_eq!(found, expected, "{query}");
+    }
+}
+
+// Input:  300 sessions, of which every hundredth has another gNB; pages of one with that filter.
+// Output: each page has one session; following `after` finds all three, each once.
+#[test]
+fn filtered_pages_continue() {
+    let (running, mut smf) = start();
+    let others = [loopback(), GNB];
+    let mut expected: Vec<String> = (0..300_u16)
+        .filter_map(|n| {
+            let [a, b] = n.to_be_bytes();
+            let ue = Ipv4Addr::new(10, 45, 1 + a, b);
+            smf.establish_forwarding(ue, teid(u32::from(n) + 1), others[usize::from(n % 100 == 50)]);
+            (n % 100 == 50).then(|| ue.to_string())
+        })
+        .collect();
+    let (mut found, mut after) = (Vec::new(), String::new());
+    loop {
+        let body = running.fetch(&format!("/api/v1/sessions?limit=1&gnb={GNB}{after}")).1;
+        let page: SessionPage = serde_json::from_str(&body).unwrap();
+        assert!(page.sessions.len() <= 1 && page.total == 300, "{body}");
+        found.extend(page.sessions.into_iter().flat_map(|session| session.ue));
+        match page.after {
+            Some(next) => after = format!("&after={next}"),
+            None => break,
+        }
+    }
+    found.sort();
+    expected.sort();
+    assert_eq!(found, expected);
+}
+
+// Input:  filters that do not exist, twice the same, and values that are none, in lists and in paths.
+// Output: 400, and which parameter is wrong; the known ones for an unknown one. No page: 404; no such method: 405.
+#[test]
+fn what_is_malformed_is_refused_by_name() {
+    let (running, _smf) = start();
+    let known = ["seid", "cp_seid", "ue", "teid", "dnn", "user", "smf", "gnb", "after", "limit"];
+    for (path, status, says) in [
+        ("sessions?imsi=1", 400, vec!["`imsi`"]),
+        ("sessions?imsi=1", 400, known.to_vec()),
+        ("sessions?ue=10.45.0.300", 400, vec!["ue:"]),
+        ("sessions?ue=", 400, vec!["ue:"]),
+        ("sessions?ue=10.45.0.3&ue=10.45.0.4", 400, vec!["`ue`"]),
+        ("sessions?teid=0", 400, vec!["teid:", "not zero"]),
+        ("sessions?teid=0x1ffffffff", 400, vec!["teid:"]),
+        ("sessions?seid=-1", 400, vec!["seid:"]),
+        ("sessions?seid=0x%2B1", 400, vec!["seid:"]),
+        ("sessions?cp_seid=0x51@", 400, vec!["cp_seid:"]),
+        ("sessions?dnn=", 400, vec!["dnn:"]),
+        ("sessions?limit=0", 400, vec!["limit:", "1 to 1000"]),
+        ("sessions?limit=1001", 400, vec!["limit:"]),
+        ("sessions?after=x", 400, vec!["after:"]),
+        ("sessions/nonsense", 400, vec!["`nonsense`", "SEID"]),
+        ("sessions/0x12345", 404, vec!["0x12345"]),
+        ("nothing", 404, vec!["no such page"]),
+        ("associations/192.0.2.1", 405, vec!["method"]),
+    ] {
+        let (head, body) = running.fetch(&format!("/api/v1/{path}"));
+        assert!(head.contains(&format!(" {status} ")), "{path}: {head}");
+        assert!(head.contains("content-type: application/problem+json"), "{path}: {head}");
+        let problem: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(problem["status"], status, "{path}");
+        for part in says {
+            assert!(problem["detail"].as_str().unwrap().contains(part), "{path}: {part} is not in {body}");
+        }
+    }
+}
+
+// Input:  a session that counts volumes; two packets from the UE, then three to it, which are buffered.
+// Output: its rules as the SMF sent them; the octets that passed, what is left until the threshold, the last packet's time, and
+//         what is buffered. A usage query of the SMF afterwards has the same figures: the look has changed nothing.
+#[test]
+fn one_session_whole() {
+    let (mut running, mut smf) = start();
+    let (gnb, upf) = (Gnb::new(), running.upf);
+    let session = smf.establish_counting(UE);
+    let up = packet(UE, SERVER, b"to the server");
+    for _ in 0..2 {
+        gnb.send(upf, session.uplink.teid, &up);
+        next(&mut running.server);
+    }
+    let down = packet(SERVER, UE, b"to the UE");
+    for _ in 0..3 {
+        assert!(running.server.push(causeway_packet::Meta::Ip, &down));
+    }
+    smf.accept_downlink_data(session);
+    let path = format!("/api/v1/sessions/{:#x}", session.up_seid.0);
+    let detail = || -> SessionDetail { serde_json::from_str(&running.fetch(&path).1).unwrap() };
+    until("three packets are buffered", || detail().state.is_some_and(|state| state.buffer.packets == 3));
+    let shown = detail();
+    let [uplink, downlink] = &shown.pdrs[..] else { panic!("{shown:?}") };
+    assert_eq!((uplink.source.as_str(), downlink.source.as_str()), ("access", "core"));
+    assert_eq!(uplink.tunnel.as_ref().unwrap().teid, session.uplink.teid.to_string());
+    assert_eq!((&downlink.ue[..], &downlink.urrs[..]), (&["10.45.0.2".to_owned()][..], &[1][..]));
+    assert_eq!(
+        shown.fars.iter().map(|far| far.action.as_str()).collect::<Vec<_>>(),
+        ["forward", "buffer_and_notify"]
+    );
+    assert_eq!(
+        (&shown.urrs[0].triggers[..], &shown.urrs[0].measures[..]),
+        (&["VOLTH".to_owned()][..], &["volume".to_owned()][..])
+    );
+    let state = shown.state.unwrap();
+    let octets = 2 * up.len() as u64;
+    let [usage] = &state.usage[..] else { panic!("{state:?}") };
+    assert_eq!((usage.urr, usage.unreported.uplink_octets, usage.unreported.uplink_packets), (1, octets, 2));
+    assert_eq!((usage.unreported.downlink_octets, usage.exhausted, usage.active), (0, false, true));
+    assert_eq!(usage.until_threshold.volume.as_ref().unwrap().total, Some((1 << 40) - octets));
+    assert_eq!(state.buffer.octets, 3 * down.len());
+    assert!(state.last_packet.unwrap() >= state.buffer.oldest.unwrap() && usage.since > 0.0);
+    assert_eq!(smf.query(session), (octets, 0));
+}
+
+// Input:  the OpenAPI description, and its page.
+// Output: version 3.1; each path that is read answers; each $ref leads to a schema; the page shows each path and schema, and
+//         loads nothing from elsewhere.
+#[test]
+fn the_description_is_that_of_the_server() {
+    let (running, mut smf) = start();
+    let session = smf.establish();
+    let description: Value = serde_json::from_str(&running.fetch("/api/v1/openapi.json").1).unwrap();
+    assert!(description["openapi"].as_str().unwrap().starts_with("3.1"));
+    let (head, page) = running.fetch("/api/v1");
+    assert!(head.contains("content-type: text/html"), "{head}");
+    for (path, item) in description["paths"].as_object().unwrap() {
+        assert!(page.contains(path.as_str()), "{path} is not on the page");
+        if item["get"].is_object() && !path.ends_with("/events") {
+            let path = path.replace("{seid}", &session.up_seid.0.to_string());
+            assert!(running.fetch(&path).0.starts_with("HTTP/1.1 200"), "{path}");
+        }
+    }
+    let schemas = description["components"]["schemas"].as_object().unwrap();
+    let text = description.to_string();
+    for name in text.split("#/components/schemas/").skip(1).map(|rest| rest.split('"').next().unwrap()) {
+        assert!(schemas.contains_key(name) && page.contains(&format!("id=\"{name}\"")), "{name}");
+    }
+    for part in ["src=", "http://", "https://", "@import", "<link"] {
+        assert!(!page.contains(part), "the page has {part}");
+    }
+}
