@@ -6,7 +6,7 @@ mod bmv2;
 mod bmv2_tools;
 mod grpc;
 #[allow(dead_code, unreachable_pub, reason = "tests of the daemon need more of it")]
-#[path = "../../../crates/app/upf/tests/common/namespace.rs"]
+#[path = "../../../crates/app/upf/tests/upf/common/namespace.rs"]
 mod namespace;
 mod on_bmv2;
 mod restart;

@@ -4,7 +4,10 @@
 //! The packets of the UE that floods cost much: its session has many PDRs, which the slow path tries one after the other. So too
 //! much for the UPF is little for the generator. How much that is is measured first, as it depends on machine, build and load. The bound is
 //! far from both outcomes: without fair shares the quiet UE loses as much as the other one.
+//!
+//! A program of its own, so that other tests take no core from what is measured: `scripts/test` runs it alone.
 
+#[path = "upf/common/mod.rs"]
 mod common;
 
 use std::io::ErrorKind;

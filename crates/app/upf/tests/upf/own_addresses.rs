@@ -1,8 +1,6 @@
 //! Who reaches the machine that the UPF runs on: neither UEs through their sessions nor hosts of the data network. SMF, gNB and the
 //! data network are in network namespaces of their own, each behind an interface of the UPF.
 
-mod common;
-
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -12,10 +10,11 @@ use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr, UdpRepr};
 use causeway_types::{IpNet, Teid};
 use causeway_upf::Daemon;
 use causeway_upf::config::{AcceptFrom, Config, DataPlane, PfcpServer};
-use common::far::far_end;
-use common::namespace::{in_namespace, ip};
-use common::smf::{Session, Smf};
-use common::{PATIENCE, UE, config, metric};
+
+use crate::common::far::far_end;
+use crate::common::namespace::{in_namespace, ip};
+use crate::common::smf::{Session, Smf};
+use crate::common::{PATIENCE, UE, config, metric};
 
 const N4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 33);
 const N3: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -117,12 +116,14 @@ fn udp(src: Ipv4Addr, dst: (Ipv4Addr, u16), payload: &[u8]) -> Vec<u8> {
 // Output: the packet is dropped under its name, and the sessions of the SMF are there as before.
 #[test]
 fn a_ue_cannot_speak_for_its_smf() {
-    in_namespace("a_ue_cannot_speak_for_its_smf", || ue_speaks_for_its_smf(DataPlane::FAST_PATH));
+    in_namespace("own_addresses::a_ue_cannot_speak_for_its_smf", || {
+        ue_speaks_for_its_smf(DataPlane::FAST_PATH)
+    });
 }
 
 #[test]
 fn a_ue_cannot_speak_for_its_smf_on_the_slow_path() {
-    let name = "a_ue_cannot_speak_for_its_smf_on_the_slow_path";
+    let name = "own_addresses::a_ue_cannot_speak_for_its_smf_on_the_slow_path";
     in_namespace(name, || ue_speaks_for_its_smf(DataPlane::named("slowpath").unwrap()));
 }
 
@@ -144,7 +145,7 @@ fn ue_speaks_for_its_smf(dataplane: DataPlane) {
 // Output: neither is carried out: only the UE's own packets leave, and no SMF hears of an error.
 #[test]
 fn gtpu_in_a_tunnel_is_not_carried_out() {
-    in_namespace("gtpu_in_a_tunnel_is_not_carried_out", || {
+    in_namespace("own_addresses::gtpu_in_a_tunnel_is_not_carried_out", || {
         let mut environment = Environment::new(|_| {});
         environment.smf.forward(environment.sessions[1], Teid::new(7).unwrap(), GNB);
         let stolen =
@@ -167,7 +168,7 @@ fn gtpu_in_a_tunnel_is_not_carried_out() {
 // Output: only the SMF and the gNB are answered.
 #[test]
 fn the_data_network_does_not_reach_n4_and_n3() {
-    in_namespace("the_data_network_does_not_reach_n4_and_n3", || {
+    in_namespace("own_addresses::the_data_network_does_not_reach_n4_and_n3", || {
         assert_eq!(answers_to_the_data_network(&AcceptFrom::Auto), 0);
     });
 }
@@ -176,14 +177,14 @@ fn the_data_network_does_not_reach_n4_and_n3() {
 // Output: the host of the data network is answered as well.
 #[test]
 fn the_operator_says_which_interfaces_are_heard() {
-    in_namespace("the_operator_says_which_interfaces_are_heard", || {
+    in_namespace("own_addresses::the_operator_says_which_interfaces_are_heard", || {
         assert_eq!(answers_to_the_data_network(&AcceptFrom::Any), 2);
     });
 }
 
 #[test]
 fn configured_interfaces_are_accepted() {
-    in_namespace("configured_interfaces_are_accepted", || {
+    in_namespace("own_addresses::configured_interfaces_are_accepted", || {
         let named = ["n6", "n4", "n3"].map(str::to_owned).to_vec();
         assert_eq!(answers_to_the_data_network(&AcceptFrom::Only(named)), 2);
     });
@@ -223,7 +224,7 @@ fn heartbeat() -> Vec<u8> {
 // Output: soon the packets are dropped; N4 is heard by the new interface.
 #[test]
 fn local_addresses_of_the_kernel_are_followed() {
-    in_namespace("local_addresses_of_the_kernel_are_followed", || {
+    in_namespace("own_addresses::local_addresses_of_the_kernel_are_followed", || {
         let environment = Environment::new(|_| {});
         ip("address add 203.0.113.77/32 dev lo");
         let start = Instant::now();

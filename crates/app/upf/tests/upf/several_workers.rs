@@ -1,7 +1,5 @@
 //! The daemon with two packet threads, on UDP sockets and a TUN device in a network namespace of its own.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
@@ -9,9 +7,10 @@ use causeway_packet::gtpu::Repr;
 use causeway_types::{PdrId, Teid};
 use causeway_upf::Daemon;
 use causeway_upf::config::WorkerCount;
-use common::namespace::in_namespace;
-use common::smf::{Session, Smf};
-use common::{Gnb, PATIENCE, config, loopback, metric, packet};
+
+use crate::common::namespace::in_namespace;
+use crate::common::smf::{Session, Smf};
+use crate::common::{Gnb, PATIENCE, config, loopback, metric, packet};
 
 const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
 const UES: u32 = 8;
@@ -91,7 +90,7 @@ fn by_ue(packets: impl IntoIterator<Item = (Ipv4Addr, u8)>) -> BTreeMap<Ipv4Addr
 //         its UE; the usage in a query and in the deletions is exact.
 #[test]
 fn everything_arrives_wherever_it_came_in() {
-    in_namespace("everything_arrives_wherever_it_came_in", || {
+    in_namespace("several_workers::everything_arrives_wherever_it_came_in", || {
         let mut environment = Environment::new();
         (0..UES).for_each(|n| environment.forward(n));
         for worker in ["0", "1"] {
@@ -142,7 +141,7 @@ fn everything_arrives_wherever_it_came_in() {
 // Output: one report each; what waited leaves in order; the old gNB gets an End Marker after the last packet in its tunnel.
 #[test]
 fn waiting_packets_and_end_markers_leave_from_every_worker() {
-    in_namespace("waiting_packets_and_end_markers_leave_from_every_worker", || {
+    in_namespace("several_workers::waiting_packets_and_end_markers_leave_from_every_worker", || {
         let mut environment = Environment::new();
         // Sessions are given to the workers by turns.
         for n in [0, 1] {
@@ -177,7 +176,7 @@ fn waiting_packets_and_end_markers_leave_from_every_worker() {
 // Output: an Echo Response each; the second daemon says that the address is in use.
 #[test]
 fn workers_answer_echoes_and_share_their_address_with_nobody() {
-    in_namespace("workers_answer_echoes_and_share_their_address_with_nobody", || {
+    in_namespace("several_workers::workers_answer_echoes_and_share_their_address_with_nobody", || {
         let environment = Environment::new();
         for gnb in &environment.gnbs {
             gnb.send_raw(environment.upf, &Repr::echo_request(7).to_vec().unwrap());

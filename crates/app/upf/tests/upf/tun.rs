@@ -2,8 +2,6 @@
 //!
 //! Each test runs itself again inside `unshare`. Where that is not permitted it says by name that it is skipped.
 
-mod common;
-
 use std::net::{Ipv4Addr, UdpSocket};
 use std::process::Command;
 
@@ -11,9 +9,10 @@ use causeway_ports::netlink::Netlink;
 use causeway_types::Teid;
 use causeway_upf::config::{GtpuMode, GtpuServer, Session};
 use causeway_upf::{Daemon, StartError, open};
-use common::namespace::in_namespace;
-use common::smf::Smf;
-use common::{Gnb, PATIENCE, UE, config, loopback, packet, until};
+
+use crate::common::namespace::in_namespace;
+use crate::common::smf::Smf;
+use crate::common::{Gnb, PATIENCE, UE, config, loopback, packet, until};
 
 const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
 const DEVICE: &str = "n6test";
@@ -37,7 +36,7 @@ fn sessions() -> Vec<Session> {
 //         the daemon.
 #[test]
 fn user_traffic_crosses_a_tun_device_that_comes_and_goes() {
-    in_namespace("user_traffic_crosses_a_tun_device_that_comes_and_goes", || {
+    in_namespace("tun::user_traffic_crosses_a_tun_device_that_comes_and_goes", || {
         let upf = loopback();
         let mut config = config(upf);
         config.upf.session = sessions();
@@ -78,7 +77,7 @@ fn user_traffic_crosses_a_tun_device_that_comes_and_goes() {
 // Output: one line each that says so and what to do.
 #[test]
 fn a_device_that_cannot_be_had_is_named_with_the_cure() {
-    in_namespace("a_device_that_cannot_be_had_is_named_with_the_cure", || {
+    in_namespace("tun::a_device_that_cannot_be_had_is_named_with_the_cure", || {
         let start = |dev: &str| -> Result<Daemon, StartError> {
             let mut config = config(loopback());
             config.upf.session = vec![Session { dev: dev.into(), ..Session::default() }];
@@ -103,7 +102,7 @@ fn a_device_that_cannot_be_had_is_named_with_the_cure() {
 // Output: GTP-U has both addresses there; the other is named with the cure.
 #[test]
 fn gtpu_can_run_on_packet_rings() {
-    in_namespace("gtpu_can_run_on_packet_rings", || {
+    in_namespace("tun::gtpu_can_run_on_packet_rings", || {
         for args in [
             &["link", "add", "n3a", "type", "veth", "peer", "name", "n3b"][..],
             &["address", "add", "192.0.2.1/24", "dev", "n3a"],
@@ -135,7 +134,7 @@ fn gtpu_can_run_on_packet_rings() {
 //         goes soon after the session.
 #[test]
 fn a_framed_route_leads_through_the_kernel() {
-    in_namespace("a_framed_route_leads_through_the_kernel", || {
+    in_namespace("tun::a_framed_route_leads_through_the_kernel", || {
         let upf = loopback();
         let mut config = config(upf);
         config.upf.session = sessions();

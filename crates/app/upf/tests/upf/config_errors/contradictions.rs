@@ -1,6 +1,6 @@
 //! Keys that cannot work together.
 
-use crate::assert_error;
+use crate::config_errors::assert_error;
 
 // Input:  keys that are legal alone and cannot work together.
 // Output: the line of the later one, with the key of the earlier one.

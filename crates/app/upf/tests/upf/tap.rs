@@ -3,8 +3,6 @@
 //!
 //! Each test runs itself again inside `unshare`. Where that is not permitted it says by name that it is skipped.
 
-mod common;
-
 use std::net::{Ipv4Addr, UdpSocket};
 use std::process::Command;
 
@@ -19,9 +17,10 @@ use causeway_pfcp::{
 use causeway_types::{DualIp, FSeid, FarId, PdrId, Precedence, Seid, Teid};
 use causeway_upf::Daemon;
 use causeway_upf::config::{EthernetNetwork, UnknownStations};
-use common::namespace::{in_namespace, ip};
-use common::smf::{Smf, decode};
-use common::{Gnb, PATIENCE, config, loopback};
+
+use crate::common::namespace::{in_namespace, ip};
+use crate::common::smf::{Smf, decode};
+use crate::common::{Gnb, PATIENCE, config, loopback};
 
 /// The host behind the UE.
 const UE: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
@@ -116,7 +115,7 @@ fn echo(identifier: u16) -> Vec<u8> {
 // Output: the answers come back into the tunnel as frames, the host's question and packet too; the device goes with the daemon.
 #[test]
 fn two_hosts_meet_through_the_daemon_and_a_bridge() {
-    in_namespace("two_hosts_meet_through_the_daemon_and_a_bridge", || {
+    in_namespace("tap::two_hosts_meet_through_the_daemon_and_a_bridge", || {
         ip("link add br0 type bridge");
         ip("link set br0 up");
         ip("address add 10.1.0.9/24 dev br0");
@@ -164,7 +163,7 @@ fn two_hosts_meet_through_the_daemon_and_a_bridge() {
 // Output: one line each, with the key and the cure.
 #[test]
 fn what_cannot_be_opened_is_named_with_the_cure() {
-    in_namespace("what_cannot_be_opened_is_named_with_the_cure", || {
+    in_namespace("tap::what_cannot_be_opened_is_named_with_the_cure", || {
         let start = |network: EthernetNetwork| {
             let mut config = config(loopback());
             config.upf.session.clear();

@@ -1,15 +1,14 @@
 //! The whole daemon over real sockets, without privileges: the data network is a memory port.
 
-mod common;
-
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
 use causeway_pfcp::{Cause, Message, SessionDeletionRequest};
 use causeway_types::{PdrId, Seid, Teid};
 use causeway_upf::config::{Config, DataPlane, PfcpServer};
-use common::smf::{Smf, decode};
-use common::{Gnb, SERVER, UE, config, loopback, next, one_hop_on, packet, run};
+
+use crate::common::smf::{Smf, decode};
+use crate::common::{Gnb, SERVER, UE, config, loopback, next, one_hop_on, packet, run};
 
 const DOWNLINK: u32 = 0x77;
 
@@ -169,7 +168,7 @@ fn n4_is_reachable_over_both_ip_versions() {
 fn the_upf_asks_for_the_associations_of_its_configuration() {
     let upf = loopback();
     let socket = std::net::UdpSocket::bind((loopback(), 0)).unwrap();
-    socket.set_read_timeout(Some(common::PATIENCE)).unwrap();
+    socket.set_read_timeout(Some(crate::common::PATIENCE)).unwrap();
     let at = socket.local_addr().unwrap();
     let mut config = config(upf);
     config.upf.pfcp.client.smf = vec![causeway_upf::config::Smf { address: at.ip(), port: at.port() }];
@@ -198,7 +197,7 @@ fn a_silent_smf_delays_a_stop_only_so_long() {
 
     let upf = loopback();
     patient = config(upf);
-    patient.upf.pfcp.release_timeout = 10 * common::PATIENCE;
+    patient.upf.pfcp.release_timeout = 10 * crate::common::PATIENCE;
     let running = run(&patient, upf).unwrap();
     Smf::new(loopback().into(), running.n4()).associate();
     let start = Instant::now();

@@ -1,17 +1,16 @@
 //! A UPF between two tunnels. SMF, and the nodes at the ends of both tunnels, are in network namespaces of their own.
 
-mod common;
-
 use std::net::Ipv4Addr;
 
 use causeway_packet::gtpu::prefix;
 use causeway_types::Teid;
 use causeway_upf::Daemon;
 use causeway_upf::config::{DataPlane, PfcpServer};
-use common::far::far_end;
-use common::namespace::in_namespace;
-use common::smf::Smf;
-use common::{SERVER, UE, config, metric, packet, until};
+
+use crate::common::far::far_end;
+use crate::common::namespace::in_namespace;
+use crate::common::smf::Smf;
+use crate::common::{SERVER, UE, config, metric, packet, until};
 
 const N4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 33);
 const N3: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -23,13 +22,13 @@ const PEER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
 // Output: all go on but that with the last hop, which is dropped under its name.
 #[test]
 fn relayed_packets_end_with_their_last_hop() {
-    let name = "relayed_packets_end_with_their_last_hop";
+    let name = "relay::relayed_packets_end_with_their_last_hop";
     in_namespace(name, || relay(DataPlane::FAST_PATH));
 }
 
 #[test]
 fn relayed_packets_end_with_their_last_hop_on_the_slow_path() {
-    let name = "relayed_packets_end_with_their_last_hop_on_the_slow_path";
+    let name = "relay::relayed_packets_end_with_their_last_hop_on_the_slow_path";
     in_namespace(name, || relay(DataPlane::named("slowpath").unwrap()));
 }
 

@@ -1,8 +1,6 @@
 //! Interfaces and addresses that go while the daemon runs, in a network namespace of its own: the ports come back with them, and
 //! the others go on.
 
-mod common;
-
 use std::net::{Ipv4Addr, UdpSocket};
 use std::process::Command;
 
@@ -10,9 +8,10 @@ use causeway_pfcp::Cause;
 use causeway_types::Teid;
 use causeway_upf::config::{Config, EthernetNetwork, GtpuMode, GtpuServer, N6Mode, Session, WorkerCount};
 use causeway_upf::{Daemon, open};
-use common::namespace::{in_namespace, in_namespace_of_root, ip};
-use common::smf::{Session as Established, Smf};
-use common::{Gnb, UE, config, loopback, metric, until};
+
+use crate::common::namespace::{in_namespace, in_namespace_of_root, ip};
+use crate::common::smf::{Session as Established, Smf};
+use crate::common::{Gnb, UE, config, loopback, metric, until};
 
 /// The gateway and a UE of the second network.
 const SECOND: (Ipv4Addr, Ipv4Addr) = (Ipv4Addr::new(10, 46, 0, 1), Ipv4Addr::new(10, 46, 0, 2));
@@ -94,7 +93,7 @@ fn connect(name: &str, address: &str) {
 //         and to its framed route reach the gNB as before; loss and return are counted.
 #[test]
 fn a_tun_device_that_is_deleted_comes_back() {
-    in_namespace("a_tun_device_that_is_deleted_comes_back", || {
+    in_namespace("ports_come_back::a_tun_device_that_is_deleted_comes_back", || {
         for workers in [1, 2] {
             let mut environment =
                 Environment::new(|config| config.upf.workers.count = WorkerCount::Exactly(workers));
@@ -126,7 +125,7 @@ fn a_tun_device_that_is_deleted_comes_back() {
 // Output: they are there again.
 #[test]
 fn addresses_and_routes_come_back_with_a_tun_device() {
-    in_namespace("addresses_and_routes_come_back_with_a_tun_device", || {
+    in_namespace("ports_come_back::addresses_and_routes_come_back_with_a_tun_device", || {
         let mut environment = Environment::new(|config| {
             let first = config.upf.session[0].clone();
             let more = |subnet: &str, gateway: Option<&str>| Session {
@@ -156,7 +155,7 @@ fn addresses_and_routes_come_back_with_a_tun_device() {
 // Output: the daemon and the others go on, and it is made again.
 #[test]
 fn a_tap_device_that_is_deleted_comes_back() {
-    in_namespace("a_tap_device_that_is_deleted_comes_back", || {
+    in_namespace("ports_come_back::a_tap_device_that_is_deleted_comes_back", || {
         let lan = EthernetNetwork { dev: "n6tap".into(), ..EthernetNetwork::new("lan") };
         let mut environment = Environment::new(|config| config.upf.ethernet = vec![lan]);
         ip("link del n6tap");
@@ -172,7 +171,7 @@ fn a_tap_device_that_is_deleted_comes_back() {
 // Output: N4 goes on, sessions too; the port comes back with the interface.
 #[test]
 fn packet_rings_come_back_with_their_interface() {
-    in_namespace("packet_rings_come_back_with_their_interface", || {
+    in_namespace("ports_come_back::packet_rings_come_back_with_their_interface", || {
         connect("n3", "192.0.2.1/24");
         let mut config = with_second();
         config.upf.gtpu.mode = GtpuMode::Tpacket;
@@ -198,7 +197,7 @@ fn packet_rings_come_back_with_their_interface() {
 // Output: N4 goes on; the port comes back with the interface.
 #[test]
 fn af_xdp_sockets_come_back_with_their_interface() {
-    const NAME: &str = "af_xdp_sockets_come_back_with_their_interface";
+    const NAME: &str = "ports_come_back::af_xdp_sockets_come_back_with_their_interface";
     in_namespace_of_root(NAME, || {
         connect("n6x", "198.51.100.2/24");
         let mut config = config(loopback());
@@ -228,7 +227,7 @@ fn af_xdp_sockets_come_back_with_their_interface() {
 // Output: N4 goes on; packets for the gNB are counted as lost meanwhile, and reach it afterwards.
 #[test]
 fn a_udp_socket_serves_again_when_its_address_is_back() {
-    in_namespace("a_udp_socket_serves_again_when_its_address_is_back", || {
+    in_namespace("ports_come_back::a_udp_socket_serves_again_when_its_address_is_back", || {
         ip("address add 192.0.2.1/32 dev lo");
         // A UPF whose address is not of loopback has no peers there.
         connect("gnb", "198.51.100.2/24");

@@ -11,7 +11,7 @@ use causeway_packet::rewrite::{Ecn, set_ecn};
 use causeway_types::Teid;
 use causeway_upf::worker::{Report, Schedule};
 
-use crate::bench::{
+use crate::packet_thread::bench::{
     ENGINES, GNB, Make, SERVER, SESSION, UE, UPF, UPLINK, bench, bench_with, downlink_far, establishment,
     next, one_hop_on, packet,
 };

@@ -11,7 +11,7 @@ use causeway_packet::Meta;
 use causeway_ports::memory::MemoryPort;
 use causeway_types::{FarId, Interface, QerId, Qfi};
 
-use crate::bench::{GNB, SERVER, bench, establishment, packet, pdr, seid, tunnel, ue};
+use crate::workers::bench::{GNB, SERVER, bench, establishment, packet, pdr, seid, tunnel, ue};
 
 const OTHER_GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 3);
 

@@ -3,12 +3,10 @@
 #![cfg(feature = "p4runtime")]
 
 mod bmv2;
-#[path = "../../../../dataplane/p4runtime/tests/driver/bmv2_tools.rs"]
+#[path = "../../../../../dataplane/p4runtime/tests/driver/bmv2_tools.rs"]
 mod bmv2_tools;
-#[path = "../common/mod.rs"]
-mod common;
 #[allow(dead_code, reason = "packet tests need more of it")]
-#[path = "../../../../dataplane/switch/tests/packets/thrift.rs"]
+#[path = "../../../../../dataplane/switch/tests/packets/thrift.rs"]
 mod thrift;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -22,9 +20,10 @@ use causeway_packet::{IpProtocol, IpRepr, Ipv4, Ipv4Repr, Udp, UdpRepr};
 use causeway_types::{IpNet, MacAddr, Qfi, Span, Teid};
 use causeway_upf::Daemon;
 use causeway_upf::config::{Config, DataPlane, P4Switch, RouteOf, SwitchRoute};
-use common::smf::Smf;
-use common::{PATIENCE, SERVER, UE, config, loopback, metric, one_hop_on, packet};
 use tokio::net::TcpListener;
+
+use crate::common::smf::Smf;
+use crate::common::{PATIENCE, SERVER, UE, config, loopback, metric, one_hop_on, packet};
 
 /// N3 of the switch. Nobody here has that address.
 const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);

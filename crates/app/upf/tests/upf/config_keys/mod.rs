@@ -11,8 +11,8 @@ use causeway_upf::config::{
 };
 use values::{NEEDED, OTHER_VALUES};
 
-const SAMPLE: &str = include_str!("../../upf.yaml");
-const PACKAGED: &str = include_str!("../../../../../packaging/upf.yaml");
+const SAMPLE: &str = include_str!("../../../upf.yaml");
+const PACKAGED: &str = include_str!("../../../../../../packaging/upf.yaml");
 
 /// The key and value as a file of one line, with what its list item needs.
 fn file(path: &str, value: &str) -> String {

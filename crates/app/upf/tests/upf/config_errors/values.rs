@@ -1,6 +1,6 @@
 //! Values of single keys.
 
-use crate::assert_error;
+use crate::config_errors::assert_error;
 
 // Input:  values that a key cannot have.
 // Output: the value and what would be right.

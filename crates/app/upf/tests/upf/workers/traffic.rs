@@ -10,7 +10,7 @@ use causeway_types::{Seid, UrrId};
 use causeway_upf::BoxedDataPlane;
 use causeway_upf::worker::{Report, Snapshot};
 
-use crate::bench::{Bench, PATIENCE, bench, bench_of, establishment, far, removal, seid};
+use crate::workers::bench::{Bench, PATIENCE, bench, bench_of, establishment, far, removal, seid};
 
 // Input:  eight sessions on two workers; all packets come in by the first worker, then all by the second.
 // Output: each worker has half of the sessions and sends by its own ports; each UE's packets keep their order, none is lost.

@@ -1,7 +1,5 @@
 //! The daemon follows its wall clock when that is set, which the tests do with one of their own.
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread::sleep;
@@ -10,8 +8,9 @@ use std::time::{Duration, Instant};
 use causeway_pfcp::Cause;
 use causeway_types::{NtpSeconds, WallTime};
 use causeway_upf::clock::system;
-use common::smf::Smf;
-use common::{Gnb, Running, SERVER, UE, config, loopback, packet, run_by};
+
+use crate::common::smf::Smf;
+use crate::common::{Gnb, Running, SERVER, UE, config, loopback, packet, run_by};
 
 const HOUR: i64 = 3600;
 

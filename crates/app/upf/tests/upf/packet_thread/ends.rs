@@ -15,7 +15,9 @@ use causeway_upf::clock::Clock;
 use causeway_upf::worker::{PortSet, Report, Schedule};
 use tokio::time::timeout;
 
-use crate::bench::{ENGINES, Make, SERVER, UE, UPLINK, Worker, bench, establishment, internet, next, packet};
+use crate::packet_thread::bench::{
+    ENGINES, Make, SERVER, UE, UPLINK, Worker, bench, establishment, internet, next, packet,
+};
 
 // Input:  a plan for a session that does not exist.
 // Output: the error comes back with the key; the thread goes on.

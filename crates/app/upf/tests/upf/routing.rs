@@ -1,7 +1,5 @@
 //! The daemon as a router: ICMP leaves by real sockets and TUN devices, and the keys of routing are read.
 
-mod common;
-
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::os::fd::AsFd;
 
@@ -13,10 +11,11 @@ use causeway_pfcp::NodeReportType;
 use causeway_types::Teid;
 use causeway_upf::Daemon;
 use causeway_upf::config::{Config, EchoConfig, Session};
-use common::namespace::{in_namespace, ip};
-use common::smf::Smf;
-use common::{Gnb, PATIENCE, SERVER, UE, config, loopback, packet};
 use rustix::net::sockopt::{Ipv4PathMtuDiscovery, set_ip_mtu_discover};
+
+use crate::common::namespace::{in_namespace, ip};
+use crate::common::smf::Smf;
+use crate::common::{Gnb, PATIENCE, SERVER, UE, config, loopback, packet};
 
 const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
 
@@ -63,7 +62,7 @@ fn of_size(src: Ipv4Addr, octets: usize, df: bool) -> Vec<u8> {
 // Output: ICMP from the gateway address in the UE's tunnel, twice; the third reaches the host, reassembled by the kernel.
 #[test]
 fn a_ue_receives_router_advertisements() {
-    in_namespace("a_ue_receives_router_advertisements", || {
+    in_namespace("routing::a_ue_receives_router_advertisements", || {
         ip(&format!("address add {SERVER}/32 dev lo"));
         let server = UdpSocket::bind((SERVER, 2)).unwrap();
         server.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -93,7 +92,7 @@ fn a_ue_receives_router_advertisements() {
 //         what fits arrives with one hop less.
 #[test]
 fn a_host_learns_the_mtu_of_n3() {
-    in_namespace("a_host_learns_the_mtu_of_n3", || {
+    in_namespace("routing::a_host_learns_the_mtu_of_n3", || {
         ip(&format!("address add {SERVER}/32 dev lo"));
         let network = start(|config| config.upf.gtpu.server[0].mtu = Some(1348));
         let room = 1348 - 20 - 8 - 8 - 28;
@@ -115,7 +114,7 @@ fn a_host_learns_the_mtu_of_n3() {
 // Output: it is asked over UDP, twice; the SMF hears of the failure, and then of the recovery.
 #[test]
 fn a_silent_gnb_is_reported() {
-    in_namespace("a_silent_gnb_is_reported", || {
+    in_namespace("routing::a_silent_gnb_is_reported", || {
         let network = start(|config| {
             let second = std::time::Duration::from_secs(1);
             config.upf.gtpu.echo = EchoConfig { interval: second, timeout: second / 10, retries: 1 };
@@ -136,7 +135,7 @@ fn a_silent_gnb_is_reported() {
 // Output: a packet keeps its hop limit.
 #[test]
 fn hops_are_not_counted_where_the_operator_says_so() {
-    in_namespace("hops_are_not_counted_where_the_operator_says_so", || {
+    in_namespace("routing::hops_are_not_counted_where_the_operator_says_so", || {
         ip(&format!("address add {SERVER}/32 dev lo"));
         let network = start(|config| config.upf.routing.decrement_ttl = false);
         let server = UdpSocket::bind((SERVER, 2)).unwrap();

@@ -4,8 +4,6 @@
 //! XDP programs take root in the first user namespace. Where they are not permitted the tests say by name that they are
 //! skipped.
 
-mod common;
-
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -14,10 +12,11 @@ use std::time::Duration;
 use causeway_types::Teid;
 use causeway_upf::config::{Config, GtpuMode, GtpuServer, N6Mode, Session, WorkerCount};
 use causeway_upf::{Daemon, open};
-use common::far::far_end;
-use common::namespace::{in_namespace_of_root, ip};
-use common::smf::Smf;
-use common::{PATIENCE, UE, config, loopback, metric, packet};
+
+use crate::common::far::far_end;
+use crate::common::namespace::{in_namespace_of_root, ip};
+use crate::common::smf::Smf;
+use crate::common::{PATIENCE, UE, config, loopback, metric, packet};
 
 const N3: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
@@ -56,7 +55,7 @@ fn lacks_xdp(test: &str, config: &Config) -> bool {
 // Output: the packet reaches the data network and the answer the gNB, in its tunnel; the kernel answers the ping.
 #[test]
 fn user_traffic_crosses_af_xdp_sockets() {
-    const NAME: &str = "user_traffic_crosses_af_xdp_sockets";
+    const NAME: &str = "xdp::user_traffic_crosses_af_xdp_sockets";
     in_namespace_of_root(NAME, || {
         let gnb = gnb();
         let server = far_end("n6", "198.51.100.1/24", ROUTED, (SERVER, 2));
@@ -92,7 +91,7 @@ fn user_traffic_crosses_af_xdp_sockets() {
 //         do.
 #[test]
 fn each_packet_thread_has_a_share_of_the_queues() {
-    const NAME: &str = "each_packet_thread_has_a_share_of_the_queues";
+    const NAME: &str = "xdp::each_packet_thread_has_a_share_of_the_queues";
     in_namespace_of_root(NAME, || {
         let gnb = gnb();
         let server = far_end("n6", "198.51.100.1/24", ROUTED, (SERVER, 2));
@@ -138,7 +137,7 @@ fn each_packet_thread_has_a_share_of_the_queues() {
 // Output: none is lost, in whichever thread it came in; those of each UE are in order; both threads had half of them.
 #[test]
 fn bursts_find_their_packet_threads() {
-    const NAME: &str = "bursts_find_their_packet_threads";
+    const NAME: &str = "xdp::bursts_find_their_packet_threads";
     in_namespace_of_root(NAME, || {
         let (gnb, server) = (gnb(), far_end("n6", "198.51.100.1/24", ROUTED, (SERVER, 2)));
         let config = on_both(2);
@@ -193,7 +192,7 @@ fn bursts_find_their_packet_threads() {
 // Output: the metrics have them.
 #[test]
 fn what_no_frame_has_room_for_shows_in_the_metrics() {
-    const NAME: &str = "what_no_frame_has_room_for_shows_in_the_metrics";
+    const NAME: &str = "xdp::what_no_frame_has_room_for_shows_in_the_metrics";
     in_namespace_of_root(NAME, || {
         let gnb = far_end(
             "n3",
@@ -223,7 +222,7 @@ fn what_no_frame_has_room_for_shows_in_the_metrics() {
 // Output: errors that name the key and say what to do.
 #[test]
 fn what_cannot_be_had_names_the_key_and_the_cure() {
-    const NAME: &str = "what_cannot_be_had_names_the_key_and_the_cure";
+    const NAME: &str = "xdp::what_cannot_be_had_names_the_key_and_the_cure";
     in_namespace_of_root(NAME, || {
         let _gnb = gnb();
         let mut config = config(loopback());
@@ -278,7 +277,7 @@ fn numbers(gnb: &UdpSocket, until: impl Fn(&[u32]) -> bool) -> Vec<u32> {
 // Output: from that answer on every packet arrives, once and in order, and no port has lost any.
 #[test]
 fn from_the_start_on_nothing_is_lost() {
-    const NAME: &str = "from_the_start_on_nothing_is_lost";
+    const NAME: &str = "xdp::from_the_start_on_nothing_is_lost";
     const BURST: u32 = 5000;
     in_namespace_of_root(NAME, || {
         let (gnb, server) = (gnb(), far_end("n6", "198.51.100.1/24", ROUTED, (SERVER, 2)));

@@ -10,12 +10,12 @@ use causeway_ports::{Port, wait};
 use causeway_upf::Daemon;
 use causeway_upf::config::P4Switch;
 
-use crate::bmv2_tools;
 use crate::common::loopback;
 use crate::common::namespace::in_namespace;
 use crate::common::smf::Smf;
-use crate::thrift::{PATIENCE, Thrift, Value};
-use crate::{N3, N6, Switch, UPF, carry_and_buffer, configuration_for};
+use crate::switch::bmv2_tools;
+use crate::switch::thrift::{PATIENCE, Thrift, Value};
+use crate::switch::{N3, N6, Switch, UPF, carry_and_buffer, configuration_for};
 
 const CPU: u16 = 510;
 const GRPC: &str = "127.0.0.1:9559";
@@ -103,7 +103,7 @@ impl Switch for Bmv2 {
 // Output: the same packets, reports and volumes.
 #[test]
 fn the_daemon_drives_bmv2() {
-    const NAME: &str = "bmv2::the_daemon_drives_bmv2";
+    const NAME: &str = "switch::bmv2::the_daemon_drives_bmv2";
     if let Some(tool) = bmv2_tools::missing() {
         eprintln!("SKIPPED {NAME}: needs {tool} (not on PATH)");
         return;

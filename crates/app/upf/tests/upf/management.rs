@@ -1,15 +1,14 @@
 //! The management server under clients that mean no good: N4 does not notice.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::time::{Duration, Instant};
 
 use causeway_pfcp::Cause;
-use common::smf::Smf;
-use common::{PATIENCE, Running, config, loopback, run};
+
+use crate::common::smf::Smf;
+use crate::common::{PATIENCE, Running, config, loopback, run};
 
 /// Longer than the server waits for anything, on a busy machine.
 const LONG: Duration = Duration::from_secs(60);

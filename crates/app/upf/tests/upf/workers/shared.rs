@@ -8,7 +8,7 @@ use causeway_ports::memory::MemoryPort;
 use causeway_types::{Span, Teid};
 use causeway_upf::worker::Report;
 
-use crate::bench::{
+use crate::workers::bench::{
     GNB, SLICE, UPF, bench, bench_with, downlink_teid, establishment, pdr, removal, seid, tunnel, uplink_teid,
 };
 

@@ -1,7 +1,5 @@
 //! Framed routes of the daemon in the kernel, in a network namespace of its own.
 
-mod common;
-
 use std::net::{Ipv4Addr, UdpSocket};
 use std::process::Command;
 
@@ -9,9 +7,10 @@ use causeway_pfcp::{Cause, HeartbeatRequest, Message, RecoveryTimeStamp};
 use causeway_types::{NtpSeconds, Teid};
 use causeway_upf::Daemon;
 use causeway_upf::config::{Config, Session};
-use common::namespace::{in_namespace, ip};
-use common::smf::{Smf, decode};
-use common::{Gnb, PATIENCE, config, loopback, metric, until};
+
+use crate::common::namespace::{in_namespace, ip};
+use crate::common::smf::{Smf, decode};
+use crate::common::{Gnb, PATIENCE, config, loopback, metric, until};
 
 const DEVICE: &str = "n6test";
 
@@ -67,7 +66,7 @@ fn ours() -> [String; 4] {
 //         main; at the end nothing of ours is left.
 #[test]
 fn routes_are_in_a_table_of_their_own_and_go_with_the_daemon() {
-    in_namespace("routes_are_in_a_table_of_their_own_and_go_with_the_daemon", || {
+    in_namespace("framed_routes::routes_are_in_a_table_of_their_own_and_go_with_the_daemon", || {
         connect("left");
         ip("route add 172.16.9.0/24 dev left table 8805 proto 205");
         ip("-6 route add 2001:db8:f09::/48 dev left table 8805 proto 205");
@@ -102,7 +101,7 @@ fn routes_are_in_a_table_of_their_own_and_go_with_the_daemon() {
 //         others to the UE.
 #[test]
 fn routes_take_nothing_from_the_host() {
-    in_namespace("routes_take_nothing_from_the_host", || {
+    in_namespace("framed_routes::routes_take_nothing_from_the_host", || {
         connect("lan");
         ip("address add 192.0.2.1/25 dev lan");
         ip("route add default via 192.0.2.9");
@@ -132,7 +131,7 @@ fn routes_take_nothing_from_the_host() {
 //         the machine does may delay the heartbeat alone.
 #[test]
 fn many_routes_delay_no_other_session() {
-    in_namespace("many_routes_delay_no_other_session", || {
+    in_namespace("framed_routes::many_routes_delay_no_other_session", || {
         let running = daemon(|_| {});
         let (mut smf, other) = (smf(&running), UdpSocket::bind((loopback(), 0)).unwrap());
         other.connect(running.pfcp_addresses()[0]).unwrap();
@@ -169,7 +168,7 @@ fn many_routes_delay_no_other_session() {
 // Output: they are made again.
 #[test]
 fn routes_come_back_with_their_device() {
-    in_namespace("routes_come_back_with_their_device", || {
+    in_namespace("framed_routes::routes_come_back_with_their_device", || {
         let running = daemon(|_| {});
         let mut smf = smf(&running);
         assert_eq!(smf.try_establish_with_routes(ue(1), &["172.16.5.0/24"]).0, Cause::RequestAccepted);
@@ -186,7 +185,7 @@ fn routes_come_back_with_their_device() {
 // Output: refused with the Framed-Route; the packet goes to the first UE's gNB.
 #[test]
 fn a_framed_route_does_not_intercept_another_subscriber() {
-    in_namespace("a_framed_route_does_not_intercept_another_subscriber", || {
+    in_namespace("framed_routes::a_framed_route_does_not_intercept_another_subscriber", || {
         let running =
             daemon(|config| config.upf.session[0].framed_routes.push("10.45.0.0/16".parse().unwrap()));
         let (mut victims, gnb) = (smf(&running), Gnb::new());
@@ -197,9 +196,9 @@ fn a_framed_route_does_not_intercept_another_subscriber() {
             let (cause, ie, _) = attacker.try_establish_with_routes(ue(9), &[route]);
             assert_eq!((cause, ie), (Cause::RuleCreationModificationFailure, Some(153)), "{route}");
         }
-        assert!(!attacker.try_establish(common::UE).is_accepted());
+        assert!(!attacker.try_establish(crate::common::UE).is_accepted());
         let host = UdpSocket::bind((Ipv4Addr::new(10, 45, 0, 1), 0)).unwrap();
-        host.send_to(b"for the first UE", (common::UE, 9)).unwrap();
+        host.send_to(b"for the first UE", (crate::common::UE, 9)).unwrap();
         let datagram = gnb.receive();
         assert!(datagram.ends_with(b"for the first UE"), "{datagram:02x?}");
     });

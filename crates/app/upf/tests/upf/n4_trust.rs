@@ -1,17 +1,16 @@
 //! Who may be an SMF on N4, and how an operator ends an association.
 
-mod common;
-
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 
 use causeway_pfcp::{Cause, Message};
 use causeway_upf::Daemon;
 use causeway_upf::config::PfcpServer;
-use common::far::far_end;
-use common::namespace::{in_namespace, ip};
-use common::smf::{Smf, decode};
-use common::{PATIENCE, config, loopback, run, until};
+
+use crate::common::far::far_end;
+use crate::common::namespace::{in_namespace, ip};
+use crate::common::smf::{Smf, decode};
+use crate::common::{PATIENCE, config, loopback, run, until};
 
 const N4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 33);
 
@@ -64,7 +63,7 @@ fn an_operator_ends_an_association() {
 // Output: its association is refused, with cause 64; then it is accepted.
 #[test]
 fn smfs_are_of_the_connected_networks_unless_said_otherwise() {
-    in_namespace("smfs_are_of_the_connected_networks_unless_said_otherwise", || {
+    in_namespace("n4_trust::smfs_are_of_the_connected_networks_unless_said_otherwise", || {
         let socket = far_end("n4", "192.0.2.33/28", COMMANDS, ([198, 51, 100, 9].into(), 0));
         ip("route add 198.51.100.0/24 dev n4");
         let mut config = config(loopback());
