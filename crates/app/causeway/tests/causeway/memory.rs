@@ -1,7 +1,5 @@
 //! The daemon as a process whose memory is limited.
 
-mod common;
-
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
@@ -17,7 +15,8 @@ use causeway_pfcp::{
     SourceInterface, UpdateFar,
 };
 use causeway_types::{DualIp, FSeid, FarId, NtpSeconds, PdrId, Precedence, Seid};
-use common::{PATIENCE, Running, file, loopback};
+
+use crate::common::{PATIENCE, Running, file, loopback};
 
 /// Requests under way at a time.
 const WINDOW: usize = 32;

@@ -1,7 +1,5 @@
 //! The log of a daemon whose peers, and whose reader, do their worst.
 
-mod common;
-
 use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::process::{Command, Stdio};
@@ -13,7 +11,8 @@ use causeway_pfcp::{
     SourceInterface, UeIpAddress,
 };
 use causeway_types::{DualIp, FSeid, FarId, NtpSeconds, PdrId, Precedence, Seid};
-use common::{PATIENCE, Running, file, loopback};
+
+use crate::common::{PATIENCE, Running, file, loopback};
 
 const RECOVERY: RecoveryTimeStamp = RecoveryTimeStamp(NtpSeconds(0xe000_0000));
 

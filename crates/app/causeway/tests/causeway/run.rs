@@ -1,7 +1,5 @@
 //! `causeway run` as a service manager sees it: log lines, signals, exit codes.
 
-mod common;
-
 use std::fs::DirEntry;
 use std::io::{Read, Write};
 use std::net::{TcpStream, UdpSocket};
@@ -10,10 +8,11 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use common::{PATIENCE, Running, file, loopback};
 use nix::sys::ptrace;
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
+
+use crate::common::{PATIENCE, Running, file, loopback};
 
 // Input:  SIGTERM to a daemon that runs; SIGINT to another.
 // Output: it has said where it is, in one line each; it says what it did, and exits with 0.

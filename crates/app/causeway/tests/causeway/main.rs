@@ -1,0 +1,10 @@
+//! The program as a shell or a service manager sees it.
+
+mod cli;
+mod common;
+mod demo_interrupt;
+mod log;
+mod memory;
+mod plan;
+mod run;
+mod switch_model;
