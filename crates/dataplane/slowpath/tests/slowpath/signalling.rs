@@ -1,11 +1,10 @@
 //! GTP-U signalling: echo, error indication, end marker, extension headers.
 
-mod common;
-
 use causeway_dataplane::{Dataplane, Disposition, DropReason, Egress, Event, Op};
 use causeway_packet::gtpu::{Extension, Message, Packet, Repr};
 use causeway_types::Span;
-use common::*;
+
+use crate::common::*;
 
 // Input: an Echo Request with sequence number 77.
 // Output: an Echo Response with that number and the Recovery element, to the sender.

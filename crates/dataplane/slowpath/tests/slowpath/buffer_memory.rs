@@ -1,7 +1,5 @@
 //! The memory of buffered packets: its limit, and its release.
 
-mod common;
-
 use causeway_dataplane::{Dataplane, Disposition, DropReason, Op};
 use causeway_model::{
     ApplyAction, Far, Forwarding, HeaderRemoval, Pdi, Pdr, SessionChange, UeAddress, UeSide,
@@ -9,7 +7,8 @@ use causeway_model::{
 use causeway_packet::gtpu::prefix;
 use causeway_slowpath::Limits;
 use causeway_types::{FTeid, FarId, Interface, PdrId, Precedence, Seid, Span};
-use common::*;
+
+use crate::common::*;
 
 const OTHER: Seid = Seid(2);
 const OTHER_UE: std::net::Ipv4Addr = std::net::Ipv4Addr::new(10, 45, 0, 3);

@@ -1,12 +1,11 @@
 //! Idle UEs: packets are buffered, the SMF is notified once, and buffered packets are sent first and in order.
 
-mod common;
-
 use causeway_dataplane::{Dataplane, Disposition, DownlinkData, DropReason, Event, Op};
 use causeway_model::{ApplyAction, Bar, Far, SessionChange};
 use causeway_slowpath::Limits;
 use causeway_types::{BarId, FarId, Span};
-use common::*;
+
+use crate::common::*;
 
 fn payload_of(packet: &[u8]) -> u8 {
     *packet.last().unwrap()

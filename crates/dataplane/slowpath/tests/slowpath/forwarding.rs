@@ -1,12 +1,11 @@
 //! Packets through a session: detection, forwarding, and drop reasons.
 
-mod common;
-
 use causeway_dataplane::{Dataplane, Disposition, DropReason, Egress, Op};
 use causeway_model::{ApplyAction, HeaderRemoval, Pdr, SdfFilter, SessionChange};
 use causeway_slowpath::Limits;
 use causeway_types::{FarId, Precedence, QerId};
-use common::*;
+
+use crate::common::*;
 
 // Input: a G-PDU from the UE's tunnel.
 // Output: the user packet, unchanged, to the data network.

@@ -1,13 +1,12 @@
 //! Buffered packets, compared with a model that is a plain list: order, exactly once, and the reason of each drop.
 
-mod common;
-
 use causeway_dataplane::{Dataplane, DropReason, Op};
 use causeway_model::{ApplyAction, Far, Pdr, SessionChange};
 use causeway_slowpath::{Limits, WhenFull};
 use causeway_types::{FarId, PdrId, Precedence, Span, Time};
-use common::*;
 use proptest::prelude::*;
+
+use crate::common::*;
 
 /// One step. FARs and PDRs are 0 and 1.
 #[derive(Clone, Copy, Debug)]

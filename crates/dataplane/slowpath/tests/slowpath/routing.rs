@@ -1,7 +1,5 @@
 //! The UPF as the router of the UEs: hop limits, MTUs and ICMP messages.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -14,8 +12,9 @@ use causeway_packet::icmp::{Icmpv4, Icmpv4Message};
 use causeway_packet::{Ip, IpProtocol, Ipv4, Ipv4Repr, UserPacket};
 use causeway_slowpath::{Limits, SlowPath};
 use causeway_types::{Bitrate, Interface, Time};
-use common::*;
 use proptest::prelude::*;
+
+use crate::common::*;
 
 /// The octets of IPv4, UDP and GTP-U with a PDU Session Container.
 const OUTER: usize = 20 + 8 + 16;

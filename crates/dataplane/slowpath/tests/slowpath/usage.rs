@@ -1,7 +1,5 @@
 //! Usage adds up and quotas hold under any sequence of steps.
 
-mod common;
-
 use std::num::NonZeroU16;
 
 use causeway_dataplane::{Dataplane, Disposition, Event, Op, Usage};
@@ -10,8 +8,9 @@ use causeway_model::{
     SessionChange, Urr, UrrPart, UsageLimits,
 };
 use causeway_types::{QerId, ReportingTriggers as Trigger, Span, Time, UrrId, WallTime};
-use common::*;
 use proptest::prelude::*;
+
+use crate::common::*;
 
 /// Counts everything, without limits.
 const OPEN: UrrId = UrrId(1);

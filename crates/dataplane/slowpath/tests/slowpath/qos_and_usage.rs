@@ -1,11 +1,10 @@
 //! Gates, rates and usage.
 
-mod common;
-
 use causeway_dataplane::{Dataplane, Disposition, DropReason, Event, Op};
 use causeway_model::{ApplyAction, Far, Gate, Pdr, Qer, RateLimit, SessionChange, Urr};
 use causeway_types::{Bitrate, QerId, Span, UrrId, UsageInformation, UsageReportTrigger, Volume};
-use common::*;
+
+use crate::common::*;
 
 fn counted(id: u32) -> Vec<Op> {
     vec![

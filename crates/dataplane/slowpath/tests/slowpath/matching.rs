@@ -1,19 +1,18 @@
 //! PDR matching, compared with an independent matcher: both are built from the same few numbers, and this one
 //! compares the numbers.
 
-mod common;
-
 use std::net::Ipv4Addr;
 
 use causeway_dataplane::{Disposition, DropReason, Op};
 use causeway_model::{Far, FlowDescription, Pdr, SdfFilter, TrafficClass};
 use causeway_packet::{IpProtocol, Ipv4Repr};
 use causeway_types::{FarId, PdrId, Precedence};
-use common::{Bench, GNB, SERVER, UE, downlink_pdr, gnb_tunnel, install, to_gnb};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
+
+use crate::common::{Bench, GNB, SERVER, UE, downlink_pdr, gnb_tunnel, install, to_gnb};
 
 /// An endpoint address as numbers: network and prefix length, or any.
 type Net = Option<(u32, u8)>;
@@ -186,7 +185,7 @@ proptest! {
 #[test]
 fn a_framed_route_is_in_the_index() {
     let mut setup = Bench::new();
-    let behind = common::udp((SERVER, 53), (Ipv4Addr::new(172, 16, 5, 9), 40000), 0, 10);
+    let behind = crate::common::udp((SERVER, 53), (Ipv4Addr::new(172, 16, 5, 9), 40000), 0, 10);
     assert_eq!(setup.downlink(&behind), Disposition::Dropped(DropReason::UnknownUe));
     let mut pdr = downlink_pdr();
     pdr.pdi.routes = vec!["172.16.5.0/24".parse().unwrap()];

@@ -1,12 +1,11 @@
 //! Invariants under random plans, packets and octets.
 
-mod common;
-
 use causeway_dataplane::{Dataplane, Disposition, Event, Op};
 use causeway_model::{ApplyAction, Far, Gate, Pdr, Qer, RateLimit, SessionChange};
 use causeway_types::{Bitrate, FarId, QerId, Span, UrrId, Volume};
-use common::*;
 use proptest::prelude::*;
+
+use crate::common::*;
 
 /// One step.
 #[derive(Clone, Debug)]
