@@ -1,7 +1,5 @@
 //! TUN devices in a network namespace of their own.
 
-mod common;
-
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::time::Duration;
 
@@ -9,7 +7,8 @@ use causeway_packet::{Batch, Frame, Ip, Ipv4, Meta, Udp, UdpChecksum};
 use causeway_ports::netlink::Netlink;
 use causeway_ports::tun::{TunOffload, TunOptions, TunPort};
 use causeway_ports::{Counter, Port, wait};
-use common::{in_namespace, ip, message, once_free, receive, udp4, udp6};
+
+use crate::common::{in_namespace, ip, message, once_free, receive, udp4, udp6};
 
 const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
 const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
@@ -77,7 +76,7 @@ fn ipv6_works_immediately_without_other_packets() {
         assert_eq!(port.send(&[Frame { meta: Meta::Ip, data: &packet }]).unwrap(), 1);
         let (_, from) = server.recv_from(&mut [0; 100]).unwrap();
         server.send_to(b"pong", from).unwrap();
-        let seen = common::receive_while(&mut port, 1, |packet| packet[6] == 17);
+        let seen = crate::common::receive_while(&mut port, 1, |packet| packet[6] == 17);
         assert!(seen[0].1.ends_with(b"pong"));
     });
 }
@@ -136,7 +135,8 @@ fn checksums_are_completed() {
             let socket = UdpSocket::bind((from, 0)).unwrap();
             for len in [7, 8] {
                 socket.send_to(&[0xa5; 8][..len], (to, 9)).unwrap();
-                let seen = common::receive_while(&mut port, 1, |packet| [packet[6], packet[9]].contains(&17));
+                let seen =
+                    crate::common::receive_while(&mut port, 1, |packet| [packet[6], packet[9]].contains(&17));
                 let above = match Ip::parse(&seen[0].1).unwrap() {
                     Ip::V4(v4) => v4.payload(),
                     Ip::V6(v6) => v6.payload(),

@@ -1,7 +1,5 @@
 //! TAP devices in a network namespace of their own.
 
-mod common;
-
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::{Duration, Instant};
 
@@ -9,7 +7,8 @@ use causeway_packet::{Batch, EtherType, Ethernet, Frame, MacAddr, Meta, VlanTag}
 use causeway_ports::netlink::Netlink;
 use causeway_ports::tap::{TapOptions, TapPort};
 use causeway_ports::{Counter, Port, wait};
-use common::{Remote, in_namespace, ip, message, udp4};
+
+use crate::common::{Remote, in_namespace, ip, message, udp4};
 
 const UE: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
 const HOST: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 9);

@@ -1,7 +1,5 @@
 //! Several ports at one address or device, each for its own thread.
 
-mod common;
-
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
@@ -10,7 +8,8 @@ use causeway_ports::netlink::Netlink;
 use causeway_ports::tun::{TunOptions, TunPort};
 use causeway_ports::udp::{UdpOptions, UdpPort};
 use causeway_ports::{Port, PortError, PortSharing};
-use common::{in_namespace, ip, message, once_free, udp4};
+
+use crate::common::{in_namespace, ip, message, once_free, udp4};
 
 const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
 

@@ -1,15 +1,14 @@
 //! GTP-U sockets on loopback.
 
-mod common;
-
 use std::net::SocketAddr;
 use std::num::NonZeroU8;
 
 use causeway_packet::{BATCH, Batch, Frame, Meta};
 use causeway_ports::udp::{UdpOptions, UdpPort};
 use causeway_ports::{Counter, Port};
-use common::udp::{bind, bind_plain, gtpu};
-use common::{in_namespace, message, receive};
+
+use crate::common::udp::{bind, bind_plain, gtpu};
+use crate::common::{in_namespace, message, receive};
 
 fn exchange(any: &str, local: &str, peer: &str) {
     exchange_between(bind(any), bind(peer), local);
@@ -141,7 +140,7 @@ fn a_missing_route_is_counted() {
 #[test]
 fn the_kernel_fragments_unless_df_is_set() {
     in_namespace("the_kernel_fragments_unless_df_is_set", || {
-        common::ip("link set lo mtu 1500");
+        crate::common::ip("link set lo mtu 1500");
         let mut whole = bind("127.0.0.1:2152");
         assert_eq!(whole.mtu(), 1500);
         let meta = gtpu(whole.local().ip(), whole.local(), 0);

@@ -1,15 +1,14 @@
 //! Traffic of AF_XDP ports, and traffic that passes to the kernel.
 
-mod common;
-
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use causeway_packet::{Batch, Frame, Meta};
 use causeway_ports::xdp::{XdpGtpu, XdpIp, XdpOptions};
 use causeway_ports::{Counter, Port, wait};
-use common::xdp::{GNB, UPF, connected_remote, exchange, generic, n3, native, until, with_xdp};
-use common::{RawSocket, checksum, ip, receive, run, udp4, udp6};
+
+use crate::common::xdp::{GNB, UPF, connected_remote, exchange, generic, n3, native, until, with_xdp};
+use crate::common::{RawSocket, checksum, ip, receive, run, udp4, udp6};
 
 const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
 

@@ -1,7 +1,5 @@
 //! Recording ports, and replay of recordings.
 
-mod common;
-
 use std::net::Ipv4Addr;
 use std::num::NonZeroU8;
 use std::path::Path;
@@ -12,8 +10,9 @@ use causeway_ports::capture::{Capture, CaptureReader, Passage};
 use causeway_ports::memory::{MemoryPort, pair};
 use causeway_ports::pcap::{Carries, PcapPort};
 use causeway_ports::{Counter, Port, TracedPort};
-use common::{message, udp4};
 use proptest::prelude::*;
+
+use crate::common::{message, udp4};
 
 const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
 const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);

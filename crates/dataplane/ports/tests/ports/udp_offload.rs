@@ -1,14 +1,13 @@
 //! UDP GSO and GRO on loopback.
 
-mod common;
-
 use std::net::SocketAddr;
 
 use causeway_packet::{BATCH, Batch, Frame, Meta};
 use causeway_ports::udp::{UdpOptions, UdpPort};
 use causeway_ports::{Counter, Port, wait};
-use common::udp::{bind, bind_plain, gtpu};
-use common::{in_namespace, receive};
+
+use crate::common::udp::{bind, bind_plain, gtpu};
+use crate::common::{in_namespace, receive};
 
 /// The kernel has GRO and GSO; otherwise prints that the test is skipped.
 fn has_offload(port: &UdpPort, test: &str) -> bool {
@@ -87,7 +86,7 @@ fn any_mixture_of_sizes_arrives() {
 #[test]
 fn a_bad_peer_harms_no_other() {
     in_namespace("a_bad_peer_harms_no_other", || {
-        common::ip("route add prohibit 198.51.100.9/32");
+        crate::common::ip("route add prohibit 198.51.100.9/32");
         let (mut a, mut b) = (bind("127.0.0.1:2152"), bind("127.0.0.1:2153"));
         let any = "0.0.0.0".parse().unwrap();
         let payloads = numbered([500; 10]);
@@ -121,7 +120,7 @@ fn datagrams_longer_than_the_buffer_are_counted() {
 #[test]
 fn a_refused_gso_message_is_sent_as_datagrams() {
     in_namespace("a_refused_gso_message_is_sent_as_datagrams", || {
-        common::ip("link set lo mtu 1500");
+        crate::common::ip("link set lo mtu 1500");
         let bind = |port: u16, dont_fragment| {
             let options = UdpOptions { dont_fragment, ..UdpOptions::default() };
             UdpPort::bind("n3", SocketAddr::new([0, 0, 0, 0].into(), port), &options).unwrap()

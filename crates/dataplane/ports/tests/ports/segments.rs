@@ -1,8 +1,6 @@
 //! GSO messages after segmentation by the kernel: on a device without offloads, so that packets are read as on the
 //! wire.
 
-mod common;
-
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use causeway_packet::gtpu::{self, prefix};
@@ -11,7 +9,8 @@ use causeway_ports::tun::{TunOptions, TunPort};
 use causeway_ports::udp::{DatagramSender, UdpOptions, UdpPort};
 use causeway_ports::{Counter, Port};
 use causeway_types::Teid;
-use common::{checksum, in_namespace, receive_while};
+
+use crate::common::{checksum, in_namespace, receive_while};
 
 const ENDS: [(&str, &str); 2] = [("10.45.0.1", "10.45.0.2"), ("2001:db8:45::1", "2001:db8:45::2")];
 
@@ -73,7 +72,7 @@ fn each_segment_is_one_gtpu_message() {
                 [&prefix::without_extensions(teid, user.len()).unwrap()[..], &user].concat()
             };
             let messages: Vec<Vec<u8>> = (0..2 * BATCH).map(message).collect();
-            let meta = common::udp::gtpu(ours, SocketAddr::new(gnb, 2152), 0);
+            let meta = crate::common::udp::gtpu(ours, SocketAddr::new(gnb, 2152), 0);
             for batch in messages.chunks(BATCH) {
                 let frames: Vec<_> = batch.iter().map(|data| Frame { meta, data }).collect();
                 assert_eq!(n3.send(&frames).unwrap(), BATCH);

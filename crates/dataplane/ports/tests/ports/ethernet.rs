@@ -1,7 +1,5 @@
 //! Ethernet ports on one end of a veth pair; the other end is in a namespace of its own.
 
-mod common;
-
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::num::NonZeroU8;
 use std::time::{Duration, Instant};
@@ -11,7 +9,8 @@ use causeway_ports::netlink::Netlink;
 use causeway_ports::tpacket::{EthernetGtpu, EthernetIp, EthernetOptions};
 use causeway_ports::udp::{UdpOptions, UdpPort};
 use causeway_ports::{Counter, Port, wait};
-use common::{RawSocket, Remote, checksum, in_namespace, ip, message, receive, udp4, wait_up};
+
+use crate::common::{RawSocket, Remote, checksum, in_namespace, ip, message, receive, udp4, wait_up};
 
 const UPF: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);

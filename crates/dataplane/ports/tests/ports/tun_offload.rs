@@ -1,8 +1,6 @@
 //! Bulk traffic through TUN devices with offloads: two namespaces, a device in each, and between the two ports a
 //! relay that sends whole packets singly into the other device.
 
-mod common;
-
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -14,7 +12,8 @@ use causeway_packet::{Batch, Frame, Meta};
 use causeway_ports::tun::{TunOffload, TunOptions, TunPort};
 use causeway_ports::udp::{UdpOptions, UdpPort};
 use causeway_ports::{Counter, Counters, Port, Waker, wait};
-use common::{Remote, in_namespace};
+
+use crate::common::{Remote, in_namespace};
 
 /// Octets of bulk traffic in each direction.
 const BULK: usize = 6 << 20;

@@ -1,12 +1,11 @@
 //! The copy of the kernel's tables, compared while they change.
 
-mod common;
-
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use causeway_ports::netlink::{NextHop, RouteMonitor, Table};
-use common::{in_namespace, ip};
+
+use crate::common::{in_namespace, ip};
 
 fn addr(text: &str) -> IpAddr {
     text.parse().unwrap()

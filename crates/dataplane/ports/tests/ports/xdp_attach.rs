@@ -1,7 +1,5 @@
 //! Attaching and detaching of AF_XDP ports, and their sharing of receive queues.
 
-mod common;
-
 use std::io::{Read, Write};
 use std::net::UdpSocket;
 use std::process::{Command, Stdio};
@@ -10,10 +8,11 @@ use std::time::{Duration, Instant};
 use causeway_packet::{Batch, Frame};
 use causeway_ports::xdp::{XdpGtpu, XdpIp, XdpOptions};
 use causeway_ports::{Counter, Port};
-use common::xdp::{
+
+use crate::common::xdp::{
     GNB, UPF, addresses, attached, connected_remote, exchange, gtpu, n3, native, until, with_xdp,
 };
-use common::{Remote, ip, message, receive};
+use crate::common::{Remote, ip, message, receive};
 
 // Input:  a port that is dropped; a process with a port that is killed.
 // Output: the program is detached each time, and the port can be opened again.
@@ -138,8 +137,8 @@ fn connected_two_queues() -> Remote {
     let thread = remote.thread();
     ip("link add n3 numrxqueues 2 numtxqueues 2 type veth peer name gnb numrxqueues 2 numtxqueues 2");
     ip(&format!("link set gnb netns {thread}"));
-    common::set_up("n3", &["192.0.2.1/24", "2001:db8::1/64"]);
-    remote.run(|| common::set_up("gnb", &["192.0.2.9/24", "2001:db8::9/64"]));
+    crate::common::set_up("n3", &["192.0.2.1/24", "2001:db8::1/64"]);
+    remote.run(|| crate::common::set_up("gnb", &["192.0.2.9/24", "2001:db8::9/64"]));
     remote
 }
 
