@@ -1,7 +1,5 @@
 //! IP, its transports and Ethernet on the wire: exact octets, hostile octets, round trips.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod ethernet;
 mod icmp;
 mod ipv4;
