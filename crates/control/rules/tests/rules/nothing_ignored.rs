@@ -1,12 +1,11 @@
 //! No IE of an SMF is accepted and ignored.
 
-mod common;
-
 use std::collections::BTreeSet;
 
 use causeway_pfcp::{Field, Header, Message, RawIe, SessionEstablishmentRequest, SessionModificationRequest};
 use causeway_rules::{Context, establish, modify};
-use common::{SESSION, Upf};
+
+use crate::common::{SESSION, Upf};
 
 /// IEs that have no effect on the UPF, or concern the N4 session itself.
 const INFORMATION: &[&str] = &[
@@ -122,9 +121,9 @@ fn fields_at(fields: &'static [Field], path: &[u16]) -> &'static [Field] {
 }
 
 fn establishment() -> SessionEstablishmentRequest<'static> {
-    let mut request = common::usual();
-    request.create_qers = [common::qer(1)].into();
-    request.create_urrs = [common::urr(1)].into();
+    let mut request = crate::common::usual();
+    request.create_qers = [crate::common::qer(1)].into();
+    request.create_urrs = [crate::common::urr(1)].into();
     request.create_bar = Some(causeway_pfcp::CreateBar::new(causeway_types::BarId(1)));
     request.create_traffic_endpoints =
         [causeway_pfcp::CreateTrafficEndpoint::new(causeway_pfcp::TrafficEndpointId(1))].into();
@@ -133,16 +132,18 @@ fn establishment() -> SessionEstablishmentRequest<'static> {
 
 fn modification() -> SessionModificationRequest<'static> {
     let forwarding = causeway_pfcp::UpdateForwardingParameters {
-        outer_header_creation: Some(common::gnb(0x200)),
+        outer_header_creation: Some(crate::common::gnb(0x200)),
         ..Default::default()
     };
-    let far =
-        causeway_pfcp::UpdateFar { update_forwarding_parameters: Some(forwarding), ..common::update_far(2) };
+    let far = causeway_pfcp::UpdateFar {
+        update_forwarding_parameters: Some(forwarding),
+        ..crate::common::update_far(2)
+    };
     SessionModificationRequest {
-        update_pdrs: [common::update_pdr(1)].into(),
+        update_pdrs: [crate::common::update_pdr(1)].into(),
         update_fars: [far].into(),
-        update_qers: [common::update_qer(1)].into(),
-        update_urrs: [common::update_urr(1)].into(),
+        update_qers: [crate::common::update_qer(1)].into(),
+        update_urrs: [crate::common::update_urr(1)].into(),
         update_traffic_endpoints: [causeway_pfcp::UpdateTrafficEndpoint::new(
             causeway_pfcp::TrafficEndpointId(1),
         )]

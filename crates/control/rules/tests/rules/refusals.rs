@@ -1,7 +1,5 @@
 //! Values that are not supported or not legal: the cause and the offending IE of each, without any change.
 
-mod common;
-
 use causeway_pfcp::{
     ActivatePredefinedRules, ApplicationId, ApplyAction, CreateBar, CreateQer, DestinationInterface,
     DownlinkDataNotificationDelay, FTeid, ForwardingParameters, ForwardingPolicy, LinkedUrrId,
@@ -12,7 +10,8 @@ use causeway_pfcp::{
     VolumeThreshold, Volumes,
 };
 use causeway_types::{BarId, FarId, QerId, ReportingTriggers, UrrId};
-use common::{Upf, answer, establishment, qer, to_gnb, to_internet, uplink, urr, usual};
+
+use crate::common::{Upf, answer, establishment, qer, to_gnb, to_internet, uplink, urr, usual};
 
 type Request = SessionEstablishmentRequest<'static>;
 
@@ -157,7 +156,7 @@ fn establishments_that_are_rejected() {
         (
             "UDP tunnel to the access",
             parameters(|it| {
-                let mut creation = common::gnb(1);
+                let mut creation = crate::common::gnb(1);
                 creation.description = OuterHeaders::UDP_IPV4;
                 it.outer_header_creation = Some(creation);
             }),
@@ -245,7 +244,7 @@ fn modifications_that_are_rejected() {
     let flags = |flags| SessionModificationRequest { flags: Some(flags), ..Default::default() };
     assert_eq!(answer(upf.modify(flags(SessionModificationFlags::SUMPC))), (76, Some(49)));
     assert_eq!(answer(upf.modify(flags(SessionModificationFlags::SNDEM))), (76, Some(49)));
-    let mut pdr = common::update_pdr(1);
+    let mut pdr = crate::common::update_pdr(1);
     pdr.far_id = Some(FarId(1 << 31));
     let request = SessionModificationRequest { update_pdrs: [pdr].into(), ..Default::default() };
     assert_eq!(answer(upf.modify(request)), (80, Some(108)));

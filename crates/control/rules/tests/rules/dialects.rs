@@ -1,7 +1,5 @@
 //! Requests in the style of real SMFs, and the defects that other UPFs had with them.
 
-mod common;
-
 use causeway_model::{Gate, HeaderRemoval, Op, OuterHeader, RateLimit};
 use causeway_pfcp::{
     ApplyAction, DestinationInterface, FTeid, ForwardingParameters, Gbr, InterfaceType, Mbr, NetworkInstance,
@@ -10,7 +8,8 @@ use causeway_pfcp::{
     VolumeThreshold, Volumes,
 };
 use causeway_types::{BarId, Bitrate, FarId, Interface, PdrId, QerId, ReportingTriggers, UrrId};
-use common::{
+
+use crate::common::{
     Upf, answer, downlink, establishment, qer, to_gnb, to_internet, update_far, update_pdr, uplink, urr,
     usual,
 };
@@ -73,7 +72,7 @@ fn an_mbr_is_changed_and_removed() {
     request.create_qers = [qer(1)].into();
     let mut upf = Upf::with(request);
     let (uplink, downlink) = rate(20_000, 40_000);
-    let mut update = common::update_qer(1);
+    let mut update = crate::common::update_qer(1);
     update.mbr = Some(Mbr { uplink, downlink });
     let change =
         upf.modify(SessionModificationRequest { update_qers: [update].into(), ..modification() }).unwrap();
@@ -82,7 +81,7 @@ fn an_mbr_is_changed_and_removed() {
     assert_eq!(change.plan.ops()[..], [Op::PutQer(rule.into())]);
     upf.keep(change);
 
-    let mut update = common::update_qer(1);
+    let mut update = crate::common::update_qer(1);
     update.other = vec![RawIe::null(26)].into();
     let change =
         upf.modify(SessionModificationRequest { update_qers: [update].into(), ..modification() }).unwrap();
@@ -146,7 +145,7 @@ fn a_gnb_that_is_not_known_yet() {
         assert_eq!(answer(upf.modify(request)), (69, Some(84)));
 
         update.update_forwarding_parameters = Some(UpdateForwardingParameters {
-            outer_header_creation: Some(common::gnb(0x200)),
+            outer_header_creation: Some(crate::common::gnb(0x200)),
             ..Default::default()
         });
         let request = SessionModificationRequest { update_fars: [update].into(), ..modification() };
@@ -240,7 +239,7 @@ fn a_repeated_handover_sends_no_second_end_marker() {
     let request = || {
         let mut update = update_far(2);
         update.update_forwarding_parameters = Some(UpdateForwardingParameters {
-            outer_header_creation: Some(common::gnb(0x200)),
+            outer_header_creation: Some(crate::common::gnb(0x200)),
             flags: Some(SessionModificationFlags::SNDEM),
             ..Default::default()
         });

@@ -1,11 +1,10 @@
 //! Requests with modified octets: never a panic, never a partial change.
 
-mod common;
-
 use causeway_pfcp::{Header, Message};
 use causeway_rules::{Context, establish, modify, validate};
-use common::{SESSION, Upf};
 use proptest::prelude::*;
+
+use crate::common::{SESSION, Upf};
 
 /// An encoded request, with some octets overwritten.
 fn mutated(message: Message<'_>, changes: &[(prop::sample::Index, u8)]) -> (Header, Vec<u8>) {
@@ -21,13 +20,13 @@ fn mutated(message: Message<'_>, changes: &[(prop::sample::Index, u8)]) -> (Head
 }
 
 fn modification() -> causeway_pfcp::SessionModificationRequest<'static> {
-    let mut pdr = common::update_pdr(1);
-    pdr.pdi = Some(common::uplink(1, 1).pdi);
+    let mut pdr = crate::common::update_pdr(1);
+    pdr.pdi = Some(crate::common::uplink(1, 1).pdi);
     causeway_pfcp::SessionModificationRequest {
         update_pdrs: [pdr].into(),
-        create_pdrs: [common::downlink(3, 2)].into(),
-        create_qers: [common::qer(1)].into(),
-        create_urrs: [common::urr(1)].into(),
+        create_pdrs: [crate::common::downlink(3, 2)].into(),
+        create_qers: [crate::common::qer(1)].into(),
+        create_urrs: [crate::common::urr(1)].into(),
         ..Default::default()
     }
 }
@@ -40,10 +39,10 @@ proptest! {
         first in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
         second in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
     ) {
-        let mut upf = Upf::with(common::usual());
+        let mut upf = Upf::with(crate::common::usual());
         let context = Context { capabilities: &upf.capabilities, endpoints: &upf.endpoints, catalogue: &causeway_rules::Catalogue::default() };
         let before = upf.resources.tunnels.clone();
-        let (header, body) = mutated(common::usual().into(), &first);
+        let (header, body) = mutated(crate::common::usual().into(), &first);
         if let Ok(Message::SessionEstablishmentRequest(request)) = Message::decode(&header, &body) {
             match establish(&request, SESSION, &context, &mut upf.resources) {
                 Ok(change) => {
