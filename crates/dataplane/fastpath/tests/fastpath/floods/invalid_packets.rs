@@ -8,7 +8,7 @@ use causeway_packet::gtpu::{Extension, Header, Message, MessageType, PduSession,
 use causeway_packet::{IpRepr, UdpRepr};
 use causeway_types::{NetworkInstance, Qfi, Teid};
 
-use crate::{GNB, OURS, RELAYED, SERVER, SERVER_V6, UE, UE_V6, UPF};
+use crate::floods::{GNB, OURS, RELAYED, SERVER, SERVER_V6, UE, UE_V6, UPF};
 
 /// A UDP packet with this many octets behind its header.
 fn user(src: IpAddr, dst: IpAddr, octets: usize) -> Vec<u8> {

@@ -1,0 +1,5 @@
+//! The fast path beside the slow path.
+
+mod filters;
+mod floods;
+mod relay_loop;
