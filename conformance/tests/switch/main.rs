@@ -2,7 +2,7 @@
 //! says where profile `direct` differs, `bmv2.yaml` where BMv2 does, in both.
 
 mod bmv2;
-#[path = "../../../crates/dataplane/p4runtime/tests/driver/bmv2_tools.rs"]
+#[path = "../../../crates/dataplane/p4runtime/tests/p4runtime/driver/bmv2_tools.rs"]
 mod bmv2_tools;
 mod grpc;
 #[allow(dead_code, unreachable_pub, reason = "tests of the daemon need more of it")]

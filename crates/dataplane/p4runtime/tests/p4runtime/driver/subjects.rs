@@ -10,7 +10,7 @@ use causeway_switch::model::upf::Upf;
 use causeway_switch::model::{Config, Model, Timing};
 use causeway_types::{Span, Time};
 
-use crate::world::{Driver, Served, p4info};
+use crate::driver::world::{Driver, Served, p4info};
 
 /// The port of the controller.
 pub(crate) const CPU: u16 = 510;

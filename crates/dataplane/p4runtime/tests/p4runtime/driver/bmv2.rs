@@ -7,10 +7,10 @@ use std::process::{Child, Command, Stdio};
 use causeway_p4runtime::client::CopySession;
 use causeway_switch::driver::{Link, Outcome, Program, Request, WriteError};
 
-use crate::behaviour;
-use crate::bmv2_tools;
-use crate::subjects::{CPU, Subject};
-use crate::world::Driver;
+use crate::driver::behaviour;
+use crate::driver::bmv2_tools;
+use crate::driver::subjects::{CPU, Subject};
+use crate::driver::world::Driver;
 
 /// A switch of BMv2 with `hip4`, empty.
 struct Bmv2 {

@@ -10,7 +10,7 @@ use causeway_switch::driver::{
 use causeway_switch::model::Timing;
 use causeway_types::Span;
 
-use crate::world::{Driver, Served};
+use crate::driver::world::{Driver, Served};
 
 /// Entries of the accounting table, by rule.
 fn rules(driver: &Driver, rules: std::ops::Range<u128>) -> Vec<Update> {

@@ -2,7 +2,7 @@
 
 use causeway_switch::driver::{Reply, Request};
 
-use crate::subjects::each;
+use crate::driver::subjects::each;
 
 // Input:  an ARP frame on port 4; a frame from the controller for port 3, with the header of the CPU port.
 // Output: the frame is sent to the controller with the header that has the reason and the port; the other is

@@ -5,7 +5,7 @@ use causeway_switch::driver::{
     DriverError, Entry, EntryKey, FieldMatch, Outcome, Rates, Reply, Request, Update, WriteError,
 };
 
-use crate::subjects::{CPU, Subject, each};
+use crate::driver::subjects::{CPU, Subject, each};
 
 const ANY: FieldMatch = FieldMatch::ANY;
 
