@@ -1,0 +1,4 @@
+//! Every experiment at a small size.
+
+mod heavy;
+mod quick;
