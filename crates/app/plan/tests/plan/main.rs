@@ -1,0 +1,4 @@
+//! Placements: their properties, and how accurate they are.
+
+mod accuracy;
+mod properties;
