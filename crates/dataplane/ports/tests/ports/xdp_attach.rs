@@ -28,7 +28,11 @@ fn the_program_is_detached_with_the_port_and_its_process() {
         drop(port);
         assert!(!attached());
         let mut holder = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "the_program_is_detached_with_the_port_and_its_process", "--nocapture"])
+            .args([
+                "--exact",
+                "xdp_attach::the_program_is_detached_with_the_port_and_its_process",
+                "--nocapture",
+            ])
             .env(HOLDER, "1")
             .stdout(Stdio::piped())
             .spawn()

@@ -3,7 +3,7 @@
 #![cfg(feature = "p4runtime")]
 
 mod bmv2;
-#[path = "../../../../../dataplane/p4runtime/tests/driver/bmv2_tools.rs"]
+#[path = "../../../../../dataplane/p4runtime/tests/p4runtime/driver/bmv2_tools.rs"]
 mod bmv2_tools;
 #[allow(dead_code, reason = "packet tests need more of it")]
 #[path = "../../../../../dataplane/switch/tests/packets/thrift.rs"]
