@@ -16,6 +16,7 @@ mod ports;
 mod prefix_lengths;
 mod schedule;
 mod session_keys;
+mod sync;
 mod thread;
 mod transmit;
 
@@ -25,3 +26,6 @@ pub use messages::{Report, Snapshot, SnapshotClient};
 pub use ports::{PortRole, PortSet, PortSlot};
 pub use schedule::Schedule;
 pub(crate) use schedule::cores;
+
+#[cfg(test)]
+mod tests;

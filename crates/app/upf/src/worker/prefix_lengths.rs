@@ -1,7 +1,8 @@
 //! The prefix lengths in use, visible to every worker.
 
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::sync::{AtomicU64, Ordering};
 
 /// The index of the first IPv6 length; the IPv4 lengths precede it.
 const V6: u8 = 64;

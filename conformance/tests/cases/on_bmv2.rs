@@ -13,8 +13,9 @@ use causeway_switch::driver::{Link, Outcome, Program, Request, SwitchDriver, Tic
 use causeway_types::Time;
 
 use crate::bmv2::Bmv2;
+use crate::bmv2_tools;
 use crate::namespace::in_namespace;
-use crate::{On, bmv2_tools, check};
+use crate::switch::{On, check_all};
 
 /// One switch for all cases.
 struct OnBmv2 {
@@ -79,18 +80,20 @@ impl WithPorts for Way {
     }
 }
 
+/// The names of the tests.
+pub(crate) const HIP4: &str = "bmv2::hip4_passes_what_it_supports";
+pub(crate) const DIRECT: &str = "bmv2::direct_passes_what_it_supports";
+
 // Input:  the cases that the model passes, on BMv2 behind P4Runtime.
 // Output: each passes, or `bmv2.yaml` says why not; none is there that passes.
-#[test]
-fn bmv2_passes_what_it_supports() {
-    on_bmv2("on_bmv2::bmv2_passes_what_it_supports", &profiles::HIP4, On::Bmv2);
+pub(crate) fn hip4_passes_what_it_supports() {
+    on_bmv2(HIP4, &profiles::HIP4, On::Bmv2);
 }
 
 // Input:  the same in profile `direct`, whose counters each case finds as those before it left them.
 // Output: the same.
-#[test]
-fn bmv2_passes_what_it_supports_in_direct() {
-    on_bmv2("on_bmv2::bmv2_passes_what_it_supports_in_direct", &profiles::DIRECT, On::Bmv2Direct);
+pub(crate) fn direct_passes_what_it_supports() {
+    on_bmv2(DIRECT, &profiles::DIRECT, On::Bmv2Direct);
 }
 
 fn on_bmv2(name: &'static str, contract: &'static Contract, on: On) {
@@ -104,6 +107,6 @@ fn on_bmv2(name: &'static str, contract: &'static Contract, on: On) {
         let p4info = format!("../p4/p4info/{}.bmv2.txtpb", contract.profile);
         let p4info = Path::new(env!("CARGO_MANIFEST_DIR")).join(p4info);
         let switch = Bmv2::start(&json, &p4info, [192, 0, 2, 1]);
-        check(&OnBmv2 { switch: Rc::new(RefCell::new(switch)), contract }, on);
+        check_all(&OnBmv2 { switch: Rc::new(RefCell::new(switch)), contract }, on);
     });
 }

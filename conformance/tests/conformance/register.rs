@@ -81,10 +81,8 @@ fn every_feature_bit_is_true() {
     let features =
         load_features(&root().join("specs/features.yaml")).unwrap_or_else(|error| panic!("{error}"));
     let names: BTreeSet<String> = cases().iter().map(name_of).collect();
-    let [reference, fast] = BACKENDS;
-    let advertised_by_fast = advertised(fast);
-    let advertised = advertised(reference);
-    assert_eq!(advertised, advertised_by_fast);
+    let [advertised, others @ ..] = &BACKENDS.map(advertised)[..] else { panic!("a data plane") };
+    assert!(others.iter().all(|other| other == advertised), "{advertised:?}, but {others:?}");
     let mut wrong = Vec::new();
     for bit in advertised.iter().filter(|bit| !features.iter().any(|feature| feature.bit == **bit)) {
         wrong.push(format!(

@@ -53,8 +53,7 @@ fn pass(upf: &mut InProcess<Way>, now: Time) -> usize {
 
 // Input:  a session, two packets that were counted and read; the switch restarts empty, gRPC included; three packets; the session ends.
 // Output: all packets pass, the report has all five, and the operator hears what was written.
-#[test]
-fn a_switch_that_restarts_is_filled_again() {
+pub(crate) fn a_switch_that_restarts_is_filled_again() {
     let topology = Topology {
         gtpu: vec![GtpuEndpoint::new(UPF.into())],
         networks: vec![Network::new(internet(), vec!["10.45.0.0/16".parse().unwrap()])],

@@ -6,14 +6,14 @@
 //!
 //! A UE address is looked up by itself, then by its prefixes of all lengths in use.
 
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use causeway_types::{IpNet, Teid};
 
 use super::prefix_lengths::PrefixLengths;
+use super::sync::{AtomicU64, Ordering, RandomState};
 
 /// Maximum number of workers.
 pub(crate) const MAX_WORKERS: usize = ALL_WORKERS;
@@ -64,9 +64,13 @@ impl Directory {
     /// A table that is half full with so many entries, and its single writer.
     pub(super) fn new(entries: usize) -> (Arc<Self>, Writer) {
         let most = entries.max(32);
-        let count = (most * 2 / ENTRIES_PER_BUCKET).next_power_of_two();
+        Self::with_buckets((most * 2 / ENTRIES_PER_BUCKET).next_power_of_two(), most)
+    }
+
+    /// A table of so many buckets, a power of two, for so many entries, and its single writer.
+    pub(super) fn with_buckets(count: usize, most: usize) -> (Arc<Self>, Writer) {
         let buckets = (0..count).map(|_| Bucket::default()).collect();
-        let hasher = RandomState::new();
+        let hasher = RandomState::default();
         let secrets = [0_u8, 1].map(|number| hasher.hash_one(number));
         let directory = Arc::new(Self { buckets, secrets, hasher, lengths: PrefixLengths::default() });
         (Arc::clone(&directory), Writer { directory, entries: 0, most })
@@ -202,6 +206,3 @@ impl Writer {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,0 +1,8 @@
+//! The cases and the documents about them. The equality test is a program of its own, which `scripts/soak-equal` runs for hours.
+
+mod defects;
+mod dialects;
+mod documents;
+mod mutated;
+mod register;
+mod upg_vpp;
