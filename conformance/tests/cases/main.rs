@@ -1,7 +1,7 @@
 //! Every case on every data plane. Each is a test of its own, named `DATA PLANE::THEME/CASE`:
 //! `cargo test -p causeway-conformance --test cases usage/time` runs the cases with that in their names, on all data planes.
 //!
-//! `CAUSEWAY_RECORD=1` records what the first data plane does, for review in the diff. `CAUSEWAY_SEEDS=FOLDER` also writes what
+//! `CAUSEWAY_RECORD=1` records what the first data plane does, for review in the diff; run again without it to compare the others. `CAUSEWAY_SEEDS=FOLDER` also writes what
 //! happens in each case as a seed of the fuzz target `upf_script`, and `CAUSEWAY_CAPTURE=FILE` also writes the datagrams of all
 //! cases to a pcap file.
 //!
@@ -89,6 +89,11 @@ fn no_recording_without_its_case() -> Result<(), Failed> {
     Ok(())
 }
 
+/// Whether recordings are written instead of compared.
+fn is_recording() -> bool {
+    std::env::var_os("CAUSEWAY_RECORD").is_some()
+}
+
 /// A test that fails by a panic.
 fn panicking(name: &str, test: fn()) -> Trial {
     Trial::test(name, move || {
@@ -116,8 +121,11 @@ fn main() -> ExitCode {
         panicking(on_bmv2::HIP4, on_bmv2::hip4_passes_what_it_supports),
         panicking(on_bmv2::DIRECT, on_bmv2::direct_passes_what_it_supports),
     ];
-    trials.extend(software::trials(&suite, &capture));
-    trials.extend(switch::trials(&suite));
+    trials.extend(software::trials(&suite, &capture, is_recording()));
+    // A case that is being recorded cannot be compared at the same time.
+    if !is_recording() {
+        trials.extend(switch::trials(&suite));
+    }
     let conclusion = libtest_mimic::run(&arguments, trials);
     if let Err(error) = capture.write() {
         eprintln!("error: {error}");

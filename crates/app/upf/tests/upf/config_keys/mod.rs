@@ -13,6 +13,7 @@ use values::{NEEDED, OTHER_VALUES};
 
 const SAMPLE: &str = include_str!("../../../upf.yaml");
 const PACKAGED: &str = include_str!("../../../../../../packaging/upf.yaml");
+const INTEROP: &str = include_str!("../../../../../../tests/interop/upf.yaml");
 
 /// The key and value as a file of one line, with what its list item needs.
 fn file(path: &str, value: &str) -> String {
@@ -152,19 +153,24 @@ fn uncommented(file: &str) -> String {
     file.lines().map(line).collect()
 }
 
-// Input:  the sample file and the one that is packaged, as they are and with everything that is commented out.
-// Output: they load; the sample has every documented key; only `address` and `dev` exclude each other.
+// Input:  the sample file and the one that is packaged, as they are and with everything that is commented out; the file of the tests
+//         with third-party clients.
+// Output: they load; both samples have every documented key; only `address` and `dev` exclude each other, in the first.
 #[test]
 fn the_sample_files_load_and_have_every_key() {
-    for file in [SAMPLE, PACKAGED] {
+    for file in [SAMPLE, PACKAGED, INTEROP] {
         load(file).unwrap();
-        if let Err(errors) = load(&uncommented(file)) {
-            assert!(errors.lines().all(|e| e.ends_with("give `address` or `dev`, not both")), "{errors}");
-        }
     }
+    if let Err(errors) = load(&uncommented(SAMPLE)) {
+        assert!(errors.lines().all(|e| e.ends_with("give `address` or `dev`, not both")), "{errors}");
+    }
+    load(&uncommented(PACKAGED)).unwrap();
     let names: BTreeSet<&str> = KEYS.iter().filter_map(|key| key.path.rsplit('.').next()).collect();
-    for name in names {
-        assert!(uncommented(SAMPLE).contains(&format!("{name}: ")), "{name} is not in the sample");
+    for (file, name) in [SAMPLE, PACKAGED].iter().flat_map(|file| names.iter().map(move |name| (file, name)))
+    {
+        let is_there =
+            |line: &str| line.trim_start().trim_start_matches("- ").starts_with(&format!("{name}:"));
+        assert!(uncommented(file).lines().any(is_there), "{name} is not in the sample");
     }
 }
 
