@@ -37,15 +37,13 @@ impl Capture {
 /// A test for each case on each of [`BACKENDS`]; when recording, on the first alone, since others would write the same files.
 pub(crate) fn trials(suite: &Arc<Suite>, capture: &Arc<Capture>, is_recording: bool) -> Vec<Trial> {
     let planes = if is_recording { 1 } else { BACKENDS.len() };
-    let mut trials = Vec::new();
-    for plane in 0..planes {
-        for (place, name) in suite.named() {
-            let (suite, capture) = (Arc::clone(suite), Arc::clone(capture));
-            let name = format!("{}::{name}", BACKENDS[plane].name());
-            trials.push(Trial::test(name, move || check(&suite, place, BACKENDS[plane], &capture)));
-        }
-    }
-    trials
+    let all = (0..planes).flat_map(|plane| suite.named().map(move |(place, name)| (plane, place, name)));
+    let trial = |(plane, place, name): (usize, usize, String)| {
+        let (suite, capture) = (Arc::clone(suite), Arc::clone(capture));
+        let name = format!("{}::{name}", BACKENDS[plane].name());
+        Trial::test(name, move || check(&suite, place, BACKENDS[plane], &capture))
+    };
+    all.map(trial).collect()
 }
 
 // Input:  a case under conformance/cases.
