@@ -1,6 +1,5 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use causeway_types::{IpNet, Teid};
 
