@@ -7,6 +7,7 @@ mod config_steering;
 mod daemon;
 mod framed_routes;
 mod management;
+mod management_api;
 mod n4_trust;
 mod own_addresses;
 mod packet_thread;

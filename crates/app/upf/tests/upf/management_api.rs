@@ -1,14 +1,13 @@
 //! The management API: what a session does, for programs.
 
-mod common;
-
 use std::net::Ipv4Addr;
 
 use causeway_types::Teid;
 use causeway_upf::management::views::{SessionDetail, SessionPage};
-use common::smf::Smf;
-use common::{Gnb, Running, SERVER, UE, config, loopback, next, packet, run, until};
 use serde_json::Value;
+
+use crate::common::smf::Smf;
+use crate::common::{Gnb, Running, SERVER, UE, config, loopback, next, packet, run, until};
 
 const GNB: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 
