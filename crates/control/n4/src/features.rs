@@ -2,8 +2,7 @@
 
 use causeway_model::Capabilities;
 use causeway_pfcp::UpFeatures;
-
-use crate::N4;
+use causeway_rules::Catalogue;
 
 /// Features that do not depend on the data plane.
 const CONTROL_PLANE_FEATURES: UpFeatures = UpFeatures::FTUP
@@ -21,7 +20,8 @@ const POOL_FEATURES: UpFeatures =
 
 /// UP Function Features (TS 29.244 clause 8.2.25): those of N4 itself, and those of the data plane. A request for a
 /// feature that is not set here is rejected. `has_pools`: UE address pools are configured.
-fn up_features(capabilities: &Capabilities, has_pools: bool) -> UpFeatures {
+pub(crate) fn up_features(capabilities: &Capabilities, catalogue: &Catalogue, has_pools: bool) -> UpFeatures {
+    let predefined = if catalogue.predefined.is_empty() { UpFeatures::empty() } else { UpFeatures::ADPDP };
     let by_pools = if has_pools { POOL_FEATURES } else { UpFeatures::empty() };
     let by_itself = CONTROL_PLANE_FEATURES;
     let by_data_plane = [
@@ -42,16 +42,7 @@ fn up_features(capabilities: &Capabilities, has_pools: bool) -> UpFeatures {
         (capabilities.paging_by_dscp, UpFeatures::EPPPI),
     ];
     let there = by_data_plane.into_iter().filter(|(is_there, _)| *is_there);
-    there.fold(by_itself | by_pools, |features, (_, feature)| features | feature)
-}
-
-impl N4 {
-    /// The advertised features.
-    pub(crate) fn up_features(&self) -> UpFeatures {
-        let features = up_features(&self.capabilities, self.resources.addresses.has_pools());
-        let predefined = !self.catalogue.predefined.is_empty();
-        features | if predefined { UpFeatures::ADPDP } else { UpFeatures::empty() }
-    }
+    there.fold(by_itself | by_pools | predefined, |features, (_, feature)| features | feature)
 }
 
 /// Features of a data plane with usage control: quotas with their own FAR and validity time, a number of reports, and
@@ -68,15 +59,15 @@ mod tests {
     // pools.
     #[test]
     fn only_available_features_are_advertised() {
-        let none = Capabilities::default();
-        assert_eq!(up_features(&none, false), CONTROL_PLANE_FEATURES);
-        assert!(up_features(&none, true).contains(POOL_FEATURES));
+        let (none, catalogue) = (Capabilities::default(), Catalogue::default());
+        assert_eq!(up_features(&none, &catalogue, false), CONTROL_PLANE_FEATURES);
+        assert!(up_features(&none, &catalogue, true).contains(POOL_FEATURES));
         let all = Capabilities::all(1, 1);
         let buffering = UpFeatures::DDND | UpFeatures::UDBC | UpFeatures::DLBD | UpFeatures::DDDS;
         let qos = UpFeatures::CIOT | UpFeatures::EPPPI;
         let steering = UpFeatures::TREU | UpFeatures::RATP | UpFeatures::TRST | UpFeatures::IPREP;
         let more = UpFeatures::EMPU | UpFeatures::MNOP | buffering | qos | steering | USAGE_CONTROL;
         let more = more | UpFeatures::ETHAR | UpFeatures::PFDM | UpFeatures::PFDE | UpFeatures::HEEU;
-        assert_eq!(up_features(&all, false), CONTROL_PLANE_FEATURES | more);
+        assert_eq!(up_features(&all, &catalogue, false), CONTROL_PLANE_FEATURES | more);
     }
 }

@@ -7,7 +7,8 @@ use causeway_model::{RuleSet, SessionProfile};
 use causeway_pfcp::Cause;
 use causeway_rules::{PendingChange, StoredRules};
 
-use crate::N4;
+use crate::load::share;
+use crate::output::Outputs;
 use crate::transaction::RequestRefusal;
 
 /// Octets of a session without rules, with its index entries; and of each of its rules.
@@ -96,65 +97,87 @@ impl Needed {
     }
 }
 
-impl N4 {
-    /// Octets that the sessions and PFDs may need, estimated from their rules; below [`crate::Limits::memory`].
-    pub fn memory_needed(&self) -> usize {
-        self.sessions.needed().octets() + self.pfd_octets
+/// The limit of the memory that all sessions and PFDs may need.
+#[derive(Debug)]
+pub(crate) struct MemoryLimit {
+    limit: usize,
+    /// The process is short of memory, whatever the estimate.
+    is_short: bool,
+    /// Estimated octets of the PFDs received over N4.
+    pfds: usize,
+}
+
+impl MemoryLimit {
+    /// So many octets.
+    pub(crate) const fn new(limit: usize) -> Self {
+        Self { limit, is_short: false, pfds: 0 }
     }
 
-    /// Sets [`crate::Limits::memory`], the octets that all sessions and PFDs may need together. Existing sessions stay.
-    pub const fn limit_memory(&mut self, octets: usize) {
-        self.config.limits.memory = octets;
+    /// Changes the limit.
+    pub(crate) const fn set(&mut self, octets: usize) {
+        self.limit = octets;
     }
 
-    /// Sets whether the process is short of memory. While it is, no session is established, none gets more rules, and
-    /// PFDs do not grow, whatever the estimate.
-    pub const fn set_short_of_memory(&mut self, is_short: bool) {
-        self.is_short_of_memory = is_short;
+    /// Sets whether the process is short of memory.
+    pub(crate) const fn set_short(&mut self, is_short: bool) {
+        self.is_short = is_short;
     }
 
-    /// Rejects a request if there is no memory for this increase.
-    pub(crate) fn refuse_for_memory(
-        &mut self,
+    /// The PFDs need so many octets.
+    pub(crate) const fn set_pfds(&mut self, octets: usize) {
+        self.pfds = octets;
+    }
+
+    /// Octets that the PFDs and the sessions may need.
+    pub(crate) fn needed(&self, sessions: Needed) -> usize {
+        sessions.octets() + self.pfds
+    }
+
+    /// There is memory for a session that needs this.
+    pub(crate) fn admits(&self, sessions: Needed, more: Footprint) -> bool {
+        !self.is_short && self.needed(sessions).saturating_add(more.octets as usize) <= self.limit
+    }
+
+    /// Rejects a session that would need more than there is; `before` is what it needs already.
+    pub(crate) fn check_session(
+        &self,
+        sessions: Needed,
         more: Footprint,
         before: Footprint,
+        out: &mut Outputs,
     ) -> Result<(), RequestRefusal> {
-        self.refuse_octets(more.octets.saturating_sub(before.octets) as usize)
+        self.check(sessions, more.octets.saturating_sub(before.octets) as usize, out)
     }
 
-    /// The same for PFDs that need so much. PFDs that need no more than the present ones are never rejected.
-    pub(crate) fn refuse_pfds_for_memory(&mut self, octets: usize) -> Result<(), RequestRefusal> {
-        match octets.saturating_sub(self.pfd_octets) {
+    /// Rejects PFDs that need so much, if there is not enough. PFDs that need no more than the present ones are never
+    /// rejected.
+    pub(crate) fn check_pfds(
+        &self,
+        sessions: Needed,
+        octets: usize,
+        out: &mut Outputs,
+    ) -> Result<(), RequestRefusal> {
+        match octets.saturating_sub(self.pfds) {
             0 => Ok(()),
-            more => self.refuse_octets(more),
+            more => self.check(sessions, more, out),
         }
     }
 
-    fn refuse_octets(&mut self, more: usize) -> Result<(), RequestRefusal> {
-        let limit = self.config.limits.memory;
+    fn check(&self, sessions: Needed, more: usize, out: &mut Outputs) -> Result<(), RequestRefusal> {
         let detail = match () {
-            () if self.is_short_of_memory => "this process is short of memory",
-            () if self.memory_needed().saturating_add(more) > limit => {
+            () if self.is_short => "this process is short of memory",
+            () if self.needed(sessions).saturating_add(more) > self.limit => {
                 "the existing sessions and PFDs may need all of the memory (upf.memory)"
             }
             () => return Ok(()),
         };
-        self.out.memory_refusal();
+        out.memory_refusal();
         Err(RequestRefusal::new(Cause::NoResourcesAvailable, detail))
     }
 
-    /// There is memory for this increase.
-    pub(crate) fn has_memory_for(&self, more: Footprint) -> bool {
-        !self.is_short_of_memory
-            && self.memory_needed().saturating_add(more.octets as usize) <= self.config.limits.memory
-    }
-
     /// The memory in use, in percent of the limit.
-    pub(crate) fn memory_load(&self) -> u8 {
-        if self.is_short_of_memory {
-            return 100;
-        }
-        crate::load::share(self.memory_needed(), self.config.limits.memory)
+    pub(crate) fn load(&self, sessions: Needed) -> u8 {
+        if self.is_short { 100 } else { share(self.needed(sessions), self.limit) }
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use causeway_model::ApplicationId;
 use causeway_pfcp::{Cause, PfdManagementRequest, PfdManagementResponse};
 use causeway_rules::{Rejection, manage_pfds};
-use causeway_types::{NodeId, Seid, Time};
+use causeway_types::{NodeId, Time};
 
 use crate::association::canonical;
 use crate::transaction::RequestKey;
@@ -57,7 +57,7 @@ impl N4 {
             }
         };
         let octets = applications.octets();
-        if let Err(refusal) = self.refuse_pfds_for_memory(octets) {
+        if let Err(refusal) = self.memory.check_pfds(self.sessions.needed(), octets, &mut self.out) {
             return self.transactions.refuse_node(now, key, refusal, &mut self.out);
         }
         for group in request.application_ids_pfds.iter() {
@@ -67,12 +67,11 @@ impl N4 {
             }
         }
         self.pfd_owners.retain(|id, _| applications.knows(id));
-        self.pfd_octets = octets;
+        self.memory.set_pfds(octets);
         self.catalogue.applications = Arc::new(applications);
         self.send_applications();
-        let cause = Cause::RequestAccepted;
-        let response = PfdManagementResponse::new(cause);
-        self.answer(now, key, Seid(0), Some(cause), &response.into());
+        let response = PfdManagementResponse::new(Cause::RequestAccepted);
+        self.accept(now, key, &response.into());
     }
 
     /// The sender of a request: the node that it names, or the only one of its host.
@@ -81,10 +80,13 @@ impl N4 {
         key: RequestKey,
         request: &PfdManagementRequest<'_>,
     ) -> Result<PfdOwner, RequestRefusal> {
-        let named = request.node_id.as_ref().map(|node| self.authorized_association(key, &node.to_owned()));
+        let named = request
+            .node_id
+            .as_ref()
+            .map(|node| self.associations.authorized_association(key, &node.to_owned()));
         let id = named.transpose()?.or_else(|| self.associations.identify(key.from));
         let association = id.and_then(|id| self.associations.get(id));
-        Ok(match association.map(|it| (it.smf_set.clone(), &it.node)) {
+        Ok(match association.map(|it| (it.smf_set().map(str::to_owned), it.node())) {
             Some((Some(set), _)) => PfdOwner::Set(set),
             Some((None, node)) => PfdOwner::Node(canonical(node)),
             None => PfdOwner::Host(key.from.ip()),
@@ -94,7 +96,7 @@ impl N4 {
     /// The owner has an association.
     fn has_association(&self, owner: &PfdOwner) -> bool {
         match owner {
-            PfdOwner::Set(set) => self.associations.iter().any(|it| it.smf_set.as_ref() == Some(set)),
+            PfdOwner::Set(set) => self.associations.iter().any(|it| it.smf_set() == Some(set)),
             PfdOwner::Node(node) => self.associations.of_node(node).is_some(),
             PfdOwner::Host(ip) => self.associations.knows(*ip),
         }

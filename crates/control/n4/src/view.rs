@@ -44,7 +44,7 @@ impl<'a> SessionView<'a> {
         Self {
             seid: session.seid,
             cp: session.cp,
-            node: &association.node,
+            node: association.node(),
             since: session.since,
             rules: &session.rules,
             user: &session.user,
@@ -74,13 +74,13 @@ pub struct AssociationView<'a> {
 impl<'a> AssociationView<'a> {
     pub(crate) fn of(association: &'a Association) -> Self {
         Self {
-            node: &association.node,
-            peer: association.peer,
-            recovery: association.recovery,
-            since: association.since,
-            path_up: association.path_up,
-            sessions: association.sessions,
-            left_out: association.left_out,
+            node: association.node(),
+            peer: association.peer(),
+            recovery: association.recovery(),
+            since: association.since(),
+            path_up: association.is_path_up(),
+            sessions: association.sessions(),
+            left_out: association.left_out(),
         }
     }
 

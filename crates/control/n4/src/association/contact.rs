@@ -1,8 +1,24 @@
-//! The addresses of a peer, as it announced them.
+//! What a peer announced about itself.
 
 use std::net::{IpAddr, SocketAddr};
 
-use causeway_pfcp::{AlternativeSmfIpAddress, SmfSetId};
+use causeway_pfcp::{AlternativeSmfIpAddress, AssociationUpdateRequest, CpFeatures, SmfSetId};
+use causeway_types::NtpSeconds;
+
+use super::{AssociationId, Associations};
+use crate::output::Outputs;
+
+/// The contents of an association setup about the peer.
+#[derive(Debug)]
+pub(crate) struct Contact {
+    pub(crate) peer: SocketAddr,
+    pub(crate) source: SocketAddr,
+    pub(crate) addresses: Vec<IpAddr>,
+    pub(crate) alternatives: Vec<(IpAddr, bool)>,
+    pub(crate) cp_features: CpFeatures,
+    pub(crate) smf_set: Option<String>,
+    pub(crate) recovery: NtpSeconds,
+}
 
 /// The most alternative addresses of a peer that are stored.
 const MAX_ALTERNATIVE_ADDRESSES: usize = 16;
@@ -32,4 +48,28 @@ pub(crate) fn addresses(
         }
     }
     addresses
+}
+
+impl Associations {
+    /// Applies the update of a peer.
+    pub(crate) fn update(
+        &mut self,
+        id: AssociationId,
+        request: &AssociationUpdateRequest<'_>,
+        out: &mut Outputs,
+    ) {
+        let Some(association) = self.get_mut(id) else { return };
+        association.update(request);
+        // As in a setup, unauthorized information is removed.
+        let mut claimed = association.contact();
+        if let Some(set) = &request.smf_set_id {
+            claimed.smf_set = Some(set_name(set));
+        }
+        let node = association.node.clone();
+        let Contact { addresses, alternatives, smf_set, .. } = self.authorized_contact(&node, claimed, out);
+        if let Some(association) = self.get_mut(id) {
+            (association.addresses, association.alternatives) = (addresses, alternatives);
+            association.smf_set = smf_set;
+        }
+    }
 }

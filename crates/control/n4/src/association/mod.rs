@@ -1,18 +1,18 @@
-//! Associations with SMFs (TS 29.244 clause 6.2.6 to 6.2.8).
+//! Associations with SMFs (TS 29.244 clauses 6.2.2 and 6.2.6 to 6.2.8): setup, heartbeats, restarts, trust, release.
 
 mod authorization;
 mod contact;
-mod graceful_release;
-mod pools;
+mod heartbeat;
 mod recovery;
 mod release;
 mod setup;
 mod smf_set;
 mod table;
 mod targets;
-mod upf_initiated;
 
-pub(crate) use graceful_release::ReleaseState;
-pub(crate) use recovery::{RecoveryClaim, RecoveryClock};
+pub(crate) use contact::Contact;
+pub(crate) use recovery::{Confirmed, PendingSetup, SentTimeStamp};
+use recovery::{RecoveryClaim, RecoveryClock};
+use release::ReleaseState;
+pub(crate) use setup::retained;
 pub(crate) use table::{Association, AssociationId, Associations, canonical};
-pub(crate) use targets::{Target, Targets};

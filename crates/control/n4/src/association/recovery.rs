@@ -9,13 +9,11 @@ use std::net::{IpAddr, SocketAddr};
 use causeway_pfcp::{Cause, HeartbeatRequest, RecoveryTimeStamp};
 use causeway_types::{NtpSeconds, Span, Time};
 
-use super::AssociationId;
-use super::table::Contact;
-use crate::session::{PendingRequests, PurgeCount, PurgeFilter};
-use crate::transaction::Purpose;
-use crate::transaction::RequestKey;
-use crate::transaction::RequestRefusal;
-use crate::{N4, Notice};
+use super::contact::Contact;
+use super::{AssociationId, Associations};
+use crate::Notice;
+use crate::output::Outputs;
+use crate::transaction::{Purpose, RequestKey, RequestRefusal, Transactions};
 
 /// A later time stamp counts when the SMF sends it twice, this far apart: an SMF that sends the current time sends
 /// another one.
@@ -46,10 +44,46 @@ enum ClaimKind {
 
 /// A setup that is not confirmed yet.
 #[derive(Debug)]
-pub(super) struct PendingSetup {
-    pub(super) contact: Contact,
+pub(crate) struct PendingSetup {
+    pub(crate) contact: Contact,
     /// The CP entities whose sessions are retained; empty: all.
-    pub(super) retained: Option<Vec<IpAddr>>,
+    pub(crate) retained: Option<Vec<IpAddr>>,
+}
+
+/// The Recovery Time Stamp in a message whose source may be forged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SentTimeStamp {
+    /// The address of the PFCP entity that it concerns.
+    pub(crate) entity: IpAddr,
+    /// The source of the message.
+    pub(crate) from: SocketAddr,
+    /// The time stamp.
+    pub(crate) recovery: NtpSeconds,
+}
+
+/// What an SMF has confirmed, or has not denied in time.
+#[derive(Debug)]
+pub(crate) enum Confirmed {
+    /// The PFCP entity at this address restarted.
+    Restart {
+        /// The address.
+        entity: IpAddr,
+        /// Its previous Recovery Time Stamp.
+        before: NtpSeconds,
+        /// The new one.
+        after: NtpSeconds,
+        /// The restart epoch that has begun.
+        epoch: Option<u32>,
+    },
+    /// A setup, which takes effect.
+    Setup {
+        /// The setup.
+        setup: Box<PendingSetup>,
+        /// The restart epoch that has begun.
+        epoch: Option<u32>,
+        /// The request, if its response is pending.
+        pending: Option<RequestKey>,
+    },
 }
 
 /// The Recovery Time Stamps that an SMF sent.
@@ -84,18 +118,18 @@ impl RecoveryClaim {
     }
 }
 
-impl N4 {
+impl Associations {
     /// Handles the Recovery Time Stamp of the PFCP entity at this address in a message whose source may be forged.
-    /// `from` is the source.
     pub(crate) fn on_recovery_time_stamp(
         &mut self,
         now: Time,
         id: AssociationId,
-        entity: IpAddr,
-        from: SocketAddr,
-        recovery: NtpSeconds,
+        stamp: SentTimeStamp,
+        transactions: &mut Transactions,
+        out: &mut Outputs,
     ) {
-        let Some(association) = self.associations.get_mut(id) else { return };
+        let SentTimeStamp { entity, from, recovery } = stamp;
+        let Some(association) = self.get_mut(id) else { return };
         let is_main = association.source.ip() == entity;
         let known =
             if is_main { Some(association.recovery) } else { association.entities.get(&entity).copied() };
@@ -111,23 +145,30 @@ impl N4 {
             return;
         }
         if is_main && clock.unconfirmed.is_some_and(|before| before != recovery) {
-            return self.mark_clock_unstable(id);
+            return self.mark_clock_unstable(id, out);
         }
         let to = if is_main { association.peer } else { SocketAddr::new(from.ip(), association.peer.port()) };
-        self.record_claim(id, entity, recovery, ClaimKind::Restart);
-        self.send_recovery_check(now, id, entity, to);
+        self.record_claim(id, entity, recovery, ClaimKind::Restart, transactions);
+        self.send_recovery_check(now, id, entity, to, transactions, out);
     }
 
-    fn record_claim(&mut self, id: AssociationId, entity: IpAddr, recovery: NtpSeconds, what: ClaimKind) {
+    fn record_claim(
+        &mut self,
+        id: AssociationId,
+        entity: IpAddr,
+        recovery: NtpSeconds,
+        what: ClaimKind,
+        transactions: &mut Transactions,
+    ) {
         let is_elsewhere = matches!(what, ClaimKind::Moved(..));
-        let Some(association) = self.associations.get_mut(id) else { return };
+        let Some(association) = self.get_mut(id) else { return };
         // Messages received after an earlier claim belong to a later epoch than those before.
         let before = association.claim.take();
         let epoch = match &before {
             Some(claim) if claim.held().is_none() || is_elsewhere => claim.epoch,
-            _ => self.transactions.begin_epoch(if is_elsewhere { &[] } else { &association.addresses }),
+            _ => transactions.begin_epoch(if is_elsewhere { &[] } else { &association.addresses }),
         };
-        let association = self.associations.get_mut(id);
+        let association = self.get_mut(id);
         if let Some(association) = association {
             if before.is_none() {
                 association.sessions_since_restart = 0;
@@ -135,68 +176,97 @@ impl N4 {
             association.claim = Some(RecoveryClaim { recovery, entity, epoch, has_moved: false, what });
         }
         if let Some(key) = before.and_then(|claim| claim.held()) {
-            self.transactions.forget(&key);
+            transactions.forget(&key);
         }
     }
 
-    fn send_recovery_check(&mut self, now: Time, id: AssociationId, entity: IpAddr, to: SocketAddr) {
+    fn send_recovery_check(
+        &self,
+        now: Time,
+        id: AssociationId,
+        entity: IpAddr,
+        to: SocketAddr,
+        transactions: &mut Transactions,
+        out: &mut Outputs,
+    ) {
         let request = HeartbeatRequest::new(RecoveryTimeStamp(self.recovery));
         let purpose = Purpose::RecoveryCheck { association: id, entity };
-        if self.transactions.is_asked(&purpose) {
+        if transactions.is_asked(&purpose) {
             return;
         }
-        self.transactions.request(now, to, &request.into(), purpose, &mut self.out);
+        transactions.request(now, to, &request.into(), purpose, out);
     }
 
     /// Sends an SMF a Heartbeat Request now.
-    fn send_heartbeat_now(&mut self, now: Time, id: AssociationId) {
-        if let Some((entity, to)) = self.associations.get(id).map(|it| (it.source.ip(), it.peer)) {
-            self.send_recovery_check(now, id, entity, to);
+    fn send_heartbeat_now(
+        &self,
+        now: Time,
+        id: AssociationId,
+        transactions: &mut Transactions,
+        out: &mut Outputs,
+    ) {
+        if let Some((entity, to)) = self.get(id).map(|it| (it.source.ip(), it.peer)) {
+            self.send_recovery_check(now, id, entity, to, transactions, out);
         }
     }
 
     /// Checks the SMFs again whose time stamps are not confirmed yet.
-    pub(crate) fn recheck_clocks(&mut self, now: Time) {
+    pub(crate) fn recheck_clocks(&mut self, now: Time, transactions: &mut Transactions, out: &mut Outputs) {
         let is_due = |due: Option<Time>| due.is_some_and(|due| due <= now);
-        let due = self.associations.iter().filter(|it| is_due(it.clock.due));
+        let due = self.iter().filter(|it| is_due(it.clock.due));
         for id in due.map(|it| it.id).collect::<Vec<_>>() {
-            if let Some(association) = self.associations.get_mut(id) {
+            if let Some(association) = self.get_mut(id) {
                 association.clock.due = None;
             }
-            self.send_heartbeat_now(now, id);
+            self.send_heartbeat_now(now, id, transactions, out);
         }
     }
 
-    /// A setup from a host of the SMF that would end sessions: they end after the check that [`N4::check_claim`] starts
+    /// A setup from a host of the SMF that would end sessions: they end after the check that
+    /// [`Associations::check_claim`] starts
     /// when the setup gets its response.
-    pub(super) fn defer_setup(&mut self, now: Time, id: AssociationId, new: PendingSetup) {
-        let Some(association) = self.associations.get(id) else { return };
+    /// Returns the setup if it takes effect now.
+    pub(crate) fn defer_setup(
+        &mut self,
+        id: AssociationId,
+        new: PendingSetup,
+        transactions: &mut Transactions,
+    ) -> Option<PendingSetup> {
+        let association = self.get(id)?;
         let (entity, recovery) = (association.source.ip(), new.contact.recovery);
         if association.clock.is_broken {
             // A response of the SMF would add no information.
-            self.apply_setup(now, id, new, None);
-            return;
+            return Some(new);
         }
-        self.record_claim(id, entity, recovery, ClaimKind::Setup(Box::new(new)));
+        self.record_claim(id, entity, recovery, ClaimKind::Setup(Box::new(new)), transactions);
+        None
     }
 
     /// Sends a Heartbeat Request to the SMF if there is a claim about it.
-    pub(super) fn check_claim(&mut self, now: Time, id: AssociationId) {
-        if self.associations.get(id).is_some_and(|it| it.claim.is_some()) {
-            self.send_heartbeat_now(now, id);
+    pub(crate) fn check_claim(
+        &self,
+        now: Time,
+        id: AssociationId,
+        transactions: &mut Transactions,
+        out: &mut Outputs,
+    ) {
+        if self.get(id).is_some_and(|it| it.claim.is_some()) {
+            self.send_heartbeat_now(now, id, transactions, out);
         }
     }
 
     /// A setup from a host that does not belong to the SMF: its response is pending until the SMF has been checked at
     /// its previous address.
-    pub(super) fn defer_moved_setup(
+    pub(crate) fn defer_moved_setup(
         &mut self,
         now: Time,
         id: AssociationId,
         key: RequestKey,
         new: PendingSetup,
+        transactions: &mut Transactions,
+        out: &mut Outputs,
     ) {
-        let Some(association) = self.associations.get(id) else { return };
+        let Some(association) = self.get(id) else { return };
         let (entity, to, recovery) = (association.source.ip(), association.peer, new.contact.recovery);
         let (is_asked, is_rival) = match association.claim.as_ref().map(|claim| &claim.what) {
             None | Some(ClaimKind::Restart) => (false, false),
@@ -204,22 +274,12 @@ impl N4 {
             Some(ClaimKind::Moved(_, other)) => (true, other.from.ip() != key.from.ip()),
         };
         if is_rival {
-            return self.refuse_moved_setup(now, key, to);
+            return refuse_moved_setup(now, key, to, transactions, out);
         }
-        self.record_claim(id, entity, recovery, ClaimKind::Moved(Box::new(new), key));
+        self.record_claim(id, entity, recovery, ClaimKind::Moved(Box::new(new), key), transactions);
         if !is_asked {
-            self.send_recovery_check(now, id, entity, to);
+            self.send_recovery_check(now, id, entity, to, transactions, out);
         }
-    }
-
-    fn refuse_moved_setup(&mut self, now: Time, key: RequestKey, peer: SocketAddr) {
-        let detail = format!("the Node ID is that of the SMF at {}, which is alive", peer.ip());
-        self.transactions.refuse_node(
-            now,
-            key,
-            RequestRefusal::new(Cause::RequestRejected, &detail),
-            &mut self.out,
-        );
     }
 
     /// An SMF responded to the check of a claim.
@@ -229,183 +289,171 @@ impl N4 {
         id: AssociationId,
         entity: IpAddr,
         recovery: NtpSeconds,
-    ) {
-        let Some(association) = self.associations.get_mut(id) else { return };
+        transactions: &mut Transactions,
+        out: &mut Outputs,
+    ) -> Option<Confirmed> {
+        let association = self.get_mut(id)?;
         if association.source.ip() == entity {
-            return self.on_own_time_stamp(now, id, recovery);
+            return self.on_own_time_stamp(now, id, recovery, transactions, out);
         }
         let claim = association.claim.take_if(|claim| claim.entity == entity);
         match association.entities.get(&entity).copied() {
-            Some(known) if !is_later(recovery, known) => self.reject_claim(id, claim),
+            Some(known) if !is_later(recovery, known) => {
+                if claim.is_some() {
+                    self.reject_claim(id, transactions, out);
+                }
+                None
+            }
             Some(known) => {
                 association.entities.insert(entity, recovery);
                 let epoch = claim.map(|claim| claim.epoch);
-                self.restarted(now, id, entity, (known, recovery), epoch);
+                Some(Confirmed::Restart { entity, before: known, after: recovery, epoch })
             }
-            None => drop(association.entities.insert(entity, recovery)),
+            None => {
+                association.entities.insert(entity, recovery);
+                None
+            }
         }
     }
 
     /// An SMF sent its Recovery Time Stamp in a response to the UPF, which confirms or denies a claim.
-    pub(crate) fn on_own_time_stamp(&mut self, now: Time, id: AssociationId, recovery: NtpSeconds) {
-        let Some(association) = self.associations.get_mut(id) else { return };
+    pub(super) fn on_own_time_stamp(
+        &mut self,
+        now: Time,
+        id: AssociationId,
+        recovery: NtpSeconds,
+        transactions: &mut Transactions,
+        out: &mut Outputs,
+    ) -> Option<Confirmed> {
+        let association = self.get_mut(id)?;
         association.is_proven = true;
         let (known, main, peer) = (association.recovery, association.source.ip(), association.peer);
         let claim = association.claim.take_if(|claim| claim.entity == main);
         let epoch = claim.as_ref().map(|claim| claim.epoch);
         let Some(RecoveryClaim { recovery: claimed, what, .. }) = claim else {
-            return self.confirm_time_stamp(now, id, recovery, None);
+            return self.confirm_time_stamp(now, id, recovery, None, transactions, out);
         };
         match what {
-            ClaimKind::Restart => self.confirm_time_stamp(now, id, recovery, epoch),
+            ClaimKind::Restart => self.confirm_time_stamp(now, id, recovery, epoch, transactions, out),
             ClaimKind::Setup(new) if recovery == claimed || is_later(recovery, known) => {
-                self.apply_setup(now, id, *new, epoch);
+                Some(Confirmed::Setup { setup: new, epoch, pending: None })
             }
-            ClaimKind::Setup(_) => self.reject_claim_of(id),
+            ClaimKind::Setup(_) => {
+                self.reject_claim(id, transactions, out);
+                None
+            }
             // The SMF is at both addresses, and has restarted as claimed.
             ClaimKind::Moved(mut new, key) if recovery == claimed && recovery != known => {
                 new.contact.addresses.push(main);
-                self.apply_setup(now, id, *new, epoch);
-                self.accept_setup(now, key, false);
+                Some(Confirmed::Setup { setup: new, epoch, pending: Some(key) })
             }
             ClaimKind::Moved(_, key) => {
-                self.refuse_moved_setup(now, key, peer);
-                self.confirm_time_stamp(now, id, recovery, None);
+                refuse_moved_setup(now, key, peer, transactions, out);
+                self.confirm_time_stamp(now, id, recovery, None, transactions, out)
             }
         }
     }
 
     /// A later time stamp counts when it is repeated later. One that changes with time is a clock.
-    fn confirm_time_stamp(&mut self, now: Time, id: AssociationId, recovery: NtpSeconds, epoch: Option<u32>) {
-        let Some(association) = self.associations.get_mut(id) else { return };
+    fn confirm_time_stamp(
+        &mut self,
+        now: Time,
+        id: AssociationId,
+        recovery: NtpSeconds,
+        epoch: Option<u32>,
+        transactions: &mut Transactions,
+        out: &mut Outputs,
+    ) -> Option<Confirmed> {
+        let association = self.get_mut(id)?;
         if association.clock.is_broken {
-            return;
+            return None;
         }
         let known = association.recovery;
         if !is_later(recovery, known) {
             association.clock = RecoveryClock::default();
             if epoch.is_some() {
-                self.reject_claim_of(id);
+                self.reject_claim(id, transactions, out);
             }
-            return;
+            return None;
         }
         match association.clock.changed {
             None => {
                 let epoch = epoch.unwrap_or_else(|| {
                     association.sessions_since_restart = 0;
-                    self.transactions.begin_epoch(&association.addresses)
+                    transactions.begin_epoch(&association.addresses)
                 });
                 association.clock.changed = Some((recovery, now, epoch));
                 association.clock.due = Some(now + CONFIRMATION_INTERVAL);
+                None
             }
             Some((before, since, epoch)) if before == recovery => {
-                if now >= since + CONFIRMATION_INTERVAL {
-                    association.clock = RecoveryClock::default();
-                    association.recovery = recovery;
-                    let main = association.source.ip();
-                    self.restarted(now, id, main, (known, recovery), Some(epoch));
+                if now < since + CONFIRMATION_INTERVAL {
+                    return None;
                 }
+                association.clock = RecoveryClock::default();
+                association.recovery = recovery;
+                let entity = association.source.ip();
+                Some(Confirmed::Restart { entity, before: known, after: recovery, epoch: Some(epoch) })
             }
-            Some(_) => self.mark_clock_unstable(id),
+            Some(_) => {
+                self.mark_clock_unstable(id, out);
+                None
+            }
         }
     }
 
-    fn mark_clock_unstable(&mut self, id: AssociationId) {
-        let Some(association) = self.associations.get_mut(id) else { return };
+    fn mark_clock_unstable(&mut self, id: AssociationId, out: &mut Outputs) {
+        let Some(association) = self.get_mut(id) else { return };
         association.clock = RecoveryClock { is_broken: true, ..RecoveryClock::default() };
         association.claim = None;
         let node = association.node.clone();
-        self.out.notice(Notice::RecoveryClockUnstable { node });
-    }
-
-    fn reject_claim(&mut self, id: AssociationId, claim: Option<RecoveryClaim>) {
-        if claim.is_some() {
-            self.reject_claim_of(id);
-        }
+        out.notice(Notice::RecoveryClockUnstable { node });
     }
 
     /// The claim about an SMF is false.
-    fn reject_claim_of(&mut self, id: AssociationId) {
-        let Some(association) = self.associations.get(id) else { return };
+    fn reject_claim(&self, id: AssociationId, transactions: &mut Transactions, out: &mut Outputs) {
+        let Some(association) = self.get(id) else { return };
         let (node, peer) = (association.node.clone(), association.peer);
-        self.transactions.cancel_epoch(&association.addresses);
-        self.out.notice(Notice::RestartNotConfirmed { node, peer });
+        transactions.cancel_epoch(&association.addresses);
+        out.notice(Notice::RestartNotConfirmed { node, peer });
     }
 
     /// An SMF does not respond to the check of a claim: a claimed setup takes effect.
-    pub(crate) fn recovery_check_unanswered(&mut self, now: Time, id: AssociationId, entity: IpAddr) {
-        let Some(association) = self.associations.get_mut(id) else { return };
+    pub(crate) fn recovery_check_unanswered(
+        &mut self,
+        id: AssociationId,
+        entity: IpAddr,
+        out: &mut Outputs,
+    ) -> Option<Confirmed> {
+        let association = self.get_mut(id)?;
         association.clock.changed = None;
-        let Some(claim) = association.claim.take_if(|claim| claim.entity == entity) else { return };
+        let claim = association.claim.take_if(|claim| claim.entity == entity)?;
         let epoch = Some(claim.epoch);
         match claim.what {
             ClaimKind::Restart if claim.has_moved && association.source.ip() == entity => {
-                self.mark_clock_unstable(id);
+                self.mark_clock_unstable(id, out);
+                None
             }
-            ClaimKind::Restart => association.clock.unconfirmed = Some(claim.recovery),
-            ClaimKind::Setup(new) => {
-                self.apply_setup(now, id, *new, epoch);
+            ClaimKind::Restart => {
+                association.clock.unconfirmed = Some(claim.recovery);
+                None
             }
-            ClaimKind::Moved(new, key) => {
-                self.apply_setup(now, id, *new, epoch);
-                self.accept_setup(now, key, false);
-            }
+            ClaimKind::Setup(new) => Some(Confirmed::Setup { setup: new, epoch, pending: None }),
+            ClaimKind::Moved(new, key) => Some(Confirmed::Setup { setup: new, epoch, pending: Some(key) }),
         }
     }
+}
 
-    /// A setup takes effect: sessions of earlier epochs are removed, unless they are retained. Returns whether some
-    /// are.
-    pub(super) fn apply_setup(
-        &mut self,
-        now: Time,
-        id: AssociationId,
-        new: PendingSetup,
-        epoch: Option<u32>,
-    ) -> bool {
-        let PendingSetup { contact, retained } = new;
-        let has_new = self.associations.get(id).is_some_and(|it| it.sessions_since_restart > 0);
-        let unwanted = match (epoch.filter(|_| has_new), retained) {
-            (Some(epoch), kept) => Some(PurgeFilter::Before { epoch, at: None, retained: kept }),
-            (None, None) => Some(PurgeFilter::All),
-            (None, Some(kept)) => (!kept.is_empty()).then_some(PurgeFilter::NotAt(kept)),
-        };
-        self.renew(now, id, contact, epoch, unwanted)
-    }
-
-    /// The PFCP entity at this address has restarted and lost its sessions of earlier epochs, which are removed, unless
-    /// another SMF of the set may control them (clause 5.22.3).
-    fn restarted(
-        &mut self,
-        now: Time,
-        id: AssociationId,
-        entity: IpAddr,
-        (before, after): (NtpSeconds, NtpSeconds),
-        epoch: Option<u32>,
-    ) {
-        let Some(association) = self.associations.get(id) else { return };
-        let (node, is_set) = (association.node.clone(), association.represents_set());
-        let is_main = association.source.ip() == entity;
-        let are_all = is_main && association.sessions_since_restart == 0;
-        self.reports.forget_paths(id, &mut self.transactions);
-        if is_main {
-            self.hand_over_to_set(id);
-        }
-        let (at, epoch) = ((!is_main).then_some(entity), epoch.unwrap_or(u32::MAX));
-        let forgotten = match are_all {
-            true => PurgeFilter::All,
-            false => PurgeFilter::Before { epoch, at, retained: None },
-        };
-        let purged = match is_set {
-            true => PurgeCount::Counted(0),
-            false => self.purge_sessions(now, vec![id], forgotten, PendingRequests::Forget),
-        };
-        self.wake_ready_sessions(now, id);
-        self.notify_purged(purged, Notice::PeerRestarted { node, before, after, purged: 0 });
-        // The SMF also lost an association that the UPF initiated, and waits for a new setup.
-        if let Some(peer) = self.targets.of(id).filter(|_| is_main) {
-            self.send_association_setup(now, peer);
-        }
-    }
+/// Rejects a setup with the Node ID of an SMF that is alive elsewhere.
+fn refuse_moved_setup(
+    now: Time,
+    key: RequestKey,
+    peer: SocketAddr,
+    transactions: &mut Transactions,
+    out: &mut Outputs,
+) {
+    let detail = format!("the Node ID is that of the SMF at {}, which is alive", peer.ip());
+    transactions.refuse_node(now, key, RequestRefusal::new(Cause::RequestRejected, &detail), out);
 }
 
 /// A time stamp is later than another, modulo 2^32 seconds.

@@ -1,130 +1,129 @@
-//! Update and release of an association (TS 29.244 clauses 6.2.7 and 6.2.8).
+//! Enhanced release of an association: all usage is reported first (TS 29.244 clause 5.18).
 
 use causeway_pfcp::{
-    AssociationReleaseRequest, AssociationReleaseResponse, AssociationUpdateFlags, AssociationUpdateRequest,
-    AssociationUpdateResponse, Cause, NodeId,
+    AssociationUpdateFlags, AssociationUpdateRequest, CodedTimer, CpFeatures, GracefulReleasePeriod, NodeId,
+    ReleaseRequestFlags,
 };
-use causeway_types::{Seid, Time};
+use causeway_types::Time;
 
-use super::contact::set_name;
-use super::table::Contact;
-use super::{AssociationId, RecoveryClaim};
-use crate::session::{PendingRequests, PurgeFilter, Session};
-use crate::transaction::RequestKey;
-use crate::transaction::RequestRefusal;
-use crate::{DownReason, N4, Notice};
+use super::{AssociationId, Associations};
+use crate::DownReason;
+use crate::output::Outputs;
+use crate::transaction::{Purpose, Transactions};
 
-impl N4 {
-    /// Applies the update of a peer, and begins the enhanced release of the association if it is requested (clause
-    /// 6.2.7.2.2).
-    pub(crate) fn association_update(
+/// The state of the release of an association.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum ReleaseState {
+    /// It is not being released.
+    #[default]
+    None,
+    /// Its sessions are being ended and their usage is being reported.
+    Reporting,
+    /// The SMF was notified that all usage is reported; if it does not release the association by then, it ends without
+    /// it.
+    Announced(Time),
+    /// The operator requested the release; if the SMF does not release the association by then, it ends without it.
+    Requested(Time),
+}
+
+impl ReleaseState {
+    /// When the association ends without its SMF, and the reason.
+    pub(crate) const fn deadline(self) -> Option<(Time, DownReason)> {
+        match self {
+            Self::None | Self::Reporting => None,
+            Self::Announced(at) => Some((at, DownReason::GracefulRelease)),
+            Self::Requested(at) => Some((at, DownReason::Operator)),
+        }
+    }
+}
+
+impl Associations {
+    /// Begins the enhanced release of an association: its sessions are to end with reports. False: it has begun already.
+    pub(crate) fn begin_graceful_release(&mut self, id: AssociationId) -> bool {
+        let is_new = |release| matches!(release, ReleaseState::None | ReleaseState::Requested(_));
+        let association = self.get_mut(id).filter(|it| is_new(it.release));
+        association.map(|association| association.release = ReleaseState::Reporting).is_some()
+    }
+
+    /// Announces that all usage is reported, if that is so.
+    pub(crate) fn check_graceful_release(
         &mut self,
         now: Time,
-        key: RequestKey,
-        request: &AssociationUpdateRequest<'_>,
+        id: AssociationId,
+        transactions: &mut Transactions,
+        out: &mut Outputs,
     ) {
-        let Some(id) = self.association_named(now, key, &request.node_id) else { return };
-        self.update(id, request);
-        let node = self.config.node.clone();
-        let cause = Cause::RequestAccepted;
-        let response = AssociationUpdateResponse {
-            up_function_features: Some(self.up_features()),
-            ..AssociationUpdateResponse::new(NodeId::from(&node), cause)
+        let deadline = now + self.config.release_period;
+        let Some(association) = self.get_mut(id) else { return };
+        if association.release != ReleaseState::Reporting || association.sessions > 0 {
+            return;
+        }
+        association.release = ReleaseState::Announced(deadline);
+        let peer = association.peer;
+        let request = AssociationUpdateRequest {
+            association_release_request: Some(ReleaseRequestFlags::URSS),
+            ..AssociationUpdateRequest::new(NodeId::from(&self.config.node))
         };
-        self.answer(now, key, Seid(0), Some(cause), &response.into());
-        if request.flags.is_some_and(|flags| flags.contains(AssociationUpdateFlags::PARPS)) {
-            self.begin_graceful_release(now, id);
-        }
+        transactions.request(now, peer, &request.into(), Purpose::GracefulRelease(id), out);
     }
 
-    fn update(&mut self, id: AssociationId, request: &AssociationUpdateRequest<'_>) {
-        let Some(association) = self.associations.get_mut(id) else { return };
-        association.update(request);
-        // As in a setup, unauthorized information is removed.
-        let mut claimed = association.contact();
-        if let Some(set) = &request.smf_set_id {
-            claimed.smf_set = Some(set_name(set));
-        }
-        let node = association.node.clone();
-        let Contact { addresses, alternatives, smf_set, .. } = self.authorized_contact(&node, claimed);
-        if let Some(association) = self.associations.get_mut(id) {
-            (association.addresses, association.alternatives) = (addresses, alternatives);
-            association.smf_set = smf_set;
-        }
-    }
-
-    /// Ends an association and removes its sessions, without reports (clause 6.2.8.2).
-    pub(crate) fn association_release(
-        &mut self,
+    /// Announces the release of an association whose SMF supports the enhanced release.
+    fn announce_graceful_release(
+        &self,
         now: Time,
-        key: RequestKey,
-        request: &AssociationReleaseRequest<'_>,
+        id: AssociationId,
+        transactions: &mut Transactions,
+        out: &mut Outputs,
     ) {
-        let Some(id) = self.association_named(now, key, &request.node_id) else { return };
-        let node = self.config.node.clone();
-        let cause = Cause::RequestAccepted;
-        let response = AssociationReleaseResponse::new(NodeId::from(&node), cause);
-        self.end_association(now, id, DownReason::Released);
-        self.answer(now, key, Seid(0), Some(cause), &response.into());
+        let Some(peer) = self.get(id).map(|association| association.peer) else { return };
+        let period = CodedTimer::at_least(self.config.release_period);
+        let request = AssociationUpdateRequest {
+            graceful_release_period: Some(GracefulReleasePeriod(period)),
+            flags: Some(AssociationUpdateFlags::PARPS),
+            ..AssociationUpdateRequest::new(NodeId::from(&self.config.node))
+        };
+        transactions.request(now, peer, &request.into(), Purpose::Announcement(id), out);
     }
 
-    /// Ends an association: nothing more is sent to the peer, and its sessions are removed.
-    pub(crate) fn end_association(&mut self, now: Time, id: AssociationId, reason: DownReason) {
-        self.forget_answers(id);
-        let purged = self.purge_sessions(now, vec![id], PurgeFilter::All, PendingRequests::Forget);
-        self.transactions.cancel_of(id, |_| true);
-        self.targets.lost(id, now + self.config.associate_retry);
-        self.reports.forget_association(id);
-        if let Some(association) = self.associations.remove(id) {
-            if let Some(key) = association.claim.as_ref().and_then(RecoveryClaim::held) {
-                self.transactions.forget(&key);
-            }
-            self.transactions.forget_epochs(&association.addresses);
-            self.notify_purged(purged, Notice::AssociationDown { node: association.node, reason, purged: 0 });
-        }
-        self.check_shutdown(now);
+    /// The associations that the SMF did not release in time, and the reason of their end.
+    pub(crate) fn overdue_releases(&self, now: Time) -> Vec<(AssociationId, DownReason)> {
+        let deadlines = self.iter().filter_map(|it| Some((it.id, it.release.deadline()?)));
+        let over = deadlines.filter(|(_, (deadline, _))| *deadline <= now);
+        over.map(|(id, (_, reason))| (id, reason)).collect()
     }
 
-    /// A new restart epoch of a peer begins: cached responses of the last epoch are void, even if a request of the new
-    /// epoch has the same octets.
-    pub(crate) fn forget_answers(&mut self, id: AssociationId) {
-        self.reports.forget_paths(id, &mut self.transactions);
-        for ip in self.associations.get(id).into_iter().flat_map(|association| &association.addresses) {
-            self.transactions.forget_answers(*ip);
-        }
-    }
-
-    /// The sessions of an association in the order of their SEIDs, without those marked for removal.
-    pub(crate) fn sessions_of(&self, id: AssociationId) -> Vec<Seid> {
-        let goes_on = |session: &&Session| !session.marked_for_removal && !self.sessions.is_in_purge(session);
-        let of_it = self.sessions.of_association(id).filter(goes_on);
-        let mut sessions: Vec<_> = of_it.map(|session| session.seid).collect();
-        sessions.sort_unstable();
-        sessions
-    }
-
-    /// The association of the Node ID in a request, if its sender is authorized for that node; otherwise the request is
-    /// rejected.
-    pub(super) fn association_named(
-        &mut self,
+    /// Requests the SMF to release its association (TS 29.244 clause 6.2.7.2).
+    pub(crate) fn request_release(
+        &self,
         now: Time,
-        key: RequestKey,
-        node: &NodeId<'_>,
-    ) -> Option<AssociationId> {
-        let node = node.to_owned();
-        // Some SMFs send an unspecified address, which means the only association of their host.
-        let is_nobody = matches!(&node, causeway_types::NodeId::Ip(ip) if ip.to_canonical().is_unspecified());
-        let named = self.associations.of_node(&node);
-        let id = named.or_else(|| self.associations.identify(key.from).filter(|_| is_nobody));
-        let association = id.and_then(|id| self.associations.get(id));
-        if association.is_some_and(|association| association.uses_address(key.from.ip())) {
-            return id;
+        id: AssociationId,
+        transactions: &mut Transactions,
+        out: &mut Outputs,
+    ) {
+        let Some(association) = self.get(id) else { return };
+        if association.cp_features.contains(CpFeatures::EPFAR) {
+            return self.announce_graceful_release(now, id, transactions, out);
         }
-        let refusal = RequestRefusal::new(
-            Cause::NoEstablishedAssociation,
-            "the Node ID has no association from this host",
-        );
-        self.transactions.refuse_node(now, key, refusal, &mut self.out);
-        None
+        let peer = association.peer;
+        let period = CodedTimer::at_least(self.config.release_period);
+        let request = AssociationUpdateRequest {
+            association_release_request: Some(ReleaseRequestFlags::SARR),
+            graceful_release_period: Some(GracefulReleasePeriod(period)),
+            ..AssociationUpdateRequest::new(NodeId::from(&self.config.node))
+        };
+        transactions.request(now, peer, &request.into(), Purpose::Release(id), out);
+    }
+
+    /// The operator requests the release of an association. Returns whether it has not begun yet.
+    pub(crate) fn begin_operator_release(&mut self, now: Time, id: AssociationId) -> bool {
+        let deadline = now + self.config.release_period;
+        let association = self.get_mut(id).filter(|association| !association.is_leaving());
+        association.map(|association| association.release = ReleaseState::Requested(deadline)).is_some()
+    }
+
+    /// Why an association ends whose SMF does not release it as requested.
+    pub(crate) fn release_reason(&self, id: AssociationId) -> DownReason {
+        let by_operator = self.get(id).is_some_and(|it| matches!(it.release, ReleaseState::Requested(_)));
+        if by_operator { DownReason::Operator } else { DownReason::Shutdown }
     }
 }

@@ -2,14 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
-use causeway_pfcp::{AssociationUpdateRequest, CpFeatures};
+use causeway_pfcp::{AssociationUpdateRequest, CpFeatures, UpFeatures};
 use causeway_types::{NodeId, NtpSeconds, Time};
 
-use super::contact::{addresses, alternatives};
+use super::contact::{Contact, addresses, alternatives};
+use super::targets::Targets;
 use super::{RecoveryClaim, RecoveryClock, ReleaseState};
 use crate::left_out::LeftOut;
-use crate::load::SentLoad;
+use crate::load::{LoadControl, LoadStatus, SentLoad};
+use crate::output::Outputs;
+use crate::report::ReportReceiver;
+use crate::transaction::RequestKey;
+use crate::{Config, Notice};
 
 /// Up to this number, associations are searched linearly by id or Node ID; beyond it, through an index.
 const FEW: usize = 8;
@@ -21,69 +27,57 @@ pub(crate) struct AssociationId(pub(crate) u64);
 /// An association with one SMF (TS 29.244 clause 6.2.6).
 #[derive(Debug)]
 pub(crate) struct Association {
-    pub(crate) id: AssociationId,
+    pub(super) id: AssociationId,
     /// The Node ID of the SMF.
-    pub(crate) node: NodeId,
+    pub(super) node: NodeId,
     /// The destination of requests to it.
-    pub(crate) peer: SocketAddr,
+    pub(super) peer: SocketAddr,
     /// The source of its setup.
-    pub(crate) source: SocketAddr,
+    pub(super) source: SocketAddr,
     /// The number of associations whose setup came from that host, including this one.
     pub(super) of_host: usize,
     /// Its source addresses: that of the setup, that of its Node ID, and the alternative ones that it announced.
-    pub(crate) addresses: Vec<IpAddr>,
+    pub(super) addresses: Vec<IpAddr>,
     /// The alternative addresses that it announced, and whether each is preferred.
-    pub(crate) alternatives: Vec<(IpAddr, bool)>,
+    pub(super) alternatives: Vec<(IpAddr, bool)>,
     /// Its CP Function Features.
-    pub(crate) cp_features: CpFeatures,
+    pub(super) cp_features: CpFeatures,
     /// The SMF set that it belongs to.
-    pub(crate) smf_set: Option<String>,
+    pub(super) smf_set: Option<String>,
     /// Its Recovery Time Stamp.
-    pub(crate) recovery: NtpSeconds,
+    pub(super) recovery: NtpSeconds,
     /// The Recovery Time Stamps of its other PFCP entities.
-    pub(crate) entities: BTreeMap<IpAddr, NtpSeconds>,
+    pub(super) entities: BTreeMap<IpAddr, NtpSeconds>,
     /// The load and overload last sent to it.
-    pub(crate) sent_load: SentLoad,
+    pub(super) sent_load: SentLoad,
     /// The state of its release.
-    pub(crate) release: ReleaseState,
+    pub(super) release: ReleaseState,
     /// When the association began.
-    pub(crate) since: Time,
+    pub(super) since: Time,
     /// Its last heartbeat was answered, or a message was received from it since.
-    pub(crate) path_up: bool,
+    pub(super) path_up: bool,
     /// Since when its path has been up without interruption.
-    pub(crate) path_up_since: Time,
+    pub(super) path_up_since: Time,
     /// When the last message was received from it.
-    pub(crate) last_received: Option<Time>,
+    pub(super) last_received: Option<Time>,
     /// When the next heartbeat is due; `None` while one is in flight, or when heartbeats are off.
-    pub(crate) heartbeat_due: Option<Time>,
+    pub(super) heartbeat_due: Option<Time>,
     /// The UPF requested the release of the association.
-    pub(crate) releasing: bool,
+    pub(super) releasing: bool,
     /// The number of its sessions, including those being established, without those marked for removal.
-    pub(crate) sessions: usize,
+    pub(super) sessions: usize,
     /// It rejects Downlink Data Reports with a Paging Policy Indication value.
-    pub(crate) refuses_paging_policy: bool,
+    pub(super) refuses_paging_policy: bool,
     /// The IEs left out of messages to it, since it responds only to messages without them.
-    pub(crate) left_out: LeftOut,
+    pub(super) left_out: LeftOut,
     /// A claim about it that is not confirmed yet.
-    pub(crate) claim: Option<RecoveryClaim>,
+    pub(super) claim: Option<RecoveryClaim>,
     /// Its Recovery Time Stamps.
-    pub(crate) clock: RecoveryClock,
+    pub(super) clock: RecoveryClock,
     /// The number of sessions established since a claimed restart.
-    pub(crate) sessions_since_restart: usize,
+    pub(super) sessions_since_restart: usize,
     /// It has responded to a heartbeat.
-    pub(crate) is_proven: bool,
-}
-
-/// The contents of an association setup about the peer.
-#[derive(Debug)]
-pub(crate) struct Contact {
-    pub(crate) peer: SocketAddr,
-    pub(crate) source: SocketAddr,
-    pub(crate) addresses: Vec<IpAddr>,
-    pub(crate) alternatives: Vec<(IpAddr, bool)>,
-    pub(crate) cp_features: CpFeatures,
-    pub(crate) smf_set: Option<String>,
-    pub(crate) recovery: NtpSeconds,
+    pub(super) is_proven: bool,
 }
 
 impl Association {
@@ -126,6 +120,85 @@ impl Association {
         }
     }
 
+    pub(crate) const fn id(&self) -> AssociationId {
+        self.id
+    }
+
+    /// The Node ID of the SMF.
+    pub(crate) const fn node(&self) -> &NodeId {
+        &self.node
+    }
+
+    /// The destination of requests to it.
+    pub(crate) const fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// The source of its setup.
+    pub(crate) const fn source(&self) -> SocketAddr {
+        self.source
+    }
+
+    /// Its source addresses.
+    pub(crate) fn addresses(&self) -> &[IpAddr] {
+        &self.addresses
+    }
+
+    /// The SMF set that it belongs to.
+    pub(crate) fn smf_set(&self) -> Option<&str> {
+        self.smf_set.as_deref()
+    }
+
+    /// Its Recovery Time Stamp.
+    pub(crate) const fn recovery(&self) -> NtpSeconds {
+        self.recovery
+    }
+
+    /// When the association was set up last.
+    pub(crate) const fn since(&self) -> Time {
+        self.since
+    }
+
+    /// Its last heartbeat was answered, or a message was received from it since.
+    pub(crate) const fn is_path_up(&self) -> bool {
+        self.path_up
+    }
+
+    /// The number of its sessions, including those being established, without those marked for removal.
+    pub(crate) const fn sessions(&self) -> usize {
+        self.sessions
+    }
+
+    /// Sessions were established since its last claimed restart.
+    pub(crate) const fn has_new_sessions(&self) -> bool {
+        self.sessions_since_restart > 0
+    }
+
+    /// The IEs left out of messages to it.
+    pub(crate) const fn left_out(&self) -> LeftOut {
+        self.left_out
+    }
+
+    /// It supports one of these CP Function Features.
+    pub(crate) const fn supports(&self, features: CpFeatures) -> bool {
+        self.cp_features.intersects(features)
+    }
+
+    /// The request whose response is pending until a claim about it has been checked.
+    pub(crate) fn held_request(&self) -> Option<RequestKey> {
+        self.claim.as_ref().and_then(RecoveryClaim::held)
+    }
+
+    /// The receiver of its reports.
+    pub(crate) const fn report_receiver(&self) -> ReportReceiver {
+        ReportReceiver {
+            association: self.id,
+            peer: self.peer,
+            takes_policy: !self.refuses_paging_policy,
+            left_out: self.left_out,
+        }
+    }
+
     /// It represents an SMF set, whose other members take over when one fails (TS 29.244 clause 5.22.2).
     pub(crate) fn represents_set(&self) -> bool {
         self.cp_features.contains(CpFeatures::SSET) && !self.alternatives.is_empty()
@@ -151,7 +224,7 @@ impl Association {
 }
 
 /// All associations, with lookup by Node ID or address.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Associations {
     last_id: u64,
     /// Ordered by id; ids only grow.
@@ -159,6 +232,13 @@ pub(crate) struct Associations {
     by_node: BTreeMap<NodeId, AssociationId>,
     /// Some IEs are left out for at least one of them.
     leaves_out: bool,
+    /// The peers with which the UPF initiates an association.
+    pub(super) targets: Targets,
+    pub(super) config: Arc<Config>,
+    /// The UPF's Recovery Time Stamp.
+    pub(super) recovery: NtpSeconds,
+    /// The UP Function Features.
+    pub(super) features: UpFeatures,
 }
 
 /// The canonical form of a Node ID for comparison: host names regardless of case.
@@ -179,6 +259,20 @@ pub(super) fn is_same_node(canonical: &NodeId, node: &NodeId) -> bool {
 }
 
 impl Associations {
+    /// No associations of a UPF with this Recovery Time Stamp and these features.
+    pub(crate) fn new(config: Arc<Config>, recovery: NtpSeconds, features: UpFeatures) -> Self {
+        Self {
+            last_id: 0,
+            all: Vec::new(),
+            by_node: BTreeMap::new(),
+            leaves_out: false,
+            targets: Targets::default(),
+            config,
+            recovery,
+            features,
+        }
+    }
+
     /// Creates the association of a node that has none.
     pub(crate) fn insert(&mut self, now: Time, node: &NodeId, contact: Contact) -> AssociationId {
         self.last_id += 1;
@@ -219,14 +313,17 @@ impl Associations {
         id
     }
 
-    /// Leaves these IEs out of messages to its peer from now on. Returns the association if some of them are new.
-    pub(crate) fn leave_out(&mut self, id: AssociationId, ies: LeftOut) -> Option<&Association> {
-        let index = self.index_of(id)?;
-        let association = self.all.get_mut(index)?;
+    /// The SMF responded to a report without these IEs after it had not responded to the full one: they are left out
+    /// from now on.
+    pub(crate) fn leave_out(&mut self, id: AssociationId, ies: LeftOut, out: &mut Outputs) {
+        self.leaves_out |= !ies.is_empty();
+        let Some(association) = self.get_mut(id) else { return };
         let before = association.left_out;
         association.left_out = before.and(ies);
-        self.leaves_out |= !ies.is_empty();
-        self.all.get(index).filter(|it| it.left_out != before)
+        if association.left_out != before {
+            let (node, ies) = (association.node.clone(), association.left_out.names());
+            out.notice(Notice::IesLeftOut { node, ies });
+        }
     }
 
     /// The IEs left out of messages to this host.
@@ -276,7 +373,7 @@ impl Associations {
         self.all.binary_search_by_key(&id, |association| association.id).ok()
     }
 
-    pub(crate) fn get_mut(&mut self, id: AssociationId) -> Option<&mut Association> {
+    pub(super) fn get_mut(&mut self, id: AssociationId) -> Option<&mut Association> {
         let index = self.index_of(id)?;
         self.all.get_mut(index)
     }
@@ -315,19 +412,78 @@ impl Associations {
         self.all.iter()
     }
 
+    /// All ids, the oldest first.
+    pub(crate) fn ids(&self) -> Vec<AssociationId> {
+        self.all.iter().map(|association| association.id).collect()
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.all.len()
     }
 
+    /// A session of the association is established.
+    pub(crate) fn count_new_session(&mut self, id: AssociationId) {
+        if let Some(association) = self.get_mut(id) {
+            association.sessions += 1;
+            association.sessions_since_restart += 1;
+        }
+    }
+
+    /// A session of the association has ended, or left it.
+    pub(crate) fn uncount_session(&mut self, id: AssociationId) {
+        if let Some(association) = self.get_mut(id) {
+            association.sessions -= 1;
+        }
+    }
+
+    /// A session joined the association from another one.
+    pub(crate) fn count_session(&mut self, id: AssociationId) {
+        if let Some(association) = self.get_mut(id) {
+            association.sessions += 1;
+        }
+    }
+
+    /// All sessions of the association end. Returns their number.
+    pub(crate) fn uncount_all_sessions(&mut self, id: AssociationId) -> usize {
+        self.get_mut(id).map_or(0, |association| std::mem::take(&mut association.sessions))
+    }
+
+    /// The SMF rejects reports with a paging policy. Policies are left out from now on.
+    pub(crate) fn leave_policy_out(&mut self, id: AssociationId, out: &mut Outputs) {
+        let Some(association) = self.get_mut(id) else { return };
+        if !std::mem::replace(&mut association.refuses_paging_policy, true) {
+            out.notice(Notice::NoPagingPolicy { node: association.node.clone() });
+        }
+    }
+
+    /// The information about the load to send to an SMF now; see [`LoadControl::status`].
+    pub(crate) fn load_status(
+        &mut self,
+        now: Time,
+        id: AssociationId,
+        control: &mut LoadControl,
+        load: u8,
+        fullness: impl FnOnce() -> u8,
+    ) -> LoadStatus {
+        let Some(association) = self.get_mut(id) else { return LoadStatus::default() };
+        control.status(now, association.cp_features, &mut association.sent_load, load, fullness)
+    }
+
     /// The next deadline of an association that is being released.
-    pub(crate) fn next_release_deadline(&self) -> Option<Time> {
+    fn next_release_deadline(&self) -> Option<Time> {
         self.all.iter().filter_map(|it| it.release.deadline()).map(|(at, _)| at).min()
     }
 
     /// When the next heartbeat is due.
-    pub(crate) fn next_heartbeat(&self) -> Option<Time> {
+    fn next_heartbeat(&self) -> Option<Time> {
         let due = |it: &Association| it.heartbeat_due.into_iter().chain(it.clock.due()).min();
         self.all.iter().filter_map(due).min()
+    }
+
+    /// When heartbeats, releases or setups are due.
+    pub(crate) fn next_deadline(&self) -> Option<Time> {
+        let deadlines = [self.next_heartbeat(), self.next_release_deadline(), self.targets.next_deadline()];
+        deadlines.into_iter().flatten().min()
     }
 }
 
@@ -337,6 +493,12 @@ mod tests {
 
     fn host(last: u8, port: u16) -> SocketAddr {
         SocketAddr::from(([192, 0, 2, last], port))
+    }
+
+    fn table() -> Associations {
+        let upf = IpAddr::from([192, 0, 2, 99]);
+        let config = Config::new(NodeId::Ip(upf), upf.into());
+        Associations::new(Arc::new(config), NtpSeconds(1), UpFeatures::empty())
     }
 
     fn contact(source: SocketAddr) -> Contact {
@@ -356,7 +518,7 @@ mod tests {
     // its only node; unassociated peers are not known.
     #[test]
     fn an_address_finds_its_association() {
-        let mut table = Associations::default();
+        let mut table = table();
         let mut add =
             |name: &str, source| table.insert(Time::default(), &NodeId::Fqdn(name.into()), contact(source));
         add("a", host(1, 1000));
@@ -371,7 +533,7 @@ mod tests {
     // Output: each has the number of associations of its host.
     #[test]
     fn the_associations_of_a_host_are_counted() {
-        let mut table = Associations::default();
+        let mut table = table();
         let ids = [(1, "a"), (1, "b"), (1, "c"), (2, "d")].map(|(last, name)| {
             table.insert(Time::default(), &NodeId::Fqdn(name.into()), contact(host(last, 8805)))
         });
@@ -385,7 +547,7 @@ mod tests {
 
     #[test]
     fn a_host_name_is_compared_without_case() {
-        let mut table = Associations::default();
+        let mut table = table();
         let name = |name: &str| NodeId::Fqdn(name.into());
         let id = table.insert(Time::default(), &name("SMF.example"), contact(host(1, 1)));
         assert_eq!(table.of_node(&name("smf.EXAMPLE")), Some(id));

@@ -27,6 +27,11 @@ impl N4 {
         self.transactions.answer(now, key, response, &mut self.out);
     }
 
+    /// Sends the response that accepts a request about the node, and caches it for duplicates.
+    pub(crate) fn accept(&mut self, now: Time, key: RequestKey, message: &Message<'_>) {
+        self.transactions.answer(now, key, Response::accepting(message), &mut self.out);
+    }
+
     /// The same with an encoded response that accepts the request.
     pub(crate) fn answer_with(&mut self, now: Time, key: RequestKey, message: MessageType, bytes: Vec<u8>) {
         self.transactions.answer_encoded(now, key, message, bytes, &mut self.out);
@@ -61,7 +66,7 @@ impl N4 {
         association: Option<AssociationId>,
         leaving: usize,
     ) -> LoadStatus {
-        let listens = |it: &Association| it.cp_features.intersects(CpFeatures::LOAD | CpFeatures::OVRL);
+        let listens = |it: &Association| it.supports(CpFeatures::LOAD | CpFeatures::OVRL);
         match association {
             Some(id) if self.associations.get(id).is_some_and(listens) => self.status_for(now, id, leaving),
             _ => LoadStatus::default(),
@@ -71,19 +76,17 @@ impl N4 {
     #[inline(never)]
     fn status_for(&mut self, now: Time, id: AssociationId, leaving: usize) -> LoadStatus {
         let sessions = self.sessions.len().saturating_sub(leaving);
-        let load = share(sessions, self.most_sessions()).max(self.memory_load());
+        let load = share(sessions, self.most_sessions()).max(self.memory.load(self.sessions.needed()));
         let limits = &self.config.limits;
         let (inbound, waiting) = (&self.transactions, self.sessions.waiting_octets());
-        let reports = self.reports.most_in_flight();
+        let reports = &self.reports;
         // The highest of the limits that the SMFs can reach.
         let fullness = || {
             load.max(share(waiting, limits.waiting_octets))
                 .max(share(inbound.most_in_progress(), limits.in_progress_per_peer))
-                .max(share(reports, limits.outstanding_reports))
+                .max(share(reports.most_in_flight(), limits.outstanding_reports))
         };
-        let Some(association) = self.associations.get_mut(id) else { return LoadStatus::default() };
-        let features = association.cp_features;
-        self.load.status(now, features, &mut association.sent_load, load, fullness)
+        self.associations.load_status(now, id, &mut self.load, load, fullness)
     }
 
     /// The information to send with the rejection of a request.

@@ -1,29 +1,36 @@
 //! The N4 state machine: inputs, outputs and timers.
 
 mod answer;
+mod associations;
 mod receive;
 mod reports;
+mod session_sets;
+mod shutdown;
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::ops::Range;
+use std::sync::Arc;
 
 use causeway_model::{Capabilities, LocalEndpoints};
+use causeway_pfcp::UpFeatures;
 use causeway_rules::{Addresses, Catalogue, PoolUsage, Resources, RouteLimits, Tunnels};
 use causeway_types::{FSeid, NtpSeconds, Seid, Teid, Time, WallClock};
 
-use crate::association::{Associations, Targets};
+use crate::association::Associations;
 use crate::counters::{Counters, Occupancy};
+use crate::features::up_features;
 use crate::load::LoadControl;
+use crate::memory::MemoryLimit;
 use crate::output::Outputs;
 use crate::pfd::PfdOwners;
 use crate::report::Reports;
 use crate::seid::SeidSequence;
 use crate::session::{ResponseTemplates, Session, Sessions};
-use crate::shutdown::Phase;
 use crate::transaction::{Purpose, Transactions, UnansweredRequest};
 use crate::view::{AssociationView, SessionView};
-use crate::{Config, Output};
+use crate::{Config, Output, SetupFailure};
+use shutdown::Phase;
 
 /// TEIDs in use at a time, at most, for each session of the limit.
 const TUNNELS_PER_SESSION: u64 = 4;
@@ -39,13 +46,13 @@ const TUNNELS_PER_SESSION: u64 = 4;
 /// address of the session's CP F-SEID. For all other senders the session does not exist.
 #[derive(Debug)]
 pub struct N4 {
-    pub(crate) config: Config,
+    pub(crate) config: Arc<Config>,
     pub(crate) capabilities: Capabilities,
     pub(crate) endpoints: LocalEndpoints,
     pub(crate) catalogue: Catalogue,
-    pub(crate) recovery: NtpSeconds,
     pub(crate) associations: Associations,
-    pub(crate) targets: Targets,
+    /// The UP Function Features.
+    pub(crate) features: UpFeatures,
     pub(crate) sessions: Sessions,
     pub(crate) response_templates: ResponseTemplates,
     pub(crate) resources: Resources,
@@ -55,15 +62,13 @@ pub struct N4 {
     pub(crate) removals: BTreeSet<(Time, Seid)>,
     /// The owner of the PFDs of each application.
     pub(crate) pfd_owners: PfdOwners,
-    /// Estimated octets of the PFDs received over N4.
-    pub(crate) pfd_octets: usize,
     /// Plans in flight that remove sessions marked for removal.
     pub(crate) removals_in_flight: usize,
     /// When purges continue, unless they wait for a plan in flight.
     pub(crate) purge_due: Option<Time>,
     pub(crate) phase: Phase,
     pub(crate) load: LoadControl,
-    pub(crate) is_short_of_memory: bool,
+    pub(crate) memory: MemoryLimit,
     /// The clock of all times sent to SMFs.
     pub(crate) wall: WallClock,
     pub(crate) out: Outputs,
@@ -77,7 +82,8 @@ impl N4 {
         endpoints: LocalEndpoints,
         recovery: NtpSeconds,
     ) -> Self {
-        let Config { seed, secret, short_teids, teid_pools, limits, .. } = &config;
+        let config = Arc::new(config);
+        let Config { seed, secret, short_teids, teid_pools, limits, .. } = config.as_ref();
         let sessions = limits.sessions.min(capabilities.max_sessions as usize) as u64;
         let teids = u32::try_from(sessions * TUNNELS_PER_SESSION).unwrap_or(u32::MAX);
         let tunnels = Tunnels::new(teids, *seed);
@@ -90,9 +96,9 @@ impl N4 {
         addresses.add_networks(endpoints.networks.iter());
         addresses.limit_routes(RouteLimits { total: limits.routes, per_session: limits.routes_per_session });
         let catalogue = config.catalogue.clone();
+        let features = up_features(&capabilities, &catalogue, addresses.has_pools());
         let mut n4 = Self {
-            associations: Associations::default(),
-            targets: Targets::default(),
+            associations: Associations::new(Arc::clone(&config), recovery, features),
             sessions: Sessions::with_capacity(sessions as usize, SeidSequence::new(*seed, *secret)),
             response_templates: ResponseTemplates::default(),
             resources: Resources::new(tunnels, addresses),
@@ -100,19 +106,18 @@ impl N4 {
             reports: Reports::new(&config),
             removals: BTreeSet::new(),
             pfd_owners: PfdOwners::new(),
-            pfd_octets: 0,
             removals_in_flight: 0,
             purge_due: None,
             phase: Phase::Running,
             load: LoadControl::new(&config, recovery.0),
-            is_short_of_memory: false,
+            memory: MemoryLimit::new(config.limits.memory),
             wall: WallClock::default(),
             out: Outputs::default(),
             config,
+            features,
             capabilities,
             endpoints,
             catalogue,
-            recovery,
         };
         n4.send_applications();
         n4
@@ -134,6 +139,22 @@ impl N4 {
         self.wall
     }
 
+    /// Octets that the sessions and PFDs may need, estimated from their rules; below [`crate::Limits::memory`].
+    pub fn memory_needed(&self) -> usize {
+        self.memory.needed(self.sessions.needed())
+    }
+
+    /// Sets [`crate::Limits::memory`], the octets that all sessions and PFDs may need together. Existing sessions stay.
+    pub const fn limit_memory(&mut self, octets: usize) {
+        self.memory.set(octets);
+    }
+
+    /// Sets whether the process is short of memory. While it is, no session is established, none gets more rules, and
+    /// PFDs do not grow, whatever the estimate.
+    pub const fn set_short_of_memory(&mut self, is_short: bool) {
+        self.memory.set_short(is_short);
+    }
+
     /// Returns the buffer of a completed [`Output::Send`] for reuse by a later response. Optional.
     pub fn recycle(&mut self, octets: Vec<u8>) {
         self.transactions.recycle(octets);
@@ -146,11 +167,9 @@ impl N4 {
         }
         [
             self.transactions.next_deadline(),
-            self.associations.next_heartbeat(),
-            self.targets.next_deadline(),
+            self.associations.next_deadline(),
             self.removals.first().map(|(time, _)| *time),
             self.purge_due,
-            self.associations.next_release_deadline(),
             self.phase.deadline(),
         ]
         .into_iter()
@@ -164,9 +183,9 @@ impl N4 {
         while let Some(unanswered) = self.next_unanswered(now) {
             self.unanswered(now, unanswered);
         }
-        self.send_heartbeats(now);
-        self.recheck_clocks(now);
-        self.retry_targets(now);
+        self.associations.send_heartbeats(now, &mut self.transactions, &mut self.out);
+        self.associations.recheck_clocks(now, &mut self.transactions, &mut self.out);
+        self.associations.retry_targets(now, &mut self.transactions, &mut self.out);
         self.retry_removals(now);
         self.continue_purging(now);
         self.expire_graceful_releases(now);
@@ -290,9 +309,13 @@ impl N4 {
         match unanswered.purpose {
             Purpose::Heartbeat(association) => self.heartbeat_unanswered(now, association),
             Purpose::RecoveryCheck { association, entity } => {
-                self.recovery_check_unanswered(now, association, entity);
+                let confirmed =
+                    self.associations.recovery_check_unanswered(association, entity, &mut self.out);
+                self.confirmed(now, association, confirmed);
             }
-            Purpose::Setup(peer) => self.setup_unanswered(now, peer),
+            Purpose::Setup(peer) => {
+                self.associations.setup_failed(now, peer, SetupFailure::NoAnswer, &mut self.out);
+            }
             Purpose::Release(association) | Purpose::Announcement(association) => {
                 self.release_unanswered(now, association);
             }

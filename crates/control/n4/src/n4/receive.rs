@@ -73,10 +73,17 @@ impl N4 {
 
     #[inline(always)]
     fn request(&mut self, now: Time, from: SocketAddr, header: Header, message: MessageType, body: &[u8]) {
-        self.on_message_from(now, from);
+        self.associations.on_message_from(now, from, &mut self.out);
         let mut key = RequestKey::new(from, message, &header, body);
         if message == MessageType::HeartbeatRequest {
-            return self.heartbeat_request(now, key, &header, body);
+            return self.associations.heartbeat_request(
+                now,
+                key,
+                &header,
+                body,
+                &mut self.transactions,
+                &mut self.out,
+            );
         }
         key.epoch = self.transactions.epoch(from.ip());
         self.close_if_purged(now, &key, &header, body);
@@ -89,7 +96,7 @@ impl N4 {
             return;
         }
         if message == MessageType::AssociationSetupRequest
-            && let Some(refusal) = self.setup_refusal_when_full(&key, &header, body)
+            && let Some(refusal) = self.associations.setup_refusal_when_full(&key, &header, body)
         {
             self.refuse_at_once(key, refusal);
             return;
@@ -177,13 +184,22 @@ impl N4 {
             let detail = "an unexpected response".to_owned();
             return self.out.notice(Notice::Discarded { from, detail });
         };
-        self.on_message_from(now, from);
+        self.associations.on_message_from(now, from, &mut self.out);
         let result = cause_of(&decoded).map_or(MessageResult::Ok, MessageResult::Cause);
         self.out.received(Some(message), result);
         match (purpose, decoded) {
             (Purpose::Heartbeat(id), Message::HeartbeatResponse(it)) => self.heartbeat_answered(now, id, &it),
             (Purpose::RecoveryCheck { association, entity }, Message::HeartbeatResponse(it)) => {
-                self.recovery_check_answered(now, association, entity, it.recovery_time_stamp.0);
+                let stamp = it.recovery_time_stamp.0;
+                let confirmed = self.associations.recovery_check_answered(
+                    now,
+                    association,
+                    entity,
+                    stamp,
+                    &mut self.transactions,
+                    &mut self.out,
+                );
+                self.confirmed(now, association, confirmed);
             }
             (Purpose::Setup(peer), Message::AssociationSetupResponse(it)) => {
                 self.setup_answered(now, peer, from, &it);
@@ -195,7 +211,7 @@ impl N4 {
                 self.release_answered(now, id, it.cause);
             }
             (Purpose::Report { session, association, number }, Message::SessionReportResponse(it)) => {
-                self.leave_out(association, left_out);
+                self.associations.leave_out(association, left_out, &mut self.out);
                 self.report_answered(now, from.ip(), (session, association, number), &it);
             }
             (Purpose::PathReport { association, .. }, Message::NodeReportResponse(it)) => {

@@ -9,11 +9,8 @@ use causeway_pfcp::{Cause, Header, Message, SessionReportResponse};
 use causeway_types::{FSeid, Seid, Time};
 
 use super::N4;
-use crate::association::AssociationId;
-use crate::left_out::LeftOut;
-use crate::report::{
-    PathState, PathUsers, Report, ReportReceiver, ReportingSession, RequestNumber, readdress_report,
-};
+use crate::association::{Association, AssociationId};
+use crate::report::{PathState, PathUsers, Report, ReportingSession, RequestNumber, readdress_report};
 use crate::session::{PendingRequests, Session};
 use crate::transaction::{Purpose, UnansweredRequest};
 use crate::{MessageResult, Notice};
@@ -51,12 +48,7 @@ impl N4 {
             return;
         }
         let Some(association) = self.associations.get(session.association) else { return };
-        let receiver = ReportReceiver {
-            association: association.id,
-            peer: association.peer,
-            takes_policy: !association.refuses_paging_policy,
-            left_out: association.left_out,
-        };
+        let receiver = association.report_receiver();
         let (cp, has_ended) = (session.cp, session.ended);
         let session = ReportingSession { seid, cp, has_ended, rules: &mut session.rules };
         self.reports.send(now, session, receiver, self.wall, &mut self.transactions, &mut self.out);
@@ -74,7 +66,7 @@ impl N4 {
         let Some(session) = self.sessions.get(seid) else { return };
         let has_ended = session.ended;
         if self.reports.answered(seid, number, answer.cause) {
-            self.leave_policy_out(association);
+            self.associations.leave_policy_out(association, &mut self.out);
             return self.send_reports(now, seid);
         }
         if answer.cause == Cause::SessionContextNotFound && !has_ended {
@@ -88,24 +80,6 @@ impl N4 {
         self.take_over_from_response(seid, from, answer);
         self.send_reports(now, seid);
         self.drop_if_reported(now, seid);
-    }
-
-    /// The SMF rejects reports with a paging policy. Policies are left out from now on.
-    fn leave_policy_out(&mut self, id: AssociationId) {
-        let Some(association) = self.associations.get_mut(id) else { return };
-        if !std::mem::replace(&mut association.refuses_paging_policy, true) {
-            let node = association.node.clone();
-            self.out.notice(Notice::NoPagingPolicy { node });
-        }
-    }
-
-    /// The SMF responded to a report without these IEs after it had not responded to the full one: they are left out
-    /// from now on.
-    pub(crate) fn leave_out(&mut self, id: AssociationId, ies: LeftOut) {
-        if let Some(association) = self.associations.leave_out(id, ies) {
-            let (node, ies) = (association.node.clone(), association.left_out.names());
-            self.out.notice(Notice::IesLeftOut { node, ies });
-        }
     }
 
     /// The last retransmission of a report got no response. It is kept, so that nothing is lost, and repeated after
@@ -153,7 +127,7 @@ impl N4 {
         self.sessions.set_cp(seid, cp);
         let Some(session) = self.sessions.get(seid) else { return };
         let Some(association) = self.associations.get(session.association) else { return };
-        self.reports.move_to((seid, cp), association.peer, &mut self.transactions, &mut self.out);
+        self.reports.move_to((seid, cp), association.peer(), &mut self.transactions, &mut self.out);
     }
 
     /// Redirects the reports of the session to this address, as to an SMF that did not assign its F-SEID; including the
@@ -161,7 +135,7 @@ impl N4 {
     pub(crate) fn redirect_reports(&mut self, seid: Seid, ip: IpAddr) {
         let Some(session) = self.sessions.get(seid) else { return };
         let Some(association) = self.associations.get(session.association) else { return };
-        let (session, peer) = ((seid, session.cp), association.peer);
+        let (session, peer) = ((seid, session.cp), association.peer());
         self.reports.redirect(session, ip, peer, &mut self.transactions, &mut self.out);
     }
 
@@ -183,6 +157,15 @@ impl N4 {
         None
     }
 
+    /// The next destination of a report that got no response.
+    fn next_peer(&self, seid: Seid) -> Option<SocketAddr> {
+        let session = self.sessions.get(seid)?;
+        let association = self.associations.get(session.association)?;
+        let current = self.reports.destination(seid, &session.cp, association.peer());
+        let has_tried = |ip| self.reports.has_tried(seid, ip);
+        self.associations.next_peer(association.id(), current, has_tried)
+    }
+
     /// Follows a response that redirects a report to another SMF. False if it does not, or to an SMF that was tried
     /// already.
     pub(crate) fn handle_redirection(
@@ -198,8 +181,9 @@ impl N4 {
         self.reports.try_host(session, ip);
         let cp = held.cp;
         let Some(association) = self.associations.get(held.association) else { return false };
-        let known = self.associations.of_set(association.id).find(|it| it.peer.ip() == ip).map(|it| it.peer);
-        let to = known.unwrap_or(SocketAddr::new(ip, association.peer.port()));
+        let known =
+            self.associations.of_set(association.id()).find(|it| it.peer().ip() == ip).map(Association::peer);
+        let to = known.unwrap_or(SocketAddr::new(ip, association.peer().port()));
         let sent =
             self.transactions.redirect_one(now, header.sequence, to, |bytes| readdress_report(bytes, cp));
         let Some((request, bytes)) = sent else { return false };
@@ -221,8 +205,9 @@ impl N4 {
             return None;
         };
         let held = self.sessions.get(*session)?;
-        let may =
-            !self.reports.has_tried(*session, ip) && ip != from.ip() && self.is_host_of(held.association, ip);
+        let may = !self.reports.has_tried(*session, ip)
+            && ip != from.ip()
+            && self.associations.is_host_of(held.association, ip);
         may.then_some((*session, ip))
     }
 
@@ -248,7 +233,7 @@ impl N4 {
         let Self { associations, reports, transactions, out, .. } = self;
         for (id, ways) in users {
             if let Some(association) = associations.get(id) {
-                let to = (id, association.peer);
+                let to = (id, association.peer());
                 reports.report_path(now, to, (peer, &ways), state, transactions, out);
             }
         }
@@ -272,7 +257,7 @@ impl N4 {
 
     pub(crate) fn path_report_answered(&mut self, id: AssociationId, cause: Cause) {
         let Some(association) = self.associations.get(id).filter(|_| !cause.is_accepted()) else { return };
-        let node = association.node.clone();
+        let node = association.node().clone();
         self.out.notice(Notice::NodeReportRefused { node, cause });
     }
 
@@ -285,7 +270,7 @@ impl N4 {
         unanswered: UnansweredRequest<Purpose>,
     ) {
         let Some(association) = self.associations.get(id) else { return };
-        let node = association.node.clone();
+        let node = association.node().clone();
         if unanswered.retained {
             return self.transactions.repeat_retained(now, unanswered, false, &mut self.out);
         }

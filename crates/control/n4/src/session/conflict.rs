@@ -12,7 +12,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use causeway_pfcp::{Cause, SessionEstablishmentRequest, SessionModificationRequest};
+use causeway_pfcp::{SessionEstablishmentRequest, SessionModificationRequest};
 use causeway_rules::{Change, Context, OverlappingSessions, Reason, Rejection, Resources, SessionRules};
 use causeway_types::{FSeid, IpNet, Seid, Time};
 
@@ -217,7 +217,7 @@ impl N4 {
         let own = self.config.address;
         let holds_peer = |net: &&IpNet| {
             own.iter().any(|ip| net.contains(&ip))
-                || self.associations.iter().any(|it| it.addresses.iter().any(|ip| net.contains(ip)))
+                || self.associations.iter().any(|it| it.addresses().iter().any(|ip| net.contains(ip)))
         };
         if let Some(net) = routes.new.iter().find(holds_peer) {
             let why = "it holds the address of an SMF or of N4";
@@ -269,17 +269,5 @@ impl N4 {
                 false => self.release_session(now, owner, ReleaseReason::AddressTaken),
             }
         }
-    }
-
-    /// New sessions are rejected while the association is being released (clause 5.18.1).
-    pub(crate) fn refuse_while_releasing(&self, association: AssociationId) -> Result<(), RequestRefusal> {
-        let is_leaving = self.associations.get(association).is_some_and(|it| it.is_leaving());
-        if is_leaving {
-            return Err(RequestRefusal::new(
-                Cause::NoResourcesAvailable,
-                "the association is being released",
-            ));
-        }
-        Ok(())
     }
 }

@@ -76,9 +76,7 @@ impl N4 {
             self.reports.remove(seid);
         } else {
             self.reports.cancel(seid, association, &mut self.transactions);
-            if let Some(association) = self.associations.get_mut(association) {
-                association.sessions -= 1;
-            }
+            self.associations.uncount_session(association);
         }
         if has_ended {
             self.sessions.remove(seid);
@@ -128,7 +126,7 @@ impl N4 {
     ) -> PurgeCount {
         let there: usize = associations.iter().map(|id| self.sessions.count_of(*id)).sum();
         if there <= PURGE_BATCH {
-            let mut all: Vec<_> = associations.iter().flat_map(|id| self.sessions_of(*id)).collect();
+            let mut all: Vec<_> = associations.iter().flat_map(|id| self.sessions.seids_of(*id)).collect();
             all.retain(|seid| self.sessions.get(*seid).is_some_and(|session| unwanted.covers(session)));
             all.iter().for_each(|seid| self.mark_for_removal(now, *seid, open));
             return PurgeCount::Counted(all.len());
@@ -142,9 +140,7 @@ impl N4 {
             let mut counted = 0;
             for id in &associations {
                 self.reports.cancel_all_of(*id, &mut self.transactions);
-                if let Some(association) = self.associations.get_mut(*id) {
-                    counted += std::mem::take(&mut association.sessions);
-                }
+                counted += self.associations.uncount_all_sessions(*id);
             }
             if counted == 0 {
                 return PurgeCount::Counted(0);
@@ -163,7 +159,7 @@ impl N4 {
             self.purge_due = Some(now);
             return;
         }
-        for seid in self.sessions_of(id) {
+        for seid in self.sessions.seids_of(id) {
             self.release_session(now, seid, ReleaseReason::AssociationReleased);
         }
     }
@@ -294,10 +290,15 @@ impl N4 {
         let Some(session) = self.sessions.remove(seid) else { return };
         self.reports.remove(seid);
         let is_counted = !session.marked_for_removal && !self.sessions.is_uncounted(&session);
-        if let Some(association) = self.associations.get_mut(session.association).filter(|_| is_counted) {
-            association.sessions -= 1;
+        if is_counted {
+            self.associations.uncount_session(session.association);
         }
-        self.check_graceful_release(now, session.association);
+        self.associations.check_graceful_release(
+            now,
+            session.association,
+            &mut self.transactions,
+            &mut self.out,
+        );
         for waiting in session.waiting() {
             if let QueuedWork::Request(request) = waiting {
                 self.refuse_unknown(now, request.key);

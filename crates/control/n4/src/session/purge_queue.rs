@@ -85,6 +85,22 @@ pub(crate) enum PurgeStep {
 }
 
 impl Sessions {
+    /// The sessions of an association in the order of their SEIDs, without those marked for removal.
+    pub(crate) fn seids_of(&self, id: AssociationId) -> Vec<Seid> {
+        let goes_on = |session: &&Session| !session.marked_for_removal && !self.is_in_purge(session);
+        let of_it = self.of_association(id).filter(goes_on);
+        let mut sessions: Vec<_> = of_it.map(|session| session.seid).collect();
+        sessions.sort_unstable();
+        sessions
+    }
+
+    /// The association has a session whose CP F-SEID has one of these addresses.
+    pub(crate) fn has_sessions_at(&self, id: AssociationId, ips: &[IpAddr]) -> bool {
+        let mut sessions = self.of_association(id);
+        sessions
+            .any(|session| !session.marked_for_removal && ips.iter().any(|ip| session.cp.addr.contains(*ip)))
+    }
+
     /// Begins a purge of these sessions.
     pub(crate) fn begin_purge(
         &mut self,

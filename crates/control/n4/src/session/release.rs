@@ -76,8 +76,8 @@ impl N4 {
     fn reports_session_end(&self, seid: Seid) -> bool {
         let association =
             self.sessions.get(seid).and_then(|session| self.associations.get(session.association));
-        let both = self.up_features().contains(UpFeatures::EPFAR);
-        both && association.is_some_and(|it| it.cp_features.contains(CpFeatures::EPFAR))
+        let both = self.features.contains(UpFeatures::EPFAR);
+        both && association.is_some_and(|it| it.supports(CpFeatures::EPFAR))
     }
 
     /// Discards a session that has ended when all of its reports have been acknowledged.

@@ -1,7 +1,5 @@
 //! Session requests: from the message to the plan (TS 29.244 clause 6.3).
 
-use std::net::IpAddr;
-
 use causeway_dataplane::Applied;
 use causeway_pfcp::template::peek_cp_f_seid;
 use causeway_pfcp::{
@@ -15,7 +13,7 @@ use thin_vec::ThinVec;
 use super::SessionSets;
 use super::in_flight::{PlanPurpose, QueuedRequest};
 use super::state::Session;
-use crate::association::AssociationId;
+use crate::association::{AssociationId, SentTimeStamp};
 use crate::memory::Footprint;
 use crate::transaction::RequestKey;
 use crate::transaction::RequestRefusal;
@@ -117,7 +115,9 @@ impl N4 {
         let Some(node) = known.profile.node() else { return false };
         let footprint = Footprint::profiled(known.profile.profile());
         let admitted = self.admit_session(now, key, node, known.cp, known.recovery);
-        let Some((association, cp)) = admitted.ok().filter(|_| self.has_memory_for(footprint)) else {
+        let Some((association, cp)) =
+            admitted.ok().filter(|_| self.memory.admits(self.sessions.needed(), footprint))
+        else {
             return false;
         };
         let seid = self.sessions.next_seid();
@@ -128,7 +128,7 @@ impl N4 {
             session.user = ThinVec::from(user);
         }
         self.sessions.insert_new(session);
-        self.count_session(association);
+        self.associations.count_new_session(association);
         self.submit_plan(PlanPurpose::Establish(key), PlannedChange::install(seid, taken));
         true
     }
@@ -145,7 +145,9 @@ impl N4 {
         let seid = self.sessions.next_seid();
         let (change, owners) = self.plan_session(request, seid, association)?;
         let footprint = Footprint::of(change.session.rules());
-        if let Err(refusal) = self.refuse_for_memory(footprint, Footprint::default()) {
+        if let Err(refusal) =
+            self.memory.check_session(self.sessions.needed(), footprint, Footprint::default(), &mut self.out)
+        {
             self.resources.abandon(change.resources);
             return Err(refusal);
         }
@@ -160,7 +162,7 @@ impl N4 {
             session.get_or_create_extras().membership = membership;
         }
         self.sessions.insert(session);
-        self.count_session(association);
+        self.associations.count_new_session(association);
         self.submit_plan(PlanPurpose::Establish(key), change.into());
         Ok(())
     }
@@ -177,10 +179,17 @@ impl N4 {
         cp: FSeid,
         recovery: Option<NtpSeconds>,
     ) -> Result<(AssociationId, FSeid), RequestRefusal> {
-        let association = self.authorized_association(key, node)?;
-        let cp = self.end_of(association, key.from.ip(), cp)?;
+        let association = self.associations.authorized_association(key, node)?;
+        let cp = self.associations.end_of(association, key.from.ip(), cp)?;
         if let Some(recovery) = recovery {
-            self.on_recovery_time_stamp(now, association, key.from.ip(), key.from, recovery);
+            let stamp = SentTimeStamp { entity: key.from.ip(), from: key.from, recovery };
+            self.associations.on_recovery_time_stamp(
+                now,
+                association,
+                stamp,
+                &mut self.transactions,
+                &mut self.out,
+            );
         }
         self.refuse_new_session(association)?;
         Ok((association, cp))
@@ -188,7 +197,7 @@ impl N4 {
 
     /// No more sessions are accepted.
     pub(super) fn refuse_new_session(&self, association: AssociationId) -> Result<(), RequestRefusal> {
-        self.refuse_while_releasing(association)?;
+        self.associations.refuse_while_releasing(association)?;
         let most = self.most_sessions();
         if self.is_stopping() {
             return Err(RequestRefusal::new(Cause::NoResourcesAvailable, "this UPF is shutting down"));
@@ -200,38 +209,10 @@ impl N4 {
         Ok(())
     }
 
-    /// The association of the Node ID in the request, if the sender is authorized for that node.
-    pub(crate) fn authorized_association(
-        &self,
-        key: RequestKey,
-        node: &NodeId,
-    ) -> Result<AssociationId, RequestRefusal> {
-        self.spoken_for(key.from.ip(), node).ok_or_else(|| {
-            RequestRefusal::new(
-                Cause::NoEstablishedAssociation,
-                "the Node ID has no association from this host",
-            )
-        })
-    }
-
-    /// The association of this node, if this host is authorized for it.
-    #[inline]
-    pub(super) fn spoken_for(&self, from: IpAddr, node: &NodeId) -> Option<AssociationId> {
-        let association = self.associations.at_node(node).filter(|it| it.uses_address(from));
-        association.map(|association| association.id)
-    }
-
     /// The request that establishes a session, with the current restart epoch of its SMF.
     #[inline]
     pub(super) fn origin(&self, key: RequestKey) -> RequestKey {
         key.in_epoch(self.transactions.epoch(key.from.ip()))
-    }
-
-    pub(super) fn count_session(&mut self, association: AssociationId) {
-        if let Some(association) = self.associations.get_mut(association) {
-            association.sessions += 1;
-            association.sessions_since_restart += 1;
-        }
     }
 
     fn modify(&mut self, now: Time, seid: Seid, key: RequestKey, header: &Header, body: &[u8]) {
@@ -282,7 +263,8 @@ impl N4 {
         // Until the plan is applied, the larger of both footprints counts.
         let (before, after) = (self.sessions.footprint(seid), Footprint::of(change.session.rules()));
         if after.exceeds(before)
-            && let Err(refusal) = self.refuse_for_memory(after, before)
+            && let Err(refusal) =
+                self.memory.check_session(self.sessions.needed(), after, before, &mut self.out)
         {
             self.resources.abandon(change.resources);
             return Err(refusal);

@@ -45,29 +45,15 @@ impl N4 {
         let foreign = || RequestRefusal::new(Cause::NoEstablishedAssociation, detail);
         let association = match node {
             None => None,
-            Some(node) => Some(self.authorized_successor(key, held, node).ok_or_else(foreign)?),
+            Some(node) => Some(self.associations.authorized_successor(key, held, node).ok_or_else(foreign)?),
         };
         let cp = match cp {
             Some(cp) if cp != session.cp => {
-                Some(self.end_of(association.unwrap_or(held), key.from.ip(), cp)?)
+                Some(self.associations.end_of(association.unwrap_or(held), key.from.ip(), cp)?)
             }
             cp => cp,
         };
         Ok(Some(Box::new(Takeover { cp, association, membership })))
-    }
-
-    /// The association of the requesting SMF, if that may control the sessions of the current one.
-    pub(super) fn authorized_successor(
-        &self,
-        key: RequestKey,
-        held: AssociationId,
-        node: &NodeId,
-    ) -> Option<AssociationId> {
-        let is_able = |id: &AssociationId| {
-            self.associations.are_of_one_set(held, *id)
-                && self.associations.get(*id).is_some_and(|it| it.uses_address(key.from.ip()))
-        };
-        self.associations.of_node(node).filter(is_able)
     }
 
     /// The change is applied.
@@ -98,7 +84,7 @@ impl N4 {
         let able = named.filter(|id| self.associations.are_of_one_set(held, *id));
         let is_another = able.is_some_and(|id| self.move_to_association(seid, id));
         let Some(cp) = answer.cp_f_seid else { return };
-        match self.end_of(able.unwrap_or(held), from, cp) {
+        match self.associations.end_of(able.unwrap_or(held), from, cp) {
             Ok(cp) => self.move_session(seid, cp, is_another),
             Err(RequestRefusal { detail, .. }) => {
                 self.out.notice(Notice::InstructionsFailed { session: seid, detail });
@@ -111,11 +97,9 @@ impl N4 {
         let counts = |session: &Session| !session.marked_for_removal && !self.sessions.is_uncounted(session);
         let Some(counts) = self.sessions.get(seid).map(counts) else { return false };
         let Some(before) = self.sessions.set_association(seid, id) else { return false };
-        if let Some(association) = self.associations.get_mut(before).filter(|_| counts) {
-            association.sessions -= 1;
-        }
-        if let Some(association) = self.associations.get_mut(id).filter(|_| counts) {
-            association.sessions += 1;
+        if counts {
+            self.associations.uncount_session(before);
+            self.associations.count_session(id);
         }
         before != id
     }

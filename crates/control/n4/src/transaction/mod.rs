@@ -65,6 +65,13 @@ pub(crate) struct Response<'a> {
     pub(crate) left_out: LeftOut,
 }
 
+impl<'a> Response<'a> {
+    /// The response that accepts a request about the node.
+    pub(crate) const fn accepting(message: &'a Message<'a>) -> Self {
+        Self { seid: Seid(0), cause: Some(Cause::RequestAccepted), message, left_out: LeftOut::NONE }
+    }
+}
+
 impl Transactions {
     /// No transactions. `start` is a number that grows from one start of the UPF to the next.
     pub(crate) fn new(config: &Config, start: u32) -> Self {

@@ -7,15 +7,23 @@ use causeway_pfcp::{
 };
 use causeway_types::{NodeId, Seid, Time};
 
-use crate::association::AssociationId;
+use super::{AssociationId, Associations, Confirmed, SentTimeStamp};
 use crate::left_out::LeftOut;
-use crate::transaction::Purpose;
-use crate::transaction::{RequestKey, Response};
-use crate::{DownReason, MessageResult, N4, Notice, PathFailure};
+use crate::output::Outputs;
+use crate::transaction::{Purpose, RequestKey, Response, Transactions};
+use crate::{MessageResult, Notice};
 
-impl N4 {
+impl Associations {
     /// Responds to a heartbeat of any sender: no association is needed.
-    pub(crate) fn heartbeat_request(&mut self, now: Time, key: RequestKey, header: &Header, body: &[u8]) {
+    pub(crate) fn heartbeat_request(
+        &mut self,
+        now: Time,
+        key: RequestKey,
+        header: &Header,
+        body: &[u8],
+        transactions: &mut Transactions,
+        out: &mut Outputs,
+    ) {
         let (recovery, claimed) = match Message::decode(header, body) {
             Ok(Message::HeartbeatRequest(request)) => {
                 (request.recovery_time_stamp.0, request.source_ip_address)
@@ -23,20 +31,21 @@ impl N4 {
             Ok(_) => return,
             // The response has no cause IE.
             Err(error) => {
-                self.out.received(Some(key.message), MessageResult::Malformed);
+                out.received(Some(key.message), MessageResult::Malformed);
                 let detail = error.to_string();
-                return self.out.notice(Notice::Discarded { from: key.from, detail });
+                return out.notice(Notice::Discarded { from: key.from, detail });
             }
         };
         let response = HeartbeatResponse::new(RecoveryTimeStamp(self.recovery));
         let message = response.into();
         let response = Response { seid: Seid(0), cause: None, message: &message, left_out: LeftOut::NONE };
-        self.transactions.answer_uncached(key, response, &mut self.out);
+        transactions.answer_uncached(key, response, out);
         let claimed = claimed_source(key.from, claimed);
         if let Some((id, entity)) =
-            self.associations.identify(claimed).and_then(|id| self.entity(id, key.from.ip(), claimed.ip()))
+            self.identify(claimed).and_then(|id| self.entity(id, key.from.ip(), claimed.ip()))
         {
-            self.on_recovery_time_stamp(now, id, entity, key.from, recovery);
+            let stamp = SentTimeStamp { entity, from: key.from, recovery };
+            self.on_recovery_time_stamp(now, id, stamp, transactions, out);
         }
     }
 
@@ -44,100 +53,98 @@ impl N4 {
     /// unassociated peer, whose claim is ignored. Behind address translation the Node ID is the source address of the
     /// setup.
     fn entity(&self, id: AssociationId, from: IpAddr, claimed: IpAddr) -> Option<(AssociationId, IpAddr)> {
-        let association = self.associations.get(id).filter(|association| association.uses_address(from))?;
+        let association = self.get(id).filter(|association| association.uses_address(from))?;
         let is_main = association.node == NodeId::Ip(claimed) && association.source.ip() == from;
         Some((id, if is_main { from } else { claimed }))
     }
 
     /// Sends the heartbeats that are due.
-    pub(crate) fn send_heartbeats(&mut self, now: Time) {
+    pub(crate) fn send_heartbeats(&mut self, now: Time, transactions: &mut Transactions, out: &mut Outputs) {
         let due = |due: Option<Time>| due.is_some_and(|due| due <= now);
         let ids: Vec<_> = self
-            .associations
             .iter()
             .filter(|association| due(association.heartbeat_due))
             .map(|association| association.id)
             .collect();
         for id in ids {
-            self.send_heartbeat(now, id);
+            self.send_heartbeat(now, id, transactions, out);
         }
     }
 
-    fn send_heartbeat(&mut self, now: Time, id: AssociationId) {
-        let Some(association) = self.associations.get_mut(id) else { return };
+    fn send_heartbeat(
+        &mut self,
+        now: Time,
+        id: AssociationId,
+        transactions: &mut Transactions,
+        out: &mut Outputs,
+    ) {
+        let Some(association) = self.get_mut(id) else { return };
         association.heartbeat_due = None;
         let peer = association.peer;
         let request = HeartbeatRequest::new(RecoveryTimeStamp(self.recovery));
-        self.transactions.request(now, peer, &request.into(), Purpose::Heartbeat(id), &mut self.out);
+        transactions.request(now, peer, &request.into(), Purpose::Heartbeat(id), out);
     }
 
     /// Sends the first heartbeat of an association that the UPF initiated, unless heartbeats are off. An SMF that had
     /// sessions here before the UPF restarted restores them when the recovery time stamp changes; some (Open5GS)
     /// compare it in heartbeats only.
-    pub(crate) fn send_first_heartbeat(&mut self, now: Time, id: AssociationId) {
+    pub(crate) fn send_first_heartbeat(
+        &mut self,
+        now: Time,
+        id: AssociationId,
+        transactions: &mut Transactions,
+        out: &mut Outputs,
+    ) {
         if !self.config.heartbeat.interval.is_zero() {
-            self.send_heartbeat(now, id);
+            self.send_heartbeat(now, id, transactions, out);
         }
     }
 
+    /// The SMF responded to a heartbeat.
     pub(crate) fn heartbeat_answered(
         &mut self,
         now: Time,
         id: AssociationId,
         answer: &HeartbeatResponse<'_>,
-    ) {
+        transactions: &mut Transactions,
+        out: &mut Outputs,
+    ) -> Option<Confirmed> {
         self.schedule_heartbeat(now, id);
-        self.path_is_up(now, id);
-        self.on_own_time_stamp(now, id, answer.recovery_time_stamp.0);
+        self.path_is_up(now, id, out);
+        self.on_own_time_stamp(now, id, answer.recovery_time_stamp.0, transactions, out)
     }
 
-    /// The last retransmission of a heartbeat got no response.
-    pub(crate) fn heartbeat_unanswered(&mut self, now: Time, id: AssociationId) {
-        if self.config.on_path_failure == PathFailure::Purge {
-            self.hand_over_to_set(id);
-            return self.end_association(now, id, DownReason::PathFailure);
-        }
+    /// The last retransmission of a heartbeat got no response, and the association stays.
+    pub(crate) fn path_is_down(&mut self, now: Time, id: AssociationId, out: &mut Outputs) {
         self.schedule_heartbeat(now, id);
-        let Some(association) = self.associations.get_mut(id) else { return };
+        let Some(association) = self.get_mut(id) else { return };
         if std::mem::replace(&mut association.path_up, false) {
-            let notice = Notice::PathDown { node: association.node.clone(), peer: association.peer };
-            self.out.notice(notice);
+            out.notice(Notice::PathDown { node: association.node.clone(), peer: association.peer });
         }
     }
 
     /// Schedules the next heartbeat after the interval, unless heartbeats are off.
     pub(crate) fn schedule_heartbeat(&mut self, now: Time, id: AssociationId) {
         let interval = self.config.heartbeat.interval;
-        if let Some(association) = self.associations.get_mut(id) {
+        if let Some(association) = self.get_mut(id) {
             association.heartbeat_due = (!interval.is_zero()).then(|| now + interval);
         }
     }
 
     /// A message was received from this address.
-    pub(crate) fn on_message_from(&mut self, now: Time, from: SocketAddr) {
-        if let Some(id) = self.associations.identify(from) {
-            self.path_is_up(now, id);
+    pub(crate) fn on_message_from(&mut self, now: Time, from: SocketAddr, out: &mut Outputs) {
+        if let Some(id) = self.identify(from) {
+            self.path_is_up(now, id, out);
         }
     }
 
-    fn path_is_up(&mut self, now: Time, id: AssociationId) {
-        let Some(association) = self.associations.get_mut(id) else { return };
+    fn path_is_up(&mut self, now: Time, id: AssociationId, out: &mut Outputs) {
+        let Some(association) = self.get_mut(id) else { return };
         association.last_received = Some(now);
         if !std::mem::replace(&mut association.path_up, true) {
             association.path_up_since = now;
             let notice = Notice::PathUp { node: association.node.clone(), peer: association.peer };
-            self.out.notice(notice);
-        }
-    }
-
-    /// Hands the sessions of an SMF whose path is down over to another SMF of the set whose path is up, if there is
-    /// one.
-    pub(crate) fn hand_over_to_set(&mut self, id: AssociationId) {
-        let Some(sibling) = self.associations.available_set_member(id) else { return };
-        let sessions = self.hand_over(id, sibling);
-        let name = |id| self.associations.get(id).map(|association| association.node.clone());
-        if let (Some(from), Some(to)) = (name(id), name(sibling)) {
-            self.out.notice(Notice::SessionsHandedOver { from, to, sessions });
+            out.notice(notice);
         }
     }
 }

@@ -1,14 +1,11 @@
 //! Graceful shutdown: SMFs are requested to release their associations first.
 
-use causeway_pfcp::{
-    AssociationUpdateRequest, Cause, CodedTimer, CpFeatures, GracefulReleasePeriod, NodeId,
-    ReleaseRequestFlags,
-};
+use causeway_pfcp::Cause;
 use causeway_types::Time;
 
-use crate::association::{AssociationId, ReleaseState};
-use crate::transaction::Purpose;
-use crate::{DownReason, N4, Notice};
+use super::N4;
+use crate::association::AssociationId;
+use crate::{DownReason, Notice};
 
 /// The phase of the shutdown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,11 +35,9 @@ impl N4 {
             return;
         }
         self.phase = Phase::Releasing(now + self.config.release_period);
-        self.targets.clear();
-        self.transactions.cancel(|purpose| matches!(purpose, Purpose::Setup(_)));
-        let ids: Vec<_> = self.associations.iter().map(|association| association.id).collect();
-        for id in ids {
-            self.request_release(now, id);
+        self.associations.forget_targets(&mut self.transactions);
+        for id in self.associations.ids() {
+            self.associations.request_release(now, id, &mut self.transactions, &mut self.out);
         }
         self.check_shutdown(now);
     }
@@ -54,22 +49,6 @@ impl N4 {
 
     pub(crate) fn is_stopping(&self) -> bool {
         self.phase != Phase::Running
-    }
-
-    pub(crate) fn request_release(&mut self, now: Time, id: AssociationId) {
-        let Some(association) = self.associations.get(id) else { return };
-        if association.cp_features.contains(CpFeatures::EPFAR) {
-            return self.announce_graceful_release(now, id);
-        }
-        let peer = association.peer;
-        let node = self.config.node.clone();
-        let period = CodedTimer::at_least(self.config.release_period);
-        let request = AssociationUpdateRequest {
-            association_release_request: Some(ReleaseRequestFlags::SARR),
-            graceful_release_period: Some(GracefulReleasePeriod(period)),
-            ..AssociationUpdateRequest::new(NodeId::from(&node))
-        };
-        self.transactions.request(now, peer, &request.into(), Purpose::Release(id), &mut self.out);
     }
 
     /// The response of the peer: it will, or will not, release the association.
@@ -88,20 +67,11 @@ impl N4 {
         }
     }
 
-    /// The peer will not release the association, so it ends without it.
-    pub(crate) fn release_unanswered(&mut self, now: Time, id: AssociationId) {
-        let by_operator =
-            self.associations.get(id).is_some_and(|it| matches!(it.release, ReleaseState::Requested(_)));
-        let reason = if by_operator { DownReason::Operator } else { DownReason::Shutdown };
-        self.end_association(now, id, reason);
-    }
-
     /// Enters the next phase if it is due.
     pub(crate) fn check_shutdown(&mut self, now: Time) {
         if self.phase.deadline().is_some_and(|deadline| deadline <= now) {
             self.phase = Phase::Removing;
-            let ids: Vec<_> = self.associations.iter().map(|association| association.id).collect();
-            for id in ids {
+            for id in self.associations.ids() {
                 self.end_association(now, id, DownReason::Shutdown);
             }
         }

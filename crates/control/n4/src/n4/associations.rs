@@ -1,0 +1,412 @@
+//! Association messages and heartbeats, with their effects on sessions and reports.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use causeway_pfcp::{
+    AssociationReleaseRequest, AssociationReleaseResponse, AssociationSetupRequest, AssociationSetupResponse,
+    AssociationUpdateFlags, AssociationUpdateRequest, AssociationUpdateResponse, Cause, HeartbeatResponse,
+    NodeId,
+};
+use causeway_types::{NtpSeconds, Time};
+
+use super::N4;
+use crate::association::{AssociationId, Associations, Confirmed, Contact, PendingSetup, retained};
+use crate::session::{PendingRequests, PurgeCount, PurgeFilter, Session};
+use crate::transaction::{RequestKey, RequestRefusal};
+use crate::{DownReason, Notice, PathFailure, SetupFailure};
+
+/// Setup.
+impl N4 {
+    /// Initiates an association with this peer, now and whenever it is lost. No effect if that is already so, or while
+    /// shutting down.
+    pub fn associate(&mut self, now: Time, peer: SocketAddr) {
+        if !self.is_stopping() {
+            self.associations.associate(now, peer, &mut self.transactions, &mut self.out);
+        }
+    }
+
+    /// Sets up an association, or renews the existing one of the node.
+    ///
+    /// Sessions of a node that has an association stay if it requests their retention, whether it has restarted or not
+    /// (clause 6.2.6.2.2).
+    pub(crate) fn association_setup(
+        &mut self,
+        now: Time,
+        key: RequestKey,
+        request: &AssociationSetupRequest<'_>,
+    ) {
+        if self.is_stopping() {
+            let refusal = RequestRefusal::new(Cause::RequestRejected, "this UPF is shutting down");
+            return self.transactions.refuse_node(now, key, refusal, &mut self.out);
+        }
+        let node = request.node_id.to_owned();
+        if let Some(refusal) = self.associations.setup_refusal(key.from.ip(), &node) {
+            return self.transactions.refuse_node(now, key, refusal, &mut self.out);
+        }
+        let contact = self.associations.requested_contact(key.from, &node, request);
+        let contact = self.associations.authorized_contact(&node, contact, &mut self.out);
+        let kept = match self.associations.of_node(&node) {
+            Some(id) => {
+                let retained = request.session_retention_information.as_ref().map(retained);
+                match self.renew_setup(now, id, key, PendingSetup { contact, retained }) {
+                    Some(kept) => kept,
+                    None => return,
+                }
+            }
+            None if !self.evict_if_full(now) => {
+                let most = self.config.limits.associations;
+                self.out.notice(Notice::AssociationFailed {
+                    peer: key.from,
+                    reason: SetupFailure::TooMany(most),
+                });
+                let refusal =
+                    RequestRefusal::new(Cause::NoResourcesAvailable, "there are too many associations");
+                return self.transactions.refuse_node(now, key, refusal, &mut self.out);
+            }
+            None => {
+                self.associations.begin(now, &node, contact, &mut self.transactions, &mut self.out);
+                false
+            }
+        };
+        self.associations.accept_setup(now, key, kept, &mut self.transactions, &mut self.out);
+        if let Some(id) = self.associations.of_node(&node) {
+            self.associations.check_claim(now, id, &mut self.transactions, &mut self.out);
+        }
+    }
+
+    /// A setup of a node that has an association, from one of its hosts or another one. Returns whether sessions are
+    /// retained as requested; `None`: the response is pending.
+    ///
+    /// A node whose time stamp shows no restart keeps its sessions, since it still knows them. TS 29.244 clause
+    /// 6.2.6.2.2 would remove them, even for one forged datagram.
+    fn renew_setup(
+        &mut self,
+        now: Time,
+        id: AssociationId,
+        key: RequestKey,
+        new: PendingSetup,
+    ) -> Option<bool> {
+        let association = self.associations.get(id)?;
+        let asks = new.retained.is_some();
+        let is_configured = self.associations.is_configured_at(association.node(), key.from.ip());
+        let some_stay = if !association.uses_address(key.from.ip()) && !is_configured {
+            if association.is_path_up() {
+                self.associations.defer_moved_setup(now, id, key, new, &mut self.transactions, &mut self.out);
+                return None;
+            }
+            self.apply_setup(now, id, new, None)
+        } else if new.contact.recovery == association.recovery() {
+            let unwanted = new.retained.filter(|kept| !kept.is_empty()).map(PurgeFilter::NotAt);
+            self.renew(now, id, new.contact, None, unwanted)
+        } else if association.sessions() > 0 {
+            let is_retained = |kept: &Vec<IpAddr>| kept.is_empty() || self.sessions.has_sessions_at(id, kept);
+            let some_stay = new.retained.as_ref().is_some_and(is_retained);
+            if let Some(new) = self.associations.defer_setup(id, new, &mut self.transactions) {
+                self.apply_setup(now, id, new, None);
+            }
+            some_stay
+        } else {
+            self.apply_setup(now, id, new, None)
+        };
+        Some(asks && some_stay)
+    }
+
+    /// The response of a peer to a setup that the UPF initiated.
+    pub(super) fn setup_answered(
+        &mut self,
+        now: Time,
+        peer: SocketAddr,
+        from: SocketAddr,
+        answer: &AssociationSetupResponse<'_>,
+    ) {
+        let node = answer.node_id.to_owned();
+        let contact = match Associations::answered_contact(peer, from, &node, answer) {
+            Ok(contact) => self.associations.authorized_contact(&node, contact, &mut self.out),
+            Err(reason) => return self.associations.setup_failed(now, peer, reason, &mut self.out),
+        };
+        if let Some(association) = self.associations.at_node(&node) {
+            // The node also sent a setup, which arrived first: only a restart removes its sessions.
+            let (id, has_restarted) = (association.id(), association.recovery() != contact.recovery);
+            self.renew(now, id, contact, None, has_restarted.then_some(PurgeFilter::All));
+        } else if self.evict_if_full(now) {
+            let id = self.associations.begin(now, &node, contact, &mut self.transactions, &mut self.out);
+            self.associations.send_first_heartbeat(now, id, &mut self.transactions, &mut self.out);
+        } else {
+            let reason = SetupFailure::TooMany(self.config.limits.associations);
+            self.associations.setup_failed(now, peer, reason, &mut self.out);
+        }
+    }
+
+    /// A setup takes effect: sessions of earlier epochs are removed, unless they are retained. Returns whether some
+    /// are.
+    fn apply_setup(&mut self, now: Time, id: AssociationId, new: PendingSetup, epoch: Option<u32>) -> bool {
+        let PendingSetup { contact, retained } = new;
+        let has_new = self.associations.get(id).is_some_and(|it| it.has_new_sessions());
+        let unwanted = match (epoch.filter(|_| has_new), retained) {
+            (Some(epoch), kept) => Some(PurgeFilter::Before { epoch, at: None, retained: kept }),
+            (None, None) => Some(PurgeFilter::All),
+            (None, Some(kept)) => (!kept.is_empty()).then_some(PurgeFilter::NotAt(kept)),
+        };
+        self.renew(now, id, contact, epoch, unwanted)
+    }
+
+    /// Renews the association of a node: its previous information is overwritten, and sessions that are not retained
+    /// are removed. `retained` lists the CP entities whose sessions stay; empty: all. Returns whether some stay.
+    pub(crate) fn renew(
+        &mut self,
+        now: Time,
+        id: AssociationId,
+        contact: Contact,
+        epoch: Option<u32>,
+        unwanted: Option<PurgeFilter>,
+    ) -> bool {
+        let peer = contact.peer;
+        let Some(association) = self.associations.get(id) else { return false };
+        let restarted = association.recovery() != contact.recovery;
+        let addresses = contact.addresses.clone();
+        let Some(association) = self.associations.renew(now, id, contact) else { return false };
+        let node = association.node().clone();
+        let open = if restarted { PendingRequests::Forget } else { PendingRequests::Answer };
+        let before = association.sessions();
+        let stays = |session: &Session| unwanted.as_ref().is_none_or(|unwanted| !unwanted.covers(session));
+        let goes_on = |session: &&Session| !session.marked_for_removal && !self.sessions.is_in_purge(session);
+        let may_stay =
+            !matches!(unwanted, Some(PurgeFilter::All | PurgeFilter::Before { retained: None, .. }));
+        let some_stay = may_stay && self.sessions.of_association(id).filter(goes_on).any(stays);
+        let purged = match unwanted {
+            None => PurgeCount::Counted(0),
+            Some(unwanted) => self.purge_sessions(now, vec![id], unwanted, open),
+        };
+        self.reports.forget_paths(id, &mut self.transactions);
+        if restarted && epoch.is_none() {
+            self.transactions.begin_epoch(&addresses);
+        }
+        self.wake_ready_sessions(now, id);
+        self.associations.schedule_heartbeat(now, id);
+        self.associations.cancel_setup(peer, id, &mut self.transactions);
+        self.notify_purged(purged, Notice::AssociationRenewed { node, peer, retained: before, purged: 0 });
+        some_stay
+    }
+
+    /// Evicts an association if the limit is reached.
+    fn evict_if_full(&mut self, now: Time) -> bool {
+        if !self.associations.is_full() {
+            return true;
+        }
+        let Some(id) = self.associations.eviction_candidate() else { return false };
+        if let Some(association) = self.associations.get(id) {
+            let (node, peer) = (association.node().clone(), association.peer());
+            self.out.notice(Notice::AssociationEvicted { node, peer });
+        }
+        self.end_association(now, id, DownReason::Evicted);
+        true
+    }
+}
+
+/// Heartbeats and restarts.
+impl N4 {
+    pub(super) fn heartbeat_answered(
+        &mut self,
+        now: Time,
+        id: AssociationId,
+        answer: &HeartbeatResponse<'_>,
+    ) {
+        let confirmed =
+            self.associations.heartbeat_answered(now, id, answer, &mut self.transactions, &mut self.out);
+        self.confirmed(now, id, confirmed);
+    }
+
+    /// The last retransmission of a heartbeat got no response.
+    pub(super) fn heartbeat_unanswered(&mut self, now: Time, id: AssociationId) {
+        match self.config.on_path_failure {
+            PathFailure::Keep => self.associations.path_is_down(now, id, &mut self.out),
+            PathFailure::Purge => {
+                self.hand_over_to_set(id);
+                self.end_association(now, id, DownReason::PathFailure);
+            }
+        }
+    }
+
+    /// An SMF has confirmed a restart or a setup, or not denied it in time.
+    pub(super) fn confirmed(&mut self, now: Time, id: AssociationId, confirmed: Option<Confirmed>) {
+        match confirmed {
+            None => {}
+            Some(Confirmed::Restart { entity, before, after, epoch }) => {
+                self.restarted(now, id, entity, (before, after), epoch);
+            }
+            Some(Confirmed::Setup { setup, epoch, pending }) => {
+                self.apply_setup(now, id, *setup, epoch);
+                if let Some(key) = pending {
+                    self.associations.accept_setup(now, key, false, &mut self.transactions, &mut self.out);
+                }
+            }
+        }
+    }
+
+    /// The PFCP entity at this address has restarted and lost its sessions of earlier epochs, which are removed, unless
+    /// another SMF of the set may control them (clause 5.22.3).
+    fn restarted(
+        &mut self,
+        now: Time,
+        id: AssociationId,
+        entity: IpAddr,
+        (before, after): (NtpSeconds, NtpSeconds),
+        epoch: Option<u32>,
+    ) {
+        let Some(association) = self.associations.get(id) else { return };
+        let (node, is_set) = (association.node().clone(), association.represents_set());
+        let is_main = association.source().ip() == entity;
+        let are_all = is_main && !association.has_new_sessions();
+        self.reports.forget_paths(id, &mut self.transactions);
+        if is_main {
+            self.hand_over_to_set(id);
+        }
+        let (at, epoch) = ((!is_main).then_some(entity), epoch.unwrap_or(u32::MAX));
+        let forgotten = match are_all {
+            true => PurgeFilter::All,
+            false => PurgeFilter::Before { epoch, at, retained: None },
+        };
+        let purged = match is_set {
+            true => PurgeCount::Counted(0),
+            false => self.purge_sessions(now, vec![id], forgotten, PendingRequests::Forget),
+        };
+        self.wake_ready_sessions(now, id);
+        self.notify_purged(purged, Notice::PeerRestarted { node, before, after, purged: 0 });
+        // The SMF also lost an association that the UPF initiated, and waits for a new setup.
+        if is_main {
+            self.associations.set_up_again(now, id, &mut self.transactions, &mut self.out);
+        }
+    }
+
+    /// Hands the sessions of an SMF whose path is down over to another SMF of the set whose path is up, if there is
+    /// one.
+    fn hand_over_to_set(&mut self, id: AssociationId) {
+        let Some(sibling) = self.associations.available_set_member(id) else { return };
+        let sessions = self.hand_over(id, sibling);
+        let name = |id| self.associations.get(id).map(|association| association.node().clone());
+        if let (Some(from), Some(to)) = (name(id), name(sibling)) {
+            self.out.notice(Notice::SessionsHandedOver { from, to, sessions });
+        }
+    }
+}
+
+/// Update and release.
+impl N4 {
+    /// Applies the update of a peer, and begins the enhanced release of the association if it is requested (clause
+    /// 6.2.7.2.2).
+    pub(crate) fn association_update(
+        &mut self,
+        now: Time,
+        key: RequestKey,
+        request: &AssociationUpdateRequest<'_>,
+    ) {
+        let Some(id) = self.association_named(now, key, &request.node_id) else { return };
+        self.associations.update(id, request, &mut self.out);
+        let config = Arc::clone(&self.config);
+        let response = AssociationUpdateResponse {
+            up_function_features: Some(self.features),
+            ..AssociationUpdateResponse::new(NodeId::from(&config.node), Cause::RequestAccepted)
+        };
+        self.accept(now, key, &response.into());
+        if request.flags.is_some_and(|flags| flags.contains(AssociationUpdateFlags::PARPS)) {
+            self.begin_graceful_release(now, id);
+        }
+    }
+
+    /// Ends every session of an association with reports, then announces that all usage is reported (clause 5.18.1). No
+    /// effect if it has already begun.
+    pub(super) fn begin_graceful_release(&mut self, now: Time, id: AssociationId) {
+        if self.associations.begin_graceful_release(id) {
+            self.release_sessions(now, id);
+            self.associations.check_graceful_release(now, id, &mut self.transactions, &mut self.out);
+        }
+    }
+
+    /// Ends the associations that the SMF did not release in time.
+    pub(super) fn expire_graceful_releases(&mut self, now: Time) {
+        for (id, reason) in self.associations.overdue_releases(now) {
+            self.end_association(now, id, reason);
+        }
+    }
+
+    /// The peer will not release the association, so it ends without it.
+    pub(super) fn release_unanswered(&mut self, now: Time, id: AssociationId) {
+        self.end_association(now, id, self.associations.release_reason(id));
+    }
+
+    /// Ends an association and removes its sessions, without reports (clause 6.2.8.2).
+    pub(crate) fn association_release(
+        &mut self,
+        now: Time,
+        key: RequestKey,
+        request: &AssociationReleaseRequest<'_>,
+    ) {
+        let Some(id) = self.association_named(now, key, &request.node_id) else { return };
+        self.end_association(now, id, DownReason::Released);
+        let config = Arc::clone(&self.config);
+        let node = NodeId::from(&config.node);
+        let response = AssociationReleaseResponse::new(node, Cause::RequestAccepted);
+        self.accept(now, key, &response.into());
+    }
+
+    /// Ends an association: nothing more is sent to the peer, and its sessions are removed.
+    pub(crate) fn end_association(&mut self, now: Time, id: AssociationId, reason: DownReason) {
+        self.forget_answers(id);
+        let purged = self.purge_sessions(now, vec![id], PurgeFilter::All, PendingRequests::Forget);
+        self.transactions.cancel_of(id, |_| true);
+        self.associations.lost(now, id);
+        self.reports.forget_association(id);
+        if let Some(association) = self.associations.remove(id) {
+            if let Some(key) = association.held_request() {
+                self.transactions.forget(&key);
+            }
+            self.transactions.forget_epochs(association.addresses());
+            self.notify_purged(
+                purged,
+                Notice::AssociationDown { node: association.node().clone(), reason, purged: 0 },
+            );
+        }
+        self.check_shutdown(now);
+    }
+
+    /// A new restart epoch of a peer begins: cached responses of the last epoch are void, even if a request of the new
+    /// epoch has the same octets.
+    fn forget_answers(&mut self, id: AssociationId) {
+        self.reports.forget_paths(id, &mut self.transactions);
+        for ip in self.associations.get(id).into_iter().flat_map(|association| association.addresses()) {
+            self.transactions.forget_answers(*ip);
+        }
+    }
+
+    /// Ends the association of a node immediately and removes its sessions, without reports. Returns the number of
+    /// sessions; `None`: the node has no association.
+    pub fn end(&mut self, now: Time, node: &causeway_types::NodeId) -> Option<usize> {
+        let id = self.associations.of_node(node)?;
+        let sessions = self.associations.get(id)?.sessions();
+        self.end_association(now, id, DownReason::Operator);
+        Some(sessions)
+    }
+
+    /// Requests the SMF of a node to release its association (TS 29.244 clause 6.2.7.3), which accepts no new sessions
+    /// from now on. If the SMF does not release it within [`crate::Config::release_period`], the association ends
+    /// without it. `false`: the node has no association.
+    pub fn release(&mut self, now: Time, node: &causeway_types::NodeId) -> bool {
+        let Some(id) = self.associations.of_node(node) else { return false };
+        if self.associations.begin_operator_release(now, id) {
+            self.associations.request_release(now, id, &mut self.transactions, &mut self.out);
+        }
+        true
+    }
+
+    /// The association of the Node ID in a request, if its sender is authorized for that node; otherwise the request is
+    /// rejected.
+    pub(super) fn association_named(
+        &mut self,
+        now: Time,
+        key: RequestKey,
+        node: &NodeId<'_>,
+    ) -> Option<AssociationId> {
+        self.associations.named(now, key, &node.to_owned(), &mut self.transactions, &mut self.out)
+    }
+}

@@ -1,0 +1,120 @@
+//! Requests about session sets (TS 29.244 clause 5.22.4), and sessions that move to another SMF of a set.
+
+use std::sync::Arc;
+
+use causeway_pfcp::{
+    AlternativeSmfIpAddress, Cause, FqCsid, Ie, OffendingIe, SessionChangeInfo, SessionSetDeletionRequest,
+    SessionSetDeletionResponse, SessionSetModificationRequest, SessionSetModificationResponse,
+};
+use causeway_types::Time;
+
+use super::N4;
+use crate::Notice;
+use crate::association::AssociationId;
+use crate::session::{PendingRequests, PurgeFilter, Session, named};
+use crate::transaction::{RequestKey, RequestRefusal};
+
+impl N4 {
+    /// Removes the sessions of session sets that failed, without reports (TS 23.007 clause 23).
+    pub(crate) fn session_set_deletion(
+        &mut self,
+        now: Time,
+        key: RequestKey,
+        request: &SessionSetDeletionRequest<'_>,
+    ) {
+        let Some(id) = self.association_named(now, key, &request.node_id) else { return };
+        if request.fq_csids.is_empty() {
+            return self.refuse_set(now, key, "no FQ-CSID identifies the sessions");
+        }
+        let sets = named(&request.fq_csids);
+        let removed = self.purge_sessions(
+            now,
+            self.associations.ids_of_set(id),
+            PurgeFilter::In(sets),
+            PendingRequests::Answer,
+        );
+        self.notify_purged(removed, Notice::SessionSetDeleted { from: key.from, sessions: 0 });
+        let config = Arc::clone(&self.config);
+        let node = (&config.node).into();
+        let response = SessionSetDeletionResponse::new(node, Cause::RequestAccepted);
+        self.accept(now, key, &response.into());
+        for id in self.associations.ids_of_set(id) {
+            self.wake_ready_sessions(now, id);
+        }
+    }
+
+    /// Redirects the reports of session sets to another SMF (clause 5.22.4).
+    pub(crate) fn session_set_modification(
+        &mut self,
+        now: Time,
+        key: RequestKey,
+        request: &SessionSetModificationRequest<'_>,
+    ) {
+        let Some(id) = self.association_named(now, key, &request.node_id) else { return };
+        let names_none = |info: SessionChangeInfo<'_>| {
+            info.fq_csids.is_empty() && info.group_ids.is_empty() && info.cp_ip_addresses.is_empty()
+        };
+        if request.session_change_info.iter().any(names_none) {
+            return self.refuse_set(now, key, "no IE identifies the sessions");
+        }
+        let receivers = request
+            .session_change_info
+            .iter()
+            .filter_map(|it| it.alternative_smf_ip_address.addr.preferred());
+        if let Some(foreign) = receivers.into_iter().find(|ip| !self.associations.is_host_of(id, *ip)) {
+            let detail =
+                format!("{foreign} is not known as an SMF of the set; it can be listed in upf.pfcp.smf");
+            let refusal = RequestRefusal {
+                offending_ie: Some(OffendingIe(AlternativeSmfIpAddress::TYPE)),
+                ..RequestRefusal::new(Cause::MandatoryIeIncorrect, &detail)
+            };
+            return self.transactions.refuse_node(now, key, refusal, &mut self.out);
+        }
+        let ids = self.associations.ids_of_set(id);
+        let mut moved = 0;
+        for info in request.session_change_info.iter() {
+            let Some(to) = info.alternative_smf_ip_address.addr.preferred() else { continue };
+            let sets = named(&info.fq_csids);
+            let is_meant = |session: &Session| {
+                session.membership().is_some_and(|of| of.is_in(&sets))
+                    || info
+                        .group_ids
+                        .iter()
+                        .any(|group| session.membership().is_some_and(|of| of.is_of(group.0)))
+                    || info
+                        .cp_ip_addresses
+                        .iter()
+                        .any(|cp| session.cp.addr.iter().any(|ip| cp.0.contains(ip)))
+            };
+            let sessions: Vec<_> = ids.iter().flat_map(|id| self.sessions.seids_of(*id)).collect();
+            for seid in sessions {
+                if self.sessions.get(seid).is_some_and(is_meant) {
+                    self.redirect_reports(seid, to);
+                    moved += 1;
+                }
+            }
+        }
+        self.out.notice(Notice::SessionSetModified { from: key.from, sessions: moved });
+        let config = Arc::clone(&self.config);
+        let node = (&config.node).into();
+        let response = SessionSetModificationResponse::new(node, Cause::RequestAccepted);
+        self.accept(now, key, &response.into());
+    }
+
+    fn refuse_set(&mut self, now: Time, key: RequestKey, detail: &str) {
+        let refusal = RequestRefusal {
+            offending_ie: Some(OffendingIe(FqCsid::TYPE)),
+            ..RequestRefusal::new(Cause::ConditionalIeMissing, detail)
+        };
+        self.transactions.refuse_node(now, key, refusal, &mut self.out);
+    }
+
+    /// Hands the sessions of an association over to another one of its set.
+    pub(crate) fn hand_over(&mut self, from: AssociationId, to: AssociationId) -> usize {
+        let sessions = self.sessions.seids_of(from);
+        for seid in &sessions {
+            self.move_to_association(*seid, to);
+        }
+        sessions.len()
+    }
+}
