@@ -4,6 +4,10 @@
 //! actions are [`Output`]s, which the caller polls and executes in order. `causeway-rules` decodes, validates and plans
 //! rules; the data plane applies the plans and is never called from here.
 //!
+//! [`N4`] coordinates four components, each with private state: `transaction` (requests in both directions, cached
+//! responses, retransmission), `association` (setup, heartbeats, restarts, trust), `session` (tables, resources, plans,
+//! purges) and `report` (queues, delivery). It passes each input to them and collects their outputs.
+//!
 //! - [`Config`]: the node, its timers and [`Limits`].
 //! - [`Notice`]: what an operator should know, as a value.
 //! - [`SessionView`] and [`AssociationView`]: read-only views for metrics and management.
@@ -48,8 +52,6 @@ mod memory;
 mod n4;
 mod notice;
 mod output;
-mod pfd;
-mod prefetch;
 mod report;
 mod seid;
 mod session;

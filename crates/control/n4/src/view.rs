@@ -42,12 +42,12 @@ impl<'a> SessionView<'a> {
 
     pub(crate) fn of(session: &'a Session, association: &'a Association, waiting_reports: usize) -> Self {
         Self {
-            seid: session.seid,
-            cp: session.cp,
+            seid: session.seid(),
+            cp: session.cp(),
             node: association.node(),
-            since: session.since,
-            rules: &session.rules,
-            user: &session.user,
+            since: session.since(),
+            rules: session.rules(),
+            user: session.user(),
             waiting_reports,
         }
     }

@@ -7,7 +7,6 @@ use super::N4;
 use crate::association::{Association, AssociationId};
 use crate::left_out::LeftOut;
 use crate::load::{LoadStatus, share};
-use crate::seid::SeidSequence;
 use crate::transaction::{RequestKey, RequestRefusal, Response};
 
 impl N4 {
@@ -76,7 +75,7 @@ impl N4 {
     #[inline(never)]
     fn status_for(&mut self, now: Time, id: AssociationId, leaving: usize) -> LoadStatus {
         let sessions = self.sessions.len().saturating_sub(leaving);
-        let load = share(sessions, self.most_sessions()).max(self.memory.load(self.sessions.needed()));
+        let load = share(sessions, self.sessions.most()).max(self.memory.load(self.sessions.needed()));
         let limits = &self.config.limits;
         let (inbound, waiting) = (&self.transactions, self.sessions.waiting_octets());
         let reports = &self.reports;
@@ -94,11 +93,5 @@ impl N4 {
         let is_about_session = key.message.is_session_related();
         let association = is_about_session.then(|| self.associations.identify(key.from)).flatten();
         self.status(now, association, 0)
-    }
-
-    /// The limit of sessions.
-    pub(crate) fn most_sessions(&self) -> usize {
-        let most = self.config.limits.sessions.min(self.capabilities.max_sessions as usize);
-        most.min(SeidSequence::INDICES)
     }
 }

@@ -170,7 +170,8 @@ impl N4 {
         let open = if restarted { PendingRequests::Forget } else { PendingRequests::Answer };
         let before = association.sessions();
         let stays = |session: &Session| unwanted.as_ref().is_none_or(|unwanted| !unwanted.covers(session));
-        let goes_on = |session: &&Session| !session.marked_for_removal && !self.sessions.is_in_purge(session);
+        let goes_on =
+            |session: &&Session| !session.is_marked_for_removal() && !self.sessions.is_in_purge(session);
         let may_stay =
             !matches!(unwanted, Some(PurgeFilter::All | PurgeFilter::Before { retained: None, .. }));
         let some_stay = may_stay && self.sessions.of_association(id).filter(goes_on).any(stays);
@@ -185,7 +186,11 @@ impl N4 {
         self.wake_ready_sessions(now, id);
         self.associations.schedule_heartbeat(now, id);
         self.associations.cancel_setup(peer, id, &mut self.transactions);
-        self.notify_purged(purged, Notice::AssociationRenewed { node, peer, retained: before, purged: 0 });
+        self.sessions.notify_purged(
+            purged,
+            Notice::AssociationRenewed { node, peer, retained: before, purged: 0 },
+            &mut self.out,
+        );
         some_stay
     }
 
@@ -272,7 +277,11 @@ impl N4 {
             false => self.purge_sessions(now, vec![id], forgotten, PendingRequests::Forget),
         };
         self.wake_ready_sessions(now, id);
-        self.notify_purged(purged, Notice::PeerRestarted { node, before, after, purged: 0 });
+        self.sessions.notify_purged(
+            purged,
+            Notice::PeerRestarted { node, before, after, purged: 0 },
+            &mut self.out,
+        );
         // The SMF also lost an association that the UPF initiated, and waits for a new setup.
         if is_main {
             self.associations.set_up_again(now, id, &mut self.transactions, &mut self.out);
@@ -362,9 +371,10 @@ impl N4 {
                 self.transactions.forget(&key);
             }
             self.transactions.forget_epochs(association.addresses());
-            self.notify_purged(
+            self.sessions.notify_purged(
                 purged,
                 Notice::AssociationDown { node: association.node().clone(), reason, purged: 0 },
+                &mut self.out,
             );
         }
         self.check_shutdown(now);

@@ -2,38 +2,37 @@
 
 mod answer;
 mod associations;
+mod pfds;
+mod plan_results;
+mod prefetch;
 mod receive;
+mod removal;
 mod reports;
-mod session_sets;
+mod session_requests;
 mod shutdown;
+mod smf_sets;
 
-use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
 use causeway_model::{Capabilities, LocalEndpoints};
 use causeway_pfcp::UpFeatures;
-use causeway_rules::{Addresses, Catalogue, PoolUsage, Resources, RouteLimits, Tunnels};
+use causeway_rules::PoolUsage;
 use causeway_types::{FSeid, NtpSeconds, Seid, Teid, Time, WallClock};
 
 use crate::association::Associations;
 use crate::counters::{Counters, Occupancy};
-use crate::features::up_features;
 use crate::load::LoadControl;
 use crate::memory::MemoryLimit;
 use crate::output::Outputs;
-use crate::pfd::PfdOwners;
 use crate::report::Reports;
-use crate::seid::SeidSequence;
 use crate::session::{ResponseTemplates, Session, Sessions};
 use crate::transaction::{Purpose, Transactions, UnansweredRequest};
 use crate::view::{AssociationView, SessionView};
 use crate::{Config, Output, SetupFailure};
+use pfds::Pfds;
 use shutdown::Phase;
-
-/// TEIDs in use at a time, at most, for each session of the limit.
-const TUNNELS_PER_SESSION: u64 = 4;
 
 /// The N4 interface of a UPF as one state machine, without sockets or clocks (TS 29.244).
 ///
@@ -46,32 +45,21 @@ const TUNNELS_PER_SESSION: u64 = 4;
 /// address of the session's CP F-SEID. For all other senders the session does not exist.
 #[derive(Debug)]
 pub struct N4 {
-    pub(crate) config: Arc<Config>,
-    pub(crate) capabilities: Capabilities,
-    pub(crate) endpoints: LocalEndpoints,
-    pub(crate) catalogue: Catalogue,
-    pub(crate) associations: Associations,
+    config: Arc<Config>,
     /// The UP Function Features.
-    pub(crate) features: UpFeatures,
-    pub(crate) sessions: Sessions,
-    pub(crate) response_templates: ResponseTemplates,
-    pub(crate) resources: Resources,
-    pub(crate) transactions: Transactions,
-    pub(crate) reports: Reports,
-    /// Sessions that the data plane failed to remove, and when to retry.
-    pub(crate) removals: BTreeSet<(Time, Seid)>,
-    /// The owner of the PFDs of each application.
-    pub(crate) pfd_owners: PfdOwners,
-    /// Plans in flight that remove sessions marked for removal.
-    pub(crate) removals_in_flight: usize,
-    /// When purges continue, unless they wait for a plan in flight.
-    pub(crate) purge_due: Option<Time>,
-    pub(crate) phase: Phase,
-    pub(crate) load: LoadControl,
-    pub(crate) memory: MemoryLimit,
+    features: UpFeatures,
+    transactions: Transactions,
+    associations: Associations,
+    sessions: Sessions,
+    reports: Reports,
+    pfds: Pfds,
+    templates: ResponseTemplates,
+    load: LoadControl,
+    memory: MemoryLimit,
+    phase: Phase,
     /// The clock of all times sent to SMFs.
-    pub(crate) wall: WallClock,
-    pub(crate) out: Outputs,
+    wall: WallClock,
+    out: Outputs,
 }
 
 impl N4 {
@@ -83,41 +71,22 @@ impl N4 {
         recovery: NtpSeconds,
     ) -> Self {
         let config = Arc::new(config);
-        let Config { seed, secret, short_teids, teid_pools, limits, .. } = config.as_ref();
-        let sessions = limits.sessions.min(capabilities.max_sessions as usize) as u64;
-        let teids = u32::try_from(sessions * TUNNELS_PER_SESSION).unwrap_or(u32::MAX);
-        let tunnels = Tunnels::new(teids, *seed);
-        let tunnels = match secret {
-            _ if *short_teids => tunnels.short(teid_pools.clone()),
-            Some(secret) => tunnels.scrambled(*secret),
-            None => tunnels,
-        };
-        let mut addresses = Addresses::new(config.address_pools.clone(), config.address_rest);
-        addresses.add_networks(endpoints.networks.iter());
-        addresses.limit_routes(RouteLimits { total: limits.routes, per_session: limits.routes_per_session });
-        let catalogue = config.catalogue.clone();
-        let features = up_features(&capabilities, &catalogue, addresses.has_pools());
+        let sessions = Sessions::new(Arc::clone(&config), capabilities, endpoints);
+        let features = sessions.up_features();
         let mut n4 = Self {
-            associations: Associations::new(Arc::clone(&config), recovery, features),
-            sessions: Sessions::with_capacity(sessions as usize, SeidSequence::new(*seed, *secret)),
-            response_templates: ResponseTemplates::default(),
-            resources: Resources::new(tunnels, addresses),
             transactions: Transactions::new(&config, recovery.0),
+            associations: Associations::new(Arc::clone(&config), recovery, features),
+            sessions,
             reports: Reports::new(&config),
-            removals: BTreeSet::new(),
-            pfd_owners: PfdOwners::new(),
-            removals_in_flight: 0,
-            purge_due: None,
-            phase: Phase::Running,
+            pfds: Pfds::default(),
+            templates: ResponseTemplates::default(),
             load: LoadControl::new(&config, recovery.0),
             memory: MemoryLimit::new(config.limits.memory),
+            phase: Phase::Running,
             wall: WallClock::default(),
             out: Outputs::default(),
-            config,
             features,
-            capabilities,
-            endpoints,
-            catalogue,
+            config,
         };
         n4.send_applications();
         n4
@@ -168,8 +137,7 @@ impl N4 {
         [
             self.transactions.next_deadline(),
             self.associations.next_deadline(),
-            self.removals.first().map(|(time, _)| *time),
-            self.purge_due,
+            self.sessions.next_deadline(),
             self.phase.deadline(),
         ]
         .into_iter()
@@ -186,7 +154,7 @@ impl N4 {
         self.associations.send_heartbeats(now, &mut self.transactions, &mut self.out);
         self.associations.recheck_clocks(now, &mut self.transactions, &mut self.out);
         self.associations.retry_targets(now, &mut self.transactions, &mut self.out);
-        self.retry_removals(now);
+        self.sessions.retry_removals(now, &mut self.out);
         self.continue_purging(now);
         self.expire_graceful_releases(now);
         self.check_shutdown(now);
@@ -202,6 +170,7 @@ impl N4 {
 
     /// Sizes of all tables and queues. O(sessions).
     pub fn occupancy(&self) -> Occupancy {
+        let (tunnels, addresses) = self.sessions.tunnels_and_addresses();
         Occupancy {
             associations: self.associations.len(),
             sessions: self.sessions.len(),
@@ -210,15 +179,15 @@ impl N4 {
             remembered_requests: self.transactions.received(),
             unanswered_requests: self.transactions.unanswered(),
             waiting_reports: self.reports.all_waiting(),
-            tunnels: self.resources.tunnels.in_use(),
-            addresses: self.resources.addresses.in_use(),
-            routes: self.resources.addresses.routes(),
+            tunnels,
+            addresses,
+            routes: self.sessions.routes(),
         }
     }
 
     /// The number of framed routes of all sessions.
     pub const fn routes(&self) -> usize {
-        self.resources.addresses.routes()
+        self.sessions.routes()
     }
 
     /// The established sessions, in no particular order.
@@ -256,8 +225,7 @@ impl N4 {
 
     /// The established sessions with a local tunnel of this TEID. O(found).
     pub fn sessions_of_teid(&self, teid: Teid) -> impl Iterator<Item = SessionView<'_>> {
-        let mut found: Vec<Seid> =
-            self.resources.tunnels.with_teid(teid).map(|(session, _)| session).collect();
+        let mut found: Vec<Seid> = self.sessions.with_teid(teid).collect();
         found.sort_unstable();
         found.dedup();
         found.into_iter().filter_map(|session| self.session(session))
@@ -266,7 +234,7 @@ impl N4 {
     /// The established sessions to which packets from a data network to this address go, or may go. Sessions that
     /// receive such packets from a tunnel are not among them. O(data networks and found).
     pub fn sessions_of_address(&self, address: IpAddr) -> impl Iterator<Item = SessionView<'_>> {
-        let mut found: Vec<Seid> = self.resources.addresses.sessions_of(address).collect();
+        let mut found: Vec<Seid> = self.sessions.with_address(address).collect();
         found.sort_unstable();
         found.dedup();
         found.into_iter().filter_map(|session| self.session(session))
@@ -274,7 +242,7 @@ impl N4 {
 
     /// The UE address pools, and how much of each is allocated.
     pub fn pools(&self) -> impl Iterator<Item = PoolUsage<'_>> {
-        self.resources.addresses.pools()
+        self.sessions.pools()
     }
 
     /// `None`: it is marked for removal.
@@ -284,8 +252,8 @@ impl N4 {
         }
         Some(SessionView::of(
             session,
-            self.associations.get(session.association)?,
-            self.reports.waiting(session.seid),
+            self.associations.get(session.association())?,
+            self.reports.waiting(session.seid()),
         ))
     }
 

@@ -24,7 +24,7 @@ impl N4 {
     /// message of a datagram from an unassociated peer is handled: the peer cannot know that the UPF supports more, and
     /// a datagram has capacity for thousands.
     pub fn datagram(&mut self, now: Time, from: SocketAddr, bytes: &[u8]) {
-        self.resources.set_time(now);
+        self.sessions.set_time(now);
         let mut rest = bytes;
         loop {
             match Header::decode(rest) {
@@ -124,7 +124,7 @@ impl N4 {
             }
             _ => header.seid,
         };
-        if let Some(seid) = seid.filter(|seid| self.is_in_purge(*seid)) {
+        if let Some(seid) = seid.filter(|seid| self.sessions.is_seid_in_purge(*seid)) {
             self.remove_before_purge(now, seid);
         }
     }
@@ -140,13 +140,13 @@ impl N4 {
         let session = header.seid.filter(|_| key.message.is_session_related());
         let session = self.sessions.get(session?).filter(|session| !self.sessions.is_ending(session))?;
         let is_known =
-            self.associations.is_authorized_for(session.association, ip) || session.cp.addr.contains(ip);
+            self.associations.is_authorized_for(session.association(), ip) || session.cp().addr.contains(ip);
         is_known.then_some(session)
     }
 
     /// The SMF's SEID of the session that its message is about; zero if unknown.
     pub(crate) fn seid_of_peer(&self, key: &RequestKey, header: &Header) -> Seid {
-        self.session_of(key, header).map_or(Seid(0), |session| session.cp.seid)
+        self.session_of(key, header).map_or(Seid(0), |session| session.cp().seid)
     }
 
     fn node_request(&mut self, now: Time, key: RequestKey, header: &Header, body: &[u8]) {

@@ -1,6 +1,5 @@
 //! Session Report Requests for events of the data plane, and their responses.
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use causeway_dataplane::Event;
@@ -10,7 +9,7 @@ use causeway_types::{FSeid, Seid, Time};
 
 use super::N4;
 use crate::association::{Association, AssociationId};
-use crate::report::{PathState, PathUsers, Report, ReportingSession, RequestNumber, readdress_report};
+use crate::report::{PathState, PathUsers, Report, RequestNumber, readdress_report};
 use crate::session::{PendingRequests, Session};
 use crate::transaction::{Purpose, UnansweredRequest};
 use crate::{MessageResult, Notice};
@@ -27,8 +26,9 @@ impl N4 {
             Event::Inactivity { session } => (session, vec![Report::Inactivity]),
             Event::ErrorIndication { session, tunnel } => (session, vec![Report::ErrorIndication(tunnel)]),
         };
-        let is_gone = self.is_in_purge(seid);
-        let is_there = |session: &&Session| !session.marked_for_removal && !session.ended && !is_gone;
+        let is_gone = self.sessions.is_seid_in_purge(seid);
+        let is_there =
+            |session: &&Session| !session.is_marked_for_removal() && !session.has_ended() && !is_gone;
         if self.sessions.get(seid).filter(is_there).is_none() {
             return self.out.late_event();
         }
@@ -39,18 +39,12 @@ impl N4 {
     /// Sends the next reports of a session, if it is established, has no plan in flight, and few requests in flight.
     /// While a plan is in flight reports are queued, so that the numbers of usage reports keep their order.
     pub(crate) fn send_reports(&mut self, now: Time, seid: Seid) {
-        if self.reports.is_empty(seid) || self.is_in_purge(seid) {
+        if self.reports.is_empty(seid) {
             return;
         }
-        let Some(session) = self.sessions.get_mut(seid) else { return };
-        let may = session.is_established() || session.ended && !session.marked_for_removal;
-        if !may || session.in_flight.is_some() {
-            return;
-        }
-        let Some(association) = self.associations.get(session.association) else { return };
+        let Some((association, session)) = self.sessions.reporting(seid) else { return };
+        let Some(association) = self.associations.get(association) else { return };
         let receiver = association.report_receiver();
-        let (cp, has_ended) = (session.cp, session.ended);
-        let session = ReportingSession { seid, cp, has_ended, rules: &mut session.rules };
         self.reports.send(now, session, receiver, self.wall, &mut self.transactions, &mut self.out);
     }
 
@@ -64,7 +58,7 @@ impl N4 {
     ) {
         self.report_is_done(now, association);
         let Some(session) = self.sessions.get(seid) else { return };
-        let has_ended = session.ended;
+        let has_ended = session.has_ended();
         if self.reports.answered(seid, number, answer.cause) {
             self.associations.leave_policy_out(association, &mut self.out);
             return self.send_reports(now, seid);
@@ -76,7 +70,7 @@ impl N4 {
         if !answer.cause.is_accepted() {
             self.out.notice(Notice::ReportRefused { session: seid, cause: answer.cause });
         }
-        self.take_instructions(seid, answer);
+        self.sessions.take_instructions(seid, answer, &mut self.out);
         self.take_over_from_response(seid, from, answer);
         self.send_reports(now, seid);
         self.drop_if_reported(now, seid);
@@ -120,13 +114,13 @@ impl N4 {
     /// The CP F-SEID of a session changed: reports are sent there, including those in flight. Many SMFs repeat it in
     /// every modification: unless its association `is_another`, nothing is sent again then.
     pub(crate) fn move_session(&mut self, seid: Seid, cp: FSeid, is_another: bool) {
-        let is_there = self.sessions.get(seid).is_some_and(|session| session.cp == cp);
+        let is_there = self.sessions.get(seid).is_some_and(|session| session.cp() == cp);
         if !is_another && is_there && !self.reports.is_redirected(seid) {
             return;
         }
         self.sessions.set_cp(seid, cp);
         let Some(session) = self.sessions.get(seid) else { return };
-        let Some(association) = self.associations.get(session.association) else { return };
+        let Some(association) = self.associations.get(session.association()) else { return };
         self.reports.move_to((seid, cp), association.peer(), &mut self.transactions, &mut self.out);
     }
 
@@ -134,8 +128,8 @@ impl N4 {
     /// one in flight.
     pub(crate) fn redirect_reports(&mut self, seid: Seid, ip: IpAddr) {
         let Some(session) = self.sessions.get(seid) else { return };
-        let Some(association) = self.associations.get(session.association) else { return };
-        let (session, peer) = ((seid, session.cp), association.peer());
+        let Some(association) = self.associations.get(session.association()) else { return };
+        let (session, peer) = ((seid, session.cp()), association.peer());
         self.reports.redirect(session, ip, peer, &mut self.transactions, &mut self.out);
     }
 
@@ -150,7 +144,7 @@ impl N4 {
             self.reports.forget_tried(session);
             return Some(unanswered);
         };
-        let Some(cp) = self.sessions.get(session).map(|held| held.cp) else { return Some(unanswered) };
+        let Some(cp) = self.sessions.get(session).map(Session::cp) else { return Some(unanswered) };
         self.reports.try_host(session, to.ip());
         self.out.notice(Notice::ReportRedirected { session, from: unanswered.to, to });
         self.transactions.resend(now, unanswered, to, |bytes| readdress_report(bytes, cp), &mut self.out);
@@ -160,8 +154,8 @@ impl N4 {
     /// The next destination of a report that got no response.
     fn next_peer(&self, seid: Seid) -> Option<SocketAddr> {
         let session = self.sessions.get(seid)?;
-        let association = self.associations.get(session.association)?;
-        let current = self.reports.destination(seid, &session.cp, association.peer());
+        let association = self.associations.get(session.association())?;
+        let current = self.reports.destination(seid, &session.cp(), association.peer());
         let has_tried = |ip| self.reports.has_tried(seid, ip);
         self.associations.next_peer(association.id(), current, has_tried)
     }
@@ -179,8 +173,8 @@ impl N4 {
         let Some((session, ip)) = self.redirection(from, header, answer) else { return false };
         let Some(held) = self.sessions.get(session) else { return false };
         self.reports.try_host(session, ip);
-        let cp = held.cp;
-        let Some(association) = self.associations.get(held.association) else { return false };
+        let cp = held.cp();
+        let Some(association) = self.associations.get(held.association()) else { return false };
         let known =
             self.associations.of_set(association.id()).find(|it| it.peer().ip() == ip).map(Association::peer);
         let to = known.unwrap_or(SocketAddr::new(ip, association.peer().port()));
@@ -207,18 +201,18 @@ impl N4 {
         let held = self.sessions.get(*session)?;
         let may = !self.reports.has_tried(*session, ip)
             && ip != from.ip()
-            && self.associations.is_host_of(held.association, ip);
+            && self.associations.is_host_of(held.association(), ip);
         may.then_some((*session, ip))
     }
 
     fn path_failed(&mut self, now: Time, peer: IpAddr) {
-        let users = self.users_of(peer);
+        let users = self.sessions.users_of(peer);
         let notified = self.reports.path_failed(peer, users, &mut self.out);
         self.report_path(now, peer, notified, PathState::Failed);
     }
 
     fn path_recovered(&mut self, now: Time, peer: IpAddr) {
-        let users = self.users_of(peer);
+        let users = self.sessions.users_of(peer);
         let notified = self.reports.path_recovered(peer, users, &mut self.out);
         self.report_path(now, peer, notified, PathState::Recovered);
     }
@@ -237,22 +231,6 @@ impl N4 {
                 reports.report_path(now, to, (peer, &ways), state, transactions, out);
             }
         }
-    }
-
-    /// The associations with sessions that send to the peer. O(rules of all sessions): paths fail rarely.
-    fn users_of(&self, peer: IpAddr) -> BTreeMap<AssociationId, PathUsers> {
-        let mut users: BTreeMap<AssociationId, PathUsers> = BTreeMap::new();
-        let goes_on = |session: &&Session| !session.marked_for_removal && !self.sessions.is_in_purge(session);
-        for session in self.sessions.iter().filter(goes_on) {
-            let rules = session.rules.rules();
-            for forwarding in rules.fars.values().filter_map(|far| far.forwarding.as_ref()) {
-                if forwarding.tunnel().is_some_and(|tunnel| tunnel.addr.contains(peer)) {
-                    let way = (forwarding.destination, forwarding.network_instance.clone());
-                    users.entry(session.association).or_default().insert(way);
-                }
-            }
-        }
-        users
     }
 
     pub(crate) fn path_report_answered(&mut self, id: AssociationId, cause: Cause) {

@@ -25,12 +25,12 @@ impl InFlight {
     }
 
     /// It removes a session without a request of its SMF.
-    pub(super) const fn is_removal(&self) -> bool {
+    pub(crate) const fn is_removal(&self) -> bool {
         matches!(self.purpose, PlanPurpose::Purge | PlanPurpose::Release)
     }
 
     /// It establishes the session.
-    pub(super) const fn establishes(&self) -> bool {
+    pub(crate) const fn establishes(&self) -> bool {
         matches!(self.purpose, PlanPurpose::Establish(_))
     }
 }
@@ -72,7 +72,7 @@ pub(crate) enum QueuedWork {
 }
 
 impl QueuedWork {
-    pub(super) fn octets(&self) -> usize {
+    pub(crate) fn octets(&self) -> usize {
         match self {
             Self::Request(request) => request.body.len(),
             Self::Answer(_) => 0,

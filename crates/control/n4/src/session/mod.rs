@@ -1,23 +1,19 @@
 //! Sessions: requests, plans and their results (TS 29.244 clause 6.3).
 
 mod association_sessions;
-mod conflict;
-mod delete;
 mod in_flight;
-mod instruct;
-mod plan_result;
-mod purge;
+mod planning;
+mod plans;
 mod purge_queue;
-mod release;
-mod request;
 mod response_template;
 mod session_sets;
 mod state;
 mod table;
 mod takeover;
 
-pub(crate) use purge::{PendingRequests, PurgeCount};
-pub(crate) use purge_queue::PurgeFilter;
+pub(crate) use in_flight::{InFlight, PlanPurpose, QueuedRequest, QueuedWork};
+pub(crate) use plans::tolerate;
+pub(crate) use purge_queue::{PendingRequests, PurgeCount, PurgeFilter, PurgeStep, RemovalMode};
 pub(crate) use response_template::ResponseTemplates;
 pub(crate) use session_sets::{SessionSets, named};
 pub(crate) use state::Session;

@@ -3,13 +3,36 @@
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-use causeway_types::Seid;
+use causeway_types::{Seid, Time};
 
+use super::Sessions;
 use super::session_sets::Csid;
 use super::state::Session;
-use super::{PendingRequests, Sessions};
 use crate::Notice;
 use crate::association::AssociationId;
+use crate::output::Outputs;
+use crate::transaction::RequestKey;
+
+/// The most plans in flight that remove sessions without a request of their SMF, where there are many.
+const MAX_REMOVALS_IN_FLIGHT: usize = 64;
+
+/// The number of sessions removed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PurgeCount {
+    /// This number.
+    Counted(usize),
+    /// Known only after all have been examined.
+    Later,
+}
+
+/// Treatment of the pending requests of a session that ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PendingRequests {
+    /// Their SMF still waits: they get a response.
+    Answer,
+    /// They are discarded: the SMF has restarted or released the association, and may reuse their sequence numbers.
+    Forget,
+}
 
 /// The sessions of a purge.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -101,6 +124,67 @@ impl Sessions {
             .any(|session| !session.marked_for_removal && ips.iter().any(|ip| session.cp.addr.contains(*ip)))
     }
 
+    /// The treatment of one request about such a session: an SMF that has restarted waits for responses to requests of
+    /// its new epoch.
+    pub(crate) fn open_request(
+        &self,
+        seid: Seid,
+        key: &RequestKey,
+        open: PendingRequests,
+    ) -> PendingRequests {
+        let is_later = |session: &Session| key.epoch > session.origin.epoch;
+        if self.get(seid).is_some_and(is_later) { PendingRequests::Answer } else { open }
+    }
+
+    /// Emits the notice with the number of removed sessions, when that is known.
+    pub(crate) fn notify_purged(&mut self, purged: PurgeCount, notice: Notice, out: &mut Outputs) {
+        match (purged, self.last_purge()) {
+            (PurgeCount::Counted(count), _) => out.notice(notice.with_purged(count)),
+            (PurgeCount::Later, Some(purge)) => purge.notice = Some(notice),
+            (PurgeCount::Later, None) => {}
+        }
+    }
+
+    /// The session is part of a purge that has not reached it: for its SMF it no longer exists.
+    pub(crate) fn is_seid_in_purge(&self, seid: Seid) -> bool {
+        self.has_purges() && self.get(seid).is_some_and(|session| self.is_in_purge(session))
+    }
+
+    /// The same, and its association no longer counts it.
+    pub(crate) fn is_uncounted(&self, seid: Seid) -> bool {
+        self.has_purges() && self.get(seid).is_some_and(|session| self.does_not_count(session))
+    }
+
+    /// Marks a session for removal: for its SMF it no longer exists. Its UE addresses are released immediately. `None`: it
+    /// is marked already.
+    pub(crate) fn mark_for_removal(&mut self, seid: Seid) -> Option<&Session> {
+        let session = self.get_mut(seid).filter(|session| !session.marked_for_removal)?;
+        session.marked_for_removal = true;
+        self.forget_cp(seid);
+        self.release_addresses(seid);
+        self.get(seid)
+    }
+
+    /// Purges may continue: few plans that remove sessions are in flight.
+    pub(crate) fn may_continue_purge(&self) -> bool {
+        self.has_purges() && self.removals_in_flight < MAX_REMOVALS_IN_FLIGHT
+    }
+
+    /// Schedules the next part of the purges, unless they wait for a plan in flight.
+    pub(crate) fn schedule_purge(&mut self, now: Time) {
+        self.purge_due = self.may_continue_purge().then_some(now);
+    }
+
+    /// Purges continue at that time.
+    pub(crate) const fn continue_purge_at(&mut self, at: Time) {
+        self.purge_due = Some(at);
+    }
+
+    /// When purges continue, or removals are retried.
+    pub(crate) fn next_deadline(&self) -> Option<Time> {
+        self.removals.first().map(|(time, _)| *time).into_iter().chain(self.purge_due).min()
+    }
+
     /// Begins a purge of these sessions.
     pub(crate) fn begin_purge(
         &mut self,
@@ -173,7 +257,7 @@ impl Sessions {
     }
 
     /// The same, and its association no longer counts it, since all of its sessions are removed.
-    pub(crate) fn is_uncounted(&self, session: &Session) -> bool {
+    pub(crate) fn does_not_count(&self, session: &Session) -> bool {
         let all = |purge: &&Purge| purge.unwanted == PurgeFilter::All;
         self.purges.iter().filter(all).any(|purge| purge.selects(session).is_some())
     }

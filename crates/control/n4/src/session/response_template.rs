@@ -31,7 +31,7 @@ struct DeletionTemplate {
 
 impl ResponseTemplates {
     /// The response to an establishment, if there is a template. Written into `octets`, which are empty.
-    pub(super) fn encode(
+    pub(crate) fn encode(
         &self,
         profiled: &ProfiledRules,
         up: Seid,
@@ -46,7 +46,7 @@ impl ResponseTemplates {
     }
 
     /// Learns the template of a response; it contains no more than what the UPF chose.
-    pub(super) fn remember(
+    pub(crate) fn remember(
         &mut self,
         profiled: &ProfiledRules,
         up: Seid,
@@ -62,20 +62,20 @@ impl ResponseTemplates {
     }
 
     /// The response that accepts a modification, if there is a template. Written into `octets`, which are empty.
-    pub(super) fn accept(&self, cp: Seid, sequence: u32, octets: Vec<u8>) -> Option<Vec<u8>> {
+    pub(crate) fn accept(&self, cp: Seid, sequence: u32, octets: Vec<u8>) -> Option<Vec<u8>> {
         let values = ResponseValues { cp, sequence, ..ResponseValues::default() };
         self.modification.as_ref()?.encode(&values, [], octets)
     }
 
     /// Learns the template of a response to a modification that contains nothing but its acceptance.
-    pub(super) fn remember_accepted(&mut self, cp: Seid, sequence: u32, response: &[u8]) {
+    pub(crate) fn remember_accepted(&mut self, cp: Seid, sequence: u32, response: &[u8]) {
         let values = ResponseValues { cp, sequence, ..ResponseValues::default() };
         self.modification = ResponseTemplate::learn(response, &values, &[]);
     }
 
     /// The response to a deletion, if there is a template. Written into `octets`, which are empty, with times of the
     /// wall clock.
-    pub(super) fn end(
+    pub(crate) fn end(
         &self,
         held: &StoredRules,
         usage: &[Usage],
@@ -90,7 +90,7 @@ impl ResponseTemplates {
     }
 
     /// Learns the template of a response to a deletion that contains no more than the usage.
-    pub(super) fn remember_end(
+    pub(crate) fn remember_end(
         &mut self,
         held: &StoredRules,
         usage: &[Usage],

@@ -16,9 +16,9 @@ use crate::transaction::RequestKey;
 #[derive(Debug)]
 pub(crate) struct Session {
     /// The UPF's SEID.
-    pub(crate) seid: Seid,
+    pub(super) seid: Seid,
     /// Its association. Changed through [`super::Sessions::set_association`].
-    pub(crate) association: AssociationId,
+    pub(super) association: AssociationId,
     /// Its number among the sessions of its association.
     pub(super) number: u32,
     /// The number of purges that had begun when it joined its association: those do not concern it.
@@ -26,23 +26,23 @@ pub(crate) struct Session {
     /// The memory that it may need. Changed through [`super::Sessions::set_footprint`].
     pub(super) footprint: Footprint,
     /// The CP F-SEID: the SEID of messages to the SMF, and the destination of reports.
-    pub(crate) cp: FSeid,
+    pub(super) cp: FSeid,
     /// The rules as applied in the data plane.
-    pub(crate) rules: StoredRules,
+    pub(super) rules: StoredRules,
     /// The value of the User ID IE, which no rule depends on; empty: there was none.
-    pub(crate) user: ThinVec<u8>,
+    pub(super) user: ThinVec<u8>,
     /// When it was established.
-    pub(crate) since: Time,
+    pub(super) since: Time,
     /// The plan in flight.
-    pub(crate) in_flight: Option<InFlightPlan>,
+    pub(super) in_flight: Option<InFlightPlan>,
     /// It is marked for removal: the data plane removes it as soon as possible.
-    pub(crate) marked_for_removal: bool,
+    pub(super) marked_for_removal: bool,
     /// The UPF ends it, with reports; the data plane is to remove it.
-    pub(crate) releasing: bool,
+    pub(super) releasing: bool,
     /// The data plane has removed it; its last reports are in flight.
-    pub(crate) ended: bool,
+    pub(super) ended: bool,
     /// The request that established it.
-    pub(crate) origin: RequestKey,
+    pub(super) origin: RequestKey,
     /// State that few sessions have.
     extras: Option<Box<SessionExtras>>,
 }
@@ -53,7 +53,7 @@ pub(crate) struct SessionExtras {
     /// Work queued while a plan is in flight, the oldest first.
     pub(super) queued: VecDeque<QueuedWork>,
     /// The session sets that it belongs to.
-    pub(crate) membership: SessionSets,
+    pub(super) membership: SessionSets,
 }
 
 impl Session {
@@ -84,18 +84,83 @@ impl Session {
         }
     }
 
+    pub(crate) const fn seid(&self) -> Seid {
+        self.seid
+    }
+
+    /// Its association.
+    pub(crate) const fn association(&self) -> AssociationId {
+        self.association
+    }
+
+    /// The CP F-SEID.
+    pub(crate) const fn cp(&self) -> FSeid {
+        self.cp
+    }
+
+    /// The rules as applied in the data plane.
+    pub(crate) const fn rules(&self) -> &StoredRules {
+        &self.rules
+    }
+
+    /// The value of the User ID IE; empty: there was none.
+    pub(crate) fn user(&self) -> &[u8] {
+        &self.user
+    }
+
+    /// Sets the value of the User ID IE.
+    pub(crate) fn set_user(&mut self, value: &[u8]) {
+        self.user = ThinVec::from(value);
+    }
+
+    /// When it was established.
+    pub(crate) const fn since(&self) -> Time {
+        self.since
+    }
+
+    /// The request that established it.
+    pub(crate) const fn origin(&self) -> &RequestKey {
+        &self.origin
+    }
+
+    /// The data plane has removed it; its last reports are in flight.
+    pub(crate) const fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// The data plane removes it as soon as possible.
+    pub(crate) const fn is_marked_for_removal(&self) -> bool {
+        self.marked_for_removal
+    }
+
+    /// A plan of it is in flight.
+    pub(crate) const fn has_plan(&self) -> bool {
+        self.in_flight.is_some()
+    }
+
+    /// It may report: it is established or has ended, and no plan of it is in flight.
+    pub(crate) fn may_report(&self) -> bool {
+        let is_there = self.is_established() || self.ended && !self.marked_for_removal;
+        is_there && !self.has_plan()
+    }
+
+    /// Sets its session sets.
+    pub(crate) fn set_membership(&mut self, membership: SessionSets) {
+        self.get_or_create_extras().membership = membership;
+    }
+
     /// The state that few sessions have, if this one has it.
-    pub(crate) fn extras(&self) -> Option<&SessionExtras> {
+    fn extras(&self) -> Option<&SessionExtras> {
         self.extras.as_deref()
     }
 
     /// The same, mutable.
-    pub(crate) fn extras_mut(&mut self) -> Option<&mut SessionExtras> {
+    pub(super) fn extras_mut(&mut self) -> Option<&mut SessionExtras> {
         self.extras.as_deref_mut()
     }
 
     /// The same; created if missing.
-    pub(crate) fn get_or_create_extras(&mut self) -> &mut SessionExtras {
+    pub(super) fn get_or_create_extras(&mut self) -> &mut SessionExtras {
         self.extras.get_or_insert_default()
     }
 

@@ -3,30 +3,37 @@
 mod cp_seid_index;
 mod prefetch;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 use causeway_collections::HashIndex;
-use causeway_model::Plan;
-use causeway_rules::{Instructions, PlannedChange};
-use causeway_types::Seid;
+use causeway_model::{Capabilities, LocalEndpoints, Plan};
+use causeway_rules::{Addresses, Instructions, PlannedChange, PoolUsage, Resources, RouteLimits, Tunnels};
+use causeway_types::{Seid, Teid, Time};
 
 use super::association_sessions::AssociationSessions;
 use super::in_flight::{InFlight, InFlightPlan, PlanPurpose, QueuedRequest, QueuedWork};
+use super::planning::Planning;
 use super::purge_queue::Purge;
 use super::state::Session;
-use crate::ApplyId;
 use crate::association::AssociationId;
 use crate::memory::{Footprint, Needed};
+use crate::report::{PathUsers, ReportingSession};
 use crate::seid::SeidSequence;
 use crate::slab::Slab;
+use crate::{ApplyId, Config};
 
 /// The most buffers of completed plans that are kept for reuse.
 const MAX_FREE_BOXES: usize = 256;
 
-/// All sessions by the UPF's SEID, and the plans in flight.
-#[derive(Debug, Default)]
+/// TEIDs in use at a time, at most, for each session of the limit.
+const TUNNELS_PER_SESSION: u64 = 4;
+
+/// All sessions by the UPF's SEID, their resources, plans in flight, and purges.
+#[derive(Debug)]
 pub(crate) struct Sessions {
     pub(super) all: Slab<Session>,
     /// The UPF's SEIDs, which contain the index of their sessions.
@@ -48,13 +55,79 @@ pub(crate) struct Sessions {
     pub(super) purges: VecDeque<Purge>,
     /// The number of purges begun, modulo 2^32.
     pub(super) purges_begun: u32,
+    /// When purges continue, unless they wait for a plan in flight.
+    pub(super) purge_due: Option<Time>,
+    /// Sessions that the data plane failed to remove, and when to retry.
+    pub(super) removals: BTreeSet<(Time, Seid)>,
+    /// Plans in flight that remove sessions without a request of their SMF.
+    pub(super) removals_in_flight: usize,
+    /// F-TEIDs and UE addresses, and the template cache.
+    pub(super) resources: Resources,
+    pub(super) planning: Planning,
+    pub(super) config: Arc<Config>,
 }
 
 impl Sessions {
-    /// An empty table with this capacity: it never grows.
-    pub(crate) fn with_capacity(sessions: usize, seids: SeidSequence) -> Self {
-        let (all, by_cp) = (Slab::with_capacity(sessions), HashIndex::with_capacity(sessions));
-        Self { all, seids, by_cp, ..Self::default() }
+    /// No sessions. The table never grows.
+    pub(crate) fn new(config: Arc<Config>, capabilities: Capabilities, endpoints: LocalEndpoints) -> Self {
+        let sessions = config.limits.sessions.min(capabilities.max_sessions as usize);
+        let catalogue = config.catalogue.clone();
+        Self {
+            all: Slab::with_capacity(sessions),
+            seids: SeidSequence::new(config.seed, config.secret),
+            last: AtomicU32::default(),
+            by_cp: HashIndex::with_capacity(sessions),
+            members: AssociationSessions::default(),
+            plans_submitted: 0,
+            in_flight: 0,
+            free_boxes: Vec::new(),
+            waiting_octets: 0,
+            needed: Needed::default(),
+            purges: VecDeque::new(),
+            purges_begun: 0,
+            purge_due: None,
+            removals: BTreeSet::new(),
+            removals_in_flight: 0,
+            resources: Resources::new(tunnels(&config, sessions), addresses(&config, &endpoints)),
+            planning: Planning { capabilities, endpoints, catalogue },
+            config,
+        }
+    }
+
+    /// The limit of sessions.
+    pub(crate) fn most(&self) -> usize {
+        let most = self.config.limits.sessions.min(self.planning.capabilities.max_sessions as usize);
+        most.min(SeidSequence::INDICES)
+    }
+
+    /// Sets the time of the resources that are allocated and released from now on.
+    pub(crate) fn set_time(&mut self, now: Time) {
+        self.resources.set_time(now);
+    }
+
+    /// Local GTP-U tunnels, and UE addresses and prefixes, in use.
+    pub(crate) fn tunnels_and_addresses(&self) -> (usize, usize) {
+        (self.resources.tunnels.in_use(), self.resources.addresses.in_use())
+    }
+
+    /// The sessions with a local tunnel of this TEID; one comes once for each tunnel. O(found).
+    pub(crate) fn with_teid(&self, teid: Teid) -> impl Iterator<Item = Seid> {
+        self.resources.tunnels.with_teid(teid).map(|(session, _)| session)
+    }
+
+    /// The sessions to which packets from a data network to this address go; see [`Addresses::sessions_of`].
+    pub(crate) fn with_address(&self, address: IpAddr) -> impl Iterator<Item = Seid> {
+        self.resources.addresses.sessions_of(address)
+    }
+
+    /// The UE address pools, and how much of each is allocated.
+    pub(crate) fn pools(&self) -> impl Iterator<Item = PoolUsage<'_>> {
+        self.resources.addresses.pools()
+    }
+
+    /// The number of framed routes.
+    pub(crate) const fn routes(&self) -> usize {
+        self.resources.addresses.routes()
     }
 
     /// The SEID of the next session, which [`Sessions::insert`] allocates.
@@ -87,7 +160,7 @@ impl Sessions {
     }
 
     #[inline]
-    fn index_of(&self, seid: Seid) -> Option<u32> {
+    pub(super) fn index_of(&self, seid: Seid) -> Option<u32> {
         let last = self.last.load(Relaxed);
         if self.is_at(last, seid) { Some(last) } else { self.find(seid) }
     }
@@ -112,8 +185,26 @@ impl Sessions {
     }
 
     #[inline]
-    pub(crate) fn get_mut(&mut self, seid: Seid) -> Option<&mut Session> {
+    pub(super) fn get_mut(&mut self, seid: Seid) -> Option<&mut Session> {
         self.all.get_mut(self.index_of(seid)?)
+    }
+
+    /// A session of which reports may be sent now: not while a plan of it is in flight, so that the numbers of usage
+    /// reports keep their order.
+    pub(crate) fn reporting(&mut self, seid: Seid) -> Option<(AssociationId, ReportingSession<'_>)> {
+        if self.is_seid_in_purge(seid) {
+            return None;
+        }
+        let session = self.get_mut(seid).filter(|session| session.may_report())?;
+        let (cp, has_ended) = (session.cp, session.ended);
+        Some((session.association, ReportingSession { seid, cp, has_ended, rules: &mut session.rules }))
+    }
+
+    /// The session is established now.
+    pub(crate) fn set_established(&mut self, now: Time, seid: Seid) {
+        if let Some(session) = self.get_mut(seid) {
+            session.since = now;
+        }
     }
 
     /// Removes a session without a plan in flight.
@@ -133,12 +224,12 @@ impl Sessions {
     }
 
     /// The memory that a session may need.
-    pub(super) fn footprint(&self, seid: Seid) -> Footprint {
+    pub(crate) fn footprint(&self, seid: Seid) -> Footprint {
         self.get(seid).map(|session| session.footprint).unwrap_or_default()
     }
 
     /// Sets the memory that the session may need.
-    pub(super) fn set_footprint(&mut self, seid: Seid, footprint: Footprint) {
+    pub(crate) fn set_footprint(&mut self, seid: Seid, footprint: Footprint) {
         let Some(index) = self.index_of(seid) else { return };
         let Some(session) = self.all.get_mut(index) else { return };
         let before = std::mem::replace(&mut session.footprint, footprint);
@@ -147,7 +238,7 @@ impl Sessions {
     }
 
     /// Moves the session to another association. Returns the previous one.
-    pub(crate) fn set_association(&mut self, seid: Seid, to: AssociationId) -> Option<AssociationId> {
+    pub(super) fn set_association(&mut self, seid: Seid, to: AssociationId) -> Option<AssociationId> {
         let index = self.index_of(seid)?;
         let (before, number) = self.all.get(index).map(|it| (it.association, it.number))?;
         self.leave(before, number);
@@ -173,6 +264,22 @@ impl Sessions {
     /// The number of sessions of an association, including those being removed.
     pub(crate) fn count_of(&self, association: AssociationId) -> usize {
         self.members.of(association).len()
+    }
+
+    /// The associations with sessions that send to the peer. O(rules of all sessions): paths fail rarely.
+    pub(crate) fn users_of(&self, peer: IpAddr) -> BTreeMap<AssociationId, PathUsers> {
+        let mut users: BTreeMap<AssociationId, PathUsers> = BTreeMap::new();
+        let goes_on = |session: &&Session| !session.marked_for_removal && !self.is_in_purge(session);
+        for session in self.iter().filter(goes_on) {
+            let rules = session.rules.rules();
+            for forwarding in rules.fars.values().filter_map(|far| far.forwarding.as_ref()) {
+                if forwarding.tunnel().is_some_and(|tunnel| tunnel.addr.contains(peer)) {
+                    let way = (forwarding.destination, forwarding.network_instance.clone());
+                    users.entry(session.association).or_default().insert(way);
+                }
+            }
+        }
+        users
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Session> {
@@ -216,7 +323,7 @@ impl Sessions {
     /// Stores a change of the session as in flight, and returns the plan for the data plane. No other plan of the
     /// session may be in flight.
     #[inline]
-    pub(crate) fn start(&mut self, purpose: PlanPurpose, planned: PlannedChange) -> Option<(ApplyId, Plan)> {
+    pub(super) fn start(&mut self, purpose: PlanPurpose, planned: PlannedChange) -> Option<(ApplyId, Plan)> {
         let PlannedChange { plan, pending } = planned;
         let id = self.begin(plan.session, InFlight { purpose, change: pending })?;
         Some((id, plan))
@@ -247,6 +354,7 @@ impl Sessions {
             self.free_boxes.push(held);
         }
         self.in_flight -= 1;
+        self.removals_in_flight = self.removals_in_flight.saturating_sub(usize::from(in_flight.is_removal()));
         self.last.store(id.index_of(), Relaxed);
         Some((session.seid, session.marked_for_removal, in_flight))
     }
@@ -284,4 +392,22 @@ impl Sessions {
         self.waiting_octets -= waiting.octets();
         Some(waiting)
     }
+}
+
+fn tunnels(config: &Config, sessions: usize) -> Tunnels {
+    let teids = u32::try_from(sessions as u64 * TUNNELS_PER_SESSION).unwrap_or(u32::MAX);
+    let tunnels = Tunnels::new(teids, config.seed);
+    match config.secret {
+        _ if config.short_teids => tunnels.short(config.teid_pools.clone()),
+        Some(secret) => tunnels.scrambled(secret),
+        None => tunnels,
+    }
+}
+
+fn addresses(config: &Config, endpoints: &LocalEndpoints) -> Addresses {
+    let limits = &config.limits;
+    let mut addresses = Addresses::new(config.address_pools.clone(), config.address_rest);
+    addresses.add_networks(endpoints.networks.iter());
+    addresses.limit_routes(RouteLimits { total: limits.routes, per_session: limits.routes_per_session });
+    addresses
 }

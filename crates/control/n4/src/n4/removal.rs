@@ -1,24 +1,25 @@
-//! Sessions that end without a request of their SMF.
+//! Sessions that end without a request of their SMF: purged, or released with a report of their usage (TS 29.244 clause
+//! 5.18.2).
 
 use causeway_dataplane::{Applied, ApplyError};
-use causeway_pfcp::{Cause, MessageType};
-use causeway_rules::{PendingChange, PlannedChange};
-use causeway_types::{Seid, Time};
+use causeway_model::Usage;
+use causeway_pfcp::{Cause, CpFeatures, MessageType, UpFeatures};
+use causeway_rules::{PendingChange, packet_rate_reports};
+use causeway_types::{Seid, Time, Volume};
 
-use super::Session;
-use super::in_flight::{InFlight, PlanPurpose, QueuedRequest, QueuedWork};
-use super::purge_queue::{PurgeFilter, PurgeStep, RemovalMode};
+use super::N4;
 use crate::association::AssociationId;
 use crate::load::LoadStatus;
-use crate::transaction::RequestRefusal;
-use crate::transaction::{RequestKey, RequestState};
-use crate::{N4, Notice, ReleaseReason};
+use crate::report::Report;
+use crate::session::{
+    InFlight, PendingRequests, PlanPurpose, PurgeCount, PurgeFilter, PurgeStep, QueuedRequest, QueuedWork,
+    RemovalMode, Session,
+};
+use crate::transaction::{RequestKey, RequestRefusal, RequestState};
+use crate::{Notice, ReleaseReason};
 
 /// Up to this number, sessions of an association are removed together without delaying others.
 const PURGE_BATCH: usize = 64;
-
-/// The most plans in flight that remove sessions without a request of their SMF, where there are many.
-const MAX_REMOVALS_IN_FLIGHT: usize = 64;
 
 /// The most sessions examined in one turn.
 const MAX_SCANNED: usize = 512;
@@ -26,49 +27,28 @@ const MAX_SCANNED: usize = 512;
 /// The most purges at a time: each access to one of their sessions searches all of them.
 const MAX_PURGES: usize = 16;
 
-/// The number of sessions removed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum PurgeCount {
-    /// This number.
-    Counted(usize),
-    /// Known only after all have been examined.
-    Later,
-}
-
-/// Treatment of the pending requests of a session that ends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum PendingRequests {
-    /// Their SMF still waits: they get a response.
-    Answer,
-    /// They are discarded: the SMF has restarted or released the association, and may reuse their sequence numbers.
-    Forget,
-}
-
+/// Purges.
 impl N4 {
     /// Marks a session for removal: for SMFs it no longer exists, and the data plane removes it after its plan in
     /// flight. `open` is the treatment of its pending requests. Its UE addresses are released immediately.
     pub(crate) fn mark_for_removal(&mut self, now: Time, seid: Seid, open: PendingRequests) {
-        let Some(session) = self.sessions.get_mut(seid).filter(|session| !session.marked_for_removal) else {
-            return;
-        };
-        session.marked_for_removal = true;
-        let (has_ended, cp) = (session.ended, session.cp.seid);
-        let association = session.association;
+        let Some(session) = self.sessions.mark_for_removal(seid) else { return };
+        let (has_ended, cp, association) = (session.has_ended(), session.cp().seid, session.association());
         let in_flight = session.plan();
         let (is_busy, request) = (in_flight.is_some(), in_flight.and_then(InFlight::request));
         // The changes for all sessions of its association have been made already.
-        let is_uncounted = self.is_uncounted(seid);
-        self.sessions.forget_cp(seid);
-        self.release_addresses(seid);
+        let is_uncounted = self.sessions.is_uncounted(seid);
         if let Some(key) = request {
-            self.close_request(now, key, cp, self.open_request(seid, &key, open));
+            self.close_request(now, key, cp, self.sessions.open_request(seid, &key, open));
         }
         while let Some(waiting) = self.sessions.next_waiting(seid) {
             match waiting {
-                QueuedWork::Request(QueuedRequest { key, .. }) => match self.open_request(seid, &key, open) {
-                    PendingRequests::Answer => self.refuse_unknown(now, key),
-                    PendingRequests::Forget => self.transactions.forget(&key),
-                },
+                QueuedWork::Request(QueuedRequest { key, .. }) => {
+                    match self.sessions.open_request(seid, &key, open) {
+                        PendingRequests::Answer => self.refuse_unknown(now, key),
+                        PendingRequests::Forget => self.transactions.forget(&key),
+                    }
+                }
                 QueuedWork::Answer(_) => {}
             }
         }
@@ -81,15 +61,8 @@ impl N4 {
         if has_ended {
             self.sessions.remove(seid);
         } else if !is_busy {
-            self.purge(seid);
+            self.sessions.purge(seid, &mut self.out);
         }
-    }
-
-    /// The treatment of one request about such a session: an SMF that has restarted waits for responses to requests of
-    /// its new epoch.
-    fn open_request(&self, seid: Seid, key: &RequestKey, open: PendingRequests) -> PendingRequests {
-        let is_later = |session: &Session| key.epoch > session.origin.epoch;
-        if self.sessions.get(seid).is_some_and(is_later) { PendingRequests::Answer } else { open }
     }
 
     /// Closes the request of a plan in flight of a session that ends now. A deletion that gets a response does so when
@@ -104,15 +77,6 @@ impl N4 {
             (PendingRequests::Answer, _) => (Cause::SessionContextNotFound, "the session has ended"),
         };
         self.refuse(now, key, RequestRefusal::new(cause, detail).about(cp));
-    }
-
-    /// Has the data plane remove a session that is marked for removal.
-    pub(super) fn purge(&mut self, seid: Seid) {
-        if let Some(session) = self.sessions.get(seid).filter(|session| session.in_flight.is_none()) {
-            let planned = PlannedChange::removal(seid, &session.rules);
-            self.removals_in_flight += 1;
-            self.submit_plan(PlanPurpose::Purge, planned);
-        }
     }
 
     /// Removes sessions of these associations: for SMFs they no longer exist. A few are removed immediately, many in
@@ -148,7 +112,7 @@ impl N4 {
             purged = PurgeCount::Counted(counted);
         }
         self.sessions.begin_purge(associations, unwanted, RemovalMode::Purged(open));
-        self.purge_due = Some(now);
+        self.sessions.continue_purge_at(now);
         purged
     }
 
@@ -156,7 +120,7 @@ impl N4 {
     pub(crate) fn release_sessions(&mut self, now: Time, id: AssociationId) {
         if self.sessions.count_of(id) > PURGE_BATCH {
             self.sessions.begin_purge(vec![id], PurgeFilter::All, RemovalMode::Released);
-            self.purge_due = Some(now);
+            self.sessions.continue_purge_at(now);
             return;
         }
         for seid in self.sessions.seids_of(id) {
@@ -170,13 +134,12 @@ impl N4 {
             return;
         }
         for _ in 0..MAX_SCANNED {
-            if !self.sessions.has_purges() || self.removals_in_flight >= MAX_REMOVALS_IN_FLIGHT {
+            if !self.sessions.may_continue_purge() {
                 break;
             }
             self.purge_one(now);
         }
-        let waits = self.sessions.has_purges() && self.removals_in_flight < MAX_REMOVALS_IN_FLIGHT;
-        self.purge_due = waits.then_some(now);
+        self.sessions.schedule_purge(now);
     }
 
     fn purge_one(&mut self, now: Time) {
@@ -199,30 +162,10 @@ impl N4 {
         }
     }
 
-    /// Emits the notice with the number of removed sessions, when that is known.
-    pub(crate) fn notify_purged(&mut self, purged: PurgeCount, notice: Notice) {
-        match (purged, self.sessions.last_purge()) {
-            (PurgeCount::Counted(count), _) => self.out.notice(notice.with_purged(count)),
-            (PurgeCount::Later, Some(purge)) => purge.notice = Some(notice),
-            (PurgeCount::Later, None) => {}
-        }
-    }
-
     /// Ends a session that is part of a purge, or that its SMF no longer knows, before the others.
     pub(crate) fn remove_before_purge(&mut self, now: Time, seid: Seid) {
         let open = self.sessions.get(seid).and_then(|session| self.sessions.purge_mode(session));
         self.mark_for_removal(now, seid, open.unwrap_or(PendingRequests::Answer));
-    }
-
-    /// The session is part of a purge that has not reached it: for its SMF it no longer exists.
-    pub(crate) fn is_in_purge(&self, seid: Seid) -> bool {
-        self.sessions.has_purges()
-            && self.sessions.get(seid).is_some_and(|session| self.sessions.is_in_purge(session))
-    }
-
-    fn is_uncounted(&self, seid: Seid) -> bool {
-        self.sessions.has_purges()
-            && self.sessions.get(seid).is_some_and(|session| self.sessions.is_uncounted(session))
     }
 
     /// Handles the result of a plan whose session was marked for removal meanwhile, and continues the removal.
@@ -244,15 +187,14 @@ impl N4 {
             PlanPurpose::Delete(_) | PlanPurpose::Purge | PlanPurpose::Release
                 if was_there || self.is_stopping() =>
             {
-                self.free_resources(seid, change);
+                self.sessions.free_resources(seid, change);
                 self.drop_session(now, seid);
             }
             PlanPurpose::Purge | PlanPurpose::Release => {
-                change.abandon(seid, &mut self.resources);
-                self.removals.insert((now + self.config.removal_retry, seid));
+                self.sessions.retry_removal(now, seid, change);
             }
             PlanPurpose::Establish(_) if result.is_err() => {
-                change.abandon(seid, &mut self.resources);
+                self.sessions.abandon(seid, change);
                 self.drop_session(now, seid);
             }
             PlanPurpose::Establish(_)
@@ -264,24 +206,12 @@ impl N4 {
                 {
                     self.refuse_unknown(now, *key);
                 }
-                self.keep_or_abandon(seid, change, result.is_ok());
-                self.purge(seid);
+                match result {
+                    Ok(_) => self.sessions.commit(seid, change),
+                    Err(_) => self.sessions.abandon(seid, change),
+                }
+                self.sessions.purge(seid, &mut self.out);
             }
-        }
-    }
-
-    fn keep_or_abandon(&mut self, seid: Seid, change: PendingChange, is_in_force: bool) {
-        if !is_in_force {
-            return change.abandon(seid, &mut self.resources);
-        }
-        self.commit(seid, change);
-    }
-
-    /// Retries removals that the data plane failed to apply.
-    pub(crate) fn retry_removals(&mut self, now: Time) {
-        while let Some((_, seid)) = self.removals.first().copied().filter(|(time, _)| *time <= now) {
-            self.removals.pop_first();
-            self.purge(seid);
         }
     }
 
@@ -289,13 +219,13 @@ impl N4 {
     pub(crate) fn drop_session(&mut self, now: Time, seid: Seid) {
         let Some(session) = self.sessions.remove(seid) else { return };
         self.reports.remove(seid);
-        let is_counted = !session.marked_for_removal && !self.sessions.is_uncounted(&session);
+        let is_counted = !session.is_marked_for_removal() && !self.sessions.does_not_count(&session);
         if is_counted {
-            self.associations.uncount_session(session.association);
+            self.associations.uncount_session(session.association());
         }
         self.associations.check_graceful_release(
             now,
-            session.association,
+            session.association(),
             &mut self.transactions,
             &mut self.out,
         );
@@ -306,4 +236,90 @@ impl N4 {
         }
         self.check_shutdown(now);
     }
+}
+
+/// Release with reports.
+impl N4 {
+    /// Ends a session: for the SMF it no longer exists; the data plane removes it after its plan in flight. Then the
+    /// SMF receives its usage and, if it supports that, the report of its end.
+    pub(crate) fn release_session(&mut self, now: Time, seid: Seid, reason: ReleaseReason) {
+        if self.sessions.is_seid_in_purge(seid) || !self.sessions.begin_release(seid) {
+            return;
+        }
+        while let Some(waiting) = self.sessions.next_waiting(seid) {
+            if let QueuedWork::Request(request) = waiting {
+                self.refuse_unknown(now, request.key);
+            }
+        }
+        self.out.notice(Notice::SessionReleased { session: seid, reason });
+        self.sessions.continue_release(seid, &mut self.out);
+    }
+
+    /// The result of the data plane.
+    pub(crate) fn released(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        change: PendingChange,
+        result: Result<Applied, ApplyError>,
+    ) {
+        let applied = match result {
+            Ok(applied) => applied,
+            Err(ApplyError::UnknownSession(_)) => Applied::default(),
+            // The removal is retried; the usage is lost.
+            Err(_) => {
+                self.sessions.abandon(seid, change);
+                return self.mark_for_removal(now, seid, PendingRequests::Answer);
+            }
+        };
+        self.sessions.free_resources(seid, change);
+        let reports_end = self.reports_session_end(seid);
+        if !self.sessions.end_release(seid) {
+            return;
+        }
+        let rates = packet_rate_reports(&applied.packet_rates);
+        let used =
+            in_parts(applied.usage).into_iter().filter(|parts| is_not_nothing(parts)).map(Report::Usage);
+        let end = reports_end.then_some(Report::Ended);
+        self.reports.push_last(seid, used.chain(end), rates);
+        self.send_reports(now, seid);
+        self.drop_if_reported(now, seid);
+    }
+
+    /// The SMF of the session supports the session end reports of the UPF (feature EPFAR).
+    fn reports_session_end(&self, seid: Seid) -> bool {
+        let association =
+            self.sessions.get(seid).and_then(|session| self.associations.get(session.association()));
+        let both = self.features.contains(UpFeatures::EPFAR);
+        both && association.is_some_and(|it| it.supports(CpFeatures::EPFAR))
+    }
+
+    /// Discards a session that has ended when all of its reports have been acknowledged.
+    pub(crate) fn drop_if_reported(&mut self, now: Time, seid: Seid) {
+        if self.sessions.get(seid).is_some_and(Session::has_ended) && self.reports.is_empty(seid) {
+            self.drop_session(now, seid);
+        }
+    }
+}
+
+/// The parts of one URR's usage, which must be in one message.
+fn in_parts(usage: Vec<Usage>) -> Vec<Vec<Usage>> {
+    let mut all: Vec<Vec<Usage>> = Vec::new();
+    for usage in usage {
+        match all.last_mut().filter(|parts| parts.iter().all(|part| part.urr == usage.urr)) {
+            Some(parts) => parts.push(usage),
+            None => all.push(vec![usage]),
+        }
+    }
+    all
+}
+
+/// Something was measured: an empty report is not sent.
+fn is_not_nothing(parts: &[Usage]) -> bool {
+    let is_something = |usage: &Usage| {
+        let volume = usage.volume.is_some_and(|volume| volume != Volume::ZERO);
+        let duration = usage.duration.is_some_and(|span| !span.is_zero());
+        volume || duration || usage.first_packet.is_some() || !usage.events.is_empty()
+    };
+    parts.iter().any(is_something)
 }

@@ -1,23 +1,22 @@
 //! Session requests: from the message to the plan (TS 29.244 clause 6.3).
 
+use std::collections::BTreeSet;
+
 use causeway_dataplane::Applied;
 use causeway_pfcp::template::peek_cp_f_seid;
 use causeway_pfcp::{
     Cause, DecodeError, Header, Ie, Message, MessageType, SessionEstablishmentRequest,
     SessionModificationRequest,
 };
-use causeway_rules::{PendingChange, PlannedChange, RecognizedRequest};
+use causeway_rules::{PlannedChange, RecognizedRequest};
 use causeway_types::{FSeid, NodeId, NtpSeconds, Seid, Time};
-use thin_vec::ThinVec;
 
-use super::SessionSets;
-use super::in_flight::{PlanPurpose, QueuedRequest};
-use super::state::Session;
+use super::N4;
 use crate::association::{AssociationId, SentTimeStamp};
 use crate::memory::Footprint;
-use crate::transaction::RequestKey;
-use crate::transaction::RequestRefusal;
-use crate::{N4, Notice, Output};
+use crate::session::{PlanPurpose, QueuedRequest, Session, SessionSets, tolerate};
+use crate::transaction::{RequestKey, RequestRefusal, RequestState};
+use crate::{Notice, ReleaseReason};
 
 impl N4 {
     /// Handles a session request that is no duplicate, or queues it behind an earlier one.
@@ -25,10 +24,7 @@ impl N4 {
         match key.message {
             MessageType::SessionEstablishmentRequest => self.establish(now, key, &header, body),
             MessageType::SessionModificationRequest | MessageType::SessionDeletionRequest => {
-                match self
-                    .session_of(&key, &header)
-                    .map(|session| (session.seid, session.in_flight.is_some()))
-                {
+                match self.session_of(&key, &header).map(|session| (session.seid(), session.has_plan())) {
                     None => self.refuse_unknown(now, key),
                     Some((seid, true)) => {
                         self.wait(now, seid, QueuedRequest { key, header, body: body.to_vec() });
@@ -64,7 +60,7 @@ impl N4 {
     }
 
     fn refuse_undecodable(&mut self, now: Time, seid: Seid, key: RequestKey, error: DecodeError) {
-        let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp.seid);
+        let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp().seid);
         self.refuse(now, key, RequestRefusal::from(error).about(cp));
     }
 
@@ -76,7 +72,7 @@ impl N4 {
     fn wait(&mut self, now: Time, seid: Seid, waiting: QueuedRequest) {
         let (key, limits) = (waiting.key, &self.config.limits);
         if !self.sessions.wait(seid, waiting, limits.waiting_per_session, limits.waiting_octets) {
-            let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp.seid);
+            let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp().seid);
             let refusal =
                 RequestRefusal::new(Cause::EntityInCongestion, "too many requests wait for the data plane");
             self.refuse(now, key, refusal.about(cp));
@@ -85,7 +81,7 @@ impl N4 {
 
     fn establish(&mut self, now: Time, key: RequestKey, header: &Header, body: &[u8]) {
         // The template cache comes before the decoder. If it does not lead to a session, the decoded request decides.
-        if let Some(known) = self.resources.recognize(body)
+        if let Some(known) = self.sessions.recognize(body)
             && self.sessions.by_cp_f_seid(&known.cp).is_none()
             && self.establish_recognized(now, key, known, body)
         {
@@ -122,14 +118,13 @@ impl N4 {
         };
         let seid = self.sessions.next_seid();
         let user = body.get(known.user.clone()).unwrap_or_default();
-        let Some(taken) = self.resources.take(known, seid) else { return false };
         let mut session = Session::new(now, seid, association, cp, self.origin(key), footprint);
         if !user.is_empty() {
-            session.user = ThinVec::from(user);
+            session.set_user(user);
         }
-        self.sessions.insert_new(session);
+        let Some(planned) = self.sessions.insert_recognized(session, known) else { return false };
         self.associations.count_new_session(association);
-        self.submit_plan(PlanPurpose::Establish(key), PlannedChange::install(seid, taken));
+        self.sessions.submit(PlanPurpose::Establish(key), planned, &mut self.out);
         true
     }
 
@@ -143,12 +138,12 @@ impl N4 {
         let (association, cp) =
             self.admit_session(now, key, &node, request.cp_f_seid, recovery.map(|stamp| stamp.0))?;
         let seid = self.sessions.next_seid();
-        let (change, owners) = self.plan_session(request, seid, association)?;
+        let (change, owners) = self.sessions.plan_session(request, seid, association, &self.associations)?;
         let footprint = Footprint::of(change.session.rules());
         if let Err(refusal) =
             self.memory.check_session(self.sessions.needed(), footprint, Footprint::default(), &mut self.out)
         {
-            self.resources.abandon(change.resources);
+            self.sessions.discard(change);
             return Err(refusal);
         }
         self.end_replaced_sessions(now, &cp, association, owners);
@@ -156,14 +151,14 @@ impl N4 {
         if let Some(user) = &request.user_id {
             let mut octets = Vec::new();
             user.encode(&mut octets);
-            session.user = ThinVec::from(&*octets);
+            session.set_user(&octets);
         }
         if let Some(membership) = SessionSets::of(request) {
-            session.get_or_create_extras().membership = membership;
+            session.set_membership(membership);
         }
         self.sessions.insert(session);
         self.associations.count_new_session(association);
-        self.submit_plan(PlanPurpose::Establish(key), change.into());
+        self.sessions.submit(PlanPurpose::Establish(key), change.into(), &mut self.out);
         Ok(())
     }
 
@@ -198,7 +193,7 @@ impl N4 {
     /// No more sessions are accepted.
     pub(super) fn refuse_new_session(&self, association: AssociationId) -> Result<(), RequestRefusal> {
         self.associations.refuse_while_releasing(association)?;
-        let most = self.most_sessions();
+        let most = self.sessions.most();
         if self.is_stopping() {
             return Err(RequestRefusal::new(Cause::NoResourcesAvailable, "this UPF is shutting down"));
         }
@@ -211,25 +206,26 @@ impl N4 {
 
     /// The request that establishes a session, with the current restart epoch of its SMF.
     #[inline]
-    pub(super) fn origin(&self, key: RequestKey) -> RequestKey {
+    fn origin(&self, key: RequestKey) -> RequestKey {
         key.in_epoch(self.transactions.epoch(key.from.ip()))
     }
 
     fn modify(&mut self, now: Time, seid: Seid, key: RequestKey, header: &Header, body: &[u8]) {
-        let Some(session) = self.sessions.get(seid) else { return self.refuse_unknown(now, key) };
+        if self.sessions.get(seid).is_none() {
+            return self.refuse_unknown(now, key);
+        }
         // The template cache comes before the decoder.
-        let known = session.rules.profiled();
-        let known = known.and_then(|profiled| self.resources.recognize_modification(profiled, body));
-        if let Some(known) = known
-            && let Ok(takeover) = self.takeover(key, seid, (known.cp, known.node()), None)
+        if let Some(known) = self.sessions.recognize_modification(seid, body)
+            && let Ok(takeover) =
+                self.sessions.takeover(key, seid, (known.cp, known.node()), None, &self.associations)
         {
             let planned = PlannedChange::rebind(seid, known);
-            return self.submit_plan(PlanPurpose::Modify(key, takeover), planned);
+            return self.sessions.submit(PlanPurpose::Modify(key, takeover), planned, &mut self.out);
         }
         match Message::decode(header, body) {
             Ok(Message::SessionModificationRequest(request)) => {
                 if let Err(refusal) = self.modify_decoded(now, seid, key, &request, body) {
-                    let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp.seid);
+                    let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp().seid);
                     self.refuse(now, key, refusal.about(cp));
                 }
             }
@@ -247,16 +243,17 @@ impl N4 {
         body: &[u8],
     ) -> Result<(), RequestRefusal> {
         let Some(session) = self.sessions.get(seid) else { return Ok(()) };
-        let held = session.association;
+        let held = session.association();
         let membership = session
             .membership()
             .map_or_else(|| SessionSets::default().after(request), |sets| sets.after(request));
         let node = request.node_id.as_ref().map(|node| node.to_owned());
-        let takeover = self.takeover(key, seid, (request.cp_f_seid, node.as_ref()), membership)?;
-        let change = self.plan_change(request, seid, held)?;
+        let named = (request.cp_f_seid, node.as_ref());
+        let takeover = self.sessions.takeover(key, seid, named, membership, &self.associations)?;
+        let change = self.sessions.plan_change(request, seid, held, &self.associations)?;
         if change.plan.change.is_empty() {
             let pending = PlannedChange::from(change).pending;
-            self.tolerate(seid, &pending);
+            tolerate(seid, &pending, &mut self.out);
             self.modified(now, seid, key, takeover, pending, Applied::default());
             return Ok(());
         }
@@ -266,37 +263,85 @@ impl N4 {
             && let Err(refusal) =
                 self.memory.check_session(self.sessions.needed(), after, before, &mut self.out)
         {
-            self.resources.abandon(change.resources);
+            self.sessions.discard(change);
             return Err(refusal);
         }
         self.sessions.set_footprint(seid, before.or(after));
-        let (context, sessions, resources) = self.planning();
-        if let Some(profiled) = sessions.get(seid).and_then(|session| session.rules.profiled()) {
-            resources.cache_transition(profiled, body, &change, &context);
-        }
-        self.submit_plan(PlanPurpose::Modify(key, takeover), change.into());
+        self.sessions.cache_transition(seid, body, &change);
+        self.sessions.submit(PlanPurpose::Modify(key, takeover), change.into(), &mut self.out);
         Ok(())
     }
 
     fn delete(&mut self, now: Time, seid: Seid, key: RequestKey) {
-        let Some(session) = self.sessions.get(seid) else { return self.refuse_unknown(now, key) };
-        let planned = PlannedChange::removal(seid, &session.rules);
-        self.submit_plan(PlanPurpose::Delete(key), planned);
-    }
-
-    /// Emits notices of the accepted deviations of a request.
-    fn tolerate(&mut self, session: Seid, change: &PendingChange) {
-        for what in change.tolerated() {
-            self.out.notice(Notice::Tolerated { session, what: *what });
+        if self.sessions.get(seid).is_none() {
+            return self.refuse_unknown(now, key);
         }
+        self.sessions.submit_deletion(seid, key, &mut self.out);
     }
 
-    /// Submits a change to the data plane.
-    #[inline]
-    pub(crate) fn submit_plan(&mut self, purpose: PlanPurpose, planned: PlannedChange) {
-        self.tolerate(planned.plan.session, &planned.pending);
-        if let Some((id, plan)) = self.sessions.start(purpose, planned) {
-            self.out.push(Output::Apply { id, plan });
+    /// Repeats the response to the request that established the session with this F-SEID: a repetition after the
+    /// response was discarded, or from another port or address of the SMF.
+    pub(crate) fn handle_repeated_establishment(
+        &mut self,
+        now: Time,
+        key: RequestKey,
+        request: &SessionEstablishmentRequest<'_>,
+    ) -> bool {
+        let Some(seid) = self.sessions.by_cp_f_seid(&request.cp_f_seid) else { return false };
+        let is_its = |session: &&Session| {
+            session.origin().is_same_request(&key) && !self.sessions.is_in_purge(session)
+        };
+        let Some(session) = self.sessions.get(seid).filter(is_its) else {
+            return false;
+        };
+        let ip = key.from.ip();
+        if !self.associations.is_authorized_for(session.association(), ip) && !session.cp().addr.contains(ip)
+        {
+            return false;
+        }
+        // The repetition itself is in progress by now.
+        let before = if *session.origin() == key {
+            RequestState::New
+        } else {
+            self.transactions.look_up(session.origin())
+        };
+        match before {
+            RequestState::New if session.is_established() => {
+                self.repeat_establishment(now, key, seid, request);
+            }
+            RequestState::New => return false,
+            RequestState::InProgress | RequestState::Answered(_) => {
+                let original = *session.origin();
+                self.transactions.repeat_answer(key, &original, &mut self.out);
+            }
+        }
+        true
+    }
+
+    /// Ends the sessions that a new one replaces. One whose F-SEID is reused is removed without a report: the SMF would
+    /// take the report for that of the new session.
+    pub(crate) fn end_replaced_sessions(
+        &mut self,
+        now: Time,
+        cp: &FSeid,
+        association: AssociationId,
+        owners: BTreeSet<Seid>,
+    ) {
+        let same = self
+            .sessions
+            .by_cp_f_seid(cp)
+            .filter(|replaced| self.sessions.can_be_replaced(*replaced, association, &self.associations));
+        if let Some(replaced) = same {
+            if !self.sessions.is_seid_in_purge(replaced) {
+                self.out.notice(Notice::SessionReplaced { session: replaced });
+            }
+            self.remove_before_purge(now, replaced);
+        }
+        for owner in owners.into_iter().filter(|owner| Some(*owner) != same) {
+            match self.sessions.is_seid_in_purge(owner) {
+                true => self.remove_before_purge(now, owner),
+                false => self.release_session(now, owner, ReleaseReason::AddressTaken),
+            }
         }
     }
 }

@@ -9,14 +9,15 @@ use causeway_pfcp::{Cause, PfdManagementRequest, PfdManagementResponse};
 use causeway_rules::{Rejection, manage_pfds};
 use causeway_types::{NodeId, Time};
 
+use super::N4;
+use crate::Output;
 use crate::association::canonical;
 use crate::transaction::RequestKey;
 use crate::transaction::RequestRefusal;
-use crate::{N4, Output};
 
 /// The owner of the PFDs of an application: the SMF that provisioned them.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum PfdOwner {
+enum PfdOwner {
     /// Any SMF of a set.
     Set(String),
     /// One SMF.
@@ -25,15 +26,19 @@ pub(crate) enum PfdOwner {
     Host(IpAddr),
 }
 
-/// The owner of each application. Applications of the configuration have none.
-pub(crate) type PfdOwners = BTreeMap<ApplicationId, PfdOwner>;
+/// The PFDs received over N4.
+#[derive(Debug, Default)]
+pub(super) struct Pfds {
+    /// The owner of each application. Applications of the configuration have none.
+    owners: BTreeMap<ApplicationId, PfdOwner>,
+}
 
 impl N4 {
     /// Replaces the PFDs of the applications that the request names, for the sessions of every SMF, or changes nothing.
     /// Only the SMF that provisioned PFDs, or another one of its set, may change or remove them while it has an
     /// association.
     pub(crate) fn pfd_management(&mut self, now: Time, key: RequestKey, request: &PfdManagementRequest<'_>) {
-        if !self.capabilities.application_detection {
+        if !self.sessions.can_detect_applications() {
             let refusal =
                 RequestRefusal::new(Cause::ServiceNotSupported, "this data plane detects no applications");
             return self.transactions.refuse_node(now, key, refusal, &mut self.out);
@@ -43,9 +48,9 @@ impl N4 {
             Err(refusal) => return self.transactions.refuse_node(now, key, refusal, &mut self.out),
         };
         let is_others = |id: &ApplicationId| {
-            self.pfd_owners.get(id).is_some_and(|other| *other != owner && self.has_association(other))
+            self.pfds.owners.get(id).is_some_and(|other| *other != owner && self.has_association(other))
         };
-        let applications = match manage_pfds(&self.catalogue.applications, request, is_others) {
+        let applications = match manage_pfds(self.sessions.applications(), request, is_others) {
             Ok(applications) => applications,
             Err(reason) => {
                 return self.transactions.refuse_node(
@@ -62,13 +67,13 @@ impl N4 {
         }
         for group in request.application_ids_pfds.iter() {
             let id = ApplicationId::new(group.application_id.0);
-            if self.pfd_owners.get(&id).is_none_or(|other| !self.has_association(other)) {
-                self.pfd_owners.insert(id, owner.clone());
+            if self.pfds.owners.get(&id).is_none_or(|other| !self.has_association(other)) {
+                self.pfds.owners.insert(id, owner.clone());
             }
         }
-        self.pfd_owners.retain(|id, _| applications.knows(id));
+        self.pfds.owners.retain(|id, _| applications.knows(id));
         self.memory.set_pfds(octets);
-        self.catalogue.applications = Arc::new(applications);
+        self.sessions.set_applications(Arc::new(applications));
         self.send_applications();
         let response = PfdManagementResponse::new(Cause::RequestAccepted);
         self.accept(now, key, &response.into());
@@ -104,6 +109,6 @@ impl N4 {
 
     /// Notifies the data plane of the current applications.
     pub(crate) fn send_applications(&mut self) {
-        self.out.push(Output::Applications(Arc::clone(&self.catalogue.applications)));
+        self.out.push(Output::Applications(Arc::clone(self.sessions.applications())));
     }
 }

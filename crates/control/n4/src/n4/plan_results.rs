@@ -3,19 +3,20 @@
 use causeway_dataplane::{Applied, ApplyError};
 use causeway_pfcp::{
     AdditionalUsageReports, Cause, CreatedPdr, CreatedTrafficEndpoint, MessageType, NodeId,
-    PacketRateStatusReport, SessionEstablishmentRequest, SessionEstablishmentResponse,
-    SessionModificationResponse, UpdatedPdr, UsageReport,
+    PacketRateStatusReport, SessionDeletionResponse, SessionDeletionResponseFlags,
+    SessionEstablishmentRequest, SessionEstablishmentResponse, SessionModificationResponse, UpdatedPdr,
+    UsageReport,
 };
 use causeway_rules::{PendingChange, PlannedChange, packet_rate_reports};
 use causeway_types::{FSeid, Seid, Time};
 
-use super::in_flight::{InFlight, PlanPurpose, QueuedWork};
-use super::{Session, Takeover};
+use super::N4;
+use crate::ApplyId;
 use crate::load::LoadStatus;
 use crate::memory::Footprint;
 use crate::report::USAGES;
+use crate::session::{InFlight, PlanPurpose, QueuedWork, Session, Takeover};
 use crate::transaction::{RequestKey, RequestRefusal, RequestState};
-use crate::{ApplyId, N4};
 
 /// Values that the UPF chose, for the response.
 #[derive(Default)]
@@ -60,14 +61,11 @@ impl N4 {
     ///
     /// Events that the data plane raised before it applied the plan must be passed first.
     pub fn applied(&mut self, now: Time, id: ApplyId, result: Result<Applied, ApplyError>) {
-        self.resources.set_time(now);
+        self.sessions.set_time(now);
         if let Some(seid) = self.sessions.purged_session_of_plan(id) {
             self.remove_before_purge(now, seid);
         }
         let Some((seid, is_marked_for_removal, in_flight)) = self.sessions.finish(id) else { return };
-        if in_flight.is_removal() {
-            self.removals_in_flight = self.removals_in_flight.saturating_sub(1);
-        }
         self.outcome(now, seid, is_marked_for_removal, in_flight, result);
         self.continue_purging(now);
     }
@@ -107,34 +105,33 @@ impl N4 {
             }
             (PlanPurpose::Delete(key), result) => self.deleted(now, seid, key, change, result),
             (PlanPurpose::Modify(key, _), Err(error)) => self.not_changed(now, seid, key, change, &error),
-            (PlanPurpose::Instruct, Ok(_)) => self.instructed(seid, change),
-            (PlanPurpose::Instruct, Err(_)) => change.abandon(seid, &mut self.resources),
+            (PlanPurpose::Instruct, Ok(_)) => self.sessions.commit(seid, change),
+            (PlanPurpose::Instruct, Err(_)) => self.sessions.abandon(seid, change),
             (PlanPurpose::Release, result) => self.released(now, seid, change, result),
             // Only a session marked for removal is purged.
-            (PlanPurpose::Purge, _) => change.abandon(seid, &mut self.resources),
+            (PlanPurpose::Purge, _) => self.sessions.abandon(seid, change),
         }
     }
 
     fn established(&mut self, now: Time, seid: Seid, key: RequestKey, change: PendingChange) {
         let Some(session) = self.sessions.get(seid) else { return };
-        let (cp, association) = (session.cp, session.association);
+        let (cp, association) = (session.cp(), session.association());
         let status = self.status(now, Some(association), 0);
-        let Some(session) = self.sessions.get_mut(seid) else { return };
-        session.since = now;
+        self.sessions.set_established(now, seid);
         let profiled = change.profiled().filter(|_| status.is_empty());
         let known = profiled.and_then(|profiled| {
             let octets = self.transactions.buffer();
-            self.response_templates.encode(profiled, seid, cp.seid, key.sequence, octets)
+            self.templates.encode(profiled, seid, cp.seid, key.sequence, octets)
         });
         if let Some(bytes) = known {
-            change.commit(seid, &mut session.rules, &mut self.resources);
+            self.sessions.commit(seid, change);
             return self.answer_with(now, key, MessageType::SessionEstablishmentResponse, bytes);
         }
         let (profiled, created) = (profiled.cloned(), CreatedIes::by(&change));
-        change.commit(seid, &mut session.rules, &mut self.resources);
+        self.sessions.commit(seid, change);
         self.accept_establishment(now, key, cp, seid, created, status);
         if let (Some(profiled), RequestState::Answered(bytes)) = (profiled, self.transactions.look_up(&key)) {
-            self.response_templates.remember(&profiled, seid, cp.seid, key.sequence, bytes);
+            self.templates.remember(&profiled, seid, cp.seid, key.sequence, bytes);
         }
     }
 
@@ -147,8 +144,8 @@ impl N4 {
         request: &SessionEstablishmentRequest<'_>,
     ) {
         let Some(session) = self.sessions.get(seid) else { return self.transactions.forget(&key) };
-        let (cp, association) = (session.cp, session.association);
-        match causeway_rules::repeat_establishment(request, seid, &session.rules.to_rules()) {
+        let (cp, association) = (session.cp(), session.association());
+        match causeway_rules::repeat_establishment(request, seid, &session.rules().to_rules()) {
             Err(rejection) => self.refuse(now, key, RequestRefusal::from(rejection).about(cp.seid)),
             Ok(change) => {
                 let status = self.status(now, Some(association), 0);
@@ -189,8 +186,8 @@ impl N4 {
         change: PendingChange,
         error: &ApplyError,
     ) {
-        change.abandon(seid, &mut self.resources);
-        let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp.seid);
+        self.sessions.abandon(seid, change);
+        let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp().seid);
         self.refuse(now, key, RequestRefusal::from(error).about(cp));
         self.drop_session(now, seid);
     }
@@ -216,18 +213,16 @@ impl N4 {
             if has_results { self.results_of(seid, &mut change, &applied) } else { Results::default() };
         // A rebound session needs as much memory as before.
         let footprint = (!change.is_rebinding()).then(|| Footprint::after(&change));
-        self.commit(seid, change);
+        self.sessions.commit(seid, change);
         footprint.into_iter().for_each(|footprint| self.sessions.set_footprint(seid, footprint));
         takeover.into_iter().for_each(|takeover| self.take_over(seid, *takeover));
         let session = self.sessions.get(seid);
-        let cp = session.map_or(Seid(0), |session| session.cp.seid);
-        let association = session.map(|session| session.association);
+        let cp = session.map_or(Seid(0), |session| session.cp().seid);
+        let association = session.map(Session::association);
         let status = self.status(now, association, 0);
         // A response that contains nothing but the acceptance is made from a template.
         let is_plain = status.is_empty() && (!has_results || results.is_empty());
-        if is_plain
-            && let Some(bytes) = self.response_templates.accept(cp, key.sequence, self.transactions.buffer())
-        {
+        if is_plain && let Some(bytes) = self.templates.accept(cp, key.sequence, self.transactions.buffer()) {
             return self.answer_with(now, key, MessageType::SessionModificationResponse, bytes);
         }
         let Results { created, usage_reports, additional, packet_rates } = results;
@@ -247,37 +242,19 @@ impl N4 {
         if let RequestState::Answered(bytes) = self.transactions.look_up(&key)
             && is_plain
         {
-            self.response_templates.remember_accepted(cp, key.sequence, bytes);
+            self.templates.remember_accepted(cp, key.sequence, bytes);
         }
     }
 
     /// The results of a modification that its response contains.
     fn results_of(&mut self, seid: Seid, change: &mut PendingChange, applied: &Applied) -> Results {
-        let (created, clock) = (CreatedIes::by(change), self.wall);
-        let Some(session) = self.sessions.get_mut(seid) else { return Results::default() };
+        let created = CreatedIes::by(change);
         let answered = |urr| applied.usage.iter().any(|usage| usage.urr == urr);
         let waited = self.reports.take_usage_of(seid, |urr| !change.has_urr(urr) || answered(urr));
-        let rules = &mut session.rules;
-        let mut usage_reports: Vec<_> =
-            waited.iter().map(|usage| change.usage_report(rules, usage, clock)).collect();
-        usage_reports.extend(change.usage_reports(rules, &applied.usage, clock));
+        let mut usage_reports = self.sessions.usage_reports(seid, change, &waited, applied, self.wall);
         let additional = self.reports.push_front(seid, split_additional(&mut usage_reports));
         let packet_rates = packet_rate_reports(&applied.packet_rates);
         Results { created, usage_reports, additional, packet_rates }
-    }
-
-    /// A session has ended by this change.
-    pub(super) fn free_resources(&mut self, seid: Seid, change: PendingChange) {
-        if let Some(session) = self.sessions.get(seid) {
-            change.end(seid, &session.rules, &mut self.resources);
-        }
-    }
-
-    /// A change is in force.
-    pub(super) fn commit(&mut self, seid: Seid, change: PendingChange) {
-        if let Some(session) = self.sessions.get_mut(seid) {
-            change.commit(seid, &mut session.rules, &mut self.resources);
-        }
     }
 
     pub(super) fn not_changed(
@@ -288,8 +265,8 @@ impl N4 {
         change: PendingChange,
         error: &ApplyError,
     ) {
-        change.abandon(seid, &mut self.resources);
-        let kept = self.sessions.get(seid).map(|it| (it.cp.seid, Footprint::kept(&it.rules)));
+        self.sessions.abandon(seid, change);
+        let kept = self.sessions.get(seid).map(|it| (it.cp().seid, Footprint::kept(it.rules())));
         if let Some((_, footprint)) = kept {
             self.sessions.set_footprint(seid, footprint);
         }
@@ -303,17 +280,95 @@ impl N4 {
         if is_quiet && self.reports.is_empty(seid) {
             return;
         }
-        self.continue_release(seid);
-        while self.sessions.get(seid).is_some_and(|session| session.in_flight.is_none()) {
+        self.sessions.continue_release(seid, &mut self.out);
+        while self.sessions.get(seid).is_some_and(|session| !session.has_plan()) {
             let Some(waiting) = self.sessions.next_waiting(seid) else { break };
             match waiting {
                 QueuedWork::Request(request) => {
                     self.existing_session(now, seid, request.key, &request.header, &request.body);
                 }
-                QueuedWork::Answer(instructions) => self.instruct(seid, &instructions),
+                QueuedWork::Answer(instructions) => {
+                    self.sessions.instruct(seid, &instructions, &mut self.out);
+                }
             }
         }
         self.send_reports(now, seid);
+    }
+
+    /// The result of the data plane: the session is removed, or still exists.
+    pub(super) fn deleted(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        key: RequestKey,
+        change: PendingChange,
+        result: Result<Applied, ApplyError>,
+    ) {
+        let applied = match result {
+            Ok(applied) => applied,
+            // It does not exist, as requested.
+            Err(ApplyError::UnknownSession(_)) => Applied::default(),
+            Err(error) => return self.not_changed(now, seid, key, change, &error),
+        };
+        let Some(session) = self.sessions.get(seid) else { return };
+        // The index entries of the session are in other cache lines, which are often not cached when there are many.
+        std::hint::black_box(self.sessions.prefetch_removal(session));
+        let (cp, has_reports) = (session.cp().seid, !self.reports.is_empty(seid));
+        let status = self.status(now, Some(session.association()), 1);
+        let has_more = has_reports || !status.is_empty() || !applied.packet_rates.is_empty();
+        // A response with the usage of this deletion alone is made from a template.
+        let Some(session) = self.sessions.get(seid).filter(|_| change.is_profiled_removal() && !has_more)
+        else {
+            return self.accept_deletion(now, seid, key, change, applied, status);
+        };
+        let octets = self.transactions.buffer();
+        let known = self.templates.end(session.rules(), &applied.usage, cp, key.sequence, octets, self.wall);
+        if let Some(bytes) = known {
+            self.sessions.free_resources(seid, change);
+            self.answer_with(now, key, MessageType::SessionDeletionResponse, bytes);
+            return self.drop_session(now, seid);
+        }
+        let (rules, usage) = (session.rules().clone(), applied.usage.clone());
+        self.accept_deletion(now, seid, key, change, applied, status);
+        if let RequestState::Answered(bytes) = self.transactions.look_up(&key) {
+            self.templates.remember_end(&rules, &usage, cp, key.sequence, bytes, self.wall);
+        }
+    }
+
+    /// The session is removed. Queued usage is added to the response; a report still in flight is indicated (PURU).
+    pub(super) fn accept_deletion(
+        &mut self,
+        now: Time,
+        seid: Seid,
+        key: RequestKey,
+        mut change: PendingChange,
+        applied: Applied,
+        status: LoadStatus,
+    ) {
+        let Some(cp) = self.sessions.get(seid).map(|session| session.cp().seid) else { return };
+        let pending = self.reports.is_in_flight(seid).then_some(SessionDeletionResponseFlags::PURU);
+        let mut usage_reports = self.reports.take_additional(seid);
+        let waited = self.reports.take_unsent_usage(seid);
+        usage_reports.append(&mut self.sessions.usage_reports(
+            seid,
+            &mut change,
+            &waited,
+            &applied,
+            self.wall,
+        ));
+        let packet_rates = packet_rate_reports(&applied.packet_rates);
+        self.sessions.free_resources(seid, change);
+        let cause = Cause::RequestAccepted;
+        let response = SessionDeletionResponse {
+            load_control_information: status.load,
+            overload_control_information: status.overload,
+            usage_reports: usage_reports.into(),
+            packet_rate_status_reports: packet_rates.into(),
+            flags: pending,
+            ..SessionDeletionResponse::new(cause)
+        };
+        self.answer(now, key, cp, Some(cause), &response.into());
+        self.drop_session(now, seid);
     }
 }
 

@@ -6,7 +6,7 @@ use causeway_collections::{PrefaultFn, Release};
 use causeway_pfcp::MessageType;
 use causeway_types::Seid;
 
-use crate::N4;
+use super::N4;
 
 /// The length of a header with SEID, and the offset of the SEID.
 const HEADER: usize = 16;
@@ -39,7 +39,7 @@ impl N4 {
         let Some((header, body)) = following.split_first_chunk::<HEADER>() else { return };
         match MessageType::from_code(header[1]) {
             Some(MessageType::SessionEstablishmentRequest) => {
-                if let Some(cp) = self.resources.peek_cp_f_seid(body) {
+                if let Some(cp) = self.sessions.peek_cp_f_seid(body) {
                     self.sessions.prefetch_new(&cp, fetch);
                 }
             }

@@ -1,17 +1,19 @@
 //! Requests about session sets (TS 29.244 clause 5.22.4), and sessions that move to another SMF of a set.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use causeway_pfcp::{
-    AlternativeSmfIpAddress, Cause, FqCsid, Ie, OffendingIe, SessionChangeInfo, SessionSetDeletionRequest,
-    SessionSetDeletionResponse, SessionSetModificationRequest, SessionSetModificationResponse,
+    AlternativeSmfIpAddress, Cause, FqCsid, Ie, OffendingIe, SessionChangeInfo, SessionReportResponse,
+    SessionSetDeletionRequest, SessionSetDeletionResponse, SessionSetModificationRequest,
+    SessionSetModificationResponse,
 };
-use causeway_types::Time;
+use causeway_types::{Seid, Time};
 
 use super::N4;
 use crate::Notice;
 use crate::association::AssociationId;
-use crate::session::{PendingRequests, PurgeFilter, Session, named};
+use crate::session::{PendingRequests, PurgeFilter, Session, Takeover, named};
 use crate::transaction::{RequestKey, RequestRefusal};
 
 impl N4 {
@@ -33,7 +35,11 @@ impl N4 {
             PurgeFilter::In(sets),
             PendingRequests::Answer,
         );
-        self.notify_purged(removed, Notice::SessionSetDeleted { from: key.from, sessions: 0 });
+        self.sessions.notify_purged(
+            removed,
+            Notice::SessionSetDeleted { from: key.from, sessions: 0 },
+            &mut self.out,
+        );
         let config = Arc::clone(&self.config);
         let node = (&config.node).into();
         let response = SessionSetDeletionResponse::new(node, Cause::RequestAccepted);
@@ -84,7 +90,7 @@ impl N4 {
                     || info
                         .cp_ip_addresses
                         .iter()
-                        .any(|cp| session.cp.addr.iter().any(|ip| cp.0.contains(ip)))
+                        .any(|cp| session.cp().addr.iter().any(|ip| cp.0.contains(ip)))
             };
             let sessions: Vec<_> = ids.iter().flat_map(|id| self.sessions.seids_of(*id)).collect();
             for seid in sessions {
@@ -116,5 +122,48 @@ impl N4 {
             self.move_to_association(*seid, to);
         }
         sessions.len()
+    }
+
+    /// The change is applied.
+    pub(crate) fn take_over(&mut self, seid: Seid, takeover: Takeover) {
+        let Takeover { cp, association, membership } = takeover;
+        if let Some(membership) = membership {
+            self.sessions.set_membership(seid, membership);
+        }
+        let is_another = association.is_some_and(|association| self.move_to_association(seid, association));
+        if let Some(cp) = cp {
+            self.move_session(seid, cp, is_another);
+        }
+    }
+
+    /// The takeover in a report response.
+    pub(crate) fn take_over_from_response(
+        &mut self,
+        seid: Seid,
+        from: IpAddr,
+        answer: &SessionReportResponse<'_>,
+    ) {
+        let Some(held) = self.sessions.get(seid).map(Session::association) else { return };
+        self.sessions.update_membership(seid, answer);
+        let named = answer.node_id.as_ref().and_then(|node| self.associations.of_node(&node.to_owned()));
+        let able = named.filter(|id| self.associations.are_of_one_set(held, *id));
+        let is_another = able.is_some_and(|id| self.move_to_association(seid, id));
+        let Some(cp) = answer.cp_f_seid else { return };
+        match self.associations.end_of(able.unwrap_or(held), from, cp) {
+            Ok(cp) => self.move_session(seid, cp, is_another),
+            Err(RequestRefusal { detail, .. }) => {
+                self.out.notice(Notice::InstructionsFailed { session: seid, detail });
+            }
+        }
+    }
+
+    /// Moves a session to an association. Returns whether it had another.
+    pub(super) fn move_to_association(&mut self, seid: Seid, id: AssociationId) -> bool {
+        let Some((before, counts)) = self.sessions.move_to_association(seid, id) else { return false };
+        if counts {
+            self.associations.uncount_session(before);
+            self.associations.count_session(id);
+        }
+        before != id
     }
 }

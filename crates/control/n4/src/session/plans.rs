@@ -1,0 +1,169 @@
+//! Plans of sessions: submitted, in force or abandoned.
+
+use causeway_dataplane::Applied;
+use causeway_model::Usage;
+use causeway_pfcp::{SessionReportResponse, UsageReport};
+use causeway_rules::{Change, Instructions, PendingChange, PlannedChange, Rejection};
+use causeway_types::{Seid, Time, WallClock};
+
+use super::Sessions;
+use super::in_flight::PlanPurpose;
+use crate::output::Outputs;
+use crate::transaction::RequestKey;
+use crate::{Notice, Output};
+
+impl Sessions {
+    /// Has the data plane apply a change of a session. No other plan of the session may be in flight.
+    #[inline]
+    pub(crate) fn submit(&mut self, purpose: PlanPurpose, planned: PlannedChange, out: &mut Outputs) {
+        tolerate(planned.plan.session, &planned.pending, out);
+        if let Some((id, plan)) = self.start(purpose, planned) {
+            out.push(Output::Apply { id, plan });
+        }
+    }
+
+    /// Has the data plane remove a session at the request of its SMF.
+    pub(crate) fn submit_deletion(&mut self, seid: Seid, key: RequestKey, out: &mut Outputs) {
+        let Some(session) = self.get(seid) else { return };
+        let planned = PlannedChange::removal(seid, &session.rules);
+        self.submit(PlanPurpose::Delete(key), planned, out);
+    }
+
+    /// Has the data plane remove a session that is marked for removal, when it has no plan in flight.
+    pub(crate) fn purge(&mut self, seid: Seid, out: &mut Outputs) {
+        if self.get(seid).is_some_and(|session| session.in_flight.is_none()) {
+            self.submit_removal(seid, PlanPurpose::Purge, out);
+        }
+    }
+
+    /// Has the data plane remove a session that is being released, when it has no plan in flight.
+    pub(crate) fn continue_release(&mut self, seid: Seid, out: &mut Outputs) {
+        if self.get(seid).is_some_and(|session| session.releasing && session.in_flight.is_none()) {
+            self.submit_removal(seid, PlanPurpose::Release, out);
+        }
+    }
+
+    fn submit_removal(&mut self, seid: Seid, purpose: PlanPurpose, out: &mut Outputs) {
+        let Some(session) = self.get(seid) else { return };
+        let planned = PlannedChange::removal(seid, &session.rules);
+        self.removals_in_flight += 1;
+        self.submit(purpose, planned, out);
+    }
+
+    /// The data plane failed to remove the session: it is retried later.
+    pub(crate) fn retry_removal(&mut self, now: Time, seid: Seid, change: PendingChange) {
+        self.abandon(seid, change);
+        self.removals.insert((now + self.config.removal_retry, seid));
+    }
+
+    /// Retries removals that the data plane failed to apply.
+    pub(crate) fn retry_removals(&mut self, now: Time, out: &mut Outputs) {
+        while let Some((_, seid)) = self.removals.first().copied().filter(|(time, _)| *time <= now) {
+            self.removals.pop_first();
+            self.purge(seid, out);
+        }
+    }
+
+    /// The UPF ends a session, with reports: for its SMF it no longer exists. False: it is ending already.
+    pub(crate) fn begin_release(&mut self, seid: Seid) -> bool {
+        let Some(session) = self.get_mut(seid).filter(|session| !session.is_ending()) else { return false };
+        session.releasing = true;
+        self.forget_cp(seid);
+        true
+    }
+
+    /// The data plane has removed a session that the UPF ends. False: there is no such session.
+    pub(crate) fn end_release(&mut self, seid: Seid) -> bool {
+        let session = self.get_mut(seid);
+        session.map(|session| (session.releasing, session.ended) = (false, true)).is_some()
+    }
+
+    /// A change is in force.
+    pub(crate) fn commit(&mut self, seid: Seid, change: PendingChange) {
+        let Some(index) = self.index_of(seid) else { return };
+        let Self { all, resources, .. } = self;
+        if let Some(session) = all.get_mut(index) {
+            change.commit(seid, &mut session.rules, resources);
+        }
+    }
+
+    /// A change is not in force.
+    pub(crate) fn abandon(&mut self, seid: Seid, change: PendingChange) {
+        change.abandon(seid, &mut self.resources);
+    }
+
+    /// A change that was planned is not submitted.
+    pub(crate) fn discard(&mut self, change: Change) {
+        self.resources.abandon(change.resources);
+    }
+
+    /// A session has ended by this change.
+    pub(crate) fn free_resources(&mut self, seid: Seid, change: PendingChange) {
+        let Some(index) = self.index_of(seid) else { return };
+        let Self { all, resources, .. } = self;
+        if let Some(session) = all.get(index) {
+            change.end(seid, &session.rules, resources);
+        }
+    }
+
+    /// The usage reports of a change that yielded this usage, numbered after those of usage that was queued.
+    pub(crate) fn usage_reports(
+        &mut self,
+        seid: Seid,
+        change: &mut PendingChange,
+        queued: &[Usage],
+        applied: &Applied,
+        clock: WallClock,
+    ) -> Vec<UsageReport<'static>> {
+        let Some(session) = self.get_mut(seid) else { return Vec::new() };
+        let rules = &mut session.rules;
+        let mut reports = Vec::with_capacity(queued.len() + applied.usage.len());
+        reports.extend(queued.iter().map(|usage| change.usage_report(rules, usage, clock)));
+        reports.extend(change.usage_reports(rules, &applied.usage, clock));
+        reports
+    }
+
+    /// Applies the instructions in a report response after earlier work. A response cannot be rejected: if the
+    /// instructions are wrong, a notice says so and none is applied.
+    pub(crate) fn take_instructions(
+        &mut self,
+        seid: Seid,
+        answer: &SessionReportResponse<'_>,
+        out: &mut Outputs,
+    ) {
+        match Instructions::of(answer) {
+            Ok(None) => {}
+            Ok(Some(instructions)) => match self.get(seid) {
+                Some(session) if session.in_flight.is_some() => self.wait_with(seid, instructions),
+                _ => self.instruct(seid, &instructions, out),
+            },
+            Err(rejection) => refuse_instructions(seid, &rejection, out),
+        }
+    }
+
+    /// Begins to apply instructions. No plan of the session is in flight.
+    pub(crate) fn instruct(&mut self, seid: Seid, instructions: &Instructions, out: &mut Outputs) {
+        let Some(index) = self.index_of(seid) else { return };
+        let Self { all, planning, resources, .. } = self;
+        let Some(session) = all.get(index) else { return };
+        let rules = session.rules.to_rules();
+        match causeway_rules::instruct(&rules, instructions, seid, &planning.context(), resources) {
+            Err(rejection) => refuse_instructions(seid, &rejection, out),
+            Ok(change) if change.plan.change.is_empty() => {
+                self.commit(seid, PlannedChange::from(change).pending);
+            }
+            Ok(change) => self.submit(PlanPurpose::Instruct, change.into(), out),
+        }
+    }
+}
+
+fn refuse_instructions(session: Seid, rejection: &Rejection, out: &mut Outputs) {
+    out.notice(Notice::InstructionsFailed { session, detail: rejection.to_string() });
+}
+
+/// Emits notices of the accepted deviations of a request.
+pub(crate) fn tolerate(session: Seid, change: &PendingChange, out: &mut Outputs) {
+    for what in change.tolerated() {
+        out.notice(Notice::Tolerated { session, what: *what });
+    }
+}
