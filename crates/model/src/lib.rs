@@ -24,7 +24,6 @@
 
 mod application;
 mod bar;
-mod buffering;
 mod capabilities;
 mod diff;
 mod enrichment;
@@ -35,7 +34,6 @@ mod marking;
 mod outer;
 mod packet_rate;
 mod pdr;
-mod pdu_type;
 mod plan;
 mod predefined;
 mod profile;
@@ -53,8 +51,7 @@ mod usage;
 pub use application::{
     ApplicationId, Applications, Domain, DomainProtocol, Pattern, PatternError, Pfd, Seen,
 };
-pub use bar::Bar;
-pub use buffering::{BufferingDuration, DeliveryStatus, ExtendedBuffering};
+pub use bar::{Bar, BufferingDuration, DeliveryStatus, ExtendedBuffering};
 pub use capabilities::Capabilities;
 pub use diff::{PlanOptions, plan_modification};
 pub use enrichment::HttpField;
@@ -65,7 +62,6 @@ pub use marking::{FlowMarking, PagingPolicy, TosMarking};
 pub use outer::{HeaderRemoval, OuterHeader, RemovedHeader};
 pub use packet_rate::{Allowance, PacketRate, PacketRateReport, PacketRateStatus, PacketRates, Remaining};
 pub use pdr::{Pdi, Pdr, UeAddress, UeSide};
-pub use pdu_type::PduSessionType;
 pub use plan::{Op, Plan, SessionChange};
 pub use predefined::{Activated, PredefinedRule, PredefinedRules, RuleName};
 #[cfg(any(test, feature = "testing"))]
@@ -77,7 +73,7 @@ pub use profile::{
 pub use qer::{Correlation, Gate, Qer, RateLimit};
 pub use redirect::{NewEnd, PolicyName, Redirect, Replacement, Steering, Url};
 pub use rule_map::RuleMap;
-pub use rule_set::RuleSet;
+pub use rule_set::{PduSessionType, RuleSet};
 pub use sdf::{FlowAddress, FlowDescription, FlowEnd, FlowError, SdfFilter, TrafficClass};
 pub use ue_mac::{MacChanges, UeMac};
 pub use urr::{

@@ -1,10 +1,30 @@
 //! All rules of one session.
 
+use std::fmt;
+
 use causeway_types::{BarId, FarId, PdrId, QerId, SNssai, Span, UrrId};
 
-use super::{
-    Bar, EthernetFilter, Far, MacMatch, PagingPolicy, Pdi, Pdr, PduSessionType, Qer, RuleMap, SdfFilter, Urr,
-};
+use super::{Bar, EthernetFilter, Far, MacMatch, PagingPolicy, Pdi, Pdr, Qer, RuleMap, SdfFilter, Urr};
+
+/// The kind of a PDU session's user packets (PDN Type, TS 29.244 clause 8.2.79), fixed at its establishment.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub enum PduSessionType {
+    /// IPv4, IPv6 or both: user packets are IP packets.
+    #[default]
+    Ip,
+    /// Ethernet: user packets are frames, starting with the destination address, without preamble and frame check
+    /// sequence (TS 23.501 clause 5.6.10.2).
+    Ethernet,
+}
+
+impl fmt::Display for PduSessionType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ip => "IP",
+            Self::Ethernet => "Ethernet",
+        })
+    }
+}
 
 /// The rules of one session, by id, and the properties of the session as a whole. Validation ensures that every
 /// reference resolves.

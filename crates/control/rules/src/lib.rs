@@ -86,7 +86,6 @@ mod edits;
 mod ie;
 mod interned;
 mod leniency;
-mod predefined;
 mod rejection;
 mod resources;
 mod response_ies;

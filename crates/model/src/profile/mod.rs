@@ -5,15 +5,13 @@
 //! descriptions differ from session to session, they are parameters as well: the [`Policy`].
 
 mod params;
-mod policy;
 mod profiled_session;
 mod session_profile;
 #[cfg(any(test, feature = "testing"))]
 mod templates;
 mod transition;
 
-pub use params::{MAX_TUNNELS, SessionParams};
-pub use policy::{Policy, PolicySlots, RateKind};
+pub use params::{MAX_TUNNELS, Policy, PolicySlots, RateKind, SessionParams};
 pub use profiled_session::ProfiledSession;
 pub use session_profile::{RemoteFars, SessionProfile};
 #[cfg(any(test, feature = "testing"))]

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use causeway_types::{FTeid, FTeidV4, FarId};
 
-use super::params::{MAX_TUNNELS, SessionParams};
-use super::policy::{Policy, PolicySlots};
+use super::params::{MAX_TUNNELS, Policy, PolicySlots, SessionParams};
 use crate::{Far, OuterHeader, Pdr, RuleSet, UeAddress};
 
 /// The FARs whose remote tunnels are parameters, in the order of [`SessionParams::remotes`].

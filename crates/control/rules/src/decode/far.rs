@@ -1,15 +1,15 @@
 //! Create FAR, Update FAR and the forwarding parameters in them.
 
-use causeway_model::{ApplyAction, DeliveryStatus, Far, Forwarding};
+use causeway_model::{ApplyAction, DeliveryStatus, Far, Forwarding, HttpField};
 use causeway_pfcp::{
-    ApplyAction as Flags, CreateFar, DestinationInterface, ForwardingParameters, NetworkInstance,
-    OuterHeaderCreation, SessionModificationFlags, TransportLevelMarking, UpdateFar,
+    ApplyAction as Flags, CreateFar, DestinationInterface, ForwardingParameters, HeaderEnrichment, Ie, Many,
+    NetworkInstance, OuterHeaderCreation, SessionModificationFlags, TransportLevelMarking, UpdateFar,
     UpdateForwardingParameters,
 };
 use causeway_types::{BarId, Interface};
 
 use super::ie_support::CheckSupport;
-use super::{about, duplicate, enrichment, ethernet, marking, not_predefined, redirect, setting, tunnel};
+use super::{about, duplicate, ethernet, marking, not_predefined, redirect, setting, tunnel};
 use crate::edits::{FarUpdate, ForwardingUpdate, Setting};
 use crate::rejection::refuse_if;
 use crate::{Reason, Rejection, ie};
@@ -89,7 +89,7 @@ fn forwarding(group: &ForwardingParameters<'_>) -> Result<Forwarding, Reason> {
         vlan: group.outer_header_creation.as_ref().map(ethernet::tags).transpose()?.flatten(),
         proxying: ethernet::proxying(group.proxying),
         steering: redirect::steering(group)?,
-        enrichment: enrichment::fields(&group.header_enrichment)?,
+        enrichment: header_fields(&group.header_enrichment)?,
     })
 }
 
@@ -115,7 +115,7 @@ fn forwarding_update(group: &UpdateForwardingParameters<'_>) -> Result<Forwardin
         marking: setting::<TransportLevelMarking, _>(marking, &group.other),
         vlan,
         steering: redirect::steering_update(group)?,
-        enrichment: enrichment::update(group)?,
+        enrichment: update_header_fields(group)?,
         end_marker: flags.contains(SessionModificationFlags::SNDEM),
     })
 }
@@ -131,4 +131,35 @@ pub(super) fn destination(interface: DestinationInterface) -> Result<Interface, 
             interface.interface().ok_or(Reason::Unsupported { ie: ie::DESTINATION_INTERFACE, what })
         }
     }
+}
+
+/// HTTP, the only header type (clause 8.2.67).
+const HTTP: u8 = 0;
+
+/// The fields, in the order of the message.
+fn header_fields(ies: &Many<'_, HeaderEnrichment<'_>>) -> Result<Vec<HttpField>, Reason> {
+    let fields = ies.iter().map(|ie| header_field(&ie)).collect::<Result<Vec<_>, _>>()?;
+    let octets: usize = fields.iter().map(HttpField::line_len).sum();
+    if octets > HttpField::MAX_LINES {
+        incorrect("more than 1000 octets of header fields")
+    } else {
+        Ok(fields)
+    }
+}
+
+/// New fields replace all existing ones; one of null length removes them.
+fn update_header_fields(group: &UpdateForwardingParameters<'_>) -> Result<Setting<Vec<HttpField>>, Reason> {
+    let fields = header_fields(&group.header_enrichment)?;
+    Ok(setting::<HeaderEnrichment<'_>, _>(Some(fields).filter(|fields| !fields.is_empty()), &group.other))
+}
+
+fn header_field(ie: &HeaderEnrichment<'_>) -> Result<HttpField, Reason> {
+    if ie.header_type != HTTP {
+        return incorrect("a header type that no release defines");
+    }
+    HttpField::new(ie.name.0, ie.value.0).map_or_else(|| incorrect("not an HTTP field that may be added"), Ok)
+}
+
+fn incorrect<T>(reason: &'static str) -> Result<T, Reason> {
+    Err(Reason::Incorrect { ie: HeaderEnrichment::TYPE, why: reason })
 }

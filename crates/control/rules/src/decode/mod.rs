@@ -3,7 +3,6 @@
 mod bar;
 mod duplicate;
 mod endpoint;
-mod enrichment;
 mod ethernet;
 mod far;
 mod flow;

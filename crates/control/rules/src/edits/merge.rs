@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use causeway_collections::SortedSet;
 use causeway_model::{
-    Activated, Capabilities, LocalEndpoints, OuterHeader, Pdr, PredefinedRules, Qer, RuleMap,
+    Activated, Capabilities, LocalEndpoints, OuterHeader, Pdr, PredefinedRules, Qer, RuleMap, RuleSet,
 };
 use causeway_types::{FTeid, FarId, PdrId};
 
 use crate::addresses::AddressReservation;
-use crate::predefined::activate;
+use crate::catalogue::activate;
 use crate::session::ReportState;
 use crate::tunnels::Reservation;
 use crate::{Reason, Rejection, RuleId, SessionRules, ie};
@@ -19,8 +20,8 @@ use super::filters::Definitions;
 use super::resolve::{Resolver, matching_removal};
 use super::ue::{ChosenUes, UeResolver, home_network};
 use super::{
-    Edits, EndpointId, FarUpdate, PdrDraft, PdrUpdate, RequestedChanges, check, endpoints as points, update,
-    urr,
+    Edits, EndpointId, FarUpdate, HasRuleId, PdrDraft, PdrUpdate, RequestedChanges, endpoints as points,
+    update, urr,
 };
 
 /// The session after the change, and the by-products of the change.
@@ -52,7 +53,7 @@ pub(crate) fn merge(
     reservation: &mut Reservation<'_>,
     addresses: &mut AddressReservation<'_>,
 ) -> Result<Merged, Rejection> {
-    check::check(&changes, &old.rules)?;
+    check(&changes, &old.rules)?;
     changes.endpoints.check(&old.endpoints)?;
     let mut session = old.clone();
     session.reports.retain(|urr, _| old.rules.urrs.contains_key(urr));
@@ -260,4 +261,47 @@ fn held<I: Copy + Ord + Into<RuleId>, R: Clone>(
     id: I,
 ) -> Result<&mut R, Rejection> {
     rules.get_mut(&id).ok_or_else(|| Reason::RuleUnknown.of(id))
+}
+
+/// Checks changes against the existing rules: no duplicates, no new rule that exists, no change of one that does not.
+///
+/// # Errors
+/// [`Reason::DuplicateRule`], [`Reason::RuleExists`] or [`Reason::RuleUnknown`], with the rule.
+fn check(changes: &RequestedChanges, rules: &RuleSet) -> Result<(), Rejection> {
+    check_kind(&changes.pdrs, &rules.pdrs)?;
+    check_kind(&changes.fars, &rules.fars)?;
+    check_kind(&changes.qers, &rules.qers)?;
+    check_kind(&changes.urrs, &rules.urrs)?;
+    check_kind(&changes.bars, &rules.bars)?;
+    for qer in &changes.query_packet_rates {
+        let current = rules.qers.get(qer).ok_or_else(|| Reason::RuleUnknown.of(*qer))?;
+        if current.packet_rate.is_none() {
+            let reason = "the QER limits no packet rate";
+            return Err(Reason::Incorrect { ie: ie::QUERY_PACKET_RATE_STATUS, why: reason }.of(*qer));
+        }
+    }
+    match changes.query.iter().find(|urr| !rules.urrs.contains_key(urr)) {
+        Some(urr) => Err(Reason::RuleUnknown.of(*urr)),
+        None => Ok(()),
+    }
+}
+
+fn check_kind<C: HasRuleId, U: HasRuleId<Id = C::Id>, R>(
+    edits: &Edits<C::Id, C, U>,
+    current: &RuleMap<C::Id, R>,
+) -> Result<(), Rejection> {
+    let mut seen = SortedSet::new();
+    let mut once = |id: C::Id| if seen.insert(id) { Ok(()) } else { Err(Reason::DuplicateRule.of(id)) };
+    let known = |id: C::Id| if current.contains_key(&id) { Ok(()) } else { Err(Reason::RuleUnknown.of(id)) };
+    for id in edits.remove.iter().copied().chain(edits.update.iter().map(HasRuleId::id)) {
+        once(id)?;
+        known(id)?;
+    }
+    for id in edits.create.iter().map(HasRuleId::id) {
+        once(id)?;
+        if current.contains_key(&id) {
+            return Err(Reason::RuleExists.of(id));
+        }
+    }
+    Ok(())
 }

@@ -1,6 +1,5 @@
 //! The changes that one message requests, typed but not yet checked against the rules.
 
-mod check;
 mod endpoints;
 mod ethernet;
 mod filters;

@@ -5,7 +5,7 @@ use causeway_collections::SortedMap;
 use crate::{Reason, ie};
 use causeway_model::{Bar, Duplicate, Far, Forwarding, Pdr, Qer};
 
-use crate::predefined::{activate, deactivate};
+use crate::catalogue::{activate, deactivate};
 
 use super::resolve::{Resolver, matching_removal};
 use super::{

@@ -8,7 +8,7 @@ use causeway_model::{MAX_TUNNELS, Policy, SessionParams, SessionProfile};
 use causeway_pfcp::template::RequestSlots;
 use causeway_types::{FTeid, IpNet, NodeId, PdrId, Seid};
 
-use super::values::policy_slots_of;
+use super::policy_slots_of;
 use crate::addresses::ClaimedPrefix;
 use crate::change::Change;
 use crate::edits::ChosenUes;

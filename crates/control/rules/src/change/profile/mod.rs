@@ -9,22 +9,20 @@
 mod control_profile;
 mod profiled_rules;
 mod transitions;
-mod values;
 
 use std::hash::BuildHasher;
 use std::ops::Range;
 use std::sync::Arc;
 
-use causeway_model::{Capabilities, LocalEndpoints, Policy, SessionParams};
-use causeway_pfcp::template::{RequestTemplate, RequestValues};
-use causeway_pfcp::{SessionEstablishmentFlags, SessionEstablishmentRequest};
+use causeway_model::{Capabilities, LocalEndpoints, Policy, PolicySlots, RateKind, RateLimit, SessionParams};
+use causeway_pfcp::template::{PolicyValues, RateSlot, RequestSlots, RequestTemplate, RequestValues};
+use causeway_pfcp::{Mbr, SessionEstablishmentFlags, SessionEstablishmentRequest};
 use causeway_types::{FSeid, NtpSeconds, Seid};
 use foldhash::fast::SeedableRandomState;
 
 pub use self::control_profile::ControlProfile;
 pub use self::profiled_rules::ProfiledRules;
 pub use self::transitions::RecognizedModification;
-use self::values::{params_of, policy_of};
 use super::Change;
 use crate::Resources;
 use crate::validate::Context;
@@ -282,6 +280,32 @@ pub(super) fn insert(
             slot.cached = Some(Box::new(CachedTemplate { template, profile, names_sets, user }));
         }
         return;
+    }
+}
+
+/// The session parameters of a request.
+fn params_of(values: &RequestValues) -> SessionParams {
+    SessionParams { ue: values.ue, tunnels: values.assigned, remotes: values.remotes }
+}
+
+/// The policy of a request. `None`: a flow description cannot be parsed.
+fn policy_of(values: &PolicyValues<'_>) -> Option<Policy> {
+    let rate = |Mbr { uplink, downlink }: &Mbr| RateLimit { uplink: *uplink, downlink: *downlink };
+    Some(Policy {
+        rates: values.rates.iter().map(rate).collect(),
+        flows: values.flows.iter().map(|flow| flow.parse().ok()).collect::<Option<_>>()?,
+    })
+}
+
+/// The places of policy values in the rules of such a request.
+fn policy_slots_of(slots: &RequestSlots) -> PolicySlots {
+    let kind = |slot| match slot {
+        RateSlot::Maximum => RateKind::Maximum,
+        RateSlot::Guaranteed => RateKind::Guaranteed,
+    };
+    PolicySlots {
+        rates: slots.rates().iter().map(|(qer, slot)| (*qer, kind(*slot))).collect(),
+        flows: slots.flows().to_vec(),
     }
 }
 

@@ -1,17 +1,9 @@
 //! Usage Reporting Rules.
 
-mod limit;
-mod monitoring;
-mod part;
-
 use std::collections::BTreeSet;
 use std::num::NonZeroU16;
 
-use causeway_types::{FarId, ReportingTriggers, Span, UrrId};
-
-pub use limit::{DirectionalLimit, DroppedLimit, UsageLimits};
-pub use monitoring::{BaseInterval, Monitoring};
-pub use part::UrrPart;
+use causeway_types::{FarId, ReportingTriggers, Span, UrrId, Volume, WallTime};
 
 use super::SdfFilter;
 
@@ -111,4 +103,121 @@ pub struct MeasurementMethod {
     pub duration: bool,
     /// EVENT: the number of traffic starts.
     pub events: bool,
+}
+
+/// Thresholds, or quotas, of one URR; reaching any present one suffices.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct UsageLimits {
+    /// Octets.
+    pub volume: Option<DirectionalLimit>,
+    /// Time of use, in whole seconds.
+    pub time: Option<Span>,
+    /// Events.
+    pub events: Option<u32>,
+}
+
+impl UsageLimits {
+    /// These limits if there are any, otherwise `held`.
+    pub fn or(self, held: Self) -> Self {
+        Self {
+            volume: self.volume.or(held.volume),
+            time: self.time.or(held.time),
+            events: self.events.or(held.events),
+        }
+    }
+}
+
+/// Octet limits per direction (TS 29.244 clause 8.2.13). Reaching any present one suffices.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct DirectionalLimit {
+    /// Octets of both directions together.
+    pub total: Option<u64>,
+    /// Octets from the UE.
+    pub uplink: Option<u64>,
+    /// Octets to the UE.
+    pub downlink: Option<u64>,
+}
+
+impl DirectionalLimit {
+    /// The volume has reached one of the limits.
+    pub fn is_reached_by(&self, volume: &Volume) -> bool {
+        self.any(volume, |limit, octets| octets >= limit)
+    }
+
+    /// The volume exceeds one of the limits.
+    pub fn is_exceeded_by(&self, volume: &Volume) -> bool {
+        self.any(volume, |limit, octets| octets > limit)
+    }
+
+    fn any(&self, volume: &Volume, holds: impl Fn(u64, u64) -> bool) -> bool {
+        let holds = |limit: Option<u64>, octets: u64| limit.is_some_and(|limit| holds(limit, octets));
+        holds(self.total, volume.total())
+            || holds(self.uplink, volume.uplink)
+            || holds(self.downlink, volume.downlink)
+    }
+}
+
+/// Limits of dropped downlink traffic (TS 29.244 clause 8.2.49). Reaching any present one suffices.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct DroppedLimit {
+    /// Packets.
+    pub packets: Option<u64>,
+    /// Octets.
+    pub octets: Option<u64>,
+}
+
+impl DroppedLimit {
+    /// This number of dropped packets, with this number of octets, has reached one of the limits.
+    pub fn is_reached_by(&self, packets: u64, octets: u64) -> bool {
+        self.packets.is_some_and(|limit| packets >= limit) || self.octets.is_some_and(|limit| octets >= limit)
+    }
+}
+
+/// A monitoring time (TS 29.244 clauses 5.2.2.2.1 and 7.5.2.4): usage before and after it is reported separately.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Monitoring {
+    /// The wall clock time; one in the past is reached immediately.
+    pub at: WallTime,
+    /// The thresholds after it. If there is none, the rest of the old one continues.
+    pub thresholds: UsageLimits,
+    /// The quotas after it. If there is none, the rest of the old one continues.
+    pub quotas: UsageLimits,
+}
+
+/// A Time Quota Mechanism (TS 29.244 clauses 5.2.2.2.1 and 8.2.81): time is measured in whole base intervals.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum BaseInterval {
+    /// CTP: from the first packet to the end of the first interval of this length without packets.
+    Continuous(Span),
+    /// DTP: one interval of this length from each packet outside of one.
+    Discrete(Span),
+}
+
+/// A part of a URR that starts over when the SMF provisions it, even with an equal value.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum UrrPart {
+    /// Volume Threshold.
+    VolumeThreshold,
+    /// Time Threshold.
+    TimeThreshold,
+    /// Event Threshold.
+    EventThreshold,
+    /// Volume Quota.
+    VolumeQuota,
+    /// Time Quota.
+    TimeQuota,
+    /// Event Quota.
+    EventQuota,
+    /// Dropped DL Traffic Threshold.
+    DroppedThreshold,
+    /// Measurement Period.
+    Period,
+    /// Quota Holding Time.
+    HoldingTime,
+    /// Quota Validity Time.
+    ValidityTime,
+    /// User Plane Inactivity Timer.
+    InactivityTimer,
+    /// Number of Reports.
+    NumberOfReports,
 }
