@@ -44,7 +44,6 @@ mod association;
 mod config;
 mod counters;
 mod features;
-mod hash;
 mod labels;
 mod left_out;
 mod load;
@@ -65,7 +64,9 @@ pub use config::{
 };
 pub use counters::{Counters, Direction, MessageKey, MessageResult, Occupancy};
 pub use n4::N4;
-pub use notice::{DownReason, Level, LossReason, Notice, ReleaseReason, SetupFailure};
+pub use notice::{
+    DiscardReason, DownReason, Level, LossReason, Notice, RefusalReason, ReleaseReason, SetupFailure,
+};
 pub use output::{ApplyId, Output};
 pub use user::UserIdentities;
 pub use view::{AssociationView, SessionView};

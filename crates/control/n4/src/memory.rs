@@ -7,6 +7,7 @@ use causeway_model::{RuleSet, SessionProfile};
 use causeway_pfcp::Cause;
 use causeway_rules::{PendingChange, StoredRules};
 
+use crate::RefusalReason;
 use crate::load::share;
 use crate::output::Outputs;
 use crate::transaction::RequestRefusal;
@@ -164,15 +165,13 @@ impl MemoryLimit {
     }
 
     fn check(&self, sessions: Needed, more: usize, out: &mut Outputs) -> Result<(), RequestRefusal> {
-        let detail = match () {
-            () if self.is_short => "this process is short of memory",
-            () if self.needed(sessions).saturating_add(more) > self.limit => {
-                "the existing sessions and PFDs may need all of the memory (upf.memory)"
-            }
+        let reason = match () {
+            () if self.is_short => RefusalReason::ShortOfMemory,
+            () if self.needed(sessions).saturating_add(more) > self.limit => RefusalReason::MemoryLimit,
             () => return Ok(()),
         };
         out.memory_refusal();
-        Err(RequestRefusal::new(Cause::NoResourcesAvailable, detail))
+        Err(RequestRefusal::new(Cause::NoResourcesAvailable, reason))
     }
 
     /// The memory in use, in percent of the limit.

@@ -11,7 +11,7 @@ use super::table::is_same_node;
 use super::{Association, AssociationId, Associations};
 use crate::output::Outputs;
 use crate::transaction::{RequestKey, RequestRefusal, Transactions};
-use crate::{KnownSmf, Notice};
+use crate::{KnownSmf, Notice, RefusalReason};
 
 fn is_in(nets: &[IpNet], ip: IpAddr) -> bool {
     nets.iter().any(|net| net.contains(&ip.to_canonical()) || net.contains(&ip))
@@ -30,14 +30,14 @@ impl Associations {
 
     /// The reason to reject an association setup from this host with this Node ID, if there is one.
     pub(crate) fn setup_refusal(&self, from: IpAddr, node: &NodeId) -> Option<RequestRefusal> {
-        let detail = if !self.is_allowed_smf(from) {
-            "this host may not set up an association: it is not in upf.pfcp.allow"
+        let reason = if !self.is_allowed_smf(from) {
+            RefusalReason::HostNotAllowed
         } else if self.known_smf(node).is_some_and(|smf| !is_in(&smf.addresses, from)) {
-            "upf.pfcp.smf lists other addresses for this Node ID"
+            RefusalReason::NodeElsewhere
         } else {
             return None;
         };
-        Some(RequestRefusal::new(Cause::RequestRejected, detail))
+        Some(RequestRefusal::new(Cause::RequestRejected, reason))
     }
 
     /// The configuration lists this host for this Node ID.
@@ -162,10 +162,7 @@ impl Associations {
     pub(crate) fn refuse_while_releasing(&self, association: AssociationId) -> Result<(), RequestRefusal> {
         let is_leaving = self.get(association).is_some_and(|it| it.is_leaving());
         if is_leaving {
-            return Err(RequestRefusal::new(
-                Cause::NoResourcesAvailable,
-                "the association is being released",
-            ));
+            return Err(RequestRefusal::new(Cause::NoResourcesAvailable, RefusalReason::AssociationReleased));
         }
         Ok(())
     }
@@ -177,10 +174,7 @@ impl Associations {
         node: &NodeId,
     ) -> Result<AssociationId, RequestRefusal> {
         self.spoken_for(key.from.ip(), node).ok_or_else(|| {
-            RequestRefusal::new(
-                Cause::NoEstablishedAssociation,
-                "the Node ID has no association from this host",
-            )
+            RequestRefusal::new(Cause::NoEstablishedAssociation, RefusalReason::NodeNotAssociated)
         })
     }
 
@@ -222,10 +216,7 @@ impl Associations {
         if association.is_some_and(|association| association.uses_address(key.from.ip())) {
             return id;
         }
-        let refusal = RequestRefusal::new(
-            Cause::NoEstablishedAssociation,
-            "the Node ID has no association from this host",
-        );
+        let refusal = RequestRefusal::new(Cause::NoEstablishedAssociation, RefusalReason::NodeNotAssociated);
         transactions.refuse_node(now, key, refusal, out);
         None
     }
@@ -237,11 +228,8 @@ impl Associations {
 }
 
 fn foreign_end(ip: IpAddr) -> RequestRefusal {
-    let detail = format!(
-        "{ip} in the CP F-SEID is not known as an address of the SMF; it can be listed in upf.pfcp.smf"
-    );
     RequestRefusal {
         offending_ie: Some(OffendingIe(FSeid::TYPE)),
-        ..RequestRefusal::new(Cause::MandatoryIeIncorrect, &detail)
+        ..RequestRefusal::new(Cause::MandatoryIeIncorrect, RefusalReason::UnknownFSeidAddress(ip))
     }
 }

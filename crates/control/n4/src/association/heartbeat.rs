@@ -11,7 +11,7 @@ use super::{AssociationId, Associations, Confirmed, SentTimeStamp};
 use crate::left_out::LeftOut;
 use crate::output::Outputs;
 use crate::transaction::{Purpose, RequestKey, Response, Transactions};
-use crate::{MessageResult, Notice};
+use crate::{DiscardReason, MessageResult, Notice};
 
 impl Associations {
     /// Responds to a heartbeat of any sender: no association is needed.
@@ -32,8 +32,8 @@ impl Associations {
             // The response has no cause IE.
             Err(error) => {
                 out.received(Some(key.message), MessageResult::Malformed);
-                let detail = error.to_string();
-                return out.notice(Notice::Discarded { from: key.from, detail });
+                let reason = DiscardReason::Decode(error);
+                return out.notice(Notice::Discarded { from: key.from, reason });
             }
         };
         let response = HeartbeatResponse::new(RecoveryTimeStamp(self.recovery));

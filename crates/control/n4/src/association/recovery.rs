@@ -11,9 +11,9 @@ use causeway_types::{NtpSeconds, Span, Time};
 
 use super::contact::Contact;
 use super::{AssociationId, Associations};
-use crate::Notice;
 use crate::output::Outputs;
 use crate::transaction::{Purpose, RequestKey, RequestRefusal, Transactions};
+use crate::{Notice, RefusalReason};
 
 /// A later time stamp counts when the SMF sends it twice, this far apart: an SMF that sends the current time sends
 /// another one.
@@ -452,8 +452,8 @@ fn refuse_moved_setup(
     transactions: &mut Transactions,
     out: &mut Outputs,
 ) {
-    let detail = format!("the Node ID is that of the SMF at {}, which is alive", peer.ip());
-    transactions.refuse_node(now, key, RequestRefusal::new(Cause::RequestRejected, &detail), out);
+    let reason = RefusalReason::NodeIdInUse(peer.ip());
+    transactions.refuse_node(now, key, RequestRefusal::new(Cause::RequestRejected, reason), out);
 }
 
 /// A time stamp is later than another, modulo 2^32 seconds.

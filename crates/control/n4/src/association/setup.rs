@@ -12,10 +12,10 @@ use causeway_types::{IpNet, Time};
 
 use super::contact::{Contact, addresses, alternatives, set_name};
 use super::{AssociationId, Associations};
-use crate::Notice;
 use crate::config::{PFCP_PORT, RequestPort};
 use crate::output::Outputs;
 use crate::transaction::{Purpose, RequestKey, RequestRefusal, Response, Transactions};
+use crate::{Notice, RefusalReason};
 
 impl Associations {
     /// What a setup request announces about its sender.
@@ -54,7 +54,7 @@ impl Associations {
             }
             _ => true,
         };
-        is_new.then(|| RequestRefusal::new(Cause::NoResourcesAvailable, "there are too many associations"))
+        is_new.then(|| RequestRefusal::new(Cause::NoResourcesAvailable, RefusalReason::TooManyAssociations))
     }
 
     /// Responds to a setup. `retained`: sessions are retained as requested.

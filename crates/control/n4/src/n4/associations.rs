@@ -14,7 +14,7 @@ use super::N4;
 use crate::association::{AssociationId, Associations, Confirmed, Contact, PendingSetup, retained};
 use crate::session::{PendingRequests, PurgeCount, PurgeFilter, Session};
 use crate::transaction::{RequestKey, RequestRefusal};
-use crate::{DownReason, Notice, PathFailure, SetupFailure};
+use crate::{DownReason, Notice, PathFailure, RefusalReason, SetupFailure};
 
 /// Setup.
 impl N4 {
@@ -37,7 +37,7 @@ impl N4 {
         request: &AssociationSetupRequest<'_>,
     ) {
         if self.is_stopping() {
-            let refusal = RequestRefusal::new(Cause::RequestRejected, "this UPF is shutting down");
+            let refusal = RequestRefusal::new(Cause::RequestRejected, RefusalReason::ShuttingDown);
             return self.transactions.refuse_node(now, key, refusal, &mut self.out);
         }
         let node = request.node_id.to_owned();
@@ -61,7 +61,7 @@ impl N4 {
                     reason: SetupFailure::TooMany(most),
                 });
                 let refusal =
-                    RequestRefusal::new(Cause::NoResourcesAvailable, "there are too many associations");
+                    RequestRefusal::new(Cause::NoResourcesAvailable, RefusalReason::TooManyAssociations);
                 return self.transactions.refuse_node(now, key, refusal, &mut self.out);
             }
             None => {

@@ -10,10 +10,10 @@ use causeway_rules::{Rejection, manage_pfds};
 use causeway_types::{NodeId, Time};
 
 use super::N4;
-use crate::Output;
 use crate::association::canonical;
 use crate::transaction::RequestKey;
 use crate::transaction::RequestRefusal;
+use crate::{Output, RefusalReason};
 
 /// The owner of the PFDs of an application: the SMF that provisioned them.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,7 +40,7 @@ impl N4 {
     pub(crate) fn pfd_management(&mut self, now: Time, key: RequestKey, request: &PfdManagementRequest<'_>) {
         if !self.sessions.can_detect_applications() {
             let refusal =
-                RequestRefusal::new(Cause::ServiceNotSupported, "this data plane detects no applications");
+                RequestRefusal::new(Cause::ServiceNotSupported, RefusalReason::NoApplicationDetection);
             return self.transactions.refuse_node(now, key, refusal, &mut self.out);
         }
         let owner = match self.pfd_owner(key, request) {

@@ -10,7 +10,7 @@ use crate::session::Session;
 use crate::transaction::Purpose;
 use crate::transaction::RequestRefusal;
 use crate::transaction::{RequestKey, RequestState};
-use crate::{MessageResult, N4, Notice};
+use crate::{DiscardReason, MessageResult, N4, Notice, RefusalReason};
 
 /// The S flag of a header, and the offset of the sequence number with and without SEID.
 const S_FLAG: u8 = 1;
@@ -55,16 +55,15 @@ impl N4 {
 
     fn drop_remaining_messages(&mut self, from: SocketAddr) {
         self.out.received(None, MessageResult::Unexpected);
-        let detail = "more than one message in a datagram from an unassociated peer".to_owned();
-        self.out.notice(Notice::Discarded { from, detail });
+        self.out.notice(Notice::Discarded { from, reason: DiscardReason::Bundled });
     }
 
     fn message(&mut self, now: Time, from: SocketAddr, header: Header, body: &[u8]) {
         match MessageType::from_code(header.message_type) {
             None => {
                 self.out.received(None, MessageResult::UnknownType);
-                let detail = format!("a message of unknown type {}", header.message_type);
-                self.out.notice(Notice::Discarded { from, detail });
+                let reason = DiscardReason::UnknownType(header.message_type);
+                self.out.notice(Notice::Discarded { from, reason });
             }
             Some(message) if message.is_request() => self.request(now, from, header, message, body),
             Some(message) => self.response(now, from, header, message, body),
@@ -91,7 +90,7 @@ impl N4 {
             return;
         }
         if message != MessageType::AssociationSetupRequest && !self.is_authorized(&key, &header) {
-            let refusal = RequestRefusal::new(Cause::NoEstablishedAssociation, "there is no association");
+            let refusal = RequestRefusal::new(Cause::NoEstablishedAssociation, RefusalReason::NoAssociation);
             self.refuse_at_once(key, refusal);
             return;
         }
@@ -161,7 +160,7 @@ impl N4 {
             }
             // The Node Report Request, which only a UPF sends.
             Ok(_) => {
-                let refusal = RequestRefusal::new(Cause::ServiceNotSupported, "this UPF does not support it");
+                let refusal = RequestRefusal::new(Cause::ServiceNotSupported, RefusalReason::NotSupported);
                 self.refuse(now, key, refusal);
             }
             Err(error) => self.refuse(now, key, error.into()),
@@ -173,7 +172,7 @@ impl N4 {
             Ok(decoded) => decoded,
             Err(error) => {
                 self.out.received(Some(message), MessageResult::Malformed);
-                return self.out.notice(Notice::Discarded { from, detail: error.to_string() });
+                return self.out.notice(Notice::Discarded { from, reason: DiscardReason::Decode(error) });
             }
         };
         if self.handle_redirection(now, from, &header, &decoded) {
@@ -181,8 +180,7 @@ impl N4 {
         }
         let Some((purpose, left_out)) = self.transactions.answered(from, header.sequence, message) else {
             self.out.received(Some(message), MessageResult::Unexpected);
-            let detail = "an unexpected response".to_owned();
-            return self.out.notice(Notice::Discarded { from, detail });
+            return self.out.notice(Notice::Discarded { from, reason: DiscardReason::UnexpectedResponse });
         };
         self.associations.on_message_from(now, from, &mut self.out);
         let result = cause_of(&decoded).map_or(MessageResult::Ok, MessageResult::Cause);
@@ -229,7 +227,7 @@ impl N4 {
                 let message = MessageType::from_code(header.message_type);
                 if let Some(message) = message.filter(|message| message.is_request()) {
                     let key = RequestKey::new(from, message, &header, &[]);
-                    let refusal = RequestRefusal::new(Cause::InvalidLength, &error.to_string());
+                    let refusal = RequestRefusal::new(Cause::InvalidLength, RefusalReason::Header(error));
                     let seid = self.seid_of_peer(&key, &header);
                     self.refuse_at_once(key, refusal.about(seid));
                     return;
@@ -238,7 +236,7 @@ impl N4 {
             }
             HeaderError::Truncated { .. } => self.out.received(None, MessageResult::Malformed),
         }
-        self.out.notice(Notice::Discarded { from, detail: error.to_string() });
+        self.out.notice(Notice::Discarded { from, reason: DiscardReason::Header(error) });
     }
 
     /// Responds to a message of another version (clause 7.6.2), unless it is such a response itself.

@@ -16,7 +16,7 @@ use crate::session::{
     RemovalMode, Session,
 };
 use crate::transaction::{RequestKey, RequestRefusal, RequestState};
-use crate::{Notice, ReleaseReason};
+use crate::{Notice, RefusalReason, ReleaseReason};
 
 /// Up to this number, sessions of an association are removed together without delaying others.
 const PURGE_BATCH: usize = 64;
@@ -68,15 +68,15 @@ impl N4 {
     /// Closes the request of a plan in flight of a session that ends now. A deletion that gets a response does so when
     /// the plan is applied.
     fn close_request(&mut self, now: Time, key: RequestKey, cp: Seid, open: PendingRequests) {
-        let (cause, detail) = match (open, key.message) {
+        let (cause, reason) = match (open, key.message) {
             (PendingRequests::Forget, _) => return self.transactions.forget(&key),
             (PendingRequests::Answer, MessageType::SessionDeletionRequest) => return,
             (PendingRequests::Answer, MessageType::SessionEstablishmentRequest) => {
-                (Cause::RequestRejected, "the session ends before it is established")
+                (Cause::RequestRejected, RefusalReason::EndsBeforeEstablishment)
             }
-            (PendingRequests::Answer, _) => (Cause::SessionContextNotFound, "the session has ended"),
+            (PendingRequests::Answer, _) => (Cause::SessionContextNotFound, RefusalReason::SessionEnded),
         };
-        self.refuse(now, key, RequestRefusal::new(cause, detail).about(cp));
+        self.refuse(now, key, RequestRefusal::new(cause, reason).about(cp));
     }
 
     /// Removes sessions of these associations: for SMFs they no longer exist. A few are removed immediately, many in

@@ -16,7 +16,7 @@ use crate::association::{AssociationId, SentTimeStamp};
 use crate::memory::Footprint;
 use crate::session::{PlanPurpose, QueuedRequest, Session, SessionSets, tolerate};
 use crate::transaction::{RequestKey, RequestRefusal, RequestState};
-use crate::{Notice, ReleaseReason};
+use crate::{Notice, RefusalReason, ReleaseReason};
 
 impl N4 {
     /// Handles a session request that is no duplicate, or queues it behind an earlier one.
@@ -33,7 +33,7 @@ impl N4 {
                 }
             }
             _ => {
-                let refusal = RequestRefusal::new(Cause::ServiceNotSupported, "only a UPF sends this");
+                let refusal = RequestRefusal::new(Cause::ServiceNotSupported, RefusalReason::SentByUpf);
                 self.refuse(now, key, refusal);
             }
         }
@@ -65,7 +65,7 @@ impl N4 {
     }
 
     pub(crate) fn refuse_unknown(&mut self, now: Time, key: RequestKey) {
-        let refusal = RequestRefusal::new(Cause::SessionContextNotFound, "there is no such session");
+        let refusal = RequestRefusal::new(Cause::SessionContextNotFound, RefusalReason::NoSession);
         self.refuse(now, key, refusal);
     }
 
@@ -73,8 +73,7 @@ impl N4 {
         let (key, limits) = (waiting.key, &self.config.limits);
         if !self.sessions.wait(seid, waiting, limits.waiting_per_session, limits.waiting_octets) {
             let cp = self.sessions.get(seid).map_or(Seid(0), |session| session.cp().seid);
-            let refusal =
-                RequestRefusal::new(Cause::EntityInCongestion, "too many requests wait for the data plane");
+            let refusal = RequestRefusal::new(Cause::EntityInCongestion, RefusalReason::TooManyQueued);
             self.refuse(now, key, refusal.about(cp));
         }
     }
@@ -195,11 +194,11 @@ impl N4 {
         self.associations.refuse_while_releasing(association)?;
         let most = self.sessions.most();
         if self.is_stopping() {
-            return Err(RequestRefusal::new(Cause::NoResourcesAvailable, "this UPF is shutting down"));
+            return Err(RequestRefusal::new(Cause::NoResourcesAvailable, RefusalReason::ShuttingDown));
         }
         if self.sessions.len() >= most {
-            let detail = format!("there are {most} sessions already");
-            return Err(RequestRefusal::new(Cause::NoResourcesAvailable, &detail));
+            let reason = RefusalReason::TooManySessions(most);
+            return Err(RequestRefusal::new(Cause::NoResourcesAvailable, reason));
         }
         Ok(())
     }

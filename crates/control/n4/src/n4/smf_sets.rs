@@ -11,10 +11,10 @@ use causeway_pfcp::{
 use causeway_types::{Seid, Time};
 
 use super::N4;
-use crate::Notice;
 use crate::association::AssociationId;
 use crate::session::{PendingRequests, PurgeFilter, Session, Takeover, named};
 use crate::transaction::{RequestKey, RequestRefusal};
+use crate::{Notice, RefusalReason};
 
 impl N4 {
     /// Removes the sessions of session sets that failed, without reports (TS 23.007 clause 23).
@@ -26,7 +26,7 @@ impl N4 {
     ) {
         let Some(id) = self.association_named(now, key, &request.node_id) else { return };
         if request.fq_csids.is_empty() {
-            return self.refuse_set(now, key, "no FQ-CSID identifies the sessions");
+            return self.refuse_set(now, key, RefusalReason::NoFqCsid);
         }
         let sets = named(&request.fq_csids);
         let removed = self.purge_sessions(
@@ -61,18 +61,16 @@ impl N4 {
             info.fq_csids.is_empty() && info.group_ids.is_empty() && info.cp_ip_addresses.is_empty()
         };
         if request.session_change_info.iter().any(names_none) {
-            return self.refuse_set(now, key, "no IE identifies the sessions");
+            return self.refuse_set(now, key, RefusalReason::NoSessionIds);
         }
         let receivers = request
             .session_change_info
             .iter()
             .filter_map(|it| it.alternative_smf_ip_address.addr.preferred());
         if let Some(foreign) = receivers.into_iter().find(|ip| !self.associations.is_host_of(id, *ip)) {
-            let detail =
-                format!("{foreign} is not known as an SMF of the set; it can be listed in upf.pfcp.smf");
             let refusal = RequestRefusal {
                 offending_ie: Some(OffendingIe(AlternativeSmfIpAddress::TYPE)),
-                ..RequestRefusal::new(Cause::MandatoryIeIncorrect, &detail)
+                ..RequestRefusal::new(Cause::MandatoryIeIncorrect, RefusalReason::UnknownSmf(foreign))
             };
             return self.transactions.refuse_node(now, key, refusal, &mut self.out);
         }
@@ -107,10 +105,10 @@ impl N4 {
         self.accept(now, key, &response.into());
     }
 
-    fn refuse_set(&mut self, now: Time, key: RequestKey, detail: &str) {
+    fn refuse_set(&mut self, now: Time, key: RequestKey, reason: RefusalReason) {
         let refusal = RequestRefusal {
             offending_ie: Some(OffendingIe(FqCsid::TYPE)),
-            ..RequestRefusal::new(Cause::ConditionalIeMissing, detail)
+            ..RequestRefusal::new(Cause::ConditionalIeMissing, reason)
         };
         self.transactions.refuse_node(now, key, refusal, &mut self.out);
     }
@@ -151,8 +149,8 @@ impl N4 {
         let Some(cp) = answer.cp_f_seid else { return };
         match self.associations.end_of(able.unwrap_or(held), from, cp) {
             Ok(cp) => self.move_session(seid, cp, is_another),
-            Err(RequestRefusal { detail, .. }) => {
-                self.out.notice(Notice::InstructionsFailed { session: seid, detail });
+            Err(RequestRefusal { reason, .. }) => {
+                self.out.notice(Notice::InstructionsFailed { session: seid, reason });
             }
         }
     }

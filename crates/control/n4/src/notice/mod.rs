@@ -10,7 +10,7 @@ use causeway_rules::Leniency;
 use causeway_types::{NodeId, NtpSeconds, Seid};
 use thiserror::Error;
 
-pub use reasons::{DownReason, Level, LossReason, ReleaseReason, SetupFailure};
+pub use reasons::{DiscardReason, DownReason, Level, LossReason, RefusalReason, ReleaseReason, SetupFailure};
 
 use crate::labels::{cause_words, message_words};
 
@@ -156,7 +156,7 @@ pub enum Notice {
         cause: Cause,
     },
     /// A request was refused.
-    #[error("{} from {from} is refused with cause {}: {detail}", message_words(*.message), cause_words(*.cause))]
+    #[error("{} from {from} is refused with cause {}: {reason}", message_words(*.message), cause_words(*.cause))]
     Refused {
         /// The message type.
         message: MessageType,
@@ -165,7 +165,7 @@ pub enum Notice {
         /// The cause in the response.
         cause: Cause,
         /// Why.
-        detail: String,
+        reason: RefusalReason,
     },
     /// A request deviates harmlessly from the specification, and is accepted.
     #[error("session {session}: {what}")]
@@ -176,12 +176,12 @@ pub enum Notice {
         what: Leniency,
     },
     /// A datagram, or a part of it, contains no message that could get a response.
-    #[error("discarded a datagram from {from}: {detail}")]
+    #[error("discarded a datagram from {from}: {reason}")]
     Discarded {
         /// The sender.
         from: SocketAddr,
         /// Why.
-        detail: String,
+        reason: DiscardReason,
     },
     /// The data plane failed to apply a plan; nothing has changed.
     #[error("session {session}: the data plane refused: {error}")]
@@ -222,12 +222,12 @@ pub enum Notice {
         session: Seid,
     },
     /// The instructions in a report response cannot be executed.
-    #[error("session {session}: instructions in a report response failed: {detail}")]
+    #[error("session {session}: instructions in a report response failed: {reason}")]
     InstructionsFailed {
         /// The UPF's SEID.
         session: Seid,
         /// Why.
-        detail: String,
+        reason: RefusalReason,
     },
     /// The SMF rejects reports with a Paging Policy Indication value; the value is left out from now on.
     #[error(

@@ -10,7 +10,7 @@ use super::Sessions;
 use super::in_flight::PlanPurpose;
 use crate::output::Outputs;
 use crate::transaction::RequestKey;
-use crate::{Notice, Output};
+use crate::{Notice, Output, RefusalReason};
 
 impl Sessions {
     /// Has the data plane apply a change of a session. No other plan of the session may be in flight.
@@ -137,7 +137,7 @@ impl Sessions {
                 Some(session) if session.in_flight.is_some() => self.wait_with(seid, instructions),
                 _ => self.instruct(seid, &instructions, out),
             },
-            Err(rejection) => refuse_instructions(seid, &rejection, out),
+            Err(rejection) => refuse_instructions(seid, rejection, out),
         }
     }
 
@@ -148,7 +148,7 @@ impl Sessions {
         let Some(session) = all.get(index) else { return };
         let rules = session.rules.to_rules();
         match causeway_rules::instruct(&rules, instructions, seid, &planning.context(), resources) {
-            Err(rejection) => refuse_instructions(seid, &rejection, out),
+            Err(rejection) => refuse_instructions(seid, rejection, out),
             Ok(change) if change.plan.change.is_empty() => {
                 self.commit(seid, PlannedChange::from(change).pending);
             }
@@ -157,8 +157,8 @@ impl Sessions {
     }
 }
 
-fn refuse_instructions(session: Seid, rejection: &Rejection, out: &mut Outputs) {
-    out.notice(Notice::InstructionsFailed { session, detail: rejection.to_string() });
+fn refuse_instructions(session: Seid, rejection: Rejection, out: &mut Outputs) {
+    out.notice(Notice::InstructionsFailed { session, reason: RefusalReason::Rules(Box::new(rejection)) });
 }
 
 /// Emits notices of the accepted deviations of a request.

@@ -5,6 +5,7 @@ use causeway_pfcp::{Cause, SessionReportResponse};
 use causeway_types::{FSeid, NodeId, Seid};
 
 use super::{SessionSets, Sessions};
+use crate::RefusalReason;
 use crate::association::{AssociationId, Associations};
 use crate::transaction::{RequestKey, RequestRefusal};
 
@@ -38,8 +39,7 @@ impl Sessions {
         }
         let Some(session) = self.get(seid) else { return Ok(None) };
         let held = session.association;
-        let detail = "the Node ID is not that of an SMF that may control the session";
-        let foreign = || RequestRefusal::new(Cause::NoEstablishedAssociation, detail);
+        let foreign = || RequestRefusal::new(Cause::NoEstablishedAssociation, RefusalReason::NotInControl);
         let association = match node {
             None => None,
             Some(node) => Some(associations.authorized_successor(key, held, node).ok_or_else(foreign)?),

@@ -4,8 +4,12 @@ use std::net::IpAddr;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::hash::HashMap;
+use foldhash::fast::RandomState;
+
 use crate::slab::Slab;
+
+/// A hash table with a random seed of its own: peers choose the keys, and could otherwise make many of them collide.
+type HashMap<K, V> = std::collections::HashMap<K, V, RandomState>;
 
 /// By address. The last host found is checked first: most requests come from few hosts.
 #[derive(Debug)]

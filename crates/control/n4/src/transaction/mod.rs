@@ -226,10 +226,10 @@ impl Transactions {
     ) -> Option<Vec<u8>> {
         let node = self.node.clone();
         let message = refusal.response(key.message, NodeId::from(&node), status)?;
-        let RequestRefusal { cause, seid, detail, .. } = refusal;
+        let RequestRefusal { cause, seid, reason, .. } = refusal;
         let response = Response { seid, cause: Some(cause), message: &message, left_out };
         let bytes = self.answer_uncached(key, response, out);
-        out.notice(Notice::Refused { message: key.message, from: key.from, cause, detail });
+        out.notice(Notice::Refused { message: key.message, from: key.from, cause, reason });
         bytes
     }
 

@@ -10,6 +10,7 @@ use causeway_pfcp::{
 use causeway_rules::Rejection;
 use causeway_types::Seid;
 
+use crate::RefusalReason;
 use crate::load::LoadStatus;
 
 /// Why a request is rejected: the IEs of its response.
@@ -20,13 +21,13 @@ pub(crate) struct RequestRefusal {
     pub(crate) failed_rule: Option<FailedRuleId>,
     /// The SMF's SEID, in a session related response; zero if unknown.
     pub(crate) seid: Seid,
-    /// The log text.
-    pub(crate) detail: String,
+    /// For the log.
+    pub(crate) reason: RefusalReason,
 }
 
 impl RequestRefusal {
-    pub(crate) fn new(cause: Cause, detail: &str) -> Self {
-        Self { cause, offending_ie: None, failed_rule: None, seid: Seid(0), detail: detail.to_owned() }
+    pub(crate) const fn new(cause: Cause, reason: RefusalReason) -> Self {
+        Self { cause, offending_ie: None, failed_rule: None, seid: Seid(0), reason }
     }
 
     /// The same about a session with this SEID of its SMF.
@@ -39,7 +40,10 @@ impl RequestRefusal {
 impl From<DecodeError> for RequestRefusal {
     fn from(error: DecodeError) -> Self {
         let cause = error.cause().unwrap_or(Cause::RequestRejected);
-        Self { offending_ie: error.offending().map(OffendingIe), ..Self::new(cause, &error.to_string()) }
+        Self {
+            offending_ie: error.offending().map(OffendingIe),
+            ..Self::new(cause, RefusalReason::Decode(error))
+        }
     }
 }
 
@@ -48,7 +52,7 @@ impl From<Rejection> for RequestRefusal {
         Self {
             offending_ie: rejection.offending_ie(),
             failed_rule: rejection.failed_rule(),
-            ..Self::new(rejection.cause(), &rejection.to_string())
+            ..Self::new(rejection.cause(), RefusalReason::Rules(Box::new(rejection)))
         }
     }
 }
@@ -67,7 +71,7 @@ impl From<&ApplyError> for RequestRefusal {
                 Cause::SystemFailure
             }
         };
-        Self::new(cause, &error.to_string())
+        Self::new(cause, RefusalReason::DataPlane(error.clone()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Admission of sessions and PFDs by memory.
 
-use causeway_n4::{Config, Limits, Notice};
+use causeway_n4::{Config, Limits, Notice, RefusalReason};
 use causeway_pfcp::*;
 use causeway_types::{Seid, UrrId};
 
@@ -48,9 +48,7 @@ fn sessions_come_as_long_as_there_is_memory() {
         assert_eq!(try_establish(&mut n4, &mut smf), (Cause::NoResourcesAvailable, None));
         assert_eq!(n4.n4.counters().memory_refusals, refused);
     }
-    assert!(n4.has_notice(
-        |it| matches!(it, Notice::Refused { detail, .. } if detail.contains("memory (upf.memory)"))
-    ));
+    assert!(n4.has_notice(|it| matches!(it, Notice::Refused { reason: RefusalReason::MemoryLimit, .. })));
     assert_eq!((n4.rest().tunnels, n4.rest().sessions), (before.tunnels, 3));
     for seid in &seids {
         assert_eq!(n4.ask(&mut smf, Some(*seid), activation(7)).cause(), Cause::RequestAccepted);
@@ -132,9 +130,7 @@ fn pfds_come_as_long_as_there_is_memory() {
         provisioned += 1;
     }
     assert!((3..12).contains(&provisioned), "{provisioned}");
-    assert!(n4.has_notice(
-        |it| matches!(it, Notice::Refused { detail, .. } if detail.contains("memory (upf.memory)"))
-    ));
+    assert!(n4.has_notice(|it| matches!(it, Notice::Refused { reason: RefusalReason::MemoryLimit, .. })));
     while try_establish(&mut n4, &mut smf).0 == Cause::RequestAccepted {}
     // The same PFDs again need no more.
     assert_eq!(n4.ask(&mut smf, None, pfds(names[0], 1)).cause(), Cause::RequestAccepted);

@@ -80,7 +80,7 @@ impl Resolver<'_, '_, '_> {
             Some(TunnelRequest::Choose { v4, v6, choose_id }) => {
                 let current = choose_id.and_then(|id| self.choose_ids.get(&id)).copied();
                 let tunnel = match current {
-                    Some(current) => self.same(current, v4, v6, instance)?,
+                    Some(current) => self.checked_current(current, v4, v6, instance)?,
                     None => self.choose(v4, v6, instance, ue)?,
                 };
                 self.choose_ids.extend(choose_id.map(|id| (id, tunnel)));
@@ -115,7 +115,7 @@ impl Resolver<'_, '_, '_> {
             Some(TunnelRequest::Choose { v4, v6, choose_id }) => {
                 let named = choose_id.and_then(|id| self.choose_ids.get(&id)).copied();
                 let tunnel = named.or(current.tunnel).ok_or(Reason::ChooseInUpdate)?;
-                Some(self.same(tunnel, v4, v6, instance)?)
+                Some(self.checked_current(tunnel, v4, v6, instance)?)
             }
         };
         Ok(pdi(draft, filters, tunnel))
@@ -127,7 +127,7 @@ impl Resolver<'_, '_, '_> {
     }
 
     /// The existing tunnel, if it fits the request.
-    fn same(
+    fn checked_current(
         &self,
         current: FTeid,
         v4: bool,
