@@ -234,7 +234,7 @@ impl Reports {
         out: &mut Outputs,
     ) {
         let ReportingSession { seid, cp, has_ended, rules } = session;
-        while self.may_send(seid, receiver.association) {
+        while self.proceed_or_wait(seid, receiver.association) {
             let next = |held: &mut SessionReports| {
                 let (number, reports) = held.queue.next_request()?;
                 let is_last = reports.contains(&Report::Ended);
@@ -254,8 +254,8 @@ impl Reports {
         }
     }
 
-    /// A report of the session may be sent. If only the window forbids it, the session waits for it.
-    fn may_send(&mut self, seid: Seid, association: AssociationId) -> bool {
+    /// True: a report of the session may be sent. If only the window forbids it, the session waits for the window.
+    fn proceed_or_wait(&mut self, seid: Seid, association: AssociationId) -> bool {
         let Some(held) = self.sessions.get_mut(&seid).filter(|held| held.queue.is_ready()) else {
             return false;
         };
