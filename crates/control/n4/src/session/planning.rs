@@ -51,11 +51,13 @@ struct Routes<'a> {
 
 impl Sessions {
     /// The session that a known template and this establishment request yield, if there is one.
+    #[inline]
     pub(crate) fn recognize(&mut self, body: &[u8]) -> Option<RecognizedRequest> {
         self.resources.recognize(body)
     }
 
     /// The change of the session that a known template and this modification request yield, if there is one.
+    #[inline]
     pub(crate) fn recognize_modification(
         &mut self,
         seid: Seid,
@@ -68,6 +70,7 @@ impl Sessions {
 
     /// Inserts the session of a recognized request, whose CP F-SEID no other session has, and plans it. `None`: its
     /// resources are not available.
+    #[inline]
     pub(crate) fn insert_recognized(
         &mut self,
         session: Session,

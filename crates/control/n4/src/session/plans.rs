@@ -23,6 +23,7 @@ impl Sessions {
     }
 
     /// Has the data plane remove a session at the request of its SMF.
+    #[inline]
     pub(crate) fn submit_deletion(&mut self, seid: Seid, key: RequestKey, out: &mut Outputs) {
         let Some(session) = self.get(seid) else { return };
         let planned = PlannedChange::removal(seid, &session.rules);
@@ -79,6 +80,7 @@ impl Sessions {
     }
 
     /// A change is in force.
+    #[inline]
     pub(crate) fn commit(&mut self, seid: Seid, change: PendingChange) {
         let Some(index) = self.index_of(seid) else { return };
         let Self { all, resources, .. } = self;
@@ -88,6 +90,7 @@ impl Sessions {
     }
 
     /// A change is not in force.
+    #[inline]
     pub(crate) fn abandon(&mut self, seid: Seid, change: PendingChange) {
         change.abandon(seid, &mut self.resources);
     }
@@ -98,6 +101,7 @@ impl Sessions {
     }
 
     /// A session has ended by this change.
+    #[inline]
     pub(crate) fn free_resources(&mut self, seid: Seid, change: PendingChange) {
         let Some(index) = self.index_of(seid) else { return };
         let Self { all, resources, .. } = self;

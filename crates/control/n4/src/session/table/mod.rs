@@ -200,6 +200,7 @@ impl Sessions {
     }
 
     /// The session is established now.
+    #[inline]
     pub(crate) fn set_established(&mut self, now: Time, seid: Seid) {
         if let Some(session) = self.get_mut(seid) {
             session.since = now;
