@@ -39,5 +39,28 @@ pub enum ApplyError {
     Unsupported(&'static str),
     /// The backend itself failed or timed out.
     #[error("the data plane failed: {0}")]
-    Backend(String),
+    Backend(#[from] BackendError),
+}
+
+/// Why a backend failed, whatever the plan is.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum BackendError {
+    /// The switch is unreachable.
+    #[error("the switch is unreachable")]
+    Unreachable,
+    /// Another controller has the switch.
+    #[error("another controller has the switch")]
+    Superseded,
+    /// No result in the time that it may take.
+    #[error("the switch did not respond in time")]
+    TimedOut,
+    /// The plan remains in flight, and no deadline is known at which that would end.
+    #[error("the plan remains in flight")]
+    InFlight,
+    /// The switch, or the kernel, refuses what the plan needs.
+    #[error("{reason}")]
+    Refused {
+        /// Its message.
+        reason: String,
+    },
 }

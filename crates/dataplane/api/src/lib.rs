@@ -42,8 +42,6 @@ mod drop_reason;
 mod error;
 mod event;
 mod packet;
-mod policy;
-mod routing;
 mod session_state;
 mod topology;
 mod transmit_queue;
@@ -53,11 +51,12 @@ pub use causeway_model::{Capabilities, Op, PacketRateReport, Plan, Usage};
 pub use contract::{Applied, Dataplane, GtpuPath, PacketEngine, PlanId, PollApplied};
 pub use counters::{Counters, NamedCounter, TrafficCounter};
 pub use drop_reason::DropReason;
-pub use error::ApplyError;
+pub use error::{ApplyError, BackendError};
 pub use event::{DataStatus, DownlinkData, Event};
 pub use packet::{Disposition, Egress, Ingress, Transmit, hops_of_relayed};
-pub use policy::ForwardingPolicy;
-pub use routing::{EchoConfig, Routing};
 pub use session_state::{BufferState, SessionState, UrrState, UsageTotals};
-pub use topology::{EthernetNetwork, GtpuEndpoint, N6Endpoint, Network, SliceLimit, Topology};
+pub use topology::{
+    EchoConfig, EthernetNetwork, ForwardingPolicy, GtpuEndpoint, N6Endpoint, Network, Routing, SliceLimit,
+    Topology,
+};
 pub use transmit_queue::{Exit, QueuedPacket, ReceiveSource, TransmitQueue};

@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
-use causeway_model::{LocalEndpoint, LocalEndpoints, N6Address};
-use causeway_types::{Bitrate, Direction, DualIp, IpNet, NetworkInstance, SNssai, TeidScheme};
+use causeway_model::{KnownPolicy, LocalEndpoint, LocalEndpoints, N6Address, PolicyName, Redirect};
+use causeway_types::{Bitrate, Direction, DualIp, IpNet, NetworkInstance, SNssai, Span, TeidScheme};
 
-use crate::{ForwardingPolicy, HostReachability, Routing};
+use crate::HostReachability;
 
 /// The topology of a data plane, fixed at start.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -142,6 +142,77 @@ impl Network {
 
 /// The size of the largest IP packet.
 const NO_MTU: u32 = 65_535;
+
+/// A forwarding policy (TS 29.244 clauses 5.4.8 and 8.2.23). Fields that are not set leave the FAR's values in effect.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ForwardingPolicy {
+    /// Its name, as FARs refer to it.
+    pub name: PolicyName,
+    /// Whether packets are dropped.
+    pub drop: bool,
+    /// The data network of packets that are forwarded without GTP-U.
+    pub network: Option<NetworkInstance>,
+    /// The DSCP that user packets are marked with, 0 to 63.
+    pub dscp: Option<u8>,
+    /// The redirect of uplink packets; a redirect in the FAR takes precedence (clause 5.4.7).
+    pub redirect: Option<Redirect>,
+}
+
+impl ForwardingPolicy {
+    /// A policy that changes nothing.
+    pub fn new(name: PolicyName) -> Self {
+        Self { name, drop: false, network: None, dscp: None, redirect: None }
+    }
+
+    /// The part of the policy that rule validation needs.
+    pub fn to_known(&self) -> KnownPolicy {
+        let answers_http = matches!(self.redirect, Some(Redirect::Http(_)));
+        KnownPolicy { name: self.name.clone(), answers_http }
+    }
+}
+
+/// The UPF as the first router of the UEs, and as a GTP-U peer of gNBs and other UPFs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Routing {
+    /// Whether the hop limit is decremented between a tunnel and a data network. Off where the router behind N6 is the
+    /// same host and both are to appear as one hop. It is never decremented from tunnel to tunnel.
+    pub decrement_ttl: bool,
+    /// Whether Router Solicitations that no rule forwards to the SMF are answered with the prefix of the UE.
+    pub router_advertisement: bool,
+    /// The maximum of ICMP errors per second, to all senders together.
+    pub icmp_errors_per_second: u32,
+    /// Echo Requests to GTP-U peers.
+    pub echo: EchoConfig,
+}
+
+impl Default for Routing {
+    fn default() -> Self {
+        Self {
+            decrement_ttl: true,
+            router_advertisement: false,
+            icmp_errors_per_second: 1000,
+            echo: EchoConfig::default(),
+        }
+    }
+}
+
+/// Echo Requests to the GTP-U peers that sessions send to (TS 29.281 clause 7.2.1, TS 23.007 clause 20.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EchoConfig {
+    /// The interval between Echo Requests on one path. Zero: none is sent; requests of peers are still answered. At
+    /// least 60 seconds (TS 29.281 clause 7.2.1), which the caller ensures.
+    pub interval: Span,
+    /// T3-RESPONSE: how long to wait for a response. Zero counts as one millisecond.
+    pub timeout: Span,
+    /// N3-REQUESTS less one: how many times a request without a response is repeated before the path is down.
+    pub retries: u8,
+}
+
+impl Default for EchoConfig {
+    fn default() -> Self {
+        Self { interval: Span::ZERO, timeout: Span::from_secs(5), retries: 3 }
+    }
+}
 
 #[cfg(test)]
 mod tests {

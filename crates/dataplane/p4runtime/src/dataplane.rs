@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Poll, Waker};
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, DropReason, Event, GtpuPath,
-    HostReachability, Ingress, PacketEngine, Plan, PlanId, PollApplied, Topology, Transmit,
+    Applied, ApplyError, BackendError, Capabilities, Counters, Dataplane, Disposition, DropReason, Event,
+    GtpuPath, HostReachability, Ingress, PacketEngine, Plan, PlanId, PollApplied, Topology, Transmit,
 };
 use causeway_model::Applications;
 use causeway_switch::backend::{Config, Notice, Operation, Progress, StartError, Switch};
@@ -121,7 +121,7 @@ impl Dataplane for RemoteSwitch {
     fn submit(&mut self, now: Time, id: PlanId, plan: &Plan) -> PollApplied {
         let now = self.poll(now);
         if self.away.is_some_and(|since| now.since(since) > self.timeout) {
-            return Poll::Ready(Err(ApplyError::Backend("the switch is unreachable".to_owned())));
+            return Poll::Ready(Err(BackendError::Unreachable.into()));
         }
         let operation = self.switch.submit(now, plan);
         self.in_flight.push_back(InFlight { id, operation, until: now + self.timeout });
@@ -141,7 +141,7 @@ impl Dataplane for RemoteSwitch {
         self.in_flight.front().filter(|plan| plan.until <= now)?;
         let InFlight { id, operation, .. } = self.in_flight.pop_front()?;
         self.switch.abandon(operation);
-        Some((id, Err(ApplyError::Backend("the switch did not respond".to_owned()))))
+        Some((id, Err(BackendError::TimedOut.into())))
     }
 
     /// Waits in real time.

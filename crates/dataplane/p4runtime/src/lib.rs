@@ -29,7 +29,7 @@ mod wire;
 use causeway_switch::driver::Program;
 
 pub use dataplane::{OpenError, RemoteSwitch};
-pub use info::InfoError;
+pub use info::{Inconsistency, InfoError, UnsupportedFeature};
 
 /// The program of a P4Info in text form.
 ///

@@ -13,8 +13,8 @@ use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
 
-use causeway_dataplane::{ApplyError, Capabilities, Plan, Topology};
-use causeway_fastpath::index::{ToKernel, prefetch_at, prepare};
+use causeway_dataplane::{ApplyError, BackendError, Capabilities, Plan, Topology};
+use causeway_fastpath::index::{ToKernel, prefetch_at, request_prefault};
 use causeway_n4::{ApplyId, N4, Notice, Output};
 use causeway_types::{IdCipher, IpNet, NodeId, Time};
 use tokio::sync::{Notify, mpsc};
@@ -100,7 +100,7 @@ pub(crate) async fn run(
     worker: WorkerHandle<ApplyId>,
 ) -> Result<Totals, RunError> {
     let (control, asks) = mpsc::channel(MAX_REQUESTS);
-    n4.prepare_memory_with(prepare);
+    n4.prepare_memory_with(request_prefault);
     n4.release_memory_with::<ToKernel>();
     let routes = FramedRoutes::new(&given.upf.session);
     let kernel = KernelRoutes::start(&given.upf).map_err(RunError::Sockets)?;
@@ -315,9 +315,10 @@ impl Control {
                 // As above.
                 self.worker.apply(id, plan);
             }
-            Err(error) => {
+            Err(reason) => {
                 self.kernel.withdraw(self.routes.applied(&id, false));
-                self.n4.applied(self.clock.now(), id, Err(ApplyError::Backend(error)));
+                let error = ApplyError::Backend(BackendError::Refused { reason });
+                self.n4.applied(self.clock.now(), id, Err(error));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Random sequences: SMFs, a slow and failing data plane, lost messages, time.
 
-use causeway_dataplane::{ApplyError, DownlinkData, Event};
+use causeway_dataplane::{ApplyError, BackendError, DownlinkData, Event};
 use causeway_n4::{Config, Heartbeat, Occupancy, PathFailure};
 use causeway_pfcp::*;
 use causeway_types::{FSeid, NtpSeconds, PdrId, Seid, Span};
@@ -143,7 +143,7 @@ impl Story {
                 self.fixture.event(Event::DownlinkData { session, data });
             }
             Step::Apply(pick) => self.apply(pick, None),
-            Step::Fail(pick) => self.apply(pick, Some(ApplyError::Backend("chaos".into()))),
+            Step::Fail(pick) => self.apply(pick, Some(BackendError::TimedOut.into())),
             Step::Pass(pick) => self.fixture.pass(Span::from_millis(u64::from(pick) * 40)),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use causeway_dataplane::ApplyError;
+use causeway_dataplane::BackendError;
 use causeway_n4::{Notice, Occupancy};
 use causeway_pfcp::*;
 use causeway_types::{FSeid, NtpSeconds, Seid, Span};
@@ -275,7 +275,7 @@ fn in_flight_work_ends_with_the_session() {
     let request = release(&smf);
     assert_eq!(n4.ask(&mut smf, None, request).cause(), Cause::RequestAccepted);
     (0..3).for_each(|_| n4.apply_next());
-    (0..40).for_each(|_| n4.plane.failures.push_back(ApplyError::Backend("busy".into())));
+    (0..40).for_each(|_| n4.plane.failures.push_back(BackendError::TimedOut.into()));
     finish(&mut n4);
     n4.is_quiet();
     assert_eq!(n4.plane.sessions(), 41);

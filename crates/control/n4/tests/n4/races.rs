@@ -1,6 +1,6 @@
 //! Events while plans are in flight.
 
-use causeway_dataplane::ApplyError;
+use causeway_dataplane::{ApplyError, BackendError};
 use causeway_n4::{Config, Limits};
 use causeway_pfcp::*;
 use causeway_types::{NtpSeconds, Seid, Span, UrrId, UsageReportTrigger};
@@ -67,7 +67,7 @@ fn queued_requests_continue_after_a_failure() {
     n4.plane.pace = Pace::Held;
     n4.send(&mut smf, Some(seid), activation(1));
     n4.send(&mut smf, Some(seid), activation(2));
-    n4.fail_next(ApplyError::Backend("timed out".into()));
+    n4.fail_next(BackendError::TimedOut.into());
     assert_eq!(n4.next(smf.addr).cause(), Cause::SystemFailure);
     n4.apply_next();
     assert_eq!(n4.next(smf.addr).cause(), Cause::RequestAccepted);
@@ -129,8 +129,8 @@ fn a_restart_while_plans_fail() {
     smf.recovery = NtpSeconds(9999);
     n4.ask(&mut smf, None, HeartbeatRequest::new(RecoveryTimeStamp(NtpSeconds(9999))));
     n4.shows_its_restart(&smf);
-    n4.fail_next(ApplyError::Backend("timed out".into()));
-    n4.fail_next(ApplyError::Backend("timed out".into()));
+    n4.fail_next(BackendError::TimedOut.into());
+    n4.fail_next(BackendError::TimedOut.into());
     assert_eq!(n4.plane.held.len(), 1, "the session that was not deleted is removed");
     n4.apply_next();
     assert_eq!((n4.plane.sessions(), n4.rest()), (0, Default::default()));
@@ -142,8 +142,8 @@ fn a_restart_while_plans_fail() {
 fn a_removal_is_tried_again() {
     let (mut n4, mut smf) = TestN4::associated();
     n4.establish(&mut smf);
-    n4.plane.failures.push_back(ApplyError::Backend("timed out".into()));
-    n4.plane.failures.push_back(ApplyError::Backend("timed out".into()));
+    n4.plane.failures.push_back(BackendError::TimedOut.into());
+    n4.plane.failures.push_back(BackendError::TimedOut.into());
     let node = smf.node_id();
     n4.ask(&mut smf, None, AssociationReleaseRequest::new(node));
     assert_eq!((n4.plane.sessions(), n4.n4.occupancy().tunnels), (1, 1));
@@ -229,7 +229,7 @@ fn a_plan_result_arrives_twice() {
     let id = n4.plane.held[0].0;
     n4.apply_next();
     n4.next(smf.addr);
-    n4.n4.applied(n4.now, id, Err(ApplyError::Backend("again".into())));
+    n4.n4.applied(n4.now, id, Err(BackendError::TimedOut.into()));
     n4.drain();
     n4.is_quiet();
     assert_eq!(n4.n4.sessions().count(), 1);

@@ -1,6 +1,6 @@
 //! Session reports: sent until acknowledged, in order, not twice.
 
-use causeway_dataplane::{ApplyError, DownlinkData, Event, Op};
+use causeway_dataplane::{BackendError, DownlinkData, Event, Op};
 use causeway_n4::Notice;
 use causeway_pfcp::*;
 use causeway_types::{BarId, PdrId, Qfi, Seid, Span, Teid, UrrId, UsageReportTrigger};
@@ -353,7 +353,7 @@ fn instructions_in_report_responses_are_queued() {
 #[test]
 fn a_failed_modification_does_not_disturb_reports() {
     let (mut n4, mut smf, seid) = with_session();
-    n4.plane.failures.push_back(ApplyError::Backend("timed out".into()));
+    n4.plane.failures.push_back(BackendError::TimedOut.into());
     assert_eq!(n4.ask(&mut smf, Some(seid), activation(1)).cause(), Cause::SystemFailure);
     n4.uses(seid, 5);
     assert_eq!(n4.next(smf.addr).usage(), [(1, 0, 5, VOLTH)]);

@@ -1,6 +1,6 @@
 //! Establishment, modification and deletion.
 
-use causeway_dataplane::ApplyError;
+use causeway_dataplane::{ApplyError, BackendError};
 use causeway_model::Op;
 use causeway_n4::{Config, Limits, Notice};
 use causeway_pfcp::*;
@@ -272,7 +272,7 @@ fn a_failure_of_the_data_plane_leaves_everything_as_it_was() {
     assert_eq!(received.cause(), Cause::RuleCreationModificationFailure);
     assert_eq!(*n4.n4.session(seid).unwrap().rules(), before);
 
-    n4.plane.failures.push_back(ApplyError::Backend("timed out".into()));
+    n4.plane.failures.push_back(BackendError::TimedOut.into());
     let received = n4.ask(&mut smf, Some(seid), SessionDeletionRequest::default());
     assert_eq!(received.cause(), Cause::SystemFailure);
     assert!(n4.n4.session(seid).is_some());

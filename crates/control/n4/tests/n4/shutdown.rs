@@ -1,6 +1,6 @@
 //! Graceful shutdown.
 
-use causeway_dataplane::ApplyError;
+use causeway_dataplane::BackendError;
 use causeway_n4::Notice;
 use causeway_pfcp::*;
 use causeway_types::{Seid, Span};
@@ -69,7 +69,7 @@ fn no_new_session_during_release() {
 fn an_unresponsive_smf_does_not_delay_the_shutdown() {
     let (mut n4, mut smf) = TestN4::associated();
     n4.establish(&mut smf);
-    n4.plane.failures.push_back(ApplyError::Backend("gone".into()));
+    n4.plane.failures.push_back(BackendError::TimedOut.into());
     stop(&mut n4);
     n4.pass(Span::from_secs(5));
     assert!(n4.n4.is_finished());

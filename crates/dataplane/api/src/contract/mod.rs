@@ -9,7 +9,7 @@ use causeway_packet::Batch;
 use causeway_types::{Seid, Time, WallClock};
 
 use crate::{
-    ApplyError, Counters, Disposition, Event, HostReachability, Ingress, NamedCounter, ReceiveSource,
+    ApplyError, BackendError, Counters, Disposition, Event, HostReachability, Ingress, NamedCounter, ReceiveSource,
     SessionState, Topology, Transmit, TransmitQueue,
 };
 
@@ -64,7 +64,7 @@ pub trait Dataplane {
                 return result;
             }
             let Some(next) = self.next_deadline() else {
-                return Err(ApplyError::Backend("the plan remains in flight".to_owned()));
+                return Err(BackendError::InFlight.into());
             };
             time = next.max(time);
             self.advance(time);

@@ -8,6 +8,7 @@
 //! read the state of the switch.
 
 mod calls;
+mod error;
 mod inbox;
 mod options;
 mod order;
@@ -42,12 +43,12 @@ pub enum ConnectError {
     #[error(transparent)]
     Info(#[from] InfoError),
     /// The address is invalid.
-    #[error("{address:?} is not a host and port: {reason}")]
+    #[error("{address:?} is not a host and port: {source}")]
     Address {
         /// The given address.
         address: String,
         /// The error.
-        reason: String,
+        source: tonic::transport::Error,
     },
     /// This host has no resources for another thread or event queue.
     #[error("cannot start a thread for the switch: {0}")]

@@ -4,6 +4,7 @@ use tonic::{Code, Status};
 use tracing::warn;
 
 use super::calls::Calls;
+use super::error::SessionError;
 use super::worker::Shared;
 use crate::info::Schema;
 use crate::wire::{
@@ -12,11 +13,8 @@ use crate::wire::{
 };
 
 /// Ensures that the switch runs the program; true if it was loaded, with empty tables.
-pub(super) async fn prepare(shared: &Shared, calls: &Calls) -> Result<bool, String> {
-    let status_text =
-        |what: &str, status: &Status| format!("{what}: {:?}: {}", status.code(), status.message());
-    let runs =
-        calls.pipeline().await.map_err(|status| status_text("it does not report its program", &status))?;
+pub(super) async fn prepare(shared: &Shared, calls: &Calls) -> Result<bool, SessionError> {
+    let runs = calls.pipeline().await.map_err(SessionError::NoProgram)?;
     let runs_this_program = runs.is_some_and(|runs| runs_this_program(shared, &runs));
     if !runs_this_program {
         let config = ForwardingPipelineConfig {
@@ -24,7 +22,7 @@ pub(super) async fn prepare(shared: &Shared, calls: &Calls) -> Result<bool, Stri
             device_config: shared.device_config.clone(),
             cookie: Some(Cookie { cookie: shared.cookie }),
         };
-        calls.load(config).await.map_err(|status| status_text("it refuses the program", &status))?;
+        calls.load(config).await.map_err(SessionError::ProgramRefused)?;
     }
     if let Some(update) = local_addresses(shared) {
         set_up(shared, calls, "the local addresses in the parser's value set", update).await?;
@@ -69,7 +67,12 @@ fn update(kind: UpdateKind, what: What) -> Update {
 
 /// Writes configuration that not every switch supports over P4Runtime: where it is unsupported, it must be configured
 /// by other means, and a warning is logged.
-async fn set_up(shared: &Shared, calls: &Calls, what: &str, update: Update) -> Result<(), String> {
+async fn set_up(
+    shared: &Shared,
+    calls: &Calls,
+    what: &'static str,
+    update: Update,
+) -> Result<(), SessionError> {
     let Err(status) = calls.send_batch(vec![update], Atomicity::ContinueOnError).await else { return Ok(()) };
     let part = WireStatus::parts(status.details(), 1).and_then(|parts| parts.into_iter().next());
     let (code, message) = match part {
@@ -83,6 +86,6 @@ async fn set_up(shared: &Shared, calls: &Calls, what: &str, update: Update) -> R
             warn!(switch, "the switch does not support {what} over P4Runtime: {message}");
             Ok(())
         }
-        code => Err(format!("it refuses {what}: {code:?}: {message}")),
+        code => Err(SessionError::SetUpRefused { what, status: Status::new(code, message) }),
     }
 }

@@ -13,6 +13,7 @@ use tonic::{Code, Streaming};
 use tracing::{info, warn};
 
 use super::calls::Calls;
+use super::error::SessionError;
 use super::order::Order;
 use super::prepare::prepare;
 use super::worker::{End, Shared};
@@ -45,7 +46,7 @@ enum Standing {
 enum Work {
     Call(Ticket, Outcome),
     /// The switch runs the program; true if it was emptied.
-    Prepared(Result<bool, String>),
+    Prepared(Result<bool, SessionError>),
 }
 
 pub(super) struct Session {
@@ -63,8 +64,8 @@ pub(super) struct Session {
 
 impl Session {
     /// Connects, and requests to be primary.
-    pub(super) async fn open(shared: Arc<Shared>, endpoint: Endpoint) -> Result<Self, String> {
-        let channel = endpoint.connect().await.map_err(|error| causes(&error))?;
+    pub(super) async fn open(shared: Arc<Shared>, endpoint: Endpoint) -> Result<Self, SessionError> {
+        let channel = endpoint.connect().await.map_err(SessionError::Connect)?;
         let mut client: P4RuntimeClient<Channel> =
             P4RuntimeClient::new(channel).max_decoding_message_size(MOST_MESSAGE);
         let (to_switch, messages) = mpsc::channel(QUEUE);
@@ -78,10 +79,8 @@ impl Session {
         let _sent = to_switch.try_send(StreamMessageRequest { update });
         let opening = client.stream_channel(ReceiverStream::new(messages));
         let opened = tokio::time::timeout(shared.options.deadline, opening).await;
-        let from_switch = opened
-            .map_err(|_| "it opens no stream".to_owned())?
-            .map_err(|status| format!("it opens no stream: {:?}: {}", status.code(), status.message()))?
-            .into_inner();
+        let from_switch =
+            opened.map_err(|_| SessionError::NoStream)?.map_err(SessionError::StreamRefused)?.into_inner();
         Ok(Self {
             calls: Calls::new(Arc::clone(&shared), client),
             shared,
@@ -104,21 +103,18 @@ impl Session {
             tokio::select! {
                 message = self.from_switch.message() => match message {
                     Ok(Some(message)) => self.handle_message(message),
-                    Ok(None) => break End::Broken("it ended the stream".to_owned()),
-                    Err(status) => {
-                        let (code, message) = (status.code(), status.message());
-                        break End::Broken(format!("it ended the stream: {code:?}: {message}"));
-                    }
+                    Ok(None) => break End::Broken(SessionError::StreamEnded(None)),
+                    Err(status) => break End::Broken(SessionError::StreamEnded(Some(status))),
                 },
                 Some(work) = self.tasks.join_next() => {
-                    if let Err(reason) = self.over(work) { break End::Broken(reason) }
+                    if let Err(error) = self.over(work) { break End::Broken(error) }
                 }
                 request = requests.recv() => match request {
                     Some((ticket, request)) => self.order.add(ticket, request),
                     None => break End::Gone,
                 },
                 () = &mut patience, if self.standing == Standing::Unknown => {
-                    break End::Broken("it does not report the primary controller".to_owned());
+                    break End::Broken(SessionError::NoArbitration);
                 }
             }
             self.begin_calls();
@@ -161,7 +157,7 @@ impl Session {
         }
     }
 
-    fn over(&mut self, work: Result<Work, JoinError>) -> Result<(), String> {
+    fn over(&mut self, work: Result<Work, JoinError>) -> Result<(), SessionError> {
         match work {
             Ok(Work::Call(ticket, outcome)) => {
                 self.under_way.remove(&ticket);
@@ -180,9 +176,9 @@ impl Session {
                 }
                 Ok(())
             }
-            Ok(Work::Prepared(Err(reason))) if self.standing == Standing::Preparing => Err(reason),
+            Ok(Work::Prepared(Err(error))) if self.standing == Standing::Preparing => Err(error),
             Ok(Work::Prepared(Err(_))) => Ok(()),
-            Err(error) => Err(format!("a call ended early: {error}")),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -231,15 +227,4 @@ impl Session {
             self.shared.inbox.outcome(ticket, Err(error));
         }
     }
-}
-
-/// An error with its causes.
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }

@@ -8,6 +8,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tonic::transport::Endpoint;
 use tracing::{info, warn};
 
+use super::error::SessionError;
 use super::inbox::Inbox;
 use super::session::Session;
 use super::{ConnectError, Options};
@@ -47,7 +48,7 @@ pub(super) enum End {
     /// The owner is gone.
     Gone,
     /// The switch is unreachable, or violates the protocol.
-    Broken(String),
+    Broken(SessionError),
 }
 
 impl Worker {
@@ -63,10 +64,8 @@ impl Worker {
                 .map_err(|error| InfoError::File { file: file.clone(), reason: error.to_string() })?,
         };
         let endpoint = Endpoint::from_shared(format!("http://{}", options.address));
-        let endpoint = endpoint.map_err(|error| ConnectError::Address {
-            address: options.address.clone(),
-            reason: error.to_string(),
-        })?;
+        let endpoint = endpoint
+            .map_err(|error| ConnectError::Address { address: options.address.clone(), source: error })?;
         let endpoint = endpoint
             .connect_timeout(options.deadline)
             .tcp_nodelay(true)
@@ -89,8 +88,8 @@ impl Worker {
             let Some(opened) = refusing(&mut self.requests, &self.shared.inbox, opening).await else {
                 return;
             };
-            let reason = match opened {
-                Err(reason) => reason,
+            let error = match opened {
+                Err(error) => error,
                 Ok(session) => {
                     info!(switch = address, "connected");
                     let (end, was_up) = session.serve(&mut self.requests).await;
@@ -100,11 +99,12 @@ impl Worker {
                     }
                     match end {
                         End::Gone => return,
-                        End::Broken(reason) => reason,
+                        End::Broken(error) => error,
                     }
                 }
             };
             // A repeated reason is logged once.
+            let reason = error.to_string();
             if reason != last_reason {
                 warn!(switch = address, "the switch is unreachable: {reason}");
                 last_reason = reason;

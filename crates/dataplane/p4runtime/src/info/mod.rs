@@ -36,13 +36,13 @@ pub enum InfoError {
     },
     /// It is not an encoded P4Info.
     #[error("it is not an encoded P4Info: {0}")]
-    Encoding(String),
+    Encoding(prost::DecodeError),
     /// The program has a feature that Causeway's programs do not have.
     #[error("{0}: not supported")]
-    Unsupported(String),
+    Unsupported(#[from] UnsupportedFeature),
     /// An object without id or name, a duplicate id or name, or a number out of range.
-    #[error("{0}")]
-    Inconsistent(String),
+    #[error(transparent)]
+    Inconsistent(#[from] Inconsistency),
     /// A file cannot be read.
     #[error("{}: {reason}", file.display())]
     File {
@@ -59,6 +59,88 @@ pub enum InfoError {
         /// The error.
         error: Box<InfoError>,
     },
+}
+
+/// A feature that Causeway's programs do not have.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum UnsupportedFeature {
+    /// Packets have headers for controllers.
+    #[error("headers of packets for controllers")]
+    ControllerHeaders,
+    /// A value set has several keys.
+    #[error("value set {0} with several keys")]
+    ValueSetKeys(String),
+    /// A table has an action profile.
+    #[error("table {0} with an action profile")]
+    ActionProfile(String),
+    /// A key has another kind of match.
+    #[error("table {table}: key {key} that is neither exact, LPM nor ternary")]
+    MatchKind {
+        /// The table.
+        table: String,
+        /// Its key.
+        key: String,
+    },
+    /// The keys of a table are too wide.
+    #[error("table {table} with more than {most} bits")]
+    KeyBits {
+        /// The table.
+        table: String,
+        /// The most bits of all keys together.
+        most: u32,
+    },
+    /// A table has an LPM key beside other keys with masks.
+    #[error("table {0} with a prefix beside other masks")]
+    PrefixBesideMasks(String),
+    /// There are too many counters and meters.
+    #[error("{count} counters and meters, more than {most}")]
+    TooManyCounters {
+        /// Counters and meters.
+        count: usize,
+        /// The most of both together.
+        most: usize,
+    },
+    /// A field is empty, or wider than 128 bits.
+    #[error("{of}: a width of {bits} bits")]
+    Width {
+        /// The object with the field.
+        of: String,
+        /// Its width.
+        bits: i32,
+    },
+}
+
+/// A contradiction in a P4Info.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Inconsistency {
+    /// Parts of an object, or two objects, have the same id.
+    #[error("{0}: two objects with the same id")]
+    SameId(String),
+    /// A table refers to an action that does not exist.
+    #[error("table {table}: no action {action:#x}")]
+    NoAction {
+        /// The table.
+        table: String,
+        /// P4Runtime id.
+        action: u32,
+    },
+    /// A counter refers to a table that does not exist.
+    #[error("counter {counter}: no table {table:#x}")]
+    NoTable {
+        /// The counter.
+        counter: String,
+        /// P4Runtime id.
+        table: u32,
+    },
+    /// Counters, meters and value sets share an id.
+    #[error("two counters, meters or value sets with the same id")]
+    SharedId,
+    /// An object has no id.
+    #[error("an object has no id")]
+    NoId,
+    /// A size is negative or too large.
+    #[error("{0}: a size out of range")]
+    Size(String),
 }
 
 /// Octets of a P4Info in text form, at most.

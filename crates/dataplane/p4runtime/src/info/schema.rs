@@ -6,7 +6,7 @@ use causeway_switch::driver::{Action, Counter, Key, MatchKind, Meter, Parameter,
 use foldhash::fast::RandomState;
 use prost::Message;
 
-use super::InfoError;
+use super::{Inconsistency, InfoError, UnsupportedFeature};
 use crate::wire::{ActionScope, MatchType, P4Info, Preamble, TableInfo};
 
 /// The most bits of all keys of a table.
@@ -47,9 +47,9 @@ impl Schema {
     /// # Errors
     /// It is invalid, or has a feature that Causeway's programs do not have.
     pub(crate) fn of_encoded(encoded: &[u8]) -> Result<Self, InfoError> {
-        let info = P4Info::decode(encoded).map_err(|error| InfoError::Encoding(error.to_string()))?;
+        let info = P4Info::decode(encoded).map_err(InfoError::Encoding)?;
         if !info.packet_metadata.is_empty() {
-            return Err(InfoError::Unsupported("headers of packets for controllers".to_owned()));
+            return Err(UnsupportedFeature::ControllerHeaders.into());
         }
         let mut schema =
             Self { program: Program::default(), ids: HashMap::default(), value_sets: Vec::new() };
@@ -80,7 +80,7 @@ impl Schema {
         for set in &info.value_sets {
             let (id, name) = preamble(set.preamble.as_ref())?;
             let [field] = set.match_fields.as_slice() else {
-                return Err(InfoError::Unsupported(format!("value set {name} with several keys")));
+                return Err(UnsupportedFeature::ValueSetKeys(name).into());
             };
             let key = Key {
                 name: field.name.clone(),
@@ -106,7 +106,7 @@ impl Schema {
     fn add_table(&mut self, table: &TableInfo) -> Result<(), InfoError> {
         let (id, name) = preamble(table.preamble.as_ref())?;
         if table.implementation_id != 0 {
-            return Err(InfoError::Unsupported(format!("table {name} with an action profile")));
+            return Err(UnsupportedFeature::ActionProfile(name).into());
         }
         let mut keys = Vec::new();
         for field in &table.match_fields {
@@ -115,9 +115,7 @@ impl Schema {
                 Ok(MatchType::Lpm) => MatchKind::Lpm,
                 Ok(MatchType::Ternary) => MatchKind::Ternary,
                 _ => {
-                    let what =
-                        format!("table {name}: key {} that is neither exact, LPM nor ternary", field.name);
-                    return Err(InfoError::Unsupported(what));
+                    return Err(UnsupportedFeature::MatchKind { table: name, key: field.name.clone() }.into());
                 }
             };
             keys.push(Key { name: field.name.clone(), width: width(&name, field.bitwidth)?, kind });
@@ -125,10 +123,10 @@ impl Schema {
         let prefixes = keys.iter().filter(|key| key.kind == MatchKind::Lpm).count();
         let is_ternary = keys.iter().any(|key| key.kind == MatchKind::Ternary);
         if keys.iter().map(|key| u32::from(key.width)).sum::<u32>() > MOST_KEY_BITS {
-            return Err(InfoError::Unsupported(format!("table {name} with more than {MOST_KEY_BITS} bits")));
+            return Err(UnsupportedFeature::KeyBits { table: name, most: MOST_KEY_BITS }.into());
         }
         if prefixes > 1 || prefixes == 1 && is_ternary {
-            return Err(InfoError::Unsupported(format!("table {name} with a prefix beside other masks")));
+            return Err(UnsupportedFeature::PrefixBesideMasks(name).into());
         }
         let for_entries = table
             .action_refs
@@ -146,7 +144,7 @@ impl Schema {
         sorted.sort_unstable();
         sorted.dedup();
         if sorted.len() != ids.len() || self.ids.insert(id, ids).is_some() {
-            return Err(InfoError::Inconsistent(format!("{name}: two objects with the same id")));
+            return Err(Inconsistency::SameId(name.to_owned()).into());
         }
         Ok(())
     }
@@ -156,28 +154,26 @@ impl Schema {
         let program = &self.program;
         for table in &program.tables {
             if let Some(id) = table.actions.iter().find(|id| program.action(**id).is_none()) {
-                return Err(InfoError::Inconsistent(format!("table {}: no action {id:#x}", table.name)));
+                return Err(Inconsistency::NoAction { table: table.name.clone(), action: *id }.into());
             }
         }
         let counted = program.counters.iter().filter_map(|counter| Some((&counter.name, counter.table?)));
         for (name, table) in counted {
             if program.table(table).is_none() {
-                return Err(InfoError::Inconsistent(format!("counter {name}: no table {table:#x}")));
+                return Err(Inconsistency::NoTable { counter: name.clone(), table }.into());
             }
         }
         let sizes = program.counters.iter().map(|counter| counter.size);
         let together: usize = sizes.chain(program.meters.iter().map(|meter| meter.size)).sum();
         if together > MOST {
-            return Err(InfoError::Unsupported(format!("{together} counters and meters, more than {MOST}")));
+            return Err(UnsupportedFeature::TooManyCounters { count: together, most: MOST }.into());
         }
         let counters = program.counters.iter().map(|counter| counter.id);
         let others = counters.chain(program.meters.iter().map(|meter| meter.id));
         let mut others: Vec<u32> = others.chain(self.value_sets.iter().map(|set| set.id)).collect();
         others.sort_unstable();
         if others.windows(2).any(|pair| pair.first() == pair.last()) {
-            return Err(InfoError::Inconsistent(
-                "two counters, meters or value sets with the same id".to_owned(),
-            ));
+            return Err(Inconsistency::SharedId.into());
         }
         Ok(())
     }
@@ -189,16 +185,16 @@ fn preamble(preamble: Option<&Preamble>) -> Result<(u32, String), InfoError> {
             let name = if preamble.alias.is_empty() { &preamble.name } else { &preamble.alias };
             Ok((preamble.id, name.clone()))
         }
-        _ => Err(InfoError::Inconsistent("an object has no id".to_owned())),
+        _ => Err(Inconsistency::NoId.into()),
     }
 }
 
 fn width(of: &str, bits: i32) -> Result<u8, InfoError> {
     let width = u8::try_from(bits).ok().filter(|width| (1..=128).contains(width));
-    width.ok_or_else(|| InfoError::Unsupported(format!("{of}: a width of {bits} bits")))
+    width.ok_or_else(|| UnsupportedFeature::Width { of: of.to_owned(), bits }.into())
 }
 
 fn size(of: &str, size: i64) -> Result<usize, InfoError> {
     let size = usize::try_from(size).ok().filter(|size| *size <= MOST);
-    size.ok_or_else(|| InfoError::Inconsistent(format!("{of}: a size out of range")))
+    size.ok_or_else(|| Inconsistency::Size(of.to_owned()).into())
 }

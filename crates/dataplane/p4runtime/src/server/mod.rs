@@ -11,7 +11,6 @@ mod pipeline;
 mod read;
 mod service;
 mod stream;
-mod wanted;
 mod write;
 
 use std::net::Ipv4Addr;
@@ -24,6 +23,7 @@ use causeway_switch::model::Timing;
 use causeway_types::{Span, Time};
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, watch};
+use tonic::Status;
 use tonic::transport::server::TcpIncoming;
 
 use crate::info::{Info, InfoError};
@@ -79,11 +79,17 @@ pub enum ServerError {
     #[error("the program's P4Info: {0}")]
     Info(#[from] InfoError),
     /// The model cannot run the program.
-    #[error("the program: {0}")]
-    Program(String),
+    #[error("the program: {}", .0.message())]
+    Program(Status),
     /// Listening ended.
     #[error("listening ended: {0}")]
-    Listen(String),
+    Listen(tonic::transport::Error),
+    /// This host has no resources for another event queue.
+    #[error("cannot serve: {0}")]
+    Runtime(std::io::Error),
+    /// The stream of messages does not open.
+    #[error("the stream does not open: {0:?}")]
+    Stream(Code),
 }
 
 /// The model of a switch, with its controllers.
@@ -124,7 +130,7 @@ impl ModelSwitch {
         let info = Info::of_text(p4info)?;
         let config = ForwardingPipelineConfig { p4info: Some(info.encoded), ..Default::default() };
         let set = self.host.device().commit(config);
-        set.map_err(|refusal| ServerError::Program(refusal.message))
+        set.map_err(|refusal| ServerError::Program(refusal.into()))
     }
 
     /// Serves controllers until [`ModelSwitch::stop`], after which it can be served again with its state.
@@ -146,7 +152,7 @@ impl ModelSwitch {
             .add_service(server)
             .serve_with_incoming_shutdown(incoming, closed);
         let ended = tokio::select! {
-            ended = serving => ended.map_err(|error| ServerError::Listen(error.to_string())),
+            ended = serving => ended.map_err(ServerError::Listen),
             () = self.host.keep_time() => Ok(()),
         };
         // A stop before the start has stopped this call.

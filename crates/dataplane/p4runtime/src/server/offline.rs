@@ -58,7 +58,7 @@ impl Offline {
         let switch = ModelSwitch::new(Options::default());
         switch.run(p4info)?;
         let runtime = tokio::runtime::Builder::new_current_thread().build();
-        let runtime = runtime.map_err(|error| ServerError::Listen(error.to_string()))?;
+        let runtime = runtime.map_err(ServerError::Runtime)?;
         let (sender, receiver) = mpsc::channel(16);
         let service = Service(switch.host);
         let mut offline = Self { runtime, service, conversation: Conversation::default(), sender, receiver };
@@ -69,7 +69,7 @@ impl Offline {
         };
         let update = Some(crate::wire::ToSwitch::Arbitration(arbitration));
         let hello = StreamMessageRequest { update }.encode_to_vec();
-        offline.call(Method::Stream, &hello).map_err(|code| ServerError::Listen(format!("{code:?}")))?;
+        offline.call(Method::Stream, &hello).map_err(ServerError::Stream)?;
         Ok(offline)
     }
 

@@ -1,6 +1,6 @@
 //! Sessions requested with the same message template as others.
 
-use causeway_dataplane::{ApplyError, Event};
+use causeway_dataplane::{BackendError, Event};
 use causeway_model::{Plan, ProfiledSession, SessionChange};
 use causeway_pfcp::*;
 use causeway_types::{
@@ -182,7 +182,7 @@ impl Story {
                 }
             }
             Step::Apply { fails } if !self.fixture.plane.held.is_empty() => match fails {
-                true => self.fixture.fail_next(ApplyError::Backend("broken".to_owned())),
+                true => self.fixture.fail_next(BackendError::TimedOut.into()),
                 false => self.fixture.apply_next(),
             },
             Step::Pace { held } => self.fixture.plane.pace = if held { Pace::Held } else { Pace::AtOnce },
