@@ -2,6 +2,7 @@
 //!
 //! - [`Table`]: rows of [`Cell`]s under [`Column`]s, as aligned text, HTML and JSON.
 //! - [`Chart`]: [`Curve`]s as SVG.
+//! - [`svg`]: pictures of other kinds.
 //! - [`page()`]: an HTML page around both, in one file.
 //! - [`Progress`]: a line on the terminal while a command runs.
 //!
@@ -18,16 +19,15 @@
 
 mod cell;
 mod chart;
-mod count;
 mod number;
 mod page;
 mod progress;
+pub mod svg;
 mod table;
 
 pub use cell::Cell;
 pub use chart::{Chart, Curve};
-pub use count::{Count, count};
-pub use number::with_thousands_separators;
+pub use number::{Count, InvalidCount, count, with_thousands_separators};
 pub use page::page;
 pub use progress::Progress;
 pub use table::{Column, Table};

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use causeway_dataplane::{Egress, Ingress, PacketEngine, Plan, Transmit};
 use causeway_fastpath::FastPath;
-use causeway_fastpath::index::{ArenaError, ToKernel, prepare};
+use causeway_fastpath::index::{ArenaError, ToKernel, request_prefault};
 use causeway_n4::{ApplyId, Config, N4, Output};
 use causeway_slowpath::{Limits, SlowPath};
 use causeway_types::{DualIp, NodeId, NtpSeconds, Span, Time};
@@ -56,7 +56,7 @@ impl Environment {
         config.heartbeat.interval = Span::ZERO;
         config.limits.sessions = sessions as usize;
         let mut n4 = N4::new(config, capabilities(sessions), endpoints, NtpSeconds(3_900_000_000));
-        n4.prepare_memory_with(prepare);
+        n4.prepare_memory_with(request_prefault);
         n4.release_memory_with::<ToKernel>();
         Ok(Self {
             n4,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use causeway_dataplane::{Applied, ApplyError, Capabilities, Dataplane, GtpuEndpoint, Network, Topology};
 use causeway_fastpath::FastPath;
-use causeway_fastpath::index::{ArenaError, prefetch_at, prepare};
+use causeway_fastpath::index::{ArenaError, prefetch_at, request_prefault};
 use causeway_model::{LocalEndpoints, Plan};
 use causeway_n4::{ApplyId, Config, N4, Output};
 use causeway_slowpath::{Limits, SlowPath};
@@ -93,7 +93,7 @@ impl Environment {
             answers: Vec::new(),
             plans: Vec::new(),
         };
-        world.n4.prepare_memory_with(prepare);
+        world.n4.prepare_memory_with(request_prefault);
         world.prepare(&[association()]);
         Ok(world)
     }

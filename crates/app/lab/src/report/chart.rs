@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use maud::{Markup, html};
+use causeway_show::svg::{Attribute, Axis, Svg};
+use maud::{Markup, PreEscaped, html};
 
 use super::{Report, Sample};
 
@@ -17,44 +18,44 @@ const LOWEST: i32 = 4;
 
 /// Draws the bars of the steps above the rates.
 pub(super) fn draw(report: &Report) -> Markup {
-    let total = report.elapsed.as_secs_f64().max(0.1);
-    let x = |at: Duration| LEFT + at.as_secs_f64() / total * (WIDTH - LEFT - RIGHT);
     let plot_top = 16.0 + report.steps.len() as f64 * ROW + 16.0;
-    let rates = rates(&report.samples);
-    let highest = highest(&rates);
-    let y = |rate: f64| {
-        let share = (rate.max(1.0).log10() - f64::from(LOWEST)) / f64::from(highest - LOWEST);
-        plot_top + PLOT * (1.0 - share.clamp(0.0, 1.0))
-    };
-    let line = |of: fn(&Rate) -> f64| {
-        let points = rates.iter().map(|rate| format!("{:.1},{:.1}", x(rate.at), y(of(rate))));
-        points.collect::<Vec<_>>().join(" ")
-    };
     let bottom = plot_top + PLOT;
+    let rates = rates(&report.samples);
+    let to = report.elapsed.as_secs_f64().max(0.1);
+    let time = Axis { from: 0.0, to, is_logarithmic: false, at: (LEFT, WIDTH - RIGHT) };
+    let (from, to) = (10_f64.powi(LOWEST), 10_f64.powi(highest(&rates)));
+    let upwards = Axis { from, to, is_logarithmic: true, at: (bottom, plot_top) };
+    let x = |at: Duration| time.place(at.as_secs_f64());
+    let mut svg = Svg::styled(WIDTH, bottom + 30.0, "Steps and rates over time");
+    for second in time.ticks() {
+        let at = time.place(second);
+        svg.element("line", &[("class", &"grid"), ("x1", &at), ("x2", &at), ("y1", &8), ("y2", &bottom)]);
+        let tick = format!("{} s", (second * 1e3).round() / 1e3);
+        svg.text(&[("class", &"tick"), ("x", &at), ("y", &(bottom + 16.0))], &tick);
+    }
+    for (row, step) in report.steps.iter().enumerate() {
+        let top = 10.0 + row as f64 * ROW;
+        let (start, end) = (x(step.start), x(step.start + step.elapsed));
+        let class = if step.passed { "bar good" } else { "bar bad" };
+        svg.group(&[("class", &class)], &step.summary, |svg| {
+            svg.text(&[("class", &"name"), ("x", &(LEFT - 12.0)), ("y", &(top + 14.0))], step.title);
+            let place: [Attribute<'_>; 3] =
+                [("x", &start), ("y", &(top + 2.0)), ("width", &(end - start).max(3.0))];
+            svg.element("rect", &[&place[..], &[("height", &15), ("rx", &4)]].concat());
+        });
+    }
+    for rate in upwards.ticks() {
+        let at = upwards.place(rate);
+        let right = WIDTH - RIGHT;
+        svg.element("line", &[("class", &"grid"), ("x1", &LEFT), ("x2", &right), ("y1", &at), ("y2", &at)]);
+        svg.text(&[("class", &"name"), ("x", &(LEFT - 12.0)), ("y", &(at + 4.0))], &rate_name(rate));
+    }
+    for (class, of) in [("downlink", Rate::downlink as fn(&Rate) -> f64), ("uplink", Rate::uplink)] {
+        let points = rates.iter().map(|rate| (x(rate.at), upwards.place(of(rate))));
+        svg.polyline(points, &[("class", &class)]);
+    }
     html! {
-        svg viewBox={ "0 0 " (WIDTH) " " (bottom + 30.0) } role="img" aria-label="Steps and rates over time" {
-            @for second in ticks(total) {
-                @let at = x(Duration::from_secs_f64(second));
-                line.grid x1=(at) x2=(at) y1="8" y2=(bottom) {}
-                text.tick x=(at) y=(bottom + 16.0) { (second) " s" }
-            }
-            @for (row, step) in report.steps.iter().enumerate() {
-                @let top = 10.0 + row as f64 * ROW;
-                @let end = step.start + step.elapsed;
-                g class=(if step.passed { "bar good" } else { "bar bad" }) {
-                    title { (step.summary) }
-                    text.name x=(LEFT - 12.0) y=(top + 14.0) { (step.title) }
-                    rect x=(x(step.start)) y=(top + 2.0) width=((x(end) - x(step.start)).max(3.0)) height="15" rx="4" {}
-                }
-            }
-            @for power in LOWEST..=highest {
-                @let at = y(10f64.powi(power));
-                line.grid x1=(LEFT) x2=(WIDTH - RIGHT) y1=(at) y2=(at) {}
-                text.name x=(LEFT - 12.0) y=(at + 4.0) { (power_name(power)) }
-            }
-            polyline.downlink points=(line(|rate| rate.downlink)) {}
-            polyline.uplink points=(line(|rate| rate.uplink)) {}
-        }
+        (PreEscaped(svg.finish()))
         p.legend {
             span.downlink { "downlink" } " " span.uplink { "uplink" }
             " user traffic through the tunnels, logarithmic"
@@ -68,6 +69,16 @@ struct Rate {
     at: Duration,
     uplink: f64,
     downlink: f64,
+}
+
+impl Rate {
+    fn uplink(&self) -> f64 {
+        self.uplink
+    }
+
+    fn downlink(&self) -> f64 {
+        self.downlink
+    }
 }
 
 fn rates(samples: &[Sample]) -> Vec<Rate> {
@@ -90,20 +101,14 @@ fn highest(rates: &[Rate]) -> i32 {
     (most.log10().ceil() as i32).clamp(LOWEST + 2, 12)
 }
 
-/// Where the time axis has numbers: ten at the most.
-fn ticks(total: f64) -> impl Iterator<Item = f64> {
-    let step =
-        [1.0, 2.0, 5.0, 10.0, 30.0, 60.0].into_iter().find(|step| total / step <= 10.0).unwrap_or(300.0);
-    (0..).map(move |n| f64::from(n) * step).take_while(move |at| *at <= total)
-}
-
-fn power_name(power: i32) -> String {
-    let (scale, unit) = match power {
-        ..=5 => (3, "kbit/s"),
-        6..=8 => (6, "Mbit/s"),
-        _ => (9, "Gbit/s"),
+/// A power of ten in bit/s.
+fn rate_name(rate: f64) -> String {
+    let (scale, unit) = match rate {
+        rate if rate < 1e6 => (1e3, "kbit/s"),
+        rate if rate < 1e9 => (1e6, "Mbit/s"),
+        _ => (1e9, "Gbit/s"),
     };
-    format!("{} {unit}", 10f64.powi(power - scale))
+    format!("{} {unit}", (rate / scale).round())
 }
 
 #[cfg(test)]
@@ -121,15 +126,11 @@ mod tests {
         assert_eq!(highest(&rates), LOWEST + 2);
     }
 
-    // Input:  durations of a demo.
-    // Output: at most eleven numbers on the axis, from zero.
+    // Input:  powers of ten.
+    // Output: names in the units of rates.
     #[test]
-    fn the_axis_is_never_crowded() {
-        for total in [0.5, 9.0, 21.3, 59.0, 400.0] {
-            let ticks: Vec<_> = ticks(total).collect();
-            assert!(ticks[0] == 0.0 && ticks.len() <= 11, "{total}: {ticks:?}");
-        }
-        assert_eq!(power_name(5), "100 kbit/s");
-        assert_eq!(power_name(9), "1 Gbit/s");
+    fn rates_have_units() {
+        let names = [4, 5, 6, 8, 9, 10].map(|power| rate_name(10_f64.powi(power)));
+        assert_eq!(names, ["10 kbit/s", "100 kbit/s", "1 Mbit/s", "100 Mbit/s", "1 Gbit/s", "10 Gbit/s"]);
     }
 }

@@ -33,16 +33,20 @@ pub(super) struct Size {
     pub(super) entries: u32,
 }
 
+/// A text that is no [`Size`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("a table and its entries, such as far=4096")]
+pub(super) struct InvalidSize;
+
 impl FromStr for Size {
-    type Err = String;
+    type Err = InvalidSize;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let size = text.split_once('=').and_then(|(table, entries)| {
             let entries = entries.trim().parse().ok()?;
             Some(Self { table: table.trim().to_owned(), entries })
         });
-        size.filter(|size| !size.table.is_empty())
-            .ok_or_else(|| "a table and its entries, such as far=4096".to_owned())
+        size.filter(|size| !size.table.is_empty()).ok_or(InvalidSize)
     }
 }
 

@@ -1,7 +1,6 @@
 //! The stage map as SVG: a column for each stage, a lane for each kind of memory, a colour for each table.
 
-use std::fmt::Write as _;
-
+use causeway_show::svg::{Attribute, Svg};
 use causeway_show::with_thousands_separators;
 
 use crate::report::{Entry, Report, Stage};
@@ -34,21 +33,15 @@ pub fn svg(report: &Report, title: &str) -> String {
     let bottom = TOP + lanes.iter().map(|lane| lane.blocks * BLOCK + GAP).sum::<u32>();
     let width = LEFT + columns * COLUMN + 20;
     let height = bottom + (names.len() as u32).div_ceil(2) * LINE + 20;
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-         viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"11\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
-         <text x=\"{LEFT}\" y=\"20\" font-size=\"14\">{}</text>\n",
-        escaped(title)
-    );
+    let mut svg = Svg::new(width.into(), height.into(), &[("width", &width), ("height", &height)]);
+    svg.text(&[("x", &LEFT), ("y", &20), ("font-size", &14)], title);
     let mut top = TOP;
     for lane in &lanes {
-        draw_lane(&mut out, report, lane, top, columns, &names);
+        draw_lane(&mut svg, report, lane, top, columns, &names);
         top += lane.blocks * BLOCK + GAP;
     }
-    legend(&mut out, &names, bottom);
-    out.push_str("</svg>\n");
-    out
+    legend(&mut svg, &names, bottom);
+    svg.finish()
 }
 
 fn lanes(report: &Report) -> [Lane; 3] {
@@ -83,37 +76,27 @@ fn family(name: &str) -> &str {
     }
 }
 
-fn draw_lane(out: &mut String, report: &Report, lane: &Lane, top: u32, columns: u32, names: &[&str]) {
+fn draw_lane(svg: &mut Svg, report: &Report, lane: &Lane, top: u32, columns: u32, names: &[&str]) {
     let height = lane.blocks * BLOCK;
-    let _ = writeln!(out, "<text x=\"8\" y=\"{}\">{}</text>", top + height / 2, lane.name);
-    let _ = writeln!(
-        out,
-        "<text x=\"8\" y=\"{}\" fill=\"#666\">{} blocks</text>",
-        top + height / 2 + 14,
-        lane.blocks
-    );
+    svg.text(&[("x", &8), ("y", &(top + height / 2))], lane.name);
+    let blocks = format!("{} blocks", lane.blocks);
+    svg.text(&[("x", &8), ("y", &(top + height / 2 + 14)), ("fill", &"#666")], &blocks);
     for column in 0..columns {
         let x = LEFT + column * COLUMN;
         let missing = column as usize >= report.stages_available;
         let stroke = if missing { "#c00" } else { "#999" };
-        let _ = writeln!(
-            out,
-            "<rect x=\"{x}\" y=\"{top}\" width=\"{}\" height=\"{height}\" fill=\"#f4f4f4\" stroke=\"{stroke}\"/>",
-            COLUMN - 6
-        );
+        let place: [Attribute<'_>; 4] =
+            [("x", &x), ("y", &top), ("width", &(COLUMN - 6)), ("height", &height)];
+        svg.element("rect", &[&place[..], &[("fill", &"#f4f4f4"), ("stroke", &stroke)]].concat());
         let middle = x + COLUMN / 2 - 6;
-        let _ = writeln!(
-            out,
-            "<text x=\"{middle}\" y=\"{}\" fill=\"{stroke}\">{column}</text>",
-            top + height + 13
-        );
+        svg.text(&[("x", &middle), ("y", &(top + height + 13)), ("fill", &stroke)], &column.to_string());
     }
     for stage in &report.stages {
-        draw_stage(out, stage, lane, top + height, names);
+        draw_stage(svg, stage, lane, top + height, names);
     }
 }
 
-fn draw_stage(out: &mut String, stage: &Stage, lane: &Lane, floor: u32, names: &[&str]) {
+fn draw_stage(svg: &mut Svg, stage: &Stage, lane: &Lane, floor: u32, names: &[&str]) {
     let x = LEFT + stage.number as u32 * COLUMN;
     let mut y = floor;
     for entry in &stage.tables {
@@ -122,26 +105,26 @@ fn draw_stage(out: &mut String, stage: &Stage, lane: &Lane, floor: u32, names: &
             continue;
         }
         y = y.saturating_sub(blocks * BLOCK);
-        let _ = writeln!(
-            out,
-            "<rect x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{}\" fill=\"{}\" stroke=\"white\" stroke-width=\"0.5\">\
-             <title>{}: {} of {} entries, {blocks} blocks</title></rect>",
-            COLUMN - 6,
-            blocks * BLOCK,
-            color(names, family(&entry.name)),
-            escaped(&entry.name),
+        let fill = color(names, family(&entry.name));
+        let place: [Attribute<'_>; 4] =
+            [("x", &x), ("y", &y), ("width", &(COLUMN - 6)), ("height", &(blocks * BLOCK))];
+        let paint: [Attribute<'_>; 3] = [("fill", &fill), ("stroke", &"white"), ("stroke-width", &"0.5")];
+        let title = format!(
+            "{}: {} of {} entries, {blocks} blocks",
+            entry.name,
             with_thousands_separators(entry.entries),
             with_thousands_separators(entry.of)
         );
+        svg.titled("rect", &[&place[..], &paint[..]].concat(), &title);
     }
 }
 
-fn legend(out: &mut String, names: &[&str], top: u32) {
+fn legend(svg: &mut Svg, names: &[&str], top: u32) {
     for (index, name) in (0u32..).zip(names) {
         let (x, y) = (LEFT + index % 2 * 300, top + index / 2 * LINE);
         let fill = color(names, name);
-        let _ = writeln!(out, "<rect x=\"{x}\" y=\"{y}\" width=\"12\" height=\"12\" fill=\"{fill}\"/>");
-        let _ = writeln!(out, "<text x=\"{}\" y=\"{}\">{}</text>", x + 18, y + 10, escaped(name));
+        svg.element("rect", &[("x", &x), ("y", &y), ("width", &12), ("height", &12), ("fill", &fill)]);
+        svg.text(&[("x", &(x + 18)), ("y", &(y + 10))], name);
     }
 }
 
@@ -149,8 +132,4 @@ fn legend(out: &mut String, names: &[&str], top: u32) {
 fn color(names: &[&str], name: &str) -> String {
     let place = names.iter().position(|known| *known == name).unwrap_or(0);
     format!("hsl({},55%,{}%)", place * 137 % 360, 48 + place % 3 * 10)
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

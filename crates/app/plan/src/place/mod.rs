@@ -3,7 +3,6 @@
 
 mod blocks;
 mod part;
-mod urgency;
 
 use crate::architecture::Architecture;
 use crate::pack::{Demand, Layout, layouts};
@@ -122,7 +121,7 @@ impl<'a> Placer<'a> {
             arch,
             pipeline,
             blocks: if arch.long_branches { Vec::new() } else { blocks::blocks(pipeline) },
-            ranks: urgency::ranks(pipeline),
+            ranks: ranks(pipeline),
             layouts,
             before: (0..tables.len()).map(|table| before.remove(&table).unwrap_or_default()).collect(),
             progress: tables.iter().map(|t| Progress { left: t.entries, last: None, done: false }).collect(),
@@ -250,4 +249,15 @@ impl<'a> Placer<'a> {
             Reason::OtherFirst(_) => None,
         })
     }
+}
+
+/// The urgency of each table: the fewest stages that its dependent tables take, one after the other.
+fn ranks(pipeline: &Pipeline) -> Vec<usize> {
+    let mut ranks = vec![0; pipeline.tables().len()];
+    // Dependencies go forward, so one pass from the end visits each table after all its dependents.
+    for table in (0..ranks.len()).rev() {
+        let behind = pipeline.edges().iter().filter(|edge| edge.from == table);
+        ranks[table] = behind.map(|edge| ranks[edge.to] + edge.kind.stages()).max().unwrap_or(0);
+    }
+    ranks
 }

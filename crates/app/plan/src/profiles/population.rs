@@ -70,8 +70,13 @@ impl fmt::Display for Ratio {
     }
 }
 
+/// A text that is no [`Ratio`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("complex UEs to simple ones, such as 1:50, or 0:1 for none; up to 65535 each")]
+pub struct InvalidRatio;
+
 impl FromStr for Ratio {
-    type Err = String;
+    type Err = InvalidRatio;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let numbers = text.split_once(':').and_then(|(complex, simple)| {
@@ -79,9 +84,7 @@ impl FromStr for Ratio {
         });
         match numbers {
             Some((complex, simple)) if simple > 0 => Ok(Self { complex, simple }),
-            _ => {
-                Err("complex UEs to simple ones, such as 1:50, or 0:1 for none; up to 65535 each".to_owned())
-            }
+            _ => Err(InvalidRatio),
         }
     }
 }

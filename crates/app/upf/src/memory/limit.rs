@@ -23,7 +23,7 @@ pub(super) enum Source {
     /// RLIMIT_DATA: limits the writable memory of the process.
     Data,
     /// The memory of the host, for all processes.
-    HostWatch,
+    Host,
 }
 
 /// A limit in octets.
@@ -41,7 +41,7 @@ impl fmt::Display for Source {
             Self::CgroupV1(directory) => write!(f, "{}/memory.limit_in_bytes", directory.display()),
             Self::AddressSpace => f.write_str("RLIMIT_AS, `ulimit -v`"),
             Self::Data => f.write_str("RLIMIT_DATA, `ulimit -d`"),
-            Self::HostWatch => f.write_str("the memory of the host"),
+            Self::Host => f.write_str("the memory of the host"),
         }
     }
 }
@@ -54,7 +54,7 @@ impl Source {
             Self::Configured => kilobytes(&read("/proc/self/status".as_ref())?, "VmRSS:"),
             Self::AddressSpace => kilobytes(&read("/proc/self/status".as_ref())?, "VmSize:"),
             Self::Data => kilobytes(&read("/proc/self/status".as_ref())?, "VmData:"),
-            Self::HostWatch => {
+            Self::Host => {
                 let text = read("/proc/meminfo".as_ref())?;
                 Some(kilobytes(&text, "MemTotal:")?.saturating_sub(kilobytes(&text, "MemAvailable:")?))
             }
@@ -97,7 +97,7 @@ pub(super) fn detected() -> Vec<Limit> {
         }),
     );
     let machine = kilobytes(&text("/proc/meminfo"), "MemTotal:");
-    limits.extend(machine.map(|octets| Limit { source: Source::HostWatch, octets }));
+    limits.extend(machine.map(|octets| Limit { source: Source::Host, octets }));
     limits
 }
 
@@ -255,8 +255,8 @@ mod tests {
     // Output: the host has a limit with some usage; each limit of this process has a usage, too.
     #[test]
     fn this_process_uses_memory() {
-        let machine = detected().into_iter().find(|limit| limit.source == Source::HostWatch).unwrap();
-        for source in [Source::HostWatch, Source::Configured, Source::AddressSpace, Source::Data] {
+        let machine = detected().into_iter().find(|limit| limit.source == Source::Host).unwrap();
+        for source in [Source::Host, Source::Configured, Source::AddressSpace, Source::Data] {
             let used = source.used().unwrap();
             assert!(used > 0 && (source == Source::AddressSpace || used < machine.octets), "{source} {used}");
         }

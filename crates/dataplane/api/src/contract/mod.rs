@@ -9,8 +9,8 @@ use causeway_packet::Batch;
 use causeway_types::{Seid, Time, WallClock};
 
 use crate::{
-    ApplyError, BackendError, Counters, Disposition, Event, HostReachability, Ingress, NamedCounter, ReceiveSource,
-    SessionState, Topology, Transmit, TransmitQueue,
+    ApplyError, BackendError, Counters, Disposition, Event, HostReachability, Ingress, NamedCounter,
+    ReceiveSource, SessionState, Topology, Transmit, TransmitQueue,
 };
 
 /// A data plane as the control plane sees it.

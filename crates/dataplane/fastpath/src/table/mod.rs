@@ -4,6 +4,12 @@
 //! of an address in the UE pools. Other entries are stored behind those regions and found through an index. Each lookup
 //! compares the entry with the key.
 
+pub(crate) mod flow_entry;
+pub mod index;
+pub(crate) mod index_allocator;
+pub(crate) mod key;
+mod regions;
+
 use std::ops::Range;
 
 use causeway_collections::Prefaulter;
@@ -12,18 +18,11 @@ use causeway_types::{IpNet, TeidScheme};
 
 use crate::table::flow_entry::{FlowEntry, RuleEntry};
 use crate::table::index::{
-    AddressKey, Arena, ArenaError, Cuckoo, Pools, PrefixKey, TunnelKey, prefetch, prepare,
+    AddressKey, Arena, ArenaError, Cuckoo, Pools, PrefixKey, TunnelKey, prefetch, request_prefault,
 };
 use crate::table::index_allocator::IndexAllocator;
 use crate::table::key::FlowKey;
 use regions::Regions;
-
-pub(crate) mod flow_entry;
-pub mod index;
-pub(crate) mod index_allocator;
-pub(crate) mod key;
-mod regions;
-mod rule_entries;
 
 /// Slots of TEIDs for each session.
 const SLOTS_PER_SESSION: u32 = 4;
@@ -87,7 +86,7 @@ impl FlowTable {
             pools,
             entries: Arena::sparse((first + others) as usize)?,
             regions: Regions::new((first + others) as usize, size_of::<FlowEntry>()),
-            ahead: [Prefaulter::new(Some(prepare)); 3],
+            ahead: [Prefaulter::new(Some(request_prefault)); 3],
             slots,
             last_slot: 0,
             last_number: 0,
@@ -95,7 +94,7 @@ impl FlowTable {
             overflow: IndexAllocator::new(first, first + others),
             rules: Arena::sparse(rules as usize)?,
             rule_regions: Regions::new(rules as usize, size_of::<RuleEntry>()),
-            rules_ahead: Prefaulter::new(Some(prepare)),
+            rules_ahead: Prefaulter::new(Some(request_prefault)),
             rule_numbers: IndexAllocator::new(0, rules),
             tunnels: Cuckoo::new(others as usize)?,
             addresses: Cuckoo::new(others as usize)?,
@@ -346,5 +345,38 @@ impl FlowTable {
     fn mark_incomplete(&mut self) -> Option<u32> {
         self.is_complete = false;
         None
+    }
+
+    /// Prefetches a rule entry into the cache.
+    #[inline]
+    pub(crate) fn prefetch_rule(&self, number: u32) {
+        prefetch(&self.rules, number as usize);
+    }
+
+    /// A rule entry, mutable.
+    #[inline]
+    pub(crate) fn rule_mut(&mut self, number: u32) -> Option<&mut RuleEntry> {
+        self.rules.get_mut(number as usize)
+    }
+
+    /// Allocates consecutive rule entries. Returns the number of the first; `None` when the table is full.
+    pub(crate) fn take_rules(&mut self, count: u32) -> Option<u32> {
+        let first = self.rule_numbers.take(count)?;
+        let Range { start, end } = self.rules.as_ptr_range();
+        self.rule_regions.take(first, count);
+        self.rules_ahead.advance(start.wrapping_add(first as usize).cast(), end.cast());
+        Some(first)
+    }
+
+    /// Frees the rule entries.
+    pub(crate) fn release_rules(&mut self, first: u32, count: u32) {
+        if let Some(entries) = self.rules.get_mut(first as usize..(first + count) as usize) {
+            entries.fill(RuleEntry::default());
+            self.rule_numbers.give_back(first, count);
+            if let Some(region) = self.rule_regions.leave(first, count) {
+                let region = region.start..region.end.min(self.rules.len());
+                self.rules.release(region);
+            }
+        }
     }
 }

@@ -8,11 +8,10 @@ use causeway_model::{Pdr, RuleSet, UeSide};
 use causeway_slowpath::lease::direction_of;
 use causeway_types::{Direction, PdrId, QerId, Span, UrrId};
 
-use super::check::check_session;
 use super::config::Config;
 use super::direct::{self, ClassOwners, ClassShare, Classes, Filters, Group, LookupPoint};
 use super::layout::{Layout, Profile};
-use super::pdr_treatment::{Refused, Treatment, unsupported};
+use super::pdr_treatment::{Refused, Treatment, check_session, unsupported};
 use super::session_treatments::{Grouped, before_qos, treatments};
 use super::table_placement::{self, Candidate};
 use super::template::{RuleAction, Template};

@@ -30,7 +30,6 @@
 //! `switch` composes them: it passes what one component returns to the next.
 
 mod allocator;
-mod check;
 mod compile_session;
 mod config;
 mod cpu_port;
@@ -45,7 +44,6 @@ mod operation;
 mod packet_io;
 mod pattern;
 mod pdr_treatment;
-mod ports;
 mod reader;
 mod recovery;
 mod requests;
@@ -54,7 +52,6 @@ mod session_state;
 mod session_treatments;
 mod sessions;
 mod start;
-mod statistics;
 mod switch;
 mod table_placement;
 mod template;
@@ -64,12 +61,10 @@ mod writer;
 mod tests;
 
 pub use config::{Config, Hop, Route, SourceGuardPool};
-pub use in_process::{InProcess, InProcessError};
+pub use in_process::{InProcess, InProcessError, WithPorts};
 pub use layout::UnknownLayout;
 pub use notice::Notice;
 pub use operation::{Operation, Progress};
-pub use ports::WithPorts;
 pub use start::StartError;
-pub use statistics::Statistics;
-pub use switch::Switch;
+pub use switch::{Statistics, Switch};
 pub use template::{RuleAction, Template};

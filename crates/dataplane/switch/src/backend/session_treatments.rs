@@ -5,11 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use causeway_model::{Far, Pdr, RuleSet, Steering};
 use causeway_types::{PdrId, QerId, UrrId};
 
-use super::check::check_pdr;
 use super::compile_session::LookupKey;
 use super::config::Config;
 use super::direct::Group;
-use super::pdr_treatment::{self, Refused, Treatment, UnsupportedBy};
+use super::pdr_treatment::{self, Refused, Treatment, UnsupportedBy, check_pdr};
 use super::template::RuleAction;
 
 /// Whether a URR counts before QoS enforcement.

@@ -7,10 +7,8 @@ mod check;
 mod entry;
 mod error;
 mod fault_injector;
-mod link;
 mod program;
 mod request;
-mod resource;
 
 use causeway_types::{Span, Time};
 
@@ -18,10 +16,8 @@ pub(crate) use check::ones;
 pub use entry::{Entry, EntryKey, FieldMatch};
 pub use error::{DriverError, Rejected, WriteError};
 pub use fault_injector::{FaultInjector, FaultRates};
-pub use link::Link;
 pub use program::{Action, Counter, Key, MatchKind, Meter, Parameter, Program, Table};
-pub use request::{Outcome, Rates, Reply, Request, Ticket, Update};
-pub use resource::Resource;
+pub use request::{Outcome, Rates, Reply, Request, Resource, Ticket, Update};
 
 /// A switch as its controller sees it.
 ///
@@ -52,4 +48,21 @@ pub trait SwitchDriver {
     fn wait(&mut self, _longest: Span) -> Option<Span> {
         None
     }
+}
+
+/// A change of the connection to the switch.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Link {
+    /// The switch is reachable, runs our program, and accepts our writes.
+    Up {
+        /// The program was loaded just now: tables are empty, counters at zero. Otherwise the switch has its earlier
+        /// state, which must be read before it is used.
+        emptied: bool,
+    },
+    /// The switch is unreachable. Requests in flight end as [`Uncertain`](DriverError::Uncertain) or
+    /// [`Unavailable`](DriverError::Unavailable).
+    Down,
+    /// Another controller is primary: the switch accepts no writes from us, and may have any state when we are primary
+    /// again.
+    Superseded,
 }

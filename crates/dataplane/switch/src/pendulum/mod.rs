@@ -16,13 +16,11 @@
 //! The alternatives that the paper compares with are implemented too, as [`Mode`]. [`FinalUsage`] detects when all
 //! numbers of a session or a URR have retired, in any order.
 
-mod check;
 mod command;
 mod final_usage;
 mod mode;
 mod pass;
 mod readers;
-mod restart;
 mod side;
 mod table_access;
 

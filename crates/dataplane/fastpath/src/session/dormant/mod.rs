@@ -21,7 +21,7 @@ use causeway_slowpath::lease::MeasuredState;
 use causeway_types::{DualIp, FTeid, FTeidV4, Seid, Teid, Time};
 
 use crate::session::lease::Lease;
-use crate::table::index::{ArenaError, ToKernel, prepare};
+use crate::table::index::{ArenaError, ToKernel, request_prefault};
 pub(crate) use active::{ActiveSessions, DormancyCandidate};
 pub(crate) use location::SessionLocation;
 use policies::Policies;
@@ -102,7 +102,7 @@ impl DormantSessions {
     pub(crate) fn new(sessions: u32) -> Result<Self, ArenaError> {
         let places = || {
             let mut places = HashIndex::with_capacity(sessions as usize);
-            places.set_prefault(prepare);
+            places.set_prefault(request_prefault);
             places
         };
         // Memory that is never used is never touched.
@@ -113,7 +113,7 @@ impl DormantSessions {
             profiles: DormantProfiles::default(),
             records,
             policies: Policies::new(sessions),
-            ahead: Prefaulter::new(Some(prepare)),
+            ahead: Prefaulter::new(Some(request_prefault)),
             tail: Tail::new(Some(ToKernel::release::<DormantSession>)),
             free: Vec::new(),
             seids: places(),

@@ -2,7 +2,6 @@
 
 mod compile;
 mod compiled_profile;
-mod handover;
 mod layout;
 mod merge_rules;
 mod profile_cache;
@@ -10,12 +9,13 @@ mod profile_cache;
 use std::sync::Arc;
 
 use causeway_slowpath::lease::{ForwardedUsage, Grant, GrantKey, MeterState, RuleUsage};
-use causeway_types::{Direction, QerId, Time};
+use causeway_types::{Direction, QerId, Teid, Time};
 use thin_vec::ThinVec;
 
 use crate::table::FlowTable;
 use crate::table::flow_entry::{Account, PER_OCTET};
 use crate::table::key::FlowKey;
+use layout::teid_of;
 
 pub(crate) use compile::Compiler;
 pub(crate) use compiled_profile::CompiledProfile;
@@ -222,4 +222,46 @@ fn bucket(qer: QerId, direction: Direction, account: &Account) -> MeterState {
 /// A size in micro-bits as octets. Packets have whole octets.
 fn octets(micro_bits: i64) -> u32 {
     u32::try_from(micro_bits / PER_OCTET).unwrap_or(u32::MAX)
+}
+
+impl Lease {
+    /// Switches the session to `profile`, with `remote` as the TEID of the tunnel that its packets are sent into; its
+    /// grants stay. Returns the previous profile. `None`: the layouts differ; nothing has happened.
+    pub(crate) fn set_remote(
+        &mut self,
+        profile: Arc<CompiledProfile>,
+        remote: Option<Teid>,
+        table: &mut FlowTable,
+    ) -> Option<Arc<CompiledProfile>> {
+        let held = self.profile.as_ref()?;
+        if !Arc::ptr_eq(held, &profile) {
+            let can = held.has_same_layout(&profile)
+                && self.rules.iter().all(|rule| held.key(rule.rule) == profile.key(rule.rule));
+            let programs: Vec<_> = can.then(|| held.programs().zip(profile.programs()).collect())?;
+            let is_clear = |(old, new): &(u32, u32)| programs.iter().all(|(of, to)| of != old || to == new);
+            if !programs.iter().all(is_clear) {
+                return None;
+            }
+            for entry in &self.entries {
+                let Some(entry) = table.entry_mut(*entry) else { continue };
+                if let Some((_, new)) = programs.iter().find(|(old, _)| *old == entry.program()) {
+                    entry.set_program(*new);
+                }
+            }
+        }
+        for rule in &self.rules {
+            let act = profile.rule(rule.rule.into()).map(|(_, rule)| &rule.action);
+            let Some(teid) = act.and_then(teid_of) else { continue };
+            let teid = remote.map_or(teid, Teid::value);
+            match rule.place {
+                AccountLocation::Entry(entry) => {
+                    table.entry_mut(entry).into_iter().for_each(|entry| entry.ue_or_teid = teid);
+                }
+                AccountLocation::RuleEntry(rule) => {
+                    table.rule_mut(rule).into_iter().for_each(|rule| rule.teid = teid);
+                }
+            }
+        }
+        self.profile.replace(profile)
+    }
 }

@@ -85,7 +85,7 @@ impl<T: FromZeros> Arena<T> {
         Self::with_pages(len, true)
     }
 
-    /// The same, in pages of the base size except those prefaulted by [`super::prepare`]: no first touch takes long.
+    /// The same, in pages of the base size except those prefaulted by [`super::request_prefault`]: no first touch takes long.
     ///
     /// # Errors
     /// When there is not enough address space or memory.

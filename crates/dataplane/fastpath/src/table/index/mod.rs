@@ -16,4 +16,4 @@ pub use arena::{Arena, ArenaError, PageKind, ToKernel, ask_for_huge_pages, ask_f
 pub use cuckoo::{Cuckoo, Full, Probe};
 pub use key::{AddressKey, PrefixKey, TableKey, TunnelKey};
 pub use pools::Pools;
-pub use prefault::{prepare, start_prefault_thread};
+pub use prefault::{request_prefault, start_prefault_thread};

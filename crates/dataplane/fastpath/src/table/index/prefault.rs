@@ -22,7 +22,7 @@ pub fn start_prefault_thread() {
 /// Requests that another thread prefaults the pages in a range of addresses, with huge pages where possible, so that
 /// the first access takes no page fault. It is harmless if that happens too late, or after the memory was released. The
 /// content is unchanged.
-pub fn prepare(range: Range<*const u8>) {
+pub fn request_prefault(range: Range<*const u8>) {
     let range = range.start.addr()..range.end.addr();
     if range.len() < MIN_PREFAULT || cfg!(miri) {
         return;
@@ -60,8 +60,8 @@ mod tests {
         words[5] = 7;
         assert!(resident_kb(words.as_ptr_range()) < 1000);
         let half: Range<*const u64> = words[..4 << 20].as_ptr_range();
-        prepare(half.start.cast()..half.end.cast());
-        prepare(std::ptr::without_provenance(1 << 40)..std::ptr::without_provenance(1 << 41));
+        request_prefault(half.start.cast()..half.end.cast());
+        request_prefault(std::ptr::without_provenance(1 << 40)..std::ptr::without_provenance(1 << 41));
         let patience = Instant::now() + Duration::from_secs(30);
         while resident_kb(words.as_ptr_range()) < 32_000 {
             assert!(Instant::now() < patience, "{} kB", resident_kb(words.as_ptr_range()));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use causeway_dataplane::{Applied, ApplyError, Op, Plan};
+use causeway_dataplane::{Applied, ApplyError, BackendError, Op, Plan};
 use causeway_model::RuleSet;
 use causeway_slowpath::lease::PlanPreview;
 use causeway_types::{PdrId, ReportingTriggers, Seid, Time, UrrId};
@@ -148,7 +148,8 @@ impl<D: SwitchDriver> Switch<D> {
             Some(Prepared::Queue(command)) => {
                 let operation = command.writes;
                 if let Err(invalid) = self.reader.queue_write(now, command) {
-                    self.reject(now, operation, ApplyError::Backend(invalid.to_string()));
+                    let error = BackendError::Refused { reason: invalid.to_string() };
+                    self.reject(now, operation, error.into());
                 }
             }
         }
@@ -265,12 +266,10 @@ impl<D: SwitchDriver> Switch<D> {
         let result = match (plan, led) {
             (Some(plan), Some(_)) if is_abandoned => {
                 self.take_back(now, &plan);
-                Err(ApplyError::Backend("the switch took too long".to_owned()))
+                Err(BackendError::TimedOut.into())
             }
             (_, Some(applied)) => Ok(applied),
-            (Some(_), None) if is_abandoned => {
-                Err(ApplyError::Backend("the switch took too long".to_owned()))
-            }
+            (Some(_), None) if is_abandoned => Err(BackendError::TimedOut.into()),
             (Some(plan), None) => self.software.apply_without_timers(now, &plan),
             (None, None) => Ok(Applied::default()),
         };
@@ -322,17 +321,12 @@ impl<D: SwitchDriver> Switch<D> {
 
     /// The error for the control plane.
     pub(super) fn refusal(&self, rejected: &Rejected) -> ApplyError {
-        match &rejected.error {
-            WriteError::Full { table, size } => self.full(table, *size),
-            _ => ApplyError::Backend(rejected.to_string()),
+        if let WriteError::Full { table, size } = &rejected.error
+            && let Some(table) = self.layout.table(table)
+        {
+            return ApplyError::Full { table: self.layout.name(table.id), capacity: *size as u64 };
         }
-    }
-
-    fn full(&self, table: &str, size: usize) -> ApplyError {
-        match self.layout.table(table).map(|table| self.layout.name(table.id)) {
-            Some(table) => ApplyError::Full { table, capacity: size as u64 },
-            None => ApplyError::Backend(format!("table {table} is full, {size} entries")),
-        }
+        BackendError::Refused { reason: rejected.to_string() }.into()
     }
 
     /// The operation fails: the earlier state remains.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, Event, GtpuPath, HostReachability, Plan, PlanId,
-    PollApplied,
+    Applied, ApplyError, BackendError, Capabilities, Counters, Dataplane, Event, GtpuPath, HostReachability,
+    Plan, PlanId, PollApplied,
 };
 use causeway_model::Applications;
 use causeway_types::{Span, Time, WallClock};
@@ -45,7 +45,7 @@ impl<D: SwitchDriver> Switch<D> {
         }
         self.abandon(operation);
         self.operations.put_back(kept);
-        Err(ApplyError::Backend("the switch did not answer".to_owned()))
+        Err(BackendError::TimedOut.into())
     }
 }
 

@@ -6,7 +6,7 @@ use causeway_model::{
 };
 use causeway_types::{FarId, PdrId, Precedence, QerId, Qfi, QfiSet, ReportingTriggers, UrrId};
 
-use super::world::{SERVERS, buffering, downlink, gnb, to_gnb, to_network, uplink, volume};
+use super::fixture::{SERVERS, buffering, downlink, gnb, to_gnb, to_network, uplink, volume};
 
 pub(super) struct Choices {
     pub(super) random: fastrand::Rng,

@@ -12,7 +12,7 @@ use causeway_packet::{IpProtocol, IpRepr, Ipv4Repr};
 use causeway_slowpath::{Limits, SlowPath};
 use causeway_types::{IpNet, Seid, Span};
 
-use super::world::{START, from_gnb, session, topology, tunnelled, ue};
+use super::fixture::{START, from_gnb, session, topology, tunnelled, ue};
 use crate::backend::notice::Notice;
 use crate::backend::{InProcess, InProcessError, StartError};
 use crate::driver::Program;

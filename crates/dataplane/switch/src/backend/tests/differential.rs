@@ -8,7 +8,7 @@ use causeway_p4::{Contract, profiles};
 use causeway_types::{Seid, Span, Time, UrrId};
 
 use super::choices::Choices;
-use super::world::{
+use super::fixture::{
     SERVERS, START, events, from_gnb, from_network, on_switch, slow_path, tunnelled, udp, ue,
 };
 use crate::backend::InProcess;

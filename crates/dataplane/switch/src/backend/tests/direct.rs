@@ -8,7 +8,7 @@ use causeway_p4::profiles;
 use causeway_slowpath::Limits;
 use causeway_types::{Bitrate, FarId, PdrId, QerId, Qfi, QfiSet, Seid, Span, Time, UrrId};
 
-use super::world::{
+use super::fixture::{
     START, UPF, buffering, from_gnb, from_network, gnb, on_switch, reply, request, session, teid, to_gnb,
     topology, volume,
 };

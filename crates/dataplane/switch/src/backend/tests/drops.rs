@@ -5,7 +5,7 @@ use causeway_p4::profiles;
 use causeway_slowpath::Limits;
 use causeway_types::{Span, Time};
 
-use super::world::{GNBS, START, UPF, reply, request, topology};
+use super::fixture::{GNBS, START, UPF, reply, request, topology};
 use crate::backend::cpu_port::{in_udp, plain_frame};
 use crate::backend::local_model::{N3, N6, parts};
 use crate::backend::{Config, Switch};

@@ -11,7 +11,7 @@ use causeway_slowpath::Limits;
 use causeway_types::{FarId, PdrId, Precedence, Qfi, QfiSet, Seid, Span, UrrId};
 
 use super::direct::{direct, down, end, establish, up};
-use super::world::{SERVERS, START, downlink, request, session, to_network, topology, uplink, volume};
+use super::fixture::{SERVERS, START, downlink, request, session, to_network, topology, uplink, volume};
 use crate::backend::cpu_port::{in_udp, plain_frame};
 use crate::backend::local_model::{N3, parts};
 use crate::backend::{InProcess, Switch};
@@ -213,7 +213,7 @@ fn classes_that_the_switch_refuses_do_not_come() {
         assert_eq!(switch.session(number).filters.is_empty(), number != 0);
         let frame = in_udp(
             ([192, 0, 2, 11].into(), 2152),
-            (super::world::UPF, 2152),
+            (super::fixture::UPF, 2152),
             (0, None),
             &request(number as u8, 72),
         );
@@ -247,7 +247,8 @@ fn classes_come_back_after_a_restart() {
     upf.advance(later);
     assert_eq!((entries(&mut upf, CLASSES), entries(&mut upf, ROWS)), all);
     let mut out = Vec::new();
-    let passed = upf.process(later, &super::world::from_network(), &super::world::reply(0, 172), &mut out);
+    let passed =
+        upf.process(later, &super::fixture::from_network(), &super::fixture::reply(0, 172), &mut out);
     assert_eq!((passed, out.len()), (Disposition::Forwarded, 1));
     let usage = upf.apply(later, &Plan::removal(Seid(0))).unwrap().usage;
     assert_eq!(usage.iter().map(|usage| usage.volume.unwrap().total()).sum::<u64>(), 500);

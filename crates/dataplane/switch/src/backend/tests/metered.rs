@@ -6,7 +6,7 @@ use causeway_p4::profiles;
 use causeway_slowpath::Limits;
 use causeway_types::{Bitrate, PdrId, QerId, Qfi, Seid};
 
-use super::world::{START, on_switch, session, topology};
+use super::fixture::{START, on_switch, session, topology};
 use crate::backend::InProcess;
 use crate::driver::Program;
 

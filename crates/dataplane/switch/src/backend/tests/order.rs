@@ -8,7 +8,7 @@ use causeway_p4::profiles;
 use causeway_slowpath::Limits;
 use causeway_types::{FarId, Seid, Span, Time};
 
-use super::world::{START, buffering, gnb, session, topology};
+use super::fixture::{START, buffering, gnb, session, topology};
 use crate::backend::Switch;
 use crate::backend::layout::TEMPLATES;
 use crate::backend::local_model::parts;

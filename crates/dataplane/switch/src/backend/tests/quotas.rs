@@ -5,7 +5,7 @@ use causeway_model::{DirectionalLimit, Far, Plan, PlanOptions, RuleSet, Urr, pla
 use causeway_p4::{Contract, profiles};
 use causeway_types::{FarId, PdrId, ReportingTriggers, Seid, UrrId};
 
-use super::world::{START, from_network, gnb, on_switch, reply, session, to_gnb, volume};
+use super::fixture::{START, from_network, gnb, on_switch, reply, session, to_gnb, volume};
 
 const ALL: [&Contract; 5] =
     [&profiles::HIP4, &profiles::DIRECT, &profiles::RED_SPT, &profiles::RED, &profiles::BASELINE];

@@ -6,7 +6,7 @@ use causeway_p4::profiles;
 use causeway_slowpath::Limits;
 use causeway_types::{IpNet, QerId, Qfi, ReportingTriggers, Seid, Span, UrrId};
 
-use super::world::{START, reply, session, topology, volume};
+use super::fixture::{START, reply, session, topology, volume};
 use crate::backend::cpu_port::plain_frame;
 use crate::backend::local_model::{N3, N6, parts};
 use crate::backend::{Config, Hop, Notice, Route, StartError, Switch};
@@ -95,7 +95,7 @@ fn a_route_that_the_program_cannot_hold_is_refused() {
         parts(&Program::from(&profiles::HIP4), topology(), Limits::default()).unwrap();
     let to: IpNet = "2001:db8::/32".parse().unwrap();
     let hop = Hop { port: N3, source: [2; 6], neighbour: [4; 6] };
-    let route = Route::Tunnel { to, hop, local: super::world::UPF };
+    let route = Route::Tunnel { to, hop, local: super::fixture::UPF };
     let config = Config { routes: vec![route], ..config };
     assert_eq!(Switch::new(model, &program, config).unwrap_err(), StartError::Route(to));
 }

@@ -6,7 +6,7 @@ use causeway_p4::profiles;
 use causeway_slowpath::Limits;
 use causeway_types::{Seid, Span, Time};
 
-use super::world::{START, from_network, hip4, reply, session, topology};
+use super::fixture::{START, from_network, hip4, reply, session, topology};
 use crate::backend::local_model::parts;
 use crate::backend::notice::{Cause, Notice, ReconcileResult};
 use crate::backend::{InProcess, Switch};

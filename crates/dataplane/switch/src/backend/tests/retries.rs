@@ -5,7 +5,7 @@ use causeway_p4::profiles;
 use causeway_slowpath::Limits;
 use causeway_types::{Seid, Span, Time};
 
-use super::world::{START, session, topology};
+use super::fixture::{START, session, topology};
 use crate::backend::local_model::parts;
 use crate::backend::{Config, Switch};
 use crate::driver::{DriverError, Outcome, Program, Request, SwitchDriver, Ticket};

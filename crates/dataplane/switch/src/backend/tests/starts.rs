@@ -5,7 +5,7 @@ use causeway_model::{Plan, PlanOptions, RuleSet, Usage, plan_modification};
 use causeway_p4::profiles;
 use causeway_types::{PdrId, ReportingTriggers, Seid, Span, UrrId, UsageReportTrigger};
 
-use super::world::{START, events, from_gnb, from_network, on_switch, reply, request, session, volume};
+use super::fixture::{START, events, from_gnb, from_network, on_switch, reply, request, session, volume};
 
 /// URR 1 of one rule is reported when its traffic starts; URR 2 of both rules follows it.
 fn linked(number: u8, starting: PdrId) -> RuleSet {

@@ -6,7 +6,7 @@ use causeway_dataplane::{ApplyError, Dataplane, Disposition, Egress, Event, Op, 
 use causeway_model::{FlowDescription, FlowEnd, Gate, Pdi, PlanOptions, Qer, SdfFilter, plan_modification};
 use causeway_types::{FarId, Interface, PdrId, QerId, Qfi, Seid, WallTime};
 
-use super::world::{
+use super::fixture::{
     START, buffering, events, from_gnb, from_network, gnb, hip4, n3, reply, request, session, to_gnb,
 };
 
@@ -196,10 +196,10 @@ fn precedence_is_that_of_pfcp() {
     rules.fars.insert(FarId(3), causeway_model::Far::new(FarId(3), causeway_model::ApplyAction::Drop));
     rules.pdrs.insert(PdrId(3), narrow);
     upf.apply(START, &Plan::install(Seid(1), rules.clone())).unwrap();
-    let user = super::world::udp((super::world::ue(0), 1), (super::world::SERVERS[0], 2), 10);
+    let user = super::fixture::udp((super::fixture::ue(0), 1), (super::fixture::SERVERS[0], 2), 10);
     let mut out = Vec::new();
     let fates = [Some(8), Some(9), None].map(|qfi| {
-        upf.process(START, &from_gnb(), &super::world::tunnelled(0, qfi, &user), &mut out).dropped()
+        upf.process(START, &from_gnb(), &super::fixture::tunnelled(0, qfi, &user), &mut out).dropped()
     });
     assert_eq!(fates, [Some("far_drop"), None, None]);
 }

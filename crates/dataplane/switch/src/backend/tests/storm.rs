@@ -11,9 +11,9 @@ use causeway_types::{FarId, PdrId, QerId, Qfi, ReportingTriggers, Seid, Span, Ti
 
 use super::choices::beside_others;
 use super::done::Done;
+use super::fixture::{GNBS, START, UPF, buffering, gnb, reply, request, session, to_gnb, to_network, volume};
 use super::succession::begin;
 use super::witness::{Cell, Witness, drops, is_beside};
-use super::world::{GNBS, START, UPF, buffering, gnb, reply, request, session, to_gnb, to_network, volume};
 use crate::backend::cpu_port::{in_udp, plain_frame};
 use crate::backend::local_model::{N3, N6};
 use crate::backend::recovery::ReadEntries;

@@ -5,9 +5,9 @@ use causeway_p4::Contract;
 use causeway_slowpath::Limits;
 use causeway_types::{Seid, Span, UrrId};
 
+use super::fixture::topology;
 use super::storm::Storm;
 use super::witness::Witness;
-use super::world::topology;
 use crate::backend::Switch;
 use crate::backend::local_model::parts;
 use crate::driver::{FaultRates, Link, Program};

@@ -7,7 +7,7 @@ use causeway_slowpath::Limits;
 use causeway_types::{PdrId, Qfi, QfiSet, Seid, Span};
 
 use super::direct::{direct, down, end, establish, up};
-use super::world::{START, UPF, from_network, reply, session, topology};
+use super::fixture::{START, UPF, from_network, reply, session, topology};
 use crate::backend::InProcess;
 use crate::backend::local_model::{CPU, parts, with_guards};
 use crate::driver::{Link, Program, Request, SwitchDriver, Update};

@@ -9,7 +9,7 @@ mod read_back;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
-use causeway_dataplane::ApplyError;
+use causeway_dataplane::{ApplyError, BackendError};
 use causeway_types::{Seid, Time};
 use foldhash::fast::RandomState;
 
@@ -250,7 +250,7 @@ impl Writer {
                 requests.retry(now, Retry::Write(operation));
                 None
             }
-            Err(error) => Some(WriteEnd::Failed(ApplyError::Backend(error.to_string()))),
+            Err(error) => Some(WriteEnd::Failed(backend_error(&error).into())),
         }
     }
 
@@ -358,6 +358,16 @@ impl Writer {
     pub(super) fn forget_read_backs(&mut self) {
         self.writes.values_mut().for_each(|write| write.read_back = None);
         self.background.forget_read_back();
+    }
+}
+
+/// The error for the control plane.
+fn backend_error(error: &DriverError) -> BackendError {
+    match error {
+        DriverError::Unavailable => BackendError::Unreachable,
+        DriverError::Superseded => BackendError::Superseded,
+        DriverError::Uncertain => BackendError::TimedOut,
+        DriverError::Rejected(rejected) => BackendError::Refused { reason: rejected.to_string() },
     }
 }
 

@@ -3,48 +3,50 @@
 use causeway_types::Span;
 use proptest::prelude::*;
 
-use super::world::World;
+use super::simulation::Simulation;
 use crate::pendulum::{Config, Mode, RoundRobin, Statistics, everything};
 
 /// Establishes, hands over and deletes sessions, and ends all.
 fn live_and_end(config: Config, numbers: u32, faults: u8, steps: usize, seed: u64) -> (Statistics, usize) {
-    let mut world = World::new(config, numbers, seed);
-    world.faults = faults;
+    let mut simulation = Simulation::new(config, numbers, seed);
+    simulation.faults = faults;
     let mut random = fastrand::Rng::with_seed(seed ^ 0xa5a5);
     let (mut fresh, mut robin) = (0, RoundRobin::default());
     for step in 0..steps {
-        let sessions = world.sessions();
+        let sessions = simulation.sessions();
         let one = random.choice(&sessions).copied();
         // Establishments prevail at first, deletions later, and again.
         let growing = step / 500 % 2 == 0;
         match (random.u8(..12), one) {
-            (0, Some(session)) => _ = world.delete(session),
-            (1, Some(session)) if !growing => _ = world.delete(session),
-            (2..=4, Some(session)) => _ = world.establish_or_modify(session),
+            (0, Some(session)) => _ = simulation.delete(session),
+            (1, Some(session)) if !growing => _ = simulation.delete(session),
+            (2..=4, Some(session)) => _ = simulation.establish_or_modify(session),
             (5, _) if growing => {
                 fresh += 1;
-                _ = world.establish_or_modify(fresh);
+                _ = simulation.establish_or_modify(fresh);
             }
             _ => {}
         }
-        world.step(|partition, members, budget| robin.pick(partition, members, budget));
-        let (writes, passes) = world.jobs();
+        simulation.step(|partition, members, budget| robin.pick(partition, members, budget));
+        let (writes, passes) = simulation.jobs();
         if !matches!(config.mode, Mode::Pendulum { .. } | Mode::Indexed { .. }) {
             assert!(writes + passes <= 1, "{writes} writes beside {passes} passes");
         }
     }
-    end(&mut world);
-    assert_eq!(world.free.len(), numbers as usize, "all numbers are free in the end");
-    (*world.access.statistics(), world.complete.len())
+    end(&mut simulation);
+    assert_eq!(simulation.free.len(), numbers as usize, "all numbers are free in the end");
+    (*simulation.access.statistics(), simulation.complete.len())
 }
 
 /// Deletes all sessions and waits until their usage is complete.
-fn end(world: &mut World) {
+fn end(simulation: &mut Simulation) {
     for _ in 0..100_000 {
-        world.sessions().into_iter().for_each(|session| _ = world.delete(session));
-        world.step(everything);
-        if world.sessions().is_empty() && world.free.iter().all(|number| !world.access.is_known(*number)) {
-            (0..2000).for_each(|_| world.step(everything));
+        simulation.sessions().into_iter().for_each(|session| _ = simulation.delete(session));
+        simulation.step(everything);
+        if simulation.sessions().is_empty()
+            && simulation.free.iter().all(|number| !simulation.access.is_known(*number))
+        {
+            (0..2000).for_each(|_| simulation.step(everything));
             return;
         }
     }

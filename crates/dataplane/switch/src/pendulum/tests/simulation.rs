@@ -14,7 +14,7 @@ use crate::{Count, SwitchPdr};
 type Route = (u32, Option<SwitchPdr>);
 
 /// A simulation of sessions with one rule each.
-pub(super) struct World {
+pub(super) struct Simulation {
     pub(super) access: TableAccess<Route>,
     pub(super) now: Time,
     random: fastrand::Rng,
@@ -47,7 +47,7 @@ enum Job {
     Remove(Time, Partition, Vec<SwitchPdr>),
 }
 
-impl World {
+impl Simulation {
     pub(super) fn new(config: Config, numbers: u32, seed: u64) -> Self {
         let is_indexed = matches!(config.mode, Mode::Indexed { .. });
         let always = if is_indexed { numbers } else { 0 };

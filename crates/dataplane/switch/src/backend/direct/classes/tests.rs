@@ -60,7 +60,7 @@ struct Session {
     begun: Option<Begun>,
 }
 
-struct World {
+struct Simulation {
     random: fastrand::Rng,
     classes: Classes,
     sessions: BTreeMap<Seid, Session>,
@@ -74,7 +74,7 @@ struct World {
     on_switch: usize,
 }
 
-impl World {
+impl Simulation {
     fn new(seed: u64) -> Self {
         Self {
             random: fastrand::Rng::with_seed(seed),
@@ -239,9 +239,9 @@ impl World {
 fn a_packet_finds_its_rule_at_any_moment() {
     let mut found = 0;
     for seed in 0..60 {
-        let mut world = World::new(seed);
-        (0..1500).for_each(|_| world.step());
-        found += world.end();
+        let mut simulation = Simulation::new(seed);
+        (0..1500).for_each(|_| simulation.step());
+        found += simulation.end();
     }
     assert!(found > 10_000, "{found} packets found a rule");
 }
