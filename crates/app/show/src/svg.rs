@@ -15,13 +15,17 @@ pub struct Svg(String);
 impl Svg {
     /// A picture of this size on white, for a page or a file of its own.
     pub fn new(width: f64, height: f64, attributes: &[Attribute<'_>]) -> Self {
-        let mut svg =
-            Self::open(width, height, &[("font-family", &"sans-serif"), ("font-size", &11)], attributes);
+        let mut svg = Self::open(
+            width,
+            height,
+            &[("xmlns", &"http://www.w3.org/2000/svg"), ("font-family", &"sans-serif"), ("font-size", &11)],
+            attributes,
+        );
         svg.element("rect", &[("width", &"100%"), ("height", &"100%"), ("fill", &"white")]);
         svg
     }
 
-    /// A picture of this size for a page that has the styles of its elements.
+    /// A picture of this size inside an HTML page that has the styles of its elements.
     pub fn styled(width: f64, height: f64, label: &str) -> Self {
         Self::open(width, height, &[("role", &"img"), ("aria-label", &label)], &[])
     }
@@ -29,7 +33,7 @@ impl Svg {
     fn open(width: f64, height: f64, first: &[Attribute<'_>], more: &[Attribute<'_>]) -> Self {
         let view = format!("0 0 {width} {height}");
         let mut svg = Self(String::new());
-        let own: [Attribute<'_>; 2] = [("xmlns", &"http://www.w3.org/2000/svg"), ("viewBox", &view)];
+        let own: [Attribute<'_>; 1] = [("viewBox", &view)];
         svg.start("svg", &[&own, first, more].concat());
         svg.0.push_str(">\n");
         svg
@@ -179,7 +183,7 @@ mod tests {
         let mut svg = Svg::styled(10.0, 20.0, "\"a\"");
         svg.titled("rect", &[("x", &1.5)], "<b>");
         svg.text(&[("y", &2)], "c & d");
-        let expected = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 10 20\" role=\"img\" \
+        let expected = "<svg viewBox=\"0 0 10 20\" role=\"img\" \
                         aria-label=\"&quot;a&quot;\">\n<rect x=\"1.5\"><title>&lt;b&gt;</title></rect>\n\
                         <text y=\"2\">c &amp; d</text>\n</svg>\n";
         assert_eq!(svg.finish(), expected);
