@@ -34,7 +34,7 @@ fn the_generated_contract_is_not_stale() {
 #[test]
 fn the_generated_names_are_not_stale() {
     let infos: Vec<P4Info> = PROFILES.iter().map(|(name, _)| read(&committed(name, "bmv2"))).collect();
-    let stands = include_str!("../src/names.rs");
+    let stands = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/names.rs"));
     assert!(stands == names(&infos), "src/names.rs is stale: run scripts/p4 contract");
 }
 
