@@ -59,6 +59,7 @@ mod transaction;
 mod user;
 mod view;
 
+pub use causeway_rules::PoolUsage;
 pub use config::{
     Config, Heartbeat, KnownSmf, Limits, OverloadControl, PFCP_PORT, PathFailure, RequestPort, Retransmission,
 };

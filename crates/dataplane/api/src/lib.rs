@@ -48,7 +48,7 @@ mod transmit_queue;
 
 pub use blocked_addresses::{BlockedAddresses, HostReachability, is_unroutable};
 pub use causeway_model::{Capabilities, Op, PacketRateReport, Plan, Usage};
-pub use contract::{Applied, Dataplane, GtpuPath, PacketEngine, PlanId, PollApplied};
+pub use contract::{Applied, Dataplane, GtpuPath, PacketEngine, PathState, PlanId, PollApplied};
 pub use counters::{Counters, NamedCounter, TrafficCounter};
 pub use drop_reason::DropReason;
 pub use error::{ApplyError, BackendError};

@@ -6,8 +6,8 @@ use std::task::Poll;
 
 use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, Event, GtpuPath, HostReachability,
-    Ingress, NamedCounter, Op, PacketEngine, Plan, PlanId, PollApplied, ReceiveSource, SessionState,
-    Topology, Transmit, TransmitQueue,
+    Ingress, NamedCounter, Op, PacketEngine, PathState, Plan, PlanId, PollApplied, ReceiveSource,
+    SessionState, Topology, Transmit, TransmitQueue,
 };
 use causeway_model::{Applications, SessionChange};
 use causeway_packet::{Batch, Frame};
@@ -136,6 +136,10 @@ impl Dataplane for FastPath {
 
     fn follow_paths(&mut self, now: Time, old: &[GtpuPath], new: &[GtpuPath]) {
         Self::follow_paths(self, now, old, new);
+    }
+
+    fn paths(&self, after: Option<GtpuPath>, most: usize) -> Vec<PathState> {
+        self.slow_path.supervised_paths(after, most)
     }
 
     fn poll_event(&mut self) -> Option<Event> {

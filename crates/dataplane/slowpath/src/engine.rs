@@ -7,7 +7,7 @@ use std::task::Poll;
 use causeway_collections::PartitionedMap;
 use causeway_dataplane::{
     Capabilities, Counters, Dataplane, Disposition, Egress, Event, GtpuPath, HostReachability, Ingress,
-    PacketEngine, Plan, PlanId, PollApplied, SessionState, Topology, Transmit, Usage,
+    PacketEngine, PathState, Plan, PlanId, PollApplied, SessionState, Topology, Transmit, Usage,
 };
 use causeway_model::{Applications, UeMac};
 use causeway_types::{Seid, Time, UrrId, WallClock};
@@ -173,6 +173,10 @@ impl Dataplane for SlowPath {
 
     fn follow_paths(&mut self, now: Time, old: &[GtpuPath], new: &[GtpuPath]) {
         Self::follow_paths(self, now, old, new);
+    }
+
+    fn paths(&self, after: Option<GtpuPath>, most: usize) -> Vec<PathState> {
+        self.supervised_paths(after, most)
     }
 
     fn poll_event(&mut self) -> Option<Event> {

@@ -5,8 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
+use std::ops::Bound;
 
-use causeway_dataplane::{EchoConfig, Egress, Event, Topology};
+use causeway_dataplane::{EchoConfig, Egress, Event, PathState, Topology};
 use causeway_model::{Far, RuleSet};
 use causeway_packet::gtpu::Repr;
 use causeway_types::{Span, Time};
@@ -70,6 +71,12 @@ impl Paths {
         if !self.echo.interval.is_zero() && old.fars != new.fars {
             self.follow_ends(now, paths_of(old, topology), paths_of(new, topology));
         }
+    }
+
+    fn states(&self, after: Option<PathKey>, most: usize) -> Vec<PathState> {
+        let first = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let behind = self.paths.range((first, Bound::Unbounded)).take(most);
+        behind.map(|(key, path)| PathState { path: *key, users: path.users, is_up: !path.is_down }).collect()
     }
 
     fn follow_ends(
@@ -160,6 +167,11 @@ impl SlowPath {
         if !self.topology.routing.echo.interval.is_zero() {
             self.paths.follow_ends(now, old.iter().copied(), new.iter().copied());
         }
+    }
+
+    /// The paths that are supervised, in order, at most `most` of those behind `after`.
+    pub fn supervised_paths(&self, after: Option<(IpAddr, IpAddr)>, most: usize) -> Vec<PathState> {
+        self.paths.states(after, most)
     }
 
     /// Sends Echo Requests on the paths that are due, and reports those without a response.

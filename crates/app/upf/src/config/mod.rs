@@ -28,6 +28,7 @@ mod workers;
 
 use std::path::Path;
 
+use crate::management::views::ConfigView;
 use causeway_file::FileError;
 
 pub use crate::data_planes::DataPlane;
@@ -93,6 +94,11 @@ impl Config {
     pub fn to_yaml(&self) -> String {
         // Serialization to a string fails only for maps with unsupported keys; there are none.
         serde_yaml_ng::to_string(self).unwrap_or_default()
+    }
+
+    /// A configuration that the management API shows, in the form of a file.
+    pub fn yaml_of(shown: &ConfigView) -> String {
+        serde_yaml_ng::to_string(shown).unwrap_or_default()
     }
 }
 

@@ -1,5 +1,6 @@
 //! The control thread: connects N4 with its sockets, its timers and the packet threads.
 
+mod events;
 mod kernel_routes;
 mod log;
 mod routes;
@@ -29,6 +30,7 @@ use crate::memory::{Budget, Reading, rounded};
 use crate::wall::{self, Wall};
 use crate::watchdog::{Activity, Pauses, ThreadHeartbeat, WatchedThread};
 use crate::worker::{Report, WorkerHandle};
+use events::Events;
 use kernel_routes::KernelRoutes;
 use log::Log;
 use routes::FramedRoutes;
@@ -110,6 +112,9 @@ pub(crate) async fn run(
         workers: worker.snapshot_client(),
         ports: given.ports,
         pauses: given.pauses,
+        upf: given.upf.clone(),
+        node_id: given.node.to_string(),
+        streams: Management::stream_permits(),
         may_change: given.management.iter().all(|it| it.local_addr().is_ok_and(|at| at.ip().is_loopback())),
     };
     // Dropping it at the end stops it.
@@ -131,6 +136,7 @@ pub(crate) async fn run(
         control_watch: given.control_watch,
         budget,
         reading: None,
+        events: Events::default(),
     };
     control.run().await
 }
@@ -155,6 +161,7 @@ struct Control {
     budget: Budget,
     /// The last reading of the memory usage.
     reading: Option<Reading>,
+    events: Events,
 }
 
 impl Control {
@@ -257,6 +264,11 @@ impl Control {
         match ask {
             ManagementRequest::End { node, reply } => drop(reply.send(self.n4.end(now, &node))),
             ManagementRequest::Release { node, reply } => drop(reply.send(self.n4.release(now, &node))),
+            ManagementRequest::Subscribe { sender, reply } => {
+                self.events.subscribe(sender);
+                // The client may have left.
+                let _ = reply.send(());
+            }
             ask => {
                 let memory = views::memory(&self.n4, &self.budget, self.reading.as_ref());
                 views::answer(&self.n4, &mut self.sockets, memory, ask);
@@ -295,7 +307,9 @@ impl Control {
         match report {
             Report::Applied(id, result) => {
                 self.kernel.withdraw(self.routes.applied(&id, result.is_ok()));
-                self.n4.applied(self.clock.now(), id, result);
+                let now = self.clock.now();
+                self.events.applied(now, self.n4.wall_clock(), &id, result.is_ok());
+                self.n4.applied(now, id, result);
             }
             Report::Event(event) => {
                 let now = self.clock.now();
@@ -317,8 +331,10 @@ impl Control {
             }
             Err(reason) => {
                 self.kernel.withdraw(self.routes.applied(&id, false));
+                let now = self.clock.now();
+                self.events.applied(now, self.n4.wall_clock(), &id, false);
                 let error = ApplyError::Backend(BackendError::Refused { reason });
-                self.n4.applied(self.clock.now(), id, Err(error));
+                self.n4.applied(now, id, Err(error));
             }
         }
     }
@@ -329,6 +345,9 @@ impl Control {
         while let Some(output) = self.n4.poll_output() {
             match output {
                 Output::Send { to, bytes } => {
+                    if self.events.are_wanted() {
+                        self.events.datagram(self.clock.now(), self.n4.wall_clock(), to, &bytes);
+                    }
                     if let Err(error) = self.sockets.send(to, bytes) {
                         unsent(&mut self.log, self.clock.now(), to, &error);
                     }
@@ -338,6 +357,7 @@ impl Control {
                 }
                 Output::Apply { id, plan } => {
                     self.log.plan(|| self.clock.now(), &plan);
+                    self.events.plan(id, &plan);
                     let routes = self.routes.plan(id, &plan);
                     if routes.is_empty() {
                         // When the packet thread has ended, its last report ends this thread, too.
@@ -348,7 +368,9 @@ impl Control {
                     }
                 }
                 Output::Notice(notice) => {
-                    self.log.notice(self.clock.now(), &notice);
+                    let now = self.clock.now();
+                    self.log.notice(now, &notice);
+                    self.events.notice(now, self.n4.wall_clock(), &notice);
                     if notice == Notice::Finished {
                         self.worker.stop();
                     }

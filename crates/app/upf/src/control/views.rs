@@ -5,7 +5,7 @@ use causeway_n4::{self as n4, N4};
 use causeway_types::{NodeId, Seid, WallClock};
 
 use super::sockets::Sockets;
-use crate::management::views::{AssociationView, RuleCounts, SessionView, UserView};
+use crate::management::views::{AssociationView, PoolView, RuleCounts, SessionView, UserView};
 use crate::management::{
     ManagementRequest, MemoryStatus, MessageCount, N4Status, SessionFilter, SessionPart, SessionRules,
 };
@@ -25,7 +25,10 @@ pub(super) fn answer(n4: &N4, sockets: &mut Sockets, memory: MemoryStatus, ask: 
             drop(reply.send(views.collect()));
         }
         // Requests that change state are handled elsewhere.
-        ManagementRequest::End { .. } | ManagementRequest::Release { .. } => {}
+        ManagementRequest::End { .. }
+        | ManagementRequest::Release { .. }
+        | ManagementRequest::Subscribe { .. } => {}
+        ManagementRequest::Pools(reply) => drop(reply.send(n4.pools().map(|usage| pool(&usage)).collect())),
         ManagementRequest::Sessions { from, most, filter, reply } => {
             drop(reply.send(part(n4, from, most, &filter)));
         }
@@ -68,6 +71,16 @@ pub(super) fn memory(n4: &N4, budget: &Budget, reading: Option<&Reading>) -> Mem
         for_sessions: budget.sessions() as u64,
         needed: n4.memory_needed() as u64,
         refusals: n4.counters().memory_refusals,
+    }
+}
+
+fn pool(usage: &n4::PoolUsage<'_>) -> PoolView {
+    PoolView {
+        dnn: usage.network.to_string(),
+        identity: usage.name.map(str::to_owned),
+        ip_version: if usage.is_v6 { 6 } else { 4 },
+        size: usage.total,
+        allocated: usage.occupied,
     }
 }
 

@@ -14,6 +14,7 @@ use super::filter::SessionFilter;
 use super::query::{Parameters, SessionQuery, node_of, seid_of};
 use super::refusal::Refusal;
 use super::server::{Management, ManagementRequest, Shared};
+use super::system;
 use super::views::{Associations, EndedAssociation, ProblemView, SessionDetail, SessionPage};
 
 /// Maximum number of requests to the control thread for one page. If few sessions match, a page has fewer sessions than
@@ -36,6 +37,14 @@ pub(super) fn router() -> OpenApiRouter<Arc<Management>> {
         .routes(routes!(release))
         .routes(routes!(sessions))
         .routes(routes!(session))
+        .routes(routes!(system::status))
+        .routes(routes!(system::peers))
+        .routes(routes!(system::pools))
+        .routes(routes!(system::workers))
+        .routes(routes!(system::interfaces))
+        .routes(routes!(system::drops))
+        .routes(routes!(system::config))
+        .routes(routes!(system::events))
 }
 
 /// The associations with SMFs.

@@ -1,6 +1,7 @@
 //! The connections of the management server, with limits of their number, duration and request size.
 
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -26,6 +27,9 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Timeout of a connection, including the response. Each carries one request.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// The same for a stream of events.
+const STREAM_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// Maximum size of the first line and the headers, in octets.
 const SIZE: usize = 16 * 1024;
@@ -76,6 +80,20 @@ impl Drop for Server {
     }
 }
 
+/// Marks the response to a request as a stream, which may last longer.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StreamMark(Arc<AtomicBool>);
+
+impl StreamMark {
+    pub(super) fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// A connection.
 struct OpenConnection {
     task: AbortHandle,
@@ -111,8 +129,11 @@ async fn serve(listener: TcpListener, router: Router) {
 
 /// Answers one request. An error ends only this connection.
 async fn connection(stream: TcpStream, router: Router, has_asked: Arc<AtomicBool>) {
-    let answer = move |request: hyper::Request<hyper::body::Incoming>| {
+    let mark = StreamMark::default();
+    let of_request = mark.clone();
+    let answer = move |mut request: hyper::Request<hyper::body::Incoming>| {
         has_asked.store(true, Ordering::Relaxed);
+        request.extensions_mut().insert(of_request.clone());
         router.clone().call(request.map(axum::body::Body::new) as Request)
     };
     let connection = http1::Builder::new()
@@ -121,5 +142,8 @@ async fn connection(stream: TcpStream, router: Router, has_asked: Arc<AtomicBool
         .max_buf_size(SIZE)
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service_fn(answer));
-    let _ = timeout(CONNECTION_TIMEOUT, connection).await;
+    let mut connection = pin!(connection);
+    if timeout(CONNECTION_TIMEOUT, connection.as_mut()).await.is_err() && mark.is_set() {
+        let _ = timeout(STREAM_TIMEOUT, connection).await;
+    }
 }

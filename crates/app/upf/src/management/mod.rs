@@ -4,16 +4,19 @@
 mod api;
 mod connections;
 mod details;
+mod events;
 mod filter;
 mod metrics;
 mod page;
 mod query;
 mod refusal;
 mod server;
+mod system;
 pub mod views;
 mod writer;
 
 pub(crate) use details::SessionRules;
+pub(crate) use events::EventSender;
 pub(crate) use filter::SessionFilter;
 pub(crate) use metrics::{MemoryStatus, MessageCount, N4Status, PortCounters};
 pub(crate) use server::{Management, ManagementRequest, SessionPart, start};

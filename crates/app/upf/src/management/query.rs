@@ -97,6 +97,23 @@ impl SessionQuery {
     }
 }
 
+/// The page of `/api/v1/peers`.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct PeerQuery {
+    /// The `after` of the page before.
+    #[param(value_type = Option<String>, example = "192.0.2.1-198.51.100.7")]
+    after: Option<Parsed<PathText>>,
+}
+
+impl PeerQuery {
+    /// The last path of the page before.
+    pub(super) fn after(self) -> Option<(IpAddr, IpAddr)> {
+        self.after.map(|after| after.0)
+    }
+}
+
 /// The Node ID in a text.
 pub(super) fn node_of(text: &str) -> NodeId {
     text.parse().map_or_else(|_| NodeId::Fqdn(text.to_owned()), NodeId::Ip)
@@ -156,6 +173,19 @@ impl ParameterKind for NumberText {
 
     fn read(text: &str) -> Option<u64> {
         number(text)
+    }
+}
+
+/// A GTP-U path: the local address and the peer's.
+struct PathText;
+
+impl ParameterKind for PathText {
+    type Value = (IpAddr, IpAddr);
+    const EXPECTED: &'static str = "the `after` of the page before, for example 192.0.2.1-198.51.100.7";
+
+    fn read(text: &str) -> Option<Self::Value> {
+        let (local, peer) = text.split_once('-')?;
+        Some((local.parse().ok()?, peer.parse().ok()?))
     }
 }
 

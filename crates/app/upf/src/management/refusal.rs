@@ -38,6 +38,9 @@ pub(super) enum Refusal {
     /// A request that a web page caused.
     #[error("calls that change state are not accepted from web pages")]
     WebPage,
+    /// Too many clients listen to events.
+    #[error("{} clients listen to events already: close one, or try again later", super::events::STREAMS)]
+    TooManyStreams,
     /// The daemon is busy or ending.
     #[error("the daemon does not respond in time")]
     Unhealthy,
@@ -50,7 +53,7 @@ impl Refusal {
             Self::UnknownSession(_) | Self::UnknownAssociation | Self::UnknownPath => StatusCode::NOT_FOUND,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::ChangeFromElsewhere | Self::WebPage => StatusCode::FORBIDDEN,
-            Self::Unhealthy => StatusCode::SERVICE_UNAVAILABLE,
+            Self::TooManyStreams | Self::Unhealthy => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 }

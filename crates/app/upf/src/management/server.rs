@@ -12,16 +12,18 @@ use axum::routing::get;
 use axum::{Json, Router};
 use causeway_dataplane::SessionState;
 use causeway_types::{NodeId, Seid, Time};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::connections::Server;
 use super::details::SessionRules;
+use super::events::{EventSender, STREAMS};
 use super::filter::SessionFilter;
 use super::metrics::{self, Exposition, N4Status, PortCounters};
 use super::refusal::Refusal;
-use super::views::{AssociationView, SessionView};
+use super::views::{AssociationView, PoolView, SessionView};
 use super::{api, page};
+use crate::config::Upf;
 use crate::watchdog::Pauses;
 use crate::worker::SnapshotClient;
 
@@ -45,6 +47,10 @@ pub(crate) enum ManagementRequest {
     FindSessions { most: usize, filter: Arc<SessionFilter>, reply: oneshot::Sender<Option<SessionPart>> },
     /// A session with its rules.
     Session { seid: Seid, reply: oneshot::Sender<Option<Box<SessionRules>>> },
+    /// The UE address pools.
+    Pools(oneshot::Sender<Vec<PoolView>>),
+    /// Send the events from now on.
+    Subscribe { sender: EventSender, reply: oneshot::Sender<()> },
     /// End the association of this node immediately. The result is the number of its sessions; `None`: there is no
     /// association.
     End { node: NodeId, reply: oneshot::Sender<Option<usize>> },
@@ -73,9 +79,19 @@ pub(crate) struct Management {
     pub(crate) pauses: Vec<Arc<Pauses>>,
     /// The server is reachable from this host only, so that changes are allowed.
     pub(crate) may_change: bool,
+    /// The configuration in force, and the Node ID that it leads to.
+    pub(crate) upf: Upf,
+    pub(crate) node_id: String,
+    /// The streams of events that may still begin.
+    pub(crate) streams: Arc<Semaphore>,
 }
 
 impl Management {
+    /// The permits of streams of events.
+    pub(crate) fn stream_permits() -> Arc<Semaphore> {
+        Arc::new(Semaphore::new(STREAMS))
+    }
+
     /// Asks the control thread.
     pub(super) async fn ask<T>(
         &self,

@@ -1,9 +1,12 @@
 //! A data plane with its ports.
 
+use std::time::Duration;
+
 use causeway_dataplane::{PacketEngine, ReceiveSource, TransmitQueue};
 use causeway_packet::Batch;
 use causeway_ports::PortError;
 use causeway_types::Time;
+use rustix::time::{ClockId, clock_gettime};
 
 use super::egress_ports::EgressPorts;
 use super::messages::Snapshot;
@@ -107,7 +110,14 @@ impl WorkerContext {
             counters: self.data_plane.counters(),
             unroutable: self.out.unroutable,
             stages: self.data_plane.stage_packets(),
+            core_time: core_time(),
             ..Snapshot::default()
         }
     }
+}
+
+/// The time for which the calling thread ran on a core.
+fn core_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }

@@ -1,9 +1,11 @@
 //! The messages between the control plane and the packet threads.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Counters, Event, HostReachability, NamedCounter, Plan, SessionState,
+    Applied, ApplyError, Counters, Event, GtpuPath, HostReachability, NamedCounter, PathState, Plan,
+    SessionState,
 };
 use causeway_model::Applications;
 use causeway_ports::PortError;
@@ -29,6 +31,8 @@ pub(super) enum Command<K> {
     Snapshot(oneshot::Sender<Snapshot>),
     /// Return the state of a session.
     SessionState(Seid, oneshot::Sender<Option<SessionState>>),
+    /// Return the supervised paths: at most so many behind this one.
+    Paths(Option<GtpuPath>, usize, oneshot::Sender<Vec<PathState>>),
     /// Stop.
     Stop,
 }
@@ -55,6 +59,8 @@ pub struct Snapshot {
     pub stages: Vec<NamedCounter>,
     /// Packets that one worker received and handed to another, which owns them.
     pub handed: u64,
+    /// The time for which the threads ran on a core.
+    pub core_time: Duration,
 }
 
 impl Snapshot {
@@ -66,6 +72,7 @@ impl Snapshot {
             unroutable: self.unroutable + other.unroutable,
             stages: sum(self.stages, &other.stages),
             handed: self.handed + other.handed,
+            core_time: self.core_time + other.core_time,
         }
     }
 }
@@ -88,6 +95,9 @@ pub(super) trait Questions: Send + Sync {
 
     /// Requests the state of a session.
     fn session_state(&self, session: Seid, reply: oneshot::Sender<Option<SessionState>>);
+
+    /// Requests the supervised paths: at most so many behind this one.
+    fn paths(&self, after: Option<GtpuPath>, most: usize, reply: oneshot::Sender<Vec<PathState>>);
 }
 
 /// Reads counters and sessions of the packet threads, from any thread or task.
@@ -110,6 +120,14 @@ impl SnapshotClient {
     pub async fn session_state(&self, session: Seid) -> Option<Option<(usize, SessionState)>> {
         let states = self.ask_all(|thread, reply| thread.session_state(session, reply)).await?;
         Some(states.into_iter().enumerate().find_map(|(number, state)| Some((number, state?))))
+    }
+
+    /// The supervised paths of all threads, at most `most` of those behind `after`; `None` when a thread has ended.
+    pub async fn paths(&self, after: Option<GtpuPath>, most: usize) -> Option<Vec<PathState>> {
+        let mut paths = self.ask_all(|thread, reply| thread.paths(after, most, reply)).await?.concat();
+        paths.sort_unstable_by_key(|path| path.path);
+        paths.truncate(most);
+        Some(paths)
     }
 
     /// Sends a request to each thread, then awaits all results; `None` when a thread has ended.

@@ -314,6 +314,9 @@ impl PacketLoop {
                     // As above.
                     drop(reply.send(state));
                 }
+                Ok(Command::Paths(after, most, reply)) => {
+                    drop(reply.send(self.context.data_plane().paths(after, most)));
+                }
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Err(End::Asked),
                 Err(TryRecvError::Empty) => {
                     // The data plane may have notified the thread.

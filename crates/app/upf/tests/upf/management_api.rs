@@ -1,13 +1,18 @@
 //! The management API: what a session does, for programs.
 
-use std::net::Ipv4Addr;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
 
 use causeway_types::Teid;
-use causeway_upf::management::views::{SessionDetail, SessionPage};
+use causeway_upf::management::views::{
+    ConfigView, Drops, EventView, Interfaces, Peers, Pools, SessionDetail, SessionPage, StatusView,
+    TimedEvent, Workers,
+};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::common::smf::Smf;
-use crate::common::{Gnb, Running, SERVER, UE, config, loopback, next, packet, run, until};
+use crate::common::{Gnb, PATIENCE, Running, SERVER, UE, config, loopback, next, packet, run, until};
 
 const GNB: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 
@@ -210,4 +215,152 @@ fn the_description_is_that_of_the_server() {
     for part in ["src=", "http://", "https://", "@import", "<link"] {
         assert!(!page.contains(part), "the page has {part}");
     }
+}
+
+fn get<T: DeserializeOwned>(running: &Running, page: &str) -> T {
+    let (head, body) = running.fetch(&format!("/api/v1/{page}"));
+    assert!(head.starts_with("HTTP/1.1 200"), "{page}: {head} {body}");
+    serde_json::from_str(&body).unwrap()
+}
+
+// Input:  a UPF with Echo Requests and an address pool, one session with a gNB, a packet from its UE, and one to an unknown tunnel.
+// Output: status, packet threads, ports, drops, pools, peers and configuration say so; the drop has an explanation.
+#[test]
+fn the_upf_as_a_whole() {
+    let upf = loopback();
+    let mut config = config(upf);
+    config.upf.gtpu.echo.interval = causeway_types::Span::from_secs(60);
+    let mut running = run(&config, upf).unwrap();
+    let (mut smf, gnb) = (Smf::new(loopback().into(), running.n4()), Gnb::new());
+    smf.associate();
+    let session = smf.establish_forwarding(UE, teid(7), gnb.address);
+    let up = packet(UE, SERVER, b"to the server");
+    gnb.send(upf, session.uplink.teid, &up);
+    next(&mut running.server);
+    gnb.send(upf, teid(session.uplink.teid.value() ^ 1), &up);
+    until("the packet is dropped", || get::<StatusView>(&running, "status").dropped_packets == 1);
+
+    let status: StatusView = get(&running, "status");
+    assert_eq!((status.associations, status.sessions, status.workers), (1, 1, 1));
+    assert_eq!((status.data_plane.as_str(), status.node_id), ("fastpath", upf.to_string()));
+    let workers: Workers = get(&running, "workers");
+    let [worker] = &workers.workers[..] else { panic!("{workers:?}") };
+    assert_eq!((worker.sessions, worker.forwarded_packets, worker.dropped_packets), (1, 1, 1));
+    let interfaces: Interfaces = get(&running, "interfaces");
+    let n3 = interfaces.interfaces.iter().find(|port| port.name == format!("n3-{upf}")).unwrap();
+    assert!(n3.received_packets >= 2 && n3.received_octets > 0, "{n3:?}");
+    let drops: Drops = get(&running, "drops");
+    let dropped: Vec<_> = drops.drops.iter().filter(|drop| drop.count > 0).collect();
+    assert_eq!(dropped.iter().map(|drop| drop.reason.as_str()).collect::<Vec<_>>(), ["unknown_teid"]);
+    assert!(dropped[0].meaning.contains("TEID") && dropped[0].remedy.contains("causeway sessions"));
+    let pools: Pools = get(&running, "pools");
+    assert_eq!((pools.pools[0].dnn.as_str(), pools.pools[0].allocated), ("internet", 0));
+    let peers: Peers = get(&running, "peers");
+    assert!(peers.supervised && peers.peers[0].up, "{peers:?}");
+    assert_eq!((&peers.peers[0].peer, peers.peers[0].fars), (&gnb.address.to_string(), 1));
+    let behind: Peers = get(&running, &format!("peers?after={upf}-{}", gnb.address));
+    assert_eq!(behind.peers, []);
+    assert!(running.fetch("/api/v1/peers?after=x").0.contains(" 400 "));
+    let shown: ConfigView = get(&running, "config");
+    assert_eq!(shown.upf["gtpu"]["echo"]["interval"], "60s");
+}
+
+/// A stream of events, behind its response line and headers.
+fn listen(running: &Running) -> BufReader<TcpStream> {
+    let mut stream = TcpStream::connect(running.daemon.management_addresses()[0]).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(stream, "GET /api/v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").unwrap();
+    let mut stream = BufReader::new(stream);
+    let mut line = String::new();
+    while line != "\r\n" {
+        line.clear();
+        stream.read_line(&mut line).unwrap();
+        assert!(!line.starts_with("HTTP/1.1") || line.contains(" 200 "), "{line}");
+    }
+    stream
+}
+
+/// The next event that `is_wanted`.
+fn next_event(stream: &mut BufReader<TcpStream>, is_wanted: impl Fn(&EventView) -> bool) -> EventView {
+    let mut line = String::new();
+    loop {
+        line.clear();
+        assert_ne!(stream.read_line(&mut line).unwrap(), 0, "the stream ends");
+        let Some(data) = line.strip_prefix("data: ") else { continue };
+        let event: TimedEvent = serde_json::from_str(data).unwrap();
+        assert!(event.time > 1e9);
+        if is_wanted(&event.event) {
+            return event.event;
+        }
+    }
+}
+
+// Input:  two clients that listen; then an SMF with a session that is established, has downlink data, is modified and deleted.
+// Output: both hear of each of these, in order.
+#[test]
+fn events_are_told_as_they_happen() {
+    let upf = loopback();
+    let mut running = run(&config(upf), upf).unwrap();
+    let mut streams = [listen(&running), listen(&running)];
+    let mut smf = Smf::new(loopback().into(), running.n4());
+    smf.associate();
+    let session = smf.establish();
+    assert!(running.server.push(causeway_packet::Meta::Ip, &packet(SERVER, UE, b"wake up")));
+    smf.accept_downlink_data(session);
+    smf.forward(session, teid(7), GNB);
+    smf.delete(session);
+    let (seid, node_id) = (format!("{:#x}", session.up_seid.0), smf.local().ip().to_string());
+    let cp_seid = format!("{:#x}", session.cp_seid.0);
+    for stream in &mut streams {
+        let mut next = || next_event(stream, |_| true);
+        assert_eq!(next(), EventView::AssociationUp { node_id: node_id.clone() });
+        assert_eq!(next(), EventView::SessionEstablished { seid: seid.clone() });
+        let report = next();
+        assert!(matches!(&report, EventView::ReportSent { cp_seid: of, .. } if *of == cp_seid), "{report:?}");
+        let is_modified = |event: &EventView| !matches!(event, EventView::ReportSent { .. });
+        assert_eq!(next_event(stream, is_modified), EventView::SessionModified { seid: seid.clone() });
+        assert_eq!(next_event(stream, is_modified), EventView::SessionDeleted { seid: seid.clone() });
+    }
+}
+
+// Input:  a thousand clients that ask for events, one after the other, and stay.
+// Output: at most 16 streams; the others are refused or closed. Pages are served, N4 answers, and an event reaches a stream.
+//         When one leaves, another may listen.
+#[test]
+fn a_thousand_streams_are_bounded() {
+    let (running, mut smf) = start();
+    let at = running.daemon.management_addresses()[0];
+    let mut kept = vec![listen(&running)];
+    let (mut good, mut refused) = (1, 0);
+    for _ in 0..1000 {
+        let mut stream = TcpStream::connect(at).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(stream, "GET /api/v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").unwrap();
+        let mut start = [0; 12];
+        match stream.read_exact(&mut start) {
+            Ok(()) if start.ends_with(b"200") => {
+                good += 1;
+                kept.push(BufReader::new(stream));
+            }
+            Ok(()) => {
+                assert!(start.ends_with(b"503"), "{start:?}");
+                refused += 1;
+            }
+            Err(_) => refused += 1,
+        }
+    }
+    assert_eq!((good, refused), (16, 985));
+    assert_eq!(running.fetch("/healthz").1, "ok\n");
+    smf.heartbeat();
+    smf.establish();
+    let is_session = |event: &EventView| matches!(event, EventView::SessionEstablished { .. });
+    next_event(&mut kept[0], is_session);
+    drop(kept.pop());
+    until("another may listen", || {
+        let mut stream = TcpStream::connect(at).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(stream, "GET /api/v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").unwrap();
+        let mut start = [0; 12];
+        stream.read_exact(&mut start).is_ok() && start.ends_with(b"200")
+    });
 }

@@ -105,6 +105,14 @@ pub trait Dataplane {
         let _ = (now, old, new);
     }
 
+    /// The paths that are supervised, in order, at most `most` of those behind `after`.
+    ///
+    /// The default is that of a data plane that supervises no paths.
+    fn paths(&self, after: Option<GtpuPath>, most: usize) -> Vec<PathState> {
+        let _ = (after, most);
+        Vec::new()
+    }
+
     /// The next event, oldest first; `None` when there is none. Call it until `None` after every call that takes the
     /// time. An event that precedes the result of a plan occurred before the plan.
     fn poll_event(&mut self) -> Option<Event>;
@@ -143,6 +151,17 @@ pub type PollApplied = Poll<Result<Applied, ApplyError>>;
 
 /// A GTP-U path (TS 23.007 clause 20.3): the local address, and that of the peer.
 pub type GtpuPath = (IpAddr, IpAddr);
+
+/// A supervised path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PathState {
+    /// The path.
+    pub path: GtpuPath,
+    /// The number of FARs that use it.
+    pub users: u64,
+    /// The peer has not failed to respond to an Echo Request and its retransmissions.
+    pub is_up: bool,
+}
 
 /// The result of a plan.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

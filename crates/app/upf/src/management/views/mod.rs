@@ -4,15 +4,22 @@
 //! Times of the past are seconds since the Unix epoch. SEIDs and TEIDs are hexadecimal texts.
 
 mod association;
+mod event;
 mod problem;
 mod rules;
 mod session;
 mod state;
+mod system;
 
 pub use association::{AssociationView, Associations, EndedAssociation};
+pub use event::{EventView, TimedEvent};
 pub use problem::ProblemView;
 pub use rules::{
     BarView, DirectionalVolume, FarView, Gates, LimitsView, PdrView, QerView, RateView, TunnelView, UrrView,
 };
 pub use session::{RuleCounts, SessionDetail, SessionPage, SessionView, UserView};
 pub use state::{BufferView, SessionStateView, UrrStateView, UsageView};
+pub use system::{
+    ConfigView, DropView, Drops, InterfaceView, Interfaces, MemoryView, NamedCount, PeerView, Peers,
+    PoolView, Pools, StatusView, WorkerView, Workers,
+};
