@@ -40,7 +40,7 @@ pub(crate) const HOSTILE_UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 3);
 /// The downlink tunnel of the hostile UE, at the second gNB.
 pub(crate) const HOSTILE_TEID: u32 = 0x666;
 /// Where the management server listens.
-pub(crate) const MANAGEMENT: u16 = 9090;
+pub(crate) const MANAGEMENT: u16 = 9098;
 /// The port of PFCP.
 pub(crate) const PFCP: u16 = 8805;
 /// The port of GTP-U.

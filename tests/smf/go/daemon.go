@@ -219,7 +219,7 @@ func (w *World) value(name string) float64 {
 
 // metric asks the UPF.
 func (w *World) metric(name string) (float64, error) {
-	response, err := http.Get("http://" + upfAddress + ":9090/metrics")
+	response, err := http.Get("http://" + upfAddress + ":9098/metrics")
 	if err != nil {
 		return 0, err
 	}

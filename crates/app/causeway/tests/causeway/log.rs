@@ -63,7 +63,7 @@ fn decode(octets: &[u8]) -> Message<'_> {
 /// One value of `/metrics`.
 fn metric(at: Ipv4Addr, series: &str) -> f64 {
     use std::io::Write;
-    let mut stream = TcpStream::connect_timeout(&SocketAddr::from((at, 9090)), PATIENCE).unwrap();
+    let mut stream = TcpStream::connect_timeout(&SocketAddr::from((at, 9098)), PATIENCE).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     write!(stream, "GET /metrics HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n").unwrap();
     let mut body = String::new();
@@ -125,7 +125,7 @@ fn a_log_that_nobody_reads_stops_nothing() {
     let child = &mut running.0;
     let pipe = child.stderr.take().unwrap();
     let started = Instant::now();
-    while TcpStream::connect((at, 9090)).is_err() {
+    while TcpStream::connect((at, 9098)).is_err() {
         assert!(started.elapsed() < PATIENCE);
         std::thread::sleep(Duration::from_millis(10));
     }

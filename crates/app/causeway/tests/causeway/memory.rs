@@ -154,7 +154,7 @@ fn configured(at: Ipv4Addr, keys: &str) -> PathBuf {
 
 /// A value of the metrics of a daemon.
 fn metric(at: Ipv4Addr, series: &str) -> f64 {
-    let mut stream = TcpStream::connect(SocketAddr::from((at, 9090))).unwrap();
+    let mut stream = TcpStream::connect(SocketAddr::from((at, 9098))).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     write!(stream, "GET /metrics HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n").unwrap();
     let mut body = String::new();

@@ -26,7 +26,7 @@ fn a_signal_stops_it_with_0() {
         running.until("data plane `fastpath`: ");
         running.until("packet thread on any core, sleeps while idle");
         running.until(&format!("N4 on {at}:8805, Node ID {at}"));
-        running.until(&format!("metrics on http://{at}:9090/metrics"));
+        running.until(&format!("metrics on http://{at}:9098/metrics"));
         running.until("ready");
         running.signal(signal);
         running.until("a second signal stops immediately");
@@ -188,7 +188,7 @@ fn a_pause_is_logged_and_measured() {
     std::thread::sleep(Duration::from_millis(1500));
     running.signal("CONT");
     running.until("this process did not run for ");
-    let mut stream = TcpStream::connect((at, 9090)).unwrap();
+    let mut stream = TcpStream::connect((at, 9098)).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     write!(stream, "GET /metrics HTTP/1.1\r\nHost: {at}\r\n\r\n").unwrap();
     let mut body = String::new();

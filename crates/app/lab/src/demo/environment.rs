@@ -27,7 +27,7 @@ use crate::topology::{Topology, UPF_N4};
 pub(super) const UES: u8 = 10;
 
 /// Where the daemon serves its metrics.
-pub(super) const METRICS_PORT: u16 = 9090;
+pub(super) const METRICS_PORT: u16 = 9098;
 
 /// How often the rates are sampled.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);

@@ -252,7 +252,7 @@ pub const KEYS: &[Key] = &[
     key("upf.qos.slice[].uplink", "none", "maximum bit rate from all UEs of the slice"),
     key("upf.qos.slice[].downlink", "none", "maximum bit rate towards all UEs of the slice"),
     key("upf.metrics.server[].address", "127.0.0.1", "address of /metrics, /healthz and /api"),
-    key("upf.metrics.server[].port", "9090", "TCP port of /metrics, /healthz and /api"),
+    key("upf.metrics.server[].port", "9098", "TCP port of /metrics, /healthz and /api"),
 ];
 
 #[cfg(test)]

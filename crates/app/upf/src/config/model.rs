@@ -27,7 +27,7 @@ pub const PFCP_PORT: u16 = 8805;
 pub const GTPU_PORT: u16 = 2152;
 
 /// The port of the management HTTP server.
-pub const METRICS_PORT: u16 = 9090;
+pub const METRICS_PORT: u16 = 9098;
 
 /// The default address of N4 and N3: the loopback address of the UPF in Open5GS.
 pub const DEFAULT_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 7));
