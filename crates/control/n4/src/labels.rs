@@ -17,12 +17,12 @@ fn snake(name: &impl Debug) -> String {
 }
 
 /// The label of a message type; `unknown` for one that Release 17 does not know.
-pub(crate) fn message_label(message: Option<MessageType>) -> String {
+pub fn message_label(message: Option<MessageType>) -> String {
     message.map_or_else(|| "unknown".to_owned(), |message| snake(&message))
 }
 
 /// The label of a cause, for example `session_context_not_found` or `cause_200`.
-pub(crate) fn cause_label(cause: Cause) -> String {
+pub fn cause_label(cause: Cause) -> String {
     match cause {
         Cause::Other(code) => format!("cause_{code}"),
         named => snake(&named),

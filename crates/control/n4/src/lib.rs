@@ -64,9 +64,11 @@ pub use config::{
     Config, Heartbeat, KnownSmf, Limits, OverloadControl, PFCP_PORT, PathFailure, RequestPort, Retransmission,
 };
 pub use counters::{Counters, Direction, MessageKey, MessageResult, Occupancy};
+pub use labels::{cause_label, message_label};
 pub use n4::N4;
 pub use notice::{
-    DiscardReason, DownReason, Level, LossReason, Notice, RefusalReason, ReleaseReason, SetupFailure,
+    DiscardReason, DownReason, Level, LossReason, Notice, NoticeFields, RefusalReason, ReleaseReason,
+    SetupFailure,
 };
 pub use output::{ApplyId, Output};
 pub use user::UserIdentities;

@@ -46,9 +46,15 @@ impl ApplyId {
         Self((number as u64) << 32 | index as u64)
     }
 
-    /// The index of the session.
-    pub(crate) const fn index_of(self) -> u32 {
+    /// The index of the session: below [`crate::N4::session_index_end`], and the same as long as the session exists.
+    pub const fn session_index(self) -> u32 {
         self.0 as u32
+    }
+
+    /// The first plan of the session with this index, for tests.
+    #[doc(hidden)]
+    pub const fn of_session(index: u32) -> Self {
+        Self::new(0, index)
     }
 }
 

@@ -394,7 +394,7 @@ impl Associations {
 
     /// This host is a source address of some peer.
     pub(crate) fn knows(&self, ip: IpAddr) -> bool {
-        self.all.iter().any(|association| association.uses_address(ip))
+        self.at_host(ip).is_some()
     }
 
     /// The association of the peer with exactly this address and port, or else of the only one with this address;
@@ -406,6 +406,11 @@ impl Associations {
         let mut of_host = self.all.iter().filter(|association| association.uses_address(from.ip()));
         let only = of_host.next().filter(|_| of_host.next().is_none());
         only.map(|association| association.id)
+    }
+
+    /// The oldest association that uses this address.
+    pub(crate) fn at_host(&self, ip: IpAddr) -> Option<&Association> {
+        self.all.iter().find(|association| association.uses_address(ip))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Association> {

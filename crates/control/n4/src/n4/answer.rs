@@ -1,7 +1,7 @@
 //! Responses, with the load of the UPF and without the IEs that their SMF cannot decode.
 
 use causeway_pfcp::{Cause, CpFeatures, Message, MessageType};
-use causeway_types::{Seid, Time};
+use causeway_types::{DualIp, FSeid, Seid, Time};
 
 use super::N4;
 use crate::association::{Association, AssociationId};
@@ -39,14 +39,23 @@ impl N4 {
     /// Rejects a request in progress.
     pub(crate) fn refuse(&mut self, now: Time, key: RequestKey, refusal: RequestRefusal) {
         let status = self.status_for_refused(now, key);
-        let left_out = self.left_out(&key);
+        let (left_out, refusal) = (self.left_out(&key), self.with_origin(&key, refusal));
         self.transactions.refuse(now, key, refusal, status, left_out, &mut self.out);
     }
 
     /// Rejects a request without caching the response.
     pub(crate) fn refuse_at_once(&mut self, key: RequestKey, refusal: RequestRefusal) {
-        let left_out = self.left_out(&key);
+        let (left_out, refusal) = (self.left_out(&key), self.with_origin(&key, refusal));
         self.transactions.refuse_uncached(key, refusal, LoadStatus::default(), left_out, &mut self.out);
+    }
+
+    /// Adds for the log which SMF sent the request, and which session it is about.
+    fn with_origin(&self, key: &RequestKey, refusal: RequestRefusal) -> RequestRefusal {
+        let ip = key.from.ip();
+        let node = self.associations.at_host(ip).map(|association| association.node().clone());
+        let cp = (refusal.seid != Seid(0)).then(|| FSeid { seid: refusal.seid, addr: DualIp::from(ip) });
+        let session = refusal.session.or_else(|| self.sessions.by_cp_f_seid(&cp?));
+        RequestRefusal { node, session, ..refusal }
     }
 
     /// The IEs left out of the response to a request.

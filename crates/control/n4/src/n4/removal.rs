@@ -45,7 +45,7 @@ impl N4 {
             match waiting {
                 QueuedWork::Request(QueuedRequest { key, .. }) => {
                     match self.sessions.open_request(seid, &key, open) {
-                        PendingRequests::Answer => self.refuse_unknown(now, key),
+                        PendingRequests::Answer => self.refuse_unknown(now, key, Some(seid)),
                         PendingRequests::Forget => self.transactions.forget(&key),
                     }
                 }
@@ -204,7 +204,7 @@ impl N4 {
                 if let PlanPurpose::Delete(key) = &work
                     && open(key)
                 {
-                    self.refuse_unknown(now, *key);
+                    self.refuse_unknown(now, *key, Some(seid));
                 }
                 match result {
                     Ok(_) => self.sessions.commit(seid, change),
@@ -231,7 +231,7 @@ impl N4 {
         );
         for waiting in session.waiting() {
             if let QueuedWork::Request(request) = waiting {
-                self.refuse_unknown(now, request.key);
+                self.refuse_unknown(now, request.key, Some(seid));
             }
         }
         self.check_shutdown(now);
@@ -248,7 +248,7 @@ impl N4 {
         }
         while let Some(waiting) = self.sessions.next_waiting(seid) {
             if let QueuedWork::Request(request) = waiting {
-                self.refuse_unknown(now, request.key);
+                self.refuse_unknown(now, request.key, Some(seid));
             }
         }
         self.out.notice(Notice::SessionReleased { session: seid, reason });

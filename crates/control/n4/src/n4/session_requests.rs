@@ -25,7 +25,7 @@ impl N4 {
             MessageType::SessionEstablishmentRequest => self.establish(now, key, &header, body),
             MessageType::SessionModificationRequest | MessageType::SessionDeletionRequest => {
                 match self.session_of(&key, &header).map(|session| (session.seid(), session.has_plan())) {
-                    None => self.refuse_unknown(now, key),
+                    None => self.refuse_unknown(now, key, header.seid),
                     Some((seid, true)) => {
                         self.wait(now, seid, QueuedRequest { key, header, body: body.to_vec() });
                     }
@@ -64,9 +64,11 @@ impl N4 {
         self.refuse(now, key, RequestRefusal::from(error).about(cp));
     }
 
-    pub(crate) fn refuse_unknown(&mut self, now: Time, key: RequestKey) {
-        let refusal = RequestRefusal::new(Cause::SessionContextNotFound, RefusalReason::NoSession);
-        self.refuse(now, key, refusal);
+    /// Rejects a request for a session that does not exist, or not for its sender.
+    pub(crate) fn refuse_unknown(&mut self, now: Time, key: RequestKey, session: Option<Seid>) {
+        let reason = session.map_or(RefusalReason::NoSession, RefusalReason::UnknownSession);
+        let refusal = RequestRefusal::new(Cause::SessionContextNotFound, reason);
+        self.refuse(now, key, RequestRefusal { session, ..refusal });
     }
 
     fn wait(&mut self, now: Time, seid: Seid, waiting: QueuedRequest) {
@@ -211,7 +213,7 @@ impl N4 {
 
     fn modify(&mut self, now: Time, seid: Seid, key: RequestKey, header: &Header, body: &[u8]) {
         if self.sessions.get(seid).is_none() {
-            return self.refuse_unknown(now, key);
+            return self.refuse_unknown(now, key, Some(seid));
         }
         // The template cache comes before the decoder.
         if let Some(known) = self.sessions.recognize_modification(seid, body)
@@ -273,7 +275,7 @@ impl N4 {
 
     fn delete(&mut self, now: Time, seid: Seid, key: RequestKey) {
         if self.sessions.get(seid).is_none() {
-            return self.refuse_unknown(now, key);
+            return self.refuse_unknown(now, key, Some(seid));
         }
         self.sessions.submit_deletion(seid, key, &mut self.out);
     }

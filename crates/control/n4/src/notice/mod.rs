@@ -1,5 +1,6 @@
 //! Notices for the operator, as values; the daemon turns them into log lines.
 
+mod fields;
 mod reasons;
 
 use std::net::{IpAddr, SocketAddr};
@@ -10,6 +11,7 @@ use causeway_rules::Leniency;
 use causeway_types::{NodeId, NtpSeconds, Seid};
 use thiserror::Error;
 
+pub use fields::NoticeFields;
 pub use reasons::{DiscardReason, DownReason, Level, LossReason, RefusalReason, ReleaseReason, SetupFailure};
 
 use crate::labels::{cause_words, message_words};
@@ -108,7 +110,9 @@ pub enum Notice {
         node: NodeId,
     },
     /// A peer does not respond to heartbeats; its sessions are kept.
-    #[error("path to {node} at {peer} is down: heartbeats go unanswered")]
+    #[error(
+        "path to {node} at {peer} is down: heartbeats go unanswered; check the SMF and the network on N4"
+    )]
     PathDown {
         /// The peer.
         node: NodeId,
@@ -124,7 +128,9 @@ pub enum Notice {
         peer: SocketAddr,
     },
     /// A GTP-U peer used by sessions does not answer Echo Requests.
-    #[error("GTP-U peer {peer} does not answer Echo Requests; {notified} SMFs are notified")]
+    #[error(
+        "GTP-U peer {peer} does not answer Echo Requests; {notified} SMFs are notified. Check the peer and the way to its UDP port 2152"
+    )]
     PeerDown {
         /// The peer.
         peer: IpAddr,
@@ -140,7 +146,7 @@ pub enum Notice {
         notified: usize,
     },
     /// A Node Report got no response to any retransmission; it is kept and retried later.
-    #[error("{node} at {to} does not answer a Node Report")]
+    #[error("{node} at {to} does not answer a Node Report, which is sent again later")]
     NodeReportUnanswered {
         /// The peer.
         node: NodeId,
@@ -148,7 +154,7 @@ pub enum Notice {
         to: SocketAddr,
     },
     /// The SMF rejected a Node Report. It is not retried.
-    #[error("{node} refused a Node Report with cause {}", cause_words(*.cause))]
+    #[error("{node} refused a Node Report with cause {}; it is not sent again", cause_words(*.cause))]
     NodeReportRefused {
         /// The peer.
         node: NodeId,
@@ -160,10 +166,20 @@ pub enum Notice {
     Refused {
         /// The message type.
         message: MessageType,
+        /// Its sequence number.
+        sequence: u32,
         /// The sender.
         from: SocketAddr,
+        /// The SMF that the sender belongs to, if it has an association.
+        node: Option<NodeId>,
+        /// The UPF's SEID of the session that the request is about, as far as it is known.
+        session: Option<Seid>,
+        /// The SMF's SEID of the session, as far as it is known.
+        smf_session: Option<Seid>,
         /// The cause in the response.
         cause: Cause,
+        /// The type of the offending IE in the response, if it has one.
+        offending_ie: Option<u16>,
         /// Why.
         reason: RefusalReason,
     },
@@ -192,7 +208,7 @@ pub enum Notice {
         error: ApplyError,
     },
     /// A report got no response to any retransmission; it is kept and retried later.
-    #[error("session {session}: {to} does not answer a report")]
+    #[error("session {session}: {to} does not answer a report, which is kept and sent again later")]
     ReportUnanswered {
         /// The UPF's SEID.
         session: Seid,
@@ -200,7 +216,7 @@ pub enum Notice {
         to: SocketAddr,
     },
     /// The SMF rejected a report. It is not retried.
-    #[error("session {session}: the SMF refused a report with cause {}", cause_words(*.cause))]
+    #[error("session {session}: the SMF refused a report with cause {}; it is not sent again", cause_words(*.cause))]
     ReportRefused {
         /// The UPF's SEID.
         session: Seid,
@@ -298,7 +314,7 @@ pub enum Notice {
         to: SocketAddr,
     },
     /// A response exceeds the maximum message length.
-    #[error("a response to {to} exceeds the message size: {octets} octets")]
+    #[error("a response to {to} is not sent: its {octets} octets exceed the message size")]
     ResponseTooLong {
         /// The receiver.
         to: SocketAddr,

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use causeway_dataplane::ApplyError;
 use causeway_pfcp::{Cause, DecodeError, HeaderError};
 use causeway_rules::Rejection;
+use causeway_types::Seid;
 use thiserror::Error;
 
 use crate::labels::cause_words;
@@ -106,8 +107,11 @@ pub enum RefusalReason {
     /// The UPF is shutting down.
     #[error("this UPF is shutting down")]
     ShuttingDown,
-    /// The session does not exist.
-    #[error("there is no such session")]
+    /// The session does not exist, or does not belong to the sender.
+    #[error("there is no session {0} for this sender")]
+    UnknownSession(Seid),
+    /// The header has no SEID.
+    #[error("the header names no session")]
     NoSession,
     /// The session ends before it is established.
     #[error("the session ends before it is established")]
@@ -164,7 +168,7 @@ pub enum LossReason {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Error)]
 pub enum SetupFailure {
     /// The peer did not respond.
-    #[error("no response")]
+    #[error("no response; check that the SMF runs, and UDP port 8805 both ways")]
     NoAnswer,
     /// The peer rejected it.
     #[error("refused with cause {}", cause_words(*.0))]
@@ -173,7 +177,7 @@ pub enum SetupFailure {
     #[error("the response is malformed")]
     Malformed,
     /// The limit of associations is reached.
-    #[error("there are {0} associations already")]
+    #[error("there are {0} associations already (upf.pfcp.max_associations)")]
     TooMany(usize),
 }
 

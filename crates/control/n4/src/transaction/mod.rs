@@ -10,7 +10,7 @@ mod response_cache;
 
 use std::net::{IpAddr, SocketAddr};
 
-use causeway_pfcp::{Cause, Message, MessageType, NodeId};
+use causeway_pfcp::{Cause, Message, MessageType, NodeId, OffendingIe};
 use causeway_types::{Seid, Span, Time};
 
 use crate::association::AssociationId;
@@ -226,10 +226,20 @@ impl Transactions {
     ) -> Option<Vec<u8>> {
         let node = self.node.clone();
         let message = refusal.response(key.message, NodeId::from(&node), status)?;
-        let RequestRefusal { cause, seid, reason, .. } = refusal;
+        let RequestRefusal { cause, seid, offending_ie, node, session, reason, .. } = refusal;
         let response = Response { seid, cause: Some(cause), message: &message, left_out };
         let bytes = self.answer_uncached(key, response, out);
-        out.notice(Notice::Refused { message: key.message, from: key.from, cause, reason });
+        out.notice(Notice::Refused {
+            message: key.message,
+            sequence: key.sequence,
+            from: key.from,
+            node,
+            session,
+            smf_session: (seid != Seid(0)).then_some(seid),
+            cause,
+            offending_ie: offending_ie.map(|OffendingIe(ie)| ie),
+            reason,
+        });
         bytes
     }
 

@@ -8,7 +8,7 @@ use causeway_pfcp::{
     SessionReportResponse, SessionSetDeletionResponse, SessionSetModificationResponse,
 };
 use causeway_rules::Rejection;
-use causeway_types::Seid;
+use causeway_types::{self as types, Seid};
 
 use crate::RefusalReason;
 use crate::load::LoadStatus;
@@ -21,13 +21,25 @@ pub(crate) struct RequestRefusal {
     pub(crate) failed_rule: Option<FailedRuleId>,
     /// The SMF's SEID, in a session related response; zero if unknown.
     pub(crate) seid: Seid,
+    /// The SMF that sent the request, for the log, if it has an association.
+    pub(crate) node: Option<types::NodeId>,
+    /// The UPF's SEID of the session, for the log, as far as it is known.
+    pub(crate) session: Option<Seid>,
     /// For the log.
     pub(crate) reason: RefusalReason,
 }
 
 impl RequestRefusal {
     pub(crate) const fn new(cause: Cause, reason: RefusalReason) -> Self {
-        Self { cause, offending_ie: None, failed_rule: None, seid: Seid(0), reason }
+        Self {
+            cause,
+            offending_ie: None,
+            failed_rule: None,
+            seid: Seid(0),
+            node: None,
+            session: None,
+            reason,
+        }
     }
 
     /// The same about a session with this SEID of its SMF.

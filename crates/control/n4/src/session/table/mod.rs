@@ -291,7 +291,7 @@ impl Sessions {
         if self.purges.is_empty() {
             return None;
         }
-        let session = self.all.get(id.index_of()).filter(|session| !session.marked_for_removal)?;
+        let session = self.all.get(id.session_index()).filter(|session| !session.marked_for_removal)?;
         let is_its = session.in_flight.as_deref().is_some_and(|(known, _)| *known == id);
         (is_its && self.is_in_purge(session)).then_some(session.seid)
     }
@@ -347,7 +347,7 @@ impl Sessions {
 
     /// Ends a plan in flight: returns its session, whether that is marked for removal, and the plan.
     pub(crate) fn finish(&mut self, id: ApplyId) -> Option<(Seid, bool, InFlight)> {
-        let session = self.all.get_mut(id.index_of())?;
+        let session = self.all.get_mut(id.session_index())?;
         let mut held = session.in_flight.take_if(|held| held.0 == id)?;
         let in_flight = held.1.take()?;
         if self.free_boxes.len() < MAX_FREE_BOXES {
@@ -355,7 +355,7 @@ impl Sessions {
         }
         self.in_flight -= 1;
         self.removals_in_flight = self.removals_in_flight.saturating_sub(usize::from(in_flight.is_removal()));
-        self.last.store(id.index_of(), Relaxed);
+        self.last.store(id.session_index(), Relaxed);
         Some((session.seid, session.marked_for_removal, in_flight))
     }
 
