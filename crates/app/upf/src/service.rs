@@ -27,7 +27,8 @@ pub enum ServiceError {
 }
 
 /// Starts the daemon and waits for its end. SIGTERM and SIGINT stop it gracefully, a second one immediately; SIGHUP
-/// calls `hang_up`.
+/// calls `hang_up`. SIGUSR1 and SIGUSR2, which would end the process by default, are ignored with a line in the log: some
+/// tools send them to have a log file reopened, and this log is standard error.
 ///
 /// # Errors
 /// The failure that prevented the start, or that ended the daemon without a signal.
@@ -52,6 +53,7 @@ struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hang_up: Signal,
+    user: [Signal; 2],
 }
 
 impl Signals {
@@ -60,6 +62,7 @@ impl Signals {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
             hang_up: signal(SignalKind::hangup())?,
+            user: [signal(SignalKind::user_defined1())?, signal(SignalKind::user_defined2())?],
         })
     }
 }
@@ -70,6 +73,7 @@ async fn until_end(
     notifier: &SdNotifier,
     mut hang_up: impl FnMut(),
 ) -> Result<Totals, RunError> {
+    let [mut user1, mut user2] = signals.user;
     let mut stopping = false;
     let mut alive = notifier.watchdog().map(|patience| interval(patience / 3));
     loop {
@@ -86,6 +90,14 @@ async fn until_end(
                 hang_up();
                 continue;
             }
+            _ = user1.recv() => {
+                ignored("SIGUSR1");
+                continue;
+            }
+            _ = user2.recv() => {
+                ignored("SIGUSR2");
+                continue;
+            }
             _ = signals.terminate.recv() => {}
             _ = signals.interrupt.recv() => {}
         }
@@ -99,6 +111,12 @@ async fn until_end(
         stopping = true;
         notifier.notify("STOPPING=1");
     }
+}
+
+fn ignored(signal: &str) {
+    info!(
+        "{signal} is ignored: the log is standard error, without a file to reopen; SIGHUP reads the log level again"
+    );
 }
 
 /// Waits until the time; without end, if there is none.
