@@ -3,6 +3,7 @@
 //! Both follow the kernel's interfaces and addresses. A kernel accepts a packet to a local address on any interface
 //! (RFC 1122 clause 3.3.4.2, the weak model), so that hosts of a data network would reach N4 and N3 as well.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -41,11 +42,15 @@ pub(crate) struct FilteredSocket {
 #[derive(Debug)]
 pub(crate) struct HostWatch {
     sockets: Vec<FilteredSocket>,
-    /// The interfaces of the data networks.
+    /// The TUN and TAP devices of the data networks.
     devices: Vec<String>,
+    /// The interfaces in the configuration.
+    interfaces: BTreeSet<String>,
     /// Addresses in the configuration.
     named: Vec<IpNet>,
     asks_kernel: bool,
+    /// The interfaces of the UPF that exist, and whether each is up.
+    links: BTreeMap<String, bool>,
     reachable: Vec<IpNet>,
     host: Arc<HostReachability>,
 }
@@ -124,11 +129,17 @@ impl HostWatch {
         let metrics = upf.metrics.server.iter().map(|server| server.address);
         let gtpu = upf.gtpu.server.iter().filter_map(|server| server.address);
         let named = sockets.iter().map(|socket| socket.local.ip()).chain(metrics).chain(gtpu);
+        let of_networks = upf.session.iter().map(|session| &session.dev);
+        let of_networks = of_networks.chain(upf.ethernet.iter().map(|network| &network.dev));
+        let of_gtpu = upf.gtpu.server.iter().filter_map(|server| server.dev.as_ref());
+        let of_pfcp = upf.pfcp.server.iter().filter_map(|server| server.dev.as_ref());
         let mut machine = Self {
+            interfaces: of_networks.chain(of_gtpu).chain(of_pfcp).cloned().collect(),
             devices: tuns.chain(taps).cloned().collect(),
             named: named.map(IpNet::from).collect(),
             sockets,
             asks_kernel: upf.host.addresses == HostAddresses::All,
+            links: BTreeMap::new(),
             reachable: upf.host.reachable.clone(),
             host: Arc::default(),
         };
@@ -149,6 +160,7 @@ impl HostWatch {
         let mut addresses = self.named.clone();
         if let Ok(seen) = &seen {
             self.update_filters(seen);
+            self.follow_links(seen);
             addresses.extend(seen.local.iter().filter(|_| self.asks_kernel));
         }
         addresses.sort_unstable();
@@ -164,6 +176,44 @@ impl HostWatch {
             self.host = Arc::new(host);
         }
         is_new
+    }
+
+    /// Logs the interfaces of data networks, N3 and N4 that went up or down, appeared or disappeared.
+    fn follow_links(&mut self, seen: &HostSnapshot) {
+        let links = self.used_links(seen);
+        for change in link_changes(&self.links, &links) {
+            match change {
+                LinkChange::Down(name) => {
+                    warn!(
+                        interface = name,
+                        "interface {name} is down: nothing is sent or received there until it is up"
+                    );
+                }
+                LinkChange::Gone(name) => {
+                    warn!(
+                        interface = name,
+                        "interface {name} is gone: nothing is sent or received there until it is back"
+                    );
+                }
+                LinkChange::Up(name) => info!(interface = name, "interface {name} is up"),
+            }
+        }
+        // An interface that is gone is remembered, so that its return is logged.
+        self.links.values_mut().for_each(|is_up| *is_up = false);
+        self.links.extend(links);
+    }
+
+    /// The interfaces that the UPF uses, and whether each is up.
+    fn used_links(&self, seen: &HostSnapshot) -> BTreeMap<String, bool> {
+        let has_address = |link: &Link, address: IpAddr| {
+            seen.addresses.iter().any(|(index, net)| *index == link.index && net.addr() == address)
+        };
+        let is_used = |link: &&Link| {
+            self.interfaces.contains(&link.name)
+                || self.links.contains_key(&link.name)
+                || self.named.iter().any(|net| has_address(link, net.addr()))
+        };
+        seen.links.iter().filter(is_used).map(|link| (link.name.clone(), link.up)).collect()
     }
 
     fn update_filters(&mut self, seen: &HostSnapshot) {
@@ -184,6 +234,29 @@ impl HostWatch {
             guarded.arrivals = Some(arrivals);
         }
     }
+}
+
+/// A change of an interface.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum LinkChange<'a> {
+    Up(&'a str),
+    Down(&'a str),
+    Gone(&'a str),
+}
+
+/// The changes from one state of the interfaces to the next. Those that are up when they are first seen are none.
+fn link_changes<'a>(
+    before: &'a BTreeMap<String, bool>,
+    after: &'a BTreeMap<String, bool>,
+) -> impl Iterator<Item = LinkChange<'a>> {
+    let gone = before.iter().filter(|(name, is_up)| **is_up && !after.contains_key(*name));
+    let gone = gone.map(|(name, _)| LinkChange::Gone(name));
+    let changed = after.iter().filter_map(|(name, is_up)| match (before.get(name), is_up) {
+        (Some(false), true) => Some(LinkChange::Up(name)),
+        (Some(true) | None, false) => Some(LinkChange::Down(name)),
+        _ => None,
+    });
+    gone.chain(changed)
 }
 
 /// Waits for changes of interfaces and addresses.
@@ -297,5 +370,21 @@ mod tests {
             let arrivals = seen.arrivals(address.parse().unwrap(), &accept, &["tun0".into()]);
             assert_eq!(seen.shown(&arrivals), received, "{address} {accept}");
         }
+    }
+
+    // Input:  interfaces that are up, go down, disappear while up or down, come back, and one that is down when first seen.
+    // Output: each change once; nothing for one that stays, or is up when first seen.
+    #[test]
+    fn changes_of_interfaces_are_told_once() {
+        let state = |links: &[(&str, bool)]| -> BTreeMap<String, bool> {
+            links.iter().map(|(name, is_up)| ((*name).to_owned(), *is_up)).collect()
+        };
+        let before =
+            state(&[("a", true), ("b", true), ("c", false), ("d", false), ("e", true), ("f", false)]);
+        let after = state(&[("a", true), ("b", false), ("c", true), ("d", false), ("g", false), ("h", true)]);
+        let changes: Vec<LinkChange<'_>> = link_changes(&before, &after).collect();
+        let expected =
+            [LinkChange::Gone("e"), LinkChange::Down("b"), LinkChange::Up("c"), LinkChange::Down("g")];
+        assert_eq!(changes, expected);
     }
 }
