@@ -2,15 +2,17 @@
 
 use std::collections::HashMap;
 use std::fmt::Display;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
-use causeway_dataplane::Plan;
+use causeway_dataplane::{Event, Plan};
 use causeway_model::SessionChange;
-use causeway_n4::{Level, Notice};
-use causeway_types::{Span, Time};
-use tracing::{debug, error, info, warn};
+use causeway_n4::{N4, Notice, message_label};
+use causeway_pfcp::{Header, MessageType};
+use causeway_types::{Seid, Span, Time};
+use tracing::Level;
 
-use crate::logging::count_suppressed;
+use super::networks::OutsideAddress;
+use crate::logging::{LineFields, count_suppressed};
 
 /// The period of the limits.
 const PERIOD: Span = Span::from_secs(10);
@@ -48,22 +50,82 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// A notice, at its level.
-    pub(super) fn notice(&mut self, now: Time, notice: &Notice) {
-        self.line(now, notice.level(), (notice.kind(), notice.peer()), notice);
+    /// A notice, at its level, with the fields of its session.
+    pub(super) fn notice(&mut self, now: Time, notice: &Notice, n4: &N4) {
+        let subject = (notice.kind(), notice.peer());
+        self.line(now, level_of(notice), subject, notice, || LineFields::of_notice(notice, n4));
     }
 
     /// A warning of a kind, which a peer may have caused.
     pub(super) fn warn(&mut self, now: Time, kind: &'static str, peer: Option<IpAddr>, what: &dyn Display) {
-        self.line(now, Level::Warn, (kind, peer), what);
+        let fields = || LineFields { peer: peer.map(|peer| peer.to_string()), ..LineFields::default() };
+        self.line(now, Level::WARN, (kind, peer), what, fields);
     }
 
-    /// A detail of a kind.
-    pub(super) fn debug(&mut self, now: Time, kind: &'static str, what: &dyn Display) {
-        self.line(now, Level::Debug, (kind, None), what);
+    /// An event of the data plane.
+    pub(super) fn event(&mut self, now: Time, event: &Event) {
+        let what = format_args!("data plane: {event:?}");
+        self.line(now, Level::DEBUG, ("events of the data plane", None), &what, || LineFields {
+            session: session_of(event).map(|seid| seid.to_string()),
+            ..LineFields::default()
+        });
     }
 
-    fn line(&mut self, now: Time, level: Level, subject: Subject, what: &dyn Display) {
+    /// A PFCP message that was received or is sent; its contents are not logged.
+    pub(super) fn message(
+        &mut self,
+        now: impl FnOnce() -> Time,
+        what: &'static str,
+        peer: SocketAddr,
+        message: &[u8],
+    ) {
+        if !is_enabled(Level::TRACE) {
+            return;
+        }
+        let (now, mut rest) = (now(), message);
+        while let Ok((header, body, next)) = Header::decode(rest) {
+            let label = message_label(MessageType::from_code(header.message_type));
+            let octets = rest.len() - next.len();
+            let line = format_args!(
+                "{what} {}, {octets} octets, {} of them IEs",
+                label.replace('_', " "),
+                body.len()
+            );
+            self.line(now, Level::TRACE, ("PFCP messages", Some(peer.ip())), &line, || LineFields {
+                peer: Some(peer.to_string()),
+                message: Some(label.clone()),
+                sequence: Some(header.sequence),
+                session: header.seid.map(|seid| seid.to_string()),
+                octets: Some(octets),
+                ..LineFields::default()
+            });
+            rest = next;
+        }
+    }
+
+    /// A UE address that no subnet of its data network contains.
+    pub(super) fn outside_address(&mut self, now: Time, session: Seid, outside: &OutsideAddress) {
+        let OutsideAddress { ue, dnn } = outside;
+        let what = format_args!(
+            "session {session}: UE address {ue} is in no subnet of data network {dnn}, so that downlink packets may not \
+             reach the UPF; add its subnet to upf.session, or give the SMF the subnets of this UPF"
+        );
+        self.line(now, Level::WARN, ("UE addresses outside the subnets", None), &what, || LineFields {
+            session: Some(session.to_string()),
+            ue: Some(ue.to_string()),
+            dnn: Some(dnn.to_string()),
+            ..LineFields::default()
+        });
+    }
+
+    fn line(
+        &mut self,
+        now: Time,
+        level: Level,
+        subject: Subject,
+        what: &dyn Display,
+        fields: impl FnOnce() -> LineFields,
+    ) {
         if !is_enabled(level) {
             return;
         }
@@ -71,7 +133,7 @@ impl Log {
             self.summarise(now);
         }
         if self.admit(level, subject) {
-            write(level, what);
+            fields().write(level, what);
         } else {
             count_suppressed();
         }
@@ -79,7 +141,7 @@ impl Log {
 
     /// Whether one more line may be written.
     fn admit(&mut self, level: Level, subject: Subject) -> bool {
-        let factor = if level == Level::Debug { DETAILED } else { 1 };
+        let factor = if level > Level::INFO { DETAILED } else { 1 };
         let (new, (kind, peer)) = (Count { level, written: 0, left_out: 0 }, subject);
         let of_kind = self.kinds.entry(kind).or_insert(new);
         let is_known = self.peers.len() < MAX_SUBJECTS || self.peers.contains_key(&subject);
@@ -117,7 +179,7 @@ impl Log {
     /// Reports the suppressed lines, and begins a new period.
     pub(super) fn summarise(&mut self, now: Time) {
         for (level, line) in self.summaries() {
-            write(level, &line);
+            LineFields::default().write(level, &line);
         }
         (self.since, self.is_left_out) = (now, false);
         self.peers.clear();
@@ -139,32 +201,42 @@ impl Log {
 
 fn is_enabled(level: Level) -> bool {
     match level {
-        Level::Debug => tracing::enabled!(tracing::Level::DEBUG),
-        Level::Info => tracing::enabled!(tracing::Level::INFO),
-        Level::Warn => tracing::enabled!(tracing::Level::WARN),
-        Level::Error => tracing::enabled!(tracing::Level::ERROR),
+        Level::TRACE => tracing::enabled!(Level::TRACE),
+        Level::DEBUG => tracing::enabled!(Level::DEBUG),
+        Level::INFO => tracing::enabled!(Level::INFO),
+        Level::WARN => tracing::enabled!(Level::WARN),
+        Level::ERROR => tracing::enabled!(Level::ERROR),
     }
 }
 
-fn write(level: Level, what: &dyn Display) {
-    match level {
-        Level::Debug => debug!("{what}"),
-        Level::Info => info!("{what}"),
-        Level::Warn => warn!("{what}"),
-        Level::Error => error!("{what}"),
+fn level_of(notice: &Notice) -> Level {
+    match notice.level() {
+        causeway_n4::Level::Debug => Level::DEBUG,
+        causeway_n4::Level::Info => Level::INFO,
+        causeway_n4::Level::Warn => Level::WARN,
+        causeway_n4::Level::Error => Level::ERROR,
+    }
+}
+
+fn session_of(event: &Event) -> Option<Seid> {
+    match event {
+        Event::Usage { session, .. }
+        | Event::DownlinkData { session, .. }
+        | Event::Inactivity { session }
+        | Event::ErrorIndication { session, .. } => Some(*session),
+        Event::PathDown { .. } | Event::PathUnused { .. } | Event::PathUp { .. } => None,
     }
 }
 
 impl Log {
-    /// Logs a plan that is submitted to the data plane.
+    /// A plan that is submitted to the data plane.
     pub(super) fn plan(&mut self, now: impl FnOnce() -> Time, plan: &Plan) {
-        if is_enabled(Level::Debug) {
-            let (what, writes) = (what(plan), plan.ops().len());
-            self.debug(
-                now(),
-                "changes of sessions",
-                &format_args!("session {}: {what}, {writes} writes", plan.session),
-            );
+        if is_enabled(Level::DEBUG) {
+            let (done, writes) = (what(plan), plan.ops().len());
+            let line = format_args!("session {}: {done}, {writes} writes", plan.session);
+            self.line(now(), Level::DEBUG, ("changes of sessions", None), &line, || {
+                LineFields::of_plan(plan)
+            });
         }
     }
 }
@@ -202,31 +274,31 @@ mod tests {
     fn a_peer_is_cut_and_counted() {
         let mut log = Log { since: Time::from_secs(1_000), ..Log::default() };
         assert_eq!(log.due(), None);
-        let written = (0..100).filter(|_| log.admit(Level::Warn, ("refused requests", peer(1)))).count();
+        let written = (0..100).filter(|_| log.admit(Level::WARN, ("refused requests", peer(1)))).count();
         assert_eq!(written as u64, LINES_PER_PEER);
-        assert!(log.admit(Level::Warn, ("refused requests", peer(2))));
-        assert!(log.admit(Level::Info, ("associations", peer(1))));
+        assert!(log.admit(Level::WARN, ("refused requests", peer(2))));
+        assert!(log.admit(Level::INFO, ("associations", peer(1))));
         assert_eq!(log.due(), Some(Time::from_secs(1_010)));
         let results =
-            vec![(Level::Warn, "refused requests: 90 more from 192.0.2.1 in the last 10 s".to_owned())];
+            vec![(Level::WARN, "refused requests: 90 more from 192.0.2.1 in the last 10 s".to_owned())];
         assert_eq!(log.summaries(), results);
         log.log_suppressed(Time::from_secs(1_009));
         assert!(log.due().is_some());
         log.log_suppressed(Time::from_secs(1_010));
-        assert!(log.due().is_none() && log.admit(Level::Warn, ("refused requests", peer(1))));
+        assert!(log.due().is_none() && log.admit(Level::WARN, ("refused requests", peer(1))));
     }
 
     // Input:  lines of one kind from ten thousand peers, some errors, some information, some details.
     // Output: each level is limited; one line contains the number of suppressed ones; memory is bounded.
     #[test]
     fn many_peers_are_cut_and_counted_together() {
-        for level in [Level::Debug, Level::Info, Level::Warn, Level::Error] {
+        for level in [Level::TRACE, Level::DEBUG, Level::INFO, Level::WARN, Level::ERROR] {
             let mut log = Log { since: Time::from_secs(1_000), ..Log::default() };
             let from = |n: u32| Some(IpAddr::from(n.to_be_bytes()));
             let written = (0..10_000).filter(|n| log.admit(level, ("discarded datagrams", from(*n)))).count();
             assert_eq!(
                 written as u64,
-                if level == Level::Debug { LINES_PER_KIND * DETAILED } else { LINES_PER_KIND }
+                if level > Level::INFO { LINES_PER_KIND * DETAILED } else { LINES_PER_KIND }
             );
             let line = format!("discarded datagrams: {} more in the last 10 s", 10_000 - written);
             assert_eq!(log.summaries(), [(level, line)]);

@@ -1,8 +1,11 @@
 //! The control thread: connects N4 with its sockets, its timers and the packet threads.
 
 mod events;
+mod gtpu_paths;
 mod kernel_routes;
 mod log;
+mod networks;
+mod request_times;
 mod routes;
 mod settings;
 mod sockets;
@@ -17,6 +20,7 @@ use std::sync::Arc;
 use causeway_dataplane::{ApplyError, BackendError, Capabilities, Plan, Topology};
 use causeway_fastpath::index::{ToKernel, prefetch_at, request_prefault};
 use causeway_n4::{ApplyId, N4, Notice, Output};
+use causeway_pfcp::Header;
 use causeway_types::{IdCipher, IpNet, NodeId, Time};
 use tokio::sync::{Notify, mpsc};
 
@@ -25,18 +29,22 @@ use crate::config::Upf;
 use crate::daemon::Totals;
 use crate::error::RunError;
 use crate::host_addresses::{AddressChanges, HostWatch};
-use crate::management::{self, Management, ManagementRequest, PortCounters};
+use crate::management::{self, Management, ManagementRequest, N4Status, PortCounters};
 use crate::memory::{Budget, Reading, rounded};
 use crate::wall::{self, Wall};
 use crate::watchdog::{Activity, Pauses, ThreadHeartbeat, WatchedThread};
 use crate::worker::{Report, WorkerHandle};
 use events::Events;
+use gtpu_paths::GtpuPaths;
 use kernel_routes::KernelRoutes;
 use log::Log;
+use networks::Networks;
+use request_times::RequestTimes;
 use routes::FramedRoutes;
 use sockets::Sockets;
 use timer::WakeTimer;
 
+pub(crate) use networks::network_of;
 pub(crate) use settings::state_machine;
 
 /// Maximum number of queued requests of the management server.
@@ -137,6 +145,10 @@ pub(crate) async fn run(
         budget,
         reading: None,
         events: Events::default(),
+        networks: Networks::new(&given.upf),
+        paths: GtpuPaths::default(),
+        times: RequestTimes::default(),
+        session_limit: given.upf.max_sessions.min(given.capabilities.max_sessions),
     };
     control.run().await
 }
@@ -162,6 +174,10 @@ struct Control {
     /// The last reading of the memory usage.
     reading: Option<Reading>,
     events: Events,
+    networks: Networks,
+    paths: GtpuPaths,
+    times: RequestTimes,
+    session_limit: u32,
 }
 
 impl Control {
@@ -271,7 +287,15 @@ impl Control {
             }
             ask => {
                 let memory = views::memory(&self.n4, &self.budget, self.reading.as_ref());
-                views::answer(&self.n4, &mut self.sockets, memory, ask);
+                let status = || N4Status {
+                    memory,
+                    networks: self.networks.status(),
+                    paths: self.paths.status(),
+                    latencies: self.times.status(),
+                    session_limit: u64::from(self.session_limit),
+                    ..views::status(&self.n4, self.sockets.dropped())
+                };
+                views::answer(&self.n4, status, ask);
             }
         }
     }
@@ -285,7 +309,10 @@ impl Control {
             self.control_watch.heartbeat.set_activity(Activity::N4Sockets);
             let Some((from, datagram)) = self.sockets.receive() else { break };
             self.control_watch.heartbeat.set_activity(Activity::Pfcp(datagram.get(1).copied().unwrap_or(0)));
-            self.n4.datagram(self.clock.now(), from, datagram);
+            let now = self.clock.now();
+            self.log.message(|| now, "received", from, datagram);
+            messages(datagram).for_each(|header| self.times.received(now, from, &header));
+            self.n4.datagram(now, from, datagram);
             self.apply_outputs();
         }
     }
@@ -309,11 +336,14 @@ impl Control {
                 self.kernel.withdraw(self.routes.applied(&id, result.is_ok()));
                 let now = self.clock.now();
                 self.events.applied(now, self.n4.wall_clock(), &id, result.is_ok());
+                let is_gone = matches!(&result, Ok(_) | Err(ApplyError::UnknownSession(_)));
+                self.networks.applied(id, result.is_ok(), is_gone);
                 self.n4.applied(now, id, result);
             }
             Report::Event(event) => {
                 let now = self.clock.now();
-                self.log.debug(now, "events of the data plane", &format_args!("data plane: {event:?}"));
+                self.log.event(now, &event);
+                self.paths.event(&event);
                 self.n4.event(now, event);
             }
             Report::Stopped(end) => return Some(end.map(|last| Totals::of(*last)).map_err(RunError::Port)),
@@ -333,6 +363,7 @@ impl Control {
                 self.kernel.withdraw(self.routes.applied(&id, false));
                 let now = self.clock.now();
                 self.events.applied(now, self.n4.wall_clock(), &id, false);
+                self.networks.applied(id, false, false);
                 let error = ApplyError::Backend(BackendError::Refused { reason });
                 self.n4.applied(now, id, Err(error));
             }
@@ -348,6 +379,8 @@ impl Control {
                     if self.events.are_wanted() {
                         self.events.datagram(self.clock.now(), self.n4.wall_clock(), to, &bytes);
                     }
+                    self.log.message(|| self.clock.now(), "sends", to, &bytes);
+                    messages(&bytes).for_each(|header| self.times.queued(to, &header));
                     if let Err(error) = self.sockets.send(to, bytes) {
                         unsent(&mut self.log, self.clock.now(), to, &error);
                     }
@@ -358,6 +391,12 @@ impl Control {
                 Output::Apply { id, plan } => {
                     self.log.plan(|| self.clock.now(), &plan);
                     self.events.plan(id, &plan);
+                    self.networks.submitted(id, &plan);
+                    if let Some(outside) =
+                        plan.change.installed().and_then(|session| self.networks.address_outside(session))
+                    {
+                        self.log.outside_address(self.clock.now(), plan.session, &outside);
+                    }
                     let routes = self.routes.plan(id, &plan);
                     if routes.is_empty() {
                         // When the packet thread has ended, its last report ends this thread, too.
@@ -369,7 +408,7 @@ impl Control {
                 }
                 Output::Notice(notice) => {
                     let now = self.clock.now();
-                    self.log.notice(now, &notice);
+                    self.log.notice(now, &notice, &self.n4);
                     self.events.notice(now, self.n4.wall_clock(), &notice);
                     if notice == Notice::Finished {
                         self.worker.stop();
@@ -384,6 +423,7 @@ impl Control {
         let Self { sockets, log, clock, n4, .. } = self;
         let lost = |to, error| unsent(log, clock.now(), to, &error);
         sockets.flush(lost, |octets| n4.recycle(octets));
+        self.times.sent(|| self.clock.now());
     }
 
     fn stop(&mut self, stop: Stop) {
@@ -392,6 +432,15 @@ impl Control {
             Stop::Now => drop(self.worker.stop()),
         }
     }
+}
+
+/// The headers of the messages of a datagram, up to the first that is malformed.
+fn messages(mut datagram: &[u8]) -> impl Iterator<Item = Header> {
+    std::iter::from_fn(move || {
+        let (header, _, rest) = Header::decode(datagram).ok()?;
+        datagram = rest;
+        Some(header)
+    })
 }
 
 /// Logs a datagram that could not be sent.

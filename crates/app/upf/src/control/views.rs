@@ -1,13 +1,14 @@
 //! Responses to the management server.
 
 use causeway_model::RuleSet;
-use causeway_n4::{self as n4, N4};
+use causeway_n4::{self as n4, Direction, MessageKey, MessageResult, N4};
+use causeway_pfcp::{Cause, MessageType};
 use causeway_types::{NodeId, Seid, WallClock};
 
-use super::sockets::Sockets;
 use crate::management::views::{AssociationView, PoolView, RuleCounts, SessionView, UserView};
 use crate::management::{
-    ManagementRequest, MemoryStatus, MessageCount, N4Status, SessionFilter, SessionPart, SessionRules,
+    EstablishmentStatus, ManagementRequest, MemoryStatus, MessageCount, N4Status, PoolStatus, SessionFilter,
+    SessionPart, SessionRules,
 };
 use crate::memory::{Budget, Reading};
 
@@ -15,11 +16,9 @@ use crate::memory::{Budget, Reading};
 const INDEXES_PER_REQUEST: u64 = 64;
 
 /// Answers one request. The requester may have dropped the receiver.
-pub(super) fn answer(n4: &N4, sockets: &mut Sockets, memory: MemoryStatus, ask: ManagementRequest) {
+pub(super) fn answer(n4: &N4, status: impl FnOnce() -> N4Status, ask: ManagementRequest) {
     match ask {
-        ManagementRequest::Status(reply) => {
-            drop(reply.send(N4Status { memory, ..status(n4, sockets.dropped()) }));
-        }
+        ManagementRequest::Status(reply) => drop(reply.send(status())),
         ManagementRequest::Associations(reply) => {
             let views = n4.associations().map(|view| association(view, n4.wall_clock()));
             drop(reply.send(views.collect()));
@@ -41,26 +40,79 @@ pub(super) fn answer(n4: &N4, sockets: &mut Sockets, memory: MemoryStatus, ask: 
     }
 }
 
-fn status(n4: &N4, lost_datagrams: u64) -> N4Status {
+/// The figures of N4 itself. O(associations, pools, kinds of messages).
+pub(super) fn status(n4: &N4, lost_datagrams: u64) -> N4Status {
     let counters = n4.counters();
-    let message = |(key, count): (n4::MessageKey, u64)| MessageCount {
+    let message = |(key, count): (MessageKey, u64)| MessageCount {
         message_type: key.message_label(),
         direction: key.direction.label(),
         result: key.result.to_string(),
         count,
     };
+    let report = |message, direction, result| counters.message(message, direction, result);
     N4Status {
         wall: n4.wall_clock(),
         associations: n4.associations().count() as u64,
+        peers_active: n4.associations().filter(|association| association.path_up).count() as u64,
         sessions: n4.session_count() as u64,
+        pools: pools(n4),
         routes: n4.routes() as u64,
         messages: counters.messages().map(message).collect(),
+        establishment: establishment(counters),
+        reports_sent: report(MessageType::SessionReportRequest, Direction::Sent, MessageResult::Ok),
+        reports_accepted: report(
+            MessageType::SessionReportResponse,
+            Direction::Received,
+            MessageResult::Cause(Cause::RequestAccepted),
+        ),
         lost_datagrams,
         late_events: counters.late_events,
         lost_reports: counters.lost_reports,
         failed_plans: counters.failed_plans,
-        memory: MemoryStatus::default(),
+        ..N4Status::default()
     }
+}
+
+/// Session Establishment Requests that got a response of their own.
+fn establishment(counters: &n4::Counters) -> EstablishmentStatus {
+    let mut status = EstablishmentStatus::default();
+    for (key, count) in counters.messages() {
+        if let (
+            Some(MessageType::SessionEstablishmentRequest),
+            Direction::Received,
+            MessageResult::Cause(cause),
+        ) = (key.message, key.direction, key.result)
+        {
+            status.requests += count;
+            if !cause.is_accepted() {
+                status.failures.push((cause.code(), count));
+            }
+        }
+    }
+    status.failures.sort_unstable();
+    status
+}
+
+/// The pools of each data network and IP version together.
+fn pools(n4: &N4) -> Vec<PoolStatus> {
+    let mut pools: Vec<PoolStatus> = Vec::new();
+    for usage in n4.pools() {
+        let (dnn, ip_version) = (usage.network.as_str(), if usage.is_v6 { 6 } else { 4 });
+        let known = pools.iter_mut().find(|pool| pool.dnn == dnn && pool.ip_version == ip_version);
+        match known {
+            Some(pool) => {
+                pool.addresses = pool.addresses.saturating_add(usage.total);
+                pool.used += usage.occupied;
+            }
+            None => pools.push(PoolStatus {
+                dnn: dnn.to_owned(),
+                ip_version,
+                addresses: usage.total,
+                used: usage.occupied,
+            }),
+        }
+    }
+    pools
 }
 
 /// The memory figures.

@@ -5,6 +5,7 @@
 //! limit. Non-printable characters are escaped, since peers choose some of the text.
 
 mod escape;
+mod fields;
 mod limit;
 mod writer;
 
@@ -29,6 +30,7 @@ use self::limit::Limit;
 use self::writer::Queue;
 use crate::config::{Level, LogFormat, Logger};
 
+pub(crate) use fields::LineFields;
 pub(crate) use limit::count_suppressed;
 pub(crate) use writer::suppressed_lines;
 

@@ -13,10 +13,12 @@ mod refusal;
 mod server;
 mod system;
 pub mod views;
-mod writer;
 
 pub(crate) use details::SessionRules;
 pub(crate) use events::EventSender;
 pub(crate) use filter::SessionFilter;
-pub(crate) use metrics::{MemoryStatus, MessageCount, N4Status, PortCounters};
+pub(crate) use metrics::{
+    EstablishmentStatus, HistogramStatus, MemoryStatus, MessageCount, N4Status, NetworkStatus, PathStatus,
+    PoolStatus, PortCounters,
+};
 pub(crate) use server::{Management, ManagementRequest, SessionPart, start};

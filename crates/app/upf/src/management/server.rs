@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, State};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::HeaderMap;
+use axum::http::header::{ACCEPT, CONTENT_TYPE, VARY};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
@@ -19,7 +20,7 @@ use super::connections::Server;
 use super::details::SessionRules;
 use super::events::{EventSender, STREAMS};
 use super::filter::SessionFilter;
-use super::metrics::{self, Exposition, N4Status, PortCounters};
+use super::metrics::{Exposition, Format, N4Status, PortCounters};
 use super::refusal::Refusal;
 use super::views::{AssociationView, PoolView, SessionView};
 use super::{api, page};
@@ -147,9 +148,10 @@ fn router(management: Arc<Management>) -> Router {
         .with_state(management)
 }
 
-async fn metrics(State(management): Shared) -> Result<Response, Refusal> {
-    let text = management.exposition().await?.text().map_err(|_| Refusal::Unhealthy)?;
-    Ok(([(CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response())
+async fn metrics(State(management): Shared, headers: HeaderMap) -> Result<Response, Refusal> {
+    let format = Format::accepted(headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()));
+    let text = management.exposition().await?.text(format).map_err(|_| Refusal::Unhealthy)?;
+    Ok(([(CONTENT_TYPE, format.content_type()), (VARY, "accept")], text).into_response())
 }
 
 async fn health(State(management): Shared) -> Result<&'static str, Refusal> {

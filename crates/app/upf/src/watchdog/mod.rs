@@ -35,9 +35,19 @@ pub(crate) struct Pauses {
     longest: AtomicU64,
     /// The present time without a heartbeat.
     now: AtomicU64,
+    heartbeat: Arc<ThreadHeartbeat>,
 }
 
 impl Pauses {
+    fn of(heartbeat: &Arc<ThreadHeartbeat>) -> Self {
+        Self { heartbeat: Arc::clone(heartbeat), ..Self::default() }
+    }
+
+    /// How long the thread ran, and waited for a core; zero before it runs. Reads a file of the kernel.
+    pub(crate) fn usage(&self) -> Usage {
+        Usage::of(self.heartbeat.thread()).unwrap_or_default()
+    }
+
     /// The number of pauses.
     pub(crate) fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
@@ -71,9 +81,9 @@ impl fmt::Debug for WatchedThread {
 
 /// How long a thread ran, and waited for a core, since its start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Usage {
-    ran: Duration,
-    waited: Duration,
+pub(crate) struct Usage {
+    pub(crate) ran: Duration,
+    pub(crate) waited: Duration,
 }
 
 impl Usage {
@@ -136,8 +146,8 @@ impl fmt::Display for PauseReport {
 impl ThreadState {
     fn new(watched: WatchedThread) -> Self {
         Self {
+            pauses: Arc::new(Pauses::of(&watched.heartbeat)),
             watched,
-            pauses: Arc::default(),
             asked_at: 0,
             before: None,
             is_open: false,

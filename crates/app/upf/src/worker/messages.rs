@@ -61,6 +61,37 @@ pub struct Snapshot {
     pub handed: u64,
     /// The time for which the threads ran on a core.
     pub core_time: Duration,
+    /// The turns of the thread's loop.
+    pub turns: Turns,
+}
+
+/// The turns of the loop of a packet thread: how busy it is, even if it never sleeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Turns {
+    /// Those that received packets, from a port or another thread.
+    pub with_packets: u64,
+    /// All others.
+    pub without_packets: u64,
+}
+
+impl Turns {
+    /// Counts one turn.
+    pub(super) const fn count(&mut self, has_packets: bool) {
+        if has_packets {
+            self.with_packets += 1;
+        } else {
+            self.without_packets += 1;
+        }
+    }
+
+    /// The sum.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self {
+            with_packets: self.with_packets + other.with_packets,
+            without_packets: self.without_packets + other.without_packets,
+        }
+    }
 }
 
 impl Snapshot {
@@ -73,6 +104,7 @@ impl Snapshot {
             stages: sum(self.stages, &other.stages),
             handed: self.handed + other.handed,
             core_time: self.core_time + other.core_time,
+            turns: self.turns.with(other.turns),
         }
     }
 }

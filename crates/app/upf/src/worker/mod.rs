@@ -22,7 +22,7 @@ mod transmit;
 
 pub(crate) use directory::MAX_WORKERS;
 pub use handle::{WorkerHandle, WorkerSetup};
-pub use messages::{Report, Snapshot, SnapshotClient};
+pub use messages::{Report, Snapshot, SnapshotClient, Turns};
 pub use ports::{PortRole, PortSet, PortSlot};
 pub use schedule::Schedule;
 pub(crate) use schedule::cores;

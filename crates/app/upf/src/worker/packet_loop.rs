@@ -13,7 +13,7 @@ use causeway_ports::{MAX_PORTS, PortError, Ready, wait};
 
 use super::context::WorkerContext;
 use super::fairness::{BatchFill, Fairness, Owner};
-use super::messages::{Command, Report, Snapshot};
+use super::messages::{Command, Report, Snapshot, Turns};
 use super::notifier::Notifier;
 use super::peers::WorkerPeers;
 use super::ports::PortSet;
@@ -87,6 +87,9 @@ pub(super) struct PacketLoop {
     fairness: Vec<Fairness>,
     /// The number of packets dropped beyond fair shares.
     unfair: Counters,
+    turns: Turns,
+    /// The present turn has received packets.
+    has_packets: bool,
 }
 
 impl PacketLoop {
@@ -102,7 +105,19 @@ impl PacketLoop {
         let received = Batch::with_frame_size(frame);
         let fairness = ports.slots().iter().map(|_| Fairness::new()).collect();
         let (context, unfair) = (WorkerContext::new(data_plane, ports, frame), Counters::default());
-        Self { context, received, clock, notifier, busy_poll, peers, fairness, unfair }
+        let turns = Turns::default();
+        Self {
+            context,
+            received,
+            clock,
+            notifier,
+            busy_poll,
+            peers,
+            fairness,
+            unfair,
+            turns,
+            has_packets: false,
+        }
     }
 
     /// Runs until a command or a lost port ends it, then reports the last counters.
@@ -131,6 +146,7 @@ impl PacketLoop {
     ) -> Result<(), End> {
         let ready = if self.busy_poll { None } else { Some(self.wait()?) };
         self.notifier.heartbeat().set_activity(Activity::Packets);
+        self.has_packets = false;
         for index in 0..self.context.ports().slots().len().min(MAX_PORTS) {
             if ready.is_none_or(|ready| ready.port(index)) {
                 self.receive(index)?;
@@ -139,6 +155,7 @@ impl PacketLoop {
             }
         }
         self.receive_handoffs()?;
+        self.turns.count(self.has_packets);
         if self.notifier.take_commands_flag() {
             self.notifier.heartbeat().set_activity(Activity::Commands);
             self.handle_commands(commands, reports, in_flight)?;
@@ -173,6 +190,7 @@ impl PacketLoop {
                 self.record_turn(index, if burst == 0 { BatchFill::Drained } else { BatchFill::Part });
                 break;
             };
+            self.has_packets = true;
             if self.fairness.get(index).is_some_and(Fairness::is_watching) {
                 self.drop_unfair(index, source);
             }
@@ -229,6 +247,7 @@ impl PacketLoop {
         for from in 0..peers.others() {
             for _ in 0..BURST {
                 let Some((source, mut batch)) = peers.take(from) else { break };
+                self.has_packets = true;
                 let done = self.context.process(self.clock.now(), source, &mut batch);
                 peers.recycle(from, batch);
                 done?;
@@ -358,7 +377,8 @@ impl PacketLoop {
 
     fn snapshot(&self) -> Snapshot {
         let snapshot = self.context.snapshot();
-        let snapshot = Snapshot { counters: snapshot.counters.with(&self.unfair), ..snapshot };
+        let snapshot =
+            Snapshot { counters: snapshot.counters.with(&self.unfair), turns: self.turns, ..snapshot };
         match &self.peers {
             Some(peers) => Snapshot {
                 counters: snapshot.counters.with(peers.lost()),

@@ -100,7 +100,7 @@ fn the_management_server_answers_every_page() {
     smf.establish();
     let (head, body) = running.fetch("/metrics");
     assert!(head.starts_with("HTTP/1.1 200"));
-    assert!(head.contains("content-type: application/openmetrics-text; version=1.0.0"), "{head}");
+    assert!(head.contains("content-type: text/plain; version=0.0.4"), "{head}");
     assert!(
         body.contains(
             "pfcp_messages_total{message_type=\"association_setup_request\",direction=\"received\""

@@ -1,72 +1,43 @@
-//! The metrics, in OpenMetrics text.
+//! The metrics: what each is, and what a scrape gets.
+//!
+//! A scrape reads counters that are kept anyway. Its cost depends on the number of packet threads, ports, data networks
+//! and kinds of messages, not on that of sessions.
+
+mod catalogue;
+mod definition;
+mod format;
+mod status;
+#[cfg(test)]
+mod tests;
+mod writer;
 
 use std::fmt;
 use std::sync::Arc;
 
 use causeway_dataplane::{DropReason, NamedCounter};
 use causeway_ports::{CounterUnit, Counters};
-use causeway_types::{Time, WallClock};
+use causeway_types::Time;
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::Registry;
 
-use super::writer::{Writer, label};
+use self::catalogue as metric;
+use self::writer::{Writer, label};
 use crate::logging::suppressed_lines;
 use crate::watchdog::Pauses;
 use crate::worker::Snapshot;
 
-/// The content type of [`Exposition::text`].
-pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+pub(crate) use self::format::Format;
+pub(crate) use self::status::{
+    EstablishmentStatus, HistogramStatus, MemoryStatus, MessageCount, N4Status, NetworkStatus, PathStatus,
+    PoolStatus,
+};
 
 /// The counters of a port, under its name.
 #[derive(Clone, Debug)]
 pub(crate) struct PortCounters {
     pub(crate) name: String,
     pub(crate) counters: Arc<Counters>,
-}
-
-/// The figures of N4.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct N4Status {
-    /// Converts the start time.
-    pub(crate) wall: WallClock,
-    pub(crate) associations: u64,
-    pub(crate) sessions: u64,
-    pub(crate) routes: u64,
-    pub(crate) messages: Vec<MessageCount>,
-    /// Datagrams that the kernel dropped because a socket buffer was full.
-    pub(crate) lost_datagrams: u64,
-    pub(crate) late_events: u64,
-    pub(crate) lost_reports: u64,
-    pub(crate) failed_plans: u64,
-    pub(crate) memory: MemoryStatus,
-}
-
-/// Memory, in octets.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct MemoryStatus {
-    /// The memory limit with the least space left, and its usage; zero before the first reading.
-    pub(crate) limit: u64,
-    pub(crate) used: u64,
-    /// The budget of sessions and PFDs, and their estimated need.
-    pub(crate) for_sessions: u64,
-    pub(crate) needed: u64,
-    /// Requests that were refused because memory was short.
-    pub(crate) refusals: u64,
-}
-
-/// The number of messages of one kind.
-#[derive(Clone, Debug)]
-pub(crate) struct MessageCount {
-    /// For example `session_establishment_request`.
-    pub(crate) message_type: String,
-    /// `received` or `sent`.
-    pub(crate) direction: &'static str,
-    /// `ok`, a cause such as `session_context_not_found`, or another result.
-    pub(crate) result: String,
-    pub(crate) count: u64,
 }
 
 /// The stages of the fast path that decide packets.
@@ -97,12 +68,12 @@ impl Exposition {
     }
 
     /// The response to a scrape.
-    pub(super) fn text(self) -> Result<String, fmt::Error> {
+    pub(super) fn text(self, format: Format) -> Result<String, fmt::Error> {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(self));
         let mut text = String::new();
         text::encode(&mut text, &registry)?;
-        Ok(text)
+        Ok(format.convert(text))
     }
 }
 
@@ -110,58 +81,61 @@ impl Collector for Exposition {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut writer = Writer(encoder);
         self.process(&mut writer)?;
-        self.pauses(&mut writer)?;
+        self.threads(&mut writer)?;
         self.three_gpp(&mut writer)?;
         self.data_plane(&mut writer)?;
         self.workers(&mut writer)?;
         self.ports(&mut writer)?;
         self.memory(&mut writer)?;
+        self.sessions(&mut writer)?;
         self.pfcp(&mut writer)
     }
 }
 
 impl Exposition {
     fn process(&self, writer: &mut Writer<'_>) -> fmt::Result {
-        let mut info = writer.0.encode_descriptor("causeway_build", "Version", None, MetricType::Info)?;
-        info.encode_info(&label("version", env!("CARGO_PKG_VERSION")))?;
-        let (name, help) = ("process_start_time_seconds", "Start time since the Unix epoch");
-        let started = ConstGauge::new(self.n4.wall.at(self.started).as_nanos() as f64 / 1e9);
-        started.encode(writer.0.encode_descriptor(name, help, None, MetricType::Gauge)?)?;
-        let help = "Log lines suppressed: beyond the limits of their kind, or the log reader was too slow";
-        writer.counter("causeway_log_lines_suppressed", help, suppressed_lines())
+        writer.info(&metric::BUILD, &label("version", env!("CARGO_PKG_VERSION")))?;
+        let started = self.n4.wall.at(self.started).as_nanos() as f64 / 1e9;
+        writer.single(&metric::START_TIME, started)?;
+        writer.single(&metric::LOG_LINES_SUPPRESSED, suppressed_lines())
     }
 
-    fn pauses(&self, writer: &mut Writer<'_>) -> fmt::Result {
+    fn threads(&self, writer: &mut Writer<'_>) -> fmt::Result {
         let Some((control, packets)) = self.pauses.split_first() else { return Ok(()) };
-        let name = "causeway_control_pause_seconds_max";
-        let help = "Longest pause of the control thread since the start";
-        let longest = ConstGauge::new(control.longest().as_secs_f64());
-        longest.encode(writer.0.encode_descriptor(name, help, None, MetricType::Gauge)?)?;
-        let help = "Times that the control thread did not respond for 0.1 s or more";
-        writer.counter("causeway_control_pauses", help, control.count())?;
-        let by_worker = || (0_u64..).map(|number| label("worker", number.to_string())).zip(packets);
-        let name = "causeway_worker_pause_seconds_max";
-        let help = "Longest pause of each packet thread since the start";
-        let mut metric = writer.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
-        for (labels, pauses) in by_worker() {
-            ConstGauge::new(pauses.longest().as_secs_f64()).encode(metric.encode_family(&labels)?)?;
-        }
-        let help = "Times that each packet thread did not respond for 0.1 s or more";
-        let counts = by_worker().map(|(worker, pauses)| (worker, pauses.count()));
-        writer.family("causeway_worker_pauses", help, counts)
+        let usage = control.usage();
+        writer.single(&metric::CONTROL_PAUSE, control.longest().as_secs_f64())?;
+        writer.single(&metric::CONTROL_PAUSES, control.count())?;
+        writer.single(&metric::CONTROL_CPU, usage.ran.as_secs_f64())?;
+        writer.single(&metric::CONTROL_CPU_WAIT, usage.waited.as_secs_f64())?;
+        let usages: Vec<_> = packets.iter().map(|pauses| pauses.usage()).collect();
+        let pauses = by_worker(packets);
+        let longest = pauses.map(|(worker, pauses)| (worker, pauses.longest().as_secs_f64()));
+        writer.family(&metric::WORKER_PAUSE, longest)?;
+        let counts = by_worker(packets).map(|(worker, pauses)| (worker, pauses.count()));
+        writer.family(&metric::WORKER_PAUSES, counts)?;
+        let ran = by_worker(&usages).map(|(worker, usage)| (worker, usage.ran.as_secs_f64()));
+        writer.family(&metric::WORKER_CPU, ran)?;
+        let waited = by_worker(&usages).map(|(worker, usage)| (worker, usage.waited.as_secs_f64()));
+        writer.family(&metric::WORKER_CPU_WAIT, waited)
     }
 
-    /// The names of TS 28.552 as other UPFs spell them.
+    /// The names of TS 28.552 as Open5GS spells them.
     fn three_gpp(&self, writer: &mut Writer<'_>) -> fmt::Result {
         let counters = &self.snapshot.counters;
         let (rx, tx) = (counters.gtpu_received, counters.gtpu_sent);
-        let prefix = "fivegs_ep_n3_gtp";
-        writer.named(&format!("{prefix}_indatapktn3upf"), "GTP-U packets received on N3", rx.packets)?;
-        writer.named(&format!("{prefix}_outdatapktn3upf"), "GTP-U packets sent on N3", tx.packets)?;
-        writer.named(&format!("{prefix}_indataoctn3upf"), "GTP-U octets received on N3", rx.octets)?;
-        writer.named(&format!("{prefix}_outdataoctn3upf"), "GTP-U octets sent on N3", tx.octets)?;
-        let sessions = counters.sessions;
-        writer.gauge("fivegs_upffunction_upf_sessionnbr", "PDU sessions in the data plane", sessions)
+        writer.single(&metric::N3_PACKETS_IN, rx.packets)?;
+        writer.single(&metric::N3_PACKETS_OUT, tx.packets)?;
+        writer.single(&metric::N3_OCTETS_IN, rx.octets)?;
+        writer.single(&metric::N3_OCTETS_OUT, tx.octets)?;
+        writer.single(&metric::SESSION_NUMBER, counters.sessions)?;
+        let requests = &self.n4.establishment;
+        writer.single(&metric::ESTABLISHMENTS, requests.requests)?;
+        let failed =
+            requests.failures.iter().map(|(cause, count)| (label("cause", cause.to_string()), *count));
+        writer.family(&metric::ESTABLISHMENTS_FAILED, failed)?;
+        writer.single(&metric::REPORTS, self.n4.reports_sent)?;
+        writer.single(&metric::REPORTS_ACCEPTED, self.n4.reports_accepted)?;
+        writer.single(&metric::PEERS_ACTIVE, self.n4.peers_active)
     }
 
     fn data_plane(&self, writer: &mut Writer<'_>) -> fmt::Result {
@@ -172,33 +146,26 @@ impl Exposition {
             ("ethernet", counters.ethernet_received, counters.ethernet_sent),
         ];
         let side = |side: &'static str| label("side", side);
-        let help = "Packets received, by side of the data plane";
         let values = traffic.map(|(name, rx, _)| (side(name), rx.packets));
-        writer.family("causeway_received_packets", help, values)?;
-        let help =
-            "Octets received, counted from the GTP-U header, the IP header or the frame's first address";
+        writer.family(&metric::RECEIVED_PACKETS, values)?;
         let values = traffic.map(|(name, rx, _)| (side(name), rx.octets));
-        writer.family("causeway_received_octets", help, values)?;
-        let help = "Packets sent, signalling included";
+        writer.family(&metric::RECEIVED_OCTETS, values)?;
         let values = traffic.map(|(name, _, tx)| (side(name), tx.packets));
-        writer.family("causeway_sent_packets", help, values)?;
-        let help = "Octets sent, counted from the GTP-U header, the IP header or the frame's first address";
+        writer.family(&metric::SENT_PACKETS, values)?;
         let values = traffic.map(|(name, _, tx)| (side(name), tx.octets));
-        writer.family("causeway_sent_octets", help, values)?;
-        let help = "Additional copies of frames sent to more than one session";
-        writer.counter("causeway_copied_packets", help, counters.copies)?;
-        writer.counter("causeway_forwarded_packets", "Packets received and forwarded", counters.forwarded)?;
-        writer.counter("causeway_consumed_packets", "Signalling packets consumed", counters.consumed)?;
-        let buffered = counters.buffered;
-        writer.gauge("causeway_buffered_packets", "Packets buffered for idle UEs", buffered)?;
+        writer.family(&metric::SENT_OCTETS, values)?;
+        writer.single(&metric::COPIED_PACKETS, counters.copies)?;
+        writer.single(&metric::FORWARDED_PACKETS, counters.forwarded)?;
+        writer.single(&metric::CONSUMED_PACKETS, counters.consumed)?;
+        writer.single(&metric::BUFFERED_PACKETS, counters.buffered)?;
         let dropped =
             DropReason::ALL.iter().map(|reason| (label("reason", reason.label()), counters.dropped(*reason)));
-        writer.family("causeway_drop", "Packets dropped, by reason", dropped)?;
-        let help = "Packets by the stage of the data plane that decided them: flow table or slow path";
+        writer.family(&metric::DROP, dropped)?;
         let stages = self.stage_packets().map(|stage| (label("by", stage.name), stage.value));
-        writer.family("causeway_fastpath_packets", help, stages)?;
-        let help = "Packets for an address or network without a port";
-        writer.counter("causeway_unroutable_packets", help, self.snapshot.unroutable)
+        writer.family(&metric::STAGE_PACKETS, stages)?;
+        writer.single(&metric::UNROUTABLE_PACKETS, self.snapshot.unroutable)?;
+        writer.single(&metric::GTPU_PATHS_DOWN, self.n4.paths.down)?;
+        writer.single(&metric::GTPU_PATH_FAILURES, self.n4.paths.failures)
     }
 
     /// Those of the fast path are there whatever the data plane.
@@ -209,16 +176,18 @@ impl Exposition {
     }
 
     fn workers(&self, writer: &mut Writer<'_>) -> fmt::Result {
-        let by_worker = || (0_u64..).map(|number| label("worker", number.to_string())).zip(&self.workers);
-        let help = "PDU sessions of each packet thread";
-        let sessions = by_worker().map(|(worker, snapshot)| (worker, snapshot.counters.sessions));
-        writer.gauges("causeway_worker_sessions", help, sessions)?;
-        let help = "Packets processed by each packet thread, received by any";
-        let taken = by_worker().map(|(worker, snapshot)| (worker, snapshot.counters.received()));
-        writer.family("causeway_worker_packets", help, taken)?;
-        let help = "Packets that each packet thread received and handed to the owner of their session";
-        let handed = by_worker().map(|(worker, snapshot)| (worker, snapshot.handed));
-        writer.family("causeway_worker_handed_packets", help, handed)
+        let workers = || by_worker(&self.workers);
+        let sessions = workers().map(|(worker, snapshot)| (worker, snapshot.counters.sessions));
+        writer.family(&metric::WORKER_SESSIONS, sessions)?;
+        let taken = workers().map(|(worker, snapshot)| (worker, snapshot.counters.received()));
+        writer.family(&metric::WORKER_PACKETS, taken)?;
+        let handed = workers().map(|(worker, snapshot)| (worker, snapshot.handed));
+        writer.family(&metric::WORKER_HANDED_PACKETS, handed)?;
+        let turns = workers().flat_map(|(worker, snapshot)| {
+            [("packets", snapshot.turns.with_packets), ("none", snapshot.turns.without_packets)]
+                .map(|(work, turns)| ([worker.clone(), label("work", work)].concat(), turns))
+        });
+        writer.family(&metric::WORKER_TURNS, turns)
     }
 
     fn ports(&self, writer: &mut Writer<'_>) -> fmt::Result {
@@ -230,35 +199,39 @@ impl Exposition {
                 })
             })
         };
-        let help = "Packets at a port, by event";
-        writer.family("causeway_port_packets", help, of(CounterUnit::Packets))?;
-        let help = "Octets received or sent by a port";
-        writer.family("causeway_port_octets", help, of(CounterUnit::Octets))?;
-        let help = "System calls that received or sent packets at a port, in batches";
-        writer.family("causeway_port_calls", help, of(CounterUnit::Calls))?;
-        let help = "Times that a port was lost, for example with its interface, or reopened";
-        writer.family("causeway_port_events", help, of(CounterUnit::Times))
+        writer.family(&metric::PORT_PACKETS, of(CounterUnit::Packets))?;
+        writer.family(&metric::PORT_OCTETS, of(CounterUnit::Octets))?;
+        writer.family(&metric::PORT_CALLS, of(CounterUnit::Calls))?;
+        writer.family(&metric::PORT_EVENTS, of(CounterUnit::Times))
     }
 
     fn memory(&self, writer: &mut Writer<'_>) -> fmt::Result {
         let memory = &self.n4.memory;
-        let help = "Memory limit with the least space left: upf.memory, a cgroup, the process or the host";
-        writer.gauge("causeway_memory_limit_bytes", help, memory.limit)?;
-        let help = "Memory in use under that limit, by all processes it covers";
-        writer.gauge("causeway_memory_used_bytes", help, memory.used)?;
-        let help = "Memory budget of sessions and PFDs";
-        writer.gauge("causeway_memory_for_sessions_bytes", help, memory.for_sessions)?;
-        let help = "Estimated memory need of the present sessions and PFDs, from their rules";
-        writer.gauge("causeway_memory_needed_bytes", help, memory.needed)?;
-        let help = "Session and PFD requests refused because memory was short";
-        writer.counter("causeway_memory_refusals", help, memory.refusals)
+        writer.single(&metric::MEMORY_LIMIT, memory.limit)?;
+        writer.single(&metric::MEMORY_USED, memory.used)?;
+        writer.single(&metric::MEMORY_FOR_SESSIONS, memory.for_sessions)?;
+        writer.single(&metric::MEMORY_NEEDED, memory.needed)?;
+        writer.single(&metric::MEMORY_REFUSALS, memory.refusals)
+    }
+
+    fn sessions(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        writer.single(&metric::ASSOCIATIONS, self.n4.associations)?;
+        writer.single(&metric::SESSIONS, self.n4.sessions)?;
+        writer.single(&metric::SESSION_LIMIT, self.n4.session_limit)?;
+        let networks = self.n4.networks.iter();
+        writer.family(
+            &metric::SESSIONS_BY_DNN,
+            networks.map(|network| (label("dnn", network.dnn.as_str()), network.sessions)),
+        )?;
+        let of_pool =
+            |pool: &PoolStatus| vec![("dnn", pool.dnn.clone()), ("ip", pool.ip_version.to_string())];
+        let pools = self.n4.pools.iter();
+        writer.family(&metric::POOL_ADDRESSES, pools.clone().map(|pool| (of_pool(pool), pool.addresses)))?;
+        writer.family(&metric::POOL_ADDRESSES_USED, pools.map(|pool| (of_pool(pool), pool.used)))?;
+        writer.single(&metric::FRAMED_ROUTES, self.n4.routes)
     }
 
     fn pfcp(&self, writer: &mut Writer<'_>) -> fmt::Result {
-        writer.gauge("pfcp_associations", "PFCP associations", self.n4.associations)?;
-        writer.gauge("pfcp_sessions", "PFCP sessions", self.n4.sessions)?;
-        let help = "Framed routes of sessions, installed in the kernel or not";
-        writer.gauge("causeway_framed_routes", help, self.n4.routes)?;
         let messages = self.n4.messages.iter().map(|message| {
             let labels = vec![
                 ("message_type", message.message_type.as_str()),
@@ -267,73 +240,20 @@ impl Exposition {
             ];
             (labels, message.count)
         });
-        writer.family("pfcp_messages", "PFCP messages, by type, direction and result", messages)?;
-        let help = "Datagrams that the kernel dropped because the buffer of an N4 socket was full";
-        writer.counter("causeway_n4_lost_datagrams", help, self.n4.lost_datagrams)?;
-        let help = "Events of the data plane received after the end of their session";
-        writer.counter("causeway_n4_late_events", help, self.n4.late_events)?;
-        let help = "Session reports that were discarded";
-        writer.counter("causeway_n4_lost_reports", help, self.n4.lost_reports)?;
-        let help = "Plans that the data plane refused";
-        writer.counter("causeway_n4_failed_plans", help, self.n4.failed_plans)
+        writer.family(&metric::MESSAGES, messages)?;
+        let latencies = self.n4.latencies.iter();
+        writer.histograms(
+            &metric::REQUEST_DURATION,
+            latencies.map(|(message_type, latency)| (label("message_type", message_type.as_str()), latency)),
+        )?;
+        writer.single(&metric::N4_LOST_DATAGRAMS, self.n4.lost_datagrams)?;
+        writer.single(&metric::N4_LATE_EVENTS, self.n4.late_events)?;
+        writer.single(&metric::N4_LOST_REPORTS, self.n4.lost_reports)?;
+        writer.single(&metric::N4_FAILED_PLANS, self.n4.failed_plans)
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn exposition() -> Exposition {
-        let ports = vec![PortCounters { name: "n6-\"x\"".into(), counters: Arc::default() }];
-        let mut snapshot =
-            Snapshot { stages: vec![NamedCounter { name: "flow_table", value: 3 }], ..Snapshot::default() };
-        snapshot.counters.gtpu_received.count(100);
-        snapshot.counters.count_drop(DropReason::UnknownTeid);
-        let workers = vec![snapshot, Snapshot { handed: 7, ..Snapshot::default() }];
-        Exposition::new(Time::from_secs(5), workers, ports, N4Status::default())
-    }
-
-    // Input:  one GTP-U packet of 100 octets that was dropped.
-    // Output: the metrics contain it under the names of TS 28.552, and every other drop reason with value 0.
-    #[test]
-    fn every_drop_reason_is_there_from_the_start() {
-        let text = exposition().text().unwrap();
-        for line in [
-            "fivegs_ep_n3_gtp_indatapktn3upf 1",
-            "fivegs_ep_n3_gtp_indataoctn3upf 100",
-            "fivegs_ep_n3_gtp_outdatapktn3upf 0",
-            "fivegs_upffunction_upf_sessionnbr 0",
-            "causeway_drop_total{reason=\"unknown_teid\"} 1",
-            "process_start_time_seconds 5.0",
-            "pfcp_associations 0",
-            "causeway_buffered_packets 0",
-            "causeway_fastpath_packets_total{by=\"flow_table\"} 3",
-            "causeway_fastpath_packets_total{by=\"slow_path\"} 0",
-            "causeway_worker_packets_total{worker=\"0\"} 1",
-            "causeway_worker_handed_packets_total{worker=\"1\"} 7",
-            "causeway_worker_sessions{worker=\"1\"} 0",
-            "causeway_port_packets_total{port=\"n6-\\\"x\\\"\",event=\"tx_no_route\"} 0",
-            "causeway_memory_needed_bytes 0",
-            "causeway_memory_refusals_total 0",
-            "causeway_port_calls_total{port=\"n6-\\\"x\\\"\",event=\"rx_calls\"} 0",
-        ] {
-            assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
-        }
-        for reason in DropReason::ALL {
-            assert!(text.contains(&format!("causeway_drop_total{{reason=\"{}\"}}", reason.label())));
-        }
-        assert!(text.ends_with("# EOF\n"));
-    }
-
-    // Input:  the whole exposition.
-    // Output: each family is described once, before its samples, as OpenMetrics requires.
-    #[test]
-    fn each_metric_is_described_once() {
-        let text = exposition().text().unwrap();
-        let mut described: Vec<&str> = text.lines().filter_map(|l| l.strip_prefix("# TYPE ")).collect();
-        let count = described.len();
-        described.sort_unstable();
-        described.dedup();
-        assert_eq!(described.len(), count);
-    }
+/// Each with the label of its packet thread.
+fn by_worker<T>(of: &[T]) -> impl Iterator<Item = (Vec<(&'static str, String)>, &T)> {
+    (0_u64..).map(|number| label("worker", number.to_string())).zip(of)
 }

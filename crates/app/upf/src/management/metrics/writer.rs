@@ -1,11 +1,16 @@
-//! Writes metrics of one kind each, in OpenMetrics text.
+//! Writes the samples of a metric with its description, in OpenMetrics text.
 
 use std::fmt;
 
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::encoding::{
+    DescriptorEncoder, EncodeLabelSet, EncodeMetric, MetricEncoder, NoLabelSet,
+};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
+
+use super::HistogramStatus;
+use super::definition::{Kind, Metric};
 
 type Label = (&'static str, String);
 
@@ -17,54 +22,84 @@ fn integer(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-/// Writes metrics of one kind each.
+/// A sample.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Value {
+    Integer(u64),
+    Float(f64),
+}
+
+impl From<u64> for Value {
+    fn from(value: u64) -> Self {
+        Self::Integer(value)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(value: f64) -> Self {
+        Self::Float(value)
+    }
+}
+
+impl Value {
+    fn encode(self, kind: Kind, encoder: MetricEncoder<'_>) -> fmt::Result {
+        match (kind, self) {
+            (Kind::Counter, Self::Integer(value)) => ConstCounter::new(value).encode(encoder),
+            (Kind::Counter, Self::Float(value)) => ConstCounter::new(value).encode(encoder),
+            (_, Self::Integer(value)) => ConstGauge::new(integer(value)).encode(encoder),
+            (_, Self::Float(value)) => ConstGauge::new(value).encode(encoder),
+        }
+    }
+}
+
+/// Writes metrics one after the other.
 pub(super) struct Writer<'a>(pub(super) DescriptorEncoder<'a>);
 
 impl Writer<'_> {
-    pub(super) fn gauge(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
-        let gauge = ConstGauge::new(integer(value));
-        gauge.encode(self.0.encode_descriptor(name, help, None, gauge.metric_type())?)
+    fn describe(&mut self, metric: &Metric) -> Result<MetricEncoder<'_>, fmt::Error> {
+        let kind = match metric.kind {
+            Kind::Counter => MetricType::Counter,
+            Kind::Named => MetricType::Unknown,
+            Kind::Gauge => MetricType::Gauge,
+            Kind::Histogram => MetricType::Histogram,
+            Kind::Info => MetricType::Info,
+        };
+        self.0.encode_descriptor(metric.name, metric.help, None, kind)
     }
 
-    /// The name gets `_total` at its end.
-    pub(super) fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
-        let counter = ConstCounter::new(value);
-        counter.encode(self.0.encode_descriptor(name, help, None, counter.metric_type())?)
+    /// A metric without labels.
+    pub(super) fn single(&mut self, metric: &Metric, value: impl Into<Value>) -> fmt::Result {
+        value.into().encode(metric.kind, self.describe(metric)?)
     }
 
-    /// A counter under a name without `_total`, as other UPFs have it. OpenMetrics does not allow that for a counter.
-    pub(super) fn named(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
-        let value = ConstGauge::new(integer(value));
-        value.encode(self.0.encode_descriptor(name, help, None, MetricType::Unknown)?)
-    }
-
-    /// A gauge for each set of labels.
-    pub(super) fn gauges<L: EncodeLabelSet>(
+    /// A sample for each set of labels.
+    pub(super) fn family<L: EncodeLabelSet, V: Into<Value>>(
         &mut self,
-        name: &str,
-        help: &str,
-        values: impl IntoIterator<Item = (L, u64)>,
+        metric: &Metric,
+        values: impl IntoIterator<Item = (L, V)>,
     ) -> fmt::Result {
-        let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        let mut encoder = self.describe(metric)?;
         for (labels, value) in values {
-            let gauge = ConstGauge::new(integer(value));
-            gauge.encode(metric.encode_family(&labels)?)?;
+            value.into().encode(metric.kind, encoder.encode_family(&labels)?)?;
         }
         Ok(())
     }
 
-    /// A counter for each set of labels.
-    pub(super) fn family<L: EncodeLabelSet>(
+    /// A histogram for each set of labels.
+    pub(super) fn histograms<'h, L: EncodeLabelSet>(
         &mut self,
-        name: &str,
-        help: &str,
-        values: impl IntoIterator<Item = (L, u64)>,
+        metric: &Metric,
+        values: impl IntoIterator<Item = (L, &'h HistogramStatus)>,
     ) -> fmt::Result {
-        let mut metric = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
-        for (labels, value) in values {
-            let counter = ConstCounter::new(value);
-            counter.encode(metric.encode_family(&labels)?)?;
+        let mut encoder = self.describe(metric)?;
+        for (labels, HistogramStatus { sum, count, buckets }) in values {
+            encoder.encode_family(&labels)?.encode_histogram::<NoLabelSet>(*sum, *count, buckets, None)?;
         }
         Ok(())
+    }
+
+    /// Constant text.
+    pub(super) fn info<L: EncodeLabelSet>(&mut self, metric: &Metric, labels: &L) -> fmt::Result {
+        self.describe(metric)?.encode_info(labels)
     }
 }

@@ -1,0 +1,252 @@
+//! The data networks of the configuration: the sessions of each, and UE addresses outside their subnets.
+
+use std::net::IpAddr;
+
+use causeway_model::{Plan, ProfiledSession, RuleSet, SessionChange};
+use causeway_n4::ApplyId;
+use causeway_types::{Interface, IpNet, NetworkInstance};
+
+use crate::config::Upf;
+use crate::management::NetworkStatus;
+
+/// Data networks that are distinguished, at most; sessions of all others count as [`OTHER`].
+const MAX_NETWORKS: usize = 100;
+
+/// The name of all other networks in metrics.
+const OTHER: &str = "other";
+
+/// A data network of the configuration.
+#[derive(Debug)]
+struct Network {
+    name: NetworkInstance,
+    subnets: Vec<IpNet>,
+    sessions: u64,
+}
+
+/// What is known of a session: its network, and its plan in flight.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum State {
+    #[default]
+    Absent,
+    Installing(u8),
+    Present(u8),
+    Removing(u8),
+}
+
+/// The data networks, with the number of sessions of each. Takes four octets for each session.
+#[derive(Debug)]
+pub(super) struct Networks {
+    networks: Vec<Network>,
+    /// Sessions of no network of the configuration.
+    others: u64,
+    /// By the index of the session.
+    sessions: Vec<State>,
+}
+
+/// A UE address outside the subnets of its data network.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct OutsideAddress {
+    pub(super) ue: IpAddr,
+    pub(super) dnn: NetworkInstance,
+}
+
+impl Networks {
+    pub(super) fn new(upf: &Upf) -> Self {
+        let mut networks: Vec<Network> = Vec::new();
+        let ip = upf.session.iter().map(|session| (&session.dnn, Some(session.subnet)));
+        let ethernet = upf.ethernet.iter().map(|network| (&network.dnn, None));
+        for (dnn, subnet) in ip.chain(ethernet) {
+            let name = NetworkInstance::new(dnn);
+            let known = networks.iter().position(|network| network.name == name);
+            let at = known.unwrap_or_else(|| {
+                networks.push(Network { name, subnets: Vec::new(), sessions: 0 });
+                networks.len() - 1
+            });
+            if let Some(network) = networks.get_mut(at) {
+                network.subnets.extend(subnet);
+            }
+        }
+        networks.truncate(MAX_NETWORKS);
+        Self { networks, others: 0, sessions: Vec::new() }
+    }
+
+    /// The number of sessions of each network.
+    pub(super) fn status(&self) -> Vec<NetworkStatus> {
+        let of = |network: &Network| NetworkStatus {
+            dnn: network.name.as_str().to_owned(),
+            sessions: network.sessions,
+        };
+        let others = NetworkStatus { dnn: OTHER.to_owned(), sessions: self.others };
+        self.networks.iter().map(of).chain([others]).collect()
+    }
+
+    /// A plan is submitted to the data plane.
+    pub(super) fn submitted(&mut self, id: ApplyId, plan: &Plan) {
+        let next = match &plan.change {
+            SessionChange::Install(session) => State::Installing(self.index_of(session.profile().rules())),
+            SessionChange::Remove => match self.state(id) {
+                State::Present(network) | State::Removing(network) => State::Removing(network),
+                State::Installing(_) | State::Absent => State::Absent,
+            },
+            SessionChange::Rebind(_) | SessionChange::Update(_) => return,
+        };
+        let index = id.session_index() as usize;
+        if index >= self.sessions.len() {
+            self.sessions.resize(index + 1, State::Absent);
+        }
+        if let Some(state) = self.sessions.get_mut(index) {
+            *state = next;
+        }
+    }
+
+    /// The data plane has applied a plan, or refused it. `is_gone`: after a removal the session does not exist.
+    pub(super) fn applied(&mut self, id: ApplyId, is_applied: bool, is_gone: bool) {
+        let next = match self.state(id) {
+            State::Installing(network) if is_applied => {
+                *self.count_mut(network) += 1;
+                State::Present(network)
+            }
+            State::Removing(network) if is_gone => {
+                *self.count_mut(network) -= 1;
+                State::Absent
+            }
+            State::Installing(_) => State::Absent,
+            State::Removing(network) => State::Present(network),
+            State::Present(_) | State::Absent => return,
+        };
+        if let Some(state) = self.sessions.get_mut(id.session_index() as usize) {
+            *state = next;
+        }
+    }
+
+    /// The first UE address of a new session that no subnet of its network contains.
+    pub(super) fn address_outside(&self, session: &ProfiledSession) -> Option<OutsideAddress> {
+        let network = self.networks.get(usize::from(self.index_of(session.profile().rules())))?;
+        let is_outside =
+            |ue: &IpAddr| !network.subnets.iter().any(|subnet| subnet.contains(&IpNet::from(*ue)));
+        let ue = ue_addresses(session).find(|ue| !network.subnets.is_empty() && is_outside(ue))?;
+        Some(OutsideAddress { ue, dnn: network.name.clone() })
+    }
+
+    fn state(&self, id: ApplyId) -> State {
+        self.sessions.get(id.session_index() as usize).copied().unwrap_or_default()
+    }
+
+    fn count_mut(&mut self, network: u8) -> &mut u64 {
+        self.networks.get_mut(usize::from(network)).map_or(&mut self.others, |network| &mut network.sessions)
+    }
+
+    /// The index of the network of a session; [`u8::MAX`] for one that is not in the configuration.
+    fn index_of(&self, rules: &RuleSet) -> u8 {
+        let index = match network_of(rules) {
+            Some(name) => self.networks.iter().position(|network| network.name == *name),
+            // Without a network instance there is one network, or no answer.
+            None => (self.networks.len() == 1).then_some(0),
+        };
+        index.and_then(|index| u8::try_from(index).ok()).unwrap_or(u8::MAX)
+    }
+}
+
+/// The data network of a session: where its packets come from or go to on the core side.
+pub(crate) fn network_of(rules: &RuleSet) -> Option<&NetworkInstance> {
+    let is_core = |interface: Interface| matches!(interface, Interface::Core | Interface::SgiLan);
+    let sources = rules.pdrs.values().filter(|pdr| is_core(pdr.pdi.source));
+    let sources = sources.filter_map(|pdr| pdr.pdi.network_instance.as_ref());
+    let forwarding = rules.fars.values().filter_map(|far| far.forwarding.as_ref());
+    let destinations = forwarding.filter(|forwarding| is_core(forwarding.destination));
+    sources.chain(destinations.filter_map(|forwarding| forwarding.network_instance.as_ref())).next()
+}
+
+/// The UE addresses of a new session. For an IPv6 prefix, its first address.
+fn ue_addresses(session: &ProfiledSession) -> impl Iterator<Item = IpAddr> {
+    let own = session.params().ue.filter(|_| session.is_shared()).map(IpAddr::V4);
+    let pdrs = session.profile().rules().pdrs.values().filter_map(|pdr| pdr.pdi.ue);
+    let of_rules = pdrs.flat_map(move |ue| {
+        let v4 = ue.v4.map(IpAddr::V4).filter(|_| own.is_none());
+        [v4, ue.v6.map(|net| IpAddr::V6(net.addr()))].into_iter().flatten()
+    });
+    own.into_iter().chain(of_rules)
+}
+
+#[cfg(test)]
+mod tests {
+    use causeway_model::{Far, Pdi, Pdr};
+    use causeway_types::{FarId, PdrId, Seid};
+
+    use super::*;
+    use crate::config::{Config, Overrides};
+
+    fn networks() -> Networks {
+        let text = "{upf: {session: [{subnet: 10.45.0.0/16, dnn: internet}, \
+                    {subnet: 2001:db8:cafe::/48, gateway: 2001:db8:cafe::1, dnn: internet}, \
+                    {subnet: 10.46.0.0/16, gateway: 10.46.0.1, dnn: ims, dev: b}]}}";
+        Networks::new(&Config::parse(None, text, &Overrides::default()).unwrap().upf)
+    }
+
+    /// A session with this UE address in that network.
+    fn session(ue: &str, dnn: &str) -> Plan {
+        use causeway_model::{UeAddress, UeSide};
+        let (v4, v6) = match ue.parse::<IpAddr>().unwrap() {
+            IpAddr::V4(ip) => (Some(ip), None),
+            IpAddr::V6(ip) => (None, Some(causeway_types::Ipv6Net::new_assert(ip, 64))),
+        };
+        let mut rules = RuleSet::default();
+        let pdi = Pdi {
+            network_instance: Some(NetworkInstance::new(dnn)),
+            ue: Some(UeAddress { v4, v6, side: UeSide::Destination }),
+            ..Pdi::new(Interface::Core)
+        };
+        rules.pdrs.insert(PdrId(1), Pdr::new(PdrId(1), pdi, FarId(1)));
+        rules.fars.insert(FarId(1), Far::new(FarId(1), causeway_model::ApplyAction::Drop));
+        Plan::install(Seid(1), rules)
+    }
+
+    fn counts(networks: &Networks) -> Vec<u64> {
+        networks.status().iter().map(|status| status.sessions).collect()
+    }
+
+    // Input:  sessions of two networks and of an unknown one; one is refused; one is removed, at first without success, and
+    //         once more when it is gone.
+    // Output: each counts from its success to the success of its removal, under its own network or `other`.
+    #[test]
+    fn sessions_are_counted_by_network() {
+        let mut networks = networks();
+        let names: Vec<String> = networks.status().into_iter().map(|status| status.dnn).collect();
+        assert_eq!(names, ["internet", "ims", OTHER]);
+        let id = ApplyId::of_session;
+        for (index, dnn) in ["internet", "INTERNET", "ims", "unknown", "internet"].into_iter().enumerate() {
+            networks.submitted(id(index as u32), &session("10.45.0.2", dnn));
+            assert_eq!(counts(&networks).iter().sum::<u64>(), index as u64);
+            networks.applied(id(index as u32), index < 4, false);
+        }
+        assert_eq!(counts(&networks), [2, 1, 1]);
+        networks.submitted(id(0), &Plan::removal(Seid(1)));
+        networks.applied(id(0), false, false);
+        assert_eq!(counts(&networks), [2, 1, 1]);
+        for _ in 0..2 {
+            networks.submitted(id(0), &Plan::removal(Seid(1)));
+            networks.applied(id(0), true, true);
+            assert_eq!(counts(&networks), [1, 1, 1]);
+        }
+    }
+
+    // Input:  UE addresses inside and outside the subnets of their networks, IPv4 and IPv6, and in an unknown network.
+    // Output: those outside are found; nothing is said of a network that the configuration does not have.
+    #[test]
+    fn addresses_outside_the_subnets_are_found() {
+        let networks = networks();
+        for (ue, dnn, is_outside) in [
+            ("10.45.7.7", "internet", false),
+            ("10.46.7.7", "internet", true),
+            ("10.46.7.7", "ims", false),
+            ("2001:db8:cafe:1::", "internet", false),
+            ("2001:db8:beef:1::", "internet", true),
+            ("2001:db8:cafe:1::", "ims", true),
+            ("10.99.0.1", "unknown", false),
+        ] {
+            let plan = session(ue, dnn);
+            let found = networks.address_outside(plan.change.installed().unwrap());
+            assert_eq!(found.map(|it| it.ue), is_outside.then(|| ue.parse().unwrap()), "{ue} {dnn}");
+        }
+    }
+}
