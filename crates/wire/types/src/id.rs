@@ -48,10 +48,21 @@ identifier!(
     /// PDR precedence (TS 29.244 clause 8.2.11). A lower number is matched first.
     Precedence(u32)
 );
-identifier!(
-    /// Session Endpoint Identifier (TS 29.244 clause 7.2.2.4.2). Zero means "not known to the sender".
-    Seid(u64)
-);
+/// Session Endpoint Identifier (TS 29.244 clause 7.2.2.4.2). Zero means "not known to the sender". Shown in hexadecimal.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Seid(pub u64);
+
+impl fmt::Display for Seid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
+}
+
+impl From<u64> for Seid {
+    fn from(raw: u64) -> Self {
+        Self(raw)
+    }
+}
 
 /// GTP-U tunnel endpoint identifier (TS 29.281 clause 5.1), host byte order.
 ///
@@ -95,6 +106,11 @@ mod tests {
     fn zero_names_no_tunnel() {
         assert_eq!(Teid::new(0), None);
         assert_eq!(Teid::new(7).map(Teid::value), Some(7));
+    }
+
+    #[test]
+    fn a_seid_is_shown_in_hexadecimal() {
+        assert_eq!((Seid(0x2a).to_string(), Seid(0).to_string()), ("0x2a".to_owned(), "0x0".to_owned()));
     }
 
     #[test]

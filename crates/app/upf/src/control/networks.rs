@@ -33,7 +33,7 @@ enum State {
     Removing(u8),
 }
 
-/// The data networks, with the number of sessions of each. Takes four octets for each session.
+/// The data networks, with the number of sessions of each. Takes two octets for each session.
 #[derive(Debug)]
 pub(super) struct Networks {
     networks: Vec<Network>,

@@ -3,7 +3,7 @@
 use causeway_model::RuleSet;
 use causeway_n4::{self as n4, Direction, MessageKey, MessageResult, N4};
 use causeway_pfcp::{Cause, MessageType};
-use causeway_types::{NodeId, Seid, WallClock};
+use causeway_types::{NodeId, WallClock};
 
 use crate::management::views::{AssociationView, PoolView, RuleCounts, SessionView, UserView};
 use crate::management::{
@@ -191,15 +191,11 @@ fn rules_of(view: &n4::SessionView<'_>, clock: WallClock) -> Box<SessionRules> {
     })
 }
 
-fn hexadecimal(seid: Seid) -> String {
-    format!("{:#x}", seid.0)
-}
-
 fn session(view: &n4::SessionView<'_>, clock: WallClock) -> SessionView {
     let (node, rules): (&NodeId, _) = (view.node, view.rules());
     SessionView {
-        seid: hexadecimal(view.seid),
-        cp_seid: hexadecimal(view.cp.seid),
+        seid: view.seid.to_string(),
+        cp_seid: view.cp.seid.to_string(),
         cp_address: view.cp.addr.to_string(),
         node_id: node.to_string(),
         since: clock.at(view.since).as_nanos() / 1_000_000_000,

@@ -1,12 +1,11 @@
 //! The fields of a line about N4: what it is about, in the same form everywhere.
 
 use std::fmt::Display;
-use std::net::IpAddr;
 
 use causeway_model::{Plan, RuleSet, SessionChange};
 use causeway_n4::{N4, Notice, NoticeFields, cause_label, message_label};
 use causeway_pfcp::ie_name;
-use causeway_types::{NetworkInstance, NodeId, Seid};
+use causeway_types::NetworkInstance;
 use tracing::{Level, debug, error, info, trace, warn};
 
 use crate::control::network_of;
@@ -79,19 +78,19 @@ impl LineFields {
             notice.fields();
         let view = session.and_then(|seid| n4.session(seid));
         let of_session = view.map(|view| Self {
-            smf_session: hexadecimal(view.cp.seid),
+            smf_session: Some(text(view.cp.seid)),
             smf: Some(text(view.node)),
             ..Self::of_rules(&view.rules())
         });
         let of_session = of_session.unwrap_or_default();
         Self {
             smf: node.map(text).or(of_session.smf),
-            peer: peer.map(|peer: IpAddr| peer.to_string()),
+            peer: peer.map(text),
             message: message.map(|message| message_label(Some(message))),
             sequence,
             octets: None,
-            session: session.and_then(hexadecimal),
-            smf_session: smf_session.and_then(hexadecimal).or(of_session.smf_session),
+            session: session.map(text),
+            smf_session: smf_session.map(text).or(of_session.smf_session),
             cause: cause.map(|cause| (cause.code(), cause_label(cause))),
             offending_ie,
             ..of_session
@@ -104,7 +103,7 @@ impl LineFields {
             SessionChange::Install(session) => Self::of_rules(&session.rules()),
             SessionChange::Rebind(_) | SessionChange::Update(_) | SessionChange::Remove => Self::default(),
         };
-        Self { session: hexadecimal(plan.session), ..of_rules }
+        Self { session: Some(text(plan.session)), ..of_rules }
     }
 
     fn of_rules(rules: &RuleSet) -> Self {
@@ -123,10 +122,6 @@ impl LineFields {
     }
 }
 
-fn hexadecimal(seid: Seid) -> Option<String> {
-    Some(format!("{:#x}", seid.0))
-}
-
-fn text(node: &NodeId) -> String {
-    node.to_string()
+fn text(value: impl Display) -> String {
+    value.to_string()
 }
