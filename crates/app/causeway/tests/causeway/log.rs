@@ -187,6 +187,129 @@ fn what_peers_call_themselves_cannot_forge_a_line() {
     assert!(!rest.iter().any(|line| line.starts_with("2026-01-01")), "{rest:?}");
 }
 
+impl Smf {
+    fn associate(&mut self) {
+        let node = NodeId::Ip(smf_address(self));
+        let answer = self.ask(AssociationSetupRequest::new(node, RECOVERY).into(), None);
+        assert!(
+            matches!(decode(&answer), Message::AssociationSetupResponse(it) if it.cause == Cause::RequestAccepted)
+        );
+    }
+}
+
+/// A daemon that logs JSON at this level.
+fn json(at: Ipv4Addr, level: &str) -> Running {
+    let mut running = Running::start(&["-c", file(at, level).to_str().unwrap(), "--log-format", "json"]);
+    running.until("ready");
+    running
+}
+
+/// The object of the next line that contains this text.
+fn object(running: &mut Running, text: &str) -> serde_json::Value {
+    serde_json::from_str(&running.until(text)).unwrap()
+}
+
+// Input:  an SMF deletes a session that does not exist, and asks for one without the mandatory Create PDR.
+// Output: a line for each, in JSON with fields for the SMF, the request, the session, the cause and the offending IE; in text
+//         the same fields follow the message.
+#[test]
+fn a_refusal_says_what_it_is_about() {
+    let at = loopback();
+    let mut running = json(at, "info");
+    let mut smf = Smf::new(at);
+    smf.associate();
+    let address = smf_address(&smf);
+    let common = |line: &serde_json::Value, pfcp: &str, sequence: u32| {
+        assert_eq!((&line["smf"], &line["peer"]), (&address.to_string().into(), &address.to_string().into()));
+        assert_eq!((&line["pfcp"], &line["sequence"]), (&pfcp.into(), &sequence.into()), "{line}");
+        assert_eq!(line["level"], "WARN");
+    };
+    smf.ask_for_nothing();
+    let line = object(&mut running, "is refused with cause 65");
+    common(&line, "session_deletion_request", 2);
+    assert_eq!((&line["seid"], &line["cause"]), (&"0x63".into(), &65.into()), "{line}");
+    assert_eq!(line["cause_name"], "session_context_not_found");
+    assert!(line["message"].as_str().unwrap().contains("there is no session 0x63 for this sender"));
+
+    let cp = FSeid { seid: Seid(0x2a), addr: DualIp::from(address) };
+    let request = SessionEstablishmentRequest::new(NodeId::Ip(address), cp, [], []);
+    smf.ask(request.into(), Some(Seid(0)));
+    let line = object(&mut running, "is refused with cause 66");
+    common(&line, "session_establishment_request", 3);
+    assert_eq!((&line["smf_seid"], &line["ie"]), (&"0x2a".into(), &1.into()), "{line}");
+    assert_eq!((&line["ie_name"], &line["seid"]), (&"Create PDR".into(), &serde_json::Value::Null));
+    drop((running, smf));
+
+    let at = loopback();
+    let mut running = Running::start(&["-c", file(at, "info").to_str().unwrap()]);
+    running.until("ready");
+    let mut smf = Smf::new(at);
+    smf.associate();
+    smf.ask_for_nothing();
+    let line = running.until("is refused with cause 65");
+    let address = smf_address(&smf);
+    for field in [
+        format!("smf=\"{address}\""),
+        "pfcp=\"session_deletion_request\"".into(),
+        "sequence=2".into(),
+        "seid=\"0x63\"".into(),
+        "cause=65".into(),
+        "cause_name=\"session_context_not_found\"".into(),
+    ] {
+        assert!(line.contains(&format!(" {field}")), "{field} is not in {line}");
+    }
+}
+
+// Input:  a heartbeat and a deletion at level `trace`; then a heartbeat at level `debug`.
+// Output: a line for each message in and out at `trace`, with type, sequence number, SEID and length; none at `debug`.
+#[test]
+fn each_pfcp_message_is_traced() {
+    let at = loopback();
+    let mut running = json(at, "trace");
+    let mut smf = Smf::new(at);
+    let from = format!("{}:8805", smf.address);
+    smf.heartbeat();
+    smf.ask_for_nothing();
+    for (text, pfcp, sequence, seid, octets) in [
+        ("received heartbeat request", "heartbeat_request", 1, None, 16),
+        ("sends heartbeat response", "heartbeat_response", 1, None, 16),
+        ("received session deletion request", "session_deletion_request", 2, Some("0x63"), 16),
+        ("sends session deletion response", "session_deletion_response", 2, Some("0x0"), 21),
+    ] {
+        let line = object(&mut running, text);
+        let found = (&line["level"], &line["peer"], &line["pfcp"], &line["sequence"], &line["octets"]);
+        let expected =
+            (&"TRACE".into(), &from.clone().into(), &pfcp.into(), &sequence.into(), &octets.into());
+        assert_eq!(found, expected, "{line}");
+        assert_eq!(line["seid"].as_str(), seid, "{line}");
+    }
+    running.signal("TERM");
+
+    let at = loopback();
+    let mut running = json(at, "debug");
+    Smf::new(at).heartbeat();
+    running.signal("TERM");
+    running.until("stopped: ");
+    assert!(!running.seen.iter().any(|line| line.contains("heartbeat")), "{:?}", running.seen);
+}
+
+// Input:  SIGUSR1 and SIGUSR2, as tools send them that rotate log files.
+// Output: a line that says they are ignored; the daemon answers as before, and ends as before.
+#[test]
+fn user_signals_are_ignored() {
+    let at = loopback();
+    let mut running = Running::start(&["-c", file(at, "info").to_str().unwrap()]);
+    running.until("ready");
+    for name in ["USR1", "USR2"] {
+        running.signal(name);
+        running.until(&format!("SIG{name} is ignored: the log is standard error"));
+    }
+    Smf::new(at).heartbeat();
+    running.signal("TERM");
+    running.until("stopped: ");
+    assert_eq!(running.child.wait().unwrap().code(), Some(0));
+}
+
 fn smf_address(smf: &Smf) -> std::net::IpAddr {
     smf.address.into()
 }
