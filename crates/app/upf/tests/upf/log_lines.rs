@@ -1,17 +1,15 @@
 //! What the log says about sessions and interfaces, read as an operator reads it.
 
-mod common;
-
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, LazyLock, Mutex};
 
+use crate::common::namespace::{in_namespace, ip};
+use crate::common::smf::Smf;
+use crate::common::{config, loopback, run, until};
 use causeway_pfcp::Cause;
 use causeway_upf::Daemon;
 use causeway_upf::config::Session;
-use common::namespace::{in_namespace, ip};
-use common::smf::Smf;
-use common::{config, loopback, run, until};
 use serde_json::Value;
 
 /// The log of this process.
@@ -90,7 +88,7 @@ fn an_address_outside_the_subnets_is_a_warning() {
 // Output: a warning, then a line that it is up, both with the name of the interface.
 #[test]
 fn an_interface_that_goes_down_and_up_is_logged() {
-    in_namespace("an_interface_that_goes_down_and_up_is_logged", || {
+    in_namespace("log_lines::an_interface_that_goes_down_and_up_is_logged", || {
         let log = &*LOG;
         let mut config = config(loopback());
         config.upf.session = vec![Session { dev: "n6log".into(), ..Session::default() }];
