@@ -1,7 +1,7 @@
 # Causeway: every command that a developer or a CI needs. `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build deb p4 p4-test demo bench instructions test interop smf lint docs figures fuzz fuzz-smoke ci clean
+.PHONY: help setup build deb deb-test p4 p4-test demo bench instructions test interop smf lint docs figures fuzz fuzz-smoke ci clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -17,6 +17,9 @@ deb: ## Build the Debian package, target/debian/causeway_VERSION_ARCH.deb
 	@scripts/setup build
 	cargo build --release --locked -p causeway
 	@scripts/deb
+
+deb-test: ## Install, run, upgrade and purge the package of make deb in a bare Debian root
+	@packaging/test-deb
 
 demo: ## Build, then show a whole 5G user plane at work in under a minute; DATAPLANE=switch: on a model of a P4 switch
 	@scripts/setup build net
