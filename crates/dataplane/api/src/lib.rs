@@ -41,6 +41,7 @@ mod counters;
 mod drop_reason;
 mod error;
 mod event;
+mod explanation;
 mod packet;
 mod session_state;
 mod topology;
@@ -53,6 +54,9 @@ pub use counters::{Counters, NamedCounter, TrafficCounter};
 pub use drop_reason::DropReason;
 pub use error::{ApplyError, BackendError};
 pub use event::{DataStatus, DownlinkData, Event};
+pub use explanation::{
+    Explanation, MatchedRules, PdrMismatch, QerVerdict, RateVerdict, SessionKey, SessionTrial, UrrVerdict,
+};
 pub use packet::{Disposition, Egress, Ingress, Transmit, hops_of_relayed};
 pub use session_state::{BufferState, SessionState, UrrState, UsageTotals};
 pub use topology::{

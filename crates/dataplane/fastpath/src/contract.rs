@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, Event, GtpuPath, HostReachability,
-    Ingress, NamedCounter, Op, PacketEngine, PathState, Plan, PlanId, PollApplied, ReceiveSource,
-    SessionState, Topology, Transmit, TransmitQueue,
+    Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, Event, Explanation, GtpuPath,
+    HostReachability, Ingress, NamedCounter, Op, PacketEngine, PathState, Plan, PlanId, PollApplied,
+    ReceiveSource, SessionState, Topology, Transmit, TransmitQueue,
 };
 use causeway_model::{Applications, SessionChange};
 use causeway_packet::{Batch, Frame};
@@ -210,6 +210,10 @@ impl PacketEngine for FastPath {
         }
         self.expire(now);
         self.process_slow(now, ingress, packet, out)
+    }
+
+    fn explain(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Option<Explanation> {
+        self.explanation(now, ingress, packet)
     }
 
     fn flush(&mut self, out: &mut dyn Transmit) {

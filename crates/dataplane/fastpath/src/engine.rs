@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use causeway_collections::PartitionedMap;
 use causeway_dataplane::{
-    Counters, Dataplane, Disposition, DropReason, Ingress, PacketEngine, Topology, Transmit,
+    Counters, Dataplane, Disposition, DropReason, Explanation, Ingress, PacketEngine, Topology, Transmit,
 };
 use causeway_slowpath::{Limits, SlowPath};
 use causeway_types::{Seid, Time};
@@ -132,6 +132,21 @@ impl FastPath {
         self.limit_active(now);
         self.unknown_destinations = UnknownDestinations::default();
         disposition
+    }
+
+    /// Explains a packet by the slow path, with the counts of the flow entries.
+    pub(crate) fn explanation(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Option<Explanation> {
+        if let Some(addressee) =
+            self.slow_path.destination_of(ingress, packet).filter(|_| self.dormant.len() > 0)
+        {
+            self.dormant.sessions_of(addressee).into_iter().for_each(|seid| self.activate(seid, now));
+        }
+        let concerned = self.slow_path.sessions_for_packet(ingress, packet);
+        concerned.iter().for_each(|seid| self.settle_lease(*seid));
+        let explanation = self.slow_path.explain(now, ingress, packet);
+        concerned.iter().for_each(|seid| self.grant_lease(*seid, now));
+        self.limit_active(now);
+        explanation
     }
 
     /// A session that was detached is active again.

@@ -6,8 +6,8 @@ use std::task::Poll;
 
 use causeway_collections::PartitionedMap;
 use causeway_dataplane::{
-    Capabilities, Counters, Dataplane, Disposition, Egress, Event, GtpuPath, HostReachability, Ingress,
-    PacketEngine, PathState, Plan, PlanId, PollApplied, SessionState, Topology, Transmit, Usage,
+    Capabilities, Counters, Dataplane, Disposition, Egress, Event, Explanation, GtpuPath, HostReachability,
+    Ingress, PacketEngine, PathState, Plan, PlanId, PollApplied, SessionState, Topology, Transmit, Usage,
 };
 use causeway_model::{Applications, UeMac};
 use causeway_types::{Seid, Time, UrrId, WallClock};
@@ -59,7 +59,7 @@ pub struct SlowPath {
     pub(crate) timers: Timers,
     pub(crate) events: VecDeque<Event>,
     pub(crate) applications: Arc<Applications>,
-    transmit_queue: VecDeque<(Egress, Vec<u8>)>,
+    pub(crate) transmit_queue: VecDeque<(Egress, Vec<u8>)>,
 }
 
 impl SlowPath {
@@ -217,6 +217,10 @@ impl PacketEngine for SlowPath {
         let disposition = self.receive(now, ingress, packet);
         self.flush(out);
         disposition
+    }
+
+    fn explain(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Option<Explanation> {
+        self.explanation(now, ingress, packet)
     }
 
     fn flush(&mut self, out: &mut dyn Transmit) {

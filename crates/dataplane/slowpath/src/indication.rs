@@ -13,7 +13,7 @@ const INTERVAL: Span = Span::from_secs(1);
 const MAX_TRACKED: usize = 4096;
 
 /// The Error Indications that were recently sent.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Indications {
     recent: BTreeSet<(IpAddr, Teid)>,
     in_order: VecDeque<(Time, (IpAddr, Teid))>,

@@ -65,6 +65,7 @@ mod enforcer;
 mod engine;
 mod enrich;
 mod ethernet;
+mod explain;
 mod filter;
 mod gtpu;
 mod icmp;

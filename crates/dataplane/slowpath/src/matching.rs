@@ -1,6 +1,6 @@
 //! Which PDR a packet matches (TS 29.244 clause 5.2.1).
 
-use causeway_dataplane::DropReason;
+use causeway_dataplane::{DropReason, PdrMismatch};
 use causeway_model::{ApplicationId, Pdi, Pdr, SdfFilter, UeSide};
 use causeway_types::{NetworkInstance, QfiSet, WallTime};
 
@@ -22,25 +22,46 @@ pub(crate) fn find_pdr<'s>(
     detection: &Detection<'_>,
     now: WallTime,
 ) -> Result<&'s Pdr, DropReason> {
-    let pdrs = session.pdrs_in_order();
-    let active = || pdrs.iter().copied().filter(|pdr| pdr.is_active(now));
-    let candidates = || active().filter(|pdr| matches_around_ue(pdr, arrival, detection));
-    candidates().find(|pdr| matches_ue(&pdr.pdi, arrival)).ok_or_else(|| {
-        let asks_source = |pdr: &Pdr| pdr.pdi.names_ue() && pdr.pdi.ue_side() == UeSide::Source;
-        let is_spoofed = candidates().any(asks_source);
-        if is_spoofed { DropReason::SpoofedSource } else { DropReason::NoMatchingPdr }
-    })
+    let mut is_spoofed = false;
+    for pdr in session.pdrs_in_order() {
+        match mismatch(pdr, arrival, detection, now) {
+            None => return Ok(pdr),
+            Some(PdrMismatch::UeAddress) => {
+                is_spoofed |= pdr.pdi.names_ue() && pdr.pdi.ue_side() == UeSide::Source;
+            }
+            Some(_) => {}
+        }
+    }
+    Err(if is_spoofed { DropReason::SpoofedSource } else { DropReason::NoMatchingPdr })
 }
 
-/// Everything in the PDI matches, except perhaps the UE address.
-fn matches_around_ue(pdr: &Pdr, arrival: &ReceivedPacket<'_>, detection: &Detection<'_>) -> bool {
+/// The first part of a PDR that the packet does not match; the UE address is the last one. `None`: the PDR matches.
+pub(crate) fn mismatch(
+    pdr: &Pdr,
+    arrival: &ReceivedPacket<'_>,
+    detection: &Detection<'_>,
+    now: WallTime,
+) -> Option<PdrMismatch> {
     let pdi = &pdr.pdi;
-    matches_tunnel(pdi, arrival.origin.tunnel)
-        && matches_network(pdi, arrival.origin.network.as_ref())
-        && matches_qfi(pdi, arrival.origin.tunnel)
-        && matches_filters(&pdi.filters, pdr, arrival)
-        && matches_application(pdi.application.as_ref(), pdr, arrival, detection)
-        && matches_predefined(pdr, arrival, detection)
+    if !pdr.is_active(now) {
+        Some(PdrMismatch::NotActive)
+    } else if !matches_tunnel(pdi, arrival.origin.tunnel) {
+        Some(PdrMismatch::Tunnel)
+    } else if !matches_network(pdi, arrival.origin.network.as_ref()) {
+        Some(PdrMismatch::NetworkInstance)
+    } else if !matches_qfi(pdi, arrival.origin.tunnel) {
+        Some(PdrMismatch::Qfi)
+    } else if !matches_filters(&pdi.filters, pdr, arrival) {
+        Some(PdrMismatch::SdfFilters)
+    } else if !matches_application(pdi.application.as_ref(), pdr, arrival, detection) {
+        Some(PdrMismatch::Application)
+    } else if !matches_predefined(pdr, arrival, detection) {
+        Some(PdrMismatch::PredefinedRules)
+    } else if !matches_ue(pdi, arrival) {
+        Some(PdrMismatch::UeAddress)
+    } else {
+        None
+    }
 }
 
 /// The packet matches one of the active predefined rules, if any.

@@ -18,7 +18,7 @@ use crate::meter::Colour;
 use crate::session::Session;
 
 /// State that sessions share: of correlated QERs, of slices, and the wall clock.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct SharedLimits {
     correlated: BTreeMap<Correlation, CorrelatedQer>,
     slices: BTreeMap<(SNssai, Direction), Bucket>,
@@ -29,7 +29,7 @@ pub(crate) struct SharedLimits {
 }
 
 /// One state for the QERs of several sessions.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct CorrelatedQer {
     users: BTreeSet<(Seid, QerId)>,
     enforcer: QerState,

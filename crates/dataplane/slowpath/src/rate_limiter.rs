@@ -13,7 +13,7 @@ const MAX_TRACKED: usize = 4096;
 const SECOND: u64 = 1_000_000_000;
 
 /// Token buckets: one for all hosts together, and one for each.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct RateLimiter {
     all: Bucket,
     per_host: u32,
@@ -51,7 +51,7 @@ impl RateLimiter {
 }
 
 /// A token bucket that fills within a second.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Bucket {
     /// Nanoseconds between two messages at the full rate: the cost of a message. More than the capacity where no
     /// message is allowed.

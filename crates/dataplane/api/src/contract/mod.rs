@@ -9,8 +9,8 @@ use causeway_packet::Batch;
 use causeway_types::{Seid, Time, WallClock};
 
 use crate::{
-    ApplyError, BackendError, Counters, Disposition, Event, HostReachability, Ingress, NamedCounter,
-    ReceiveSource, SessionState, Topology, Transmit, TransmitQueue,
+    ApplyError, BackendError, Counters, Disposition, Event, Explanation, HostReachability, Ingress,
+    NamedCounter, ReceiveSource, SessionState, Topology, Transmit, TransmitQueue,
 };
 
 /// A data plane as the control plane sees it.
@@ -212,6 +212,15 @@ pub trait PacketEngine: Dataplane {
     /// of all copies of a frame for several sessions; the return value is the best of them.
     fn process(&mut self, now: Time, ingress: &Ingress, packet: &[u8], out: &mut dyn Transmit)
     -> Disposition;
+
+    /// What [`PacketEngine::process`] would do with a packet now, and by which rules. Nothing is transmitted, counted or
+    /// measured: a later packet is handled as without this call. It takes tens of microseconds, for tools.
+    ///
+    /// `None`: the data plane, or the kind of session, is not explained. The default is that of such a data plane.
+    fn explain(&mut self, now: Time, ingress: &Ingress, packet: &[u8]) -> Option<Explanation> {
+        let _ = (now, ingress, packet);
+        None
+    }
 
     /// Transmits the packets that [`Dataplane::submit`], [`Dataplane::poll_applied`] and [`Dataplane::advance`] queued, in
     /// order.
