@@ -3,6 +3,7 @@
 mod defects;
 mod dialects;
 mod documents;
+mod explain;
 mod mutated;
 mod register;
 mod upg_vpp;
