@@ -72,6 +72,8 @@ impl Stream for EventStream {
         let event = match self.queue.poll_recv(context) {
             Poll::Ready(Some(event)) => event,
             Poll::Ready(None) => return Poll::Ready(None),
+            // The task has used up its share of the thread, and is woken again.
+            Poll::Pending if !self.queue.is_empty() => return Poll::Pending,
             // Events are lost only while the queue is full: their place is behind what was queued.
             Poll::Pending => match self.lost.swap(0, Ordering::Relaxed) {
                 0 => return Poll::Pending,

@@ -3,10 +3,11 @@
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, LazyLock, Mutex};
+use std::time::{Duration, Instant};
 
 use crate::common::namespace::{in_namespace, ip};
 use crate::common::smf::Smf;
-use crate::common::{config, loopback, run, until};
+use crate::common::{PATIENCE, config, loopback, run};
 use causeway_pfcp::Cause;
 use causeway_upf::Daemon;
 use causeway_upf::config::Session;
@@ -39,8 +40,14 @@ impl Lines {
     /// The first line that all of this is true for, once it is there.
     fn until(&self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
         let find = || self.0.lock().unwrap().iter().find(|line| is_it(line)).cloned();
-        until(what, || find().is_some());
-        find().unwrap()
+        let start = Instant::now();
+        loop {
+            if let Some(line) = find() {
+                return line;
+            }
+            assert!(start.elapsed() < PATIENCE, "{what}: {:#?}", self.0.lock().unwrap());
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     fn has(&self, is_it: impl Fn(&Value) -> bool) -> bool {

@@ -160,11 +160,15 @@ impl Smf {
             let request = SessionEstablishmentRequest::new(self.node(), cp, pdrs, fars);
             self.send(request.into(), Some(Seid(0)), self.sequence);
         }
-        let is_accepted = |answer: &Vec<u8>| match decode(answer).1 {
-            Message::SessionEstablishmentResponse(response) => response.cause.is_accepted(),
-            other => panic!("{other:?}"),
-        };
-        ues.iter().map(|_| self.receive()).filter(is_accepted).count()
+        let (mut answered, mut accepted) = (0, 0);
+        while answered < ues.len() {
+            // The UPF may send heartbeats meanwhile.
+            if let Message::SessionEstablishmentResponse(response) = decode(&self.receive()).1 {
+                answered += 1;
+                accepted += usize::from(response.cause.is_accepted());
+            }
+        }
+        accepted
     }
 
     /// The same as [`Smf::establish`], whatever comes of it.
