@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use causeway_dataplane::{Capabilities, EchoConfig, HostReachability, Routing, SliceLimit, Topology};
+use causeway_ports::netlink::AddressMonitor;
 use causeway_types::{IdCipher, NodeId, TeidScheme, WallTime};
 use tokio::sync::{mpsc, oneshot};
 use tracing::{info, warn};
@@ -104,6 +105,7 @@ impl Daemon {
         let secret = IdCipher::new(random());
         let teids = TeidScheme::hidden(secret);
         let base = ports.first().map(PortSet::topology).unwrap_or_default();
+        let address_monitor = AddressMonitor::open();
         let machine = machine(config, &n4, &mut ports)?;
         let host = HostReachability::clone(&machine.host());
         let neighbours = open::neighbours(&config.upf);
@@ -140,6 +142,7 @@ impl Daemon {
             smfs,
             n4,
             machine,
+            address_monitor,
             management,
             ports: counters,
             stops,

@@ -268,11 +268,11 @@ pub(crate) struct AddressChanges {
 }
 
 impl AddressChanges {
-    /// Changes from now on; none if the kernel sends no notifications.
-    pub(crate) fn new() -> Self {
-        let watch = AddressMonitor::open().map_err(|error| error.to_string()).and_then(|watch| {
-            #[expect(deprecated, reason = "the watch owns its descriptor, which stays open and the same")]
-            AsyncFd::with_interest(watch, Interest::READABLE).map_err(|error| error.to_string())
+    /// Changes that this subscription receives; none without one.
+    pub(crate) fn new(monitor: Result<AddressMonitor, PortError>) -> Self {
+        let watch = monitor.map_err(|error| error.to_string()).and_then(|monitor| {
+            #[expect(deprecated, reason = "the monitor owns its descriptor, which stays open and the same")]
+            AsyncFd::with_interest(monitor, Interest::READABLE).map_err(|error| error.to_string())
         });
         let watch =
             watch.inspect_err(|error| warn!("address changes of this host are not followed: {error}"));

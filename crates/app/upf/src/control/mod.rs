@@ -21,6 +21,8 @@ use causeway_dataplane::{ApplyError, BackendError, Capabilities, Plan, Topology}
 use causeway_fastpath::index::{ToKernel, prefetch_at, request_prefault};
 use causeway_n4::{ApplyId, N4, Notice, Output};
 use causeway_pfcp::Header;
+use causeway_ports::PortError;
+use causeway_ports::netlink::AddressMonitor;
 use causeway_types::{IdCipher, IpNet, NodeId, Time};
 use tokio::sync::{Notify, mpsc};
 
@@ -78,6 +80,8 @@ pub(crate) struct ControlInputs {
     pub(crate) smfs: Vec<IpNet>,
     pub(crate) n4: Vec<UdpSocket>,
     pub(crate) machine: HostWatch,
+    /// Subscribed before the first reading of `machine`, so that no change between them is lost.
+    pub(crate) address_monitor: Result<AddressMonitor, PortError>,
     pub(crate) management: Vec<TcpListener>,
     pub(crate) ports: Vec<PortCounters>,
     pub(crate) stops: mpsc::UnboundedReceiver<Stop>,
@@ -135,7 +139,7 @@ pub(crate) async fn run(
         sockets: Sockets::new(given.n4, given.upf.offload).map_err(RunError::Sockets)?,
         log: Log::default(),
         machine: given.machine,
-        changes: AddressChanges::new(),
+        changes: AddressChanges::new(given.address_monitor),
         routes,
         kernel,
         held: BTreeMap::new(),
