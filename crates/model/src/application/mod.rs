@@ -110,6 +110,13 @@ impl Applications {
         Self(all)
     }
 
+    /// These applications with another configuration: its applications, and those provisioned over N4 under other IDs.
+    #[must_use]
+    pub fn with_configured(&self, configuration: &Self) -> Self {
+        let provisioned = self.0.iter().filter(|(id, it)| !it.configured && !configuration.knows(id));
+        Self(provisioned.chain(&configuration.0).map(|(id, it)| (id.clone(), it.clone())).collect())
+    }
+
     /// The application exists.
     pub fn knows(&self, id: &ApplicationId) -> bool {
         self.0.contains_key(id)

@@ -1,6 +1,7 @@
 //! Heartbeats in both directions (TS 29.244 clause 6.2.2, TS 23.007 clause 20).
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use causeway_pfcp::{
     Header, HeartbeatRequest, HeartbeatResponse, Message, RecoveryTimeStamp, SourceIpAddress,
@@ -11,7 +12,7 @@ use super::{AssociationId, Associations, Confirmed, SentTimeStamp};
 use crate::left_out::LeftOut;
 use crate::output::Outputs;
 use crate::transaction::{Purpose, RequestKey, Response, Transactions};
-use crate::{DiscardReason, MessageResult, Notice};
+use crate::{Config, DiscardReason, MessageResult, Notice};
 
 impl Associations {
     /// Responds to a heartbeat of any sender: no association is needed.
@@ -128,6 +129,15 @@ impl Associations {
         let interval = self.config.heartbeat.interval;
         if let Some(association) = self.get_mut(id) {
             association.heartbeat_due = (!interval.is_zero()).then(|| now + interval);
+        }
+    }
+
+    /// Follows changed settings. With another interval the next heartbeats are an interval from now.
+    pub(crate) fn reconfigure(&mut self, now: Time, config: Arc<Config>) {
+        let before = std::mem::replace(&mut self.config, config).heartbeat.interval;
+        if before != self.config.heartbeat.interval {
+            let ids: Vec<AssociationId> = self.iter().map(|association| association.id).collect();
+            ids.into_iter().for_each(|id| self.schedule_heartbeat(now, id));
         }
     }
 

@@ -74,6 +74,11 @@ impl Targets {
         self.0.iter().filter(|(_, target)| is_due(target)).map(|(peer, _)| *peer).collect()
     }
 
+    /// Removes those that this list does not contain.
+    pub(super) fn retain(&mut self, peers: &[SocketAddr]) {
+        self.0.retain(|peer, _| peers.contains(peer));
+    }
+
     /// Removes all of them.
     pub(super) fn clear(&mut self) {
         self.0.clear();
@@ -97,6 +102,20 @@ impl Associations {
         match there.map(|association| association.id) {
             Some(id) => self.targets.set(peer, Target::Up(id)),
             None => self.send_association_setup(now, peer, transactions, out),
+        }
+    }
+
+    /// The UPF initiates associations with these peers, and with no others. Existing associations stay.
+    pub(crate) fn set_targets(
+        &mut self,
+        now: Time,
+        peers: &[SocketAddr],
+        transactions: &mut Transactions,
+        out: &mut Outputs,
+    ) {
+        self.targets.retain(peers);
+        for peer in peers {
+            self.associate(now, *peer, transactions, out);
         }
     }
 
@@ -131,8 +150,9 @@ impl Associations {
         reason: SetupFailure,
         out: &mut Outputs,
     ) {
-        let again = now + self.config.associate_retry;
-        self.targets.set(peer, Target::RetryAt(again));
+        if self.targets.contains(peer) {
+            self.targets.set(peer, Target::RetryAt(now + self.config.associate_retry));
+        }
         out.notice(Notice::AssociationFailed { peer, reason });
     }
 

@@ -54,6 +54,12 @@ impl LoadControl {
         }
     }
 
+    /// Follows changed settings.
+    pub(crate) const fn reconfigure(&mut self, config: &Config) {
+        self.sends_load = config.load_control;
+        self.settings = config.overload_control;
+    }
+
     /// The information for an SMF with these features in a message sent now, which has been sent `sent`. `load` and
     /// `fullness` are the load and the highest use of a limit, in percent.
     pub(crate) fn status(

@@ -6,6 +6,7 @@ mod pfds;
 mod plan_results;
 mod prefetch;
 mod receive;
+mod reconfigure;
 mod removal;
 mod reports;
 mod session_requests;

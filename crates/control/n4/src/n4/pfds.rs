@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use causeway_model::ApplicationId;
+use causeway_model::{ApplicationId, Applications};
 use causeway_pfcp::{Cause, PfdManagementRequest, PfdManagementResponse};
 use causeway_rules::{Rejection, manage_pfds};
 use causeway_types::{NodeId, Time};
@@ -31,6 +31,13 @@ enum PfdOwner {
 pub(super) struct Pfds {
     /// The owner of each application. Applications of the configuration have none.
     owners: BTreeMap<ApplicationId, PfdOwner>,
+}
+
+impl Pfds {
+    /// Forgets the owners of applications that are configured now.
+    pub(super) fn forget_configured(&mut self, applications: &Applications) {
+        self.owners.retain(|id, _| applications.knows(id) && !applications.is_configured(id));
+    }
 }
 
 impl N4 {

@@ -93,6 +93,12 @@ impl Transactions {
         }
     }
 
+    /// Follows changed settings; requests in flight keep theirs.
+    pub(crate) fn reconfigure(&mut self, config: &Config) {
+        self.retransmission = config.retransmission;
+        self.heartbeat = config.heartbeat.retransmission;
+    }
+
     /// When [`Transactions::expire`] has something to do.
     pub(crate) fn next_deadline(&self) -> Option<Time> {
         self.outbound.next_deadline().into_iter().chain(self.inbound.next_deadline()).min()

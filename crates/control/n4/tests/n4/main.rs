@@ -16,6 +16,7 @@ mod prefetch;
 mod profiled_sessions;
 mod purges;
 mod races;
+mod reconfigure;
 mod reports;
 mod reports_bounded;
 mod retention;

@@ -181,6 +181,11 @@ impl Addresses {
         self.limits = limits;
     }
 
+    /// Sets how long an address that is released from now on is in quarantine.
+    pub const fn set_quarantine(&mut self, quarantine: Span) {
+        self.quarantine = quarantine;
+    }
+
     /// Sets the current time, which never goes backwards.
     pub fn set_time(&mut self, now: Time) {
         self.now = now;

@@ -93,6 +93,13 @@ impl Sessions {
         }
     }
 
+    /// Follows changed settings.
+    pub(crate) fn reconfigure(&mut self, config: Arc<Config>) {
+        self.resources.addresses.limit_routes(route_limits(&config));
+        self.resources.addresses.set_quarantine(config.address_rest);
+        self.config = config;
+    }
+
     /// The limit of sessions.
     pub(crate) fn most(&self) -> usize {
         let most = self.config.limits.sessions.min(self.planning.capabilities.max_sessions as usize);
@@ -453,9 +460,12 @@ fn tunnels(config: &Config, sessions: usize) -> Tunnels {
 }
 
 fn addresses(config: &Config, endpoints: &LocalEndpoints) -> Addresses {
-    let limits = &config.limits;
     let mut addresses = Addresses::new(config.address_pools.clone(), config.address_rest);
     addresses.add_networks(endpoints.networks.iter());
-    addresses.limit_routes(RouteLimits { total: limits.routes, per_session: limits.routes_per_session });
+    addresses.limit_routes(route_limits(config));
     addresses
+}
+
+fn route_limits(config: &Config) -> RouteLimits {
+    RouteLimits { total: config.limits.routes, per_session: config.limits.routes_per_session }
 }
