@@ -32,8 +32,8 @@ Examples:
 Exit codes: 0 done, 1 failed, 2 wrong command line or (run) wrong configuration.";
 
 const RUN_HELP: &str = "\
-SIGTERM and SIGINT release the associations and stop; a second one stops immediately. SIGHUP reads logger.level
-anew. TUN devices need CAP_NET_ADMIN.
+SIGTERM and SIGINT release the associations and stop; a second one stops immediately. SIGHUP reloads the
+configuration: `causeway config keys` marks the keys that change without a restart. TUN devices need CAP_NET_ADMIN.
 
 Examples:
   causeway run --config /etc/causeway/upf.yaml
@@ -198,7 +198,7 @@ pub(crate) enum ConfigCommand {
     /// Print the effective configuration and `ok`, or every error with its line
     #[command(after_help = "Exit codes: 0 the configuration is right, 1 it is wrong, 2 wrong command line.")]
     Check(Box<ConfigArgs>),
-    /// List every key with its default and meaning
+    /// List every key with its meaning, its default, and whether a reload changes it
     Keys,
 }
 

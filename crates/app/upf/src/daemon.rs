@@ -13,8 +13,8 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::{info, warn};
 
 use crate::clock::{Clock, system};
-use crate::config::{Config, Slice};
-use crate::control::{self, ControlInputs, ControlWatch, Stop};
+use crate::config::{Config, ConfigErrors, Level, Reloaded, Slice, Upf};
+use crate::control::{self, ControlInputs, ControlWatch, Reload, Stop};
 use crate::error::{RunError, StartError};
 use crate::host_addresses::{FilteredSocket, HostWatch, descriptor, forget};
 use crate::memory::Budget;
@@ -30,10 +30,47 @@ pub struct Daemon {
     pfcp: Vec<SocketAddr>,
     management: Vec<SocketAddr>,
     stop: mpsc::UnboundedSender<Stop>,
+    reload: mpsc::UnboundedSender<Reload>,
+    requests: Option<OwnerRequests>,
     ended: oneshot::Receiver<Result<Totals, RunError>>,
     control: Option<JoinHandle<()>>,
     watch: Watchdog,
 }
+
+/// A request of an operator, over the management API, that the owner of the daemon carries out: it knows the file of the
+/// configuration, and owns the logs of the process.
+#[derive(Debug)]
+pub enum OwnerRequest {
+    /// Read the configuration again and pass it to [`Daemon::reload`].
+    Reload {
+        /// Where to say what became of it.
+        reply: oneshot::Sender<Result<Reloaded, ConfigErrors>>,
+    },
+    /// Set the level of the logs, until the next start or reload.
+    LogLevel {
+        /// The least severe level that is logged.
+        level: Level,
+        /// Where to confirm it.
+        reply: oneshot::Sender<()>,
+    },
+}
+
+/// The requests of operators to the owner of a daemon.
+#[derive(Debug)]
+pub struct OwnerRequests(mpsc::Receiver<OwnerRequest>);
+
+impl OwnerRequests {
+    /// The next one; without end after the daemon has ended.
+    pub async fn next(&mut self) -> OwnerRequest {
+        match self.0.recv().await {
+            Some(request) => request,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// The most requests of operators that wait for the owner.
+const OWNER_REQUESTS: usize = 4;
 
 /// The traffic totals of a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -99,6 +136,8 @@ impl Daemon {
         let listens =
             management.iter().map(std::net::TcpListener::local_addr).collect::<Result<Vec<_>, _>>()?;
         let (stop, stops) = mpsc::unbounded_channel();
+        let (reload, reloads) = mpsc::unbounded_channel();
+        let (owner, requests) = mpsc::channel(OWNER_REQUESTS);
         let (end, ended) = oneshot::channel();
         let policies = policies(&config.upf.forwarding_policy);
         let (routing, slices) = (routing(config), slices(config));
@@ -146,6 +185,8 @@ impl Daemon {
             management,
             ports: counters,
             stops,
+            reloads,
+            owner,
             control_watch,
             pauses,
         };
@@ -161,7 +202,16 @@ impl Daemon {
         };
         let control = Some(thread::Builder::new().name("control".into()).spawn(run)?);
         info!("ready");
-        Ok(Self { pfcp, management: listens, stop, ended, control, watch })
+        Ok(Self {
+            pfcp,
+            management: listens,
+            stop,
+            reload,
+            requests: Some(OwnerRequests(requests)),
+            ended,
+            control,
+            watch,
+        })
     }
 
     /// The N4 addresses of the UPF.
@@ -178,6 +228,22 @@ impl Daemon {
     /// four times a second.
     pub fn longest_unresponsive(&self) -> Duration {
         self.watch.pauses().iter().map(|pauses| pauses.now()).max().unwrap_or_default()
+    }
+
+    /// Applies the keys of a new configuration that a running UPF follows ([`Key::live`](crate::config::Key::live)).
+    /// Sessions, associations and packets are not touched. `None`: the daemon has ended.
+    ///
+    /// An SMF that may not set up an association any more keeps the one it has until that ends.
+    pub async fn reload(&self, upf: Upf) -> Option<Reloaded> {
+        let (reply, reloaded) = oneshot::channel();
+        self.reload.send(Reload { upf: Box::new(upf), reply }).ok()?;
+        reloaded.await.ok()
+    }
+
+    /// The requests of operators to the owner of the daemon; `None` from the second call on. Until an owner takes them,
+    /// such requests fail after a time.
+    pub fn owner_requests(&mut self) -> Option<OwnerRequests> {
+        self.requests.take()
     }
 
     /// Requests a graceful stop: associations are released first.

@@ -43,6 +43,6 @@ mod watchdog;
 pub mod worker;
 mod worker_setup;
 
-pub use daemon::{Daemon, Totals};
+pub use daemon::{Daemon, OwnerRequest, OwnerRequests, Totals};
 pub use data_planes::BoxedDataPlane;
 pub use error::{RunError, StartError, Transport};

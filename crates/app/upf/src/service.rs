@@ -8,7 +8,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Interval, interval};
 use tracing::{info, warn};
 
-use crate::daemon::{Daemon, Totals};
+use crate::config::{Config, ConfigErrors, Level, Reloaded};
+use crate::daemon::{Daemon, OwnerRequest, OwnerRequests, Totals};
 use crate::error::{RunError, StartError};
 use crate::sd_notify::SdNotifier;
 
@@ -26,15 +27,27 @@ pub enum ServiceError {
     Run(RunError),
 }
 
+/// The owner of the daemon: it knows the file of the configuration, and owns the logs of the process.
+pub trait Owner {
+    /// Reads the configuration, as at the start.
+    ///
+    /// # Errors
+    /// Its errors; the daemon keeps the configuration in force.
+    fn load(&mut self) -> Result<Config, ConfigErrors>;
+
+    /// Sets the level of the logs.
+    fn set_log_level(&mut self, level: Level);
+}
+
 /// Starts the daemon and waits for its end. SIGTERM and SIGINT stop it gracefully, a second one immediately; SIGHUP
-/// calls `hang_up`. SIGUSR1 and SIGUSR2, which would end the process by default, are ignored with a line in the log: some
+/// reloads the configuration, as the management API does. SIGUSR1 and SIGUSR2, which would end the process by default, are ignored with a line in the log: some
 /// tools send them to have a log file reopened, and this log is standard error.
 ///
 /// # Errors
 /// The failure that prevented the start, or that ended the daemon without a signal.
 pub fn run(
     start: impl FnOnce() -> Result<Daemon, StartError>,
-    hang_up: impl FnMut(),
+    owner: &mut impl Owner,
 ) -> Result<Totals, ServiceError> {
     let runtime = Builder::new_current_thread().enable_all().build().map_err(ServiceError::Signals)?;
     // Before the start, so that no signal is lost after the daemon has reported its start.
@@ -45,7 +58,7 @@ pub fn run(
     let notifier = SdNotifier::from_env();
     let daemon = start().map_err(ServiceError::Start)?;
     notifier.notify("READY=1");
-    runtime.block_on(until_end(daemon, signals, &notifier, hang_up)).map_err(ServiceError::Run)
+    runtime.block_on(until_end(daemon, signals, &notifier, owner)).map_err(ServiceError::Run)
 }
 
 /// The signals that the daemon handles.
@@ -71,9 +84,10 @@ async fn until_end(
     mut daemon: Daemon,
     mut signals: Signals,
     notifier: &SdNotifier,
-    mut hang_up: impl FnMut(),
+    owner: &mut impl Owner,
 ) -> Result<Totals, RunError> {
     let [mut user1, mut user2] = signals.user;
+    let mut requests = daemon.owner_requests();
     let mut stopping = false;
     let mut alive = notifier.watchdog().map(|patience| interval(patience / 3));
     loop {
@@ -87,7 +101,22 @@ async fn until_end(
                 continue;
             }
             _ = signals.hang_up.recv() => {
-                hang_up();
+                notifier.notify("RELOADING=1");
+                // Its errors are in the log.
+                let _ = reload(&daemon, owner).await;
+                notifier.notify("READY=1");
+                continue;
+            }
+            request = next_request(&mut requests) => {
+                match request {
+                    // A client that has left needs no response.
+                    OwnerRequest::Reload { reply } => drop(reply.send(reload(&daemon, owner).await)),
+                    OwnerRequest::LogLevel { level, reply } => {
+                        owner.set_log_level(level);
+                        info!("log level is {}", level.word());
+                        let _ = reply.send(());
+                    }
+                }
                 continue;
             }
             _ = user1.recv() => {
@@ -113,9 +142,35 @@ async fn until_end(
     }
 }
 
+/// Reads the configuration and applies the keys that a running UPF follows, all or none.
+async fn reload(daemon: &Daemon, owner: &mut impl Owner) -> Result<Reloaded, ConfigErrors> {
+    let config = owner.load().inspect_err(|errors| {
+        for error in &errors.0 {
+            warn!("the configuration in force stays: {error}");
+        }
+    })?;
+    owner.set_log_level(config.logger.level);
+    // The daemon may have ended meanwhile.
+    let reloaded = daemon.reload(config.upf).await.unwrap_or_default();
+    let applied = if reloaded.applied.is_empty() { "no key".into() } else { reloaded.applied.join(", ") };
+    info!("configuration reloaded: log level is {}; changed: {applied}", config.logger.level.word());
+    if !reloaded.at_restart.is_empty() {
+        warn!("changed, in force after a restart: {}", reloaded.at_restart.join(", "));
+    }
+    Ok(reloaded)
+}
+
+/// The next request of an operator; without end, if there are none.
+async fn next_request(requests: &mut Option<OwnerRequests>) -> OwnerRequest {
+    match requests {
+        Some(requests) => requests.next().await,
+        None => std::future::pending().await,
+    }
+}
+
 fn ignored(signal: &str) {
     info!(
-        "{signal} is ignored: the log is standard error, without a file to reopen; SIGHUP reads the log level again"
+        "{signal} is ignored: the log is standard error, without a file to reopen; SIGHUP reloads the configuration"
     );
 }
 

@@ -155,7 +155,8 @@ impl Settings {
         }
     }
 
-    pub(crate) fn apply(&self, config: &mut Config) {
+    /// Replaces the settings of a configuration. It does not contain [`Settings::targets`].
+    pub fn apply(&self, config: &mut Config) {
         config.retransmission = self.retransmission;
         config.heartbeat = self.heartbeat;
         config.on_path_failure = self.on_path_failure;

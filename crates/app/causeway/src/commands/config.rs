@@ -28,7 +28,8 @@ fn check(args: &ConfigArgs) -> ExitCode {
 fn keys() -> ExitCode {
     let width = KEYS.iter().map(|key| key.path.len()).max().unwrap_or(0);
     for key in KEYS {
-        print(format_args!("{:width$}  {} [{}]", key.path, key.summary, key.default));
+        let when = if key.live { " (reload)" } else { "" };
+        print(format_args!("{:width$}  {} [{}]{when}", key.path, key.summary, key.default));
     }
     ExitCode::from(exit::OK)
 }

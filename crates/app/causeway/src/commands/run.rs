@@ -2,10 +2,11 @@
 
 use std::process::ExitCode;
 
-use causeway_upf::config::Config;
+use causeway_upf::config::{Config, ConfigErrors, Level};
 use causeway_upf::logging::{self, LogControl};
-use causeway_upf::{Daemon, StartError, service};
-use tracing::{error, info, warn};
+use causeway_upf::service::{self, Owner};
+use causeway_upf::{Daemon, StartError};
+use tracing::{error, info};
 
 use crate::cli::ConfigArgs;
 use crate::exit;
@@ -21,7 +22,8 @@ pub(super) fn run(args: &ConfigArgs) -> ExitCode {
     };
     let from = args.config.as_ref().map_or("defaults".into(), |file| file.display().to_string());
     info!("causeway {}, configuration {from}", env!("CARGO_PKG_VERSION"));
-    let code = match service::run(|| start(&config), || reload(&logs, args)) {
+    let mut owner = Process { args, logs: logs.clone() };
+    let code = match service::run(|| start(&config), &mut owner) {
         Ok(totals) => {
             info!("stopped: {totals}");
             exit::OK
@@ -45,13 +47,18 @@ fn start(config: &Config) -> Result<Daemon, StartError> {
     Ok(daemon)
 }
 
-/// SIGHUP: reads the log level again. All other settings stay as at the start.
-fn reload(logs: &LogControl, args: &ConfigArgs) {
-    match Config::load(args.config.as_deref(), &args.overrides()) {
-        Ok(config) => {
-            logs.set_level(config.logger.level);
-            info!("log level is {}; other keys take effect at the next start", config.logger.level.word());
-        }
-        Err(errors) => errors.0.iter().for_each(|error| warn!("the configuration is not reloaded: {error}")),
+/// This process, as the owner of the daemon.
+struct Process<'a> {
+    args: &'a ConfigArgs,
+    logs: LogControl,
+}
+
+impl Owner for Process<'_> {
+    fn load(&mut self) -> Result<Config, ConfigErrors> {
+        Config::load(self.args.config.as_deref(), &self.args.overrides())
+    }
+
+    fn set_log_level(&mut self, level: Level) {
+        self.logs.set_level(level);
     }
 }

@@ -35,10 +35,11 @@ fn a_signal_stops_it_with_0() {
     }
 }
 
-// Input:  a file whose log level changes, and SIGHUP.
-// Output: the new level holds; the daemon goes on.
+// Input:  a file whose log level changes, and SIGHUP; then one whose allow-list and UE pool change; then a wrong one.
+// Output: the new level holds; the allow-list holds, the pool is named as waiting for a restart; the error names the line,
+//         and the daemon goes on.
 #[test]
-fn sighup_reads_the_log_level_anew() {
+fn sighup_reloads_the_configuration() {
     let at = loopback();
     let path = file(at, "info");
     let mut running = Running::start(&["--config", path.to_str().unwrap()]);
@@ -46,9 +47,64 @@ fn sighup_reads_the_log_level_anew() {
     file(at, "debug");
     running.signal("HUP");
     running.until("log level is debug");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let changed =
+        text.replace("  pfcp:", "  ue_address_quarantine: 5m\n  qos: {averaging_window: 9ms}\n  pfcp:");
+    assert_ne!(text, changed);
+    std::fs::write(&path, changed).unwrap();
+    running.signal("HUP");
+    running.until("changed: upf.ue_address_quarantine");
+    running.until("changed, in force after a restart: upf.qos.averaging_window");
     std::fs::write(&path, "logger: {level: loud}").unwrap();
     running.signal("HUP");
-    running.until("`loud` is not one of");
+    running.until("the configuration in force stays: ");
+    running.signal("HUP");
+    running.until(":1: logger.level: `loud` is not one of");
+    running.signal("TERM");
+    running.until("stopped:");
+}
+
+// Input:  over the management API, a log level, one that does not exist, a reload of a changed file and of a wrong one.
+// Output: each is carried out and confirmed, or refused with what is wrong; the log says the same.
+#[test]
+fn the_management_api_reloads_and_sets_the_log_level() {
+    let at = loopback();
+    let path = file(at, "info");
+    let mut running = Running::start(&["--config", path.to_str().unwrap()]);
+    running.until("ready");
+    let ask = |method: &str, path: &str, body: &str| -> (String, serde_json::Value) {
+        let mut stream = TcpStream::connect((at, 9098)).unwrap();
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (head.lines().next().unwrap().to_owned(), serde_json::from_str(body).unwrap())
+    };
+    let (status, _) = ask("PUT", "/api/v1/log-level", r#"{"level": "debug"}"#);
+    assert_eq!(status, "HTTP/1.1 200 OK");
+    running.until("log level is debug");
+    for wrong in [r#"{"level": "loud"}"#, "{", r#"{"niveau": "debug"}"#] {
+        let (status, problem) = ask("PUT", "/api/v1/log-level", wrong);
+        assert!(status.starts_with("HTTP/1.1 400"), "{wrong}: {status} {problem}");
+    }
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace("  pfcp:", "  ue_address_quarantine: 5m\n  max_sessions: 7\n  pfcp:"))
+        .unwrap();
+    let (status, reloaded) = ask("POST", "/api/v1/reload", "");
+    assert_eq!(status, "HTTP/1.1 200 OK", "{reloaded}");
+    assert_eq!(reloaded["applied"], serde_json::json!(["upf.ue_address_quarantine"]));
+    assert_eq!(reloaded["at_restart"], serde_json::json!(["upf.max_sessions"]));
+    running.until("log level is info; changed: upf.ue_address_quarantine");
+    std::fs::write(&path, text.replace("  pfcp:", "  quarantine: 5m\n  pfcp:")).unwrap();
+    let (status, problem) = ask("POST", "/api/v1/reload", "");
+    assert!(status.starts_with("HTTP/1.1 422"), "{status}");
+    assert!(problem["detail"].as_str().unwrap().contains(":3: upf.quarantine: unknown key"), "{problem}");
     running.signal("TERM");
     running.until("stopped:");
 }

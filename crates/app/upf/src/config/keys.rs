@@ -9,15 +9,21 @@ pub struct Key {
     pub default: &'static str,
     /// The help text.
     pub summary: &'static str,
+    /// A reload changes it while the UPF runs; otherwise it takes effect at the next start.
+    pub live: bool,
 }
 
 const fn key(path: &'static str, default: &'static str, summary: &'static str) -> Key {
-    Key { path, default, summary }
+    Key { path, default, summary, live: false }
+}
+
+const fn live(path: &'static str, default: &'static str, summary: &'static str) -> Key {
+    Key { path, default, summary, live: true }
 }
 
 /// Every key that a file may contain, without groups, in the order of the sample file.
 pub const KEYS: &[Key] = &[
-    key("logger.level", "info", "error, warn, info, debug or trace"),
+    live("logger.level", "info", "error, warn, info, debug or trace"),
     key("logger.format", "text", "text, or json with one object for each line"),
     key("upf.node_id", "the first N4 address", "PFCP Node ID: an address or a host name"),
     key("upf.max_sessions", "100000", "maximum number of PFCP sessions"),
@@ -36,42 +42,42 @@ pub const KEYS: &[Key] = &[
         "auto",
         "interfaces that accept N4, comma-separated; auto: that of the address, and this host; any",
     ),
-    key("upf.pfcp.client.smf[].address", "none", "SMF to which the UPF sends an Association Setup Request"),
-    key("upf.pfcp.client.smf[].port", "8805", "UDP port of that SMF"),
-    key("upf.pfcp.heartbeat.interval", "10s", "interval of Heartbeat Requests to an SMF; 0 sends none"),
-    key("upf.pfcp.heartbeat.timeout", "3s", "timeout of a Heartbeat Response"),
-    key("upf.pfcp.heartbeat.retries", "3", "retransmissions before the SMF counts as unreachable"),
-    key(
+    live("upf.pfcp.client.smf[].address", "none", "SMF to which the UPF sends an Association Setup Request"),
+    live("upf.pfcp.client.smf[].port", "8805", "UDP port of that SMF"),
+    live("upf.pfcp.heartbeat.interval", "10s", "interval of Heartbeat Requests to an SMF; 0 sends none"),
+    live("upf.pfcp.heartbeat.timeout", "3s", "timeout of a Heartbeat Response"),
+    live("upf.pfcp.heartbeat.retries", "3", "retransmissions before the SMF counts as unreachable"),
+    live(
         "upf.pfcp.retransmission.timeout",
         "1s",
         "T1: timeout of the first response, doubled for each retransmission",
     ),
-    key("upf.pfcp.retransmission.retries", "3", "N1: retransmissions of a request"),
-    key("upf.pfcp.association_retry", "10s", "delay before a failed association setup is retried"),
-    key("upf.pfcp.release_timeout", "5s", "timeout of association releases at shutdown"),
-    key("upf.pfcp.path_failure", "keep", "keep or purge the sessions of an unreachable SMF"),
-    key(
+    live("upf.pfcp.retransmission.retries", "3", "N1: retransmissions of a request"),
+    live("upf.pfcp.association_retry", "10s", "delay before a failed association setup is retried"),
+    live("upf.pfcp.release_timeout", "5s", "timeout of association releases at shutdown"),
+    live("upf.pfcp.path_failure", "keep", "keep or purge the sessions of an unreachable SMF"),
+    live(
         "upf.pfcp.request_port",
         "standard",
         "destination port of requests: standard: 8805; learnt: the port of the SMF",
     ),
-    key("upf.pfcp.load_control", "on", "on or off: send load control information to SMFs that support it"),
-    key(
+    live("upf.pfcp.load_control", "on", "on or off: send load control information to SMFs that support it"),
+    live(
         "upf.pfcp.overload_control",
         "off",
         "on or off: send overload control information when N4 is nearly full, to SMFs that support it",
     ),
-    key("upf.pfcp.overload_mark", "80", "load above which N4 counts as overloaded, percent, 1 to 99"),
-    key("upf.pfcp.overload_validity", "60s", "period of validity of overload control information"),
-    key(
+    live("upf.pfcp.overload_mark", "80", "load above which N4 counts as overloaded, percent, 1 to 99"),
+    live("upf.pfcp.overload_validity", "60s", "period of validity of overload control information"),
+    live(
         "upf.pfcp.allow",
         "connected networks",
         "hosts and prefixes that may set up associations, comma-separated, in addition to client.smf and smf; default: \
          loopback and the networks of the interface with the N4 address",
     ),
-    key("upf.pfcp.smf[].node_id", "none", "Node ID that only the SMF at `address` may use"),
-    key("upf.pfcp.smf[].address", "none", "addresses and prefixes of that SMF, comma-separated"),
-    key("upf.pfcp.smf[].set", "none", "SMF set of the SMF; SMFs without this key belong to none"),
+    live("upf.pfcp.smf[].node_id", "none", "Node ID that only the SMF at `address` may use"),
+    live("upf.pfcp.smf[].address", "none", "addresses and prefixes of that SMF, comma-separated"),
+    live("upf.pfcp.smf[].set", "none", "SMF set of the SMF; SMFs without this key belong to none"),
     key("upf.pfcp.max_associations", "64", "maximum number of associated SMFs"),
     key(
         "upf.gtpu.mode",
@@ -126,14 +132,14 @@ pub const KEYS: &[Key] = &[
         "prefixes outside the subnet that may contain framed routes, comma-separated",
     ),
     key("upf.framed_routes.table", "8805", "kernel routing table of framed routes"),
-    key("upf.framed_routes.max", "16384", "maximum number of framed routes of all sessions"),
-    key(
+    live("upf.framed_routes.max", "16384", "maximum number of framed routes of all sessions"),
+    live(
         "upf.framed_routes.max_per_smf",
         "8192",
         "maximum number of framed routes of the sessions of one SMF",
     ),
-    key("upf.framed_routes.max_per_session", "64", "maximum number of framed routes of one session"),
-    key("upf.ue_address_quarantine", "60s", "time before a released UE address is allocated again"),
+    live("upf.framed_routes.max_per_session", "64", "maximum number of framed routes of one session"),
+    live("upf.ue_address_quarantine", "60s", "time before a released UE address is allocated again"),
     key("upf.ethernet[].dnn", "none", "Ethernet data network, also its network instance"),
     key("upf.ethernet[].dev", "causeway-eth0", "TAP device, created when missing"),
     key("upf.ethernet[].bridge", "none", "bridge to which the TAP device is added"),
@@ -222,23 +228,23 @@ pub const KEYS: &[Key] = &[
         "0s",
         "interval of repeated Downlink Data Reports for an idle UE; 0 never",
     ),
-    key(
+    live(
         "upf.applications[].id",
         "none",
         "Application ID; items with the same id are PFDs of one application",
     ),
-    key("upf.applications[].flow", "none", "flow description that a packet must match"),
-    key(
+    live("upf.applications[].flow", "none", "flow description that a packet must match"),
+    live(
         "upf.applications[].url",
         "none",
         "URL of plain HTTP, or a regular expression, that the flow must match",
     ),
-    key(
+    live(
         "upf.applications[].domain",
         "none",
         "domain name, or a regular expression, that the flow must match",
     ),
-    key("upf.applications[].domain_protocol", "any", "protocol of the domain name: any, dns or tls"),
+    live("upf.applications[].domain_protocol", "any", "protocol of the domain name: any, dns or tls"),
     key(
         "upf.predefined_rules[].name",
         "none",

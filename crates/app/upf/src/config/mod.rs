@@ -19,6 +19,7 @@ mod pfcp;
 mod problem;
 mod qos;
 mod quantities;
+mod reload;
 mod routing;
 mod section;
 mod serialize;
@@ -55,6 +56,7 @@ pub use pfcp::{Heartbeat, KnownSmf, Pfcp, PfcpClient, PfcpServer, Retransmission
 pub use problem::{Hint, Problem};
 pub use qos::{Qos, Slice};
 pub(crate) use quantities::octets_text;
+pub use reload::Reloaded;
 pub use routing::{EchoConfig, Routing};
 pub use switch::{P4Switch, SwitchRoute};
 pub use workers::{WorkerCount, Workers};

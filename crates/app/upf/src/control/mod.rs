@@ -24,15 +24,16 @@ use causeway_pfcp::Header;
 use causeway_ports::PortError;
 use causeway_ports::netlink::AddressMonitor;
 use causeway_types::{IdCipher, IpNet, NodeId, Time};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use crate::clock::Clock;
-use crate::config::Upf;
-use crate::daemon::Totals;
+use crate::config::{Reloaded, Upf};
+use crate::daemon::{OwnerRequest, Totals};
 use crate::error::RunError;
 use crate::host_addresses::{AddressChanges, HostWatch};
 use crate::management::{self, Management, ManagementRequest, N4Status, PortCounters};
 use crate::memory::{Budget, Reading, rounded};
+use crate::open;
 use crate::wall::{self, Wall};
 use crate::watchdog::{Activity, Pauses, ThreadHeartbeat, WatchedThread};
 use crate::worker::{Report, WorkerHandle};
@@ -65,6 +66,13 @@ pub(crate) enum Stop {
     Now,
 }
 
+/// A new configuration, and where to say what became of it.
+#[derive(Debug)]
+pub(crate) struct Reload {
+    pub(crate) upf: Box<Upf>,
+    pub(crate) reply: oneshot::Sender<Reloaded>,
+}
+
 /// The inputs of the control thread.
 pub(crate) struct ControlInputs {
     pub(crate) upf: Upf,
@@ -85,6 +93,9 @@ pub(crate) struct ControlInputs {
     pub(crate) management: Vec<TcpListener>,
     pub(crate) ports: Vec<PortCounters>,
     pub(crate) stops: mpsc::UnboundedReceiver<Stop>,
+    pub(crate) reloads: mpsc::UnboundedReceiver<Reload>,
+    /// Requests of operators to the owner of the daemon.
+    pub(crate) owner: mpsc::Sender<OwnerRequest>,
     pub(crate) control_watch: ControlWatch,
     /// The pauses of the control thread, then of each packet thread.
     pub(crate) pauses: Vec<Arc<Pauses>>,
@@ -118,13 +129,16 @@ pub(crate) async fn run(
     n4.release_memory_with::<ToKernel>();
     let routes = FramedRoutes::new(&given.upf.session);
     let kernel = KernelRoutes::start(&given.upf).map_err(RunError::Sockets)?;
+    let (config, in_force) = watch::channel(Arc::new(given.upf.clone()));
+    let n4_addresses = given.n4.iter().filter_map(|socket| socket.local_addr().ok()).collect();
     let management = Management {
         started: given.clock.anchor(),
         control,
         workers: worker.snapshot_client(),
         ports: given.ports,
         pauses: given.pauses,
-        upf: given.upf.clone(),
+        upf: in_force,
+        owner: given.owner,
         node_id: given.node.to_string(),
         streams: Management::stream_permits(),
         may_change: given.management.iter().all(|it| it.local_addr().is_ok_and(|at| at.ip().is_loopback())),
@@ -145,6 +159,9 @@ pub(crate) async fn run(
         held: BTreeMap::new(),
         asks,
         stops: given.stops,
+        reloads: given.reloads,
+        config,
+        n4_addresses,
         control_watch: given.control_watch,
         budget,
         reading: None,
@@ -173,6 +190,10 @@ struct Control {
     held: BTreeMap<ApplyId, Plan>,
     asks: mpsc::Receiver<ManagementRequest>,
     stops: mpsc::UnboundedReceiver<Stop>,
+    reloads: mpsc::UnboundedReceiver<Reload>,
+    /// The configuration in force.
+    config: watch::Sender<Arc<Upf>>,
+    n4_addresses: Vec<SocketAddr>,
     control_watch: ControlWatch,
     budget: Budget,
     /// The last reading of the memory usage.
@@ -242,6 +263,11 @@ impl Control {
                     self.route_result(id, result);
                 }
                 Some(stop) = self.stops.recv() => self.stop(stop),
+                Some(Reload { upf, reply }) = self.reloads.recv() => {
+                    heartbeat.set_activity(Activity::Management);
+                    // The client may have left.
+                    let _ = reply.send(self.reload(&upf));
+                }
             }
         }
     }
@@ -428,6 +454,19 @@ impl Control {
         let lost = |to, error| unsent(log, clock.now(), to, &error);
         sockets.flush(lost, |octets| n4.recycle(octets));
         self.times.sent(|| self.clock.now());
+    }
+
+    /// Applies the keys of a new configuration that a running UPF follows.
+    fn reload(&mut self, upf: &Upf) -> Reloaded {
+        let old = Arc::clone(&self.config.borrow());
+        let next = old.with_live_keys(upf);
+        let reloaded = Reloaded::new(&old, &next, upf);
+        if !reloaded.applied.is_empty() {
+            let allow = open::smf_networks(&next.pfcp, &self.n4_addresses);
+            self.n4.reconfigure(self.clock.now(), &settings::settings(&next, allow));
+            self.config.send_replace(Arc::new(next));
+        }
+        reloaded
     }
 
     fn stop(&mut self, stop: Stop) {

@@ -9,54 +9,63 @@ use causeway_types::{DualIp, IdCipher, IpNet, NetworkInstance, NodeId, Span, Tim
 
 use super::ControlInputs;
 use crate::config::{
-    KnownSmf, PathFailure, Pfcp, RequestPort, Session, Switch, Upf, applications, predefined_rules,
+    KnownSmf, PathFailure, Pfcp, RequestPort, Session, Smf, Switch, Upf, applications, predefined_rules,
 };
 
 /// The limit of the doubled T1.
 const LONGEST_WAIT: Span = Span::from_secs(8);
 
-/// The settings of N4 from the configuration. With `start` identifiers differ between runs, with `secret` they are
-/// unpredictable.
+/// The configuration of N4. With `start` identifiers differ between runs, with `secret` they are unpredictable.
 fn config(upf: &Upf, node: NodeId, address: DualIp, start: Time, secret: IdCipher) -> n4::Config {
-    let pfcp = &upf.pfcp;
-    n4::Config {
-        retransmission: retransmission(pfcp),
-        heartbeat: heartbeat(pfcp),
-        on_path_failure: match pfcp.path_failure {
-            PathFailure::Keep => n4::PathFailure::Keep,
-            PathFailure::Purge => n4::PathFailure::Purge,
-        },
-        request_port: match pfcp.request_port {
-            RequestPort::Standard => n4::RequestPort::Standard,
-            RequestPort::Learnt => n4::RequestPort::Learnt,
-        },
-        load_control: pfcp.load_control == Switch::On,
-        overload_control: (pfcp.overload_control == Switch::On)
-            .then_some(n4::OverloadControl { mark: pfcp.overload_mark, validity: pfcp.overload_validity }),
-        allow: pfcp.allow.clone(),
-        smfs: pfcp.smf.iter().map(known_smf).collect(),
+    let mut config = n4::Config {
         any_set: false,
-        associate_retry: pfcp.association_retry,
-        release_period: pfcp.release_timeout,
         catalogue: Catalogue {
-            applications: Arc::new(applications(&upf.applications)),
             predefined: Arc::new(predefined_rules(&upf.predefined_rules)),
+            ..Catalogue::default()
         },
         seed: start.as_nanos(),
         secret: Some(secret),
         short_teids: upf.dataplane.is_switch(),
         teid_pools: upf.teid_pools(),
         address_pools: upf.session.iter().map(address_pool).collect(),
-        address_rest: upf.ue_address_quarantine,
         limits: n4::Limits {
-            associations: pfcp.max_associations as usize,
+            associations: upf.pfcp.max_associations as usize,
             sessions: upf.max_sessions as usize,
-            routes: upf.framed_routes.max as usize,
-            routes_per_session: upf.framed_routes.max_per_session as usize,
-            routes_per_smf: upf.framed_routes.max_per_smf as usize,
             ..n4::Limits::default()
         },
         ..n4::Config::new(node, address)
+    };
+    settings(upf, Vec::new()).apply(&mut config);
+    config
+}
+
+/// The settings of N4 that a reload of the configuration replaces. These hosts may set up associations.
+pub(super) fn settings(upf: &Upf, allow: Vec<IpNet>) -> n4::Settings {
+    let pfcp = &upf.pfcp;
+    n4::Settings {
+        retransmission: retransmission(pfcp),
+        heartbeat: heartbeat(pfcp),
+        on_path_failure: match pfcp.path_failure {
+            PathFailure::Keep => n4::PathFailure::Keep,
+            PathFailure::Purge => n4::PathFailure::Purge,
+        },
+        load_control: pfcp.load_control == Switch::On,
+        overload_control: (pfcp.overload_control == Switch::On)
+            .then_some(n4::OverloadControl { mark: pfcp.overload_mark, validity: pfcp.overload_validity }),
+        allow,
+        smfs: pfcp.smf.iter().map(known_smf).collect(),
+        request_port: match pfcp.request_port {
+            RequestPort::Standard => n4::RequestPort::Standard,
+            RequestPort::Learnt => n4::RequestPort::Learnt,
+        },
+        associate_retry: pfcp.association_retry,
+        release_period: pfcp.release_timeout,
+        address_rest: upf.ue_address_quarantine,
+        routes: upf.framed_routes.max as usize,
+        routes_per_session: upf.framed_routes.max_per_session as usize,
+        routes_per_smf: upf.framed_routes.max_per_smf as usize,
+        applications: Arc::new(applications(&upf.applications)),
+        targets: pfcp.client.smf.iter().map(Smf::socket).collect(),
     }
 }
 

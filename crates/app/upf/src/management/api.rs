@@ -14,8 +14,8 @@ use super::filter::SessionFilter;
 use super::query::{Parameters, SessionQuery, node_of, seid_of};
 use super::refusal::Refusal;
 use super::server::{Management, ManagementRequest, Shared};
-use super::system;
 use super::views::{Associations, EndedAssociation, ProblemView, SessionDetail, SessionPage};
+use super::{operate, system};
 
 /// Maximum number of requests to the control thread for one page. If few sessions match, a page has fewer sessions than
 /// requested.
@@ -45,6 +45,8 @@ pub(super) fn router() -> OpenApiRouter<Arc<Management>> {
         .routes(routes!(system::drops))
         .routes(routes!(system::config))
         .routes(routes!(system::events))
+        .routes(routes!(operate::reload))
+        .routes(routes!(operate::log_level))
 }
 
 /// The associations with SMFs.
@@ -61,7 +63,7 @@ async fn associations(State(management): Shared) -> Result<Json<Associations>, R
 }
 
 /// The refusal of a call that changes state: it may come from another host, or from a web page in a browser.
-fn refuse_change(management: &Management, headers: &HeaderMap) -> Result<(), Refusal> {
+pub(super) fn refuse_change(management: &Management, headers: &HeaderMap) -> Result<(), Refusal> {
     match () {
         () if !management.may_change => Err(Refusal::ChangeFromElsewhere),
         () if headers.contains_key(ORIGIN) => Err(Refusal::WebPage),

@@ -7,6 +7,7 @@ mod details;
 mod events;
 mod filter;
 mod metrics;
+mod operate;
 mod page;
 mod query;
 mod refusal;

@@ -38,6 +38,12 @@ pub(super) enum Refusal {
     /// A request that a web page caused.
     #[error("calls that change state are not accepted from web pages")]
     WebPage,
+    /// The configuration file has errors.
+    #[error("the configuration in force stays:\n{0}")]
+    Configuration(String),
+    /// A text that is no log level.
+    #[error("`{0}` is no log level: error, warn, info, debug or trace")]
+    NoLevel(String),
     /// Too many clients listen to events.
     #[error("{} clients listen to events already: close one, or try again later", super::events::STREAMS)]
     TooManyStreams,
@@ -49,7 +55,8 @@ pub(super) enum Refusal {
 impl Refusal {
     const fn status(&self) -> StatusCode {
         match self {
-            Self::Query(_) | Self::NoSeid(_) => StatusCode::BAD_REQUEST,
+            Self::Query(_) | Self::NoSeid(_) | Self::NoLevel(_) => StatusCode::BAD_REQUEST,
+            Self::Configuration(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::UnknownSession(_) | Self::UnknownAssociation | Self::UnknownPath => StatusCode::NOT_FOUND,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::ChangeFromElsewhere | Self::WebPage => StatusCode::FORBIDDEN,

@@ -13,7 +13,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use causeway_dataplane::SessionState;
 use causeway_types::{NodeId, Seid, Time};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use super::connections::Server;
@@ -25,6 +25,7 @@ use super::refusal::Refusal;
 use super::views::{AssociationView, PoolView, SessionView};
 use super::{api, page};
 use crate::config::Upf;
+use crate::daemon::OwnerRequest;
 use crate::watchdog::Pauses;
 use crate::worker::SnapshotClient;
 
@@ -81,7 +82,9 @@ pub(crate) struct Management {
     /// The server is reachable from this host only, so that changes are allowed.
     pub(crate) may_change: bool,
     /// The configuration in force, and the Node ID that it leads to.
-    pub(crate) upf: Upf,
+    pub(crate) upf: watch::Receiver<Arc<Upf>>,
+    /// Requests to the owner of the daemon.
+    pub(crate) owner: mpsc::Sender<OwnerRequest>,
     pub(crate) node_id: String,
     /// The streams of events that may still begin.
     pub(crate) streams: Arc<Semaphore>,
@@ -91,6 +94,24 @@ impl Management {
     /// The permits of streams of events.
     pub(crate) fn stream_permits() -> Arc<Semaphore> {
         Arc::new(Semaphore::new(STREAMS))
+    }
+
+    /// The configuration in force.
+    pub(super) fn upf(&self) -> Arc<Upf> {
+        Arc::clone(&self.upf.borrow())
+    }
+
+    /// Asks the owner of the daemon.
+    pub(super) async fn ask_owner<T>(
+        &self,
+        ask: impl FnOnce(oneshot::Sender<T>) -> OwnerRequest,
+    ) -> Result<T, Refusal> {
+        let (reply, answer) = oneshot::channel();
+        let exchange = async {
+            self.owner.send(ask(reply)).await.ok()?;
+            answer.await.ok()
+        };
+        in_time(exchange).await
     }
 
     /// Asks the control thread.

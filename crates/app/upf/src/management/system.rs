@@ -59,11 +59,11 @@ pub(super) async fn status(State(management): Shared) -> Result<Json<StatusView>
         version: env!("CARGO_PKG_VERSION").into(),
         build: if cfg!(debug_assertions) { "debug" } else { "release" }.into(),
         node_id: management.node_id.clone(),
-        data_plane: management.upf.dataplane.name().into(),
+        data_plane: management.upf().dataplane.name().into(),
         started: n4.wall.at(management.started).as_nanos() / 1_000_000_000,
         associations: n4.associations,
         sessions: n4.sessions,
-        max_sessions: management.upf.max_sessions.into(),
+        max_sessions: management.upf().max_sessions.into(),
         workers,
         received_packets: received(&counters),
         forwarded_packets: counters.forwarded,
@@ -105,7 +105,7 @@ pub(super) async fn peers(
         up: state.is_up,
         fars: state.users,
     });
-    let supervised = !management.upf.gtpu.echo.interval.is_zero();
+    let supervised = !management.upf().gtpu.echo.interval.is_zero();
     Ok(Json(Peers { supervised, peers: peers.collect(), after: next }))
 }
 
@@ -163,7 +163,7 @@ pub(super) async fn workers(State(management): Shared) -> Result<Json<Workers>, 
 pub(super) async fn interfaces(State(management): Shared) -> Result<Json<Interfaces>, Refusal> {
     // A snapshot updates what the kernel counts for the ports.
     management.snapshots().await?;
-    let networks = networks(&management.upf);
+    let networks = networks(&management.upf());
     let interfaces = management.ports.iter().map(|port| interface(port, &networks)).collect();
     Ok(Json(Interfaces { interfaces }))
 }
@@ -228,7 +228,7 @@ pub(super) async fn drops(State(management): Shared) -> Result<Json<Drops>, Refu
     responses((status = 200, description = "The configuration with its defaults", body = ConfigView)),
 )]
 pub(super) async fn config(State(management): Shared) -> Json<ConfigView> {
-    Json(ConfigView { upf: serde_json::to_value(&management.upf).unwrap_or_default() })
+    Json(ConfigView { upf: serde_json::to_value(&*management.upf()).unwrap_or_default() })
 }
 
 /// What happens, from now on, as server-sent events.

@@ -15,6 +15,7 @@ mod own_addresses;
 mod packet_thread;
 mod ports_come_back;
 mod relay;
+mod reload;
 mod routing;
 mod several_workers;
 mod switch;

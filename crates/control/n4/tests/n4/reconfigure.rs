@@ -30,10 +30,7 @@ fn the_permitted_hosts_change_for_new_associations() {
     n4.establish(&mut smf);
     let mut other = Smf::new(11);
     let setup = other.setup();
-    let asked = other.request(None, setup);
-    n4.deliver(other.addr, &asked);
-    let refused = n4.try_next(other.addr).map(|response| response.cause());
-    assert_ne!(refused, Some(Cause::RequestAccepted));
+    assert_eq!(n4.ask(&mut other, None, setup).cause(), Cause::RequestRejected);
     assert_eq!(n4.n4.occupancy().associations, 1);
     reconfigure(&mut n4, |settings| settings.allow.clear());
     n4.associate(&mut other);

@@ -20,6 +20,6 @@ pub use rules::{
 pub use session::{RuleCounts, SessionDetail, SessionPage, SessionView, UserView};
 pub use state::{BufferView, SessionStateView, UrrStateView, UsageView};
 pub use system::{
-    ConfigView, DropView, Drops, InterfaceView, Interfaces, MemoryView, NamedCount, PeerView, Peers,
-    PoolView, Pools, StatusView, WorkerView, Workers,
+    ConfigView, DropView, Drops, InterfaceView, Interfaces, LogLevelView, MemoryView, NamedCount, PeerView,
+    Peers, PoolView, Pools, ReloadedView, StatusView, WorkerView, Workers,
 };

@@ -198,3 +198,20 @@ pub struct ConfigView {
     #[schema(value_type = Object)]
     pub upf: Value,
 }
+
+/// What became of a reload of the configuration.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct ReloadedView {
+    /// The keys with a new value that is in force.
+    pub applied: Vec<String>,
+    /// The keys with a new value that takes effect at the next start.
+    pub at_restart: Vec<String>,
+}
+
+/// The level of the logs.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct LogLevelView {
+    /// The least severe level that is logged: `error`, `warn`, `info`, `debug` or `trace`.
+    #[schema(example = "debug")]
+    pub level: String,
+}

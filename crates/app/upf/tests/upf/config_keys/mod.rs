@@ -1,6 +1,6 @@
 //! Every documented key is read, has the default that is documented, and is in the sample file.
 
-mod values;
+pub(crate) mod values;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,7 +16,7 @@ const PACKAGED: &str = include_str!("../../../../../../packaging/upf.yaml");
 const INTEROP: &str = include_str!("../../../../../../tests/interop/upf.yaml");
 
 /// The key and value as a file of one line, with what its list item needs.
-fn file(path: &str, value: &str) -> String {
+pub(crate) fn with_value(path: &str, value: &str) -> String {
     let (group, leaf) = path.rsplit_once('.').unwrap();
     let needed = NEEDED.iter().find(|(g, with)| {
         let instead = ["address", "dev"].contains(&leaf) && with.starts_with("address");
@@ -50,7 +50,7 @@ fn every_documented_key_has_an_effect() {
     assert_eq!(tested, documented);
     let default = Config::default().to_yaml();
     for (path, value) in OTHER_VALUES {
-        let text = file(path, value);
+        let text = with_value(path, value);
         match load(&text) {
             Ok(config) => assert_ne!(config.to_yaml(), default, "{path} has no effect: {text}"),
             Err(error) if *path == "upf.gtpu.mode" => {
@@ -109,7 +109,7 @@ fn every_documented_default_is_the_default() {
             let name = "silver".to_owned();
             expected.upf.forwarding_policy.push(ForwardingPolicy { name, ..ForwardingPolicy::default() });
         }
-        let config = load(&file(key.path, key.default)).unwrap();
+        let config = load(&with_value(key.path, key.default)).unwrap();
         assert_eq!(config, expected, "{}", key.path);
     }
 }

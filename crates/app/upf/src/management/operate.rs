@@ -1,0 +1,61 @@
+//! Operations on the daemon as a process: reload, log level.
+
+use axum::Json;
+use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
+use axum::http::HeaderMap;
+
+use super::api::refuse_change;
+use super::refusal::Refusal;
+use super::server::Shared;
+use super::views::{LogLevelView, ProblemView, ReloadedView};
+use crate::config::Level;
+use crate::daemon::OwnerRequest;
+
+/// Reads the configuration file again, and applies the keys that a running UPF follows.
+///
+/// A file with an error changes nothing. Sessions, associations and packets are not touched. `GET /api/v1/config` shows
+/// what is in force; `causeway config keys` lists the keys with their effect.
+#[utoipa::path(
+    post, path = "/api/v1/reload", tag = "UPF",
+    responses(
+        (status = 200, description = "The keys that changed", body = ReloadedView),
+        (status = 403, description = "Changes are not accepted from there", body = ProblemView, content_type = "application/problem+json"),
+        (status = 422, description = "The file has errors; the configuration in force stays", body = ProblemView, content_type = "application/problem+json"),
+        (status = 503, description = "The daemon is busy or ending", body = ProblemView, content_type = "application/problem+json"),
+    ),
+)]
+pub(super) async fn reload(
+    State(management): Shared,
+    headers: HeaderMap,
+) -> Result<Json<ReloadedView>, Refusal> {
+    refuse_change(&management, &headers)?;
+    let reloaded = management.ask_owner(|reply| OwnerRequest::Reload { reply }).await?;
+    let reloaded = reloaded.map_err(|errors| Refusal::Configuration(errors.to_string()))?;
+    let owned = |keys: Vec<&'static str>| keys.into_iter().map(str::to_owned).collect();
+    Ok(Json(ReloadedView { applied: owned(reloaded.applied), at_restart: owned(reloaded.at_restart) }))
+}
+
+/// Sets the level of the logs, until the next start or reload.
+#[utoipa::path(
+    put, path = "/api/v1/log-level", tag = "UPF",
+    request_body = LogLevelView,
+    responses(
+        (status = 200, description = "The level is in force", body = LogLevelView),
+        (status = 400, description = "This is no level", body = ProblemView, content_type = "application/problem+json"),
+        (status = 403, description = "Changes are not accepted from there", body = ProblemView, content_type = "application/problem+json"),
+        (status = 503, description = "The daemon is busy or ending", body = ProblemView, content_type = "application/problem+json"),
+    ),
+)]
+pub(super) async fn log_level(
+    State(management): Shared,
+    headers: HeaderMap,
+    body: Result<Json<LogLevelView>, JsonRejection>,
+) -> Result<Json<LogLevelView>, Refusal> {
+    refuse_change(&management, &headers)?;
+    let Json(view) = body.map_err(|rejection| Refusal::Query(rejection.body_text()))?;
+    let named = Level::ALL.iter().find(|level| level.word() == view.level);
+    let level = *named.ok_or_else(|| Refusal::NoLevel(view.level.clone()))?;
+    management.ask_owner(|reply| OwnerRequest::LogLevel { level, reply }).await?;
+    Ok(Json(view))
+}
