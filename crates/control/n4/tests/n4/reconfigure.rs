@@ -98,7 +98,7 @@ fn configured_applications_change() {
     let configured = |name: &str| {
         let applications = [(name.into(), vec![Pfd::default()])];
         move |settings: &mut Settings| {
-            settings.applications = Arc::new(Applications::configured(applications))
+            settings.applications = Arc::new(Applications::configured(applications));
         }
     };
     let (mut n4, mut smf) = TestN4::associated();

@@ -1,7 +1,7 @@
 //! An SMF on a real socket, one request at a time.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use causeway_pfcp::{
     ActivationTime, ApplyAction, AssociationSetupRequest, AssociationUpdateResponse, Cause, CreateFar,
@@ -151,8 +151,12 @@ impl Smf {
         }
     }
 
-    /// Asks for a session for each of these UEs at once; how many are accepted.
+    /// Asks for a session for each of these UEs, for a few at a time, so that no socket buffer is full; how many are accepted.
     pub fn establish_all(&mut self, ues: &[Ipv4Addr]) -> usize {
+        ues.chunks(32).map(|ues| self.establish_some(ues)).sum()
+    }
+
+    fn establish_some(&mut self, ues: &[Ipv4Addr]) -> usize {
         for ue in ues {
             let cp = FSeid { seid: Seid(CP_SEID.0 + self.sessions), addr: DualIp::from(self.address) };
             (self.sessions, self.sequence) = (self.sessions + 1, self.sequence + 1);
@@ -161,12 +165,14 @@ impl Smf {
             self.send(request.into(), Some(Seid(0)), self.sequence);
         }
         let (mut answered, mut accepted) = (0, 0);
+        let start = Instant::now();
         while answered < ues.len() {
             // The UPF may send heartbeats meanwhile.
             if let Message::SessionEstablishmentResponse(response) = decode(&self.receive()).1 {
                 answered += 1;
                 accepted += usize::from(response.cause.is_accepted());
             }
+            assert!(start.elapsed() < PATIENCE, "{answered} of {} requests are answered", ues.len());
         }
         accepted
     }
