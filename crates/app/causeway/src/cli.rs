@@ -11,6 +11,22 @@ use causeway_upf::config::Overrides;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
 
+use crate::commands::associations::AssociationsArgs;
+use crate::commands::completion::CompletionArgs;
+use crate::commands::config::ShowArgs;
+use crate::commands::drops::DropsArgs;
+use crate::commands::events::EventsArgs;
+use crate::commands::interfaces::InterfacesArgs;
+use crate::commands::log_level::LogLevelArgs;
+use crate::commands::man::ManArgs;
+use crate::commands::peers::PeersArgs;
+use crate::commands::pools::PoolsArgs;
+use crate::commands::reload::ReloadArgs;
+use crate::commands::session::SessionArgs;
+use crate::commands::sessions::SessionsArgs;
+use crate::commands::status::StatusArgs;
+use crate::commands::workers::WorkersArgs;
+
 /// Causeway, a 5G User Plane Function.
 #[derive(Parser)]
 #[command(name = "causeway", version, propagate_version = true, after_help = EXAMPLES)]
@@ -24,6 +40,8 @@ Examples:
   causeway run --config /etc/causeway/upf.yaml
   causeway config check --config upf.yaml
   causeway config keys
+  causeway status
+  causeway session 10.45.0.2
   causeway demo
   causeway plan --profile hip4 --ratio 1:10
   causeway experiment hip4
@@ -41,6 +59,17 @@ Examples:
   CAUSEWAY_CONFIG=upf.yaml causeway run
 
 Exit codes: 0 stopped by a signal, 1 failed at start or at work, 2 wrong command line or configuration.";
+
+/// The end of the help of each command that asks a running UPF.
+macro_rules! asks {
+    ($($example:literal)*) => {
+        concat!(
+            "Examples:\n",
+            $("  ", $example, "\n",)*
+            "\nExit codes: 0 done, 1 the UPF does not answer or refuses, 2 wrong command line."
+        )
+    };
+}
 
 const DEMO_HELP: &str = "\
 Ten UEs, two gNBs, an SMF and a data network are emulated; their packets cross real kernel interfaces. Two of the UEs have IPv6.
@@ -128,6 +157,53 @@ pub(crate) enum Command {
     /// Compute the UE capacity of a UPF in P4 on a switch, and draw the placement of its tables
     #[command(after_help = PLAN_HELP)]
     Plan(Box<causeway_plan::Arguments>),
+    /// Show the state of a running UPF
+    #[command(after_help = asks!("causeway status" "causeway status --management 192.0.2.1:9098 -o json"))]
+    Status(StatusArgs),
+    /// List the PFCP sessions of a running UPF
+    #[command(after_help = asks!("causeway sessions --dnn internet --gnb 198.51.100.7" "causeway sessions --imsi 001010000000001" "causeway sessions --all -o json"))]
+    Sessions(Box<SessionsArgs>),
+    /// Show one session whole: its rules, tunnels, rates, usage and buffer
+    #[command(after_help = asks!("causeway session 10.45.0.2" "causeway session 0x2a -o json"))]
+    Session(SessionArgs),
+    /// List the associations with SMFs
+    #[command(after_help = asks!("causeway associations"))]
+    Associations(AssociationsArgs),
+    /// List the GTP-U paths to gNBs and other UPFs, as Echo Requests find them
+    #[command(after_help = asks!("causeway peers" "causeway peers --down"))]
+    Peers(PeersArgs),
+    /// List the pools of UE addresses
+    #[command(after_help = asks!("causeway pools"))]
+    Pools(PoolsArgs),
+    /// List the packet threads with their load and rates
+    #[command(after_help = asks!("causeway workers"))]
+    Workers(WorkersArgs),
+    /// List the packet ports with their counters
+    #[command(after_help = asks!("causeway interfaces"))]
+    Interfaces(InterfacesArgs),
+    /// Show why packets are dropped, how many, and what to do
+    #[command(after_help = asks!("causeway drops" "causeway drops --interval 10" "causeway drops --all -o json"))]
+    Drops(DropsArgs),
+    /// Show sessions, associations, paths and reports as they change
+    #[command(after_help = asks!("causeway events" "causeway events --count 10 -o json"))]
+    Events(EventsArgs),
+    /// Have a running UPF read its configuration file again
+    #[command(after_help = asks!("causeway reload"))]
+    Reload(ReloadArgs),
+    /// Set the level of the logs of a running UPF
+    #[command(after_help = asks!("causeway log-level debug"))]
+    LogLevel(LogLevelArgs),
+    /// Print a completion script for a shell
+    #[command(
+        after_help = "Examples:\n  causeway completion bash > /etc/bash_completion.d/causeway\n\nExit codes: 0 done, 2 wrong command line."
+    )]
+    Completion(CompletionArgs),
+    /// Print a manual page, or write all of them
+    #[command(
+        after_help = "Examples:\n  causeway man session | man -l -\n  causeway man --out /usr/local/share/man/man1\n\n\
+                      Exit codes: 0 done, 1 no such page or folder, 2 wrong command line."
+    )]
+    Man(ManArgs),
     #[cfg(feature = "p4runtime")]
     /// Serve the model of a P4 switch over P4Runtime, until SIGTERM or SIGINT
     #[command(after_help = SWITCH_MODEL_HELP)]
@@ -200,6 +276,9 @@ pub(crate) enum ConfigCommand {
     Check(Box<ConfigArgs>),
     /// List every key with its meaning, its default, and whether a reload changes it
     Keys,
+    /// Print the configuration in force of a running UPF
+    #[command(after_help = asks!("causeway config show" "causeway config show -o json"))]
+    Show(ShowArgs),
 }
 
 /// The sources of the configuration. A flag takes precedence over the environment, and the environment over the file.

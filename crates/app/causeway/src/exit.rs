@@ -21,3 +21,8 @@ pub(crate) fn end(code: u8, how: impl Display) -> ExitCode {
     let _ = writeln!(std::io::stderr(), "{how}");
     ExitCode::from(code)
 }
+
+/// Writes a remark to standard error, so that standard output has only what was asked for.
+pub(crate) fn note(text: impl Display) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}

@@ -3,8 +3,11 @@
 #![forbid(unsafe_code)]
 
 mod cli;
+mod client;
 mod commands;
 mod exit;
+mod management;
+mod output;
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -3,14 +3,26 @@
 use std::process::ExitCode;
 
 use causeway_upf::config::{Config, KEYS};
+use causeway_upf::management::views::ConfigView;
+use clap::Args;
 
 use crate::cli::{ConfigArgs, ConfigCommand};
 use crate::exit::{self, print};
+use crate::management::{ManagementArgs, ask};
+use crate::output::printable;
+
+/// The options of `causeway config show`.
+#[derive(Args)]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    management: ManagementArgs,
+}
 
 pub(super) fn run(command: ConfigCommand) -> ExitCode {
     match command {
         ConfigCommand::Check(args) => check(&args),
         ConfigCommand::Keys => keys(),
+        ConfigCommand::Show(args) => show(&args),
     }
 }
 
@@ -32,4 +44,15 @@ fn keys() -> ExitCode {
         print(format_args!("{:width$}  {} [{}]{when}", key.path, key.summary, key.default));
     }
     ExitCode::from(exit::OK)
+}
+
+fn show(args: &ShowArgs) -> ExitCode {
+    ask(&args.management, |client, output| {
+        let config: ConfigView = client.get("/api/v1/config", &[])?;
+        if output.is_json() {
+            return Ok(output.json(&config)?);
+        }
+        let text = serde_yaml_ng::to_string(&config).map_err(std::io::Error::other)?;
+        Ok(text.lines().try_for_each(|line| output.line(printable(line)))?)
+    })
 }

@@ -1,13 +1,28 @@
 //! One file per subcommand.
 
+pub(crate) mod associations;
 mod bench;
-mod config;
+pub(crate) mod completion;
+pub(crate) mod config;
 mod demo;
+pub(crate) mod drops;
+pub(crate) mod events;
 mod experiment;
+mod identifiers;
+pub(crate) mod interfaces;
+pub(crate) mod log_level;
+pub(crate) mod man;
+pub(crate) mod peers;
 mod plan;
+pub(crate) mod pools;
+pub(crate) mod reload;
 mod run;
+pub(crate) mod session;
+pub(crate) mod sessions;
+pub(crate) mod status;
 #[cfg(feature = "p4runtime")]
 mod switch_model;
+pub(crate) mod workers;
 
 use std::process::ExitCode;
 
@@ -22,6 +37,20 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Experiment(args) => experiment::run(&args),
         Command::Plan(args) => plan::run(&args),
+        Command::Status(args) => status::run(&args),
+        Command::Sessions(args) => sessions::run(&args),
+        Command::Session(args) => session::run(&args),
+        Command::Associations(args) => associations::run(&args),
+        Command::Peers(args) => peers::run(&args),
+        Command::Pools(args) => pools::run(&args),
+        Command::Workers(args) => workers::run(&args),
+        Command::Interfaces(args) => interfaces::run(&args),
+        Command::Drops(args) => drops::run(&args),
+        Command::Events(args) => events::run(&args),
+        Command::Reload(args) => reload::run(&args),
+        Command::LogLevel(args) => log_level::run(&args),
+        Command::Completion(args) => completion::run(&args),
+        Command::Man(args) => man::run(&args),
         #[cfg(feature = "p4runtime")]
         Command::SwitchModel(args) => switch_model::run(&args),
     }

@@ -34,8 +34,15 @@ fn the_version_is_the_one_of_the_package() {
 // Output: each says what it does, shows an example or the keys, and names the exit codes.
 #[test]
 fn every_help_text_has_examples_or_exit_codes() {
-    for args in [&["--help"][..], &["run", "--help"], &["config", "check", "--help"]] {
-        let output = causeway(args);
+    let listed = text(&causeway(&["--help"]).stdout).to_owned();
+    let commands = listed.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let commands = commands.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    // `help` has no help, and `config` has subcommands.
+    let of_each =
+        commands.filter(|name| !["", "help", "config"].contains(name)).map(|name| vec![name, "--help"]);
+    let others = [vec!["--help"], vec!["config", "check", "--help"], vec!["config", "show", "--help"]];
+    for args in of_each.chain(others) {
+        let output = causeway(&args);
         let help = text(&output.stdout);
         assert_eq!(output.status.code(), Some(0));
         assert!(help.contains("Exit codes:"), "{args:?}: {help}");
@@ -117,4 +124,38 @@ fn a_closed_pipe_is_no_panic() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!((text(&output.stderr), output.status.code()), ("", Some(0)));
+}
+
+// Input:  the completion script of each shell.
+// Output: a script that knows subcommands and their options.
+#[test]
+fn shells_complete_the_command_line() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = causeway(&["completion", shell]);
+        assert_eq!(output.status.code(), Some(0), "{shell}");
+        for part in ["sessions", "user-id", "switch-model"] {
+            assert!(text(&output.stdout).contains(part), "{shell}: {part}");
+        }
+    }
+}
+
+// Input:  the manual pages, all into a folder, one of them printed, and one that does not exist.
+// Output: a page for each subcommand; the same page; an error.
+#[test]
+fn each_subcommand_has_a_manual_page() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("man-{}", std::process::id()));
+    assert_eq!(causeway(&["man", "--out", folder.to_str().unwrap()]).status.code(), Some(0));
+    for name in ["", "-run", "-config", "-config-show", "-session", "-man"] {
+        let page = std::fs::read_to_string(folder.join(format!("causeway{name}.1"))).unwrap();
+        assert!(
+            page.contains(".SH NAME") && page.contains("Exit codes:") == (name != "-config"),
+            "{name}: {page}"
+        );
+        let path: Vec<&str> = name.split('-').filter(|part| !part.is_empty()).collect();
+        let printed = causeway(&[&["man"], &path[..]].concat());
+        assert_eq!(text(&printed.stdout), page, "{name}");
+    }
+    let output = causeway(&["man", "fly"]);
+    assert_eq!(text(&output.stderr), "there is no subcommand `fly`; see `causeway help`\n");
+    assert_eq!(output.status.code(), Some(1));
 }

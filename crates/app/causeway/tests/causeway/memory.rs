@@ -2,147 +2,16 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use causeway_pfcp::{
-    ApplyAction, AssociationSetupRequest, Cause, CreateFar, CreatePdr, DestinationInterface, FTeid,
-    ForwardingParameters, Message, NodeId, OuterHeaderCreation, OuterHeaderRemoval, Pdi, RecoveryTimeStamp,
-    RemovedHeader, SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationRequest,
-    SourceInterface, UpdateFar,
-};
-use causeway_types::{DualIp, FSeid, FarId, NtpSeconds, PdrId, Precedence, Seid};
+use causeway_pfcp::Cause;
 
+use crate::common::smf::{Smf, WINDOW};
 use crate::common::{PATIENCE, Running, file, loopback};
-
-/// Requests under way at a time.
-const WINDOW: usize = 32;
-
-/// An SMF with many sessions.
-struct Smf {
-    socket: UdpSocket,
-    address: Ipv4Addr,
-    sequence: u32,
-    sessions: u32,
-}
-
-impl Smf {
-    fn associated(upf: Ipv4Addr) -> Self {
-        let address = loopback();
-        let socket = UdpSocket::bind((address, 8805)).unwrap();
-        socket.connect((upf, 8805)).unwrap();
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut smf = Self { socket, address, sequence: 0, sessions: 0 };
-        let stamp = RecoveryTimeStamp(NtpSeconds(0xe000_0000));
-        let setup = AssociationSetupRequest::new(NodeId::Ip(address.into()), stamp);
-        smf.send(setup.into(), None);
-        smf.answer(|message| match message {
-            Message::AssociationSetupResponse(response) => assert!(response.cause.is_accepted()),
-            other => panic!("{other:?}"),
-        });
-        smf
-    }
-
-    fn send(&mut self, message: Message<'_>, seid: Option<Seid>) {
-        self.sequence += 1;
-        let mut octets = Vec::new();
-        message.encode(seid, self.sequence & 0xff_ffff, &mut octets).unwrap();
-        self.socket.send(&octets).unwrap();
-    }
-
-    /// The next answer; requests of the UPF are passed over.
-    fn answer<T>(&self, of: impl FnOnce(Message<'_>) -> T) -> T {
-        let mut buffer = vec![0; 65_535];
-        loop {
-            let len = self.socket.recv(&mut buffer).expect("an answer in time");
-            let (header, body, _) = causeway_pfcp::Header::decode(&buffer[..len]).unwrap();
-            let message = Message::decode(&header, body).unwrap();
-            if !message.message_type().is_request() {
-                return of(message);
-            }
-        }
-    }
-
-    /// Asks for sessions, so many at a time, until one is refused or there are so many: the UPF's ends, and the cause of the refusal.
-    fn establish(&mut self, most: usize) -> (Vec<Seid>, Option<Cause>) {
-        let (mut seids, mut refused) = (Vec::new(), None);
-        while seids.len() < most && refused.is_none() {
-            let asked = WINDOW.min(most - seids.len());
-            (0..asked).for_each(|_| self.ask());
-            for _ in 0..asked {
-                let (cause, seid) = self.answer(|message| match message {
-                    Message::SessionEstablishmentResponse(response) => (response.cause, response.up_f_seid),
-                    other => panic!("{other:?}"),
-                });
-                seids.extend(seid.map(|f_seid| f_seid.seid));
-                refused = Some(cause).filter(|cause| !cause.is_accepted()).or(refused);
-            }
-        }
-        (seids, refused)
-    }
-
-    fn ask(&mut self) {
-        self.sessions += 1;
-        let cp = FSeid { seid: Seid(self.sessions.into()), addr: DualIp::from(self.address) };
-        // From one gNB to another, since the daemon has no data network.
-        let (mut pdrs, mut fars) = (Vec::new(), Vec::new());
-        for id in [1, 2] {
-            let pdi = Pdi {
-                local_f_teid: Some(FTeid::Choose { v4: true, v6: false, choose_id: None }),
-                ..Pdi::new(SourceInterface::Access)
-            };
-            pdrs.push(CreatePdr {
-                outer_header_removal: Some(OuterHeaderRemoval::new(RemovedHeader::GtpuIpv4)),
-                far_id: Some(FarId(id.into())),
-                ..CreatePdr::new(PdrId(id), Precedence(255), pdi)
-            });
-            let gnb = DualIp::from(Ipv4Addr::new(192, 0, 2, 11));
-            let forwarding = ForwardingParameters {
-                outer_header_creation: Some(OuterHeaderCreation::gtpu(
-                    self.sessions * 2 + u32::from(id),
-                    gnb,
-                )),
-                ..ForwardingParameters::new(DestinationInterface::Access)
-            };
-            fars.push(CreateFar {
-                forwarding_parameters: Some(forwarding),
-                ..CreateFar::new(FarId(id.into()), ApplyAction::FORW)
-            });
-        }
-        let node = NodeId::Ip(self.address.into());
-        let request = SessionEstablishmentRequest::new(node, cp, pdrs, fars);
-        self.send(request.into(), Some(Seid(0)));
-    }
-
-    /// The downlink of a session is dropped from now on.
-    fn modify(&mut self, seid: Seid) -> Cause {
-        let far = UpdateFar { apply_action: Some(ApplyAction::DROP), ..UpdateFar::new(FarId(2)) };
-        let request =
-            SessionModificationRequest { update_fars: [far].into(), ..SessionModificationRequest::default() };
-        self.send(request.into(), Some(seid));
-        self.answer(|message| match message {
-            Message::SessionModificationResponse(response) => response.cause,
-            other => panic!("{other:?}"),
-        })
-    }
-
-    fn delete(&mut self, seids: &[Seid]) {
-        for seids in seids.chunks(WINDOW) {
-            for seid in seids {
-                self.send(SessionDeletionRequest::default().into(), Some(*seid));
-            }
-            for _ in seids {
-                self.answer(|message| match message {
-                    Message::SessionDeletionResponse(response) => assert!(response.cause.is_accepted()),
-                    other => panic!("{other:?}"),
-                });
-            }
-        }
-    }
-}
 
 /// A configuration with room for a million sessions, and further keys of `upf`.
 fn configured(at: Ipv4Addr, keys: &str) -> PathBuf {

@@ -1,6 +1,8 @@
 //! A daemon as a process, with its log.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
+pub mod smf;
+
 use std::io::{BufRead, BufReader};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;

@@ -1,0 +1,86 @@
+//! The stream of events: server-sent events (WHATWG HTML, clause 9.2), as far as the server sends them.
+
+use std::collections::VecDeque;
+
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+
+use causeway_upf::management::views::TimedEvent;
+
+use super::{Client, ClientError};
+
+/// Maximum length of one event, in octets.
+const EVENT: usize = 64 << 10;
+
+/// The events of a UPF, from when it was opened.
+pub(crate) struct EventReader<'a> {
+    client: &'a Client,
+    body: Incoming,
+    lines: Lines,
+}
+
+impl<'a> EventReader<'a> {
+    pub(super) fn new(client: &'a Client, body: Incoming) -> Self {
+        Self { client, body, lines: Lines::default() }
+    }
+
+    /// The next event; `None`: the UPF ended the stream. Blocks until there is one.
+    ///
+    /// # Errors
+    /// [`ClientError`]
+    pub(crate) fn next(&mut self) -> Result<Option<TimedEvent>, ClientError> {
+        loop {
+            if let Some(data) = self.lines.data.pop_front() {
+                return serde_json::from_slice(&data).map(Some).map_err(|_| self.client.foreign());
+            }
+            let Some(frame) = self.client.runtime.block_on(self.body.frame()) else { return Ok(None) };
+            let frame = frame
+                .map_err(|source| ClientError::Broken { address: self.client.address.clone(), source })?;
+            if let Ok(octets) = frame.into_data() {
+                self.lines.read(&octets);
+            }
+            if self.lines.rest.len() > EVENT {
+                return Err(self.client.foreign());
+            }
+        }
+    }
+}
+
+/// The lines of the stream.
+#[derive(Default)]
+struct Lines {
+    /// The begin of a line.
+    rest: Vec<u8>,
+    /// The data of each event that was read.
+    data: VecDeque<Vec<u8>>,
+}
+
+impl Lines {
+    /// The server writes the data of an event in one line. Other lines name the kind, which the data has too, or are comments.
+    fn read(&mut self, octets: &[u8]) {
+        self.rest.extend_from_slice(octets);
+        while let Some(end) = self.rest.iter().position(|octet| *octet == b'\n') {
+            let line: Vec<u8> = self.rest.drain(..=end).collect();
+            if let Some(data) = line.strip_prefix(b"data:") {
+                self.data.push_back(data.trim_ascii().to_vec());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Input:  two events and a comment, in pieces that end anywhere.
+    // Output: the data of both.
+    #[test]
+    fn events_arrive_in_pieces() {
+        let stream = b"event: lost\ndata: {\"a\":1}\n\n:\n\nevent: lost\ndata: {\"a\":2}\n\n";
+        for size in 1..stream.len() {
+            let mut lines = Lines::default();
+            stream.chunks(size).for_each(|piece| lines.read(piece));
+            assert_eq!(lines.data, [b"{\"a\":1}", b"{\"a\":2}"], "{size}");
+        }
+    }
+}

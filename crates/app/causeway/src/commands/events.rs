@@ -1,0 +1,62 @@
+//! `causeway events`: what happens, as it happens.
+
+use std::process::ExitCode;
+
+use causeway_upf::management::views::{EventView, TimedEvent};
+use clap::Args;
+
+use crate::exit;
+use crate::management::{ManagementArgs, ask};
+use crate::output::{Cell, Tone, timestamp};
+
+/// The options of `causeway events`.
+#[derive(Args)]
+pub(crate) struct EventsArgs {
+    /// End after so many events
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+
+    #[command(flatten)]
+    management: ManagementArgs,
+}
+
+pub(super) fn run(args: &EventsArgs) -> ExitCode {
+    ask(&args.management, |client, output| {
+        let mut left = args.count;
+        let mut events = client.events()?;
+        exit::note("waiting for events; Ctrl-C ends");
+        while left != Some(0) {
+            let Some(event) = events.next()? else {
+                // A stream ends after an hour.
+                events = client.events()?;
+                exit::note("connected again; events in between are missing");
+                continue;
+            };
+            if output.is_json() {
+                output.json_line(&event)?;
+            } else {
+                output.line(line(&event))?;
+            }
+            output.flush()?;
+            left = left.map(|left| left - 1);
+        }
+        Ok(())
+    })
+}
+
+fn line(event: &TimedEvent) -> String {
+    let (text, tone) = match &event.event {
+        EventView::SessionEstablished { seid } => (format!("session {seid} established"), Tone::Good),
+        EventView::SessionModified { seid } => (format!("session {seid} modified"), Tone::Plain),
+        EventView::SessionDeleted { seid } => (format!("session {seid} deleted"), Tone::Plain),
+        EventView::AssociationUp { node_id } => (format!("association with {node_id} set up"), Tone::Good),
+        EventView::AssociationDown { node_id } => (format!("association with {node_id} ended"), Tone::Bad),
+        EventView::PathUp { peer } => (format!("path to {peer} up"), Tone::Good),
+        EventView::PathDown { peer } => (format!("path to {peer} down"), Tone::Bad),
+        EventView::ReportSent { cp_seid, to } => {
+            (format!("report on the SMF's session {cp_seid} sent to {to}"), Tone::Plain)
+        }
+        EventView::Lost { events } => (format!("{events} events are missing: read faster"), Tone::Bad),
+    };
+    format!("{}  {}", Cell::new(timestamp(event.time), Tone::Faint), Cell::new(text, tone))
+}

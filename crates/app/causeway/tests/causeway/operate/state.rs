@@ -1,0 +1,75 @@
+//! The UPF as a whole.
+
+use super::Operated;
+
+// Input:  a UPF with two sessions of one SMF; each command about the whole, as text and as JSON.
+// Output: the figures that belong to it.
+#[test]
+fn the_whole_is_shown() {
+    let of = Operated::with_sessions(2);
+    let (at, smf) = (of.at.to_string(), of.smf.address.to_string());
+    for (args, in_text, pointer, value) in [
+        (&["status"][..], &["2 of at most", "fastpath, 1 packet thread", &at][..], "/sessions", 2.into()),
+        (&["associations"], &["NODE ID", &smf, "up"], "/associations/0/node_id", smf.clone().into()),
+        (&["peers"], &[], "/peers", serde_json::json!([])),
+        (&["pools"], &[], "/pools", serde_json::json!([])),
+        (&["workers"], &["THREAD", "LOAD", "0 /s"], "/workers/0/sessions", 2.into()),
+        (&["interfaces"], &["n3-"], "/interfaces/0/failures", serde_json::json!([])),
+        (&["drops"], &[], "/drops", serde_json::json!([])),
+        (&["config", "show"], &["upf:", "max_sessions: "], "/upf/pfcp/server/0/address", at.clone().into()),
+    ] {
+        let text = of.text(args);
+        for part in in_text {
+            assert!(text.contains(part), "{args:?}: {part} is not in\n{text}");
+        }
+        assert!(!text.contains('\u{1b}'), "{args:?}: colours without a terminal: {text:?}");
+        let json = of.json(args);
+        assert_eq!(json.pointer(pointer), Some(&value), "{args:?}: {json}");
+    }
+}
+
+// Input:  a packet for a tunnel that does not exist.
+// Output: `causeway drops` has its reason, its number, what it means and what to do; `--all` has every other reason, too.
+#[test]
+fn drops_are_explained() {
+    let of = Operated::with_sessions(0);
+    let gnb = std::net::UdpSocket::bind((crate::common::loopback(), 0)).unwrap();
+    // A G-PDU of version 1 with an IPv4 packet that is cut off.
+    let datagram = [0x30, 0xff, 0, 4, 0, 0, 0x12, 0x34, 0x45, 0, 0, 4];
+    gnb.send_to(&datagram, (of.at, 2152)).unwrap();
+    let mut drops = of.json(&["drops"]);
+    while drops["drops"].as_array().unwrap().is_empty() {
+        drops = of.json(&["drops"]);
+    }
+    let reason = &drops["drops"][0];
+    assert_eq!((&reason["reason"], &reason["count"]), (&"unknown_teid".into(), &1.into()), "{drops}");
+    let text = of.text(&["drops"]);
+    let [name, meaning, remedy] = text.lines().collect::<Vec<_>>()[..] else { panic!("{text}") };
+    assert_eq!(name, "unknown_teid: 1 packets, 0 /s");
+    assert_eq!(meaning.trim(), reason["meaning"].as_str().unwrap());
+    assert_eq!(remedy.trim(), format!("To do: {}", reason["remedy"].as_str().unwrap()));
+    assert!(of.json(&["drops", "--all"])["drops"].as_array().unwrap().len() > 20);
+}
+
+// Input:  a new log level, a reload of an unchanged file, of a changed one and of a wrong one.
+// Output: each is confirmed, or the error has file, line and cure.
+#[test]
+fn a_running_upf_is_changed() {
+    let mut of = Operated::with_sessions(0);
+    assert_eq!(of.text(&["log-level", "debug"]), "log level is debug\n");
+    of.running.until("log level is debug");
+    let path = of.path.clone();
+    assert_eq!(of.text(&["reload"]), "nothing has changed\n");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let changed = text.replace("  pfcp:", "  ue_address_quarantine: 5m\n  max_sessions: 7\n  pfcp:");
+    std::fs::write(&path, changed).unwrap();
+    assert_eq!(
+        of.text(&["reload"]),
+        "upf.ue_address_quarantine: in force\nupf.max_sessions: takes effect at the next start\n"
+    );
+    std::fs::write(&path, text.replace("  pfcp:", "  quarantine: 5m\n  pfcp:")).unwrap();
+    let output = of.command(&["reload"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains(":3: upf.quarantine: unknown key"), "{error}");
+}
