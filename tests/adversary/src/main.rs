@@ -2,13 +2,15 @@
 
 #![forbid(unsafe_code)]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use causeway_adversary::{ATTACKS, Attack, Options, RunResult, run};
-use causeway_upf::config::{Config, Overrides};
-use causeway_upf::{Daemon, logging, service};
+use causeway_upf::Daemon;
+use causeway_upf::config::{Config, ConfigErrors, Level, Overrides};
+use causeway_upf::logging::{self, LogControl};
+use causeway_upf::service::{self, Owner};
 use clap::{Parser, Subcommand};
 
 /// Attacks a UPF in separate network namespaces, while a good SMF and a good UE use it.
@@ -69,11 +71,27 @@ fn main() -> ExitCode {
     }
 }
 
-fn upf(file: &std::path::Path) -> Result<(), Box<dyn std::error::Error>> {
+fn upf(file: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let config = Config::load(Some(file), &Overrides::default())?;
-    let _logs = logging::init(&config.logger)?;
-    service::run(|| Daemon::start(&config), || ())?;
+    let logs = logging::init(&config.logger)?;
+    service::run(|| Daemon::start(&config), &mut Process { file, logs })?;
     Ok(())
+}
+
+/// The process of the UPF, as the owner of the daemon.
+struct Process<'a> {
+    file: &'a Path,
+    logs: LogControl,
+}
+
+impl Owner for Process<'_> {
+    fn load(&mut self) -> Result<Config, ConfigErrors> {
+        Config::load(Some(self.file), &Overrides::default())
+    }
+
+    fn set_log_level(&mut self, level: Level) {
+        self.logs.set_level(level);
+    }
 }
 
 #[expect(clippy::print_stdout, reason = "the list is what was asked for")]
