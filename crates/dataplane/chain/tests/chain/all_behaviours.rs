@@ -297,6 +297,7 @@ fn a_chain_of_three_survives_a_failure() {
 //         -- --ignored --nocapture`.
 #[test]
 #[ignore = "takes minutes and gigabytes"]
+#[expect(clippy::print_stdout, reason = "the sizes are what one wants to know")]
 fn more_faults() {
     for (nodes, crashes, returns, suspicions) in [(2, 1, 1, 1), (2, 2, 2, 0), (3, 1, 1, 0), (3, 0, 0, 1)] {
         let states = check(nodes, Faults { crashes, returns, suspicions });
