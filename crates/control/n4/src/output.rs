@@ -91,6 +91,7 @@ impl Outputs {
     }
 
     /// Counts a message that is sent, and sends it.
+    #[inline]
     pub(crate) fn send(
         &mut self,
         to: SocketAddr,

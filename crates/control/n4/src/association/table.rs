@@ -361,6 +361,7 @@ impl Associations {
         Some(association)
     }
 
+    #[inline]
     pub(crate) fn get(&self, id: AssociationId) -> Option<&Association> {
         self.all.get(self.index_of(id)?)
     }
@@ -427,6 +428,7 @@ impl Associations {
     }
 
     /// A session of the association is established.
+    #[inline]
     pub(crate) fn count_new_session(&mut self, id: AssociationId) {
         if let Some(association) = self.get_mut(id) {
             association.sessions += 1;

@@ -126,6 +126,7 @@ impl Transactions {
     /// Begins a request that is [`RequestState::New`]. It ends with [`Transactions::answer`] or
     /// [`Transactions::forget`]. False: too many are in progress.
     #[must_use]
+    #[inline]
     pub(crate) fn begin(&mut self, key: &mut RequestKey) -> bool {
         self.inbound.begin(key)
     }
@@ -137,6 +138,7 @@ impl Transactions {
 
     /// Sends the cached response to a duplicate, and drops a duplicate of a request in progress. False: the request is
     /// new.
+    #[inline]
     pub(crate) fn handle_duplicate(&self, key: &RequestKey, out: &mut Outputs) -> bool {
         match self.inbound.look_up(key) {
             RequestState::New => return false,
@@ -160,6 +162,7 @@ impl Transactions {
     }
 
     /// The same with an encoded response that accepts the request.
+    #[inline]
     pub(crate) fn answer_encoded(
         &mut self,
         now: Time,

@@ -404,11 +404,13 @@ impl Sessions {
 /// Lookup by CP F-SEID.
 impl Sessions {
     /// The session with this CP F-SEID.
+    #[inline]
     pub(crate) fn by_cp_f_seid(&self, cp: &FSeid) -> Option<Seid> {
         let index = cp.addr.iter().find_map(|ip| self.index_of_cp(cp.seid, ip))?;
         self.all.get(index).map(|session| session.seid)
     }
 
+    #[inline]
     fn index_of_cp(&self, seid: Seid, ip: IpAddr) -> Option<u32> {
         self.index_at(self.by_cp.probe((seid, ip)), seid, ip)
     }

@@ -139,6 +139,7 @@ struct Request {
 }
 
 impl Host {
+    #[inline]
     fn index_of(&self, key: &RequestKey) -> Option<u32> {
         let is_valid = |answer: ResponseRef| !answer.is_before(self.valid_from);
         let is_its = |request: &Request| request.key == *key && request.answer.is_none_or(is_valid);
@@ -175,6 +176,7 @@ impl Host {
         self.requests.len() - self.void
     }
 
+    #[inline]
     fn begin(&mut self, key: &mut RequestKey) {
         let index = self.requests.insert(Request { key: *key, answer: None });
         self.places.insert(*key, index);
@@ -243,6 +245,7 @@ impl Inbound {
     /// Begins a request that is [`RequestState::New`]. It ends with [`Inbound::answer`] or [`Inbound::forget`]. False:
     /// too many are in progress.
     #[must_use]
+    #[inline]
     pub(crate) fn begin(&mut self, key: &mut RequestKey) -> bool {
         let ip = key.from.ip();
         if let Some(host) = self.hosts.get_mut(ip) {
@@ -267,6 +270,7 @@ impl Inbound {
     }
 
     /// Caches the response to a request in progress, and evicts the oldest ones if necessary.
+    #[inline]
     pub(crate) fn answer(&mut self, now: Time, key: RequestKey, bytes: &[u8]) {
         let Some(host) = self.hosts.get_mut(key.from.ip()) else { return };
         let Some(index) = host.index_of(&key) else { return };
