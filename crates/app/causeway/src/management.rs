@@ -1,19 +1,20 @@
 //! What the commands that ask a running UPF have in common.
 
 use std::io::{self, ErrorKind};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 use thiserror::Error;
 
-use crate::client::{Address, Client, ClientError};
+use crate::client::{Address, Client, ClientError, Credentials};
 use crate::exit;
 use crate::output::{Format, Output};
 
 /// The UPF that is asked, and the form of the output.
 #[derive(Args)]
 pub(crate) struct ManagementArgs {
-    /// Where the UPF answers (`upf.metrics.server`): HOST[:PORT] or unix:PATH
+    /// Where the UPF answers: HOST[:PORT], https://HOST[:PORT] or unix:PATH (`upf.metrics.server`, `upf.management`)
     #[arg(
         short,
         long,
@@ -26,6 +27,34 @@ pub(crate) struct ManagementArgs {
     /// Form of the output: text for people, or json for programs
     #[arg(short, long, value_name = "FORM", value_enum, hide_possible_values = true, default_value_t = Format::Text)]
     pub(crate) output: Format,
+
+    /// Authority of the server of an https address, in PEM
+    #[arg(long, value_name = "FILE", env = "CAUSEWAY_CA")]
+    ca: Option<PathBuf>,
+    /// File of the token (`upf.management.token_file`)
+    #[arg(long, value_name = "FILE", env = "CAUSEWAY_TOKEN_FILE")]
+    token_file: Option<PathBuf>,
+    /// Client certificate with its chain, in PEM
+    #[arg(long, value_name = "FILE", env = "CAUSEWAY_CERTIFICATE", requires = "key")]
+    certificate: Option<PathBuf>,
+    /// Private key of the client certificate, in PEM
+    #[arg(long, value_name = "FILE", env = "CAUSEWAY_KEY", requires = "certificate")]
+    key: Option<PathBuf>,
+}
+
+impl ManagementArgs {
+    /// A client of the UPF.
+    ///
+    /// # Errors
+    /// A file is not usable.
+    pub(crate) fn client(&self) -> Result<Client, ClientError> {
+        let credentials = Credentials {
+            ca: self.ca.clone(),
+            token_file: self.token_file.clone(),
+            certificate: self.certificate.clone().zip(self.key.clone()),
+        };
+        Client::new(self.management.clone(), &credentials)
+    }
 }
 
 /// Why a command failed.
@@ -48,7 +77,7 @@ pub(crate) fn ask(
     command: impl FnOnce(&Client, &mut Output) -> Result<(), CommandError>,
 ) -> ExitCode {
     let mut output = Output::new(args.output);
-    let result = Client::new(args.management.clone()).map_err(CommandError::from).and_then(|client| {
+    let result = args.client().map_err(CommandError::from).and_then(|client| {
         command(&client, &mut output)?;
         Ok(output.flush()?)
     });

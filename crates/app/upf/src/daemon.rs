@@ -17,6 +17,7 @@ use crate::config::{Config, ConfigErrors, Level, Reloaded, Slice, Upf};
 use crate::control::{self, ControlInputs, ControlWatch, Reload, Stop};
 use crate::error::{RunError, StartError};
 use crate::host_addresses::{FilteredSocket, HostWatch, descriptor, forget};
+use crate::management::Listener;
 use crate::memory::Budget;
 use crate::open;
 use crate::policies::policies;
@@ -131,10 +132,9 @@ impl Daemon {
         let clock = Clock::counting_from(wall());
         let mut budget = Budget::new(&config.upf)?;
         let n4 = open::n4_sockets(&config.upf.pfcp)?;
-        let management = open::management_sockets(config)?;
+        let management = open::management_listeners(config)?;
         let pfcp = n4.iter().map(UdpSocket::local_addr).collect::<Result<Vec<_>, _>>()?;
-        let listens =
-            management.iter().map(std::net::TcpListener::local_addr).collect::<Result<Vec<_>, _>>()?;
+        let listens = management.iter().filter_map(Listener::address).collect();
         let (stop, stops) = mpsc::unbounded_channel();
         let (reload, reloads) = mpsc::unbounded_channel();
         let (owner, requests) = mpsc::channel(OWNER_REQUESTS);
@@ -162,7 +162,7 @@ impl Daemon {
             let which = if schedules.len() > 1 { format!(" {number}") } else { String::new() };
             info!("packet thread{which} {schedule}");
         }
-        announce(config, &node, &pfcp, &listens);
+        announce(config, &node, &pfcp, &management);
         let smfs = open::smf_networks(&config.upf.pfcp, &pfcp);
         warn_unrestricted_smfs(config, &pfcp);
         let control_watch = ControlWatch::default();
@@ -219,7 +219,7 @@ impl Daemon {
         &self.pfcp
     }
 
-    /// The addresses of the management HTTP server.
+    /// The TCP addresses of the management server, those of metrics first.
     pub fn management_addresses(&self) -> &[SocketAddr] {
         &self.management
     }
@@ -366,14 +366,20 @@ fn describe_capabilities(capabilities: &Capabilities) -> String {
     format!("{}; up to {} sessions", there.join(", "), capabilities.max_sessions)
 }
 
-fn announce(config: &Config, node: &NodeId, pfcp: &[SocketAddr], management: &[SocketAddr]) {
+fn announce(config: &Config, node: &NodeId, pfcp: &[SocketAddr], management: &[Listener]) {
     for address in pfcp {
         info!("N4 on {address}, Node ID {node}");
     }
     for smf in &config.upf.pfcp.client.smf {
         info!("association requested from SMF {}", smf.socket());
     }
-    for address in management {
-        info!("metrics on http://{address}/metrics");
+    for listener in management {
+        let scheme = if listener.is_encrypted() { "https" } else { "http" };
+        let api = if listener.has_api() { ", management API" } else { "" };
+        match (listener.address(), listener.path()) {
+            (Some(address), _) => info!("metrics on {scheme}://{address}/metrics{api}"),
+            (None, Some(path)) => info!("management API on unix:{}", path.display()),
+            (None, None) => {}
+        }
     }
 }

@@ -8,6 +8,8 @@ use causeway_ports::PortError;
 use causeway_switch::backend::InProcessError;
 use thiserror::Error;
 
+use crate::open::AccessError;
+
 /// A failure to start the daemon.
 #[derive(Debug, Error)]
 pub enum StartError {
@@ -30,6 +32,14 @@ pub enum StartError {
         transport: Transport,
         /// The error of the kernel.
         source: io::Error,
+    },
+    /// Access to the management API cannot be opened.
+    #[error("{key}: {source}")]
+    Access {
+        /// The configuration key.
+        key: &'static str,
+        /// The cause and the remedy.
+        source: Box<AccessError>,
     },
     /// An interface has no usable address.
     #[error("{key}: interface {dev} has no address: add one with `ip address add`, or give `address`")]

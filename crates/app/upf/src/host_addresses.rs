@@ -127,6 +127,7 @@ impl HostWatch {
             upf.session.iter().filter(|session| session.mode == N6Mode::Tun).map(|session| &session.dev);
         let taps = upf.ethernet.iter().map(|network| &network.dev);
         let metrics = upf.metrics.server.iter().map(|server| server.address);
+        let metrics = metrics.chain(upf.management.server.iter().map(|server| server.address));
         let gtpu = upf.gtpu.server.iter().filter_map(|server| server.address);
         let named = sockets.iter().map(|socket| socket.local.ip()).chain(metrics).chain(gtpu);
         let of_networks = upf.session.iter().map(|session| &session.dev);

@@ -5,16 +5,16 @@ use std::net::Ipv6Addr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use causeway_upf::config::{MANAGEMENT_PORT, METRICS_PORT};
 use thiserror::Error;
 
-/// The default port of the management server.
-const PORT: u16 = 9098;
-
-/// Where a UPF answers: `HOST[:PORT]`, also with `http://` before it, or `unix:PATH`.
+/// Where a UPF answers: `HOST[:PORT]`, also with `http://` before it; over TLS `https://HOST[:PORT]`; or `unix:PATH`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Address {
     /// A host name or IP address, and a TCP port.
     Tcp { host: String, port: u16 },
+    /// The same, over TLS.
+    Tls { host: String, port: u16 },
     /// A Unix socket.
     Unix(PathBuf),
 }
@@ -22,7 +22,7 @@ pub(crate) enum Address {
 /// A text that is no [`Address`].
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error(
-    "expected HOST, HOST:PORT or unix:PATH, for example 127.0.0.1:9098, [::1]:9098 or unix:/run/causeway/management.sock"
+    "expected HOST[:PORT], https://HOST[:PORT] or unix:PATH, for example 127.0.0.1:9098, https://upf.example or unix:/run/causeway/management.sock"
 )]
 pub(crate) struct InvalidAddress;
 
@@ -30,7 +30,7 @@ impl Address {
     /// The value of the header `Host`.
     pub(super) fn host(&self) -> String {
         match self {
-            Self::Tcp { host, port } => authority(host, *port),
+            Self::Tcp { host, port } | Self::Tls { host, port } => authority(host, *port),
             Self::Unix(_) => "localhost".into(),
         }
     }
@@ -48,31 +48,34 @@ impl FromStr for Address {
         if let Some(path) = path {
             return if path.is_empty() { Err(InvalidAddress) } else { Ok(Self::Unix(path.into())) };
         }
-        let text = text.strip_prefix("http://").map_or(text, |rest| rest.trim_end_matches('/'));
-        let (host, port) = split(text).ok_or(InvalidAddress)?;
+        let secured = text.strip_prefix("https://");
+        let rest = secured.or(text.strip_prefix("http://")).map_or(text, |rest| rest.trim_end_matches('/'));
+        let default = if secured.is_some() { MANAGEMENT_PORT } else { METRICS_PORT };
+        let (host, port) = split(rest, default).ok_or(InvalidAddress)?;
         let is_name = |octet: u8| octet.is_ascii_alphanumeric() || b".-_:%".contains(&octet);
         let is_host = !host.is_empty() && host.bytes().all(is_name);
-        if is_host { Ok(Self::Tcp { host: host.into(), port }) } else { Err(InvalidAddress) }
+        let host = if is_host { host.to_owned() } else { return Err(InvalidAddress) };
+        Ok(if secured.is_some() { Self::Tls { host, port } } else { Self::Tcp { host, port } })
     }
 }
 
 /// The host and the port.
-fn split(text: &str) -> Option<(&str, u16)> {
+fn split(text: &str, default: u16) -> Option<(&str, u16)> {
     if let Some(rest) = text.strip_prefix('[') {
         let (host, rest) = rest.split_once(']')?;
         host.parse::<Ipv6Addr>().ok()?;
         return match rest.strip_prefix(':') {
             Some(port) => Some((host, port.parse().ok()?)),
-            None if rest.is_empty() => Some((host, PORT)),
+            None if rest.is_empty() => Some((host, default)),
             None => None,
         };
     }
     if text.parse::<Ipv6Addr>().is_ok() {
-        return Some((text, PORT));
+        return Some((text, default));
     }
     match text.split_once(':') {
         Some((host, port)) => Some((host, port.parse().ok()?)),
-        None => Some((text, PORT)),
+        None => Some((text, default)),
     }
 }
 
@@ -80,6 +83,7 @@ impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp { host, port } => f.write_str(&authority(host, *port)),
+            Self::Tls { host, port } => write!(f, "https://{}", authority(host, *port)),
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }
@@ -97,6 +101,8 @@ mod tests {
             ("127.0.0.1", "127.0.0.1:9098"),
             ("127.0.0.1:80", "127.0.0.1:80"),
             ("http://upf.example:9098/", "upf.example:9098"),
+            ("https://upf.example", "https://upf.example:9099"),
+            ("https://192.0.2.1:80/", "https://192.0.2.1:80"),
             ("::1", "[::1]:9098"),
             ("[::1]", "[::1]:9098"),
             ("[2001:db8::1]:80", "[2001:db8::1]:80"),

@@ -2,26 +2,29 @@
 
 mod address;
 mod connection;
+mod credentials;
 mod error;
 mod events;
 
-use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HOST};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
+use tokio_rustls::rustls::ClientConfig;
 
 use causeway_upf::management::views::ProblemView;
 
 pub(crate) use address::Address;
+pub(crate) use credentials::Credentials;
 pub(crate) use error::ClientError;
 pub(crate) use events::EventReader;
 
@@ -35,15 +38,20 @@ const RESPONSE: usize = 64 << 20;
 pub(crate) struct Client {
     runtime: Runtime,
     address: Address,
+    tls: Option<Arc<ClientConfig>>,
+    authorization: Option<HeaderValue>,
 }
 
 impl Client {
     /// A client of the UPF at that address. Nothing is sent yet.
     ///
     /// # Errors
-    /// The system provides no event queue.
-    pub(crate) fn new(address: Address) -> io::Result<Self> {
-        Ok(Self { runtime: Builder::new_current_thread().enable_all().build()?, address })
+    /// A file of the credentials is not usable, or the system provides no event queue.
+    pub(crate) fn new(address: Address, credentials: &Credentials) -> Result<Self, ClientError> {
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(ClientError::Runtime)?;
+        let is_tls = matches!(address, Address::Tls { .. });
+        let tls = if is_tls { Some(credentials.tls()?) } else { None };
+        Ok(Self { runtime, address, tls, authorization: credentials.authorization()? })
     }
 
     /// What `GET` of the path, with these parameters, answers.
@@ -106,12 +114,15 @@ impl Client {
     }
 
     async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<Response<Incoming>, ClientError> {
-        let stream = connection::open(&self.address).await?;
+        let stream = connection::open(&self.address, self.tls.as_ref()).await?;
         let broken = |source| ClientError::Broken { address: self.address.clone(), source };
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
         tokio::spawn(connection);
         let mut request = Request::builder().method(method).uri(path);
         request = request.header(HOST, self.address.host()).header(ACCEPT, "application/json");
+        if let Some(authorization) = &self.authorization {
+            request = request.header(AUTHORIZATION, authorization);
+        }
         if !body.is_empty() {
             request = request.header(CONTENT_TYPE, "application/json");
         }

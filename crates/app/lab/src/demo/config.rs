@@ -31,6 +31,8 @@ upf:
     server:
       - address: {UPF_N4}
         port: {METRICS_PORT}
+      - address: 127.0.0.1
+        port: {METRICS_PORT}
 "
     )
 }

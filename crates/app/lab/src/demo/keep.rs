@@ -17,11 +17,12 @@ pub(super) fn wait(
     console: &Console,
 ) -> Result<(), LabError> {
     let folder = environment.options.out.display().to_string();
+    let program = environment.options.program.display().to_string();
     let network = environment.network()?;
     for capture in [&network.captures.n3, &network.captures.n4, &network.captures.n6] {
         capture.limit(Some(CAPTURED));
     }
-    console.say(&instructions(network, privilege, &folder));
+    console.say(&instructions(network, privilege, &folder, &program));
     environment.timeline.pause();
     environment.cleanup.wait_for_signal();
     environment.timeline.resume();
@@ -29,17 +30,21 @@ pub(super) fn wait(
     Ok(())
 }
 
-fn instructions(network: &Network, privilege: Privilege, folder: &str) -> String {
+fn instructions(network: &Network, privilege: Privilege, folder: &str, program: &str) -> String {
     let topology = &network.topology;
     let inside = |namespace: &Namespace, command: &str| {
         format!("{}ip netns exec {} {command}", entrance(privilege), namespace.name())
     };
     let device = |ue: usize| network.ues.get(ue).map_or("ue1", |ue| ue.device.as_str());
+    let ue =
+        network.ues.iter().find_map(|ue| ue.addresses.ipv4()).map_or_else(String::new, |ue| ue.to_string());
     let management = format!("http://{UPF_N4}:{METRICS_PORT}");
     let mut commands = vec![
         ("ping from a UE", inside(&topology.ue, &format!("ping -I {} {DN}", device(0)))),
         ("its packets on N3", inside(&topology.gnbs[0], "tcpdump -ni n3 udp port 2152")),
-        ("sessions of the UPF", inside(&topology.smf, &format!("curl -s {management}/api/v1/sessions"))),
+        ("sessions of the UPF", inside(&topology.upf, &format!("{program} sessions"))),
+        ("one of them whole", inside(&topology.upf, &format!("{program} session {ue}"))),
+        ("drops with reasons", inside(&topology.upf, &format!("{program} drops"))),
         (
             "counters of the UPF",
             inside(&topology.smf, &format!("curl -s {management}/metrics | grep -v -e '^#' -e ' 0$'")),

@@ -7,6 +7,7 @@ use causeway_types::IpNet;
 
 use super::enums::{GtpuMode, N6Mode};
 use super::ethernet;
+use super::management;
 use super::model::{Config, GTPU_PORT, Session, Upf};
 use super::problem::Problem;
 use super::switch;
@@ -29,6 +30,7 @@ pub(super) fn check(config: &Config) -> Vec<(String, Problem)> {
     slices(upf, &mut found);
     programs(upf, &mut found);
     found.extend(workers::check(upf));
+    found.extend(management::check(upf));
     for (n, session) in upf.session.iter().enumerate() {
         gateway(n, session, &mut found);
         pool(n, session, &mut found);
@@ -110,6 +112,10 @@ fn servers(upf: &Upf, found: &mut Problems) {
         .collect();
     let http: Vec<Server<'_>> = (upf.metrics.server.iter().enumerate())
         .map(|(n, s)| (format!("upf.metrics.server[{n}]"), Some(s.address), None, s.port))
+        .chain(
+            (upf.management.server.iter().enumerate())
+                .map(|(n, s)| (format!("upf.management.server[{n}]"), Some(s.address), None, s.port)),
+        )
         .collect();
     if pfcp.is_empty() {
         found.push((

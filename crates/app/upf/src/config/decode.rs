@@ -9,6 +9,7 @@ use super::ethernet;
 use super::forwarding::{ForwardingPolicy, N6Tunnel};
 use super::framed::FramedRoutes;
 use super::host::{AcceptFrom, HostReachability};
+use super::management::ManagementAccess;
 use super::memory::Memory;
 use super::model::{
     Buffering, Config, DEFAULT_ADDRESS, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT, Metrics,
@@ -73,6 +74,7 @@ fn upf(upf: &mut Section<'_>) -> Upf {
         predefined_rules: upf.list("predefined_rules", Predefined::read).unwrap_or_default(),
         qos: upf.section("qos", qos),
         metrics: upf.section("metrics", metrics),
+        management: upf.section("management", ManagementAccess::read),
     }
 }
 

@@ -257,8 +257,33 @@ pub const KEYS: &[Key] = &[
     key("upf.qos.slice[].sd", "none", "Slice Differentiator, six hexadecimal digits"),
     key("upf.qos.slice[].uplink", "none", "maximum bit rate from all UEs of the slice"),
     key("upf.qos.slice[].downlink", "none", "maximum bit rate towards all UEs of the slice"),
-    key("upf.metrics.server[].address", "127.0.0.1", "address of /metrics, /healthz and /api"),
-    key("upf.metrics.server[].port", "9098", "TCP port of /metrics, /healthz and /api"),
+    key(
+        "upf.metrics.server[].address",
+        "127.0.0.1",
+        "address of /metrics and /healthz; of /api, too, if it is a loopback address",
+    ),
+    key("upf.metrics.server[].port", "9098", "TCP port of this address"),
+    key(
+        "upf.management.server[].address",
+        "none",
+        "address of /api; beyond loopback it needs tls and a token_file or client_ca",
+    ),
+    key("upf.management.server[].port", "9099", "TCP port of this address"),
+    key(
+        "upf.management.tls.certificate",
+        "none",
+        "file of the certificate of upf.management.server with its chain, in PEM",
+    ),
+    key("upf.management.tls.key", "none", "file of the private key of the certificate, in PEM"),
+    key(
+        "upf.management.tls.client_ca",
+        "none",
+        "file of the authorities whose certificates clients must have, in PEM",
+    ),
+    key("upf.management.token_file", "none", "file of the token that calls of /api over TCP must have"),
+    key("upf.management.socket.path", "none", "path of a Unix socket of /api"),
+    key("upf.management.socket.mode", "0660", "permissions of the socket"),
+    key("upf.management.socket.group", "none", "group that owns the socket, by name or number"),
 ];
 
 #[cfg(test)]
@@ -273,7 +298,7 @@ mod tests {
     /// Every list with one item, so that the reader looks into each.
     const LISTS: &str = "{upf: {pfcp: {server: [{}], smf: [{}], client: {smf: [{}]}}, gtpu: {server: [{}]}, \
                          session: [{}], ethernet: [{}], n6_tunnel: [{}], forwarding_policy: [{}], applications: [{}], predefined_rules: [{}], \
-                         switch: {route: [{}]}, qos: {slice: [{}]}, metrics: {server: [{}]}}}";
+                         switch: {route: [{}]}, qos: {slice: [{}]}, metrics: {server: [{}]}, management: {server: [{}]}}}";
 
     // Input:  a file in which every list has an item.
     // Output: the keys that the reader reads are exactly the documented keys.

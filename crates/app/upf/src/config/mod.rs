@@ -11,6 +11,7 @@ mod forwarding;
 mod framed;
 mod host;
 mod keys;
+mod management;
 mod memory;
 mod model;
 mod origin;
@@ -45,6 +46,7 @@ pub use forwarding::{ForwardingPolicy, N6Tunnel, RedirectTo};
 pub use framed::FramedRoutes;
 pub use host::{AcceptFrom, HostReachability};
 pub use keys::{KEYS, Key};
+pub use management::{MANAGEMENT_PORT, ManagementAccess, ManagementServer, ManagementSocket, ManagementTls};
 pub use memory::Memory;
 pub use model::{
     Buffering, Config, DEFAULT_ADDRESS, GTPU_PORT, Gtpu, GtpuServer, Logger, METRICS_PORT, Metrics,

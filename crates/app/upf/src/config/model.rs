@@ -11,6 +11,7 @@ use super::ethernet::EthernetNetwork;
 use super::forwarding::{ForwardingPolicy, N6Tunnel};
 use super::framed::FramedRoutes;
 use super::host::{AcceptFrom, HostReachability};
+use super::management::ManagementAccess;
 use super::memory::Memory;
 use super::pfcp::Pfcp;
 use super::qos::Qos;
@@ -105,8 +106,10 @@ pub struct Upf {
     pub predefined_rules: Vec<Predefined>,
     /// QoS enforcement.
     pub qos: Qos,
-    /// The management HTTP server.
+    /// The HTTP server of metrics and, on loopback addresses, of the management API.
     pub metrics: Metrics,
+    /// Further access to the management API.
+    pub management: ManagementAccess,
 }
 
 impl Default for Upf {
@@ -136,6 +139,7 @@ impl Default for Upf {
             predefined_rules: Vec::new(),
             qos: Qos::default(),
             metrics: Metrics::default(),
+            management: ManagementAccess::default(),
         }
     }
 }
@@ -279,7 +283,7 @@ impl Default for Buffering {
     }
 }
 
-/// The management HTTP server.
+/// The HTTP server of metrics.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Metrics {
     /// The listening addresses; none disables the server.
@@ -292,7 +296,7 @@ impl Default for Metrics {
     }
 }
 
-/// A listening address of the management HTTP server.
+/// A listening address of metrics; the management API is there if it is a loopback address.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct MetricsServer {
     /// The address.

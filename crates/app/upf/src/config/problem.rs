@@ -84,6 +84,23 @@ pub enum Problem {
     /// Two keys of which only one may be given.
     #[error("give `address` or `dev`, not both")]
     AddressAndDev,
+    /// The management API in clear text beyond this host.
+    #[error(
+        "{address} is reachable from other hosts: give `upf.management.tls` with `certificate` and `key`, or a loopback address"
+    )]
+    ManagementWithoutTls {
+        /// The listening address.
+        address: IpAddr,
+    },
+    /// The management API beyond this host for everyone.
+    #[error(
+        "{address} is reachable from other hosts: give `upf.management.token_file` or `upf.management.tls.client_ca`, which \
+         tell who may call"
+    )]
+    ManagementForEveryone {
+        /// The listening address.
+        address: IpAddr,
+    },
     /// The same address and port twice.
     #[error("{socket} is given twice, first as {first}")]
     DuplicateEndpoint {

@@ -14,7 +14,7 @@ mod views;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use causeway_dataplane::{ApplyError, BackendError, Capabilities, Plan, Topology};
@@ -31,7 +31,7 @@ use crate::config::{Reloaded, Upf};
 use crate::daemon::{OwnerRequest, Totals};
 use crate::error::RunError;
 use crate::host_addresses::{AddressChanges, HostWatch};
-use crate::management::{self, Management, ManagementRequest, N4Status, PortCounters};
+use crate::management::{self, Listener, Management, ManagementRequest, N4Status, PortCounters};
 use crate::memory::{Budget, Reading, rounded};
 use crate::open;
 use crate::wall::{self, Wall};
@@ -90,7 +90,7 @@ pub(crate) struct ControlInputs {
     pub(crate) machine: HostWatch,
     /// Subscribed before the first reading of `machine`, so that no change between them is lost.
     pub(crate) address_monitor: Result<AddressMonitor, PortError>,
-    pub(crate) management: Vec<TcpListener>,
+    pub(crate) management: Vec<Listener>,
     pub(crate) ports: Vec<PortCounters>,
     pub(crate) stops: mpsc::UnboundedReceiver<Stop>,
     pub(crate) reloads: mpsc::UnboundedReceiver<Reload>,
@@ -141,7 +141,6 @@ pub(crate) async fn run(
         owner: given.owner,
         node_id: given.node.to_string(),
         streams: Management::stream_permits(),
-        may_change: given.management.iter().all(|it| it.local_addr().is_ok_and(|at| at.ip().is_loopback())),
     };
     // Dropping it at the end stops it.
     let _server = management::start(given.management, management).map_err(RunError::Sockets)?;

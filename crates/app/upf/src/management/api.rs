@@ -62,13 +62,9 @@ async fn associations(State(management): Shared) -> Result<Json<Associations>, R
     Ok(Json(Associations { associations }))
 }
 
-/// The refusal of a call that changes state: it may come from another host, or from a web page in a browser.
-pub(super) fn refuse_change(management: &Management, headers: &HeaderMap) -> Result<(), Refusal> {
-    match () {
-        () if !management.may_change => Err(Refusal::ChangeFromElsewhere),
-        () if headers.contains_key(ORIGIN) => Err(Refusal::WebPage),
-        () => Ok(()),
-    }
+/// The refusal of a call that changes state and comes from a web page in a browser.
+pub(super) fn refuse_change(headers: &HeaderMap) -> Result<(), Refusal> {
+    if headers.contains_key(ORIGIN) { Err(Refusal::WebPage) } else { Ok(()) }
 }
 
 /// Ends an association immediately; its sessions are removed.
@@ -77,7 +73,7 @@ pub(super) fn refuse_change(management: &Management, headers: &HeaderMap) -> Res
     params(("node" = String, Path, description = "The Node ID of the SMF: an address or a host name", example = "192.0.2.21")),
     responses(
         (status = 200, description = "The association has ended", body = EndedAssociation),
-        (status = 403, description = "Changes are not accepted from there", body = ProblemView, content_type = "application/problem+json"),
+        (status = 403, description = "Not from there, or from a web page", body = ProblemView, content_type = "application/problem+json"),
         (status = 404, description = "There is no such association", body = ProblemView, content_type = "application/problem+json"),
         (status = 503, description = "The daemon is busy or ending", body = ProblemView, content_type = "application/problem+json"),
     ),
@@ -87,7 +83,7 @@ async fn end(
     headers: HeaderMap,
     Path(node): Path<String>,
 ) -> Result<Json<EndedAssociation>, Refusal> {
-    refuse_change(&management, &headers)?;
+    refuse_change(&headers)?;
     let ended = management.ask(|reply| ManagementRequest::End { node: node_of(&node), reply }).await?;
     let sessions = ended.ok_or(Refusal::UnknownAssociation)? as u64;
     Ok(Json(EndedAssociation { sessions }))
@@ -99,7 +95,7 @@ async fn end(
     params(("node" = String, Path, description = "The Node ID of the SMF: an address or a host name", example = "192.0.2.21")),
     responses(
         (status = 202, description = "The SMF was requested to release the association", content_type = "text/plain", body = String),
-        (status = 403, description = "Changes are not accepted from there", body = ProblemView, content_type = "application/problem+json"),
+        (status = 403, description = "Not from there, or from a web page", body = ProblemView, content_type = "application/problem+json"),
         (status = 404, description = "There is no such association", body = ProblemView, content_type = "application/problem+json"),
         (status = 503, description = "The daemon is busy or ending", body = ProblemView, content_type = "application/problem+json"),
     ),
@@ -109,7 +105,7 @@ async fn release(
     headers: HeaderMap,
     Path(node): Path<String>,
 ) -> Result<(StatusCode, &'static str), Refusal> {
-    refuse_change(&management, &headers)?;
+    refuse_change(&headers)?;
     match management.ask(|reply| ManagementRequest::Release { node: node_of(&node), reply }).await? {
         false => Err(Refusal::UnknownAssociation),
         true => Ok((StatusCode::ACCEPTED, "the SMF was requested to release the association\n")),

@@ -9,20 +9,23 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
+use axum::middleware::from_fn_with_state;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tower_service::Service;
 
+use super::access::{Access, admit};
+use super::listener::{Acceptor, Listener, Stream, encrypted};
+
 /// Maximum number of connections to one address. A further one closes the oldest that has not sent its request yet.
 const CONNECTIONS: usize = 64;
 
-/// Timeout of the first line and the headers of a request.
+/// Timeout of the handshake of TLS, and after that of the first line and the headers of a request.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Timeout of a connection, including the response. Each carries one request.
@@ -49,14 +52,16 @@ impl Server {
     ///
     /// # Errors
     /// The system has no free thread, or the runtime does not accept the listeners.
-    pub(super) fn start(listeners: Vec<std::net::TcpListener>, router: &Router) -> io::Result<Self> {
+    pub(super) fn start(listeners: Vec<Listener>, router: &Router) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let mut servers = JoinSet::new();
         {
             let _context = runtime.enter();
             for listener in listeners {
-                let listener = TcpListener::from_std(listener)?;
-                servers.spawn_on(serve(listener, router.clone()), runtime.handle());
+                let Listener { socket, access } = listener;
+                let acceptor = Acceptor::new(socket)?;
+                let router = router.clone().layer(from_fn_with_state(access.clone(), admit));
+                servers.spawn_on(serve(acceptor, access, router), runtime.handle());
             }
         }
         let (stop, stopped) = oneshot::channel();
@@ -100,15 +105,15 @@ struct OpenConnection {
     has_asked: Arc<AtomicBool>,
 }
 
-async fn serve(listener: TcpListener, router: Router) {
+async fn serve(acceptor: Acceptor, access: Access, router: Router) {
     let mut tasks = JoinSet::new();
     let mut open: Vec<OpenConnection> = Vec::new();
     loop {
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = acceptor.accept() => accepted,
             Some(_) = tasks.join_next() => continue,
         };
-        let Ok((stream, _)) = accepted else {
+        let Ok(stream) = accepted else {
             sleep(PAUSE).await;
             continue;
         };
@@ -122,13 +127,14 @@ async fn serve(listener: TcpListener, router: Router) {
             }
         }
         let has_asked = Arc::new(AtomicBool::new(false));
-        let task = tasks.spawn(connection(stream, router.clone(), Arc::clone(&has_asked)));
+        let task = tasks.spawn(connection(stream, access.clone(), router.clone(), Arc::clone(&has_asked)));
         open.push(OpenConnection { task, has_asked });
     }
 }
 
 /// Answers one request. An error ends only this connection.
-async fn connection(stream: TcpStream, router: Router, has_asked: Arc<AtomicBool>) {
+async fn connection(stream: Box<dyn Stream>, access: Access, router: Router, has_asked: Arc<AtomicBool>) {
+    let Ok(Ok(stream)) = timeout(HEADER_TIMEOUT, encrypted(stream, &access)).await else { return };
     let mark = StreamMark::default();
     let of_request = mark.clone();
     let answer = move |mut request: hyper::Request<hyper::body::Incoming>| {

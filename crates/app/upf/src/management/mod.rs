@@ -1,11 +1,14 @@
 //! The management HTTP server: metrics, health, and the state of the UPF as JSON. It has a thread of its own, and asks
 //! the control thread for little at a time.
 
+mod access;
 mod api;
 mod connections;
+mod description;
 mod details;
 mod events;
 mod filter;
+mod listener;
 mod metrics;
 mod operate;
 mod page;
@@ -15,9 +18,12 @@ mod server;
 mod system;
 pub mod views;
 
+pub use access::InvalidToken;
+pub(crate) use access::{Access, Token};
 pub(crate) use details::SessionRules;
 pub(crate) use events::EventSender;
 pub(crate) use filter::SessionFilter;
+pub(crate) use listener::{Listener, Socket};
 pub(crate) use metrics::{
     EstablishmentStatus, HistogramStatus, MemoryStatus, MessageCount, N4Status, NetworkStatus, PathStatus,
     PoolStatus, PortCounters,

@@ -20,7 +20,7 @@ use crate::daemon::OwnerRequest;
     post, path = "/api/v1/reload", tag = "UPF",
     responses(
         (status = 200, description = "The keys that changed", body = ReloadedView),
-        (status = 403, description = "Changes are not accepted from there", body = ProblemView, content_type = "application/problem+json"),
+        (status = 403, description = "Not from there, or from a web page", body = ProblemView, content_type = "application/problem+json"),
         (status = 422, description = "The file has errors; the configuration in force stays", body = ProblemView, content_type = "application/problem+json"),
         (status = 503, description = "The daemon is busy or ending", body = ProblemView, content_type = "application/problem+json"),
     ),
@@ -29,7 +29,7 @@ pub(super) async fn reload(
     State(management): Shared,
     headers: HeaderMap,
 ) -> Result<Json<ReloadedView>, Refusal> {
-    refuse_change(&management, &headers)?;
+    refuse_change(&headers)?;
     let reloaded = management.ask_owner(|reply| OwnerRequest::Reload { reply }).await?;
     let reloaded = reloaded.map_err(|errors| Refusal::Configuration(errors.to_string()))?;
     let owned = |keys: Vec<&'static str>| keys.into_iter().map(str::to_owned).collect();
@@ -43,7 +43,7 @@ pub(super) async fn reload(
     responses(
         (status = 200, description = "The level is in force", body = LogLevelView),
         (status = 400, description = "This is no level", body = ProblemView, content_type = "application/problem+json"),
-        (status = 403, description = "Changes are not accepted from there", body = ProblemView, content_type = "application/problem+json"),
+        (status = 403, description = "Not from there, or from a web page", body = ProblemView, content_type = "application/problem+json"),
         (status = 503, description = "The daemon is busy or ending", body = ProblemView, content_type = "application/problem+json"),
     ),
 )]
@@ -52,7 +52,7 @@ pub(super) async fn log_level(
     headers: HeaderMap,
     body: Result<Json<LogLevelView>, JsonRejection>,
 ) -> Result<Json<LogLevelView>, Refusal> {
-    refuse_change(&management, &headers)?;
+    refuse_change(&headers)?;
     let Json(view) = body.map_err(|rejection| Refusal::Query(rejection.body_text()))?;
     let named = Level::ALL.iter().find(|level| level.word() == view.level);
     let level = *named.ok_or_else(|| Refusal::NoLevel(view.level.clone()))?;

@@ -1,7 +1,7 @@
 //! Requests that are refused, and why.
 
 use axum::Json;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use causeway_types::Seid;
@@ -30,11 +30,22 @@ pub(super) enum Refusal {
     /// The page does not have the method.
     #[error("the page does not have this method; see /api/v1 for a list")]
     Method,
-    /// Changes are not accepted from where the request came.
+    /// The listener serves metrics only.
     #[error(
-        "calls that change state are accepted only from this host, or over TLS with a token or certificate"
+        "the management API is not served at this address, since other hosts reach it in clear text: use a loopback address of \
+         `upf.metrics.server`, `upf.management.server` with TLS, or `upf.management.socket`"
     )]
-    ChangeFromElsewhere,
+    NoApiHere,
+    /// A loopback address was reached under the name of a host.
+    #[error(
+        "the management API of this address is served under IP addresses and `localhost` only: use one of them"
+    )]
+    OtherHost,
+    /// The token is missing or wrong.
+    #[error(
+        "this needs the token of `upf.management.token_file`: `Authorization: Bearer TOKEN`, or `--token-file FILE` of the commands"
+    )]
+    NoToken,
     /// A request that a web page caused.
     #[error("calls that change state are not accepted from web pages")]
     WebPage,
@@ -59,7 +70,8 @@ impl Refusal {
             Self::Configuration(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::UnknownSession(_) | Self::UnknownAssociation | Self::UnknownPath => StatusCode::NOT_FOUND,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
-            Self::ChangeFromElsewhere | Self::WebPage => StatusCode::FORBIDDEN,
+            Self::NoToken => StatusCode::UNAUTHORIZED,
+            Self::NoApiHere | Self::OtherHost | Self::WebPage => StatusCode::FORBIDDEN,
             Self::TooManyStreams | Self::Unhealthy => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
@@ -72,6 +84,9 @@ impl IntoResponse for Refusal {
         let problem = ProblemView { title, status: status.as_u16(), detail: self.to_string() };
         let mut response = (status, Json(problem)).into_response();
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if self == Self::NoToken {
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         response
     }
 }

@@ -1,7 +1,6 @@
 //! The HTTP server: its state, and its routes.
 
 use std::io;
-use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,9 +16,11 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use super::connections::Server;
+use super::description::with_access;
 use super::details::SessionRules;
 use super::events::{EventSender, STREAMS};
 use super::filter::SessionFilter;
+use super::listener::Listener;
 use super::metrics::{Exposition, Format, N4Status, PortCounters};
 use super::refusal::Refusal;
 use super::views::{AssociationView, PoolView, SessionView};
@@ -79,8 +80,6 @@ pub(crate) struct Management {
     pub(crate) ports: Vec<PortCounters>,
     /// The pauses of the control thread, then of each packet thread.
     pub(crate) pauses: Vec<Arc<Pauses>>,
-    /// The server is reachable from this host only, so that changes are allowed.
-    pub(crate) may_change: bool,
     /// The configuration in force, and the Node ID that it leads to.
     pub(crate) upf: watch::Receiver<Arc<Upf>>,
     /// Requests to the owner of the daemon.
@@ -151,12 +150,13 @@ pub(super) type Shared = State<Arc<Management>>;
 ///
 /// # Errors
 /// The system has no free thread, or the runtime does not accept the listeners.
-pub(crate) fn start(listeners: Vec<TcpListener>, management: Management) -> io::Result<Server> {
+pub(crate) fn start(listeners: Vec<Listener>, management: Management) -> io::Result<Server> {
     Server::start(listeners, &router(Arc::new(management)))
 }
 
 fn router(management: Arc<Management>) -> Router {
     let (api, description) = api::router().split_for_parts();
+    let description = with_access(description);
     let listing = page::of_api(&description);
     api.route("/", get(async || Html(page::ROOT)))
         .route("/metrics", get(metrics))

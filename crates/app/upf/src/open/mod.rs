@@ -4,6 +4,7 @@ mod address;
 mod ethernet;
 mod forwarding;
 mod gtpu;
+mod management;
 mod neighbours;
 mod network;
 mod reconnect;
@@ -18,9 +19,11 @@ use crate::worker::{PortSet, cores};
 
 pub(crate) use address::{connected, n4_addresses, smf_networks};
 pub(crate) use forwarding::forwarding_advice;
+pub use management::AccessError;
+pub(crate) use management::management_listeners;
 pub(crate) use neighbours::neighbours;
 pub(crate) use network::tun_options;
-pub(crate) use socket::{management_sockets, n4_sockets};
+pub(crate) use socket::n4_sockets;
 
 /// Opens all packet ports of the configuration, for each worker. The ports of the other workers are further queues of
 /// those of the first. Ethernet networks and their sessions belong to the first worker.

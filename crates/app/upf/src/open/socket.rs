@@ -1,12 +1,11 @@
-//! Sockets of N4 and of the management server.
+//! Sockets of N4.
 
-use std::io;
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 
 use super::n4_addresses;
-use crate::config::{Config, Pfcp};
+use crate::config::Pfcp;
 use crate::error::{StartError, Transport};
 
 /// Size of the receive buffer of an N4 socket, in octets.
@@ -24,26 +23,7 @@ pub(crate) fn n4_sockets(pfcp: &Pfcp) -> Result<Vec<UdpSocket>, StartError> {
             let _ = set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER);
             Ok(socket)
         });
-        opened.map_err(|source| failed(key, address, Transport::Udp, source))
+        opened.map_err(|source| StartError::Socket { key, address, transport: Transport::Udp, source })
     };
     n4_addresses(pfcp)?.into_iter().map(open).collect()
-}
-
-/// Opens the listeners of the management server.
-///
-/// # Errors
-/// The first that cannot be opened, with its key and the remedy.
-pub(crate) fn management_sockets(config: &Config) -> Result<Vec<TcpListener>, StartError> {
-    let open = |(n, address): (usize, SocketAddr)| {
-        let opened = TcpListener::bind(address).and_then(|listener| {
-            listener.set_nonblocking(true)?;
-            Ok(listener)
-        });
-        opened.map_err(|source| failed(format!("upf.metrics.server[{n}]"), address, Transport::Tcp, source))
-    };
-    config.upf.metrics.server.iter().map(|server| server.socket()).enumerate().map(open).collect()
-}
-
-fn failed(key: String, address: SocketAddr, transport: Transport, source: io::Error) -> StartError {
-    StartError::Socket { key, address, transport, source }
 }

@@ -8,6 +8,7 @@ mod daemon;
 mod framed_routes;
 mod log_lines;
 mod management;
+mod management_access;
 mod management_api;
 mod monitoring;
 mod n4_trust;

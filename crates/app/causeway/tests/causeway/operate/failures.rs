@@ -27,7 +27,7 @@ fn a_upf_that_does_not_run_is_named() {
     let output = command("127.0.0.1:port", &["status"]).output().unwrap();
     let (code, _, error) = ended(&output);
     assert_eq!(code, Some(2));
-    assert!(error.contains("expected HOST, HOST:PORT or unix:PATH"), "{error}");
+    assert!(error.contains("expected HOST[:PORT], https://HOST[:PORT] or unix:PATH"), "{error}");
 }
 
 // Input:  a server that is no UPF: it answers with a page, with an error page, with nothing, or not in HTTP.

@@ -1,5 +1,6 @@
 //! The commands that ask a running UPF, against a real one.
 
+mod access;
 mod events;
 mod failures;
 mod pages;

@@ -8,6 +8,34 @@ use crate::config_errors::assert_error;
 fn contradictions() {
     let cases = [
         (
+            "upf:\n  management:\n    server:\n      - address: 192.0.2.1\n",
+            "4: upf.management.server[0].address: 192.0.2.1 is reachable from other hosts: give `upf.management.tls` with `certificate` and `key`, or a loopback address",
+        ),
+        (
+            "upf:\n  management:\n    tls: {certificate: a, key: b}\n    server:\n      - address: '::'\n",
+            "5: upf.management.server[0].address: :: is reachable from other hosts: give `upf.management.token_file` or `upf.management.tls.client_ca`, which tell who may call",
+        ),
+        (
+            "upf:\n  management:\n    tls:\n      certificate: a\n",
+            "3: upf.management.tls.key: missing: give the file of the private key of the certificate",
+        ),
+        (
+            "upf:\n  management:\n    tls:\n      key: a\n",
+            "3: upf.management.tls.certificate: missing: give the file of the certificate of this key",
+        ),
+        (
+            "upf:\n  management:\n    tls:\n      client_ca: a\n",
+            "3: upf.management.tls.certificate: missing: give the certificate of the server; client certificates need TLS",
+        ),
+        (
+            "upf:\n  management:\n    socket:\n      group: operators\n",
+            "3: upf.management.socket.path: missing: give the path of the socket whose group this is",
+        ),
+        (
+            "upf:\n  management:\n    server:\n      - address: 127.0.0.1\n        port: 9098\n",
+            "4: upf.management.server[0].address: 127.0.0.1:9098 is given twice, first as upf.metrics.server[0].address",
+        ),
+        (
             "upf:\n  session:\n    - subnet: 10.45.0.0/16\n    - subnet: 10.45.128.0/17\n",
             "4: upf.session[1].subnet: 10.45.128.0/17 overlaps 10.45.0.0/16 of upf.session[0].subnet: give each UE address one pool",
         ),

@@ -7,7 +7,8 @@ use std::path::Path;
 
 use causeway_types::MacAddr;
 use causeway_upf::config::{
-    Config, EthernetNetwork, ForwardingPolicy, KEYS, N6Tunnel, Overrides, RouteOf, Smf, SwitchRoute,
+    Config, EthernetNetwork, ForwardingPolicy, KEYS, ManagementServer, ManagementTls, N6Tunnel, Overrides,
+    RouteOf, Smf, SwitchRoute,
 };
 use values::{NEEDED, OTHER_VALUES};
 
@@ -105,6 +106,13 @@ fn every_documented_default_is_the_default() {
             let to = "0.0.0.0/0".parse().unwrap();
             expected.upf.switch.route.push(SwitchRoute { to, of: RouteOf::Network, port: 1, mac, next_hop });
         }
+        if key.path.starts_with("upf.management.server[]") {
+            let address = [127, 0, 0, 1].into();
+            expected.upf.management.server.push(ManagementServer { address, port: 9099 });
+        }
+        if key.path.starts_with("upf.management.socket") {
+            expected.upf.management.socket.path = Some("a.sock".into());
+        }
         if key.path.starts_with("upf.forwarding_policy[]") {
             let name = "silver".to_owned();
             expected.upf.forwarding_policy.push(ForwardingPolicy { name, ..ForwardingPolicy::default() });
@@ -132,7 +140,9 @@ fn the_effective_configuration_is_a_configuration_file() {
                 forwarding_policy: [{name: a, drop: true, dnn: x, dscp: 1, redirect: '192.0.2.80:80'}], \
                 buffering: {packets_per_session: 0, octets_per_session: 0, packets: 0, memory: 0, time: 0, \
                 when_full: drop_oldest, notify_again: 1500ms}, \
-                qos: {averaging_window: 20ms, slice: [{sst: 1, sd: 0a0B0c, uplink: 1500kbps}, {sst: 2, downlink: 3Tbps}]}, metrics: {server: []}}}";
+                qos: {averaging_window: 20ms, slice: [{sst: 1, sd: 0a0B0c, uplink: 1500kbps}, {sst: 2, downlink: 3Tbps}]}, metrics: {server: []}, \
+                management: {server: [{address: 192.0.2.1, port: 8}], tls: {certificate: a, key: b, client_ca: c}, token_file: d, \
+                socket: {path: e, mode: '0600', group: f}}}}";
     let config = load(text).unwrap();
     assert_eq!(load(&config.to_yaml()).unwrap(), config);
     assert_eq!(load(&Config::default().to_yaml()).unwrap(), Config::default());
@@ -201,6 +211,11 @@ fn the_sample_states_the_defaults() {
     sample.upf.host.reachable.clear();
     sample.upf.forwarding_policy.clear();
     sample.upf.applications.clear();
+    sample.upf.management.server.clear();
+    sample.upf.management.tls = ManagementTls::default();
+    sample.upf.management.token_file = None;
+    sample.upf.management.socket.path = None;
+    sample.upf.management.socket.group = None;
     sample.upf.predefined_rules.clear();
     sample.upf.gtpu.server[0].network_instance = None;
     sample.upf.gtpu.server[0].mtu = None;

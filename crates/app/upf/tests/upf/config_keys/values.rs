@@ -117,6 +117,15 @@ pub(crate) const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.qos.slice[].downlink", "20Mbps"),
     ("upf.metrics.server[].address", "::1"),
     ("upf.metrics.server[].port", "19090"),
+    ("upf.management.server[].address", "::1"),
+    ("upf.management.server[].port", "19090"),
+    ("upf.management.tls.certificate", "upf.crt"),
+    ("upf.management.tls.key", "upf.key"),
+    ("upf.management.tls.client_ca", "operators.crt"),
+    ("upf.management.token_file", "token"),
+    ("upf.management.socket.path", "management.sock"),
+    ("upf.management.socket.mode", "0600"),
+    ("upf.management.socket.group", "operators"),
 ];
 
 /// Keys without which a list item is nothing.
@@ -133,5 +142,8 @@ pub(crate) const NEEDED: &[(&str, &str)] = &[
     ("upf.predefined_rules[]", "name: browsing"),
     ("upf.qos.slice[]", "sst: 1"),
     ("upf.metrics.server[]", "address: 127.0.0.1"),
+    ("upf.management.server[]", "address: 127.0.0.1"),
+    ("upf.management.tls", "certificate: a.crt, key: a.key"),
+    ("upf.management.socket", "path: a.sock"),
     ("upf.switch.route[]", "to: 0.0.0.0/0, port: 1, mac: 02:00:00:00:00:01, next_hop: 02:00:00:00:00:02"),
 ];
