@@ -16,6 +16,7 @@ use crate::commands::completion::CompletionArgs;
 use crate::commands::config::ShowArgs;
 use crate::commands::drops::DropsArgs;
 use crate::commands::events::EventsArgs;
+use crate::commands::explain::ExplainArgs;
 use crate::commands::interfaces::InterfacesArgs;
 use crate::commands::log_level::LogLevelArgs;
 use crate::commands::man::ManArgs;
@@ -184,6 +185,11 @@ pub(crate) enum Command {
     /// Show why packets are dropped, how many, and what to do
     #[command(after_help = asks!("causeway drops" "causeway drops --interval 10" "causeway drops --all -o json"))]
     Drops(DropsArgs),
+    /// Show what would become of a packet, and by which rules; nothing is sent or counted
+    #[command(
+        after_help = asks!("causeway explain uplink 10.45.0.2 203.0.113.1 --protocol tcp --port 443" "causeway explain downlink 10.45.0.2 203.0.113.1 --length 1400" "causeway explain uplink 10.45.0.2 203.0.113.1 --teid 0x1a2b3c4d --qfi 9 -o json")
+    )]
+    Explain(ExplainArgs),
     /// Show sessions, associations, paths and reports as they change
     #[command(after_help = asks!("causeway events" "causeway events --count 10 -o json"))]
     Events(EventsArgs),

@@ -8,6 +8,7 @@ mod demo;
 pub(crate) mod drops;
 pub(crate) mod events;
 mod experiment;
+pub(crate) mod explain;
 mod identifiers;
 pub(crate) mod interfaces;
 pub(crate) mod log_level;
@@ -47,6 +48,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Interfaces(args) => interfaces::run(&args),
         Command::Drops(args) => drops::run(&args),
         Command::Events(args) => events::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Reload(args) => reload::run(&args),
         Command::LogLevel(args) => log_level::run(&args),
         Command::Completion(args) => completion::run(&args),

@@ -104,7 +104,7 @@ fn pdr(pdr: &Pdr) -> PdrView {
     }
 }
 
-const fn action(action: ApplyAction) -> &'static str {
+pub(super) const fn action(action: ApplyAction) -> &'static str {
     match action {
         ApplyAction::Drop => "drop",
         ApplyAction::Forward => "forward",

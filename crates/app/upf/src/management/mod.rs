@@ -7,6 +7,7 @@ mod connections;
 mod description;
 mod details;
 mod events;
+mod explain;
 mod filter;
 mod listener;
 mod metrics;

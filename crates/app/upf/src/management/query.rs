@@ -125,7 +125,7 @@ pub(super) fn seid_of(text: &str) -> Option<Seid> {
 }
 
 /// A number in decimal or, after `0x`, hexadecimal, of digits only.
-fn number(text: &str) -> Option<u64> {
+pub(super) fn number(text: &str) -> Option<u64> {
     let (digits, radix) = text.strip_prefix("0x").map_or((text, 10), |hex| (hex, 16));
     let is_plain = digits.bytes().all(|octet| octet.is_ascii_hexdigit());
     if is_plain { u64::from_str_radix(digits, radix).ok() } else { None }

@@ -55,6 +55,12 @@ pub(super) enum Refusal {
     /// A text that is no log level.
     #[error("`{0}` is no log level: error, warn, info, debug or trace")]
     NoLevel(String),
+    /// A packet that is not described right.
+    #[error("{0}; see /api/v1")]
+    Packet(&'static str),
+    /// The data plane does not explain the packet.
+    #[error("this data plane does not explain packets: those of a P4 switch pass elsewhere")]
+    Unexplained,
     /// Too many clients listen to events.
     #[error("{} clients listen to events already: close one, or try again later", super::events::STREAMS)]
     TooManyStreams,
@@ -66,9 +72,10 @@ pub(super) enum Refusal {
 impl Refusal {
     const fn status(&self) -> StatusCode {
         match self {
-            Self::Query(_) | Self::NoSeid(_) | Self::NoLevel(_) => StatusCode::BAD_REQUEST,
+            Self::Query(_) | Self::NoSeid(_) | Self::NoLevel(_) | Self::Packet(_) => StatusCode::BAD_REQUEST,
             Self::Configuration(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::UnknownSession(_) | Self::UnknownAssociation | Self::UnknownPath => StatusCode::NOT_FOUND,
+            Self::Unexplained => StatusCode::NOT_IMPLEMENTED,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::NoToken => StatusCode::UNAUTHORIZED,
             Self::NoApiHere | Self::OtherHost | Self::WebPage => StatusCode::FORBIDDEN,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use causeway_dataplane::{
-    Applied, ApplyError, Counters, Event, GtpuPath, HostReachability, NamedCounter, PathState, Plan,
-    SessionState,
+    Applied, ApplyError, Counters, Event, Explanation, GtpuPath, HostReachability, Ingress, NamedCounter,
+    PathState, Plan, SessionState,
 };
 use causeway_model::Applications;
 use causeway_ports::PortError;
@@ -31,6 +31,8 @@ pub(super) enum Command<K> {
     Snapshot(oneshot::Sender<Snapshot>),
     /// Return the state of a session.
     SessionState(Seid, oneshot::Sender<Option<SessionState>>),
+    /// Return what would become of a packet.
+    Explain(Arc<(Ingress, Vec<u8>)>, oneshot::Sender<Option<Explanation>>),
     /// Return the supervised paths: at most so many behind this one.
     Paths(Option<GtpuPath>, usize, oneshot::Sender<Vec<PathState>>),
     /// Stop.
@@ -128,6 +130,9 @@ pub(super) trait Questions: Send + Sync {
     /// Requests the state of a session.
     fn session_state(&self, session: Seid, reply: oneshot::Sender<Option<SessionState>>);
 
+    /// Requests what would become of a packet.
+    fn explain(&self, packet: Arc<(Ingress, Vec<u8>)>, reply: oneshot::Sender<Option<Explanation>>);
+
     /// Requests the supervised paths: at most so many behind this one.
     fn paths(&self, after: Option<GtpuPath>, most: usize, reply: oneshot::Sender<Vec<PathState>>);
 }
@@ -152,6 +157,15 @@ impl SnapshotClient {
     pub async fn session_state(&self, session: Seid) -> Option<Option<(usize, SessionState)>> {
         let states = self.ask_all(|thread, reply| thread.session_state(session, reply)).await?;
         Some(states.into_iter().enumerate().find_map(|(number, state)| Some((number, state?))))
+    }
+
+    /// What would become of a packet, by the thread that has its session; `None` when a thread has ended. The inner `None`:
+    /// the data plane explains no packets of this kind.
+    pub async fn explain(&self, ingress: Ingress, packet: Vec<u8>) -> Option<Option<Explanation>> {
+        let packet = Arc::new((ingress, packet));
+        let explained = self.ask_all(|thread, reply| thread.explain(Arc::clone(&packet), reply)).await?;
+        let rank = |it: &Explanation| (it.rules.is_some(), !it.sessions.is_empty());
+        Some(explained.into_iter().flatten().max_by_key(rank))
     }
 
     /// The supervised paths of all threads, at most `most` of those behind `after`; `None` when a thread has ended.

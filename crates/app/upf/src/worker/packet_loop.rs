@@ -333,6 +333,11 @@ impl PacketLoop {
                     // As above.
                     drop(reply.send(state));
                 }
+                Ok(Command::Explain(packet, reply)) => {
+                    let (ingress, octets) = &*packet;
+                    let explained = self.context.data_plane().explain(self.clock.now(), ingress, octets);
+                    drop(reply.send(explained));
+                }
                 Ok(Command::Paths(after, most, reply)) => {
                     drop(reply.send(self.context.data_plane().paths(after, most)));
                 }

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use std::{io, mem};
 
-use causeway_dataplane::{GtpuPath, PathState, SessionState};
+use causeway_dataplane::{Explanation, GtpuPath, Ingress, PathState, SessionState};
 use causeway_types::Seid;
 use tokio::sync::{mpsc, oneshot};
 
@@ -134,6 +134,10 @@ impl<K: Send> Questions for Questioner<K> {
 
     fn session_state(&self, session: Seid, reply: oneshot::Sender<Option<SessionState>>) {
         self.ask(Command::SessionState(session, reply));
+    }
+
+    fn explain(&self, packet: Arc<(Ingress, Vec<u8>)>, reply: oneshot::Sender<Option<Explanation>>) {
+        self.ask(Command::Explain(packet, reply));
     }
 
     fn paths(&self, after: Option<GtpuPath>, most: usize, reply: oneshot::Sender<Vec<PathState>>) {

@@ -189,6 +189,56 @@ fn one_session_whole() {
     assert_eq!(smf.query(session), (octets, 0));
 }
 
+/// What would become of a packet, and the status line.
+fn explained(running: &Running, packet: &str) -> (String, Value) {
+    let at = running.daemon.management_addresses()[0];
+    let mut stream = TcpStream::connect_timeout(&at, PATIENCE).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let head = format!(
+        "POST /api/v1/explain HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\nContent-Type: application/json"
+    );
+    write!(stream, "{head}\r\nContent-Length: {}\r\n\r\n{packet}", packet.len()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.lines().next().unwrap().to_owned(), serde_json::from_str(body).unwrap())
+}
+
+// Input:  an idle UE whose downlink packets are buffered: a packet to it in words, one that is none, one to no UE, one that
+//         the words do not describe, and octets that are no JSON.
+// Output: the session, its PDR and action, and that it would be buffered, which it is not: the buffer stays empty and no report
+//         is sent; the drop reasons with what to do; what is wrong with the words.
+#[test]
+fn a_packet_is_explained_and_not_handled() {
+    let (running, mut smf) = start();
+    let session = smf.establish();
+    let seid = format!("{:#x}", session.up_seid.0);
+    let to_ue = r#"{"interface": "n6", "source": "198.51.100.1", "destination": "10.45.0.2", "length": 60}"#;
+    for _ in 0..3 {
+        let (status, explanation) = explained(&running, to_ue);
+        assert_eq!(status, "HTTP/1.1 200 OK", "{explanation}");
+        assert_eq!(explanation["disposition"], "buffered");
+        assert_eq!(explanation["key"], "UE 10.45.0.2 in internet");
+        assert_eq!(explanation["rules"]["seid"], seid.as_str());
+        assert_eq!(explanation["rules"]["action"], "buffer_and_notify");
+        assert_eq!(explanation["rules"]["direction"], "downlink");
+    }
+    let detail: SessionDetail =
+        serde_json::from_str(&running.fetch(&format!("/api/v1/sessions/{seid}")).1).unwrap();
+    assert_eq!(detail.state.unwrap().buffer.packets, 0);
+    assert!(smf.receive_waiting().is_empty(), "a report is sent");
+    let (_, malformed) = explained(&running, r#"{"interface": "n6", "packet": "45"}"#);
+    assert_eq!(malformed["disposition"], "dropped");
+    let (_, to_nobody) = explained(&running, &to_ue.replace("10.45.0.2", "10.45.0.3"));
+    assert_eq!(to_nobody["reason"]["reason"], "unknown_ue");
+    for wrong in [r#"{"interface": "n6"}"#, r#"{"interface": "n5"}"#, r#"{"interfaces": "n6"}"#, "[", "\u{1}"]
+    {
+        let (status, problem) = explained(&running, wrong);
+        assert!(status.starts_with("HTTP/1.1 400"), "{wrong}: {status} {problem}");
+    }
+    assert_eq!(running.metric("causeway_received_packets_total{side=\"ip\"}"), 0.0);
+}
+
 // Input:  the OpenAPI description, and its page.
 // Output: version 3.1; each path that is read answers; each $ref leads to a schema; the page shows each path and schema, and
 //         loads nothing from elsewhere.

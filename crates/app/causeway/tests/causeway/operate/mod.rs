@@ -2,6 +2,7 @@
 
 mod access;
 mod events;
+mod explain;
 mod failures;
 mod pages;
 mod sessions;

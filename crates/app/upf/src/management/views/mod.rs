@@ -5,6 +5,7 @@
 
 mod association;
 mod event;
+mod explanation;
 mod problem;
 mod rules;
 mod session;
@@ -13,6 +14,10 @@ mod system;
 
 pub use association::{AssociationView, Associations, EndedAssociation};
 pub use event::{EventView, TimedEvent};
+pub use explanation::{
+    ExplanationView, MatchedRulesView, PacketView, PdrTrialView, QerVerdictView, ReasonView, SentView,
+    SessionTrialView, UrrVerdictView,
+};
 pub use problem::ProblemView;
 pub use rules::{
     BarView, DirectionalVolume, FarView, Gates, LimitsView, PdrView, QerView, RateView, TunnelView, UrrView,

@@ -1,0 +1,167 @@
+//! `causeway explain`: what would become of a packet, and by which rules.
+
+use std::net::IpAddr;
+use std::process::ExitCode;
+
+use causeway_upf::management::views::{
+    ExplanationView, MatchedRulesView, PacketView, SessionDetail, SessionPage, SessionTrialView, TunnelView,
+};
+use clap::{Args, ValueEnum};
+use hyper::Method;
+
+use super::identifiers::teid;
+use crate::client::Client;
+use crate::management::{CommandError, ManagementArgs, ask};
+use crate::output::{Cell, Fields, Output, Tone};
+
+/// The direction of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum PacketDirection {
+    /// From the UE, in a tunnel of its gNB.
+    Uplink,
+    /// From a data network to the UE.
+    Downlink,
+}
+
+/// The options of `causeway explain`.
+#[derive(Args)]
+pub(crate) struct ExplainArgs {
+    /// uplink: from the UE, in a tunnel; downlink: from a data network
+    #[arg(value_enum, hide_possible_values = true)]
+    direction: PacketDirection,
+    /// The address of the UE
+    ue: IpAddr,
+    /// The address of the host that it talks to
+    remote: IpAddr,
+    /// Protocol of the packet: udp, tcp, icmp, or a number
+    #[arg(long, default_value = "udp")]
+    protocol: String,
+    /// Port of the UE
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    ue_port: u16,
+    /// Port of the host
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    port: u16,
+    /// Length of the packet with its IP header, in octets
+    #[arg(long, value_name = "OCTETS", default_value_t = 100)]
+    length: u16,
+    /// uplink: TEID of the tunnel; without it that of the session with this UE
+    #[arg(long, value_parser = teid)]
+    teid: Option<String>,
+    /// uplink: QFI in the PDU Session Container; without it there is none
+    #[arg(long, value_parser = clap::value_parser!(u8).range(0..=63))]
+    qfi: Option<u8>,
+    /// downlink: data network from which it comes; without it the first
+    #[arg(long)]
+    dnn: Option<String>,
+
+    #[command(flatten)]
+    management: ManagementArgs,
+}
+
+pub(super) fn run(args: &ExplainArgs) -> ExitCode {
+    ask(&args.management, |client, output| {
+        let packet = packet(args, client)?;
+        let explanation: ExplanationView = client.call(Method::POST, "/api/v1/explain", Some(&packet))?;
+        if output.is_json() {
+            return Ok(output.json(&explanation)?);
+        }
+        show(&explanation, output)
+    })
+}
+
+fn packet(args: &ExplainArgs, client: &Client) -> Result<PacketView, CommandError> {
+    let view = PacketView {
+        protocol: Some(args.protocol.clone()),
+        length: Some(args.length),
+        ..PacketView::default()
+    };
+    Ok(match args.direction {
+        PacketDirection::Uplink => {
+            let (teid, local) = match &args.teid {
+                Some(teid) => (teid.clone(), None),
+                None => tunnel(args.ue, client)?,
+            };
+            PacketView {
+                interface: "n3".into(),
+                teid: Some(teid),
+                qfi: args.qfi,
+                local,
+                source: Some(args.ue),
+                destination: Some(args.remote),
+                source_port: args.ue_port,
+                destination_port: args.port,
+                ..view
+            }
+        }
+        PacketDirection::Downlink => PacketView {
+            interface: "n6".into(),
+            network: args.dnn.clone(),
+            source: Some(args.remote),
+            destination: Some(args.ue),
+            source_port: args.port,
+            destination_port: args.ue_port,
+            ..view
+        },
+    })
+}
+
+/// The uplink tunnel of the session of a UE.
+fn tunnel(ue: IpAddr, client: &Client) -> Result<(String, Option<IpAddr>), CommandError> {
+    let page: SessionPage = client.get("/api/v1/sessions", &[("ue", ue.to_string())])?;
+    for session in &page.sessions {
+        let detail: SessionDetail = client.get(&format!("/api/v1/sessions/{}", session.seid), &[])?;
+        let from_ue = detail.pdrs.iter().filter(|pdr| pdr.source == "access");
+        if let Some(TunnelView { teid, addresses }) = from_ue.filter_map(|pdr| pdr.tunnel.as_ref()).next() {
+            return Ok((teid.clone(), addresses.iter().find_map(|address| address.parse().ok())));
+        }
+    }
+    Err(CommandError::NoSession(format!("an uplink tunnel and the UE address {ue}")))
+}
+
+fn show(explanation: &ExplanationView, output: &mut Output) -> Result<(), CommandError> {
+    let mut fields = Fields::new();
+    fields.field_if_any("Key", explanation.key.as_deref());
+    fields.write(output)?;
+    explanation.sessions.iter().try_for_each(|session| trial(session, output))?;
+    if let Some(found) = &explanation.rules {
+        rules(found, output)?;
+    }
+    let tone = if explanation.disposition == "dropped" { Tone::Bad } else { Tone::Heading };
+    let verdict = Cell::new(&explanation.disposition, tone);
+    match &explanation.reason {
+        None => output.line(format_args!("Verdict: {verdict}"))?,
+        Some(reason) => {
+            output.line(format_args!("Verdict: {verdict}, {}", reason.reason))?;
+            output.line(format_args!("  {}", reason.meaning))?;
+            output.line(format_args!("  To do: {}", reason.remedy))?;
+        }
+    }
+    for sent in &explanation.sent {
+        output.line(format_args!("Sent: {} octets to {}", sent.octets, sent.to))?;
+    }
+    Ok(())
+}
+
+fn trial(session: &SessionTrialView, output: &mut Output) -> Result<(), CommandError> {
+    output.line(format_args!("Session {}", session.seid))?;
+    for pdr in &session.pdrs {
+        let outcome = pdr.mismatch.as_deref().unwrap_or("matches");
+        output.line(format_args!("  PDR {}: {outcome}", pdr.id))?;
+    }
+    Ok(())
+}
+
+fn rules(rules: &MatchedRulesView, output: &mut Output) -> Result<(), CommandError> {
+    output.line(format_args!("  FAR {}: {}", rules.far, rules.action.replace('_', " ")))?;
+    for qer in &rules.qers {
+        let rate =
+            qer.rate.as_deref().map_or_else(String::new, |rate| format!(", {}", rate.replace('_', " ")));
+        output.line(format_args!("  QER {}: gate {}{rate}", qer.id, qer.gate))?;
+    }
+    for urr in &rules.urrs {
+        let quota = if urr.is_exhausted { "quota exhausted" } else { "counts" };
+        output.line(format_args!("  URR {}: {quota}", urr.id))?;
+    }
+    Ok(())
+}
