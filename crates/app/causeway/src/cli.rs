@@ -26,6 +26,7 @@ use crate::commands::reload::ReloadArgs;
 use crate::commands::session::SessionArgs;
 use crate::commands::sessions::SessionsArgs;
 use crate::commands::status::StatusArgs;
+use crate::commands::top::TopArgs;
 use crate::commands::workers::WorkersArgs;
 
 /// Causeway, a 5G User Plane Function.
@@ -179,6 +180,9 @@ pub(crate) enum Command {
     /// List the packet threads with their load and rates
     #[command(after_help = asks!("causeway workers"))]
     Workers(WorkersArgs),
+    /// Show live rates by session, DNN, gNB and packet thread on a terminal
+    #[command(after_help = asks!("causeway top" "causeway top --by dnn" "causeway top --gnb 198.51.100.7 --limit 1000"))]
+    Top(Box<TopArgs>),
     /// List the packet ports with their counters
     #[command(after_help = asks!("causeway interfaces"))]
     Interfaces(InterfacesArgs),

@@ -23,6 +23,7 @@ pub(crate) mod sessions;
 pub(crate) mod status;
 #[cfg(feature = "p4runtime")]
 mod switch_model;
+pub(crate) mod top;
 pub(crate) mod workers;
 
 use std::process::ExitCode;
@@ -44,6 +45,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Associations(args) => associations::run(&args),
         Command::Peers(args) => peers::run(&args),
         Command::Pools(args) => pools::run(&args),
+        Command::Top(args) => top::run(&args),
         Command::Workers(args) => workers::run(&args),
         Command::Interfaces(args) => interfaces::run(&args),
         Command::Drops(args) => drops::run(&args),

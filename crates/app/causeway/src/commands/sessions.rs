@@ -71,7 +71,7 @@ pub(crate) struct Filters {
 
 impl Filters {
     /// As the API names them.
-    fn parameters(&self) -> Vec<(&'static str, String)> {
+    pub(super) fn parameters(&self) -> Vec<(&'static str, String)> {
         let address = |ip: Option<IpAddr>| ip.map(|ip| ip.to_string());
         let filters = [
             ("ue", address(self.ue)),

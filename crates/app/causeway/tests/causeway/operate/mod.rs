@@ -7,6 +7,7 @@ mod failures;
 mod pages;
 mod sessions;
 mod state;
+mod top;
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
