@@ -69,6 +69,27 @@ pub(crate) struct Request<P> {
     pub(crate) purpose: P,
 }
 
+impl<P> Pending<P> {
+    /// A request that is sent for the first time.
+    fn new(now: Time, policy: Retransmission, request: Request<P>, bytes: Vec<u8>) -> Self {
+        let Request { to, message, purpose } = request;
+        let wait = policy.first_wait.max(SHORTEST_WAIT);
+        Self {
+            to,
+            bytes,
+            request: message,
+            purpose,
+            deadline: now + wait,
+            wait,
+            retries_left: policy.retries,
+            policy,
+            retained: false,
+            since: now,
+            plain: None,
+        }
+    }
+}
+
 /// The result of a timeout.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Expired<P> {
@@ -157,22 +178,7 @@ impl<P: Aim> Outbound<P> {
     ) -> Result<Vec<u8>, TooLong> {
         let sequence = self.free_sequence();
         let bytes = encode(sequence)?;
-        let wait = policy.first_wait.max(SHORTEST_WAIT);
-        let Request { to, message, purpose } = request;
-        let pending = Pending {
-            to,
-            bytes: bytes.clone(),
-            request: message,
-            purpose,
-            deadline: now + wait,
-            wait,
-            retries_left: policy.retries,
-            policy,
-            retained: false,
-            since: now,
-            plain: None,
-        };
-        self.insert(sequence, pending);
+        self.insert(sequence, Pending::new(now, policy, request, bytes.clone()));
         Ok(bytes)
     }
 
@@ -293,21 +299,8 @@ impl<P: Aim> Outbound<P> {
     ) -> Vec<u8> {
         let UnansweredRequest { request, purpose, mut bytes, sequence, .. } = unanswered;
         rewrite(&mut bytes);
-        let wait = policy.first_wait.max(SHORTEST_WAIT);
-        let pending = Pending {
-            to,
-            bytes: bytes.clone(),
-            request,
-            purpose,
-            deadline: now + wait,
-            wait,
-            retries_left: policy.retries,
-            policy,
-            retained: false,
-            since: now,
-            plain: None,
-        };
-        self.insert(sequence, pending);
+        let request = Request { to, message: request, purpose };
+        self.insert(sequence, Pending::new(now, policy, request, bytes.clone()));
         bytes
     }
 
