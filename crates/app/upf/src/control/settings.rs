@@ -35,7 +35,7 @@ fn config(upf: &Upf, node: NodeId, address: DualIp, start: Time, secret: IdCiphe
         },
         ..n4::Config::new(node, address)
     };
-    settings(upf, Vec::new()).apply(&mut config);
+    settings(upf, upf.pfcp.allow.clone()).apply(&mut config);
     config
 }
 

@@ -222,9 +222,10 @@ fn open(egress: &Egress, wanted: &Wanted, options: &XdpOptions, parts: usize) ->
     Ok(Queues::new(Arc::new(attachment), sockets, zero_copy))
 }
 
-/// Binds a socket to a queue. The kernel frees the queue of a socket that was just closed with a delay.
+/// Binds a socket to a queue. The kernel frees the queue of a socket that was just closed with a delay, which is long on a
+/// busy machine.
 fn bind(socket: &Socket, link: &Link, queue: u32, zero_copy: bool) -> Result<(), PortError> {
-    let end = Instant::now() + Duration::from_secs(1);
+    let end = Instant::now() + Duration::from_secs(5);
     loop {
         match socket.bind(link.index, queue, zero_copy) {
             Err(Errno::BUSY) if Instant::now() < end => std::thread::sleep(Duration::from_millis(5)),
