@@ -169,7 +169,7 @@ async fn page(
 /// One session with its rules and its state in the data plane.
 #[utoipa::path(
     get, path = "/api/v1/sessions/{seid}", tag = "Sessions",
-    params(("seid" = String, Path, description = "The UPF's SEID, in decimal or, after `0x`, hexadecimal", example = "0x2a")),
+    params(("seid" = String, Path, pattern = "^(0x[0-9a-fA-F]{1,16}|[0-9]{1,19})$", description = "The UPF's SEID, in decimal or, after `0x`, hexadecimal", example = "0x2a")),
     responses(
         (status = 200, description = "The session", body = SessionDetail),
         (status = 400, description = "This is no SEID", body = ProblemView, content_type = "application/problem+json"),

@@ -210,8 +210,9 @@ pub struct ReloadedView {
 
 /// The level of the logs.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct LogLevelView {
     /// The least severe level that is logged: `error`, `warn`, `info`, `debug` or `trace`.
-    #[schema(example = "debug")]
+    #[schema(example = "debug", pattern = "^(error|warn|info|debug|trace)$")]
     pub level: String,
 }
