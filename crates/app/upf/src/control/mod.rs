@@ -141,6 +141,7 @@ pub(crate) async fn run(
         owner: given.owner,
         node_id: given.node.to_string(),
         streams: Management::stream_permits(),
+        watches: Management::watch_permits(),
     };
     // Dropping it at the end stops it.
     let _server = management::start(given.management, management).map_err(RunError::Sockets)?;

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
 use causeway_dataplane::{
-    Disposition, Egress, Explanation, Ingress, MatchedRules, QerVerdict, RateVerdict, SessionKey,
+    Disposition, DropReason, Egress, Explanation, Ingress, MatchedRules, QerVerdict, RateVerdict, SessionKey,
 };
 use causeway_model::Gate;
 use causeway_packet::{IpProtocol, IpRepr, gtpu};
@@ -135,23 +135,34 @@ fn octets(hexadecimal: &str) -> Option<Vec<u8>> {
     if is_right { digits.chunks(2).map(octet).collect() } else { None }
 }
 
-fn shown(explanation: Explanation) -> ExplanationView {
-    let (disposition, reason) = match explanation.disposition {
-        Disposition::Forwarded => ("forwarded", None),
-        Disposition::Buffered => ("buffered", None),
-        Disposition::Consumed => ("consumed", None),
-        Disposition::Dropped(reason) => ("dropped", Some(reason)),
+pub(super) const fn disposition(disposition: Disposition) -> &'static str {
+    match disposition {
+        Disposition::Forwarded => "forwarded",
+        Disposition::Buffered => "buffered",
+        Disposition::Consumed => "consumed",
+        Disposition::Dropped(_) => "dropped",
+    }
+}
+
+pub(super) fn reason(reason: DropReason) -> ReasonView {
+    ReasonView {
+        reason: reason.label().into(),
+        meaning: reason.meaning().into(),
+        remedy: reason.remedy().into(),
+    }
+}
+
+pub(super) fn shown(explanation: Explanation) -> ExplanationView {
+    let dropped = match explanation.disposition {
+        Disposition::Dropped(why) => Some(reason(why)),
+        _ => None,
     };
     let trial = |(id, mismatch): (causeway_types::PdrId, Option<causeway_dataplane::PdrMismatch>)| {
         PdrTrialView { id: id.0, mismatch: mismatch.map(|mismatch| mismatch.to_string()) }
     };
     ExplanationView {
-        disposition: disposition.into(),
-        reason: reason.map(|reason| ReasonView {
-            reason: reason.label().into(),
-            meaning: reason.meaning().into(),
-            remedy: reason.remedy().into(),
-        }),
+        disposition: disposition(explanation.disposition).into(),
+        reason: dropped,
         key: explanation.key.map(|key| match key {
             SessionKey::Tunnel { teid, local, qfi } => {
                 let qfi = qfi.map_or_else(String::new, |qfi| format!(", QFI {qfi}"));
@@ -201,7 +212,7 @@ fn qer(qer: &QerVerdict) -> QerVerdictView {
     QerVerdictView { id: qer.id.0, gate: gate.into(), rate: qer.rate.map(rate) }
 }
 
-fn sent(egress: &Egress, octets: usize) -> SentView {
+pub(super) fn sent(egress: &Egress, octets: usize) -> SentView {
     let to = match egress {
         Egress::Gtpu { peer, .. } => format!("GTP-U peer {peer}"),
         Egress::Ip { network } => format!("data network {network}"),

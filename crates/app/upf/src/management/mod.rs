@@ -17,6 +17,7 @@ mod query;
 mod refusal;
 mod server;
 mod system;
+mod trace;
 pub mod views;
 
 pub use access::InvalidToken;

@@ -64,6 +64,9 @@ pub(super) enum Refusal {
     /// Too many clients listen to events.
     #[error("{} clients listen to events already: close one, or try again later", super::events::STREAMS)]
     TooManyStreams,
+    /// Too many sessions are watched.
+    #[error("{} sessions are watched already: end a trace, or try again later", crate::worker::WATCHES)]
+    TooManyWatches,
     /// The daemon is busy or ending.
     #[error("the daemon does not respond in time")]
     Unhealthy,
@@ -79,7 +82,7 @@ impl Refusal {
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::NoToken => StatusCode::UNAUTHORIZED,
             Self::NoApiHere | Self::OtherHost | Self::WebPage => StatusCode::FORBIDDEN,
-            Self::TooManyStreams | Self::Unhealthy => StatusCode::SERVICE_UNAVAILABLE,
+            Self::TooManyStreams | Self::TooManyWatches | Self::Unhealthy => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 }

@@ -28,7 +28,7 @@ use super::{api, page};
 use crate::config::Upf;
 use crate::daemon::OwnerRequest;
 use crate::watchdog::Pauses;
-use crate::worker::SnapshotClient;
+use crate::worker::{SnapshotClient, WATCHES};
 
 /// The response timeout of the control thread, after which the daemon counts as unhealthy.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -87,12 +87,19 @@ pub(crate) struct Management {
     pub(crate) node_id: String,
     /// The streams of events that may still begin.
     pub(crate) streams: Arc<Semaphore>,
+    /// The sessions that may still be watched.
+    pub(crate) watches: Arc<Semaphore>,
 }
 
 impl Management {
     /// The permits of streams of events.
     pub(crate) fn stream_permits() -> Arc<Semaphore> {
         Arc::new(Semaphore::new(STREAMS))
+    }
+
+    /// The permits of watches.
+    pub(crate) fn watch_permits() -> Arc<Semaphore> {
+        Arc::new(Semaphore::new(WATCHES))
     }
 
     /// The configuration in force.

@@ -1,8 +1,8 @@
 //! A data plane with its ports.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use causeway_dataplane::{PacketEngine, ReceiveSource, TransmitQueue};
+use causeway_dataplane::{Egress, Ingress, PacketEngine, ReceiveSource, Topology, Transmit, TransmitQueue};
 use causeway_packet::Batch;
 use causeway_ports::PortError;
 use causeway_types::Time;
@@ -12,6 +12,7 @@ use super::egress_ports::EgressPorts;
 use super::messages::Snapshot;
 use super::ports::PortSet;
 use super::transmit::PortTransmitter;
+use super::watch::Observation;
 use crate::data_planes::BoxedDataPlane;
 
 /// A data plane with its ports.
@@ -81,6 +82,34 @@ impl WorkerContext {
         self.advance(now)?;
         self.data_plane.process_batch(now, source, batch, &mut self.queue);
         self.out.send_queue(batch, &self.queue)
+    }
+
+    /// Processes one packet, and transmits the resulting packets. Returns what became of it, and why.
+    ///
+    /// # Errors
+    /// As for [`WorkerContext::process`].
+    pub(super) fn observe(
+        &mut self,
+        now: Time,
+        ingress: Ingress,
+        packet: &[u8],
+    ) -> Result<Observation, PortError> {
+        self.advance(now)?;
+        let explanation = self.data_plane.explain(now, &ingress, packet);
+        let mut sent: Vec<(Egress, Vec<u8>)> = Vec::new();
+        let disposition = self.data_plane.process(now, &ingress, packet, &mut sent);
+        for (egress, packet) in &sent {
+            self.out.transmit(egress, packet);
+        }
+        self.out.send_all()?;
+        let sent = sent.into_iter().map(|(egress, packet)| (egress, packet.len())).collect();
+        let (time, octets) = (SystemTime::now(), packet.len());
+        Ok(Observation { time, ingress, octets, explanation, disposition, sent })
+    }
+
+    /// The topology.
+    pub(super) fn topology(&self) -> &Topology {
+        self.data_plane.topology()
     }
 
     /// Expires the timers that are due, and transmits the released packets.

@@ -13,6 +13,7 @@ use causeway_types::{Seid, WallClock};
 use tokio::sync::oneshot;
 
 use super::session_keys::NewPaths;
+use super::watch::Watch;
 
 /// A command of the control plane to a packet thread. `K` identifies a plan.
 #[derive(Debug)]
@@ -35,6 +36,8 @@ pub(super) enum Command<K> {
     Explain(Arc<(Ingress, Vec<u8>)>, oneshot::Sender<Option<Explanation>>),
     /// Return the supervised paths: at most so many behind this one.
     Paths(Option<GtpuPath>, usize, oneshot::Sender<Vec<PathState>>),
+    /// Observe the packets of a session from now on, or with other keys than before.
+    Watch(Watch),
     /// Stop.
     Stop,
 }
@@ -135,6 +138,9 @@ pub(super) trait Questions: Send + Sync {
 
     /// Requests the supervised paths: at most so many behind this one.
     fn paths(&self, after: Option<GtpuPath>, most: usize, reply: oneshot::Sender<Vec<PathState>>);
+
+    /// Observes the packets of a session from now on.
+    fn watch(&self, watch: Watch);
 }
 
 /// Reads counters and sessions of the packet threads, from any thread or task.
@@ -166,6 +172,11 @@ impl SnapshotClient {
         let explained = self.ask_all(|thread, reply| thread.explain(Arc::clone(&packet), reply)).await?;
         let rank = |it: &Explanation| (it.rules.is_some(), !it.sessions.is_empty());
         Some(explained.into_iter().flatten().max_by_key(rank))
+    }
+
+    /// Observes the packets of a session in every thread, or with other keys than before.
+    pub(crate) fn watch(&self, watch: &Watch) {
+        self.0.iter().for_each(|thread| thread.watch(watch.clone()));
     }
 
     /// The supervised paths of all threads, at most `most` of those behind `after`; `None` when a thread has ended.

@@ -19,6 +19,7 @@ mod session_keys;
 mod sync;
 mod thread;
 mod transmit;
+mod watch;
 
 pub(crate) use directory::MAX_WORKERS;
 pub use handle::{WorkerHandle, WorkerSetup};
@@ -26,6 +27,7 @@ pub use messages::{Report, Snapshot, SnapshotClient, Turns};
 pub use ports::{PortRole, PortSet, PortSlot};
 pub use schedule::Schedule;
 pub(crate) use schedule::cores;
+pub(crate) use watch::{Missed, Observation, WATCHES, Watch, WatchKeys};
 
 #[cfg(test)]
 mod tests;

@@ -19,6 +19,7 @@ use super::peers::WorkerPeers;
 use super::ports::PortSet;
 use super::session_keys::NewPaths;
 use super::thread::Reports;
+use super::watch::Watches;
 use crate::clock::Clock;
 use crate::data_planes::BoxedDataPlane;
 use crate::watchdog::Activity;
@@ -88,6 +89,8 @@ pub(super) struct PacketLoop {
     /// The number of packets dropped beyond fair shares.
     unfair: Counters,
     turns: Turns,
+    /// The sessions whose packets are observed; `None`: there was none so far.
+    watches: Option<Box<Watches>>,
     /// The present turn has received packets.
     has_packets: bool,
 }
@@ -116,6 +119,7 @@ impl PacketLoop {
             fairness,
             unfair,
             turns,
+            watches: None,
             has_packets: false,
         }
     }
@@ -198,7 +202,13 @@ impl PacketLoop {
                 peers.hand_over(source, &mut self.received);
             }
             if !self.received.is_empty() {
-                self.context.process(self.clock.now(), source, &mut self.received)?;
+                let now = self.clock.now();
+                match &mut self.watches {
+                    None => self.context.process(now, source, &mut self.received)?,
+                    Some(watches) => {
+                        watches.process(&mut self.context, now, source, &mut self.received)?;
+                    }
+                }
             }
             if count < BATCH {
                 self.record_turn(
@@ -248,7 +258,11 @@ impl PacketLoop {
             for _ in 0..BURST {
                 let Some((source, mut batch)) = peers.take(from) else { break };
                 self.has_packets = true;
-                let done = self.context.process(self.clock.now(), source, &mut batch);
+                let now = self.clock.now();
+                let done = match &mut self.watches {
+                    None => self.context.process(now, source, &mut batch),
+                    Some(watches) => watches.process(&mut self.context, now, source, &mut batch),
+                };
                 peers.recycle(from, batch);
                 done?;
             }
@@ -340,6 +354,10 @@ impl PacketLoop {
                 }
                 Ok(Command::Paths(after, most, reply)) => {
                     drop(reply.send(self.context.data_plane().paths(after, most)));
+                }
+                Ok(Command::Watch(watch)) => {
+                    let frame = self.received.frame_size();
+                    self.watches.get_or_insert_with(|| Box::new(Watches::new(frame))).put(watch);
                 }
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Err(End::Asked),
                 Err(TryRecvError::Empty) => {

@@ -148,6 +148,11 @@ fn keys_of_profiled(profiled: &ProfiledSession) -> BTreeSet<SessionKey> {
     profiled.tunnels().flat_map(of_tunnel).chain(of_ues).chain(of_remotes).collect()
 }
 
+/// The lookup keys of the packets that these PDRs match.
+pub(super) fn keys_of_pdrs<'a>(pdrs: impl Iterator<Item = &'a Pdr>) -> BTreeSet<SessionKey> {
+    pdrs.flat_map(of_pdr).collect()
+}
+
 fn of_pdr(pdr: &Pdr) -> Vec<SessionKey> {
     match pdr.pdi.tunnel {
         Some(tunnel) => of_tunnel(tunnel).collect(),

@@ -13,6 +13,7 @@ use super::messages::{Command, Questions, Report, Snapshot};
 use super::notifier::Notifier;
 use super::packet_loop::{End, PacketLoop};
 use super::schedule::Schedule;
+use super::watch::Watch;
 use crate::watchdog::WatchedThread;
 
 /// Maximum number of queued reports. When the queue is full, the packet threads wait for the control plane: a flood of
@@ -142,6 +143,10 @@ impl<K: Send> Questions for Questioner<K> {
 
     fn paths(&self, after: Option<GtpuPath>, most: usize, reply: oneshot::Sender<Vec<PathState>>) {
         self.ask(Command::Paths(after, most, reply));
+    }
+
+    fn watch(&self, watch: Watch) {
+        self.ask(Command::Watch(watch));
     }
 }
 

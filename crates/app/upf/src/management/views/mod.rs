@@ -11,6 +11,7 @@ mod rules;
 mod session;
 mod state;
 mod system;
+mod trace;
 
 pub use association::{AssociationView, Associations, EndedAssociation};
 pub use event::{EventView, TimedEvent};
@@ -28,3 +29,4 @@ pub use system::{
     ConfigView, DropView, Drops, InterfaceView, Interfaces, LogLevelView, MemoryView, NamedCount, PeerView,
     Peers, PoolView, Pools, ReloadedView, StatusView, WorkerView, Workers,
 };
+pub use trace::{TraceEnd, TraceEvent, TracedPacketView};
