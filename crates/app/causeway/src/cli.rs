@@ -27,6 +27,7 @@ use crate::commands::session::SessionArgs;
 use crate::commands::sessions::SessionsArgs;
 use crate::commands::status::StatusArgs;
 use crate::commands::top::TopArgs;
+use crate::commands::trace::TraceArgs;
 use crate::commands::workers::WorkersArgs;
 
 /// Causeway, a 5G User Plane Function.
@@ -189,6 +190,9 @@ pub(crate) enum Command {
     /// Show why packets are dropped, how many, and what to do
     #[command(after_help = asks!("causeway drops" "causeway drops --interval 10" "causeway drops --all -o json"))]
     Drops(DropsArgs),
+    /// Show the packets of a session as they pass, with their rules and what becomes of them
+    #[command(after_help = asks!("causeway trace 10.45.0.2" "causeway trace 10.45.0.2 --packets 10" "causeway trace 0x2a --seconds 600 -o json"))]
+    Trace(TraceArgs),
     /// Show what would become of a packet, and by which rules; nothing is sent or counted
     #[command(
         after_help = asks!("causeway explain uplink 10.45.0.2 203.0.113.1 --protocol tcp --port 443" "causeway explain downlink 10.45.0.2 203.0.113.1 --length 1400" "causeway explain uplink 10.45.0.2 203.0.113.1 --teid 0x1a2b3c4d --qfi 9 -o json")

@@ -69,6 +69,11 @@ pub(crate) enum CommandError {
     /// No session is meant.
     #[error("there is no session with {0}; `causeway sessions` lists them")]
     NoSession(String),
+    /// Several sessions are meant.
+    #[error(
+        "several sessions have the UE address {0}; name one by its SEID: `causeway sessions --ue {0}` lists them"
+    )]
+    SeveralSessions(String),
 }
 
 /// Runs a command that asks the UPF, and says why it failed.

@@ -1,34 +1,36 @@
 //! The stream of events: server-sent events (WHATWG HTML, clause 9.2), as far as the server sends them.
 
 use std::collections::VecDeque;
+use std::marker::PhantomData;
 
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
-use causeway_upf::management::views::TimedEvent;
+use serde::de::DeserializeOwned;
 
 use super::{Client, ClientError};
 
 /// Maximum length of one event, in octets.
 const EVENT: usize = 64 << 10;
 
-/// The events of a UPF, from when it was opened.
-pub(crate) struct EventReader<'a> {
+/// The events of a stream, from when it was opened.
+pub(crate) struct EventReader<'a, T> {
     client: &'a Client,
     body: Incoming,
     lines: Lines,
+    kind: PhantomData<T>,
 }
 
-impl<'a> EventReader<'a> {
+impl<'a, T: DeserializeOwned> EventReader<'a, T> {
     pub(super) fn new(client: &'a Client, body: Incoming) -> Self {
-        Self { client, body, lines: Lines::default() }
+        Self { client, body, lines: Lines::default(), kind: PhantomData }
     }
 
     /// The next event; `None`: the UPF ended the stream. Blocks until there is one.
     ///
     /// # Errors
     /// [`ClientError`]
-    pub(crate) fn next(&mut self) -> Result<Option<TimedEvent>, ClientError> {
+    pub(crate) fn next(&mut self) -> Result<Option<T>, ClientError> {
         loop {
             if let Some(data) = self.lines.data.pop_front() {
                 return serde_json::from_slice(&data).map(Some).map_err(|_| self.client.foreign());

@@ -80,13 +80,18 @@ impl Client {
         self.exchange(method, path, body.unwrap_or_default().into())
     }
 
-    /// The stream of events from now on.
+    /// The stream of server-sent events at a path, from now on.
     ///
     /// # Errors
     /// [`ClientError`]
-    pub(crate) fn events(&self) -> Result<EventReader<'_>, ClientError> {
+    pub(crate) fn stream<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        parameters: &[(&str, String)],
+    ) -> Result<EventReader<'_, T>, ClientError> {
+        let target = target(path, parameters);
         let opening = async {
-            let response = self.send(Method::GET, "/api/v1/events", Bytes::new()).await?;
+            let response = self.send(Method::GET, &target, Bytes::new()).await?;
             self.accepted(response).await
         };
         let response = self.in_time(opening)?;

@@ -23,12 +23,13 @@ pub(crate) struct EventsArgs {
 pub(super) fn run(args: &EventsArgs) -> ExitCode {
     ask(&args.management, |client, output| {
         let mut left = args.count;
-        let mut events = client.events()?;
+        let listen = || client.stream::<TimedEvent>("/api/v1/events", &[]);
+        let mut events = listen()?;
         exit::note("waiting for events; Ctrl-C ends");
         while left != Some(0) {
             let Some(event) = events.next()? else {
                 // A stream ends after an hour.
-                events = client.events()?;
+                events = listen()?;
                 exit::note("connected again; events in between are missing");
                 continue;
             };

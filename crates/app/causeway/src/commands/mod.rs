@@ -24,6 +24,7 @@ pub(crate) mod status;
 #[cfg(feature = "p4runtime")]
 mod switch_model;
 pub(crate) mod top;
+pub(crate) mod trace;
 pub(crate) mod workers;
 
 use std::process::ExitCode;
@@ -51,6 +52,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Drops(args) => drops::run(&args),
         Command::Events(args) => events::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Trace(args) => trace::run(&args),
         Command::Reload(args) => reload::run(&args),
         Command::LogLevel(args) => log_level::run(&args),
         Command::Completion(args) => completion::run(&args),

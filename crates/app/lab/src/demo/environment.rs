@@ -47,6 +47,13 @@ pub struct Options {
     pub lossy: Option<LossyLink>,
 }
 
+impl Options {
+    /// The UPF advertises IPv6 prefixes to its UEs. A P4 switch does not: its program answers no Router Solicitation.
+    pub(super) fn advertises_prefixes(&self) -> bool {
+        self.dataplane.as_deref() != Some("switch")
+    }
+}
+
 /// A link of the emulated network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LossyLink {

@@ -59,7 +59,9 @@ pub(super) enum Refusal {
     #[error("{0}; see /api/v1")]
     Packet(&'static str),
     /// The data plane does not explain the packet.
-    #[error("this data plane does not explain packets: those of a P4 switch pass elsewhere")]
+    #[error(
+        "packets of this kind are not explained: those of a P4 switch pass elsewhere, and those of Ethernet sessions have no rules that are explained"
+    )]
     Unexplained,
     /// Too many clients listen to events.
     #[error("{} clients listen to events already: close one, or try again later", super::events::STREAMS)]

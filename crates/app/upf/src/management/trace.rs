@@ -14,7 +14,6 @@ use serde::Deserialize;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tokio_stream::Stream;
-use utoipa::IntoParams;
 
 use super::connections::StreamMark;
 use super::explain::{disposition, reason, sent, shown};
@@ -40,7 +39,7 @@ const REFRESH: Duration = Duration::from_secs(1);
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 /// The bounds of a trace.
-#[derive(Deserialize, IntoParams)]
+#[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct TraceQuery {
@@ -95,6 +94,9 @@ pub(super) async fn trace(
     let (duration, packets) = query.bounds()?;
     let permit = management.watches.clone().try_acquire_owned().map_err(|_| Refusal::TooManyWatches)?;
     let keys = keys(&management, seid).await?.ok_or(Refusal::UnknownSession(seid))?;
+    if keys.is_empty() {
+        return Err(Refusal::Unexplained);
+    }
     let (watch, observations, missed) = Watch::new(keys.clone());
     management.workers.watch(&watch);
     // The answers come behind the watch: it is in force now.

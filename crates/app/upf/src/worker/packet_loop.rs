@@ -89,7 +89,7 @@ pub(super) struct PacketLoop {
     /// The number of packets dropped beyond fair shares.
     unfair: Counters,
     turns: Turns,
-    /// The sessions whose packets are observed; `None`: there was none so far.
+    /// The sessions whose packets are observed; `None`: there is none.
     watches: Option<Box<Watches>>,
     /// The present turn has received packets.
     has_packets: bool,
@@ -207,6 +207,7 @@ impl PacketLoop {
                     None => self.context.process(now, source, &mut self.received)?,
                     Some(watches) => {
                         watches.process(&mut self.context, now, source, &mut self.received)?;
+                        self.end_watches();
                     }
                 }
             }
@@ -366,6 +367,13 @@ impl PacketLoop {
                     return self.context.flush().map_err(End::from);
                 }
             }
+        }
+    }
+
+    /// Without a watch, packets are processed as if there had never been one.
+    fn end_watches(&mut self) {
+        if self.watches.as_mut().is_some_and(|watches| watches.have_ended()) {
+            self.watches = None;
         }
     }
 

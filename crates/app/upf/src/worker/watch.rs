@@ -50,6 +50,11 @@ impl WatchKeys {
         keys
     }
 
+    /// No packet has one of them: packets of Ethernet sessions are not watched.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tunnels.is_empty() && self.ues.is_empty()
+    }
+
     /// A received frame has one of the keys.
     fn admit(&self, source: ReceiveSource, frame: &Frame<'_>) -> bool {
         match (source, frame.meta) {
@@ -151,6 +156,12 @@ impl Watches {
         let _ = self.watches.try_push(watch);
     }
 
+    /// All watches have ended.
+    pub(super) fn have_ended(&mut self) -> bool {
+        self.watches.retain(|watch| !watch.queue.is_closed());
+        self.watches.is_empty()
+    }
+
     /// Processes a batch, the observed frames one by one and those between them together, in order.
     ///
     /// # Errors
@@ -162,7 +173,6 @@ impl Watches {
         source: ReceiveSource,
         batch: &mut Batch,
     ) -> Result<(), PortError> {
-        self.watches.retain(|watch| !watch.queue.is_closed());
         let chosen: ArrayVec<bool, BATCH> =
             batch.frames().map(|frame| self.choose(now, source, &frame)).collect();
         if !chosen.contains(&true) {

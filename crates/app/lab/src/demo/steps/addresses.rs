@@ -11,10 +11,13 @@ use crate::netns::Namespace;
 use crate::patience::{QUIET, wait_while_changing};
 
 pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> Result<(), LabError> {
+    let advertises = stage.options.advertises_prefixes();
     let network = stage.network()?;
     if !network.ipv6 {
-        observer.note("IPv6", "the kernel has none: all UEs have IPv4 alone");
-        observer.summarise("skipped: the kernel has no IPv6");
+        let why =
+            if advertises { "the kernel has no IPv6" } else { "a P4 switch sends no Router Advertisements" };
+        observer.note("IPv6", format!("{why}: all UEs have IPv4 alone"));
+        observer.summarise(format!("skipped: {why}"));
         return Ok(());
     }
     let mut addresses = Vec::new();

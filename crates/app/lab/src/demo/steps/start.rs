@@ -29,7 +29,7 @@ pub(super) fn play(stage: &mut DemoEnvironment, observer: &mut Observer<'_>) -> 
     let DemoEnvironment { options, cleanup, .. } = stage;
     observer.progress("namespaces");
     let topology = Topology::build(cleanup)?;
-    let ipv6 = topology.add_ipv6()?;
+    let ipv6 = options.advertises_prefixes() && topology.add_ipv6()?;
     let capture = |name: &str, at: &[_]| Capture::start(&options.out.join(name), at, cleanup);
     let [gnb1, gnb2] = &topology.gnbs;
     let captures = Captures {
