@@ -14,7 +14,7 @@ use crate::output::{Format, Output};
 /// The UPF that is asked, and the form of the output.
 #[derive(Args)]
 pub(crate) struct ManagementArgs {
-    /// Where the UPF answers: HOST[:PORT], https://HOST[:PORT] or unix:PATH (`upf.metrics.server`, `upf.management`)
+    /// Where the UPF answers: HOST, HOST:PORT, https://HOST:PORT or unix:PATH (`upf.metrics.server`, `upf.management`)
     #[arg(
         short,
         long,
