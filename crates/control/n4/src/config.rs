@@ -1,9 +1,5 @@
 //! Configuration of N4.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
-
-use causeway_model::Applications;
 use causeway_rules::{AddressPool, Catalogue, TeidPool};
 use causeway_types::{DualIp, IdCipher, IpNet, NodeId, Span};
 
@@ -92,86 +88,24 @@ impl Config {
             limits: Limits::default(),
         }
     }
-}
 
-/// The part of the configuration that [`crate::N4::reconfigure`] replaces; the fields are those of [`Config`] and
-/// [`Limits`].
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Settings {
-    /// Retransmission of requests, heartbeats excepted.
-    pub retransmission: Retransmission,
-    /// Interval and retransmission of heartbeats.
-    pub heartbeat: Heartbeat,
-    /// Treatment of the sessions of an unreachable peer.
-    pub on_path_failure: PathFailure,
-    /// Send Load Control Information.
-    pub load_control: bool,
-    /// Send Overload Control Information.
-    pub overload_control: Option<OverloadControl>,
-    /// The hosts that may set up associations; empty: any may.
-    pub allow: Vec<IpNet>,
-    /// Preconfigured SMFs.
-    pub smfs: Vec<KnownSmf>,
-    /// The destination port of requests, for associations that are set up from now on.
-    pub request_port: RequestPort,
-    /// Delay before a failed association setup is retried.
-    pub associate_retry: Span,
-    /// How long [`crate::N4::shutdown`] waits for SMFs to delete their sessions.
-    pub release_period: Span,
-    /// How long a UE address that is released from now on is in quarantine.
-    pub address_rest: Span,
-    /// Framed routes. Those above a lower limit stay.
-    pub routes: usize,
-    /// Framed routes of one session.
-    pub routes_per_session: usize,
-    /// Framed routes of the sessions of one SMF.
-    pub routes_per_smf: usize,
-    /// Configured applications.
-    pub applications: Arc<Applications>,
-    /// The peers with which the UPF initiates an association, and no others.
-    pub targets: Vec<SocketAddr>,
-}
-
-impl Settings {
-    /// The settings of a configuration, with these peers.
-    pub fn new(config: &Config, targets: Vec<SocketAddr>) -> Self {
-        Self {
-            retransmission: config.retransmission,
-            heartbeat: config.heartbeat,
-            on_path_failure: config.on_path_failure,
-            load_control: config.load_control,
-            overload_control: config.overload_control,
-            allow: config.allow.clone(),
-            smfs: config.smfs.clone(),
-            request_port: config.request_port,
-            associate_retry: config.associate_retry,
-            release_period: config.release_period,
-            address_rest: config.address_rest,
-            routes: config.limits.routes,
-            routes_per_session: config.limits.routes_per_session,
-            routes_per_smf: config.limits.routes_per_smf,
-            applications: Arc::clone(&config.catalogue.applications),
-            targets,
-        }
-    }
-
-    /// Replaces the settings of a configuration. It does not contain [`Settings::targets`].
-    pub fn apply(&self, config: &mut Config) {
-        config.retransmission = self.retransmission;
-        config.heartbeat = self.heartbeat;
-        config.on_path_failure = self.on_path_failure;
-        config.load_control = self.load_control;
-        config.overload_control = self.overload_control;
-        config.allow.clone_from(&self.allow);
-        config.smfs.clone_from(&self.smfs);
-        config.request_port = self.request_port;
-        config.associate_retry = self.associate_retry;
-        config.release_period = self.release_period;
-        config.address_rest = self.address_rest;
-        config.limits.routes = self.routes;
-        config.limits.routes_per_session = self.routes_per_session;
-        config.limits.routes_per_smf = self.routes_per_smf;
-        config.catalogue.applications = Arc::clone(&self.applications);
+    /// Takes over what may change while the UPF runs; see [`crate::N4::reconfigure`].
+    pub(crate) fn follow(&mut self, next: Self) {
+        self.retransmission = next.retransmission;
+        self.heartbeat = next.heartbeat;
+        self.on_path_failure = next.on_path_failure;
+        self.load_control = next.load_control;
+        self.overload_control = next.overload_control;
+        self.allow = next.allow;
+        self.smfs = next.smfs;
+        self.request_port = next.request_port;
+        self.associate_retry = next.associate_retry;
+        self.release_period = next.release_period;
+        self.address_rest = next.address_rest;
+        self.limits.routes = next.limits.routes;
+        self.limits.routes_per_session = next.limits.routes_per_session;
+        self.limits.routes_per_smf = next.limits.routes_per_smf;
+        self.catalogue.applications = next.catalogue.applications;
     }
 }
 

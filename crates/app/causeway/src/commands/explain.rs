@@ -124,8 +124,8 @@ fn show(explanation: &ExplanationView, output: &mut Output) -> Result<(), Comman
     fields.field_if_any("Key", explanation.key.as_deref());
     fields.write(output)?;
     explanation.sessions.iter().try_for_each(|session| trial(session, output))?;
-    if let Some(found) = &explanation.rules {
-        rules(found, output)?;
+    for rule in explanation.rules.iter().flat_map(rules) {
+        output.line(format_args!("  {rule}"))?;
     }
     let tone = if explanation.disposition == "dropped" { Tone::Bad } else { Tone::Heading };
     let verdict = Cell::new(&explanation.disposition, tone);
@@ -152,16 +152,17 @@ fn trial(session: &SessionTrialView, output: &mut Output) -> Result<(), CommandE
     Ok(())
 }
 
-fn rules(rules: &MatchedRulesView, output: &mut Output) -> Result<(), CommandError> {
-    output.line(format_args!("  FAR {}: {}", rules.far, rules.action.replace('_', " ")))?;
-    for qer in &rules.qers {
+/// The rules that apply to a packet, each in words.
+pub(super) fn rules(rules: &MatchedRulesView) -> Vec<String> {
+    let far = format!("FAR {} {}", rules.far, rules.action.replace('_', " "));
+    let qers = rules.qers.iter().map(|qer| {
         let rate =
-            qer.rate.as_deref().map_or_else(String::new, |rate| format!(", {}", rate.replace('_', " ")));
-        output.line(format_args!("  QER {}: gate {}{rate}", qer.id, qer.gate))?;
-    }
-    for urr in &rules.urrs {
+            qer.rate.as_deref().map_or_else(String::new, |rate| format!(" {}", rate.replace('_', " ")));
+        format!("QER {} gate {}{rate}", qer.id, qer.gate)
+    });
+    let urrs = rules.urrs.iter().map(|urr| {
         let quota = if urr.is_exhausted { "quota exhausted" } else { "counts" };
-        output.line(format_args!("  URR {}: {quota}", urr.id))?;
-    }
-    Ok(())
+        format!("URR {} {quota}", urr.id)
+    });
+    std::iter::once(far).chain(qers).chain(urrs).collect()
 }

@@ -1,4 +1,4 @@
-//! `causeway status`: the UPF at a glance.
+//! `causeway status`: the state of the UPF in brief.
 
 use std::process::ExitCode;
 

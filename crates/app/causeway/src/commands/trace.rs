@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use causeway_upf::management::views::{SessionPage, TraceEnd, TraceEvent, TracedPacketView};
 use clap::Args;
 
+use super::explain::rules;
 use super::identifiers::{SessionName, session};
 use crate::client::Client;
 use crate::exit;
@@ -97,22 +98,7 @@ fn packet_lines(packet: &TracedPacketView) -> Vec<String> {
                 .collect();
             lines.push(format!("  session {}: {}", session.seid, pdrs.join(", ")));
         }
-        if let Some(rules) = &explanation.rules {
-            let far = format!("FAR {} {}", rules.far, rules.action.replace('_', " "));
-            let qers = rules.qers.iter().map(|qer| {
-                let rate = qer
-                    .rate
-                    .as_deref()
-                    .map_or_else(String::new, |rate| format!(" {}", rate.replace('_', " ")));
-                format!("QER {} gate {}{rate}", qer.id, qer.gate)
-            });
-            let urrs = rules.urrs.iter().map(|urr| {
-                let quota = if urr.is_exhausted { "quota exhausted" } else { "counts" };
-                format!("URR {} {quota}", urr.id)
-            });
-            let parts: Vec<_> = std::iter::once(far).chain(qers).chain(urrs).collect();
-            lines.push(format!("  {}", parts.join(", ")));
-        }
+        lines.extend(explanation.rules.as_ref().map(|found| format!("  {}", rules(found).join(", "))));
     }
     lines.extend(packet.sent.iter().map(|sent| format!("  sent {} octets to {}", sent.octets, sent.to)));
     lines

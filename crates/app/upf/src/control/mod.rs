@@ -463,7 +463,8 @@ impl Control {
         let reloaded = Reloaded::new(&old, &next, upf);
         if !reloaded.applied.is_empty() {
             let allow = open::smf_networks(&next.pfcp, &self.n4_addresses);
-            self.n4.reconfigure(self.clock.now(), &settings::settings(&next, allow));
+            let config = settings::with_live_keys(self.n4.config().clone(), &next, allow);
+            self.n4.reconfigure(self.clock.now(), config, &settings::targets(&next));
             self.config.send_replace(Arc::new(next));
         }
         reloaded

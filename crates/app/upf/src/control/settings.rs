@@ -1,6 +1,6 @@
 //! Converts the configuration into the settings of N4.
 
-use std::net::{IpAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use causeway_n4::{self as n4, N4};
@@ -17,7 +17,7 @@ const LONGEST_WAIT: Span = Span::from_secs(8);
 
 /// The configuration of N4. With `start` identifiers differ between runs, with `secret` they are unpredictable.
 fn config(upf: &Upf, node: NodeId, address: DualIp, start: Time, secret: IdCipher) -> n4::Config {
-    let mut config = n4::Config {
+    let base = n4::Config {
         any_set: false,
         catalogue: Catalogue {
             predefined: Arc::new(predefined_rules(&upf.predefined_rules)),
@@ -35,14 +35,13 @@ fn config(upf: &Upf, node: NodeId, address: DualIp, start: Time, secret: IdCiphe
         },
         ..n4::Config::new(node, address)
     };
-    settings(upf, upf.pfcp.allow.clone()).apply(&mut config);
-    config
+    with_live_keys(base, upf, upf.pfcp.allow.clone())
 }
 
-/// The settings of N4 that a reload of the configuration replaces. These hosts may set up associations.
-pub(super) fn settings(upf: &Upf, allow: Vec<IpNet>) -> n4::Settings {
+/// A configuration of N4 with the values of the keys that a reload changes. These hosts may set up associations.
+pub(super) fn with_live_keys(base: n4::Config, upf: &Upf, allow: Vec<IpNet>) -> n4::Config {
     let pfcp = &upf.pfcp;
-    n4::Settings {
+    n4::Config {
         retransmission: retransmission(pfcp),
         heartbeat: heartbeat(pfcp),
         on_path_failure: match pfcp.path_failure {
@@ -61,12 +60,20 @@ pub(super) fn settings(upf: &Upf, allow: Vec<IpNet>) -> n4::Settings {
         associate_retry: pfcp.association_retry,
         release_period: pfcp.release_timeout,
         address_rest: upf.ue_address_quarantine,
-        routes: upf.framed_routes.max as usize,
-        routes_per_session: upf.framed_routes.max_per_session as usize,
-        routes_per_smf: upf.framed_routes.max_per_smf as usize,
-        applications: Arc::new(applications(&upf.applications)),
-        targets: pfcp.client.smf.iter().map(Smf::socket).collect(),
+        catalogue: Catalogue { applications: Arc::new(applications(&upf.applications)), ..base.catalogue },
+        limits: n4::Limits {
+            routes: upf.framed_routes.max as usize,
+            routes_per_session: upf.framed_routes.max_per_session as usize,
+            routes_per_smf: upf.framed_routes.max_per_smf as usize,
+            ..base.limits
+        },
+        ..base
     }
+}
+
+/// The SMFs to which the UPF sends Association Setup Requests.
+pub(super) fn targets(upf: &Upf) -> Vec<SocketAddr> {
+    upf.pfcp.client.smf.iter().map(Smf::socket).collect()
 }
 
 fn known_smf(smf: &KnownSmf) -> n4::KnownSmf {
@@ -103,8 +110,8 @@ pub(crate) fn state_machine(given: &ControlInputs, answers: usize) -> N4 {
         given.topology.endpoints(),
         WallClock::default().at(start).to_ntp(),
     );
-    for smf in &given.upf.pfcp.client.smf {
-        n4.associate(given.clock.now(), smf.socket());
+    for smf in targets(&given.upf) {
+        n4.associate(given.clock.now(), smf);
     }
     n4
 }

@@ -40,7 +40,7 @@ impl Management {
     }
 }
 
-/// The UPF at a glance.
+/// The state of the UPF in brief.
 #[utoipa::path(
     get, path = "/api/v1/status", tag = "UPF",
     responses(

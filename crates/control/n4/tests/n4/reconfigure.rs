@@ -4,16 +4,21 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use causeway_model::{Applications, Pfd};
-use causeway_n4::{Heartbeat, Settings};
+use causeway_n4::{Config, Heartbeat};
 use causeway_pfcp::*;
 use causeway_types::Span;
 
 use crate::fixture::{Smf, TestN4, config, establishment};
 
-fn reconfigure(n4: &mut TestN4, change: impl FnOnce(&mut Settings)) {
-    let mut settings = Settings::new(&config(), Vec::new());
-    change(&mut settings);
-    n4.n4.reconfigure(n4.now, &settings);
+fn reconfigure(n4: &mut TestN4, change: impl FnOnce(&mut Config)) {
+    contact(n4, &[], change);
+}
+
+/// The same, while the UPF initiates associations with these peers.
+fn contact(n4: &mut TestN4, targets: &[SocketAddr], change: impl FnOnce(&mut Config)) {
+    let mut next = config();
+    change(&mut next);
+    n4.n4.reconfigure(n4.now, next, targets);
     n4.drain();
 }
 
@@ -25,14 +30,14 @@ fn reconfigure(n4: &mut TestN4, change: impl FnOnce(&mut Settings)) {
 fn the_permitted_hosts_change_for_new_associations() {
     let (mut n4, mut smf) = TestN4::associated();
     let session = n4.establish(&mut smf);
-    reconfigure(&mut n4, |settings| settings.allow = vec!["198.51.100.7/32".parse().unwrap()]);
+    reconfigure(&mut n4, |next| next.allow = vec!["198.51.100.7/32".parse().unwrap()]);
     assert!(n4.n4.session(session).is_some());
     n4.establish(&mut smf);
     let mut other = Smf::new(11);
     let setup = other.setup();
     assert_eq!(n4.ask(&mut other, None, setup).cause(), Cause::RequestRejected);
     assert_eq!(n4.n4.occupancy().associations, 1);
-    reconfigure(&mut n4, |settings| settings.allow.clear());
+    reconfigure(&mut n4, |next| next.allow.clear());
     n4.associate(&mut other);
     assert_eq!(n4.n4.occupancy().associations, 2);
 }
@@ -44,22 +49,22 @@ fn the_permitted_hosts_change_for_new_associations() {
 fn heartbeats_follow_a_new_interval() {
     let (mut n4, smf) = TestN4::associated();
     let every = |seconds| Heartbeat { interval: Span::from_secs(seconds), ..config().heartbeat };
-    reconfigure(&mut n4, |settings| settings.heartbeat = every(0));
+    reconfigure(&mut n4, |next| next.heartbeat = every(0));
     n4.pass(Span::from_secs(100));
     n4.is_quiet();
-    reconfigure(&mut n4, |settings| settings.heartbeat = every(10));
+    reconfigure(&mut n4, |next| next.heartbeat = every(10));
     n4.pass(Span::from_secs(10));
     let received = n4.next(smf.addr);
     assert_eq!(received.kind(), MessageType::HeartbeatRequest);
     n4.deliver(smf.addr, &smf.heartbeat_response(&received));
     n4.pass(Span::from_secs(5));
-    reconfigure(&mut n4, |settings| settings.heartbeat = every(30));
+    reconfigure(&mut n4, |next| next.heartbeat = every(30));
     n4.pass(Span::from_secs(29));
     n4.is_quiet();
     n4.pass(Span::from_secs(1));
     let received = n4.next(smf.addr);
     n4.deliver(smf.addr, &smf.heartbeat_response(&received));
-    reconfigure(&mut n4, |settings| settings.heartbeat = every(0));
+    reconfigure(&mut n4, |next| next.heartbeat = every(0));
     n4.pass(Span::from_secs(100));
     n4.is_quiet();
 }
@@ -71,10 +76,9 @@ fn heartbeats_follow_a_new_interval() {
 fn the_peers_that_the_upf_contacts_change() {
     let mut n4 = TestN4::new();
     let (first, second) = (Smf::new(10), Smf::new(11));
-    let only = |peer: SocketAddr| move |settings: &mut Settings| settings.targets = vec![peer];
-    reconfigure(&mut n4, only(first.addr));
+    contact(&mut n4, &[first.addr], |_| {});
     assert_eq!(n4.next(first.addr).kind(), MessageType::AssociationSetupRequest);
-    reconfigure(&mut n4, only(second.addr));
+    contact(&mut n4, &[second.addr], |_| {});
     let asked = n4.next(second.addr);
     let response = AssociationSetupResponse {
         recovery_time_stamp: Some(RecoveryTimeStamp(second.recovery)),
@@ -86,7 +90,7 @@ fn the_peers_that_the_upf_contacts_change() {
     n4.sent.clear();
     n4.pass(Span::from_secs(100));
     assert!(n4.try_next(first.addr).is_none(), "a setup is repeated");
-    reconfigure(&mut n4, |settings| settings.targets.clear());
+    contact(&mut n4, &[], |_| {});
     assert_eq!(n4.n4.occupancy().associations, 1);
 }
 
@@ -97,8 +101,8 @@ fn the_peers_that_the_upf_contacts_change() {
 fn configured_applications_change() {
     let configured = |name: &str| {
         let applications = [(name.into(), vec![Pfd::default()])];
-        move |settings: &mut Settings| {
-            settings.applications = Arc::new(Applications::configured(applications));
+        move |next: &mut Config| {
+            next.catalogue.applications = Arc::new(Applications::configured(applications));
         }
     };
     let (mut n4, mut smf) = TestN4::associated();
