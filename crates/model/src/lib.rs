@@ -39,6 +39,7 @@ mod predefined;
 mod profile;
 mod qer;
 mod redirect;
+mod rule_id;
 mod rule_map;
 mod rule_set;
 mod sdf;
@@ -72,6 +73,7 @@ pub use profile::{
 };
 pub use qer::{Correlation, Gate, Qer, RateLimit};
 pub use redirect::{NewEnd, PolicyName, Redirect, Replacement, Steering, Url};
+pub use rule_id::RuleId;
 pub use rule_map::RuleMap;
 pub use rule_set::{PduSessionType, RuleSet};
 pub use sdf::{FlowAddress, FlowDescription, FlowEnd, FlowError, SdfFilter, TrafficClass};

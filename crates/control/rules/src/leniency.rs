@@ -3,9 +3,8 @@
 use causeway_types::QerId;
 use thiserror::Error;
 
-use crate::RuleId;
 use crate::edits::{Edits, HasRuleId, RequestedChanges};
-use causeway_model::{RuleMap, RuleSet};
+use causeway_model::{RuleId, RuleMap, RuleSet};
 
 /// A harmless deviation from TS 29.244 in a request.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Error)]

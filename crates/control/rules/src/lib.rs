@@ -106,7 +106,7 @@ pub use change::{
     RecognizedModification, RecognizedRequest, delete, establish, instruct, modify, repeat_establishment,
 };
 pub use leniency::Leniency;
-pub use rejection::{Reason, Rejection, RuleId};
+pub use rejection::{Reason, Rejection};
 pub use resources::{ResourceChange, Resources};
 pub use response_ies::packet_rate_reports;
 pub use session::SessionRules;

@@ -1,5 +1,6 @@
 //! Errors of [`Dataplane::submit`](crate::Dataplane::submit).
 
+use causeway_model::RuleId;
 use causeway_types::{FTeid, IpNet, Seid};
 use thiserror::Error;
 
@@ -17,8 +18,8 @@ pub enum ApplyError {
     DanglingReference {
         /// The session.
         session: Seid,
-        /// The rule, for example `FAR 3`.
-        rule: String,
+        /// The rule that does not exist.
+        rule: RuleId,
     },
     /// Another session uses this tunnel endpoint.
     #[error("the tunnel {} at {} belongs to another session", .0.teid, .0.addr)]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use causeway_dataplane::{ApplyError, Op, PacketRateReport, Plan, Usage};
-use causeway_model::{ApplyAction, Far, RuleSet, UeMac};
+use causeway_model::{ApplyAction, Far, RuleId, RuleSet, UeMac};
 use causeway_types::{FTeid, QerId, Time, UrrId, UsageReportTrigger};
 
 use crate::enforcer::QerState;
@@ -176,29 +176,29 @@ fn report_dissociated(session: &mut Session, urr: UrrId, now: Time, effects: &mu
 
 /// Every referenced rule exists, and every FAR that forwards has a destination.
 fn check_references(plan: &Plan, rules: &RuleSet) -> Result<(), ApplyError> {
-    let dangling = |rule| Err(ApplyError::DanglingReference { session: plan.session, rule });
+    let dangling = |rule: RuleId| Err(ApplyError::DanglingReference { session: plan.session, rule });
     for pdr in rules.pdrs.values() {
         if !rules.fars.contains_key(&pdr.far) {
-            return dangling(format!("FAR {}", pdr.far));
+            return dangling(pdr.far.into());
         }
         if let Some(qer) = pdr.qers.iter().find(|id| !rules.qers.contains_key(id)) {
-            return dangling(format!("QER {qer}"));
+            return dangling((*qer).into());
         }
         if let Some(urr) = pdr.urrs.iter().find(|id| !rules.urrs.contains_key(id)) {
-            return dangling(format!("URR {urr}"));
+            return dangling((*urr).into());
         }
     }
     for urr in rules.urrs.values() {
         if let Some(far) = urr.quota_far.filter(|id| !rules.fars.contains_key(id)) {
-            return dangling(format!("FAR {far}"));
+            return dangling(far.into());
         }
         if let Some(linked) = urr.linked.iter().find(|id| !rules.urrs.contains_key(id)) {
-            return dangling(format!("URR {linked}"));
+            return dangling((*linked).into());
         }
     }
     for far in rules.fars.values() {
         if let Some(bar) = far.bar.filter(|id| !rules.bars.contains_key(id)) {
-            return dangling(format!("BAR {bar}"));
+            return dangling(bar.into());
         }
         if far.action == ApplyAction::Forward && far.forwarding.is_none() {
             return Err(ApplyError::Unsupported("a FAR that forwards without Forwarding Parameters"));

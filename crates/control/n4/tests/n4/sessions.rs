@@ -1,10 +1,10 @@
 //! Establishment, modification and deletion.
 
 use causeway_dataplane::{ApplyError, BackendError};
-use causeway_model::Op;
+use causeway_model::{Op, RuleId};
 use causeway_n4::{Config, Limits, Notice};
 use causeway_pfcp::*;
-use causeway_rules::{Leniency, RuleId};
+use causeway_rules::Leniency;
 use causeway_types::{FarId, QerId, Seid, UrrId, UsageReportTrigger};
 
 use crate::fixture::{
@@ -267,7 +267,7 @@ fn a_failure_of_the_data_plane_leaves_everything_as_it_was() {
 
     let seid = n4.establish(&mut smf);
     let before = n4.n4.session(seid).unwrap().rules().into_owned();
-    n4.plane.failures.push_back(ApplyError::DanglingReference { session: seid, rule: "FAR 2".into() });
+    n4.plane.failures.push_back(ApplyError::DanglingReference { session: seid, rule: FarId(2).into() });
     let received = n4.ask(&mut smf, Some(seid), activation(1));
     assert_eq!(received.cause(), Cause::RuleCreationModificationFailure);
     assert_eq!(*n4.n4.session(seid).unwrap().rules(), before);

@@ -18,7 +18,7 @@ mod ue;
 mod urr;
 mod urr_limits;
 
-use causeway_model::PagingPolicy;
+use causeway_model::{PagingPolicy, RuleId};
 use causeway_pfcp::{
     DscpToPpiControlInformation, Ie, Many, Others, SessionEstablishmentFlags, SessionEstablishmentRequest,
     SessionModificationFlags, SessionModificationRequest, SessionReportResponse, SessionReportResponseFlags,
@@ -30,7 +30,7 @@ use causeway_types::Span;
 use crate::edits::{RequestedChanges, Setting};
 use crate::rejection::refuse_if;
 use crate::ue_mac;
-use crate::{Reason, Rejection, RuleId, ie};
+use crate::{Reason, Rejection, ie};
 use ie_support::CheckSupport;
 
 /// Bit 32 of the ID of a FAR, QER or URR: the rule is predefined in the UPF (clauses 8.2.54, 8.2.74, 8.2.75).

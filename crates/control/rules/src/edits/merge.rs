@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use causeway_collections::SortedSet;
 use causeway_model::{
-    Activated, Capabilities, LocalEndpoints, OuterHeader, Pdr, PredefinedRules, Qer, RuleMap, RuleSet,
+    Activated, Capabilities, LocalEndpoints, OuterHeader, Pdr, PredefinedRules, Qer, RuleId, RuleMap, RuleSet,
 };
 use causeway_types::{FTeid, FarId, PdrId};
 
@@ -12,7 +12,7 @@ use crate::addresses::AddressReservation;
 use crate::catalogue::activate;
 use crate::session::ReportState;
 use crate::tunnels::Reservation;
-use crate::{Reason, Rejection, RuleId, SessionRules, ie};
+use crate::{Reason, Rejection, SessionRules, ie};
 
 use super::Measuring;
 use super::ethernet::SharedFilters;

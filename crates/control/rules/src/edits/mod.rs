@@ -24,11 +24,10 @@ pub(crate) use pdr::{PdiDraft, PdrDraft, PdrUpdate, TunnelRequest, UeChoice};
 pub(crate) use ue::{ChosenUes, DEFAULT_PREFIX, is_unusual};
 pub(crate) use urr::{LimitsUpdate, Measuring, MonitoringUpdate, UrrDraft, UrrUpdate};
 
-use crate::RuleId;
 use causeway_model::{
     ApplyAction, Bar, CopyTo, Correlation, DeliveryStatus, ExtendedBuffering, Far, FlowMarking, Gate,
     HttpField, OuterHeader, PacketRates, PagingPolicy, PduSessionType, PolicyName, Qer, RateLimit, Redirect,
-    Replacement, TosMarking, UeMac, VlanTags,
+    Replacement, RuleId, TosMarking, UeMac, VlanTags,
 };
 
 /// All requests of one session message.

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use causeway_model::{Op, Plan, RuleMap, RuleSet};
-
-use crate::RuleId;
+use causeway_model::{Op, Plan, RuleId, RuleMap, RuleSet};
 
 /// Applies a plan to `rules`; returns the first error in it.
 pub(crate) fn apply(rules: &mut RuleSet, plan: &Plan) -> Result<(), String> {

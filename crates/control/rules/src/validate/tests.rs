@@ -1,5 +1,5 @@
 use causeway_model::{
-    Bar, DirectionalLimit, Far, MeasurementMethod, Qer, RateLimit, RuleSet, Urr, UsageLimits,
+    Bar, DirectionalLimit, Far, MeasurementMethod, Qer, RateLimit, RuleId, RuleSet, Urr, UsageLimits,
 };
 use causeway_types::{
     BarId, Bitrate, FarId, Interface, NetworkInstance, PdrId, QerId, Qfi, QfiSet, ReportingTriggers, Span,
@@ -7,7 +7,7 @@ use causeway_types::{
 
 use crate::edits::RequestedChanges;
 use crate::testing::{self, TestUpf, bar, buffering, gnb, to_gnb, to_internet, urr, usual};
-use crate::{Catalogue, Context, Reason, Rejection, RuleId, validate};
+use crate::{Catalogue, Context, Reason, Rejection, validate};
 
 /// Validates the rules of the usual session after this change.
 fn check(change: impl FnOnce(&mut RuleSet)) -> Result<(), Rejection> {

@@ -61,7 +61,7 @@ impl Worker {
         let device_config = match &options.device_config {
             None => Vec::new(),
             Some(file) => causeway_file::read(file, MAX_DEVICE_CONFIG)
-                .map_err(|error| InfoError::File { file: file.clone(), reason: error.to_string() })?,
+                .map_err(|source| InfoError::File { file: file.clone(), source })?,
         };
         let endpoint = Endpoint::from_shared(format!("http://{}", options.address));
         let endpoint = endpoint

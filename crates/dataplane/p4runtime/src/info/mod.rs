@@ -6,12 +6,13 @@ mod schema;
 
 use std::path::{Path, PathBuf};
 
+use causeway_file::FileError;
 use causeway_p4::text::TextError;
 
 pub(crate) use schema::{Schema, ValueSet};
 
 /// A P4Info that cannot be used.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum InfoError {
     /// It is not a protocol buffer in text form.
     #[error(transparent)]
@@ -44,12 +45,18 @@ pub enum InfoError {
     #[error(transparent)]
     Inconsistent(#[from] Inconsistency),
     /// A file cannot be read.
-    #[error("{}: {reason}", file.display())]
+    #[error("{}: {source}", file.display())]
     File {
         /// Its name.
         file: PathBuf,
-        /// Why.
-        reason: String,
+        /// The error.
+        source: FileError,
+    },
+    /// A file in text form is not UTF-8.
+    #[error("{}: not UTF-8 text", file.display())]
+    NotText {
+        /// Its name.
+        file: PathBuf,
     },
     /// A file's content cannot be used.
     #[error("{}: {error}", file.display())]
@@ -163,9 +170,9 @@ impl Info {
 
     /// A P4Info in text form, in a file.
     pub(crate) fn of_file(file: &Path) -> Result<Self, InfoError> {
-        let refused = |reason: String| InfoError::File { file: file.to_owned(), reason };
-        let octets = causeway_file::read(file, MAX_FILE).map_err(|error| refused(error.to_string()))?;
-        let text = String::from_utf8(octets).map_err(|_| refused("not UTF-8 text".into()))?;
+        let octets = causeway_file::read(file, MAX_FILE)
+            .map_err(|source| InfoError::File { file: file.to_owned(), source })?;
+        let text = String::from_utf8(octets).map_err(|_| InfoError::NotText { file: file.to_owned() })?;
         let in_file = |error| InfoError::InFile { file: file.to_owned(), error: Box::new(error) };
         Self::of_text(&text).map_err(in_file)
     }

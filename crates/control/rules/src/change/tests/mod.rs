@@ -3,12 +3,13 @@ mod forwarding;
 mod tunnels;
 mod ues;
 
-use causeway_model::{Bar, Op, Plan, Qer, SdfFilter};
+use causeway_model::{Bar, Op, Plan, Qer, RuleId, SdfFilter};
 use causeway_types::{FarId, PdrId, Precedence, QerId, UrrId};
 
 use crate::edits::{FarUpdate, FilterDraft, PdrUpdate, RequestedChanges, Setting, UrrDraft};
+use crate::rejection::failed_rule_id;
 use crate::testing::{CHOOSE, SESSION, TestUpf, answer, bar, buffering, to_internet, uplink_pdr, urr, usual};
-use crate::{Reason, RuleId, delete};
+use crate::{Reason, delete};
 
 fn far_update(id: u32) -> FarUpdate {
     FarUpdate {
@@ -121,7 +122,7 @@ fn a_far_goes_after_its_pdrs_or_not_at_all() {
     changes.pdrs.remove.clear();
     let rejection = upf.modify(changes).unwrap_err();
     assert_eq!(rejection.reason, Reason::DanglingReference(RuleId::Far(FarId(2))));
-    assert_eq!(rejection.failed_rule(), Some(RuleId::Pdr(PdrId(2)).into()));
+    assert_eq!(rejection.failed_rule(), Some(failed_rule_id(RuleId::Pdr(PdrId(2)))));
 }
 
 // Input:  rules created twice, removed and updated, removed twice, updated though absent, queried though absent.
@@ -149,7 +150,7 @@ fn changes_that_do_not_fit_name_their_rule() {
         let mut changes = RequestedChanges::default();
         ask(&mut changes);
         let rejection = upf.modify(changes).unwrap_err();
-        assert_eq!((rejection.failed_rule(), &rejection.reason), (Some(rule.into()), &reason));
+        assert_eq!((rejection.failed_rule(), &rejection.reason), (Some(failed_rule_id(rule)), &reason));
         assert_eq!(answer(&rejection), (73, None));
     }
 }

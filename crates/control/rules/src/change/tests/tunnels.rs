@@ -1,13 +1,14 @@
 //! Which tunnels a session gets.
 
-use causeway_model::HeaderRemoval;
+use causeway_model::{HeaderRemoval, RuleId};
 use causeway_types::{FTeid, PdrId, Seid};
 
 use super::removal;
 use crate::change::establish_with;
 use crate::edits::{RequestedChanges, TunnelRequest};
+use crate::rejection::failed_rule_id;
 use crate::testing::{CHOOSE, TestUpf, answer, downlink_pdr, gnb, uplink_pdr, usual};
-use crate::{Context, Reason, RuleId, Tunnels};
+use crate::{Context, Reason, Tunnels};
 
 fn chosen_with_id(id: u8) -> TunnelRequest {
     TunnelRequest::Choose { v4: true, v6: false, choose_id: Some(id) }
@@ -120,7 +121,7 @@ fn tunnels_that_the_smf_assigned() {
     assert_eq!(second.reason, Reason::TunnelInUse(ours));
     for rejection in [foreign, second] {
         assert_eq!(answer(&rejection), (73, Some(21)));
-        assert_eq!(rejection.failed_rule(), Some(RuleId::Pdr(PdrId(1)).into()));
+        assert_eq!(rejection.failed_rule(), Some(failed_rule_id(RuleId::Pdr(PdrId(1)))));
     }
 }
 

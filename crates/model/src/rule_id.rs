@@ -1,8 +1,7 @@
-//! The rule of a session that a rejection is about.
+//! The identifier of a rule of any kind.
 
 use std::fmt;
 
-use causeway_pfcp::{FailedRuleId, RuleKind};
 use causeway_types::{BarId, FarId, PdrId, QerId, UrrId};
 
 /// A rule of a session, as in the Failed Rule ID (TS 29.244 clause 8.2.80).
@@ -29,19 +28,6 @@ impl fmt::Display for RuleId {
             Self::Urr(id) => write!(f, "URR {id}"),
             Self::Bar(id) => write!(f, "BAR {id}"),
         }
-    }
-}
-
-impl From<RuleId> for FailedRuleId {
-    fn from(rule: RuleId) -> Self {
-        let (kind, id) = match rule {
-            RuleId::Pdr(id) => (RuleKind::Pdr, id.0.into()),
-            RuleId::Far(id) => (RuleKind::Far, id.0),
-            RuleId::Qer(id) => (RuleKind::Qer, id.0),
-            RuleId::Urr(id) => (RuleKind::Urr, id.0),
-            RuleId::Bar(id) => (RuleKind::Bar, id.0.into()),
-        };
-        Self { kind, id }
     }
 }
 

@@ -1,18 +1,14 @@
 //! Why a request is rejected, and the IEs of the response.
 
-mod rule;
-
 use std::fmt;
 
-use causeway_pfcp::{Cause, FailedRuleId, OffendingIe};
+use causeway_pfcp::{Cause, FailedRuleId, OffendingIe, RuleKind};
 use causeway_types::{FTeid, IpNet, NetworkInstance};
 use thiserror::Error;
 
-pub use rule::RuleId;
-
 use crate::OverlappingSessions;
 use crate::ie;
-use causeway_model::{ApplicationId, FlowError, PduSessionType, PolicyName, RuleName};
+use causeway_model::{ApplicationId, FlowError, PduSessionType, PolicyName, RuleId, RuleName};
 
 /// A rejected request. Nothing has changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -258,8 +254,20 @@ impl Rejection {
     /// The Failed Rule ID of the response: with cause 73 only.
     pub fn failed_rule(&self) -> Option<FailedRuleId> {
         let applies = self.cause() == Cause::RuleCreationModificationFailure;
-        self.rule.filter(|_| applies).map(FailedRuleId::from)
+        self.rule.filter(|_| applies).map(failed_rule_id)
     }
+}
+
+/// The Failed Rule ID of a rule (TS 29.244 clause 8.2.80).
+pub(crate) fn failed_rule_id(rule: RuleId) -> FailedRuleId {
+    let (kind, id) = match rule {
+        RuleId::Pdr(id) => (RuleKind::Pdr, id.0.into()),
+        RuleId::Far(id) => (RuleKind::Far, id.0),
+        RuleId::Qer(id) => (RuleKind::Qer, id.0),
+        RuleId::Urr(id) => (RuleKind::Urr, id.0),
+        RuleId::Bar(id) => (RuleKind::Bar, id.0.into()),
+    };
+    FailedRuleId { kind, id }
 }
 
 impl From<Reason> for Rejection {
