@@ -14,6 +14,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::commands::associations::AssociationsArgs;
 use crate::commands::completion::CompletionArgs;
 use crate::commands::config::ShowArgs;
+use crate::commands::drain::DrainArgs;
 use crate::commands::drops::DropsArgs;
 use crate::commands::events::EventsArgs;
 use crate::commands::explain::ExplainArgs;
@@ -22,6 +23,7 @@ use crate::commands::log_level::LogLevelArgs;
 use crate::commands::man::ManArgs;
 use crate::commands::peers::PeersArgs;
 use crate::commands::pools::PoolsArgs;
+use crate::commands::release::ReleaseArgs;
 use crate::commands::reload::ReloadArgs;
 use crate::commands::session::SessionArgs;
 use crate::commands::sessions::SessionsArgs;
@@ -201,6 +203,12 @@ pub(crate) enum Command {
     /// Show sessions, associations, paths and reports as they change
     #[command(after_help = asks!("causeway events" "causeway events --count 10 -o json"))]
     Events(EventsArgs),
+    /// Accept no new sessions, and wait for the end of the present ones
+    #[command(after_help = asks!("causeway drain" "causeway drain --release --within 60" "causeway drain --undo"))]
+    Drain(DrainArgs),
+    /// Request an SMF to release its association, or end it at once
+    #[command(after_help = asks!("causeway release 192.0.2.21" "causeway release smf.example.net --now"))]
+    Release(ReleaseArgs),
     /// Have a running UPF read its configuration file again
     #[command(after_help = asks!("causeway reload"))]
     Reload(ReloadArgs),

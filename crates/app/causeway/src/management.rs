@@ -74,6 +74,12 @@ pub(crate) enum CommandError {
         "several sessions have the UE address {0}; name one by its SEID: `causeway sessions --ue {0}` lists them"
     )]
     SeveralSessions(String),
+    /// Sessions remain at the end of the time.
+    #[error("{sessions} sessions remain; the UPF still accepts no new ones: `causeway drain` waits again")]
+    NotDrained { sessions: u64 },
+    /// Somebody else ended the draining.
+    #[error("the UPF accepts new sessions again: `causeway drain --undo` was run, or it restarted")]
+    DrainUndone,
 }
 
 /// Runs a command that asks the UPF, and says why it failed.

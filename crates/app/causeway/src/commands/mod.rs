@@ -5,6 +5,7 @@ mod bench;
 pub(crate) mod completion;
 pub(crate) mod config;
 mod demo;
+pub(crate) mod drain;
 pub(crate) mod drops;
 pub(crate) mod events;
 mod experiment;
@@ -16,6 +17,7 @@ pub(crate) mod man;
 pub(crate) mod peers;
 mod plan;
 pub(crate) mod pools;
+pub(crate) mod release;
 pub(crate) mod reload;
 mod run;
 pub(crate) mod session;
@@ -53,6 +55,8 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Events(args) => events::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Trace(args) => trace::run(&args),
+        Command::Drain(args) => drain::run(&args),
+        Command::Release(args) => release::run(&args),
         Command::Reload(args) => reload::run(&args),
         Command::LogLevel(args) => log_level::run(&args),
         Command::Completion(args) => completion::run(&args),

@@ -42,6 +42,9 @@ fn fields(status: &StatusView) -> Fields {
     let is_full = status.sessions >= status.max_sessions;
     let sessions = format!("{} of at most {}", number(status.sessions), number(status.max_sessions));
     fields.field("sessions", Cell::new(sessions, if is_full { Tone::Bad } else { Tone::Plain }));
+    if status.draining {
+        fields.field("draining", Cell::new("no new sessions are accepted".to_owned(), Tone::Bad));
+    }
     fields.field("received", format!("{} packets", number(status.received_packets)));
     fields.field("forwarded", format!("{} packets", number(status.forwarded_packets)));
     fields.field("dropped", format!("{} packets{}", number(status.dropped_packets), why(status)));

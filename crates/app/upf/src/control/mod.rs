@@ -25,6 +25,7 @@ use causeway_ports::PortError;
 use causeway_ports::netlink::AddressMonitor;
 use causeway_types::{IdCipher, IpNet, NodeId, Time};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tracing::info;
 
 use crate::clock::Clock;
 use crate::config::{Reloaded, Upf};
@@ -305,11 +306,26 @@ impl Control {
         self.worker.set_wall_clock(clock);
     }
 
+    fn drain(&mut self, is_draining: bool) {
+        if is_draining != self.n4.is_draining() {
+            self.n4.set_draining(is_draining);
+            match is_draining {
+                true => info!("the UPF is being drained: it accepts no new sessions"),
+                false => info!("the UPF accepts new sessions again"),
+            }
+        }
+    }
+
     fn answer(&mut self, ask: ManagementRequest) {
         let now = self.clock.now();
         match ask {
             ManagementRequest::End { node, reply } => drop(reply.send(self.n4.end(now, &node))),
             ManagementRequest::Release { node, reply } => drop(reply.send(self.n4.release(now, &node))),
+            ManagementRequest::Drain { is_draining, reply } => {
+                self.drain(is_draining);
+                // The client may have left.
+                let _ = reply.send(self.n4.session_count() as u64);
+            }
             ManagementRequest::Subscribe { sender, reply } => {
                 self.events.subscribe(sender);
                 // The client may have left.

@@ -26,6 +26,7 @@ pub(super) fn answer(n4: &N4, status: impl FnOnce() -> N4Status, ask: Management
         // Requests that change state are handled elsewhere.
         ManagementRequest::End { .. }
         | ManagementRequest::Release { .. }
+        | ManagementRequest::Drain { .. }
         | ManagementRequest::Subscribe { .. } => {}
         ManagementRequest::Pools(reply) => drop(reply.send(n4.pools().map(|usage| pool(&usage)).collect())),
         ManagementRequest::Sessions { from, most, filter, reply } => {
@@ -55,6 +56,7 @@ pub(super) fn status(n4: &N4, lost_datagrams: u64) -> N4Status {
         associations: n4.associations().count() as u64,
         peers_active: n4.associations().filter(|association| association.path_up).count() as u64,
         sessions: n4.session_count() as u64,
+        is_draining: n4.is_draining(),
         pools: pools(n4),
         routes: n4.routes() as u64,
         messages: counters.messages().map(message).collect(),

@@ -14,7 +14,9 @@ use super::filter::SessionFilter;
 use super::query::{Parameters, SessionQuery, node_of, seid_of};
 use super::refusal::Refusal;
 use super::server::{Management, ManagementRequest, Shared};
-use super::views::{Associations, EndedAssociation, ProblemView, SessionDetail, SessionPage};
+use super::views::{
+    Associations, EndedAssociation, ProblemView, RequestedRelease, SessionDetail, SessionPage,
+};
 use super::{explain, operate, system, trace};
 
 /// Maximum number of requests to the control thread for one page. If few sessions match, a page has fewer sessions than
@@ -49,6 +51,7 @@ pub(super) fn router() -> OpenApiRouter<Arc<Management>> {
         .routes(routes!(system::events))
         .routes(routes!(operate::reload))
         .routes(routes!(operate::log_level))
+        .routes(routes!(operate::drain))
 }
 
 /// The associations with SMFs.
@@ -96,7 +99,7 @@ async fn end(
     post, path = "/api/v1/associations/{node}/release", tag = "N4",
     params(("node" = String, Path, description = "The Node ID of the SMF: an address or a host name", example = "192.0.2.21")),
     responses(
-        (status = 202, description = "The SMF was requested to release the association", content_type = "text/plain", body = String),
+        (status = 202, description = "The SMF was requested to release the association", body = RequestedRelease),
         (status = 403, description = "Not from there, or from a web page", body = ProblemView, content_type = "application/problem+json"),
         (status = 404, description = "There is no such association", body = ProblemView, content_type = "application/problem+json"),
         (status = 503, description = "The daemon is busy or ending", body = ProblemView, content_type = "application/problem+json"),
@@ -106,11 +109,11 @@ async fn release(
     State(management): Shared,
     headers: HeaderMap,
     Path(node): Path<String>,
-) -> Result<(StatusCode, &'static str), Refusal> {
+) -> Result<(StatusCode, Json<RequestedRelease>), Refusal> {
     refuse_change(&headers)?;
     match management.ask(|reply| ManagementRequest::Release { node: node_of(&node), reply }).await? {
         false => Err(Refusal::UnknownAssociation),
-        true => Ok((StatusCode::ACCEPTED, "the SMF was requested to release the association\n")),
+        true => Ok((StatusCode::ACCEPTED, Json(RequestedRelease { node_id: node }))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Operations on the daemon as a process: reload, log level.
+//! Operations on the UPF as a whole: reload, log level, draining.
 
 use axum::Json;
 use axum::extract::State;
@@ -7,8 +7,8 @@ use axum::http::HeaderMap;
 
 use super::api::refuse_change;
 use super::refusal::Refusal;
-use super::server::Shared;
-use super::views::{LogLevelView, ProblemView, ReloadedView};
+use super::server::{ManagementRequest, Shared};
+use super::views::{DrainRequest, DrainView, LogLevelView, ProblemView, ReloadedView};
 use crate::config::Level;
 use crate::daemon::OwnerRequest;
 
@@ -58,4 +58,31 @@ pub(super) async fn log_level(
     let level = *named.ok_or_else(|| Refusal::NoLevel(view.level.clone()))?;
     management.ask_owner(|reply| OwnerRequest::LogLevel { level, reply }).await?;
     Ok(Json(view))
+}
+
+/// Begins or ends draining: whether new sessions are accepted.
+///
+/// While the UPF is being drained, it rejects new sessions with PFCP cause 75 (No resources available), reports a load of
+/// 100 % to SMFs that support load control, and `/readyz` answers 503. Associations and existing sessions stay. A restart
+/// ends it.
+#[utoipa::path(
+    put, path = "/api/v1/drain", tag = "UPF",
+    request_body = DrainRequest,
+    responses(
+        (status = 200, description = "The state from now on", body = DrainView),
+        (status = 400, description = "This is no state", body = ProblemView, content_type = "application/problem+json"),
+        (status = 403, description = "Not from there, or from a web page", body = ProblemView, content_type = "application/problem+json"),
+        (status = 503, description = "The daemon is busy or ending", body = ProblemView, content_type = "application/problem+json"),
+    ),
+)]
+pub(super) async fn drain(
+    State(management): Shared,
+    headers: HeaderMap,
+    body: Result<Json<DrainRequest>, JsonRejection>,
+) -> Result<Json<DrainView>, Refusal> {
+    refuse_change(&headers)?;
+    let Json(DrainRequest { draining }) = body.map_err(|rejection| Refusal::Query(rejection.body_text()))?;
+    let ask = |reply| ManagementRequest::Drain { is_draining: draining, reply };
+    let sessions = management.ask(ask).await?;
+    Ok(Json(DrainView { draining, sessions }))
 }

@@ -69,6 +69,9 @@ pub(super) enum Refusal {
     /// Too many sessions are watched.
     #[error("{} sessions are watched already: end a trace, or try again later", crate::worker::WATCHES)]
     TooManyWatches,
+    /// The UPF accepts no new sessions.
+    #[error("the UPF is being drained; `causeway drain --undo` ends this")]
+    Draining,
     /// The daemon is busy or ending.
     #[error("the daemon does not respond in time")]
     Unhealthy,
@@ -84,7 +87,9 @@ impl Refusal {
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::NoToken => StatusCode::UNAUTHORIZED,
             Self::NoApiHere | Self::OtherHost | Self::WebPage => StatusCode::FORBIDDEN,
-            Self::TooManyStreams | Self::TooManyWatches | Self::Unhealthy => StatusCode::SERVICE_UNAVAILABLE,
+            Self::TooManyStreams | Self::TooManyWatches | Self::Draining | Self::Unhealthy => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
         }
     }
 }

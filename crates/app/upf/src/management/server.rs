@@ -59,6 +59,8 @@ pub(crate) enum ManagementRequest {
     End { node: NodeId, reply: oneshot::Sender<Option<usize>> },
     /// Request the SMF of this node to release its association. `false`: there is none.
     Release { node: NodeId, reply: oneshot::Sender<bool> },
+    /// Begin or end draining. The result is the number of sessions.
+    Drain { is_draining: bool, reply: oneshot::Sender<u64> },
 }
 
 /// Some of the sessions.
@@ -168,6 +170,7 @@ fn router(management: Arc<Management>) -> Router {
     api.route("/", get(async || Html(page::ROOT)))
         .route("/metrics", get(metrics))
         .route("/healthz", get(health))
+        .route("/readyz", get(ready))
         .route("/api/v1", get(async move || Html(listing.clone())))
         .route("/api/v1/openapi.json", get(async move || Json(description.clone())))
         .fallback(async || Refusal::UnknownPath)
@@ -184,4 +187,10 @@ async fn metrics(State(management): Shared, headers: HeaderMap) -> Result<Respon
 
 async fn health(State(management): Shared) -> Result<&'static str, Refusal> {
     management.exposition().await.map(|_| "ok\n")
+}
+
+/// Whether SMFs should select this UPF for new sessions.
+async fn ready(State(management): Shared) -> Result<&'static str, Refusal> {
+    let status = management.ask(ManagementRequest::Status).await?;
+    if status.is_draining { Err(Refusal::Draining) } else { Ok("ok\n") }
 }

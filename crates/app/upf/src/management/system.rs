@@ -64,6 +64,7 @@ pub(super) async fn status(State(management): Shared) -> Result<Json<StatusView>
         associations: n4.associations,
         sessions: n4.sessions,
         max_sessions: management.upf().max_sessions.into(),
+        draining: n4.is_draining,
         workers,
         received_packets: received(&counters),
         forwarded_packets: counters.forwarded,

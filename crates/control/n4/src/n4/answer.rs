@@ -84,7 +84,10 @@ impl N4 {
     #[inline(never)]
     fn status_for(&mut self, now: Time, id: AssociationId, leaving: usize) -> LoadStatus {
         let sessions = self.sessions.len().saturating_sub(leaving);
-        let load = share(sessions, self.sessions.most()).max(self.memory.load(self.sessions.needed()));
+        let load = match self.is_draining {
+            true => 100,
+            false => share(sessions, self.sessions.most()).max(self.memory.load(self.sessions.needed())),
+        };
         let limits = &self.config.limits;
         let (inbound, waiting) = (&self.transactions, self.sessions.waiting_octets());
         let reports = &self.reports;

@@ -58,6 +58,8 @@ pub struct N4 {
     load: LoadControl,
     memory: MemoryLimit,
     phase: Phase,
+    /// New sessions are rejected.
+    is_draining: bool,
     /// The clock of all times sent to SMFs.
     wall: WallClock,
     out: Outputs,
@@ -84,6 +86,7 @@ impl N4 {
             load: LoadControl::new(&config, recovery.0),
             memory: MemoryLimit::new(config.limits.memory),
             phase: Phase::Running,
+            is_draining: false,
             wall: WallClock::default(),
             out: Outputs::default(),
             features,

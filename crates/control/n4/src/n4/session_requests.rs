@@ -198,6 +198,9 @@ impl N4 {
         if self.is_stopping() {
             return Err(RequestRefusal::new(Cause::NoResourcesAvailable, RefusalReason::ShuttingDown));
         }
+        if self.is_draining {
+            return Err(RequestRefusal::new(Cause::NoResourcesAvailable, RefusalReason::Draining));
+        }
         if self.sessions.len() >= most {
             let reason = RefusalReason::TooManySessions(most);
             return Err(RequestRefusal::new(Cause::NoResourcesAvailable, reason));

@@ -1,4 +1,4 @@
-//! Graceful shutdown: SMFs are requested to release their associations first.
+//! Graceful shutdown: SMFs are requested to release their associations first. Draining: no new sessions.
 
 use causeway_pfcp::Cause;
 use causeway_types::Time;
@@ -40,6 +40,17 @@ impl N4 {
             self.associations.request_release(now, id, &mut self.transactions, &mut self.out);
         }
         self.check_shutdown(now);
+    }
+
+    /// Begins or ends draining. While it lasts, new sessions are rejected with cause 75 (No resources available), and the
+    /// load sent to SMFs is 100 % (TS 29.244 clause 6.2.3). Associations and existing sessions stay.
+    pub const fn set_draining(&mut self, is_draining: bool) {
+        self.is_draining = is_draining;
+    }
+
+    /// Whether new sessions are rejected because the UPF is being drained.
+    pub const fn is_draining(&self) -> bool {
+        self.is_draining
     }
 
     /// The shutdown is complete: no association, no session, nothing to send.

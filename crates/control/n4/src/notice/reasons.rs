@@ -107,6 +107,9 @@ pub enum RefusalReason {
     /// The UPF is shutting down.
     #[error("this UPF is shutting down")]
     ShuttingDown,
+    /// The operator drains the UPF.
+    #[error("this UPF is being drained and accepts no new sessions")]
+    Draining,
     /// The session does not exist, or does not belong to the sender.
     #[error("there is no session {0} for this sender")]
     UnknownSession(Seid),

@@ -5,7 +5,7 @@ use causeway_n4::Notice;
 use causeway_pfcp::*;
 use causeway_types::{Seid, Span};
 
-use crate::fixture::{Pace, Smf, TestN4, establishment};
+use crate::fixture::{Pace, Smf, TestN4, activation, establishment};
 
 fn stop(n4: &mut TestN4) {
     n4.n4.shutdown(n4.now);
@@ -101,4 +101,37 @@ fn the_end_waits_for_the_data_plane() {
     n4.apply_next();
     assert!(n4.n4.is_finished());
     assert_eq!(n4.plane.sessions(), 0);
+}
+
+// Input:  draining begins; a new session, a modification, a deletion; draining ends; a new session.
+// Output: only the first is rejected, with cause 75; an SMF with load control is notified of a load of 100 %, then of 0 %.
+#[test]
+fn a_drained_upf_rejects_new_sessions_only() {
+    let (mut n4, mut smf) = (TestN4::new(), Smf::new(10));
+    let setup = AssociationSetupRequest { cp_function_features: Some(CpFeatures::LOAD), ..smf.setup() };
+    assert_eq!(n4.ask(&mut smf, None, setup).cause(), Cause::RequestAccepted);
+    let load = |response: &Message<'_>| match response {
+        Message::SessionEstablishmentResponse(it) => {
+            it.load_control_information.as_ref().map(|it| it.metric.0)
+        }
+        Message::SessionModificationResponse(it) => {
+            it.load_control_information.as_ref().map(|it| it.metric.0)
+        }
+        _ => panic!("{response:?}"),
+    };
+    let seid = n4.establish(&mut smf);
+    n4.n4.set_draining(true);
+    assert!(n4.n4.is_draining());
+    let request = establishment(smf.node_id(), smf.f_seid());
+    let received = n4.ask(&mut smf, Some(Seid(0)), request);
+    assert_eq!((received.cause(), load(&received.message())), (Cause::NoResourcesAvailable, Some(100)));
+    assert_eq!(n4.ask(&mut smf, Some(seid), activation(1)).cause(), Cause::RequestAccepted);
+    assert_eq!(
+        n4.ask(&mut smf, Some(seid), SessionDeletionRequest::default()).cause(),
+        Cause::RequestAccepted
+    );
+    n4.n4.set_draining(false);
+    let request = establishment(smf.node_id(), smf.f_seid());
+    let received = n4.ask(&mut smf, Some(Seid(0)), request);
+    assert_eq!((received.cause(), load(&received.message())), (Cause::RequestAccepted, Some(0)));
 }

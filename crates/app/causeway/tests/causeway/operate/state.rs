@@ -1,5 +1,11 @@
 //! The UPF as a whole.
 
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::process::Stdio;
+
+use causeway_pfcp::Cause;
+
 use super::Operated;
 
 // Input:  a UPF with two sessions of one SMF; each command about the whole, as text and as JSON.
@@ -72,4 +78,53 @@ fn a_running_upf_is_changed() {
     assert_eq!(output.status.code(), Some(1));
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains(":3: upf.quarantine: unknown key"), "{error}");
+}
+
+// Input:  draining without a wait; a new session; a wait of no time; a wait during which the last sessions end; the end.
+// Output: the session is refused; `status` and /readyz say it; the waits end with 1 and with 0; sessions are accepted again.
+#[test]
+fn a_upf_is_drained() {
+    let mut of = Operated::with_sessions(2);
+    assert_eq!(http_status(of.at, "/readyz"), "HTTP/1.1 200 OK");
+    assert_eq!(of.text(&["drain", "--no-wait"]), "no new sessions are accepted; sessions: 2\n");
+    assert!(of.text(&["status"]).contains("draining"));
+    assert_eq!(http_status(of.at, "/readyz"), "HTTP/1.1 503 Service Unavailable");
+    assert_eq!(of.smf.establish(1), (vec![], Some(Cause::NoResourcesAvailable)));
+    let output = of.command(&["drain", "--within", "0"]).output().unwrap();
+    let (code, _, error) = super::ended(&output);
+    assert!(code == Some(1) && error.contains("2 sessions remain"), "{output:?}");
+
+    let waiting = of.command(&["drain"]).stdout(Stdio::piped()).spawn().unwrap();
+    let seids: Vec<_> = of.sessions.iter().map(|session| session.seid).collect();
+    of.smf.delete(&seids);
+    let output = waiting.wait_with_output().unwrap();
+    assert_eq!(super::ended(&output), (Some(0), "no new sessions are accepted; sessions: 0\n", ""));
+    assert_eq!(of.text(&["drain", "--undo"]), "new sessions are accepted; sessions: 0\n");
+    assert_eq!(of.smf.establish(1).1, None);
+}
+
+/// The status line of a page.
+fn http_status(at: Ipv4Addr, path: &str) -> String {
+    let mut stream = TcpStream::connect((at, 9098)).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.lines().next().unwrap_or_default().to_owned()
+}
+
+// Input:  the release of an association that does not exist; a request to the SMF of one; the end of it at once.
+// Output: refused, with what to do; requested; ended with its sessions.
+#[test]
+fn an_association_is_released() {
+    let of = Operated::with_sessions(2);
+    let smf = of.smf.address.to_string();
+    let output = of.command(&["release", "192.0.2.99"]).output().unwrap();
+    let (code, _, error) = super::ended(&output);
+    assert!(code == Some(1) && error.contains("no association with this Node ID"), "{output:?}");
+    let requested = of.text(&["release", &smf]);
+    assert_eq!(requested, format!("{smf} was requested to release its association\n"));
+    let ended = of.text(&["release", &smf, "--now"]);
+    assert_eq!(ended, format!("the association with {smf} has ended; sessions removed: 2\n"));
+    while of.json(&["status"])["sessions"] != 0 {}
+    assert_eq!(of.json(&["associations"])["associations"], serde_json::json!([]));
 }

@@ -101,6 +101,7 @@ metrics! {
     SESSIONS: Gauge "pfcp_sessions" [] "sessions", "PFCP sessions";
     SESSION_LIMIT: Gauge "causeway_session_limit" [] "sessions",
         "Maximum number of sessions: upf.max_sessions, or less if the data plane holds less";
+    DRAINING: Gauge "causeway_draining" [] "flag", "1 while the UPF is drained and accepts no new sessions, otherwise 0";
     SESSIONS_BY_DNN: Gauge "causeway_sessions" ["dnn"] "sessions",
         "Sessions by data network of the configuration; other: of none of them";
     POOL_ADDRESSES: Gauge "causeway_ue_pool_addresses" ["dnn", "ip"] "addresses",

@@ -218,6 +218,7 @@ impl Exposition {
         writer.single(&metric::ASSOCIATIONS, self.n4.associations)?;
         writer.single(&metric::SESSIONS, self.n4.sessions)?;
         writer.single(&metric::SESSION_LIMIT, self.n4.session_limit)?;
+        writer.single(&metric::DRAINING, u64::from(self.n4.is_draining))?;
         let networks = self.n4.networks.iter();
         writer.family(
             &metric::SESSIONS_BY_DNN,

@@ -12,6 +12,8 @@ pub(crate) struct N4Status {
     pub(crate) peers_active: u64,
     pub(crate) sessions: u64,
     pub(crate) session_limit: u64,
+    /// New sessions are rejected.
+    pub(crate) is_draining: bool,
     pub(crate) networks: Vec<NetworkStatus>,
     pub(crate) pools: Vec<PoolStatus>,
     pub(crate) routes: u64,

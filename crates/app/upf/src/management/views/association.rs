@@ -34,3 +34,10 @@ pub struct EndedAssociation {
     /// The number of its sessions, which are being removed.
     pub sessions: u64,
 }
+
+/// An association whose SMF was requested to release it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct RequestedRelease {
+    /// The Node ID of the SMF.
+    pub node_id: String,
+}

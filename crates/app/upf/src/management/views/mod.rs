@@ -13,7 +13,7 @@ mod state;
 mod system;
 mod trace;
 
-pub use association::{AssociationView, Associations, EndedAssociation};
+pub use association::{AssociationView, Associations, EndedAssociation, RequestedRelease};
 pub use event::{EventView, TimedEvent};
 pub use explanation::{
     ExplanationView, MatchedRulesView, PacketView, PdrTrialView, QerVerdictView, ReasonView, SentView,
@@ -26,7 +26,7 @@ pub use rules::{
 pub use session::{RuleCounts, SessionDetail, SessionPage, SessionView, UserView};
 pub use state::{BufferView, SessionStateView, UrrStateView, UsageView};
 pub use system::{
-    ConfigView, DropView, Drops, InterfaceView, Interfaces, LogLevelView, MemoryView, NamedCount, PeerView,
-    Peers, PoolView, Pools, ReloadedView, StatusView, WorkerView, Workers,
+    ConfigView, DrainRequest, DrainView, DropView, Drops, InterfaceView, Interfaces, LogLevelView,
+    MemoryView, NamedCount, PeerView, Peers, PoolView, Pools, ReloadedView, StatusView, WorkerView, Workers,
 };
 pub use trace::{TraceEnd, TraceEvent, TracedPacketView};

@@ -23,6 +23,9 @@ pub struct StatusView {
     pub sessions: u64,
     /// Maximum number of sessions.
     pub max_sessions: u64,
+    /// The UPF is being drained: it accepts no new sessions.
+    #[serde(default)]
+    pub draining: bool,
     /// The number of packet threads.
     pub workers: usize,
     /// Packets received by the data plane.
@@ -206,6 +209,23 @@ pub struct ReloadedView {
     pub applied: Vec<String>,
     /// The keys with a new value that takes effect at the next start.
     pub at_restart: Vec<String>,
+}
+
+/// Whether the UPF is being drained.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DrainRequest {
+    /// `true`: no new sessions are accepted; `false`: they are.
+    pub draining: bool,
+}
+
+/// The state of draining.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct DrainView {
+    /// No new sessions are accepted.
+    pub draining: bool,
+    /// The present sessions.
+    pub sessions: u64,
 }
 
 /// The level of the logs.
