@@ -66,6 +66,17 @@ pub(crate) enum CommandError {
     /// The system, or the end of the output.
     #[error("{0}")]
     Io(#[from] io::Error),
+    /// A file cannot be written or read.
+    #[error("{file}: {source}")]
+    File {
+        /// Its path.
+        file: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// Octets for a program would go to a terminal.
+    #[error("standard output is a terminal: name a file, or a program that reads pcapng behind a pipe")]
+    Terminal,
     /// No session is meant.
     #[error("there is no session with {0}; `causeway sessions` lists them")]
     NoSession(String),

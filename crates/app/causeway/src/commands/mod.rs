@@ -2,6 +2,7 @@
 
 pub(crate) mod associations;
 mod bench;
+pub(crate) mod capture;
 pub(crate) mod completion;
 pub(crate) mod config;
 mod demo;
@@ -53,6 +54,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Events(args) => events::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Trace(args) => trace::run(&args),
+        Command::Capture(args) => capture::run(&args),
         Command::Reload(args) => reload::run(&args),
         Command::LogLevel(args) => log_level::run(&args),
         Command::Completion(args) => completion::run(&args),

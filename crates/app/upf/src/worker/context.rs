@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use causeway_dataplane::{Egress, Ingress, PacketEngine, ReceiveSource, Topology, Transmit, TransmitQueue};
 use causeway_packet::Batch;
 use causeway_ports::PortError;
+use causeway_ports::capture::Passage;
 use causeway_types::Time;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -12,7 +13,7 @@ use super::egress_ports::EgressPorts;
 use super::messages::Snapshot;
 use super::ports::PortSet;
 use super::transmit::PortTransmitter;
-use super::watch::Observation;
+use super::watch::{Observation, PacketImage, SentPacket};
 use crate::data_planes::BoxedDataPlane;
 
 /// A data plane with its ports.
@@ -84,7 +85,8 @@ impl WorkerContext {
         self.out.send_queue(batch, &self.queue)
     }
 
-    /// Processes one packet, and transmits the resulting packets. Returns what became of it, and why.
+    /// Processes one packet, and transmits the resulting packets. Returns what became of it, and why, with up to `snaplen`
+    /// octets of each of these packets.
     ///
     /// # Errors
     /// As for [`WorkerContext::process`].
@@ -93,6 +95,7 @@ impl WorkerContext {
         now: Time,
         ingress: Ingress,
         packet: &[u8],
+        snaplen: usize,
     ) -> Result<Observation, PortError> {
         self.advance(now)?;
         let explanation = self.data_plane.explain(now, &ingress, packet);
@@ -102,9 +105,15 @@ impl WorkerContext {
             self.out.transmit(egress, packet);
         }
         self.out.send_all()?;
-        let sent = sent.into_iter().map(|(egress, packet)| (egress, packet.len())).collect();
+        let of_sent = |(egress, packet): (Egress, Vec<u8>)| SentPacket {
+            octets: packet.len(),
+            image: PacketImage::of(Passage::Out, egress.meta(), &packet, snaplen),
+            egress,
+        };
+        let sent = sent.into_iter().map(of_sent).collect();
+        let image = PacketImage::of(Passage::In, ingress.meta(), packet, snaplen);
         let (time, octets) = (SystemTime::now(), packet.len());
-        Ok(Observation { time, ingress, octets, explanation, disposition, sent })
+        Ok(Observation { time, ingress, octets, image, explanation, disposition, sent })
     }
 
     /// The topology.

@@ -27,7 +27,9 @@ pub use messages::{Report, Snapshot, SnapshotClient, Turns};
 pub use ports::{PortRole, PortSet, PortSlot};
 pub use schedule::Schedule;
 pub(crate) use schedule::cores;
-pub(crate) use watch::{Missed, Observation, WATCHES, Watch, WatchKeys};
+pub(crate) use watch::{
+    Missed, Observation, Observations, PacketImage, SentPacket, WATCHES, Watch, WatchKeys,
+};
 
 #[cfg(test)]
 mod tests;

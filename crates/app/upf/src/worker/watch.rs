@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::SystemTime;
 
 use arrayvec::ArrayVec;
@@ -10,9 +10,9 @@ use causeway_dataplane::{Disposition, Egress, Explanation, Ingress, ReceiveSourc
 use causeway_model::RuleSet;
 use causeway_packet::{BATCH, Batch, Frame, Meta};
 use causeway_ports::PortError;
+use causeway_ports::capture::{Passage, outer_headers};
 use causeway_types::{IpNet, Teid, Time};
 use tokio::sync::mpsc;
-use tokio::sync::mpsc::error::TrySendError;
 
 use super::context::WorkerContext;
 use super::session_keys::{SessionKey, keys_of_pdrs};
@@ -28,6 +28,9 @@ const WINDOW: u64 = 100_000_000;
 
 /// Maximum number of observations that wait for one client. Further ones are lost to it, and counted.
 const QUEUE: usize = 1024;
+
+/// Maximum number of octets of packets that wait for one client. Further observations are lost to it, and counted.
+const QUEUED_OCTETS: usize = 4 << 20;
 
 /// The packets that a watch concerns: those to the local tunnels of a session, and those from a data network to its UE.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -89,49 +92,183 @@ pub(crate) struct Observation {
     pub(crate) ingress: Ingress,
     /// Its length from the GTP-U or IP header on, in octets.
     pub(crate) octets: usize,
+    /// Its octets; `None`: no watch asks for them.
+    pub(crate) image: Option<PacketImage>,
     /// Its rules, as they were just before it; `None`: the data plane does not explain it.
     pub(crate) explanation: Option<Explanation>,
     /// What became of it.
     pub(crate) disposition: Disposition,
-    /// The packets that were sent because of it: where to, and their octets.
-    pub(crate) sent: Vec<(Egress, usize)>,
+    /// The packets that were sent because of it.
+    pub(crate) sent: Vec<SentPacket>,
 }
 
-/// Packets that a client does not see.
-#[derive(Debug, Default)]
-pub(crate) struct Missed {
-    /// Observations that the full queue of the client did not take.
-    lost: AtomicU64,
-    /// Packets beyond the rate that a thread observes.
-    not_observed: AtomicU64,
-}
-
-impl Missed {
-    /// The observations that were lost since the last call, and the packets that were not observed.
-    pub(crate) fn take(&self) -> (u64, u64) {
-        (self.lost.swap(0, Ordering::Relaxed), self.not_observed.swap(0, Ordering::Relaxed))
+impl Observation {
+    /// The octets of its packets.
+    fn stored(&self) -> usize {
+        let of = |image: &Option<PacketImage>| image.as_ref().map_or(0, |image| image.data.len());
+        of(&self.image) + self.sent.iter().map(|sent| of(&sent.image)).sum::<usize>()
     }
 }
 
-/// A watch, as the packet threads have it. It ends when its receiver is dropped.
+/// A packet that was sent because of an observed one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct SentPacket {
+    /// Where to.
+    pub(crate) egress: Egress,
+    /// Its length from the GTP-U or IP header on, in octets.
+    pub(crate) octets: usize,
+    /// Its octets; `None`: no watch asks for them.
+    pub(crate) image: Option<PacketImage>,
+}
+
+/// A packet from the IP header on; a GTP-U message with IP and UDP headers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct PacketImage {
+    /// The length of the packet, in octets.
+    pub(crate) length: usize,
+    /// Its first octets.
+    pub(crate) data: Vec<u8>,
+}
+
+impl PacketImage {
+    /// At most `most` octets of a frame; `None`: zero are asked for, or it is too long for the outer headers.
+    pub(super) fn of(passage: Passage, meta: Meta, frame: &[u8], most: usize) -> Option<Self> {
+        if most == 0 {
+            return None;
+        }
+        let mut data = outer_headers(passage, meta, frame).ok()?;
+        let length = data.len() + frame.len();
+        let rest = most.saturating_sub(data.len());
+        data.truncate(most);
+        data.extend_from_slice(frame.get(..rest).unwrap_or(frame));
+        Some(Self { length, data })
+    }
+}
+
+/// Packets that a client does not see.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Missed {
+    /// Observations that the full queue of the client did not take.
+    pub(crate) lost: u64,
+    /// Packets beyond the rate that a thread observes.
+    pub(crate) not_observed: u64,
+}
+
+impl Missed {
+    /// All of them.
+    pub(crate) const fn total(self) -> u64 {
+        self.lost + self.not_observed
+    }
+}
+
+/// The count of the same, of packets that were received on one side.
+#[derive(Debug, Default)]
+struct MissedCount {
+    lost: AtomicU64,
+    not_observed: AtomicU64,
+}
+
+impl MissedCount {
+    fn now(&self) -> Missed {
+        Missed {
+            lost: self.lost.load(Ordering::Relaxed),
+            not_observed: self.not_observed.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// What the packet threads and the client of a watch share beside the queue.
+#[derive(Debug, Default)]
+struct QueueState {
+    /// The octets of the packets that wait.
+    octets: AtomicUsize,
+    gtpu: MissedCount,
+    network: MissedCount,
+}
+
+impl QueueState {
+    /// The count of packets that are received there.
+    fn missed(&self, source: ReceiveSource) -> &MissedCount {
+        match source {
+            ReceiveSource::Gtpu => &self.gtpu,
+            ReceiveSource::Network(_) | ReceiveSource::Ethernet(_) => &self.network,
+        }
+    }
+}
+
+/// The observations of a watch, which lasts as long as this does.
+#[derive(Debug)]
+pub(crate) struct Observations {
+    queue: mpsc::Receiver<Arc<Observation>>,
+    state: Arc<QueueState>,
+}
+
+impl Observations {
+    /// The next one; it does not return while there is none. A call that is cancelled loses none.
+    pub(crate) async fn next(&mut self) -> Arc<Observation> {
+        match self.queue.recv().await {
+            Some(observation) => self.taken(observation),
+            // The packet threads have ended.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Ends the watch. What was observed before waits.
+    pub(crate) fn close(&mut self) {
+        self.queue.close();
+    }
+
+    /// The next one, if it is there already.
+    pub(crate) fn waiting(&mut self) -> Option<Arc<Observation>> {
+        let observation = self.queue.try_recv().ok()?;
+        Some(self.taken(observation))
+    }
+
+    fn taken(&self, observation: Arc<Observation>) -> Arc<Observation> {
+        self.state.octets.fetch_sub(observation.stored(), Ordering::Relaxed);
+        observation
+    }
+
+    /// The packets from GTP-U peers that were missed so far, and those from data networks.
+    pub(crate) fn missed(&self) -> (Missed, Missed) {
+        (self.state.gtpu.now(), self.state.network.now())
+    }
+}
+
+/// A watch, as the packet threads have it. It ends when its [`Observations`] are dropped.
 #[derive(Clone, Debug)]
 pub(crate) struct Watch {
     keys: WatchKeys,
-    queue: mpsc::Sender<Observation>,
-    missed: Arc<Missed>,
+    /// The octets of each packet that are observed; zero: none.
+    snaplen: usize,
+    queue: mpsc::Sender<Arc<Observation>>,
+    state: Arc<QueueState>,
 }
 
 impl Watch {
-    /// A watch for packets with these keys, the queue of its observations, and the count of what is not in there.
-    pub(crate) fn new(keys: WatchKeys) -> (Self, mpsc::Receiver<Observation>, Arc<Missed>) {
-        let (queue, observations) = mpsc::channel(QUEUE);
-        let missed = Arc::new(Missed::default());
-        (Self { keys, queue, missed: Arc::clone(&missed) }, observations, missed)
+    /// A watch for packets with these keys and up to `snaplen` octets of each, and its observations.
+    pub(crate) fn new(keys: WatchKeys, snaplen: usize) -> (Self, Observations) {
+        let (sender, queue) = mpsc::channel(QUEUE);
+        let state = Arc::<QueueState>::default();
+        (Self { keys, snaplen, queue: sender, state: Arc::clone(&state) }, Observations { queue, state })
     }
 
     /// The same watch with other keys.
     pub(crate) fn with_keys(&self, keys: WatchKeys) -> Self {
         Self { keys, ..self.clone() }
+    }
+
+    /// Queues an observation, if it fits.
+    fn queue(&self, source: ReceiveSource, observation: &Arc<Observation>) {
+        let octets = observation.stored();
+        let fits = self.state.octets.fetch_add(octets, Ordering::Relaxed) + octets <= QUEUED_OCTETS;
+        if fits && self.queue.try_send(Arc::clone(observation)).is_ok() {
+            return;
+        }
+        self.state.octets.fetch_sub(octets, Ordering::Relaxed);
+        if !self.queue.is_closed() {
+            self.state.missed(source).lost.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 
@@ -192,14 +329,11 @@ impl Watches {
                 continue;
             }
             let Some(ingress) = context.topology().ingress(source, &frame.meta) else { continue };
-            let observation = context.observe(now, ingress, frame.data)?;
-            if !is_chosen {
-                continue;
-            }
-            for watch in self.watches.iter().filter(|watch| watch.keys.admit(source, &frame)) {
-                if let Err(TrySendError::Full(_)) = watch.queue.try_send(observation.clone()) {
-                    watch.missed.lost.fetch_add(1, Ordering::Relaxed);
-                }
+            let own = || self.watches.iter().filter(|watch| watch.keys.admit(source, &frame));
+            let snaplen = if is_chosen { own().map(|watch| watch.snaplen).max().unwrap_or(0) } else { 0 };
+            let observation = Arc::new(context.observe(now, ingress, frame.data, snaplen)?);
+            if is_chosen {
+                own().for_each(|watch| watch.queue(source, &observation));
             }
         }
         if self.run.is_empty() { Ok(()) } else { context.process(now, source, &mut self.run) }
@@ -218,7 +352,7 @@ impl Watches {
         self.window.1 = self.window.1.saturating_sub(1);
         if !admits {
             for watch in self.watches.iter().filter(|watch| watch.keys.admit(source, frame)) {
-                watch.missed.not_observed.fetch_add(1, Ordering::Relaxed);
+                watch.state.missed(source).not_observed.fetch_add(1, Ordering::Relaxed);
             }
         }
         admits
