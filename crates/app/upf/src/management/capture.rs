@@ -34,7 +34,7 @@ use super::server::Shared;
 use super::session_watch::{SessionWatch, Step, StreamClient, WatchEnd};
 use super::trace::{MAX_SECONDS, origin};
 use super::views::{MatchedRulesView, ProblemView};
-use crate::worker::{Missed, Observation, PacketImage};
+use crate::worker::{MissedPackets, Observation, PacketImage, ProcessedPacket, SentPacket};
 
 /// The greatest length of a captured packet, in octets.
 const MAX_SNAPLEN: u32 = 65535;
@@ -83,6 +83,16 @@ impl Interface {
         match self {
             Self::GtpuIn | Self::NetworkIn => Passage::In,
             Self::GtpuOut | Self::NetworkOut => Passage::Out,
+        }
+    }
+
+    /// The missed packets that count as those of this interface. What would have gone out for a missed packet is unknown.
+    const fn missed(self, missed: &MissedPackets) -> u64 {
+        match self {
+            Self::GtpuIn => missed.gtpu.total(),
+            Self::NetworkIn => missed.network.total(),
+            Self::GtpuOut => missed.released.total(),
+            Self::NetworkOut => 0,
         }
     }
 
@@ -138,8 +148,8 @@ impl CaptureQuery {
 /// headers of IP and UDP as the data plane knows them, without checksum over IPv4. A comment to each packet has its rules
 /// and what became of it. The file has the packets themselves: user data of the session.
 ///
-/// A packet thread observes at most 2000 packets in a second; others are counted, and processed as ever. So are those that
-/// a slow client misses. Interface statistics in the file have these counts. The connection of a client that takes nothing
+/// A packet thread observes at most 2000 received packets in a second, and as many that leave a buffer or that a change of
+/// rules sends; others are counted, and processed as ever. So are those that a slow client misses. Interface statistics in the file have these counts. The connection of a client that takes nothing
 /// for 10 s is closed. The keys follow the rules of the session within a second. At most 8 sessions are watched at a time.
 #[utoipa::path(
     get, path = "/api/v1/sessions/{seid}/capture", tag = "Sessions",
@@ -242,8 +252,8 @@ struct CaptureFile {
     /// The packets of each interface.
     written: [u64; Interface::ALL.len()],
     started: u64,
-    /// The missed packets that are told in the file: from GTP-U peers, and from data networks.
-    told: (u64, u64),
+    /// The missed packets that are told in the file.
+    told: MissedPackets,
 }
 
 impl CaptureFile {
@@ -271,7 +281,7 @@ impl CaptureFile {
         }
         let (snaplen, started) = (bounds.snaplen as usize, nanoseconds(SystemTime::now()));
         let written = [0; Interface::ALL.len()];
-        Ok(Self { writer, snaplen, left: bounds.packets, written, started, told: (0, 0) })
+        Ok(Self { writer, snaplen, left: bounds.packets, written, started, told: MissedPackets::default() })
     }
 
     /// What was written since the last call.
@@ -294,18 +304,30 @@ impl CaptureFile {
 
     /// Writes the packet that came in, then those that went out.
     fn write(&mut self, observation: &Observation) -> Result<(), PcapError> {
-        let comments = Comments::of(observation);
-        let interface = Interface::of_ingress(&observation.ingress);
-        if let Some(image) = &observation.image {
-            self.packet(interface, observation.time, image, comments.received(observation))?;
-        }
-        for packet in &observation.sent {
-            if let Some(image) = &packet.image {
-                let comment = comments.sent(&sent(&packet.egress, packet.octets).to);
-                self.packet(Interface::of_egress(&packet.egress), observation.time, image, comment)?;
+        let processed = match observation {
+            Observation::Processed(processed) => processed,
+            Observation::Released { time, packet } => {
+                let comment =
+                    format!("from a buffer, or because of a change of rules or a timer; {}", goal(packet));
+                return self.sent(*time, packet, comment);
             }
+        };
+        let comments = Comments::of(processed);
+        let interface = Interface::of_ingress(&processed.ingress);
+        if let Some(image) = &processed.image {
+            self.packet(interface, processed.time, image, comments.received(processed))?;
         }
-        Ok(())
+        processed.sent.iter().try_for_each(|packet| {
+            let parts = comments.sent.iter().cloned().chain([goal(packet)]);
+            self.sent(processed.time, packet, parts.collect::<Vec<_>>().join("; "))
+        })
+    }
+
+    fn sent(&mut self, time: SystemTime, packet: &SentPacket, comment: String) -> Result<(), PcapError> {
+        match &packet.image {
+            Some(image) => self.packet(Interface::of_egress(&packet.egress), time, image, comment),
+            None => Ok(()),
+        }
     }
 
     fn packet(
@@ -337,21 +359,18 @@ impl CaptureFile {
     }
 
     /// Writes how many packets were missed, if there are more of them than last told.
-    fn tell(&mut self, (gtpu, network): (Missed, Missed)) -> Result<(), PcapError> {
-        let now = (gtpu.total(), network.total());
+    fn tell(&mut self, now: MissedPackets) -> Result<(), PcapError> {
         let before = std::mem::replace(&mut self.told, now);
-        if now.0 != before.0 {
-            self.statistics(Interface::GtpuIn, None)?;
-        }
-        if now.1 != before.1 {
-            self.statistics(Interface::NetworkIn, None)?;
-        }
-        Ok(())
+        let mut changed = Interface::ALL.iter().map(|(interface, ..)| *interface);
+        changed.try_for_each(|interface| match interface.missed(&now) == interface.missed(&before) {
+            true => Ok(()),
+            false => self.statistics(interface, None),
+        })
     }
 
     /// Writes the statistics of all interfaces, and why the capture has ended; `None`: its number of packets is reached.
-    fn end(&mut self, end: Option<WatchEnd>, (gtpu, network): (Missed, Missed)) -> Result<(), PcapError> {
-        self.told = (gtpu.total(), network.total());
+    fn end(&mut self, end: Option<WatchEnd>, missed: MissedPackets) -> Result<(), PcapError> {
+        self.told = missed;
         let why = match end {
             None => "its number of packets is reached",
             Some(WatchEnd::Seconds) => "its time is over",
@@ -362,11 +381,7 @@ impl CaptureFile {
 
     fn statistics(&mut self, interface: Interface, end: Option<&str>) -> Result<(), PcapError> {
         let written = self.written.get(interface.index()).copied().unwrap_or(0);
-        let missed = match interface {
-            Interface::GtpuIn => self.told.0,
-            Interface::NetworkIn => self.told.1,
-            Interface::GtpuOut | Interface::NetworkOut => 0,
-        };
+        let missed = interface.missed(&self.told);
         let now = nanoseconds(SystemTime::now());
         let mut options = vec![
             InterfaceStatisticsOption::IsbStartTime(self.started),
@@ -403,8 +418,8 @@ struct Comments {
 }
 
 impl Comments {
-    fn of(observation: &Observation) -> Self {
-        let Some(explanation) = &observation.explanation else {
+    fn of(packet: &ProcessedPacket) -> Self {
+        let Some(explanation) = &packet.explanation else {
             return Self { received: Vec::new(), sent: Vec::new() };
         };
         let view = shown(Explanation { sessions: Vec::new(), ..explanation.clone() });
@@ -427,21 +442,22 @@ impl Comments {
         }
     }
 
-    fn received(&self, observation: &Observation) -> String {
-        let what = match observation.disposition {
+    fn received(&self, packet: &ProcessedPacket) -> String {
+        let what = match packet.disposition {
             Disposition::Dropped(why) => {
                 let view = reason(why);
                 format!("dropped, {}: {}", view.reason, view.meaning)
             }
             what => disposition(what).to_owned(),
         };
-        let parts = [format!("from {}", origin(&observation.ingress))].into_iter();
+        let parts = [format!("from {}", origin(&packet.ingress))].into_iter();
         parts.chain(self.received.iter().cloned()).chain([what]).collect::<Vec<_>>().join("; ")
     }
+}
 
-    fn sent(&self, to: &str) -> String {
-        self.sent.iter().cloned().chain([format!("sent to {to}")]).collect::<Vec<_>>().join("; ")
-    }
+/// Where a packet was sent.
+fn goal(packet: &SentPacket) -> String {
+    format!("sent to {}", sent(&packet.egress, packet.octets).to)
 }
 
 /// What QERs and URRs say.

@@ -12,7 +12,7 @@ use super::connections::StreamMark;
 use super::query::seid_of;
 use super::refusal::Refusal;
 use super::server::{Management, ManagementRequest, in_time};
-use crate::worker::{Missed, Observation, Observations, Watch, WatchKeys};
+use crate::worker::{MissedPackets, Observation, Observations, Watch, WatchKeys};
 
 /// The interval in which the keys follow the rules of the session.
 const REFRESH: Duration = Duration::from_secs(1);
@@ -102,8 +102,8 @@ impl SessionWatch {
         self.observations.waiting()
     }
 
-    /// The packets from GTP-U peers that were missed so far, and those from data networks.
-    pub(super) fn missed(&self) -> (Missed, Missed) {
+    /// The packets that were missed so far.
+    pub(super) fn missed(&self) -> MissedPackets {
         self.observations.missed()
     }
 

@@ -20,7 +20,7 @@ use super::refusal::Refusal;
 use super::server::Shared;
 use super::session_watch::{SessionWatch, Step, StreamClient, WatchEnd};
 use super::views::{ProblemView, TraceEnd, TraceEvent, TracedPacketView};
-use crate::worker::{Missed, Observation, SentPacket};
+use crate::worker::{Missed, MissedPackets, Observation, ProcessedPacket, SentPacket};
 
 /// The limits of a trace: how long it takes, and the packets that it shows.
 const SECONDS: u16 = 60;
@@ -106,8 +106,10 @@ async fn run(mut watch: SessionWatch, mut packets: u32, client: StreamClient<Tra
                     Missed { lost, not_observed } => TraceEvent::Missed { lost, not_observed },
                 },
                 Step::Observation(observation) => {
+                    // A trace asks for no octets, and sees no other packets.
+                    let Observation::Processed(processed) = Arc::unwrap_or_clone(observation) else { continue };
                     packets -= 1;
-                    TraceEvent::Packet(Box::new(packet(Arc::unwrap_or_clone(observation))))
+                    TraceEvent::Packet(Box::new(packet(processed)))
                 }
             },
         };
@@ -127,16 +129,16 @@ async fn run(mut watch: SessionWatch, mut packets: u32, client: StreamClient<Tra
 
 /// What was missed and not told yet.
 fn since(told: &mut Missed, watch: &SessionWatch) -> Missed {
-    let (gtpu, network) = watch.missed();
+    let MissedPackets { gtpu, network, .. } = watch.missed();
     let all =
         Missed { lost: gtpu.lost + network.lost, not_observed: gtpu.not_observed + network.not_observed };
     let before = std::mem::replace(told, all);
     Missed { lost: all.lost - before.lost, not_observed: all.not_observed - before.not_observed }
 }
 
-fn packet(observation: Observation) -> TracedPacketView {
-    let Observation { time, ingress, octets, explanation, disposition: what, sent: packets, image: _ } =
-        observation;
+fn packet(processed: ProcessedPacket) -> TracedPacketView {
+    let ProcessedPacket { time, ingress, octets, explanation, disposition: what, sent: packets, image: _ } =
+        processed;
     let from = origin(&ingress);
     TracedPacketView {
         time: time.duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64()),

@@ -13,7 +13,7 @@ use super::egress_ports::EgressPorts;
 use super::messages::Snapshot;
 use super::ports::PortSet;
 use super::transmit::PortTransmitter;
-use super::watch::{Observation, PacketImage, SentPacket};
+use super::watch::{PacketImage, ProcessedPacket, ReleasedPackets, SentPacket, WatchedTransmitter};
 use crate::data_planes::BoxedDataPlane;
 
 /// A data plane with its ports.
@@ -21,6 +21,8 @@ pub(super) struct WorkerContext {
     data_plane: BoxedDataPlane,
     out: PortTransmitter,
     queue: TransmitQueue,
+    /// Who sees the packets that a plan or a timer released; `None`: nobody.
+    released: Option<Box<ReleasedPackets>>,
 }
 
 impl WorkerContext {
@@ -31,7 +33,13 @@ impl WorkerContext {
             data_plane,
             out: PortTransmitter::new(ports, egress_ports, frame_size),
             queue: TransmitQueue::default(),
+            released: None,
         }
+    }
+
+    /// Shows the packets that a plan or a timer releases from now on.
+    pub(super) fn show_released(&mut self, released: Option<Box<ReleasedPackets>>) {
+        self.released = released;
     }
 
     /// The ports.
@@ -96,7 +104,7 @@ impl WorkerContext {
         ingress: Ingress,
         packet: &[u8],
         snaplen: usize,
-    ) -> Result<Observation, PortError> {
+    ) -> Result<ProcessedPacket, PortError> {
         self.advance(now)?;
         let explanation = self.data_plane.explain(now, &ingress, packet);
         let mut sent: Vec<(Egress, Vec<u8>)> = Vec::new();
@@ -113,7 +121,7 @@ impl WorkerContext {
         let sent = sent.into_iter().map(of_sent).collect();
         let image = PacketImage::of(Passage::In, ingress.meta(), packet, snaplen);
         let (time, octets) = (SystemTime::now(), packet.len());
-        Ok(Observation { time, ingress, octets, image, explanation, disposition, sent })
+        Ok(ProcessedPacket { time, ingress, octets, image, explanation, disposition, sent })
     }
 
     /// The topology.
@@ -138,7 +146,10 @@ impl WorkerContext {
     /// # Errors
     /// As for [`WorkerContext::process`].
     pub(super) fn flush(&mut self) -> Result<(), PortError> {
-        self.data_plane.flush(&mut self.out);
+        match &mut self.released {
+            None => self.data_plane.flush(&mut self.out),
+            Some(seen) => self.data_plane.flush(&mut WatchedTransmitter { out: &mut self.out, seen }),
+        }
         self.out.send_all()
     }
 

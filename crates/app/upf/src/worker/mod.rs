@@ -28,7 +28,8 @@ pub use ports::{PortRole, PortSet, PortSlot};
 pub use schedule::Schedule;
 pub(crate) use schedule::cores;
 pub(crate) use watch::{
-    Missed, Observation, Observations, PacketImage, SentPacket, WATCHES, Watch, WatchKeys,
+    Missed, MissedPackets, Observation, Observations, PacketImage, ProcessedPacket, SentPacket, WATCHES,
+    Watch, WatchKeys,
 };
 
 #[cfg(test)]

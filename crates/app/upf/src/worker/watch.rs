@@ -3,19 +3,19 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::SystemTime;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrayvec::ArrayVec;
-use causeway_dataplane::{Disposition, Egress, Explanation, Ingress, ReceiveSource};
+use causeway_dataplane::{Disposition, Egress, Explanation, Ingress, ReceiveSource, Transmit};
 use causeway_model::RuleSet;
-use causeway_packet::{BATCH, Batch, Frame, Meta};
+use causeway_packet::{BATCH, Batch, Frame, Meta, gtpu};
 use causeway_ports::PortError;
 use causeway_ports::capture::{Passage, outer_headers};
 use causeway_types::{IpNet, Teid, Time};
 use tokio::sync::mpsc;
 
 use super::context::WorkerContext;
-use super::session_keys::{SessionKey, keys_of_pdrs};
+use super::session_keys::{SessionKey, keys_of_pdrs, of_far};
 
 /// Maximum number of watches at a time.
 pub(crate) const WATCHES: usize = 8;
@@ -37,17 +37,20 @@ const QUEUED_OCTETS: usize = 4 << 20;
 pub(crate) struct WatchKeys {
     tunnels: Vec<(IpAddr, Teid)>,
     ues: Vec<IpNet>,
+    /// The tunnels that its FARs lead to, for packets that no received one causes.
+    remotes: Vec<(IpAddr, Teid)>,
 }
 
 impl WatchKeys {
     /// The keys of the packets to which these rules apply.
     pub(crate) fn of_rules(rules: &RuleSet) -> Self {
         let mut keys = Self::default();
-        for key in keys_of_pdrs(rules.pdrs.values()) {
+        let of_fars = rules.fars.values().flat_map(of_far);
+        for key in keys_of_pdrs(rules.pdrs.values()).into_iter().chain(of_fars) {
             match key {
                 SessionKey::Tunnel(local, teid) => keys.tunnels.push((local, teid)),
                 SessionKey::Ue(net) => keys.ues.push(net),
-                SessionKey::Remote(..) => {}
+                SessionKey::Remote(peer, teid) => keys.remotes.push((peer, teid)),
             }
         }
         keys
@@ -62,30 +65,78 @@ impl WatchKeys {
     fn admit(&self, source: ReceiveSource, frame: &Frame<'_>) -> bool {
         match (source, frame.meta) {
             (ReceiveSource::Gtpu, Meta::Gtpu { local, .. }) => {
-                let Some([_, _, _, _, teid @ ..]) = frame.data.first_chunk::<8>() else { return false };
-                let teid = Teid::new(u32::from_be_bytes(*teid));
-                teid.is_some_and(|teid| self.tunnels.contains(&(local, teid)))
+                teid(frame.data).is_some_and(|teid| self.tunnels.contains(&(local, teid)))
             }
-            (ReceiveSource::Network(_), _) => {
-                destination(frame.data).is_some_and(|ip| self.ues.iter().any(|net| net.contains(&ip)))
-            }
+            (ReceiveSource::Network(_), _) => self.has_ue(ends(frame.data).map(|(_, to)| to)),
             _ => false,
         }
     }
+
+    /// A packet that no received one causes belongs to the session: it goes to its UE or comes from it, or it is for one of
+    /// the tunnels of its FARs. New tunnels are not known yet when packets leave a buffer for them.
+    fn admit_released(&self, egress: &Egress, packet: &[u8]) -> bool {
+        match egress {
+            Egress::Gtpu { peer, .. } => {
+                let is_of_tunnel = teid(packet).is_some_and(|teid| self.remotes.contains(&(peer.ip(), teid)));
+                is_of_tunnel || self.has_ue(user_packet(packet).and_then(ends).map(|(_, to)| to))
+            }
+            Egress::Ip { .. } => self.has_ue(ends(packet).map(|(from, _)| from)),
+            Egress::Ethernet { .. } => false,
+        }
+    }
+
+    fn has_ue(&self, address: Option<IpAddr>) -> bool {
+        address.is_some_and(|ip| self.ues.iter().any(|net| net.contains(&ip)))
+    }
 }
 
-/// The destination address of an IP packet.
-fn destination(packet: &[u8]) -> Option<IpAddr> {
-    match packet.first()? >> 4 {
-        4 => Some(IpAddr::from(*packet.get(16..)?.first_chunk::<4>()?)),
-        6 => Some(IpAddr::from(*packet.get(24..)?.first_chunk::<16>()?)),
+/// The TEID of a GTP-U message.
+fn teid(message: &[u8]) -> Option<Teid> {
+    let [_, _, _, _, teid @ ..] = message.first_chunk::<8>()?;
+    Teid::new(u32::from_be_bytes(*teid))
+}
+
+/// The user's packet in a GTP-U message.
+fn user_packet(message: &[u8]) -> Option<&[u8]> {
+    match gtpu::Packet::parse(message).ok()?.message {
+        gtpu::Message::GPdu(packet) => Some(packet),
         _ => None,
     }
 }
 
-/// A packet that was observed, with what the data plane said and did.
+/// The source and the destination address of an IP packet.
+fn ends(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {
+    match packet.first()? >> 4 {
+        4 => {
+            let [.., a, b, c, d, e, f, g, h] = *packet.first_chunk::<20>()?;
+            Some(([a, b, c, d].into(), [e, f, g, h].into()))
+        }
+        6 => {
+            let from = *packet.get(8..)?.first_chunk::<16>()?;
+            let to = *packet.get(24..)?.first_chunk::<16>()?;
+            Some((from.into(), to.into()))
+        }
+        _ => None,
+    }
+}
+
+/// What a watch sees.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Observation {
+pub(crate) enum Observation {
+    /// A packet was processed.
+    Processed(ProcessedPacket),
+    /// A packet left a buffer, or was sent because of a change of rules or a timer. Only captures see these.
+    Released {
+        /// When it was sent.
+        time: SystemTime,
+        /// The packet.
+        packet: SentPacket,
+    },
+}
+
+/// A received packet, with what the data plane said and did.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ProcessedPacket {
     /// When it was processed.
     pub(crate) time: SystemTime,
     /// Where it was received.
@@ -106,11 +157,16 @@ impl Observation {
     /// The octets of its packets.
     fn stored(&self) -> usize {
         let of = |image: &Option<PacketImage>| image.as_ref().map_or(0, |image| image.data.len());
-        of(&self.image) + self.sent.iter().map(|sent| of(&sent.image)).sum::<usize>()
+        match self {
+            Self::Processed(packet) => {
+                of(&packet.image) + packet.sent.iter().map(|sent| of(&sent.image)).sum::<usize>()
+            }
+            Self::Released { packet, .. } => of(&packet.image),
+        }
     }
 }
 
-/// A packet that was sent because of an observed one.
+/// A packet that was sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct SentPacket {
     /// Where to.
@@ -161,7 +217,18 @@ impl Missed {
     }
 }
 
-/// The count of the same, of packets that were received on one side.
+/// The same by where packets come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct MissedPackets {
+    /// From GTP-U peers.
+    pub(crate) gtpu: Missed,
+    /// From data networks.
+    pub(crate) network: Missed,
+    /// From buffers, or sent because of a change of rules or a timer.
+    pub(crate) released: Missed,
+}
+
+/// A count of missed packets.
 #[derive(Debug, Default)]
 struct MissedCount {
     lost: AtomicU64,
@@ -184,11 +251,12 @@ struct QueueState {
     octets: AtomicUsize,
     gtpu: MissedCount,
     network: MissedCount,
+    released: MissedCount,
 }
 
 impl QueueState {
     /// The count of packets that are received there.
-    fn missed(&self, source: ReceiveSource) -> &MissedCount {
+    const fn received(&self, source: ReceiveSource) -> &MissedCount {
         match source {
             ReceiveSource::Gtpu => &self.gtpu,
             ReceiveSource::Network(_) | ReceiveSource::Ethernet(_) => &self.network,
@@ -229,9 +297,10 @@ impl Observations {
         observation
     }
 
-    /// The packets from GTP-U peers that were missed so far, and those from data networks.
-    pub(crate) fn missed(&self) -> (Missed, Missed) {
-        (self.state.gtpu.now(), self.state.network.now())
+    /// The packets that were missed so far.
+    pub(crate) fn missed(&self) -> MissedPackets {
+        let QueueState { gtpu, network, released, .. } = &*self.state;
+        MissedPackets { gtpu: gtpu.now(), network: network.now(), released: released.now() }
     }
 }
 
@@ -259,7 +328,7 @@ impl Watch {
     }
 
     /// Queues an observation, if it fits.
-    fn queue(&self, source: ReceiveSource, observation: &Arc<Observation>) {
+    fn queue(&self, missed: &MissedCount, observation: &Arc<Observation>) {
         let octets = observation.stored();
         let fits = self.state.octets.fetch_add(octets, Ordering::Relaxed) + octets <= QUEUED_OCTETS;
         if fits && self.queue.try_send(Arc::clone(observation)).is_ok() {
@@ -267,8 +336,68 @@ impl Watch {
         }
         self.state.octets.fetch_sub(octets, Ordering::Relaxed);
         if !self.queue.is_closed() {
-            self.state.missed(source).lost.fetch_add(1, Ordering::Relaxed);
+            missed.lost.fetch_add(1, Ordering::Relaxed);
         }
+    }
+}
+
+/// The packets that may still be observed in the present window.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rate {
+    window: u64,
+    left: u32,
+}
+
+impl Rate {
+    /// One more packet may be observed at this time.
+    const fn admit(&mut self, nanoseconds: u64) -> bool {
+        let window = nanoseconds / WINDOW;
+        if self.window != window {
+            *self = Self { window, left: PACKETS_PER_WINDOW };
+        }
+        let admits = self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        admits
+    }
+}
+
+/// The watches that see the packets which no received one causes.
+pub(super) struct ReleasedPackets {
+    watches: ArrayVec<Watch, WATCHES>,
+    rate: Rate,
+}
+
+impl ReleasedPackets {
+    /// Shows a packet to the watches that it concerns.
+    fn see(&mut self, egress: &Egress, packet: &[u8]) {
+        let concerned = self.watches.iter().filter(|watch| watch.keys.admit_released(egress, packet));
+        let concerned: ArrayVec<&Watch, WATCHES> = concerned.collect();
+        let Some(snaplen) = concerned.iter().map(|watch| watch.snaplen).max() else { return };
+        let time = SystemTime::now();
+        let nanoseconds = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        if !self.rate.admit(u64::try_from(nanoseconds).unwrap_or(u64::MAX)) {
+            for watch in concerned {
+                watch.state.released.not_observed.fetch_add(1, Ordering::Relaxed);
+            }
+            return;
+        }
+        let image = PacketImage::of(Passage::Out, egress.meta(), packet, snaplen);
+        let packet = SentPacket { egress: egress.clone(), octets: packet.len(), image };
+        let observation = Arc::new(Observation::Released { time, packet });
+        concerned.iter().for_each(|watch| watch.queue(&watch.state.released, &observation));
+    }
+}
+
+/// Transmits packets, of which watches see some.
+pub(super) struct WatchedTransmitter<'a, T> {
+    pub(super) out: &'a mut T,
+    pub(super) seen: &'a mut ReleasedPackets,
+}
+
+impl<T: Transmit> Transmit for WatchedTransmitter<'_, T> {
+    fn transmit(&mut self, egress: &Egress, packet: &[u8]) {
+        self.seen.see(egress, packet);
+        self.out.transmit(egress, packet);
     }
 }
 
@@ -277,13 +406,12 @@ pub(super) struct Watches {
     watches: ArrayVec<Watch, WATCHES>,
     /// The frames between two observed ones.
     run: Batch,
-    /// The number of the present window, and the packets that may still be observed in it.
-    window: (u64, u32),
+    rate: Rate,
 }
 
 impl Watches {
     pub(super) fn new(frame_size: usize) -> Self {
-        Self { watches: ArrayVec::new(), run: Batch::with_frame_size(frame_size), window: (0, 0) }
+        Self { watches: ArrayVec::new(), run: Batch::with_frame_size(frame_size), rate: Rate::default() }
     }
 
     /// Adds a watch, or replaces the keys of the one with the same queue.
@@ -291,6 +419,13 @@ impl Watches {
         self.watches.retain(|known| !known.queue.is_closed() && !known.queue.same_channel(&watch.queue));
         // The management server limits their number.
         let _ = self.watches.try_push(watch);
+    }
+
+    /// The watches that see packets which no received one causes.
+    pub(super) fn of_released(&self) -> Option<Box<ReleasedPackets>> {
+        let watches: ArrayVec<_, WATCHES> =
+            self.watches.iter().filter(|watch| watch.snaplen > 0).cloned().collect();
+        (!watches.is_empty()).then(|| Box::new(ReleasedPackets { watches, rate: self.rate }))
     }
 
     /// All watches have ended.
@@ -331,9 +466,10 @@ impl Watches {
             let Some(ingress) = context.topology().ingress(source, &frame.meta) else { continue };
             let own = || self.watches.iter().filter(|watch| watch.keys.admit(source, &frame));
             let snaplen = if is_chosen { own().map(|watch| watch.snaplen).max().unwrap_or(0) } else { 0 };
-            let observation = Arc::new(context.observe(now, ingress, frame.data, snaplen)?);
+            let processed = context.observe(now, ingress, frame.data, snaplen)?;
+            let observation = Arc::new(Observation::Processed(processed));
             if is_chosen {
-                own().for_each(|watch| watch.queue(source, &observation));
+                own().for_each(|watch| watch.queue(watch.state.received(source), &observation));
             }
         }
         if self.run.is_empty() { Ok(()) } else { context.process(now, source, &mut self.run) }
@@ -344,15 +480,10 @@ impl Watches {
         if !self.watches.iter().any(|watch| watch.keys.admit(source, frame)) {
             return false;
         }
-        let window = now.as_nanos() / WINDOW;
-        if self.window.0 != window {
-            self.window = (window, PACKETS_PER_WINDOW);
-        }
-        let admits = self.window.1 > 0;
-        self.window.1 = self.window.1.saturating_sub(1);
+        let admits = self.rate.admit(now.as_nanos());
         if !admits {
             for watch in self.watches.iter().filter(|watch| watch.keys.admit(source, frame)) {
-                watch.state.missed(source).not_observed.fetch_add(1, Ordering::Relaxed);
+                watch.state.received(source).not_observed.fetch_add(1, Ordering::Relaxed);
             }
         }
         admits

@@ -217,6 +217,32 @@ fn a_capture_has_the_packets_of_one_ue() {
     assert!(file.missing.len() == 4 && file.missing.iter().all(|(_, count)| *count == 0), "{file:?}");
 }
 
+// Input:  a captured session whose downlink is buffered: a packet for its UE, then a tunnel to its gNB; a capture from then on,
+//         while it is handed over to another gNB; then its end.
+// Output: the first file has the packet when it comes and when it leaves; the second one has the End Marker.
+#[test]
+fn a_capture_has_packets_that_leave_a_buffer() {
+    let (mut running, mut smf, gnb) = start();
+    let session = smf.establish();
+    let first = capture(&running, session, "");
+    assert!(running.server.push(Meta::Ip, &packet(SERVER, UE, b"down")));
+    smf.accept_downlink_data(session);
+    smf.forward(session, teid(9), gnb.address);
+    let down = gnb.receive();
+    let second = capture(&running, session, "");
+    smf.hand_over(session, teid(10), Gnb::new().address);
+    let marker = gnb.receive();
+    smf.delete(session);
+    let [first, second] = [first, second].map(|stream| Contents::of(&body(stream).unwrap()));
+    let [came, left, ..] = &first.packets[..] else { panic!("{first:?}") };
+    assert_eq!((came.interface.as_str(), left.interface.as_str()), ("N6 in", "N3 out"));
+    assert!(came.comment.ends_with("; buffered") && left.comment.starts_with("from a buffer"), "{first:?}");
+    assert_eq!((&came.data, datagram(&left.data).2), (&packet(SERVER, UE, b"down"), down));
+    let [only] = &second.packets[..] else { panic!("{second:?}") };
+    assert_eq!((only.interface.as_str(), datagram(&only.data).2), ("N3 out", marker));
+    assert_eq!(datagram(&only.data).2[1], 254);
+}
+
 // Input:  a captured session of which a packet is written with 40 octets, beside a capture of it whole; then its end.
 // Output: the first octets of the packets and their whole lengths; each file says that the session has ended.
 #[test]
