@@ -124,9 +124,10 @@ Examples:
 Exit codes: 0 carried out (also if a figure is not reached), 1 it could not be, 2 wrong command line.";
 
 const CAPTURE_HELP: &str = "\
-The interfaces of the file are N3 in, N3 out, N6 in and N6 out. All packets begin with their IP header; those of N3 have the headers
-of IP, UDP and GTP-U. A comment to each packet has its PDR, FAR, QERs and URRs, and what became of it. It works with each kind of port.
-A packet thread observes at most 2,000 packets in a second; how many were not captured is said at the end, and stands in the file.
+The interfaces of the file are N3 in, N3 out, N6 in and N6 out. All packets begin with their IP
+header; those of N3 have headers of IP, UDP and GTP-U. A comment to each packet has its PDR, FAR,
+QERs and URRs, and what became of it. A packet thread observes at most 2,000 packets in a second;
+how many were not captured is said at the end, and stands in the file.
 
 Examples:
   causeway capture 10.45.0.2 -w ue.pcapng
@@ -211,7 +212,7 @@ pub(crate) enum Command {
     Capture(CaptureArgs),
     /// Show what would become of a packet, and by which rules; nothing is sent or counted
     #[command(
-        after_help = asks!("causeway explain uplink 10.45.0.2 203.0.113.1 --protocol tcp --port 443" "causeway explain downlink 10.45.0.2 203.0.113.1 --length 1400" "causeway explain uplink 10.45.0.2 203.0.113.1 --teid 0x1a2b3c4d --qfi 9 -o json")
+        after_help = asks!("causeway explain uplink 10.45.0.2 203.0.113.1 --protocol tcp --port 443" "causeway explain downlink 10.45.0.2 203.0.113.1 --length 1400" "causeway explain uplink 10.45.0.2 203.0.113.1 --teid 0x1a2b3c4d --qfi 9 -o json" "causeway explain -r ue.pcapng --packet 3")
     )]
     Explain(ExplainArgs),
     /// Show sessions, associations, paths and reports as they change

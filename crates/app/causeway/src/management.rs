@@ -1,9 +1,10 @@
 //! What the commands that ask a running UPF have in common.
 
 use std::io::{self, ErrorKind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use causeway_ports::PortError;
 use clap::Args;
 use thiserror::Error;
 
@@ -74,6 +75,19 @@ pub(crate) enum CommandError {
         /// Why.
         source: io::Error,
     },
+    /// A capture file cannot be read.
+    #[error(transparent)]
+    Capture(#[from] PortError),
+    /// A capture file has fewer packets.
+    #[error("{file}: there is no packet {packet}, but {packets}")]
+    NoPacket {
+        /// Its path.
+        file: String,
+        /// The number that was asked for.
+        packet: u64,
+        /// The number of its packets.
+        packets: u64,
+    },
     /// Octets for a program would go to a terminal.
     #[error("standard output is a terminal: name a file, or a program that reads pcapng behind a pipe")]
     Terminal,
@@ -85,6 +99,11 @@ pub(crate) enum CommandError {
         "several sessions have the UE address {0}; name one by its SEID: `causeway sessions --ue {0}` lists them"
     )]
     SeveralSessions(String),
+}
+
+/// A path, for a message.
+pub(crate) fn file_name(path: &Path) -> String {
+    path.display().to_string()
 }
 
 /// Runs a command that asks the UPF, and says why it failed.

@@ -10,6 +10,7 @@ pub(crate) mod drops;
 pub(crate) mod events;
 mod experiment;
 pub(crate) mod explain;
+mod explain_file;
 mod identifiers;
 pub(crate) mod interfaces;
 pub(crate) mod log_level;

@@ -25,6 +25,15 @@ impl Passage {
             Self::Out => 2,
         }
     }
+
+    /// The direction in that option, if it has one.
+    pub(super) const fn of_flags(flags: u32) -> Option<Self> {
+        match flags & 3 {
+            1 => Some(Self::In),
+            2 => Some(Self::Out),
+            _ => None,
+        }
+    }
 }
 
 /// The IP and UDP headers of a GTP-U message with this [`Meta`], with the local port 2152. Other frames have none.

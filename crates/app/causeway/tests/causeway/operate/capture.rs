@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
-use std::net::UdpSocket;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -20,24 +20,51 @@ use crate::common::{PATIENCE, loopback};
 const PORT: u16 = 2152;
 
 /// A gNB, which sends to the tunnel of the first UE.
-struct Gnb(UdpSocket);
+pub(super) struct Gnb(UdpSocket);
 
 impl Gnb {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(UdpSocket::bind((loopback(), PORT)).unwrap())
+    }
+
+    /// A packet of the UE in its tunnel.
+    fn message(of: &Operated) -> Vec<u8> {
+        let user = udp(ue(0), [203, 0, 113, 1].into(), 2, b"captured");
+        let teid = of.sessions[0].uplink.teid;
+        let header = prefix::uplink(teid, Qfi::new(9).unwrap(), user.len()).unwrap();
+        [&header[..], &user].concat()
+    }
+
+    /// The same with the headers of IP and UDP.
+    pub(super) fn packet(&self, of: &Operated) -> Vec<u8> {
+        let SocketAddr::V4(own) = self.0.local_addr().unwrap() else { panic!() };
+        udp(*own.ip(), of.at, PORT, &Self::message(of))
     }
 
     /// Sends so many packets of the UE.
     fn send(&self, of: &Operated, count: usize) {
-        let mut user = Vec::new();
-        let ip = IpRepr::V4(Ipv4Repr::new(ue(0), [203, 0, 113, 1].into(), IpProtocol::UDP));
-        ip.write_udp(UdpRepr { src_port: 1, dst_port: 2 }, true, &[b"captured"], &mut user).unwrap();
-        let teid = of.sessions[0].uplink.teid;
-        let header = prefix::uplink(teid, Qfi::new(9).unwrap(), user.len()).unwrap();
+        let message = Self::message(of);
         for _ in 0..count {
-            self.0.send_to(&[&header[..], &user].concat(), (of.at, PORT)).unwrap();
+            self.0.send_to(&message, (of.at, PORT)).unwrap();
         }
     }
+}
+
+fn udp(src: Ipv4Addr, dst: Ipv4Addr, port: u16, payload: &[u8]) -> Vec<u8> {
+    let mut packet = Vec::new();
+    let ip = IpRepr::V4(Ipv4Repr::new(src, dst, IpProtocol::UDP));
+    ip.write_udp(UdpRepr { src_port: 1, dst_port: port }, true, &[payload], &mut packet).unwrap();
+    packet
+}
+
+/// A file with so many packets of the first UE, half of them received.
+pub(super) fn captured(of: &Operated, name: &str, packets: usize) -> PathBuf {
+    let file = path(of, name);
+    let args = [&ue(0).to_string(), "-w", file.to_str().unwrap(), "-c", &packets.to_string()];
+    let (child, said) = start(of, &args);
+    Gnb::new().send(of, packets / 2);
+    assert_eq!(end(child, said).0, Some(0));
+    file
 }
 
 /// A file that no other test writes.
