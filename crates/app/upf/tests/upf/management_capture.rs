@@ -9,13 +9,17 @@ use std::time::Instant;
 
 use causeway_packet::{Ip, Meta, Udp};
 use causeway_types::Teid;
+use causeway_upf::config::{GtpuMode, GtpuServer, N6Mode, Session as DataNetwork};
 use causeway_upf::management::views::ProblemView;
+use causeway_upf::{Daemon, StartError};
 use pcap_file::DataLink;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
 use pcap_file::pcapng::blocks::interface_statistics::InterfaceStatisticsOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
 
+use crate::common::far::far_end;
+use crate::common::namespace::{in_namespace, in_namespace_of_root};
 use crate::common::smf::{Session, Smf};
 use crate::common::{Gnb, PATIENCE, Running, SERVER, UE, config, loopback, next, packet, run};
 
@@ -384,4 +388,90 @@ fn tshark_reads_a_capture() {
         assert_eq!((line[0], line[1], line[3]), (interface, source.as_str(), tunnel), "{text}");
         assert!(line[4].contains("PDR ") && line[5].is_empty(), "{text}");
     }
+}
+
+const N3: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+const GNB: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
+
+/// A daemon on real ports, whose gNB and server are in namespaces of their own: a packet of a UE and its answer under a
+/// capture.
+fn captured_on(mode: GtpuMode, n6: N6Mode) -> Result<(), StartError> {
+    let on_gnb = &["address add 192.0.2.9/24 dev far", "link set far up"];
+    let on_server = &[
+        "address add 198.51.100.1/24 dev far",
+        "link set far up",
+        "route add 10.45.0.0/16 via 198.51.100.9",
+    ];
+    let gnb = far_end("n3", "192.0.2.1/24", on_gnb, (GNB, 2152));
+    let server = far_end("n6", "198.51.100.9/24", on_server, (SERVER, 2));
+    let mut config = config(loopback());
+    config.upf.gtpu.mode = mode;
+    config.upf.gtpu.server = vec![match mode {
+        GtpuMode::Udp => GtpuServer { address: Some(N3.into()), ..GtpuServer::default() },
+        _ => GtpuServer { dev: Some("n3".into()), ..GtpuServer::default() },
+    }];
+    config.upf.session = vec![match n6 {
+        // The kernel forwards between the device and the interface.
+        N6Mode::Tun => DataNetwork::default(),
+        _ => DataNetwork { mode: n6, gateway: None, dev: "n6".into(), ..DataNetwork::default() },
+    }];
+    std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap();
+    let daemon = Daemon::start(&config)?;
+    let mut smf = Smf::new(loopback().into(), daemon.pfcp_addresses()[0]);
+    smf.associate();
+    let session = smf.establish_forwarding(UE, teid(7), GNB);
+    let (stream, is_success) = open(daemon.management_addresses()[0], &path(session, "capture?packets=4"));
+    assert!(is_success);
+    let user = packet(UE, SERVER, b"question");
+    let header = causeway_packet::gtpu::prefix::without_extensions(session.uplink.teid, user.len()).unwrap();
+    gnb.send_to(&[&header[..], &user].concat(), (N3, 2152)).unwrap();
+    let mut buffer = [0; 128];
+    let (_, from) = server.recv_from(&mut buffer).unwrap();
+    server.send_to(b"answer", from).unwrap();
+    let length = gnb.recv(&mut buffer).unwrap();
+
+    let file = Contents::of(&body(stream).unwrap());
+    let [up_in, up_out, down_in, down_out] = &file.packets[..] else { panic!("{file:?}") };
+    let order = [up_in, up_out, down_in, down_out].map(|seen| seen.interface.as_str());
+    assert_eq!(order, ["N3 in", "N6 out", "N6 in", "N3 out"]);
+    let (gnb_end, upf_end) = (SocketAddr::from((GNB, 2152)), SocketAddr::from((N3, 2152)));
+    assert_eq!(datagram(&up_in.data), (gnb_end, upf_end, [&header[..], &user].concat()));
+    assert_eq!(datagram(&down_out.data), (upf_end, gnb_end, buffer[..length].to_vec()));
+    for (seen, from, to, payload) in [(up_out, UE, SERVER, "question"), (down_in, SERVER, UE, "answer")] {
+        let (source, destination, octets) = datagram(&seen.data);
+        assert_eq!((source.ip(), destination.ip(), octets), (from.into(), to.into(), payload.into()));
+    }
+    Ok(())
+}
+
+// Input:  N3 on UDP sockets and N6 on a TUN device; a packet of a UE and its answer under a capture.
+// Output: the file has both, as they came in and as they went out.
+#[test]
+fn a_capture_sees_udp_sockets_and_tun_devices() {
+    in_namespace("management_capture::a_capture_sees_udp_sockets_and_tun_devices", || {
+        captured_on(GtpuMode::Udp, N6Mode::Tun).unwrap();
+    });
+}
+
+// Input:  N3 on packet rings and N6 on a TUN device; the same packets.
+// Output: the same file.
+#[test]
+fn a_capture_sees_packet_rings() {
+    in_namespace_of_root("management_capture::a_capture_sees_packet_rings", || {
+        captured_on(GtpuMode::Tpacket, N6Mode::Tun).unwrap();
+    });
+}
+
+// Input:  N3 and N6 on AF_XDP sockets; the same packets.
+// Output: the same file.
+#[test]
+fn a_capture_sees_af_xdp_sockets() {
+    const NAME: &str = "management_capture::a_capture_sees_af_xdp_sockets";
+    in_namespace_of_root(NAME, || {
+        if let Err(error) = captured_on(GtpuMode::AfXdp, N6Mode::AfXdp) {
+            let said = error.to_string();
+            assert!(said.contains("permission denied") || said.contains("has no AF_XDP"), "{said}");
+            eprintln!("SKIPPED {NAME}: needs root (AF_XDP: {said})");
+        }
+    });
 }
