@@ -89,7 +89,7 @@ fn explain(
             show(explanation, output)?;
         }
         Err(why) => {
-            output.line(Cell::new(format_args!("Packet {number}: not explained, {why}"), Tone::Faint))?
+            output.line(Cell::new(format_args!("Packet {number}: not explained, {why}"), Tone::Faint))?;
         }
     }
     Ok(output.flush()?)
@@ -186,8 +186,11 @@ fn question(packet: &CapturedPacket, dnn: Option<&str>) -> Result<(Received, Pac
     Ok((Received::Tunnel { peer, octets: user.len() }, view))
 }
 
-/// The sender, the receiver and the payload of a datagram of GTP-U; `None`: the packet is something else.
-fn gtpu_message(packet: &[u8]) -> Result<Option<(SocketAddr, IpAddr, &[u8])>, Skipped> {
+/// The sender, the receiver and the payload of a datagram.
+type Datagram<'a> = (SocketAddr, IpAddr, &'a [u8]);
+
+/// The datagram of GTP-U in a packet; `None`: the packet is something else.
+fn gtpu_message(packet: &[u8]) -> Result<Option<Datagram<'_>>, Skipped> {
     let ip = Ip::parse(packet).map_err(|_| Skipped::Damaged)?;
     let (protocol, payload, is_fragment) = match &ip {
         Ip::V4(v4) => (v4.protocol(), v4.payload(), v4.is_fragment()),
