@@ -489,3 +489,92 @@ impl Watches {
         admits
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv6Addr, SocketAddr};
+
+    use causeway_packet::{Ip, IpProtocol, IpRepr, Ipv6Repr, Udp, UdpChecksum, UdpRepr, gtpu::prefix};
+    use causeway_types::NetworkInstance;
+
+    use super::*;
+
+    const UE: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xcafe, 1, 0, 0, 0, 2);
+    const SERVER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 9);
+    const PEER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 7);
+
+    fn packet(src: Ipv6Addr, dst: Ipv6Addr) -> Vec<u8> {
+        let mut packet = Vec::new();
+        let ip = IpRepr::V6(Ipv6Repr::new(src, dst, IpProtocol::UDP));
+        ip.write_udp(UdpRepr { src_port: 1, dst_port: 2 }, true, &[&[7; 100]], &mut packet).unwrap();
+        packet
+    }
+
+    fn message(teid: u32, user: &[u8]) -> Vec<u8> {
+        let header = prefix::without_extensions(Teid::new(teid).unwrap(), user.len()).unwrap();
+        [&header[..], user].concat()
+    }
+
+    fn to_peer() -> Egress {
+        let peer = SocketAddr::new(PEER.into(), 2152);
+        Egress::Gtpu { local: SERVER.into(), peer, tos: 0, hops: None }
+    }
+
+    // Input:  a GTP-U message to a peer with an IPv6 address: whole, cut, cut within the outer headers, and not asked for.
+    // Output: the first octets of the packet with outer headers, whose UDP checksum is that of the whole packet.
+    #[test]
+    fn an_image_is_the_begin_of_the_packet() {
+        let message = message(7, &packet(SERVER, UE));
+        let image = |most| PacketImage::of(Passage::Out, to_peer().meta(), &message, most);
+        let whole = image(65535).unwrap();
+        assert_eq!((whole.length, whole.data.len()), (message.len() + 48, message.len() + 48));
+        let Ip::V6(ip) = Ip::parse(&whole.data).unwrap() else { panic!() };
+        let udp = Udp::parse(ip.payload()).unwrap();
+        assert_eq!(udp.checksum(SERVER.into(), PEER.into()), UdpChecksum::Valid);
+        assert_eq!((udp.src_port(), udp.payload()), (2152, message.as_slice()));
+        for most in [60, 48, 20] {
+            assert_eq!(
+                image(most),
+                Some(PacketImage { length: whole.length, data: whole.data[..most].to_vec() })
+            );
+        }
+        assert_eq!(image(0), None);
+    }
+
+    // Input:  packets that no received one caused: to the UE in a tunnel that is not known yet, an End Marker in a known tunnel, a
+    //         packet from the UE; to another UE, in another tunnel, and from another UE; an Echo Request.
+    // Output: the first three belong to the session.
+    #[test]
+    fn released_packets_belong_to_their_session() {
+        let keys = WatchKeys {
+            tunnels: Vec::new(),
+            ues: vec!["2001:db8:cafe:1::/64".parse().unwrap()],
+            remotes: vec![(PEER.into(), Teid::new(7).unwrap())],
+        };
+        let other = Ipv6Addr::new(0x2001, 0xdb8, 0xcafe, 2, 0, 0, 0, 2);
+        let network = Egress::Ip { network: NetworkInstance::new("internet") };
+        let marker = |teid: u8| vec![0x30, 254, 0, 0, 0, 0, 0, teid];
+        for (egress, packet, is_own) in [
+            (to_peer(), message(8, &packet(SERVER, UE)), true),
+            (to_peer(), marker(7), true),
+            (network.clone(), packet(UE, SERVER), true),
+            (to_peer(), message(8, &packet(SERVER, other)), false),
+            (to_peer(), marker(8), false),
+            (network.clone(), packet(other, SERVER), false),
+            (network, Vec::new(), false),
+            (to_peer(), vec![0x32, 1, 0, 4, 0, 0, 0, 0, 0, 1, 0, 0], false),
+        ] {
+            assert_eq!(keys.admit_released(&egress, &packet), is_own, "{packet:02x?}");
+        }
+    }
+
+    // Input:  more packets than a window admits, then one in the next window.
+    // Output: as many as it admits, and the last one.
+    #[test]
+    fn a_window_admits_so_many_packets() {
+        let mut rate = Rate::default();
+        let admitted = (0..PACKETS_PER_WINDOW + 50).filter(|_| rate.admit(WINDOW * 5)).count();
+        assert_eq!(admitted, PACKETS_PER_WINDOW as usize);
+        assert!(!rate.admit(WINDOW * 6 - 1) && rate.admit(WINDOW * 6));
+    }
+}
