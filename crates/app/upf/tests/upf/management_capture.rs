@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Instant;
 
 use causeway_packet::{Ip, Meta, Udp};
-use causeway_types::Teid;
+use causeway_types::{Span, Teid};
 use causeway_upf::config::{GtpuMode, GtpuServer, N6Mode, Session as DataNetwork};
 use causeway_upf::management::views::ProblemView;
 use causeway_upf::{Daemon, StartError};
@@ -27,7 +27,10 @@ const OTHER: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 3);
 
 fn start() -> (Running, Smf, Gnb) {
     let upf = loopback();
-    let running = run(&config(upf), upf).unwrap();
+    let mut config = config(upf);
+    // The SMF is asked for nothing while a test waits.
+    config.upf.pfcp.heartbeat.interval = Span::from_secs(0);
+    let running = run(&config, upf).unwrap();
     let (mut smf, gnb) = (Smf::new(loopback().into(), running.n4()), Gnb::new());
     smf.associate();
     (running, smf, gnb)
@@ -319,15 +322,13 @@ fn each_packet_of_a_flood_is_captured_or_counted() {
     assert!(missing > 0 && file.missing.contains(&("N3 in".into(), missing)), "{:?}", file.missing);
 }
 
-// Input:  as many traces and captures as there may be, of a UE with large packets, whose clients never read.
-// Output: packets pass as ever; after a while another client may capture, and the connections have been closed.
-#[test]
-fn clients_that_do_not_read_lose_their_watches() {
+/// As many streams of a page as there may be, whose clients never read, while a UE sends large packets: all of these arrive.
+/// After a while another client is admitted.
+fn stalled(page: &str) {
     let (mut running, mut smf, gnb) = start();
     let session = smf.establish_forwarding(UE, teid(7), gnb.address);
     let at = running.daemon.management_addresses()[0];
-    let mut stalled: Vec<_> = (0..7).map(|_| capture(&running, session, "")).collect();
-    stalled.push(open(at, &path(session, "trace?seconds=3600&packets=1000000")).0);
+    let stalled: Vec<_> = (0..8).map(|_| open(at, &path(session, page)).0).collect();
     let large = packet(UE, SERVER, &[7; 1300]);
     let begin = Instant::now();
     let admitted = loop {
@@ -339,11 +340,26 @@ fn clients_that_do_not_read_lose_their_watches() {
         if is_admitted {
             break stream;
         }
-        assert!(begin.elapsed() < PATIENCE * 2, "no other client is admitted");
+        assert!(begin.elapsed() < PATIENCE * 4, "no other client is admitted");
     };
     assert!(body(admitted).is_some());
-    let last = stalled.swap_remove(0);
-    assert!(body(last).is_none(), "the response of a client that did not read has no end");
+    // Streams that go on end with the session; those that were closed have no end.
+    smf.delete(session);
+    assert!(stalled.into_iter().any(|stream| body(stream).is_none()));
+}
+
+// Input:  as many captures as there may be, of a UE with large packets, whose clients never read.
+// Output: packets pass as ever; after a while another client may capture, and a connection has been closed.
+#[test]
+fn captures_that_nobody_reads_end() {
+    stalled("capture");
+}
+
+// Input:  as many traces of it.
+// Output: the same.
+#[test]
+fn traces_that_nobody_reads_end() {
+    stalled("trace?seconds=3600&packets=1000000");
 }
 
 // Input:  a capture of an uplink and a downlink packet, read by tshark.
@@ -369,6 +385,7 @@ fn tshark_reads_a_capture() {
         .args(fields.iter().flat_map(|field| ["-e", field]))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
+        .stderr(Stdio::null())
         .spawn()
         .unwrap();
     let mut input = tshark.stdin.take().unwrap();
