@@ -12,6 +12,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::associations::AssociationsArgs;
+use crate::commands::capture::CaptureArgs;
 use crate::commands::completion::CompletionArgs;
 use crate::commands::config::ShowArgs;
 use crate::commands::drain::DrainArgs;
@@ -124,6 +125,19 @@ Examples:
 
 Exit codes: 0 carried out (also if a figure is not reached), 1 it could not be, 2 wrong command line.";
 
+const CAPTURE_HELP: &str = "\
+The interfaces of the file are N3 in, N3 out, N6 in and N6 out. All packets begin with their IP
+header; those of N3 have headers of IP, UDP and GTP-U. A comment to each packet has its PDR, FAR,
+QERs and URRs, and what became of it. A packet thread observes at most 2,000 packets in a second;
+how many were not captured is said at the end, and stands in the file.
+
+Examples:
+  causeway capture 10.45.0.2 -w ue.pcapng
+  causeway capture 10.45.0.2 -c 100 -s 128 -w ue.pcapng
+  causeway capture 0x2a --seconds 60 -w - | tshark -r -
+
+Exit codes: 0 done, also after Ctrl-C, 1 failed, 2 wrong command line.";
+
 #[cfg(feature = "p4runtime")]
 const SWITCH_MODEL_HELP: &str = "\
 Any controller that speaks P4Runtime can drive it: read and set the program, write and read entries, counters and meters, send and
@@ -195,9 +209,12 @@ pub(crate) enum Command {
     /// Show the packets of a session as they pass, with their rules and what becomes of them
     #[command(after_help = asks!("causeway trace 10.45.0.2" "causeway trace 10.45.0.2 --packets 10" "causeway trace 0x2a --seconds 600 -o json"))]
     Trace(TraceArgs),
+    /// Capture the packets of a session, in and out, into a pcapng file
+    #[command(after_help = CAPTURE_HELP)]
+    Capture(CaptureArgs),
     /// Show what would become of a packet, and by which rules; nothing is sent or counted
     #[command(
-        after_help = asks!("causeway explain uplink 10.45.0.2 203.0.113.1 --protocol tcp --port 443" "causeway explain downlink 10.45.0.2 203.0.113.1 --length 1400" "causeway explain uplink 10.45.0.2 203.0.113.1 --teid 0x1a2b3c4d --qfi 9 -o json")
+        after_help = asks!("causeway explain uplink 10.45.0.2 203.0.113.1 --protocol tcp --port 443" "causeway explain downlink 10.45.0.2 203.0.113.1 --length 1400" "causeway explain uplink 10.45.0.2 203.0.113.1 --teid 0x1a2b3c4d --qfi 9 -o json" "causeway explain -r ue.pcapng --packet 3")
     )]
     Explain(ExplainArgs),
     /// Show sessions, associations, paths and reports as they change

@@ -1,9 +1,10 @@
 //! What the commands that ask a running UPF have in common.
 
 use std::io::{self, ErrorKind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use causeway_ports::PortError;
 use clap::Args;
 use thiserror::Error;
 
@@ -66,6 +67,30 @@ pub(crate) enum CommandError {
     /// The system, or the end of the output.
     #[error("{0}")]
     Io(#[from] io::Error),
+    /// A file cannot be written or read.
+    #[error("{file}: {source}")]
+    File {
+        /// Its path.
+        file: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// A capture file cannot be read.
+    #[error(transparent)]
+    Capture(#[from] PortError),
+    /// A capture file has fewer packets.
+    #[error("{file}: there is no packet {packet}, but {packets}")]
+    NoPacket {
+        /// Its path.
+        file: String,
+        /// The number that was asked for.
+        packet: u64,
+        /// The number of its packets.
+        packets: u64,
+    },
+    /// Octets for a program would go to a terminal.
+    #[error("standard output is a terminal: name a file, or a program that reads pcapng behind a pipe")]
+    Terminal,
     /// No session is meant.
     #[error("there is no session with {0}; `causeway sessions` lists them")]
     NoSession(String),
@@ -80,6 +105,11 @@ pub(crate) enum CommandError {
     /// Somebody else ended the draining.
     #[error("the UPF accepts new sessions again: `causeway drain --undo` was run, or it restarted")]
     DrainUndone,
+}
+
+/// A path, for a message.
+pub(crate) fn file_name(path: &Path) -> String {
+    path.display().to_string()
 }
 
 /// Runs a command that asks the UPF, and says why it failed.

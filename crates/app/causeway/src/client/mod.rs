@@ -5,6 +5,7 @@ mod connection;
 mod credentials;
 mod error;
 mod events;
+mod octets;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +28,7 @@ pub(crate) use address::Address;
 pub(crate) use credentials::Credentials;
 pub(crate) use error::ClientError;
 pub(crate) use events::EventReader;
+pub(crate) use octets::{OctetReader, Part};
 
 /// Timeout of an exchange. The server answers within 15 s, or not at all.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -89,13 +91,29 @@ impl Client {
         path: &str,
         parameters: &[(&str, String)],
     ) -> Result<EventReader<'_, T>, ClientError> {
+        Ok(EventReader::new(self, self.open(path, parameters)?))
+    }
+
+    /// The octets at a path, from now on, until the user interrupts the program.
+    ///
+    /// # Errors
+    /// [`ClientError`]
+    pub(crate) fn octets(
+        &self,
+        path: &str,
+        parameters: &[(&str, String)],
+    ) -> Result<OctetReader<'_>, ClientError> {
+        OctetReader::new(self, self.open(path, parameters)?)
+    }
+
+    /// The body of a response that does not end soon.
+    fn open(&self, path: &str, parameters: &[(&str, String)]) -> Result<Incoming, ClientError> {
         let target = target(path, parameters);
         let opening = async {
             let response = self.send(Method::GET, &target, Bytes::new()).await?;
             self.accepted(response).await
         };
-        let response = self.in_time(opening)?;
-        Ok(EventReader::new(self, response.into_body()))
+        self.in_time(opening).map(Response::into_body)
     }
 
     fn exchange<T: DeserializeOwned>(
@@ -157,7 +175,7 @@ impl Client {
         })
     }
 
-    fn foreign(&self) -> ClientError {
+    pub(crate) fn foreign(&self) -> ClientError {
         ClientError::Foreign { address: self.address.clone() }
     }
 }

@@ -1,6 +1,7 @@
 //! `causeway explain`: what would become of a packet, and by which rules.
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use causeway_upf::management::views::{
@@ -9,6 +10,7 @@ use causeway_upf::management::views::{
 use clap::{Args, ValueEnum};
 use hyper::Method;
 
+use super::explain_file::{self, FileArgs};
 use super::identifiers::teid;
 use crate::client::Client;
 use crate::management::{CommandError, ManagementArgs, ask};
@@ -27,12 +29,25 @@ enum PacketDirection {
 #[derive(Args)]
 pub(crate) struct ExplainArgs {
     /// uplink: from the UE, in a tunnel; downlink: from a data network
-    #[arg(value_enum, hide_possible_values = true)]
-    direction: PacketDirection,
+    #[arg(value_enum, hide_possible_values = true, required_unless_present = "read")]
+    direction: Option<PacketDirection>,
     /// The address of the UE
-    ue: IpAddr,
+    #[arg(required_unless_present = "read")]
+    ue: Option<IpAddr>,
     /// The address of the host that it talks to
-    remote: IpAddr,
+    #[arg(required_unless_present = "read")]
+    remote: Option<IpAddr>,
+    /// Explain the packets of a pcap or pcapng file instead: GTP-U as from N3, other IP packets as from a data network
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["direction", "ue", "remote", "protocol", "ue_port", "port", "length", "teid", "qfi"]
+    )]
+    read: Option<PathBuf>,
+    /// The packet of the file with this number, from 1 on; without it all
+    #[arg(long, value_name = "N", requires = "read", conflicts_with = "direction", value_parser = clap::value_parser!(u64).range(1..))]
+    packet: Option<u64>,
     /// Protocol of the packet: udp, tcp, icmp, or a number
     #[arg(long, default_value = "udp")]
     protocol: String,
@@ -51,7 +66,7 @@ pub(crate) struct ExplainArgs {
     /// uplink: QFI in the PDU Session Container; without it there is none
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..=63))]
     qfi: Option<u8>,
-    /// downlink: data network from which it comes; without it the first
+    /// downlink, or a file: data network from which the packet comes; without it the first
     #[arg(long)]
     dnn: Option<String>,
 
@@ -61,6 +76,13 @@ pub(crate) struct ExplainArgs {
 
 pub(super) fn run(args: &ExplainArgs) -> ExitCode {
     ask(&args.management, |client, output| {
+        if let Some(file) = &args.read {
+            return explain_file::run(
+                &FileArgs { file, packet: args.packet, dnn: args.dnn.as_deref() },
+                client,
+                output,
+            );
+        }
         let packet = packet(args, client)?;
         let explanation: ExplanationView = client.call(Method::POST, "/api/v1/explain", Some(&packet))?;
         if output.is_json() {
@@ -76,19 +98,23 @@ fn packet(args: &ExplainArgs, client: &Client) -> Result<PacketView, CommandErro
         length: Some(args.length),
         ..PacketView::default()
     };
-    Ok(match args.direction {
+    let (Some(direction), Some(ue), Some(remote)) = (args.direction, args.ue, args.remote) else {
+        // The command line asks for them without a file.
+        return Ok(view);
+    };
+    Ok(match direction {
         PacketDirection::Uplink => {
             let (teid, local) = match &args.teid {
                 Some(teid) => (teid.clone(), None),
-                None => tunnel(args.ue, client)?,
+                None => tunnel(ue, client)?,
             };
             PacketView {
                 interface: "n3".into(),
                 teid: Some(teid),
                 qfi: args.qfi,
                 local,
-                source: Some(args.ue),
-                destination: Some(args.remote),
+                source: Some(ue),
+                destination: Some(remote),
                 source_port: args.ue_port,
                 destination_port: args.port,
                 ..view
@@ -97,8 +123,8 @@ fn packet(args: &ExplainArgs, client: &Client) -> Result<PacketView, CommandErro
         PacketDirection::Downlink => PacketView {
             interface: "n6".into(),
             network: args.dnn.clone(),
-            source: Some(args.remote),
-            destination: Some(args.ue),
+            source: Some(remote),
+            destination: Some(ue),
             source_port: args.port,
             destination_port: args.ue_port,
             ..view
@@ -119,7 +145,7 @@ fn tunnel(ue: IpAddr, client: &Client) -> Result<(String, Option<IpAddr>), Comma
     Err(CommandError::NoSession(format!("an uplink tunnel and the UE address {ue}")))
 }
 
-fn show(explanation: &ExplanationView, output: &mut Output) -> Result<(), CommandError> {
+pub(super) fn show(explanation: &ExplanationView, output: &mut Output) -> Result<(), CommandError> {
     let mut fields = Fields::new();
     fields.field_if_any("Key", explanation.key.as_deref());
     fields.write(output)?;

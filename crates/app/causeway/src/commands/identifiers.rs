@@ -2,7 +2,11 @@
 
 use std::net::IpAddr;
 
+use causeway_upf::management::views::SessionPage;
 use thiserror::Error;
+
+use crate::client::Client;
+use crate::management::CommandError;
 
 /// A text that is not the identifier that is expected.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -49,6 +53,22 @@ pub(super) enum SessionName {
     Ue(IpAddr),
     /// That with this SEID of the UPF.
     Seid(String),
+}
+
+impl SessionName {
+    /// The SEID of the session; that of a UE is asked for.
+    pub(super) fn seid(&self, client: &Client) -> Result<String, CommandError> {
+        let ue = match self {
+            Self::Seid(seid) => return Ok(seid.clone()),
+            Self::Ue(ue) => ue.to_string(),
+        };
+        let page: SessionPage = client.get("/api/v1/sessions", &[("ue", ue.clone())])?;
+        match page.sessions.as_slice() {
+            [] => Err(CommandError::NoSession(format!("the UE address {ue}"))),
+            [one] => Ok(one.seid.clone()),
+            _ => Err(CommandError::SeveralSessions(ue)),
+        }
+    }
 }
 
 /// A session by its UE or SEID.

@@ -2,6 +2,7 @@
 
 pub(crate) mod associations;
 mod bench;
+pub(crate) mod capture;
 pub(crate) mod completion;
 pub(crate) mod config;
 mod demo;
@@ -10,6 +11,7 @@ pub(crate) mod drops;
 pub(crate) mod events;
 mod experiment;
 pub(crate) mod explain;
+mod explain_file;
 mod identifiers;
 pub(crate) mod interfaces;
 pub(crate) mod log_level;
@@ -57,6 +59,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Trace(args) => trace::run(&args),
         Command::Drain(args) => drain::run(&args),
         Command::Release(args) => release::run(&args),
+        Command::Capture(args) => capture::run(&args),
         Command::Reload(args) => reload::run(&args),
         Command::LogLevel(args) => log_level::run(&args),
         Command::Completion(args) => completion::run(&args),

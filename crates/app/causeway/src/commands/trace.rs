@@ -2,14 +2,13 @@
 
 use std::process::ExitCode;
 
-use causeway_upf::management::views::{SessionPage, TraceEnd, TraceEvent, TracedPacketView};
+use causeway_upf::management::views::{TraceEnd, TraceEvent, TracedPacketView};
 use clap::Args;
 
 use super::explain::rules;
 use super::identifiers::{SessionName, session};
-use crate::client::Client;
 use crate::exit;
-use crate::management::{CommandError, ManagementArgs, ask};
+use crate::management::{ManagementArgs, ask};
 use crate::output::{Cell, Tone, timestamp};
 
 /// The options of `causeway trace`.
@@ -31,7 +30,7 @@ pub(crate) struct TraceArgs {
 
 pub(super) fn run(args: &TraceArgs) -> ExitCode {
     ask(&args.management, |client, output| {
-        let path = format!("/api/v1/sessions/{}/trace", seid(&args.session, client)?);
+        let path = format!("/api/v1/sessions/{}/trace", args.session.seid(client)?);
         let bounds = [("seconds", args.seconds.to_string()), ("packets", args.packets.to_string())];
         let mut events = client.stream::<TraceEvent>(&path, &bounds)?;
         exit::note("waiting for packets; Ctrl-C ends");
@@ -45,20 +44,6 @@ pub(super) fn run(args: &TraceArgs) -> ExitCode {
         }
         Ok(())
     })
-}
-
-/// The SEID of a session that is named by its UE.
-fn seid(name: &SessionName, client: &Client) -> Result<String, CommandError> {
-    let ue = match name {
-        SessionName::Seid(seid) => return Ok(seid.clone()),
-        SessionName::Ue(ue) => ue.to_string(),
-    };
-    let page: SessionPage = client.get("/api/v1/sessions", &[("ue", ue.clone())])?;
-    match page.sessions.as_slice() {
-        [] => Err(CommandError::NoSession(format!("the UE address {ue}"))),
-        [one] => Ok(one.seid.clone()),
-        _ => Err(CommandError::SeveralSessions(ue)),
-    }
 }
 
 fn lines(event: &TraceEvent) -> Vec<String> {

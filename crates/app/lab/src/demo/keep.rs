@@ -44,6 +44,7 @@ fn instructions(network: &Network, privilege: Privilege, folder: &str, program: 
         ("its packets on N3", inside(&topology.gnbs[0], "tcpdump -ni n3 udp port 2152")),
         ("sessions of the UPF", inside(&topology.upf, &format!("{program} sessions"))),
         ("one of them whole", inside(&topology.upf, &format!("{program} session {ue}"))),
+        ("its packets and rules", inside(&topology.upf, &format!("{program} capture {ue} -w ue.pcapng"))),
         ("drops with reasons", inside(&topology.upf, &format!("{program} drops"))),
         (
             "counters of the UPF",

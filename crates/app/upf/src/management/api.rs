@@ -17,7 +17,7 @@ use super::server::{Management, ManagementRequest, Shared};
 use super::views::{
     Associations, EndedAssociation, ProblemView, RequestedRelease, SessionDetail, SessionPage,
 };
-use super::{explain, operate, system, trace};
+use super::{capture, explain, operate, system, trace};
 
 /// Maximum number of requests to the control thread for one page. If few sessions match, a page has fewer sessions than
 /// requested.
@@ -41,6 +41,7 @@ pub(super) fn router() -> OpenApiRouter<Arc<Management>> {
         .routes(routes!(session))
         .routes(routes!(explain::explain))
         .routes(routes!(trace::trace))
+        .routes(routes!(capture::capture))
         .routes(routes!(system::status))
         .routes(routes!(system::peers))
         .routes(routes!(system::pools))

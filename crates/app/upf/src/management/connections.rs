@@ -14,7 +14,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::runtime::Builder;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tower_service::Service;
@@ -87,15 +87,31 @@ impl Drop for Server {
 
 /// Marks the response to a request as a stream, which may last longer.
 #[derive(Clone, Debug, Default)]
-pub(super) struct StreamMark(Arc<AtomicBool>);
+pub(super) struct StreamMark(Arc<StreamState>);
+
+#[derive(Debug, Default)]
+struct StreamState {
+    is_stream: AtomicBool,
+    /// The connection is to be closed.
+    closed: Notify,
+}
 
 impl StreamMark {
     pub(super) fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.is_stream.store(true, Ordering::Relaxed);
+    }
+
+    /// Closes the connection: its client does not read.
+    pub(super) fn close(&self) {
+        self.0.closed.notify_one();
     }
 
     fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.0.is_stream.load(Ordering::Relaxed)
+    }
+
+    async fn closed(&self) {
+        self.0.closed.notified().await;
     }
 }
 
@@ -149,7 +165,15 @@ async fn connection(stream: Box<dyn Stream>, access: Access, router: Router, has
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service_fn(answer));
     let mut connection = pin!(connection);
-    if timeout(CONNECTION_TIMEOUT, connection.as_mut()).await.is_err() && mark.is_set() {
-        let _ = timeout(STREAM_TIMEOUT, connection).await;
+    let whole = async {
+        if timeout(CONNECTION_TIMEOUT, connection.as_mut()).await.is_err() && mark.is_set() {
+            let _ = timeout(STREAM_TIMEOUT, connection).await;
+        }
+    };
+    tokio::select! {
+        // A client that does not read has no end of its response either.
+        biased;
+        () = mark.closed() => {}
+        () = whole => {}
     }
 }

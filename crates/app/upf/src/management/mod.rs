@@ -3,6 +3,7 @@
 
 mod access;
 mod api;
+mod capture;
 mod connections;
 mod description;
 mod details;
@@ -16,6 +17,7 @@ mod page;
 mod query;
 mod refusal;
 mod server;
+mod session_watch;
 mod system;
 mod trace;
 pub mod views;

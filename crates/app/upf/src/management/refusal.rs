@@ -67,7 +67,10 @@ pub(super) enum Refusal {
     #[error("{} clients listen to events already: close one, or try again later", super::events::STREAMS)]
     TooManyStreams,
     /// Too many sessions are watched.
-    #[error("{} sessions are watched already: end a trace, or try again later", crate::worker::WATCHES)]
+    #[error(
+        "{} sessions are watched already: end a trace or capture, or try again later",
+        crate::worker::WATCHES
+    )]
     TooManyWatches,
     /// The UPF accepts no new sessions.
     #[error("the UPF is being drained; `causeway drain --undo` ends this")]

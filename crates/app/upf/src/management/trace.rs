@@ -9,31 +9,24 @@ use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::sse::{self, KeepAlive, Sse};
 use causeway_dataplane::{Disposition, Ingress};
-use causeway_types::{NetworkInstance, Seid};
 use serde::Deserialize;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+use tokio::sync::mpsc;
 use tokio_stream::Stream;
 
 use super::connections::StreamMark;
 use super::explain::{disposition, reason, sent, shown};
-use super::query::{Parameters, seid_of};
+use super::query::Parameters;
 use super::refusal::Refusal;
-use super::server::{Management, ManagementRequest, Shared, in_time};
+use super::server::Shared;
+use super::session_watch::{SessionWatch, Step, StreamClient, WatchEnd};
 use super::views::{ProblemView, TraceEnd, TraceEvent, TracedPacketView};
-use crate::worker::{Missed, Observation, Watch, WatchKeys};
+use crate::worker::{Missed, MissedPackets, Observation, ProcessedPacket, SentPacket};
 
 /// The limits of a trace: how long it takes, and the packets that it shows.
 const SECONDS: u16 = 60;
-const MAX_SECONDS: u16 = 3600;
+pub(super) const MAX_SECONDS: u16 = 3600;
 const PACKETS: u32 = 1000;
 const MAX_PACKETS: u32 = 1_000_000;
-
-/// Events that wait for the connection.
-const QUEUE: usize = 16;
-
-/// The interval in which the keys follow the rules of the session, and what was missed is told.
-const REFRESH: Duration = Duration::from_secs(1);
 
 /// The interval of comments that keep the stream open.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -68,8 +61,8 @@ impl TraceQuery {
 ///
 /// Each has the name of its kind, and a `TraceEvent` as data. It shows headers' keys and rules, no user data. A packet
 /// thread observes at most 2000 packets in a second; others are counted, and processed as ever. So are those that a slow
-/// client misses. The keys follow the rules of the session within a second. Packets that leave a buffer are not shown
-/// again. At most 8 sessions are watched at a time.
+/// client misses. The connection of a client that takes nothing for 10 s is closed. The keys follow the rules of the
+/// session within a second. Packets that leave a buffer are not shown again. At most 8 sessions are watched at a time.
 #[utoipa::path(
     get, path = "/api/v1/sessions/{seid}/trace", tag = "Sessions",
     params(
@@ -90,120 +83,80 @@ pub(super) async fn trace(
     Path(text): Path<String>,
     Parameters(query): Parameters<TraceQuery>,
 ) -> Result<Sse<impl Stream<Item = Result<sse::Event, axum::Error>>>, Refusal> {
-    let seid = seid_of(&text).ok_or(Refusal::NoSeid(text))?;
     let (duration, packets) = query.bounds()?;
-    let permit = management.watches.clone().try_acquire_owned().map_err(|_| Refusal::TooManyWatches)?;
-    let keys = keys(&management, seid).await?.ok_or(Refusal::UnknownSession(seid))?;
-    if keys.is_empty() {
-        return Err(Refusal::Unexplained);
-    }
-    let (watch, observations, missed) = Watch::new(keys.clone());
-    management.workers.watch(&watch);
-    // The answers come behind the watch: it is in force now.
-    probe(&management).await?;
-    let (sender, events) = mpsc::channel(QUEUE);
-    let ends = Instant::now() + duration;
-    let tracer =
-        Tracer { management, seid, keys, watch, observations, missed, sender, packets, _permit: permit };
-    tokio::spawn(tracer.run(ends));
+    let watch = SessionWatch::begin(management, text, 0, duration).await?;
+    let (client, events) = StreamClient::new(mark.clone());
+    tokio::spawn(run(watch, packets, client));
     mark.set();
     Ok(Sse::new(TraceStream(events)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
 }
 
-/// The keys of a session's packets; `None`: there is no such session.
-async fn keys(management: &Management, seid: Seid) -> Result<Option<WatchKeys>, Refusal> {
-    let found = management.ask(|reply| ManagementRequest::Session { seid, reply }).await?;
-    Ok(found.map(|session| WatchKeys::of_rules(&session.rules)))
-}
-
-/// Refuses where packets are not explained, as in a data plane whose packets pass elsewhere.
-async fn probe(management: &Management) -> Result<(), Refusal> {
-    let network = NetworkInstance::new("");
-    let explained = in_time(management.workers.explain(Ingress::Ip { network }, Vec::new())).await?;
-    explained.map(drop).ok_or(Refusal::Unexplained)
-}
-
-/// The task behind a trace.
-struct Tracer {
-    management: Arc<Management>,
-    seid: Seid,
-    keys: WatchKeys,
-    watch: Watch,
-    observations: mpsc::Receiver<Observation>,
-    missed: Arc<Missed>,
-    sender: mpsc::Sender<TraceEvent>,
-    /// The packets that are still shown.
-    packets: u32,
-    _permit: OwnedSemaphorePermit,
-}
-
-impl Tracer {
-    /// Passes observations to the client until a bound is reached, the session has ended, or the client has left.
-    async fn run(mut self, ends: Instant) {
-        let mut refresh = interval(REFRESH);
-        refresh.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let end = loop {
-            let sender = self.sender.clone();
-            let event = tokio::select! {
-                biased;
-                () = sender.closed() => return,
-                () = sleep_until(ends) => break TraceEnd::Seconds,
-                _ = refresh.tick() => match self.refresh().await {
-                    Err(end) => break end,
-                    Ok(None) => continue,
-                    Ok(Some(event)) => event,
+/// Passes observations to the client until a bound is reached, the session has ended, or the client has left.
+async fn run(mut watch: SessionWatch, mut packets: u32, client: StreamClient<TraceEvent>) {
+    let mut told = Missed::default();
+    let end = loop {
+        let event = tokio::select! {
+            biased;
+            () = client.left() => return,
+            step = watch.next() => match step {
+                Step::Ended(WatchEnd::Session) => break TraceEnd::Session,
+                Step::Ended(WatchEnd::Seconds) => break TraceEnd::Seconds,
+                Step::Refreshed => match since(&mut told, &watch) {
+                    Missed { lost: 0, not_observed: 0 } => continue,
+                    Missed { lost, not_observed } => TraceEvent::Missed { lost, not_observed },
                 },
-                Some(observation) = self.observations.recv() => {
-                    self.packets -= 1;
-                    TraceEvent::Packet(Box::new(packet(observation)))
+                Step::Observation(observation) => {
+                    // A trace asks for no octets, and sees no other packets.
+                    let Observation::Processed(processed) = Arc::unwrap_or_clone(observation) else { continue };
+                    packets -= 1;
+                    TraceEvent::Packet(Box::new(packet(processed)))
                 }
-            };
-            // A client that does not read holds the trace up until its time is over.
-            match tokio::time::timeout_at(ends, self.sender.send(event)).await {
-                Ok(Ok(())) if self.packets > 0 => {}
-                Ok(Ok(())) => break TraceEnd::Packets,
-                Ok(Err(_)) | Err(_) => return,
-            }
+            },
         };
-        let (lost, not_observed) = self.missed.take();
-        // The client may have left, or not read.
-        let _ = self.sender.try_send(TraceEvent::Ended { end, lost, not_observed });
-    }
-
-    /// Follows the rules of the session. Returns what was missed, if anything was.
-    async fn refresh(&mut self) -> Result<Option<TraceEvent>, TraceEnd> {
-        match keys(&self.management, self.seid).await {
-            Ok(None) => return Err(TraceEnd::Session),
-            Ok(Some(keys)) if keys != self.keys => {
-                self.watch = self.watch.with_keys(keys.clone());
-                self.keys = keys;
-                self.management.workers.watch(&self.watch);
-            }
-            // The daemon is busy: the keys stay until the next time.
-            Ok(Some(_)) | Err(_) => {}
+        if client.send(event).await.is_err() {
+            return;
         }
-        Ok(match self.missed.take() {
-            (0, 0) => None,
-            (lost, not_observed) => Some(TraceEvent::Missed { lost, not_observed }),
-        })
-    }
+        if packets == 0 {
+            break TraceEnd::Packets;
+        }
+    };
+    let Missed { lost, not_observed } = since(&mut told, &watch);
+    // Another client may watch a session now.
+    drop(watch);
+    // The client may have left.
+    let _ = client.send(TraceEvent::Ended { end, lost, not_observed }).await;
 }
 
-fn packet(observation: Observation) -> TracedPacketView {
-    let Observation { time, ingress, octets, explanation, disposition: what, sent: packets } = observation;
-    let from = match &ingress {
-        Ingress::Gtpu { peer, .. } => format!("GTP-U peer {peer}"),
-        Ingress::Ip { network } => format!("data network {network}"),
-        Ingress::Ethernet { network } => format!("Ethernet data network {network}"),
-    };
+/// What was missed and not told yet.
+fn since(told: &mut Missed, watch: &SessionWatch) -> Missed {
+    let MissedPackets { gtpu, network, .. } = watch.missed();
+    let all =
+        Missed { lost: gtpu.lost + network.lost, not_observed: gtpu.not_observed + network.not_observed };
+    let before = std::mem::replace(told, all);
+    Missed { lost: all.lost - before.lost, not_observed: all.not_observed - before.not_observed }
+}
+
+fn packet(processed: ProcessedPacket) -> TracedPacketView {
+    let ProcessedPacket { time, ingress, octets, explanation, disposition: what, sent: packets, image: _ } =
+        processed;
+    let from = origin(&ingress);
     TracedPacketView {
         time: time.duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64()),
         from,
         octets,
         disposition: disposition(what).into(),
         reason: if let Disposition::Dropped(why) = what { Some(reason(why)) } else { None },
-        sent: packets.iter().map(|(egress, octets)| sent(egress, *octets)).collect(),
+        sent: packets.iter().map(|SentPacket { egress, octets, .. }| sent(egress, *octets)).collect(),
         explanation: explanation.map(shown),
+    }
+}
+
+/// Where a packet came from.
+pub(super) fn origin(ingress: &Ingress) -> String {
+    match ingress {
+        Ingress::Gtpu { peer, .. } => format!("GTP-U peer {peer}"),
+        Ingress::Ip { network } => format!("data network {network}"),
+        Ingress::Ethernet { network } => format!("Ethernet data network {network}"),
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use causeway_dataplane::{Egress, Ingress, PacketEngine, ReceiveSource, Topology, Transmit, TransmitQueue};
 use causeway_packet::Batch;
 use causeway_ports::PortError;
+use causeway_ports::capture::Passage;
 use causeway_types::Time;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -12,7 +13,7 @@ use super::egress_ports::EgressPorts;
 use super::messages::Snapshot;
 use super::ports::PortSet;
 use super::transmit::PortTransmitter;
-use super::watch::Observation;
+use super::watch::{PacketImage, ProcessedPacket, ReleasedPackets, SentPacket, WatchedTransmitter};
 use crate::data_planes::BoxedDataPlane;
 
 /// A data plane with its ports.
@@ -20,6 +21,8 @@ pub(super) struct WorkerContext {
     data_plane: BoxedDataPlane,
     out: PortTransmitter,
     queue: TransmitQueue,
+    /// Who sees the packets that a plan or a timer released; `None`: nobody.
+    released: Option<Box<ReleasedPackets>>,
 }
 
 impl WorkerContext {
@@ -30,7 +33,13 @@ impl WorkerContext {
             data_plane,
             out: PortTransmitter::new(ports, egress_ports, frame_size),
             queue: TransmitQueue::default(),
+            released: None,
         }
+    }
+
+    /// Shows the packets that a plan or a timer releases from now on.
+    pub(super) fn show_released(&mut self, released: Option<Box<ReleasedPackets>>) {
+        self.released = released;
     }
 
     /// The ports.
@@ -84,7 +93,8 @@ impl WorkerContext {
         self.out.send_queue(batch, &self.queue)
     }
 
-    /// Processes one packet, and transmits the resulting packets. Returns what became of it, and why.
+    /// Processes one packet, and transmits the resulting packets. Returns what became of it, and why, with up to `snaplen`
+    /// octets of each of these packets.
     ///
     /// # Errors
     /// As for [`WorkerContext::process`].
@@ -93,7 +103,8 @@ impl WorkerContext {
         now: Time,
         ingress: Ingress,
         packet: &[u8],
-    ) -> Result<Observation, PortError> {
+        snaplen: usize,
+    ) -> Result<ProcessedPacket, PortError> {
         self.advance(now)?;
         let explanation = self.data_plane.explain(now, &ingress, packet);
         let mut sent: Vec<(Egress, Vec<u8>)> = Vec::new();
@@ -102,9 +113,15 @@ impl WorkerContext {
             self.out.transmit(egress, packet);
         }
         self.out.send_all()?;
-        let sent = sent.into_iter().map(|(egress, packet)| (egress, packet.len())).collect();
+        let of_sent = |(egress, packet): (Egress, Vec<u8>)| SentPacket {
+            octets: packet.len(),
+            image: PacketImage::of(Passage::Out, egress.meta(), &packet, snaplen),
+            egress,
+        };
+        let sent = sent.into_iter().map(of_sent).collect();
+        let image = PacketImage::of(Passage::In, ingress.meta(), packet, snaplen);
         let (time, octets) = (SystemTime::now(), packet.len());
-        Ok(Observation { time, ingress, octets, explanation, disposition, sent })
+        Ok(ProcessedPacket { time, ingress, octets, image, explanation, disposition, sent })
     }
 
     /// The topology.
@@ -129,7 +146,10 @@ impl WorkerContext {
     /// # Errors
     /// As for [`WorkerContext::process`].
     pub(super) fn flush(&mut self) -> Result<(), PortError> {
-        self.data_plane.flush(&mut self.out);
+        match &mut self.released {
+            None => self.data_plane.flush(&mut self.out),
+            Some(seen) => self.data_plane.flush(&mut WatchedTransmitter { out: &mut self.out, seen }),
+        }
         self.out.send_all()
     }
 

@@ -27,7 +27,10 @@ pub use messages::{Report, Snapshot, SnapshotClient, Turns};
 pub use ports::{PortRole, PortSet, PortSlot};
 pub use schedule::Schedule;
 pub(crate) use schedule::cores;
-pub(crate) use watch::{Missed, Observation, WATCHES, Watch, WatchKeys};
+pub(crate) use watch::{
+    Missed, MissedPackets, Observation, Observations, PacketImage, ProcessedPacket, SentPacket, WATCHES,
+    Watch, WatchKeys,
+};
 
 #[cfg(test)]
 mod tests;

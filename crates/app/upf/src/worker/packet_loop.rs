@@ -358,7 +358,9 @@ impl PacketLoop {
                 }
                 Ok(Command::Watch(watch)) => {
                     let frame = self.received.frame_size();
-                    self.watches.get_or_insert_with(|| Box::new(Watches::new(frame))).put(watch);
+                    let watches = self.watches.get_or_insert_with(|| Box::new(Watches::new(frame)));
+                    watches.put(watch);
+                    self.context.show_released(watches.of_released());
                 }
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Err(End::Asked),
                 Err(TryRecvError::Empty) => {
@@ -374,6 +376,7 @@ impl PacketLoop {
     fn end_watches(&mut self) {
         if self.watches.as_mut().is_some_and(|watches| watches.have_ended()) {
             self.watches = None;
+            self.context.show_released(None);
         }
     }
 

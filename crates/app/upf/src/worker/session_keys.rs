@@ -175,7 +175,8 @@ fn of_ue(pdi: &Pdi, v4: Option<Ipv4Addr>) -> impl Iterator<Item = SessionKey> {
     nets.map(|net| SessionKey::Ue(net.trunc()))
 }
 
-fn of_far(far: &Far) -> Vec<SessionKey> {
+/// The tunnels that a FAR leads to.
+pub(super) fn of_far(far: &Far) -> Vec<SessionKey> {
     let tunnel = far.forwarding.as_ref().and_then(|forwarding| forwarding.tunnel());
     tunnel.map_or_else(Vec::new, |tunnel| {
         tunnel.addr.iter().map(|ip| SessionKey::Remote(ip, tunnel.teid)).collect()

@@ -2,20 +2,20 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::SystemTime;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrayvec::ArrayVec;
-use causeway_dataplane::{Disposition, Egress, Explanation, Ingress, ReceiveSource};
+use causeway_dataplane::{Disposition, Egress, Explanation, Ingress, ReceiveSource, Transmit};
 use causeway_model::RuleSet;
-use causeway_packet::{BATCH, Batch, Frame, Meta};
+use causeway_packet::{BATCH, Batch, Frame, Meta, gtpu};
 use causeway_ports::PortError;
+use causeway_ports::capture::{Passage, outer_headers};
 use causeway_types::{IpNet, Teid, Time};
 use tokio::sync::mpsc;
-use tokio::sync::mpsc::error::TrySendError;
 
 use super::context::WorkerContext;
-use super::session_keys::{SessionKey, keys_of_pdrs};
+use super::session_keys::{SessionKey, keys_of_pdrs, of_far};
 
 /// Maximum number of watches at a time.
 pub(crate) const WATCHES: usize = 8;
@@ -29,22 +29,28 @@ const WINDOW: u64 = 100_000_000;
 /// Maximum number of observations that wait for one client. Further ones are lost to it, and counted.
 const QUEUE: usize = 1024;
 
+/// Maximum number of octets of packets that wait for one client. Further observations are lost to it, and counted.
+const QUEUED_OCTETS: usize = 4 << 20;
+
 /// The packets that a watch concerns: those to the local tunnels of a session, and those from a data network to its UE.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct WatchKeys {
     tunnels: Vec<(IpAddr, Teid)>,
     ues: Vec<IpNet>,
+    /// The tunnels that its FARs lead to, for packets that no received one causes.
+    remotes: Vec<(IpAddr, Teid)>,
 }
 
 impl WatchKeys {
     /// The keys of the packets to which these rules apply.
     pub(crate) fn of_rules(rules: &RuleSet) -> Self {
         let mut keys = Self::default();
-        for key in keys_of_pdrs(rules.pdrs.values()) {
+        let of_fars = rules.fars.values().flat_map(of_far);
+        for key in keys_of_pdrs(rules.pdrs.values()).into_iter().chain(of_fars) {
             match key {
                 SessionKey::Tunnel(local, teid) => keys.tunnels.push((local, teid)),
                 SessionKey::Ue(net) => keys.ues.push(net),
-                SessionKey::Remote(..) => {}
+                SessionKey::Remote(peer, teid) => keys.remotes.push((peer, teid)),
             }
         }
         keys
@@ -59,79 +65,339 @@ impl WatchKeys {
     fn admit(&self, source: ReceiveSource, frame: &Frame<'_>) -> bool {
         match (source, frame.meta) {
             (ReceiveSource::Gtpu, Meta::Gtpu { local, .. }) => {
-                let Some([_, _, _, _, teid @ ..]) = frame.data.first_chunk::<8>() else { return false };
-                let teid = Teid::new(u32::from_be_bytes(*teid));
-                teid.is_some_and(|teid| self.tunnels.contains(&(local, teid)))
+                teid(frame.data).is_some_and(|teid| self.tunnels.contains(&(local, teid)))
             }
-            (ReceiveSource::Network(_), _) => {
-                destination(frame.data).is_some_and(|ip| self.ues.iter().any(|net| net.contains(&ip)))
-            }
+            (ReceiveSource::Network(_), _) => self.has_ue(ends(frame.data).map(|(_, to)| to)),
             _ => false,
         }
     }
+
+    /// A packet that no received one causes belongs to the session: it goes to its UE or comes from it, or it is for one of
+    /// the tunnels of its FARs. New tunnels are not known yet when packets leave a buffer for them.
+    fn admit_released(&self, egress: &Egress, packet: &[u8]) -> bool {
+        match egress {
+            Egress::Gtpu { peer, .. } => {
+                let is_of_tunnel = teid(packet).is_some_and(|teid| self.remotes.contains(&(peer.ip(), teid)));
+                is_of_tunnel || self.has_ue(user_packet(packet).and_then(ends).map(|(_, to)| to))
+            }
+            Egress::Ip { .. } => self.has_ue(ends(packet).map(|(from, _)| from)),
+            Egress::Ethernet { .. } => false,
+        }
+    }
+
+    fn has_ue(&self, address: Option<IpAddr>) -> bool {
+        address.is_some_and(|ip| self.ues.iter().any(|net| net.contains(&ip)))
+    }
 }
 
-/// The destination address of an IP packet.
-fn destination(packet: &[u8]) -> Option<IpAddr> {
-    match packet.first()? >> 4 {
-        4 => Some(IpAddr::from(*packet.get(16..)?.first_chunk::<4>()?)),
-        6 => Some(IpAddr::from(*packet.get(24..)?.first_chunk::<16>()?)),
+/// The TEID of a GTP-U message.
+fn teid(message: &[u8]) -> Option<Teid> {
+    let [_, _, _, _, teid @ ..] = message.first_chunk::<8>()?;
+    Teid::new(u32::from_be_bytes(*teid))
+}
+
+/// The user's packet in a GTP-U message.
+fn user_packet(message: &[u8]) -> Option<&[u8]> {
+    match gtpu::Packet::parse(message).ok()?.message {
+        gtpu::Message::GPdu(packet) => Some(packet),
         _ => None,
     }
 }
 
-/// A packet that was observed, with what the data plane said and did.
+/// The source and the destination address of an IP packet.
+fn ends(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {
+    match packet.first()? >> 4 {
+        4 => {
+            let [.., a, b, c, d, e, f, g, h] = *packet.first_chunk::<20>()?;
+            Some(([a, b, c, d].into(), [e, f, g, h].into()))
+        }
+        6 => {
+            let from = *packet.get(8..)?.first_chunk::<16>()?;
+            let to = *packet.get(24..)?.first_chunk::<16>()?;
+            Some((from.into(), to.into()))
+        }
+        _ => None,
+    }
+}
+
+/// What a watch sees.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Observation {
+pub(crate) enum Observation {
+    /// A packet was processed.
+    Processed(ProcessedPacket),
+    /// A packet left a buffer, or was sent because of a change of rules or a timer. Only captures see these.
+    Released {
+        /// When it was sent.
+        time: SystemTime,
+        /// The packet.
+        packet: SentPacket,
+    },
+}
+
+/// A received packet, with what the data plane said and did.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ProcessedPacket {
     /// When it was processed.
     pub(crate) time: SystemTime,
     /// Where it was received.
     pub(crate) ingress: Ingress,
     /// Its length from the GTP-U or IP header on, in octets.
     pub(crate) octets: usize,
+    /// Its octets; `None`: no watch asks for them.
+    pub(crate) image: Option<PacketImage>,
     /// Its rules, as they were just before it; `None`: the data plane does not explain it.
     pub(crate) explanation: Option<Explanation>,
     /// What became of it.
     pub(crate) disposition: Disposition,
-    /// The packets that were sent because of it: where to, and their octets.
-    pub(crate) sent: Vec<(Egress, usize)>,
+    /// The packets that were sent because of it.
+    pub(crate) sent: Vec<SentPacket>,
 }
 
-/// Packets that a client does not see.
-#[derive(Debug, Default)]
-pub(crate) struct Missed {
-    /// Observations that the full queue of the client did not take.
-    lost: AtomicU64,
-    /// Packets beyond the rate that a thread observes.
-    not_observed: AtomicU64,
-}
-
-impl Missed {
-    /// The observations that were lost since the last call, and the packets that were not observed.
-    pub(crate) fn take(&self) -> (u64, u64) {
-        (self.lost.swap(0, Ordering::Relaxed), self.not_observed.swap(0, Ordering::Relaxed))
+impl Observation {
+    /// The octets of its packets.
+    fn stored(&self) -> usize {
+        let of = |image: &Option<PacketImage>| image.as_ref().map_or(0, |image| image.data.len());
+        match self {
+            Self::Processed(packet) => {
+                of(&packet.image) + packet.sent.iter().map(|sent| of(&sent.image)).sum::<usize>()
+            }
+            Self::Released { packet, .. } => of(&packet.image),
+        }
     }
 }
 
-/// A watch, as the packet threads have it. It ends when its receiver is dropped.
+/// A packet that was sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct SentPacket {
+    /// Where to.
+    pub(crate) egress: Egress,
+    /// Its length from the GTP-U or IP header on, in octets.
+    pub(crate) octets: usize,
+    /// Its octets; `None`: no watch asks for them.
+    pub(crate) image: Option<PacketImage>,
+}
+
+/// A packet from the IP header on; a GTP-U message with IP and UDP headers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct PacketImage {
+    /// The length of the packet, in octets.
+    pub(crate) length: usize,
+    /// Its first octets.
+    pub(crate) data: Vec<u8>,
+}
+
+impl PacketImage {
+    /// At most `most` octets of a frame; `None`: zero are asked for, or it is too long for the outer headers.
+    pub(super) fn of(passage: Passage, meta: Meta, frame: &[u8], most: usize) -> Option<Self> {
+        if most == 0 {
+            return None;
+        }
+        let mut data = outer_headers(passage, meta, frame).ok()?;
+        let length = data.len() + frame.len();
+        let rest = most.saturating_sub(data.len());
+        data.truncate(most);
+        data.extend_from_slice(frame.get(..rest).unwrap_or(frame));
+        Some(Self { length, data })
+    }
+}
+
+/// Packets that a client does not see.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Missed {
+    /// Observations that the full queue of the client did not take.
+    pub(crate) lost: u64,
+    /// Packets beyond the rate that a thread observes.
+    pub(crate) not_observed: u64,
+}
+
+impl Missed {
+    /// All of them.
+    pub(crate) const fn total(self) -> u64 {
+        self.lost + self.not_observed
+    }
+}
+
+/// The same by where packets come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct MissedPackets {
+    /// From GTP-U peers.
+    pub(crate) gtpu: Missed,
+    /// From data networks.
+    pub(crate) network: Missed,
+    /// From buffers, or sent because of a change of rules or a timer.
+    pub(crate) released: Missed,
+}
+
+/// A count of missed packets.
+#[derive(Debug, Default)]
+struct MissedCount {
+    lost: AtomicU64,
+    not_observed: AtomicU64,
+}
+
+impl MissedCount {
+    fn now(&self) -> Missed {
+        Missed {
+            lost: self.lost.load(Ordering::Relaxed),
+            not_observed: self.not_observed.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// What the packet threads and the client of a watch share beside the queue.
+#[derive(Debug, Default)]
+struct QueueState {
+    /// The octets of the packets that wait.
+    octets: AtomicUsize,
+    gtpu: MissedCount,
+    network: MissedCount,
+    released: MissedCount,
+}
+
+impl QueueState {
+    /// The count of packets that are received there.
+    const fn received(&self, source: ReceiveSource) -> &MissedCount {
+        match source {
+            ReceiveSource::Gtpu => &self.gtpu,
+            ReceiveSource::Network(_) | ReceiveSource::Ethernet(_) => &self.network,
+        }
+    }
+}
+
+/// The observations of a watch, which lasts as long as this does.
+#[derive(Debug)]
+pub(crate) struct Observations {
+    queue: mpsc::Receiver<Arc<Observation>>,
+    state: Arc<QueueState>,
+}
+
+impl Observations {
+    /// The next one; it does not return while there is none. A call that is cancelled loses none.
+    pub(crate) async fn next(&mut self) -> Arc<Observation> {
+        match self.queue.recv().await {
+            Some(observation) => self.taken(observation),
+            // The packet threads have ended.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Ends the watch. What was observed before waits.
+    pub(crate) fn close(&mut self) {
+        self.queue.close();
+    }
+
+    /// The next one, if it is there already.
+    pub(crate) fn waiting(&mut self) -> Option<Arc<Observation>> {
+        let observation = self.queue.try_recv().ok()?;
+        Some(self.taken(observation))
+    }
+
+    fn taken(&self, observation: Arc<Observation>) -> Arc<Observation> {
+        self.state.octets.fetch_sub(observation.stored(), Ordering::Relaxed);
+        observation
+    }
+
+    /// The packets that were missed so far.
+    pub(crate) fn missed(&self) -> MissedPackets {
+        let QueueState { gtpu, network, released, .. } = &*self.state;
+        MissedPackets { gtpu: gtpu.now(), network: network.now(), released: released.now() }
+    }
+}
+
+/// A watch, as the packet threads have it. It ends when its [`Observations`] are dropped.
 #[derive(Clone, Debug)]
 pub(crate) struct Watch {
     keys: WatchKeys,
-    queue: mpsc::Sender<Observation>,
-    missed: Arc<Missed>,
+    /// The octets of each packet that are observed; zero: none.
+    snaplen: usize,
+    queue: mpsc::Sender<Arc<Observation>>,
+    state: Arc<QueueState>,
 }
 
 impl Watch {
-    /// A watch for packets with these keys, the queue of its observations, and the count of what is not in there.
-    pub(crate) fn new(keys: WatchKeys) -> (Self, mpsc::Receiver<Observation>, Arc<Missed>) {
-        let (queue, observations) = mpsc::channel(QUEUE);
-        let missed = Arc::new(Missed::default());
-        (Self { keys, queue, missed: Arc::clone(&missed) }, observations, missed)
+    /// A watch for packets with these keys and up to `snaplen` octets of each, and its observations.
+    pub(crate) fn new(keys: WatchKeys, snaplen: usize) -> (Self, Observations) {
+        let (sender, queue) = mpsc::channel(QUEUE);
+        let state = Arc::<QueueState>::default();
+        (Self { keys, snaplen, queue: sender, state: Arc::clone(&state) }, Observations { queue, state })
     }
 
     /// The same watch with other keys.
     pub(crate) fn with_keys(&self, keys: WatchKeys) -> Self {
         Self { keys, ..self.clone() }
+    }
+
+    /// Queues an observation, if it fits.
+    fn queue(&self, missed: &MissedCount, observation: &Arc<Observation>) {
+        let octets = observation.stored();
+        let fits = self.state.octets.fetch_add(octets, Ordering::Relaxed) + octets <= QUEUED_OCTETS;
+        if fits && self.queue.try_send(Arc::clone(observation)).is_ok() {
+            return;
+        }
+        self.state.octets.fetch_sub(octets, Ordering::Relaxed);
+        if !self.queue.is_closed() {
+            missed.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The packets that may still be observed in the present window.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rate {
+    window: u64,
+    left: u32,
+}
+
+impl Rate {
+    /// One more packet may be observed at this time.
+    const fn admit(&mut self, nanoseconds: u64) -> bool {
+        let window = nanoseconds / WINDOW;
+        if self.window != window {
+            *self = Self { window, left: PACKETS_PER_WINDOW };
+        }
+        let admits = self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        admits
+    }
+}
+
+/// The watches that see the packets which no received one causes.
+pub(super) struct ReleasedPackets {
+    watches: ArrayVec<Watch, WATCHES>,
+    rate: Rate,
+}
+
+impl ReleasedPackets {
+    /// Shows a packet to the watches that it concerns.
+    fn see(&mut self, egress: &Egress, packet: &[u8]) {
+        let concerned = self.watches.iter().filter(|watch| watch.keys.admit_released(egress, packet));
+        let concerned: ArrayVec<&Watch, WATCHES> = concerned.collect();
+        let Some(snaplen) = concerned.iter().map(|watch| watch.snaplen).max() else { return };
+        let time = SystemTime::now();
+        let nanoseconds = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        if !self.rate.admit(u64::try_from(nanoseconds).unwrap_or(u64::MAX)) {
+            for watch in concerned {
+                watch.state.released.not_observed.fetch_add(1, Ordering::Relaxed);
+            }
+            return;
+        }
+        let image = PacketImage::of(Passage::Out, egress.meta(), packet, snaplen);
+        let packet = SentPacket { egress: egress.clone(), octets: packet.len(), image };
+        let observation = Arc::new(Observation::Released { time, packet });
+        concerned.iter().for_each(|watch| watch.queue(&watch.state.released, &observation));
+    }
+}
+
+/// Transmits packets, of which watches see some.
+pub(super) struct WatchedTransmitter<'a, T> {
+    pub(super) out: &'a mut T,
+    pub(super) seen: &'a mut ReleasedPackets,
+}
+
+impl<T: Transmit> Transmit for WatchedTransmitter<'_, T> {
+    fn transmit(&mut self, egress: &Egress, packet: &[u8]) {
+        self.seen.see(egress, packet);
+        self.out.transmit(egress, packet);
     }
 }
 
@@ -140,13 +406,12 @@ pub(super) struct Watches {
     watches: ArrayVec<Watch, WATCHES>,
     /// The frames between two observed ones.
     run: Batch,
-    /// The number of the present window, and the packets that may still be observed in it.
-    window: (u64, u32),
+    rate: Rate,
 }
 
 impl Watches {
     pub(super) fn new(frame_size: usize) -> Self {
-        Self { watches: ArrayVec::new(), run: Batch::with_frame_size(frame_size), window: (0, 0) }
+        Self { watches: ArrayVec::new(), run: Batch::with_frame_size(frame_size), rate: Rate::default() }
     }
 
     /// Adds a watch, or replaces the keys of the one with the same queue.
@@ -154,6 +419,13 @@ impl Watches {
         self.watches.retain(|known| !known.queue.is_closed() && !known.queue.same_channel(&watch.queue));
         // The management server limits their number.
         let _ = self.watches.try_push(watch);
+    }
+
+    /// The watches that see packets which no received one causes.
+    pub(super) fn of_released(&self) -> Option<Box<ReleasedPackets>> {
+        let watches: ArrayVec<_, WATCHES> =
+            self.watches.iter().filter(|watch| watch.snaplen > 0).cloned().collect();
+        (!watches.is_empty()).then(|| Box::new(ReleasedPackets { watches, rate: self.rate }))
     }
 
     /// All watches have ended.
@@ -192,14 +464,12 @@ impl Watches {
                 continue;
             }
             let Some(ingress) = context.topology().ingress(source, &frame.meta) else { continue };
-            let observation = context.observe(now, ingress, frame.data)?;
-            if !is_chosen {
-                continue;
-            }
-            for watch in self.watches.iter().filter(|watch| watch.keys.admit(source, &frame)) {
-                if let Err(TrySendError::Full(_)) = watch.queue.try_send(observation.clone()) {
-                    watch.missed.lost.fetch_add(1, Ordering::Relaxed);
-                }
+            let own = || self.watches.iter().filter(|watch| watch.keys.admit(source, &frame));
+            let snaplen = if is_chosen { own().map(|watch| watch.snaplen).max().unwrap_or(0) } else { 0 };
+            let processed = context.observe(now, ingress, frame.data, snaplen)?;
+            let observation = Arc::new(Observation::Processed(processed));
+            if is_chosen {
+                own().for_each(|watch| watch.queue(watch.state.received(source), &observation));
             }
         }
         if self.run.is_empty() { Ok(()) } else { context.process(now, source, &mut self.run) }
@@ -210,17 +480,101 @@ impl Watches {
         if !self.watches.iter().any(|watch| watch.keys.admit(source, frame)) {
             return false;
         }
-        let window = now.as_nanos() / WINDOW;
-        if self.window.0 != window {
-            self.window = (window, PACKETS_PER_WINDOW);
-        }
-        let admits = self.window.1 > 0;
-        self.window.1 = self.window.1.saturating_sub(1);
+        let admits = self.rate.admit(now.as_nanos());
         if !admits {
             for watch in self.watches.iter().filter(|watch| watch.keys.admit(source, frame)) {
-                watch.missed.not_observed.fetch_add(1, Ordering::Relaxed);
+                watch.state.received(source).not_observed.fetch_add(1, Ordering::Relaxed);
             }
         }
         admits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv6Addr, SocketAddr};
+
+    use causeway_packet::{Ip, IpProtocol, IpRepr, Ipv6Repr, Udp, UdpChecksum, UdpRepr, gtpu::prefix};
+    use causeway_types::NetworkInstance;
+
+    use super::*;
+
+    const UE: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xcafe, 1, 0, 0, 0, 2);
+    const SERVER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 9);
+    const PEER: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 7);
+
+    fn packet(src: Ipv6Addr, dst: Ipv6Addr) -> Vec<u8> {
+        let mut packet = Vec::new();
+        let ip = IpRepr::V6(Ipv6Repr::new(src, dst, IpProtocol::UDP));
+        ip.write_udp(UdpRepr { src_port: 1, dst_port: 2 }, true, &[&[7; 100]], &mut packet).unwrap();
+        packet
+    }
+
+    fn message(teid: u32, user: &[u8]) -> Vec<u8> {
+        let header = prefix::without_extensions(Teid::new(teid).unwrap(), user.len()).unwrap();
+        [&header[..], user].concat()
+    }
+
+    fn to_peer() -> Egress {
+        let peer = SocketAddr::new(PEER.into(), 2152);
+        Egress::Gtpu { local: SERVER.into(), peer, tos: 0, hops: None }
+    }
+
+    // Input:  a GTP-U message to a peer with an IPv6 address: whole, cut, cut within the outer headers, and not asked for.
+    // Output: the first octets of the packet with outer headers, whose UDP checksum is that of the whole packet.
+    #[test]
+    fn an_image_is_the_begin_of_the_packet() {
+        let message = message(7, &packet(SERVER, UE));
+        let image = |most| PacketImage::of(Passage::Out, to_peer().meta(), &message, most);
+        let whole = image(65535).unwrap();
+        assert_eq!((whole.length, whole.data.len()), (message.len() + 48, message.len() + 48));
+        let Ip::V6(ip) = Ip::parse(&whole.data).unwrap() else { panic!() };
+        let udp = Udp::parse(ip.payload()).unwrap();
+        assert_eq!(udp.checksum(SERVER.into(), PEER.into()), UdpChecksum::Valid);
+        assert_eq!((udp.src_port(), udp.payload()), (2152, message.as_slice()));
+        for most in [60, 48, 20] {
+            assert_eq!(
+                image(most),
+                Some(PacketImage { length: whole.length, data: whole.data[..most].to_vec() })
+            );
+        }
+        assert_eq!(image(0), None);
+    }
+
+    // Input:  packets that no received one caused: to the UE in a tunnel that is not known yet, an End Marker in a known tunnel, a
+    //         packet from the UE; to another UE, in another tunnel, and from another UE; an Echo Request.
+    // Output: the first three belong to the session.
+    #[test]
+    fn released_packets_belong_to_their_session() {
+        let keys = WatchKeys {
+            tunnels: Vec::new(),
+            ues: vec!["2001:db8:cafe:1::/64".parse().unwrap()],
+            remotes: vec![(PEER.into(), Teid::new(7).unwrap())],
+        };
+        let other = Ipv6Addr::new(0x2001, 0xdb8, 0xcafe, 2, 0, 0, 0, 2);
+        let network = Egress::Ip { network: NetworkInstance::new("internet") };
+        let marker = |teid: u8| vec![0x30, 254, 0, 0, 0, 0, 0, teid];
+        for (egress, packet, is_own) in [
+            (to_peer(), message(8, &packet(SERVER, UE)), true),
+            (to_peer(), marker(7), true),
+            (network.clone(), packet(UE, SERVER), true),
+            (to_peer(), message(8, &packet(SERVER, other)), false),
+            (to_peer(), marker(8), false),
+            (network.clone(), packet(other, SERVER), false),
+            (network, Vec::new(), false),
+            (to_peer(), vec![0x32, 1, 0, 4, 0, 0, 0, 0, 0, 1, 0, 0], false),
+        ] {
+            assert_eq!(keys.admit_released(&egress, &packet), is_own, "{packet:02x?}");
+        }
+    }
+
+    // Input:  more packets than a window admits, then one in the next window.
+    // Output: as many as it admits, and the last one.
+    #[test]
+    fn a_window_admits_so_many_packets() {
+        let mut rate = Rate::default();
+        let admitted = (0..PACKETS_PER_WINDOW + 50).filter(|_| rate.admit(WINDOW * 5)).count();
+        assert_eq!(admitted, PACKETS_PER_WINDOW as usize);
+        assert!(!rate.admit(WINDOW * 6 - 1) && rate.admit(WINDOW * 6));
     }
 }

@@ -10,6 +10,7 @@ mod log_lines;
 mod management;
 mod management_access;
 mod management_api;
+mod management_capture;
 mod management_trace;
 mod monitoring;
 mod n4_trust;

@@ -252,7 +252,8 @@ fn the_description_is_that_of_the_server() {
     assert!(head.contains("content-type: text/html"), "{head}");
     for (path, item) in description["paths"].as_object().unwrap() {
         assert!(page.contains(path.as_str()), "{path} is not on the page");
-        if item["get"].is_object() && !path.ends_with("/events") && !path.ends_with("/trace") {
+        let is_stream = ["/events", "/trace", "/capture"].iter().any(|end| path.ends_with(end));
+        if item["get"].is_object() && !is_stream {
             let path = path.replace("{seid}", &session.up_seid.0.to_string());
             assert!(running.fetch(&path).0.starts_with("HTTP/1.1 200"), "{path}");
         }

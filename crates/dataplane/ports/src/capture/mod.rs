@@ -20,8 +20,8 @@ use pcap_file::pcapng::{Block, PcapNgWriter};
 
 use crate::PortError;
 
-pub use read::CaptureReader;
-pub use tap::{Passage, Tap};
+pub use read::{CaptureReader, CapturedPacket};
+pub use tap::{Passage, Tap, outer_headers};
 
 /// Exponent of the time unit: timestamps are in 10^-9 s.
 const NANOSECONDS: u8 = 9;

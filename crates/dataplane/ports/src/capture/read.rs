@@ -6,10 +6,11 @@ use std::path::Path;
 
 use causeway_packet::{EtherType, Ethernet};
 use pcap_file::pcap::PcapReader;
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use pcap_file::{DataLink, PcapError};
 
-use super::failure;
+use super::{Passage, failure};
 use crate::{Counter, PortError};
 
 /// The first octets of every pcapng file.
@@ -31,8 +32,25 @@ enum Format {
     PcapNg(PcapNgReader<File>),
 }
 
-/// A frame and its link type; `None` where the file does not name one.
-type Framed = (Option<DataLink>, Vec<u8>);
+/// A packet of a capture file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CapturedPacket {
+    /// The octets that the file has, from the IP header on.
+    pub octets: Vec<u8>,
+    /// The file does not have all octets of the frame.
+    pub is_cut: bool,
+    /// The direction, where the file names one.
+    pub passage: Option<Passage>,
+}
+
+/// A frame of a capture file.
+struct Frame {
+    /// The link type; `None` where the file does not name one.
+    link: Option<DataLink>,
+    octets: Vec<u8>,
+    is_cut: bool,
+    passage: Option<Passage>,
+}
 
 impl CaptureReader {
     /// Opens a file of either format.
@@ -55,6 +73,11 @@ impl CaptureReader {
     /// The next packet from its IP header on, or the counter of the reason why that record contains none. `None` at
     /// the end of the file. A damaged file ends at the damage, after one [`Counter::RxMalformed`].
     pub fn read(&mut self) -> Option<Result<Vec<u8>, Counter>> {
+        Some(self.read_packet()?.map(|packet| packet.octets))
+    }
+
+    /// The same, with what the file says of the packet.
+    pub fn read_packet(&mut self) -> Option<Result<CapturedPacket, Counter>> {
         if self.damaged {
             return None;
         }
@@ -63,9 +86,10 @@ impl CaptureReader {
             Format::PcapNg(reader) => next_block(reader),
         };
         match framed? {
-            Ok((link, frame)) => {
+            Ok(Frame { link, octets, is_cut, passage }) => {
                 let link = link.ok_or(Counter::RxMalformed);
-                Some(link.and_then(|link| ip_part(link, &frame)).map(<[u8]>::to_vec))
+                let octets = link.and_then(|link| ip_part(link, &octets)).map(<[u8]>::to_vec);
+                Some(octets.map(|octets| CapturedPacket { octets, is_cut, passage }))
             }
             Err(_) => {
                 self.damaged = true;
@@ -75,22 +99,35 @@ impl CaptureReader {
     }
 }
 
-fn next_packet(reader: &mut PcapReader<File>) -> Option<Result<Framed, PcapError>> {
-    let link = reader.header().datalink;
-    Some(reader.next_packet()?.map(|packet| (Some(link), packet.data.into_owned())))
+fn next_packet(reader: &mut PcapReader<File>) -> Option<Result<Frame, PcapError>> {
+    let link = Some(reader.header().datalink);
+    Some(reader.next_packet()?.map(|packet| {
+        let is_cut = packet.data.len() < packet.orig_len as usize;
+        Frame { link, octets: packet.data.into_owned(), is_cut, passage: None }
+    }))
 }
 
-fn next_block(reader: &mut PcapNgReader<File>) -> Option<Result<Framed, PcapError>> {
-    let (interface, data) = loop {
+fn next_block(reader: &mut PcapNgReader<File>) -> Option<Result<Frame, PcapError>> {
+    let (interface, octets, length, passage) = loop {
         match reader.next_block()? {
-            Ok(Block::EnhancedPacket(packet)) => break (packet.interface_id, packet.data.into_owned()),
-            Ok(Block::SimplePacket(packet)) => break (0, packet.data.into_owned()),
+            Ok(Block::EnhancedPacket(packet)) => {
+                let passage = packet.options.iter().find_map(|option| match option {
+                    EnhancedPacketOption::Flags(flags) => Passage::of_flags(*flags),
+                    _ => None,
+                });
+                let octets = packet.data.into_owned();
+                break (packet.interface_id, octets, packet.original_len, passage);
+            }
+            Ok(Block::SimplePacket(packet)) => {
+                break (0, packet.data.into_owned(), packet.original_len, None);
+            }
             Ok(_) => {}
             Err(error) => return Some(Err(error)),
         }
     };
     let link = reader.interfaces().get(interface as usize).map(|interface| interface.linktype);
-    Some(Ok((link, data)))
+    let is_cut = octets.len() < length as usize;
+    Some(Ok(Frame { link, octets, is_cut, passage }))
 }
 
 /// The frame without its link-layer header.

@@ -1,9 +1,9 @@
 //! One interface of a capture file.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU8;
 
-use causeway_packet::{Frame, Meta};
+use causeway_packet::{BuildError, Frame, Meta};
 
 use super::Capture;
 use crate::outer::{self, GTPU_PORT};
@@ -19,11 +19,40 @@ pub enum Passage {
 
 impl Passage {
     /// The direction bits of the flags option of pcapng.
-    pub(super) const fn flags(self) -> u32 {
+    pub const fn flags(self) -> u32 {
         match self {
             Self::In => 1,
             Self::Out => 2,
         }
+    }
+
+    /// The direction in that option, if it has one.
+    pub(super) const fn of_flags(flags: u32) -> Option<Self> {
+        match flags & 3 {
+            1 => Some(Self::In),
+            2 => Some(Self::Out),
+            _ => None,
+        }
+    }
+}
+
+/// The IP and UDP headers of a GTP-U message with this [`Meta`], with the local port 2152. Other frames have none.
+///
+/// # Errors
+/// The addresses are of two families, or the message is too long.
+pub fn outer_headers(passage: Passage, meta: Meta, message: &[u8]) -> Result<Vec<u8>, BuildError> {
+    let Meta::Gtpu { local, peer, tos, hops } = meta else { return Ok(Vec::new()) };
+    let (src, dst) = ends(passage, local, peer);
+    outer::wrap(src, dst, (tos, hops), 0, message).map(|headers| headers.to_vec())
+}
+
+/// The source and the destination of a GTP-U message.
+fn ends(passage: Passage, local: IpAddr, peer: SocketAddr) -> (SocketAddr, SocketAddr) {
+    let local = if local.is_unspecified() { outer::unspecified(peer.ip()) } else { local };
+    let local = SocketAddr::new(local, GTPU_PORT);
+    match passage {
+        Passage::In => (peer, local),
+        Passage::Out => (local, peer),
     }
 }
 
@@ -52,12 +81,7 @@ impl Tap {
             }
             Meta::Ip | Meta::Ethernet => {}
             Meta::Gtpu { local, peer, tos, hops } => {
-                let local = if local.is_unspecified() { outer::unspecified(peer.ip()) } else { local };
-                let local = SocketAddr::new(local, GTPU_PORT);
-                match passage {
-                    Passage::In => self.record_outer(passage, (peer, local), (tos, hops), frame.data),
-                    Passage::Out => self.record_outer(passage, (local, peer), (tos, hops), frame.data),
-                }
+                self.record_outer(passage, ends(passage, local, peer), (tos, hops), frame.data);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The commands that ask a running UPF, against a real one.
 
 mod access;
+mod capture;
 mod events;
 mod explain;
 mod failures;
