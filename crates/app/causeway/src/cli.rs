@@ -15,6 +15,7 @@ use crate::commands::associations::AssociationsArgs;
 use crate::commands::capture::CaptureArgs;
 use crate::commands::completion::CompletionArgs;
 use crate::commands::config::ShowArgs;
+use crate::commands::doctor::DoctorArgs;
 use crate::commands::drain::DrainArgs;
 use crate::commands::drops::DropsArgs;
 use crate::commands::events::EventsArgs;
@@ -220,6 +221,10 @@ pub(crate) enum Command {
     /// Show sessions, associations, paths and reports as they change
     #[command(after_help = asks!("causeway events" "causeway events --count 10 -o json"))]
     Events(EventsArgs),
+    /// Check whether this host has what a configuration needs, and say what to do
+    #[command(after_help = "Examples:\n  sudo causeway doctor --config /etc/causeway/upf.yaml\n\n\
+                            Exit codes: 0 no failure, 1 a failure, 2 wrong command line or configuration.")]
+    Doctor(Box<DoctorArgs>),
     /// Accept no new sessions, and wait for the end of the present ones
     #[command(after_help = asks!("causeway drain" "causeway drain --release --within 60" "causeway drain --undo"))]
     Drain(DrainArgs),

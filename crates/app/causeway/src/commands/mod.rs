@@ -6,6 +6,7 @@ pub(crate) mod capture;
 pub(crate) mod completion;
 pub(crate) mod config;
 mod demo;
+pub(crate) mod doctor;
 pub(crate) mod drain;
 pub(crate) mod drops;
 pub(crate) mod events;
@@ -57,6 +58,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Events(args) => events::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Trace(args) => trace::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Drain(args) => drain::run(&args),
         Command::Release(args) => release::run(&args),
         Command::Capture(args) => capture::run(&args),

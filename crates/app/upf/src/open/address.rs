@@ -10,7 +10,7 @@ use crate::config::Pfcp;
 use crate::error::StartError;
 
 /// The addresses of an item of a `server` list: its address, or all addresses of its interface.
-pub(super) fn addresses(
+pub(crate) fn addresses(
     key: &str,
     address: Option<IpAddr>,
     dev: Option<&str>,

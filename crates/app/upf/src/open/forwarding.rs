@@ -15,15 +15,31 @@ pub(crate) fn forwarding_advice(upf: &Upf) -> Vec<String> {
     if upf.remote_switch().is_some() {
         return Vec::new();
     }
-    // Only with a TUN device the kernel routes to the data network.
+    let off = kernel_forwarding(upf).into_iter().filter(|setting| !setting.is_on);
+    off.map(|setting| advice(setting.version, setting.name)).chain(own_address_advice(upf)).collect()
+}
+
+/// Whether the kernel forwards packets of an IP version.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct KernelForwarding {
+    /// `IPv4` or `IPv6`.
+    pub(crate) version: &'static str,
+    /// The name of the setting.
+    pub(crate) name: &'static str,
+    pub(crate) is_on: bool,
+}
+
+/// The setting of each IP version of the pools behind TUN devices; only there the kernel routes to the data network.
+pub(crate) fn kernel_forwarding(upf: &Upf) -> Vec<KernelForwarding> {
     let by_kernel = || upf.session.iter().filter(|session| session.mode == N6Mode::Tun);
     let pools = |v4: bool| by_kernel().any(|session| matches!(session.subnet, IpNet::V4(_)) == v4);
-    let asked = [(pools(true), "IPv4", IPV4), (pools(false), "IPv6", IPV6)];
-    let forwards = asked
-        .into_iter()
-        .filter(|(used, _, (path, _))| *used && is_off(&std::fs::read_to_string(path).unwrap_or_default()))
-        .map(|(_, version, (_, name))| advice(version, name));
-    forwards.chain(own_address_advice(upf)).collect()
+    let versions = [(pools(true), "IPv4", IPV4), (pools(false), "IPv6", IPV6)].into_iter();
+    let used = versions.filter(|(is_used, _, _)| *is_used);
+    used.map(|(_, version, (path, name))| {
+        let is_on = !is_off(&std::fs::read_to_string(path).unwrap_or_default());
+        KernelForwarding { version, name, is_on }
+    })
+    .collect()
 }
 
 /// A line for each TUN device with an IPv4 gateway from which the kernel accepts no ICMP error.

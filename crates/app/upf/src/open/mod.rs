@@ -17,8 +17,8 @@ use crate::config::{Config, GtpuMode, N6Mode, Upf};
 use crate::error::StartError;
 use crate::worker::{PortSet, cores};
 
-pub(crate) use address::{connected, n4_addresses, smf_networks};
-pub(crate) use forwarding::forwarding_advice;
+pub(crate) use address::{addresses, connected, n4_addresses, smf_networks};
+pub(crate) use forwarding::{KernelForwarding, forwarding_advice, kernel_forwarding};
 pub use management::AccessError;
 pub(crate) use management::management_listeners;
 pub(crate) use neighbours::neighbours;
@@ -34,7 +34,7 @@ pub fn ports(config: &Config) -> Result<Vec<PortSet>, StartError> {
     if config.upf.remote_switch().is_some() {
         return Ok(vec![switch::ports(&config.upf)]);
     }
-    let workers = config.upf.packet_threads(cores()?.len(), receive_queues(&config.upf));
+    let workers = packet_threads(&config.upf, cores()?.len());
     let mut sets: Vec<PortSet> = (0..workers).map(|number| PortSet::of_worker(number, workers)).collect();
     gtpu::open(&config.upf, &mut sets)?;
     network::open(&config.upf, &mut sets)?;
@@ -46,6 +46,11 @@ pub fn ports(config: &Config) -> Result<Vec<PortSet>, StartError> {
         return Err(StartError::TooManyPorts { ports, most: MAX_PORTS });
     }
     Ok(sets)
+}
+
+/// The number of packet threads on a host with so many cores.
+pub(crate) fn packet_threads(upf: &Upf, cores: usize) -> usize {
+    upf.packet_threads(cores, receive_queues(upf))
 }
 
 /// The smallest number of receive queues of the AF_XDP interfaces.

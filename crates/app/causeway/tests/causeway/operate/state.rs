@@ -128,3 +128,34 @@ fn an_association_is_released() {
     while of.json(&["status"])["sessions"] != 0 {}
     assert_eq!(of.json(&["associations"])["associations"], serde_json::json!([]));
 }
+
+// Input:  `causeway doctor` about a configuration whose UPF runs, and about one with an address that no interface has.
+// Output: its N4 port is in use, which is no failure; the address is a failure with a cure, in text and as JSON; exit code 1.
+#[test]
+fn the_doctor_names_what_a_host_lacks() {
+    let of = Operated::with_sessions(0);
+    let doctor = |args: &[&str]| {
+        let path = of.path.to_str().unwrap();
+        of.command(&[&["doctor", "--config", path], args].concat()).output().unwrap()
+    };
+    let output = doctor(&["-o", "json"]);
+    let findings: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let finding = |subject: &str, part: &str| {
+        let all = findings.as_array().unwrap().iter();
+        let mut found = all.filter(|finding| finding["subject"] == subject);
+        found
+            .find(|finding| finding["state"].as_str().unwrap().contains(part))
+            .unwrap_or_else(|| panic!("{findings:#}"))
+            .clone()
+    };
+    let n4 = finding("upf.pfcp.server[0]", &format!("PFCP on {}:8805, in use", of.at));
+    assert_eq!(n4["verdict"], "warning");
+    assert!(n4["remedy"].as_str().unwrap().contains("if this UPF is running"), "{n4}");
+    finding("upf.metrics.server[0]", "HTTP on");
+
+    let output = doctor(&["--pfcp-address", "192.0.2.77"]);
+    let (code, text, _) = super::ended(&output);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("FAILURE  upf.pfcp.server[0]: no interface of this host has 192.0.2.77"), "{text}");
+    assert!(text.contains("`ip address add 192.0.2.77/PREFIX dev INTERFACE`"), "{text}");
+}
