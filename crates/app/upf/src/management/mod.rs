@@ -4,6 +4,7 @@
 mod access;
 mod api;
 mod connections;
+mod console;
 mod description;
 mod details;
 mod events;
