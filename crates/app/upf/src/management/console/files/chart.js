@@ -1,7 +1,7 @@
 // Lines over time. A pointer or the arrow keys read the values of a moment.
 
-import { h, s, text } from './dom.js';
-import { clock } from './format.js';
+import { h, s, sync, text } from './dom.js';
+import { clock, trim } from './format.js';
 
 const LEFT = 68;
 const RIGHT = 10;
@@ -18,17 +18,18 @@ function scale(most) {
 }
 
 /**
- * A chart. `format` writes a value; `floor` is the least end of the axis; `height` is in px.
+ * A chart. `format` writes a value; `floor` is the least end of the axis; `height` is in px;
+ * `empty` is shown where there is no line.
  *
  * Its `draw` takes `{ label, points, colour, dashed }` for each line, the end of the time axis and its length in seconds. Points are
  * `[time, value]`; a value of `null` interrupts the line.
  */
-export function chart(title, { format, floor = 0, height = 150, note } = {}) {
+export function chart(title, { format, floor = 0, height = 150, empty = 'No values.' } = {}) {
   const legend = h('ul', { class: 'legend' });
   const when = h('span', { class: 'when' });
   const drawing = s('svg', { class: 'plot', height, role: 'img', tabindex: 0 });
   const element = h('figure', { class: 'card chart' },
-    h('figcaption', {}, h('span', { class: 'title' }, title), when), note && h('p', { class: 'note' }, note), drawing, legend);
+    h('figcaption', {}, h('span', { class: 'title' }, title), when), drawing, legend);
   const grid = s('g', { class: 'grid' });
   const lines = s('g', { class: 'lines' });
   const cursor = s('line', { class: 'cursor', y1: TOP, y2: height - BOTTOM, visibility: 'hidden' });
@@ -51,7 +52,7 @@ export function chart(title, { format, floor = 0, height = 150, note } = {}) {
     for (let value = 0; value <= top * 1.001; value += step) {
       const y = Math.round(level(value)) + 0.5;
       marks.push(s('line', { x1: LEFT, x2: width - RIGHT, y1: y, y2: y, class: value === 0 ? 'axis' : null }),
-        s('text', { x: LEFT - 6, y: y + 4, 'text-anchor': 'end' }, format(value)));
+        s('text', { x: LEFT - 6, y: y + 4, 'text-anchor': 'end' }, trim(format(value))));
     }
     const interval = [15, 30, 60, 120, 300].find((candidate) => span / candidate <= Math.max(2, (width - LEFT) / 90)) ?? 600;
     for (let time = Math.ceil(from / interval) * interval; time <= end; time += interval) {
@@ -82,7 +83,8 @@ export function chart(title, { format, floor = 0, height = 150, note } = {}) {
       if (at === null) return points.at(-1)?.[1] ?? null;
       return points.reduce((best, point) => (!best || Math.abs(point[0] - at) < Math.abs(best[0] - at) ? point : best), null)?.[1] ?? null;
     });
-    if (legend.children.length !== series.length || series.some(({ label }, n) => legend.children[n].dataset.label !== label)) {
+    if (!series.length) sync(legend, [h('li', {}, empty)]);
+    else if (legend.children.length !== series.length || series.some(({ label }, n) => legend.children[n].dataset.label !== label)) {
       legend.replaceChildren(...series.map(({ label, colour, dashed }) => h('li', { 'data-label': label },
         s('svg', { class: 'key', viewBox: '0 0 18 8', 'aria-hidden': 'true' },
           s('path', { d: 'M0 4h18', class: `line c${colour % 8}${dashed ? ' dashed' : ''}` })), h('span', {}, label), ' ', h('b', {}))));

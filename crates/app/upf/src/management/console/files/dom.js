@@ -34,6 +34,38 @@ export function attribute(element, name, value) {
   else if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value === true ? '' : String(value));
 }
 
+/** Gives an element these children, and keeps those that are the same: a focused link stays focused. `deeper` compares their own children. */
+export function sync(parent, children, deeper = false) {
+  children.forEach((child, n) => {
+    const old = parent.childNodes[n];
+    if (!old) parent.append(child);
+    else if (!old.isEqualNode(child)) {
+      if (deeper && old.cloneNode().isEqualNode(child.cloneNode())) sync(old, [...child.childNodes]);
+      else old.replaceWith(child);
+    }
+  });
+  while (parent.childNodes.length > children.length) parent.lastChild.remove();
+}
+
+/** Scrolled with the keyboard where it is wider or taller than its place. */
+const scrollers = new ResizeObserver((entries) => {
+  for (const { target } of entries) {
+    const scroller = target.closest('.scroll');
+    if (!scroller) continue;
+    const scrolls = scroller.scrollWidth > scroller.clientWidth || scroller.scrollHeight > scroller.clientHeight;
+    attribute(scroller, 'tabindex', scrolls ? 0 : null);
+    attribute(scroller, 'role', scrolls ? 'region' : null);
+  }
+});
+
+/** A place for something that may be larger than it. */
+export function scroller(label, kind, ...content) {
+  const element = h('div', { class: `scroll ${kind}`, 'aria-label': label }, ...content);
+  scrollers.observe(element);
+  for (const child of element.children) scrollers.observe(child);
+  return element;
+}
+
 /**
  * A table with a caption, a row of headings and rows of cells. A column is a heading, or an object with `heading` and `number`.
  * A row is a list of cells; a cell is a text, an element or a list of these.
@@ -42,13 +74,13 @@ export function table(caption, columns, rows, empty = 'None.') {
   const column = columns.map((one) => (typeof one === 'string' ? { heading: one } : one));
   const kind = (n) => (column[n]?.number ? 'number' : undefined);
   const body = h('tbody');
-  const element = h('div', { class: 'scroll', role: 'region', 'aria-label': caption, tabindex: 0 },
+  const element = scroller(caption, '',
     h('table', {}, h('caption', {}, caption),
       h('thead', {}, h('tr', {}, column.map((one, n) => h('th', { scope: 'col', class: kind(n) }, one.heading)))), body));
   const show = (cells) => {
     const shown = cells.map((row) => h('tr', {}, row.map((cell, n) => (
       n === 0 ? h('th', { scope: 'row', class: kind(n) }, cell) : h('td', { class: kind(n) }, cell)))));
-    body.replaceChildren(...(shown.length ? shown : [h('tr', {}, h('td', { colspan: column.length, class: 'none' }, empty))]));
+    sync(body, shown.length ? shown : [h('tr', {}, h('td', { colspan: column.length, class: 'none' }, empty))], true);
   };
   show(rows);
   return { element, show, body };

@@ -1,7 +1,7 @@
 // The stream of events, while the page is visible, and the list of the last ones.
 
 import { stream } from './api.js';
-import { h, link, text } from './dom.js';
+import { h, link, scroller, text } from './dom.js';
 import { clock, count } from './format.js';
 
 const SHOWN = 100;
@@ -93,15 +93,22 @@ export function list(signal) {
   const total = h('span', { class: 'when' });
   const element = h('section', { class: 'card', 'aria-labelledby': 'events-title' },
     h('div', { class: 'head' }, h('h2', { id: 'events-title' }, 'Events'), mark, total),
-    h('div', { class: 'scroll tall', role: 'region', tabindex: 0, 'aria-label': 'Events' }, rows));
+    scroller('Events', 'tall', rows));
+  const row = (event) => {
+    const [name, kind] = KINDS[event.event] ?? [event.event, 'plain'];
+    return h('li', {}, h('time', {}, clock(event.time)), ' ', h('span', { class: kind }, name), ' ', detail(event));
+  };
+  let shown = -1;
   const update = () => {
     text(mark, flow.word);
     mark.className = `state ${flow.kind}`;
     text(total, seen ? `${count(seen)} since the console was opened` : '');
-    rows.replaceChildren(...(last.length ? last.map((event) => {
-      const [name, kind] = KINDS[event.event] ?? [event.event, 'plain'];
-      return h('li', {}, h('time', {}, clock(event.time)), ' ', h('span', { class: kind }, name), ' ', detail(event));
-    }) : [h('li', { class: 'none' }, 'None since the console was opened.')]));
+    if (shown === seen) return;
+    if (shown <= 0) rows.replaceChildren();
+    rows.prepend(...last.slice(0, seen - Math.max(0, shown)).map(row));
+    while (rows.children.length > SHOWN) rows.lastChild.remove();
+    if (!seen) rows.replaceChildren(h('li', { class: 'none' }, 'None since the console was opened.'));
+    shown = seen;
   };
   listeners.add(update);
   signal.addEventListener('abort', () => listeners.delete(update));

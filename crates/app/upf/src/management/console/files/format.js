@@ -23,6 +23,12 @@ export function si(value, unit = '') {
   return `${number}${unit || prefix ? '\u202f' : ''}${LARGE[prefix]}${unit}`;
 }
 
+/** A number without zeros at its end. */
+export const trim = (shown) => shown.replace(/(\.\d*?)0+(?!\d)/, '$1').replace(/\.(?!\d)/, '');
+
+/** A number of things, of which one is named without `s`. */
+export const things = (number, name) => `${count(number)} ${name}${number === 1 ? '' : 's'}`;
+
 export const bitrate = (value) => si(value, 'bit/s');
 export const rate = (value) => si(value, '/s');
 export const octets = (value) => si(value, 'B');
@@ -36,6 +42,7 @@ export function count(value) {
 /** A share as percent. */
 export function percent(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return '–';
+  if (value > 0 && value < 1e-4) return '< 0.01\u202f%';
   return `${digits(value * 100)}\u202f%`;
 }
 
@@ -74,7 +81,7 @@ export function date(epoch) {
 }
 
 /** A bit rate in kbit/s, as QERs have it. */
-export const kbps = (value) => bitrate(value * 1000);
+export const kbps = (value) => trim(bitrate(value * 1000));
 
 /** A text of at most so many characters. */
 export function short(value, most) {
@@ -84,6 +91,9 @@ export function short(value, most) {
 
 /** A name of the API as words: `buffer_and_notify` is "buffer and notify". */
 export const words = (name) => String(name).replaceAll('_', ' ');
+
+/** What a QER says of a rate. */
+export const verdict = (name) => ({ within_gbr: 'within GBR', within_mbr: 'within MBR', above_mbr: 'above MBR' })[name] ?? words(name);
 
 /** The interfaces of rules by their names in 3GPP. */
 export function interfaceName(name) {

@@ -46,10 +46,11 @@ export function render(main, _, signal) {
     n3: chart('N3', { format: bitrate, floor: 1000 }),
     n6: chart('N6 by DNN', { format: bitrate, floor: 1000 }),
     packets: chart('Packets', { format: rate, floor: 10 }),
-    drops: chart('Drops by reason', { format: rate, floor: 1 }),
+    drops: chart('Drops by reason', { format: rate, floor: 1, empty: 'No packet was dropped in this time.' }),
     sessions: chart('Sessions by DNN', { format: (value) => si(value), floor: 4 }),
     load: chart('Load of packet threads', { format: percent, floor: 0.1 }),
     n4: chart('N4 requests', { format: rate, floor: 1 }),
+    buffered: chart('Buffered packets', { format: (value) => si(value), floor: 4 }),
     latency: chart('Time to answer N4 requests', { format: moment, floor: 0.001 }),
   };
   const spans = h('div', { class: 'choice', role: 'group', 'aria-label': 'Time shown' }, SPANS.map(([label, seconds]) => h('button', {
@@ -105,6 +106,7 @@ export function render(main, _, signal) {
     charts.n4.draw([
       ...requests.map((name, n) => line(requestName(name), name, n + (n >= 3 ? 1 : 0), name.startsWith('n4/out'))),
       line('refused', 'n4/refused', 3)], end, span);
+    charts.buffered.draw([line('waiting for idle UEs', 'buffered', 0)], end, span);
     charts.latency.draw([line('median', 'n4/p50', 0), line('99 of 100 within', 'n4/p99', 1)], end, span);
   }
 

@@ -24,7 +24,7 @@ function pdrLines(pdr) {
   if (pdr.filters.length) lines.push(pdr.filters.length === 1 ? pdr.filters[0] : `${pdr.filters.length} SDF filters`);
   if (pdr.ethernet_filters) lines.push(`${pdr.ethernet_filters} Ethernet Packet Filters`);
   if (pdr.application) lines.push(`Application ${pdr.application}`);
-  if (pdr.outer_header_removal) lines.push(`Removes ${pdr.outer_header_removal.toUpperCase()} header`);
+  if (pdr.outer_header_removal) lines.push(`Removes the ${pdr.outer_header_removal === 'gtpu' ? 'GTP-U' : pdr.outer_header_removal.toUpperCase()} header`);
   if (pdr.predefined_rules.length) lines.push(`Predefined: ${pdr.predefined_rules.join(', ')}`);
   return lines;
 }
@@ -51,10 +51,11 @@ const down = '↓';
 
 function qerLines(qer) {
   const lines = [];
-  const rates = (name, rate) => `${name} ${up} ${kbps(rate.uplink_kbps)} ${down} ${kbps(rate.downlink_kbps)}`;
+  const rates = (name, rate) => (rate.uplink_kbps === rate.downlink_kbps ? [`${name} ${up}${down} ${kbps(rate.uplink_kbps)}`]
+    : [`${name} ${up} ${kbps(rate.uplink_kbps)}`, `${name} ${down} ${kbps(rate.downlink_kbps)}`]);
   if (qer.qfi !== null) lines.push(`QFI ${qer.qfi}${qer.reflective ? ', RQI' : ''}`);
-  if (qer.mbr) lines.push(rates('MBR', qer.mbr));
-  if (qer.gbr) lines.push(rates('GBR', qer.gbr));
+  if (qer.mbr) lines.push(...rates('MBR', qer.mbr));
+  if (qer.gbr) lines.push(...rates('GBR', qer.gbr));
   if (qer.limits_packet_rate) lines.push('Packet Rate');
   if (!qer.gates.uplink_open) lines.push({ text: 'UL gate closed', class: 'bad' });
   if (!qer.gates.downlink_open) lines.push({ text: 'DL gate closed', class: 'bad' });

@@ -90,7 +90,7 @@ let readings = [];
 function record(time) {
   const { status, ports: all, workers, drops, metrics } = latest;
   history.add('sessions', time, status.sessions);
-  history.add('memory', time, status.memory.needed);
+  history.add('buffered', time, status.buffered_packets);
   history.count('received', time, status.received_packets);
   history.count('forwarded', time, status.forwarded_packets);
   history.count('dropped', time, status.dropped_packets);

@@ -2,7 +2,7 @@
 
 import { get } from './api.js';
 import { chart } from './chart.js';
-import { h, link, problem, state, table, text } from './dom.js';
+import { h, link, problem, scroller, state, sync, table } from './dom.js';
 import { bitrate, clock, count, date, duration, interfaceName, kbps, moment, octets, si, words } from './format.js';
 import { History } from './history.js';
 import { poll } from './poll.js';
@@ -38,8 +38,8 @@ export function render(main, query, signal, seid) {
   const title = h('h1', {}, 'Session ', h('code', {}, seid));
   const facts = h('dl', { class: 'facts' });
   const trouble = h('div');
-  const drawn = h('div', { class: 'scroll', role: 'region', 'aria-label': 'Graph of the rules', tabindex: 0 });
-  const counters = h('div', { class: 'charts' });
+  const drawn = scroller('Graph of the rules', '');
+  const counters = h('div', { class: 'charts fit' });
   const tables = h('div', { class: 'tables' });
   const number = (heading) => ({ heading, number: true });
   const usage = table('Usage by URR', ['URR', 'Total', 'Not reported yet', number('Packets'), 'Until threshold', 'Until quota', 'State'], [],
@@ -66,7 +66,7 @@ export function render(main, query, signal, seid) {
   function showFacts(session) {
     const users = Object.entries(session.user ?? {}).map(([name, value]) => fact(name.toUpperCase(), value));
     const { state: now } = session;
-    facts.replaceChildren(
+    sync(facts, [
       fact('UE', session.ue.join(', ') || '–'), ...users,
       fact('DNN', session.network_instances.join(', ') || '–'), session.slice ? fact('S-NSSAI', session.slice) : '',
       fact('PDU session type', session.pdu_session_type === 'ip' ? 'IP' : 'Ethernet'),
@@ -77,7 +77,7 @@ export function render(main, query, signal, seid) {
       now ? fact('Last measured packet', now.last_packet === null ? 'none' : clock(now.last_packet)) : '',
       now ? fact('Buffered', now.buffer.packets ? `${count(now.buffer.packets)} packets, ${octets(now.buffer.octets)}` : 'none') : '',
       session.waiting_reports ? fact('Reports that wait', count(session.waiting_reports)) : '',
-      session.inactivity_timer ? fact('Inactivity timer', duration(session.inactivity_timer)) : '');
+      session.inactivity_timer ? fact('Inactivity timer', duration(session.inactivity_timer)) : ''].filter(Boolean));
   }
 
   function showRules(session) {

@@ -2,8 +2,8 @@
 
 import { get } from './api.js';
 import { box, drawing, edge, height } from './diagram.js';
-import { h, link, problem, s, state, table } from './dom.js';
-import { bitrate, count, date } from './format.js';
+import { h, link, problem, s, scroller, state, sync, table } from './dom.js';
+import { bitrate, count, date, rate, things } from './format.js';
 import { follow, history, isLost, latest } from './sampler.js';
 
 /** Boxes of one kind that are drawn; the tables have all. */
@@ -17,12 +17,18 @@ const BOX = 210;
 const UPF = 330;
 const ROW = 14;
 
+/** Requests in both directions, per second. */
+function n4Rate() {
+  const values = ['n4/in/', 'n4/out/'].flatMap((prefix) => history.names(prefix)).map((name) => history.last(name) ?? 0);
+  return values.length ? values.reduce((sum, value) => sum + value, 0) : null;
+}
+
 export function render(main, _, signal) {
-  const drawn = h('div', { class: 'scroll center', role: 'region', 'aria-label': 'Diagram of the UPF and its neighbours', tabindex: 0 });
+  const drawn = scroller('Diagram of the UPF and its neighbours', 'center');
   const note = h('p', { class: 'note' });
   const number = (heading) => ({ heading, number: true });
   const associations = table('SMFs (N4)', ['SMF', 'Address', 'State', number('Sessions'), 'Since'], [], 'No SMF has an association.');
-  const paths = table('GTP-U peers (N3, N9)', ['Peer', 'UPF', 'State', number('FARs')], [], 'None.');
+  const paths = table('GTP-U peers (N3, N9)', ['Peer', 'UPF', 'State', 'Used by'], [], 'None.');
   const ports = table('Interfaces', ['Interface', 'State', 'DNN', number('Received'), number('Sent'), 'Losses'], []);
   const more = h('p', { class: 'buttons' });
   main.append(h('div', { class: 'head' }, h('h1', {}, 'Topology')), h('section', { class: 'card', 'aria-label': 'Diagram' }, drawn, note),
@@ -76,7 +82,7 @@ export function render(main, _, signal) {
     const word = (isUp) => (isUp === null ? state('unknown', 'not supervised') : state(isUp ? 'good' : 'bad', isUp ? 'answers' : 'no answer'));
     associations.show(latest.associations.map((one) => [link('sessions', { smf: one.node_id }, one.node_id), one.peer,
       state(one.path_up ? 'good' : 'bad', one.path_up ? 'answers' : 'no heartbeat'), count(one.sessions), date(one.since)]));
-    paths.show(peers.map((path) => [link('sessions', { gnb: path.peer }, path.peer), path.local || '–', word(path.up), count(path.fars)]));
+    paths.show(peers.map((path) => [link('sessions', { gnb: path.peer }, path.peer), path.local || '–', word(path.up), things(path.fars, supervised ? 'FAR' : 'tunnel')]));
     const following = next === undefined ? after : next;
     more.replaceChildren(...(supervised && following ? [h('button', { type: 'button', click: () => page(following) }, 'More peers')] : []));
     note.replaceChildren(...(supervised ? [] : [
@@ -108,13 +114,13 @@ export function render(main, _, signal) {
     const sorted = [...peers].sort((a, b) => (a.up === false ? 0 : 1) - (b.up === false ? 0 : 1));
     const gnbs = some(sorted, (path) => ({
       title: path.peer,
-      lines: [`${count(path.fars)} ${supervised ? 'FARs' : 'tunnels'}`, path.up === null ? 'not supervised' : path.up ? 'answers' : 'no answer'],
+      lines: [`GTP-U peer, ${things(path.fars, supervised ? 'FAR' : 'tunnel')}`, path.up === null ? 'not supervised' : path.up ? 'answers' : 'no answer'],
       dot: path.up === null ? 'unknown' : path.up ? 'good' : 'bad',
       href: `#/sessions?${new URLSearchParams({ gnb: path.peer })}`,
     }), (rest) => ({ title: `${count(rest)} further peers`, lines: ['in the table below'] }));
     const smfs = some(latest.associations, (one) => ({
       title: one.node_id,
-      lines: [`${count(one.sessions)} sessions`, one.path_up ? 'answers' : 'no heartbeat'],
+      lines: [`SMF, ${things(one.sessions, 'session')}`, one.path_up ? 'answers' : 'no heartbeat'],
       dot: one.path_up ? 'good' : 'bad',
       href: `#/sessions?${new URLSearchParams({ smf: one.node_id })}`,
     }), (rest) => ({ title: `${count(rest)} further SMFs`, lines: ['in the table below'] })).slice(0, 4);
@@ -131,8 +137,8 @@ export function render(main, _, signal) {
 
     const tall = (boxes) => boxes.reduce((sum, one) => sum + height(one.lines.length) + ROW, 0);
     const top = smfs.length ? height(2) + 64 : 8;
-    const n4Box = { title: `N4 ${n4.join(', ')}`, lines: [] };
-    const inner = height(0) + 16 + Math.max(tall(n3), tall(n6), 60) + 52;
+    const n4Box = { title: `N4 ${n4.join(', ')}`, lines: [`${rate(n4Rate())} requests`] };
+    const inner = height(1) + 16 + Math.max(tall(n3), tall(n6), 60) + 52;
     const body = Math.max(inner, tall(gnbs), tall(networks));
     const whole = top + body + 12;
     const left = (WIDTH - UPF) / 2;
@@ -153,10 +159,10 @@ export function render(main, _, signal) {
     content.push(s('rect', { x: left, y: top, width: UPF, height: body, rx: 10, class: 'upf' }));
     const ground = top + body - 20;
     content.push(s('text', { x: WIDTH / 2, y: ground - 8, 'text-anchor': 'middle', class: 'head' }, `UPF ${latest.status.node_id}`),
-      s('text', { x: WIDTH / 2, y: ground + 9, 'text-anchor': 'middle' }, `${latest.status.data_plane}, ${count(latest.status.sessions)} sessions`));
+      s('text', { x: WIDTH / 2, y: ground + 9, 'text-anchor': 'middle' }, `${latest.status.data_plane}, ${things(latest.status.sessions, 'session')}`));
     boxAt(n4Box, left + 70, top + 12, UPF - 140, 'port');
     const width = (UPF - 36) / 2;
-    const from = top + 12 + height(0) + 16;
+    const from = top + 12 + height(1) + 16;
     const room = ground - 30 - from;
     stack(n3, left + 10, width, 'port', from, room);
     stack(n6, left + UPF - 10 - width, width, 'port', from, room);
@@ -182,9 +188,9 @@ export function render(main, _, signal) {
     }
     n6.forEach((one, n) => lines.push(edge([one.x + width, middle(one)], [networks[n].x, middle(networks[n])], one.dot)));
     if (!gnbs.length) content.push(s('text', { x: BOX / 2, y: top + body / 2, 'text-anchor': 'middle', class: 'faint' }, 'No GTP-U peers'));
-    if (!smfs.length) content.push(s('text', { x: WIDTH / 2, y: top - 1, 'text-anchor': 'middle', class: 'faint' }, ''));
-    const [ground1, ...others] = content;
-    drawn.replaceChildren(drawing(WIDTH, whole, 'The UPF with its SMFs, GTP-U peers and data networks; the tables below have the same.', ground1, lines, others));
+    const [frame, ...others] = content;
+    const made = drawing(WIDTH, whole, 'The UPF with its SMFs, GTP-U peers and data networks; the tables below have the same.', frame, lines, others);
+    sync(drawn, [made], true);
     if (focused) drawn.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   }
 

@@ -1,8 +1,8 @@
 // The live trace of a session: its packets as they pass, in a bounded list.
 
 import { download, hasPath, stream } from './api.js';
-import { h, problem, state, text } from './dom.js';
-import { clock, count, octets, words } from './format.js';
+import { h, problem, scroller, state, text } from './dom.js';
+import { clock, count, octets, verdict, words } from './format.js';
 
 /** Packets that stay in the list. */
 const SHOWN = 200;
@@ -12,7 +12,7 @@ const ENDS = { seconds: 'its time is over', packets: 'its number of packets is r
 
 function applied(rules) {
   if (!rules) return '–';
-  const qers = rules.qers.map((qer) => `QER ${qer.id}${qer.gate === 'closed' ? ' closed' : qer.rate ? ` ${words(qer.rate)}` : ''}`);
+  const qers = rules.qers.map((qer) => `QER ${qer.id}${qer.gate === 'closed' ? ' closed' : qer.rate ? ` ${verdict(qer.rate)}` : ''}`);
   const urrs = rules.urrs.map((urr) => `URR ${urr.id}${urr.is_exhausted ? ' exhausted' : ''}`);
   return [`PDR ${rules.pdr}`, `FAR ${rules.far}`, ...qers, ...urrs].join(', ');
 }
@@ -38,13 +38,14 @@ export function panel(seid, signal, met) {
   const packets = h('input', { id: 'trace-packets', type: 'number', min: 1, max: 1000000, value: 1000, required: true });
   const start = h('button', { type: 'submit', class: 'primary', id: 'trace-start' }, 'Start');
   const stop = h('button', { type: 'button', id: 'trace-stop', disabled: true }, 'Stop');
-  const status = h('p', { class: 'summary', role: 'status' }, 'Shows keys and rules of packets, no user data.');
+  const status = h('p', { class: 'summary', role: 'status' }, 'Shows keys and rules of packets, no user data. The UPF counts drops of all sessions together; a trace counts those of this session.');
   const trouble = h('div');
   const body = h('tbody');
   const columns = ['Time', 'From', 'Length', 'Result', 'Rules', ''];
-  const list = h('div', { class: 'scroll tall', role: 'region', tabindex: 0, 'aria-label': 'Traced packets', hidden: true },
+  const list = scroller('Traced packets', 'tall',
     h('table', { class: 'trace' }, h('caption', {}, `The last ${SHOWN} packets, the newest first`),
       h('thead', {}, h('tr', {}, columns.map((name, n) => h('th', { scope: 'col', class: n === 2 ? 'number' : undefined }, name || h('span', { class: 'hidden' }, 'Details'))))), body));
+  list.hidden = true;
   const tally = h('ul', { class: 'tally' });
 
   let running;
