@@ -109,6 +109,7 @@ class Page:
         self.browser, self.session, self.target = browser, session, target
         # Requested addresses; lines of the console and errors; answers with a status from 400 on.
         self.requests, self.complaints, self.refused = [], [], []
+        self.instead = None
         browser.pages[session] = self
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(f"{domain}.enable")
@@ -123,6 +124,10 @@ class Page:
             self.requests.append(event["request"]["url"])
         elif method == "Network.responseReceived" and event["response"]["status"] >= 400:
             self.refused.append((event["response"]["status"], event["response"]["url"]))
+        elif method == "Fetch.requestPaused":
+            body = json.dumps(self.instead(event["request"]["url"])).encode()
+            self.call("Fetch.fulfillRequest", requestId=event["requestId"], responseCode=200, body=base64.b64encode(body).decode(),
+                      responseHeaders=[{"name": "content-type", "value": "application/json"}])
         elif method == "Runtime.exceptionThrown":
             details = event["exceptionDetails"]
             self.complaints.append(details.get("exception", {}).get("description") or details["text"])
@@ -140,6 +145,11 @@ class Page:
         self.call("Emulation.setEmulatedMedia", features=[
             {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}, {"name": "prefers-reduced-motion", "value": "reduce"}])
 
+    def answer_instead(self, pattern, answer):
+        """Requests for these addresses get what `answer` makes of the address, not what the UPF answers."""
+        self.instead = answer
+        self.call("Fetch.enable", patterns=[{"urlPattern": pattern}])
+
     def open(self, address):
         self.call("Page.navigate", url=address)
 
@@ -156,18 +166,18 @@ class Page:
         return self.value(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''")
 
     def until(self, expression, what=None, patience=PATIENCE):
-        """Waits until an expression holds, and returns its value."""
+        """Waits until an expression holds."""
         end = time.monotonic() + patience
         while True:
             try:
-                if value := self.value(expression):
-                    return value
+                if self.value(f"Boolean({expression})"):
+                    return
             except RuntimeError as error:
                 # The document changes while a page is loaded.
                 if time.monotonic() > end:
                     raise error
             if time.monotonic() > end:
-                raise AssertionError(f"{what or expression} never came; the page says: {self.text()[:1500]}\n{self.complaints}")
+                raise AssertionError(f"{what or expression} never came; the page says: {self.text('main')[:500]}\n{self.complaints}")
             self.browser.read(0.05)
 
     def until_text(self, words, selector="main"):

@@ -48,10 +48,10 @@ export function start({ signal, failed, answered }) {
     const seldom = isSlowDue ? Promise.all([
       get('associations', { signal }), get('peers', { signal }), get('pools', { signal }),
     ]) : undefined;
-    const [status, { interfaces }, { workers }, { drops }, metrics] = await often;
+    const [[status, { interfaces }, { workers }, { drops }, metrics], others] = await Promise.all([often, seldom]);
     Object.assign(latest, { status, interfaces, ports: ports(interfaces), workers, drops, metrics: parse(metrics, METRICS) });
-    if (seldom) {
-      const [{ associations }, peers, { pools }] = await seldom;
+    if (others) {
+      const [{ associations }, peers, { pools }] = others;
       Object.assign(latest, { associations, peers, pools });
       slow = performance.now();
     }
