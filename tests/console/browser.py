@@ -198,12 +198,12 @@ class Page:
         self.until(f"document.querySelector({json.dumps(selector)}) && !document.querySelector({json.dumps(selector)}).disabled")
         self.value(f"document.querySelector({json.dumps(selector)}).click()")
 
-    def screenshot(self, path):
-        """The whole page, from its top to its end."""
+    def screenshot(self, path, whole=True):
+        """The page from its top to its end, or what the window shows of it."""
         # Charts are drawn when their width is known, and values come each second.
         self.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 120))))")
-        height = min(6000, self.value("document.documentElement.scrollHeight"))
-        image = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True,
+        height = min(6000, self.value("document.documentElement.scrollHeight")) if whole else self.height
+        image = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole,
                           clip={"x": 0, "y": 0, "width": self.width, "height": height, "scale": 1})
         Path(path).write_bytes(base64.b64decode(image["data"]))
 

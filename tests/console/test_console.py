@@ -160,6 +160,7 @@ class ConsoleTest(unittest.TestCase):
         page.key("ArrowLeft")
         page.until("/^\\d\\d:\\d\\d:\\d\\d$/.test(document.querySelector('.chart .when').innerText)")
         page.key("Escape")
+        page.value("document.activeElement.blur()")
         self.pictures(page, "overview")
 
     # Input:  a hidden page.
@@ -339,7 +340,7 @@ class ConsoleTest(unittest.TestCase):
         wait_for(serves, "the second UPF")
         page = self.open(base=f"{CLOSED}/console/")
         page.until("document.activeElement.id === 'token'")
-        page.screenshot(OUT / "token-light.png")
+        page.screenshot(OUT / "token-light.png", whole=False)
         page.type("wrong-token-0123456789")
         page.key("Enter")
         page.until_text("does not accept this token", "dialog")

@@ -68,21 +68,26 @@ export function scroller(label, kind, ...content) {
 
 /**
  * A table with a caption, a row of headings and rows of cells. A column is a heading, or an object with `heading` and `number`.
- * A row is a list of cells; a cell is a text, an element or a list of these.
+ * A row is a list of cells; a cell is a text, an element or a list of these. Without rows nothing is known yet.
  */
 export function table(caption, columns, rows, empty = 'None.') {
   const column = columns.map((one) => (typeof one === 'string' ? { heading: one } : one));
   const kind = (n) => (column[n]?.number ? 'number' : undefined);
-  const body = h('tbody');
+  const body = h('tbody', {}, h('tr', {}, h('td', { colspan: column.length, class: 'none' }, '…')));
   const element = scroller(caption, '',
-    h('table', {}, h('caption', {}, caption),
-      h('thead', {}, h('tr', {}, column.map((one, n) => h('th', { scope: 'col', class: kind(n) }, one.heading)))), body));
-  const show = (cells) => {
-    const shown = cells.map((row) => h('tr', {}, row.map((cell, n) => (
-      n === 0 ? h('th', { scope: 'row', class: kind(n) }, cell) : h('td', { class: kind(n) }, cell)))));
-    sync(body, shown.length ? shown : [h('tr', {}, h('td', { colspan: column.length, class: 'none' }, empty))], true);
+    h('table', { role: 'table', class: column.length > 3 ? 'cards' : null }, h('caption', {}, caption),
+      h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' },
+        column.map((one, n) => h('th', { scope: 'col', role: 'columnheader', class: kind(n) }, one.heading)))), body));
+  const show = (cells, none = empty) => {
+    // On a phone each row is a card, whose cells have their headings beside them.
+    const made = (cell, n) => {
+      const attributes = { class: kind(n), 'data-label': column[n].heading, role: n === 0 ? 'rowheader' : 'cell' };
+      return n === 0 ? h('th', { scope: 'row', ...attributes }, cell) : h('td', attributes, cell);
+    };
+    const shown = cells.map((row) => h('tr', { role: 'row' }, row.map(made)));
+    sync(body, shown.length ? shown : [h('tr', {}, h('td', { colspan: column.length, class: 'none' }, none))], true);
   };
-  show(rows);
+  if (rows) show(rows);
   return { element, show, body };
 }
 
@@ -96,6 +101,9 @@ export function link(page, query, ...children) {
   const parameters = new URLSearchParams(query ?? {}).toString();
   return h('a', { href: `#/${page}${parameters ? `?${parameters}` : ''}` }, ...children);
 }
+
+/** A text of the API, whose parts between backticks are commands. */
+export const prose = (words) => words.split('`').map((part, n) => (n % 2 ? h('code', {}, part) : part));
 
 /** What went wrong, with the words of the API. */
 export function problem(error) {

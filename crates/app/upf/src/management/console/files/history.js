@@ -36,6 +36,11 @@ export class History {
     return this.points(name).at(-1)?.[1] ?? null;
   }
 
+  /** The time of the first value of all. */
+  get start() {
+    return Math.min(...[...this.#series.values()].map((points) => points[0][0]));
+  }
+
   /** The names of series that begin so, in the order in which they came. */
   names(prefix) {
     return [...this.#series.keys()].filter((name) => name.startsWith(prefix));

@@ -1,7 +1,7 @@
 // The UPF at a glance.
 
 import { chart } from './chart.js';
-import { h, link, state, table, text } from './dom.js';
+import { h, link, prose, state, table, text } from './dom.js';
 import { list } from './events.js';
 import { bitrate, count, date, moment, octets, percent, rate, si, words } from './format.js';
 import { follow, history, isLost, latest } from './sampler.js';
@@ -64,12 +64,12 @@ export function render(main, _, signal) {
   }, label)));
 
   const number = (heading) => ({ heading, number: true });
-  const associations = table('Associations with SMFs', ['SMF', 'State', number('Sessions'), 'Since'], [], 'No SMF has an association.');
-  const paths = table('GTP-U paths', ['Peer', 'UPF', 'State', number('FARs')], []);
-  const pools = table('UE IP address pools', ['DNN', 'IP', number('Allocated'), number('Size'), 'Share'], [], 'The UPF allocates no UE addresses.');
-  const drops = table('Drops since the start', ['Reason', number('Packets'), number('Rate'), 'Meaning and remedy'], [], 'No packet was dropped.');
+  const associations = table('Associations with SMFs', ['SMF', 'State', number('Sessions'), 'Since'], null, 'No SMF has an association.');
+  const paths = table('GTP-U paths', ['Peer', 'UPF', 'State', number('FARs')], null);
+  const pools = table('UE IP address pools', ['DNN', 'IP', number('Allocated'), number('Size'), 'Share'], null, 'The UPF allocates no UE addresses.');
+  const drops = table('Drops since the start', ['Reason', number('Packets'), number('Rate'), 'Meaning and remedy'], null, 'No packet was dropped.');
   const workers = table('Packet threads',
-    [number('Thread'), number('Sessions'), number('Load'), number('Received'), number('Dropped'), number('Buffered'), number('Longest pause')], []);
+    [number('Thread'), number('Sessions'), number('Load'), number('Received'), number('Dropped'), number('Buffered'), number('Longest pause')], null);
 
   main.append(
     h('div', { class: 'head' }, h('h1', {}, 'Overview'), spans),
@@ -82,32 +82,34 @@ export function render(main, _, signal) {
 
   const line = (label, name, colour, dashed = false) => ({ label, points: history.points(name), colour, dashed });
 
-  function drawPorts(drawn, side, name, end) {
+  function drawPorts(drawn, side, name, end, seconds) {
     const of = latest.ports.filter((port) => port.side === side);
     drawn.draw(of.flatMap((port, n) => [
       line(`${name(port)} received`, `bits/${port.name}/received`, n),
       line(`${name(port)} sent`, `bits/${port.name}/sent`, n, true),
-    ]), end, span);
+    ]), end, seconds);
   }
 
   function draw() {
     if (!latest.status) return;
     const end = Date.now() / 1000;
-    drawPorts(charts.n3, 'n3', (port) => port.label, end);
-    drawPorts(charts.n6, 'n6', (port) => port.dnn.join(', ') || port.label, end);
-    charts.packets.draw([line('received', 'received', 0), line('forwarded', 'forwarded', 1), line('dropped', 'dropped', 3)], end, span);
+    // At first the axis is as long as the history.
+    const seconds = Math.min(span, Math.max(60, end - history.start));
+    drawPorts(charts.n3, 'n3', (port) => port.label, end, seconds);
+    drawPorts(charts.n6, 'n6', (port) => port.dnn.join(', ') || port.label, end, seconds);
+    charts.packets.draw([line('received', 'received', 0), line('forwarded', 'forwarded', 1), line('dropped', 'dropped', 3)], end, seconds);
     const reasons = latest.drops.map(({ reason }) => [reason, history.greatest(`drop/${reason}`, end - span)])
       .filter(([, most]) => most > 0).sort(([, a], [, b]) => b - a).slice(0, REASONS);
-    charts.drops.draw(reasons.map(([reason], n) => line(words(reason), `drop/${reason}`, n)), end, span);
+    charts.drops.draw(reasons.map(([reason], n) => line(words(reason), `drop/${reason}`, n)), end, seconds);
     const networks = history.names('dnn/').filter((name) => history.greatest(name, end - span) > 0 || name !== 'dnn/other');
-    charts.sessions.draw(networks.map((name, n) => line(name.slice(4) || 'no DNN', name, n)), end, span);
-    charts.load.draw(latest.workers.map(({ number: n }) => line(`thread ${n}`, `load/${n}`, n)), end, span);
-    const requests = history.names('n4/in/').concat(history.names('n4/out/')).filter((name) => history.greatest(name, end - span) > 0);
+    charts.sessions.draw(networks.map((name, n) => line(name.slice(4) || 'no DNN', name, n)), end, seconds);
+    charts.load.draw(latest.workers.map(({ number: n }) => line(`thread ${n}`, `load/${n}`, n)), end, seconds);
+    const requests = [...history.names('n4/received/'), ...history.names('n4/sent/')].filter((name) => history.greatest(name, end - span) > 0);
     charts.n4.draw([
-      ...requests.map((name, n) => line(requestName(name), name, n + (n >= 3 ? 1 : 0), name.startsWith('n4/out'))),
-      line('refused', 'n4/refused', 3)], end, span);
-    charts.buffered.draw([line('waiting for idle UEs', 'buffered', 0)], end, span);
-    charts.latency.draw([line('median', 'n4/p50', 0), line('99 of 100 within', 'n4/p99', 1)], end, span);
+      ...requests.map((name, n) => line(requestName(name), name, n + (n >= 3 ? 1 : 0), name.startsWith('n4/sent'))),
+      line('refused or discarded', 'n4/refused', 3)], end, seconds);
+    charts.buffered.draw([line('waiting for idle UEs', 'buffered', 0)], end, seconds);
+    charts.latency.draw([line('median', 'n4/p50', 0), line('99 of 100 within', 'n4/p99', 1)], end, seconds);
   }
 
   function update() {
@@ -140,7 +142,7 @@ export function render(main, _, signal) {
     }));
     drops.show(latest.drops.filter((drop) => drop.count > 0).sort((a, b) => b.count - a.count).map((drop) => [
       h('code', {}, drop.reason), count(drop.count), rate(history.last(`drop/${drop.reason}`)),
-      [drop.meaning, ' ', h('span', { class: 'note' }, drop.remedy)]]));
+      [prose(drop.meaning), ' ', h('span', { class: 'note' }, prose(drop.remedy))]]));
     workers.show(latest.workers.map((worker) => [
       String(worker.number), count(worker.sessions), percent(history.last(`load/${worker.number}`)), rate(history.last(`worker/${worker.number}`)),
       count(worker.dropped_packets), count(worker.buffered_packets), moment(worker.longest_pause)]));
@@ -152,7 +154,7 @@ export function render(main, _, signal) {
 
 function requestName(name) {
   const [, direction, type] = name.split('/');
-  return `${words(type).replace(/ request$/, '').replace(/^session /, '')}${direction === 'out' ? ', sent' : ''}`;
+  return `${words(type).replace(/ request$/, '').replace(/^session /, '')}${direction === 'sent' ? ', sent' : ''}`;
 }
 
 /** The first paths that do not answer, then others. */
@@ -162,9 +164,7 @@ function showPaths(paths) {
   const rows = shown.map((path) => [
     link('sessions', { gnb: path.peer }, path.peer), path.local, state(path.up ? 'good' : 'bad', path.up ? 'answers' : 'no answer'), count(path.fars)]);
   if (peers.length > shown.length || after) rows.push([link('topology', {}, `all ${count(peers.length)}${after ? ' and more' : ''}`), '', '', '']);
-  if (!supervised) rows.push(['Not supervised: upf.gtpu.echo.interval is 0', '', '', '']);
-  else if (!rows.length) rows.push(['No session has a GTP-U peer', '', '', '']);
   const lost = latest.ports.filter(isLost);
   for (const port of lost) rows.unshift([port.name, '', state('bad', 'interface lost'), '']);
-  paths.show(rows);
+  paths.show(rows, supervised ? 'No session has a GTP-U peer.' : 'Paths are not supervised: upf.gtpu.echo.interval is 0.');
 }

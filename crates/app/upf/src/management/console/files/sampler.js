@@ -11,7 +11,10 @@ const SELDOM = 5000;
 /** Seconds over which quantiles of the time to answer are taken. */
 const WINDOW = 10;
 
-const METRICS = ['pfcp_messages_total', 'pfcp_request_duration_seconds_bucket', 'causeway_sessions', 'causeway_n4_lost_reports_total'];
+const METRICS = ['pfcp_messages_total', 'pfcp_request_duration_seconds_bucket', 'causeway_sessions'];
+
+/** The results of requests that are neither refused nor discarded. */
+const ACCEPTED = new Set(['ok', 'request_accepted', 'request_partially_accepted', 'redirection_requested']);
 
 export const history = new History();
 
@@ -21,6 +24,7 @@ export const latest = {};
 const listeners = new Set();
 let wanted = false;
 let again;
+let slow = -Infinity;
 
 /** Calls `update` after each reading until the signal. A page that needs each second is `eager`. */
 export function follow(update, { signal, eager = false }) {
@@ -39,7 +43,6 @@ export function follow(update, { signal, eager = false }) {
 
 /** Starts to read. `failed` and `answered` tell how it goes. */
 export function start({ signal, failed, answered }) {
-  let slow = -Infinity;
   again = poll(() => (wanted ? OFTEN : SELDOM), async () => {
     const isSlowDue = performance.now() - slow >= SELDOM - 100;
     const often = Promise.all([
@@ -62,7 +65,10 @@ export function start({ signal, failed, answered }) {
 }
 
 /** Reads now, for example because an event has told of a change. */
-export const refresh = () => again?.();
+export function refresh() {
+  slow = -Infinity;
+  again?.();
+}
 
 /** The ports without those of further packet threads, whose counters they get. */
 function ports(interfaces) {
@@ -114,8 +120,9 @@ function recordN4(time, metrics) {
   let refused = 0;
   for (const { labels, value } of metrics.get('pfcp_messages_total')) {
     const { message_type: type, direction, result } = labels;
-    if (type.endsWith('request')) requests.set(`${direction}/${type}`, (requests.get(`${direction}/${type}`) ?? 0) + value);
-    else if (direction === 'out' && type.endsWith('response') && result !== 'ok' && !/accepted|success/i.test(result)) refused += value;
+    if (!type.endsWith('_request')) continue;
+    requests.set(`${direction}/${type}`, (requests.get(`${direction}/${type}`) ?? 0) + value);
+    if (direction === 'received' && !ACCEPTED.has(result)) refused += value;
   }
   for (const [name, value] of requests) history.count(`n4/${name}`, time, value);
   history.count('n4/refused', time, refused);

@@ -38,13 +38,13 @@ export function render(main, query, signal, seid) {
   const title = h('h1', {}, 'Session ', h('code', {}, seid));
   const facts = h('dl', { class: 'facts' });
   const trouble = h('div');
-  const drawn = scroller('Graph of the rules', '');
+  const drawn = scroller('Graph of the rules', 'center');
   const counters = h('div', { class: 'charts fit' });
   const tables = h('div', { class: 'tables' });
   const number = (heading) => ({ heading, number: true });
-  const usage = table('Usage by URR', ['URR', 'Total', 'Not reported yet', number('Packets'), 'Until threshold', 'Until quota', 'State'], [],
+  const usage = table('Usage by URR', ['URR', 'Total', 'Not reported yet', number('Packets'), 'Until threshold', 'Until quota', 'State'], null,
     'The session has no URR: its octets are not counted.');
-  const peers = table('GTP-U peers', ['Peer', 'Tunnel', 'Path'], [], 'No FAR sends to a GTP-U peer.');
+  const peers = table('GTP-U peers', ['Peer', 'Tunnel', 'Path'], null, 'No FAR sends to a GTP-U peer.');
   const content = h('div', { hidden: true },
     h('section', { class: 'card', 'aria-labelledby': 'rules-title' },
       h('div', { class: 'head' }, h('h2', { id: 'rules-title' }, 'Rules'),
@@ -146,7 +146,7 @@ export function render(main, query, signal, seid) {
       }
       charts.get(urr).draw([
         { label: 'uplink', points: history.points(`${urr}/up`), colour: 0 },
-        { label: 'downlink', points: history.points(`${urr}/down`), colour: 1 }], time, SPAN);
+        { label: 'downlink', points: history.points(`${urr}/down`), colour: 1 }], time, Math.min(SPAN, Math.max(30, time - history.start)));
     }
   }
 

@@ -62,7 +62,7 @@ export function render(main, query, signal) {
   const more = h('p', { class: 'buttons' });
   main.append(h('div', { class: 'head' }, h('h1', {}, 'Sessions')), form, summary, results, more);
 
-  const found = table('Sessions found', ['UE', 'SEID', 'User', 'DNN', 'GTP-U peers', 'SMF', { heading: 'PDRs', number: true }, 'Since'], [],
+  const found = table('Sessions found', ['UE', 'SEID', 'User', 'DNN', 'GTP-U peers', 'SMF', { heading: 'PDRs', number: true }, 'Since'], null,
     'No session matches.');
 
   const row = (session) => [

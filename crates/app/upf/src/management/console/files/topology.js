@@ -13,13 +13,110 @@ const DRAWN = 8;
 const SAMPLE = 200;
 
 const WIDTH = 980;
+const NARROW = 720;
 const BOX = 210;
 const UPF = 330;
 const ROW = 14;
 
+const tall = (boxes) => boxes.reduce((sum, one) => sum + height(one.lines.length) + ROW, 0);
+const middle = (one) => one.y + height(one.lines.length) / 2;
+
+/** The boxes and lines of a drawing while it is made. */
+class Sketch {
+  content = [];
+
+  lines = [];
+
+  box(one, x, y, width, kind) {
+    Object.assign(one, { x, y, width, kind });
+    this.content.push(box(one));
+  }
+
+  /** Boxes below each other, in the middle of a room. */
+  stack(boxes, x, width, kind, from, room) {
+    let y = from + Math.max(0, (room - tall(boxes) + ROW) / 2);
+    for (const one of boxes) {
+      this.box(one, x, y, width, kind);
+      y += height(one.lines.length) + ROW;
+    }
+  }
+
+  /** The UPF: its frame, its name, and its ports. */
+  upf({ n3, n6, n4 }, x, y, width, whole) {
+    const ground = y + whole - 20;
+    const { status } = latest;
+    this.content.push(s('rect', { x, y, width, height: whole, rx: 10, class: 'upf' }),
+      s('text', { x: x + width / 2, y: ground - 8, 'text-anchor': 'middle', class: 'head' }, `UPF ${status.node_id}`),
+      s('text', { x: x + width / 2, y: ground + 9, 'text-anchor': 'middle' }, `${status.data_plane}, ${things(status.sessions, 'session')}`));
+    this.box(n4, x + width * 0.2, y + 12, width * 0.6, 'port');
+    const each = (width - 36) / 2;
+    const from = y + 12 + height(1) + 16;
+    this.stack(n3, x + 10, each, 'port', from, ground - 30 - from);
+    this.stack(n6, x + width - 10 - each, each, 'port', from, ground - 30 - from);
+  }
+
+  /** SMFs beside each other, with lines to N4. */
+  smfs(smfs, width, n4) {
+    const span = width / Math.max(1, smfs.length);
+    smfs.forEach((one, n) => {
+      const place = Math.min(BOX, span - 12);
+      this.box(one, span * n + (span - place) / 2, 1, place, 'end');
+      const [from, to] = [one.x + place / 2, n4.x + n4.width / 2];
+      this.lines.push(s('path', {
+        class: `edge ${one.dot ?? 'unknown'}`, d: `M${from} ${1 + height(2)}C${from} ${n4.y - 32} ${to} ${n4.y - 56} ${to} ${n4.y}`,
+      }));
+    });
+  }
+}
+
+const upfHeight = ({ n3, n6 }) => height(1) + 16 + Math.max(tall(n3), tall(n6), 60) + 52;
+
+/** Peers to the left, data networks to the right. */
+function besideEachOther(parts) {
+  const { gnbs, smfs, n6, networks } = parts;
+  const sketch = new Sketch();
+  const top = smfs.length ? height(2) + 64 : 8;
+  const body = Math.max(upfHeight(parts), tall(gnbs), tall(networks));
+  sketch.upf(parts, (WIDTH - UPF) / 2, top, UPF, body);
+  sketch.stack(gnbs, 1, BOX, 'end', top, body);
+  networks.forEach((one, n) => sketch.box(one, WIDTH - BOX - 1, middle(n6[n]) - height(1) / 2, BOX, 'end'));
+  sketch.smfs(smfs, WIDTH, parts.n4);
+  n6.forEach((one, n) => sketch.lines.push(edge([one.x + one.width, middle(one)], [networks[n].x, middle(networks[n])], one.dot)));
+  if (!gnbs.length) sketch.content.push(s('text', { x: BOX / 2, y: top + body / 2, 'text-anchor': 'middle' }, 'No GTP-U peers'));
+  return {
+    ...sketch,
+    width: WIDTH,
+    height: top + body + 12,
+    join: (peer, port) => sketch.lines.push(edge([peer.x + BOX, middle(peer)], [port.x, middle(port)], peer.dot ?? 'unknown')),
+  };
+}
+
+/** For a phone: peers and data networks below the UPF. */
+function belowEachOther(parts) {
+  const { gnbs, smfs, n6, networks, room } = parts;
+  const sketch = new Sketch();
+  const width = Math.max(300, room);
+  const top = smfs.length ? height(2) + 44 : 8;
+  const body = upfHeight(parts);
+  sketch.upf(parts, 1, top, width - 2, body);
+  const below = top + body + 22;
+  const each = (width - 36) / 2;
+  sketch.stack(gnbs, 26, each - 14, 'end', below, 0);
+  sketch.stack(networks, width - each + 2, each - 14, 'end', below, 0);
+  sketch.smfs(smfs, width, parts.n4);
+  const branch = (trunk, from, one, kind) => sketch.lines.push(s('path', { class: `edge ${kind}`, d: `M${trunk} ${from}V${middle(one)}H${one.x}` }));
+  n6.forEach((one, n) => branch(one.x + 8 - 2 * n, one.y + height(2), networks[n], one.dot));
+  return {
+    ...sketch,
+    width,
+    height: below + Math.max(tall(gnbs), tall(networks)) + 2,
+    join: (peer, port) => branch(port.x + 8, port.y + height(2), peer, peer.dot ?? 'unknown'),
+  };
+}
+
 /** Requests in both directions, per second. */
 function n4Rate() {
-  const values = ['n4/in/', 'n4/out/'].flatMap((prefix) => history.names(prefix)).map((name) => history.last(name) ?? 0);
+  const values = ['n4/received/', 'n4/sent/'].flatMap((prefix) => history.names(prefix)).map((name) => history.last(name) ?? 0);
   return values.length ? values.reduce((sum, value) => sum + value, 0) : null;
 }
 
@@ -27,19 +124,21 @@ export function render(main, _, signal) {
   const drawn = scroller('Diagram of the UPF and its neighbours', 'center');
   const note = h('p', { class: 'note' });
   const number = (heading) => ({ heading, number: true });
-  const associations = table('SMFs (N4)', ['SMF', 'Address', 'State', number('Sessions'), 'Since'], [], 'No SMF has an association.');
-  const paths = table('GTP-U peers (N3, N9)', ['Peer', 'UPF', 'State', 'Used by'], [], 'None.');
-  const ports = table('Interfaces', ['Interface', 'State', 'DNN', number('Received'), number('Sent'), 'Losses'], []);
-  const more = h('p', { class: 'buttons' });
+  const associations = table('SMFs (N4)', ['SMF', 'Address', 'State', number('Sessions'), 'Since'], null, 'No SMF has an association.');
+  const paths = table('GTP-U peers (N3, N9)', ['Peer', 'UPF', 'State', 'Used by'], null);
+  const ports = table('Interfaces', ['Interface', 'State', 'DNN', number('Received'), number('Sent'), 'Losses'], null);
+  const further = h('button', { type: 'button', hidden: true, click: () => page() }, 'More peers');
+  const more = h('div', { class: 'buttons' });
   main.append(h('div', { class: 'head' }, h('h1', {}, 'Topology')), h('section', { class: 'card', 'aria-label': 'Diagram' }, drawn, note),
     h('div', { class: 'panels' },
-      h('section', { class: 'card wide' }, associations.element), h('section', { class: 'card wide' }, paths.element, more),
+      h('section', { class: 'card wide' }, associations.element), h('section', { class: 'card wide' }, paths.element, more, further),
       h('section', { class: 'card wide' }, ports.element)));
 
   let n4 = [];
   let sampled;
-  let further = [];
+  const beyond = [];
   let next;
+  let from;
 
   async function load() {
     try {
@@ -60,14 +159,14 @@ export function render(main, _, signal) {
         sampled.set(address, (sampled.get(address) ?? 0) + 1);
       }
     } catch (error) {
-      sampled = undefined;
+      if (!signal.aborted) more.replaceChildren(problem(error));
     }
     if (!signal.aborted) update();
   }
 
   function peersNow() {
     const { supervised, peers } = latest.peers;
-    if (supervised) return [...peers, ...further];
+    if (supervised) return [...peers, ...beyond];
     if (!sampled) {
       sample();
       return [];
@@ -84,7 +183,8 @@ export function render(main, _, signal) {
       state(one.path_up ? 'good' : 'bad', one.path_up ? 'answers' : 'no heartbeat'), count(one.sessions), date(one.since)]));
     paths.show(peers.map((path) => [link('sessions', { gnb: path.peer }, path.peer), path.local || '–', word(path.up), things(path.fars, supervised ? 'FAR' : 'tunnel')]));
     const following = next === undefined ? after : next;
-    more.replaceChildren(...(supervised && following ? [h('button', { type: 'button', click: () => page(following) }, 'More peers')] : []));
+    further.hidden = !(supervised && following);
+    from = following;
     note.replaceChildren(...(supervised ? [] : [
       `Paths are not supervised, since upf.gtpu.echo.interval is 0: the peers are those of the first ${SAMPLE} sessions.`]));
     ports.show(latest.ports.map((port) => [h('code', {}, port.name), isLost(port) ? state('bad', 'lost') : state('good', 'open'),
@@ -93,37 +193,37 @@ export function render(main, _, signal) {
     draw(peers, supervised);
   }
 
-  async function page(from) {
+  async function page() {
     try {
       const answer = await get('peers', { query: { after: from }, signal });
-      further.push(...answer.peers);
+      beyond.push(...answer.peers);
       next = answer.after ?? null;
       update();
     } catch (error) {
-      if (!signal.aborted) note.replaceChildren(problem(error));
+      if (!signal.aborted) more.replaceChildren(problem(error));
     }
   }
 
   function draw(peers, supervised) {
     const focused = document.activeElement?.getAttribute?.('href');
-    const some = (all, make, rest) => {
-      const boxes = all.slice(0, DRAWN).map(make);
-      if (all.length > DRAWN) boxes.push(rest(all.length - DRAWN));
+    const some = (all, most, make, rest) => {
+      const boxes = all.slice(0, most).map(make);
+      if (all.length > most) boxes.push(rest(all.length - most));
       return boxes;
     };
     const sorted = [...peers].sort((a, b) => (a.up === false ? 0 : 1) - (b.up === false ? 0 : 1));
-    const gnbs = some(sorted, (path) => ({
+    const gnbs = some(sorted, DRAWN, (path) => ({
       title: path.peer,
       lines: [`GTP-U peer, ${things(path.fars, supervised ? 'FAR' : 'tunnel')}`, path.up === null ? 'not supervised' : path.up ? 'answers' : 'no answer'],
       dot: path.up === null ? 'unknown' : path.up ? 'good' : 'bad',
       href: `#/sessions?${new URLSearchParams({ gnb: path.peer })}`,
     }), (rest) => ({ title: `${count(rest)} further peers`, lines: ['in the table below'] }));
-    const smfs = some(latest.associations, (one) => ({
+    const smfs = some(latest.associations, drawn.clientWidth < NARROW ? 1 : 3, (one) => ({
       title: one.node_id,
       lines: [`SMF, ${things(one.sessions, 'session')}`, one.path_up ? 'answers' : 'no heartbeat'],
       dot: one.path_up ? 'good' : 'bad',
       href: `#/sessions?${new URLSearchParams({ smf: one.node_id })}`,
-    }), (rest) => ({ title: `${count(rest)} further SMFs`, lines: ['in the table below'] })).slice(0, 4);
+    }), (rest) => ({ title: `${count(rest)} further SMFs`, lines: ['in the table below'] }));
     const port = (one) => ({
       name: one.name,
       title: one.side === 'n3' ? `N3 ${one.label}` : `N6 ${one.label}`,
@@ -135,62 +235,16 @@ export function render(main, _, signal) {
     const n6 = latest.ports.filter(({ side }) => side === 'n6').slice(0, DRAWN).map(port);
     const networks = n6.map((one) => ({ title: one.dnn.join(', ') || 'data network', lines: ['data network'] }));
 
-    const tall = (boxes) => boxes.reduce((sum, one) => sum + height(one.lines.length) + ROW, 0);
-    const top = smfs.length ? height(2) + 64 : 8;
-    const n4Box = { title: `N4 ${n4.join(', ')}`, lines: [`${rate(n4Rate())} requests`] };
-    const inner = height(1) + 16 + Math.max(tall(n3), tall(n6), 60) + 52;
-    const body = Math.max(inner, tall(gnbs), tall(networks));
-    const whole = top + body + 12;
-    const left = (WIDTH - UPF) / 2;
-    const content = [];
-    const boxAt = (one, x, y, width, kind) => {
-      Object.assign(one, { x, y, width, kind });
-      content.push(box(one));
-    };
-    const stack = (boxes, x, width, kind, from, room) => {
-      let y = from + Math.max(0, (room - tall(boxes) + ROW) / 2);
-      for (const one of boxes) {
-        boxAt(one, x, y, width, kind);
-        y += height(one.lines.length) + ROW;
-      }
-    };
-    const middle = (one) => one.y + height(one.lines.length) / 2;
-
-    content.push(s('rect', { x: left, y: top, width: UPF, height: body, rx: 10, class: 'upf' }));
-    const ground = top + body - 20;
-    content.push(s('text', { x: WIDTH / 2, y: ground - 8, 'text-anchor': 'middle', class: 'head' }, `UPF ${latest.status.node_id}`),
-      s('text', { x: WIDTH / 2, y: ground + 9, 'text-anchor': 'middle' }, `${latest.status.data_plane}, ${things(latest.status.sessions, 'session')}`));
-    boxAt(n4Box, left + 70, top + 12, UPF - 140, 'port');
-    const width = (UPF - 36) / 2;
-    const from = top + 12 + height(1) + 16;
-    const room = ground - 30 - from;
-    stack(n3, left + 10, width, 'port', from, room);
-    stack(n6, left + UPF - 10 - width, width, 'port', from, room);
-    stack(gnbs, 1, BOX, 'end', top, body);
-    networks.forEach((one, n) => boxAt(one, WIDTH - BOX - 1, middle(n6[n]) - height(1) / 2, BOX, 'end'));
-
-    const span = WIDTH / Math.max(1, smfs.length);
-    smfs.forEach((one, n) => {
-      const place = Math.min(BOX, span - 16);
-      boxAt(one, span * n + (span - place) / 2, 1, place, 'end');
-    });
-    const lines = smfs.map((one) => s('path', {
-      class: `edge ${one.dot ?? 'unknown'}`,
-      d: `M${one.x + one.width / 2} ${one.y + height(2)}C${one.x + one.width / 2} ${top - 20} ${WIDTH / 2} ${top - 44} ${WIDTH / 2} ${n4Box.y}`,
-    }));
+    const wide = drawn.clientWidth >= NARROW || !drawn.clientWidth;
+    const made = (wide ? besideEachOther : belowEachOther)({ gnbs, smfs, n3, n6, networks, room: drawn.clientWidth, n4: {
+      title: `N4 ${n4.join(', ')}`, lines: [`${rate(n4Rate())} requests`],
+    } });
     // Which N3 address a peer uses is known of supervised paths only.
-    for (const one of gnbs) {
-      const path = sorted.find(({ peer }) => peer === one.title);
-      const known = n3.filter(({ name }) => name === `n3-${path?.local}`);
-      for (const to of known.length ? known : n3.slice(0, 1)) {
-        lines.push(edge([one.x + BOX, middle(one)], [to.x, middle(to)], one.dot ?? 'unknown'));
-      }
-    }
-    n6.forEach((one, n) => lines.push(edge([one.x + width, middle(one)], [networks[n].x, middle(networks[n])], one.dot)));
-    if (!gnbs.length) content.push(s('text', { x: BOX / 2, y: top + body / 2, 'text-anchor': 'middle', class: 'faint' }, 'No GTP-U peers'));
+    const local = new Map(sorted.map((path) => [path.peer, `n3-${path.local}`]));
+    for (const one of n3.length ? gnbs : []) made.join(one, n3.find(({ name }) => name === local.get(one.title)) ?? n3[0]);
+    const { width, height: whole, content, lines } = made;
     const [frame, ...others] = content;
-    const made = drawing(WIDTH, whole, 'The UPF with its SMFs, GTP-U peers and data networks; the tables below have the same.', frame, lines, others);
-    sync(drawn, [made], true);
+    sync(drawn, [drawing(width, whole, 'The UPF with its SMFs, GTP-U peers and data networks; the tables below have the same.', frame, lines, others)], true);
     if (focused) drawn.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   }
 

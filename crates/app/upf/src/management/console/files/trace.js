@@ -1,7 +1,7 @@
 // The live trace of a session: its packets as they pass, in a bounded list.
 
 import { download, hasPath, stream } from './api.js';
-import { h, problem, scroller, state, text } from './dom.js';
+import { h, problem, prose, scroller, state, text } from './dom.js';
 import { clock, count, octets, verdict, words } from './format.js';
 
 /** Packets that stay in the list. */
@@ -21,7 +21,7 @@ function details(packet) {
   const { explanation } = packet;
   const rows = [];
   const row = (name, ...value) => rows.push(h('div', {}, h('dt', {}, name), h('dd', {}, ...value)));
-  if (packet.reason) row('Drop reason', h('code', {}, packet.reason.reason), ` ${packet.reason.meaning} ${packet.reason.remedy}`);
+  if (packet.reason) row('Drop reason', h('code', {}, packet.reason.reason), ' ', prose(`${packet.reason.meaning} ${packet.reason.remedy}`));
   if (explanation?.key) row('Looked up by', explanation.key);
   for (const trial of explanation?.sessions ?? []) {
     row(`PDRs of ${trial.seid}`, h('ul', {}, trial.pdrs.map((pdr) => h('li', {}, `PDR ${pdr.id}: ${pdr.mismatch ?? 'matches'}`))));
@@ -43,8 +43,8 @@ export function panel(seid, signal, met) {
   const body = h('tbody');
   const columns = ['Time', 'From', 'Length', 'Result', 'Rules', ''];
   const list = scroller('Traced packets', 'tall',
-    h('table', { class: 'trace' }, h('caption', {}, `The last ${SHOWN} packets, the newest first`),
-      h('thead', {}, h('tr', {}, columns.map((name, n) => h('th', { scope: 'col', class: n === 2 ? 'number' : undefined }, name || h('span', { class: 'hidden' }, 'Details'))))), body));
+    h('table', { class: 'trace cards', role: 'table' }, h('caption', {}, `The last ${SHOWN} packets, the newest first`),
+      h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, columns.map((name, n) => h('th', { scope: 'col', role: 'columnheader', class: n === 2 ? 'number' : undefined }, name || h('span', { class: 'hidden' }, 'Details'))))), body));
   list.hidden = true;
   const tally = h('ul', { class: 'tally' });
 
@@ -86,8 +86,10 @@ export function panel(seid, signal, met) {
       },
     }, 'More');
     const result = [state(KINDS[packet.disposition] ?? 'unknown', packet.disposition), packet.reason && [' ', h('code', {}, packet.reason.reason)]];
-    return [h('tr', {}, h('td', {}, clock(packet.time, 3)), h('td', {}, packet.from), h('td', { class: 'number' }, octets(packet.octets)),
-      h('td', {}, result), h('td', {}, applied(packet.explanation?.rules)), h('td', {}, button)), more];
+    const cells = [clock(packet.time, 3), packet.from, octets(packet.octets), result, applied(packet.explanation?.rules), button];
+    return [h('tr', { role: 'row' }, cells.map((cell, n) => h('td', {
+      role: 'cell', class: n === 2 ? 'number' : undefined, 'data-label': columns[n] || undefined,
+    }, cell))), more];
   }
 
   function flush() {
