@@ -55,12 +55,13 @@ const scrollers = new ResizeObserver((entries) => {
     const scrolls = scroller.scrollWidth > scroller.clientWidth || scroller.scrollHeight > scroller.clientHeight;
     attribute(scroller, 'tabindex', scrolls ? 0 : null);
     attribute(scroller, 'role', scrolls ? 'region' : null);
+    attribute(scroller, 'aria-label', scrolls ? scroller.dataset.name : null);
   }
 });
 
 /** A place for something that may be larger than it. */
 export function scroller(label, kind, ...content) {
-  const element = h('div', { class: `scroll ${kind}`, 'aria-label': label }, ...content);
+  const element = h('div', { class: `scroll ${kind}`, 'data-name': label }, ...content);
   scrollers.observe(element);
   for (const child of element.children) scrollers.observe(child);
   return element;

@@ -138,6 +138,7 @@ export function render(main, _, signal) {
   let sampled;
   const beyond = [];
   let next;
+  let shown = [undefined, undefined, undefined];
   let from;
 
   async function load() {
@@ -181,7 +182,10 @@ export function render(main, _, signal) {
     const word = (isUp) => (isUp === null ? state('unknown', 'not supervised') : state(isUp ? 'good' : 'bad', isUp ? 'answers' : 'no answer'));
     associations.show(latest.associations.map((one) => [link('sessions', { smf: one.node_id }, one.node_id), one.peer,
       state(one.path_up ? 'good' : 'bad', one.path_up ? 'answers' : 'no heartbeat'), count(one.sessions), date(one.since)]));
-    paths.show(peers.map((path) => [link('sessions', { gnb: path.peer }, path.peer), path.local || '–', word(path.up), things(path.fars, supervised ? 'FAR' : 'tunnel')]));
+    // There may be thousands, which change seldom.
+    const reading = [latest.peers, beyond.length, sampled?.size].map((part) => part ?? null);
+    if (shown.some((part, n) => part !== reading[n])) paths.show(peers.map((path) => [link('sessions', { gnb: path.peer }, path.peer), path.local || '–', word(path.up), things(path.fars, supervised ? 'FAR' : 'tunnel')]));
+    shown = reading;
     const following = next === undefined ? after : next;
     further.hidden = !(supervised && following);
     from = following;
@@ -237,7 +241,7 @@ export function render(main, _, signal) {
 
     const wide = drawn.clientWidth >= NARROW || !drawn.clientWidth;
     const made = (wide ? besideEachOther : belowEachOther)({ gnbs, smfs, n3, n6, networks, room: drawn.clientWidth, n4: {
-      title: `N4 ${n4.join(', ')}`, lines: [`${rate(n4Rate())} requests`],
+      title: `N4 ${n4.join(', ')}`, lines: [`Requests ${rate(n4Rate())}`],
     } });
     // Which N3 address a peer uses is known of supervised paths only.
     const local = new Map(sorted.map((path) => [path.peer, `n3-${path.local}`]));
@@ -248,6 +252,9 @@ export function render(main, _, signal) {
     if (focused) drawn.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   }
 
+  const resized = new ResizeObserver(() => update());
+  resized.observe(drawn);
+  signal.addEventListener('abort', () => resized.disconnect());
   load().then(() => {
     if (!signal.aborted) follow(update, { signal, eager: true });
   });
