@@ -76,8 +76,8 @@ export function render(main, _, signal) {
     h('div', { class: 'tiles' }, Object.values(tiles).map(({ element }) => element)),
     h('div', { class: 'charts' }, Object.values(charts).map(({ element }) => element)),
     h('div', { class: 'panels' },
-      h('section', { class: 'card' }, associations.element), h('section', { class: 'card' }, paths.element),
-      h('section', { class: 'card' }, pools.element), list(signal),
+      h('div', { class: 'column' }, h('section', { class: 'card' }, associations.element), h('section', { class: 'card' }, pools.element)),
+      h('div', { class: 'column' }, h('section', { class: 'card' }, paths.element), list(signal)),
       h('section', { class: 'card wide' }, drops.element), h('section', { class: 'card wide' }, workers.element)));
 
   const line = (label, name, colour, dashed = false) => ({ label, points: history.points(name), colour, dashed });

@@ -2,7 +2,7 @@
 
 import { box, drawing, edge, height } from './diagram.js';
 import { attribute, s } from './dom.js';
-import { interfaceName, kbps, moment, octets, si, words } from './format.js';
+import { count, duration, interfaceName, kbps, moment, octets, words } from './format.js';
 
 const WIDTH = 212;
 const GAP = 66;
@@ -65,17 +65,27 @@ function qerLines(qer) {
 
 function urrLines(urr) {
   const lines = [`Measures ${urr.measures.join(', ') || 'nothing'}`];
-  if (urr.period !== null) lines.push(`Period ${moment(urr.period)}`);
+  if (urr.period !== null) lines.push(`Period ${duration(urr.period)}`);
   const limits = (name, limit) => {
     const { total, uplink, downlink } = limit.volume ?? {};
     if (total !== undefined && total !== null) lines.push(`${name} ${octets(total)}`);
     if (uplink !== undefined && uplink !== null) lines.push(`${name} ${up} ${octets(uplink)}`);
     if (downlink !== undefined && downlink !== null) lines.push(`${name} ${down} ${octets(downlink)}`);
-    if (limit.seconds) lines.push(`${name} ${moment(limit.seconds)}`);
+    if (limit.seconds) lines.push(`${name} ${duration(limit.seconds)}`);
   };
   limits('Threshold', urr.thresholds);
   limits('Quota', urr.quotas);
   return lines;
+}
+
+/** What a URR has measured of the kind that it measures. */
+export function used(usage, urr) {
+  const measures = urr?.measures ?? [];
+  const parts = [];
+  if (measures.includes('volume')) parts.push(`${up} ${octets(usage.uplink_octets)} ${down} ${octets(usage.downlink_octets)}`);
+  if (measures.includes('duration')) parts.push(duration(usage.seconds));
+  if (measures.includes('events')) parts.push(`${count(usage.events)} events`);
+  return parts.join(', ') || '–';
 }
 
 /**
@@ -149,6 +159,11 @@ export function graph(session, target) {
   for (const one of nodes.values()) {
     one.element = box(one);
     drawn.append(one.element);
+    const near = (isNear) => {
+      for (const each of edges) each.element.classList.toggle('near', isNear && (each.from === one.key || each.to === one.key));
+    };
+    for (const name of ['pointerenter', 'focus']) one.element.addEventListener(name, () => near(true));
+    for (const name of ['pointerleave', 'blur']) one.element.addEventListener(name, () => near(false));
   }
 
   return {
@@ -170,10 +185,7 @@ export function graph(session, target) {
       for (const { urr, total, exhausted } of all) {
         const line = nodes.get(`urr-${urr}`)?.element.querySelector('.usage');
         if (!line) continue;
-        const packets = total.uplink_packets + total.downlink_packets;
-        line.textContent = exhausted ? 'Quota exhausted'
-          : total.uplink_octets + total.downlink_octets ? `${up} ${octets(total.uplink_octets)} ${down} ${octets(total.downlink_octets)}`
-            : packets ? si(packets, ' packets') : `Used ${moment(total.seconds)}`;
+        line.textContent = exhausted ? 'Quota exhausted' : used(total, session.urrs.find(({ id }) => id === urr));
         line.classList.toggle('bad', exhausted);
       }
     },

@@ -6,7 +6,7 @@ import { h, link, problem, scroller, state, sync, table } from './dom.js';
 import { bitrate, clock, count, date, duration, interfaceName, kbps, moment, octets, si, words } from './format.js';
 import { History } from './history.js';
 import { poll } from './poll.js';
-import { graph, swatch } from './rules.js';
+import { graph, swatch, used } from './rules.js';
 import { latest } from './sampler.js';
 import { panel } from './trace.js';
 
@@ -16,8 +16,6 @@ const SPAN = 120;
 const CHARTS = 4;
 
 const KINDS = ['pdr', 'far', 'qer', 'urr', 'bar'];
-
-const volumes = (usage) => `↑ ${octets(usage.uplink_octets)} ↓ ${octets(usage.downlink_octets)}`;
 
 function limitText({ volume, seconds, events }) {
   const parts = [];
@@ -104,7 +102,7 @@ export function render(main, query, signal, seid) {
           rates(qer.mbr), rates(qer.gbr), or(qer.correlation)])),
       make('Usage Reporting Rules', ['URR', 'Measures', 'Reporting Triggers', 'Thresholds', 'Quotas', 'Period', 'FAR for quota'],
         session.urrs.map((urr) => [rule('urr', urr.id), urr.measures.join(', ') || '–', urr.triggers.join(', ') || '–', limitText(urr.thresholds),
-          limitText(urr.quotas), urr.period === null ? '–' : moment(urr.period), refer('far', urr.quota_far === null ? [] : [urr.quota_far])])),
+          limitText(urr.quotas), urr.period === null ? '–' : duration(urr.period), refer('far', urr.quota_far === null ? [] : [urr.quota_far])])),
       make('Buffering Action Rules', ['BAR', 'Downlink Data Notification Delay', number('Suggested packets')],
         session.bars.map((bar) => [rule('bar', bar.id), moment(bar.notification_delay), or(bar.suggested_packets)])),
     ].filter(Boolean));
@@ -128,11 +126,10 @@ export function render(main, query, signal, seid) {
     const all = session.state?.usage ?? [];
     usage.show(all.map((urr) => {
       const { total, unreported } = urr;
+      const rule = session.urrs.find(({ id }) => id === urr.urr);
       const word = urr.exhausted ? state('bad', 'exhausted') : urr.active ? state('good', 'measures') : state('warn', 'paused');
       return [h('a', { href: own(`urr-${urr.urr}`) }, `URR ${urr.urr}`),
-        total.uplink_octets + total.downlink_octets ? volumes(total) : total.seconds ? duration(total.seconds) : '0',
-        [unreported.uplink_octets + unreported.downlink_octets ? volumes(unreported) : unreported.seconds ? duration(unreported.seconds) : '0',
-          h('span', { class: 'note' }, ` since ${clock(urr.since)}`)],
+        used(total, rule), [used(unreported, rule), h('span', { class: 'note' }, ` since ${clock(urr.since)}`)],
         `↑ ${si(total.uplink_packets)} ↓ ${si(total.downlink_packets)}`, limitText(urr.until_threshold), limitText(urr.until_quota), word];
     }));
     shown.usage(all);

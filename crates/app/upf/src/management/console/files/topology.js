@@ -7,7 +7,7 @@ import { bitrate, count, date, rate, things } from './format.js';
 import { follow, history, isLost, latest } from './sampler.js';
 
 /** Boxes of one kind that are drawn; the tables have all. */
-const DRAWN = 8;
+const DRAWN = 6;
 
 /** Sessions whose peers are shown where paths are not supervised. */
 const SAMPLE = 200;
@@ -77,7 +77,8 @@ function besideEachOther(parts) {
   const sketch = new Sketch();
   const top = smfs.length ? height(2) + 64 : 8;
   const body = Math.max(upfHeight(parts), tall(gnbs), tall(networks));
-  sketch.upf(parts, (WIDTH - UPF) / 2, top, UPF, body);
+  const own = upfHeight(parts);
+  sketch.upf(parts, (WIDTH - UPF) / 2, top + (body - own) / 2, UPF, own);
   sketch.stack(gnbs, 1, BOX, 'end', top, body);
   networks.forEach((one, n) => sketch.box(one, WIDTH - BOX - 1, middle(n6[n]) - height(1) / 2, BOX, 'end'));
   sketch.smfs(smfs, WIDTH, parts.n4);
@@ -100,17 +101,21 @@ function belowEachOther(parts) {
   const body = upfHeight(parts);
   sketch.upf(parts, 1, top, width - 2, body);
   const below = top + body + 22;
-  const each = (width - 36) / 2;
-  sketch.stack(gnbs, 26, each - 14, 'end', below, 0);
-  sketch.stack(networks, width - each + 2, each - 14, 'end', below, 0);
+  // Lines run down at the outer sides.
+  const each = (width - 38) / 2;
+  sketch.stack(gnbs, 31, each - 20, 'end', below, 0);
+  sketch.stack(networks, width - 11 - each, each - 20, 'end', below, 0);
   sketch.smfs(smfs, width, parts.n4);
-  const branch = (trunk, from, one, kind) => sketch.lines.push(s('path', { class: `edge ${kind}`, d: `M${trunk} ${from}V${middle(one)}H${one.x}` }));
-  n6.forEach((one, n) => branch(one.x + 8 - 2 * n, one.y + height(2), networks[n], one.dot));
+  const branch = (trunk, port, one, kind) => {
+    const side = trunk < one.x ? one.x : one.x + one.width;
+    sketch.lines.push(s('path', { class: `edge ${kind}`, d: `M${trunk} ${port.y + height(2)}V${middle(one)}H${side}` }));
+  };
+  n6.forEach((one, n) => branch(one.x + one.width - 8, one, networks[n], one.dot));
   return {
     ...sketch,
     width,
     height: below + Math.max(tall(gnbs), tall(networks)) + 2,
-    join: (peer, port) => branch(port.x + 8, port.y + height(2), peer, peer.dot ?? 'unknown'),
+    join: (peer, port) => branch(port.x + 8, port, peer, peer.dot ?? 'unknown'),
   };
 }
 
@@ -126,6 +131,7 @@ export function render(main, _, signal) {
   const number = (heading) => ({ heading, number: true });
   const associations = table('SMFs (N4)', ['SMF', 'Address', 'State', number('Sessions'), 'Since'], null, 'No SMF has an association.');
   const paths = table('GTP-U peers (N3, N9)', ['Peer', 'UPF', 'State', 'Used by'], null);
+  paths.element.classList.add('tall');
   const ports = table('Interfaces', ['Interface', 'State', 'DNN', number('Received'), number('Sent'), 'Losses'], null);
   const further = h('button', { type: 'button', hidden: true, click: () => page() }, 'More peers');
   const more = h('div', { class: 'buttons' });
@@ -215,14 +221,16 @@ export function render(main, _, signal) {
       if (all.length > most) boxes.push(rest(all.length - most));
       return boxes;
     };
+    const wide = drawn.clientWidth >= NARROW || !drawn.clientWidth;
+    const two = (kind, number) => (wide ? [`${kind}, ${number}`] : [kind, number]);
     const sorted = [...peers].sort((a, b) => (a.up === false ? 0 : 1) - (b.up === false ? 0 : 1));
-    const gnbs = some(sorted, DRAWN, (path) => ({
+    const gnbs = some(sorted, wide ? DRAWN : 3, (path) => ({
       title: path.peer,
-      lines: [`GTP-U peer, ${things(path.fars, supervised ? 'FAR' : 'tunnel')}`, path.up === null ? 'not supervised' : path.up ? 'answers' : 'no answer'],
+      lines: [...two('GTP-U peer', things(path.fars, supervised ? 'FAR' : 'tunnel')), path.up === null ? 'not supervised' : path.up ? 'answers' : 'no answer'],
       dot: path.up === null ? 'unknown' : path.up ? 'good' : 'bad',
       href: `#/sessions?${new URLSearchParams({ gnb: path.peer })}`,
     }), (rest) => ({ title: `${count(rest)} further peers`, lines: ['in the table below'] }));
-    const smfs = some(latest.associations, drawn.clientWidth < NARROW ? 1 : 3, (one) => ({
+    const smfs = some(latest.associations, wide ? 3 : 1, (one) => ({
       title: one.node_id,
       lines: [`SMF, ${things(one.sessions, 'session')}`, one.path_up ? 'answers' : 'no heartbeat'],
       dot: one.path_up ? 'good' : 'bad',
@@ -239,7 +247,6 @@ export function render(main, _, signal) {
     const n6 = latest.ports.filter(({ side }) => side === 'n6').slice(0, DRAWN).map(port);
     const networks = n6.map((one) => ({ title: one.dnn.join(', ') || 'data network', lines: ['data network'] }));
 
-    const wide = drawn.clientWidth >= NARROW || !drawn.clientWidth;
     const made = (wide ? besideEachOther : belowEachOther)({ gnbs, smfs, n3, n6, networks, room: drawn.clientWidth, n4: {
       title: `N4 ${n4.join(', ')}`, lines: [`Requests ${rate(n4Rate())}`],
     } });
