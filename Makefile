@@ -54,7 +54,8 @@ smf: ## Run only the real SMFs of Open5GS and free5GC, where they are installed:
 
 console: ## Run only the console in a real Chromium: screenshots in target/causeway/console
 	@scripts/setup build
-	@scripts/setup --want net python console
+	@scripts/setup --want net python
+	@scripts/setup --want console
 	@tests/console/run
 
 lint: ## Format, clippy, shellcheck, figures, licences and advisories of dependencies

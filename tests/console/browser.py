@@ -88,7 +88,7 @@ class Browser:
         context = self.call("Target.createBrowserContext")["browserContextId"]
         target = self.call("Target.createTarget", {"url": "about:blank", "browserContextId": context})["targetId"]
         session = self.call("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
-        return Page(self, session, target, **how)
+        return Page(self, session, target, context, **how)
 
     def close(self):
         try:
@@ -105,8 +105,8 @@ class Browser:
 class Page:
     """A tab with its own storage, and all that it did."""
 
-    def __init__(self, browser, session, target, width=1360, height=900, dark=False, mobile=False):
-        self.browser, self.session, self.target = browser, session, target
+    def __init__(self, browser, session, target, context, width=1360, height=900, dark=False, mobile=False):
+        self.browser, self.session, self.target, self.context = browser, session, target, context
         # Requested addresses; lines of the console and errors; answers with a status from 400 on.
         self.requests, self.complaints, self.refused = [], [], []
         self.instead = None
@@ -125,7 +125,8 @@ class Page:
         elif method == "Network.responseReceived" and event["response"]["status"] >= 400:
             self.refused.append((event["response"]["status"], event["response"]["url"]))
         elif method == "Fetch.requestPaused":
-            body = json.dumps(self.instead(event["request"]["url"])).encode()
+            answer = self.instead(event["request"]["url"])
+            body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
             self.call("Fetch.fulfillRequest", requestId=event["requestId"], responseCode=200, body=base64.b64encode(body).decode(),
                       responseHeaders=[{"name": "content-type", "value": "application/json"}])
         elif method == "Runtime.exceptionThrown":
@@ -145,10 +146,13 @@ class Page:
         self.call("Emulation.setEmulatedMedia", features=[
             {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}, {"name": "prefers-reduced-motion", "value": "reduce"}])
 
-    def answer_instead(self, pattern, answer):
+    def answer_instead(self, answer, *patterns):
         """Requests for these addresses get what `answer` makes of the address, not what the UPF answers."""
         self.instead = answer
-        self.call("Fetch.enable", patterns=[{"urlPattern": pattern}])
+        self.call("Fetch.enable", patterns=[{"urlPattern": pattern} for pattern in patterns])
+
+    def download_into(self, folder):
+        self.browser.call("Browser.setDownloadBehavior", {"behavior": "allow", "browserContextId": self.context, "downloadPath": str(folder)})
 
     def open(self, address):
         self.call("Page.navigate", url=address)

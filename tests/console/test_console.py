@@ -25,6 +25,10 @@ DATA_NETWORK = "10.60.0.2"
 
 PHONE = (390, 844)
 
+CAPTURE = "/api/v1/sessions/{seid}/capture"
+# The block with which such a file begins.
+PCAPNG = bytes.fromhex("0a0d0d0a1c0000004d3c2b1a01000000ffffffffffffffff1c000000")
+
 # A second UPF, which asks for a token at all its addresses.
 TOKEN = "console-test-0123456789abcdef"
 CLOSED = "http://127.0.0.8:9099"
@@ -247,7 +251,7 @@ class ConsoleTest(unittest.TestCase):
             found = [{**session, "seid": hex(after + n), "ue": [f"10.0.{n}.1"]} for n in range(int(count))]
             return {"total": 1_000_000, "sessions": found, "after": hex(after + 10_000)}
 
-        page.answer_instead("*/api/v1/sessions?*", answer)
+        page.answer_instead(answer, "*/api/v1/sessions?*")
         page.go("#/sessions")
         page.until_text("50 of 1\u202f000\u202f000 sessions on this page.")
         page.click("#main .buttons a.button")
@@ -286,12 +290,39 @@ class ConsoleTest(unittest.TestCase):
         page.until_text("Stopped.")
         grown = api(f"sessions/{seid}")["state"]["usage"][0]["total"]
         self.assertGreater(grown["uplink_octets"], session["state"]["usage"][0]["total"]["uplink_octets"])
-        self.assertEqual("/api/v1/sessions/{seid}/capture" in api("openapi.json")["paths"], page.value("document.querySelector('#capture') !== null"))
         # A session that is not there.
         page.go("#/sessions/0x1234")
         page.until("document.querySelector('.problem')")
         self.assertIn("no session has the SEID 0x1234", page.text(".problem"))
         self.assertEqual({status for status, _ in page.refused}, {404})
+
+    # Input:  a capture, which ends when the operator says so. A UPF without captures shows no button; what comes then is made up here.
+    # Output: a file with what has come.
+    def test_capture(self):
+        seid = api(f"sessions?ue={UE}")["sessions"][0]["seid"]
+        description = api("openapi.json")
+        is_real = CAPTURE in description["paths"]
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        page = self.open(f"#/sessions/{seid}")
+        page.download_into(folder.name)
+        if not is_real:
+            page.until("document.querySelector('a.box.pdr')")
+            self.assertFalse(page.value("document.querySelector('#capture') !== null"))
+            description["paths"][CAPTURE] = {}
+            made_up = lambda address: description if address.endswith("openapi.json") else PCAPNG
+            page.answer_instead(made_up, "*/openapi.json", "*/capture?*")
+            page.call("Page.reload")
+        page.click("#capture")
+        if is_real:
+            self.addCleanup(ping(5).wait)
+            page.until("document.querySelector('#capture').innerText.startsWith('End capture (')")
+            page.until("Number.parseFloat(document.querySelector('#capture').innerText.slice(13)) > 0")
+            page.click("#capture")
+        file = Path(folder.name, f"session-{seid}.pcapng")
+        page.until("document.querySelector('#capture')?.innerText === 'Capture to a file'")
+        wait_for(file.exists, file.name)
+        self.assertEqual(file.read_bytes()[:4], PCAPNG[:4])
 
     # Input:  the demo's network.
     # Output: its SMF, gNBs, interfaces and data network, each drawn and in a table.
