@@ -114,7 +114,8 @@ export function render(main, _, signal) {
 
   function update() {
     const { status } = latest;
-    tiles.sessions.show(count(status.sessions), `of at most ${count(status.max_sessions)}`);
+    tiles.sessions.show(count(status.sessions), status.draining ? 'draining: no new ones' : `of at most ${count(status.max_sessions)}`,
+      status.draining ? 'warn' : '');
     const down = latest.associations.filter(({ path_up: isUp }) => !isUp).length;
     tiles.associations.show(count(status.associations), down ? `${down} without heartbeat` : status.associations ? 'all answer' : 'no SMF',
       down || !status.associations ? 'bad' : '');
