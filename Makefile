@@ -1,7 +1,7 @@
 # Causeway: every command that a developer or a CI needs. `make` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build deb deb-test p4 p4-test demo bench instructions test interop smf lint docs figures fuzz fuzz-smoke ci clean
+.PHONY: help setup build deb deb-test p4 p4-test demo bench instructions test interop smf console lint docs figures fuzz fuzz-smoke ci clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -51,6 +51,12 @@ smf: ## Run only the real SMFs of Open5GS and free5GC, where they are installed:
 	@scripts/setup build
 	@scripts/setup --want net capture go
 	@tests/smf/run
+
+console: ## Run only the console in a real Chromium: screenshots in target/causeway/console
+	@scripts/setup build
+	@scripts/setup --want net python
+	@scripts/setup --want console
+	@tests/console/run
 
 lint: ## Format, clippy, shellcheck, figures, licences and advisories of dependencies
 	@scripts/lint

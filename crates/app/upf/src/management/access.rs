@@ -14,6 +14,7 @@ use subtle::ConstantTimeEq;
 use thiserror::Error;
 use tokio_rustls::rustls::ServerConfig;
 
+use super::console::is_console;
 use super::refusal::Refusal;
 
 /// The least and the greatest length of a token, in characters.
@@ -81,9 +82,14 @@ impl Access {
 
     fn check(&self, path: &str, headers: &HeaderMap) -> Result<(), Refusal> {
         let is_api = path == "/api" || path.starts_with("/api/");
+        // A browser loads its files before it can ask for the token. They tell nothing of the UPF.
+        let is_console = is_console(path);
         match &self.token {
-            _ if is_api && !self.has_api => Err(Refusal::NoApiHere),
-            _ if is_api && self.is_local && !names_this_host(headers) => Err(Refusal::OtherHost),
+            _ if (is_api || is_console) && !self.has_api => Err(Refusal::NoApiHere),
+            _ if (is_api || is_console) && self.is_local && !names_this_host(headers) => {
+                Err(Refusal::OtherHost)
+            }
+            _ if is_console => Ok(()),
             Some(token) if (is_api || self.is_closed) && !has_token(headers, token) => Err(Refusal::NoToken),
             _ => Ok(()),
         }
@@ -176,6 +182,7 @@ mod tests {
         }
         assert_eq!(local.check("/metrics", &headers(&[])), Ok(()));
         assert_eq!(local.check("/api", &headers(&[])), Err(Refusal::NoToken));
+        assert_eq!(closed.check("/console/", &headers(&[])), Ok(()));
         assert_eq!(Access::of_socket().check("/api/v1/status", &headers(&[])), Ok(()));
     }
 
@@ -190,10 +197,12 @@ mod tests {
         for host in ["attacker.example:9098", "localhost.attacker.example", ""] {
             let refused = Err(Refusal::OtherHost);
             assert_eq!(local.check("/api/v1/status", &headers(&[("host", host)])), refused, "{host}");
+            assert_eq!(local.check("/console/", &headers(&[("host", host)])), refused, "{host}");
         }
         assert_eq!(local.check("/metrics", &headers(&[("host", "upf.example")])), Ok(()));
         let open = Access::of_metrics([192, 0, 2, 1].into(), None);
         assert_eq!(open.check("/api/v1/status", &headers(&[])), Err(Refusal::NoApiHere));
+        assert_eq!(open.check("/console/", &headers(&[])), Err(Refusal::NoApiHere));
         assert_eq!(open.check("/metrics", &headers(&[])), Ok(()));
     }
 }

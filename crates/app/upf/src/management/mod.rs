@@ -5,6 +5,7 @@ mod access;
 mod api;
 mod capture;
 mod connections;
+mod console;
 mod description;
 mod details;
 mod events;

@@ -6,6 +6,7 @@ use utoipa::openapi::OpenApi;
 
 /// The index.
 pub(super) const ROOT: &str = "<!doctype html><title>Causeway UPF</title><h1>Causeway UPF</h1><ul>\
+    <li><a href=/console/>/console/</a> the console: this UPF in the browser\
     <li><a href=/metrics>/metrics</a> metrics in Prometheus text, or in OpenMetrics text if asked for\
     <li><a href=/healthz>/healthz</a> 200 when the control plane and the packet threads answer\
     <li><a href=/api/v1>/api/v1</a> the operations of the management API\

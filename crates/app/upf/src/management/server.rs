@@ -24,7 +24,7 @@ use super::listener::Listener;
 use super::metrics::{Exposition, Format, N4Status, PortCounters};
 use super::refusal::Refusal;
 use super::views::{AssociationView, PoolView, SessionView};
-use super::{api, page};
+use super::{api, console, page};
 use crate::config::Upf;
 use crate::daemon::OwnerRequest;
 use crate::watchdog::Pauses;
@@ -167,7 +167,8 @@ fn router(management: Arc<Management>) -> Router {
     let (api, description) = api::router().split_for_parts();
     let description = with_access(description);
     let listing = page::of_api(&description);
-    api.route("/", get(async || Html(page::ROOT)))
+    api.merge(console::router())
+        .route("/", get(async || Html(page::ROOT)))
         .route("/metrics", get(metrics))
         .route("/healthz", get(health))
         .route("/readyz", get(ready))

@@ -77,6 +77,29 @@ fn sessions_are_found_by_each_filter() {
     }
 }
 
+// Input:  the console, a file of it, its address without the last slash, and a file that it does not have.
+// Output: HTML and JavaScript under a policy that permits files of the UPF only; a redirection; a refusal.
+#[test]
+fn the_console_is_served() {
+    let upf = loopback();
+    let running = run(&config(upf), upf).unwrap();
+    for (path, kind) in [("/console/", "text/html"), ("/console/app.js", "text/javascript")] {
+        let (head, body) = running.fetch(path);
+        assert!(
+            head.starts_with("HTTP/1.1 200") && head.contains(&format!("content-type: {kind}")),
+            "{head}"
+        );
+        assert!(head.contains("content-security-policy: default-src 'self'; "), "{head}");
+        assert!(!body.is_empty() && !head.contains("unsafe"), "{head}");
+    }
+    let (head, _) = running.fetch("/console");
+    assert!(head.starts_with("HTTP/1.1 308") && head.contains("location: /console/"), "{head}");
+    for path in ["/console/elsewhere.js", "/console/..%2fapp.js", "/console/app.js/"] {
+        let (head, _) = running.fetch(path);
+        assert!(head.starts_with("HTTP/1.1 404"), "{path}: {head}");
+    }
+}
+
 // Input:  300 sessions, of which every hundredth has another gNB; pages of one with that filter.
 // Output: each page has one session; following `after` finds all three, each once.
 #[test]

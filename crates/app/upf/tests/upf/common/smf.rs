@@ -87,7 +87,13 @@ impl Smf {
     pub fn request(&mut self, message: Message<'_>, seid: Option<Seid>) -> Vec<u8> {
         self.sequence += 1;
         self.send(message, seid, self.sequence);
-        self.receive()
+        loop {
+            let received = self.receive();
+            // On a busy machine the UPF sends some, too.
+            if !matches!(decode(&received).1, Message::HeartbeatRequest(_)) {
+                return received;
+            }
+        }
     }
 
     pub fn heartbeat(&mut self) {
