@@ -19,7 +19,7 @@ use crate::error::{RunError, StartError};
 use crate::host_addresses::{FilteredSocket, HostWatch, descriptor, forget};
 use crate::management::Listener;
 use crate::memory::Budget;
-use crate::open;
+use crate::open::{self, AddressTranslation};
 use crate::policies::policies;
 use crate::watchdog::Watchdog;
 use crate::worker::{PortSet, Schedule, Snapshot, WorkerHandle};
@@ -36,6 +36,8 @@ pub struct Daemon {
     ended: oneshot::Receiver<Result<Totals, RunError>>,
     control: Option<JoinHandle<()>>,
     watch: Watchdog,
+    /// Ends after all threads.
+    translation: Option<AddressTranslation>,
 }
 
 /// A request of an operator, over the management API, that the owner of the daemon carries out: it knows the file of the
@@ -108,7 +110,10 @@ impl Daemon {
         for advice in open::forwarding_advice(&config.upf) {
             warn!("{advice}");
         }
-        Self::start_with(config, ports)
+        let translation = open::address_translation(&config.upf)?;
+        let mut daemon = Self::start_with(config, ports)?;
+        daemon.translation = translation;
+        Ok(daemon)
     }
 
     /// Starts with packet ports that the caller opened, one set for each worker: for example [`open::gtpu_ports`] with
@@ -211,6 +216,7 @@ impl Daemon {
             ended,
             control,
             watch,
+            translation: None,
         })
     }
 

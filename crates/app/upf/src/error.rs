@@ -8,7 +8,7 @@ use causeway_ports::PortError;
 use causeway_switch::backend::InProcessError;
 use thiserror::Error;
 
-use crate::open::AccessError;
+use crate::open::{AccessError, NatError};
 
 /// A failure to start the daemon.
 #[derive(Debug, Error)]
@@ -40,6 +40,14 @@ pub enum StartError {
         key: &'static str,
         /// The cause and the remedy.
         source: Box<AccessError>,
+    },
+    /// The addresses of UEs cannot be translated.
+    #[error("{key}: {source}")]
+    Nat {
+        /// The configuration key.
+        key: String,
+        /// The cause and the remedy.
+        source: NatError,
     },
     /// An interface has no usable address.
     #[error("{key}: interface {dev} has no address: add one with `ip address add`, or give `address`")]

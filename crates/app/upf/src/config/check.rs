@@ -233,6 +233,14 @@ fn gateway(n: usize, session: &Session, found: &mut Problems) {
         let problem = Problem::NoGateway { mode: session.mode.word(), dev: session.dev.clone() };
         found.push((format!("upf.session[{n}].gateway"), problem));
     }
+    if session.mode != N6Mode::Tun && session.nat {
+        found.push((format!("upf.session[{n}].nat"), Problem::NoNat { mode: session.mode.word() }));
+    }
+    // The name becomes part of the rules.
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if session.nat && !session.dev.chars().all(is_plain) {
+        found.push((format!("upf.session[{n}].nat"), Problem::NatDevice { dev: session.dev.clone() }));
+    }
     if let Some(gateway) = session.gateway.filter(|gateway| !subnet.contains(gateway)) {
         let example = subnet.hosts().next().unwrap_or(subnet.addr());
         let problem = Problem::GatewayOutside { gateway, subnet, example };

@@ -188,6 +188,7 @@ fn session(session: &mut Section<'_>) -> Session {
         subnet: subnet.unwrap_or(default.subnet),
         mode: session.value("mode", values::word).unwrap_or_default(),
         gateway: session.value("gateway", values::address),
+        nat: session.value("nat", values::flag).unwrap_or_default(),
         dnn: session.value("dnn", values::network).unwrap_or(default.dnn),
         dev: session.value("dev", values::device).unwrap_or(default.dev),
         mtu: session.value("mtu", values::number(576..=9000)).unwrap_or(default.mtu),

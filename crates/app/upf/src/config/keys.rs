@@ -117,6 +117,11 @@ pub const KEYS: &[Key] = &[
         "tun: a TUN device; af_xdp: AF_XDP sockets on the Ethernet interface `dev`",
     ),
     key("upf.session[].gateway", "none", "address of the UPF on the TUN device, inside the subnet"),
+    key(
+        "upf.session[].nat",
+        "false",
+        "true: the kernel masquerades UE addresses behind the outgoing interface (nftables, mode tun)",
+    ),
     key("upf.session[].dnn", "internet", "data network, also its network instance"),
     key("upf.session[].dev", "causeway0", "TUN device, created when missing; the interface of mode af_xdp"),
     key("upf.session[].mtu", "1400", "MTU of the TUN device, or largest packet sent in mode af_xdp"),

@@ -204,6 +204,8 @@ pub struct Session {
     /// The address of the UPF on the TUN device; `None`: the device has no address in this subnet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gateway: Option<IpAddr>,
+    /// The kernel translates the addresses of UEs to that of the outgoing interface, except towards UEs.
+    pub nat: bool,
     /// The data network, which is also its network instance.
     pub dnn: String,
     /// The TUN device, or the interface of AF_XDP sockets.
@@ -236,6 +238,7 @@ impl Default for Session {
             subnet: IpNet::new_assert(Ipv4Addr::new(10, 45, 0, 0).into(), 16),
             mode: N6Mode::default(),
             gateway: Some(Ipv4Addr::new(10, 45, 0, 1).into()),
+            nat: false,
             dnn: Self::DEFAULT_DNN.to_owned(),
             dev: Self::DEFAULT_DEV.to_owned(),
             mtu: Self::DEFAULT_MTU,

@@ -241,6 +241,20 @@ pub enum Problem {
         /// The interface.
         dev: String,
     },
+    /// A mode in which packets bypass the kernel.
+    #[error(
+        "packets of mode {mode} bypass the kernel, which would translate addresses: remove `nat`, or use mode tun"
+    )]
+    NoNat {
+        /// The mode.
+        mode: &'static str,
+    },
+    /// A device that no rule of nftables can name.
+    #[error("rules for {dev} cannot be written: give `dev` a name of letters, digits, `-`, `_` and `.`")]
+    NatDevice {
+        /// The device.
+        dev: String,
+    },
     /// One device in two modes.
     #[error("{dev} has mode {other} in {first}: give it one mode")]
     ModeDiffers {

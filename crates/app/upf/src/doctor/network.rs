@@ -37,7 +37,7 @@ pub(super) fn check(upf: &Upf, interfaces: &Interfaces) -> Vec<Finding> {
     if !subnets.is_empty() {
         findings.extend(forwarding(upf));
         findings.extend(default_routes(&subnets));
-        findings.extend(firewall(&subnets));
+        findings.extend(firewall(upf));
     }
     findings
 }
@@ -159,12 +159,17 @@ fn has_default_ipv6(table: &str) -> bool {
 }
 
 /// Rules of nftables (and of iptables over it) that drop forwarded packets, and that translate addresses.
-fn firewall(subnets: &[IpNet]) -> Vec<Finding> {
+fn firewall(upf: &Upf) -> Vec<Finding> {
     const SUBJECT: &str = "firewall";
     let listed = Command::new("nft").args(["list", "ruleset"]).output();
     let Some(rules) = listed.ok().filter(|output| output.status.success()) else {
-        let remedy = "install the package nftables and run this as root, to have its rules checked";
-        return vec![Finding::warning(SUBJECT, "`nft list ruleset` does not answer: not checked", remedy)];
+        let state = "`nft list ruleset` does not answer";
+        let remedy = "install the package nftables, and run this as root";
+        let is_needed = upf.session.iter().any(|session| session.nat);
+        return vec![match is_needed {
+            true => Finding::failure(SUBJECT, format!("{state}, and `nat: true` needs nft"), remedy),
+            false => Finding::warning(SUBJECT, format!("{state}: not checked"), remedy),
+        }];
     };
     let rules = String::from_utf8_lossy(&rules.stdout);
     let drops = drops_forwarded(&rules);
@@ -176,7 +181,9 @@ fn firewall(subnets: &[IpNet]) -> Vec<Finding> {
         ),
         false => Finding::good(SUBJECT, "no chain drops forwarded packets by its policy"),
     };
-    vec![filter, translation(&rules, subnets)]
+    let by_kernel = upf.session.iter().filter(|session| session.mode == N6Mode::Tun && !session.nat);
+    let others: Vec<IpNet> = by_kernel.map(|session| session.subnet).collect();
+    vec![filter, translation(&rules, &others)]
 }
 
 /// A base chain at the hook `forward` has the policy drop.
@@ -191,17 +198,13 @@ fn translation(rules: &str, subnets: &[IpNet]) -> Finding {
         IpAddr::V6(ip) => ip.is_unique_local(),
     };
     let Some(subnet) = subnets.iter().find(|net| is_private(net)) else {
-        return Finding::good(SUBJECT, "not needed: no subnet has private addresses");
+        return Finding::good(SUBJECT, "as needed: no subnet without `nat` has private addresses");
     };
     if rules.contains("masquerade") || rules.contains("snat ") {
         return Finding::good(SUBJECT, "there is a rule for source addresses");
     }
-    let family = if is_v4(subnet) { "ip" } else { "ip6" };
-    let remedy = format!(
-        "routers of the data network need a route to {subnet}; or translate: `nft add table {family} nat; nft add chain {family} \
-         nat postrouting '{{ type nat hook postrouting priority srcnat; }}'; nft add rule {family} nat postrouting {family} saddr \
-         {subnet} masquerade`"
-    );
+    let remedy =
+        format!("routers of the data network need a route to {subnet}; or set `nat: true` in upf.session");
     Finding::warning(SUBJECT, format!("{subnet} has private addresses, and no rule translates them"), remedy)
 }
 
@@ -228,7 +231,7 @@ mod tests {
     }
 
     // Input:  rulesets with and without a dropping chain of forwarded packets, and with and without masquerading.
-    // Output: the chain is found; a private subnet without a rule gets the commands that add one.
+    // Output: the chain is found; a private subnet without a rule gets a remedy.
     #[test]
     fn rules_are_read() {
         let docker = "table ip filter {\n\tchain FORWARD {\n\t\ttype filter hook forward priority filter; policy drop;\n\t}\n}";
@@ -236,7 +239,7 @@ mod tests {
         assert!(!drops_forwarded(&docker.replace("drop", "accept")));
         let private = ["10.45.0.0/16".parse().unwrap()];
         let finding = translation(docker, &private);
-        assert!(finding.remedy.unwrap().contains("ip saddr 10.45.0.0/16 masquerade"));
+        assert!(finding.remedy.unwrap().contains("`nat: true`"));
         assert_eq!(translation("oifname eth0 masquerade", &private).remedy, None);
         assert_eq!(translation("", &["198.51.100.0/24".parse().unwrap()]).remedy, None);
     }

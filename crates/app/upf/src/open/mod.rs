@@ -1,6 +1,7 @@
 //! Opens the configured sockets and devices in the network namespace of the calling thread.
 
 mod address;
+mod address_translation;
 mod ethernet;
 mod forwarding;
 mod gtpu;
@@ -18,6 +19,8 @@ use crate::error::StartError;
 use crate::worker::{PortSet, cores};
 
 pub(crate) use address::{addresses, connected, n4_addresses, smf_networks};
+pub use address_translation::NatError;
+pub(crate) use address_translation::{AddressTranslation, address_translation};
 pub(crate) use forwarding::{KernelForwarding, forwarding_advice, kernel_forwarding};
 pub use management::AccessError;
 pub(crate) use management::management_listeners;

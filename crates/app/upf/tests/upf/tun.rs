@@ -10,7 +10,8 @@ use causeway_types::Teid;
 use causeway_upf::config::{GtpuMode, GtpuServer, Session};
 use causeway_upf::{Daemon, StartError, open};
 
-use crate::common::namespace::in_namespace;
+use crate::common::far::far_end;
+use crate::common::namespace::{in_namespace, in_namespace_of_root};
 use crate::common::smf::Smf;
 use crate::common::{Gnb, PATIENCE, UE, config, loopback, packet, until};
 
@@ -160,4 +161,49 @@ fn a_framed_route_leads_through_the_kernel() {
 fn routes() -> String {
     let listed = Command::new("ip").args(["route", "show", "table", "8805"]).output().unwrap();
     String::from_utf8(listed.stdout).unwrap()
+}
+
+/// The tables of nftables; `None`: there is no `nft`.
+fn tables() -> Option<String> {
+    let output = Command::new("nft").args(["list", "tables"]).output().ok()?;
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+// Input:  a pool with `nat: true`, with the table of a killed UPF; a UE that sends to a server without a route to the pool; a
+//         pool of mode af_xdp with `nat: true`.
+// Output: the server sees the address of the UPF's interface, and its response reaches the UE; the table goes with the daemon;
+//         an error that names the key.
+#[test]
+fn addresses_of_ues_are_translated() {
+    const TEST: &str = "tun::addresses_of_ues_are_translated";
+    in_namespace_of_root(TEST, || {
+        if tables().is_none() {
+            return eprintln!("SKIPPED {TEST}: needs nft (not on PATH)");
+        }
+        let on_server = &["link set far up", "address add 198.51.100.1/24 dev far"];
+        let server = far_end("n6", "198.51.100.9/24", on_server, (Ipv4Addr::new(198, 51, 100, 1), 2));
+        std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap();
+        let left = Command::new("nft").args(["add", "table", "ip", "causeway-n6test-0"]).status().unwrap();
+        assert!(left.success());
+        let upf = loopback();
+        let mut config = config(upf);
+        config.upf.session = vec![Session { dev: DEVICE.into(), nat: true, ..Session::default() }];
+        let daemon = Daemon::start(&config).unwrap();
+        assert_eq!(tables().unwrap(), "table ip causeway-n6test-0\n");
+
+        let (mut smf, gnb) = (Smf::new(loopback().into(), daemon.pfcp_addresses()[0]), Gnb::new());
+        smf.associate();
+        let session = smf.establish();
+        smf.forward(session, Teid::new(7).unwrap(), gnb.address);
+        gnb.send(upf, session.uplink.teid, &packet(UE, Ipv4Addr::new(198, 51, 100, 1), b"question"));
+        let mut buffer = [0; 64];
+        let (len, from) = server.recv_from(&mut buffer).unwrap();
+        assert_eq!((&buffer[..len], from.ip()), (&b"question"[..], Ipv4Addr::new(198, 51, 100, 9).into()));
+        server.send_to(b"reply", from).unwrap();
+        let datagram = gnb.receive();
+        assert!(datagram.ends_with(b"reply"), "{datagram:02x?}");
+
+        drop(daemon);
+        assert_eq!(tables().unwrap(), "");
+    });
 }

@@ -89,6 +89,14 @@ fn contradictions() {
             "6: upf.gtpu.server[0].fragment: mode af_xdp sends no fragments: remove `fragment`",
         ),
         (
+            "upf:\n  session:\n    - subnet: 10.45.0.0/16\n      mode: af_xdp\n      nat: true\n      dev: eth2\n",
+            "5: upf.session[0].nat: packets of mode af_xdp bypass the kernel, which would translate addresses: remove `nat`, or use mode tun",
+        ),
+        (
+            "upf:\n  session:\n    - subnet: 10.45.0.0/16\n      nat: true\n      dev: a*b\n",
+            "4: upf.session[0].nat: rules for a*b cannot be written: give `dev` a name of letters, digits, `-`, `_` and `.`",
+        ),
+        (
             "upf:\n  session:\n    - subnet: 10.45.0.0/16\n      mode: af_xdp\n      gateway: 10.45.0.1\n      dev: eth2\n",
             "5: upf.session[0].gateway: mode af_xdp gives eth2 no address: remove `gateway` and use `ip address add`",
         ),

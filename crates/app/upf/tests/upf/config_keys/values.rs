@@ -47,6 +47,7 @@ pub(crate) const OTHER_VALUES: &[(&str, &str)] = &[
     ("upf.session[].subnet", "10.60.0.0/16"),
     ("upf.session[].mode", "af_xdp"),
     ("upf.session[].gateway", "10.45.0.254"),
+    ("upf.session[].nat", "true"),
     ("upf.session[].dnn", "ims"),
     ("upf.session[].dev", "n6"),
     ("upf.session[].mtu", "1300"),
