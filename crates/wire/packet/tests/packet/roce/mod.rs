@@ -1,0 +1,5 @@
+//! RoCEv2 packets.
+
+mod icrc;
+mod packet;
+mod tshark;
