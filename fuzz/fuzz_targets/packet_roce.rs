@@ -2,7 +2,8 @@
 
 #![no_main]
 
-use causeway_packet::roce::{Outer, Packet};
+use causeway_packet::roce::management::Management;
+use causeway_packet::roce::{Outer, Packet, Transport};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|octets: &[u8]| {
@@ -19,5 +20,9 @@ fuzz_target!(|octets: &[u8]| {
         let again = Packet::parse(&written).expect("what was written can be read");
         assert_eq!(again.repr(), packet.repr());
         assert!(again.icrc_is_valid(&outer));
+    }
+    let Transport::Datagram(_, payload) = packet.transport else { return };
+    if let Ok(management) = Management::parse(payload) {
+        assert_eq!(Management::parse(&management.octets()), Ok(management));
     }
 });

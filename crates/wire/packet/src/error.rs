@@ -127,6 +127,14 @@ pub enum ParseError {
     /// A mandatory information element is missing.
     #[error("GTP-U information element: type {0} missing")]
     MissingIe(u8),
+    /// A management datagram that is not one of the communication management (IBA clauses 12.6 and 13.4.2).
+    #[error("RoCEv2: {what} {found:#x} of a management datagram")]
+    RoceManagement {
+        /// The field.
+        what: &'static str,
+        /// Its value.
+        found: u16,
+    },
     /// A syndrome of an acknowledgement that InfiniBand does not define (IBA clause 9.3.5).
     #[error("RoCEv2: syndrome {0:#04x}")]
     RoceSyndrome(u8),

@@ -22,6 +22,7 @@
 mod bth;
 mod header;
 mod icrc;
+pub mod management;
 mod number;
 mod packet;
 

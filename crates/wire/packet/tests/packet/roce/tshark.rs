@@ -4,8 +4,10 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::process::Command;
 
+use causeway_packet::roce::management::{ConnectRequest, Management, Message, Mtu};
 use causeway_packet::roce::{
-    Aeth, AtomicEth, Bth, NakCode, Outer, Psn, Qpn, Repr, Reth, Rkey, Syndrome, Transport, UDP_PORT,
+    Aeth, AtomicEth, Bth, Deth, GENERAL_SERVICE, GENERAL_SERVICE_QKEY, NakCode, Outer, Psn, Qpn, Repr, Reth,
+    Rkey, Syndrome, Transport, UDP_PORT,
 };
 use causeway_packet::{EtherType, IpProtocol, Ipv4Repr, Ipv6Repr, UdpRepr};
 use pcap_file::DataLink;
@@ -50,6 +52,43 @@ fn tshark(path: &std::path::Path, fields: &[&str]) -> Option<Vec<Vec<String>>> {
     };
     let text = String::from_utf8(output.stdout).unwrap();
     Some(text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect())
+}
+
+/// tshark reads a request for a connection as it was written.
+fn reads_management(folder: &std::path::Path) {
+    let request = ConnectRequest {
+        local_communication: 0x0a0b_0c0d,
+        service: 0x0200_0000_0000_12b7,
+        queue_pair: Qpn::wrapping(0x12_3456),
+        responder_resources: 3,
+        initiator_depth: 16,
+        first_psn: Psn::wrapping(0xab_cdef),
+        retries: 7,
+        mtu: Mtu::M1024,
+    };
+    let management = Management { transaction: 9, message: Message::ConnectRequest(request) }.octets();
+    let deth = Deth { qkey: GENERAL_SERVICE_QKEY, source: GENERAL_SERVICE };
+    let bth = Bth::new(GENERAL_SERVICE, Psn::wrapping(0));
+    let frame = frame(&Repr { bth, transport: Transport::Datagram(deth, &management) }, false);
+    let path = folder.join("management.pcap");
+    let header = PcapHeader { datalink: DataLink::ETHERNET, ..PcapHeader::default() };
+    let mut writer = PcapWriter::with_header(File::create(&path).unwrap(), header).unwrap();
+    writer.write_packet(&PcapPacket::new(std::time::Duration::ZERO, frame.len() as u32, &frame)).unwrap();
+    drop(writer);
+    let fields = [
+        ("infiniband.bth.opcode", "100"),
+        ("infiniband.deth.q_key", "0x0000000080010000"),
+        ("infiniband.mad.attributeid", "0x0010"),
+        ("infiniband.cm.req.localqpn", "0x123456"),
+        ("infiniband.cm.req.responderres", "0x03"),
+        ("infiniband.cm.req.initdepth", "0x10"),
+        ("infiniband.cm.req.startpsn", "0xabcdef"),
+        ("infiniband.cm.req.retrcount", "0x07"),
+        ("infiniband.cm.req.pppmtu", "0x03"),
+        ("_ws.malformed", ""),
+    ];
+    let lines = tshark(&path, &fields.map(|(field, _)| field)).unwrap();
+    assert_eq!(lines[0][..], fields.map(|(_, value)| value));
 }
 
 // Input:  a capture with a write, a read, both responses, a fetch-and-add and its response, over IPv4 and IPv6.
@@ -126,6 +165,7 @@ fn tshark_reads_the_same() {
         ];
         assert_eq!(line[..], written);
     }
+    reads_management(&folder);
     let known = Command::new("tshark").args(["-G", "fields"]).output().unwrap().stdout;
     if !String::from_utf8_lossy(&known).contains("infiniband.invariant.crc.status") {
         eprintln!("SKIPPED {NAME}: this tshark does not verify the invariant CRC");
