@@ -393,10 +393,6 @@ impl Requester {
             return;
         };
         let rest = (length as usize).saturating_sub(entry.received.len());
-        if psn != self.oldest {
-            self.counters.lost_responses += u64::from(!self.has_gone_back);
-            return self.go_back(now);
-        }
         if octets.len() != rest.min(mtu) || is_end != (rest <= mtu) {
             self.counters.stray += 1;
             return;
