@@ -7,6 +7,8 @@
 //!   by time-out and NAK, each operation executed once.
 //! - [`Client`] and [`Server`] set up connections between them, by the messages of InfiniBand's communication management. A client whose
 //!   server has restarted says so: [`Failure::Restarted`].
+//! - [`Model`] is external memory in model time: both ends over links with a rate and a round trip, and adapters that execute so many
+//!   operations a second ([`ModelParameters`], each with its source).
 //!
 //! Nothing here does I/O or reads a clock: datagrams and times are arguments. Clauses are those of the InfiniBand Architecture
 //! Specification, volume 1, release 1.3 (IBA).
@@ -62,6 +64,7 @@
 mod client;
 mod contract;
 mod description;
+mod model;
 mod region;
 mod requester;
 mod responder;
@@ -73,6 +76,7 @@ pub use contract::{
     QueuePair, Request, SubmitError,
 };
 pub use description::{Description, Incarnation, SERVICE};
+pub use model::{Model, ModelCounters, ModelParameters};
 pub use region::{Region, Regions, Rights};
 pub use requester::{Requester, RequesterConfig, RequesterCounters};
 pub use responder::{Responder, ResponderConfig, ResponderCounters};

@@ -81,6 +81,11 @@ impl Regions {
         self.regions.iter().map(|(rkey, region)| (*rkey, region))
     }
 
+    /// Sets all memory to zero.
+    pub(crate) fn clear(&mut self) {
+        self.regions.values_mut().for_each(|region| region.octets.fill(0));
+    }
+
     /// Checks an access. Key, range and right are not checked for an access to no octets (IBA clause 9.7.4).
     ///
     /// # Errors

@@ -215,7 +215,10 @@ fn what_does_not_belong_is_dropped() {
     server.receive(now, local(2), &write);
     assert_eq!(server.counters().work.writes, 1);
 
-    client.receive(now, address("192.0.2.9:4791"), &write);
+    let mut elsewhere = Vec::new();
+    let outer = causeway_packet::roce::Outer::of_socket(address("192.0.2.9:4791"), local(2));
+    packet.repr().write(&outer, &mut elsewhere).unwrap();
+    client.receive(now, address("192.0.2.9:4791"), &elsewhere);
     client.receive(now, address("192.0.2.1:4791"), &[1, 2, 3]);
     assert_eq!(client.dropped(), 2);
 }
