@@ -20,6 +20,7 @@ use crate::commands::explain::ExplainArgs;
 use crate::commands::interfaces::InterfacesArgs;
 use crate::commands::log_level::LogLevelArgs;
 use crate::commands::man::ManArgs;
+use crate::commands::memory_server::MemoryServerArgs;
 use crate::commands::peers::PeersArgs;
 use crate::commands::pools::PoolsArgs;
 use crate::commands::reload::ReloadArgs;
@@ -49,6 +50,7 @@ Examples:
   causeway plan --profile hip4 --ratio 1:10
   causeway experiment hip4
   causeway switch-model --listen 127.0.0.1:9559
+  causeway memory-server --listen 192.0.2.1 --size 1GiB
 
 Exit codes: 0 done, 1 failed, 2 wrong command line or (run) wrong configuration.";
 
@@ -121,6 +123,19 @@ Examples:
   causeway experiment hh-fig31 --only causeway
 
 Exit codes: 0 carried out (also if a figure is not reached), 1 it could not be, 2 wrong command line.";
+
+const MEMORY_SERVER_HELP: &str = "\
+RDMA READ, WRITE and atomic operations on one region of memory, by reliable connections in UDP, without an adapter that does RDMA.
+Clients set up connections by the messages of InfiniBand's communication management, and learn the remote key so. Nothing is
+encrypted and nobody is asked who they are: whoever reaches the port has the memory. The memory is empty after a start, and clients
+learn of a restart. SIGTERM and SIGINT end it, with what it did.
+
+Examples:
+  causeway memory-server
+  causeway memory-server --listen 192.0.2.1 --size 1GiB
+  causeway memory-server --listen [2001:db8::1]:4791 --size 64MiB --queue-pairs 8
+
+Exit codes: 0 ended by a signal, 1 it cannot listen or has not so much memory, 2 wrong command line.";
 
 #[cfg(feature = "p4runtime")]
 const SWITCH_MODEL_HELP: &str = "\
@@ -218,6 +233,9 @@ pub(crate) enum Command {
                       Exit codes: 0 done, 1 no such page or folder, 2 wrong command line."
     )]
     Man(ManArgs),
+    /// Serve memory over RoCEv2 to clients that keep state outside, until SIGTERM or SIGINT
+    #[command(after_help = MEMORY_SERVER_HELP)]
+    MemoryServer(MemoryServerArgs),
     #[cfg(feature = "p4runtime")]
     /// Serve the model of a P4 switch over P4Runtime, until SIGTERM or SIGINT
     #[command(after_help = SWITCH_MODEL_HELP)]

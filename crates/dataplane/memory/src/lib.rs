@@ -10,6 +10,16 @@
 //! - [`Model`] is external memory in model time: both ends over links with a rate and a round trip, and adapters that execute so many
 //!   operations a second ([`ModelParameters`], each with its source).
 //!
+//! # Differences from InfiniBand
+//!
+//! - Of reliable connections there are RDMA WRITE, RDMA READ, FetchAdd and CmpSwap; no SEND, no immediate data, no end-to-end credits. An
+//!   RNR NAK is taken as silence.
+//! - A responder that has refused a request answers a repetition of it with the same NAK, so that a NAK that is lost is no time-out.
+//! - [`Server`] and [`Client`] are made for UDP sockets, which do not show IP headers: over IPv4 they take identification 0 and Don't
+//!   Fragment as given ([`Outer::of_socket`](causeway_packet::roce::Outer::of_socket)), which is what Linux writes. Packets of an adapter
+//!   that counts its identifications fail their CRC. Responses go to the port that the request for the connection came from.
+//! - Nothing limits the rate but the window: there is no congestion control (DCQCN).
+//!
 //! Nothing here does I/O or reads a clock: datagrams and times are arguments. Clauses are those of the InfiniBand Architecture
 //! Specification, volume 1, release 1.3 (IBA).
 //!
