@@ -16,8 +16,9 @@
 //!   RNR NAK is taken as silence.
 //! - A responder that has refused a request answers a repetition of it with the same NAK, so that a NAK that is lost is no time-out.
 //! - [`Server`] and [`Client`] are made for UDP sockets, which do not show IP headers: over IPv4 they take identification 0 and Don't
-//!   Fragment as given ([`Outer::of_socket`](causeway_packet::roce::Outer::of_socket)), which is what Linux writes. Packets of an adapter
-//!   that counts its identifications fail their CRC. Responses go to the port that the request for the connection came from.
+//!   Fragment as given, which is what Linux writes for sockets that fragment nothing
+//!   ([`Outer::of_socket`](causeway_packet::roce::Outer::of_socket)). Packets of an adapter that counts its identifications fail their CRC.
+//!   Responses go to the port that the request for the connection came from.
 //! - Nothing limits the rate but the window: there is no congestion control (DCQCN).
 //!
 //! Nothing here does I/O or reads a clock: datagrams and times are arguments. Clauses are those of the InfiniBand Architecture
@@ -80,6 +81,7 @@ mod requester;
 mod responder;
 mod server;
 
+pub use causeway_packet::roce::Rkey;
 pub use client::{Client, ClientConfig, ConnectError, Status};
 pub use contract::{
     Completion, Effect, ExternalMemory, Failure, Operation, OperationError, OperationId, Outcome, Place,

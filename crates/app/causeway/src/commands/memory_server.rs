@@ -1,7 +1,7 @@
 //! `causeway memory-server`: memory that others read and write over RoCEv2.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -14,6 +14,9 @@ use causeway_memory::{
 use causeway_packet::roce::{Rkey, UDP_PORT};
 use causeway_types::Time;
 use clap::Args;
+use rustix::net::sockopt::{
+    Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
+};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::exit::{self, print};
@@ -51,9 +54,15 @@ pub(super) fn run(args: &MemoryServerArgs) -> ExitCode {
 }
 
 fn serve(args: &MemoryServerArgs) -> Result<ServerCounters, String> {
-    let failed = |error| format!("cannot listen on {}: {error}", args.listen);
+    let failed = |error: io::Error| format!("cannot listen on {}: {error}", args.listen);
     let socket = UdpSocket::bind(args.listen).map_err(failed)?;
     let local = socket.local_addr().map_err(failed)?;
+    // RoCEv2 has no fragments, and the CRC of a packet covers its identification, which is zero then.
+    if local.is_ipv4() {
+        set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::DO).map_err(|error| failed(error.into()))?;
+    } else {
+        set_ipv6_mtu_discover(&socket, Ipv6PathMtuDiscovery::DO).map_err(|error| failed(error.into()))?;
+    }
     socket.set_read_timeout(Some(WAIT)).map_err(failed)?;
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGTERM, SIGINT] {

@@ -26,8 +26,9 @@ pub struct Outer {
 }
 
 impl Outer {
-    /// The headers that Linux writes for a datagram of an unconnected UDP socket: Don't Fragment is set, and the identification is
-    /// zero (RFC 6864 clause 4.1 permits any value then).
+    /// The headers that Linux writes for a datagram of an unconnected UDP socket that fragments nothing (`IP_MTU_DISCOVER` is
+    /// `IP_PMTUDISC_DO`): Don't Fragment is set, and the identification is zero (RFC 6864 clause 4.1 permits any value then). Other sockets
+    /// count their identifications.
     pub const fn of_socket(src: SocketAddr, dst: SocketAddr) -> Self {
         Self { src, dst, identification: 0, dont_fragment: src.is_ipv4() }
     }

@@ -13,6 +13,7 @@ use causeway_memory::{
 };
 use causeway_packet::roce::{Outer, Packet};
 use causeway_types::Time;
+use rustix::net::sockopt::{Ipv4PathMtuDiscovery, set_ip_mtu_discover};
 
 /// Far beyond what a busy machine takes.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -29,6 +30,9 @@ impl Link {
     /// A client without a connection, at a free port of that address.
     pub(super) fn new(local: &str, server: SocketAddr) -> Self {
         let socket = UdpSocket::bind(local).unwrap();
+        if local.starts_with("127.") {
+            set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::DO).unwrap();
+        }
         let config = ClientConfig::new(socket.local_addr().unwrap(), server, fastrand::u64(..));
         Self { socket, client: Client::new(config), began: Instant::now() }
     }

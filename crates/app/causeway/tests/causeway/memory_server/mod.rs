@@ -86,12 +86,12 @@ fn it_serves_reads_writes_and_additions() {
     }
 }
 
-// Input:  4,000 additions to one word, and as many writes and reads of others, where one in ten packets is lost, one in 20 comes twice and
+// Input:  600 additions to one word, and as many writes and reads of others, where one in ten packets is lost, one in 20 comes twice and
 //         one in 20 comes late.
 // Output: all succeed; each addition returns the sum of those before, so that none was done twice; each read returns the write before it.
 #[test]
 fn loss_does_nothing_twice() {
-    const ROUNDS: u64 = 4000;
+    const ROUNDS: u64 = 600;
     let server = Server::start(&["--listen", "127.0.0.1:0"]);
     let network = BadNetwork::new(server.address, 100, 7);
     let mut link = Link::new("127.0.0.1:0", network.address);
@@ -109,7 +109,7 @@ fn loss_does_nothing_twice() {
     }
     assert_eq!(link.run([Operation::fetch_add(word, 0)]), [Ok(Outcome::Added(3 * ROUNDS))]);
     let (lost, said) = (network.end(), server.end("TERM"));
-    assert!(lost > 1000, "{lost}");
+    assert!(lost > 100, "{lost}");
     assert!(said.contains(&format!(" {} atomic operations; ", ROUNDS + 1)), "{said}");
     assert!(said.contains(&format!(" {ROUNDS} writes ({} octets)", 8 * ROUNDS)), "{said}");
     assert!(said.contains(" 0 with a wrong CRC, 0 for no queue pair"), "{said}");
@@ -159,11 +159,11 @@ fn the_crc_covers_what_the_kernel_writes() {
     }
     let server = Server::start(&["--listen", "127.0.0.77"]);
     assert_eq!(server.address.port(), 4791);
-    let mut link = Link::new("127.0.0.1:0", server.address);
     let mut seen = Vec::new();
     // The capture begins a little after it says so.
     for round in 0.. {
         assert!(round < 300, "tshark captures nothing");
+        let mut link = Link::new("127.0.0.1:0", server.address);
         assert_eq!(link.connect(), Status::Connected);
         let (place, word) = (link.place(16), link.place(0));
         let operations = [
@@ -190,9 +190,8 @@ fn the_crc_covers_what_the_kernel_writes() {
         assert_eq!(outer, Outer::of_socket(outer.src, outer.dst), "other headers than are assumed");
         assert!(Packet::parse(udp.payload()).unwrap().icrc_is_valid(&outer));
     }
-    let read =
-        Command::new("tshark").arg("-r").arg(&path).args(["-T", "fields", "-e", "infiniband.bth.opcode"]);
-    let read = { read }.args(["-e", "_ws.malformed"]).output().unwrap();
+    let fields = ["-T", "fields", "-e", "infiniband.bth.opcode", "-e", "_ws.malformed"];
+    let read = Command::new("tshark").arg("-r").arg(&path).args(fields).output().unwrap();
     let text = String::from_utf8(read.stdout).unwrap();
     let opcodes: Vec<_> = text.lines().map(|line| line.trim_end_matches('\t')).collect();
     assert!(opcodes.len() >= seen.len(), "{text}");
