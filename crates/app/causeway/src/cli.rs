@@ -114,6 +114,7 @@ const EXPERIMENT_HELP: &str = "\
 Experiments of HiP4-UPF (ATC'24) with the mechanisms of the switch backend over a modelled switch. Times are model time: they are
 the same on any machine, and the same seed gives the same files. docs/experiments.md says what is modelled.
 Experiments on heavy hitters with Causeway's detectors and those of others on generated traces: docs/heavy-hitters.md.
+The memory path of X-PLANE (MobiCom '23) over modelled memory servers, also in docs/experiments.md.
 
 Examples:
   causeway experiment
@@ -121,6 +122,7 @@ Examples:
   causeway experiment hip4-fig12 --ues 1M --runs 5
   causeway experiment hip4 --quick --out quick
   causeway experiment hh-fig31 --only causeway
+  causeway experiment xplane-memory
 
 Exit codes: 0 carried out (also if a figure is not reached), 1 it could not be, 2 wrong command line.";
 
@@ -169,7 +171,7 @@ pub(crate) enum Command {
     /// Run benchmarks of this build on this host, or list them
     #[command(after_help = BENCH_HELP)]
     Bench(Box<causeway_bench::Arguments>),
-    /// Repeat the experiments of papers on a modelled switch or on generated traces, and compare the figures
+    /// Repeat the experiments of papers on a modelled switch, modelled memory or generated traces, and compare the figures
     #[command(after_help = EXPERIMENT_HELP)]
     Experiment(Box<causeway_experiment::Arguments>),
     /// Compute the UE capacity of a UPF in P4 on a switch, and draw the placement of its tables

@@ -26,7 +26,8 @@ fn the_links_bound_the_rate() {
     };
     assert!(number(0, 3).abs() < 10.0, "{outcome}");
     for row in 0..3 {
-        assert!((95.0..=100.1).contains(&number(row, 6)), "{outcome}");
+        // Octets count when a packet is queued for the link.
+        assert!((95.0..110.0).contains(&number(row, 6)), "{outcome}");
     }
     assert!((number(0, 7) - 1.096).abs() < 0.02, "{outcome}");
     for (row, lookups) in [(0, 3.0), (1, 9.0)] {
