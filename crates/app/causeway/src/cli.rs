@@ -23,6 +23,7 @@ use crate::commands::explain::ExplainArgs;
 use crate::commands::interfaces::InterfacesArgs;
 use crate::commands::log_level::LogLevelArgs;
 use crate::commands::man::ManArgs;
+use crate::commands::memory_server::MemoryServerArgs;
 use crate::commands::peers::PeersArgs;
 use crate::commands::pools::PoolsArgs;
 use crate::commands::release::ReleaseArgs;
@@ -53,6 +54,7 @@ Examples:
   causeway plan --profile hip4 --ratio 1:10
   causeway experiment hip4
   causeway switch-model --listen 127.0.0.1:9559
+  causeway memory-server --listen 192.0.2.1 --size 1GiB
 
 Exit codes: 0 done, 1 failed, 2 wrong command line or (run) wrong configuration.";
 
@@ -116,6 +118,7 @@ const EXPERIMENT_HELP: &str = "\
 Experiments of HiP4-UPF (ATC'24) with the mechanisms of the switch backend over a modelled switch. Times are model time: they are
 the same on any machine, and the same seed gives the same files. docs/experiments.md says what is modelled.
 Experiments on heavy hitters with Causeway's detectors and those of others on generated traces: docs/heavy-hitters.md.
+The memory path of X-PLANE (MobiCom '23) over modelled memory servers, also in docs/experiments.md.
 
 Examples:
   causeway experiment
@@ -123,6 +126,7 @@ Examples:
   causeway experiment hip4-fig12 --ues 1M --runs 5
   causeway experiment hip4 --quick --out quick
   causeway experiment hh-fig31 --only causeway
+  causeway experiment xplane-memory
 
 Exit codes: 0 carried out (also if a figure is not reached), 1 it could not be, 2 wrong command line.";
 
@@ -138,6 +142,19 @@ Examples:
   causeway capture 0x2a --seconds 60 -w - | tshark -r -
 
 Exit codes: 0 done, also after Ctrl-C, 1 failed, 2 wrong command line.";
+
+const MEMORY_SERVER_HELP: &str = "\
+RDMA READ, WRITE and atomic operations on one region of memory, by reliable connections in UDP, without an adapter that does RDMA.
+Clients set up connections by the messages of InfiniBand's communication management, and learn the remote key so. Nothing is
+encrypted and nobody is asked who they are: whoever reaches the port has the memory. The memory is empty after a start, and clients
+learn of a restart. SIGTERM and SIGINT end it, with what it did.
+
+Examples:
+  causeway memory-server
+  causeway memory-server --listen 192.0.2.1 --size 1GiB
+  causeway memory-server --listen [2001:db8::1]:4791 --size 64MiB --queue-pairs 8
+
+Exit codes: 0 ended by a signal, 1 it cannot listen or has not so much memory, 2 wrong command line.";
 
 #[cfg(feature = "p4runtime")]
 const SWITCH_MODEL_HELP: &str = "\
@@ -171,7 +188,7 @@ pub(crate) enum Command {
     /// Run benchmarks of this build on this host, or list them
     #[command(after_help = BENCH_HELP)]
     Bench(Box<causeway_bench::Arguments>),
-    /// Repeat the experiments of papers on a modelled switch or on generated traces, and compare the figures
+    /// Repeat the experiments of papers on a modelled switch, modelled memory or generated traces, and compare the figures
     #[command(after_help = EXPERIMENT_HELP)]
     Experiment(Box<causeway_experiment::Arguments>),
     /// Compute the UE capacity of a UPF in P4 on a switch, and draw the placement of its tables
@@ -248,6 +265,9 @@ pub(crate) enum Command {
                       Exit codes: 0 done, 1 no such page or folder, 2 wrong command line."
     )]
     Man(ManArgs),
+    /// Serve memory over RoCEv2 to clients that keep state outside, until SIGTERM or SIGINT
+    #[command(after_help = MEMORY_SERVER_HELP)]
+    MemoryServer(MemoryServerArgs),
     #[cfg(feature = "p4runtime")]
     /// Serve the model of a P4 switch over P4Runtime, until SIGTERM or SIGINT
     #[command(after_help = SWITCH_MODEL_HELP)]

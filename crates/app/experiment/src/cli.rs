@@ -14,6 +14,7 @@ use crate::outcome::Outcome;
 use crate::page::{Subject, write_page};
 use crate::row_writer::Rows;
 use crate::variant::Variant;
+use crate::xplane;
 
 /// The experiment, and its size.
 #[derive(Args, Clone, Debug)]
@@ -56,6 +57,8 @@ pub enum Experiment {
     HhFig33,
     /// All experiments on heavy hitters, on one page
     Hh,
+    /// Rate and latency of the memory path of X-PLANE, over the model of external memory
+    XplaneMemory,
 }
 
 /// The size of experiments.
@@ -89,7 +92,7 @@ impl Common {
         let quick = if self.quick { " --quick" } else { "" };
         let Self { seed, runs, seconds, .. } = self;
         let name = experiment.name();
-        if experiment.subject() == Subject::HeavyHitters {
+        if experiment.subject() != Subject::Hip4 {
             return format!("causeway experiment {name} --seed {seed}{only}{quick}");
         }
         format!(
@@ -218,6 +221,7 @@ impl Experiment {
             Self::Hh | Self::HhFig18 | Self::HhFig30 | Self::HhFig31 | Self::HhFig32 | Self::HhFig33 => {
                 Subject::HeavyHitters
             }
+            Self::XplaneMemory => Subject::Xplane,
         }
     }
 
@@ -238,6 +242,7 @@ impl Experiment {
             Self::HhFig31 | Self::Hh => fig31::run(common, rows, progress),
             Self::HhFig32 => fig32::run(common, rows, progress),
             Self::HhFig33 => fig33::run(common, rows, progress),
+            Self::XplaneMemory => xplane::memory::run(common, rows, progress),
         }
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! [`simulation`] has UEs, an SMF and the mechanisms of the switch backend over a model of a switch; [`variant`] has
 //! the modes of access to the accounting tables; each file of [`hip4`] is one figure or table of HiP4-UPF. [`heavy`]
-//! has the traces, the detectors of others, and a file for each figure on heavy hitters. [`run`] is the command line.
+//! has the traces, the detectors of others, and a file for each figure on heavy hitters. [`xplane`] has the memory path
+//! of X-PLANE over the model of external memory. [`run`] is the command line.
 //! `docs/experiments.md` and `docs/heavy-hitters.md` describe all of it.
 //!
 //! ```
@@ -38,6 +39,7 @@ pub mod samples;
 pub mod simulation;
 pub mod smf;
 pub mod variant;
+pub mod xplane;
 
 pub use cli::{Arguments, Common, Experiment, run};
 pub use error::ExperimentError;

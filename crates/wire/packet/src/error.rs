@@ -31,6 +31,8 @@ pub enum Layer {
     PduSession,
     /// GTP-U information elements.
     GtpuIe,
+    /// InfiniBand transport headers of RoCEv2.
+    Roce,
 }
 
 impl fmt::Display for Layer {
@@ -49,6 +51,7 @@ impl fmt::Display for Layer {
             Self::GtpuExtension => "GTP-U extension header",
             Self::PduSession => "PDU Session Container",
             Self::GtpuIe => "GTP-U information element",
+            Self::Roce => "RoCEv2",
         })
     }
 }
@@ -124,6 +127,17 @@ pub enum ParseError {
     /// A mandatory information element is missing.
     #[error("GTP-U information element: type {0} missing")]
     MissingIe(u8),
+    /// A management datagram that is not one of the communication management (IBA clauses 12.6 and 13.4.2).
+    #[error("RoCEv2: {what} {found:#x} of a management datagram")]
+    RoceManagement {
+        /// The field.
+        what: &'static str,
+        /// Its value.
+        found: u16,
+    },
+    /// A syndrome of an acknowledgement that InfiniBand does not define (IBA clause 9.3.5).
+    #[error("RoCEv2: syndrome {0:#04x}")]
+    RoceSyndrome(u8),
     /// An address of neither 4 nor 16 octets.
     #[error("GTP-U information element: peer address of {0} octets")]
     AddressLength(usize),

@@ -1,4 +1,4 @@
-//! Checked views and builders of Ethernet, IP, UDP, TCP, ICMP and GTP-U packets.
+//! Checked views and builders of Ethernet, IP, UDP, TCP, ICMP, GTP-U and RoCEv2 packets.
 //!
 //! - A view, for example [`Ipv4`] or [`gtpu::Packet`], borrows the octets it was parsed from. `parse` validates every
 //!   length, so accessors cannot fail.
@@ -54,6 +54,7 @@ mod protocol;
 mod reader;
 pub mod rewrite;
 mod rewrite_ends;
+pub mod roce;
 mod tcp;
 mod tcp_rewrite;
 mod udp;

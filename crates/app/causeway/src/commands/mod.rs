@@ -17,6 +17,7 @@ mod identifiers;
 pub(crate) mod interfaces;
 pub(crate) mod log_level;
 pub(crate) mod man;
+pub(crate) mod memory_server;
 pub(crate) mod peers;
 mod plan;
 pub(crate) mod pools;
@@ -66,6 +67,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::LogLevel(args) => log_level::run(&args),
         Command::Completion(args) => completion::run(&args),
         Command::Man(args) => man::run(&args),
+        Command::MemoryServer(args) => memory_server::run(&args),
         #[cfg(feature = "p4runtime")]
         Command::SwitchModel(args) => switch_model::run(&args),
     }

@@ -5,6 +5,7 @@ mod common;
 mod demo_interrupt;
 mod log;
 mod memory;
+mod memory_server;
 mod operate;
 mod plan;
 mod run;

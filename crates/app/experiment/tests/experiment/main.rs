@@ -2,3 +2,4 @@
 
 mod heavy;
 mod quick;
+mod xplane;

@@ -6,3 +6,4 @@ mod common;
 mod gtpu;
 mod ip;
 mod oracle;
+mod roce;

@@ -1,0 +1,3 @@
+//! X-PLANE (Liu et al., MobiCom '23): state of a UPF in external memory.
+
+pub mod memory;

@@ -1,0 +1,37 @@
+//! The memory path of X-PLANE at a small size.
+
+use causeway_experiment::xplane::memory;
+use causeway_experiment::{Arguments, Rows};
+use causeway_show::{Cell, Progress};
+use clap::Parser;
+
+#[derive(Parser)]
+struct Line {
+    #[command(flatten)]
+    arguments: Arguments,
+}
+
+// Input:  the experiment with 5,000 packets a row, twice.
+// Output: the same both times. The links back are full for packets of 690 octets, and the first row is that of table 1 within 10 %. A
+//         packet of the slow path takes as many round trips as it has lookups: three for 10 PDRs, nine for 40.
+#[test]
+fn the_links_bound_the_rate() {
+    let common = Line::parse_from(["experiment", "xplane-memory", "--quick"]).arguments.common;
+    let run = || memory::run(&common, &Rows::discard(), &mut Progress::new()).unwrap();
+    let outcome = run();
+    assert_eq!(outcome.to_string(), run().to_string());
+    let number = |row: usize, column: usize| match outcome.table.rows[row][column] {
+        Cell::Number(number, _) => number,
+        ref other => panic!("{other:?}"),
+    };
+    assert!(number(0, 3).abs() < 10.0, "{outcome}");
+    for row in 0..3 {
+        // Octets count when a packet is queued for the link.
+        assert!((95.0..110.0).contains(&number(row, 6)), "{outcome}");
+    }
+    assert!((number(0, 7) - 1.096).abs() < 0.02, "{outcome}");
+    for (row, lookups) in [(0, 3.0), (1, 9.0)] {
+        let (fast, slow) = (number(row, 8), number(row, 9));
+        assert!((2.5..2.8).contains(&fast) && (slow / fast - lookups).abs() < 0.2, "{outcome}");
+    }
+}

@@ -1,0 +1,6 @@
+//! RoCEv2 packets.
+
+mod icrc;
+mod management;
+mod packet;
+mod tshark;

@@ -1,0 +1,28 @@
+//! Any UDP payload as RoCEv2: what is read, written and read again is the same, and has its CRC.
+
+#![no_main]
+
+use causeway_packet::roce::management::Management;
+use causeway_packet::roce::{Outer, Packet, Transport};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|octets: &[u8]| {
+    let Ok(packet) = Packet::parse(octets) else { return };
+    let (v4, v6) = (("192.0.2.1:49152", "192.0.2.2:4791"), ("[2001:db8::1]:49152", "[2001:db8::2]:4791"));
+    for (src, dst) in [v4, v6] {
+        let outer = Outer::of_socket(src.parse().expect("an address"), dst.parse().expect("an address"));
+        packet.icrc_is_valid(&outer);
+        let mut written = Vec::new();
+        if packet.repr().write(&outer, &mut written).is_err() {
+            assert!(octets.len() > 65_000 && written.is_empty());
+            return;
+        }
+        let again = Packet::parse(&written).expect("what was written can be read");
+        assert_eq!(again.repr(), packet.repr());
+        assert!(again.icrc_is_valid(&outer));
+    }
+    let Transport::Datagram(_, payload) = packet.transport else { return };
+    if let Ok(management) = Management::parse(payload) {
+        assert_eq!(Management::parse(&management.octets()), Ok(management));
+    }
+});
