@@ -1,0 +1,222 @@
+//! Buffering: packets that wait, and what the SMF is told of them (TS 29.244 clauses 5.2.3, 5.2.4 and 5.28).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use causeway_dataplane::{DataStatus, DownlinkData, DropReason};
+use causeway_model::{ApplyAction, BufferingDuration, ExtendedBuffering, Far, Pdr};
+use causeway_types::{BarId, FarId, PdrId, Qfi, Span, Time};
+
+use super::limits::Limits;
+use super::packet::Packet;
+
+/// A packet that waits.
+#[derive(Clone, Debug)]
+pub(crate) struct Waiting {
+    /// The packet.
+    pub(crate) packet: Packet,
+    /// The PDR that it matched.
+    pub(crate) pdr: PdrId,
+    /// The FAR that buffers it.
+    pub(crate) far: FarId,
+    /// When it was received.
+    pub(crate) since: Time,
+}
+
+/// The packets that wait in one session, and what was reported of them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Buffer {
+    /// The oldest first.
+    pub(crate) packets: Vec<Waiting>,
+    /// The QoS flows of each FAR whose first packet was reported, or is to be reported, and when.
+    notified: BTreeMap<(FarId, Option<Qfi>), Time>,
+    /// The PDRs whose first buffered or discarded packet was reported.
+    told: BTreeSet<(FarId, PdrId, bool)>,
+    /// Reports that a BAR delays.
+    delayed: Vec<(Time, FarId, DownlinkData)>,
+    /// Extended buffering of BARs: its end, and the number of packets.
+    extended: BTreeMap<BarId, (Option<Time>, Option<u16>)>,
+}
+
+impl Buffer {
+    /// Octets that wait.
+    pub(crate) fn octets(&self) -> usize {
+        self.packets.iter().map(|waiting| waiting.packet.buffered_len()).sum()
+    }
+
+    /// The packets of all FARs of a BAR.
+    fn of_bar(&self, bar: BarId, fars: &BTreeMap<FarId, Option<BarId>>) -> usize {
+        let of = |waiting: &&Waiting| fars.get(&waiting.far).copied().flatten() == Some(bar);
+        self.packets.iter().filter(of).count()
+    }
+
+    /// The number of packets that a BAR allows now.
+    pub(crate) fn most_of_bar(&self, bar: BarId, suggested: Option<u16>) -> Option<usize> {
+        let extended = self.extended.get(&bar).and_then(|(_, packets)| *packets);
+        extended.or(suggested).map(usize::from)
+    }
+
+    /// There is no room for one more packet of this FAR, as far as its session is concerned: `Some(true)` if its BAR is
+    /// full.
+    pub(crate) fn is_full(
+        &self,
+        far: &Far,
+        most: Option<usize>,
+        fars: &BTreeMap<FarId, Option<BarId>>,
+        octets: usize,
+        limits: &Limits,
+    ) -> Option<bool> {
+        if let (Some(bar), Some(most)) = (far.bar, most)
+            && self.of_bar(bar, fars) >= most
+        {
+            return Some(true);
+        }
+        let is_full = self.packets.len() >= limits.buffer_packets_per_session
+            || self.octets() + octets > limits.buffer_octets_per_session;
+        is_full.then_some(false)
+    }
+
+    /// The oldest packet; with `bar`, of its FARs alone.
+    pub(crate) fn oldest(&self, bar: Option<BarId>, fars: &BTreeMap<FarId, Option<BarId>>) -> Option<usize> {
+        self.packets
+            .iter()
+            .position(|waiting| bar.is_none_or(|bar| fars.get(&waiting.far).copied().flatten() == Some(bar)))
+    }
+
+    /// The report of a packet that is buffered (`Buffered`), or discarded for want of room or by its FAR.
+    pub(crate) fn report(
+        &mut self,
+        pdr: &Pdr,
+        far: &Far,
+        data: DownlinkData,
+        status: DataStatus,
+        now: Time,
+        again: Option<Span>,
+        delay: Span,
+    ) -> Option<DownlinkData> {
+        if far.bar.is_some_and(|bar| self.extended.contains_key(&bar)) && status == DataStatus::Buffered {
+            return None;
+        }
+        let wants_status = match status {
+            DataStatus::Buffered => far.delivery_status.buffered,
+            DataStatus::Discarded => far.delivery_status.discarded,
+        };
+        let is_discarded = status == DataStatus::Discarded;
+        let tells = wants_status && self.told.insert((far.id, pdr.id, is_discarded));
+        let wants_paging = matches!(far.action, ApplyAction::Buffer { notify: true })
+            && !far.bar.is_some_and(|bar| self.extended.contains_key(&bar));
+        let key = (far.id, data.qfi);
+        let is_first = self.notified.get(&key).is_none_or(|at| again.is_some_and(|again| *at + again <= now));
+        let pages = wants_paging && is_first;
+        if pages {
+            self.notified.insert(key, now);
+        }
+        let data = DownlinkData { status: tells.then_some(status), ..data };
+        match (pages, tells) {
+            (true, _) if !delay.is_zero() => {
+                self.delayed.push((now + delay, far.id, data));
+                None
+            }
+            (false, false) => None,
+            _ => Some(data),
+        }
+    }
+
+    /// A new buffering period of a FAR begins.
+    pub(crate) fn begin_again(&mut self, far: FarId) {
+        self.notified.retain(|(id, _), _| *id != far);
+        self.told.retain(|(id, ..)| *id != far);
+        self.delayed.retain(|(_, id, _)| *id != far);
+    }
+
+    /// Extended buffering starts, or stops.
+    pub(crate) fn extend(&mut self, request: &ExtendedBuffering, now: Time) {
+        let held = self.extended.get(&request.bar).copied();
+        let end = match request.duration {
+            Some(BufferingDuration::Stopped) => {
+                self.extended.remove(&request.bar);
+                return;
+            }
+            Some(BufferingDuration::For(span)) => Some(now + span),
+            Some(BufferingDuration::Unlimited) => None,
+            None => match held {
+                Some((end, _)) => end,
+                None => return,
+            },
+        };
+        let packets = request.packets.or(held.and_then(|(_, packets)| packets));
+        self.extended.insert(request.bar, (end, packets));
+    }
+
+    /// Extended buffering of a BAR ends.
+    pub(crate) fn end_extension(&mut self, bar: BarId) {
+        self.extended.remove(&bar);
+    }
+
+    /// Reports whose delay has passed.
+    pub(crate) fn take_delayed(&mut self, now: Time) -> Vec<DownlinkData> {
+        let (due, later) = std::mem::take(&mut self.delayed).into_iter().partition(|(at, ..)| *at <= now);
+        self.delayed = later;
+        let due: Vec<(Time, FarId, DownlinkData)> = due;
+        due.into_iter().map(|(_, _, data)| data).collect()
+    }
+
+    /// Packets that have waited for too long, with the reason.
+    pub(crate) fn take_expired(
+        &mut self,
+        now: Time,
+        fars: &BTreeMap<FarId, Option<BarId>>,
+        limits: &Limits,
+    ) -> Vec<(Waiting, DropReason)> {
+        let mut gone = Vec::new();
+        let over: Vec<BarId> = self
+            .extended
+            .iter()
+            .filter(|(_, (end, _))| end.is_some_and(|end| end <= now))
+            .map(|(bar, _)| *bar)
+            .collect();
+        for bar in over {
+            self.extended.remove(&bar);
+            let ids: Vec<FarId> =
+                fars.iter().filter(|(_, of)| **of == Some(bar)).map(|(far, _)| *far).collect();
+            for far in ids {
+                self.begin_again(far);
+                gone.extend(self.take_of(|waiting| waiting.far == far));
+            }
+        }
+        if let Some(most) = limits.buffer_time {
+            let extended: BTreeSet<FarId> = fars
+                .iter()
+                .filter(|(_, bar)| bar.is_some_and(|bar| self.extended.contains_key(&bar)))
+                .map(|(far, _)| *far)
+                .collect();
+            gone.extend(
+                self.take_of(|waiting| waiting.since + most <= now && !extended.contains(&waiting.far)),
+            );
+        }
+        gone.into_iter().map(|waiting| (waiting, DropReason::BufferExpired)).collect()
+    }
+
+    /// Takes the packets for which this holds, the oldest first.
+    pub(crate) fn take_of(&mut self, is_taken: impl Fn(&Waiting) -> bool) -> Vec<Waiting> {
+        let (taken, kept) = std::mem::take(&mut self.packets).into_iter().partition(|it| is_taken(it));
+        self.packets = kept;
+        taken
+    }
+
+    /// When time changes something next.
+    pub(crate) fn next_deadline(
+        &self,
+        fars: &BTreeMap<FarId, Option<BarId>>,
+        limits: &Limits,
+    ) -> Option<Time> {
+        let delayed = self.delayed.iter().map(|(at, ..)| *at);
+        let ends = self.extended.values().filter_map(|(end, _)| *end);
+        let is_limited = |waiting: &&Waiting| {
+            let bar = fars.get(&waiting.far).copied().flatten();
+            !bar.is_some_and(|bar| self.extended.contains_key(&bar))
+        };
+        let oldest = self.packets.iter().filter(is_limited).map(|waiting| waiting.since).min();
+        let expires = oldest.zip(limits.buffer_time).map(|(since, most)| since + most);
+        delayed.chain(ends).chain(expires).min()
+    }
+}

@@ -1,0 +1,109 @@
+//! User packets with what their outer headers said.
+
+use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU8;
+
+use causeway_dataplane::{DropReason, Ingress};
+use causeway_packet::gtpu::{self, Extension, PduSession};
+use causeway_packet::{Ip, UserPacket};
+use causeway_types::{NetworkInstance, Teid};
+
+/// A user packet, as it was received.
+#[derive(Clone, Debug)]
+pub(crate) struct Packet {
+    /// Where it came from.
+    pub(crate) source: Source,
+    /// The IP packet without padding behind it.
+    pub(crate) octets: Vec<u8>,
+}
+
+/// Where a user packet came from.
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    /// A GTP-U tunnel.
+    Tunnel(Outer),
+    /// A data network.
+    Network(NetworkInstance),
+}
+
+/// The outer header.
+#[derive(Clone, Debug)]
+pub(crate) struct Outer {
+    /// The TEID.
+    pub(crate) teid: Teid,
+    /// The local address.
+    pub(crate) local: IpAddr,
+    /// The sender.
+    pub(crate) peer: SocketAddr,
+    /// Type of service or traffic class.
+    pub(crate) tos: u8,
+    /// TTL or hop limit, if it is known.
+    pub(crate) hops: Option<NonZeroU8>,
+    /// The PDU Session Container.
+    pub(crate) container: Option<PduSession>,
+    /// The other extension headers: type and content.
+    pub(crate) extensions: Vec<(u8, Vec<u8>)>,
+}
+
+impl Source {
+    /// The outer header, if there is one.
+    pub(crate) fn outer(&self) -> Option<&Outer> {
+        match self {
+            Self::Tunnel(outer) => Some(outer),
+            Self::Network(_) => None,
+        }
+    }
+}
+
+impl Outer {
+    /// That of a message which was received there. `None`: it has no TEID, or was not received by GTP-U.
+    pub(crate) fn of(ingress: &Ingress, message: &gtpu::Packet<'_>) -> Option<Self> {
+        let Ingress::Gtpu { local, peer, tos, hops } = ingress else { return None };
+        let others = message.extensions.iter().filter_map(|extension| match extension {
+            Extension::Other { kind, content } => Some((kind, content.to_vec())),
+            Extension::PduSession(_) | Extension::UdpPort(_) => None,
+        });
+        Some(Self {
+            teid: message.header.teid?,
+            local: *local,
+            peer: *peer,
+            tos: *tos,
+            hops: *hops,
+            container: message.extensions.pdu_session(),
+            extensions: others.collect(),
+        })
+    }
+}
+
+impl Packet {
+    /// A packet with these octets, and possibly padding behind them.
+    ///
+    /// # Errors
+    /// [`DropReason::MalformedIp`]
+    pub(crate) fn new(source: Source, octets: &[u8]) -> Result<Self, DropReason> {
+        let user = UserPacket::parse(octets).map_err(|_| DropReason::MalformedIp)?;
+        if matches!(user.ip(), Ip::V4(ip) if !ip.checksum_is_valid()) {
+            return Err(DropReason::MalformedIp);
+        }
+        Ok(Self { source, octets: user.bytes().to_vec() })
+    }
+
+    /// The view of the user packet; always present, since it was checked before.
+    pub(crate) fn user(&self) -> Option<UserPacket<'_>> {
+        UserPacket::parse(&self.octets).ok()
+    }
+
+    /// Octets of the user packet, which rates and usage count.
+    pub(crate) fn len(&self) -> usize {
+        self.octets.len()
+    }
+
+    /// Octets in a buffer: with extension headers.
+    pub(crate) fn buffered_len(&self) -> usize {
+        let extensions = self
+            .source
+            .outer()
+            .map_or(0, |outer| outer.extensions.iter().map(|(_, content)| content.len() + 2).sum());
+        self.octets.len() + extensions
+    }
+}

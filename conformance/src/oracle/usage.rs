@@ -1,0 +1,574 @@
+//! Usage: what a URR measures, and when it reports (TS 29.244 clauses 5.2.2 and 7.5.8.3).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use causeway_model::{
+    ApplicationId, BaseInterval, Detected, Monitoring, Pdr, Urr, UrrPart, Usage, UsageLimits,
+};
+use causeway_types::{
+    Direction, PdrId, ReportingTriggers as On, Span, Time, UsageInformation, UsageReportTrigger as Cause,
+    Volume, WallClock,
+};
+
+/// The time without packets after which traffic has stopped, without an Inactivity Detection Time.
+const STOPPED_AFTER: Span = Span::from_secs(60);
+/// The time after a monitoring time until both parts are reported, if nothing else causes a report.
+const MONITORED_WITHIN: Span = Span::from_secs(5);
+
+/// A quantity of everything that can be limited.
+#[derive(Clone, Copy, Debug, Default)]
+struct Amount {
+    volume: Volume,
+    time: Span,
+    events: u64,
+}
+
+/// Traffic that has started and not stopped.
+#[derive(Clone, Copy, Debug)]
+struct Running {
+    last: Time,
+    pdr: PdrId,
+}
+
+/// The measurement of one URR.
+#[derive(Clone, Debug)]
+pub(crate) struct Measurement {
+    urr: Arc<Urr>,
+    /// The start of the present part.
+    since: Time,
+    unreported: Amount,
+    events: Vec<Time>,
+    first_packet: Option<Time>,
+    last_packet: Option<Time>,
+    /// The parts before monitoring times, which the next report contains.
+    before: Vec<Usage>,
+    /// The limits in force: those of the URR, or subsequent ones.
+    thresholds: UsageLimits,
+    quotas: UsageLimits,
+    to_threshold: Amount,
+    to_quota: Amount,
+    /// Nothing passes until a quota is granted.
+    is_exhausted: bool,
+    dropped: (u64, u64),
+    /// Until when time was measured; `None`: it does not run.
+    measured: Option<Time>,
+    /// The end of the present interval of time measurement.
+    pause_at: Option<Time>,
+    running: BTreeMap<Option<ApplicationId>, Running>,
+    /// The last packet, whatever became of it.
+    last_traffic: Option<Time>,
+    period_at: Option<Time>,
+    holding_at: Option<Time>,
+    validity_at: Option<Time>,
+    inactivity_at: Option<Time>,
+    monitorings: Vec<Monitoring>,
+    monitored_at: Option<Time>,
+    reports_left: Option<u16>,
+    /// What is to be reported.
+    due: Cause,
+    notes: Vec<Usage>,
+}
+
+impl Measurement {
+    /// That of a new URR.
+    pub(crate) fn new(urr: Arc<Urr>, now: Time, clock: WallClock) -> Self {
+        let mut new = Self {
+            since: now,
+            unreported: Amount::default(),
+            events: Vec::new(),
+            first_packet: None,
+            last_packet: None,
+            before: Vec::new(),
+            thresholds: urr.thresholds,
+            quotas: urr.quotas,
+            to_threshold: Amount::default(),
+            to_quota: Amount::default(),
+            is_exhausted: false,
+            dropped: (0, 0),
+            measured: None,
+            pause_at: None,
+            running: BTreeMap::new(),
+            last_traffic: None,
+            period_at: None,
+            holding_at: None,
+            validity_at: None,
+            inactivity_at: None,
+            monitorings: urr.monitoring_times().into_iter().copied().collect(),
+            monitored_at: None,
+            reports_left: urr.number_of_reports.map(std::num::NonZeroU16::get),
+            due: Cause::empty(),
+            notes: Vec::new(),
+            urr,
+        };
+        // A monitoring time that is over holds immediately, and there is nothing before it.
+        while let Some(first) = new.monitorings.first().filter(|first| clock.reaches(first.at) <= now) {
+            (new.thresholds, new.quotas) = (first.thresholds.or(new.thresholds), first.quotas.or(new.quotas));
+            new.monitorings.remove(0);
+        }
+        new.is_exhausted = new.quota_is_used();
+        new.restart_timers(now, &UrrPart::Period);
+        new.restart_timers(now, &UrrPart::HoldingTime);
+        new.restart_timers(now, &UrrPart::ValidityTime);
+        new.restart_timers(now, &UrrPart::InactivityTimer);
+        if new.urr.immediate_start && new.is_active() {
+            new.start_time(now);
+        }
+        new
+    }
+
+    /// The rule is replaced; what has changed starts over.
+    pub(crate) fn replace(&mut self, urr: Arc<Urr>, now: Time, clock: WallClock) {
+        self.measure_time(now);
+        let old = std::mem::replace(&mut self.urr, urr);
+        let new = Arc::clone(&self.urr);
+        let mut parts = BTreeSet::new();
+        let mut changed = |part: UrrPart, has_changed: bool| {
+            if has_changed {
+                parts.insert(part);
+            }
+        };
+        changed(UrrPart::VolumeThreshold, old.thresholds.volume != new.thresholds.volume);
+        changed(UrrPart::TimeThreshold, old.thresholds.time != new.thresholds.time);
+        changed(UrrPart::EventThreshold, old.thresholds.events != new.thresholds.events);
+        changed(UrrPart::VolumeQuota, old.quotas.volume != new.quotas.volume);
+        changed(UrrPart::TimeQuota, old.quotas.time != new.quotas.time);
+        changed(UrrPart::EventQuota, old.quotas.events != new.quotas.events);
+        changed(UrrPart::DroppedThreshold, old.dropped_threshold != new.dropped_threshold);
+        changed(UrrPart::Period, old.period != new.period);
+        changed(UrrPart::HoldingTime, old.holding_time != new.holding_time);
+        changed(UrrPart::ValidityTime, old.validity_time != new.validity_time);
+        changed(UrrPart::InactivityTimer, old.inactivity_timer != new.inactivity_timer);
+        changed(UrrPart::NumberOfReports, old.number_of_reports != new.number_of_reports);
+        if (&old.monitoring, &old.additional_monitoring) != (&new.monitoring, &new.additional_monitoring) {
+            self.monitorings = new.monitoring_times().into_iter().copied().collect();
+            self.reach_monitorings(now, clock);
+        }
+        if old.triggers.contains(On::PERIO) != new.triggers.contains(On::PERIO) {
+            parts.insert(UrrPart::Period);
+        }
+        if new.inactive {
+            self.stop_time();
+        } else if old.inactive && new.immediate_start {
+            self.start_time(now);
+        }
+        self.renew(&parts, now);
+    }
+
+    /// These parts were provisioned again: a threshold or quota counts from the last report on, a time runs from now.
+    pub(crate) fn renew(&mut self, parts: &BTreeSet<UrrPart>, now: Time) {
+        self.measure_time(now);
+        for part in parts {
+            match part {
+                UrrPart::VolumeThreshold => {
+                    self.thresholds.volume = self.urr.thresholds.volume;
+                    self.to_threshold.volume = self.unreported.volume;
+                }
+                UrrPart::TimeThreshold => {
+                    self.thresholds.time = self.urr.thresholds.time;
+                    self.to_threshold.time = self.unreported.time;
+                }
+                UrrPart::EventThreshold => {
+                    self.thresholds.events = self.urr.thresholds.events;
+                    self.to_threshold.events = self.unreported.events;
+                }
+                UrrPart::VolumeQuota => {
+                    self.quotas.volume = self.urr.quotas.volume;
+                    self.to_quota.volume = self.unreported.volume;
+                }
+                UrrPart::TimeQuota => {
+                    self.quotas.time = self.urr.quotas.time;
+                    self.to_quota.time = self.unreported.time;
+                }
+                UrrPart::EventQuota => {
+                    self.quotas.events = self.urr.quotas.events;
+                    self.to_quota.events = self.unreported.events;
+                }
+                UrrPart::DroppedThreshold => self.dropped = (0, 0),
+                UrrPart::NumberOfReports => {
+                    self.reports_left = self.urr.number_of_reports.map(std::num::NonZeroU16::get);
+                }
+                timer => self.restart_timers(now, timer),
+            }
+        }
+        if parts.iter().any(|part| is_quota(*part)) {
+            self.is_exhausted = false;
+            self.restart_timers(now, &UrrPart::HoldingTime);
+            self.restart_timers(now, &UrrPart::ValidityTime);
+            self.check_quota(now);
+        }
+        self.check_thresholds();
+    }
+
+    fn restart_timers(&mut self, now: Time, part: &UrrPart) {
+        let urr = &self.urr;
+        let has_quota = urr.quotas != UsageLimits::default();
+        match part {
+            UrrPart::Period => {
+                let period = urr.period.filter(|_| urr.triggers.contains(On::PERIO));
+                self.period_at = period.map(|period| now + period);
+            }
+            UrrPart::HoldingTime => {
+                self.holding_at = urr.holding_time.filter(|_| has_quota).map(|time| now + time);
+            }
+            UrrPart::ValidityTime => {
+                self.validity_at = urr.validity_time.filter(|_| has_quota).map(|time| now + time);
+            }
+            UrrPart::InactivityTimer => {
+                let timer = urr.inactivity_timer.filter(|_| urr.triggers.contains(On::UPINT));
+                self.inactivity_at = timer.map(|timer| now + timer);
+            }
+            _ => {}
+        }
+    }
+
+    /// It measures: it is neither paused nor at the end of its number of reports.
+    pub(crate) fn is_active(&self) -> bool {
+        !self.urr.inactive && self.reports_left != Some(0)
+    }
+
+    /// The rule.
+    pub(crate) fn urr(&self) -> &Urr {
+        &self.urr
+    }
+
+    /// A packet of a PDR with this URR was received, whatever becomes of it.
+    pub(crate) fn note_traffic(&mut self, pdr: &Pdr, now: Time) {
+        if !self.is_active() {
+            return;
+        }
+        let application = pdr.pdi.application.clone();
+        let running = Running { last: now, pdr: pdr.id };
+        let is_start = self.running.insert(application.clone(), running).is_none();
+        if is_start && self.urr.triggers.contains(On::START) {
+            let mut note = Usage::new(self.urr.id, Cause::START, now, now);
+            note.events.push(now);
+            note.detected = application.map(|application| Detected { application, pdr: pdr.id });
+            self.notes.push(note);
+        }
+        self.last_traffic = Some(now);
+        self.restart_timers(now, &UrrPart::InactivityTimer);
+        if !self.is_exhausted {
+            self.restart_timers(now, &UrrPart::HoldingTime);
+        }
+    }
+
+    /// Traffic of the PDR would start with a packet.
+    pub(crate) fn would_start(&self, pdr: &Pdr) -> bool {
+        self.is_active() && !self.running.contains_key(&pdr.pdi.application)
+    }
+
+    /// A packet of this many octets would be more than a quota has left. The quota is exhausted then.
+    pub(crate) fn exceeds_quota(
+        &mut self,
+        direction: Direction,
+        octets: u64,
+        starts: bool,
+        now: Time,
+    ) -> bool {
+        if !self.is_active() {
+            return false;
+        }
+        self.measure_time(now);
+        let mut after = self.to_quota;
+        after.volume.count(direction, octets);
+        let too_much = self.quotas.volume.is_some_and(|quota| quota.is_exceeded_by(&after.volume));
+        let too_many = starts
+            && self.urr.method.events
+            && self.quotas.events.is_some_and(|quota| self.to_quota.events + 1 > u64::from(quota));
+        if (too_much || too_many) && !self.is_exhausted {
+            self.exhaust(if too_much { Cause::VOLQU } else { Cause::EVEQU });
+        }
+        self.is_exhausted
+    }
+
+    /// Counts a packet.
+    pub(crate) fn count(&mut self, direction: Direction, octets: u64, starts: bool, now: Time) {
+        if !self.is_active() {
+            return;
+        }
+        self.measure_time(now);
+        for amount in [&mut self.unreported, &mut self.to_threshold, &mut self.to_quota] {
+            if self.urr.method.volume {
+                amount.volume.count(direction, octets);
+            }
+            if self.urr.method.events && starts {
+                amount.events += 1;
+            }
+        }
+        if self.urr.method.events && starts {
+            self.events.push(now);
+        }
+        self.first_packet = self.first_packet.or(Some(now));
+        self.last_packet = Some(now);
+        self.start_time(now);
+        self.check_thresholds();
+        self.check_quota(now);
+    }
+
+    /// Counts a downlink packet that was dropped.
+    pub(crate) fn count_dropped(&mut self, octets: u64, now: Time) {
+        let Some(limit) = self.urr.dropped_threshold.filter(|_| self.is_active()) else { return };
+        self.dropped = (self.dropped.0 + 1, self.dropped.1 + octets);
+        if limit.is_reached_by(self.dropped.0, self.dropped.1) {
+            self.dropped = (0, 0);
+            if self.urr.triggers.contains(On::DROTH) {
+                let mut note = Usage::new(self.urr.id, Cause::DROTH, self.since, now);
+                note.events.push(now);
+                self.notes.push(note);
+            }
+        }
+    }
+
+    /// A packet or a report starts the measurement of time, or prolongs its interval.
+    fn start_time(&mut self, now: Time) {
+        if !self.urr.method.duration || self.is_exhausted {
+            return;
+        }
+        let is_running = self.measured.is_some();
+        self.measured = self.measured.or(Some(now));
+        self.pause_at = match (self.urr.base_interval, self.urr.inactivity_detection) {
+            (Some(BaseInterval::Discrete(length)), _) if !is_running => Some(now + length),
+            (Some(BaseInterval::Discrete(_)), _) => self.pause_at,
+            (Some(BaseInterval::Continuous(length)), _) => {
+                let start = if is_running { self.pause_at.map_or(now, |at| at - length) } else { now };
+                // The end of the interval behind the one that has the packet.
+                let mut end = if is_running { start } else { now };
+                while end <= now {
+                    end = end + length;
+                }
+                Some(end + length)
+            }
+            (None, Some(time)) => Some(now + time),
+            (None, None) => None,
+        };
+    }
+
+    fn stop_time(&mut self) {
+        (self.measured, self.pause_at) = (None, None);
+    }
+
+    /// Measures time until now, or until the present interval has ended.
+    fn measure_time(&mut self, now: Time) {
+        let Some(measured) = self.measured else { return };
+        let end = self.pause_at.filter(|at| *at <= now);
+        let until = end.unwrap_or(now).max(measured);
+        for amount in [&mut self.unreported, &mut self.to_threshold, &mut self.to_quota] {
+            amount.time += until.since(measured);
+        }
+        self.measured = Some(until);
+        if end.is_some() {
+            self.stop_time();
+            if self.urr.triggers.contains(On::ENVCL) {
+                self.due |= Cause::ENVCL;
+            }
+        }
+    }
+
+    fn exhaust(&mut self, cause: Cause) {
+        self.is_exhausted = true;
+        self.stop_time();
+        (self.holding_at, self.validity_at) = (None, None);
+        let trigger = match cause {
+            Cause::VOLQU => On::VOLQU,
+            Cause::TIMQU => On::TIMQU,
+            Cause::EVEQU => On::EVEQU,
+            Cause::QUHTI => On::QUHTI,
+            _ => On::QUVTI,
+        };
+        if self.urr.triggers.contains(trigger) {
+            self.due |= cause;
+        }
+    }
+
+    fn quota_is_used(&self) -> bool {
+        self.quotas.volume.is_some_and(|quota| quota.is_reached_by(&self.to_quota.volume))
+            || self.quotas.time.is_some_and(|quota| self.to_quota.time >= quota)
+    }
+
+    fn check_quota(&mut self, now: Time) {
+        let _ = now;
+        if self.is_exhausted || !self.is_active() {
+            return;
+        }
+        if self.quotas.volume.is_some_and(|quota| quota.is_reached_by(&self.to_quota.volume)) {
+            self.exhaust(Cause::VOLQU);
+        } else if self.quotas.time.is_some_and(|quota| self.to_quota.time >= quota) {
+            self.exhaust(Cause::TIMQU);
+        }
+        let is_used = |quota: u32| self.to_quota.events == u64::from(quota);
+        if self.quotas.events.is_some_and(is_used) && self.urr.triggers.contains(On::EVEQU) {
+            self.due |= Cause::EVEQU;
+        }
+    }
+
+    fn check_thresholds(&mut self) {
+        if !self.is_active() {
+            return;
+        }
+        let (limits, used, on) = (self.thresholds, self.to_threshold, self.urr.triggers);
+        if on.contains(On::VOLTH) && limits.volume.is_some_and(|limit| limit.is_reached_by(&used.volume)) {
+            self.due |= Cause::VOLTH;
+        }
+        if on.contains(On::TIMTH) && limits.time.is_some_and(|limit| used.time >= limit) {
+            self.due |= Cause::TIMTH;
+        }
+        if on.contains(On::EVETH) && limits.events.is_some_and(|limit| used.events >= u64::from(limit)) {
+            self.due |= Cause::EVETH;
+        }
+    }
+
+    /// An End Marker was received.
+    pub(crate) fn note_end_marker(&mut self) {
+        if self.is_active() && self.urr.triggers.contains(On::REEMR) {
+            self.due |= Cause::EMRRE;
+        }
+    }
+
+    /// Timers that have expired.
+    pub(crate) fn advance(&mut self, now: Time, clock: WallClock) {
+        self.reach_monitorings(now, clock);
+        self.measure_time(now);
+        if !self.is_active() {
+            return;
+        }
+        self.check_thresholds();
+        self.check_quota(now);
+        let stopped_after = self.urr.inactivity_detection.unwrap_or(STOPPED_AFTER);
+        let stopped: Vec<_> = self
+            .running
+            .iter()
+            .filter(|(_, running)| running.last + stopped_after <= now)
+            .map(|(application, running)| (application.clone(), *running))
+            .collect();
+        for (application, running) in stopped {
+            self.running.remove(&application);
+            if self.urr.triggers.contains(On::STOPT) {
+                self.note_stop(application, running.pdr, now);
+            }
+        }
+        if self.period_at.is_some_and(|at| at <= now) {
+            self.due |= Cause::PERIO;
+            while let (Some(at), Some(period)) = (self.period_at.filter(|at| *at <= now), self.urr.period) {
+                self.period_at = Some(at + period);
+            }
+        }
+        if self.inactivity_at.take_if(|at| *at <= now).is_some() {
+            self.due |= Cause::UPINT;
+        }
+        if self.monitored_at.take_if(|at| *at <= now).is_some() {
+            self.due |= Cause::MONIT;
+        }
+        if self.holding_at.is_some_and(|at| at <= now) {
+            self.exhaust(Cause::QUHTI);
+        } else if self.validity_at.is_some_and(|at| at <= now) {
+            self.exhaust(Cause::QUVTI);
+        }
+    }
+
+    fn note_stop(&mut self, application: Option<ApplicationId>, pdr: PdrId, now: Time) {
+        let mut usage = self.take(Cause::STOPT, now);
+        if let Some(last) = usage.last_mut() {
+            last.detected = application.map(|application| Detected { application, pdr });
+        }
+        self.notes.extend(usage);
+    }
+
+    fn reach_monitorings(&mut self, now: Time, clock: WallClock) {
+        while let Some(first) = self.monitorings.first().copied() {
+            let at = clock.reaches(first.at);
+            if at > now {
+                return;
+            }
+            self.monitorings.remove(0);
+            self.measure_time(at);
+            let part = self.take_part(Cause::MONIT, at, UsageInformation::BEF);
+            self.before.push(part);
+            self.thresholds = first.thresholds.or(self.thresholds);
+            self.quotas = first.quotas.or(self.quotas);
+            if first.thresholds != UsageLimits::default() {
+                self.to_threshold = Amount::default();
+            }
+            if first.quotas != UsageLimits::default() {
+                self.to_quota = Amount::default();
+                self.is_exhausted = false;
+            }
+            self.monitored_at = self.monitored_at.or(Some(at + MONITORED_WITHIN));
+        }
+    }
+
+    /// When [`Measurement::advance`] is due next.
+    pub(crate) fn next_deadline(&self, clock: WallClock) -> Option<Time> {
+        let monitoring = self.monitorings.first().map(|first| clock.reaches(first.at));
+        if !self.is_active() {
+            return monitoring;
+        }
+        let after = self.urr.inactivity_detection.unwrap_or(STOPPED_AFTER);
+        let stop = self.running.values().map(|running| running.last + after).min();
+        let limit = |limit: Option<Span>, used: Span| {
+            let left = limit?.saturating_sub(used);
+            self.measured.map(|measured| measured + left)
+        };
+        let threshold = limit(self.thresholds.time, self.to_threshold.time)
+            .filter(|_| self.urr.triggers.contains(On::TIMTH));
+        let quota = limit(self.quotas.time, self.to_quota.time).filter(|_| !self.is_exhausted);
+        let timers =
+            [self.period_at, self.holding_at, self.validity_at, self.inactivity_at, self.monitored_at];
+        let others = [monitoring, stop, threshold, quota, self.pause_at];
+        timers.into_iter().chain(others).flatten().min()
+    }
+
+    /// The reports that are due, in order.
+    pub(crate) fn take_due(&mut self, now: Time) -> Vec<Usage> {
+        let mut list = std::mem::take(&mut self.notes);
+        let due = std::mem::take(&mut self.due);
+        if !due.is_empty() {
+            list.extend(self.take(due, now));
+        }
+        if let (false, Some(left)) = (list.is_empty(), &mut self.reports_left) {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                self.stop_time();
+            }
+        }
+        list
+    }
+
+    /// The usage since the last report, in parts.
+    pub(crate) fn take(&mut self, cause: Cause, now: Time) -> Vec<Usage> {
+        self.measure_time(now);
+        let part = if self.before.is_empty() { UsageInformation::empty() } else { UsageInformation::AFT };
+        let mut parts = std::mem::take(&mut self.before);
+        parts.push(self.take_part(cause, now, part));
+        self.monitored_at = None;
+        if cause.intersects(Cause::VOLTH) {
+            self.to_threshold.volume = Volume::ZERO;
+        }
+        if cause.intersects(Cause::TIMTH) {
+            self.to_threshold.time = Span::ZERO;
+        }
+        if cause.intersects(Cause::EVETH) {
+            self.to_threshold.events = 0;
+        }
+        parts
+    }
+
+    fn take_part(&mut self, cause: Cause, end: Time, part: UsageInformation) -> Usage {
+        let whole = Span::from_secs(self.unreported.time.as_secs());
+        let mut usage = Usage::new(self.urr.id, cause, self.since, end);
+        usage.part = part;
+        usage.volume = self.urr.method.volume.then_some(self.unreported.volume);
+        usage.duration = self.urr.method.duration.then_some(whole);
+        usage.first_packet = self.first_packet.take();
+        usage.last_packet = self.last_packet.take();
+        usage.events = std::mem::take(&mut self.events);
+        let fraction = self.unreported.time.saturating_sub(whole);
+        self.unreported = Amount { time: fraction, ..Amount::default() };
+        self.since = end;
+        usage
+    }
+}
+
+fn is_quota(part: UrrPart) -> bool {
+    matches!(part, UrrPart::VolumeQuota | UrrPart::TimeQuota | UrrPart::EventQuota)
+}
