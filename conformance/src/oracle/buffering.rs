@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use causeway_dataplane::{DataStatus, DownlinkData, DropReason};
-use causeway_model::{ApplyAction, BufferingDuration, ExtendedBuffering, Far, Pdr};
+use causeway_model::{ApplyAction, BufferingDuration, ExtendedBuffering, Far};
 use causeway_types::{BarId, FarId, PdrId, Qfi, Span, Time};
 
 use super::limits::Limits;
@@ -82,28 +82,28 @@ impl Buffer {
             .position(|waiting| bar.is_none_or(|bar| fars.get(&waiting.far).copied().flatten() == Some(bar)))
     }
 
-    /// The report of a packet that is buffered (`Buffered`), or discarded for want of room or by its FAR.
+    /// The report of a packet, if there is to be one now: the first of its QoS flow, if it is new, and the first of its
+    /// PDR with this status. `again`: after how long a flow is reported again; `delay`: that of the BAR.
     pub(crate) fn report(
         &mut self,
-        pdr: &Pdr,
         far: &Far,
         data: DownlinkData,
         status: DataStatus,
+        is_new: bool,
         now: Time,
         again: Option<Span>,
         delay: Span,
     ) -> Option<DownlinkData> {
-        if far.bar.is_some_and(|bar| self.extended.contains_key(&bar)) && status == DataStatus::Buffered {
-            return None;
-        }
-        let wants_status = match status {
-            DataStatus::Buffered => far.delivery_status.buffered,
-            DataStatus::Discarded => far.delivery_status.discarded,
-        };
         let is_discarded = status == DataStatus::Discarded;
-        let tells = wants_status && self.told.insert((far.id, pdr.id, is_discarded));
-        let wants_paging = matches!(far.action, ApplyAction::Buffer { notify: true })
-            && !far.bar.is_some_and(|bar| self.extended.contains_key(&bar));
+        let is_extended = far.bar.is_some_and(|bar| self.extended.contains_key(&bar));
+        let wants_status = if is_discarded {
+            far.delivery_status.discarded
+        } else {
+            far.delivery_status.buffered && !is_extended
+        };
+        let tells = wants_status && self.told.insert((far.id, data.pdr, is_discarded));
+        let wants_paging =
+            matches!(far.action, ApplyAction::Buffer { notify: true }) && is_new && !is_extended;
         let key = (far.id, data.qfi);
         let is_first = self.notified.get(&key).is_none_or(|at| again.is_some_and(|again| *at + again <= now));
         let pages = wants_paging && is_first;
@@ -111,14 +111,11 @@ impl Buffer {
             self.notified.insert(key, now);
         }
         let data = DownlinkData { status: tells.then_some(status), ..data };
-        match (pages, tells) {
-            (true, _) if !delay.is_zero() => {
-                self.delayed.push((now + delay, far.id, data));
-                None
-            }
-            (false, false) => None,
-            _ => Some(data),
+        if pages && !delay.is_zero() {
+            self.delayed.push((now + delay, far.id, data));
+            return None;
         }
+        (pages || tells).then_some(data)
     }
 
     /// A new buffering period of a FAR begins.

@@ -126,9 +126,10 @@ impl Subject<'_> {
             Direction::Downlink => ((src, src_port), (dst, dst_port)),
             Direction::Uplink => ((dst, dst_port), (src, src_port)),
         };
+        let is_assigned = |ip| pdi.covers_ue(ip) || (ip == src && self.is_solicitation());
         description.protocol.is_none_or(|wanted| wanted == protocol.0)
-            && description.remote.covers_address(remote, |ip| pdi.covers_ue(ip))
-            && description.local.covers_address(local, |ip| pdi.covers_ue(ip))
+            && description.remote.covers_address(remote, is_assigned)
+            && description.local.covers_address(local, is_assigned)
             && description.remote.covers_port(remote_port)
             && description.local.covers_port(local_port)
     }

@@ -13,7 +13,7 @@ use causeway_packet::gtpu::{
     extension_type,
 };
 use causeway_packet::rewrite::{self, Dscp, Ecn};
-use causeway_packet::{UserPacket, fragment_v4};
+use causeway_packet::{Ip, UserPacket, fragment_v4};
 use causeway_types::{FTeid, Interface, NetworkInstance, Qfi, Teid};
 
 use super::packet::{Outer, Packet};
@@ -137,7 +137,7 @@ impl Surroundings<'_> {
         };
         let index = index.ok_or(DropReason::NoEgress)?;
         let network = networks.get(index).ok_or(DropReason::NoEgress)?;
-        let user = parsed(&packet.octets)?;
+        let user = checked(&packet.octets)?;
         if is_of_link(&user) {
             return Err(DropReason::LinkLocal.into());
         }
@@ -167,8 +167,12 @@ impl Surroundings<'_> {
         let mut hops: Option<NonZeroU8> = None;
         match packet.source.outer() {
             Some(outer) => hops = hops_of_relayed(outer.hops)?,
-            None if self.is_from_gateway(packet) => {}
-            None => self.count_hop(&mut octets)?,
+            None => {
+                checked(&packet.octets)?;
+                if !self.is_from_gateway(packet) {
+                    self.count_hop(&mut octets)?;
+                }
+            }
         }
         let marks = self.marks(pdr, packet);
         let is_downlink = super::detection::direction(&pdr.pdi) == causeway_types::Direction::Downlink;
@@ -248,9 +252,9 @@ impl Surroundings<'_> {
         self.topology.networks.iter().any(|network| network.gateways.contains(&user.flow.src))
     }
 
-    /// The QFI of the packet: that of the first QER that has one.
+    /// The QFI of the packet: that of the first QER that has one. Zero is no QoS flow (TS 24.501 clause 9.11.4.12).
     pub(crate) fn qfi(&self, pdr: &Pdr) -> Option<Qfi> {
-        self.qers(pdr).find_map(|qer| qer.qfi)
+        self.qers(pdr).filter_map(|qer| qer.qfi).find(|qfi| qfi.value() != 0)
     }
 
     fn qers<'s>(&'s self, pdr: &'s Pdr) -> impl Iterator<Item = &'s Qer> {
@@ -408,6 +412,13 @@ fn gtpu(teid: Teid, extensions: &[Extension<'_>], user: &[u8]) -> Result<Vec<u8>
 
 fn ip_header(peer: IpAddr) -> usize {
     if peer.is_ipv4() { IPV4_HEADER } else { IPV6_HEADER }
+}
+
+/// A router drops what has a wrong header checksum (RFC 1812 clause 5.2.2).
+fn checked(octets: &[u8]) -> Result<UserPacket<'_>, DropReason> {
+    let user = parsed(octets)?;
+    let is_wrong = matches!(user.ip(), Ip::V4(ip) if !ip.checksum_is_valid());
+    if is_wrong { Err(DropReason::MalformedIp) } else { Ok(user) }
 }
 
 fn parsed(octets: &[u8]) -> Result<UserPacket<'_>, DropReason> {

@@ -34,7 +34,7 @@ use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, DropReason, Event, HostReachability,
     Ingress, PacketEngine, Plan, PlanId, PollApplied, Topology, Transmit,
 };
-use causeway_model::{Applications, RuleSet, SessionChange};
+use causeway_model::{Applications, Far, Op, OuterHeader, PduSessionType, RuleSet, SessionChange, Steering};
 use causeway_packet::ParseError;
 use causeway_packet::gtpu::{self, Message, Repr};
 use causeway_types::{FTeid, NetworkInstance, Seid, Time, WallClock};
@@ -212,8 +212,11 @@ impl Oracle {
         }
         let mut rules = held.map(|session| session.rules.clone()).unwrap_or_default();
         write_rules(&mut rules, plan);
-        if rules.pdu_type == causeway_model::PduSessionType::Ethernet {
+        if rules.pdu_type == PduSessionType::Ethernet {
             return Err(ApplyError::Unsupported("Ethernet sessions"));
+        }
+        if rules.fars.values().any(needs_steering) {
+            return Err(ApplyError::Unsupported("forwarding policies and tunnels over N6"));
         }
         if let Some(rule) = dangling(&rules).filter(|_| !plan.change.is_removal()) {
             return Err(ApplyError::DanglingReference { session: plan.session, rule });
@@ -255,7 +258,6 @@ impl Oracle {
 
 /// The rules after a plan.
 fn write_rules(rules: &mut RuleSet, plan: &Plan) {
-    use causeway_model::Op;
     for op in plan.ops().iter() {
         match op {
             Op::SetPduType(pdu_type) => rules.pdu_type = *pdu_type,
@@ -272,6 +274,13 @@ fn write_rules(rules: &mut RuleSet, plan: &Plan) {
             _ => {}
         }
     }
+}
+
+/// The FAR names a forwarding policy or a tunnel over N6.
+fn needs_steering(far: &Far) -> bool {
+    let n6 = |outer: Option<OuterHeader>| outer.is_some_and(|outer| outer.n6_peer().is_some());
+    far.forwarding.as_ref().is_some_and(|way| way.steering != Steering::default() || n6(way.outer))
+        || far.duplicates.iter().any(|copy| copy.policy.is_some() || n6(copy.outer))
 }
 
 /// A rule that a PDR refers to and that does not exist.

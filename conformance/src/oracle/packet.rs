@@ -4,8 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU8;
 
 use causeway_dataplane::{DropReason, Ingress};
+use causeway_packet::UserPacket;
 use causeway_packet::gtpu::{self, Extension, PduSession};
-use causeway_packet::{Ip, UserPacket};
 use causeway_types::{NetworkInstance, Teid};
 
 /// A user packet, as it was received.
@@ -82,9 +82,6 @@ impl Packet {
     /// [`DropReason::MalformedIp`]
     pub(crate) fn new(source: Source, octets: &[u8]) -> Result<Self, DropReason> {
         let user = UserPacket::parse(octets).map_err(|_| DropReason::MalformedIp)?;
-        if matches!(user.ip(), Ip::V4(ip) if !ip.checksum_is_valid()) {
-            return Err(DropReason::MalformedIp);
-        }
         Ok(Self { source, octets: user.bytes().to_vec() })
     }
 

@@ -22,6 +22,10 @@ pub(crate) struct Session {
     pub(crate) id: Seid,
     pub(crate) rules: RuleSet,
     measurements: BTreeMap<UrrId, Measurement>,
+    /// The URRs that each URR is linked to; while a plan is carried out, as before it.
+    links: BTreeMap<UrrId, BTreeSet<UrrId>>,
+    /// Usage that is to be reported.
+    due: Vec<Usage>,
     pub(crate) buffer: Buffer,
     /// Tunnels that were reported as unknown to their peer, by the FAR that sends to them.
     refused: BTreeSet<(FarId, FTeid)>,
@@ -44,6 +48,8 @@ impl Session {
             id,
             rules: RuleSet::default(),
             measurements: BTreeMap::new(),
+            links: BTreeMap::new(),
+            due: Vec::new(),
             buffer: Buffer::default(),
             refused: BTreeSet::new(),
             inactive_at: None,
@@ -71,13 +77,14 @@ impl Session {
     }
 
     fn act(&mut self, node: &mut Node, now: Time, pdr: &Pdr, packet: &Packet) -> Disposition {
-        let starts = self.starts(pdr);
         for id in &pdr.urrs {
             if let Some(measurement) = self.measurements.get_mut(id) {
                 measurement.note_traffic(pdr, now);
             }
         }
-        let exhausted = self.exhausted(pdr, packet, &starts, now);
+        // What starts is reported before the packet is measured.
+        self.collect_due(now);
+        let exhausted = self.exhausted(pdr, packet, now);
         let (far, is_counted) = match verdict(&self.rules, pdr, exhausted) {
             Verdict::Far(far) => (far.clone(), exhausted.is_none()),
             Verdict::Exhausted => return self.dropped(node, now, pdr, packet, DropReason::QuotaExhausted),
@@ -90,7 +97,7 @@ impl Session {
                     }
                     self.copy(node, pdr, &far, packet);
                 }
-                self.tell(node, now, pdr, &far, packet, DataStatus::Discarded);
+                self.tell(node, now, pdr, &far, packet, DataStatus::Discarded, false);
                 self.dropped(node, now, pdr, packet, DropReason::FarDrop)
             }
             ApplyAction::Buffer { .. } => {
@@ -100,31 +107,18 @@ impl Session {
                 self.wait(node, now, pdr, &far, packet)
             }
             ApplyAction::Forward => {
-                let counted = is_counted.then_some(&starts);
-                self.forward(node, now, pdr, &far, packet, counted, Strictness::Enforced)
+                self.forward(node, now, pdr, &far, packet, is_counted, Strictness::Enforced)
             }
         }
     }
 
-    /// The URRs of the PDR for which the packet starts traffic.
-    fn starts(&self, pdr: &Pdr) -> BTreeSet<UrrId> {
-        let starts = |id: &&UrrId| self.measurements.get(id).is_some_and(|it| it.would_start(pdr));
-        pdr.urrs.iter().filter(starts).copied().collect()
-    }
-
     /// The first URR whose quota the packet would exceed, unless its flow is exempt.
-    fn exhausted(
-        &mut self,
-        pdr: &Pdr,
-        packet: &Packet,
-        starts: &BTreeSet<UrrId>,
-        now: Time,
-    ) -> Option<UrrId> {
+    fn exhausted(&mut self, pdr: &Pdr, packet: &Packet, now: Time) -> Option<UrrId> {
         let direction = detection::direction(&pdr.pdi);
         let mut first = None;
         for id in &pdr.urrs {
             let Some(measurement) = self.measurements.get_mut(id) else { continue };
-            let exceeds = measurement.exceeds_quota(direction, packet.len() as u64, starts.contains(id), now);
+            let exceeds = measurement.exceeds_quota(direction, packet.len() as u64, now);
             let filters = &measurement.urr().exempted_filters;
             if exceeds && first.is_none() && !detection::is_exempt(packet, &pdr.pdi, filters) {
                 first = Some(*id);
@@ -141,7 +135,7 @@ impl Session {
         pdr: &Pdr,
         far: &Far,
         packet: &Packet,
-        counted: Option<&BTreeSet<UrrId>>,
+        is_counted: bool,
         strictness: Strictness,
     ) -> Disposition {
         let around = node.surroundings(&self.rules);
@@ -153,12 +147,12 @@ impl Session {
                 return self.dropped(node, now, pdr, packet, failure.reason());
             }
         };
-        self.count(pdr, packet, counted, true, now);
+        self.count(pdr, packet, is_counted, true, now);
         let enforced = node.meters.enforce(self.id, &self.rules, pdr, packet.len(), now, strictness);
         if let Err(reason) = enforced {
             return self.dropped(node, now, pdr, packet, reason);
         }
-        self.count(pdr, packet, counted, false, now);
+        self.count(pdr, packet, is_counted, false, now);
         node.transmit(sent);
         if far.duplicate && strictness == Strictness::Enforced {
             self.copy(node, pdr, far, packet);
@@ -168,20 +162,12 @@ impl Session {
     }
 
     /// Counts the packet in the URRs that measure before, or after, QoS enforcement.
-    fn count(
-        &mut self,
-        pdr: &Pdr,
-        packet: &Packet,
-        counted: Option<&BTreeSet<UrrId>>,
-        before_qos: bool,
-        now: Time,
-    ) {
-        let Some(starts) = counted else { return };
+    fn count(&mut self, pdr: &Pdr, packet: &Packet, is_counted: bool, before_qos: bool, now: Time) {
         let direction = detection::direction(&pdr.pdi);
         for id in &pdr.urrs {
             let Some(measurement) = self.measurements.get_mut(id) else { continue };
-            if measurement.urr().before_qos == before_qos {
-                measurement.count(direction, packet.len() as u64, starts.contains(id), now);
+            if is_counted && measurement.urr().before_qos == before_qos {
+                measurement.count(direction, packet.len() as u64, now);
             }
         }
     }
@@ -228,12 +214,12 @@ impl Session {
         let _ = (icmp::error_reply, error, pdr);
     }
 
-    /// Puts a packet into the buffer.
+    /// Puts a packet into the buffer. The SMF is told of it even if it finds no room, so that it can page.
     fn wait(&mut self, node: &mut Node, now: Time, pdr: &Pdr, far: &Far, packet: &Packet) -> Disposition {
-        self.tell(node, now, pdr, far, packet, DataStatus::Buffered);
         let fars = self.bars();
         let bar = far.bar.and_then(|id| self.rules.bars.get(&id));
         let most = bar.and_then(|bar| self.buffer.most_of_bar(bar.id, bar.suggested_packets));
+        let mut full = None;
         if let Some(of_bar) = self.buffer.is_full(far, most, &fars, packet.buffered_len(), &node.limits) {
             let oldest = self.buffer.oldest(far.bar.filter(|_| of_bar), &fars);
             match oldest.filter(|_| node.limits.drops_oldest) {
@@ -241,19 +227,20 @@ impl Session {
                     let gone = self.buffer.packets.remove(oldest);
                     self.discard(node, now, &gone, DropReason::BufferFull, true);
                 }
-                None => {
-                    self.tell(node, now, pdr, far, packet, DataStatus::Discarded);
-                    return self.dropped(node, now, pdr, packet, DropReason::BufferFull);
-                }
+                None => full = Some(DropReason::BufferFull),
             }
         }
-        let waiting = Waiting { packet: packet.clone(), pdr: pdr.id, far: far.id, since: now };
         if !node.limits.drops_oldest && !node.has_room(packet.buffered_len()) {
-            self.tell(node, now, pdr, far, packet, DataStatus::Discarded);
-            return self.dropped(node, now, pdr, packet, DropReason::BufferMemoryFull);
+            full = full.or(Some(DropReason::BufferMemoryFull));
         }
+        if let Some(reason) = full {
+            self.tell(node, now, pdr, far, packet, DataStatus::Discarded, true);
+            return self.dropped(node, now, pdr, packet, reason);
+        }
+        self.tell(node, now, pdr, far, packet, DataStatus::Buffered, true);
         node.counters.buffered += 1;
         node.buffered_octets += packet.buffered_len();
+        let waiting = Waiting { packet: packet.clone(), pdr: pdr.id, far: far.id, since: now };
         self.buffer.packets.push(waiting);
         Disposition::Buffered
     }
@@ -272,7 +259,7 @@ impl Session {
         let (pdr, far) = (self.rules.pdrs.get(&gone.pdr).cloned(), self.rules.fars.get(&gone.far).cloned());
         match (pdr, far) {
             (Some(pdr), Some(far)) if is_traffic => {
-                self.tell(node, now, &pdr, &far, &gone.packet, DataStatus::Discarded);
+                self.tell(node, now, &pdr, &far, &gone.packet, DataStatus::Discarded, false);
                 self.dropped(node, now, &pdr, &gone.packet, reason);
             }
             (Some(pdr), _) if is_traffic => drop(self.dropped(node, now, &pdr, &gone.packet, reason)),
@@ -280,7 +267,7 @@ impl Session {
         }
     }
 
-    /// Tells the SMF of a downlink packet, if it is to be told.
+    /// Tells the SMF of a downlink packet, if it is to be told. `is_new`: the UE may have to be paged for it.
     fn tell(
         &mut self,
         node: &mut Node,
@@ -289,6 +276,7 @@ impl Session {
         far: &Far,
         packet: &Packet,
         status: DataStatus,
+        is_new: bool,
     ) {
         if detection::direction(&pdr.pdi) != Direction::Downlink {
             return;
@@ -299,7 +287,7 @@ impl Session {
         let data = DownlinkData { pdr: pdr.id, qfi, dscp, status: None };
         let bar = far.bar.and_then(|id| self.rules.bars.get(&id));
         let delay = bar.map_or(Span::ZERO, |bar| bar.notification_delay);
-        let told = self.buffer.report(pdr, far, data, status, now, node.limits.notify_again, delay);
+        let told = self.buffer.report(far, data, status, is_new, now, node.limits.notify_again, delay);
         if let Some(data) = told {
             node.events.push_back(Event::DownlinkData { session: self.id, data });
         }
@@ -309,16 +297,25 @@ impl Session {
         self.rules.fars.values().map(|far| (far.id, far.bar)).collect()
     }
 
-    /// Reports what is due, one event for each URR that causes it.
-    pub(crate) fn report_due(&mut self, node: &mut Node, now: Time) {
+    /// Takes what is due to be reported, with what is linked to it.
+    fn collect_due(&mut self, now: Time) {
         let ids: Vec<UrrId> = self.measurements.keys().copied().collect();
         for id in ids {
             let Some(measurement) = self.measurements.get_mut(&id) else { continue };
-            let mut usage = measurement.take_due(now);
-            if usage.is_empty() {
-                continue;
+            let usage = measurement.take_due(now);
+            if !usage.is_empty() {
+                self.due.extend(usage);
+                let linked = self.linked(&BTreeSet::from([id]), now);
+                self.due.extend(linked);
             }
-            usage.extend(self.linked(&BTreeSet::from([id]), now));
+        }
+    }
+
+    /// Reports what is due, in one event.
+    fn report_due(&mut self, node: &mut Node, now: Time) {
+        self.collect_due(now);
+        if !self.due.is_empty() {
+            let usage = std::mem::take(&mut self.due);
             node.events.push_back(Event::Usage { session: self.id, usage });
         }
     }
@@ -328,9 +325,10 @@ impl Session {
         let (mut reported, mut list) = (causes.clone(), Vec::new());
         loop {
             let next = self.measurements.iter().find(|(id, measurement)| {
+                let links = self.links.get(id).into_iter().flatten();
                 !reported.contains(id)
                     && measurement.is_active()
-                    && measurement.urr().linked.iter().any(|link| reported.contains(link))
+                    && links.clone().any(|link| reported.contains(link))
             });
             let Some(id) = next.map(|(id, _)| *id) else { return list };
             reported.insert(id);
@@ -422,6 +420,7 @@ impl Session {
                 *measurement = Measurement::new(urr, now, node.clock);
             }
         }
+        self.links = self.rules.urrs.values().map(|urr| (urr.id, urr.linked.clone())).collect();
         self.drain(node, now);
         self.report_due(node, now);
         applied
@@ -525,8 +524,7 @@ impl Session {
                 self.discard(node, now, &waiting, DropReason::BufferDiscarded, false);
                 continue;
             };
-            let starts = self.starts(&pdr);
-            let exhausted = self.exhausted(&pdr, &waiting.packet, &starts, now);
+            let exhausted = self.exhausted(&pdr, &waiting.packet, now);
             let far = match verdict(&self.rules, &pdr, exhausted) {
                 Verdict::Far(far) => far.clone(),
                 Verdict::Exhausted => {
@@ -542,8 +540,8 @@ impl Session {
                 ApplyAction::Forward => {
                     node.counters.buffered -= 1;
                     node.buffered_octets -= waiting.packet.buffered_len();
-                    let counted = exhausted.is_none().then_some(&starts);
-                    self.forward(node, now, &pdr, &far, &waiting.packet, counted, Strictness::Charged);
+                    let is_counted = exhausted.is_none();
+                    self.forward(node, now, &pdr, &far, &waiting.packet, is_counted, Strictness::Charged);
                 }
             }
         }

@@ -53,6 +53,8 @@ pub(crate) struct Measurement {
     dropped: (u64, u64),
     /// Until when time was measured; `None`: it does not run.
     measured: Option<Time>,
+    /// Time was measured when the measurement was paused.
+    was_running: bool,
     /// The end of the present interval of time measurement.
     pause_at: Option<Time>,
     running: BTreeMap<Option<ApplicationId>, Running>,
@@ -87,6 +89,7 @@ impl Measurement {
             is_exhausted: false,
             dropped: (0, 0),
             measured: None,
+            was_running: false,
             pause_at: None,
             running: BTreeMap::new(),
             last_traffic: None,
@@ -147,9 +150,10 @@ impl Measurement {
         if old.triggers.contains(On::PERIO) != new.triggers.contains(On::PERIO) {
             parts.insert(UrrPart::Period);
         }
-        if new.inactive {
+        if new.inactive && !old.inactive {
+            self.was_running = self.measured.is_some();
             self.stop_time();
-        } else if old.inactive && new.immediate_start {
+        } else if old.inactive && !new.inactive && (new.immediate_start || self.was_running) {
             self.start_time(now);
         }
         self.renew(&parts, now);
@@ -237,9 +241,13 @@ impl Measurement {
         if !self.is_active() {
             return;
         }
+        self.advance_runs(now);
         let application = pdr.pdi.application.clone();
         let running = Running { last: now, pdr: pdr.id };
         let is_start = self.running.insert(application.clone(), running).is_none();
+        if is_start && self.urr.method.events && !self.is_exhausted {
+            self.count_event(now);
+        }
         if is_start && self.urr.triggers.contains(On::START) {
             let mut note = Usage::new(self.urr.id, Cause::START, now, now);
             note.events.push(now);
@@ -253,38 +261,42 @@ impl Measurement {
         }
     }
 
-    /// Traffic of the PDR would start with a packet.
-    pub(crate) fn would_start(&self, pdr: &Pdr) -> bool {
-        self.is_active() && !self.running.contains_key(&pdr.pdi.application)
+    /// Traffic starts: an event, unless it is one more than the quota has.
+    fn count_event(&mut self, now: Time) {
+        let has_left = |quota: u32| self.to_quota.events < u64::from(quota);
+        if !self.quotas.events.is_none_or(has_left) {
+            self.exhaust(Cause::EVEQU, false);
+            return;
+        }
+        for amount in [&mut self.unreported, &mut self.to_threshold, &mut self.to_quota] {
+            amount.events += 1;
+        }
+        self.events.push(now);
+        self.check_thresholds();
+        if self.quotas.events.is_some_and(|quota| self.to_quota.events == u64::from(quota))
+            && self.urr.triggers.contains(On::EVEQU)
+        {
+            self.due |= Cause::EVEQU;
+        }
     }
 
     /// A packet of this many octets would be more than a quota has left. The quota is exhausted then.
-    pub(crate) fn exceeds_quota(
-        &mut self,
-        direction: Direction,
-        octets: u64,
-        starts: bool,
-        now: Time,
-    ) -> bool {
+    pub(crate) fn exceeds_quota(&mut self, direction: Direction, octets: u64, now: Time) -> bool {
         if !self.is_active() {
             return false;
         }
         self.measure_time(now);
         let mut after = self.to_quota;
         after.volume.count(direction, octets);
-        let too_much = self.quotas.volume.is_some_and(|quota| quota.is_exceeded_by(&after.volume));
-        let too_many = starts
-            && self.urr.method.events
-            && self.quotas.events.is_some_and(|quota| self.to_quota.events + 1 > u64::from(quota));
-        if (too_much || too_many) && !self.is_exhausted {
-            self.exhaust(if too_much { Cause::VOLQU } else { Cause::EVEQU });
+        if !self.is_exhausted && self.quotas.volume.is_some_and(|quota| quota.is_exceeded_by(&after.volume)) {
+            self.exhaust(Cause::VOLQU, true);
         }
         self.is_exhausted
     }
 
     /// Counts a packet.
-    pub(crate) fn count(&mut self, direction: Direction, octets: u64, starts: bool, now: Time) {
-        if !self.is_active() {
+    pub(crate) fn count(&mut self, direction: Direction, octets: u64, now: Time) {
+        if !self.is_active() || self.is_exhausted {
             return;
         }
         self.measure_time(now);
@@ -292,12 +304,6 @@ impl Measurement {
             if self.urr.method.volume {
                 amount.volume.count(direction, octets);
             }
-            if self.urr.method.events && starts {
-                amount.events += 1;
-            }
-        }
-        if self.urr.method.events && starts {
-            self.events.push(now);
         }
         self.first_packet = self.first_packet.or(Some(now));
         self.last_packet = Some(now);
@@ -365,7 +371,8 @@ impl Measurement {
         }
     }
 
-    fn exhaust(&mut self, cause: Cause) {
+    /// Nothing passes any more; `reports`: this is reported, if it is a trigger.
+    fn exhaust(&mut self, cause: Cause, reports: bool) {
         self.is_exhausted = true;
         self.stop_time();
         (self.holding_at, self.validity_at) = (None, None);
@@ -376,7 +383,7 @@ impl Measurement {
             Cause::QUHTI => On::QUHTI,
             _ => On::QUVTI,
         };
-        if self.urr.triggers.contains(trigger) {
+        if reports && self.urr.triggers.contains(trigger) {
             self.due |= cause;
         }
     }
@@ -392,13 +399,9 @@ impl Measurement {
             return;
         }
         if self.quotas.volume.is_some_and(|quota| quota.is_reached_by(&self.to_quota.volume)) {
-            self.exhaust(Cause::VOLQU);
+            self.exhaust(Cause::VOLQU, true);
         } else if self.quotas.time.is_some_and(|quota| self.to_quota.time >= quota) {
-            self.exhaust(Cause::TIMQU);
-        }
-        let is_used = |quota: u32| self.to_quota.events == u64::from(quota);
-        if self.quotas.events.is_some_and(is_used) && self.urr.triggers.contains(On::EVEQU) {
-            self.due |= Cause::EVEQU;
+            self.exhaust(Cause::TIMQU, true);
         }
     }
 
@@ -434,19 +437,7 @@ impl Measurement {
         }
         self.check_thresholds();
         self.check_quota(now);
-        let stopped_after = self.urr.inactivity_detection.unwrap_or(STOPPED_AFTER);
-        let stopped: Vec<_> = self
-            .running
-            .iter()
-            .filter(|(_, running)| running.last + stopped_after <= now)
-            .map(|(application, running)| (application.clone(), *running))
-            .collect();
-        for (application, running) in stopped {
-            self.running.remove(&application);
-            if self.urr.triggers.contains(On::STOPT) {
-                self.note_stop(application, running.pdr, now);
-            }
-        }
+        self.advance_runs(now);
         if self.period_at.is_some_and(|at| at <= now) {
             self.due |= Cause::PERIO;
             while let (Some(at), Some(period)) = (self.period_at.filter(|at| *at <= now), self.urr.period) {
@@ -460,14 +451,38 @@ impl Measurement {
             self.due |= Cause::MONIT;
         }
         if self.holding_at.is_some_and(|at| at <= now) {
-            self.exhaust(Cause::QUHTI);
+            // What comes after it starts anew.
+            self.running.clear();
+            self.exhaust(Cause::QUHTI, true);
         } else if self.validity_at.is_some_and(|at| at <= now) {
-            self.exhaust(Cause::QUVTI);
+            self.exhaust(Cause::QUVTI, true);
         }
     }
 
+    /// Traffic that has stopped.
+    fn advance_runs(&mut self, now: Time) {
+        let stopped_after = self.urr.inactivity_detection.unwrap_or(STOPPED_AFTER);
+        let stopped: Vec<_> = self
+            .running
+            .iter()
+            .filter(|(_, running)| running.last + stopped_after <= now)
+            .map(|(application, running)| (application.clone(), *running))
+            .collect();
+        for (application, running) in stopped {
+            self.running.remove(&application);
+            if self.urr.triggers.contains(On::STOPT) {
+                self.note_stop(application, running.pdr, now);
+            }
+        }
+    }
+
+    /// What was measured is in the report of the first that stops.
     fn note_stop(&mut self, application: Option<ApplicationId>, pdr: PdrId, now: Time) {
-        let mut usage = self.take(Cause::STOPT, now);
+        let is_first = !self.notes.iter().any(|note| note.triggers == Cause::STOPT);
+        let mut usage = match is_first {
+            true => self.take(Cause::STOPT, now),
+            false => vec![Usage::new(self.urr.id, Cause::STOPT, now, now)],
+        };
         if let Some(last) = usage.last_mut() {
             last.detected = application.map(|application| Detected { application, pdr });
         }
