@@ -572,10 +572,10 @@ impl Session {
         for data in self.buffer.take_delayed(now) {
             node.events.push_back(Event::DownlinkData { session: self.id, data });
         }
-        for measurement in self.measurements.values_mut() {
-            measurement.advance(now, node.clock);
+        for id in self.measurements.keys().copied().collect::<Vec<_>>() {
+            self.measurements.get_mut(&id).into_iter().for_each(|it| it.advance(now, node.clock));
+            self.report_due(node, now);
         }
-        self.report_due(node, now);
         if self.inactive_at.take_if(|at| *at <= now).is_some() {
             node.events.push_back(Event::Inactivity { session: self.id });
         }
