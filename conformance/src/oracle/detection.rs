@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use causeway_dataplane::DropReason;
 use causeway_model::{Applications, FlowDescription, Pdi, Pdr, PredefinedRule, RuleSet, SdfFilter, UeSide};
 use causeway_packet::{Flow, UserPacket, icmp};
-use causeway_types::{Direction, NetworkInstance, Qfi, WallTime};
+use causeway_types::{Direction, Qfi, WallTime};
 
 use super::packet::{Packet, Source};
 
@@ -57,12 +57,10 @@ pub(crate) fn detect<'r>(rules: &'r RuleSet, subject: &Subject<'_>) -> Result<&'
 }
 
 /// How well the session is identified by a destination: the length of the longest prefix of its downlink PDRs that
-/// contains it. `None`: it is not a destination of the session.
-pub(crate) fn longest_prefix(rules: &RuleSet, network: &NetworkInstance, ue: IpAddr) -> Option<u8> {
-    let of_network = rules.pdrs.values().map(|pdr| &pdr.pdi).filter(|pdi| {
-        pdi.tunnel.is_none() && pdi.network_instance.as_ref().is_none_or(|instance| instance == network)
-    });
-    of_network.flat_map(Pdi::ue_nets).filter(|net| net.contains(&ue)).map(|net| net.prefix_len()).max()
+/// contains it, in whatever network. `None`: it is not a destination of the session.
+pub(crate) fn longest_prefix(rules: &RuleSet, ue: IpAddr) -> Option<u8> {
+    let downlink = rules.pdrs.values().map(|pdr| &pdr.pdi).filter(|pdi| pdi.tunnel.is_none());
+    downlink.flat_map(Pdi::ue_nets).filter(|net| net.contains(&ue)).map(|net| net.prefix_len()).max()
 }
 
 impl Subject<'_> {

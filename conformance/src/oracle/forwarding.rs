@@ -29,34 +29,6 @@ const LARGEST: usize = 65_535;
 /// Packets to transmit.
 pub(crate) type Sent = Vec<(Egress, Vec<u8>)>;
 
-/// Why a packet is not forwarded.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Failure {
-    /// It is dropped.
-    Drop(DropReason),
-    /// Its hop limit has expired: its sender is told.
-    TimeExceeded,
-    /// It is larger than this MTU: its sender is told.
-    TooLarge(u32),
-}
-
-impl From<DropReason> for Failure {
-    fn from(reason: DropReason) -> Self {
-        Self::Drop(reason)
-    }
-}
-
-impl Failure {
-    /// The reason under which the packet is counted.
-    pub(crate) fn reason(self) -> DropReason {
-        match self {
-            Self::Drop(reason) => reason,
-            Self::TimeExceeded => DropReason::TtlExpired,
-            Self::TooLarge(_) => DropReason::MtuExceeded,
-        }
-    }
-}
-
 /// What surrounds a packet on its way out.
 pub(crate) struct Surroundings<'a> {
     /// The endpoints and networks.
@@ -90,8 +62,8 @@ impl Surroundings<'_> {
     /// The packets that a FAR which forwards makes of this one.
     ///
     /// # Errors
-    /// [`Failure`]: it is not forwarded.
-    pub(crate) fn forward(&self, pdr: &Pdr, far: &Far, packet: &Packet) -> Result<Sent, Failure> {
+    /// [`DropReason`]: it is not forwarded.
+    pub(crate) fn forward(&self, pdr: &Pdr, far: &Far, packet: &Packet) -> Result<Sent, DropReason> {
         let forwarding = far.forwarding.as_ref().ok_or(DropReason::NoEgress)?;
         self.send(pdr, packet, &Destination::of(forwarding))
     }
@@ -103,20 +75,20 @@ impl Surroundings<'_> {
         self.send(pdr, packet, &destination).unwrap_or_default()
     }
 
-    fn send(&self, pdr: &Pdr, packet: &Packet, to: &Destination<'_>) -> Result<Sent, Failure> {
+    fn send(&self, pdr: &Pdr, packet: &Packet, to: &Destination<'_>) -> Result<Sent, DropReason> {
         let outer = packet.source.outer();
         check_removal(pdr, outer)?;
-        let mut octets = packet.octets.clone();
-        if let Some(outer) = outer {
-            decapsulate(outer, &mut octets)?;
-        }
+        let octets = match outer {
+            Some(outer) => decapsulated(outer, &packet.octets)?,
+            None => packet.octets.clone(),
+        };
         match to.outer {
-            None if matches!(to.side, CopyTo::Side(Interface::Access)) => Err(DropReason::NoTunnel.into()),
+            None if matches!(to.side, CopyTo::Side(Interface::Access)) => Err(DropReason::NoTunnel),
             None => self.to_network(packet, to, octets),
             Some(OuterHeader::Gtpu(tunnel)) => self.into_tunnel(pdr, packet, to, tunnel, octets),
-            Some(OuterHeader::Unknown) => Err(DropReason::NoTunnel.into()),
+            Some(OuterHeader::Unknown) => Err(DropReason::NoTunnel),
             // Tunnels over N6 are not supported.
-            Some(OuterHeader::Udp(_) | OuterHeader::Ip(_)) => Err(DropReason::NoEgress.into()),
+            Some(OuterHeader::Udp(_) | OuterHeader::Ip(_)) => Err(DropReason::NoEgress),
         }
     }
 
@@ -126,10 +98,7 @@ impl Surroundings<'_> {
         packet: &Packet,
         to: &Destination<'_>,
         mut octets: Vec<u8>,
-    ) -> Result<Sent, Failure> {
-        if let Some(outer) = packet.source.outer() {
-            check_end(outer)?;
-        }
+    ) -> Result<Sent, DropReason> {
         let networks = &self.topology.networks;
         let index = match to.network {
             Some(name) => networks.iter().position(|network| network.instance == *name),
@@ -139,11 +108,11 @@ impl Surroundings<'_> {
         let network = networks.get(index).ok_or(DropReason::NoEgress)?;
         let user = checked(&packet.octets)?;
         if is_of_link(&user) {
-            return Err(DropReason::LinkLocal.into());
+            return Err(DropReason::LinkLocal);
         }
         let protocol = user.flow.protocol.0;
         if let Some(reason) = self.blocked.egress_drop_reason(index, user.flow.dst, protocol) {
-            return Err(reason.into());
+            return Err(reason);
         }
         if packet.source.outer().is_some() && !network.gateways.contains(&user.flow.dst) {
             self.count_hop(&mut octets)?;
@@ -162,7 +131,7 @@ impl Surroundings<'_> {
         to: &Destination<'_>,
         tunnel: FTeid,
         mut octets: Vec<u8>,
-    ) -> Result<Sent, Failure> {
+    ) -> Result<Sent, DropReason> {
         let (local, peer, mtu) = self.ends(tunnel, to.network).ok_or(DropReason::NoEgress)?;
         let mut hops: Option<NonZeroU8> = None;
         match packet.source.outer() {
@@ -239,9 +208,9 @@ impl Surroundings<'_> {
     }
 
     /// One hop less between a tunnel and a data network.
-    fn count_hop(&self, octets: &mut [u8]) -> Result<(), Failure> {
+    fn count_hop(&self, octets: &mut [u8]) -> Result<(), DropReason> {
         if self.topology.routing.decrement_ttl {
-            rewrite::decrement_hop_limit(octets).map_err(|_| Failure::TimeExceeded)?;
+            rewrite::decrement_hop_limit(octets).map_err(|_| DropReason::TtlExpired)?;
         }
         Ok(())
     }
@@ -309,10 +278,13 @@ fn check_removal(pdr: &Pdr, outer: Option<&Outer>) -> Result<(), DropReason> {
     if fits { Ok(()) } else { Err(DropReason::OuterHeaderMismatch) }
 }
 
-/// The tunnel ends here: every header that the endpoint must comprehend is known (TS 29.281 clause 5.2.1).
-fn check_end(outer: &Outer) -> Result<(), DropReason> {
-    let known = |(kind, _): &(u8, Vec<u8>)| !Comprehension::of(*kind).required_at_endpoint();
-    if outer.extensions.iter().all(known) { Ok(()) } else { Err(DropReason::UnsupportedExtension) }
+/// The tunnel ends here, unless the FAR leads into another one, and an extension header that the endpoint must comprehend
+/// is not known (TS 29.281 clause 5.2.1).
+pub(crate) fn is_not_comprehended(far: Option<&Far>, outer: &Outer) -> bool {
+    let is_relayed =
+        far.and_then(|far| far.forwarding.as_ref()).is_some_and(|forwarding| forwarding.tunnel().is_some());
+    let must_know = |(kind, _): &(u8, Vec<u8>)| Comprehension::of(*kind).required_at_endpoint();
+    !is_relayed && outer.extensions.iter().any(must_know)
 }
 
 /// An extension header that every node must comprehend is not known.
@@ -322,19 +294,23 @@ pub(crate) fn has_unknown_extension(outer: &Outer) -> bool {
 }
 
 /// The congestion that the outer header shows moves to the user packet (RFC 6040 clause 4.2).
-fn decapsulate(outer: &Outer, octets: &mut [u8]) -> Result<(), Failure> {
-    let inner = Ecn::of_tos(parsed(octets)?.flow.tos);
+///
+/// # Errors
+/// [`DropReason::Congested`]: the user packet cannot show it.
+pub(crate) fn decapsulated(outer: &Outer, octets: &[u8]) -> Result<Vec<u8>, DropReason> {
+    let mut octets = octets.to_vec();
+    let inner = Ecn::of_tos(parsed(&octets)?.flow.tos);
     let shown = match (inner, Ecn::of_tos(outer.tos)) {
-        (Ecn::NotCapable, Ecn::Congested) => return Err(DropReason::Congested.into()),
+        (Ecn::NotCapable, Ecn::Congested) => return Err(DropReason::Congested),
         (Ecn::NotCapable | Ecn::Congested, _) => inner,
         (_, Ecn::Congested) => Ecn::Congested,
         (Ecn::Capable0, Ecn::Capable1) => Ecn::Capable1,
         _ => inner,
     };
     if shown != inner {
-        rewrite::set_ecn(octets, shown).map_err(|_| DropReason::MalformedIp)?;
+        rewrite::set_ecn(&mut octets, shown).map_err(|_| DropReason::MalformedIp)?;
     }
-    Ok(())
+    Ok(octets)
 }
 
 /// Packets of the UE's link do not pass a router (RFC 4291 clause 2.5.6, RFC 3927 clause 2.7).
@@ -426,10 +402,10 @@ fn parsed(octets: &[u8]) -> Result<UserPacket<'_>, DropReason> {
 }
 
 /// The packet, or its fragments if it does not fit. IPv6 packets and those with DF are not fragmented.
-fn fitting(octets: Vec<u8>, mtu: u32, overhead: usize) -> Result<Vec<Vec<u8>>, Failure> {
+fn fitting(octets: Vec<u8>, mtu: u32, overhead: usize) -> Result<Vec<Vec<u8>>, DropReason> {
     let most = (mtu as usize).min(LARGEST).saturating_sub(overhead);
     if octets.len() <= most {
         return Ok(vec![octets]);
     }
-    fragment_v4(&octets, most).map_err(|_| Failure::TooLarge(most as u32))
+    fragment_v4(&octets, most).map_err(|_| DropReason::MtuExceeded)
 }

@@ -130,7 +130,11 @@ impl Oracle {
             self.node.notify_extensions(&outer, now);
             return self.node.drop(DropReason::UnsupportedExtension);
         }
-        self.handle(now, id, Packet::new(Source::Tunnel(outer), user))
+        let shown = |packet: Packet| match packet.source.outer() {
+            Some(outer) => forwarding::decapsulated(outer, &packet.octets).map(|_| packet),
+            None => Ok(packet),
+        };
+        self.handle(now, id, Packet::new(Source::Tunnel(outer), user).and_then(shown))
     }
 
     fn end_marker(&mut self, now: Time, ingress: &Ingress, message: &gtpu::Packet<'_>) -> Disposition {
@@ -156,18 +160,22 @@ impl Oracle {
         let Some(ue) = packet.user().map(|user| user.flow.dst) else {
             return self.node.drop(DropReason::MalformedIp);
         };
-        // Of several sessions the one with the longest prefix, and of those the newest.
+        // Of several sessions the one with the longest prefix is tried first, and of those the newest.
         let place = |id: &Seid| self.order.iter().position(|held| held == id);
-        let found = self
+        let mut found: Vec<_> = self
             .sessions
             .values()
             .filter_map(|session| {
-                let prefix = detection::longest_prefix(&session.rules, network, ue)?;
-                Some(((prefix, place(&session.id)), session.id))
+                let prefix = detection::longest_prefix(&session.rules, ue)?;
+                Some((prefix, place(&session.id), session.id))
             })
-            .max();
-        match found {
-            Some((_, id)) => self.handle(now, id, Ok(packet)),
+            .collect();
+        found.sort_by(|one, other| other.cmp(one));
+        let matching = found.iter().find(|(_, _, id)| {
+            self.sessions.get(id).is_some_and(|session| session.detect(&self.node, now, &packet).is_ok())
+        });
+        match matching.or(found.first()) {
+            Some((_, _, id)) => self.handle(now, *id, Ok(packet)),
             None => self.node.drop(DropReason::UnknownUe),
         }
     }

@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use causeway_dataplane::{Applied, DataStatus, Disposition, DownlinkData, DropReason, Event};
 use causeway_model::{ApplyAction, Far, Op, Pdr, RuleSet, Usage};
-use causeway_packet::icmp::{self, IcmpError};
 use causeway_types::{BarId, Direction, FTeid, FarId, Seid, Span, Time, UrrId, UsageReportTrigger as Cause};
 
 use super::buffering::{Buffer, Waiting};
 use super::detection::{self, Subject};
 use super::enforcement::{self, Strictness};
-use super::forwarding::Failure;
+use super::forwarding;
 use super::node::Node;
 use super::packet::Packet;
 use super::usage::Measurement;
@@ -56,16 +55,29 @@ impl Session {
         }
     }
 
+    /// The PDR that a packet matches.
+    ///
+    /// # Errors
+    /// The reason why there is none.
+    pub(crate) fn detect(&self, node: &Node, now: Time, packet: &Packet) -> Result<&Pdr, DropReason> {
+        let user = packet.user().ok_or(DropReason::MalformedIp)?;
+        let now = node.clock.at(now);
+        let subject = Subject { source: &packet.source, user: &user, applications: &node.applications, now };
+        detection::detect(&self.rules, &subject)
+    }
+
     /// A user packet for this session: it is detected, enforced, measured, and forwarded, buffered or dropped.
     pub(crate) fn handle(&mut self, node: &mut Node, now: Time, packet: &Packet) -> Disposition {
-        let Some(user) = packet.user() else { return node.drop(DropReason::MalformedIp) };
-        let (applications, clock) = (Arc::clone(&node.applications), node.clock);
-        let subject =
-            Subject { source: &packet.source, user: &user, applications: &applications, now: clock.at(now) };
-        let pdr = match detection::detect(&self.rules, &subject) {
+        let pdr = match self.detect(node, now, packet) {
             Ok(pdr) => pdr.clone(),
             Err(reason) => return node.drop(reason),
         };
+        if let Some(outer) = packet.source.outer()
+            && forwarding::is_not_comprehended(self.rules.fars.get(&pdr.far), outer)
+        {
+            node.notify_extensions(outer, now);
+            return node.drop(DropReason::UnsupportedExtension);
+        }
         self.note_activity(now);
         let disposition = self.act(node, now, &pdr, packet);
         self.report_due(node, now);
@@ -142,10 +154,7 @@ impl Session {
         let sent = around.forward(pdr, far, packet);
         let sent = match sent {
             Ok(sent) => sent,
-            Err(failure) => {
-                self.answer(node, now, pdr, packet, failure);
-                return self.dropped(node, now, pdr, packet, failure.reason());
-            }
+            Err(reason) => return self.dropped(node, now, pdr, packet, reason),
         };
         self.count(pdr, packet, is_counted, true, now);
         let enforced = node.meters.enforce(self.id, &self.rules, pdr, packet.len(), now, strictness);
@@ -196,22 +205,6 @@ impl Session {
             }
         }
         node.drop(reason)
-    }
-
-    /// The router's answer to the sender of a packet that cannot be forwarded: an ICMP error.
-    fn answer(&self, node: &mut Node, now: Time, pdr: &Pdr, packet: &Packet, failure: Failure) {
-        let error = match failure {
-            Failure::Drop(DropReason::UnsupportedExtension) => {
-                if let Some(outer) = packet.source.outer() {
-                    node.notify_extensions(outer, now);
-                }
-                return;
-            }
-            Failure::Drop(_) => return,
-            Failure::TimeExceeded => IcmpError::TimeExceeded,
-            Failure::TooLarge(mtu) => IcmpError::PacketTooBig { mtu },
-        };
-        let _ = (icmp::error_reply, error, pdr);
     }
 
     /// Puts a packet into the buffer. The SMF is told of it even if it finds no room, so that it can page.
@@ -421,8 +414,8 @@ impl Session {
             }
         }
         self.links = self.rules.urrs.values().map(|urr| (urr.id, urr.linked.clone())).collect();
-        self.drain(node, now);
         self.report_due(node, now);
+        self.drain(node, now);
         applied
     }
 
@@ -542,6 +535,7 @@ impl Session {
                     node.buffered_octets -= waiting.packet.buffered_len();
                     let is_counted = exhausted.is_none();
                     self.forward(node, now, &pdr, &far, &waiting.packet, is_counted, Strictness::Charged);
+                    self.report_due(node, now);
                 }
             }
         }

@@ -2,8 +2,9 @@
 
 use causeway_conformance::Arrival;
 use causeway_dataplane::{Ingress, Topology};
-use causeway_model::{PduSessionType, RuleSet, Steering};
+use causeway_model::{PduSessionType, RateLimit, RuleSet, Steering};
 use causeway_packet::{UserPacket, gtpu};
+use causeway_types::Bitrate;
 
 /// Without an MTU, since the oracle sends no ICMP errors, and without supervision of paths and Router Advertisements.
 pub(crate) fn simplify_topology(topology: &mut Topology) {
@@ -34,6 +35,11 @@ pub(crate) fn simplify(rules: &mut RuleSet) {
         far.duplicate &= !far.duplicates.is_empty();
     }
     for qer in rules.qers.values_mut() {
+        // Known difference: when a rate becomes zero, the slow path lets one more packet pass.
+        for rates in qer.mbr.iter_mut().chain(&mut qer.gbr) {
+            let least = |rate: Bitrate| rate.max(Bitrate::from_kbps(1).unwrap_or_default());
+            *rates = RateLimit { uplink: least(rates.uplink), downlink: least(rates.downlink) };
+        }
         (qer.packet_rate, qer.packet_rate_status, qer.reports_packet_rate) = (None, None, false);
     }
 }

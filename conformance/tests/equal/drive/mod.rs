@@ -80,6 +80,11 @@ pub(crate) fn happen(world: &World, make: Make<'_>, compared: Compared) -> Resul
         run.check(&[index], || format!("session {index} begins"))?;
     }
     for (at, step) in world.steps.iter().enumerate() {
+        if std::env::var_os("SHOW").is_some() {
+            for h in &run.held {
+                eprintln!("BEFORE {at} {:?} {}", run.now, shown(h.rules.as_ref()));
+            }
+        }
         run.step(at as u32, step);
         run.check(&run.concerned(step), || format!("step {at}, {step:?}"))?;
     }
@@ -276,6 +281,9 @@ impl Run {
     }
 
     fn apply(&mut self, plan: &Plan) -> bool {
+        if std::env::var_os("SHOW").is_some() {
+            eprintln!("PLAN {plan:?}");
+        }
         self.tally.plans += 1;
         self.twins.advance(self.now);
         let result = self.twins.apply(self.now, plan);
