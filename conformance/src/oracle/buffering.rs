@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use causeway_dataplane::{DataStatus, DownlinkData, DropReason};
-use causeway_model::{ApplyAction, BufferingDuration, ExtendedBuffering, Far};
+use causeway_model::{ApplyAction, BufferingDuration, ExtendedBuffering, Far, RuleSet};
 use causeway_types::{BarId, FarId, PdrId, Qfi, Span, Time};
 
 use super::limits::Limits;
@@ -20,6 +20,8 @@ pub(crate) struct Waiting {
     pub(crate) far: FarId,
     /// When it was received.
     pub(crate) since: Time,
+    /// Its number among all packets that waited.
+    pub(crate) number: u64,
 }
 
 /// The packets that wait in one session, and what was reported of them.
@@ -44,9 +46,8 @@ impl Buffer {
     }
 
     /// The packets of all FARs of a BAR.
-    fn of_bar(&self, bar: BarId, fars: &BTreeMap<FarId, Option<BarId>>) -> usize {
-        let of = |waiting: &&Waiting| fars.get(&waiting.far).copied().flatten() == Some(bar);
-        self.packets.iter().filter(of).count()
+    fn of_bar(&self, bar: BarId, rules: &RuleSet) -> usize {
+        self.packets.iter().filter(|waiting| bar_of(rules, waiting.far) == Some(bar)).count()
     }
 
     /// The number of packets that a BAR allows now.
@@ -61,12 +62,12 @@ impl Buffer {
         &self,
         far: &Far,
         most: Option<usize>,
-        fars: &BTreeMap<FarId, Option<BarId>>,
+        rules: &RuleSet,
         octets: usize,
         limits: &Limits,
     ) -> Option<bool> {
         if let (Some(bar), Some(most)) = (far.bar, most)
-            && self.of_bar(bar, fars) >= most
+            && self.of_bar(bar, rules) >= most
         {
             return Some(true);
         }
@@ -76,46 +77,39 @@ impl Buffer {
     }
 
     /// The oldest packet; with `bar`, of its FARs alone.
-    pub(crate) fn oldest(&self, bar: Option<BarId>, fars: &BTreeMap<FarId, Option<BarId>>) -> Option<usize> {
-        self.packets
-            .iter()
-            .position(|waiting| bar.is_none_or(|bar| fars.get(&waiting.far).copied().flatten() == Some(bar)))
+    pub(crate) fn oldest(&self, bar: Option<BarId>, rules: &RuleSet) -> Option<usize> {
+        let is_of = |waiting: &Waiting| bar.is_none_or(|bar| bar_of(rules, waiting.far) == Some(bar));
+        self.packets.iter().position(is_of)
     }
 
-    /// The report of a packet, if there is to be one now: the first of its QoS flow, if it is new, and the first of its
-    /// PDR with this status. `again`: after how long a flow is reported again; `delay`: that of the BAR.
-    pub(crate) fn report(
+    /// The report of a packet, if there is to be one: the first of its QoS flow, if it is new, and the first of its PDR
+    /// with this status. `again`: after how long a flow is reported again.
+    pub(crate) fn note(
         &mut self,
         far: &Far,
         data: DownlinkData,
-        status: DataStatus,
         is_new: bool,
         now: Time,
         again: Option<Span>,
-        delay: Span,
     ) -> Option<DownlinkData> {
-        let is_discarded = status == DataStatus::Discarded;
+        let is_discarded = data.status == Some(DataStatus::Discarded);
         let is_extended = far.bar.is_some_and(|bar| self.extended.contains_key(&bar));
-        let wants_status = if is_discarded {
-            far.delivery_status.discarded
-        } else {
-            far.delivery_status.buffered && !is_extended
-        };
+        let wanted = far.delivery_status;
+        let wants_status = if is_discarded { wanted.discarded } else { wanted.buffered && !is_extended };
         let tells = wants_status && self.told.insert((far.id, data.pdr, is_discarded));
-        let wants_paging =
-            matches!(far.action, ApplyAction::Buffer { notify: true }) && is_new && !is_extended;
+        let notifies = matches!(far.action, ApplyAction::Buffer { notify: true });
         let key = (far.id, data.qfi);
         let is_first = self.notified.get(&key).is_none_or(|at| again.is_some_and(|again| *at + again <= now));
-        let pages = wants_paging && is_first;
+        let pages = notifies && is_new && !is_extended && is_first;
         if pages {
             self.notified.insert(key, now);
         }
-        let data = DownlinkData { status: tells.then_some(status), ..data };
-        if pages && !delay.is_zero() {
-            self.delayed.push((now + delay, far.id, data));
-            return None;
-        }
-        (pages || tells).then_some(data)
+        (pages || tells).then_some(DownlinkData { status: data.status.filter(|_| tells), ..data })
+    }
+
+    /// Keeps a report until then.
+    pub(crate) fn delay(&mut self, at: Time, far: FarId, data: DownlinkData) {
+        self.delayed.push((at, far, data));
     }
 
     /// A new buffering period of a FAR begins.
@@ -123,6 +117,12 @@ impl Buffer {
         self.notified.retain(|(id, _), _| *id != far);
         self.told.retain(|(id, ..)| *id != far);
         self.delayed.retain(|(_, id, _)| *id != far);
+    }
+
+    /// A PDR is removed: nothing more is to be reported of it.
+    pub(crate) fn forget(&mut self, pdr: PdrId) {
+        self.told.retain(|(_, id, _)| *id != pdr);
+        self.delayed.retain(|(_, _, data)| data.pdr != pdr);
     }
 
     /// Extended buffering starts, or stops.
@@ -161,34 +161,24 @@ impl Buffer {
     pub(crate) fn take_expired(
         &mut self,
         now: Time,
-        fars: &BTreeMap<FarId, Option<BarId>>,
+        rules: &RuleSet,
         limits: &Limits,
     ) -> Vec<(Waiting, DropReason)> {
         let mut gone = Vec::new();
-        let over: Vec<BarId> = self
-            .extended
-            .iter()
-            .filter(|(_, (end, _))| end.is_some_and(|end| end <= now))
-            .map(|(bar, _)| *bar)
-            .collect();
-        for bar in over {
+        let is_over = |end: &Option<Time>| end.is_some_and(|end| end <= now);
+        let ended = self.extended.iter().filter(|(_, (end, _))| is_over(end)).map(|(bar, _)| *bar);
+        for bar in ended.collect::<Vec<BarId>>() {
             self.extended.remove(&bar);
-            let ids: Vec<FarId> =
-                fars.iter().filter(|(_, of)| **of == Some(bar)).map(|(far, _)| *far).collect();
-            for far in ids {
-                self.begin_again(far);
-                gone.extend(self.take_of(|waiting| waiting.far == far));
+            for far in rules.fars.values().filter(|far| far.bar == Some(bar)) {
+                self.begin_again(far.id);
+                gone.extend(self.take_of(|waiting| waiting.far == far.id));
             }
         }
         if let Some(most) = limits.buffer_time {
-            let extended: BTreeSet<FarId> = fars
-                .iter()
-                .filter(|(_, bar)| bar.is_some_and(|bar| self.extended.contains_key(&bar)))
-                .map(|(far, _)| *far)
-                .collect();
-            gone.extend(
-                self.take_of(|waiting| waiting.since + most <= now && !extended.contains(&waiting.far)),
-            );
+            let extended: Vec<BarId> = self.extended.keys().copied().collect();
+            let is_extended =
+                |waiting: &Waiting| bar_of(rules, waiting.far).is_some_and(|bar| extended.contains(&bar));
+            gone.extend(self.take_of(|waiting| waiting.since + most <= now && !is_extended(waiting)));
         }
         gone.into_iter().map(|waiting| (waiting, DropReason::BufferExpired)).collect()
     }
@@ -201,19 +191,18 @@ impl Buffer {
     }
 
     /// When time changes something next.
-    pub(crate) fn next_deadline(
-        &self,
-        fars: &BTreeMap<FarId, Option<BarId>>,
-        limits: &Limits,
-    ) -> Option<Time> {
+    pub(crate) fn next_deadline(&self, rules: &RuleSet, limits: &Limits) -> Option<Time> {
         let delayed = self.delayed.iter().map(|(at, ..)| *at);
         let ends = self.extended.values().filter_map(|(end, _)| *end);
         let is_limited = |waiting: &&Waiting| {
-            let bar = fars.get(&waiting.far).copied().flatten();
-            !bar.is_some_and(|bar| self.extended.contains_key(&bar))
+            !bar_of(rules, waiting.far).is_some_and(|bar| self.extended.contains_key(&bar))
         };
         let oldest = self.packets.iter().filter(is_limited).map(|waiting| waiting.since).min();
         let expires = oldest.zip(limits.buffer_time).map(|(since, most)| since + most);
         delayed.chain(ends).chain(expires).min()
     }
+}
+
+fn bar_of(rules: &RuleSet, far: FarId) -> Option<BarId> {
+    rules.fars.get(&far)?.bar
 }

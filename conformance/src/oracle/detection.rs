@@ -2,9 +2,9 @@
 
 use std::net::IpAddr;
 
-use causeway_dataplane::DropReason;
+use causeway_dataplane::{DropReason, GtpuEndpoint};
 use causeway_model::{Applications, FlowDescription, Pdi, Pdr, PredefinedRule, RuleSet, SdfFilter, UeSide};
-use causeway_packet::{Flow, UserPacket, icmp};
+use causeway_packet::{Flow, UserPacket};
 use causeway_types::{Direction, Qfi, WallTime};
 
 use super::packet::{Packet, Source};
@@ -15,6 +15,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) source: &'a Source,
     /// The user packet.
     pub(crate) user: &'a UserPacket<'a>,
+    /// The local ends of tunnels.
+    pub(crate) endpoints: &'a [GtpuEndpoint],
     /// The applications that are known.
     pub(crate) applications: &'a Applications,
     /// The time of the wall clock.
@@ -78,8 +80,14 @@ impl Subject<'_> {
     /// The tunnel, or the network of a packet without one.
     fn matches_source(&self, pdi: &Pdi) -> bool {
         match (self.source, pdi.tunnel) {
-            (Source::Tunnel(outer), Some(tunnel)) => {
-                tunnel.teid == outer.teid && tunnel.addr.contains(outer.local)
+            (Source::Tunnel(outer), tunnel) => {
+                let ends = self.endpoints.iter().filter(|end| end.addr.contains(outer.local));
+                let serves = |end: &GtpuEndpoint| {
+                    pdi.network_instance.is_none()
+                        || end.network_instance.is_none()
+                        || end.network_instance == pdi.network_instance
+                };
+                outer.is_in(tunnel) && ends.clone().any(serves)
             }
             (Source::Network(network), None) => {
                 pdi.network_instance.as_ref().is_none_or(|instance| instance == network)
@@ -92,19 +100,22 @@ impl Subject<'_> {
         self.source.outer().and_then(|outer| outer.container).map(|container| container.qfi())
     }
 
-    /// The address field on the UE's side. A Router Solicitation is the UE's, whatever its source (RFC 4861 clause
-    /// 4.1): the UE has no other address yet.
+    /// The address field on the UE's side. What is sent on the UE's link, from an address of the link or from none, is the
+    /// UE's: it need not have another address yet (RFC 4861 clause 4.1).
     fn matches_ue(&self, pdi: &Pdi) -> bool {
         let flow = &self.user.flow;
         match pdi.ue_side() {
-            UeSide::Source => pdi.covers_ue(flow.src) || self.is_solicitation(),
+            UeSide::Source => pdi.covers_ue(flow.src) || self.is_of_link(),
             UeSide::Destination => pdi.covers_ue(flow.dst),
         }
     }
 
-    fn is_solicitation(&self) -> bool {
-        let IpAddr::V6(src) = self.user.flow.src else { return false };
-        (src.is_unspecified() || src.is_unicast_link_local()) && icmp::is_router_solicitation(self.user)
+    fn is_of_link(&self) -> bool {
+        let (IpAddr::V6(src), IpAddr::V6(dst)) = (self.user.flow.src, self.user.flow.dst) else {
+            return false;
+        };
+        let to_link = dst.is_unicast_link_local() || dst.segments()[0] & 0xff0f == 0xff02;
+        (src.is_unspecified() || src.is_unicast_link_local()) && to_link
     }
 
     fn matches_filter(&self, pdi: &Pdi, filter: &SdfFilter) -> bool {
@@ -124,7 +135,7 @@ impl Subject<'_> {
             Direction::Downlink => ((src, src_port), (dst, dst_port)),
             Direction::Uplink => ((dst, dst_port), (src, src_port)),
         };
-        let is_assigned = |ip| pdi.covers_ue(ip) || (ip == src && self.is_solicitation());
+        let is_assigned = |ip| pdi.covers_ue(ip) || (ip == src && self.is_of_link());
         description.protocol.is_none_or(|wanted| wanted == protocol.0)
             && description.remote.covers_address(remote, is_assigned)
             && description.local.covers_address(local, is_assigned)
@@ -156,7 +167,8 @@ impl Subject<'_> {
 pub(crate) fn is_exempt(packet: &Packet, pdi: &Pdi, filters: &[SdfFilter]) -> bool {
     let (applications, now) = (Applications::default(), WallTime::default());
     packet.user().is_some_and(|user| {
-        let subject = Subject { source: &packet.source, user: &user, applications: &applications, now };
+        let (source, endpoints) = (&packet.source, &[]);
+        let subject = Subject { source, user: &user, endpoints, applications: &applications, now };
         filters.iter().any(|filter| subject.matches_filter(pdi, filter))
     })
 }

@@ -48,7 +48,8 @@ impl Bucket {
         self.tokens > 0
     }
 
-    fn take(&mut self, octets: usize) {
+    fn take(&mut self, octets: usize, now: Time) {
+        self.fill(now);
         self.tokens -= octets as i128 * 8 * UNITS_PER_BIT;
     }
 }
@@ -111,15 +112,6 @@ pub(crate) struct Meters {
     slices: BTreeMap<(SNssai, Direction), Bucket>,
 }
 
-/// Whether a packet that waited is enforced: it was let go by the SMF, so rates charge it but do not stop it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Strictness {
-    /// A new packet.
-    Enforced,
-    /// A packet from the buffer.
-    Charged,
-}
-
 impl Meters {
     /// Meters with these limits of slices.
     pub(crate) fn new(slices: &[SliceLimit]) -> Self {
@@ -162,49 +154,52 @@ impl Meters {
         }
     }
 
-    /// Lets a packet of a PDR pass, and charges it: all gates and rates are asked before any is charged. What is
-    /// within the guaranteed rate of a QER passes the limit of the slice.
+    /// A packet of a PDR may pass its QERs and the limit of its slice. What is within the guaranteed rate of a QER passes
+    /// the limit of the slice.
     ///
     /// # Errors
-    /// The reason why it does not pass.
-    pub(crate) fn enforce(
+    /// The reason why it may not.
+    pub(crate) fn ask(
         &mut self,
         session: Seid,
         rules: &RuleSet,
         pdr: &Pdr,
-        octets: usize,
         now: Time,
-        strictness: Strictness,
     ) -> Result<(), DropReason> {
         let direction = super::detection::direction(&pdr.pdi);
         check_gates(rules, pdr)?;
-        let qers: Vec<Owner> =
-            pdr.qers.iter().filter_map(|id| rules.qers.get(id)).map(|qer| owner(session, qer)).collect();
         let mut is_guaranteed = false;
-        for owner in &qers {
-            let Some(meter) = self.qers.get_mut(owner) else { continue };
-            let maximum = meter.maximum.get_mut(&direction);
-            if maximum.is_some_and(|bucket| !bucket.allows(now)) && strictness == Strictness::Enforced {
+        for owner in owners(session, rules, pdr) {
+            let Some(meter) = self.qers.get_mut(&owner) else { continue };
+            if meter.maximum.get_mut(&direction).is_some_and(|bucket| !bucket.allows(now)) {
                 return Err(DropReason::MbrExceeded);
             }
             is_guaranteed |= meter.guaranteed.get_mut(&direction).is_some_and(|bucket| bucket.allows(now));
         }
-        let mut slice = rules.slice.and_then(|slice| self.slices.get_mut(&(slice, direction)));
-        let exceeds = slice.as_mut().is_some_and(|bucket| !bucket.allows(now));
-        if exceeds && !is_guaranteed && strictness == Strictness::Enforced {
-            return Err(DropReason::SliceRateExceeded);
-        }
-        if let Some(bucket) = slice {
-            bucket.take(octets);
-        }
-        for owner in &qers {
-            let Some(meter) = self.qers.get_mut(owner) else { continue };
-            meter.maximum.get_mut(&direction).into_iter().for_each(|bucket| bucket.take(octets));
-            let guaranteed = meter.guaranteed.get_mut(&direction).filter(|bucket| bucket.tokens > 0);
-            guaranteed.into_iter().for_each(|bucket| bucket.take(octets));
-        }
-        Ok(())
+        let slice = rules.slice.and_then(|slice| self.slices.get_mut(&(slice, direction)));
+        let exceeds = slice.is_some_and(|bucket| !bucket.allows(now));
+        if exceeds && !is_guaranteed { Err(DropReason::SliceRateExceeded) } else { Ok(()) }
     }
+
+    /// Charges a packet that passes.
+    pub(crate) fn charge(&mut self, session: Seid, rules: &RuleSet, pdr: &Pdr, octets: usize, now: Time) {
+        let direction = super::detection::direction(&pdr.pdi);
+        let slice = rules.slice.and_then(|slice| self.slices.get_mut(&(slice, direction)));
+        slice.into_iter().for_each(|bucket| bucket.take(octets, now));
+        for owner in owners(session, rules, pdr) {
+            let Some(meter) = self.qers.get_mut(&owner) else { continue };
+            meter.maximum.get_mut(&direction).into_iter().for_each(|bucket| bucket.take(octets, now));
+            if let Some(bucket) = meter.guaranteed.get_mut(&direction)
+                && bucket.allows(now)
+            {
+                bucket.take(octets, now);
+            }
+        }
+    }
+}
+
+fn owners(session: Seid, rules: &RuleSet, pdr: &Pdr) -> Vec<Owner> {
+    pdr.qers.iter().filter_map(|id| rules.qers.get(id)).map(|qer| owner(session, qer)).collect()
 }
 
 /// All gates of the PDR's direction are open.

@@ -46,6 +46,8 @@ struct Destination<'a> {
     outer: Option<OuterHeader>,
     network: Option<&'a NetworkInstance>,
     marking: Option<TosMarking>,
+    /// A copy stays as it is.
+    is_copy: bool,
 }
 
 /// The markings of a downlink packet by the QERs of its PDR, and by the paging policies of the session.
@@ -70,14 +72,18 @@ impl Surroundings<'_> {
 
     /// A copy of the packet. It has no influence on the packet itself: one that cannot be sent is left out.
     pub(crate) fn copy(&self, pdr: &Pdr, copy: &Duplicate, packet: &Packet) -> Sent {
-        let destination =
-            Destination { side: copy.destination, outer: copy.outer, network: None, marking: None };
+        let destination = Destination {
+            side: copy.destination,
+            outer: copy.outer,
+            network: None,
+            marking: None,
+            is_copy: true,
+        };
         self.send(pdr, packet, &destination).unwrap_or_default()
     }
 
     fn send(&self, pdr: &Pdr, packet: &Packet, to: &Destination<'_>) -> Result<Sent, DropReason> {
         let outer = packet.source.outer();
-        check_removal(pdr, outer)?;
         let octets = match outer {
             Some(outer) => decapsulated(outer, &packet.octets)?,
             None => packet.octets.clone(),
@@ -85,7 +91,7 @@ impl Surroundings<'_> {
         match to.outer {
             None if matches!(to.side, CopyTo::Side(Interface::Access)) => Err(DropReason::NoTunnel),
             None => self.to_network(packet, to, octets),
-            Some(OuterHeader::Gtpu(tunnel)) => self.into_tunnel(pdr, packet, to, tunnel, octets),
+            Some(OuterHeader::Gtpu(tunnel)) => self.tunnelled(pdr, packet, to, tunnel, octets),
             Some(OuterHeader::Unknown) => Err(DropReason::NoTunnel),
             // Tunnels over N6 are not supported.
             Some(OuterHeader::Udp(_) | OuterHeader::Ip(_)) => Err(DropReason::NoEgress),
@@ -106,7 +112,7 @@ impl Surroundings<'_> {
         };
         let index = index.ok_or(DropReason::NoEgress)?;
         let network = networks.get(index).ok_or(DropReason::NoEgress)?;
-        let user = checked(&packet.octets)?;
+        let user = parsed(&packet.octets)?;
         if is_of_link(&user) {
             return Err(DropReason::LinkLocal);
         }
@@ -114,7 +120,9 @@ impl Surroundings<'_> {
         if let Some(reason) = self.blocked.egress_drop_reason(index, user.flow.dst, protocol) {
             return Err(reason);
         }
-        if packet.source.outer().is_some() && !network.gateways.contains(&user.flow.dst) {
+        checked(&packet.octets)?;
+        let is_own = packet.source.outer().is_none() && self.is_from_gateway(packet);
+        if !to.is_copy && !is_own && !network.gateways.contains(&user.flow.dst) {
             self.count_hop(&mut octets)?;
         }
         mark(&mut octets, to.marking)?;
@@ -124,7 +132,7 @@ impl Surroundings<'_> {
     }
 
     /// Into a GTP-U tunnel.
-    fn into_tunnel(
+    fn tunnelled(
         &self,
         pdr: &Pdr,
         packet: &Packet,
@@ -138,7 +146,7 @@ impl Surroundings<'_> {
             Some(outer) => hops = hops_of_relayed(outer.hops)?,
             None => {
                 checked(&packet.octets)?;
-                if !self.is_from_gateway(packet) {
+                if !to.is_copy && !self.is_from_gateway(packet) {
                     self.count_hop(&mut octets)?;
                 }
             }
@@ -174,8 +182,7 @@ impl Surroundings<'_> {
         let network = far.forwarding.as_ref().and_then(|forwarding| forwarding.network_instance.as_ref());
         let (local, peer, _) = self.ends(tunnel, network)?;
         let octets = Repr::end_marker(tunnel.teid).to_vec().ok()?;
-        let tos = marking_of(far);
-        Some((Egress::Gtpu { local, peer: SocketAddr::new(peer, PORT), tos, hops: None }, octets))
+        Some((Egress::Gtpu { local, peer: SocketAddr::new(peer, PORT), tos: 0, hops: None }, octets))
     }
 
     /// An End Marker that was received, passed on into the tunnel of this FAR (TS 29.244 clause 8.2.56 note 3).
@@ -203,7 +210,7 @@ impl Surroundings<'_> {
         let extensions: Vec<_> = container.map(Extension::PduSession).into_iter().collect();
         let header = Header { teid: Some(tunnel.teid), ..Header::default() };
         let octets = Repr { header, extensions: &extensions, message: Message::EndMarker }.to_vec();
-        let egress = Egress::Gtpu { local, peer: SocketAddr::new(peer, PORT), tos: marking_of(far), hops };
+        let egress = Egress::Gtpu { local, peer: SocketAddr::new(peer, PORT), tos: 0, hops };
         Ok(octets.ok().map(|octets| (egress, octets)))
     }
 
@@ -257,17 +264,16 @@ impl<'a> Destination<'a> {
             outer: forwarding.outer,
             network: forwarding.network_instance.as_ref(),
             marking: forwarding.marking,
+            is_copy: false,
         }
     }
 }
 
-/// The type of service of an outer header around no user packet.
-fn marking_of(far: &Far) -> u8 {
-    far.forwarding.as_ref().and_then(|forwarding| forwarding.marking).map_or(0, |marking| marking.apply(0))
-}
-
 /// The packet has the outer header that the PDR removes.
-fn check_removal(pdr: &Pdr, outer: Option<&Outer>) -> Result<(), DropReason> {
+///
+/// # Errors
+/// [`DropReason::OuterHeaderMismatch`]
+pub(crate) fn check_removal(pdr: &Pdr, outer: Option<&Outer>) -> Result<(), DropReason> {
     let fits = match (pdr.removal.map(|removal| removal.header), outer) {
         (None, None) => true,
         (Some(RemovedHeader::Gtpu), Some(_)) => true,
@@ -278,19 +284,14 @@ fn check_removal(pdr: &Pdr, outer: Option<&Outer>) -> Result<(), DropReason> {
     if fits { Ok(()) } else { Err(DropReason::OuterHeaderMismatch) }
 }
 
-/// The tunnel ends here, unless the FAR leads into another one, and an extension header that the endpoint must comprehend
-/// is not known (TS 29.281 clause 5.2.1).
-pub(crate) fn is_not_comprehended(far: Option<&Far>, outer: &Outer) -> bool {
-    let is_relayed =
-        far.and_then(|far| far.forwarding.as_ref()).is_some_and(|forwarding| forwarding.tunnel().is_some());
-    let must_know = |(kind, _): &(u8, Vec<u8>)| Comprehension::of(*kind).required_at_endpoint();
-    !is_relayed && outer.extensions.iter().any(must_know)
-}
-
-/// An extension header that every node must comprehend is not known.
-pub(crate) fn has_unknown_extension(outer: &Outer) -> bool {
-    let is_unknown = |kind: u8| Comprehension::of(kind) == Comprehension::AllNodes && kind != PDCP_PDU_NUMBER;
-    outer.extensions.iter().any(|(kind, _)| is_unknown(*kind))
+/// Every extension header is known that must be: by each node, or by the endpoint of the tunnel (TS 29.281 clause
+/// 5.2.1).
+pub(crate) fn comprehends(outer: &Outer, is_relayed: bool) -> bool {
+    outer.extensions.iter().all(|(kind, _)| match Comprehension::of(*kind) {
+        Comprehension::OptionalForward | Comprehension::OptionalDiscard => true,
+        Comprehension::Endpoint => is_relayed,
+        Comprehension::AllNodes => is_relayed && *kind == PDCP_PDU_NUMBER,
+    })
 }
 
 /// The congestion that the outer header shows moves to the user packet (RFC 6040 clause 4.2).
@@ -313,14 +314,14 @@ pub(crate) fn decapsulated(outer: &Outer, octets: &[u8]) -> Result<Vec<u8>, Drop
     Ok(octets)
 }
 
-/// Packets of the UE's link do not pass a router (RFC 4291 clause 2.5.6, RFC 3927 clause 2.7).
+/// Packets of the UE's link do not pass a router (RFC 4291 clauses 2.5.2 and 2.5.6, RFC 3927 clause 2.7).
 fn is_of_link(user: &UserPacket<'_>) -> bool {
     let is_local = |ip: IpAddr| match ip {
         IpAddr::V4(ip) => ip.is_link_local(),
         IpAddr::V6(ip) => ip.is_unicast_link_local(),
     };
     let to_group = matches!(user.flow.dst, IpAddr::V6(ip) if ip.segments()[0] & 0xff0f == 0xff02);
-    is_local(user.flow.src) || is_local(user.flow.dst) || to_group
+    is_local(user.flow.src) || user.flow.src.is_unspecified() || is_local(user.flow.dst) || to_group
 }
 
 /// Changes the DSCP of a user packet.

@@ -25,6 +25,7 @@ mod packet;
 mod session;
 mod usage;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -34,7 +35,7 @@ use causeway_dataplane::{
     Applied, ApplyError, Capabilities, Counters, Dataplane, Disposition, DropReason, Event, HostReachability,
     Ingress, PacketEngine, Plan, PlanId, PollApplied, Topology, Transmit,
 };
-use causeway_model::{Applications, Far, Op, OuterHeader, PduSessionType, RuleSet, SessionChange, Steering};
+use causeway_model::{Applications, Far, OuterHeader, PduSessionType, RuleSet, SessionChange, Steering};
 use causeway_packet::ParseError;
 use causeway_packet::gtpu::{self, Message, Repr};
 use causeway_types::{FTeid, NetworkInstance, Seid, Time, WallClock};
@@ -43,7 +44,7 @@ pub use limits::Limits;
 
 use node::Node;
 use packet::{Outer, Packet, Source};
-use session::Session;
+use session::{Session, write_rules};
 
 /// The number of PDRs of a session.
 const MOST_PDRS: u16 = 1024;
@@ -122,14 +123,20 @@ impl Oracle {
         user: &[u8],
     ) -> Disposition {
         let outer = Outer::of(ingress, message);
-        let Some((outer, id)) = outer.and_then(|outer| self.of_tunnel(&outer).map(|id| (outer, id))) else {
+        let id = outer.as_ref().and_then(|outer| self.of_tunnel(outer));
+        // Of an unknown tunnel the UPF is the endpoint.
+        let comprehends = match id.and_then(|id| self.sessions.get(&id)).zip(outer.as_ref()) {
+            Some((session, outer)) => session.comprehends(outer),
+            None => message.extensions.first_not_comprehended().is_none(),
+        };
+        if !comprehends {
+            self.node.notify_extensions(local, peer, now);
+            return self.node.drop(DropReason::UnsupportedExtension);
+        }
+        let Some((outer, id)) = outer.zip(id) else {
             self.node.indicate(local, peer, message.header.teid, now);
             return self.node.drop(DropReason::UnknownTeid);
         };
-        if forwarding::has_unknown_extension(&outer) {
-            self.node.notify_extensions(&outer, now);
-            return self.node.drop(DropReason::UnsupportedExtension);
-        }
         let shown = |packet: Packet| match packet.source.outer() {
             Some(outer) => forwarding::decapsulated(outer, &packet.octets).map(|_| packet),
             None => Ok(packet),
@@ -152,7 +159,7 @@ impl Oracle {
         self.sessions.values().find(|session| has(session)).map(|session| session.id)
     }
 
-    fn from_network(&mut self, now: Time, network: &NetworkInstance, octets: &[u8]) -> Disposition {
+    fn network_packet(&mut self, now: Time, network: &NetworkInstance, octets: &[u8]) -> Disposition {
         let packet = match Packet::new(Source::Network(network.clone()), octets) {
             Ok(packet) => packet,
             Err(reason) => return self.node.drop(reason),
@@ -160,7 +167,7 @@ impl Oracle {
         let Some(ue) = packet.user().map(|user| user.flow.dst) else {
             return self.node.drop(DropReason::MalformedIp);
         };
-        // Of several sessions the one with the longest prefix is tried first, and of those the newest.
+        // Of several sessions the one with the longest prefix is tried first, and of those the oldest.
         let place = |id: &Seid| self.order.iter().position(|held| held == id);
         let mut found: Vec<_> = self
             .sessions
@@ -170,7 +177,7 @@ impl Oracle {
                 Some((prefix, place(&session.id), session.id))
             })
             .collect();
-        found.sort_by(|one, other| other.cmp(one));
+        found.sort_by_key(|(prefix, _, id)| (Reverse(*prefix), *id));
         let matching = found.iter().find(|(_, _, id)| {
             self.sessions.get(id).is_some_and(|session| session.detect(&self.node, now, &packet).is_ok())
         });
@@ -193,10 +200,10 @@ impl Oracle {
     /// Drops the oldest packets of all sessions until the buffers hold no more than they may.
     fn make_room(&mut self, now: Time) {
         while self.node.is_overfull() {
-            let oldest = self.sessions.values().filter_map(|session| {
-                session.buffer.packets.first().map(|waiting| (waiting.since, session.id))
+            let firsts = self.sessions.values().filter_map(|session| {
+                session.buffer.packets.first().map(|waiting| (waiting.number, session.id))
             });
-            let Some((_, id)) = oldest.min_by_key(|(since, _)| *since) else { return };
+            let Some((_, id)) = firsts.min() else { return };
             self.with(id, |session, node| {
                 let gone = session.buffer.packets.remove(0);
                 session.discard(node, now, &gone, DropReason::BufferMemoryFull, true);
@@ -219,7 +226,7 @@ impl Oracle {
             return Err(ApplyError::UnknownSession(plan.session));
         }
         let mut rules = held.map(|session| session.rules.clone()).unwrap_or_default();
-        write_rules(&mut rules, plan);
+        write_rules(&mut rules, &plan.ops());
         if rules.pdu_type == PduSessionType::Ethernet {
             return Err(ApplyError::Unsupported("Ethernet sessions"));
         }
@@ -261,26 +268,6 @@ impl Oracle {
         }
         let ops = plan.ops();
         Ok(self.with(id, |session, node| session.apply(node, now, &ops)).unwrap_or_default())
-    }
-}
-
-/// The rules after a plan.
-fn write_rules(rules: &mut RuleSet, plan: &Plan) {
-    for op in plan.ops().iter() {
-        match op {
-            Op::SetPduType(pdu_type) => rules.pdu_type = *pdu_type,
-            Op::PutBar(bar) => drop(rules.bars.insert(bar.id, Arc::clone(bar))),
-            Op::PutUrr(urr) => drop(rules.urrs.insert(urr.id, Arc::clone(urr))),
-            Op::PutQer(qer) => drop(rules.qers.insert(qer.id, Arc::clone(qer))),
-            Op::PutFar(far) => drop(rules.fars.insert(far.id, Arc::clone(far))),
-            Op::PutPdr(pdr) => drop(rules.pdrs.insert(pdr.id, Arc::clone(pdr))),
-            Op::RemovePdr(id) => drop(rules.pdrs.remove(id)),
-            Op::RemoveFar(id) => drop(rules.fars.remove(id)),
-            Op::RemoveQer(id) => drop(rules.qers.remove(id)),
-            Op::RemoveUrr(id) => drop(rules.urrs.remove(id)),
-            Op::RemoveBar(id) => drop(rules.bars.remove(id)),
-            _ => {}
-        }
     }
 }
 
@@ -340,16 +327,14 @@ impl Dataplane for Oracle {
     }
 
     fn advance(&mut self, now: Time) {
-        let due = |session: &&Session| session.next_deadline(&self.node).is_some_and(|at| at <= now);
-        let mut due: Vec<(Option<Time>, Seid)> = self
-            .sessions
-            .values()
-            .filter(due)
-            .map(|session| (session.next_deadline(&self.node), session.id))
-            .collect();
-        due.sort();
-        for (_, id) in due {
-            self.with(id, |session, node| session.advance(node, now));
+        // Timers expire in order, each at its own time.
+        loop {
+            let deadlines = self
+                .sessions
+                .values()
+                .filter_map(|session| session.next_deadline(&self.node).map(|at| (at, session.id)));
+            let Some((at, id)) = deadlines.min().filter(|(at, _)| *at <= now) else { return };
+            self.with(id, |session, node| session.advance(node, at));
         }
     }
 
@@ -379,7 +364,7 @@ impl PacketEngine for Oracle {
             }
             Ingress::Ip { network } => {
                 self.node.counters.ip_received.count(packet.len());
-                self.from_network(now, network, packet)
+                self.network_packet(now, network, packet)
             }
             Ingress::Ethernet { .. } => {
                 self.node.counters.ethernet_received.count(packet.len());

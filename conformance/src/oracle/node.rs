@@ -8,18 +8,18 @@ use causeway_dataplane::{
     BlockedAddresses, Counters, Disposition, DropReason, Egress, Event, Topology, is_unroutable,
 };
 use causeway_model::{Applications, RuleSet};
-use causeway_packet::gtpu::{Extension, PORT, Repr};
+use causeway_packet::gtpu::{PORT, Repr};
 use causeway_types::{Span, Teid, Time, WallClock};
 
 use super::enforcement::Meters;
 use super::forwarding::{Sent, Surroundings};
 use super::limits::Limits;
-use super::packet::Outer;
+use super::packet::Packet;
 
 /// Error Indications about one tunnel to one peer are at least this far apart.
 const INDICATION_PAUSE: Span = Span::from_secs(1);
-/// Supported Extension Headers Notifications in one second.
-const MOST_NOTIFICATIONS: usize = 200;
+/// Error Indications and Supported Extension Headers Notifications in one second.
+const MOST_SIGNALS: usize = 200;
 
 /// What all sessions share.
 pub(crate) struct Node {
@@ -33,10 +33,12 @@ pub(crate) struct Node {
     pub(crate) events: VecDeque<Event>,
     /// Octets in all buffers.
     pub(crate) buffered_octets: usize,
+    /// Packets that waited so far.
+    pub(crate) buffered_so_far: u64,
     /// Packets to transmit.
     pub(crate) sent: Sent,
     indicated: BTreeMap<(SocketAddr, IpAddr, Option<Teid>), Time>,
-    notified: VecDeque<Time>,
+    signalled: VecDeque<Time>,
 }
 
 impl Node {
@@ -51,9 +53,10 @@ impl Node {
             meters: Meters::new(&topology.slices),
             events: VecDeque::new(),
             buffered_octets: 0,
+            buffered_so_far: 0,
             sent: Vec::new(),
             indicated: BTreeMap::new(),
-            notified: VecDeque::new(),
+            signalled: VecDeque::new(),
             topology,
         }
     }
@@ -67,6 +70,12 @@ impl Node {
     pub(crate) fn drop(&mut self, reason: DropReason) -> Disposition {
         self.counters.count_drop(reason);
         Disposition::Dropped(reason)
+    }
+
+    /// A packet no longer waits.
+    pub(crate) fn leaves_buffer(&mut self, packet: &Packet) {
+        self.counters.buffered -= 1;
+        self.buffered_octets -= packet.buffered_len();
     }
 
     /// Transmits packets.
@@ -111,21 +120,30 @@ impl Node {
         if self.indicated.get(&key).is_some_and(|at| now < *at + INDICATION_PAUSE) {
             return;
         }
+        if !self.may_signal(now) {
+            return;
+        }
         self.indicated.insert(key, now);
-        let extensions = [Extension::UdpPort(peer.port())];
-        let message =
-            Repr::error_indication(teid, local, if peer.port() == PORT { &[] } else { &extensions });
+        let message = Repr::error_indication(teid, local, &[]);
         self.signal(local, SocketAddr::new(peer.ip(), PORT), &message);
     }
 
     /// Tells the sender which extension headers are known (TS 29.281 clause 7.2.3), at a limited rate.
-    pub(crate) fn notify_extensions(&mut self, outer: &Outer, now: Time) {
-        self.notified.retain(|at| now < *at + Span::from_secs(1));
-        if self.notified.len() < MOST_NOTIFICATIONS && self.is_peer(outer.peer.ip()) {
-            self.notified.push_back(now);
-            let peer = SocketAddr::new(outer.peer.ip(), PORT);
-            self.signal(outer.local, peer, &Repr::supported_extension_headers(0));
+    pub(crate) fn notify_extensions(&mut self, local: IpAddr, peer: SocketAddr, now: Time) {
+        if self.is_peer(peer.ip()) && self.may_signal(now) {
+            let peer = SocketAddr::new(peer.ip(), PORT);
+            self.signal(local, peer, &Repr::supported_extension_headers(0));
         }
+    }
+
+    /// There were not too many such messages in the last second.
+    fn may_signal(&mut self, now: Time) -> bool {
+        self.signalled.retain(|at| now < *at + Span::from_secs(1));
+        let may = self.signalled.len() < MOST_SIGNALS;
+        if may {
+            self.signalled.push_back(now);
+        }
+        may
     }
 
     /// Another host may have the address.

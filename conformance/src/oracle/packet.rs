@@ -1,12 +1,12 @@
 //! User packets with what their outer headers said.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::num::NonZeroU8;
 
 use causeway_dataplane::{DropReason, Ingress};
 use causeway_packet::UserPacket;
 use causeway_packet::gtpu::{self, Extension, PduSession};
-use causeway_types::{NetworkInstance, Teid};
+use causeway_types::{FTeid, NetworkInstance, Teid};
 
 /// A user packet, as it was received.
 #[derive(Clone, Debug)]
@@ -33,8 +33,6 @@ pub(crate) struct Outer {
     pub(crate) teid: Teid,
     /// The local address.
     pub(crate) local: IpAddr,
-    /// The sender.
-    pub(crate) peer: SocketAddr,
     /// Type of service or traffic class.
     pub(crate) tos: u8,
     /// TTL or hop limit, if it is known.
@@ -56,9 +54,14 @@ impl Source {
 }
 
 impl Outer {
+    /// The packet came in this tunnel.
+    pub(crate) fn is_in(&self, tunnel: Option<FTeid>) -> bool {
+        tunnel.is_some_and(|tunnel| tunnel.teid == self.teid && tunnel.addr.contains(self.local))
+    }
+
     /// That of a message which was received there. `None`: it has no TEID, or was not received by GTP-U.
     pub(crate) fn of(ingress: &Ingress, message: &gtpu::Packet<'_>) -> Option<Self> {
-        let Ingress::Gtpu { local, peer, tos, hops } = ingress else { return None };
+        let Ingress::Gtpu { local, tos, hops, .. } = ingress else { return None };
         let others = message.extensions.iter().filter_map(|extension| match extension {
             Extension::Other { kind, content } => Some((kind, content.to_vec())),
             Extension::PduSession(_) | Extension::UdpPort(_) => None,
@@ -66,7 +69,6 @@ impl Outer {
         Some(Self {
             teid: message.header.teid?,
             local: *local,
-            peer: *peer,
             tos: *tos,
             hops: *hops,
             container: message.extensions.pdu_session(),

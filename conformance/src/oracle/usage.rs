@@ -48,8 +48,8 @@ pub(crate) struct Measurement {
     quotas: UsageLimits,
     to_threshold: Amount,
     to_quota: Amount,
-    /// Nothing passes until a quota is granted.
-    is_exhausted: bool,
+    /// The quotas that are exhausted; [`UrrPart::ValidityTime`]: all are void. Nothing passes until they are granted.
+    exhausted: BTreeSet<UrrPart>,
     dropped: (u64, u64),
     /// Until when time was measured; `None`: it does not run.
     measured: Option<Time>,
@@ -58,8 +58,6 @@ pub(crate) struct Measurement {
     /// The end of the present interval of time measurement.
     pause_at: Option<Time>,
     running: BTreeMap<Option<ApplicationId>, Running>,
-    /// The last packet, whatever became of it.
-    last_traffic: Option<Time>,
     period_at: Option<Time>,
     holding_at: Option<Time>,
     validity_at: Option<Time>,
@@ -67,6 +65,8 @@ pub(crate) struct Measurement {
     monitorings: Vec<Monitoring>,
     monitored_at: Option<Time>,
     reports_left: Option<u16>,
+    /// Of a stop that is due, the applications.
+    stopped: Vec<Option<Detected>>,
     /// What is to be reported.
     due: Cause,
     notes: Vec<Usage>,
@@ -86,13 +86,12 @@ impl Measurement {
             quotas: urr.quotas,
             to_threshold: Amount::default(),
             to_quota: Amount::default(),
-            is_exhausted: false,
+            exhausted: BTreeSet::new(),
             dropped: (0, 0),
             measured: None,
             was_running: false,
             pause_at: None,
             running: BTreeMap::new(),
-            last_traffic: None,
             period_at: None,
             holding_at: None,
             validity_at: None,
@@ -100,6 +99,7 @@ impl Measurement {
             monitorings: urr.monitoring_times().into_iter().copied().collect(),
             monitored_at: None,
             reports_left: urr.number_of_reports.map(std::num::NonZeroU16::get),
+            stopped: Vec::new(),
             due: Cause::empty(),
             notes: Vec::new(),
             urr,
@@ -109,7 +109,9 @@ impl Measurement {
             (new.thresholds, new.quotas) = (first.thresholds.or(new.thresholds), first.quotas.or(new.quotas));
             new.monitorings.remove(0);
         }
-        new.is_exhausted = new.quota_is_used();
+        new.check_quota();
+        // Nothing is reported of a quota of zero.
+        new.due = Cause::empty();
         new.restart_timers(now, &UrrPart::Period);
         new.restart_timers(now, &UrrPart::HoldingTime);
         new.restart_timers(now, &UrrPart::ValidityTime);
@@ -153,7 +155,9 @@ impl Measurement {
         if new.inactive && !old.inactive {
             self.was_running = self.measured.is_some();
             self.stop_time();
-        } else if old.inactive && !new.inactive && (new.immediate_start || self.was_running) {
+        } else if new.immediate_start && !old.immediate_start
+            || old.inactive && !new.inactive && (new.immediate_start || self.was_running)
+        {
             self.start_time(now);
         }
         self.renew(&parts, now);
@@ -162,31 +166,24 @@ impl Measurement {
     /// These parts were provisioned again: a threshold or quota counts from the last report on, a time runs from now.
     pub(crate) fn renew(&mut self, parts: &BTreeSet<UrrPart>, now: Time) {
         self.measure_time(now);
+        let (new, used) = (Arc::clone(&self.urr), self.unreported);
         for part in parts {
             match part {
                 UrrPart::VolumeThreshold => {
-                    self.thresholds.volume = self.urr.thresholds.volume;
-                    self.to_threshold.volume = self.unreported.volume;
-                }
-                UrrPart::TimeThreshold => {
-                    self.thresholds.time = self.urr.thresholds.time;
-                    self.to_threshold.time = self.unreported.time;
-                }
-                UrrPart::EventThreshold => {
-                    self.thresholds.events = self.urr.thresholds.events;
-                    self.to_threshold.events = self.unreported.events;
+                    (self.thresholds.volume, self.to_threshold.volume) = (new.thresholds.volume, used.volume);
                 }
                 UrrPart::VolumeQuota => {
-                    self.quotas.volume = self.urr.quotas.volume;
-                    self.to_quota.volume = self.unreported.volume;
+                    (self.quotas.volume, self.to_quota.volume) = (new.quotas.volume, used.volume);
                 }
-                UrrPart::TimeQuota => {
-                    self.quotas.time = self.urr.quotas.time;
-                    self.to_quota.time = self.unreported.time;
+                UrrPart::TimeThreshold => {
+                    (self.thresholds.time, self.to_threshold.time) = (new.thresholds.time, used.time);
+                }
+                UrrPart::TimeQuota => (self.quotas.time, self.to_quota.time) = (new.quotas.time, used.time),
+                UrrPart::EventThreshold => {
+                    (self.thresholds.events, self.to_threshold.events) = (new.thresholds.events, used.events);
                 }
                 UrrPart::EventQuota => {
-                    self.quotas.events = self.urr.quotas.events;
-                    self.to_quota.events = self.unreported.events;
+                    (self.quotas.events, self.to_quota.events) = (new.quotas.events, used.events);
                 }
                 UrrPart::DroppedThreshold => self.dropped = (0, 0),
                 UrrPart::NumberOfReports => {
@@ -196,27 +193,26 @@ impl Measurement {
             }
         }
         if parts.iter().any(|part| is_quota(*part)) {
-            self.is_exhausted = false;
+            self.exhausted.retain(|part| !parts.contains(part) && *part != UrrPart::ValidityTime);
             self.restart_timers(now, &UrrPart::HoldingTime);
             self.restart_timers(now, &UrrPart::ValidityTime);
-            self.check_quota(now);
+            self.check_quota();
         }
         self.check_thresholds();
     }
 
     fn restart_timers(&mut self, now: Time, part: &UrrPart) {
         let urr = &self.urr;
-        let has_quota = urr.quotas != UsageLimits::default();
         match part {
             UrrPart::Period => {
                 let period = urr.period.filter(|_| urr.triggers.contains(On::PERIO));
                 self.period_at = period.map(|period| now + period);
             }
             UrrPart::HoldingTime => {
-                self.holding_at = urr.holding_time.filter(|_| has_quota).map(|time| now + time);
+                self.holding_at = urr.holding_time.map(|time| now + time);
             }
             UrrPart::ValidityTime => {
-                self.validity_at = urr.validity_time.filter(|_| has_quota).map(|time| now + time);
+                self.validity_at = urr.validity_time.map(|time| now + time);
             }
             UrrPart::InactivityTimer => {
                 let timer = urr.inactivity_timer.filter(|_| urr.triggers.contains(On::UPINT));
@@ -224,6 +220,11 @@ impl Measurement {
             }
             _ => {}
         }
+    }
+
+    /// A quota is exhausted.
+    fn is_exhausted(&self) -> bool {
+        !self.exhausted.is_empty()
     }
 
     /// It measures: it is neither paused nor at the end of its number of reports.
@@ -245,7 +246,7 @@ impl Measurement {
         let application = pdr.pdi.application.clone();
         let running = Running { last: now, pdr: pdr.id };
         let is_start = self.running.insert(application.clone(), running).is_none();
-        if is_start && self.urr.method.events && !self.is_exhausted {
+        if is_start && self.urr.method.events && !self.is_exhausted() {
             self.count_event(now);
         }
         if is_start && self.urr.triggers.contains(On::START) {
@@ -254,9 +255,8 @@ impl Measurement {
             note.detected = application.map(|application| Detected { application, pdr: pdr.id });
             self.notes.push(note);
         }
-        self.last_traffic = Some(now);
         self.restart_timers(now, &UrrPart::InactivityTimer);
-        if !self.is_exhausted {
+        if !self.is_exhausted() {
             self.restart_timers(now, &UrrPart::HoldingTime);
         }
     }
@@ -283,20 +283,21 @@ impl Measurement {
     /// A packet of this many octets would be more than a quota has left. The quota is exhausted then.
     pub(crate) fn exceeds_quota(&mut self, direction: Direction, octets: u64, now: Time) -> bool {
         if !self.is_active() {
-            return false;
+            return self.is_exhausted();
         }
         self.measure_time(now);
         let mut after = self.to_quota;
         after.volume.count(direction, octets);
-        if !self.is_exhausted && self.quotas.volume.is_some_and(|quota| quota.is_exceeded_by(&after.volume)) {
+        if !self.is_exhausted() && self.quotas.volume.is_some_and(|quota| quota.is_exceeded_by(&after.volume))
+        {
             self.exhaust(Cause::VOLQU, true);
         }
-        self.is_exhausted
+        self.is_exhausted()
     }
 
     /// Counts a packet.
     pub(crate) fn count(&mut self, direction: Direction, octets: u64, now: Time) {
-        if !self.is_active() || self.is_exhausted {
+        if !self.is_active() || self.is_exhausted() {
             return;
         }
         self.measure_time(now);
@@ -308,8 +309,15 @@ impl Measurement {
         self.first_packet = self.first_packet.or(Some(now));
         self.last_packet = Some(now);
         self.start_time(now);
+        if !self.urr.before_qos {
+            self.check();
+        }
+    }
+
+    /// Compares what was measured with the limits.
+    pub(crate) fn check(&mut self) {
         self.check_thresholds();
-        self.check_quota(now);
+        self.check_quota();
     }
 
     /// Counts a downlink packet that was dropped.
@@ -319,7 +327,7 @@ impl Measurement {
         if limit.is_reached_by(self.dropped.0, self.dropped.1) {
             self.dropped = (0, 0);
             if self.urr.triggers.contains(On::DROTH) {
-                let mut note = Usage::new(self.urr.id, Cause::DROTH, self.since, now);
+                let mut note = Usage::new(self.urr.id, Cause::DROTH, now, now);
                 note.events.push(now);
                 self.notes.push(note);
             }
@@ -328,7 +336,7 @@ impl Measurement {
 
     /// A packet or a report starts the measurement of time, or prolongs its interval.
     fn start_time(&mut self, now: Time) {
-        if !self.urr.method.duration || self.is_exhausted {
+        if !self.urr.method.duration || self.is_exhausted() {
             return;
         }
         let is_running = self.measured.is_some();
@@ -373,9 +381,14 @@ impl Measurement {
 
     /// Nothing passes any more; `reports`: this is reported, if it is a trigger.
     fn exhaust(&mut self, cause: Cause, reports: bool) {
-        self.is_exhausted = true;
+        let part = match cause {
+            Cause::VOLQU => UrrPart::VolumeQuota,
+            Cause::TIMQU => UrrPart::TimeQuota,
+            Cause::EVEQU => UrrPart::EventQuota,
+            _ => UrrPart::ValidityTime,
+        };
+        self.exhausted.insert(part);
         self.stop_time();
-        (self.holding_at, self.validity_at) = (None, None);
         let trigger = match cause {
             Cause::VOLQU => On::VOLQU,
             Cause::TIMQU => On::TIMQU,
@@ -388,14 +401,8 @@ impl Measurement {
         }
     }
 
-    fn quota_is_used(&self) -> bool {
-        self.quotas.volume.is_some_and(|quota| quota.is_reached_by(&self.to_quota.volume))
-            || self.quotas.time.is_some_and(|quota| self.to_quota.time >= quota)
-    }
-
-    fn check_quota(&mut self, now: Time) {
-        let _ = now;
-        if self.is_exhausted || !self.is_active() {
+    fn check_quota(&mut self) {
+        if self.is_exhausted() || !self.is_active() {
             return;
         }
         if self.quotas.volume.is_some_and(|quota| quota.is_reached_by(&self.to_quota.volume)) {
@@ -435,8 +442,7 @@ impl Measurement {
         if !self.is_active() {
             return;
         }
-        self.check_thresholds();
-        self.check_quota(now);
+        self.check();
         self.advance_runs(now);
         if self.period_at.is_some_and(|at| at <= now) {
             self.due |= Cause::PERIO;
@@ -450,43 +456,28 @@ impl Measurement {
         if self.monitored_at.take_if(|at| *at <= now).is_some() {
             self.due |= Cause::MONIT;
         }
-        if self.holding_at.is_some_and(|at| at <= now) {
+        if self.validity_at.take_if(|at| *at <= now).is_some() {
+            self.exhaust(Cause::QUVTI, true);
+        } else if self.holding_at.take_if(|at| *at <= now).is_some() {
             // What comes after it starts anew.
             self.running.clear();
             self.exhaust(Cause::QUHTI, true);
-        } else if self.validity_at.is_some_and(|at| at <= now) {
-            self.exhaust(Cause::QUVTI, true);
         }
     }
 
     /// Traffic that has stopped.
     fn advance_runs(&mut self, now: Time) {
-        let stopped_after = self.urr.inactivity_detection.unwrap_or(STOPPED_AFTER);
-        let stopped: Vec<_> = self
-            .running
-            .iter()
-            .filter(|(_, running)| running.last + stopped_after <= now)
-            .map(|(application, running)| (application.clone(), *running))
-            .collect();
-        for (application, running) in stopped {
-            self.running.remove(&application);
-            if self.urr.triggers.contains(On::STOPT) {
-                self.note_stop(application, running.pdr, now);
-            }
+        let after = self.urr.inactivity_detection.unwrap_or(STOPPED_AFTER);
+        let is_over = |running: &Running| running.last + after <= now;
+        let (stopped, running): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            std::mem::take(&mut self.running).into_iter().partition(|(_, running)| is_over(running));
+        self.running = running;
+        if self.urr.triggers.contains(On::STOPT) && !stopped.is_empty() {
+            self.due |= Cause::STOPT;
+            self.stopped.extend(stopped.into_iter().map(|(application, running)| {
+                application.map(|application| Detected { application, pdr: running.pdr })
+            }));
         }
-    }
-
-    /// What was measured is in the report of the first that stops.
-    fn note_stop(&mut self, application: Option<ApplicationId>, pdr: PdrId, now: Time) {
-        let is_first = !self.notes.iter().any(|note| note.triggers == Cause::STOPT);
-        let mut usage = match is_first {
-            true => self.take(Cause::STOPT, now),
-            false => vec![Usage::new(self.urr.id, Cause::STOPT, now, now)],
-        };
-        if let Some(last) = usage.last_mut() {
-            last.detected = application.map(|application| Detected { application, pdr });
-        }
-        self.notes.extend(usage);
     }
 
     fn reach_monitorings(&mut self, now: Time, clock: WallClock) {
@@ -506,7 +497,7 @@ impl Measurement {
             }
             if first.quotas != UsageLimits::default() {
                 self.to_quota = Amount::default();
-                self.is_exhausted = false;
+                self.exhausted.clear();
             }
             self.monitored_at = self.monitored_at.or(Some(at + MONITORED_WITHIN));
         }
@@ -526,27 +517,54 @@ impl Measurement {
         };
         let threshold = limit(self.thresholds.time, self.to_threshold.time)
             .filter(|_| self.urr.triggers.contains(On::TIMTH));
-        let quota = limit(self.quotas.time, self.to_quota.time).filter(|_| !self.is_exhausted);
+        let quota = limit(self.quotas.time, self.to_quota.time).filter(|_| !self.is_exhausted());
         let timers =
             [self.period_at, self.holding_at, self.validity_at, self.inactivity_at, self.monitored_at];
         let others = [monitoring, stop, threshold, quota, self.pause_at];
         timers.into_iter().chain(others).flatten().min()
     }
 
+    /// A report is due.
+    pub(crate) fn is_due(&self) -> bool {
+        !self.due.is_empty() || !self.notes.is_empty()
+    }
+
     /// The reports that are due, in order.
     pub(crate) fn take_due(&mut self, now: Time) -> Vec<Usage> {
         let mut list = std::mem::take(&mut self.notes);
-        let due = std::mem::take(&mut self.due);
+        let mut due = std::mem::take(&mut self.due);
         if !due.is_empty() {
+            // Triggers that come together make one report; each further application that stops has its own.
+            let start = list.pop_if(|note| note.triggers == Cause::START);
+            due.set(Cause::START, start.is_some());
             list.extend(self.take(due, now));
-        }
-        if let (false, Some(left)) = (list.is_empty(), &mut self.reports_left) {
-            *left = left.saturating_sub(1);
-            if *left == 0 {
-                self.stop_time();
+            let mut stopped = std::mem::take(&mut self.stopped).into_iter();
+            let detected = start.and_then(|start| start.detected).or(stopped.next().flatten());
+            if let Some(last) = list.last_mut() {
+                last.detected = detected;
             }
+            list.extend(
+                stopped.map(|detected| Usage { detected, ..Usage::new(self.urr.id, Cause::STOPT, now, now) }),
+            );
+        }
+        if !list.is_empty() {
+            self.count_report();
         }
         list
+    }
+
+    /// The report of a URR that is linked to one that reports.
+    pub(crate) fn take_linked(&mut self, now: Time) -> Vec<Usage> {
+        let list = self.take(Cause::LIUSA, now);
+        self.count_report();
+        list
+    }
+
+    fn count_report(&mut self) {
+        self.reports_left = self.reports_left.map(|left| left.saturating_sub(1));
+        if self.reports_left == Some(0) {
+            self.stop_time();
+        }
     }
 
     /// The usage since the last report, in parts.
@@ -556,14 +574,9 @@ impl Measurement {
         let mut parts = std::mem::take(&mut self.before);
         parts.push(self.take_part(cause, now, part));
         self.monitored_at = None;
-        if cause.intersects(Cause::VOLTH) {
-            self.to_threshold.volume = Volume::ZERO;
-        }
-        if cause.intersects(Cause::TIMTH) {
-            self.to_threshold.time = Span::ZERO;
-        }
-        if cause.intersects(Cause::EVETH) {
-            self.to_threshold.events = 0;
+        // A report that a threshold caused starts all of them anew.
+        if cause.intersects(Cause::VOLTH | Cause::TIMTH | Cause::EVETH) {
+            self.to_threshold = Amount::default();
         }
         parts
     }
