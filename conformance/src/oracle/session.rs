@@ -153,9 +153,14 @@ impl Session {
         }
     }
 
-    /// The action of the FAR of an exhausted quota; the other URRs measure it.
+    /// The action of the FAR of an exhausted quota; the other URRs measure it. It does not extend a second quota that is
+    /// exhausted and has no FAR.
     fn follow_quota(&mut self, node: &mut Node, visit: Visit<'_>, urr: UrrId) -> Disposition {
-        match self.quota_far(urr) {
+        let has_stopped = visit.pdr.urrs.iter().filter_map(|id| self.measurements.get(id)).any(|it| {
+            let is_final = it.is_exhausted() && it.urr().quota_far.is_none();
+            is_final && !detection::is_exempt(visit.packet, &visit.pdr.pdi, &it.urr().exempted_filters)
+        });
+        match self.quota_far(urr).filter(|_| !has_stopped) {
             Some(far) => self.follow(node, visit, &far, false),
             None => self.dropped(node, visit, DropReason::QuotaExhausted),
         }

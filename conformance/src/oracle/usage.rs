@@ -223,7 +223,7 @@ impl Measurement {
     }
 
     /// A quota is exhausted.
-    fn is_exhausted(&self) -> bool {
+    pub(crate) fn is_exhausted(&self) -> bool {
         !self.exhausted.is_empty()
     }
 
