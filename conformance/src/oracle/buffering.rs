@@ -12,11 +12,8 @@ use super::packet::Packet;
 /// A packet that waits.
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting {
-    /// The packet.
     pub(crate) packet: Packet,
-    /// The PDR that it matched.
     pub(crate) pdr: PdrId,
-    /// The FAR that buffers it.
     pub(crate) far: FarId,
     /// When it was received.
     pub(crate) since: Time,

@@ -11,15 +11,10 @@ use super::packet::{Packet, Source};
 
 /// What a PDR is compared with.
 pub(crate) struct Subject<'a> {
-    /// Where the packet came from.
     pub(crate) source: &'a Source,
-    /// The user packet.
     pub(crate) user: &'a UserPacket<'a>,
-    /// The local ends of tunnels.
     pub(crate) endpoints: &'a [GtpuEndpoint],
-    /// The applications that are known.
     pub(crate) applications: &'a Applications,
-    /// The time of the wall clock.
     pub(crate) now: WallTime,
 }
 

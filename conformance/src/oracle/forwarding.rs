@@ -31,11 +31,8 @@ pub(crate) type Sent = Vec<(Egress, Vec<u8>)>;
 
 /// What surrounds a packet on its way out.
 pub(crate) struct Surroundings<'a> {
-    /// The endpoints and networks.
     pub(crate) topology: &'a Topology,
-    /// The addresses that UEs cannot reach.
     pub(crate) blocked: &'a BlockedAddresses,
-    /// The rules of the session.
     pub(crate) rules: &'a RuleSet,
 }
 
@@ -72,13 +69,8 @@ impl Surroundings<'_> {
 
     /// A copy of the packet. It has no influence on the packet itself: one that cannot be sent is left out.
     pub(crate) fn copy(&self, pdr: &Pdr, copy: &Duplicate, packet: &Packet) -> Sent {
-        let destination = Destination {
-            side: copy.destination,
-            outer: copy.outer,
-            network: None,
-            marking: None,
-            is_copy: true,
-        };
+        let (side, outer) = (copy.destination, copy.outer);
+        let destination = Destination { side, outer, network: None, marking: None, is_copy: true };
         self.send(pdr, packet, &destination).unwrap_or_default()
     }
 
@@ -195,15 +187,11 @@ impl Surroundings<'_> {
         far: &Far,
         outer: &Outer,
     ) -> Result<Option<(Egress, Vec<u8>)>, DropReason> {
-        let Some(forwarding) =
-            far.forwarding.as_ref().filter(|_| far.action == causeway_model::ApplyAction::Forward)
-        else {
-            return Ok(None);
-        };
+        let forwards = far.action == causeway_model::ApplyAction::Forward;
+        let Some(forwarding) = far.forwarding.as_ref().filter(|_| forwards) else { return Ok(None) };
         let Some(tunnel) = forwarding.tunnel() else { return Ok(None) };
-        let Some((local, peer, _)) = self.ends(tunnel, forwarding.network_instance.as_ref()) else {
-            return Ok(None);
-        };
+        let ends = self.ends(tunnel, forwarding.network_instance.as_ref());
+        let Some((local, peer, _)) = ends else { return Ok(None) };
         let hops = hops_of_relayed(outer.hops)?;
         let kept = outer.container.filter(|_| !pdr.removal.is_some_and(|removal| removal.deletes_container));
         let container = kept.map(|kept| container_of(forwarding.destination, Some(kept), kept.qfi()));
@@ -244,15 +232,13 @@ impl Surroundings<'_> {
             let applies = policy.qfis.is_empty() || qfi.is_some_and(|qfi| policy.qfis.contains(qfi));
             policy.ppis.get(&dscp).copied().filter(|_| applies)
         });
+        let service_class = self.qers(pdr).find_map(|qer| qer.flow_marking.service_class);
         Marks {
             qfi,
             rqi: self.qers(pdr).any(|qer| qer.reflective),
             ppi: self.qers(pdr).find_map(|qer| qer.ppi).or(of_policy),
             tos: self.qers(pdr).find_map(|qer| qer.flow_marking.tos),
-            service_class: self
-                .qers(pdr)
-                .find_map(|qer| qer.flow_marking.service_class)
-                .map(u16::to_be_bytes),
+            service_class: service_class.map(u16::to_be_bytes),
         }
     }
 }

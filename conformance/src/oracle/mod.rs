@@ -167,22 +167,16 @@ impl Oracle {
         let Some(ue) = packet.user().map(|user| user.flow.dst) else {
             return self.node.drop(DropReason::MalformedIp);
         };
-        // Of several sessions the one with the longest prefix is tried first, and of those the oldest.
-        let place = |id: &Seid| self.order.iter().position(|held| held == id);
-        let mut found: Vec<_> = self
-            .sessions
-            .values()
-            .filter_map(|session| {
-                let prefix = detection::longest_prefix(&session.rules, ue)?;
-                Some((prefix, place(&session.id), session.id))
-            })
-            .collect();
-        found.sort_by_key(|(prefix, _, id)| (Reverse(*prefix), *id));
-        let matching = found.iter().find(|(_, _, id)| {
+        // Of several sessions the one with the longest prefix is tried first, and of those the one with the lowest SEID.
+        let prefix = |session: &Session| detection::longest_prefix(&session.rules, ue);
+        let mut found: Vec<_> =
+            self.sessions.values().filter_map(|session| Some((prefix(session)?, session.id))).collect();
+        found.sort_by_key(|(prefix, id)| (Reverse(*prefix), *id));
+        let matching = found.iter().find(|(_, id)| {
             self.sessions.get(id).is_some_and(|session| session.detect(&self.node, now, &packet).is_ok())
         });
         match matching.or(found.first()) {
-            Some((_, _, id)) => self.handle(now, *id, Ok(packet)),
+            Some((_, id)) => self.handle(now, *id, Ok(packet)),
             None => self.node.drop(DropReason::UnknownUe),
         }
     }

@@ -11,7 +11,6 @@ use causeway_types::{FTeid, NetworkInstance, Teid};
 /// A user packet, as it was received.
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
-    /// Where it came from.
     pub(crate) source: Source,
     /// The IP packet without padding behind it.
     pub(crate) octets: Vec<u8>,
@@ -29,15 +28,12 @@ pub(crate) enum Source {
 /// The outer header.
 #[derive(Clone, Debug)]
 pub(crate) struct Outer {
-    /// The TEID.
     pub(crate) teid: Teid,
-    /// The local address.
     pub(crate) local: IpAddr,
     /// Type of service or traffic class.
     pub(crate) tos: u8,
     /// TTL or hop limit, if it is known.
     pub(crate) hops: Option<NonZeroU8>,
-    /// The PDU Session Container.
     pub(crate) container: Option<PduSession>,
     /// The other extension headers: type and content.
     pub(crate) extensions: Vec<(u8, Vec<u8>)>,

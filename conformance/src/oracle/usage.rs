@@ -112,10 +112,9 @@ impl Measurement {
         new.check_quota();
         // Nothing is reported of a quota of zero.
         new.due = Cause::empty();
-        new.restart_timers(now, &UrrPart::Period);
-        new.restart_timers(now, &UrrPart::HoldingTime);
-        new.restart_timers(now, &UrrPart::ValidityTime);
-        new.restart_timers(now, &UrrPart::InactivityTimer);
+        for part in [UrrPart::Period, UrrPart::HoldingTime, UrrPart::ValidityTime, UrrPart::InactivityTimer] {
+            new.restart_timers(now, &part);
+        }
         if new.urr.immediate_start && new.is_active() {
             new.start_time(now);
         }
@@ -208,12 +207,8 @@ impl Measurement {
                 let period = urr.period.filter(|_| urr.triggers.contains(On::PERIO));
                 self.period_at = period.map(|period| now + period);
             }
-            UrrPart::HoldingTime => {
-                self.holding_at = urr.holding_time.map(|time| now + time);
-            }
-            UrrPart::ValidityTime => {
-                self.validity_at = urr.validity_time.map(|time| now + time);
-            }
+            UrrPart::HoldingTime => self.holding_at = urr.holding_time.map(|time| now + time),
+            UrrPart::ValidityTime => self.validity_at = urr.validity_time.map(|time| now + time),
             UrrPart::InactivityTimer => {
                 let timer = urr.inactivity_timer.filter(|_| urr.triggers.contains(On::UPINT));
                 self.inactivity_at = timer.map(|timer| now + timer);
@@ -381,21 +376,15 @@ impl Measurement {
 
     /// Nothing passes any more; `reports`: this is reported, if it is a trigger.
     fn exhaust(&mut self, cause: Cause, reports: bool) {
-        let part = match cause {
-            Cause::VOLQU => UrrPart::VolumeQuota,
-            Cause::TIMQU => UrrPart::TimeQuota,
-            Cause::EVEQU => UrrPart::EventQuota,
-            _ => UrrPart::ValidityTime,
+        let (part, trigger) = match cause {
+            Cause::VOLQU => (UrrPart::VolumeQuota, On::VOLQU),
+            Cause::TIMQU => (UrrPart::TimeQuota, On::TIMQU),
+            Cause::EVEQU => (UrrPart::EventQuota, On::EVEQU),
+            Cause::QUHTI => (UrrPart::ValidityTime, On::QUHTI),
+            _ => (UrrPart::ValidityTime, On::QUVTI),
         };
         self.exhausted.insert(part);
         self.stop_time();
-        let trigger = match cause {
-            Cause::VOLQU => On::VOLQU,
-            Cause::TIMQU => On::TIMQU,
-            Cause::EVEQU => On::EVEQU,
-            Cause::QUHTI => On::QUHTI,
-            _ => On::QUVTI,
-        };
         if reports && self.urr.triggers.contains(trigger) {
             self.due |= cause;
         }
