@@ -105,7 +105,7 @@ impl Surroundings<'_> {
         let index = index.ok_or(DropReason::NoEgress)?;
         let network = networks.get(index).ok_or(DropReason::NoEgress)?;
         let user = parsed(&packet.octets)?;
-        if is_of_link(&user) {
+        if !to.is_copy && is_of_link(&user) {
             return Err(DropReason::LinkLocal);
         }
         let protocol = user.flow.protocol.0;

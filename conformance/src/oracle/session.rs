@@ -176,12 +176,21 @@ impl Session {
     fn exhausted(&mut self, visit: Visit<'_>, measures: impl Fn(&Urr) -> bool) -> Option<UrrId> {
         let Visit { now, pdr, packet } = visit;
         let direction = detection::direction(&pdr.pdi);
-        pdr.urrs.iter().copied().find(|id| {
-            let Some(measurement) = self.measurements.get_mut(id) else { return false };
+        let mut found = None;
+        for id in &pdr.urrs {
+            let Some(measurement) = self.measurements.get_mut(id) else { continue };
+            let was_exhausted = measurement.is_exhausted();
             let octets = if measures(measurement.urr()) { packet.len() as u64 } else { 0 };
             let exceeds = measurement.exceeds_quota(direction, octets, now);
-            exceeds && !detection::is_exempt(packet, &pdr.pdi, &measurement.urr().exempted_filters)
-        })
+            if exceeds && !detection::is_exempt(packet, &pdr.pdi, &measurement.urr().exempted_filters) {
+                found = found.or(Some(*id));
+                // The first quota that the packet exceeds stops it, and no other is exhausted by it.
+                if !was_exhausted {
+                    break;
+                }
+            }
+        }
+        found
     }
 
     /// Forwards a packet: gates and rates are asked, then the quotas, then it is measured and sent. `is_new`: rates stop
@@ -195,6 +204,13 @@ impl Session {
         is_new: bool,
     ) -> Result<(), Stop> {
         let Visit { now, pdr, packet } = visit;
+        // A quota may have been exhausted since the packet came.
+        if needs_quota
+            && !is_new
+            && let Some(urr) = self.exhausted(visit, |_| false)
+        {
+            return Err(Stop::Quota(urr));
+        }
         let sent = node.surroundings(&self.rules).forward(pdr, far, packet).map_err(Stop::Drop)?;
         if is_new {
             node.meters.ask(self.id, &self.rules, pdr, now).map_err(Stop::Drop)?;
@@ -604,12 +620,12 @@ impl Session {
         for data in self.buffer.take_delayed(now) {
             node.events.push_back(Event::DownlinkData { session: self.id, data });
         }
+        if self.inactive_at.take_if(|at| *at <= now).is_some() {
+            node.events.push_back(Event::Inactivity { session: self.id });
+        }
         for id in self.measurements.keys().copied().collect::<Vec<_>>() {
             self.measurements.get_mut(&id).into_iter().for_each(|it| it.advance(now, node.clock));
             self.report_due(node, now);
-        }
-        if self.inactive_at.take_if(|at| *at <= now).is_some() {
-            node.events.push_back(Event::Inactivity { session: self.id });
         }
     }
 
