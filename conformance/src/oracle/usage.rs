@@ -184,7 +184,7 @@ impl Measurement {
                 UrrPart::EventQuota => {
                     (self.quotas.events, self.to_quota.events) = (new.quotas.events, used.events);
                 }
-                UrrPart::DroppedThreshold => self.dropped = (0, 0),
+                UrrPart::DroppedThreshold => {}
                 UrrPart::NumberOfReports => {
                     self.reports_left = self.urr.number_of_reports.map(std::num::NonZeroU16::get);
                 }
@@ -198,6 +198,7 @@ impl Measurement {
             self.check_quota();
         }
         self.check_thresholds();
+        self.check_dropped(now);
     }
 
     fn restart_timers(&mut self, now: Time, part: &UrrPart) {
@@ -317,15 +318,20 @@ impl Measurement {
 
     /// Counts a downlink packet that was dropped.
     pub(crate) fn count_dropped(&mut self, octets: u64, now: Time) {
-        let Some(limit) = self.urr.dropped_threshold.filter(|_| self.is_active()) else { return };
-        self.dropped = (self.dropped.0 + 1, self.dropped.1 + octets);
-        if limit.is_reached_by(self.dropped.0, self.dropped.1) {
+        if self.urr.dropped_threshold.is_some() && self.is_active() {
+            self.dropped = (self.dropped.0 + 1, self.dropped.1 + octets);
+            self.check_dropped(now);
+        }
+    }
+
+    fn check_dropped(&mut self, now: Time) {
+        let reports = self.is_active() && self.urr.triggers.contains(On::DROTH);
+        let (packets, octets) = self.dropped;
+        if reports && self.urr.dropped_threshold.is_some_and(|limit| limit.is_reached_by(packets, octets)) {
             self.dropped = (0, 0);
-            if self.urr.triggers.contains(On::DROTH) {
-                let mut note = Usage::new(self.urr.id, Cause::DROTH, now, now);
-                note.events.push(now);
-                self.notes.push(note);
-            }
+            let mut note = Usage::new(self.urr.id, Cause::DROTH, now, now);
+            note.events.push(now);
+            self.notes.push(note);
         }
     }
 
