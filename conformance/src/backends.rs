@@ -8,6 +8,7 @@ use causeway_switch::backend::InProcess;
 use causeway_switch::driver::Program;
 use causeway_types::Span;
 
+use crate::oracle::{self, Oracle};
 use crate::setup::Setup;
 
 /// A data plane that cases are run against.
@@ -19,10 +20,10 @@ pub trait Backend {
     fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine>;
 }
 
-/// Every data plane, the oracle first.
+/// Every data plane that passes all cases, the slow path first.
 pub const BACKENDS: [&dyn Backend; 2] = [&SlowPathBackend, &FastPathBackend];
 
-/// The oracle.
+/// The slow path.
 #[derive(Clone, Copy, Debug)]
 pub struct SlowPathBackend;
 
@@ -47,6 +48,36 @@ impl Backend for FastPathBackend {
 
     fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine> {
         Box::new(FastPath::new(topology, limits(setup)).unwrap_or_else(|error| panic!("{error}")))
+    }
+}
+
+/// The oracle, which was written independently and does not have every feature.
+#[derive(Clone, Copy, Debug)]
+pub struct OracleBackend;
+
+impl Backend for OracleBackend {
+    fn name(&self) -> &'static str {
+        "oracle"
+    }
+
+    fn build(&self, topology: Topology, setup: &Setup) -> Box<dyn PacketEngine> {
+        Box::new(Oracle::new(topology, limits(setup).into()))
+    }
+}
+
+/// The same limits for the oracle.
+impl From<Limits> for oracle::Limits {
+    fn from(limits: Limits) -> Self {
+        Self {
+            max_sessions: limits.max_sessions,
+            buffer_packets_per_session: limits.buffer_packets_per_session,
+            buffer_octets_per_session: limits.buffer_octets_per_session,
+            buffer_packets: limits.buffer_packets,
+            buffer_octets: limits.buffer_octets,
+            buffer_time: limits.buffer_time,
+            drops_oldest: limits.when_full == WhenFull::DropOldest,
+            notify_again: limits.notify_again,
+        }
     }
 }
 

@@ -37,6 +37,7 @@ mod literal;
 mod lockstep;
 mod matrix;
 mod message;
+pub mod oracle;
 mod packet;
 mod payload;
 mod record;
@@ -48,7 +49,9 @@ mod upf;
 mod user_packet;
 mod variables;
 
-pub use backends::{BACKENDS, Backend, FastPathBackend, SlowPathBackend, SwitchBackend, limits};
+pub use backends::{
+    BACKENDS, Backend, FastPathBackend, OracleBackend, SlowPathBackend, SwitchBackend, limits,
+};
 pub use capture::{Datagram, write_capture};
 pub use case::{Case, Fragments, Step, load_all, load_fragments};
 pub use error::CaseError;

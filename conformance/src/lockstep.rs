@@ -1,4 +1,4 @@
-//! Two data planes as one: both receive every input, and their outputs must be equal.
+//! Several data planes as one: all receive every input, and their outputs must be equal.
 
 use std::cell::OnceCell;
 use std::collections::VecDeque;
@@ -18,10 +18,13 @@ use causeway_types::{Time, WallClock};
 use crate::batched::process_together;
 use crate::format;
 
+const FAST_PATH: &str = "fast path";
+const ORACLE: &str = "oracle";
+
 /// A packet and where it came in.
 pub type Arrival = (Ingress, Vec<u8>);
 
-/// What twins did differently first, if anything. Clones are the same verdict.
+/// What was done differently first, if anything. Clones are the same verdict.
 #[derive(Clone, Debug, Default)]
 pub struct LockstepResult(Rc<OnceCell<String>>);
 
@@ -29,14 +32,14 @@ impl LockstepResult {
     /// What is known so far.
     ///
     /// # Errors
-    /// The first difference, with what each of the two did.
+    /// The first difference, with what each of two did.
     pub fn check(&self) -> Result<(), String> {
         self.0.get().map_or(Ok(()), |difference| Err(difference.clone()))
     }
 
-    fn compare<T: PartialEq + Debug>(&self, what: &str, slow_path: &T, fast: &T) {
-        if slow_path != fast {
-            self.record_difference(|| format!("{what}\n  slow path: {slow_path:?}\n  fast path: {fast:?}"));
+    fn compare<T: PartialEq + Debug>(&self, what: &str, slow_path: &T, (name, other): (&str, &T)) {
+        if slow_path != other {
+            self.record_difference(|| format!("{what}\n  slow path: {slow_path:?}\n  {name}: {other:?}"));
         }
     }
 
@@ -45,14 +48,16 @@ impl LockstepResult {
     }
 }
 
-/// The oracle and a faster data plane in lockstep. To the caller they are the oracle.
+/// The slow path and other data planes in lockstep. To the caller they are the slow path.
 ///
-/// After every call everything that can be seen of the two is compared: results, what was sent, octet by octet and in
-/// its order, counters, and events with all that they say. Only their deadlines may differ: the earlier one counts, and
-/// time advances for both.
+/// After every call everything that can be seen of them is compared: results, what was sent, octet by octet and in
+/// its order, counters, and events with all that they say. Only their deadlines may differ: the earliest one counts,
+/// and time advances for all.
 pub struct Lockstep {
     slow_path: Box<dyn PacketEngine>,
     fast: Box<dyn PacketEngine>,
+    /// Not every comparison has it: it lacks some features.
+    oracle: Option<Box<dyn PacketEngine>>,
     events: VecDeque<Event>,
     verdict: LockstepResult,
 }
@@ -67,7 +72,19 @@ impl Lockstep {
 
     /// Of these two, to which nothing has happened yet.
     pub fn of(slow_path: Box<dyn PacketEngine>, fast: Box<dyn PacketEngine>) -> Self {
-        Self { slow_path, fast, events: VecDeque::new(), verdict: LockstepResult::default() }
+        let (events, verdict) = (VecDeque::new(), LockstepResult::default());
+        Self { slow_path, fast, oracle: None, events, verdict }
+    }
+
+    /// The same with a third one, the oracle. What it cannot do is not offered.
+    #[must_use]
+    pub fn with_oracle(self, oracle: Box<dyn PacketEngine>) -> Self {
+        Self { oracle: Some(oracle), ..self }
+    }
+
+    /// The data planes that the slow path is compared with, and their names.
+    fn others(&mut self) -> impl Iterator<Item = (&'static str, &mut Box<dyn PacketEngine>)> {
+        [(FAST_PATH, &mut self.fast)].into_iter().chain(self.oracle.as_mut().map(|oracle| (ORACLE, oracle)))
     }
 
     /// Whether they are equal, without regard to their owner.
@@ -75,18 +92,26 @@ impl Lockstep {
         self.verdict.clone()
     }
 
-    /// Handles packets that arrived together: one by one in the oracle, at once in the other.
+    /// Handles packets that arrived together: at once in the fast path, one by one in the others.
     pub fn burst(&mut self, now: Time, arrivals: &[Arrival], out: &mut dyn Transmit) {
         let (mut expected, mut sent) = (Vec::new(), Vec::new());
         for (ingress, packet) in arrivals {
             self.slow_path.process(now, ingress, packet, &mut expected);
         }
-        process_together(&mut *self.fast, now, arrivals, &mut sent);
         let what = || match arrivals {
             [(ingress, packet)] => format!("{ingress:?} {}", hex(packet)),
             arrivals => format!("a burst of {} packets", arrivals.len()),
         };
-        self.same_output(what, &expected, &sent, out);
+        process_together(&mut *self.fast, now, arrivals, &mut sent);
+        self.same_output(what, &expected, (FAST_PATH, &sent));
+        if let Some(oracle) = &mut self.oracle {
+            sent.clear();
+            for (ingress, packet) in arrivals {
+                oracle.process(now, ingress, packet, &mut sent);
+            }
+            self.same_output(what, &expected, (ORACLE, &sent));
+        }
+        expected.iter().for_each(|(egress, packet)| out.transmit(egress, packet));
         self.settle("packets");
     }
 
@@ -100,39 +125,41 @@ impl Lockstep {
         &self,
         what: impl FnOnce() -> String,
         expected: &[(Egress, Vec<u8>)],
-        sent: &[(Egress, Vec<u8>)],
-        out: &mut dyn Transmit,
+        (name, sent): (&str, &[(Egress, Vec<u8>)]),
     ) {
         if expected != sent {
-            self.verdict.record_difference(|| differing_output(&what(), expected, sent));
+            self.verdict.record_difference(|| differing_output(&what(), expected, (name, sent)));
         }
-        expected.iter().for_each(|(egress, packet)| out.transmit(egress, packet));
     }
 
     /// Compares what can be seen at any time.
     fn settle(&mut self, after: &str) {
-        let (one, other) = (self.slow_path.counters(), self.fast.counters());
-        if one != other {
-            self.verdict
-                .record_difference(|| format!("counters after {after}{}", differing_counters(&one, &other)));
-        }
-        loop {
-            let (one, other) = (self.slow_path.poll_event(), self.fast.poll_event());
-            self.verdict.compare(&format!("an event after {after}"), &one, &other);
-            match one {
-                Some(event) => self.events.push_back(event),
-                None if other.is_none() => return,
-                None => {}
+        let counters = self.slow_path.counters();
+        let mut events: Vec<Event> = std::iter::from_fn(|| self.slow_path.poll_event()).collect();
+        let verdict = self.verdict.clone();
+        for (name, other) in self.others() {
+            let theirs = other.counters();
+            if counters != theirs {
+                let text =
+                    || format!("counters after {after}{}", differing_counters(&counters, (name, &theirs)));
+                verdict.record_difference(text);
+            }
+            let their_events: Vec<Event> = std::iter::from_fn(|| other.poll_event()).collect();
+            if events != their_events {
+                let at = events.iter().zip(&their_events).take_while(|(one, other)| one == other).count();
+                let pair = (events.get(at), their_events.get(at));
+                verdict.compare(&format!("an event after {after}"), &pair.0, (name, &pair.1));
             }
         }
+        self.events.extend(events.drain(..));
     }
 }
 
 /// The counters that are not the same.
-fn differing_counters(slow_path: &Counters, fast: &Counters) -> String {
-    let (mut text, pairs) = (String::new(), entries(slow_path).into_iter().zip(entries(fast)));
-    for ((name, one), (_, other)) in pairs.filter(|(one, other)| one != other) {
-        let _ = write!(text, "\n  {name}: slow path {one}, fast path {other}");
+fn differing_counters(slow_path: &Counters, (name, other): (&str, &Counters)) -> String {
+    let (mut text, pairs) = (String::new(), entries(slow_path).into_iter().zip(entries(other)));
+    for ((counter, one), (_, other)) in pairs.filter(|(one, other)| one != other) {
+        let _ = write!(text, "\n  {counter}: slow path {one}, {name} {other}");
     }
     text
 }
@@ -160,11 +187,15 @@ fn entries(counters: &Counters) -> Vec<(&'static str, u64)> {
 }
 
 /// The first packet that is not the same, and how many there are.
-fn differing_output(what: &str, expected: &[(Egress, Vec<u8>)], sent: &[(Egress, Vec<u8>)]) -> String {
+fn differing_output(
+    what: &str,
+    expected: &[(Egress, Vec<u8>)],
+    (other, sent): (&str, &[(Egress, Vec<u8>)]),
+) -> String {
     let most = expected.len().max(sent.len());
     let at = (0..most).find(|at| expected.get(*at) != sent.get(*at)).unwrap_or(most);
     let mut text = format!("packet {at} of what was sent after {what}");
-    for (name, list) in [("slow path", expected), ("fast path", sent)] {
+    for (name, list) in [("slow path", expected), (other, sent)] {
         let _ = match list.get(at) {
             Some((egress, packet)) => {
                 let shown = format::packet(egress, packet);
@@ -186,14 +217,17 @@ fn hex(octets: &[u8]) -> String {
 impl Dataplane for Lockstep {
     fn capabilities(&self) -> Capabilities {
         let (one, other) = (self.slow_path.capabilities(), self.fast.capabilities());
-        self.verdict.compare("capabilities", &one, &other);
-        one
+        self.verdict.compare("capabilities", &one, (FAST_PATH, &other));
+        self.oracle.as_ref().map_or(one, |oracle| oracle.capabilities())
     }
 
     fn submit(&mut self, now: Time, id: PlanId, plan: &Plan) -> PollApplied {
-        let (one, other) = (self.slow_path.submit(now, id, plan), self.fast.submit(now, id, plan));
-        if one != other {
-            self.verdict.compare(&format!("what came of {plan:?}"), &one, &other);
+        let (one, verdict) = (self.slow_path.submit(now, id, plan), self.verdict.clone());
+        for (name, other) in self.others() {
+            let theirs = other.submit(now, id, plan);
+            if one != theirs {
+                verdict.compare(&format!("what came of {plan:?}"), &one, (name, &theirs));
+            }
         }
         self.settle("a plan");
         one
@@ -201,25 +235,25 @@ impl Dataplane for Lockstep {
 
     fn set_applications(&mut self, applications: &Arc<Applications>) {
         self.slow_path.set_applications(applications);
-        self.fast.set_applications(applications);
+        self.others().for_each(|(_, other)| other.set_applications(applications));
         self.settle("new applications");
     }
 
     fn set_host_reachability(&mut self, host: &Arc<HostReachability>) {
         self.slow_path.set_host_reachability(host);
-        self.fast.set_host_reachability(host);
+        self.others().for_each(|(_, other)| other.set_host_reachability(host));
         self.settle("new addresses of the machine");
     }
 
     fn set_wall_clock(&mut self, now: Time, clock: WallClock) {
         self.slow_path.set_wall_clock(now, clock);
-        self.fast.set_wall_clock(now, clock);
+        self.others().for_each(|(_, other)| other.set_wall_clock(now, clock));
         self.settle("the wall clock was set");
     }
 
     fn follow_paths(&mut self, now: Time, old: &[GtpuPath], new: &[GtpuPath]) {
         self.slow_path.follow_paths(now, old, new);
-        self.fast.follow_paths(now, old, new);
+        self.others().for_each(|(_, other)| other.follow_paths(now, old, new));
         self.settle("paths of another data plane");
     }
 
@@ -228,12 +262,13 @@ impl Dataplane for Lockstep {
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        [self.slow_path.next_deadline(), self.fast.next_deadline()].into_iter().flatten().min()
+        let oracle = self.oracle.as_ref().and_then(|oracle| oracle.next_deadline());
+        [self.slow_path.next_deadline(), self.fast.next_deadline(), oracle].into_iter().flatten().min()
     }
 
     fn advance(&mut self, now: Time) {
         self.slow_path.advance(now);
-        self.fast.advance(now);
+        self.others().for_each(|(_, other)| other.advance(now));
         self.settle("time passed");
     }
 
@@ -254,22 +289,40 @@ impl PacketEngine for Lockstep {
         packet: &[u8],
         out: &mut dyn Transmit,
     ) -> Disposition {
-        let (mut expected, mut sent) = (Vec::new(), Vec::new());
+        let mut expected = Vec::new();
         let fate = self.slow_path.process(now, ingress, packet, &mut expected);
-        let other = self.fast.process(now, ingress, packet, &mut sent);
-        if fate != other {
-            self.verdict.compare(&format!("the fate of {ingress:?} {}", hex(packet)), &fate, &other);
+        let what = || format!("{ingress:?} {}", hex(packet));
+        let theirs: Vec<_> = self
+            .others()
+            .map(|(name, other)| {
+                let mut sent = Vec::new();
+                (name, other.process(now, ingress, packet, &mut sent), sent)
+            })
+            .collect();
+        for (name, other, sent) in theirs {
+            if fate != other {
+                self.verdict.compare(&format!("the fate of {}", what()), &fate, (name, &other));
+            }
+            self.same_output(what, &expected, (name, &sent));
         }
-        self.same_output(|| format!("{ingress:?} {}", hex(packet)), &expected, &sent, out);
+        expected.iter().for_each(|(egress, packet)| out.transmit(egress, packet));
         self.settle("a packet");
         fate
     }
 
     fn flush(&mut self, out: &mut dyn Transmit) {
-        let (mut expected, mut sent) = (Vec::new(), Vec::new());
+        let mut expected = Vec::new();
         self.slow_path.flush(&mut expected);
-        self.fast.flush(&mut sent);
-        self.same_output(|| "a plan or a timer".to_owned(), &expected, &sent, out);
+        let flushed = |(name, other): (_, &mut Box<dyn PacketEngine>)| {
+            let mut sent = Vec::new();
+            other.flush(&mut sent);
+            (name, sent)
+        };
+        let theirs: Vec<_> = self.others().map(flushed).collect();
+        for (name, sent) in theirs {
+            self.same_output(|| "a plan or a timer".to_owned(), &expected, (name, &sent));
+        }
+        expected.iter().for_each(|(egress, packet)| out.transmit(egress, packet));
         self.settle("sending what was left");
     }
 }

@@ -15,6 +15,7 @@ mod grpc;
 #[path = "../../../crates/app/upf/tests/upf/common/namespace.rs"]
 mod namespace;
 mod on_bmv2;
+mod oracle;
 mod restart;
 mod software;
 mod switch;
@@ -124,6 +125,7 @@ fn main() -> ExitCode {
     trials.extend(software::trials(&suite, &capture, is_recording()));
     // A case that is being recorded cannot be compared at the same time.
     if !is_recording() {
+        trials.extend(oracle::trials(&suite));
         trials.extend(switch::trials(&suite));
     }
     let conclusion = libtest_mimic::run(&arguments, trials);

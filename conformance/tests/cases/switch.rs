@@ -64,7 +64,7 @@ impl On {
     }
 }
 
-fn listed(file: &str) -> BTreeSet<String> {
+pub(crate) fn listed(file: &str) -> BTreeSet<String> {
     read::<Listed>(file).into_values().flatten().collect()
 }
 
@@ -117,7 +117,12 @@ pub(crate) fn trials(suite: &Arc<Suite>) -> Vec<Trial> {
 
 // Input:  a case, on a switch.
 // Output: it passes, or is listed with a reason; none is listed that passes.
-fn check(suite: &Suite, case: &Case, backend: &dyn Backend, is_excused: bool) -> Result<(), Failed> {
+pub(crate) fn check(
+    suite: &Suite,
+    case: &Case,
+    backend: &dyn Backend,
+    is_excused: bool,
+) -> Result<(), Failed> {
     match (passes(suite, case, backend), is_excused) {
         (Ok(()), true) => Err("passes: take it off the list".into()),
         (Err(_), true) => Ok(()),
@@ -127,7 +132,7 @@ fn check(suite: &Suite, case: &Case, backend: &dyn Backend, is_excused: bool) ->
 
 // Input:  the cases that a switch does not pass, as listed.
 // Output: there are cases of these names.
-fn the_list_names_cases(suite: &Suite, excused: &BTreeSet<String>) -> Result<(), Failed> {
+pub(crate) fn the_list_names_cases(suite: &Suite, excused: &BTreeSet<String>) -> Result<(), Failed> {
     let known: BTreeSet<String> = suite.named().map(|(_, name)| name).collect();
     match excused.difference(&known).next() {
         Some(name) => Err(format!("{name} is no case").into()),

@@ -1,5 +1,5 @@
-//! The fast path is equal to the slow path: random worlds happen to both in lockstep, and after every step all that can
-//! be seen of the two must be the same.
+//! The fast path is equal to the slow path, and both to the oracle in what it has: random worlds happen to all in
+//! lockstep, and after every step all that can be seen of them must be the same.
 //!
 //! `PROPTEST_CASES` says how many worlds, `PROPTEST_RNG_SEED` which; without it they are the same ones in every run.
 //! `scripts/soak-equal HOURS` goes on for hours.
@@ -11,6 +11,7 @@
 
 mod arrival;
 mod change;
+mod common;
 mod drive;
 mod genes;
 mod place;
@@ -33,7 +34,7 @@ use causeway_slowpath::Limits;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
 
-use drive::happen;
+use drive::{Compared, happen};
 use saboteur::{Defect, Saboteur};
 use tally::Tally;
 use world::world;
@@ -66,13 +67,13 @@ const FORWARDED: u64 = 25;
 const HOT: u64 = 20;
 
 /// `most_awake`: of the sessions that could rest again.
-fn compare(name: &str, sessions: usize, seed: u64, most_awake: usize) {
+fn compare(name: &str, sessions: usize, seed: u64, most_awake: usize, compared: Compared) {
     let all = RefCell::new(Tally::default());
     let fast_path = |topology: Topology, limits: Limits| -> Box<dyn PacketEngine> {
         Box::new(FastPath::new(topology, limits).unwrap().with_max_active(most_awake))
     };
     let result = TestRunner::new(config(seed)).run(&world(sessions), |world| {
-        let tally = happen(&world, &fast_path).map_err(TestCaseError::fail)?;
+        let tally = happen(&world, &fast_path, compared).map_err(TestCaseError::fail)?;
         all.borrow_mut().add(tally);
         Ok(())
     });
@@ -89,14 +90,14 @@ fn compare(name: &str, sessions: usize, seed: u64, most_awake: usize) {
 // Output: the same results, packets, counters and events from both data planes, after every step.
 #[test]
 fn worlds_of_one_session() {
-    compare("worlds of one session", 1, 1, 1);
+    compare("worlds of one session", 1, 1, 1, Compared::Two);
 }
 
 // Input:  random worlds of several sessions, some with the same addresses, shared rates and slices.
 // Output: the same results, packets, counters and events from both data planes, after every step.
 #[test]
 fn worlds_of_many_sessions() {
-    compare("worlds of many sessions", 12, 2, 12);
+    compare("worlds of many sessions", 12, 2, 12, Compared::Two);
 }
 
 // Input:  random simulations of several sessions, which become dormant again after each packet on the slow path, or when another becomes active.
@@ -104,8 +105,22 @@ fn worlds_of_many_sessions() {
 #[test]
 fn worlds_that_rest_again() {
     for (most_awake, seed) in [(0, 4), (2, 5)] {
-        compare(&format!("simulations with {most_awake} active sessions"), 8, seed, most_awake);
+        compare(
+            &format!("simulations with {most_awake} active sessions"),
+            8,
+            seed,
+            most_awake,
+            Compared::Two,
+        );
     }
+}
+
+// Input:  random worlds of one session and of several, without the features that the oracle lacks.
+// Output: the same results, packets, counters and events from all three data planes, after every step.
+#[test]
+fn worlds_with_the_oracle() {
+    compare("worlds of one session with the oracle", 1, 6, 1, Compared::Three);
+    compare("worlds of many sessions with the oracle", 6, 7, 6, Compared::Three);
 }
 
 // Input:  data planes with a small defect each.
@@ -118,7 +133,8 @@ fn defects_are_found() {
         };
         let mut runner = TestRunner::new(config(3));
         let worlds = std::iter::repeat_with(|| world(6).new_tree(&mut runner).expect("a world").current());
-        let found = worlds.take(WORLDS as usize).position(|world| happen(&world, &make).is_err());
+        let found =
+            worlds.take(WORLDS as usize).position(|world| happen(&world, &make, Compared::Two).is_err());
         let found = found.unwrap_or_else(|| panic!("{defect:?} was not found in {WORLDS} worlds"));
         println!("{defect:?} found in world {}", found + 1);
     }

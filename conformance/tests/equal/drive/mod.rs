@@ -2,15 +2,17 @@
 
 use std::fmt::Write;
 
+use causeway_conformance::oracle::Oracle;
 use causeway_conformance::{Arrival, Lockstep};
 use causeway_dataplane::{Capabilities, Dataplane, Egress, PacketEngine, Plan, Topology};
-use causeway_model::{LocalEndpoints, RuleSet, Templates, plan_modification};
+use causeway_model::{LocalEndpoints, PlanOptions, RuleSet, Templates, plan_modification};
 use causeway_rules::Catalogue;
 use causeway_slowpath::{Limits, SlowPath, WhenFull};
 use causeway_types::{Seid, Span, Time, WallClock};
 
 use crate::arrival::arrival;
 use crate::change::changed;
+use crate::common::{is_common, simplify, simplify_options, simplify_topology};
 use crate::genes::Genes;
 use crate::place::Place;
 use crate::session::{is_legal, rules};
@@ -29,6 +31,15 @@ const MOST_DEADLINES: usize = 64;
 
 /// Makes the data plane that is compared with the slow path.
 pub(crate) type Make<'a> = &'a dyn Fn(Topology, Limits) -> Box<dyn PacketEngine>;
+
+/// What is compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Compared {
+    /// Two data planes, in everything.
+    Two,
+    /// The oracle as well, in what it has: see [`crate::common`].
+    Three,
+}
 
 /// One session, whether it is there or not.
 struct Held {
@@ -49,14 +60,15 @@ struct Run {
     held: Vec<Held>,
     sent: Vec<(Egress, Vec<u8>)>,
     tally: Tally,
+    compared: Compared,
 }
 
 /// Lets all of it happen.
 ///
 /// # Errors
-/// The step at which the two differ, how, and the rules at that time.
-pub(crate) fn happen(world: &World, make: Make<'_>) -> Result<Tally, String> {
-    let mut run = Run::new(world, make);
+/// The step at which they differ, how, and the rules at that time.
+pub(crate) fn happen(world: &World, make: Make<'_>, compared: Compared) -> Result<Tally, String> {
+    let mut run = Run::new(world, make, compared);
     for (index, session) in world.sessions.iter().enumerate() {
         run.held.push(Held {
             place: Place::new(index as u32, &mut genes(session)),
@@ -80,9 +92,12 @@ pub(crate) fn happen(world: &World, make: Make<'_>) -> Result<Tally, String> {
 }
 
 impl Run {
-    fn new(world: &World, make: Make<'_>) -> Self {
+    fn new(world: &World, make: Make<'_>, compared: Compared) -> Self {
         let mut genes = Genes::new(&world.topology);
-        let topology = random_topology(&mut genes);
+        let mut topology = random_topology(&mut genes);
+        if compared == Compared::Three {
+            simplify_topology(&mut topology);
+        }
         let full = genes.chance(64);
         let limits = Limits {
             buffer_packets_per_session: if full { 4 } else { 64 },
@@ -91,7 +106,10 @@ impl Run {
             ..Limits::default()
         };
         let slow_path = Box::new(SlowPath::new(topology.clone(), limits));
-        let lockstep = Lockstep::of(slow_path, make(topology.clone(), limits));
+        let mut lockstep = Lockstep::of(slow_path, make(topology.clone(), limits));
+        if compared == Compared::Three {
+            lockstep = lockstep.with_oracle(Box::new(Oracle::new(topology.clone(), limits.into())));
+        }
         let catalogue = Catalogue { applications: applications(true), ..Catalogue::default() };
         let mut run = Self {
             capabilities: lockstep.capabilities(),
@@ -103,6 +121,7 @@ impl Run {
             held: Vec::new(),
             sent: Vec::new(),
             tally: Tally::default(),
+            compared,
         };
         run.twins.set_applications(&applications(true));
         run
@@ -182,7 +201,16 @@ impl Run {
     fn arrival(&self, session: u8, octets: &[u8], at: u32) -> Option<Arrival> {
         let index = self.index(session);
         let rules = self.held[index].rules.as_ref()?;
-        Some(arrival(rules, index, at, &mut Genes::calm(octets, 128)))
+        let arrival = arrival(rules, index, at, &mut Genes::calm(octets, 128));
+        Some(arrival).filter(|arrival| self.compared == Compared::Two || is_common(arrival))
+    }
+
+    /// The same rules, as far as every data plane that is compared has them.
+    fn common(&self, mut rules: RuleSet) -> RuleSet {
+        if self.compared == Compared::Three {
+            simplify(&mut rules);
+        }
+        rules
     }
 
     fn burst(&mut self, arrivals: &[Arrival]) {
@@ -200,9 +228,10 @@ impl Run {
         let held = &mut self.held[index];
         held.seid = Seid(held.seid.0 + 1000 + index as u64);
         held.place = Place::new(index as u32, &mut genes);
-        let set = rules_of(session, &held.place, self.now, &mut genes);
+        let set = rules_of(session, &held.place, self.now, &mut genes, self.compared);
         let seid = held.seid;
         held.is_profiled = false;
+        let set = self.common(set);
         if seid.0.is_multiple_of(2) && self.begin_profiled(index, &set) {
             return;
         }
@@ -218,7 +247,11 @@ impl Run {
     fn modify(&mut self, index: usize, seed: &Seed) {
         let held = &self.held[index];
         let Some(old) = &held.rules else { return };
-        let (new, extras) = changed(old, &held.place, self.now, &mut Genes::new(seed));
+        let (new, mut extras) = changed(old, &held.place, self.now, &mut Genes::new(seed));
+        let new = self.common(new);
+        if self.compared == Compared::Three {
+            simplify_options(&new, &mut extras);
+        }
         let plan = plan_modification(held.seid, old, &new, &extras);
         if held.is_profiled && self.modify_profiled(index, &plan, &new) {
             return;
@@ -229,9 +262,12 @@ impl Run {
     fn replace(&mut self, index: usize, session: &Session) {
         let held = &self.held[index];
         let Some(old) = &held.rules else { return };
-        let new = rules_of(session, &held.place, self.now, &mut genes(session));
-        let new = RuleSet { pdu_type: old.pdu_type, ..new };
-        let plan = plan_modification(held.seid, old, &new, &Default::default());
+        let new = rules_of(session, &held.place, self.now, &mut genes(session), self.compared);
+        let new = self.common(RuleSet { pdu_type: old.pdu_type, ..new });
+        // Known difference: a packet that waits for a PDR which then is for packets without a tunnel loses a hop.
+        let drop_buffered = self.compared == Compared::Three;
+        let extras = PlanOptions { drop_buffered, ..PlanOptions::default() };
+        let plan = plan_modification(held.seid, old, &new, &extras);
         self.carry_out(index, &plan, new);
     }
 
@@ -256,8 +292,8 @@ impl Run {
     fn wait(&mut self, genes: &mut Genes<'_>) {
         let units = [1_000, 1_000_000, 1_000_000_000, 50_000, 60_000_000_000, 30_000_000];
         let end = self.now + Span::from_nanos(genes.pick(&units) * (1 + u64::from(genes.octet())));
-        if genes.chance(64) {
-            // Packets and plans come first, before anybody looks at the clock.
+        if genes.chance(64) && self.compared == Compared::Two {
+            // Packets and plans come first, before anybody looks at the clock. The contract excludes it.
             self.now = end;
             return;
         }
@@ -297,9 +333,16 @@ fn genes(session: &Session) -> Genes<'_> {
     Genes::calm(&session.seed, 160)
 }
 
-fn rules_of(session: &Session, place: &Place, now: Time, genes: &mut Genes<'_>) -> RuleSet {
+fn rules_of(
+    session: &Session,
+    place: &Place,
+    now: Time,
+    genes: &mut Genes<'_>,
+    compared: Compared,
+) -> RuleSet {
     match &session.wild {
-        Some(wild) => settled(wild, place, now),
-        None => rules(place, now, genes),
+        // Rules that no SMF sends meet what no clause determines, such as the order of reports that coincide.
+        Some(wild) if compared == Compared::Two => settled(wild, place, now),
+        _ => rules(place, now, genes),
     }
 }
