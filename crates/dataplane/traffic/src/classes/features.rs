@@ -1,0 +1,288 @@
+//! What is measured of the packets of a rule pair in a window.
+
+use causeway_types::{Direction, Span, Time};
+
+/// Sizes and gaps are in parts of 2 to this power.
+pub const FRACTION_BITS: u32 = 4;
+
+/// One number of a [`Vector`].
+///
+/// The order decides between splits that are equally good: counts need no division, so they come first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Feature {
+    /// Packets from the UE in the window.
+    UplinkPackets,
+    /// Packets to the UE in the window.
+    DownlinkPackets,
+    /// Mean size of the IP packets from the UE, in sixteenths of an octet.
+    UplinkSize,
+    /// Mean size of the IP packets to the UE, in sixteenths of an octet.
+    DownlinkSize,
+    /// Mean gap between packets from the UE, in sixteenths of a microsecond.
+    UplinkGap,
+    /// Mean gap between packets to the UE, in sixteenths of a microsecond.
+    DownlinkGap,
+}
+
+impl Feature {
+    /// All of them, in their order in a vector.
+    pub const ALL: [Self; 6] = [
+        Self::UplinkPackets,
+        Self::DownlinkPackets,
+        Self::UplinkSize,
+        Self::DownlinkSize,
+        Self::UplinkGap,
+        Self::DownlinkGap,
+    ];
+
+    /// The name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::UplinkPackets => "uplink_packets",
+            Self::DownlinkPackets => "downlink_packets",
+            Self::UplinkSize => "uplink_size",
+            Self::DownlinkSize => "downlink_size",
+            Self::UplinkGap => "uplink_gap",
+            Self::DownlinkGap => "downlink_gap",
+        }
+    }
+
+    /// The feature of this name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|feature| feature.name() == name)
+    }
+
+    /// The unit of whole numbers.
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Self::UplinkPackets | Self::DownlinkPackets => "packets",
+            Self::UplinkSize | Self::DownlinkSize => "octets",
+            Self::UplinkGap | Self::DownlinkGap => "us",
+        }
+    }
+
+    /// Bits of its values. Greater values are stored as the greatest.
+    pub const fn bits(self) -> u32 {
+        match self {
+            Self::UplinkPackets | Self::DownlinkPackets | Self::UplinkSize | Self::DownlinkSize => 16,
+            Self::UplinkGap | Self::DownlinkGap => 24,
+        }
+    }
+
+    /// The greatest value.
+    pub const fn most(self) -> u32 {
+        (1 << self.bits()) - 1
+    }
+
+    /// How many of its values make one whole unit.
+    pub const fn parts(self) -> u32 {
+        match self {
+            Self::UplinkPackets | Self::DownlinkPackets => 1,
+            _ => 1 << FRACTION_BITS,
+        }
+    }
+}
+
+/// The features of a window; none is above [`Feature::most`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Vector([u32; 6]);
+
+impl Vector {
+    /// A vector of these values, in the order of [`Feature::ALL`], each limited to [`Feature::most`].
+    pub fn new(values: [u32; 6]) -> Self {
+        let mut vector = Self(values);
+        for (value, feature) in vector.0.iter_mut().zip(Feature::ALL) {
+            *value = (*value).min(feature.most());
+        }
+        vector
+    }
+
+    /// One value.
+    pub const fn get(&self, feature: Feature) -> u32 {
+        self.0[feature as usize]
+    }
+
+    /// All values, in the order of [`Feature::ALL`].
+    pub const fn values(&self) -> [u32; 6] {
+        self.0
+    }
+
+    /// Whether both directions have at least so many packets.
+    pub const fn has_packets(&self, least: u16) -> bool {
+        self.get(Feature::UplinkPackets) >= least as u32 && self.get(Feature::DownlinkPackets) >= least as u32
+    }
+}
+
+/// A window that has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Closed {
+    /// Its features.
+    pub vector: Vector,
+    /// Windows without any packet between it and the packet that closed it.
+    pub empty: u32,
+}
+
+/// The packets of a rule pair in the current window.
+///
+/// A window ends with the first packet after it, in whichever direction; it ends for both. Windows of a pair follow each other
+/// without a pause, from its first packet on.
+///
+/// The mean gap is over all gaps that end in the window; one that began in the window before counts in full. Without a gap it is
+/// the greatest value. The means are exact but for the last of [`FRACTION_BITS`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PairWindow {
+    begin: Option<Time>,
+    uplink: Counts,
+    downlink: Counts,
+}
+
+/// The packets of one direction. All counts stop at their limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Counts {
+    packets: u32,
+    octets: u32,
+    /// The packet with which the first gap began.
+    first: Option<Time>,
+    /// The last packet.
+    last: Option<Time>,
+    /// Gaps since `first`.
+    gaps: u32,
+}
+
+impl Counts {
+    fn observe(&mut self, octets: u32, now: Time) {
+        self.packets = self.packets.saturating_add(1);
+        self.octets = self.octets.saturating_add(octets);
+        match self.last {
+            None => self.first = Some(now),
+            Some(_) => self.gaps = self.gaps.saturating_add(1),
+        }
+        self.last = self.last.max(Some(now));
+    }
+
+    /// The next window: the gap from the last packet is its first one.
+    const fn next(self) -> Self {
+        Self { packets: 0, octets: 0, first: self.last, last: self.last, gaps: 0 }
+    }
+
+    fn size(&self) -> u32 {
+        let parts = u64::from(self.octets) << FRACTION_BITS;
+        limited(parts.checked_div(self.packets.into()).unwrap_or(0))
+    }
+
+    fn gap(&self) -> u32 {
+        let span = self.last.zip(self.first).map_or(Span::ZERO, |(last, first)| last.since(first));
+        let nanos = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX).min(u64::MAX >> FRACTION_BITS);
+        let parts = (nanos << FRACTION_BITS) / 1000;
+        limited(parts.checked_div(self.gaps.into()).unwrap_or(u64::MAX))
+    }
+}
+
+fn limited(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+impl PairWindow {
+    /// Counts a packet: octets of the IP packet. Gives the window before, if this packet is the first after it.
+    ///
+    /// `length` is the length of windows; zero is taken for a nanosecond. A packet earlier than the one before counts as at its
+    /// time.
+    pub fn observe(&mut self, direction: Direction, octets: u32, now: Time, length: Span) -> Option<Closed> {
+        let begin = *self.begin.get_or_insert(now);
+        let age = now.since(begin);
+        let closed = (age >= length).then(|| self.close(begin, age, length));
+        match direction {
+            Direction::Uplink => self.uplink.observe(octets, now),
+            Direction::Downlink => self.downlink.observe(octets, now),
+        }
+        closed
+    }
+
+    /// The features so far.
+    pub fn vector(&self) -> Vector {
+        let Self { uplink, downlink, .. } = self;
+        Vector::new([
+            uplink.packets,
+            downlink.packets,
+            uplink.size(),
+            downlink.size(),
+            uplink.gap(),
+            downlink.gap(),
+        ])
+    }
+
+    /// Ends the window; the next one is that of a packet at `age`.
+    #[cold]
+    fn close(&mut self, begin: Time, age: Span, length: Span) -> Closed {
+        let vector = self.vector();
+        let windows = age.as_nanos() / length.as_nanos().max(1);
+        let passed = u64::try_from(windows * length.as_nanos()).unwrap_or(u64::MAX);
+        let empty = u32::try_from(windows.saturating_sub(1)).unwrap_or(u32::MAX);
+        self.begin = Some(begin + Span::from_nanos(passed));
+        // After a pause of a window the gap to the last packet means nothing.
+        let next = |counts: Counts| if empty > 0 { Counts::default() } else { counts.next() };
+        (self.uplink, self.downlink) = (next(self.uplink), next(self.downlink));
+        Closed { vector, empty }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Span = Span::from_secs(1);
+
+    fn at(millis: u64) -> Time {
+        Time::from_secs(7) + Span::from_millis(millis)
+    }
+
+    // Input:  a packet of 100 and one of 101 octets 300 ms apart, in a window of a second; then the other direction after its
+    //         end, and then a pause of three windows.
+    // Output: means with fractions; the other direction closes the window; the pause is counted, and its gap is not.
+    #[test]
+    fn either_direction_ends_a_window() {
+        let mut pair = PairWindow::default();
+        assert_eq!(pair.observe(Direction::Uplink, 100, at(0), SECOND), None);
+        assert_eq!(pair.observe(Direction::Uplink, 101, at(300), SECOND), None);
+        let closed = pair.observe(Direction::Downlink, 1400, at(1000), SECOND).unwrap();
+        let gap = Feature::UplinkGap.most().min(300_000 * 16);
+        assert_eq!(closed.vector.values(), [2, 0, 1608, 0, gap, Feature::DownlinkGap.most()]);
+        assert_eq!(closed.empty, 0);
+        // The gap of the next uplink packet began in the window before.
+        assert_eq!(pair.observe(Direction::Uplink, 100, at(1100), SECOND), None);
+        assert_eq!(pair.vector().get(Feature::UplinkGap), 800_000 * 16);
+        let closed = pair.observe(Direction::Uplink, 100, at(5100), SECOND).unwrap();
+        assert_eq!((closed.vector.get(Feature::UplinkPackets), closed.empty), (1, 3));
+        assert_eq!(pair.vector().get(Feature::UplinkGap), Feature::UplinkGap.most());
+    }
+
+    // Input:  a packet at the last nanosecond of a window, and one at the first of the next; one that is earlier.
+    // Output: only the second ends the window; the earlier one counts.
+    #[test]
+    fn windows_end_to_the_nanosecond() {
+        let mut pair = PairWindow::default();
+        pair.observe(Direction::Uplink, 40, at(0), SECOND);
+        assert_eq!(pair.observe(Direction::Uplink, 40, at(1000) - Span::from_nanos(1), SECOND), None);
+        assert!(pair.observe(Direction::Uplink, 40, at(1000), SECOND).is_some());
+        assert_eq!(pair.observe(Direction::Uplink, 40, at(500), SECOND), None);
+        assert_eq!(pair.vector().get(Feature::UplinkPackets), 2);
+    }
+
+    // Input:  sizes, counts and gaps above their limits, and windows of no length.
+    // Output: the limits; no panic.
+    #[test]
+    fn values_stop_at_their_limits() {
+        let mut pair = PairWindow::default();
+        for packet in 0..70_000_u64 {
+            pair.observe(Direction::Downlink, 65_535, at(packet * 20), Span::from_secs(1_000_000));
+        }
+        let vector = pair.vector();
+        assert_eq!(vector.get(Feature::DownlinkPackets), Feature::DownlinkPackets.most());
+        assert_eq!(vector.get(Feature::DownlinkSize), Feature::DownlinkSize.most());
+        assert!(
+            Feature::ALL.iter().all(|feature| Vector::new([u32::MAX; 6]).get(*feature) == feature.most())
+        );
+        pair.observe(Direction::Uplink, u32::MAX, Time::from_nanos(u64::MAX), Span::ZERO);
+        pair.observe(Direction::Uplink, u32::MAX, Time::from_nanos(0), Span::ZERO);
+    }
+}
