@@ -37,6 +37,7 @@ mod row_writer;
 pub mod samples;
 pub mod simulation;
 pub mod smf;
+pub mod training;
 pub mod variant;
 
 pub use cli::{Arguments, Common, Experiment, run};

@@ -64,7 +64,7 @@ pub struct Training {
 
 impl Default for Training {
     fn default() -> Self {
-        Self { max_depth: 3, min_leaf: 5, is_balanced: false, features: Feature::ALL.to_vec() }
+        Self { max_depth: 3, min_leaf: 1, is_balanced: false, features: Feature::ALL.to_vec() }
     }
 }
 
