@@ -3,8 +3,9 @@
 //!
 //! [`simulation`] has UEs, an SMF and the mechanisms of the switch backend over a model of a switch; [`variant`] has
 //! the modes of access to the accounting tables; each file of [`hip4`] is one figure or table of HiP4-UPF. [`heavy`]
-//! has the traces, the detectors of others, and a file for each figure on heavy hitters. [`run`] is the command line.
-//! `docs/experiments.md` and `docs/heavy-hitters.md` describe all of it.
+//! has the traces, the detectors of others, and a file for each figure on heavy hitters. [`gaming`] has the figures on cloud
+//! gaming, and [`training`] makes models of application classes. [`run`] is the command line.
+//! `docs/experiments.md`, `docs/heavy-hitters.md` and `docs/application-classes.md` describe all of it.
 //!
 //! ```
 //! use causeway_experiment::{Arguments, run};
@@ -28,6 +29,7 @@
 
 mod cli;
 mod error;
+pub mod gaming;
 pub mod heavy;
 pub mod hip4;
 pub mod measure;

@@ -18,6 +18,8 @@ pub(crate) enum Subject {
     Hip4,
     /// Heavy hitters.
     HeavyHitters,
+    /// Cloud gaming.
+    Gaming,
 }
 
 impl Subject {
@@ -25,12 +27,16 @@ impl Subject {
         match self {
             Self::Hip4 => HIP4,
             Self::HeavyHitters => HEAVY_HITTERS,
+            Self::Gaming => GAMING,
         }
     }
 }
 
 const HEAVY_HITTERS: &str = "Detectors of heavy hitters on generated traces: those of Causeway, the one of chapter 4 of S. K. Singh's thesis, and \
 those of others, with the same memory on the same packets. docs/heavy-hitters.md describes the detectors and the traces.";
+
+const GAMING: &str = "Cloud gaming by the shape of its packets: a tree trained here beside the one that was released with chapter 5 of S. K. Singh's \
+thesis, on the same flows and windows. docs/application-classes.md describes the features, the training and the data.";
 
 const HIP4: &str = "The mechanisms of the switch backend over a modelled switch, whose driver has the request times of the paper's. \
 Times of Causeway are model time and do not depend on the host; those of the paper were measured on its switch. docs/experiments.md \

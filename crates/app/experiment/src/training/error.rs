@@ -90,6 +90,11 @@ impl TrainingError {
         matches!(self, Self::Argument(_))
     }
 
+    /// A tree of this program that is none, which does not occur.
+    pub(crate) fn tree(error: causeway_traffic::classes::TreeError) -> Self {
+        Self::Train(error.into())
+    }
+
     pub(crate) fn form(file: &Path, problem: impl Into<String>) -> Self {
         Self::Form { file: file.into(), problem: problem.into() }
     }

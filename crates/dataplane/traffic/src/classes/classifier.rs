@@ -12,7 +12,7 @@ pub struct Classifier {
     least_packets: u16,
 }
 
-/// The state of a rule pair.
+/// The state of a rule pair: 64 octets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PairClass {
     window: PairWindow,
@@ -47,8 +47,19 @@ impl Classifier {
         now: Time,
     ) -> Option<Change> {
         let closed = pair.window.observe(direction, octets, now, self.window)?;
+        self.decide(pair, &closed)
+    }
+
+    /// Ends the window of a rule pair if its time is over, without a packet: a timer decides earlier than the next packet, and notices
+    /// that there are none.
+    pub fn expire(&self, pair: &mut PairClass, now: Time) -> Option<Change> {
+        let closed = pair.window.expire(now, self.window)?;
+        self.decide(pair, &closed)
+    }
+
+    fn decide(&self, pair: &mut PairClass, closed: &Closed) -> Option<Change> {
         let before = pair.verdict.class();
-        pair.verdict.observe(self.class(&closed));
+        pair.verdict.observe(self.class(closed));
         // Three empty windows leave nothing of the ones before.
         (0..closed.empty.min(3)).for_each(|_| {
             pair.verdict.observe(0);

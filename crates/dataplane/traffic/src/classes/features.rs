@@ -122,60 +122,36 @@ pub struct Closed {
     pub empty: u32,
 }
 
-/// The packets of a rule pair in the current window.
+/// The packets of a rule pair in the current window. It has 56 octets.
 ///
-/// A window ends with the first packet after it, in whichever direction; it ends for both. Windows of a pair follow each other
-/// without a pause, from its first packet on.
+/// A window ends with the first packet after it, in whichever direction, or with [`expire`](Self::expire); it ends for both. Windows of a
+/// pair follow each other without a pause, from its first packet on.
 ///
 /// The mean gap is over all gaps that end in the window; one that began in the window before counts in full. Without a gap it is
-/// the greatest value. The means are exact but for the last of [`FRACTION_BITS`].
+/// the greatest value. The means are exact but for the last of [`FRACTION_BITS`]. A direction counts 65,535 packets; the means of a
+/// window with more are inexact.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PairWindow {
-    begin: Option<Time>,
-    uplink: Counts,
-    downlink: Counts,
+    begin: Time,
+    /// By direction: the packet with which the first gap began, and the last packet.
+    first: [Time; 2],
+    last: [Time; 2],
+    octets: [u32; 2],
+    packets: [u16; 2],
+    seen: [Seen; 2],
+    has_begun: bool,
 }
 
-/// The packets of one direction. All counts stop at their limit.
+/// Where the first gap of a direction begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Counts {
-    packets: u32,
-    octets: u32,
-    /// The packet with which the first gap began.
-    first: Option<Time>,
-    /// The last packet.
-    last: Option<Time>,
-    /// Gaps since `first`.
-    gaps: u32,
-}
-
-impl Counts {
-    fn observe(&mut self, octets: u32, now: Time) {
-        self.packets = self.packets.saturating_add(1);
-        self.octets = self.octets.saturating_add(octets);
-        match self.last {
-            None => self.first = Some(now),
-            Some(_) => self.gaps = self.gaps.saturating_add(1),
-        }
-        self.last = self.last.max(Some(now));
-    }
-
-    /// The next window: the gap from the last packet is its first one.
-    const fn next(self) -> Self {
-        Self { packets: 0, octets: 0, first: self.last, last: self.last, gaps: 0 }
-    }
-
-    fn size(&self) -> u32 {
-        let parts = u64::from(self.octets) << FRACTION_BITS;
-        limited(parts.checked_div(self.packets.into()).unwrap_or(0))
-    }
-
-    fn gap(&self) -> u32 {
-        let span = self.last.zip(self.first).map_or(Span::ZERO, |(last, first)| last.since(first));
-        let nanos = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX).min(u64::MAX >> FRACTION_BITS);
-        let parts = (nanos << FRACTION_BITS) / 1000;
-        limited(parts.checked_div(self.gaps.into()).unwrap_or(u64::MAX))
-    }
+enum Seen {
+    /// There was no packet.
+    #[default]
+    Nothing,
+    /// In this window.
+    Here,
+    /// In the window before.
+    Before,
 }
 
 fn limited(value: u64) -> u32 {
@@ -188,40 +164,64 @@ impl PairWindow {
     /// `length` is the length of windows; zero is taken for a nanosecond. A packet earlier than the one before counts as at its
     /// time.
     pub fn observe(&mut self, direction: Direction, octets: u32, now: Time, length: Span) -> Option<Closed> {
-        let begin = *self.begin.get_or_insert(now);
-        let age = now.since(begin);
-        let closed = (age >= length).then(|| self.close(begin, age, length));
-        match direction {
-            Direction::Uplink => self.uplink.observe(octets, now),
-            Direction::Downlink => self.downlink.observe(octets, now),
+        if !self.has_begun {
+            (self.begin, self.has_begun) = (now, true);
+        }
+        let closed = self.expire(now, length);
+        let way = direction as usize;
+        self.packets[way] = self.packets[way].saturating_add(1);
+        self.octets[way] = self.octets[way].saturating_add(octets);
+        if self.seen[way] == Seen::Nothing {
+            self.seen[way] = Seen::Here;
+            (self.first[way], self.last[way]) = (now, now);
+        } else {
+            self.last[way] = self.last[way].max(now);
         }
         closed
     }
 
-    /// The features so far.
-    pub fn vector(&self) -> Vector {
-        let Self { uplink, downlink, .. } = self;
-        Vector::new([
-            uplink.packets,
-            downlink.packets,
-            uplink.size(),
-            downlink.size(),
-            uplink.gap(),
-            downlink.gap(),
-        ])
+    /// Ends the window if its time is over, without a packet: for timers.
+    pub fn expire(&mut self, now: Time, length: Span) -> Option<Closed> {
+        let age = now.since(self.begin);
+        (self.has_begun && age >= length).then(|| self.close(age, length))
     }
 
-    /// Ends the window; the next one is that of a packet at `age`.
+    /// The features so far.
+    pub fn vector(&self) -> Vector {
+        let [up, down] = self.packets.map(u32::from);
+        Vector::new([up, down, self.size(0), self.size(1), self.gap(0), self.gap(1)])
+    }
+
+    fn size(&self, way: usize) -> u32 {
+        let parts = u64::from(self.octets[way]) << FRACTION_BITS;
+        limited(parts.checked_div(self.packets[way].into()).unwrap_or(0))
+    }
+
+    fn gap(&self, way: usize) -> u32 {
+        let gaps = self.packets[way].saturating_sub(u16::from(self.seen[way] == Seen::Here));
+        let span = self.last[way].since(self.first[way]);
+        let nanos = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX).min(u64::MAX >> FRACTION_BITS);
+        let parts = (nanos << FRACTION_BITS) / 1000;
+        limited(parts.checked_div(gaps.into()).unwrap_or(u64::MAX))
+    }
+
+    /// Ends the window; the next one is that of `age`.
     #[cold]
-    fn close(&mut self, begin: Time, age: Span, length: Span) -> Closed {
+    fn close(&mut self, age: Span, length: Span) -> Closed {
         let vector = self.vector();
         let windows = age.as_nanos() / length.as_nanos().max(1);
         let passed = u64::try_from(windows * length.as_nanos()).unwrap_or(u64::MAX);
         let empty = u32::try_from(windows.saturating_sub(1)).unwrap_or(u32::MAX);
-        self.begin = Some(begin + Span::from_nanos(passed));
+        let begin = self.begin + Span::from_nanos(passed);
         // After a pause of a window the gap to the last packet means nothing.
-        let next = |counts: Counts| if empty > 0 { Counts::default() } else { counts.next() };
-        (self.uplink, self.downlink) = (next(self.uplink), next(self.downlink));
+        let is_pause = empty > 0 || self.packets == [0; 2];
+        *self = if is_pause {
+            Self { begin, has_begun: true, ..Self::default() }
+        } else {
+            // The gap from the last packet is the first one of the next window.
+            let seen = self.seen.map(|seen| if seen == Seen::Nothing { seen } else { Seen::Before });
+            Self { begin, first: self.last, seen, octets: [0; 2], packets: [0; 2], ..*self }
+        };
         Closed { vector, empty }
     }
 }
@@ -284,5 +284,19 @@ mod tests {
         );
         pair.observe(Direction::Uplink, u32::MAX, Time::from_nanos(u64::MAX), Span::ZERO);
         pair.observe(Direction::Uplink, u32::MAX, Time::from_nanos(0), Span::ZERO);
+        assert_eq!(size_of::<PairWindow>(), 56);
+    }
+
+    // Input:  one packet, and timers at the end of each of four windows.
+    // Output: one window with the packet, and three without; nothing before the first packet and before the end of a window.
+    #[test]
+    fn timers_end_windows() {
+        let mut pair = PairWindow::default();
+        assert_eq!(pair.expire(at(9000), SECOND), None);
+        pair.observe(Direction::Uplink, 40, at(0), SECOND);
+        assert_eq!(pair.expire(at(999), SECOND), None);
+        let counts = [1000, 2000, 3000, 4000].map(|millis| pair.expire(at(millis), SECOND).unwrap());
+        assert_eq!(counts.map(|closed| closed.vector.get(Feature::UplinkPackets)), [1, 0, 0, 0]);
+        assert!(counts.iter().all(|closed| closed.empty == 0));
     }
 }

@@ -288,8 +288,10 @@ proptest! {
         for (is_uplink, octets, now) in packets {
             let direction = if is_uplink { Direction::Uplink } else { Direction::Downlink };
             let before = pair.class();
-            let change = classifier.observe(&mut pair, direction, octets, Time::from_nanos(now));
+            let now = Time::from_nanos(now);
+            let change = classifier.observe(&mut pair, direction, octets, now);
             prop_assert_eq!(change.is_some(), before != pair.class());
+            classifier.expire(&mut pair, now + Span::from_nanos(octets.into()));
         }
     }
 }
@@ -346,6 +348,23 @@ fn a_verdict_comes_within_a_second() {
     let late = begin + Span::from_millis(2900);
     let change = classifier.observe(&mut pair, Direction::Uplink, 100, late).unwrap();
     assert_eq!((changes, change.to), (vec![(600, 1)], 0));
+    assert_eq!(size_of::<PairClass>(), 64);
+}
+
+// Input:  a game for 0.7 s, with a timer each 10 ms after it.
+// Output: the timer ends its class 0.6 s after the window with its last packet begins.
+#[test]
+fn a_timer_notices_the_end_of_a_game() {
+    let classifier = Classifier::new(&model(fast()), &TableLimits::default()).unwrap();
+    let mut pair = PairClass::default();
+    let at = |millis: u64| Time::from_secs(9) + Span::from_millis(millis);
+    for millis in 0..700 {
+        let direction = if millis % 10 == 5 { Direction::Uplink } else { Direction::Downlink };
+        classifier.observe(&mut pair, direction, 1000, at(millis));
+    }
+    assert_eq!(pair.class(), 1);
+    let ends = (700..3000).step_by(10).filter(|millis| classifier.expire(&mut pair, at(*millis)).is_some());
+    assert_eq!((ends.collect::<Vec<_>>(), pair.class()), (vec![1200], 0));
 }
 
 // Input:  a hundred thousand packets of many rule pairs.
