@@ -1,4 +1,6 @@
 //! Every experiment at a small size.
 
+mod gaming;
 mod heavy;
 mod quick;
+mod train;
