@@ -113,6 +113,7 @@ const EXPERIMENT_HELP: &str = "\
 Experiments of HiP4-UPF (ATC'24) with the mechanisms of the switch backend over a modelled switch. Times are model time: they are
 the same on any machine, and the same seed gives the same files. docs/experiments.md says what is modelled.
 Experiments on heavy hitters with Causeway's detectors and those of others on generated traces: docs/heavy-hitters.md.
+Experiments on cloud gaming with Causeway's tree and a released one, on data that --data names: docs/application-classes.md.
 
 Examples:
   causeway experiment
@@ -120,6 +121,7 @@ Examples:
   causeway experiment hip4-fig12 --ues 1M --runs 5
   causeway experiment hip4 --quick --out quick
   causeway experiment hh-fig31 --only causeway
+  causeway experiment gaming --data /srv/data
 
 Exit codes: 0 carried out (also if a figure is not reached), 1 it could not be, 2 wrong command line.";
 

@@ -13,7 +13,7 @@ use ipnet::IpNet;
 
 use super::data::{Data, Reader};
 use super::group::{Group, GroupSource};
-use super::report::{Report, add_scores, balance, inputs, score_table, tables, tree_lines};
+use super::report::{Report, add_scores, balance, inputs, notes, score_table, tables, tree_lines};
 use super::rule::{Orientation, Rule};
 use super::score::{Confusion, validate};
 use super::{TrainingError, vectors};
@@ -221,5 +221,11 @@ fn train(arguments: &TrainArguments, data: &Data, progress: &mut Progress) -> Re
         ("data hash", data.hash().to_string()),
         ("tables", tables(&tables_of_it)),
     ];
-    Ok(Report { conditions, scores: table, tree: tree_lines(&model), model: model.encode()? })
+    Ok(Report {
+        conditions,
+        scores: table,
+        notes: notes(data),
+        tree: tree_lines(&model),
+        model: model.encode()?,
+    })
 }

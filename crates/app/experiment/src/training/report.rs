@@ -1,5 +1,6 @@
 //! What a training says: inputs, balance, scores and the tree.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use causeway_show::{Cell, Column, Table, with_thousands_separators};
@@ -16,6 +17,8 @@ pub(super) struct Report {
     pub(super) conditions: Vec<(&'static str, String)>,
     /// Scores by validation and class, each beside "never".
     pub(super) scores: Table,
+    /// What to know of the scores.
+    pub(super) notes: Vec<String>,
     /// The tree, a line for each node.
     pub(super) tree: Vec<String>,
     /// The model as a file.
@@ -30,6 +33,7 @@ impl fmt::Display for Report {
             writeln!(f, "  {what:width$}  {how}")?;
         }
         writeln!(f, "\n{}", self.scores)?;
+        self.notes.iter().try_for_each(|note| writeln!(f, "  {note}\n"))?;
         self.tree.iter().try_for_each(|line| writeln!(f, "  {line}"))
     }
 }
@@ -70,6 +74,26 @@ pub(super) fn balance(data: &Data) -> String {
         format!("{class} {} ({:.1} %)", with_thousands_separators(count), count as f64 * 100.0 / all)
     };
     data.classes.iter().zip(data.balance()).map(part).collect::<Vec<_>>().join(", ")
+}
+
+/// Classes that a validation cannot learn, in words: they are in one value of the group only.
+pub(super) fn notes(data: &Data) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (place, group) in data.groups.iter().enumerate() {
+        for (number, class) in data.classes.iter().enumerate().skip(1) {
+            let of = data.rows.iter().filter(|row| usize::from(row.sample.class) == number);
+            let values: BTreeSet<&String> = of.filter_map(|row| row.groups.get(place)).collect();
+            if let [one] = values.iter().collect::<Vec<_>>()[..] {
+                notes.push(format!(
+                    "Class {class} is in one {group} only, {one}: without it nothing of the class can be learnt, and its score says nothing."
+                ));
+            }
+        }
+    }
+    if data.groups.is_empty() {
+        notes.push("Nothing was left out: scores on the training data are no measure. Give several files, or --group.".into());
+    }
+    notes
 }
 
 /// An empty table of scores.

@@ -129,6 +129,14 @@ fn a_model_is_trained_on_tables() {
     let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&report).unwrap()).unwrap();
     assert_eq!(report["scores"]["rows"].as_array().unwrap().len(), 6);
 
+    // In the cable network alone: nothing to learn from elsewhere.
+    let (rare, out) = (path(&folder, "rare.csv"), path(&folder, "rare.json"));
+    let table = std::fs::read_to_string(&vectors).unwrap();
+    let lines = table.lines().filter(|line| !(line.contains("cloud-gaming") && line.ends_with("5G")));
+    std::fs::write(&rare, lines.collect::<Vec<_>>().join("\n")).unwrap();
+    let text = train(["--group=network=column:network", "--out", &out, &rare]).unwrap();
+    assert!(text.contains("Class cloud-gaming is in one network only, cable"), "{text}");
+
     let again = path(&folder, "again.json");
     train(["--group=network=column:network", "--out", &again, &vectors]).unwrap();
     let again = Model::decode(&std::fs::read(&again).unwrap()).unwrap();
@@ -198,6 +206,7 @@ fn a_model_is_trained_on_a_capture() {
     ];
     let text = train(words).unwrap();
     assert!(text.contains("1 captures of 3,500 IP packets: 2 flows, 18 windows; 18 samples"), "{text}");
+    assert!(text.contains("Nothing was left out"), "{text}");
     let model = Model::decode(&std::fs::read(&out).unwrap()).unwrap();
     assert_eq!((model.window(), model.classes()[1].as_str()), (Duration::from_millis(500), "game"));
     let vectors = std::fs::read_to_string(&vectors).unwrap();

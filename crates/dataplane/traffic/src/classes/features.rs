@@ -154,6 +154,16 @@ enum Seen {
     Before,
 }
 
+/// Nanoseconds of a span, without the division that a [`Span`] from nanoseconds would cost for each packet.
+fn nanos(span: Span) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Nanoseconds after `earlier`; zero if it is not after.
+const fn nanos_since(now: Time, earlier: Time) -> u64 {
+    now.as_nanos().saturating_sub(earlier.as_nanos())
+}
+
 fn limited(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
@@ -182,8 +192,8 @@ impl PairWindow {
 
     /// Ends the window if its time is over, without a packet: for timers.
     pub fn expire(&mut self, now: Time, length: Span) -> Option<Closed> {
-        let age = now.since(self.begin);
-        (self.has_begun && age >= length).then(|| self.close(age, length))
+        let (age, length) = (nanos_since(now, self.begin), nanos(length));
+        (age >= length && self.has_begun).then(|| self.close(age, length))
     }
 
     /// The features so far.
@@ -199,20 +209,19 @@ impl PairWindow {
 
     fn gap(&self, way: usize) -> u32 {
         let gaps = self.packets[way].saturating_sub(u16::from(self.seen[way] == Seen::Here));
-        let span = self.last[way].since(self.first[way]);
-        let nanos = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX).min(u64::MAX >> FRACTION_BITS);
+        let nanos = nanos_since(self.last[way], self.first[way]).min(u64::MAX >> FRACTION_BITS);
         let parts = (nanos << FRACTION_BITS) / 1000;
         limited(parts.checked_div(gaps.into()).unwrap_or(u64::MAX))
     }
 
     /// Ends the window; the next one is that of `age`.
     #[cold]
-    fn close(&mut self, age: Span, length: Span) -> Closed {
+    fn close(&mut self, age: u64, length: u64) -> Closed {
         let vector = self.vector();
-        let windows = age.as_nanos() / length.as_nanos().max(1);
-        let passed = u64::try_from(windows * length.as_nanos()).unwrap_or(u64::MAX);
+        let windows = age / length.max(1);
         let empty = u32::try_from(windows.saturating_sub(1)).unwrap_or(u32::MAX);
-        let begin = self.begin + Span::from_nanos(passed);
+        // At most the age, so that it is no later than now.
+        let begin = Time::from_nanos(self.begin.as_nanos().saturating_add(windows.saturating_mul(length)));
         // After a pause of a window the gap to the last packet means nothing.
         let is_pause = empty > 0 || self.packets == [0; 2];
         *self = if is_pause {
