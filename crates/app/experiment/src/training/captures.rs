@@ -1,7 +1,6 @@
 //! Captures: the windows of each flow's packets.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::path::Path;
 
 use causeway_packet::{EtherType, Ethernet, UserPacket};
@@ -188,14 +187,6 @@ impl Windows {
             }
         }
         flows.into_iter().map(|(flow, _)| flow).collect()
-    }
-
-    /// Whether an end is multicast, broadcast or unspecified: no flow of a UE with a host.
-    pub fn is_group(&self) -> bool {
-        let is = |address: IpAddr| {
-            address.is_multicast() || address.is_unspecified() || address == IpAddr::from([255; 4])
-        };
-        is(self.ends.source.0) || is(self.ends.destination.0)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use causeway_types::{Direction, Span, Time};
 
-use super::{Change, Closed, Model, PairWindow, TableError, TableLimits, Tables, Verdict};
+use super::{ClassChange, Closed, Model, PairWindow, TableError, TableLimits, Tables, Verdict};
 
 /// What all rule pairs share: the tables of a model, and the length of its windows.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,19 +45,19 @@ impl Classifier {
         direction: Direction,
         octets: u32,
         now: Time,
-    ) -> Option<Change> {
+    ) -> Option<ClassChange> {
         let closed = pair.window.observe(direction, octets, now, self.window)?;
         self.decide(pair, &closed)
     }
 
     /// Ends the window of a rule pair if its time is over, without a packet: a timer decides earlier than the next packet, and notices
     /// that there are none.
-    pub fn expire(&self, pair: &mut PairClass, now: Time) -> Option<Change> {
+    pub fn expire(&self, pair: &mut PairClass, now: Time) -> Option<ClassChange> {
         let closed = pair.window.expire(now, self.window)?;
         self.decide(pair, &closed)
     }
 
-    fn decide(&self, pair: &mut PairClass, closed: &Closed) -> Option<Change> {
+    fn decide(&self, pair: &mut PairClass, closed: &Closed) -> Option<ClassChange> {
         let before = pair.verdict.class();
         pair.verdict.observe(self.class(closed));
         // Three empty windows leave nothing of the ones before.
@@ -65,7 +65,7 @@ impl Classifier {
             pair.verdict.observe(0);
         });
         let class = pair.verdict.class();
-        (class != before).then_some(Change { from: before, to: class })
+        (class != before).then_some(ClassChange { from: before, to: class })
     }
 
     /// The class of a window.

@@ -23,4 +23,4 @@ pub use model::{
 pub use tables::{CodeTable, TableError, TableLimits, Tables};
 pub use training::{Sample, TrainError, Training};
 pub use tree::{MAX_CLASSES, MAX_DEPTH, MAX_NODES, Node, Tree, TreeError};
-pub use verdict::{Change, Verdict};
+pub use verdict::{ClassChange, Verdict};

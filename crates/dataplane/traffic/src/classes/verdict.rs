@@ -2,7 +2,7 @@
 
 /// A change of a rule pair's class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Change {
+pub struct ClassChange {
     /// The class before.
     pub from: u8,
     /// The class from now on.
@@ -26,7 +26,7 @@ impl Verdict {
     }
 
     /// Takes the class of the next window.
-    pub const fn observe(&mut self, window: u8) -> Option<Change> {
+    pub const fn observe(&mut self, window: u8) -> Option<ClassChange> {
         let [last, second] = self.before;
         self.before = [window, last];
         let agreed = if window == last || window == second {
@@ -38,7 +38,7 @@ impl Verdict {
         };
         let from = self.class;
         self.class = agreed;
-        if from == agreed { None } else { Some(Change { from, to: agreed }) }
+        if from == agreed { None } else { Some(ClassChange { from, to: agreed }) }
     }
 }
 
@@ -52,7 +52,7 @@ mod tests {
     fn one_window_changes_nothing() {
         let mut verdict = Verdict::default();
         let mut changes = [0, 1, 0, 1, 1, 0, 1, 0, 0, 0].map(|window| verdict.observe(window));
-        let (to, from) = (Change { from: 0, to: 1 }, Change { from: 1, to: 0 });
+        let (to, from) = (ClassChange { from: 0, to: 1 }, ClassChange { from: 1, to: 0 });
         assert_eq!(changes.iter().flatten().collect::<Vec<_>>(), [&to, &from]);
         assert_eq!((changes[3].take(), changes[7].take(), changes[8].take()), (Some(to), Some(from), None));
         assert_eq!([1, 2, 3, 1, 2].map(|window| verdict.observe(window)), [None; 5]);
