@@ -53,6 +53,7 @@ Examples:
   causeway demo
   causeway plan --profile hip4 --ratio 1:10
   causeway experiment hip4
+  causeway train --positive 'udp 192.0.2.0/24' capture.pcap
   causeway switch-model --listen 127.0.0.1:9559
   causeway memory-server --listen 192.0.2.1 --size 1GiB
 
@@ -119,6 +120,7 @@ Experiments of HiP4-UPF (ATC'24) with the mechanisms of the switch backend over 
 the same on any machine, and the same seed gives the same files. docs/experiments.md says what is modelled.
 Experiments on heavy hitters with Causeway's detectors and those of others on generated traces: docs/heavy-hitters.md.
 The memory path of X-PLANE (MobiCom '23) over modelled memory servers, also in docs/experiments.md.
+Experiments on cloud gaming with Causeway's tree and a released one, on data that --data names: docs/application-classes.md.
 
 Examples:
   causeway experiment
@@ -127,6 +129,7 @@ Examples:
   causeway experiment hip4 --quick --out quick
   causeway experiment hh-fig31 --only causeway
   causeway experiment xplane-memory
+  causeway experiment gaming --data /srv/data
 
 Exit codes: 0 carried out (also if a figure is not reached), 1 it could not be, 2 wrong command line.";
 
@@ -155,6 +158,19 @@ Examples:
   causeway memory-server --listen [2001:db8::1]:4791 --size 64MiB --queue-pairs 8
 
 Exit codes: 0 ended by a signal, 1 it cannot listen or has not so much memory, 2 wrong command line.";
+
+const TRAIN_HELP: &str = "\
+A class of traffic, such as cloud gaming, is told from others by counts, sizes and gaps of its packets in a window. The tree that does
+so is trained on labelled flows, and validated on sessions, games or networks that it has not seen. The classification \"never\" stands
+beside each score. docs/application-classes.md leads from a capture to a model.
+
+Examples:
+  causeway train --positive 'udp 192.0.2.0/24 port 1000-2000' capture.pcap --out model.json
+  causeway train --labels labels.csv --window 300 a.pcap b.pcapng --group session=file
+  causeway train --positive 'udp 13.104.0.0/16' --group session=file --group game=folder:3 data/*/*/*/Features/*.csv
+  causeway train vectors.csv --group network=column:network --report report.json
+
+Exit codes: 0 trained, 1 a file is wrong or cannot be written, 2 wrong command line, or no samples of a class.";
 
 #[cfg(feature = "p4runtime")]
 const SWITCH_MODEL_HELP: &str = "\
@@ -194,6 +210,9 @@ pub(crate) enum Command {
     /// Compute the UE capacity of a UPF in P4 on a switch, and draw the placement of its tables
     #[command(after_help = PLAN_HELP)]
     Plan(Box<causeway_plan::Arguments>),
+    /// Train a model of application classes, such as cloud gaming, on labelled tables and captures
+    #[command(after_help = TRAIN_HELP)]
+    Train(Box<causeway_experiment::training::TrainArguments>),
     /// Show the state of a running UPF
     #[command(after_help = asks!("causeway status" "causeway status --management 192.0.2.1:9098 -o json"))]
     Status(StatusArgs),

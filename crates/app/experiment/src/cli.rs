@@ -8,6 +8,7 @@ use causeway_types::Span;
 use clap::{Args, ValueEnum};
 
 use crate::ExperimentError;
+use crate::gaming::{fig40, fig41, fig42, table8};
 use crate::heavy::{fig18, fig30, fig31, fig32, fig33};
 use crate::hip4::{fig6, fig10, fig11, fig12, table4};
 use crate::outcome::Outcome;
@@ -59,6 +60,16 @@ pub enum Experiment {
     Hh,
     /// Rate and latency of the memory path of X-PLANE, over the model of external memory
     XplaneMemory,
+    /// Cloud gaming: integers and tables against floating point and trees
+    GamingFig40,
+    /// Cloud gaming: our tree beside the released one on the same windows, and the time of decisions
+    GamingFig41,
+    /// Cloud gaming: sessions, games and networks that were not seen
+    GamingFig42,
+    /// Cloud gaming: resources of the decision on a switch
+    GamingTable8,
+    /// All experiments on cloud gaming, on one page
+    Gaming,
 }
 
 /// The size of experiments.
@@ -79,6 +90,9 @@ pub struct Common {
     /// Only rows whose name contains this, such as `Causeway`; the slowest rows are the paper's
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
+    /// Folder with cloud-gaming/ and captures/, for cloud gaming; without it, rows of real flows are missing
+    #[arg(long, value_name = "FOLDER", env = "CAUSEWAY_DATA")]
+    pub data: Option<PathBuf>,
     /// 1,000 UEs, or a twentieth of the flows, and a short time, to check that it works; the figures mean little
     #[arg(long)]
     pub quick: bool,
@@ -92,6 +106,10 @@ impl Common {
         let quick = if self.quick { " --quick" } else { "" };
         let Self { seed, runs, seconds, .. } = self;
         let name = experiment.name();
+        if experiment.subject() == Subject::Gaming {
+            let data = self.data.as_ref().map(|data| format!(" --data '{}'", data.display()));
+            return format!("causeway experiment {name} --seed {seed}{}{quick}", data.unwrap_or_default());
+        }
         if experiment.subject() != Subject::Hip4 {
             return format!("causeway experiment {name} --seed {seed}{only}{quick}");
         }
@@ -206,6 +224,7 @@ impl Experiment {
                 vec![Self::Hip4Fig6, Self::Hip4Fig10, Self::Hip4Table4, Self::Hip4Fig11, Self::Hip4Fig12]
             }
             Self::Hh => vec![Self::HhFig18, Self::HhFig30, Self::HhFig31, Self::HhFig32, Self::HhFig33],
+            Self::Gaming => vec![Self::GamingFig40, Self::GamingFig41, Self::GamingFig42, Self::GamingTable8],
             one => vec![one],
         }
     }
@@ -222,6 +241,9 @@ impl Experiment {
                 Subject::HeavyHitters
             }
             Self::XplaneMemory => Subject::Xplane,
+            Self::Gaming | Self::GamingFig40 | Self::GamingFig41 | Self::GamingFig42 | Self::GamingTable8 => {
+                Subject::Gaming
+            }
         }
     }
 
@@ -243,6 +265,10 @@ impl Experiment {
             Self::HhFig32 => fig32::run(common, rows, progress),
             Self::HhFig33 => fig33::run(common, rows, progress),
             Self::XplaneMemory => xplane::memory::run(common, rows, progress),
+            Self::GamingFig40 => fig40::run(common, rows, progress),
+            Self::GamingFig41 => fig41::run(common, rows, progress),
+            Self::GamingFig42 | Self::Gaming => fig42::run(common, rows, progress),
+            Self::GamingTable8 => table8::run(common, rows, progress),
         }
     }
 }

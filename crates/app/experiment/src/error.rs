@@ -6,6 +6,8 @@ use causeway_switch::pendulum::{Full, Invalid};
 use causeway_switch::pulling::UnknownUrr;
 use causeway_switch::ranges::{AllocateError, BootstrapError};
 
+use crate::training::TrainingError;
+
 /// Why an experiment failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ExperimentError {
@@ -54,6 +56,9 @@ pub enum ExperimentError {
     /// A detector of heavy hitters cannot be made so.
     #[error("detector: {0}")]
     Detector(#[from] causeway_traffic::ConfigError),
+    /// Flows or captures cannot be read, or no tree can be trained on them.
+    #[error(transparent)]
+    Training(#[from] TrainingError),
     /// The capacity could not be planned.
     #[error("planning the capacity: {0}")]
     Plan(#[from] PlanError),

@@ -20,6 +20,8 @@ pub(crate) enum Subject {
     HeavyHitters,
     /// X-PLANE.
     Xplane,
+    /// Cloud gaming.
+    Gaming,
 }
 
 impl Subject {
@@ -28,6 +30,7 @@ impl Subject {
             Self::Hip4 => HIP4,
             Self::HeavyHitters => HEAVY_HITTERS,
             Self::Xplane => XPLANE,
+            Self::Gaming => GAMING,
         }
     }
 }
@@ -37,6 +40,8 @@ those of others, with the same memory on the same packets. docs/heavy-hitters.md
 
 const XPLANE: &str = "The memory path of X-PLANE (MobiCom '23) over the model of external memory: its links, adapters and queue pairs, and the packets \
 of RoCEv2. Times of Causeway are model time; those of the paper were measured. docs/experiments.md says what is modelled.";
+const GAMING: &str = "Cloud gaming by the shape of its packets: a tree trained here beside the one that was released with chapter 5 of S. K. Singh's \
+thesis, on the same flows and windows. docs/application-classes.md describes the features, the training and the data.";
 
 const HIP4: &str = "The mechanisms of the switch backend over a modelled switch, whose driver has the request times of the paper's. \
 Times of Causeway are model time and do not depend on the host; those of the paper were measured on its switch. docs/experiments.md \

@@ -9,10 +9,13 @@ use std::hint::black_box;
 use std::io::Write;
 use std::time::Instant;
 
+use causeway_traffic::classes::{
+    Classifier, Feature, Model, Node, PairClass, Parameters, TableLimits, Trained, Tree,
+};
 use causeway_traffic::{
     FlowKeys, HkIpg, HkIpgConfig, Key, Placement, Random, Sliding, SlidingConfig, SwitchSliding, Unit,
 };
-use causeway_types::{Span, Time};
+use causeway_types::{Direction, Span, Time};
 
 /// Packets in a round, with the same time, and rounds; the fastest counts.
 const PACKETS: usize = 1 << 20;
@@ -44,9 +47,48 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         print("switch form, 2 ways, 144 KiB", measure(&keys, |key, now| detector.observe(key, 1000, now)))?;
         let mut detector = HkIpg::new(&HkIpgConfig::with_slots(16_384))?;
         print("HK-IPG, 16,384 slots", measure(&keys, |key, now| detector.observe(key, now)))?;
+        let (classifier, mut pairs) = classifier()?;
+        let classified = measure_pairs(&keys, &classifier, &mut pairs);
+        print("application class, windows of 0.3 s, 131,072 rule pairs", classified)?;
         print("the loop alone", measure(&keys, |key, _| key))?;
     }
     Ok(())
+}
+
+/// A classifier with three splits, and the state of rule pairs: 8 MiB.
+fn classifier() -> Result<(Classifier, Vec<PairClass>), Box<dyn std::error::Error>> {
+    let split = |feature, threshold, below| Node::Split { feature, threshold, below, above: below + 1 };
+    let nodes = vec![
+        split(Feature::DownlinkPackets, 96, 1),
+        Node::Leaf { class: 0 },
+        split(Feature::DownlinkSize, 9664, 3),
+        Node::Leaf { class: 0 },
+        split(Feature::DownlinkSize, 18_733, 5),
+        Node::Leaf { class: 1 },
+        Node::Leaf { class: 0 },
+    ];
+    let parameters = Parameters { max_depth: 3, min_leaf: 1, is_balanced: true, features: Vec::new() };
+    let trained = Trained {
+        sources: Vec::new(),
+        data_hash: String::new(),
+        samples: Vec::new(),
+        parameters,
+        scores: Vec::new(),
+    };
+    let classes = vec!["other".into(), "cloud-gaming".into()];
+    let model = Model::new(classes, 300, 2, Tree::new(nodes, 2)?, trained)?;
+    Ok((Classifier::new(&model, &TableLimits::default())?, vec![PairClass::default(); PAIRS]))
+}
+
+const PAIRS: usize = 131_072;
+
+/// A packet in eight is from the UE. The place of a pair is a few bits of the key, as a flow entry's would be at hand.
+fn measure_pairs(keys: &[Key], classifier: &Classifier, pairs: &mut [PairClass]) -> f64 {
+    measure(keys, |key, now| {
+        let direction = if key.0 >> 61 == 0 { Direction::Uplink } else { Direction::Downlink };
+        let pair = pairs.get_mut(key.0 as usize % PAIRS)?;
+        classifier.observe(pair, direction, 1000, now)
+    })
 }
 
 fn equal_flows() -> Vec<Key> {

@@ -1,4 +1,5 @@
-//! Finds heavy hitters in a packet stream: flows of at least so many packets or octets in a second.
+//! Finds heavy hitters in a packet stream: flows of at least so many packets or octets in a second. Gives rule pairs an
+//! application class, such as cloud gaming, by the shape of their packets.
 //!
 //! A detector sees each packet once, as a [`Key`], a size and a time, and says when a flow becomes heavy. Its memory is
 //! allocated when it is made and does not grow. Nothing here reads a clock, does I/O, allocates for a packet or panics;
@@ -8,6 +9,7 @@
 //!   [`SwitchSliding`] is the form for the register arrays of a P4 switch.
 //! - [`hk_ipg`]: HeavyKeeper with inter-packet gaps, from chapter 4 of S. K. Singh's thesis on 5G data planes.
 //!   [`HkIpg`] is one integer definition of it; [`PublishedHkIpg`] is Algorithm 1 as it is printed.
+//! - [`classes`]: features of a rule pair in windows, decision trees and their tables, verdicts over windows, and model files.
 //!
 //! ```
 //! use causeway_traffic::{FlowKeys, Outcome, Sliding, SlidingConfig};
@@ -29,6 +31,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod classes;
 mod config;
 pub mod hk_ipg;
 mod key;

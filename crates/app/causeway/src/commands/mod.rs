@@ -31,6 +31,7 @@ pub(crate) mod status;
 mod switch_model;
 pub(crate) mod top;
 pub(crate) mod trace;
+mod train;
 pub(crate) mod workers;
 
 use std::process::ExitCode;
@@ -46,6 +47,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Experiment(args) => experiment::run(&args),
         Command::Plan(args) => plan::run(&args),
+        Command::Train(args) => train::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Sessions(args) => sessions::run(&args),
         Command::Session(args) => session::run(&args),

@@ -10,3 +10,4 @@ mod operate;
 mod plan;
 mod run;
 mod switch_model;
+mod train;

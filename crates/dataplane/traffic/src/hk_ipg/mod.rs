@@ -259,11 +259,11 @@ mod tests {
         for stamps in [Stamps::Coarse, Stamps::Fine] {
             let config = HkIpgConfig { stamps, ..HkIpgConfig::with_slots(16) };
             for rate in [37, 62, 100, 123] {
-                assert_eq!(reports(&config, (0..20 * rate).map(|packet| packet * 1_000_000 / rate)), []);
+                assert_eq!(reports(&config, (0..20 * rate).map(|packet| packet * 1_000_000 / rate)), [0; 0]);
             }
             let bursts =
                 (0..333_u64).flat_map(|burst| (0..5).map(move |packet| burst * 60_000 + packet * 10));
-            assert_eq!(reports(&config, bursts), []);
+            assert_eq!(reports(&config, bursts), [0; 0]);
         }
     }
 

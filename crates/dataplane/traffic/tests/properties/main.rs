@@ -1,6 +1,8 @@
 //! Random patterns of packets: estimates against the oracles, both forms of the sliding window against each other, and what
 //! paced flows and bursts may cost.
 
+mod class_oracle;
+mod classes;
 mod hk_ipg_oracle;
 mod sliding_oracle;
 

@@ -1,0 +1,394 @@
+//! Figure 41: our tree beside the released one on the same flows and windows, and the time of decisions.
+
+use std::collections::HashMap;
+
+use causeway_show::{Cell, Chart, Column, Curve, Progress, Table};
+use causeway_traffic::classes::{
+    Classifier, Closed, Model, PairClass, PairWindow, TableLimits, Tree, Verdict,
+};
+use causeway_types::{Direction, Span, Time};
+
+use super::dataset::{Capture, Dataset};
+use super::generator::{GAMES, Game, Packet as GamePacket};
+use super::{GAMING, SYNTHETIC, WITHOUT_DATA, models, released, seconds};
+use crate::ExperimentError;
+use crate::cli::Common;
+use crate::outcome::{Goal, Outcome};
+use crate::row_writer::Rows;
+use crate::training::{Ends, Orientation, Packet, TrainingError};
+
+/// A tree for windows of one length.
+#[derive(Clone, Debug)]
+struct Contestant {
+    name: &'static str,
+    window: u32,
+    least_packets: u16,
+    tree: Tree,
+}
+
+/// What a tree said of windows, and verdicts of flows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Said {
+    windows: u64,
+    gaming_windows: u64,
+    flows: u64,
+    gaming_flows: u64,
+}
+
+/// A capture of a game: its windows are no false ones.
+const GAME_CAPTURES: [&str; 1] = ["geforcenow"];
+
+/// Runs the experiment.
+///
+/// # Errors
+/// [`ExperimentError`] when data or results cannot be read or written.
+pub fn run(common: &Common, rows: &Rows, progress: &mut Progress) -> Result<Outcome, ExperimentError> {
+    let models = models()?;
+    let contestants = contestants(&models)?;
+    progress.stage("reading captures");
+    let data = Dataset::of(common);
+    let captures = data.as_ref().map(|data| data.captures(progress)).transpose()?.unwrap_or_default();
+    let is_game = |name: &str| GAME_CAPTURES.contains(&name);
+    let measured: Vec<(Contestant, Said, Said)> = if captures.is_empty() {
+        Vec::new()
+    } else {
+        rows.measure(
+            &contestants,
+            |contestant| {
+                progress.stage(format!("captures: {}, {}", contestant.name, seconds(contestant.window)));
+                let (mut others, mut games) = (Said::default(), Said::default());
+                for Capture { name, packets } in &captures {
+                    let said = if is_game(name) { &mut games } else { &mut others };
+                    packets.iter().for_each(|packets| said.observe(packets, contestant));
+                }
+                Ok((contestant.clone(), others, games))
+            },
+            table,
+        )?
+    };
+    progress.stage("time of decisions");
+    let length = Span::from_secs(if common.quick { 10 } else { 60 });
+    let seeds: Vec<u64> = (0..3).map(|place| common.seed.wrapping_add(place)).collect();
+    let times = times(&models, &seeds, length)?;
+
+    let mut goals: Vec<Goal> = measured
+        .iter()
+        .filter(|(contestant, ..)| contestant.name == OURS)
+        .map(|(contestant, others, _)| {
+            let goal = format!("windows of captures taken for gaming, {}", seconds(contestant.window));
+            Goal::at_most(&goal, 0.3, others.percent(), "%")
+        })
+        .collect();
+    let slowest =
+        |of: fn(&Times) -> &[f64]| times.iter().map(|time| percentile(of(time), 99.0)).fold(0.0, f64::max);
+    let ways = [
+        ("by the next packet", slowest(|time| &time.by_packet)),
+        ("by a timer of 1 ms", slowest(|time| &time.by_timer)),
+    ];
+    for (by, found) in ways {
+        let goal = format!("decision after the end of a window, {by}, 99 % of windows, each game and length");
+        goals.push(Goal::at_most(&goal, 5.0, found, "ms, model"));
+    }
+    let verdicts = times.iter().filter(|time| time.window == 300).map(|time| time.verdict);
+    goals.push(Goal::at_most(
+        "verdict after the first packet, windows of 0.3 s",
+        1.0,
+        verdicts.fold(0.0, f64::max),
+        "s, model",
+    ));
+
+    let mut notes = vec![
+        "The thesis says 0.03 s for a decision and seconds for a classifier behind the switch (figure 41b). A window here ends with the first packet after \
+         it, in either direction, and is decided with that packet: the time is that of waiting for it, and depends on how the gaps of synthetic frames \
+         vary. A timer of the data plane ends it earlier; here one that runs each millisecond."
+            .into(),
+        "Released with the thesis: its tree on exact means, with its count of packets scaled to the window. Its own filters would add the errors of \
+         gaming-fig40."
+            .into(),
+        SYNTHETIC.into(),
+    ];
+    let mut details = vec![("Time of decisions of synthetic flows".into(), time_table(&times))];
+    if let Some(data) = &data {
+        progress.stage("augmented reality");
+        details.push((
+            "Flows of augmented reality, averages of whole flows".into(),
+            augmented(data, &contestants, progress)?,
+        ));
+        let skipped: Vec<&str> = captures
+            .iter()
+            .filter(|capture| capture.packets.is_none())
+            .map(|capture| capture.name.as_str())
+            .collect();
+        if !skipped.is_empty() {
+            notes.push(format!("Captures without a link of IP packets, left out: {}.", skipped.join(", ")));
+        }
+    } else {
+        notes.push(WITHOUT_DATA.into());
+    }
+    Ok(Outcome {
+        name: "gaming-fig41",
+        title: "Our tree beside the released one, and the time of decisions (thesis, figure 41)".into(),
+        conditions: vec![
+            (
+                "captures",
+                format!(
+                    "{} of other traffic, {} of games",
+                    captures.len() - games(&captures),
+                    games(&captures)
+                ),
+            ),
+            ("windows", "at least five packets a second in each direction; a flow is a 5-tuple".into()),
+            ("verdict", "two of the last three windows".into()),
+            (
+                "seeds",
+                format!(
+                    "{} to {}, {} s of each game",
+                    common.seed,
+                    common.seed.wrapping_add(2),
+                    length.as_secs()
+                ),
+            ),
+        ],
+        table: table(&measured),
+        goals,
+        notes,
+        details,
+        charts: vec![("delay", chart(&times))],
+    })
+}
+
+const OURS: &str = "Causeway";
+const RELEASED: &str = "released with the thesis";
+
+fn games(captures: &[Capture]) -> usize {
+    captures.iter().filter(|capture| GAME_CAPTURES.contains(&capture.name.as_str())).count()
+}
+
+fn contestants(models: &[(u32, Model)]) -> Result<Vec<Contestant>, ExperimentError> {
+    let mut all = Vec::new();
+    for (window, model) in models {
+        let least_packets = model.least_packets();
+        let released = released::tree(*window).map_err(TrainingError::tree)?;
+        for (name, tree) in [(OURS, model.tree().clone()), (RELEASED, released)] {
+            all.push(Contestant { name, window: *window, least_packets, tree });
+        }
+    }
+    Ok(all)
+}
+
+impl Contestant {
+    fn class(&self, closed: &Closed) -> u8 {
+        if closed.vector.has_packets(self.least_packets) { self.tree.classify(&closed.vector) } else { 0 }
+    }
+}
+
+impl Said {
+    fn percent(&self) -> f64 {
+        self.gaming_windows as f64 * 100.0 / self.windows.max(1) as f64
+    }
+
+    fn observe(&mut self, packets: &[Packet], contestant: &Contestant) {
+        let orientation = Orientation::default();
+        let length = Span::from_millis(contestant.window.into());
+        let mut flows: HashMap<Ends, (PairWindow, Verdict, bool, bool)> = HashMap::new();
+        for packet in packets {
+            let is_uplink = orientation.is_uplink(&packet.ends);
+            let (direction, ends) = if is_uplink {
+                (Direction::Uplink, packet.ends)
+            } else {
+                (Direction::Downlink, packet.ends.reversed())
+            };
+            let (window, verdict, is_counted, is_gaming) = flows.entry(ends).or_default();
+            let Some(closed) = window.observe(direction, packet.octets, packet.time, length) else {
+                continue;
+            };
+            let class = contestant.class(&closed);
+            if closed.vector.has_packets(contestant.least_packets) {
+                self.windows += 1;
+                self.gaming_windows += u64::from(class == GAMING);
+                *is_counted = true;
+            }
+            verdict.observe(class);
+            *is_gaming |= verdict.class() == GAMING;
+            (0..closed.empty.min(3)).for_each(|_| {
+                verdict.observe(0);
+            });
+        }
+        self.flows += flows.values().filter(|(_, _, is_counted, _)| *is_counted).count() as u64;
+        self.gaming_flows += flows.values().filter(|(.., is_gaming)| *is_gaming).count() as u64;
+    }
+}
+
+fn table(measured: &[(Contestant, Said, Said)]) -> Table {
+    let mut table = Table::new(vec![
+        Column::new("traffic"),
+        Column::of("window", "s"),
+        Column::new("tree"),
+        Column::new("windows"),
+        Column::new("taken for gaming"),
+        Column::of("taken for gaming", "%"),
+        Column::new("flows"),
+        Column::new("verdict gaming"),
+    ]);
+    for (traffic, of) in [("other", true), ("GeForce Now", false)] {
+        for (contestant, others, games) in measured {
+            let said = if of { others } else { games };
+            table.row([
+                traffic.into(),
+                Cell::Number(f64::from(contestant.window) / 1e3, 1),
+                contestant.name.into(),
+                Cell::Count(said.windows),
+                Cell::Count(said.gaming_windows),
+                Cell::Number(said.percent(), 2),
+                Cell::Count(said.flows),
+                Cell::Count(said.gaming_flows),
+            ]);
+        }
+    }
+    table
+}
+
+/// Flows of augmented reality that a tree takes for gaming.
+fn augmented(
+    data: &Dataset,
+    contestants: &[Contestant],
+    progress: &mut Progress,
+) -> Result<Table, ExperimentError> {
+    let flows = data.augmented_reality(progress)?;
+    let mut table = Table::new(["tree", "flows", "taken for gaming"].map(Column::new).into());
+    for contestant in contestants.iter().filter(|contestant| contestant.window == 1000) {
+        let gaming =
+            flows.rows.iter().filter(|row| contestant.tree.classify(&row.sample.vector) == GAMING).count();
+        table.row([contestant.name.into(), Cell::Count(flows.rows.len() as u64), Cell::Count(gaming as u64)]);
+    }
+    Ok(table)
+}
+
+/// When the windows of a game are decided.
+#[derive(Clone, Debug)]
+struct Times {
+    game: &'static str,
+    window: u32,
+    /// Milliseconds from the end of a window to its decision by the next packet, sorted.
+    by_packet: Vec<f64>,
+    /// The same by a timer of a millisecond, or by a packet before it.
+    by_timer: Vec<f64>,
+    /// Windows that were taken for gaming.
+    gaming: u64,
+    /// Seconds from the first packet to the verdict, of the slowest seed; infinite without a verdict.
+    verdict: f64,
+}
+
+/// A percentile of sorted values.
+fn percentile(sorted: &[f64], percent: f64) -> f64 {
+    let place = (percent / 100.0 * sorted.len() as f64).ceil() as usize;
+    sorted.get(place.saturating_sub(1)).copied().unwrap_or(f64::INFINITY)
+}
+
+fn times(models: &[(u32, Model)], seeds: &[u64], length: Span) -> Result<Vec<Times>, ExperimentError> {
+    let mut all = Vec::new();
+    for (window, model) in models {
+        let classifier = Classifier::new(model, &TableLimits::default()).map_err(TrainingError::from)?;
+        for game in GAMES {
+            let mut times = Times {
+                game: game.name,
+                window: *window,
+                by_packet: Vec::new(),
+                by_timer: Vec::new(),
+                gaming: 0,
+                verdict: 0.0,
+            };
+            seeds.iter().for_each(|seed| times.observe(&game, *seed, length, &classifier));
+            times.by_packet.sort_by(f64::total_cmp);
+            times.by_timer.sort_by(f64::total_cmp);
+            all.push(times);
+        }
+    }
+    Ok(all)
+}
+
+impl Times {
+    fn observe(&mut self, game: &Game, seed: u64, flow: Span, classifier: &Classifier) {
+        // The end of a flow is no part of it: there is no next packet.
+        let packets = game.flow(seed, flow + Span::from_secs(1));
+        let first = packets.first().map_or(Time::default(), |packet| packet.time);
+        let (mut pair, mut window, mut timed) =
+            (PairClass::default(), PairWindow::default(), PairWindow::default());
+        let length = classifier.window();
+        let (mut end, mut verdict) = (first + length, f64::INFINITY);
+        for packet in packets {
+            if end > first + flow {
+                break;
+            }
+            let GamePacket { time, direction, octets } = packet;
+            let timer = next_timer(end);
+            let by_timer = if timer <= time { timed.expire(timer, length) } else { None };
+            let when = if by_timer.is_some() { timer } else { time };
+            let by_packet = timed.observe(direction, octets, time, length);
+            if by_timer.or(by_packet).is_some() {
+                self.by_timer.push(when.since(end).as_secs_f64() * 1e3);
+            }
+            if let Some(closed) = window.observe(direction, octets, time, length) {
+                self.by_packet.push(time.since(end).as_secs_f64() * 1e3);
+                self.gaming += u64::from(classifier.class(&closed) == GAMING);
+                end = end + length * (closed.empty + 1);
+            }
+            let change = classifier.observe(&mut pair, direction, octets, time);
+            if change.is_some_and(|change| change.to == GAMING) {
+                verdict = verdict.min(time.since(first).as_secs_f64());
+            }
+        }
+        self.verdict = self.verdict.max(verdict);
+    }
+}
+
+/// The first whole millisecond from this time on.
+fn next_timer(time: Time) -> Time {
+    Time::from_nanos(time.as_nanos().div_ceil(1_000_000) * 1_000_000)
+}
+
+fn time_table(times: &[Times]) -> Table {
+    let mut table = Table::new(vec![
+        Column::new("flows"),
+        Column::of("window", "s"),
+        Column::new("windows"),
+        Column::of("decided by a packet after, median", "ms, model"),
+        Column::of("99 %", "ms, model"),
+        Column::of("longest", "ms, model"),
+        Column::of("by a timer, 99 %", "ms, model"),
+        Column::of("verdict after the first packet", "s, model"),
+        Column::of("taken for gaming", "%"),
+    ]);
+    for time in times {
+        let gaming = time.gaming as f64 * 100.0 / time.by_packet.len().max(1) as f64;
+        let number = |percent: f64| Cell::Number(percentile(&time.by_packet, percent), 2);
+        table.row([
+            time.game.into(),
+            Cell::Number(f64::from(time.window) / 1e3, 1),
+            Cell::Count(time.by_packet.len() as u64),
+            number(50.0),
+            number(99.0),
+            number(100.0),
+            Cell::Number(percentile(&time.by_timer, 99.0), 2),
+            Cell::Number(time.verdict, 3),
+            Cell::Number(gaming, 1),
+        ]);
+    }
+    table
+}
+
+fn chart(times: &[Times]) -> Chart {
+    let percents = [1.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 100.0];
+    let curve = |time: &Times| Curve {
+        name: format!("{}, {}", time.game, seconds(time.window)),
+        points: percents.iter().map(|percent| (*percent, percentile(&time.by_packet, *percent))).collect(),
+        is_dashed: false,
+    };
+    Chart {
+        title: "Time from the end of a window to its decision by the next packet".into(),
+        x: "windows, %".into(),
+        is_logarithmic: false,
+        y: "ms, model".into(),
+        curves: times.iter().filter(|time| time.window == 300).map(curve).collect(),
+    }
+}

@@ -1,0 +1,26 @@
+//! Any octets as a model file of application classes: what is read is written as the same model, and its tables, if it has any,
+//! are equal to its tree on both sides of each threshold.
+
+#![no_main]
+
+use causeway_traffic::classes::{Feature, Model, TableLimits, Tables, Vector};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|octets: &[u8]| {
+    let Ok(model) = Model::decode(octets) else { return };
+    let written = model.encode().expect("a model that was read");
+    assert_eq!(Model::decode(written.as_bytes()).as_ref(), Ok(&model));
+    let tree = model.tree();
+    let Ok(tables) = Tables::new(tree, &TableLimits::default()) else { return };
+    for vector in tables.corners() {
+        assert_eq!(tables.classify(&vector), tree.classify(&vector));
+    }
+    for feature in Feature::ALL {
+        for threshold in tree.thresholds(feature) {
+            for value in [threshold, threshold + 1] {
+                let vector = Vector::new([value; 6]);
+                assert_eq!(tables.classify(&vector), tree.classify(&vector));
+            }
+        }
+    }
+});
