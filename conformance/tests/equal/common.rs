@@ -42,8 +42,6 @@ pub(crate) fn simplify(rules: &mut RuleSet) {
     }
     let are_linked = rules.urrs.values().any(|urr| !urr.linked.is_empty());
     for urr in rules.urrs.values_mut() {
-        // Known difference: when two quotas are exhausted, one of them with a FAR, the slow path follows that FAR.
-        urr.quota_far = None;
         if are_linked {
             // Known difference: the slow path reports no linked URR with a DROTH report.
             urr.triggers.remove(ReportingTriggers::DROTH);
@@ -58,8 +56,7 @@ pub(crate) fn simplify(rules: &mut RuleSet) {
         urr.additional_monitoring.clear();
     }
     for qer in rules.qers.values_mut() {
-        // Which packets a rate stops is up to the data plane, within 1 % or two packets; and when a rate becomes zero, the
-        // slow path lets one more packet pass. Rates are compared by cases.
+        // Which packets a rate stops is up to the data plane, within 1 % or two packets. Rates are compared by cases.
         for rates in qer.mbr.iter_mut().chain(&mut qer.gbr) {
             *rates = RateLimit { uplink: Bitrate::MAX, downlink: Bitrate::MAX };
         }

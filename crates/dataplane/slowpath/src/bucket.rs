@@ -29,10 +29,13 @@ impl Bucket {
         Self { rate, burst, tokens: volume(rate, burst), last: 0, updated: now }
     }
 
-    /// Changes rate and burst. The tokens stay, up to the new capacity.
+    /// Changes rate and burst. The tokens stay, up to the new capacity; none stay for a rate of zero.
     pub(crate) fn set(&mut self, rate: Bitrate, burst: Span, now: Time) {
         self.fill(now);
         (self.rate, self.burst) = (rate, burst);
+        if rate.kbps() == 0 {
+            self.last = 0;
+        }
         self.tokens = self.tokens.min(self.capacity());
     }
 

@@ -144,3 +144,16 @@ fn a_debt_of_packets_that_pass_in_any_case_is_bounded() {
     assert!(!bucket.is_open(start + BURST));
     assert!(bucket.is_open(start + BURST + Span::from_micros(1)));
 }
+
+// Input:  a packet passes, and the rate becomes zero while the bucket is full; later it becomes what it was.
+// Output: no packet passes at a rate of zero; the bucket fills again afterwards.
+#[test]
+fn a_rate_that_becomes_zero_passes_nothing_more() {
+    let start = Time::from_secs(1);
+    let mut bucket = Bucket::new(rate(1_000_000), BURST, start);
+    bucket.take(100);
+    bucket.set(rate(0), BURST, start + Span::from_secs(1));
+    assert!(!bucket.is_open(start + Span::from_secs(2)));
+    bucket.set(rate(1_000_000), BURST, start + Span::from_secs(2));
+    assert!(bucket.is_open(start + Span::from_secs(3)));
+}

@@ -28,6 +28,15 @@ pub(crate) enum QuotaAction {
     Entirely,
 }
 
+/// What these exhausted quotas do with a packet; `None`: there are none. A quota without a FAR of its own stops the packet,
+/// whatever FARs others have (TS 29.244 clause 5.2.2.2.1).
+fn quota_action<'u>(exhausted: impl Iterator<Item = &'u Urr>) -> Option<QuotaAction> {
+    let mut fars = exhausted.map(|urr| urr.quota_far);
+    let first = fars.next()?;
+    let stops = first.is_none() || fars.any(|far| far.is_none());
+    Some(first.filter(|_| !stops).map_or(QuotaAction::Entirely, QuotaAction::By))
+}
+
 impl Session {
     /// Creates the URR, or replaces the one of its id.
     pub(crate) fn replace_urr(&mut self, urr: &Arc<Urr>, now: Time) {
@@ -183,16 +192,15 @@ impl Session {
 
     /// The FAR of an exhausted quota that replaces the PDR's.
     pub(crate) fn quota_far(&self, pdr: &Pdr) -> Option<&Far> {
-        let far = self.exhausted_urrs(pdr).find_map(|urr| urr.quota_far)?;
-        self.rules.fars.get(&far)
+        match quota_action(self.exhausted_urrs(pdr))? {
+            QuotaAction::By(far) => self.rules.fars.get(&far),
+            QuotaAction::Entirely => None,
+        }
     }
 
     /// The effect of the exhausted quotas of its PDR on a packet, unless it is exempt from them.
     pub(crate) fn blocked(&self, matched: &Matched<'_>) -> Option<QuotaAction> {
-        let mut exhausted = self.exhausted_urrs(matched.pdr).filter(|urr| !is_exempted(urr, matched));
-        let first = exhausted.next()?;
-        let far = first.quota_far.or_else(|| exhausted.find_map(|urr| urr.quota_far));
-        Some(far.map_or(QuotaAction::Entirely, QuotaAction::By))
+        quota_action(self.exhausted_urrs(matched.pdr).filter(|urr| !is_exempted(urr, matched)))
     }
 
     /// Checks whether a packet that passed QoS enforcement exceeds a quota. From then on the quota is exhausted, and
