@@ -160,7 +160,7 @@ fn train(arguments: &TrainArguments, data: &Data, progress: &mut Progress) -> Re
     let balanced = data.balance();
     if let Some((class, _)) = data.classes.iter().zip(&balanced).find(|(_, count)| **count == 0) {
         let problem = format!(
-            "no sample is of class {class}: check --positive, --labels and the least packets ({})",
+            "no sample is of class {class}: check --positive, --labels, --default-class and the least packets ({})",
             inputs(data)
         );
         return Err(TrainingError::Argument(problem));

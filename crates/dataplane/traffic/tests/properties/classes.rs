@@ -259,6 +259,38 @@ proptest! {
         }
     }
 
+    // Input:  packets with pauses; the same with timers at any times between them.
+    // Output: the same windows with packets, and as many windows in all.
+    #[test]
+    fn timers_change_no_window(
+        packets in prop::collection::vec((any::<bool>(), 20..1500_u32, 0..900_000_000_u64, any::<prop::sample::Index>()), 2..200),
+    ) {
+        let length = WINDOWS[0];
+        let (mut plain, mut timed) = (PairWindow::default(), PairWindow::default());
+        let (mut windows, mut timed_windows) = (Vec::new(), Vec::new());
+        let mut counts = [0_u32; 2];
+        let mut now = Time::from_secs(1);
+        for (is_uplink, octets, gap, timer) in packets {
+            let gap = if gap % 10 == 0 { gap } else { gap / 50 };
+            let between = now + Span::from_nanos(timer.index(gap as usize + 1) as u64);
+            now = now + Span::from_nanos(gap);
+            let direction = if is_uplink { Direction::Uplink } else { Direction::Downlink };
+            let by_timer = timed.expire(between, length);
+            let by_packet = timed.observe(direction, octets, now, length);
+            for closed in by_timer.into_iter().chain(by_packet) {
+                counts[1] += closed.empty + 1;
+                timed_windows.push(closed.vector);
+            }
+            if let Some(closed) = plain.observe(direction, octets, now, length) {
+                counts[0] += closed.empty + 1;
+                windows.push(closed.vector);
+            }
+        }
+        timed_windows.retain(|vector| vector.has_packets(1) || vector.values()[..2] != [0, 0]);
+        prop_assert_eq!(windows, timed_windows);
+        prop_assert_eq!(counts[0], counts[1]);
+    }
+
     // Input:  any octets; a model file with any octet changed.
     // Output: no panic; whatever is accepted is written as it was read.
     #[test]
