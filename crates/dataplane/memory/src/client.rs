@@ -69,7 +69,7 @@ pub enum ConnectError {
     /// The server does not answer.
     #[error("the memory server does not answer")]
     Unreachable,
-    /// The server refuses, with a reason of IBA clause 12.6.7.2.
+    /// The server refuses, with a reason of IBA clause 12.6.7.
     #[error("the memory server rejects the connection, reason {0}")]
     Rejected(u16),
     /// What answers is no memory server.
