@@ -105,6 +105,9 @@ struct Attempt {
 
 /// A client with one queue pair, as a state machine: operations, datagrams and times go in, completions and datagrams come out.
 ///
+/// After each input, and at [`ExternalMemory::next_timer`], the owner sends what [`Client::poll_transmit`] returns until it is `None`, and
+/// takes what [`ExternalMemory::poll`] returns.
+///
 /// After a failure of the connection all operations are completed with its reason, and nothing more is accepted until
 /// [`Client::connect`] is called: the user decides what a restarted server means.
 #[derive(Clone, Debug)]
