@@ -69,7 +69,7 @@ pub enum ConnectError {
     /// The server does not answer.
     #[error("the memory server does not answer")]
     Unreachable,
-    /// The server refuses, with a reason of IBA clause 12.6.7.2.
+    /// The server refuses, with a reason of IBA clause 12.6.7.
     #[error("the memory server rejects the connection, reason {0}")]
     Rejected(u16),
     /// What answers is no memory server.
@@ -104,6 +104,9 @@ struct Attempt {
 }
 
 /// A client with one queue pair, as a state machine: operations, datagrams and times go in, completions and datagrams come out.
+///
+/// After each input, and at [`ExternalMemory::next_timer`], the owner sends what [`Client::poll_transmit`] returns until it is `None`, and
+/// takes what [`ExternalMemory::poll`] returns.
 ///
 /// After a failure of the connection all operations are completed with its reason, and nothing more is accepted until
 /// [`Client::connect`] is called: the user decides what a restarted server means.

@@ -35,7 +35,8 @@ pub struct RequesterConfig {
     /// Local ACK timeout: packets are sent again after so long without progress. InfiniBand encodes 4.096 us times powers of two (IBA
     /// clause 9.7.6); any span is legal here.
     pub timeout: Span,
-    /// Retry count: so many time-outs in a row without progress are followed by a repetition (IBA clause 9.7.6), 0 to 7.
+    /// Retry count: so many time-outs in a row without progress are followed by a repetition. InfiniBand has 0 to 7 (IBA clause 9.7.6); any
+    /// number is legal here.
     pub retries: u8,
 }
 

@@ -69,6 +69,9 @@ struct Connection {
 
 /// A memory server as a state machine: datagrams and times go in, datagrams come out.
 ///
+/// After each datagram the owner sends what [`Server::poll_transmit`] returns until it is `None`. A server has no timers: clients repeat what
+/// is lost.
+///
 /// It does not know who may access it: as everywhere in RoCE, whoever reaches its port and learns a key has the memory. It belongs on a
 /// network of its own.
 #[derive(Clone, Debug)]

@@ -32,7 +32,7 @@ pub const NO_QUEUE_PAIR: u16 = 1;
 /// The reason of a reject: the service identifier is unknown.
 pub const INVALID_SERVICE: u16 = 8;
 
-/// The payload of each packet of a message but its last one (IBA clause 9.3.3; encoded as in clause 12.7.30).
+/// The payload of each packet of a message but its last one (IBA clause 9.3.3; its code is that of a REQ, clause 12.6.5).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Mtu {
     /// 256 octets.
@@ -120,7 +120,7 @@ pub enum Message {
         local_communication: u32,
         /// That of the request.
         remote_communication: u32,
-        /// Why (IBA clause 12.6.7.2).
+        /// Why (IBA clause 12.6.7).
         reason: u16,
     },
     /// RTU, ready to use (IBA clause 12.6.9).

@@ -16,7 +16,7 @@ use causeway_types::Time;
 use rustix::net::sockopt::{Ipv4PathMtuDiscovery, set_ip_mtu_discover};
 
 /// Far beyond what a busy machine takes.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(300);
 
 pub(super) type Ended = Result<Outcome, OperationError>;
 
@@ -33,7 +33,12 @@ impl Link {
         if local.starts_with("127.") {
             set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::DO).unwrap();
         }
-        let config = ClientConfig::new(socket.local_addr().unwrap(), server, fastrand::u64(..));
+        let config = ClientConfig {
+            // A busy machine may leave a server without a processor for a second.
+            retries: 100,
+            connect_retries: 50,
+            ..ClientConfig::new(socket.local_addr().unwrap(), server, fastrand::u64(..))
+        };
         Self { socket, client: Client::new(config), began: Instant::now() }
     }
 

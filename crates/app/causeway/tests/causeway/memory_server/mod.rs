@@ -120,7 +120,8 @@ fn loss_does_nothing_twice() {
 //         fails with "transport retry counter exceeded".
 #[test]
 fn a_restart_is_reported_to_the_client() {
-    let first = Server::start(&["--listen", "127.0.0.1:0"]);
+    // An address of its own, so that nobody else gets the port while no server is there.
+    let first = Server::start(&["--listen", "127.0.0.78:0"]);
     let address = first.address;
     let mut link = Link::new("127.0.0.1:0", address);
     assert_eq!(link.connect(), Status::Connected);
