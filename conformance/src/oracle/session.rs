@@ -156,14 +156,18 @@ impl Session {
     /// The action of the FAR of an exhausted quota; the other URRs measure it. It does not extend a second quota that is
     /// exhausted and has no FAR.
     fn follow_quota(&mut self, node: &mut Node, visit: Visit<'_>, urr: UrrId) -> Disposition {
-        let has_stopped = visit.pdr.urrs.iter().filter_map(|id| self.measurements.get(id)).any(|it| {
-            let is_final = it.is_exhausted() && it.urr().quota_far.is_none();
-            is_final && !detection::is_exempt(visit.packet, &visit.pdr.pdi, &it.urr().exempted_filters)
-        });
-        match self.quota_far(urr).filter(|_| !has_stopped) {
+        match self.quota_far(urr).filter(|_| !self.is_stopped(visit)) {
             Some(far) => self.follow(node, visit, &far, false),
             None => self.dropped(node, visit, DropReason::QuotaExhausted),
         }
+    }
+
+    /// An exhausted quota without a FAR stops the packet.
+    fn is_stopped(&self, visit: Visit<'_>) -> bool {
+        visit.pdr.urrs.iter().filter_map(|id| self.measurements.get(id)).any(|it| {
+            let is_final = it.is_exhausted() && it.urr().quota_far.is_none();
+            is_final && !detection::is_exempt(visit.packet, &visit.pdr.pdi, &it.urr().exempted_filters)
+        })
     }
 
     fn quota_far(&self, urr: UrrId) -> Option<Far> {
@@ -217,7 +221,12 @@ impl Session {
         } else {
             enforcement::check_gates(&self.rules, pdr).map_err(Stop::Drop)?;
         }
-        if let Some(urr) = self.exhausted(visit, |urr| !urr.before_qos).filter(|_| needs_quota) {
+        // The FAR of an exhausted quota does not extend another quota.
+        if let Some(urr) = self.exhausted(visit, |urr| !urr.before_qos)
+            && (needs_quota
+                || self.is_stopped(visit)
+                || self.quota_far(urr).is_none_or(|other| other.id != far.id))
+        {
             return Err(Stop::Quota(urr));
         }
         node.meters.charge(self.id, &self.rules, pdr, packet.len(), now);
@@ -587,7 +596,7 @@ impl Session {
                 match self.forward(node, visit, far, needs_quota, false) {
                     Ok(()) => node.leaves_buffer(&waiting.packet),
                     Err(Stop::Drop(reason)) => self.discard(node, now, &waiting, reason, true),
-                    Err(Stop::Quota(urr)) => match self.quota_far(urr) {
+                    Err(Stop::Quota(urr)) => match self.quota_far(urr).filter(|_| !self.is_stopped(visit)) {
                         Some(far) => self.drain_one(node, now, pdr, &far, waiting, false),
                         None => self.discard(node, now, &waiting, DropReason::QuotaExhausted, true),
                     },

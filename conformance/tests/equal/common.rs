@@ -42,6 +42,8 @@ pub(crate) fn simplify(rules: &mut RuleSet) {
     }
     let are_linked = rules.urrs.values().any(|urr| !urr.linked.is_empty());
     for urr in rules.urrs.values_mut() {
+        // Not decided: which reports come of a packet that exceeds a second quota while it follows the FAR of a first one.
+        urr.quota_far = None;
         if are_linked {
             // Known difference: the slow path reports no linked URR with a DROTH report.
             urr.triggers.remove(ReportingTriggers::DROTH);
