@@ -40,7 +40,7 @@ fn each_refusal_has_its_row() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the repository");
     let page = std::fs::read_to_string(root.join("docs/refusals.md")).expect("the page");
     let source =
-        std::fs::read_to_string(root.join("crates/control/rules/src/rejection/mod.rs")).expect("the enum");
+        std::fs::read_to_string(root.join("crates/control/rules/src/rejection.rs")).expect("the enum");
     let (_, reasons) = source.split_once("pub enum Reason {").expect("the enum of reasons");
     let (reasons, _) = reasons.split_once("\n}").expect("its end");
     let is_variant =

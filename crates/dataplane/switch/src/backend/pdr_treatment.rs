@@ -86,10 +86,13 @@ const fn drops(reason: DropReason) -> Treatment {
 
 /// The effective FAR of a PDR, and whether an exhausted quota stops the packets that it forwards.
 fn far_of<'r>(pdr: &Pdr, rules: &'r RuleSet, exhausted: &BTreeSet<UrrId>) -> (Option<&'r Far>, bool) {
-    let spent = || pdr.urrs.iter().filter(|id| exhausted.contains(id)).filter_map(|id| rules.urrs.get(id));
-    match spent().find_map(|urr| urr.quota_far) {
-        Some(far) => (rules.fars.get(&far), false),
-        None => (rules.fars.get(&pdr.far), spent().next().is_some()),
+    let spent = pdr.urrs.iter().filter(|id| exhausted.contains(id)).filter_map(|id| rules.urrs.get(id));
+    let fars: Vec<_> = spent.map(|urr| urr.quota_far).collect();
+    match fars.first() {
+        None => (rules.fars.get(&pdr.far), false),
+        // A quota without a FAR stops the packet, whatever FARs others have.
+        Some(Some(far)) if fars.iter().all(Option::is_some) => (rules.fars.get(far), false),
+        Some(_) => (rules.fars.get(&pdr.far), true),
     }
 }
 
