@@ -3,13 +3,13 @@
 //! It shares no code with the slow path and the fast path but the contract, the model and plain wire formats. It takes
 //! one packet at a time, searches lists from their beginning, and keeps nothing that it can compute.
 //!
-//! - [`detection`]: the session and the PDR of a packet.
-//! - [`forwarding`]: outer headers, markings, hops.
-//! - [`enforcement`]: gates and rates.
-//! - [`usage`]: what a URR measures and reports.
-//! - [`buffering`]: packets that wait, and the reports of them.
-//! - [`session`]: the order of these for a packet, and the writes of a plan.
-//! - [`node`]: what sessions share, and GTP-U signalling.
+//! - `detection`: the session and the PDR of a packet.
+//! - `forwarding`: outer headers, markings, hops.
+//! - `enforcement`: gates and rates.
+//! - `usage`: what a URR measures and reports.
+//! - `buffering`: packets that wait, and the reports of them.
+//! - `session`: the order of these for a packet, and the writes of a plan.
+//! - `node`: what sessions share, and GTP-U signalling.
 //!
 //! It does not have: Ethernet, tunnels over N6, forwarding policies, redirection, replacement of addresses, header
 //! enrichment, applications that are known by the content of their flows, packet rates, ICMP errors, Router
