@@ -53,7 +53,7 @@ impl Buffer {
         extended.or(suggested).map(usize::from)
     }
 
-    /// There is no room for one more packet of this FAR, as far as its session is concerned: `Some(true)` if its BAR is
+    /// The limits of the session leave no space for one more packet of this FAR: `Some(true)` if its BAR is
     /// full.
     pub(crate) fn is_full(
         &self,

@@ -17,7 +17,7 @@ pub struct Limits {
     pub buffer_octets: usize,
     /// How long a packet waits; `None`: without a limit.
     pub buffer_time: Option<Span>,
-    /// The oldest packet is dropped when there is no room, not the newest.
+    /// A full buffer drops its oldest packet, not the newest.
     pub drops_oldest: bool,
     /// The time after which the SMF is notified again of packets of a flow; `None`: never.
     pub notify_again: Option<Span>,

@@ -91,7 +91,7 @@ impl Node {
         }
     }
 
-    /// The buffers of all sessions have room for one more packet.
+    /// The limits of all sessions leave space for one more packet.
     pub(crate) fn has_room(&self, octets: usize) -> bool {
         self.counters.buffered < self.limits.buffer_packets as u64
             && self.buffered_octets + octets <= self.limits.buffer_octets

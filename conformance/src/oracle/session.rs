@@ -272,7 +272,7 @@ impl Session {
         node.drop(reason)
     }
 
-    /// Puts a packet into the buffer. The SMF is told of it even if it finds no room, so that it can page.
+    /// Puts a packet into the buffer. The SMF is notified of it even if the buffer is full, so that it can page.
     fn wait(&mut self, node: &mut Node, visit: Visit<'_>, far: &Far) -> Disposition {
         let Visit { now, pdr, packet } = visit;
         let bar = far.bar.and_then(|id| self.rules.bars.get(&id));

@@ -73,7 +73,7 @@ fn outcome(scored: Vec<Scored>, search: Option<Search>, notes: Vec<String>) -> O
         conditions: vec![
             ("flows", "feature tables of the Leris Lab, Xbox Cloud Gaming over 5G and cable: 27 sessions of three games".into()),
             ("gaming", format!("by the rule '{}', since the tables have no labels", super::dataset::PLATFORM)),
-            ("training", "depth 3, classes count alike; packets to the UE and both sizes; windows of 1 s".into()),
+            ("training", "depth 3, classes have equal weight; packets to the UE and both sizes; windows of 1 s".into()),
         ],
         table: table(&scored),
         goals: goals(&scored),

@@ -74,7 +74,7 @@ pub struct TrainArguments {
     /// The least samples of a leaf
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Tree")]
     pub min_leaf: usize,
-    /// Classes count alike, however many samples each has
+    /// Classes have equal weight, however many samples each has
     #[arg(long, help_heading = "Tree")]
     pub balanced: bool,
     /// Compare only these: uplink_packets, downlink_packets, uplink_size, downlink_size, uplink_gap, downlink_gap
@@ -206,7 +206,8 @@ fn train(arguments: &TrainArguments, data: &Data, progress: &mut Progress) -> Re
     };
     let least = arguments.least_packets();
     let model = Model::new(data.classes.clone(), arguments.window, least, tree, trained)?;
-    let weights = if training.is_balanced { "classes count alike" } else { "samples count alike" };
+    let weights =
+        if training.is_balanced { "classes have equal weight" } else { "samples have equal weight" };
     let conditions = vec![
         ("inputs", inputs(data)),
         ("classes", balance(data)),

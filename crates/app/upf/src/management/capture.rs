@@ -149,8 +149,9 @@ impl CaptureQuery {
 /// and what became of it. The file has the packets themselves: user data of the session.
 ///
 /// A packet thread observes at most 2000 received packets in a second, and as many that leave a buffer or that a change of
-/// rules sends; others are counted, and processed as ever. So are those that a slow client misses. Interface statistics in the file have these counts. The connection of a client that takes nothing
-/// for 10 s is closed. The keys follow the rules of the session within a second. At most 8 sessions are watched at a time.
+/// rules sends; others are counted, and processed as ever. So are those that a slow client misses. Interface
+/// statistics in the file have these counts. The connection of a client that takes nothing for 10 s is closed. The
+/// keys follow the rules of the session within a second. At most 8 sessions are watched at a time.
 #[utoipa::path(
     get, path = "/api/v1/sessions/{seid}/capture", tag = "Sessions",
     params(

@@ -159,7 +159,7 @@ impl<T> StreamClient<T> {
         self.queue.closed().await;
     }
 
-    /// Queues an item, when there is room for it. Closes the connection of a client that does not make room in time.
+    /// Queues an item as soon as the queue has space. Closes the connection of a client that does not read in time.
     pub(super) async fn send(&self, item: T) -> Result<(), Gone> {
         match timeout(self.stall, self.queue.send(item)).await {
             Ok(sent) => sent.map_err(|_| Gone),

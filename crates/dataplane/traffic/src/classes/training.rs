@@ -56,7 +56,7 @@ pub struct Training {
     pub max_depth: usize,
     /// The least samples of a leaf; 1 or more.
     pub min_leaf: usize,
-    /// Whether classes count alike, however many samples each has. Else samples count alike.
+    /// Whether classes have equal weight, however many samples each has. Otherwise samples have equal weight.
     pub is_balanced: bool,
     /// The features that may be compared.
     pub features: Vec<Feature>,
